@@ -1,0 +1,78 @@
+/** What the venue says to a signed action: HTTP 200 is not success. */
+import * as Schema from "effect/Schema"
+import { Address } from "./Hex.ts"
+
+/** The venue took the action; `response` is what it answered (`{"type":"default"}` for the four actions). */
+export const ActionAccepted = Schema.Struct({
+  status: Schema.Literal("ok"),
+  response: Schema.StructWithRest(Schema.Struct({ type: Schema.String }), [
+    Schema.Record(Schema.String, Schema.Unknown)
+  ])
+}).annotate({ identifier: "ActionAccepted" })
+export type ActionAccepted = typeof ActionAccepted.Type
+
+/** The classes of refusal that the venue's texts are known to fall in; the list of texts is open. */
+export const RejectionReason = Schema.Literals([
+  "UnknownSigner",
+  "NonceDuplicate",
+  "NonceTooLow",
+  "NonceTooHigh",
+  "NonceMismatch",
+  "WrongNetwork",
+  "Expired",
+  "MultiSig",
+  "VaultUnknown",
+  "NotValidator",
+  "Refused",
+  "AddressRateLimited",
+  "ShapeRefused",
+  "Unclassified"
+]).annotate({ identifier: "RejectionReason" })
+export type RejectionReason = typeof RejectionReason.Type
+
+/**
+ * The venue refused the action; `message` is its own text, `signer` the address that the text names.
+ *
+ * Found in embedded services and in the typed client only: the HTTP route relays the venue's answer as it is.
+ */
+export class ActionRejected extends Schema.TaggedError<ActionRejected>()("ActionRejected", {
+  reason: RejectionReason,
+  message: Schema.String,
+  signer: Schema.optionalKey(Address)
+}) {}
+
+/** Text prefixes by reason, matched in order (facts: the venue's documentation, client libraries, a testnet catalogue). */
+const prefixes: ReadonlyArray<readonly [prefix: string, reason: RejectionReason]> = [
+  ["User or API Wallet ", "UnknownSigner"],
+  ["Must deposit before performing actions", "UnknownSigner"],
+  ["Invalid nonce: duplicate nonce", "NonceDuplicate"],
+  ["Invalid nonce: nonce too low", "NonceTooLow"],
+  ["Invalid nonce: nonce too high", "NonceTooHigh"],
+  ["Nonce mismatch", "NonceMismatch"],
+  ["Mainnet and testnet require different signature", "WrongNetwork"],
+  ["Action already expired", "Expired"],
+  ["Multi-sig", "MultiSig"],
+  ["Invalid multi-sig", "MultiSig"],
+  ["Too many multi-sig signers", "MultiSig"],
+  ["Cannot register self as multi-sig", "MultiSig"],
+  ["Vault not registered", "VaultUnknown"],
+  ["Signer invalid or inactive for current epoch", "NotValidator"],
+  ["Unknown validator", "Refused"],
+  ["Insufficient ", "Refused"],
+  ["Too many cumulative requests sent", "AddressRateLimited"],
+  ["Failed to deserialize", "ShapeRefused"]
+]
+
+const addressIn = /0x[0-9a-fA-F]{40}/u
+const isAddress = Schema.is(Address)
+
+/** Reads a refusal text of the venue; an unknown text is `Unclassified` and kept whole. */
+export const classifyRejection = (text: string): ActionRejected => {
+  const bare = text.startsWith("L1 error: ") ? text.slice("L1 error: ".length) : text
+  const signer = addressIn.exec(bare)?.[0]
+  return new ActionRejected({
+    reason: prefixes.find(([prefix]) => bare.startsWith(prefix))?.[1] ?? "Unclassified",
+    message: text,
+    ...(signer !== undefined && isAddress(signer) ? { signer } : {})
+  })
+}

@@ -1,0 +1,59 @@
+/** Reads what a caller sent: text against a schema, every fault told with its path. */
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as SchemaIssue from "effect/SchemaIssue"
+import * as JsonText from "./JsonText.ts"
+import type { AnyCodec } from "./Operation.ts"
+import type { RequestFault } from "./RequestError.ts"
+import { InvalidRequest } from "./RequestError.ts"
+
+const format = SchemaIssue.makeFormatterStandardSchemaV1()
+
+const segment = (key: PropertyKey | { readonly key: PropertyKey }): string | number => {
+  const plain = typeof key === "object" ? key.key : key
+  return typeof plain === "number" ? plain : String(plain)
+}
+
+const at = (path: ReadonlyArray<string | number>): string => path.length === 0 ? "the request" : path.join(".")
+
+// a body of a thousand faults is not explained better by a thousand lines
+const MAX_FAULTS = 16
+const MAX_MESSAGE = 240
+
+/** The error that tells all faults of a request, the first one in its `detail`. */
+export const invalidRequest = (faults: ReadonlyArray<RequestFault>): InvalidRequest => {
+  const errors = faults.slice(0, MAX_FAULTS).map(({ message, path }) => ({
+    path,
+    message: message.slice(0, MAX_MESSAGE)
+  }))
+  const first = errors[0]
+  return new InvalidRequest({
+    errors,
+    ...(first === undefined ? {} : { detail: `${at(first.path)}: ${first.message}` })
+  })
+}
+
+/** The faults of a value that did not decode, each with its path below `prefix`. */
+export const faultsOf = (
+  error: Schema.SchemaError,
+  prefix: ReadonlyArray<string | number> = []
+): ReadonlyArray<RequestFault> =>
+  format(error.issue).issues.map((issue) => ({
+    path: [...prefix, ...(issue.path ?? []).map(segment)],
+    message: issue.message
+  }))
+
+/** Decodes a parsed value; `prefix` is where it stands in the request. */
+export const decodeValue = <S extends AnyCodec>(schema: S, prefix: ReadonlyArray<string | number> = []) => {
+  const decode = Schema.decodeUnknownEffect(schema, { errors: "all" })
+  return (value: unknown): Effect.Effect<S["Type"], InvalidRequest> =>
+    Effect.mapError(decode(value), (error) => invalidRequest(faultsOf(error, prefix)))
+}
+
+/** Parses a request text strictly: JSON, no duplicate keys, bounded nesting. */
+export const parseRequest = (text: string): Effect.Effect<unknown, InvalidRequest> =>
+  Result.match(JsonText.parseStrict(text), {
+    onFailure: (refusal) => Effect.fail(invalidRequest([refusal])),
+    onSuccess: Effect.succeed
+  })

@@ -1,0 +1,86 @@
+/** The JSON-RPC methods of `POST /evm`: the trading chain's EVM. */
+import * as Schema from "effect/Schema"
+import * as SchemaTransformation from "effect/SchemaTransformation"
+import { Address, Quantity, StorageSlot } from "./Hex.ts"
+import * as Operation from "./Operation.ts"
+import { UnsupportedBlock } from "./RequestError.ts"
+
+const noParams = Schema.Tuple([]).pipe(
+  Schema.decodeTo(Schema.Void, SchemaTransformation.transform({ decode: (): void => {}, encode: () => [] as const }))
+)
+
+const storageParams = Schema.Tuple([Address, StorageSlot, Schema.optionalKey(Schema.Literal("latest"))]).pipe(
+  Schema.decodeTo(
+    Schema.toType(Schema.Struct({ address: Address, slot: StorageSlot })),
+    SchemaTransformation.transform({
+      decode: ([address, slot]) => ({ address, slot }),
+      encode: ({ address, slot }) => [address, slot, "latest"] as const
+    })
+  )
+)
+
+const addressParam = Schema.Tuple([Address]).pipe(
+  Schema.decodeTo(
+    Schema.toType(Schema.Struct({ address: Address })),
+    SchemaTransformation.transform({
+      decode: ([address]) => ({ address }),
+      encode: ({ address }) => [address] as const
+    })
+  )
+)
+
+/** One storage word of a contract, at `latest` only: real nodes silently answer latest state for any other block. */
+export const getStorageAt = Operation.read({
+  name: "eth_getStorageAt",
+  chain: "trading",
+  protocol: "evm",
+  summary: "One storage word of a contract, at the latest block",
+  sources: ["node"],
+  cost: { weight: 0, requestUnits: 1 },
+  request: storageParams,
+  response: StorageSlot,
+  failures: [UnsupportedBlock],
+  blockParam: 2
+})
+
+/** Base fee of the next small block, in wei. */
+export const gasPrice = Operation.read({
+  name: "eth_gasPrice",
+  chain: "trading",
+  protocol: "evm",
+  summary: "Base fee of the next small block, in wei",
+  sources: ["node"],
+  cost: { weight: 0, requestUnits: 1 },
+  request: noParams,
+  response: Quantity,
+  failures: []
+})
+
+/** Base fee of the next big block, in wei. */
+export const bigBlockGasPrice = Operation.read({
+  name: "eth_bigBlockGasPrice",
+  chain: "trading",
+  protocol: "evm",
+  summary: "Base fee of the next big block, in wei",
+  sources: ["node"],
+  cost: { weight: 0, requestUnits: 1 },
+  request: noParams,
+  response: Quantity,
+  failures: []
+})
+
+/** Whether an account's transactions go to big blocks (what `evmUserModify` sets). */
+export const usingBigBlocks = Operation.read({
+  name: "eth_usingBigBlocks",
+  chain: "trading",
+  protocol: "evm",
+  summary: "Whether an account's transactions go to big blocks",
+  sources: ["node"],
+  cost: { weight: 0, requestUnits: 1 },
+  request: addressParam,
+  response: Schema.Boolean,
+  failures: []
+})
+
+/** The methods of `POST /evm`, by the name they have in the typed services and the client. */
+export const evmOperations = { getStorageAt, gasPrice, bigBlockGasPrice, usingBigBlocks } as const

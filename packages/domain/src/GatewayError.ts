@@ -1,0 +1,101 @@
+/** The closed set of errors that travel: from a chain module through the HTTP answer into the client's error channel. */
+import * as Schema from "effect/Schema"
+import {
+  InvalidSignature,
+  NonceAlreadyUsed,
+  NonceMismatch,
+  NonceOutOfWindow,
+  SignerNotAllowed
+} from "./ActionError.ts"
+import { QuotaExceeded, Unauthorized } from "./CallerError.ts"
+import {
+  ChainNotConfigured,
+  InvalidAddress,
+  InvalidRequest,
+  PayloadTooLarge,
+  UnavailableOnNode,
+  UnsupportedAction,
+  UnsupportedBlock,
+  UnsupportedMethod
+} from "./RequestError.ts"
+import { TokenNotFound, UnknownAsset } from "./ResourceError.ts"
+import {
+  OutcomeUnknown,
+  UpstreamMalformed,
+  UpstreamRateLimited,
+  UpstreamTimeout,
+  UpstreamUnavailable
+} from "./UpstreamError.ts"
+
+/** Every class of the closed set, in the order of the documented error table. */
+export const gatewayErrors = [
+  InvalidRequest,
+  UnsupportedAction,
+  UnsupportedMethod,
+  UnsupportedBlock,
+  UnavailableOnNode,
+  ChainNotConfigured,
+  NonceOutOfWindow,
+  NonceMismatch,
+  NonceAlreadyUsed,
+  InvalidSignature,
+  SignerNotAllowed,
+  Unauthorized,
+  QuotaExceeded,
+  InvalidAddress,
+  TokenNotFound,
+  UnknownAsset,
+  PayloadTooLarge,
+  UpstreamUnavailable,
+  UpstreamRateLimited,
+  UpstreamTimeout,
+  UpstreamMalformed,
+  OutcomeUnknown
+] as const
+
+/** Any error that travels; told apart by `_tag` and, on the wire, by the problem's `type`. */
+export const GatewayError = Schema.Union(gatewayErrors)
+export type GatewayError = typeof GatewayError.Type
+
+/** What any call can end in, whatever its operation. */
+export const commonFailures = [
+  InvalidRequest,
+  UnsupportedMethod,
+  UnavailableOnNode,
+  ChainNotConfigured,
+  Unauthorized,
+  QuotaExceeded,
+  PayloadTooLarge,
+  UpstreamUnavailable,
+  UpstreamRateLimited,
+  UpstreamTimeout,
+  UpstreamMalformed
+] as const
+export const CommonFailure = Schema.Union(commonFailures)
+export type CommonFailure = typeof CommonFailure.Type
+
+/** JSON-RPC code of each error (JSON-RPC 2.0, EIP-1474); errors of routes that speak no JSON-RPC have -32603. */
+export const rpcCodes: { readonly [Tag in GatewayError["_tag"]]: number } = {
+  InvalidRequest: -32602,
+  UnsupportedAction: -32602,
+  UnsupportedMethod: -32601,
+  UnsupportedBlock: -32602,
+  UnavailableOnNode: -32004,
+  ChainNotConfigured: -32004,
+  NonceOutOfWindow: -32603,
+  NonceMismatch: -32603,
+  NonceAlreadyUsed: -32603,
+  InvalidSignature: -32603,
+  SignerNotAllowed: -32603,
+  Unauthorized: -32001,
+  QuotaExceeded: -32005,
+  InvalidAddress: -32602,
+  TokenNotFound: -32603,
+  UnknownAsset: -32603,
+  PayloadTooLarge: -32600,
+  UpstreamUnavailable: -32603,
+  UpstreamRateLimited: -32005,
+  UpstreamTimeout: -32603,
+  UpstreamMalformed: -32603,
+  OutcomeUnknown: -32603
+}

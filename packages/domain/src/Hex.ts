@@ -1,0 +1,36 @@
+/** 0x-prefixed hexadecimal values as EVM wires spell them. */
+import * as Schema from "effect/Schema"
+import * as SchemaTransformation from "effect/SchemaTransformation"
+
+const isHex = (value: string): value is `0x${string}` => value.startsWith("0x")
+
+const hex = (pattern: RegExp, identifier: string, description: string) =>
+  Schema.String.check(Schema.isPattern(pattern)).pipe(Schema.refine(isHex)).annotate({ identifier, description })
+
+/** A 20-byte account or contract address; letter case is kept as given. */
+export const Address = hex(/^0x[0-9a-fA-F]{40}$/u, "Address", "20-byte address, 0x hex")
+export type Address = typeof Address.Type
+
+/** A 32-byte hash: of a transaction, a block, a storage word. */
+export const Hash = hex(/^0x[0-9a-fA-F]{64}$/u, "Hash", "32 bytes, 0x hex")
+export type Hash = typeof Hash.Type
+
+/** Bytes of any length. */
+export const Data = hex(/^0x(?:[0-9a-fA-F]{2})*$/u, "Data", "Bytes, 0x hex with an even number of digits")
+export type Data = typeof Data.Type
+
+/** A storage position of up to 32 bytes, with or without leading zeros. */
+export const StorageSlot = hex(/^0x[0-9a-fA-F]{1,64}$/u, "StorageSlot", "Storage position, 0x hex of 1 to 64 digits")
+export type StorageSlot = typeof StorageSlot.Type
+
+/** A non-negative integer spelled as minimal 0x hex on the wire and read as a `bigint`; nodes that pad are accepted. */
+export const Quantity = hex(/^0x[0-9a-fA-F]{1,64}$/u, "Quantity", "Non-negative integer, 0x hex").pipe(
+  Schema.decodeTo(
+    Schema.BigInt.check(Schema.isGreaterThanOrEqualToBigInt(0n)),
+    SchemaTransformation.transform({
+      decode: (text) => BigInt(text),
+      encode: (value): `0x${string}` => `0x${value.toString(16)}`
+    })
+  )
+)
+export type Quantity = typeof Quantity.Type

@@ -1,0 +1,23 @@
+/** JSON integers of any size. */
+import * as Schema from "effect/Schema"
+import * as SchemaTransformation from "effect/SchemaTransformation"
+
+const UINT64_MAX = 2n ** 64n - 1n
+
+/**
+ * An unsigned 64-bit integer written as a JSON integer, read as a `bigint` without passing through a double.
+ *
+ * The encoded form is what `JsonText.parse` gives and `JsonText.stringify` writes: a number where it is a safe integer,
+ * a `bigint` above.
+ */
+export const Uint64 = Schema.Union([Schema.Int, Schema.BigInt]).annotate({
+  jsonSchema: { type: "integer", minimum: 0, maximum: 18446744073709551615 }
+}).pipe(
+  Schema.decodeTo(
+    Schema.BigInt.check(Schema.isBetweenBigInt({ minimum: 0n, maximum: UINT64_MAX })),
+    SchemaTransformation.transform({
+      decode: (value) => BigInt(value),
+      encode: (value) => value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : value
+    })
+  )
+)

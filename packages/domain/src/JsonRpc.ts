@@ -1,0 +1,145 @@
+/**
+ * JSON-RPC 2.0 as text: envelopes are read and written without re-encoding what they carry.
+ *
+ * A caller's `id` goes back exactly as it came and a result is the upstream's own text, so ids and integers of any size
+ * survive. `id`, `params`, `result` and `error` are raw JSON slices throughout.
+ */
+import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import { decodeText, malformed } from "./Answer.ts"
+import type { CommonFailure, GatewayError } from "./GatewayError.ts"
+import { commonFailures, GatewayError as GatewayErrorSchema, rpcCodes } from "./GatewayError.ts"
+import * as JsonText from "./JsonText.ts"
+import type { AnyCodec, MethodClass, Operation } from "./Operation.ts"
+import { InvalidRequest, UnsupportedMethod } from "./RequestError.ts"
+import type { UpstreamMalformed } from "./UpstreamError.ts"
+import { UpstreamRateLimited, UpstreamUnavailable } from "./UpstreamError.ts"
+
+/** One call of a caller: `id` is its raw text, absent for a notification; `params` is `[]` when not given. */
+export interface RpcCall {
+  readonly id: string | undefined
+  readonly method: string
+  readonly params: string
+}
+
+/** What an upstream answered to one call: the raw result, or its error object with the raw text of it. */
+export type RpcAnswer =
+  | { readonly _tag: "Result"; readonly result: string }
+  | { readonly _tag: "Error"; readonly code: number; readonly message: string; readonly error: string }
+
+const RpcError = Schema.Struct({
+  code: Schema.Int,
+  message: Schema.String,
+  data: Schema.optionalKey(Schema.Unknown)
+})
+const decodeRpcError = Schema.decodeUnknownOption(RpcError)
+
+/** The text of a request envelope. */
+export const requestText = (id: number, method: string, params: string): string =>
+  `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":${params}}`
+
+/** The text of an answer that carries a result. */
+export const resultText = (id: string, result: string): string => `{"jsonrpc":"2.0","id":${id},"result":${result}}`
+
+/** The text of an answer that carries an upstream's own error object. */
+export const errorText = (id: string, error: string): string => `{"jsonrpc":"2.0","id":${id},"error":${error}}`
+
+const encodeError = Schema.encodeSync(GatewayErrorSchema)
+
+/** The error object of a typed error: its code, its message, and the error itself as `data`. */
+export const errorObject = (error: GatewayError, code: number = rpcCodes[error._tag]): string =>
+  JsonText.stringify({ code, message: error.message, data: encodeError(error) })
+
+const invalid = (message: string): InvalidRequest =>
+  new InvalidRequest({ errors: [{ path: [], message }], detail: message })
+
+const isId = (value: unknown): boolean =>
+  value === null || Predicate.isString(value) || Predicate.isNumber(value) || Predicate.isBigInt(value)
+
+/** Reads one envelope that already parsed to `value`; the failure is JSON-RPC's "invalid request" (-32600). */
+export const readCall = (text: string, value: unknown): Result.Result<RpcCall, InvalidRequest> => {
+  if (!Predicate.isObject(value) || Array.isArray(value)) return Result.fail(invalid("Expected a JSON-RPC object"))
+  const { id, jsonrpc, method, params } = value as { readonly [key: string]: unknown }
+  if (jsonrpc !== "2.0") return Result.fail(invalid(`Expected "jsonrpc": "2.0"`))
+  if (!Predicate.isString(method)) return Result.fail(invalid("Expected a method name"))
+  if (params !== undefined && !Predicate.isObject(params)) {
+    return Result.fail(invalid("Expected params to be an array or an object"))
+  }
+  if (id !== undefined && !isId(id)) return Result.fail(invalid("Expected id to be a string, a number or null"))
+  const spans = JsonText.members(text)
+  const slice = (key: string): string | undefined => {
+    const span = spans.get(key)
+    return span === undefined ? undefined : text.slice(span.start, span.end)
+  }
+  return Result.succeed({ id: slice("id"), method, params: slice("params") ?? "[]" })
+}
+
+/** Reads an upstream's answer to the call that was sent with `id`; a wrong id, both or neither of result and error fail. */
+export const readAnswer = (
+  upstream: string,
+  text: string,
+  id: number
+): Effect.Effect<RpcAnswer, UpstreamMalformed> => {
+  const parsed = JsonText.parse(text)
+  if (Result.isFailure(parsed)) return Effect.fail(malformed(upstream, parsed.failure.message))
+  const value = parsed.success
+  if (!Predicate.isObject(value) || Array.isArray(value)) {
+    return Effect.fail(malformed(upstream, "Expected a JSON-RPC object"))
+  }
+  const spans = JsonText.members(text)
+  const result = spans.get("result")
+  const error = spans.get("error")
+  const failure = decodeRpcError(Predicate.hasProperty(value, "error") ? value.error : undefined)
+  const answersUs = Predicate.hasProperty(value, "id") && value.id === id
+  if (failure._tag === "Some" && error !== undefined && result === undefined) {
+    // a node that could not read the request answers with a null id
+    return answersUs || (Predicate.hasProperty(value, "id") && value.id === null)
+      ? Effect.succeed({
+        _tag: "Error",
+        code: failure.value.code,
+        message: failure.value.message,
+        error: text.slice(error.start, error.end)
+      })
+      : Effect.fail(malformed(upstream, "The answer's id is not the request's"))
+  }
+  if (!answersUs) return Effect.fail(malformed(upstream, "The answer's id is not the request's"))
+  if (result === undefined || (error !== undefined && text.slice(error.start, error.end) !== "null")) {
+    return Effect.fail(malformed(upstream, "Expected exactly one of result and error"))
+  }
+  return Effect.succeed({ _tag: "Result", result: text.slice(result.start, result.end) })
+}
+
+const failureOfCode = (upstream: string, method: string, code: number, message: string): CommonFailure => {
+  const detail = `${upstream} answered error ${code}: ${message}`
+  if (code === -32601) return new UnsupportedMethod({ method, detail })
+  if (code === -32602 || code === -32600 || code === -32700) {
+    return new InvalidRequest({ errors: [{ path: ["params"], message }], detail })
+  }
+  if (code === -32005 || code === 429) return new UpstreamRateLimited({ upstream, detail })
+  return new UpstreamUnavailable({ upstream, attempts: 1, detail })
+}
+
+/** The reader of an operation's JSON-RPC answers; an error's `data` gives back the typed error that travelled in it. */
+export const readerOf = <
+  Request extends AnyCodec,
+  Response extends AnyCodec,
+  Failures extends ReadonlyArray<AnyCodec>
+>(operation: Operation<string, MethodClass, Request, Response, Failures>) => {
+  const decodeData = Schema.decodeUnknownOption(Schema.Union([...commonFailures, ...operation.failures]))
+  const decodeResult = decodeText(operation.response)
+  return (
+    upstream: string,
+    answer: RpcAnswer
+  ): Effect.Effect<Response["Type"], Failures[number]["Type"] | CommonFailure> => {
+    if (answer._tag === "Result") return decodeResult(upstream, answer.result)
+    const parsed = Result.getOrElse(JsonText.parse(answer.error), () => undefined)
+    const travelled = decodeData(Predicate.hasProperty(parsed, "data") ? parsed.data : undefined)
+    return Effect.fail(
+      travelled._tag === "Some"
+        ? travelled.value
+        : failureOfCode(upstream, operation.name, answer.code, answer.message)
+    )
+  }
+}

@@ -1,0 +1,202 @@
+/**
+ * JSON as text: read without losing digits, checked before it is trusted, sliced without re-encoding.
+ *
+ * A signed body must reach the upstream byte for byte and integers above 2^53 must survive, so this module works on the
+ * source text: `parse` reads integers outside the safe range as `bigint`, `refuse` rejects what two JSON readers could
+ * read differently (duplicate keys) or choke on (deep nesting), `members` and `elements` give the spans of raw slices,
+ * and `stringify` writes a `bigint` as a JSON integer.
+ */
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+
+/** Where a text was refused and why; `path` is the location inside the document. */
+export interface Refusal {
+  readonly path: ReadonlyArray<string | number>
+  readonly message: string
+}
+
+/** The half-open range of a raw JSON value inside its text, and of the key that names it. */
+export interface Span {
+  readonly keyStart: number
+  readonly keyEnd: number
+  readonly start: number
+  readonly end: number
+}
+
+/** The bounds of a document that a request may carry. */
+export interface Limits {
+  /** Deepest nesting of arrays and objects. */
+  readonly maxDepth: number
+}
+
+/** Nesting that no documented request comes near; a multi-sig action with an order inside is 8 deep. */
+export const defaultLimits: Limits = { maxDepth: 64 }
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const COMMA = 0x2c
+const COLON = 0x3a
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
+const OPEN_BRACKET = 0x5b
+const CLOSE_BRACKET = 0x5d
+
+const isSpace = (code: number) => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
+
+const skipSpace = (text: string, from: number): number => {
+  let i = from
+  while (i < text.length && isSpace(text.charCodeAt(i))) i++
+  return i
+}
+
+const skipString = (text: string, from: number): number => {
+  let i = from + 1
+  while (i < text.length) {
+    const code = text.charCodeAt(i)
+    if (code === BACKSLASH) i += 2
+    else if (code === QUOTE) return i + 1
+    else i++
+  }
+  return text.length
+}
+
+const skipValue = (text: string, from: number): number => {
+  let i = from
+  let depth = 0
+  while (i < text.length) {
+    const code = text.charCodeAt(i)
+    if (code === QUOTE) {
+      i = skipString(text, i)
+      if (depth === 0) return i
+    } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+      depth++
+      i++
+    } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
+      if (depth === 0) return i
+      depth--
+      i++
+      if (depth === 0) return i
+    } else if (depth === 0 && (code === COMMA || isSpace(code))) {
+      return i
+    } else {
+      i++
+    }
+  }
+  return i
+}
+
+const keyName = (text: string, start: number, end: number): string => {
+  const raw = text.slice(start, end)
+  if (!raw.includes("\\")) return raw.slice(1, -1)
+  // an invalid escape keeps its raw spelling here: `parse` refuses the document anyway
+  return Result.getOrElse(Result.try(() => String(JSON.parse(raw))), () => raw)
+}
+
+interface Frame {
+  readonly keys: Set<string> | undefined
+  key: string | number
+}
+
+const at = (frames: ReadonlyArray<Frame>): ReadonlyArray<string | number> => frames.map((frame) => frame.key)
+
+/** The first reason to refuse a text before parsing it, or `undefined`: too deep, or an object that has a key twice. */
+export const refuse = (text: string, limits: Limits = defaultLimits): Refusal | undefined => {
+  const frames: Array<Frame> = []
+  let expectsKey = false
+  let i = 0
+  while (i < text.length) {
+    const code = text.charCodeAt(i)
+    const top = frames[frames.length - 1]
+    if (code === QUOTE) {
+      const end = skipString(text, i)
+      if (expectsKey && top?.keys !== undefined) {
+        const name = keyName(text, i, end)
+        top.key = name
+        if (top.keys.has(name)) return { path: at(frames), message: `Duplicate key ${JSON.stringify(name)}` }
+        top.keys.add(name)
+        expectsKey = false
+      }
+      i = end
+      continue
+    }
+    if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+      if (frames.length === limits.maxDepth) {
+        return { path: at(frames).slice(0, 8), message: `Nested deeper than ${limits.maxDepth} levels` }
+      }
+      const isObject = code === OPEN_BRACE
+      frames.push({ keys: isObject ? new Set() : undefined, key: isObject ? "" : 0 })
+      expectsKey = isObject
+    } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
+      frames.pop()
+      expectsKey = false
+    } else if (code === COMMA && top !== undefined) {
+      if (typeof top.key === "number") top.key++
+      expectsKey = top.keys !== undefined
+    }
+    i++
+  }
+  return undefined
+}
+
+const integer = /^-?(?:0|[1-9][0-9]*)$/u
+const longDigits = /[0-9]{16}/u
+
+const keepDigits = (_key: string, value: unknown, context: { readonly source?: string }): unknown =>
+  Predicate.isNumber(value) && !Number.isSafeInteger(value) && context.source !== undefined &&
+    integer.test(context.source)
+    ? BigInt(context.source)
+    : value
+
+/** Reads JSON; an integer outside the safe range becomes a `bigint`, every other value what `JSON.parse` makes of it. */
+export const parse = (text: string): Result.Result<unknown, Refusal> =>
+  Result.try({
+    // the reviver costs several times the plain parse: only a long run of digits can need it
+    try: (): unknown => longDigits.test(text) ? JSON.parse(text, keepDigits) : JSON.parse(text),
+    catch: (): Refusal => ({ path: [], message: "Not a JSON document" })
+  })
+
+/** `refuse`, then `parse`: what every request body goes through. */
+export const parseStrict = (text: string, limits: Limits = defaultLimits): Result.Result<unknown, Refusal> => {
+  const refusal = refuse(text, limits)
+  return refusal === undefined ? parse(text) : Result.fail(refusal)
+}
+
+/** Writes JSON; a `bigint` becomes a JSON integer with all its digits. */
+export const stringify = (value: unknown): string =>
+  JSON.stringify(value, (_key, member: unknown) =>
+    Predicate.isBigInt(member) ? JSON.rawJSON(member.toString()) : member)
+
+/** The members of the object that starts at `from` in a valid JSON text; empty when there is no object. */
+export const members = (text: string, from = 0): ReadonlyMap<string, Span> => {
+  const found = new Map<string, Span>()
+  let i = skipSpace(text, from)
+  if (text.charCodeAt(i) !== OPEN_BRACE) return found
+  i = skipSpace(text, i + 1)
+  while (text.charCodeAt(i) === QUOTE) {
+    const keyEnd = skipString(text, i)
+    const colon = skipSpace(text, keyEnd)
+    if (text.charCodeAt(colon) !== COLON) return found
+    const start = skipSpace(text, colon + 1)
+    const end = skipValue(text, start)
+    found.set(keyName(text, i, keyEnd), { keyStart: i, keyEnd, start, end })
+    i = skipSpace(text, end)
+    if (text.charCodeAt(i) !== COMMA) return found
+    i = skipSpace(text, i + 1)
+  }
+  return found
+}
+
+/** The raw slices of the elements of a valid JSON array text; `undefined` when the text is no array. */
+export const elements = (text: string): ReadonlyArray<string> | undefined => {
+  let i = skipSpace(text, 0)
+  if (text.charCodeAt(i) !== OPEN_BRACKET) return undefined
+  const found: Array<string> = []
+  i = skipSpace(text, i + 1)
+  while (i < text.length && text.charCodeAt(i) !== CLOSE_BRACKET) {
+    const end = skipValue(text, i)
+    found.push(text.slice(i, end))
+    i = skipSpace(text, end)
+    if (text.charCodeAt(i) === COMMA) i = skipSpace(text, i + 1)
+  }
+  return found
+}

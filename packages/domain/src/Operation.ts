@@ -1,0 +1,120 @@
+/**
+ * An operation is data: each upstream call is declared once, next to its schemas.
+ *
+ * Routing, validation, the once rule, availability errors, budgets, metric labels, the typed services, the client and the
+ * documents are all read from these declarations; nothing about an operation is written twice.
+ */
+import type * as Schema from "effect/Schema"
+import type { Relayed } from "./Relayed.ts"
+import { UnavailableOnNode } from "./RequestError.ts"
+
+/** The three upstream chains, by role. */
+export type Chain = "trading" | "tokens" | "layer2"
+
+/**
+ * How often a call may be sent: a `read` may be sent again, a `once` call never after a byte may have reached the
+ * upstream.
+ */
+export type MethodClass = "read" | "once"
+
+/** Which kind of address serves an operation: the venue's official API or a node. */
+export type Source = "official-api" | "node"
+
+/** How a call looks on the wire, and so which route of ours takes it. */
+export type Protocol = "exchange" | "info" | "evm" | "token-rest" | "token-rpc" | "layer2"
+
+/** A schema that needs no services to decode or encode. */
+export type AnyCodec = Schema.ConstraintCodec<unknown, unknown>
+
+/** What a call costs its upstream. */
+export interface Cost {
+  /** Weight of the official API's budget; 0 for an operation that only nodes serve. */
+  readonly weight: number
+  /** Rows of the answer that cost one weight more (the venue bills candles by the 60). */
+  readonly rowsPerWeight?: number
+  /** Request units of a node provider's plan. */
+  readonly requestUnits: number
+}
+
+/** An answer that is final and means a typed error, whatever its status says. */
+export interface Refusal<Request, Failure> {
+  readonly matches: (answer: Relayed) => boolean
+  readonly failure: (request: Request, answer: Relayed) => Failure
+}
+
+/** The declaration of one upstream call. */
+export interface Operation<
+  Name extends string = string,
+  Class extends MethodClass = MethodClass,
+  Request extends AnyCodec = AnyCodec,
+  Response extends AnyCodec = AnyCodec,
+  Failures extends ReadonlyArray<AnyCodec> = ReadonlyArray<AnyCodec>
+> {
+  /** The upstream's own name of the call: action type, info type or JSON-RPC method. */
+  readonly name: Name
+  readonly class: Class
+  readonly chain: Chain
+  readonly protocol: Protocol
+  /** One sentence for the documents. */
+  readonly summary: string
+  /** Who serves it, in order of preference. */
+  readonly sources: ReadonlyArray<Source>
+  readonly cost: Cost
+  /** The request as the wire carries it (for JSON-RPC: `params`), decoding to domain types. */
+  readonly request: Request
+  /** The answer as the wire carries it (for JSON-RPC: `result`), decoding to domain types. */
+  readonly response: Response
+  /** Errors that this operation has besides those that every call can end in (`CommonFailure`). */
+  readonly failures: Failures
+  /** Position of the block parameter of a method that reads state. */
+  readonly blockParam?: number
+  /** An answer that means something else than its status says. */
+  readonly refusal?: Refusal<Request["Type"], Failures[number]["Type"]>
+}
+
+/** Domain type of an operation's request. */
+export type Request<O extends Operation> = O["request"]["Type"]
+/** Domain type of an operation's response. */
+export type Response<O extends Operation> = O["response"]["Type"]
+/** Errors that this operation has besides the common ones. */
+export type Failure<O extends Operation> = O["failures"][number]["Type"]
+
+/** Declares a read: it may be retried, hedged, coalesced and cached. */
+export const read = <
+  const Name extends string,
+  Request extends AnyCodec,
+  Response extends AnyCodec,
+  const Failures extends ReadonlyArray<AnyCodec>
+>(
+  declaration: Omit<Operation<Name, "read", Request, Response, Failures>, "class">
+): Operation<Name, "read", Request, Response, Failures> => ({ ...declaration, class: "read" })
+
+/** Declares a call that is sent at most once. */
+export const once = <
+  const Name extends string,
+  Request extends AnyCodec,
+  Response extends AnyCodec,
+  const Failures extends ReadonlyArray<AnyCodec>
+>(
+  declaration: Omit<Operation<Name, "once", Request, Response, Failures>, "class">
+): Operation<Name, "once", Request, Response, Failures> => ({ ...declaration, class: "once" })
+
+/** Which of our surfaces was asked: the gateway's own routes, or the node provider's behind an endpoint key. */
+export type Surface = "gateway" | "node"
+
+/** The refusal of an operation that no node serves, asked of a node address. */
+export const unavailableOnNode = (operation: Operation): UnavailableOnNode =>
+  new UnavailableOnNode({
+    operation: operation.name,
+    availableOn: operation.sources.filter((source) => source !== "node"),
+    detail: `${operation.name} is served by the official API only; a node address does not have it`
+  })
+
+/** The sources that serve an operation on a surface; none on the node surface means `unavailableOnNode`. */
+export const sourcesOn = (operation: Operation, surface: Surface): ReadonlyArray<Source> =>
+  surface === "node" ? operation.sources.filter((source) => source === "node") : operation.sources
+
+/** Weight of the official API's budget that an answer of `rows` rows has cost. */
+export const weightOf = (operation: Pick<Operation, "cost">, rows: number): number =>
+  operation.cost.weight +
+  (operation.cost.rowsPerWeight === undefined ? 0 : Math.ceil(rows / operation.cost.rowsPerWeight))

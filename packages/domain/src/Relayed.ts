@@ -1,0 +1,50 @@
+/** An upstream's answer as it came: what a relaying route sends on and what a typed method reads. */
+import * as Option from "effect/Option"
+
+/** Who answered, and the status, content type and bytes of the answer; `retryAfter` is the upstream's own, in seconds. */
+export interface Relayed {
+  /** Label of the upstream (`trading-api`, `layer2`, …), never its address. */
+  readonly upstream: string
+  readonly status: number
+  readonly contentType: string
+  readonly body: Uint8Array
+  readonly retryAfter?: number
+}
+
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true })
+const encoder = new TextEncoder()
+
+/** The body as text. */
+export const text = (relayed: Relayed): string => decoder.decode(relayed.body)
+
+/** The body as text, cut for a message. */
+export const excerpt = (relayed: Relayed, length = 120): string =>
+  decoder.decode(relayed.body.subarray(0, length)).replace(/\s+/gu, " ").trim()
+
+/** A JSON answer made here, as a sandbox or a test does. */
+export const json = (upstream: string, status: number, body: string): Relayed => ({
+  upstream,
+  status,
+  contentType: "application/json",
+  body: encoder.encode(body)
+})
+
+/** A plain-text answer made here. */
+export const plain = (upstream: string, status: number, body: string): Relayed => ({
+  upstream,
+  status,
+  contentType: "text/plain; charset=utf-8",
+  body: encoder.encode(body)
+})
+
+const strictDecoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
+
+/** Bytes as text where they are valid UTF-8. */
+export const utf8 = (bytes: Uint8Array): Option.Option<string> =>
+  Option.liftThrowable((input: Uint8Array) => strictDecoder.decode(input))(bytes)
+
+/** Text as bytes. */
+export const bytes = (body: string): Uint8Array<ArrayBuffer> => encoder.encode(body)
+
+/** Whether the body claims to be a problem document. */
+export const isProblem = (relayed: Relayed): boolean => relayed.contentType.startsWith("application/problem+json")

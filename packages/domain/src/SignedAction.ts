@@ -1,0 +1,30 @@
+/** The body of `POST /exchange`: an action, its nonce and its signature. */
+import * as Schema from "effect/Schema"
+import { Action, actionForms } from "./Action.ts"
+import type { ActionType } from "./Action.ts"
+import { Address } from "./Hex.ts"
+import { Signature } from "./Signature.ts"
+import { Millis } from "./Time.ts"
+
+const envelope = {
+  nonce: Millis.annotate({ description: "Milliseconds; within (now - 2 days, now + 1 day), unique per signer" }),
+  signature: Signature,
+  vaultAddress: Schema.optionalKey(Schema.NullOr(Address)),
+  expiresAfter: Schema.optionalKey(Schema.NullOr(Millis))
+}
+
+/** A signed action of any of the four types. */
+export const SignedAction = Schema.Struct({ action: Action, ...envelope }).annotate({ identifier: "SignedAction" })
+export type SignedAction = typeof SignedAction.Type
+
+/** What every `/exchange` body has, whatever its action type. */
+export const SignedEnvelope = Schema.Struct({
+  action: Schema.StructWithRest(Schema.Struct({ type: Schema.String }), [
+    Schema.Record(Schema.String, Schema.Unknown)
+  ]),
+  ...envelope
+})
+export type SignedEnvelope = typeof SignedEnvelope.Type
+
+/** A signed action of one type: decoding against it gives faults that speak of that type only. */
+export const signedActionOf = (type: ActionType) => Schema.Struct({ action: actionForms[type], ...envelope })

@@ -1,0 +1,38 @@
+/** Where a kind of upstream is: its label, and its addresses in order of preference. */
+import * as Redacted from "effect/Redacted"
+
+/** The closed set of upstream labels: what errors, metrics and readiness call an upstream. */
+export type UpstreamLabel = "trading-api" | "trading-node" | "token-chain" | "layer2"
+
+/** The addresses of one kind of upstream; each holds the endpoint key in its path and is a secret. */
+export interface Upstream {
+  readonly label: UpstreamLabel
+  /** Base URLs without a trailing slash, in order of preference. */
+  readonly addresses: ReadonlyArray<Redacted.Redacted>
+}
+
+const trimmed = (address: string): string => address.replace(/\/+$/u, "")
+
+/** An upstream from plain or redacted base URLs; trailing slashes are dropped. */
+export const make = (
+  label: UpstreamLabel,
+  addresses: ReadonlyArray<string | Redacted.Redacted>
+): Upstream => ({
+  label,
+  addresses: addresses.map((address) =>
+    Redacted.make(trimmed(typeof address === "string" ? address : Redacted.value(address)), { label })
+  )
+})
+
+/** A place to send a call to: one address of an upstream, with the path of the call. */
+export interface Target {
+  readonly label: UpstreamLabel
+  readonly url: Redacted.Redacted
+}
+
+/** One target for each address of an upstream, in order. */
+export const targets = (upstream: Upstream, path: string): ReadonlyArray<Target> =>
+  upstream.addresses.map((address) => ({
+    label: upstream.label,
+    url: Redacted.make(`${Redacted.value(address)}${path}`, { label: upstream.label })
+  }))

@@ -1,0 +1,39 @@
+/** The one small contract through which every byte leaves: bytes in, bytes out, and on failure whether any may have gone. */
+import * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+import type * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+
+/** One HTTP exchange to make; the URL holds the endpoint key and is a secret. */
+export interface WireRequest {
+  readonly method: "GET" | "POST"
+  readonly url: Redacted.Redacted
+  readonly headers: { readonly [name: string]: string }
+  readonly body: Uint8Array | undefined
+  /** Bytes of answer to accept, counted after decompression. */
+  readonly maxAnswerBytes: number
+}
+
+/** The answer: status, headers with lower-case names, and the whole body. */
+export interface WireAnswer {
+  readonly status: number
+  readonly headers: { readonly [name: string]: string }
+  readonly body: Uint8Array
+}
+
+/**
+ * The exchange broke.
+ *
+ * `sent` is the fact that the once rule rests on: `"no"` only when it is certain that no byte of the request can have
+ * reached the peer. `detail` never holds the URL.
+ */
+export class WireError extends Schema.TaggedError<WireError>()("WireError", {
+  sent: Schema.Literals(["no", "maybe"]),
+  reason: Schema.Literals(["Connect", "Broken", "TooLarge", "Encoding"]),
+  detail: Schema.String
+}) {}
+
+/** Sends one request and reads its whole answer; interruption aborts the socket. Redirects are answers, never followed. */
+export class Wire extends Context.Service<Wire, {
+  readonly send: (request: WireRequest) => Effect.Effect<WireAnswer, WireError>
+}>()("@trigate/upstream/Wire") {}

@@ -1,0 +1,41 @@
+/** Bounded decompression of an answer whose server compressed it although it was not asked to. */
+import * as Effect from "effect/Effect"
+import { brotliDecompress, gunzip, inflate } from "node:zlib"
+import { WireError } from "../Wire.ts"
+import type { WireAnswer } from "../Wire.ts"
+
+type Decoder = (
+  input: Uint8Array,
+  options: { readonly maxOutputLength: number },
+  done: (error: Error | null, output: Uint8Array) => void
+) => void
+
+const decoders: { readonly [encoding: string]: Decoder } = {
+  gzip: gunzip,
+  "x-gzip": gunzip,
+  deflate: inflate,
+  br: brotliDecompress
+}
+
+/** The answer with its plain body, at most `limit` bytes of it. */
+export const decompress = (answer: WireAnswer, limit: number): Effect.Effect<WireAnswer, WireError> => {
+  const encoding = answer.headers["content-encoding"]
+  if (encoding === undefined || encoding === "identity" || answer.body.length === 0) return Effect.succeed(answer)
+  const decoder = Object.hasOwn(decoders, encoding) ? decoders[encoding] : undefined
+  if (decoder === undefined) {
+    return Effect.fail(new WireError({ sent: "maybe", reason: "Encoding", detail: "Unknown content encoding" }))
+  }
+  return Effect.callback((resume) => {
+    decoder(answer.body, { maxOutputLength: limit }, (error, body) => {
+      resume(
+        error === null
+          ? Effect.succeed({ ...answer, body })
+          : Effect.fail(
+            "code" in error && error.code === "ERR_BUFFER_TOO_LARGE"
+              ? new WireError({ sent: "maybe", reason: "TooLarge", detail: `The answer is larger than ${limit} bytes` })
+              : new WireError({ sent: "maybe", reason: "Encoding", detail: "The answer does not decompress" })
+          )
+      )
+    })
+  })
+}

@@ -1,0 +1,244 @@
+import { assert, describe, it } from "@effect/vitest"
+import { spotMeta } from "@trigate/domain/InfoOperations"
+import * as Operation from "@trigate/domain/Operation"
+import * as Relayed from "@trigate/domain/Relayed"
+import * as Calls from "@trigate/upstream/Calls"
+import * as Upstream from "@trigate/upstream/Upstream"
+import { Wire, WireError } from "@trigate/upstream/Wire"
+import * as WireHttpClient from "@trigate/upstream/WireHttpClient"
+import * as WireUndici from "@trigate/upstream/WireUndici"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import * as TestClock from "effect/testing/TestClock"
+import * as Net from "node:net"
+
+const submit = Operation.once({
+  name: "evmUserModify",
+  chain: "trading",
+  protocol: "exchange",
+  summary: "",
+  sources: ["official-api"],
+  cost: { weight: 1, requestUnits: 1 },
+  request: Schema.Unknown,
+  response: Schema.Unknown,
+  failures: []
+})
+
+interface Peer {
+  readonly address: string
+  readonly requests: Array<string>
+}
+
+/** A raw TCP peer: counts the requests it sees and reacts to each as told. */
+const peer = (react: (socket: Net.Socket, request: string) => void) =>
+  Effect.acquireRelease(
+    Effect.callback<{ readonly server: Net.Server } & Peer>((resume) => {
+      const requests: Array<string> = []
+      const sockets = new Set<Net.Socket>()
+      const server = Net.createServer((socket) => {
+        sockets.add(socket)
+        socket.on("error", () => {})
+        socket.on("close", () => sockets.delete(socket))
+        socket.on("data", (data) => {
+          requests.push(data.toString())
+          react(socket, data.toString())
+        })
+      })
+      server.on("close", () => sockets.clear())
+      server.listen(0, "127.0.0.1", () => {
+        const address = server.address()
+        const port = address !== null && typeof address === "object" ? address.port : 0
+        resume(Effect.succeed({ server, address: `http://127.0.0.1:${port}`, requests }))
+      })
+    }),
+    ({ server }) => Effect.sync(() => server.close())
+  )
+
+const closedPort = Effect.scoped(Effect.map(peer(() => {}), ({ address }) => address))
+
+const reply = (status: string, type: string, body: string) => (socket: Net.Socket) => {
+  socket.end(
+    `HTTP/1.1 ${status}\r\ncontent-type: ${type}\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`
+  )
+}
+const reset = (socket: Net.Socket) => {
+  socket.resetAndDestroy()
+}
+const halfBody = (socket: Net.Socket) => {
+  socket.write("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{\"half\":", () => {
+    socket.resetAndDestroy()
+  })
+}
+
+const outgoing = (...addresses: ReadonlyArray<string>): Calls.Outgoing => {
+  const [first, ...rest] = Upstream.targets(Upstream.make("trading-api", addresses), "/info")
+  assert.isDefined(first)
+  return { targets: [first, ...rest], body: Relayed.bytes("{\"type\":\"spotMeta\"}") }
+}
+
+const wires = {
+  undici: WireUndici.layer(),
+  fetch: WireHttpClient.layer.pipe(Layer.provide(FetchHttpClient.layer))
+}
+
+for (const [name, wire] of Object.entries(wires)) {
+  const layer = Calls.layer({ readDeadline: "2 seconds", onceDeadline: "2 seconds", maxAnswerBytes: 4096 }).pipe(
+    Layer.provide(wire)
+  )
+  describe(`Calls over ${name}`, () => {
+    it.live("relays status, content type and bytes as they came", () =>
+      Effect.gen(function*() {
+        const upstream = yield* peer(reply("422 Unprocessable Entity", "text/plain", "Failed to deserialize"))
+        const calls = yield* Calls.Calls
+        const answer = yield* calls.read(spotMeta, outgoing(upstream.address))
+        assert.strictEqual(answer.status, 422)
+        assert.strictEqual(answer.contentType, "text/plain")
+        assert.strictEqual(Relayed.text(answer), "Failed to deserialize")
+        assert.strictEqual(answer.upstream, "trading-api")
+        assert.strictEqual(upstream.requests.length, 1)
+        assert.isTrue(upstream.requests[0]?.endsWith("\r\n\r\n{\"type\":\"spotMeta\"}"))
+      }).pipe(Effect.scoped, Effect.provide(layer)))
+
+    it.live("a read moves on: refused, reset, half a body, a server fault, HTML", () =>
+      Effect.gen(function*() {
+        const dead = yield* closedPort
+        const resetting = yield* peer(reset)
+        const half = yield* peer(halfBody)
+        const failing = yield* peer(reply("503 Service Unavailable", "application/json", "null"))
+        const html = yield* peer(reply("200 OK", "text/html", "<html></html>"))
+        const good = yield* peer(reply("200 OK", "application/json", "{}"))
+        const calls = yield* Calls.Calls
+        const answer = yield* calls.read(
+          spotMeta,
+          outgoing(dead, resetting.address, half.address, failing.address, html.address, good.address)
+        )
+        assert.strictEqual(Relayed.text(answer), "{}")
+        for (const each of [resetting, half, failing, html, good]) assert.strictEqual(each.requests.length, 1)
+      }).pipe(Effect.scoped, Effect.provide(layer)))
+
+    it.live("a read that fails everywhere says how often it tried", () =>
+      Effect.gen(function*() {
+        const dead = yield* closedPort
+        const resetting = yield* peer(reset)
+        const calls = yield* Calls.Calls
+        const error = yield* Effect.flip(calls.read(spotMeta, outgoing(dead, resetting.address)))
+        assert.strictEqual(error._tag, "UpstreamUnavailable")
+        if (error._tag === "UpstreamUnavailable") assert.strictEqual(error.attempts, 2)
+      }).pipe(Effect.scoped, Effect.provide(layer)))
+
+    it.live("an answer above the bound is refused, plain or compressed", () =>
+      Effect.gen(function*() {
+        const upstream = yield* peer(reply("200 OK", "application/json", `"${"x".repeat(5000)}"`))
+        const calls = yield* Calls.Calls
+        const error = yield* Effect.flip(calls.read(spotMeta, outgoing(upstream.address)))
+        assert.strictEqual(error._tag, "UpstreamMalformed")
+      }).pipe(Effect.scoped, Effect.provide(layer)))
+
+    it.live("a redirect is never followed", () =>
+      Effect.gen(function*() {
+        const target = yield* peer(reply("200 OK", "application/json", "{}"))
+        const upstream = yield* peer((socket) => {
+          socket.end(`HTTP/1.1 307 Temporary Redirect\r\nlocation: ${target.address}\r\ncontent-length: 0\r\n\r\n`)
+        })
+        const calls = yield* Calls.Calls
+        const error = yield* Effect.flip(calls.read(spotMeta, outgoing(upstream.address)))
+        assert.strictEqual(error._tag, "UpstreamMalformed")
+        assert.strictEqual(target.requests.length, 0)
+      }).pipe(Effect.scoped, Effect.provide(layer)))
+
+    for (
+      const [fault, react] of Object.entries({
+        "a reset after the request": reset,
+        "half a body": halfBody,
+        "HTML from in between": reply("502 Bad Gateway", "text/html", "<html></html>"),
+        "an empty answer": reply("200 OK", "application/json", "")
+      })
+    ) {
+      it.live(`a once call is sent once: ${fault}`, () =>
+        Effect.gen(function*() {
+          const broken = yield* peer(react)
+          const second = yield* peer(reply("200 OK", "application/json", "{}"))
+          const calls = yield* Calls.Calls
+          const error = yield* Effect.flip(
+            calls.once(submit, outgoing(broken.address, second.address), { nonce: 1_700_000_000_000 })
+          )
+          assert.strictEqual(error._tag, "OutcomeUnknown")
+          if (error._tag === "OutcomeUnknown") assert.strictEqual(error.nonce, 1_700_000_000_000)
+          assert.strictEqual(broken.requests.length, 1)
+          assert.strictEqual(second.requests.length, 0)
+        }).pipe(Effect.scoped, Effect.provide(layer)))
+    }
+
+    it.live("a once call keeps the venue's own server fault", () =>
+      Effect.gen(function*() {
+        const upstream = yield* peer(reply("500 Internal Server Error", "application/json", "null"))
+        const calls = yield* Calls.Calls
+        const answer = yield* calls.once(submit, outgoing(upstream.address), {})
+        assert.strictEqual(answer.status, 500)
+        assert.strictEqual(Relayed.text(answer), "null")
+        assert.strictEqual(upstream.requests.length, 1)
+      }).pipe(Effect.scoped, Effect.provide(layer)))
+  })
+}
+
+describe("the once rule and the connection", () => {
+  it.live("undici knows that a refused connection sent nothing, and moves on", () =>
+    Effect.gen(function*() {
+      const dead = yield* closedPort
+      const good = yield* peer(reply("200 OK", "application/json", "{\"status\":\"ok\"}"))
+      const calls = yield* Calls.Calls
+      const answer = yield* calls.once(submit, outgoing(dead, good.address), {})
+      assert.strictEqual(Relayed.text(answer), "{\"status\":\"ok\"}")
+      assert.strictEqual(good.requests.length, 1)
+      const error = yield* Effect.flip(calls.once(submit, outgoing(dead), {}))
+      assert.strictEqual(error._tag, "UpstreamUnavailable")
+    }).pipe(Effect.scoped, Effect.provide(Calls.layer().pipe(Layer.provide(WireUndici.layer())))))
+})
+
+const silent = Layer.succeed(Wire, Wire.of({ send: () => Effect.never }))
+
+describe("deadlines", () => {
+  it.effect("a read that gets no answer is UpstreamTimeout after its deadline", () =>
+    Effect.gen(function*() {
+      const calls = yield* Calls.Calls
+      const fiber = yield* Effect.forkChild(Effect.flip(calls.read(spotMeta, outgoing("http://a", "http://b"))))
+      yield* TestClock.adjust("10 seconds")
+      const error = yield* Fiber.join(fiber)
+      assert.strictEqual(error._tag, "UpstreamTimeout")
+      if (error._tag === "UpstreamTimeout") assert.strictEqual(error.deadline, 10_000)
+    }).pipe(Effect.provide(Calls.layer().pipe(Layer.provide(silent)))))
+
+  it.effect("a once call that gets no answer is OutcomeUnknown after its deadline", () =>
+    Effect.gen(function*() {
+      const calls = yield* Calls.Calls
+      const fiber = yield* Effect.forkChild(Effect.flip(calls.once(submit, outgoing("http://a"), {})))
+      yield* TestClock.adjust("20 seconds")
+      const error = yield* Fiber.join(fiber)
+      assert.strictEqual(error._tag, "OutcomeUnknown")
+    }).pipe(Effect.provide(Calls.layer().pipe(Layer.provide(silent)))))
+
+  it.effect("no error text holds an address", () =>
+    Effect.gen(function*() {
+      const calls = yield* Calls.Calls
+      const error = yield* Effect.flip(calls.read(spotMeta, outgoing("http://node.example/SECRET-KEY")))
+      assert.notInclude(JSON.stringify(error), "SECRET-KEY")
+      const refused = Upstream.make("layer2", ["http://node.example/SECRET-KEY/"])
+      assert.notInclude(JSON.stringify(refused), "SECRET-KEY")
+      assert.deepStrictEqual(refused.addresses.map(Redacted.value), ["http://node.example/SECRET-KEY"])
+    }).pipe(
+      Effect.provide(
+        Calls.layer().pipe(
+          Layer.provide(Layer.succeed(
+            Wire,
+            Wire.of({
+              send: () => Effect.fail(new WireError({ sent: "no", reason: "Connect", detail: "ECONNREFUSED" }))
+            })
+          ))
+        )
+      )
+    ))
+})
