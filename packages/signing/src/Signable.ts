@@ -1,0 +1,127 @@
+/** What a key signs: one EIP-712 message of flat fields, as its 32-byte digest and as the object a wallet displays. */
+import { fromHex, type Hex, keccak256, toHex, utf8 } from "./internal/bytes.ts"
+
+/** A field of a message, with its value; addresses and `bytes32` are full-length hexadecimal text. */
+export type Member =
+  | { readonly name: string; readonly type: "string"; readonly value: string }
+  | { readonly name: string; readonly type: "address" | "bytes32"; readonly value: Hex }
+  | { readonly name: string; readonly type: "uint64"; readonly value: number | bigint }
+  | { readonly name: string; readonly type: "bool"; readonly value: boolean }
+
+/** Name and type of a field. */
+export type Field = Pick<Member, "name" | "type">
+
+/** A message type with its hash, made once: hashing types for every message costs more than signing it. */
+export interface StructType {
+  readonly primaryType: string
+  readonly fields: ReadonlyArray<Field>
+  readonly typeHash: Uint8Array
+}
+
+/** A signing domain (version "1", no verifying contract) with its separator, made once. */
+export interface Domain {
+  readonly name: string
+  readonly chainId: number | bigint
+  readonly separator: Uint8Array
+}
+
+/** A message in its domain; `members` follow the order of the type's fields. */
+export interface Signable {
+  readonly domain: Domain
+  readonly struct: StructType
+  readonly members: ReadonlyArray<Member>
+}
+
+/** The object that wallets take in `eth_signTypedData_v4`; its integers are bigints where a number cannot hold them. */
+export interface TypedData {
+  readonly domain: {
+    readonly name: string
+    readonly version: "1"
+    readonly chainId: number | bigint
+    readonly verifyingContract: Hex
+  }
+  readonly types: Readonly<Record<string, ReadonlyArray<{ readonly name: string; readonly type: string }>>>
+  readonly primaryType: string
+  readonly message: Readonly<Record<string, Member["value"]>>
+}
+
+const version = "1"
+
+const verifyingContract = "0x0000000000000000000000000000000000000000"
+
+const domainFields = [
+  { name: "name", type: "string" },
+  { name: "version", type: "string" },
+  { name: "chainId", type: "uint256" },
+  { name: "verifyingContract", type: "address" }
+] as const
+
+const hashText = (text: string): Uint8Array => keccak256(utf8(text))
+
+const encodeType = (primaryType: string, fields: ReadonlyArray<{ readonly name: string; readonly type: string }>) =>
+  `${primaryType}(${fields.map((field) => `${field.type} ${field.name}`).join(",")})`
+
+const domainTypeHash = hashText(encodeType("EIP712Domain", domainFields))
+
+const versionHash = hashText(version)
+
+const uintWord = (value: bigint): Uint8Array => fromHex(`0x${value.toString(16).padStart(64, "0")}`)
+
+const word = (member: Member): Uint8Array => {
+  switch (member.type) {
+    case "string":
+      return hashText(member.value)
+    case "bool":
+      return uintWord(member.value ? 1n : 0n)
+    case "uint64":
+      return uintWord(BigInt(member.value))
+    case "address":
+    case "bytes32":
+      return fromHex(`0x${member.value.slice(2).padStart(64, "0")}`)
+  }
+}
+
+const hashWords = (words: ReadonlyArray<Uint8Array>): Uint8Array => {
+  const bytes = new Uint8Array(words.length * 32)
+  for (const [index, value] of words.entries()) {
+    bytes.set(value, index * 32)
+  }
+  return keccak256(bytes)
+}
+
+/** A message type, hashed once. */
+export const structType = (primaryType: string, fields: ReadonlyArray<Field>): StructType => ({
+  primaryType,
+  fields,
+  typeHash: hashText(encodeType(primaryType, fields))
+})
+
+/** A domain, hashed once. */
+export const domain = (name: string, chainId: number | bigint): Domain => ({
+  name,
+  chainId,
+  separator: hashWords([
+    domainTypeHash,
+    hashText(name),
+    versionHash,
+    uintWord(BigInt(chainId)),
+    uintWord(BigInt(verifyingContract))
+  ])
+})
+
+/** The 32 bytes that are signed: keccak-256 of `0x1901`, domain separator and struct hash. */
+export const digest = ({ domain, members, struct }: Signable): Hex => {
+  const bytes = new Uint8Array(66)
+  bytes.set([0x19, 0x01])
+  bytes.set(domain.separator, 2)
+  bytes.set(hashWords([struct.typeHash, ...members.map(word)]), 34)
+  return toHex(keccak256(bytes))
+}
+
+/** The typed data whose hash is the {@link digest}, for a wallet to display and sign. */
+export const typedData = ({ domain, members, struct }: Signable): TypedData => ({
+  domain: { name: domain.name, version, chainId: domain.chainId, verifyingContract },
+  types: { EIP712Domain: domainFields, [struct.primaryType]: struct.fields },
+  primaryType: struct.primaryType,
+  message: Object.fromEntries(members.map((member) => [member.name, member.value]))
+})

@@ -1,0 +1,104 @@
+/** Who signed a request. */
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as ActionHash from "./ActionHash.ts"
+import * as CanonicalAction from "./CanonicalAction.ts"
+import type { Hex } from "./internal/bytes.ts"
+import * as L1Action from "./L1Action.ts"
+import * as MultiSig from "./MultiSig.ts"
+import * as Recovery from "./Recovery.ts"
+import * as Signable from "./Signable.ts"
+import type { Signature } from "./Signature.ts"
+import * as SigningScheme from "./SigningScheme.ts"
+import * as UserSigned from "./UserSigned.ts"
+import type { VenueProfile } from "./VenueProfile.ts"
+
+/** A signed request as parsed from JSON; its integers may be numbers or bigints. */
+export interface SignedRequest extends ActionHash.HashContext {
+  readonly action: unknown
+  readonly signature: Signature
+}
+
+/** An address (lower case) and the digest that it signed. */
+export interface Signer {
+  readonly signer: Hex
+  readonly digest: Hex
+}
+
+/** Who signed; `inner` has one signer for each signature of a multi-sig wrapper, in its order. */
+export type RecoveredSigner =
+  | Signer & { readonly scheme: "l1" | "userSigned" }
+  | Signer & { readonly scheme: "multiSig"; readonly inner: ReadonlyArray<Signer> }
+
+/** What the keys behind a request have to sign; `inner` comes with the signatures found in the wrapper. */
+export type RequestSignable =
+  | { readonly scheme: "l1" | "userSigned"; readonly outer: Signable.Signable }
+  | {
+    readonly scheme: "multiSig"
+    readonly outer: Signable.Signable
+    readonly inner: Signable.Signable
+    readonly innerSignatures: ReadonlyArray<Signature>
+  }
+
+/**
+ * What has to be signed for a request, from its action, nonce, vault and expiry: for display, or to sign.
+ *
+ * Fails with `MsgPackUnencodable` or `UnsignableAction`; a form that only the documents show has reason
+ * `documentedForm`.
+ */
+export const signable = (
+  profile: VenueProfile,
+  request: Omit<SignedRequest, "signature">
+): Result.Result<RequestSignable, ActionHash.Unhashable> =>
+  Result.gen(function*() {
+    const { action, kind } = yield* CanonicalAction.canonicalize(profile, request.action)
+    if (kind === "multiSig") {
+      return {
+        scheme: kind,
+        outer: yield* MultiSig.outerSignable(profile, action, request),
+        inner: yield* MultiSig.innerSignable(profile, action, request),
+        innerSignatures: action.signatures
+      }
+    }
+    const scheme = yield* SigningScheme.of(action)
+    return {
+      scheme: scheme.scheme,
+      outer: scheme.scheme === "l1"
+        ? L1Action.signable(profile, yield* ActionHash.hash(action, request))
+        : yield* UserSigned.signable(profile, scheme.type, action)
+    }
+  })
+
+const recoverOuter = (signable: Signable.Signable, signature: Signature) => {
+  const digest = Signable.digest(signable)
+  return Effect.map(Recovery.recover(digest, signature), (signer): Signer => ({ signer, digest }))
+}
+
+const recoverInner = (signable: Signable.Signable, signatures: ReadonlyArray<Signature>) => {
+  const digest = Signable.digest(signable)
+  return Effect.forEach(signatures, (signature, innerIndex) =>
+    Recovery.recover(digest, signature).pipe(
+      Effect.mapBoth({
+        onFailure: ({ reason }) => new Recovery.UnrecoverableSignature({ reason, innerIndex }),
+        onSuccess: (signer): Signer => ({ signer, digest })
+      })
+    ))
+}
+
+/**
+ * Recovers everyone who signed a request; fails with `MsgPackUnencodable`, `UnsignableAction` or
+ * `UnrecoverableSignature`.
+ *
+ * It says who signed, not whether they may: a signature over other bytes recovers to an address that nobody holds. Nor
+ * does it compare `outerSigner`, or the nonce of a user-signed action, with the request.
+ */
+export const recover = Effect.fnUntraced(function*(
+  profile: VenueProfile,
+  request: SignedRequest
+): Effect.fn.Return<RecoveredSigner, ActionHash.Unhashable | Recovery.UnrecoverableSignature> {
+  const found = yield* Effect.fromResult(signable(profile, request))
+  const outer = yield* recoverOuter(found.outer, request.signature)
+  return found.scheme === "multiSig"
+    ? { scheme: found.scheme, ...outer, inner: yield* recoverInner(found.inner, found.innerSignatures) }
+    : { scheme: found.scheme, ...outer }
+})

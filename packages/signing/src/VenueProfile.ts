@@ -1,0 +1,34 @@
+/** How one real network of the trading chain spells what the documents leave open. */
+
+/**
+ * The spellings that enter a hash or a signed message. Data only: two profiles of one venue differ in values, never in
+ * code.
+ */
+export interface VenueProfile {
+  readonly name: "mainnet" | "testnet"
+  /** `source` of the phantom agent that signs L1 actions. */
+  readonly source: "a" | "b"
+  /** Name, on the wire and in typed data, of the field that the documents call `venueChain`. */
+  readonly chainField: string
+  /** Value of that field. */
+  readonly chainName: "Mainnet" | "Testnet"
+  /** EIP-712 domain name of user-signed actions. */
+  readonly userSignedDomain: string
+  /** What precedes the type name in the primary type of user-signed actions. */
+  readonly typePrefix: string
+}
+
+/** The documents' spelling of {@link VenueProfile.chainField}; accepted in requests, never hashed. */
+export const documentedChainField = "venueChain"
+
+const spelling = {
+  chainField: "hyperliquidChain",
+  userSignedDomain: "HyperliquidSignTransaction",
+  typePrefix: "HyperliquidTransaction:"
+} as const
+
+/** Hyperliquid's main network. */
+export const mainnet: VenueProfile = { name: "mainnet", source: "a", chainName: "Mainnet", ...spelling }
+
+/** Hyperliquid's test network. */
+export const testnet: VenueProfile = { name: "testnet", source: "b", chainName: "Testnet", ...spelling }

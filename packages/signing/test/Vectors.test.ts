@@ -1,0 +1,118 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as ActionHash from "@trigate/signing/ActionHash"
+import * as CanonicalAction from "@trigate/signing/CanonicalAction"
+import * as L1Action from "@trigate/signing/L1Action"
+import * as MsgPack from "@trigate/signing/MsgPack"
+import * as MultiSig from "@trigate/signing/MultiSig"
+import * as Recovery from "@trigate/signing/Recovery"
+import * as Signable from "@trigate/signing/Signable"
+import * as SignerRecovery from "@trigate/signing/SignerRecovery"
+import * as UserSigned from "@trigate/signing/UserSigned"
+import * as UserSignedType from "@trigate/signing/UserSignedType"
+import * as VenueProfile from "@trigate/signing/VenueProfile"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import { bytesToHex } from "viem/utils"
+import { type ExpectedTypedData, multis, readBody, singles, type Vector, vectors } from "./vectors.ts"
+
+const profileOf = (vector: Vector) => vector.isMainnet ? VenueProfile.mainnet : VenueProfile.testnet
+
+const hex = (result: Result.Result<Uint8Array, unknown>) => bytesToHex(Result.getOrThrow(result))
+
+/** One recorded validator is in checksum case; this library displays what it hashes, in lower case. */
+const displayed = (message: ExpectedTypedData["message"]) =>
+  "validator" in message ? { ...message, validator: String(message["validator"]).toLowerCase() } : message
+
+const assertSignable = (signable: Signable.Signable, digest: string, typedData: ExpectedTypedData) => {
+  assert.strictEqual(Signable.digest(signable), digest)
+  const actual: unknown = Signable.typedData(signable)
+  assert.deepStrictEqual(actual, { ...typedData, message: displayed(typedData.message) })
+}
+
+describe("recorded vectors", () => {
+  it("are all here", () => {
+    assert.strictEqual(vectors.length, 81)
+    assert.strictEqual(singles.length, 51)
+    assert.strictEqual(multis.length, 30)
+  })
+
+  for (const vector of singles) {
+    it(`${vector.id}: bytes, hash, digest and typed data`, () => {
+      const profile = profileOf(vector)
+      const canonical = Result.getOrThrow(CanonicalAction.canonicalize(profile, vector.action))
+      assert(canonical.kind === "single")
+      const { action } = canonical
+      if (vector.scheme === "l1") {
+        assert.strictEqual(hex(MsgPack.encode(action)), vector.actionMsgpack)
+        assert.strictEqual(hex(ActionHash.preimage(action, vector)), vector.hashPreimage)
+        const connectionId = Result.getOrThrow(ActionHash.hash(action, vector))
+        assert.strictEqual(connectionId, vector.connectionId)
+        assertSignable(L1Action.signable(profile, connectionId), vector.digest, vector.typedData)
+      } else {
+        const signable = Result.getOrThrow(UserSigned.signable(profile, UserSignedType.tokenDelegate, action))
+        assert.strictEqual(signable.struct.primaryType, vector.primaryType)
+        assertSignable(signable, vector.digest, vector.typedData)
+      }
+    })
+
+    it.effect(`${vector.id}: signer`, () =>
+      Effect.gen(function*() {
+        const expected = { scheme: vector.scheme, signer: vector.signer, digest: vector.digest }
+        const profile = profileOf(vector)
+        assert.deepStrictEqual(yield* SignerRecovery.recover(profile, readBody(vector.requestBody)), expected)
+        assert.deepStrictEqual(yield* SignerRecovery.recover(profile, vector), expected)
+        assert.strictEqual(yield* Recovery.recover(vector.digest, vector.signatureTrimmed), vector.signer)
+      }))
+  }
+
+  for (const vector of multis) {
+    it(`${vector.id}: bytes, hashes, digests and typed data`, () => {
+      const profile = profileOf(vector)
+      const canonical = Result.getOrThrow(CanonicalAction.canonicalize(profile, vector.action))
+      assert(canonical.kind === "multiSig")
+      const { action } = canonical
+      assert.strictEqual(action.payload.multiSigUser, vector.multiSigUserInput.toLowerCase())
+      assert.strictEqual(action.payload.outerSigner, vector.outerSigner)
+      assert.strictEqual(action.signatureChainId, vector.signatureChainId)
+
+      const inner = Result.getOrThrow(MultiSig.innerSignable(profile, action, vector))
+      assertSignable(inner, vector.inner.digest, vector.inner.typedData)
+      if (vector.scheme === "multiSig/innerL1") {
+        const value = MultiSig.innerValue(action)
+        assert.deepStrictEqual<unknown>(value, vector.inner.signedValue)
+        assert.strictEqual(hex(MsgPack.encode(value)), vector.inner.signedValueMsgpack)
+        assert.strictEqual(hex(ActionHash.preimage(value, vector)), vector.inner.hashPreimage)
+        assert.strictEqual(Result.getOrThrow(ActionHash.hash(value, vector)), vector.inner.connectionId)
+      } else {
+        assert.strictEqual(inner.struct.primaryType, vector.inner.primaryType)
+      }
+
+      const wrapper = MultiSig.hashedWrapper(action)
+      assert.strictEqual(hex(MsgPack.encode(wrapper)), vector.outer.wrapperWithoutTypeMsgpack)
+      assert.strictEqual(hex(ActionHash.preimage(wrapper, vector)), vector.outer.hashPreimage)
+      assert.strictEqual(Result.getOrThrow(MultiSig.actionHash(action, vector)), vector.outer.multiSigActionHash)
+      const outer = Result.getOrThrow(MultiSig.outerSignable(profile, action, vector))
+      assertSignable(outer, vector.outer.digest, vector.outer.typedData)
+    })
+
+    it.effect(`${vector.id}: outer and inner signers`, () =>
+      Effect.gen(function*() {
+        const expected = {
+          scheme: "multiSig",
+          signer: vector.outer.signer,
+          digest: vector.outer.digest,
+          inner: vector.signers.map((signer) => ({ signer, digest: vector.inner.digest }))
+        }
+        const profile = profileOf(vector)
+        assert.deepStrictEqual<unknown>(
+          yield* SignerRecovery.recover(profile, readBody(vector.requestBody)),
+          expected
+        )
+        assert.deepStrictEqual<unknown>(
+          yield* SignerRecovery.recover(profile, { ...vector, signature: vector.outer.signature }),
+          expected
+        )
+        assert.strictEqual(vector.inner.signatures.length, vector.signers.length)
+      }))
+  }
+})
