@@ -31,7 +31,7 @@ const innerStruct = memoize((profile: VenueProfile) =>
   memoize((type: UserSignedType) => structOf(profile, { name: type.name, fields: [...partyFields, ...type.fields] }))
 )
 
-const domains = memoize((_: VenueProfile) => new Map<number | bigint, Signable.Domain>())
+const domains: (profile: VenueProfile) => Map<number | bigint, Signable.Domain> = memoize(() => new Map())
 
 /** Callers choose the chain id, so the cache has to stop somewhere; real ones are a handful. */
 const cachedDomains = 64

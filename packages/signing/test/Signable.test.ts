@@ -69,8 +69,15 @@ describe("Signable", () => {
         const parties = { multiSigUser: hex(user), outerSigner: hex(leader) }
         const action = { ...delegate, signatureChainId, validator: hex(validator), wei, isUndelegate, nonce }
         const transfer = {
-          ...{ signatureChainId, hyperliquidChain: "Testnet", destination: text, sourceDex: "", destinationDex: text },
-          ...{ token: "USDC", amount: "1", fromSubAccount: "", nonce }
+          signatureChainId,
+          hyperliquidChain: "Testnet",
+          destination: text,
+          sourceDex: "",
+          destinationDex: text,
+          token: "USDC",
+          amount: "1",
+          fromSubAccount: "",
+          nonce
         }
         const signables = [
           L1Action.signable(VenueProfile.testnet, hex(connectionId)),
