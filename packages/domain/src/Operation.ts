@@ -39,7 +39,8 @@ export interface Cost {
 /** An answer that is final and means a typed error, whatever its status says. */
 export interface Refusal<Request, Failure> {
   readonly matches: (answer: Relayed) => boolean
-  readonly failure: (request: Request, answer: Relayed) => Failure
+  // a method, so that an operation of any request is an `Operation`
+  failure(request: Request, answer: Relayed): Failure
 }
 
 /** The declaration of one upstream call. */

@@ -1,0 +1,50 @@
+/** `POST /exchange`: signed actions, checked and relayed at most once. */
+import { ActionAccepted } from "@trigate/domain/ActionOutcome"
+import * as ActionError from "@trigate/domain/ActionError"
+import { ChainNotConfigured, InvalidRequest, PayloadTooLarge, UnavailableOnNode, UnsupportedAction } from "@trigate/domain/RequestError"
+import { SignedAction } from "@trigate/domain/SignedAction"
+import { OutcomeUnknown, UpstreamRateLimited, UpstreamUnavailable } from "@trigate/domain/UpstreamError"
+import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
+import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as OpenApi from "effect/http-api/OpenApi"
+import * as Schema from "effect/Schema"
+import { Problems } from "./Problems.ts"
+
+/** The venue's refusal, relayed as it is: HTTP 200, a text in `response`. */
+export const ActionRefused = Schema.Struct({ status: Schema.Literal("err"), response: Schema.String })
+  .annotate({ identifier: "ActionRefused" })
+
+/** Errors that a signed action can end in on its way, all before or instead of the venue's own answer. */
+export const exchangeErrors = [
+  InvalidRequest,
+  UnsupportedAction,
+  PayloadTooLarge,
+  ActionError.NonceOutOfWindow,
+  ActionError.NonceMismatch,
+  ActionError.NonceAlreadyUsed,
+  ActionError.InvalidSignature,
+  ActionError.SignerNotAllowed,
+  UnavailableOnNode,
+  ChainNotConfigured,
+  UpstreamUnavailable,
+  UpstreamRateLimited,
+  OutcomeUnknown
+] as const
+
+export class ExchangeApi extends HttpApiGroup.make("exchange").add(
+  HttpApiEndpoint.post("submit", "/exchange", {
+    disableCodecs: true,
+    payload: SignedAction,
+    success: [ActionAccepted, ActionRefused],
+    error: exchangeErrors
+  }).annotateMerge(OpenApi.annotations({
+    summary: "Relay a signed action",
+    description:
+      "The bytes are checked, then sent verbatim to the official API, at most once. The venue's own answer comes back " +
+      "as it is: HTTP 200 is not success, read `status`. After OutcomeUnknown resend the identical bytes, never a " +
+      "fresh nonce."
+  }))
+).middleware(Problems).annotateMerge(OpenApi.annotations({
+  title: "Exchange",
+  description: "Signed actions of the trading chain: multiSig, tokenDelegate, CSignerAction, evmUserModify"
+})) {}

@@ -1,0 +1,38 @@
+/** Liveness, readiness and metrics. */
+import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
+import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
+import * as OpenApi from "effect/http-api/OpenApi"
+import * as Schema from "effect/Schema"
+
+/** How one chain is served. */
+export const ChainReadiness = Schema.Struct({
+  mode: Schema.Literals(["live", "sandbox", "not-configured"]),
+  upstreams: Schema.Record(Schema.String, Schema.Natural).annotate({ description: "Configured addresses by upstream" })
+}).annotate({ identifier: "ChainReadiness" })
+
+/** Whether the gateway takes traffic, and how each chain is served. */
+export const Readiness = Schema.Struct({
+  status: Schema.Literals(["ready", "draining"]),
+  sandbox: Schema.Boolean,
+  network: Schema.Literals(["mainnet", "testnet"]),
+  chains: Schema.Struct({ trading: ChainReadiness, tokens: ChainReadiness, layer2: ChainReadiness })
+}).annotate({ identifier: "Readiness" })
+export type Readiness = typeof Readiness.Type
+
+/** The process runs. */
+export const Liveness = Schema.Struct({ status: Schema.Literal("live") }).annotate({ identifier: "Liveness" })
+
+export class HealthApi extends HttpApiGroup.make("health").add(
+  HttpApiEndpoint.get("live", "/health/live", { success: Liveness })
+    .annotateMerge(OpenApi.annotations({ summary: "Whether the process runs" })),
+  HttpApiEndpoint.get("ready", "/health/ready", {
+    success: [Readiness, Readiness.pipe(HttpApiSchema.status(503))]
+  }).annotateMerge(OpenApi.annotations({
+    summary: "Whether the gateway takes traffic, by chain",
+    description: "503 while it drains after SIGTERM."
+  })),
+  HttpApiEndpoint.get("metrics", "/metrics", {
+    success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain; version=0.0.4; charset=utf-8" }))
+  }).annotateMerge(OpenApi.annotations({ summary: "Metrics in Prometheus text" }))
+).annotateMerge(OpenApi.annotations({ title: "Health", description: "Liveness, readiness and metrics" })) {}

@@ -1,0 +1,50 @@
+/** `POST /info`: queries of the trading chain. */
+import { Candle } from "@trigate/domain/Candle"
+import { candleSnapshot, spotMeta } from "@trigate/domain/InfoOperations"
+import { ChainNotConfigured, InvalidRequest, PayloadTooLarge, UnavailableOnNode } from "@trigate/domain/RequestError"
+import { UnknownAsset } from "@trigate/domain/ResourceError"
+import { SpotMeta } from "@trigate/domain/SpotMeta"
+import {
+  UpstreamMalformed,
+  UpstreamRateLimited,
+  UpstreamTimeout,
+  UpstreamUnavailable
+} from "@trigate/domain/UpstreamError"
+import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
+import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as OpenApi from "effect/http-api/OpenApi"
+import * as Schema from "effect/Schema"
+import { Problems } from "./Problems.ts"
+
+/** Errors of a query. */
+export const infoErrors = [
+  InvalidRequest,
+  PayloadTooLarge,
+  UnknownAsset,
+  UnavailableOnNode,
+  ChainNotConfigured,
+  UpstreamUnavailable,
+  UpstreamRateLimited,
+  UpstreamTimeout,
+  UpstreamMalformed
+] as const
+
+/** A query as the wire carries it, told apart by `type`. */
+export const InfoRequest = Schema.Union([Schema.toEncoded(spotMeta.request), Schema.toEncoded(candleSnapshot.request)])
+
+export class InfoApi extends HttpApiGroup.make("info").add(
+  HttpApiEndpoint.post("query", "/info", {
+    disableCodecs: true,
+    payload: InfoRequest,
+    success: [SpotMeta, Schema.Array(Candle)],
+    error: infoErrors
+  }).annotateMerge(OpenApi.annotations({
+    summary: "Query the trading chain",
+    description:
+      "`spotMeta` is served by the official API with the node as fallback, `candleSnapshot` by the official API only. " +
+      "The upstream's answer comes back as it is, except that its 500 `null` for an unknown coin is UnknownAsset."
+  }))
+).middleware(Problems).annotateMerge(OpenApi.annotations({
+  title: "Info",
+  description: "Queries of the trading chain: spotMeta, candleSnapshot"
+})) {}

@@ -1,0 +1,39 @@
+/** JSON-RPC 2.0 envelopes as the documents show them; the gateway itself reads and writes them as text. */
+import type { Operation } from "@trigate/domain/Operation"
+import * as Schema from "effect/Schema"
+
+const Id = Schema.Union([Schema.String, Schema.Finite, Schema.Null])
+
+/** One call, or a batch of up to 100. */
+export const batchLimit = 100
+
+const callOf = (operation: Operation) =>
+  Schema.Struct({
+    jsonrpc: Schema.Literal("2.0"),
+    id: Schema.optionalKey(Id),
+    method: Schema.Literal(operation.name),
+    params: Schema.optionalKey(Schema.toEncoded(operation.request))
+  }).annotate({ description: operation.summary })
+
+/** The calls that a route takes, one branch for each declared method. */
+export const rpcCall = (operations: Readonly<Record<string, Operation>>) =>
+  Schema.Union(Object.values(operations).map(callOf))
+
+/** An error of a call: a JSON-RPC code, and the typed error in `data` where it is one of ours. */
+export const RpcError = Schema.Struct({
+  code: Schema.Int,
+  message: Schema.String,
+  data: Schema.optionalKey(Schema.Unknown)
+}).annotate({ identifier: "RpcError" })
+
+/** The answer to one call; HTTP 200 also when it carries an error. */
+export const RpcAnswer = Schema.Struct({
+  jsonrpc: Schema.Literal("2.0"),
+  id: Id,
+  result: Schema.optionalKey(Schema.Unknown),
+  error: Schema.optionalKey(RpcError)
+}).annotate({ identifier: "RpcAnswer" })
+
+/** A call or a batch of calls. */
+export const orBatch = <S extends Schema.Top>(schema: S) =>
+  Schema.Union([schema, Schema.Array(schema).check(Schema.isMaxLength(batchLimit))])
