@@ -1,0 +1,54 @@
+/**
+ * Every relative link of the documents leads to a file, and every npm script that they name exists.
+ *
+ * Run it with `npm run docs:check`.
+ */
+import * as fs from "node:fs"
+import * as path from "node:path"
+
+const root = path.resolve(import.meta.dirname, "..")
+const patterns = ["*.md", "docs/**/*.md", "packages/*/README.md", "examples/*/README.md"]
+const documents = fs.globSync(patterns, { cwd: root })
+const failures: Array<string> = []
+
+const scriptsOf = (folder: string): ReadonlyArray<string> => {
+  const manifest = path.join(root, folder, "package.json")
+  if (!fs.existsSync(manifest)) return []
+  const content: unknown = JSON.parse(fs.readFileSync(manifest, "utf8"))
+  if (typeof content !== "object" || content === null || !("scripts" in content)) return []
+  return typeof content.scripts === "object" && content.scripts !== null ? Object.keys(content.scripts) : []
+}
+
+/** What stands in a fence or in backticks shows a link instead of making one. */
+const withoutCode = (text: string): string => text.replace(/^(```+)[\s\S]*?^\1/gmu, "").replace(/`[^`\n]*`/gu, "")
+
+const linksOf = (text: string): ReadonlyArray<string> =>
+  [...text.matchAll(/\]\(\s*<?([^)\s>]+)|^\s*\[[^\]]+\]:\s*(\S+)/gmu)].flatMap(([, inline, reference]) =>
+    inline ?? reference ?? []
+  )
+
+/** `npm run x`, `npm start` and `npm test`; the options of npm between the words are skipped. */
+const scriptsNamedIn = (text: string): ReadonlyArray<string> =>
+  [...text.matchAll(/\bnpm (?:-\S+ )*(?:run (?:-\S+ )*([\w:.-]*[\w])|(start|test)\b)/gu)].flatMap(([, named, built]) =>
+    named ?? built ?? []
+  )
+
+for (const document of documents) {
+  const folder = path.dirname(document)
+  const text = fs.readFileSync(path.join(root, document), "utf8")
+  for (const link of linksOf(withoutCode(text))) {
+    if (/^[a-z][a-z+.-]*:|^#/iu.test(link)) continue
+    const target = decodeURIComponent(link.replace(/[?#].*$/u, ""))
+    if (!fs.existsSync(path.join(root, target.startsWith("/") ? "" : folder, target))) {
+      failures.push(`${document}: ${link} leads nowhere`)
+    }
+  }
+  const scripts = new Set([...scriptsOf("."), ...scriptsOf(folder)])
+  for (const name of scriptsNamedIn(text)) {
+    if (!scripts.has(name)) failures.push(`${document}: there is no script ${name}`)
+  }
+}
+
+for (const failure of failures) console.error(failure)
+console.log(`docs: ${documents.length} documents, ${failures.length} mistakes`)
+process.exitCode = failures.length === 0 ? 0 : 1
