@@ -46,11 +46,11 @@ export const resultText = (id: string, result: string): string => `{"jsonrpc":"2
 /** The text of an answer that carries an upstream's own error object. */
 export const errorText = (id: string, error: string): string => `{"jsonrpc":"2.0","id":${id},"error":${error}}`
 
-const encodeError = Schema.encodeSync(GatewayErrorSchema)
+const encodeError = Schema.encodeResult(GatewayErrorSchema)
 
 /** The error object of a typed error: its code, its message, and the error itself as `data`. */
 export const errorObject = (error: GatewayError, code: number = rpcCodes[error._tag]): string =>
-  JsonText.stringify({ code, message: error.message, data: encodeError(error) })
+  JsonText.stringify({ code, message: error.message, data: Result.getOrUndefined(encodeError(error)) })
 
 const invalid = (message: string): InvalidRequest =>
   new InvalidRequest({ errors: [{ path: [], message }], detail: message })

@@ -1,0 +1,46 @@
+/** Upstream addresses and deadlines as configuration: one reading of a setting for every package that has one. */
+import * as Config from "effect/Config"
+import * as Duration from "effect/Duration"
+import type * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import * as SchemaGetter from "effect/SchemaGetter"
+
+const words = (text: string): ReadonlyArray<string> =>
+  text.split(",").map((word) => word.trim()).filter((word) => word !== "")
+
+/** Words separated by commas; blanks around them are dropped. */
+export const CommaSeparated = Schema.String.pipe(
+  Schema.decodeTo(Schema.Array(Schema.String), {
+    decode: SchemaGetter.transform(words),
+    encode: SchemaGetter.transform((list) => list.join(","))
+  })
+)
+
+const isBaseUrl = Schema.makeFilter<string>((text) =>
+  /^https?:\/\/[^\s/?#]+(?:\/[^\s?#]*)?$/u.test(text) && URL.canParse(text)
+    ? undefined
+    : "an http or https URL without query"
+)
+
+/** Base URLs separated by commas, each redacted: the endpoint key is in the path. */
+export const BaseUrls = CommaSeparated.pipe(
+  Schema.decodeTo(Schema.Array(Schema.RedactedFromValue(Schema.String.check(isBaseUrl))))
+)
+
+/** The base URLs of a setting, in order of preference; none when it is not set. */
+export const baseUrls = (name: string): Config.Config<ReadonlyArray<Redacted.Redacted>> =>
+  Config.withDefault(Config.schema(BaseUrls, name), [])
+
+const isPositive = Schema.makeFilter<Duration.Duration>((duration) =>
+  Duration.toMillis(duration) > 0 ? undefined : "a duration above zero"
+)
+
+/** A duration with its unit (`10 seconds`, `500 millis`); a bare number is refused, nobody can tell its unit. */
+export const DurationWithUnit = Schema.String.check(Schema.isPattern(/^[0-9]+(?:\.[0-9]+)?\s*[a-zA-Z]+$/u)).pipe(
+  Schema.decodeTo(Schema.DurationFromString.check(isPositive))
+)
+
+/** The deadline of a setting. */
+export const deadline = (name: string, fallback: Duration.Input): Config.Config<Duration.Duration> =>
+  Config.withDefault(Config.schema(DurationWithUnit, name), Duration.fromInputUnsafe(fallback))
+
