@@ -23,10 +23,12 @@ export type Data = typeof Data.Type
 export const StorageSlot = hex(/^0x[0-9a-fA-F]{1,64}$/u, "StorageSlot", "Storage position, 0x hex of 1 to 64 digits")
 export type StorageSlot = typeof StorageSlot.Type
 
-/** A non-negative integer spelled as minimal 0x hex on the wire and read as a `bigint`; nodes that pad are accepted. */
+const UINT256_MAX = 2n ** 256n - 1n
+
+/** An unsigned 256-bit integer, minimal 0x hex on the wire and read as a `bigint`; nodes that pad are accepted. */
 export const Quantity = hex(/^0x[0-9a-fA-F]{1,64}$/u, "Quantity", "Non-negative integer, 0x hex").pipe(
   Schema.decodeTo(
-    Schema.BigInt.check(Schema.isGreaterThanOrEqualToBigInt(0n)),
+    Schema.BigInt.check(Schema.isBetweenBigInt({ minimum: 0n, maximum: UINT256_MAX })),
     SchemaTransformation.transform({
       decode: (text) => BigInt(text),
       encode: (value): `0x${string}` => `0x${value.toString(16)}`
