@@ -1,0 +1,56 @@
+/** Layer 2 as it is upstream: JSON-RPC by POST to the base address itself. */
+import { failureOfStatus } from "@trigate/domain/Answer"
+import type { CommonFailure } from "@trigate/domain/GatewayError"
+import * as JsonRpc from "@trigate/domain/JsonRpc"
+import * as Relayed from "@trigate/domain/Relayed"
+import { ChainNotConfigured } from "@trigate/domain/RequestError"
+import { Calls } from "@trigate/upstream/Calls"
+import * as Upstream from "@trigate/upstream/Upstream"
+import * as UpstreamConfig from "@trigate/upstream/UpstreamConfig"
+import type * as Config from "effect/Config"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Redacted from "effect/Redacted"
+import * as Layer2 from "./Layer2.ts"
+
+/** Where the layer 2 is. */
+export interface Options {
+  /** Base URLs with the endpoint key in the path, in order of preference; none means `ChainNotConfigured`. */
+  readonly addresses: ReadonlyArray<string | Redacted.Redacted>
+}
+
+const notConfigured = Effect.suspend(() =>
+  Effect.fail(new ChainNotConfigured({ chain: "layer2", detail: "No address of a layer 2 is configured" }))
+)
+
+// nodes send JSON-RPC errors with any status; a full budget is told by the status before anything else
+const readAnswer = (answer: Relayed.Relayed, id: number): Effect.Effect<JsonRpc.RpcAnswer, CommonFailure> => {
+  if (answer.status === 429) return Effect.fail(failureOfStatus(answer))
+  const read = JsonRpc.readAnswer(answer.upstream, Relayed.text(answer), id)
+  return answer.status === 200 ? read : Effect.mapError(read, () => failureOfStatus(answer))
+}
+
+const transport = (calls: Calls["Service"], options: Options): Layer2.Transport => {
+  const [first, ...others] = Upstream.targets(Upstream.make("layer2", options.addresses), "")
+  if (first === undefined) return () => notConfigured
+  let lastId = 0
+  return ({ operation, params }) =>
+    Effect.suspend(() => {
+      lastId += 1
+      const id = lastId
+      const body = Relayed.bytes(JsonRpc.requestText(id, operation.name, params))
+      return Effect.flatMap(
+        calls.read(operation, { targets: [first, ...others], body }),
+        (answer) => readAnswer(answer, id)
+      )
+    })
+}
+
+/** The layer 2 at the given addresses; a function, so that two layer 2s in one program never share a memoised layer. */
+export const layer = (options: Options): Layer.Layer<Layer2.Layer2, never, Calls> =>
+  Layer.effect(Layer2.Layer2, Effect.map(Calls, (calls) => Layer2.make(transport(calls, options))))
+
+/** The layer 2 at the addresses of `TRIGATE_LAYER2_URL`. */
+export const layerConfig: Layer.Layer<Layer2.Layer2, Config.ConfigError, Calls> = Layer.unwrap(
+  Effect.map(UpstreamConfig.baseUrls("TRIGATE_LAYER2_URL"), (addresses) => layer({ addresses }))
+)
