@@ -5,8 +5,9 @@ import { EvmApi } from "./EvmApi.ts"
 import { ExchangeApi } from "./ExchangeApi.ts"
 import { HealthApi } from "./HealthApi.ts"
 import { InfoApi } from "./InfoApi.ts"
+import { Layer2Api } from "./Layer2Api.ts"
 
-export class GatewayApi extends HttpApi.make("gateway").add(ExchangeApi, InfoApi, EvmApi, HealthApi)
+export class GatewayApi extends HttpApi.make("gateway").add(ExchangeApi, InfoApi, EvmApi, Layer2Api, HealthApi)
   .annotateMerge(OpenApi.annotations({
     title: "Trigate",
     version: "0.1.0",

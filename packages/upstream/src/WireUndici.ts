@@ -4,7 +4,7 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { Agent } from "undici"
 import type { Dispatcher } from "undici"
-import { decompress } from "./internal/decompress.ts"
+import { decompress } from "./internal/UndiciDecompress.ts"
 import { Wire, WireError } from "./Wire.ts"
 import type { WireAnswer, WireRequest } from "./Wire.ts"
 

@@ -1,0 +1,96 @@
+/**
+ * What happens around every request: its id, the count of those in flight, headers of ours, metrics, the access log, and a
+ * typed body for whatever has none.
+ */
+import { GatewayApi } from "@trigate/api/GatewayApi"
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import { HttpServerError } from "effect/http/HttpServerError"
+import * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import { AccessLog } from "./AccessLog.ts"
+import { Drain } from "./Drain.ts"
+import * as RequestFacts from "./RequestFacts.ts"
+import { RequestIds } from "./RequestIds.ts"
+import * as RequestMetrics from "./RequestMetrics.ts"
+import * as Responses from "./Responses.ts"
+
+/** Options of the surroundings. */
+export interface Options {
+  /** Whether the sandbox is behind, which every answer then says. */
+  readonly sandbox: boolean
+}
+
+const endpoints = Object.values(GatewayApi.groups).flatMap((group) => Object.values(group.endpoints))
+
+const methodsByPath: ReadonlyMap<string, ReadonlyArray<string>> = new Map(
+  Map.groupBy(endpoints, (endpoint) => endpoint.path).entries().map(([path, those]) => [
+    path,
+    those.map((endpoint) => endpoint.method)
+  ])
+)
+
+const unmatched = (request: HttpServerRequest.HttpServerRequest): HttpServerResponse.HttpServerResponse => {
+  const path = request.url.split("?", 1)[0] ?? ""
+  const allowed = methodsByPath.get(path)
+  return allowed === undefined
+    ? Responses.plainProblem(404, "Not Found", "No such route; GET /docs lists what there is")
+    : Responses.plainProblem(405, "Method Not Allowed", `This route takes ${allowed.join(", ")}`, {
+      allow: allowed.join(", ")
+    })
+}
+
+const isRouteNotFound = (error: unknown): boolean =>
+  error instanceof HttpServerError && error.reason._tag === "RouteNotFound"
+
+const titles: { readonly [status: number]: string } = { 413: "Payload Too Large", 415: "Unsupported Media Type" }
+
+const withBody = (response: HttpServerResponse.HttpServerResponse): HttpServerResponse.HttpServerResponse =>
+  response.status >= 400 && response.body._tag === "Empty"
+    ? Responses.plainProblem(response.status, titles[response.status] ?? "Error", "The request was refused")
+    : response
+
+const internalError = Responses.plainProblem(500, "Internal Server Error", "A fault of the gateway; the log has its id")
+
+/** The surroundings as middleware of the whole server. */
+export const make = Effect.fnUntraced(function*(options: Options) {
+  const log = yield* AccessLog
+  const drain = yield* Drain
+  const ids = yield* RequestIds
+  const ours: { readonly [name: string]: string } = options.sandbox ? { "x-trigate-sandbox": "true" } : {}
+
+  return <E, R>(app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
+    drain.track(Effect.gen(function*() {
+      const request = yield* HttpServerRequest.HttpServerRequest
+      const facts = RequestFacts.make()
+      const start = yield* Clock.currentTimeMillis
+      const id = ids.of(request.headers["x-request-id"])
+      const response = yield* app.pipe(
+        Effect.provideService(RequestFacts.CurrentRequestFacts, facts),
+        Effect.catchCauseIf(
+          (cause) => !Cause.hasInterrupts(cause),
+          (cause) =>
+            cause.reasons.some((reason) => reason._tag === "Fail" && isRouteNotFound(reason.error))
+              ? Effect.succeed(unmatched(request))
+              : Effect.as(
+                Effect.annotateLogs(Effect.logError("The request ended in a fault of the gateway", cause), { id }),
+                internalError
+              )
+        )
+      )
+      const answer = HttpServerResponse.setHeaders(withBody(response), { "x-request-id": id, ...ours })
+      const end = yield* Clock.currentTimeMillis
+      yield* RequestMetrics.count(facts, answer.status, end - start)
+      yield* log.write({
+        id,
+        method: request.method,
+        route: facts.route,
+        status: answer.status,
+        milliseconds: end - start,
+        operations: facts.operations.map((each) => each.operation),
+        error: facts.error ?? facts.operations.find((each) => each.outcome !== "ok")?.outcome
+      })
+      return answer
+    }))
+})

@@ -1,0 +1,44 @@
+/** What the contract's shared middleware does: names the route, and turns every typed error into its problem document. */
+import { Problems } from "@trigate/api/Problems"
+import { faultsOf, invalidRequest } from "@trigate/domain/Decode"
+import type { GatewayError as GatewayErrorType } from "@trigate/domain/GatewayError"
+import { GatewayError } from "@trigate/domain/GatewayError"
+import * as Effect from "effect/Effect"
+import { HttpApiSchemaError } from "effect/http-api/HttpApiError"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import { CurrentRequestFacts } from "./RequestFacts.ts"
+import * as Responses from "./Responses.ts"
+
+const isGatewayError = Schema.is(GatewayError)
+
+const slots: { readonly [Kind in HttpApiSchemaError["kind"]]: string } = {
+  Params: "path",
+  Headers: "headers",
+  Query: "query",
+  Body: "body",
+  Payload: "payload",
+  ResponseHeaders: "headers"
+}
+
+const typed = (error: unknown): GatewayErrorType | undefined =>
+  HttpApiSchemaError.is(error)
+    ? invalidRequest(faultsOf(error.cause, [slots[error.kind]]))
+    : isGatewayError(error)
+    ? error
+    : undefined
+
+/** The middleware of every group of the contract. */
+export const layer: Layer.Layer<Problems> = Layer.succeed(
+  Problems,
+  (httpEffect, { endpoint, group }) =>
+    Effect.flatMap(CurrentRequestFacts, (facts) => {
+      facts.route = `${group.identifier}.${endpoint.identifier}`
+      return Effect.catch(httpEffect, (error) => {
+        const problem = typed(error)
+        if (problem === undefined) return Effect.fail(error)
+        facts.error = problem._tag
+        return Effect.succeed(Responses.problem(problem))
+      })
+    })
+)

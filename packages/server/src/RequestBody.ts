@@ -1,0 +1,53 @@
+/** Reads a request's body: JSON by its content type, bounded, and kept as the bytes that came. */
+import { invalidRequest } from "@trigate/domain/Decode"
+import * as Relayed from "@trigate/domain/Relayed"
+import { PayloadTooLarge } from "@trigate/domain/RequestError"
+import type { InvalidRequest } from "@trigate/domain/RequestError"
+import * as ByteSize from "effect/ByteSize"
+import * as Effect from "effect/Effect"
+import type * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
+import * as Predicate from "effect/Predicate"
+
+/** Bytes of a request body, counted after decompression; node providers stop at 1 MB too. */
+export const bodyLimit = 1024 * 1024
+
+const tooLarge = () =>
+  new PayloadTooLarge({ limit: bodyLimit, detail: `The body is larger than ${bodyLimit} bytes` })
+
+const unreadable = (message: string) => invalidRequest([{ path: [], message }])
+
+const isJson = (contentType: string | undefined): boolean =>
+  contentType === undefined || /^application\/(?:json|[a-z0-9.-]+\+json)(?:\s*;.*)?$/iu.test(contentType)
+
+const causedByLimit = (error: unknown): boolean => {
+  for (let at = error, depth = 0; depth < 6 && Predicate.isObject(at); depth++) {
+    if (Predicate.hasProperty(at, "message") && /maxBytes|too large|exceed/iu.test(String(at.message))) return true
+    at = Predicate.hasProperty(at, "reason") ? at.reason : Predicate.hasProperty(at, "cause") ? at.cause : undefined
+  }
+  return false
+}
+
+/** The body's bytes. */
+export const bytes = (
+  request: HttpServerRequest.HttpServerRequest
+): Effect.Effect<Uint8Array, InvalidRequest | PayloadTooLarge> => {
+  if (!isJson(request.headers["content-type"])) {
+    return Effect.fail(unreadable("The content type must be application/json"))
+  }
+  if (Number(request.headers["content-length"]) > bodyLimit) return Effect.fail(tooLarge())
+  return request.arrayBuffer.pipe(
+    Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(bodyLimit)),
+    Effect.mapBoth({
+      onFailure: (error) => causedByLimit(error) ? tooLarge() : unreadable("The body could not be read"),
+      onSuccess: (buffer) => new Uint8Array(buffer)
+    })
+  )
+}
+
+/** The body's bytes as text; bytes that are not UTF-8 are refused. */
+export const text = (
+  request: HttpServerRequest.HttpServerRequest
+): Effect.Effect<string, InvalidRequest | PayloadTooLarge> =>
+  Effect.flatMap(bytes(request), (body) =>
+    Effect.mapError(Effect.fromOption(Relayed.utf8(body)), () => unreadable("The body is not valid UTF-8")))

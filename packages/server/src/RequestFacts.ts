@@ -1,0 +1,20 @@
+/** What one request turned out to be: filled in on its way, read by the access log and the metrics at its end. */
+import * as Context from "effect/Context"
+
+/** Every member comes from a closed set, so that it can be a metric label; none holds anything a caller wrote. */
+export interface RequestFacts {
+  /** Name of the contract's endpoint (`exchange.submit`), or `unmatched`. */
+  route: string
+  /** Declared operations of the request with the outcome of each: `ok`, `upstream_error`, or the tag of a typed error. */
+  readonly operations: Array<{ readonly operation: string; readonly outcome: string }>
+  /** Tag of the typed error that the whole request ended in. */
+  error: string | undefined
+}
+
+/** A fresh record of a request that has not been matched yet. */
+export const make = (): RequestFacts => ({ route: "unmatched", operations: [], error: undefined })
+
+/** The facts of the request that the fiber works on. */
+export const CurrentRequestFacts = Context.Reference<RequestFacts>("@trigate/server/CurrentRequestFacts", {
+  defaultValue: make
+})

@@ -1,0 +1,50 @@
+/** Answers that are not encoded by the contract: relayed ones as they came, and problems of requests without a route. */
+import type { GatewayError as GatewayErrorType } from "@trigate/domain/GatewayError"
+import { GatewayError } from "@trigate/domain/GatewayError"
+import * as JsonText from "@trigate/domain/JsonText"
+import type { Relayed } from "@trigate/domain/Relayed"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as ProblemDetails from "effect/http/ProblemDetails"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+
+/** An upstream's answer as it came: status, content type, bytes. */
+export const relayed = (
+  answer: Relayed,
+  headers: { readonly [name: string]: string } = {}
+): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.uint8Array(answer.body, {
+    status: answer.status,
+    contentType: answer.contentType,
+    headers: answer.retryAfter === undefined ? headers : { ...headers, "retry-after": String(answer.retryAfter) }
+  })
+
+/** A JSON text of our own writing. */
+export const json = (body: string, status = 200): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.text(body, { status, contentType: "application/json" })
+
+const encode = Schema.encodeResult(GatewayError)
+
+const retryAfterOf = (error: GatewayErrorType): { readonly [name: string]: string } =>
+  "retryAfter" in error && error.retryAfter !== undefined ? { "retry-after": String(error.retryAfter) } : {}
+
+/** A typed error as its problem document, with `Retry-After` where the error knows it. */
+export const problem = (error: GatewayErrorType): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.text(JsonText.stringify(Result.getOrUndefined(encode(error))), {
+    status: error.status,
+    contentType: ProblemDetails.contentType,
+    headers: retryAfterOf(error)
+  })
+
+/** A problem that has no type of its own: no such route, a method that a route does not take, a fault of ours. */
+export const plainProblem = (
+  status: number,
+  title: string,
+  detail: string,
+  headers: { readonly [name: string]: string } = {}
+): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.text(JSON.stringify({ type: ProblemDetails.blankType, title, status, detail }), {
+    status,
+    contentType: ProblemDetails.contentType,
+    headers
+  })

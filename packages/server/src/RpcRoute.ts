@@ -1,0 +1,155 @@
+/**
+ * A JSON-RPC route: envelopes in, declared methods checked and relayed, envelopes out.
+ *
+ * Derived from a table of operations. Ids go back as they came, results are the upstream's own text, a batch keeps its
+ * order and the failure of one call is that call's only. Notifications are relayed to nobody and answered by nobody.
+ */
+import { batchLimit } from "@trigate/api/JsonRpcSchema"
+import { invalidRequest, parseRequest } from "@trigate/domain/Decode"
+import type { GatewayError } from "@trigate/domain/GatewayError"
+import { rpcCodes } from "@trigate/domain/GatewayError"
+import * as JsonRpc from "@trigate/domain/JsonRpc"
+import type { RpcCall } from "@trigate/domain/JsonRpc"
+import * as JsonText from "@trigate/domain/JsonText"
+import type { Operation, Surface } from "@trigate/domain/Operation"
+import { UnsupportedMethod } from "@trigate/domain/RequestError"
+import type { InvalidRequest } from "@trigate/domain/RequestError"
+import * as Effect from "effect/Effect"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import type * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as Predicate from "effect/Predicate"
+import * as RequestBody from "./RequestBody.ts"
+import { CurrentRequestFacts } from "./RequestFacts.ts"
+import * as Responses from "./Responses.ts"
+
+/** How a chain's envelopes are written. */
+export interface Envelope<Answer> {
+  readonly answer: (id: string, answer: Answer) => string
+  readonly error: (id: string, error: GatewayError, code: number) => string
+  /** The outcome of an answer, for the metrics. */
+  readonly isError: (answer: Answer) => boolean
+}
+
+/** What a route is made of. */
+export interface Definition<O extends Operation, Answer> {
+  readonly operations: ReadonlyArray<O>
+  readonly envelope: Envelope<Answer>
+  /** Calls of one batch that are relayed at the same time. */
+  readonly concurrency: number
+  /** Checks the params and relays the call; `params` is their raw text. */
+  readonly relay: (operation: O, params: string, surface: Surface) => Effect.Effect<Answer, GatewayError>
+}
+
+const parseError = -32700
+const invalidEnvelope = -32600
+
+/** The envelope of JSON-RPC 2.0. */
+export const jsonRpcEnvelope: Envelope<JsonRpc.RpcAnswer> = {
+  answer: (id, answer) =>
+    answer._tag === "Result" ? JsonRpc.resultText(id, answer.result) : JsonRpc.errorText(id, answer.error),
+  error: (id, error, code) => JsonRpc.errorText(id, JsonRpc.errorObject(error, code)),
+  isError: (answer) => answer._tag === "Error"
+}
+
+const unsupported = (method: string) =>
+  new UnsupportedMethod({
+    method: method.slice(0, 128),
+    detail: `${JSON.stringify(method.slice(0, 128))} is not a method of this route`
+  })
+
+/** Builds the handler of a route. */
+export const make = <O extends Operation, Answer>(definition: Definition<O, Answer>) => {
+  const { envelope, relay } = definition
+  const table = new Map(definition.operations.map((operation) => [operation.name, operation]))
+
+  const observed = (operation: string, outcome: string) =>
+    Effect.map(CurrentRequestFacts, (facts) => {
+      facts.operations.push({ operation, outcome })
+    })
+
+  const perform = (call: RpcCall, surface: Surface): Effect.Effect<Answer, GatewayError> => {
+    const operation = table.get(call.method)
+    return operation === undefined ? Effect.fail(unsupported(call.method)) : relay(operation, call.params, surface)
+  }
+
+  // a call without an id is a notification: none of the methods here has an effect, so there is nothing to do for it
+  const answerCall = (call: RpcCall, surface: Surface): Effect.Effect<string | undefined> => {
+    const { id } = call
+    if (id === undefined) return Effect.undefined
+    const operation = table.has(call.method) ? call.method : "unsupported"
+    return Effect.matchEffect(perform(call, surface), {
+      onFailure: (error) =>
+        Effect.as(observed(operation, error._tag), envelope.error(id, error, rpcCodes[error._tag])),
+      onSuccess: (answer) =>
+        Effect.as(
+          observed(operation, envelope.isError(answer) ? "upstream_error" : "ok"),
+          envelope.answer(id, answer)
+        )
+    })
+  }
+
+  const rawId = (text: string, value: unknown): string => {
+    const id = Predicate.hasProperty(value, "id") ? value.id : undefined
+    const span = Predicate.isString(id) || Predicate.isNumber(id) || Predicate.isBigInt(id)
+      ? JsonText.members(text).get("id")
+      : undefined
+    return span === undefined ? "null" : text.slice(span.start, span.end)
+  }
+
+  const refuse = (id: string, error: InvalidRequest, code: number) =>
+    Effect.as(observed("unsupported", error._tag), envelope.error(id, error, code))
+
+  const answerOne = (text: string, value: unknown, surface: Surface): Effect.Effect<string | undefined> => {
+    const call = JsonRpc.readCall(text, value)
+    return call._tag === "Failure"
+      ? refuse(rawId(text, value), call.failure, invalidEnvelope)
+      : answerCall(call.success, surface)
+  }
+
+  const answerBatch = Effect.fnUntraced(function*(
+    texts: ReadonlyArray<string>,
+    values: ReadonlyArray<unknown>,
+    surface: Surface
+  ) {
+    if (texts.length === 0 || texts.length > batchLimit) {
+      const message = texts.length === 0 ? "A batch has at least one call" : `A batch has at most ${batchLimit} calls`
+      return yield* refuse("null", invalidRequest([{ path: [], message }]), invalidEnvelope)
+    }
+    const answers = yield* Effect.forEach(texts, (text, index) => answerOne(text, values[index], surface), {
+      concurrency: definition.concurrency
+    })
+    const given = answers.filter(Predicate.isNotUndefined)
+    return given.length === 0 ? undefined : `[${given.join(",")}]`
+  })
+
+  const answerText = (text: string, surface: Surface): Effect.Effect<string | undefined> =>
+    Effect.matchEffect(parseRequest(text), {
+      onFailure: (error) =>
+        refuse("null", error, error.errors[0]?.path.length === 0 ? parseError : invalidEnvelope),
+      onSuccess: (value) =>
+        Array.isArray(value)
+          ? answerBatch(JsonText.elements(text) ?? [], value, surface)
+          : answerOne(text, value, surface)
+    })
+
+  return (
+    request: HttpServerRequest.HttpServerRequest,
+    surface: Surface
+  ): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
+    Effect.matchEffect(RequestBody.text(request), {
+      // a fault of the HTTP layer keeps its HTTP status, and is a JSON-RPC error for those who read the body
+      onFailure: (error) =>
+        Effect.map(
+          Effect.andThen(
+            Effect.map(CurrentRequestFacts, (facts) => {
+              facts.error = error._tag
+            }),
+            Effect.succeed(envelope.error("null", error, invalidEnvelope))
+          ),
+          (body) => Responses.json(body, error.status)
+        ),
+      onSuccess: (text) =>
+        Effect.map(answerText(text, surface), (body) =>
+          body === undefined ? HttpServerResponse.empty({ status: 204 }) : Responses.json(body))
+    })
+}
