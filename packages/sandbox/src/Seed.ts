@@ -1,0 +1,65 @@
+/**
+ * Deterministic pseudo random values: the same seed and key give the same value, at any time and in any order.
+ *
+ * Nothing is drawn in sequence, so data can be made lazily, by address, coin or time, instead of being stored.
+ */
+
+/** What everything made up in a sandbox follows from. */
+export type Seed = string
+
+/** The seed of a sandbox that is given none. */
+export const defaultSeed: Seed = "trigate"
+
+/** A family of values of one seed, to be read by index; a 32-bit integer. */
+export type Series = number
+
+/** The finalizer of MurmurHash3: each input bit reaches each output bit. */
+const mix = (value: number): number => {
+  const a = Math.imul(value ^ (value >>> 16), 0x85ebca6b)
+  const b = Math.imul(a ^ (a >>> 13), 0xc2b2ae35)
+  return (b ^ (b >>> 16)) >>> 0
+}
+
+/** The series that a key names. */
+export const series = (seed: Seed, key: string): Series => {
+  let state = 0x811c9dc5
+  const text = `${seed}\u0000${key}`
+  for (let i = 0; i < text.length; i++) {
+    state = Math.imul(state ^ text.charCodeAt(i), 0x01000193)
+  }
+  return mix(state)
+}
+
+/** The value of a series at an integer: from 0 up to 2^32 - 1. */
+export const uint32 = (family: Series, index: number): number =>
+  mix(mix(family ^ Math.imul(index | 0, 0x9e3779b1)) + Math.floor(index / 0x1_0000_0000))
+
+/** The value of a series at an integer: from 0, below 1. */
+export const fraction = (family: Series, index: number): number => uint32(family, index) / 0x1_0000_0000
+
+/** The value of a series at an integer, as an integer from 0, below `bound`. */
+export const below = (family: Series, index: number, bound: number): number =>
+  Math.floor(fraction(family, index) * bound)
+
+/** 0x hex of `digits` digits for a key. */
+export const hex = (seed: Seed, key: string, digits: number): `0x${string}` => {
+  const family = series(seed, key)
+  const words = Array.from(
+    { length: Math.ceil(digits / 8) },
+    (_, index) => uint32(family, index).toString(16).padStart(8, "0")
+  )
+  return `0x${words.join("").slice(0, digits)}`
+}
+
+/**
+ * Smooth noise from -1 to 1: the values of a series at multiples of `step`, joined by straight lines.
+ *
+ * Being linear between them, its extremes over whole steps are at their ends: what lets a long candle be made without
+ * making the short ones in it.
+ */
+export const noise = (family: Series, step: number, at: number): number => {
+  const index = Math.floor(at / step)
+  const part = at / step - index
+  const from = fraction(family, index) * 2 - 1
+  return part === 0 ? from : from + (fraction(family, index + 1) * 2 - 1 - from) * part
+}
