@@ -18,7 +18,9 @@ export const SignatureChainId = Schema.String.check(Schema.isPattern(/^0x[0-9a-f
 /** Which network a user-signed action is for. */
 export const VenueChain = Schema.Literals(["Mainnet", "Testnet"]).annotate({ identifier: "VenueChain" })
 
-const namesOneChain = Schema.makeFilter<{ readonly hyperliquidChain?: string; readonly venueChain?: string }>((action) =>
+const namesOneChain = Schema.makeFilter<{ readonly hyperliquidChain?: string; readonly venueChain?: string }>((
+  action
+) =>
   (action.hyperliquidChain === undefined) === (action.venueChain === undefined)
     ? "Expected exactly one of hyperliquidChain and venueChain"
     : undefined
@@ -109,12 +111,37 @@ export const Action = Schema.Union([
 ])
 export type Action = typeof Action.Type
 
-/** What the real wire takes instead of a documented form; `undefined` for an action in its real form. */
-export const documentedFormAdvice = (action: Action): string | undefined => {
-  if ("amount" in action) return "tokenDelegate takes an integer `wei` (HYPE x 10^8), not `amount`"
-  if ("payload" in action && action.type === "CSignerAction") {
-    return "CSignerAction takes `unjailSelf: null` or `jailSelf: null`, not `payload`"
+/** How the two forms of an action type are told apart: by the member that only one of them has. */
+export const formKeys: {
+  readonly [Type in Exclude<ActionType, "multiSig">]: {
+    readonly real: ReadonlyArray<string>
+    readonly documented: string
+    readonly advice: string
   }
-  if ("modifications" in action) return "evmUserModify takes `usingBigBlocks`, not `modifications`"
-  return undefined
+} = {
+  tokenDelegate: {
+    real: ["wei"],
+    documented: "amount",
+    advice: "tokenDelegate takes an integer `wei` (HYPE x 10^8), not `amount`"
+  },
+  CSignerAction: {
+    real: ["unjailSelf", "jailSelf"],
+    documented: "payload",
+    advice: "CSignerAction takes `unjailSelf: null` or `jailSelf: null`, not `payload`"
+  },
+  evmUserModify: {
+    real: ["usingBigBlocks"],
+    documented: "modifications",
+    advice: "evmUserModify takes `usingBigBlocks`, not `modifications`"
+  }
+}
+
+/** Whether a type is one of those that have a documented form. */
+export const hasDocumentedForm = (type: string): type is keyof typeof formKeys => Object.hasOwn(formKeys, type)
+
+/** What the real wire takes instead of a documented form; `undefined` for an action of any other form or type. */
+export const documentedFormAdvice = (action: { readonly type: string }): string | undefined => {
+  if (!hasDocumentedForm(action.type)) return undefined
+  const { advice, documented, real } = formKeys[action.type]
+  return documented in action && !real.some((key) => key in action) ? advice : undefined
 }

@@ -31,14 +31,16 @@ export const RejectionReason = Schema.Literals([
 export type RejectionReason = typeof RejectionReason.Type
 
 /**
- * The venue refused the action; `message` is its own text, `signer` the address that the text names.
+ * The venue refused the action; `message` is its own text, `signer` the address that a text about the signer names.
  *
- * Found in embedded services and in the typed client only: the HTTP route relays the venue's answer as it is.
+ * A batch can be refused in part: `response` is then the venue's whole answer, whose other entries were taken. Found in
+ * embedded services and in the typed client only: the HTTP route relays the venue's answer as it is.
  */
 export class ActionRejected extends Schema.TaggedError<ActionRejected>()("ActionRejected", {
   reason: RejectionReason,
   message: Schema.String,
-  signer: Schema.optionalKey(Address)
+  signer: Schema.optionalKey(Address),
+  response: Schema.optionalKey(Schema.Unknown)
 }) {}
 
 /** Text prefixes by reason, matched in order (facts: the venue's documentation, client libraries, a testnet catalogue). */
@@ -59,6 +61,7 @@ const prefixes: ReadonlyArray<readonly [prefix: string, reason: RejectionReason]
   ["Signer invalid or inactive for current epoch", "NotValidator"],
   ["Unknown validator", "Refused"],
   ["Insufficient ", "Refused"],
+  ["Agents do not have permission", "Refused"],
   ["Too many cumulative requests sent", "AddressRateLimited"],
   ["Failed to deserialize", "ShapeRefused"]
 ]
@@ -69,10 +72,8 @@ const isAddress = Schema.is(Address)
 /** Reads a refusal text of the venue; an unknown text is `Unclassified` and kept whole. */
 export const classifyRejection = (text: string): ActionRejected => {
   const bare = text.startsWith("L1 error: ") ? text.slice("L1 error: ".length) : text
-  const signer = addressIn.exec(bare)?.[0]
-  return new ActionRejected({
-    reason: prefixes.find(([prefix]) => bare.startsWith(prefix))?.[1] ?? "Unclassified",
-    message: text,
-    ...(signer !== undefined && isAddress(signer) ? { signer } : {})
-  })
+  const reason = prefixes.find(([prefix]) => bare.startsWith(prefix))?.[1] ?? "Unclassified"
+  // other texts name other accounts: a vault, a validator
+  const signer = reason === "UnknownSigner" ? addressIn.exec(bare)?.[0] : undefined
+  return new ActionRejected({ reason, message: text, ...(isAddress(signer) ? { signer } : {}) })
 }

@@ -27,4 +27,5 @@ export const SignedEnvelope = Schema.Struct({
 export type SignedEnvelope = typeof SignedEnvelope.Type
 
 /** A signed action of one type: decoding against it gives faults that speak of that type only. */
-export const signedActionOf = (type: ActionType) => Schema.Struct({ action: actionForms[type], ...envelope })
+export const signedActionOf = <Type extends ActionType>(type: Type) =>
+  Schema.Struct({ action: actionForms[type], ...envelope })

@@ -1,0 +1,128 @@
+/**
+ * Windows of bars: where bars begin, how far back the venue keeps them, and what an answer to a window leaves out.
+ *
+ * The venue keeps the newest 5000 bars of a coin and interval and leaves out intervals without trades. It cuts a window that
+ * reaches further back without a word and answers `[]` to one that lies behind, so what is missing can only be told from
+ * the clock and from the rows that came.
+ */
+import * as DateTime from "effect/DateTime"
+import type { Candle, CandleInterval, CandleWindowRequest } from "./Candle.ts"
+
+/** Bars that the venue keeps of each coin and interval; also the most that one answer holds. */
+export const retainedBars = 5000
+
+const minute = 60_000
+const hour = 60 * minute
+const day = 24 * hour
+
+/** Length of each interval in milliseconds; a month has no fixed one. */
+export const intervalLengths: { readonly [Interval in Exclude<CandleInterval, "1M">]: number } = {
+  "1m": minute,
+  "3m": 3 * minute,
+  "5m": 5 * minute,
+  "15m": 15 * minute,
+  "30m": 30 * minute,
+  "1h": hour,
+  "2h": 2 * hour,
+  "4h": 4 * hour,
+  "8h": 8 * hour,
+  "12h": 12 * hour,
+  "1d": day,
+  "3d": 3 * day,
+  "1w": 7 * day
+}
+
+const monthAt = (instant: number): number => {
+  const { month, year } = DateTime.toPartsUtc(DateTime.makeUnsafe(instant))
+  return (year - 1970) * 12 + month - 1
+}
+
+const monthOpen = (index: number): number => {
+  const year = Math.floor(index / 12)
+  return DateTime.toEpochMillis(DateTime.makeUnsafe({ year: 1970 + year, month: index - year * 12 + 1, day: 1 }))
+}
+
+/**
+ * Number of the bar that contains an instant; bar 0 contains the epoch.
+ *
+ * Bars are aligned to the epoch, so that a week opens on Thursday 00:00 UTC; months are those of the UTC calendar.
+ */
+export const barAt = (interval: CandleInterval, instant: number): number =>
+  interval === "1M" ? monthAt(instant) : Math.floor(instant / intervalLengths[interval])
+
+/** First millisecond of a bar. */
+export const openOf = (interval: CandleInterval, bar: number): number =>
+  interval === "1M" ? monthOpen(bar) : bar * intervalLengths[interval]
+
+/** Last millisecond of a bar. */
+export const closeOf = (interval: CandleInterval, bar: number): number => openOf(interval, bar + 1) - 1
+
+/** Open time of the bar that contains an instant. */
+export const openTimeAt = (interval: CandleInterval, instant: number): number =>
+  openOf(interval, barAt(interval, instant))
+
+/** The oldest bar that is retained for certain at `now`; older ones are only where bars without trades were left out. */
+export const oldestRetainedBar = (interval: CandleInterval, now: number): number =>
+  barAt(interval, now) - retainedBars + 1
+
+/** Open time of {@link oldestRetainedBar}, in milliseconds; before the epoch for the long intervals. */
+export const retentionHorizon = (interval: CandleInterval, now: number): number =>
+  openOf(interval, oldestRetainedBar(interval, now))
+
+/**
+ * What an answer holds of its window.
+ *
+ * - `complete`: every bar of the window that had a trade;
+ * - `truncated`: the oldest bars of the window are missing, or may be: what precedes the first row is no longer kept;
+ * - `agedOut`: nothing, because the whole window lies behind what the venue keeps (or before the listing, which the venue
+ *   does not tell apart).
+ */
+export type Coverage = "complete" | "truncated" | "agedOut"
+
+/** Bars of a window, oldest first, and what they are not: all of it (`coverage`), or final (`forming`). */
+export interface CandleWindow {
+  /** Every bar of the answer, the forming one included. */
+  readonly candles: ReadonlyArray<Candle>
+  readonly coverage: Coverage
+  /** The last bar where it is still open at the time of reading: its prices and volume will change. */
+  readonly forming: Candle | undefined
+}
+
+/** A window of a walk, with the bounds that it covers, both included, in milliseconds. */
+export interface CandleStretch extends CandleWindow {
+  readonly startTime: number
+  readonly endTime: number
+}
+
+const coverageOf = (request: CandleWindowRequest, candles: ReadonlyArray<Candle>, now: number): Coverage => {
+  const { interval } = request
+  const newest = barAt(interval, now)
+  const oldest = oldestRetainedBar(interval, now)
+  const first = barAt(interval, request.startTime)
+  const last = Math.min(newest, barAt(interval, request.endTime ?? now))
+  const head = candles[0]
+  if (head === undefined) return first < oldest && last >= first && last < oldest ? "agedOut" : "complete"
+  const headBar = barAt(interval, head.t)
+  // the window's own first bar came: nothing before it was asked for
+  if (headBar <= first) return "complete"
+  // a full answer may have been cut even where our clock says that the window fits
+  if (candles.length >= retainedBars) return "truncated"
+  // fewer than 5000 bars can follow the first row, so an older one would still be kept and would have come
+  if (headBar > oldest) return "complete"
+  // up to now fewer than 5000 rows are kept at all; up to an earlier end the newer ones were not counted
+  return last === newest ? "complete" : "truncated"
+}
+
+/** Reads an answer to `request` that arrived at `now`; the rules are those of the venue, see {@link Coverage}. */
+export const fromSnapshot = (
+  request: CandleWindowRequest,
+  candles: ReadonlyArray<Candle>,
+  now: number
+): CandleWindow => {
+  const last = candles.at(-1)
+  return {
+    candles,
+    coverage: coverageOf(request, candles, now),
+    forming: last !== undefined && last.T >= now ? last : undefined
+  }
+}

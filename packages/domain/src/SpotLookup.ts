@@ -1,0 +1,59 @@
+/**
+ * Finds spot pairs and tokens by what callers know them by.
+ *
+ * Indexes have holes and are no positions, names are not unique, and a pair may name a token that is not listed: every
+ * lookup answers with an `Option` or an array.
+ */
+import * as Option from "effect/Option"
+import type { SpotMeta, SpotPair, SpotToken } from "./SpotMeta.ts"
+
+/** The two tokens of a pair, where they are listed. */
+export interface PairTokens {
+  readonly base: Option.Option<SpotToken>
+  readonly quote: Option.Option<SpotToken>
+}
+
+/** Lookups over one `spotMeta` answer. */
+export interface SpotLookup {
+  readonly pair: (index: number) => Option.Option<SpotPair>
+  readonly pairsByName: (name: string) => ReadonlyArray<SpotPair>
+  /** Pairs that have the token as base or quote, in the order of the answer. */
+  readonly pairsWith: (tokenIndex: number) => ReadonlyArray<SpotPair>
+  readonly token: (index: number) => Option.Option<SpotToken>
+  readonly tokensByName: (name: string) => ReadonlyArray<SpotToken>
+  /** By `tokenId`, the only safe key of a token; letter case does not matter. */
+  readonly tokenById: (tokenId: string) => Option.Option<SpotToken>
+  readonly tokensOf: (pair: SpotPair) => PairTokens
+}
+
+const grouped = <A, K>(items: ReadonlyArray<A>, keysOf: (item: A) => Iterable<K>): ReadonlyMap<K, ReadonlyArray<A>> => {
+  const groups = new Map<K, Array<A>>()
+  for (const item of items) {
+    for (const key of keysOf(item)) {
+      const group = groups.get(key)
+      if (group === undefined) groups.set(key, [item])
+      else group.push(item)
+    }
+  }
+  return groups
+}
+
+/** Indexes an answer once, so that each lookup takes constant time; of doubled indexes or ids the first row counts. */
+export const make = (meta: SpotMeta): SpotLookup => {
+  const pairs = grouped(meta.universe, (pair) => [pair.index])
+  const pairNames = grouped(meta.universe, (pair) => [pair.name])
+  const pairTokens = grouped(meta.universe, (pair) => new Set(pair.tokens))
+  const tokens = grouped(meta.tokens, (token) => [token.index])
+  const tokenNames = grouped(meta.tokens, (token) => [token.name])
+  const tokenIds = grouped(meta.tokens, (token) => [token.tokenId.toLowerCase()])
+  const token = (index: number) => Option.fromUndefinedOr(tokens.get(index)?.[0])
+  return {
+    pair: (index) => Option.fromUndefinedOr(pairs.get(index)?.[0]),
+    pairsByName: (name) => pairNames.get(name) ?? [],
+    pairsWith: (tokenIndex) => pairTokens.get(tokenIndex) ?? [],
+    token,
+    tokensByName: (name) => tokenNames.get(name) ?? [],
+    tokenById: (tokenId) => Option.fromUndefinedOr(tokenIds.get(tokenId.toLowerCase())?.[0]),
+    tokensOf: ({ tokens: [base, quote] }) => ({ base: token(base), quote: token(quote) })
+  }
+}
