@@ -111,13 +111,18 @@ export const readAnswer = (
   return Effect.succeed({ _tag: "Result", result: text.slice(result.start, result.end) })
 }
 
+// EIP-1474's "method not supported" beside the standard's "method not found": nodes use either for the same thing
+const unsupportedCodes = new Set([-32601, -32004])
+// EIP-1474, QuickNode, and the HTTP status that some providers put in the code
+const rateLimitCodes = new Set([-32005, -32007, 429])
+
 const failureOfCode = (upstream: string, method: string, code: number, message: string): CommonFailure => {
   const detail = `${upstream} answered error ${code}: ${message}`
-  if (code === -32601) return new UnsupportedMethod({ method, detail })
+  if (unsupportedCodes.has(code)) return new UnsupportedMethod({ method, detail })
   if (code === -32602 || code === -32600 || code === -32700) {
     return new InvalidRequest({ errors: [{ path: ["params"], message }], detail })
   }
-  if (code === -32005 || code === 429) return new UpstreamRateLimited({ upstream, detail })
+  if (rateLimitCodes.has(code)) return new UpstreamRateLimited({ upstream, detail })
   return new UpstreamUnavailable({ upstream, attempts: 1, detail })
 }
 
