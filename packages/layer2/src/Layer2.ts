@@ -84,10 +84,7 @@ export const make = (transport: Transport): Layer2["Service"] => {
   const getReceipt = Effect.fn("Layer2.getTransactionReceipt")(function*(
     request: Request<typeof getTransactionReceipt>
   ) {
-    const params = yield* Effect.mapError(
-      encodeParams(request),
-      (error) => invalidRequest(faultsOf(error, ["params"]))
-    )
+    const params = yield* Effect.mapError(encodeParams(request), (error) => invalidRequest(faultsOf(error)))
     const answer = yield* relay({
       operation: getTransactionReceipt,
       params: JsonText.stringify(params),

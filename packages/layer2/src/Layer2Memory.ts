@@ -41,8 +41,7 @@ const state = Effect.gen(function*() {
   return Layer2State.of({
     set: (receipt, stage = "mined") =>
       Ref.update(receipts, (known) => new Map(known).set(keyOf(receipt.transactionHash), atStage(receipt, stage))),
-    remove: (hash) =>
-      Ref.update(receipts, (known) => new Map([...known].filter(([key]) => key !== keyOf(hash)))),
+    remove: (hash) => Ref.update(receipts, (known) => new Map([...known].filter(([key]) => key !== keyOf(hash)))),
     get: (hash) => Effect.map(Ref.get(receipts), (known) => known.get(keyOf(hash)) ?? null)
   })
 })

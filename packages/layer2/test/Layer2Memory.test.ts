@@ -1,0 +1,78 @@
+import { assert, describe, it } from "@effect/vitest"
+import { getTransactionReceipt } from "@trigate/domain/Layer2Operations"
+import { InvalidRequest } from "@trigate/domain/RequestError"
+import { Layer2 } from "@trigate/layer2/Layer2"
+import * as Layer2Memory from "@trigate/layer2/Layer2Memory"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as TestClock from "effect/testing/TestClock"
+import { hash, otherHash, preconfirmed, receipt, wireText } from "./receipts.ts"
+
+describe("Layer2Memory", () => {
+  it.effect("knows nothing at first", () =>
+    Effect.gen(function*() {
+      const layer2 = yield* Layer2
+      assert.isNull(yield* layer2.getTransactionReceipt({ hash }))
+    }).pipe(Effect.provide(Layer2Memory.layer)))
+
+  it.effect("goes from pending over pre-confirmed to mined and back", () =>
+    Effect.gen(function*() {
+      const layer2 = yield* Layer2
+      const state = yield* Layer2Memory.Layer2State
+      yield* state.set(receipt, "pending")
+      assert.isNull(yield* layer2.getTransactionReceipt({ hash }))
+      yield* state.set(receipt, "preconfirmed")
+      assert.deepStrictEqual(yield* layer2.getTransactionReceipt({ hash }), preconfirmed)
+      yield* state.set(receipt)
+      assert.deepStrictEqual(yield* layer2.getTransactionReceipt({ hash }), receipt)
+      assert.deepStrictEqual(yield* state.get(hash), receipt)
+      assert.isNull(yield* layer2.getTransactionReceipt({ hash: otherHash }))
+      yield* state.remove(hash)
+      assert.isNull(yield* layer2.getTransactionReceipt({ hash }))
+    }).pipe(Effect.provide(Layer2Memory.layer)))
+
+  it.effect("finds a hash in any letter case", () =>
+    Effect.gen(function*() {
+      const layer2 = yield* Layer2
+      const state = yield* Layer2Memory.Layer2State
+      yield* state.set(receipt)
+      assert.deepStrictEqual(yield* layer2.getTransactionReceipt({ hash: `0x${"AB".repeat(32)}` }), receipt)
+    }).pipe(Effect.provide(Layer2Memory.layer)))
+
+  it.effect("relays the receipt as nodes spell it", () =>
+    Effect.gen(function*() {
+      const layer2 = yield* Layer2
+      const state = yield* Layer2Memory.Layer2State
+      yield* state.set(receipt)
+      const answer = yield* layer2.relay({
+        operation: getTransactionReceipt,
+        params: `["${hash}"]`,
+        surface: "gateway"
+      })
+      assert.deepStrictEqual(answer, { _tag: "Result", result: wireText(receipt) })
+    }).pipe(Effect.provide(Layer2Memory.layer)))
+
+  it.effect("refuses what the live layer refuses", () =>
+    Effect.gen(function*() {
+      const layer2 = yield* Layer2
+      const error = yield* Effect.flip(
+        layer2.relay({ operation: getTransactionReceipt, params: `["0x12"]`, surface: "gateway" })
+      )
+      assert.instanceOf(error, InvalidRequest)
+    }).pipe(Effect.provide(Layer2Memory.layer)))
+
+  it.effect("a program that waits sees the transaction being mined", () =>
+    Effect.gen(function*() {
+      const layer2 = yield* Layer2
+      const state = yield* Layer2Memory.Layer2State
+      yield* state.set(receipt, "pending")
+      const fiber = yield* Effect.forkChild(layer2.waitForReceipt({ hash }))
+      yield* TestClock.adjust("1 second")
+      yield* state.set(receipt, "preconfirmed")
+      yield* TestClock.adjust("1 second")
+      assert.isUndefined(fiber.pollUnsafe())
+      yield* state.set(receipt)
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* Fiber.join(fiber), receipt)
+    }).pipe(Effect.provide(Layer2Memory.layer)))
+})

@@ -1,0 +1,45 @@
+/** A wire that answers from a script and keeps what was sent. */
+import * as Calls from "@trigate/upstream/Calls"
+import type { WireAnswer, WireError, WireRequest } from "@trigate/upstream/Wire"
+import { Wire } from "@trigate/upstream/Wire"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+
+/** One request as it left. */
+export interface Sent {
+  readonly method: string
+  readonly url: string
+  readonly headers: { readonly [name: string]: string }
+  readonly body: string
+}
+
+/** An answer with a status, a body, and a content type that is JSON when not given. */
+export const answer = (
+  status: number,
+  body: string,
+  headers: { readonly [name: string]: string } = {}
+): WireAnswer => ({
+  status,
+  headers: { "content-type": "application/json", ...headers },
+  body: new TextEncoder().encode(body)
+})
+
+/** Calls over a wire that answers each request by what was sent. */
+export const scripted = (
+  react: (sent: Sent) => Effect.Effect<WireAnswer, WireError>
+): { readonly sent: Array<Sent>; readonly calls: Layer.Layer<Calls.Calls> } => {
+  const sent: Array<Sent> = []
+  const wire = Layer.succeed(
+    Wire,
+    Wire.of({
+      send: ({ body, headers, method, url }: WireRequest) =>
+        Effect.suspend(() => {
+          const request = { method, url: Redacted.value(url), headers, body: new TextDecoder().decode(body) }
+          sent.push(request)
+          return react(request)
+        })
+    })
+  )
+  return { sent, calls: Calls.layer().pipe(Layer.provide(wire)) }
+}
