@@ -1,13 +1,10 @@
 /** The bars that the venue has at an instant: since the listing, the newest 5000 of an interval, the last one forming. */
 import type { Candle, CandleInterval, CandleWindowRequest } from "@trigate/domain/Candle"
-import * as CandleBar from "./CandleBar.ts"
+import { barAt, closeOf, openOf, retainedBars } from "@trigate/domain/CandleWindow"
 import type { CandleMarket } from "./CandleMarket.ts"
 import { printPrice, printSize } from "./CandleMarket.ts"
 import * as CandlePath from "./CandlePath.ts"
 import type { Seed } from "./Seed.ts"
-
-/** Bars kept of each coin and interval: what is older cannot be had any more. */
-export const retention = 5000
 
 const minute = 60_000
 
@@ -18,8 +15,8 @@ const bar = (
   index: number,
   now: number
 ): Candle => {
-  const t = CandleBar.openOf(interval, index)
-  const T = CandleBar.closeOf(interval, index)
+  const t = openOf(interval, index)
+  const T = closeOf(interval, index)
   const from = Math.max(t, market.listedAt) / minute
   const to = Math.min(T + 1, now) / minute
   const { high, low } = CandlePath.extremes(path, from, to)
@@ -45,7 +42,7 @@ const bar = (
  * The bars of a market in a window, oldest first, at the instant `now`.
  *
  * A bar is in the window when `T >= startTime` and `t <= endTime`; no `endTime` means now. Bars that begin at or after `now`,
- * that end before the listing, or that are not among the newest {@link retention} do not exist.
+ * that end before the listing, or that are not among the newest 5000 do not exist.
  */
 export const bars = (
   seed: Seed,
@@ -57,13 +54,13 @@ export const bars = (
   if (now <= market.listedAt) {
     return []
   }
-  const newest = CandleBar.indexAt(interval, now - 1)
+  const newest = barAt(interval, now - 1)
   const first = Math.max(
-    newest - retention + 1,
-    CandleBar.indexAt(interval, market.listedAt),
-    CandleBar.indexAt(interval, startTime)
+    newest - retainedBars + 1,
+    barAt(interval, market.listedAt),
+    barAt(interval, startTime)
   )
-  const last = Math.min(newest, CandleBar.indexAt(interval, endTime ?? now))
+  const last = Math.min(newest, barAt(interval, endTime ?? now))
   const path = CandlePath.make(seed, market.asset, market.volatility)
   return Array.from(
     { length: Math.max(0, last - first + 1) },

@@ -54,17 +54,50 @@ export const baseFee = (seed: Seed, state: EvmState, kind: keyof typeof blockKin
   return state.fees[kind] ?? BigInt(Math.round(fee * Math.exp(walk)))
 }
 
-const result = (value: unknown): RpcAnswer => ({ _tag: "Result", result: JSON.stringify(value) })
-
-const failure = (code: number, message: string): RpcAnswer => ({
+const invalidParams: RpcAnswer = {
   _tag: "Error",
-  code,
-  message,
-  error: JSON.stringify({ code, message })
-})
+  code: -32602,
+  message: "invalid params",
+  error: "{\"code\":-32602,\"message\":\"invalid params\"}"
+}
 
-const invalidParams = failure(-32602, "invalid params")
+/** What a call is answered from. */
+export interface EvmView {
+  readonly seed: Seed
+  readonly evm: EvmState
+  readonly venue: VenueState
+  readonly now: number
+}
 
-const decodeStorage = Schema.decodeUnknownOption(
-  Schema.Tuple([...evmOperations.getStorageAt.request.from.elements.slice(0, 2)])
-)
+/** Reads the params of a method, then answers from them; none for params of another shape. */
+const method = <Request>(
+  schema: Schema.ConstraintCodec<Request, unknown>,
+  answer: (view: EvmView, request: Request) => unknown
+) => {
+  const decode = Schema.decodeUnknownOption(schema)
+  return (view: EvmView, params: unknown): Option.Option<unknown> =>
+    Option.map(decode(params), (request) => answer(view, request))
+}
+
+const fee = (kind: keyof typeof blockKinds) => ({ evm, now, seed }: EvmView): string =>
+  `0x${baseFee(seed, evm, kind, now).toString(16)}`
+
+const { bigBlockGasPrice, gasPrice, getStorageAt, usingBigBlocks } = evmOperations
+
+const methods = {
+  eth_getStorageAt: method(getStorageAt.request, ({ evm, seed }, { address, slot }) =>
+    wordAt(seed, evm, address, slot)),
+  eth_gasPrice: method(gasPrice.request, fee("small")),
+  eth_bigBlockGasPrice: method(bigBlockGasPrice.request, fee("big")),
+  eth_usingBigBlocks: method(usingBigBlocks.request, ({ venue }, { address }) =>
+    accountOf(venue, address).usingBigBlocks)
+}
+
+/** Answers a method, whose params are raw JSON text; only the latest state can be read. */
+export const answer = (view: EvmView, name: keyof typeof methods, params: string): RpcAnswer => {
+  const parsed = Result.getSuccess(JsonText.parse(params))
+  return Option.match(Option.flatMap(parsed, (value) => methods[name](view, value)), {
+    onNone: () => invalidParams,
+    onSome: (value): RpcAnswer => ({ _tag: "Result", result: JSON.stringify(value) })
+  })
+}

@@ -1,0 +1,124 @@
+/**
+ * What every sandbox starts with, under any seed: an example that works for each documented call.
+ *
+ * The private keys are the well-known ones of a public test mnemonic ("test test … junk"). Never send value to them.
+ */
+import type { Address, Hash } from "@trigate/domain/Hex"
+
+/** A key pair of the public test mnemonic; the address is lower case. */
+export interface TestKey {
+  readonly address: Address
+  readonly privateKey: `0x${string}`
+}
+
+/** Test keys by the part that they play. */
+export const keys = {
+  /** An account with stake to delegate. */
+  trader: {
+    address: "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266",
+    privateKey: "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"
+  },
+  /** A validator in good standing. */
+  validator: {
+    address: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
+    privateKey: "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d"
+  },
+  /** A validator that is jailed. */
+  jailedValidator: {
+    address: "0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc",
+    privateKey: "0x5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a"
+  },
+  /** An account that acts by two signatures out of its three co-signers'. */
+  multiSigUser: {
+    address: "0x90f79bf6eb2c4f870365e785982e1f101e93b906",
+    privateKey: "0x7c852118294e51e653712a81e05800f419141751be58f605c371e15141b007a6"
+  },
+  /** A co-signer of the multi-sig account, and the one who sends for it. */
+  leader: {
+    address: "0x15d34aaf54267db7d7c367839aaf71a00a2c6a65",
+    privateKey: "0x47e179ec197488593b187f80a00eb0da91f1b9d0b13f8733639f19c30a34926a"
+  },
+  /** The second co-signer. */
+  cosigner: {
+    address: "0x9965507d1a55bcc2695c58ba16fb37d819b0a4dc",
+    privateKey: "0x8b3a350cf5c34c9194ca85829a2df0ec3153be0318b5e2d3348e872092edffba"
+  },
+  /** The third co-signer. */
+  thirdCosigner: {
+    address: "0x976ea74026e726554db657fa54763abd0c3a0aa9",
+    privateKey: "0x92db14e403b83dfe3df233f83dfa3a0d7096f21ca9b0d6d6b8d88b2b4ec1564e"
+  },
+  /** An API wallet of the trader. */
+  agent: {
+    address: "0x14dc79964da2c08b23698b3d3cc7ca32193d9955",
+    privateKey: "0x4bbbf85ce3377467afe5d46f804f221813b2bb87f24d81f60f1fcdbf7cbf4356"
+  },
+  /** Known to nobody. */
+  stranger: {
+    address: "0x23618e81e3f5cdf7f54c3d65f7fbc0abf5b21e8f",
+    privateKey: "0xdbda1821b80551c9d65939329250298aa3472ba22feea921c0cf5d620ea67b97"
+  }
+} as const satisfies { readonly [Role in string]: TestKey }
+
+/** Stake that the trader starts with: 1000 HYPE in HYPE x 10^8. */
+export const traderStake = 100_000_000_000n
+
+/** Coins for `candleSnapshot`, and one that the venue does not know. */
+export const coins = {
+  perpetual: "BTC",
+  spotByName: "PURR/USDC",
+  spotByIndex: "@107",
+  builder: "xyz:XYZ100",
+  unknown: "NOSUCHCOIN"
+} as const
+
+/** Contracts of the trading chain's EVM. */
+export const contracts = {
+  /** The wrapped native token: name, symbol and decimals in its first three slots. */
+  wrapped: "0x5555555555555555555555555555555555555555",
+  /** No contract: every word of it is zero. */
+  none: "0x000000000000000000000000000000000000dead"
+} as const satisfies { readonly [name: string]: Address }
+
+/** Contracts of the token chain. */
+export const tokens = {
+  /** Jetton with on-chain metadata and a supply beyond 2^64; C++ servers. */
+  onchain: "EQClb6WL4TgcNsmu7KdNii5mw330v-k_cl6jCKyPj9pWNfJz",
+  /** Jetton with on-chain metadata and a supply beyond 2^53, printed as a JSON number by Python servers. */
+  number: "EQAp41LJUS7fO1kfrfCeuOB8zHkY-wrqn9afADJfnnRaayaX",
+  /** Jetton that holds only `uri` and `decimals`: name and symbol are in the document; Python servers. */
+  semichain: "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDs",
+  /** The same at C++ servers. */
+  semichainCpp: "EQDDfe26lyKi2lOUfWIlne-m4W6Uy9lk4175wjymiMxjLA8o",
+  /** Jetton without metadata of its own; everything is in the document. */
+  offchain: "EQCYx3lrTfcq5epCAVmfCFnD1Of_cbn4g8xeeIALuKsNNaSM",
+  /** A holder's wallet of a jetton, not a master contract. */
+  jettonWallet: "EQBybcAXkDY5fgIE0Qcgb6mGd2fez3B0EhkBQ2aLv69jWfnU",
+  nftItem: "EQBUXuQI612W1e71Gk5atugejGqteQeDa8hA9tTwREcXWQiv",
+  nftCollection: "EQBG-g6ahkAUGWpefWbx-D_9sQ8oWbvy6puuq78U2c4NUDFS",
+  /** A plain wallet: active, no token. */
+  wallet: "EQDXZ2c5LnA12Eum-DlguTmfYkMOvNeFCh4rBD0tgmwjcFI-",
+  /** The wallet again with its last character changed: the checksum is wrong. */
+  invalid: "EQDXZ2c5LnA12Eum-DlguTmfYkMOvNeFCh4rBD0tgmwjcFI_",
+  /** Owns and administers the above. */
+  admin: "EQCqLezWtbjqr63KJUzhOUAids2egkCx7_SlAOOi0e4BA0yv"
+} as const
+
+/** Transactions of the layer 2. */
+export const transactions = {
+  opStack: "0xffbd8fdbaf5800e2f7df0d5a73efee4fe8a9ef54d53f10798bbb76f7bb08c39e",
+  opLegacy: "0xb16fb4bc23b35113df8f1467b39e508322ff1e16030118fafef0713d80a93f01",
+  opDeposit: "0x91f03958010092f701f6ba746a837a5192d5357479c51b4f4f53a602b84bc591",
+  arbitrum: "0x1d1c25e3f7532c3c02b3a500462e82c0235a10bc0ce79f3d36ca37cbc38d9f0f",
+  zksync: "0xb8cbd6a0a6084c262fce4adbf20e2e744288cc5c252f09c6346003d54f2c2df0",
+  linea: "0xbc45036beef2106df261d103b61ff311e27c5eb079983b8181b4b8ff27cddc36",
+  /** Failed: `status` is 0x0. */
+  failed: "0x6c73ddffcae3ff10afa05bf760f6a06eddd79876695aacefb5fb264c8bab6304",
+  /** Created a contract: `to` is null. */
+  creation: "0x163a6df38186e2de6df8d5af2fa8ed483a1b8bb9faa8b164d664f3a546b442ec",
+  /** Mined ten seconds after the chain starts, final a minute later. */
+  pending: "0xa09080b4c553d2af855a8853d83f10ab37d19e70ad0342d587beb858d5584cf0",
+  /** Promised by the sequencer from the start, sealed ten seconds later. */
+  preconfirmed: "0x4be79a9b1f6eb4ed8f5ff2ac2c6ffde77aa5b3c2d31d3d1c4d67e0a6e1d8c3a7",
+  unknown: "0x00000000000000000000000000000000000000000000000000000000deadbeef"
+} as const satisfies { readonly [name: string]: Hash }
