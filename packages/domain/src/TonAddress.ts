@@ -68,7 +68,9 @@ const readFriendly = (text: string): Result.Result<Parsed, string> => {
     return Result.fail(`length is ${text.length}, not ${FRIENDLY_LENGTH} characters (or <workchain>:<64 hex digits>)`)
   }
   if (!/^[A-Za-z0-9+/_-]*$/u.test(text)) return Result.fail("a character outside base64 and base64url")
-  if (/[+/]/u.test(text) && /[_-]/u.test(text)) return Result.fail("mixed alphabets: base64 and base64url in one address")
+  if (/[+/]/u.test(text) && /[_-]/u.test(text)) {
+    return Result.fail("mixed alphabets: base64 and base64url in one address")
+  }
   const bytes = Uint8Array.from(
     atob(text.replaceAll("-", "+").replaceAll("_", "/")),
     (character) => character.charCodeAt(0)

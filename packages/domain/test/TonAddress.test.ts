@@ -135,11 +135,15 @@ describe("TonAddress", () => {
       })
   )
 
-  it.effect.prop("is generated and kept as it was written", [TonAddress.TonAddress], ([address]) =>
-    Effect.gen(function*() {
-      assert.strictEqual(yield* Schema.decodeUnknownEffect(TonAddress.TonAddress)(address), address)
-      assert.strictEqual(Address.parse(address).toRawString(), TonAddress.formatRaw(parsed(address)))
-    }))
+  it.effect.prop(
+    "is generated and kept as it was written",
+    [TonAddress.TonAddress],
+    ([address]) =>
+      Effect.gen(function*() {
+        assert.strictEqual(yield* Schema.decodeUnknownEffect(TonAddress.TonAddress)(address), address)
+        assert.strictEqual(Address.parse(address).toRawString(), TonAddress.formatRaw(parsed(address)))
+      })
+  )
 
   it.effect("tells the reason in the schema's own words", () =>
     Effect.gen(function*() {

@@ -1,0 +1,236 @@
+/**
+ * The calls of the token chain: `GET /api/v2/getTokenData`, and the read methods of `POST /api/v2/jsonRPC`.
+ *
+ * The methods are those that both server families document, by name; methods that write (`send…`) are not relayed.
+ */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import { faultsOf, invalidRequest } from "./Decode.ts"
+import * as JsonText from "./JsonText.ts"
+import * as Operation from "./Operation.ts"
+import type { InvalidRequest, RequestFault } from "./RequestError.ts"
+import { InvalidAddress } from "./RequestError.ts"
+import { TokenNotFound } from "./ResourceError.ts"
+import { DetectedAddress, TokenContract, TokenData } from "./TokenData.ts"
+import * as TonAddress from "./TonAddress.ts"
+
+const Address = TonAddress.TonAddress
+const seqno = Schema.Natural.annotate({ description: "Sequence number of a block" })
+const atBlock = { seqno: Schema.optionalKey(seqno) }
+const optionalText = Schema.optionalKey(Schema.String)
+/** A 64-bit integer as clients write it: logical times and shards exceed 2^53, so most send a string. */
+const Int64 = Schema.Union([Schema.Int, Schema.BigInt, Schema.String.check(Schema.isPattern(/^-?[0-9]{1,20}$/u))])
+
+/** A fungible token by its master contract; the address may come in any form, the answer names one form. */
+export const getTokenData = Operation.read({
+  name: "getTokenData",
+  chain: "tokens",
+  protocol: "token-rest",
+  summary: "A fungible token by the address of its master contract",
+  sources: ["node"],
+  cost: { weight: 0, requestUnits: 1 },
+  request: Schema.Struct({ address: Address }),
+  response: TokenData,
+  failures: [InvalidAddress, TokenNotFound]
+})
+
+const method = <
+  const Name extends string,
+  Request extends Operation.AnyCodec,
+  Response extends Operation.AnyCodec,
+  const Failures extends ReadonlyArray<Operation.AnyCodec>
+>(declaration: {
+  readonly name: Name
+  readonly summary: string
+  readonly request: Request
+  readonly response: Response
+  readonly failures: Failures
+  readonly requestUnits?: number
+}): Operation.Operation<Name, "read", Request, Response, Failures> => {
+  const { requestUnits = 1, ...rest } = declaration
+  return Operation.read({
+    ...rest,
+    chain: "tokens",
+    protocol: "token-rpc",
+    sources: ["node"],
+    cost: { weight: 0, requestUnits }
+  })
+}
+
+/** A method whose answer is relayed as it is. */
+const relayed = <const Name extends string, Fields extends Record<string, Operation.AnyCodec>>(
+  name: Name,
+  summary: string,
+  fields: Fields,
+  requestUnits = 1
+) =>
+  method({
+    name,
+    summary,
+    request: Schema.Struct(fields),
+    response: Schema.Unknown,
+    failures: [InvalidAddress],
+    requestUnits
+  })
+
+const account = { address: Address, ...atBlock }
+const message = { source: Address, destination: Address, created_lt: Int64 }
+const block = { workchain: Schema.Int, shard: Int64, seqno, root_hash: optionalText, file_hash: optionalText }
+const blockTransactions = {
+  ...block,
+  after_lt: Schema.optionalKey(Int64),
+  after_hash: optionalText,
+  count: Schema.optionalKey(Schema.Natural)
+}
+const getMethod = {
+  ...account,
+  method: Schema.Union([Schema.String, Schema.Int]),
+  stack: Schema.Array(Schema.Unknown)
+}
+
+/** The methods of `POST /api/v2/jsonRPC` by name; `params` is a named object, `result` the server's own. */
+export const tokenRpcOperations = {
+  packAddress: method({
+    name: "packAddress",
+    summary: "The friendly form of an address; base64 or base64url, as the server likes",
+    request: Schema.Struct({ address: Address }),
+    response: Schema.String,
+    failures: [InvalidAddress]
+  }),
+  unpackAddress: method({
+    name: "unpackAddress",
+    summary: "The raw form of an address; hex digits in either case, as the server likes",
+    request: Schema.Struct({ address: Address }),
+    response: Schema.String,
+    failures: [InvalidAddress]
+  }),
+  detectAddress: method({
+    name: "detectAddress",
+    summary: "All forms of an address",
+    request: Schema.Struct({ address: Address }),
+    response: DetectedAddress,
+    failures: [InvalidAddress]
+  }),
+  getTokenData: method({
+    name: "getTokenData",
+    summary: "What the contract at an address is: jetton master, jetton wallet, NFT collection or NFT item",
+    request: Schema.Struct(account),
+    response: TokenContract,
+    failures: [InvalidAddress, TokenNotFound]
+  }),
+  getAddressInformation: relayed("getAddressInformation", "Balance, code, data and state of an account", account),
+  getExtendedAddressInformation: relayed(
+    "getExtendedAddressInformation",
+    "An account with its contract type resolved",
+    account
+  ),
+  getWalletInformation: relayed("getWalletInformation", "Wallet type, seqno and balance of an account", account),
+  getAddressBalance: relayed("getAddressBalance", "Balance of an account, in nanotons", account),
+  getAddressState: relayed("getAddressState", "Whether an account is active, uninitialized or frozen", account),
+  getShardAccountCell: relayed("getShardAccountCell", "The cell of an account in its shard's state", account),
+  detectHash: relayed("detectHash", "All forms of a hash", { hash: Schema.String }),
+  dnsResolve: relayed("dnsResolve", "The records of a domain", {
+    domain: Schema.String,
+    resolver_address: Schema.optionalKey(Address),
+    ...atBlock
+  }),
+  getTransactions: relayed("getTransactions", "Transactions of an account, newest first", {
+    address: Address,
+    limit: Schema.optionalKey(Schema.Natural),
+    lt: Schema.optionalKey(Int64),
+    hash: optionalText,
+    to_lt: Schema.optionalKey(Int64),
+    archival: Schema.optionalKey(Schema.Boolean)
+  }, 2),
+  tryLocateTx: relayed("tryLocateTx", "The transaction that received a message", message),
+  tryLocateResultTx: relayed("tryLocateResultTx", "The transaction that received a message", message),
+  tryLocateSourceTx: relayed("tryLocateSourceTx", "The transaction that sent a message", message),
+  getMasterchainInfo: relayed("getMasterchainInfo", "The newest masterchain block", {}),
+  getConsensusBlock: relayed("getConsensusBlock", "The newest block that the network agreed on", {}),
+  getMasterchainBlockSignatures: relayed(
+    "getMasterchainBlockSignatures",
+    "Validators' signatures of a masterchain block",
+    { seqno }
+  ),
+  shards: relayed("shards", "The shard blocks of a masterchain block", { seqno }),
+  getShardBlockProof: relayed("getShardBlockProof", "The proof that ties a shard block to the masterchain", {
+    workchain: Schema.Int,
+    shard: Int64,
+    seqno,
+    from_seqno: Schema.optionalKey(seqno)
+  }),
+  lookupBlock: relayed("lookupBlock", "A block by its seqno, logical time or time", {
+    workchain: Schema.Int,
+    shard: Int64,
+    ...atBlock,
+    lt: Schema.optionalKey(Int64),
+    unixtime: Schema.optionalKey(Schema.Natural)
+  }),
+  getBlockTransactions: relayed("getBlockTransactions", "Short ids of a block's transactions", blockTransactions),
+  getBlockTransactionsExt: relayed("getBlockTransactionsExt", "A block's transactions in full", blockTransactions),
+  getBlockHeader: relayed("getBlockHeader", "The header of a block", block),
+  getOutMsgQueueSize: relayed("getOutMsgQueueSize", "Lengths of the outgoing message queues, by shard", {}),
+  getConfigParam: relayed("getConfigParam", "One parameter of the network's configuration", {
+    config_id: Schema.Int,
+    ...atBlock
+  }),
+  getConfigAll: relayed("getConfigAll", "The network's configuration", atBlock),
+  getLibraries: relayed("getLibraries", "Library cells by their hashes", { libraries: Schema.Array(Schema.String) }),
+  runGetMethod: relayed("runGetMethod", "The result of a contract's get method", getMethod),
+  runGetMethodStd: relayed("runGetMethodStd", "The result of a contract's get method, stack in typed form", getMethod),
+  estimateFee: relayed("estimateFee", "The fees that a message would cost", {
+    address: Address,
+    body: Schema.String,
+    init_code: optionalText,
+    init_data: optionalText,
+    ignore_chksig: Schema.optionalKey(Schema.Boolean)
+  })
+} as const
+
+/** Any method of the table. */
+export type TokenRpcOperation = (typeof tokenRpcOperations)[keyof typeof tokenRpcOperations]
+
+const byName: ReadonlyMap<string, TokenRpcOperation> = new Map(Object.entries(tokenRpcOperations))
+
+/** The method of a name; none for methods that write, and for anything else that the route does not relay. */
+export const findTokenMethod = (name: string): Option.Option<TokenRpcOperation> =>
+  Option.fromUndefinedOr(byName.get(name))
+
+const addressFault = (params: unknown, fault: RequestFault): Option.Option<InvalidAddress> => {
+  const [key, ...deeper] = fault.path
+  const value = key !== undefined && deeper.length === 0 && Predicate.hasProperty(params, key) ? params[key] : undefined
+  return Predicate.isString(value)
+    ? Option.filter(Result.getFailure(TonAddress.parse(value)), (error) => error.reason === fault.message)
+    : Option.none()
+}
+
+const inParams = ({ message, path }: RequestFault): RequestFault => ({ path: ["params", ...path], message })
+
+const refusal = (params: unknown, faults: ReadonlyArray<RequestFault>): InvalidRequest | InvalidAddress => {
+  const addresses = faults.map((fault) => addressFault(params, fault))
+  const [first] = addresses
+  return first !== undefined && Option.isSome(first) && addresses.every(Option.isSome)
+    ? first.value
+    : invalidRequest(faults.map(inParams))
+}
+
+/**
+ * Reads the raw `params` of a method; `[]` stands for no params.
+ *
+ * As strict as the newer servers: other arrays, unknown members and duplicate keys are refused. Params that have no fault
+ * besides their addresses fail with `InvalidAddress`.
+ */
+export const readParams = <Request extends Operation.AnyCodec>(operation: { readonly request: Request }) => {
+  const decode = Schema.decodeUnknownEffect(operation.request, { errors: "all", onExcessProperty: "error" })
+  return (text: string): Effect.Effect<Request["Type"], InvalidRequest | InvalidAddress> =>
+    Result.match(JsonText.parseStrict(text), {
+      onFailure: (fault) => Effect.fail(invalidRequest([inParams(fault)])),
+      onSuccess: (value) => {
+        const params = Array.isArray(value) && value.length === 0 ? {} : value
+        return Effect.mapError(decode(params), (error) => refusal(params, faultsOf(error)))
+      }
+    })
+}

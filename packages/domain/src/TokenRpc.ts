@@ -1,0 +1,246 @@
+/**
+ * The token chain's envelope as text: `{ok, result}` or `{ok: false, error, code}`, which is not JSON-RPC 2.0.
+ *
+ * Answers of both server families, of providers in front of them and of a gateway like this one are read into one shape;
+ * results and extra members stay raw, so integers of any size survive. What is written is what stock clients need: truthy
+ * `ok` on success; text in `error`, and never a `result`, on failure; always under HTTP 200.
+ */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import { decodeText, malformed } from "./Answer.ts"
+import type { CommonFailure, GatewayError } from "./GatewayError.ts"
+import { commonFailures, GatewayError as GatewayErrorSchema, rpcCodes } from "./GatewayError.ts"
+import type { RpcCall } from "./JsonRpc.ts"
+import * as JsonText from "./JsonText.ts"
+import type { AnyCodec, MethodClass, Operation } from "./Operation.ts"
+import { InvalidAddress, InvalidRequest, UnsupportedMethod } from "./RequestError.ts"
+import { TokenNotFound } from "./ResourceError.ts"
+import { UpstreamMalformed, UpstreamRateLimited, UpstreamTimeout, UpstreamUnavailable } from "./UpstreamError.ts"
+
+/** Members of an envelope that are neither result nor failure (`@extra`), raw. */
+export type Extras = ReadonlyArray<readonly [name: string, raw: string]>
+
+/** What an upstream answered to one call: the raw result, or why there is none. */
+export type TokenRpcAnswer =
+  | { readonly _tag: "Result"; readonly result: string; readonly extras: Extras }
+  | {
+    readonly _tag: "Error"
+    /** The server's own code, else the HTTP status. */
+    readonly code: number
+    readonly message: string
+    /** The typed error that travelled in the answer of a gateway, raw. */
+    readonly data: string | undefined
+    /** Seconds, from the answer's header. */
+    readonly retryAfter: number | undefined
+    readonly extras: Extras
+  }
+
+const known = new Set(["ok", "result", "error", "code", "message", "data", "id", "jsonrpc", "@type"])
+const decodeEncodedError = Schema.decodeUnknownOption(GatewayErrorSchema)
+const MAX_MESSAGE = 240
+
+/** Reads one request envelope that already parsed to `value`; `jsonrpc` and `id` may be left out, as servers allow. */
+export const readCall = (text: string, value: unknown): Result.Result<RpcCall, InvalidRequest> => {
+  const refused = (path: ReadonlyArray<string>, message: string): Result.Result<never, InvalidRequest> =>
+    Result.fail(new InvalidRequest({ errors: [{ path, message }], detail: message }))
+  if (!Predicate.isObject(value) || Array.isArray(value)) return refused([], "Expected a JSON-RPC object")
+  const method = Predicate.hasProperty(value, "method") ? value.method : undefined
+  if (!Predicate.isString(method)) return refused(["method"], "Expected a method name")
+  const version = Predicate.hasProperty(value, "jsonrpc") ? value.jsonrpc : undefined
+  if (version !== undefined && version !== "2.0") return refused(["jsonrpc"], `Expected "jsonrpc": "2.0"`)
+  const id = Predicate.hasProperty(value, "id") ? value.id : undefined
+  if (Predicate.isObject(id) || Predicate.isBoolean(id)) {
+    return refused(["id"], "Expected id to be a string, a number or null")
+  }
+  const spans = JsonText.members(text)
+  const slice = (key: string): string | undefined => {
+    const span = spans.get(key)
+    return span === undefined ? undefined : text.slice(span.start, span.end)
+  }
+  return Result.succeed({ id: slice("id"), method, params: slice("params") ?? "{}" })
+}
+
+interface Failure {
+  readonly code: number | undefined
+  readonly message: string | undefined
+  readonly data: unknown
+}
+
+const member = (value: unknown, key: string): unknown => Predicate.hasProperty(value, key) ? value[key] : undefined
+
+const integer = (value: unknown): number | undefined => Number.isInteger(value) ? Number(value) : undefined
+
+const words = (value: unknown): string | undefined => Predicate.isString(value) && value !== "" ? value : undefined
+
+/** The failure that an object describes in any of the known ways: flat, JSON-RPC 2.0, tonlib's own error, a problem. */
+const failureOf = (value: object): Failure => {
+  const error = member(value, "error")
+  const source = Predicate.isObject(error) ? error : value
+  return {
+    code: integer(member(source, "code")),
+    message: words(error) ?? words(member(source, "message")) ?? words(member(value, "result")) ??
+      words(member(value, "detail")),
+    // a problem document of a gateway is the error itself
+    data: member(source, "data") ?? (Predicate.isString(member(value, "_tag")) ? value : undefined)
+  }
+}
+
+const isTonlibError = (value: unknown): value is object =>
+  Predicate.isObject(value) && member(value, "@type") === "error"
+
+const errorAnswer = (
+  status: number,
+  failure: Failure,
+  retryAfter: number | undefined,
+  extras: Extras
+): TokenRpcAnswer => ({
+  _tag: "Error",
+  code: failure.code ?? status,
+  message: (failure.message ?? `HTTP ${status}`).slice(0, MAX_MESSAGE),
+  // only what decodes is passed on: an upstream must not speak in our name with anything else
+  data: Option.isSome(decodeEncodedError(failure.data)) ? JsonText.stringify(failure.data) : undefined,
+  retryAfter,
+  extras
+})
+
+/**
+ * Reads an upstream's answer, whatever its status; `retryAfter` is the answer's header, in seconds.
+ *
+ * Ids are not compared: one family leaves them out, the other turns them into strings, and HTTP pairs the answers. Fails
+ * only with what is no answer at all: a success that is not JSON, or neither result nor failure.
+ */
+export const readAnswer = (
+  upstream: string,
+  status: number,
+  text: string,
+  retryAfter?: number
+): Effect.Effect<TokenRpcAnswer, UpstreamMalformed> => {
+  const parsed = JsonText.parse(text)
+  const value = Result.getOrElse(parsed, () => undefined)
+  const succeeded = status >= 200 && status < 300
+  if (!Predicate.isObject(value) || Array.isArray(value)) {
+    return succeeded
+      ? Effect.fail(malformed(upstream, Result.isFailure(parsed) ? parsed.failure.message : "Expected an object"))
+      : Effect.succeed(
+        errorAnswer(status, { code: undefined, message: words(text.trim()), data: undefined }, retryAfter, [])
+      )
+  }
+  const spans = JsonText.members(text)
+  const extras = Array.from(spans).filter(([name]) => !known.has(name)).map(([name, span]) =>
+    [name, text.slice(span.start, span.end)] as const
+  )
+  const result = spans.get("result")
+  const ok = member(value, "ok")
+  const carriesResult = result !== undefined && (ok === undefined ? !spans.has("error") : Boolean(ok))
+  if (succeeded && carriesResult) {
+    const inner = member(value, "result")
+    return Effect.succeed(
+      isTonlibError(inner)
+        ? errorAnswer(status, failureOf(inner), retryAfter, extras)
+        : { _tag: "Result", result: text.slice(result.start, result.end), extras }
+    )
+  }
+  const failed = !succeeded || ok === false || spans.has("error") || isTonlibError(value)
+  return failed
+    ? Effect.succeed(errorAnswer(status, failureOf(value), retryAfter, Predicate.isBoolean(ok) ? extras : []))
+    : Effect.fail(malformed(upstream, "Expected ok with a result, or an error"))
+}
+
+const envelope = (members: string, extras: Extras, rawId: string | undefined): string => {
+  const more = extras.map(([name, raw]) => `,${JSON.stringify(name)}:${raw}`).join("")
+  const id = rawId === undefined ? "" : `,"id":${rawId}`
+  return `{${members}${more},"jsonrpc":"2.0"${id}}`
+}
+
+/** The envelope that a caller gets, under HTTP 200 always; `rawId` is the raw text of the caller's own id. */
+export const answerText = (rawId: string | undefined, answer: TokenRpcAnswer): string => {
+  if (answer._tag === "Result") return envelope(`"ok":true,"result":${answer.result}`, answer.extras, rawId)
+  const data = answer.data === undefined ? "" : `,"data":${answer.data}`
+  const failure = `"ok":false,"error":${JSON.stringify(answer.message)},"code":${answer.code}${data}`
+  return envelope(failure, answer.extras, rawId)
+}
+
+const encodeError = Schema.encodeSync(GatewayErrorSchema)
+
+/** The failure envelope of a typed error: its message, its JSON-RPC code, and the error itself as `data`. */
+export const errorText = (rawId: string | undefined, error: GatewayError): string =>
+  answerText(rawId, {
+    _tag: "Error",
+    code: rpcCodes[error._tag],
+    message: error.message,
+    data: JsonText.stringify(encodeError(error)),
+    retryAfter: undefined,
+    extras: []
+  })
+
+/** How long the servers themselves wait for a node of the chain before they answer 504. */
+const SERVER_DEADLINE_MILLIS = 10_000
+
+const invalidCodes = new Set([400, 416, 422, -32600, -32602, -32700])
+
+type Refused = Extract<TokenRpcAnswer, { readonly _tag: "Error" }>
+
+/** The typed error that a failure stands for, from its code and its words. */
+const failureOfAnswer = (
+  operation: Pick<Operation, "name" | "protocol">,
+  address: string | undefined,
+  upstream: string,
+  { code, message, retryAfter }: Refused
+): CommonFailure | InvalidAddress | TokenNotFound => {
+  const detail = `${upstream} answered error ${code}: ${message}`
+  const isRpc = operation.protocol === "token-rpc"
+  if (operation.name === "getTokenData" && (code === 409 || /is not (?:a )?jetton or nft/iu.test(message))) {
+    return new TokenNotFound({ address: address ?? "", contractType: "none", detail })
+  }
+  if (code === 429 || code === -32005) {
+    return new UpstreamRateLimited({ upstream, detail, ...(retryAfter === undefined ? {} : { retryAfter }) })
+  }
+  if (isRpc && (code === -32601 || /^(?:unknown method|method not found|not found)$/iu.test(message))) {
+    return new UnsupportedMethod({ method: operation.name, detail })
+  }
+  if (invalidCodes.has(code)) {
+    return address !== undefined && /address/iu.test(message)
+      ? new InvalidAddress({ address, reason: message, detail })
+      : new InvalidRequest({ errors: [{ path: isRpc ? ["params"] : [], message }], detail })
+  }
+  if (code === 504 || /time-?out/iu.test(message)) {
+    return new UpstreamTimeout({ upstream, deadline: SERVER_DEADLINE_MILLIS, detail })
+  }
+  return new UpstreamUnavailable({
+    upstream,
+    attempts: 1,
+    detail,
+    ...(retryAfter === undefined ? {} : { retryAfter })
+  })
+}
+
+/**
+ * The reader of an operation's answers, for the JSON-RPC methods and for `getTokenData` over REST.
+ *
+ * A failure is the typed error that travelled in `data`, else what its code and words stand for. Only an operation that
+ * declares `InvalidAddress` and `TokenNotFound` fails with them.
+ */
+export const readerOf = <
+  Request extends AnyCodec,
+  Response extends AnyCodec,
+  Failures extends ReadonlyArray<AnyCodec>
+>(operation: Operation<string, MethodClass, Request, Response, Failures>) => {
+  const decodeData = Schema.decodeUnknownOption(Schema.Union([...commonFailures, ...operation.failures]))
+  const decodeResult = decodeText(operation.response)
+  return (
+    request: Request["Type"],
+    upstream: string,
+    answer: TokenRpcAnswer
+  ): Effect.Effect<Response["Type"], Failures[number]["Type"] | CommonFailure> => {
+    if (answer._tag === "Result") return decodeResult(upstream, answer.result)
+    const address = member(request, "address")
+    const data = answer.data === undefined ? undefined : Result.getOrElse(JsonText.parse(answer.data), () => undefined)
+    return Effect.fail(Option.getOrElse(
+      decodeData(data),
+      () => failureOfAnswer(operation, Predicate.isString(address) ? address : undefined, upstream, answer)
+    ))
+  }
+}
