@@ -6,8 +6,11 @@ import { ExchangeApi } from "./ExchangeApi.ts"
 import { HealthApi } from "./HealthApi.ts"
 import { InfoApi } from "./InfoApi.ts"
 import { Layer2Api } from "./Layer2Api.ts"
+import { NodeApi } from "./NodeApi.ts"
+import { TokensApi } from "./TokensApi.ts"
 
-export class GatewayApi extends HttpApi.make("gateway").add(ExchangeApi, InfoApi, EvmApi, Layer2Api, HealthApi)
+export class GatewayApi extends HttpApi.make("gateway")
+  .add(ExchangeApi, InfoApi, EvmApi, TokensApi, Layer2Api, NodeApi, HealthApi)
   .annotateMerge(OpenApi.annotations({
     title: "Trigate",
     version: "0.1.0",

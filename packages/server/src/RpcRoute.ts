@@ -18,15 +18,19 @@ import * as Effect from "effect/Effect"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Predicate from "effect/Predicate"
+import type * as Result from "effect/Result"
 import * as RequestBody from "./RequestBody.ts"
 import { CurrentRequestFacts } from "./RequestFacts.ts"
 import * as Responses from "./Responses.ts"
 
-/** How a chain's envelopes are written. */
+/** How a chain's envelopes are read and written; `id` is raw text. */
 export interface Envelope<Answer> {
-  readonly answer: (id: string, answer: Answer) => string
-  readonly error: (id: string, error: GatewayError, code: number) => string
-  /** The outcome of an answer, for the metrics. */
+  readonly read: (text: string, value: unknown) => Result.Result<RpcCall, InvalidRequest>
+  /** Whether a call wants no answer. */
+  readonly isNotification: (call: RpcCall) => boolean
+  readonly answer: (id: string | undefined, answer: Answer) => string
+  readonly error: (id: string | undefined, error: GatewayError, code: number) => string
+  /** Whether the upstream answered with a failure. */
   readonly isError: (answer: Answer) => boolean
 }
 
@@ -43,11 +47,13 @@ export interface Definition<O extends Operation, Answer> {
 const parseError = -32700
 const invalidEnvelope = -32600
 
-/** The envelope of JSON-RPC 2.0. */
+/** The envelope of JSON-RPC 2.0: a call without an id is a notification, an id that cannot be told is `null`. */
 export const jsonRpcEnvelope: Envelope<JsonRpc.RpcAnswer> = {
-  answer: (id, answer) =>
+  read: JsonRpc.readCall,
+  isNotification: (call) => call.id === undefined,
+  answer: (id = "null", answer) =>
     answer._tag === "Result" ? JsonRpc.resultText(id, answer.result) : JsonRpc.errorText(id, answer.error),
-  error: (id, error, code) => JsonRpc.errorText(id, JsonRpc.errorObject(error, code)),
+  error: (id = "null", error, code) => JsonRpc.errorText(id, JsonRpc.errorObject(error, code)),
   isError: (answer) => answer._tag === "Error"
 }
 
@@ -72,10 +78,10 @@ export const make = <O extends Operation, Answer>(definition: Definition<O, Answ
     return operation === undefined ? Effect.fail(unsupported(call.method)) : relay(operation, call.params, surface)
   }
 
-  // a call without an id is a notification: none of the methods here has an effect, so there is nothing to do for it
+  // none of the methods here has an effect, so there is nothing to do for a notification
   const answerCall = (call: RpcCall, surface: Surface): Effect.Effect<string | undefined> => {
+    if (envelope.isNotification(call)) return Effect.undefined
     const { id } = call
-    if (id === undefined) return Effect.undefined
     const operation = table.has(call.method) ? call.method : "unsupported"
     return Effect.matchEffect(perform(call, surface), {
       onFailure: (error) =>
@@ -88,19 +94,19 @@ export const make = <O extends Operation, Answer>(definition: Definition<O, Answ
     })
   }
 
-  const rawId = (text: string, value: unknown): string => {
+  const rawId = (text: string, value: unknown): string | undefined => {
     const id = Predicate.hasProperty(value, "id") ? value.id : undefined
     const span = Predicate.isString(id) || Predicate.isNumber(id) || Predicate.isBigInt(id)
       ? JsonText.members(text).get("id")
       : undefined
-    return span === undefined ? "null" : text.slice(span.start, span.end)
+    return span === undefined ? undefined : text.slice(span.start, span.end)
   }
 
-  const refuse = (id: string, error: InvalidRequest, code: number) =>
+  const refuse = (id: string | undefined, error: InvalidRequest, code: number) =>
     Effect.as(observed("unsupported", error._tag), envelope.error(id, error, code))
 
   const answerOne = (text: string, value: unknown, surface: Surface): Effect.Effect<string | undefined> => {
-    const call = JsonRpc.readCall(text, value)
+    const call = envelope.read(text, value)
     return call._tag === "Failure"
       ? refuse(rawId(text, value), call.failure, invalidEnvelope)
       : answerCall(call.success, surface)
@@ -113,7 +119,7 @@ export const make = <O extends Operation, Answer>(definition: Definition<O, Answ
   ) {
     if (texts.length === 0 || texts.length > batchLimit) {
       const message = texts.length === 0 ? "A batch has at least one call" : `A batch has at most ${batchLimit} calls`
-      return yield* refuse("null", invalidRequest([{ path: [], message }]), invalidEnvelope)
+      return yield* refuse(undefined, invalidRequest([{ path: [], message }]), invalidEnvelope)
     }
     const answers = yield* Effect.forEach(texts, (text, index) => answerOne(text, values[index], surface), {
       concurrency: definition.concurrency
@@ -125,7 +131,7 @@ export const make = <O extends Operation, Answer>(definition: Definition<O, Answ
   const answerText = (text: string, surface: Surface): Effect.Effect<string | undefined> =>
     Effect.matchEffect(parseRequest(text), {
       onFailure: (error) =>
-        refuse("null", error, error.errors[0]?.path.length === 0 ? parseError : invalidEnvelope),
+        refuse(undefined, error, error.errors[0]?.path.length === 0 ? parseError : invalidEnvelope),
       onSuccess: (value) =>
         Array.isArray(value)
           ? answerBatch(JsonText.elements(text) ?? [], value, surface)
@@ -144,7 +150,7 @@ export const make = <O extends Operation, Answer>(definition: Definition<O, Answ
             Effect.map(CurrentRequestFacts, (facts) => {
               facts.error = error._tag
             }),
-            Effect.succeed(envelope.error("null", error, invalidEnvelope))
+            Effect.succeed(envelope.error(undefined, error, invalidEnvelope))
           ),
           (body) => Responses.json(body, error.status)
         ),

@@ -1,0 +1,63 @@
+/**
+ * The node provider's surface: the same routes behind the caller's own endpoint key, and the layer 2 at the key itself.
+ *
+ * What only the official API serves answers `UnavailableOnNode` here, before anything is sent.
+ */
+import { Unauthorized } from "@trigate/domain/CallerError"
+import { evmOperations } from "@trigate/domain/EvmOperations"
+import { layer2Operations } from "@trigate/domain/Layer2Operations"
+import { PayloadTooLarge } from "@trigate/domain/RequestError"
+import { SignedAction } from "@trigate/domain/SignedAction"
+import { SpotMeta } from "@trigate/domain/SpotMeta"
+import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
+import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as OpenApi from "effect/http-api/OpenApi"
+import { KeyedPath } from "./EndpointKey.ts"
+import { exchangeErrors } from "./ExchangeApi.ts"
+import { infoErrors, InfoRequest } from "./InfoApi.ts"
+import { orBatch, RpcAnswer, rpcCall } from "./JsonRpcSchema.ts"
+import { Problems } from "./Problems.ts"
+import { keyedTokenEndpoints } from "./TokensApi.ts"
+
+export class NodeApi extends HttpApiGroup.make("node").add(
+  HttpApiEndpoint.post("exchange", "/:endpointKey/exchange", {
+    disableCodecs: true,
+    params: KeyedPath,
+    payload: SignedAction,
+    error: [...exchangeErrors, Unauthorized]
+  }).annotateMerge(OpenApi.annotations({ summary: "Always UnavailableOnNode: no node serves signed actions" })),
+  HttpApiEndpoint.post("info", "/:endpointKey/info", {
+    disableCodecs: true,
+    params: KeyedPath,
+    payload: InfoRequest,
+    success: SpotMeta,
+    error: [...infoErrors, Unauthorized]
+  }).annotateMerge(OpenApi.annotations({
+    summary: "Query the trading chain's node: spotMeta; candleSnapshot is UnavailableOnNode"
+  })),
+  HttpApiEndpoint.post("evm", "/:endpointKey/evm", {
+    disableCodecs: true,
+    params: KeyedPath,
+    payload: orBatch(rpcCall(evmOperations)),
+    success: orBatch(RpcAnswer),
+    error: [PayloadTooLarge, Unauthorized]
+  }).annotateMerge(OpenApi.annotations({ summary: "JSON-RPC of the trading chain's EVM" })),
+  ...keyedTokenEndpoints,
+  HttpApiEndpoint.post("layer2", "/:endpointKey/l2", {
+    disableCodecs: true,
+    params: KeyedPath,
+    payload: orBatch(rpcCall(layer2Operations)),
+    success: orBatch(RpcAnswer),
+    error: [PayloadTooLarge, Unauthorized]
+  }).annotateMerge(OpenApi.annotations({ summary: "JSON-RPC of the layer 2" })),
+  HttpApiEndpoint.post("root", "/:endpointKey", {
+    disableCodecs: true,
+    params: KeyedPath,
+    payload: orBatch(rpcCall(layer2Operations)),
+    success: orBatch(RpcAnswer),
+    error: [PayloadTooLarge, Unauthorized]
+  }).annotateMerge(OpenApi.annotations({ summary: "JSON-RPC of the layer 2, where node providers serve it" }))
+).middleware(Problems).annotateMerge(OpenApi.annotations({
+  title: "Node surface",
+  description: "The node provider's surface, behind the caller's own endpoint key"
+})) {}

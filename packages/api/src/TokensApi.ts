@@ -1,0 +1,99 @@
+/** `GET /api/v2/getTokenData` and `POST /api/v2/jsonRPC`: the token chain. */
+import { Unauthorized } from "@trigate/domain/CallerError"
+import { ChainNotConfigured, InvalidAddress, InvalidRequest, PayloadTooLarge } from "@trigate/domain/RequestError"
+import { TokenNotFound } from "@trigate/domain/ResourceError"
+import { TokenData } from "@trigate/domain/TokenData"
+import { tokenRpcOperations } from "@trigate/domain/TokenOperations"
+import {
+  UpstreamMalformed,
+  UpstreamRateLimited,
+  UpstreamTimeout,
+  UpstreamUnavailable
+} from "@trigate/domain/UpstreamError"
+import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
+import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as OpenApi from "effect/http-api/OpenApi"
+import * as Schema from "effect/Schema"
+import { KeyedPath } from "./EndpointKey.ts"
+import { Problems } from "./Problems.ts"
+
+const tokenErrors = [
+  InvalidRequest,
+  InvalidAddress,
+  TokenNotFound,
+  ChainNotConfigured,
+  UpstreamUnavailable,
+  UpstreamRateLimited,
+  UpstreamTimeout,
+  UpstreamMalformed
+] as const
+
+const Id = Schema.Union([Schema.String, Schema.Finite, Schema.Null])
+
+/** A call of the token chain's JSON-RPC: `params` is a named object. */
+export const TokenRpcCall = Schema.Struct({
+  jsonrpc: Schema.Literal("2.0"),
+  id: Schema.optionalKey(Id),
+  method: Schema.Literals(Object.values(tokenRpcOperations).map((operation) => operation.name)),
+  params: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown))
+}).annotate({ identifier: "TokenRpcCall" })
+
+/** The token chain's own envelope: `ok`, then `result`, or the text of the failure in `error` and its `code`. */
+export const TokenRpcAnswer = Schema.Struct({
+  ok: Schema.Boolean,
+  result: Schema.optionalKey(Schema.Unknown),
+  error: Schema.optionalKey(Schema.String),
+  code: Schema.optionalKey(Schema.Int),
+  data: Schema.optionalKey(Schema.Unknown),
+  jsonrpc: Schema.Literal("2.0"),
+  id: Schema.optionalKey(Id)
+}).annotate({ identifier: "TokenRpcAnswer" })
+
+const tokenDataDocs = OpenApi.annotations({
+  summary: "A fungible token by the address of its master contract",
+  description:
+    "`totalSupply` has all its digits. `burnable` is derived from the token standard. `metadata` says where name and " +
+    "symbol come from. Other kinds of contract are TokenNotFound with the kind that was found."
+})
+
+const tokenRpcDocs = OpenApi.annotations({
+  summary: "JSON-RPC of the token chain",
+  description: `The chain's own envelope, always HTTP 200; addresses are checked before a request is spent. Methods: ${
+    Object.values(tokenRpcOperations).map((operation) => operation.name).join(", ")
+  }.`
+})
+
+const tokenDataParts = { query: { address: Schema.String }, success: TokenData }
+const tokenRpcParts = { payload: TokenRpcCall, success: TokenRpcAnswer }
+
+/** The endpoints of the token chain behind an endpoint key. */
+export const keyedTokenEndpoints = [
+  HttpApiEndpoint.get("getTokenData", "/:endpointKey/api/v2/getTokenData", {
+    disableCodecs: true,
+    params: KeyedPath,
+    ...tokenDataParts,
+    error: [...tokenErrors, Unauthorized]
+  }).annotateMerge(tokenDataDocs),
+  HttpApiEndpoint.post("tokenRpc", "/:endpointKey/api/v2/jsonRPC", {
+    disableCodecs: true,
+    params: KeyedPath,
+    ...tokenRpcParts,
+    error: [PayloadTooLarge, Unauthorized]
+  }).annotateMerge(tokenRpcDocs)
+] as const
+
+export class TokensApi extends HttpApiGroup.make("tokens").add(
+  HttpApiEndpoint.get("getTokenData", "/api/v2/getTokenData", {
+    disableCodecs: true,
+    ...tokenDataParts,
+    error: tokenErrors
+  }).annotateMerge(tokenDataDocs),
+  HttpApiEndpoint.post("rpc", "/api/v2/jsonRPC", {
+    disableCodecs: true,
+    ...tokenRpcParts,
+    error: PayloadTooLarge
+  }).annotateMerge(tokenRpcDocs)
+).middleware(Problems).annotateMerge(OpenApi.annotations({
+  title: "Tokens",
+  description: "The token chain: token data and its read methods"
+})) {}

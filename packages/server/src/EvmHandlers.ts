@@ -1,0 +1,25 @@
+/** `POST /evm`. */
+import { GatewayApi } from "@trigate/api/GatewayApi"
+import { evmOperations } from "@trigate/domain/EvmOperations"
+import { TradingEvm } from "@trigate/trading/TradingEvm"
+import * as Effect from "effect/Effect"
+import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
+import * as RpcRoute from "./RpcRoute.ts"
+
+/** The route's handler, shared with the keyed one. */
+export const route = Effect.map(TradingEvm, (evm) =>
+  RpcRoute.make({
+    operations: Object.values(evmOperations),
+    envelope: RpcRoute.jsonRpcEnvelope,
+    concurrency: 8,
+    relay: (operation, params, surface) => evm.relay({ operation, params, surface })
+  }))
+
+export const layer = HttpApiBuilder.group(
+  GatewayApi,
+  "evm",
+  Effect.fnUntraced(function*(handlers) {
+    const handle = yield* route
+    return handlers.handleRaw("rpc", ({ request }) => handle(request, "gateway"))
+  })
+)

@@ -1,0 +1,52 @@
+/** `POST /info`. */
+import { GatewayApi } from "@trigate/api/GatewayApi"
+import { decodeValue, invalidRequest, parseRequest } from "@trigate/domain/Decode"
+import { infoOperations } from "@trigate/domain/InfoOperations"
+import type { Surface } from "@trigate/domain/Operation"
+import * as Relayed from "@trigate/domain/Relayed"
+import { Info } from "@trigate/trading/Info"
+import * as Effect from "effect/Effect"
+import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
+import type * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as Predicate from "effect/Predicate"
+import * as RequestBody from "./RequestBody.ts"
+import { CurrentRequestFacts } from "./RequestFacts.ts"
+import * as Responses from "./Responses.ts"
+
+const types = Object.keys(infoOperations).join(", ")
+const unknownType = () => invalidRequest([{ path: ["type"], message: `Expected one of ${types}` }])
+
+const decodeSpotMeta = decodeValue(infoOperations.spotMeta.request)
+const decodeCandleSnapshot = decodeValue(infoOperations.candleSnapshot.request)
+
+const relayOf = (info: Info["Service"], value: unknown, body: Uint8Array, surface: Surface) => {
+  const type = Predicate.hasProperty(value, "type") ? value.type : undefined
+  switch (type) {
+    case "spotMeta":
+      return Effect.flatMap(decodeSpotMeta(value), (request) =>
+        info.relay({ operation: infoOperations.spotMeta, request, body, surface }))
+    case "candleSnapshot":
+      return Effect.flatMap(decodeCandleSnapshot(value), (request) =>
+        info.relay({ operation: infoOperations.candleSnapshot, request, body, surface }))
+    default:
+      return Effect.fail(unknownType())
+  }
+}
+
+/** The route's handler, shared with the keyed one. */
+export const route = Effect.map(Info, (info) =>
+  Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, surface: Surface) {
+    const text = yield* RequestBody.text(request)
+    const value = yield* parseRequest(text)
+    const answer = yield* relayOf(info, value, Relayed.bytes(text), surface)
+    return Responses.relayed(answer)
+  }))
+
+export const layer = HttpApiBuilder.group(
+  GatewayApi,
+  "info",
+  Effect.fnUntraced(function*(handlers) {
+    const handle = yield* route
+    return handlers.handleRaw("query", ({ request }) => handle(request, "gateway"))
+  })
+)

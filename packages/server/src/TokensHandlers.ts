@@ -1,0 +1,49 @@
+/** `GET /api/v2/getTokenData` and `POST /api/v2/jsonRPC`. */
+import { GatewayApi } from "@trigate/api/GatewayApi"
+import type { Surface } from "@trigate/domain/Operation"
+import { tokenRpcOperations } from "@trigate/domain/TokenOperations"
+import * as TokenRpc from "@trigate/domain/TokenRpc"
+import { TokenChain } from "@trigate/tokens/TokenChain"
+import * as Effect from "effect/Effect"
+import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
+import * as RpcRoute from "./RpcRoute.ts"
+import { CurrentRequestFacts } from "./RequestFacts.ts"
+
+const envelope: RpcRoute.Envelope<TokenRpc.TokenRpcAnswer> = {
+  read: TokenRpc.readCall,
+  // the chain's own servers answer a call without an id too
+  isNotification: () => false,
+  answer: TokenRpc.answerText,
+  error: TokenRpc.errorText,
+  isError: (answer) => answer._tag === "Error"
+}
+
+/** The handler of the JSON-RPC route, shared with the keyed one. */
+export const rpcRoute = Effect.map(TokenChain, (tokens) =>
+  RpcRoute.make({
+    operations: Object.values(tokenRpcOperations),
+    envelope,
+    concurrency: 8,
+    relay: (operation, params, surface) => tokens.relay({ operation, params, surface })
+  }))
+
+/** The handler of the token-data route, shared with the keyed one. */
+export const tokenDataRoute = Effect.map(TokenChain, (tokens) =>
+  Effect.fnUntraced(function*(address: string, _surface: Surface) {
+    const facts = yield* CurrentRequestFacts
+    const token = yield* tokens.getTokenData({ address })
+    facts.operations.push({ operation: "getTokenData", outcome: "ok" })
+    return token
+  }))
+
+export const layer = HttpApiBuilder.group(
+  GatewayApi,
+  "tokens",
+  Effect.fnUntraced(function*(handlers) {
+    const handleRpc = yield* rpcRoute
+    const handleTokenData = yield* tokenDataRoute
+    return handlers
+      .handle("getTokenData", ({ query }) => handleTokenData(query.address, "gateway"))
+      .handleRaw("rpc", ({ request }) => handleRpc(request, "gateway"))
+  })
+)
