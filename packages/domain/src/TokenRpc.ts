@@ -18,7 +18,8 @@ import * as JsonText from "./JsonText.ts"
 import type { AnyCodec, MethodClass, Operation } from "./Operation.ts"
 import { InvalidAddress, InvalidRequest, UnsupportedMethod } from "./RequestError.ts"
 import { TokenNotFound } from "./ResourceError.ts"
-import { UpstreamMalformed, UpstreamRateLimited, UpstreamTimeout, UpstreamUnavailable } from "./UpstreamError.ts"
+import type { UpstreamMalformed } from "./UpstreamError.ts"
+import { UpstreamRateLimited, UpstreamTimeout, UpstreamUnavailable } from "./UpstreamError.ts"
 
 /** Members of an envelope that are neither result nor failure (`@extra`), raw. */
 export type Extras = ReadonlyArray<readonly [name: string, raw: string]>

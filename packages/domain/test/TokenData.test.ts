@@ -27,9 +27,9 @@ const token = {
 describe("TokenData", () => {
   it.effect("is the documented flat resource, name and symbol optional", () =>
     Effect.gen(function*() {
-      assert.deepStrictEqual({ ...(yield* decodeToken(token)) } as unknown, token)
+      assert.deepStrictEqual<unknown>({ ...(yield* decodeToken(token)) }, token)
       const { name: _name, symbol: _symbol, ...bare } = token
-      assert.deepStrictEqual({ ...(yield* decodeToken({ ...bare, metadata: "unresolved" })) } as unknown, {
+      assert.deepStrictEqual<unknown>({ ...(yield* decodeToken({ ...bare, metadata: "unresolved" })) }, {
         ...bare,
         metadata: "unresolved"
       })
@@ -58,7 +58,7 @@ describe("TokenContract", () => {
   it.effect("reads a recorded master of the old servers, whose supply is a number", () =>
     Effect.gen(function*() {
       const { total_supply, ...rest } = usdt.body.result
-      assert.deepStrictEqual({ ...(yield* decode(usdt.body.result)) } as unknown, {
+      assert.deepStrictEqual<unknown>({ ...(yield* decode(usdt.body.result)) }, {
         ...rest,
         total_supply: BigInt(total_supply)
       })
@@ -78,13 +78,13 @@ describe("TokenContract", () => {
       const read = yield* decode(documented.body.result)
       assert(read.contract_type === "jetton_master")
       assert.strictEqual(read.total_supply, 1000000000000000n)
-      assert.deepStrictEqual({ ...read.jetton_content } as unknown, documented.body.result.jetton_content)
+      assert.deepStrictEqual<unknown>({ ...read.jetton_content }, documented.body.result.jetton_content)
     }))
 
   it.effect("reads wallets with all digits of a balance above 2^64", () =>
     Effect.gen(function*() {
       const balances = yield* Effect.forEach(wallets.items, (item) => decode(item.result))
-      assert.deepStrictEqual(
+      assert.deepStrictEqual<unknown>(
         balances.map((read) => read.contract_type === "jetton_wallet" ? read.balance : undefined),
         [531187790649145n, 110294396653795195302063n]
       )
@@ -101,7 +101,7 @@ describe("TokenContract", () => {
         recent.index,
         17026683442852985036293000817890672620529067535828542797724775561309021470835n
       )
-      assert.deepStrictEqual(recent.content as unknown, nft.fromStack.body.result.content)
+      assert.deepStrictEqual<unknown>(recent.content, nft.fromStack.body.result.content)
     }))
 
   it.effect("reads a collection that numbers nothing", () =>
@@ -118,7 +118,7 @@ describe("TokenContract", () => {
       assert(read.contract_type === "jetton_master")
       assert.strictEqual(read.total_supply, 123456789012345678901234567890n)
       const written = yield* Schema.encodeEffect(TokenContract)(read)
-      assert.strictEqual(written.total_supply as unknown, "123456789012345678901234567890")
+      assert.strictEqual(written.total_supply, "123456789012345678901234567890")
     }))
 
   it.effect("refuses a supply that lost its digits", () =>
@@ -135,7 +135,7 @@ describe("DetectedAddress", () => {
       assert.strictEqual(recorded.length, 2)
       for (const { body } of recorded) {
         const read = yield* Schema.decodeUnknownEffect(DetectedAddress)(body.result)
-        assert.deepStrictEqual({ ...read } as unknown, body.result)
+        assert.deepStrictEqual<unknown>({ ...read }, body.result)
       }
     }))
 })

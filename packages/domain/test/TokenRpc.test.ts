@@ -1,5 +1,4 @@
 import { assert, describe, it } from "@effect/vitest"
-import { gatewayErrors, rpcCodes } from "@trigate/domain/GatewayError"
 import type { GatewayError } from "@trigate/domain/GatewayError"
 import * as JsonText from "@trigate/domain/JsonText"
 import { InvalidAddress, InvalidRequest } from "@trigate/domain/RequestError"
@@ -172,16 +171,12 @@ describe("errorText", () => {
     it.effect(`brings ${error._tag} back as it was, from the envelope and from a problem document`, () =>
       Effect.gen(function*() {
         const back = yield* failure(200, TokenRpc.errorText("1", error))
-        assert.deepStrictEqual(back as unknown, error)
+        assert.deepStrictEqual(back, error)
         assert.strictEqual(back.constructor, error.constructor)
         const problem = /"data":(.*),"jsonrpc"/u.exec(TokenRpc.errorText("1", error))?.[1] ?? ""
-        assert.deepStrictEqual((yield* failure(error.status, problem)) as unknown, error)
+        assert.deepStrictEqual(yield* failure(error.status, problem), error)
       }))
   }
-
-  it("has a code for every error", () => {
-    for (const error of gatewayErrors) assert.isTrue(Number.isInteger(rpcCodes[error.identifier]))
-  })
 })
 
 describe("readerOf", () => {
@@ -250,7 +245,7 @@ describe("readerOf", () => {
         if (method === "detectAddress") continue
         const operation = method === "packAddress" ? packAddress : unpackAddress
         const read = yield* answer(200, JSON.stringify(body))
-        assert.strictEqual(yield* TokenRpc.readerOf(operation)({ address }, upstream, read), body.result as unknown)
+        assert.strictEqual(yield* TokenRpc.readerOf(operation)({ address }, upstream, read), body.result)
       }
     }))
 
