@@ -1,0 +1,58 @@
+import { assert, describe, it } from "@effect/vitest"
+import { classifyRejection } from "@trigate/domain/ActionOutcome"
+import recorded from "./fixtures/exchange-bodies.json" with { type: "json" }
+
+const reasons: { readonly [id: string]: string } = {
+  "err-extra-agent": "Unclassified",
+  "err-no-user": "UnknownSigner",
+  "err-no-user-old": "UnknownSigner",
+  "err-must-deposit": "UnknownSigner",
+  "err-lab-01": "NonceDuplicate",
+  "err-lab-02": "NonceTooLow",
+  "err-lab-03": "NonceTooHigh",
+  "err-lab-04": "NonceMismatch",
+  "err-lab-05": "WrongNetwork",
+  "err-lab-06": "MultiSig",
+  "err-lab-07": "MultiSig",
+  "err-lab-08": "MultiSig",
+  "err-lab-09": "MultiSig",
+  "err-lab-10": "MultiSig",
+  "err-lab-11": "MultiSig",
+  "err-lab-12": "MultiSig",
+  "err-lab-13": "VaultUnknown",
+  "err-expired": "Expired",
+  "err-signer-inactive": "NotValidator",
+  "err-unknown-validator": "Refused",
+  "err-insufficient-stake": "Refused",
+  "err-address-limit": "AddressRateLimited"
+}
+
+const texts = recorded.bodies.flatMap(({ body, id }) =>
+  body?.status === "err" && typeof body.response === "string" ? [{ id, text: body.response }] : []
+)
+
+describe("classifyRejection", () => {
+  it("knows every collected refusal", () => {
+    assert.deepStrictEqual(texts.map(({ id }) => id).toSorted(), Object.keys(reasons).toSorted())
+  })
+
+  for (const { id, text } of texts) {
+    it(`reads "${text.slice(0, 50)}"`, () => {
+      const rejection = classifyRejection(text)
+      assert.strictEqual(rejection.reason, reasons[id])
+      assert.strictEqual(rejection.message, text)
+      assert.strictEqual(
+        rejection.signer,
+        reasons[id] === "UnknownSigner" ? "0x0123456789abcdef0123456789abcdef01234567" : undefined
+      )
+    })
+  }
+
+  it("other texts of the venue's list", () => {
+    assert.strictEqual(classifyRejection("Multi-sig authorized user must exist on L1").reason, "MultiSig")
+    assert.strictEqual(classifyRejection("Agents do not have permission to perform this").reason, "Refused")
+    assert.strictEqual(classifyRejection("Insufficient balance for withdrawal").reason, "Refused")
+    assert.strictEqual(classifyRejection("Unexpected error (code=148)").reason, "Unclassified")
+    assert.strictEqual(classifyRejection("").reason, "Unclassified")
+  })
+})

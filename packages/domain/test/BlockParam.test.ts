@@ -1,0 +1,49 @@
+import { assert, describe, it } from "@effect/vitest"
+import { checkBlock } from "@trigate/domain/BlockParam"
+import { gasPrice, getStorageAt } from "@trigate/domain/EvmOperations"
+import type { Operation } from "@trigate/domain/Operation"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+
+const blockOf = (params: unknown, operation: Pick<Operation, "name" | "blockParam"> = getStorageAt) =>
+  Result.match(Effect.runSync(Effect.result(checkBlock(operation, params))), {
+    onFailure: (error) => error,
+    onSuccess: () => undefined
+  })
+
+describe("checkBlock", () => {
+  it("lets latest, a missing block and params of another shape pass", () => {
+    for (const params of [["0x1", "0x0", "latest"], ["0x1", "0x0"], [], {}, null, undefined, "latest"]) {
+      assert.isUndefined(blockOf(params))
+    }
+  })
+
+  it("names the block that was asked for", () => {
+    const cases: ReadonlyArray<readonly [unknown, string]> = [
+      ["0x1", "0x1"],
+      ["pending", "pending"],
+      ["Latest", "Latest"],
+      ["", ""],
+      [null, "null"],
+      [5, "5"],
+      [{ blockNumber: "0x1" }, "{\"blockNumber\":\"0x1\"}"],
+      [2n ** 64n, "18446744073709551616"]
+    ]
+    for (const [block, text] of cases) {
+      const error = blockOf(["0x1", "0x0", block])
+      assert.strictEqual(error?._tag, "UnsupportedBlock")
+      assert.strictEqual(error?.block, text)
+      assert.strictEqual(error?.method, "eth_getStorageAt")
+      assert.deepStrictEqual(error?.supported, ["latest"])
+    }
+  })
+
+  it("cuts what is too long to show", () => {
+    assert.strictEqual(blockOf(["0x1", "0x0", "x".repeat(10_000)])?.block.length, 128)
+  })
+
+  it("looks at methods with a block parameter only", () => {
+    assert.isUndefined(blockOf(["0x1"], gasPrice))
+    assert.strictEqual(blockOf(["0x1"], { name: "eth_getBalance", blockParam: 0 })?.block, "0x1")
+  })
+})

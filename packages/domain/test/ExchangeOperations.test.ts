@@ -1,0 +1,162 @@
+import { assert, describe, it } from "@effect/vitest"
+import { NonceOutOfWindow } from "@trigate/domain/ActionError"
+import * as ExchangeOperations from "@trigate/domain/ExchangeOperations"
+import { gatewayErrors } from "@trigate/domain/GatewayError"
+import * as Operation from "@trigate/domain/Operation"
+import * as Relayed from "@trigate/domain/Relayed"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import recorded from "./fixtures/exchange-bodies.json" with { type: "json" }
+
+const outcome = (answer: Relayed.Relayed) => Effect.runSync(Effect.result(ExchangeOperations.readOutcome(answer)))
+const failure = (answer: Relayed.Relayed) =>
+  Result.match(outcome(answer), { onFailure: (error) => error, onSuccess: () => assert.fail("accepted") })
+const rejection = (answer: Relayed.Relayed) => {
+  const error = failure(answer)
+  return error._tag === "ActionRejected" ? error : assert.fail(error._tag)
+}
+const venue = (status: number, body: unknown) => Relayed.json("trading-api", status, JSON.stringify(body))
+const recordedBody = (id: string) => {
+  const found = recorded.bodies.find((body) => body.id === id) ?? assert.fail(id)
+  return venue(found.http, found.body)
+}
+const problem = (status: number, body: unknown): Relayed.Relayed => ({
+  ...venue(status, body),
+  contentType: "application/problem+json; charset=utf-8"
+})
+
+describe("the operations", () => {
+  it("the four are sent at most once, by the official API only, for a weight of one", () => {
+    const operations = Object.entries(ExchangeOperations.exchangeOperations)
+    assert.deepStrictEqual(operations.map(([name]) => name), [
+      "multiSig",
+      "tokenDelegate",
+      "CSignerAction",
+      "evmUserModify"
+    ])
+    for (const [name, operation] of operations) {
+      assert.strictEqual(operation.name, name)
+      assert.strictEqual(operation.class, "once")
+      assert.deepStrictEqual(operation.sources, ["official-api"])
+      assert.strictEqual(Operation.weightOf(operation, 0), 1)
+      assert.deepStrictEqual(Operation.sourcesOn(operation, "node"), [])
+    }
+  })
+
+  it("every other action type shares one name", () => {
+    assert.strictEqual(ExchangeOperations.operationOf("tokenDelegate").name, "tokenDelegate")
+    for (const type of ["order", "toString", "__proto__", ""]) {
+      assert.strictEqual(ExchangeOperations.operationOf(type).name, "exchange")
+    }
+  })
+})
+
+describe("readOutcome", () => {
+  for (const { body, http, id } of recorded.bodies.filter(({ http }) => http === 200)) {
+    it(`${id} is ${body?.status === "ok" && !id.includes("error") ? "accepted" : "refused"}`, () => {
+      const read = outcome(venue(http, body))
+      if (body?.status === "ok" && !id.includes("error")) {
+        assert.deepStrictEqual(JSON.stringify(Result.getOrThrowWith(read, (error) => error)), JSON.stringify(body))
+      } else {
+        assert.isTrue(Result.isFailure(read) && read.failure._tag === "ActionRejected")
+      }
+    })
+  }
+
+  it("a refusal keeps the venue's text", () => {
+    assert.strictEqual(rejection(recordedBody("err-lab-04")).message, "Nonce mismatch.")
+    assert.strictEqual(rejection(recordedBody("err-lab-04")).reason, "NonceMismatch")
+  })
+
+  it("an error inside an ok is a refusal, and the rest of the answer is kept", () => {
+    const error = rejection(recordedBody("ok-order-error"))
+    assert.strictEqual(error.message, "Order must have minimum value of $10.")
+    assert.strictEqual(error.reason, "Unclassified")
+    const mixed = {
+      type: "order",
+      data: { statuses: [{ resting: { oid: 1 } }, { error: "Insufficient margin" }, "success", { error: "other" }] }
+    }
+    const partial = rejection(venue(200, { status: "ok", response: mixed }))
+    assert.strictEqual(partial.reason, "Refused")
+    assert.strictEqual(partial.message, "Insufficient margin; other")
+    assert.deepStrictEqual(partial.response, mixed)
+  })
+
+  it("a single status with an error is a refusal", () => {
+    const response = { type: "twapOrder", data: { status: { error: "Invalid TWAP duration: 1 min(s)" } } }
+    assert.strictEqual(
+      rejection(venue(200, { status: "ok", response })).message,
+      "Invalid TWAP duration: 1 min(s)"
+    )
+  })
+
+  it("an unknown status is a refusal that keeps the whole answer", () => {
+    assert.strictEqual(rejection(venue(200, { status: "error" })).message, "{\"status\":\"error\"}")
+    assert.strictEqual(rejection(venue(200, { status: "err", response: { a: 1 } })).message, "{\"a\":1}")
+  })
+
+  it("HTTP 422 is a refused shape, whatever the words", () => {
+    const text = "Failed to deserialize the JSON body into the target type: missing field `wei`"
+    assert.strictEqual(rejection(Relayed.plain("trading-api", 422, text)).reason, "ShapeRefused")
+    assert.strictEqual(rejection(Relayed.plain("trading-api", 422, text)).message, text)
+    assert.strictEqual(rejection(Relayed.plain("trading-api", 422, "?")).reason, "ShapeRefused")
+  })
+
+  it("HTTP 429 is the upstream's limit, with what it said about waiting", () => {
+    const error = failure({ ...Relayed.json("trading-api", 429, "null"), retryAfter: 7 })
+    assert.strictEqual(error._tag, "UpstreamRateLimited")
+    if (error._tag === "UpstreamRateLimited") assert.strictEqual(error.retryAfter, 7)
+  })
+
+  it("other 4xx are certain refusals", () => {
+    assert.strictEqual(failure(Relayed.plain("trading-api", 400, "bad"))._tag, "InvalidRequest")
+    assert.strictEqual(failure(Relayed.plain("trading-api", 404, "no"))._tag, "UpstreamUnavailable")
+  })
+
+  it("a server fault and an answer that does not decode leave the outcome open", () => {
+    const answers = [
+      Relayed.json("trading-api", 500, "null"),
+      Relayed.plain("trading-api", 502, "Bad gateway"),
+      Relayed.plain("trading-api", 200, "not json"),
+      Relayed.json("trading-api", 200, "{\"status\":\"ok\"}"),
+      Relayed.json("trading-api", 200, "[]"),
+      Relayed.json("trading-api", 204, ""),
+      problem(503, { type: "urn:other:problem" })
+    ]
+    for (const answer of answers) {
+      const error = Effect.runSync(Effect.flip(ExchangeOperations.readOutcome(answer, { nonce: 17 })))
+      assert.strictEqual(error._tag, "OutcomeUnknown")
+      if (error._tag === "OutcomeUnknown") {
+        assert.strictEqual(error.nonce, 17)
+        assert.strictEqual(error.advice, ExchangeOperations.resendAdvice)
+      }
+    }
+  })
+
+  it("a gateway's problem is the error that it was", () => {
+    const error = new NonceOutOfWindow({ nonce: 1, now: 5, earliest: 2, latest: 9 })
+    const read = failure(problem(422, Schema.encodeSync(NonceOutOfWindow)(error)))
+    assert.instanceOf(read, NonceOutOfWindow)
+    assert.deepStrictEqual({ ...read }, { ...error })
+  })
+
+  it.effect.prop(
+    "every error that the operation lists comes back from a gateway as itself",
+    [ExchangeOperations.ExchangeFailure],
+    ([error]) =>
+      Effect.sync(() => {
+        const body = Schema.encodeSync(ExchangeOperations.ExchangeFailure)(error)
+        assert.strictEqual(failure(problem(error.status, body))._tag, error._tag)
+      })
+  )
+
+  it("lists every error of an action that travels", () => {
+    const listed = new Set<unknown>([...ExchangeOperations.exchangeFailures])
+    for (
+      const tag of ["NonceOutOfWindow", "NonceMismatch", "NonceAlreadyUsed", "InvalidSignature", "SignerNotAllowed"]
+    ) {
+      assert.isTrue(gatewayErrors.some((error) => error.name === tag && listed.has(error)), tag)
+    }
+  })
+})
