@@ -38,8 +38,11 @@ describe("Action", () => {
   })
 
   it("advises on the three types only, and not where the real member is there as well", () => {
-    assert.isUndefined(documentedFormAdvice({ type: "usdSend", ...{ amount: "5" } }))
-    assert.isUndefined(documentedFormAdvice({ ...delegate, ...{ amount: "5" } }))
+    const others: ReadonlyArray<{ readonly type: string; readonly amount: string }> = [
+      { type: "usdSend", amount: "5" },
+      { ...delegate, amount: "5" }
+    ]
+    for (const other of others) assert.isUndefined(documentedFormAdvice(other))
     assert.isUndefined(documentedFormAdvice({ type: "__proto__" }))
   })
 

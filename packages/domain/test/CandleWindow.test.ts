@@ -1,6 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { CandleInterval } from "@trigate/domain/Candle"
-import type { Candle } from "@trigate/domain/Candle"
+import { Candle, CandleInterval } from "@trigate/domain/Candle"
 import * as CandleWindow from "@trigate/domain/CandleWindow"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -27,7 +26,7 @@ const rows = (interval: CandleInterval, from: number, count: number) =>
 const now = 500_000 * hour + 1234
 const newest = 500_000
 const oldest = newest - 4999
-const window = (from: number, to: number | undefined = undefined) => ({
+const window = (from: number, to?: number) => ({
   coin: "BTC",
   interval: "1h" as const,
   startTime: from * hour,
@@ -139,7 +138,7 @@ describe("what an answer leaves out", () => {
   it("the recorded window was complete when it was recorded and cannot be told from a cut one years later", () => {
     const { req } = kpepe.request
     const request = { ...req, interval: "1h" as const }
-    const candles = kpepe.response.map((row) => ({ ...row, i: "1h" as const }))
+    const candles = Schema.decodeUnknownSync(Schema.Array(Candle))(kpepe.response)
     assert.strictEqual(CandleWindow.fromSnapshot(request, candles, req.endTime).coverage, "complete")
     assert.strictEqual(CandleWindow.fromSnapshot(request, candles, req.endTime).forming?.t, 1_684_782_000_000)
     const later = Date.UTC(2026, 0, 1)
