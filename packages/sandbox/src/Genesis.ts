@@ -1,0 +1,188 @@
+/** The state that every sandbox begins with; see `SandboxExamples` for what is in it. */
+import type { Address, Hash } from "@trigate/domain/Hex"
+import type { SpotMeta } from "@trigate/domain/SpotMeta"
+import * as TonAddress from "@trigate/domain/TonAddress"
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
+import { markets } from "./CandleMarket.ts"
+import type { Layer2State } from "./Layer2Chain.ts"
+import { firstBlock } from "./Layer2Chain.ts"
+import type { NewTransaction } from "./Layer2Controls.ts"
+import { transactionOf, withTransaction } from "./Layer2Controls.ts"
+import { contracts, keys, tokens, traderStake, transactions } from "./SandboxExamples.ts"
+import type { Contract, Dialect } from "./TokenContracts.ts"
+import { accountKey } from "./TokenContracts.ts"
+import type { TokenState } from "./TokenServer.ts"
+import type { EvmState } from "./VenueEvm.ts"
+import { wordKey } from "./VenueEvm.ts"
+import type { InfoState } from "./VenueInfo.ts"
+import type { Account, VenueState } from "./VenueState.ts"
+import { lower, newAccount } from "./VenueState.ts"
+
+const account = (changes: Partial<Account> = {}): Account => ({ ...newAccount, ...changes })
+
+/** Accounts, API wallets and validators. */
+export const venue: VenueState = {
+  accounts: new Map<Address, Account>([
+    [keys.trader.address, account({ stake: traderStake })],
+    [keys.validator.address, account()],
+    [keys.jailedValidator.address, account()],
+    [
+      keys.multiSigUser.address,
+      account({
+        stake: traderStake,
+        multiSig: {
+          authorizedUsers: [keys.leader.address, keys.cosigner.address, keys.thirdCosigner.address],
+          threshold: 2
+        }
+      })
+    ],
+    [keys.leader.address, account()],
+    [keys.cosigner.address, account()],
+    [keys.thirdCosigner.address, account()]
+  ]),
+  agents: new Map([[keys.agent.address, keys.trader.address]]),
+  validators: new Map([
+    [keys.validator.address, { name: "Sandbox One", jailed: false, stake: 0n }],
+    [keys.jailedValidator.address, { name: "Sandbox Two", jailed: true, stake: 0n }]
+  ]),
+  nonces: new Map()
+}
+
+/** Spot metadata and the coins with candles. */
+export const info = (spotMeta: SpotMeta): InfoState => ({
+  spotMeta,
+  markets: new Map(markets.map((market) => [market.coin, market]))
+})
+
+/** A short text as Solidity keeps it in one word: its bytes, and twice their number in the last byte. */
+const textWord = (text: string): Hash => {
+  const hex = Array.from(text, (character) => character.charCodeAt(0).toString(16)).join("")
+  return `0x${hex.padEnd(62, "0")}${(text.length * 2).toString(16).padStart(2, "0")}`
+}
+
+/** The wrapped token and the contracts that spot tokens are linked to. */
+export const evm = (spotMeta: SpotMeta): EvmState => ({
+  contracts: new Set([
+    contracts.wrapped,
+    ...spotMeta.tokens.flatMap(({ evmContract }) => evmContract === null ? [] : [lower(evmContract.address)])
+  ]),
+  words: new Map([
+    [wordKey(contracts.wrapped, "0x0"), textWord("Wrapped HYPE")],
+    [wordKey(contracts.wrapped, "0x1"), textWord("WHYPE")],
+    [wordKey(contracts.wrapped, "0x2"), `0x${"12".padStart(64, "0")}`]
+  ]),
+  fees: {}
+})
+
+const onchain = (data: { readonly [attribute: string]: string }) => ({ type: "onchain", data }) as const
+
+const deployed: ReadonlyArray<readonly [address: string, contract: Contract, dialect: Dialect]> = [
+  [tokens.onchain, {
+    kind: "jetton_master",
+    supply: 1_180_591_620_717_411_303_424_123n,
+    mintable: true,
+    admin: tokens.admin,
+    content: onchain({ name: "Trigate Sandbox", symbol: "TRIG", decimals: "9", description: "A jetton for examples" })
+  }, "cpp"],
+  [tokens.number, {
+    kind: "jetton_master",
+    supply: 9_007_199_254_740_993_001n,
+    mintable: false,
+    content: onchain({ name: "Sandbox Number", symbol: "NUM", decimals: "18" })
+  }, "python"],
+  [tokens.semichain, {
+    kind: "jetton_master",
+    supply: 1_030_000_002_000_000n,
+    mintable: true,
+    admin: tokens.admin,
+    content: onchain({ uri: "https://metadata.sandbox.invalid/usdt.json", decimals: "6" })
+  }, "python"],
+  [tokens.semichainCpp, {
+    kind: "jetton_master",
+    supply: 1_256_732_342_639n,
+    mintable: true,
+    content: onchain({ uri: "https://metadata.sandbox.invalid/bridged.json", decimals: "6" })
+  }, "cpp"],
+  [tokens.offchain, {
+    kind: "jetton_master",
+    supply: 21_000_000_000_000_000n,
+    mintable: false,
+    content: { type: "offchain", data: "https://metadata.sandbox.invalid/offchain.json" }
+  }, "cpp"],
+  [tokens.jettonWallet, {
+    kind: "jetton_wallet",
+    balance: 110_294_396_653_795_195_302_063n,
+    owner: tokens.admin,
+    jetton: tokens.onchain
+  }, "cpp"],
+  [tokens.nftCollection, {
+    kind: "nft_collection",
+    nextItemIndex: -1n,
+    owner: tokens.admin,
+    content: { type: "offchain", data: "https://metadata.sandbox.invalid/collection.json" }
+  }, "cpp"],
+  [tokens.nftItem, {
+    kind: "nft_item",
+    index: 17_026_683_442_852_985_036_293_000_817_890_672_620_529_067_535_828_542_797_724_775_561_309_021_470_835n,
+    collection: tokens.nftCollection,
+    owner: tokens.admin,
+    content: { type: "offchain", data: "https://metadata.sandbox.invalid/item.json" }
+  }, "cpp"],
+  [tokens.wallet, { kind: "wallet", balance: 14_020_735n, seqno: 2 }, "cpp"],
+  [tokens.admin, { kind: "wallet", balance: 7_250_000_000n, seqno: 41 }, "python"]
+]
+
+/** Contracts of the token chain. */
+export const tokenChain: TokenState = {
+  contracts: new Map(deployed.flatMap(([address, contract, dialect]) =>
+    Option.match(Result.getSuccess(TonAddress.parse(address)), {
+      onNone: () => [],
+      onSome: (parsed) => [[accountKey(parsed), { contract, dialect }] as const]
+    })
+  )),
+  dialect: "cpp"
+}
+
+const transfer: NewTransaction["logs"] = [{
+  address: "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913",
+  topics: [
+    "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef",
+    `0x${"f44938b0125a6662f9536281ad2cd6c499f22004".padStart(64, "0")}`,
+    `0x${"17281460228691b044e080a5f5257dce8e47f79c".padStart(64, "0")}`
+  ],
+  data: `0x${"7a1b6de237e5e8c9".padStart(64, "0")}`
+}]
+
+const sent: ReadonlyArray<NewTransaction> = [
+  { hash: transactions.opStack, logs: transfer, gasUsed: 142_342n, inBlocks: -90 },
+  { hash: transactions.opLegacy, family: "op-legacy", logs: transfer, gasUsed: 142_342n, inBlocks: -9_000 },
+  {
+    hash: transactions.opDeposit,
+    family: "op-deposit",
+    from: "0xdeaddeaddeaddeaddeaddeaddeaddeaddead0001",
+    to: "0x4200000000000000000000000000000000000015",
+    gasUsed: 46_865n,
+    inBlocks: -50
+  },
+  { hash: transactions.arbitrum, family: "arbitrum", logs: transfer, gasUsed: 96_113n, inBlocks: -40 },
+  { hash: transactions.zksync, family: "zksync", logs: transfer, gasUsed: 1_135_922n, inBlocks: -300 },
+  { hash: transactions.linea, family: "linea", logs: transfer, gasUsed: 74_208n, inBlocks: -35 },
+  { hash: transactions.failed, status: "failure", gasUsed: 48_211n, inBlocks: -70 },
+  {
+    hash: transactions.creation,
+    to: null,
+    contractAddress: "0x4d11a23e4408ef08ae1216b3917560e0001cd000",
+    gasUsed: 892_511n,
+    inBlocks: -60
+  },
+  { hash: transactions.pending, logs: transfer, gasUsed: 51_204n, inBlocks: 5 },
+  { hash: transactions.preconfirmed, logs: transfer, gasUsed: 51_204n, inBlocks: 5, preconfirmed: true }
+]
+
+/** A layer 2 that starts at an instant, in milliseconds, with the example transactions. */
+export const layer2 = (startedAt: number): Layer2State =>
+  sent.reduce<Layer2State>(
+    (state, transaction) => withTransaction(state, transactionOf(transaction, firstBlock)),
+    { startedAt, finalizedFloor: 0, transactions: new Map() }
+  )

@@ -1,0 +1,53 @@
+/** The state of a sandbox's chains, to be read and set while they are served. */
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Ref from "effect/Ref"
+import * as Genesis from "./Genesis.ts"
+import type { Layer2Controls } from "./Layer2Controls.ts"
+import * as Layer2Controls_ from "./Layer2Controls.ts"
+import type { EvmControls, InfoControls } from "./MarketControls.ts"
+import * as MarketControls from "./MarketControls.ts"
+import type { Seed } from "./Seed.ts"
+import { defaultSeed } from "./Seed.ts"
+import * as SpotMetaBook from "./SpotMetaBook.ts"
+import type { TokenControls } from "./TokenControls.ts"
+import * as TokenControls_ from "./TokenControls.ts"
+import type { VenueControls } from "./VenueControls.ts"
+import * as VenueControls_ from "./VenueControls.ts"
+
+/**
+ * The chains' state.
+ *
+ * Changes are seen by the next call. What is not state (prices, blocks, storage words) follows from the seed and the `Clock`.
+ */
+export class SandboxState extends Context.Service<SandboxState, {
+  readonly seed: Seed
+  /** Accounts, validators, nonces. */
+  readonly venue: VenueControls
+  /** Spot metadata, coins with candles. */
+  readonly info: InfoControls
+  /** Storage words, gas prices. */
+  readonly evm: EvmControls
+  /** Contracts of the token chain. */
+  readonly tokens: TokenControls
+  /** Transactions and finality of the layer 2. */
+  readonly layer2: Layer2Controls
+}>()("@trigate/sandbox/SandboxState") {}
+
+const make = Effect.fnUntraced(function*(seed: Seed) {
+  const startedAt = yield* Clock.currentTimeMillis
+  const spotMeta = SpotMetaBook.make(seed)
+  return SandboxState.of({
+    seed,
+    venue: VenueControls_.make(yield* Ref.make(Genesis.venue)),
+    info: MarketControls.info(yield* Ref.make(Genesis.info(spotMeta))),
+    evm: MarketControls.evm(yield* Ref.make(Genesis.evm(spotMeta))),
+    tokens: TokenControls_.make(yield* Ref.make(Genesis.tokenChain)),
+    layer2: Layer2Controls_.make(yield* Ref.make(Genesis.layer2(startedAt)))
+  })
+})
+
+/** Chains as they begin, under a seed; a function, so that two sandboxes in one program never share their state. */
+export const layer = (seed: Seed = defaultSeed): Layer.Layer<SandboxState> => Layer.effect(SandboxState, make(seed))
