@@ -186,17 +186,21 @@ export const members = (text: string, from = 0): ReadonlyMap<string, Span> => {
   return found
 }
 
-/** The raw slices of the elements of a valid JSON array text; `undefined` when the text is no array. */
+/** The raw slices of the elements of a JSON array text; `undefined` when the text is no array or breaks off. */
 export const elements = (text: string): ReadonlyArray<string> | undefined => {
   let i = skipSpace(text, 0)
   if (text.charCodeAt(i) !== OPEN_BRACKET) return undefined
   const found: Array<string> = []
   i = skipSpace(text, i + 1)
-  while (i < text.length && text.charCodeAt(i) !== CLOSE_BRACKET) {
+  if (text.charCodeAt(i) === CLOSE_BRACKET) return found
+  while (i < text.length) {
     const end = skipValue(text, i)
+    if (end === i) return undefined
     found.push(text.slice(i, end))
     i = skipSpace(text, end)
-    if (text.charCodeAt(i) === COMMA) i = skipSpace(text, i + 1)
+    if (text.charCodeAt(i) === CLOSE_BRACKET) return found
+    if (text.charCodeAt(i) !== COMMA) return undefined
+    i = skipSpace(text, i + 1)
   }
-  return found
+  return undefined
 }
