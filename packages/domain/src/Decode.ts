@@ -17,14 +17,18 @@ const segment = (key: PropertyKey | { readonly key: PropertyKey }): string | num
 
 const at = (path: ReadonlyArray<string | number>): string => path.length === 0 ? "the request" : path.join(".")
 
-// a body of a thousand faults is not explained better by a thousand lines
+// a body of a thousand faults is not explained better by a thousand lines, nor a long key by its whole length
 const MAX_FAULTS = 16
 const MAX_MESSAGE = 240
+const MAX_SEGMENT = 64
+
+const cut = (segment: string | number): string | number =>
+  typeof segment === "number" ? segment : segment.slice(0, MAX_SEGMENT)
 
 /** The error that tells all faults of a request, the first one in its `detail`. */
 export const invalidRequest = (faults: ReadonlyArray<RequestFault>): InvalidRequest => {
   const errors = faults.slice(0, MAX_FAULTS).map(({ message, path }) => ({
-    path,
+    path: path.map(cut),
     message: message.slice(0, MAX_MESSAGE)
   }))
   const first = errors[0]
