@@ -77,7 +77,7 @@ export type CommonFailure = typeof CommonFailure.Type
 /** JSON-RPC code of each error (JSON-RPC 2.0, EIP-1474); errors of routes that speak no JSON-RPC have -32603. */
 export const rpcCodes: { readonly [Tag in GatewayError["_tag"]]: number } = {
   InvalidRequest: -32602,
-  UnsupportedAction: -32602,
+  UnsupportedAction: -32603,
   UnsupportedMethod: -32601,
   UnsupportedBlock: -32602,
   UnavailableOnNode: -32004,
