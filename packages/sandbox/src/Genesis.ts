@@ -67,7 +67,7 @@ export const evm = (spotMeta: SpotMeta): EvmState => ({
     contracts.wrapped,
     ...spotMeta.tokens.flatMap(({ evmContract }) => evmContract === null ? [] : [lower(evmContract.address)])
   ]),
-  words: new Map([
+  words: new Map<string, Hash>([
     [wordKey(contracts.wrapped, "0x0"), textWord("Wrapped HYPE")],
     [wordKey(contracts.wrapped, "0x1"), textWord("WHYPE")],
     [wordKey(contracts.wrapped, "0x2"), `0x${"12".padStart(64, "0")}`]

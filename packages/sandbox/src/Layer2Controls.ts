@@ -3,6 +3,7 @@ import type { Address, Hash } from "@trigate/domain/Hex"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
+import { withEntry, withoutEntry } from "./Entries.ts"
 import type { Heads, Layer2State, Transaction, TransactionLog } from "./Layer2Chain.ts"
 import { headsAt } from "./Layer2Chain.ts"
 import type { Layer2Family } from "./Layer2Family.ts"
@@ -64,7 +65,7 @@ export const transactionOf = (transaction: NewTransaction, latest: number): Tran
 /** The transactions of a chain with one more in it. */
 export const withTransaction = (state: Layer2State, transaction: Transaction): Layer2State => ({
   ...state,
-  transactions: new Map(state.transactions).set(transaction.hash, transaction)
+  transactions: withEntry(state.transactions, transaction.hash, transaction)
 })
 
 /** Controls over a layer 2's memory. */
@@ -80,10 +81,7 @@ export const make = (state: Ref.Ref<Layer2State>): Layer2Controls => {
     pushTransaction: (transaction) =>
       atNow((known, { latest }) => withTransaction(known, transactionOf(transaction, latest))),
     dropTransaction: (hash) =>
-      Ref.update(state, (known) => ({
-        ...known,
-        transactions: new Map([...known.transactions].filter(([key]) => key !== lower(hash)))
-      })),
+      Ref.update(state, (known) => ({ ...known, transactions: withoutEntry(known.transactions, lower(hash)) })),
     advanceFinality: (block) =>
       atNow((known, { latest }) => ({
         ...known,

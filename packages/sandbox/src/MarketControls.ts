@@ -3,10 +3,10 @@ import type { Address, Hash } from "@trigate/domain/Hex"
 import type * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import type { CandleMarket } from "./CandleMarket.ts"
+import { withEntry, withoutEntry } from "./Entries.ts"
 import type { EvmState } from "./VenueEvm.ts"
 import { wordKey } from "./VenueEvm.ts"
 import type { InfoState } from "./VenueInfo.ts"
-import { withEntry } from "./VenueState.ts"
 
 /** What can be set of `POST /info`. */
 export interface InfoControls {
@@ -34,10 +34,7 @@ export const info = (state: Ref.Ref<InfoState>): InfoControls => ({
   listCoin: (market) =>
     Ref.update(state, (known) => ({ ...known, markets: withEntry(known.markets, market.coin, market) })),
   delistCoin: (coin) =>
-    Ref.update(state, (known) => ({
-      ...known,
-      markets: new Map([...known.markets].filter(([name]) => name !== coin))
-    }))
+    Ref.update(state, (known) => ({ ...known, markets: withoutEntry(known.markets, coin) }))
 })
 
 /** Controls over the EVM. */

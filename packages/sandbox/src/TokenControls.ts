@@ -3,10 +3,10 @@ import type { InvalidAddress } from "@trigate/domain/RequestError"
 import * as TonAddress from "@trigate/domain/TonAddress"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
+import { withEntry, withoutEntry } from "./Entries.ts"
 import type { Contract, Dialect } from "./TokenContracts.ts"
 import { accountKey } from "./TokenContracts.ts"
 import type { TokenState } from "./TokenServer.ts"
-import { withEntry } from "./VenueState.ts"
 
 /** What can be set on the token chain; addresses come in any form and fail with `InvalidAddress` where they are none. */
 export interface TokenControls {
@@ -35,6 +35,6 @@ export const make = (state: Ref.Ref<TokenState>): TokenControls => ({
     Effect.flatMap(Effect.fromResult(TonAddress.parse(address)), (account) =>
       Ref.update(state, (known) => ({
         ...known,
-        contracts: new Map([...known.contracts].filter(([key]) => key !== accountKey(account)))
+        contracts: withoutEntry(known.contracts, accountKey(account))
       })))
 })

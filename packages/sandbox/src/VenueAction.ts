@@ -3,9 +3,10 @@ import { EvmUserModify, JailSelf, MultiSig, TokenDelegate, UnjailSelf } from "@t
 import type { Address } from "@trigate/domain/Hex"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import { withEntry } from "./Entries.ts"
 import * as VenueRefusal from "./VenueRefusal.ts"
 import type { VenueState } from "./VenueState.ts"
-import { accountOf, changeAccount, lower, withEntry } from "./VenueState.ts"
+import { accountOf, changeAccount, lower } from "./VenueState.ts"
 
 /** The documents' `venueChain` is no field of the real wire. */
 const WireTokenDelegate = TokenDelegate.check(

@@ -5,9 +5,10 @@ import type { Address } from "@trigate/domain/Hex"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
+import { withEntry } from "./Entries.ts"
 import * as VenueRefusal from "./VenueRefusal.ts"
 import type { Account, MultiSigRule, Validator, VenueState } from "./VenueState.ts"
-import { changeAccount, lower, withEntry } from "./VenueState.ts"
+import { changeAccount, lower } from "./VenueState.ts"
 
 /** What can be set and read on the venue; letter case of addresses does not matter. */
 export interface VenueControls {

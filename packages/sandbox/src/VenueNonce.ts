@@ -1,9 +1,9 @@
 /** The venue's nonce rule: inside a window around its time, never used, above the lowest of the 100 highest. */
 import type { Address } from "@trigate/domain/Hex"
 import * as Result from "effect/Result"
+import { withEntry } from "./Entries.ts"
 import * as VenueRefusal from "./VenueRefusal.ts"
 import type { VenueState } from "./VenueState.ts"
-import { withEntry } from "./VenueState.ts"
 
 /** Nonces kept of each signer. */
 export const kept = 100

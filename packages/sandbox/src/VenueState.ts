@@ -1,5 +1,6 @@
 /** What the venue remembers of accounts, API wallets, validators and nonces. */
 import type { Address } from "@trigate/domain/Hex"
+import { withEntry } from "./Entries.ts"
 
 /** Who may act for a multi-sig account: at most 10 users that exist, `threshold` of which have to sign. */
 export interface MultiSigRule {
@@ -54,10 +55,6 @@ export const newAccount: Account = {
 
 /** An address as the venue keeps it. */
 export const lower = (address: Address): Address => `0x${address.slice(2).toLowerCase()}`
-
-/** A map with one entry more, or another one. */
-export const withEntry = <K, V>(map: ReadonlyMap<K, V>, key: K, value: V): ReadonlyMap<K, V> =>
-  new Map(map).set(key, value)
 
 /** The account of an address, as it is or as it would begin. */
 export const accountOf = (state: VenueState, address: Address): Account =>

@@ -1,0 +1,70 @@
+/** Signs actions for a sandbox with test keys, as a wallet would: over the typed data that a request stands for. */
+import type { Action } from "@trigate/domain/Action"
+import type { Signature } from "@trigate/domain/Signature"
+import type { SignedAction } from "@trigate/domain/SignedAction"
+import type { Unhashable } from "@trigate/signing/ActionHash"
+import * as Signable from "@trigate/signing/Signable"
+import { trimmed } from "@trigate/signing/Signature"
+import * as SignerRecovery from "@trigate/signing/SignerRecovery"
+import type { VenueProfile } from "@trigate/signing/VenueProfile"
+import * as VenueProfile_ from "@trigate/signing/VenueProfile"
+import * as Effect from "effect/Effect"
+import { privateKeyToAccount } from "viem/accounts"
+import type { TestKey } from "./SandboxExamples.ts"
+
+/** What is signed: an action with its nonce and, where given, vault and expiry. */
+export type Unsigned = Omit<SignedAction, "signature">
+
+/** What all co-signers of a multi-sig action sign. */
+export interface MultiSigRequest extends Omit<Unsigned, "action"> {
+  readonly multiSigUser: TestKey["address"]
+  /** The action of the multi-sig account, as it is sent. */
+  readonly action: { readonly type: string; readonly [member: string]: unknown }
+  /** Sends the action; may be one of the co-signers. */
+  readonly leader: TestKey
+  readonly cosigners: ReadonlyArray<TestKey>
+}
+
+const sign = (key: TestKey, signable: Signable.Signable): Effect.Effect<Signature> => {
+  const { domain, message, primaryType, types } = Signable.typedData(signable)
+  return Effect.map(
+    Effect.promise(() => privateKeyToAccount(key.privateKey).signTypedData({ domain, types, primaryType, message })),
+    (signed): Signature => ({
+      r: `0x${signed.slice(2, 66)}`,
+      s: `0x${signed.slice(66, 130)}`,
+      v: signed.endsWith("1b") ? 27 : 28
+    })
+  )
+}
+
+/** Signs an action with one key. Fails for a form that has no hash, such as one that only the documents show. */
+export const signAction = Effect.fnUntraced(function*(
+  key: TestKey,
+  request: Unsigned,
+  profile: VenueProfile = VenueProfile_.mainnet
+): Effect.fn.Return<SignedAction, Unhashable> {
+  const { outer } = yield* Effect.fromResult(SignerRecovery.signable(profile, request))
+  return { ...request, signature: yield* sign(key, outer) }
+})
+
+const placeholder: Signature = { r: "0x1", s: "0x1", v: 27 }
+
+/** Collects the co-signers' signatures and signs the wrapper with the leader's key. Fails as {@link signAction} does. */
+export const signMultiSig = Effect.fnUntraced(function*(
+  { action, cosigners, leader, multiSigUser, ...envelope }: MultiSigRequest,
+  profile: VenueProfile = VenueProfile_.mainnet
+): Effect.fn.Return<SignedAction, Unhashable> {
+  const wrap = (signatures: ReadonlyArray<Signature>): Extract<Action, { readonly type: "multiSig" }> => ({
+    type: "multiSig",
+    signatureChainId: "0x66eee",
+    signatures,
+    payload: { multiSigUser, outerSigner: leader.address, action }
+  })
+  const unsigned = yield* Effect.fromResult(
+    SignerRecovery.signable(profile, { ...envelope, action: wrap([placeholder]) })
+  )
+  if (unsigned.scheme !== "multiSig") return yield* Effect.die("a wrapper has inner signatures")
+  const signatures = yield* Effect.forEach(cosigners, (key) => sign(key, unsigned.inner))
+  const inner = signatures.map((signature): Signature => ({ ...trimmed(signature), v: signature.v }))
+  return yield* signAction(leader, { ...envelope, action: wrap(inner) }, profile)
+})

@@ -1,0 +1,55 @@
+/** A venue that tests talk to: signed actions in, the venue's words out. */
+import type { SignedAction } from "@trigate/domain/SignedAction"
+import * as JsonText from "@trigate/domain/JsonText"
+import * as Relayed from "@trigate/domain/Relayed"
+import type { TestKey } from "@trigate/sandbox/SandboxExamples"
+import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
+import * as SandboxState from "@trigate/sandbox/SandboxState"
+import * as VenueExchange from "@trigate/sandbox/VenueExchange"
+import * as VenueProfile from "@trigate/signing/VenueProfile"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as TestClock from "effect/testing/TestClock"
+
+/** 2026-10-14T13:46:40Z */
+export const start = 1_792_000_000_000
+
+/** What the venue answers to a body: the word "ok", its refusal, or the HTTP status with the text. */
+export const post = Effect.fnUntraced(function*(body: string) {
+  const { venue } = yield* SandboxState.SandboxState
+  const answer = yield* VenueExchange.submit(VenueProfile.mainnet, venue.state, Relayed.bytes(body))
+  const text = Relayed.text(answer)
+  if (answer.status !== 200) return `${answer.status} ${text}`
+  const { response, status } = JSON.parse(text)
+  return status === "ok" && response.type === "default" ? "ok" : `${status}: ${response}`
+})
+
+export const submit = (signed: SignedAction) => post(JsonText.stringify(signed))
+
+/** Signs an action at the clock's time, or under another nonce, and submits it. */
+export const act = Effect.fnUntraced(function*(
+  key: TestKey,
+  action: SignedAction["action"],
+  envelope: Partial<SandboxSigner.Unsigned> = {}
+) {
+  const nonce = yield* Clock.currentTimeMillis
+  return yield* submit(yield* SandboxSigner.signAction(key, { nonce, ...envelope, action }))
+})
+
+export const bigBlocks = (usingBigBlocks: boolean) => ({ type: "evmUserModify", usingBigBlocks }) as const
+
+export const delegate = (validator: `0x${string}`, wei: bigint, nonce: number, isUndelegate = false) => ({
+  type: "tokenDelegate",
+  signatureChainId: "0x66eee",
+  hyperliquidChain: "Mainnet",
+  validator,
+  wei,
+  isUndelegate,
+  nonce
+} as const)
+
+/** Runs a test against a fresh venue whose clock stands at `start`. */
+export const atStart = <A, E, R>(effect: Effect.Effect<A, E, R>, seed?: string) =>
+  TestClock.setTime(start).pipe(
+    Effect.andThen(Effect.provide(effect, SandboxState.layer(seed)))
+  )
