@@ -1,0 +1,323 @@
+/**
+ * Writes the documents that repeat what the code declares: the contract, the operations, the errors, the settings.
+ *
+ * `npm run docs:generate` writes them; with `--check`, as `npm run docs:check` runs it, nothing is written and every
+ * document that differs from the code is named.
+ */
+import { GatewayApi } from "@trigate/api/GatewayApi"
+import { ActionRejected } from "@trigate/domain/ActionOutcome"
+import { evmOperations } from "@trigate/domain/EvmOperations"
+import { exchangeOperations } from "@trigate/domain/ExchangeOperations"
+import { commonFailures, gatewayErrors, rpcCodes } from "@trigate/domain/GatewayError"
+import { infoOperations } from "@trigate/domain/InfoOperations"
+import { layer2Operations } from "@trigate/domain/Layer2Operations"
+import type { AnyCodec, Cost, Operation } from "@trigate/domain/Operation"
+import { getTokenData, tokenRpcOperations } from "@trigate/domain/TokenOperations"
+import { texts } from "@trigate/server/Settings"
+import * as OpenApi from "effect/http-api/OpenApi"
+import type * as JsonSchema from "effect/JsonSchema"
+import * as Schema from "effect/Schema"
+import * as SchemaAST from "effect/SchemaAST"
+import * as fs from "node:fs"
+import * as path from "node:path"
+
+const root = path.resolve(import.meta.dirname, "..")
+
+const note = "<!-- Written by `npm run docs:generate` from the code; change the code, not this file. -->"
+
+const document = (title: string, ...blocks: ReadonlyArray<string>): string =>
+  `${[`# ${title}`, note, ...blocks].join("\n\n")}\n`
+
+const code = (text: string): string => `\`${text}\``
+const codes = (words: ReadonlyArray<string>): string => words.map(code).join(", ")
+
+const pad = (cells: ReadonlyArray<string>, widths: ReadonlyArray<number>): string =>
+  `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(" | ")} |`
+
+/** A table as the formatter lays it out. */
+const table = (head: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<string>>): string => {
+  const escaped = rows.map((row) => row.map((cell) => cell.replaceAll("|", "\\|")))
+  const widths = head.map((name, column) => Math.max(3, name.length, ...escaped.map((row) => row[column]?.length ?? 0)))
+  return [pad(head, widths), `| ${widths.map((width) => "-".repeat(width)).join(" | ")} |`]
+    .concat(escaped.map((row) => pad(row, widths))).join("\n")
+}
+
+// ids of the generated headings: a tag has letters only
+const errorLink = (tag: string, from = "errors.md"): string => `[${code(tag)}](${from}#${tag.toLowerCase()})`
+
+const tagOf = (failure: AnyCodec): string => {
+  const tag = SchemaAST.resolveIdentifier(failure.ast)
+  if (tag === undefined) throw new Error("An operation declares a failure without an identifier")
+  return tag
+}
+
+interface Route {
+  readonly method: string
+  readonly path: string
+}
+
+const { evm, exchange, info, layer2, node, tokens } = GatewayApi.groups
+
+interface Section {
+  readonly title: string
+  readonly routes: ReadonlyArray<Route>
+  readonly operations: ReadonlyArray<Operation>
+}
+
+const sections: ReadonlyArray<Section> = [
+  {
+    title: "Signed actions",
+    routes: [exchange.endpoints.submit, node.endpoints.exchange],
+    operations: Object.values(exchangeOperations)
+  },
+  {
+    title: "Queries of the trading chain",
+    routes: [info.endpoints.query, node.endpoints.info],
+    operations: Object.values(infoOperations)
+  },
+  {
+    title: "EVM of the trading chain",
+    routes: [evm.endpoints.rpc, node.endpoints.evm],
+    operations: Object.values(evmOperations)
+  },
+  {
+    title: "Token data",
+    routes: [tokens.endpoints.getTokenData, node.endpoints.getTokenData],
+    operations: [getTokenData]
+  },
+  {
+    title: "JSON-RPC of the token chain",
+    routes: [tokens.endpoints.rpc, node.endpoints.tokenRpc],
+    operations: Object.values(tokenRpcOperations)
+  },
+  {
+    title: "JSON-RPC of the layer 2",
+    routes: [layer2.endpoints.rpc, node.endpoints.layer2, node.endpoints.root],
+    operations: Object.values(layer2Operations)
+  }
+]
+
+const routeText = ({ method, path }: Route): string => code(`${method} ${path.replaceAll(/:(\w+)/gu, "{$1}")}`)
+
+const costText = ({ requestUnits, rowsPerWeight, weight }: Cost): string => {
+  const units = `${requestUnits} request unit${requestUnits === 1 ? "" : "s"}`
+  const rows = rowsPerWeight === undefined ? "" : ` + 1 per ${rowsPerWeight} rows`
+  return weight === 0 ? units : `weight ${weight}${rows}, ${units}`
+}
+
+const sourceTexts = { "official-api": "official API", node: "node" } as const
+
+/** What is said of an operation besides its name and summary. */
+const facts: ReadonlyArray<readonly [head: string, of: (operation: Operation) => string]> = [
+  ["Class", (operation) => code(operation.class)],
+  ["Served by", (operation) => operation.sources.map((source) => sourceTexts[source]).join(", then ")],
+  ["Cost", (operation) => costText(operation.cost)]
+]
+
+const failureTags = (operation: Operation): ReadonlyArray<string> => operation.failures.map(tagOf)
+
+const errorLinks = (tags: ReadonlyArray<string>): string => tags.map((tag) => errorLink(tag)).join(", ") || "none"
+
+/** The own errors that all operations of a section have, and those that only some have. */
+const errorColumns = (operations: ReadonlyArray<Operation>) => {
+  const [first = [], ...others] = operations.map(failureTags)
+  const shared = first.filter((tag) => others.every((tags) => tags.includes(tag)))
+  const further = operations.map((operation) => failureTags(operation).filter((tag) => !shared.includes(tag)))
+  const hasFurther = further.some((tags) => tags.length > 0)
+  return [
+    ...shared.length === 0 && hasFurther
+      ? []
+      : [{ head: "Own errors", values: operations.map(() => errorLinks(shared)) }],
+    ...hasFurther
+      ? [{ head: shared.length === 0 ? "Own errors" : "Further errors", values: further.map(errorLinks) }]
+      : []
+  ]
+}
+
+/** A fact that all operations of a section share is said once, above its table. */
+const sectionText = ({ operations, routes, title }: Section): string => {
+  const [first, ...keyed] = routes.map(routeText)
+  const columns = [...facts.map(([head, of]) => ({ head, values: operations.map(of) })), ...errorColumns(operations)]
+  const shared = columns.filter(({ values }) => new Set(values).size === 1)
+  const own = columns.filter((column) => !shared.includes(column))
+  return [
+    `## ${title}`,
+    [
+      `- Route: ${String(first)}; behind an endpoint key ${keyed.join(", ")}`,
+      ...shared.map(({ head, values }) => `- ${head}: ${String(values[0])}`)
+    ].join("\n"),
+    table(
+      ["Operation", "What it does", ...own.map(({ head }) => head)],
+      operations.map((
+        { name, summary },
+        row
+      ) => [code(name), summary, ...own.map(({ values }) => String(values[row]))])
+    )
+  ].join("\n\n")
+}
+
+const operationsText = document(
+  "Operations",
+  "A `read` may be sent again; a `once` call never after a byte may have reached the upstream. The official API is named\n" +
+    "first where both serve an operation. Weight is spent from the official API's budget, request units from a node\n" +
+    `provider's plan. An operation that no node serves answers ${errorLink("UnavailableOnNode")} behind an endpoint\n` +
+    "key.",
+  `Besides its own errors every call can end in: ${errorLinks(commonFailures.map(tagOf))}.`,
+  ...sections.map(sectionText)
+)
+
+/** The docstring of each error class: written once, where the class is declared. */
+const docstrings: ReadonlyMap<string, string> = new Map(
+  fs.globSync("packages/domain/src/*.ts", { cwd: root }).flatMap((file) =>
+    [
+      ...fs.readFileSync(path.join(root, file), "utf8")
+        .matchAll(/\/\*\*((?:(?!\*\/)[^])*)\*\/\nexport class (\w+) /gu)
+    ].map(([, comment = "", name = ""]) => [name, comment.replaceAll(/^ *\* ?/gmu, "").trim()] as const)
+  )
+)
+
+const meaningOf = (tag: string): string => {
+  const meaning = docstrings.get(tag)
+  if (meaning === undefined) throw new Error(`The class ${tag} has no docstring`)
+  return meaning
+}
+
+const firstSentence = (meaning: string): string =>
+  (/^[^]*?\.(?=\s|$)/u.exec(meaning)?.[0] ?? meaning).replaceAll(/\s+/gu, " ")
+
+interface Member {
+  readonly name: string
+  readonly type: string
+  readonly optional: boolean
+  readonly description: string | undefined
+}
+
+const textOf = (value: unknown): string | undefined => typeof value === "string" ? value : undefined
+
+const isSchema = (value: unknown): value is JsonSchema.JsonSchema =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+const resolve = (schema: unknown, definitions: JsonSchema.Definitions): JsonSchema.JsonSchema => {
+  if (!isSchema(schema)) return {}
+  const reference = textOf(schema["$ref"])?.split("/").at(-1)
+  return reference === undefined ? schema : definitions[reference] ?? {}
+}
+
+const literalsOf = (schema: unknown): ReadonlyArray<string> =>
+  isSchema(schema) && Array.isArray(schema["enum"]) ? schema["enum"].map(String) : []
+
+const typeText = (schema: JsonSchema.JsonSchema, definitions: JsonSchema.Definitions): string => {
+  if (schema["type"] === "array") return `array of ${typeText(resolve(schema["items"], definitions), definitions)}`
+  if (isSchema(schema["properties"])) return code(`{ ${Object.keys(schema["properties"]).join(", ")} }`)
+  const literals = literalsOf(schema)
+  if (literals.length > 0) return literals.length === 1 ? codes(literals) : `one of ${codes(literals)}`
+  return textOf(schema["type"]) ?? "any value"
+}
+
+const problemMembers = new Set(["_tag", "type", "title", "status", "detail", "instance"])
+
+/** The members of an error on the wire, and the fixed ones of its problem document. */
+const shapeOf = (error: AnyCodec) => {
+  const { definitions, schema } = Schema.toJsonSchemaDocument(error)
+  const { properties, required } = resolve(schema, definitions)
+  const entries = isSchema(properties) ? Object.entries(properties) : []
+  const fixed = new Map(entries.map(([name, property]) => [name, literalsOf(property).join("")]))
+  const members = entries.filter(([name]) => !problemMembers.has(name)).map(([name, property]): Member => {
+    const member = resolve(property, definitions)
+    return {
+      name,
+      type: typeText(member, definitions),
+      optional: !(Array.isArray(required) && required.includes(name)),
+      description: textOf(member["description"])
+    }
+  })
+  return { members, status: fixed.get("status") ?? "", type: fixed.get("type") ?? "" }
+}
+
+const memberText = ({ description, name, optional, type }: Member): string =>
+  `- ${code(name)}: ${type}${optional ? ", optional" : ""}${description === undefined ? "" : `. ${description}`}`
+
+const errorText = (error: (typeof gatewayErrors)[number]): string => {
+  const tag = error.fields._tag.schema.literal
+  const { members, status, type } = shapeOf(error)
+  return [
+    `### ${tag}`,
+    `HTTP ${status} · JSON-RPC ${rpcCodes[tag]} · ${code(type)}`,
+    meaningOf(tag),
+    ...members.length === 0 ? [] : [members.map(memberText).join("\n")]
+  ].join("\n\n")
+}
+
+const errorRow = (error: (typeof gatewayErrors)[number]): ReadonlyArray<string> => {
+  const tag = error.fields._tag.schema.literal
+  return [errorLink(tag, ""), shapeOf(error).status, String(rpcCodes[tag]), firstSentence(meaningOf(tag))]
+}
+
+const errorsText = document(
+  "Errors",
+  "Every error is one class of `packages/domain`. Over HTTP it is an `application/problem+json` document (RFC 9457): `type`,\n" +
+    "`title`, `status`, `detail`, then `_tag` and the error's own fields as extension members. On the JSON-RPC routes the\n" +
+    "same document stands in `error.data`. Both decode back into the same class, in the typed client and in a gateway that\n" +
+    "stands in front of another one.",
+  "A JSON-RPC text that is no JSON has the code -32700 and a broken envelope -32600, both with `InvalidRequest` as data. Errors\n" +
+    "that no JSON-RPC route raises have -32603 as their code.",
+  table(
+    ["Error", "HTTP", "JSON-RPC", "When"],
+    gatewayErrors.map(errorRow)
+  ),
+  "## Each error and its fields",
+  ...gatewayErrors.map(errorText),
+  "## Refusals of the venue",
+  "The HTTP route relays the venue's own answer to a signed action as it is. Embedded services and the typed client read it, and\n" +
+    "fail with:",
+  `### ${ActionRejected.identifier}`,
+  meaningOf(ActionRejected.identifier),
+  shapeOf(ActionRejected).members.map(memberText).join("\n")
+)
+
+const configurationText = document(
+  "Configuration",
+  "The gateway reads its settings from the environment. A name that begins with `TRIGATE_` and is not in the table, or a value\n" +
+    "that does not decode, stops the start with one line that names the setting; the value itself, which may hold an endpoint\n" +
+    "key, is never printed. Without any upstream address the sandbox answers, see\n" +
+    "[decision 13](decisions/0013-sandbox-or-live.md).",
+  table(
+    ["Setting", "Meaning", "Takes", "Default"],
+    Object.entries(texts).map(([name, { fallback, meaning, takes }]) => [code(name), meaning, takes, fallback])
+  )
+)
+
+const sorted = <A>(entries: Readonly<Record<string, A>>): Readonly<Record<string, A>> =>
+  Object.fromEntries(Object.entries(entries).toSorted(([a], [b]) => a < b ? -1 : 1))
+
+/** The contract, with paths and components by name: their order means nothing, and a sorted one gives small differences. */
+const openApiText = (): string => {
+  const { components, paths, ...rest } = OpenApi.fromApi(GatewayApi)
+  const ordered = {
+    ...rest,
+    paths: sorted(paths),
+    components: { ...components, schemas: sorted(components.schemas) }
+  }
+  return `${JSON.stringify(ordered, undefined, 2)}\n`
+}
+
+const documents: ReadonlyMap<string, string> = new Map([
+  ["docs/configuration.md", configurationText],
+  ["docs/errors.md", errorsText],
+  ["docs/openapi.json", openApiText()],
+  ["docs/operations.md", operationsText]
+])
+
+const isChecking = process.argv.includes("--check")
+const isCurrent = (file: string, text: string): boolean => {
+  const target = path.join(root, file)
+  return fs.existsSync(target) && fs.readFileSync(target, "utf8") === text
+}
+const outdated = [...documents].filter(([file, text]) => !isCurrent(file, text))
+
+for (const [file, text] of outdated) {
+  if (isChecking) console.error(`${file}: differs from the code; write it with npm run docs:generate`)
+  else fs.writeFileSync(path.join(root, file), text)
+}
+console.log(`docs: ${documents.size} generated documents, ${outdated.length} ${isChecking ? "outdated" : "written"}`)
+process.exitCode = isChecking && outdated.length > 0 ? 1 : 0
