@@ -37,7 +37,7 @@ export const TokenData = Schema.Struct({
 export type TokenData = typeof TokenData.Type
 
 /** An integer of the chain's machine, up to 257 bits: a JSON number, or a decimal string from the newer servers. */
-const TvmInteger = Schema.Union([
+export const TvmInteger = Schema.Union([
   Schema.Int,
   Schema.BigInt,
   Schema.String.check(Schema.isPattern(/^-?[0-9]{1,78}$/u))

@@ -1,0 +1,124 @@
+/**
+ * Reads what an upstream answers to `GET /api/v2/getTokenData`, in every shape that there is.
+ *
+ * Both server families answer `{ok, result}` with one of four kinds of contract, one with numbers, the other with decimal
+ * strings; the documents, and a gateway like this one, answer the flat resource.
+ */
+import { decodeText, malformed } from "@trigate/domain/Answer"
+import type { CommonFailure } from "@trigate/domain/GatewayError"
+import * as JsonText from "@trigate/domain/JsonText"
+import * as Relayed from "@trigate/domain/Relayed"
+import type { InvalidAddress } from "@trigate/domain/RequestError"
+import { TokenNotFound } from "@trigate/domain/ResourceError"
+import { TokenContract, TokenData, TvmInteger } from "@trigate/domain/TokenData"
+import type { TokenContent } from "@trigate/domain/TokenData"
+import { getTokenData } from "@trigate/domain/TokenOperations"
+import * as TokenRpc from "@trigate/domain/TokenRpc"
+import * as TonAddress from "@trigate/domain/TonAddress"
+import type { UpstreamMalformed } from "@trigate/domain/UpstreamError"
+import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+
+/** What the answer says: the flat resource as it is, or a master contract whose metadata is still to be described. */
+export type Reading =
+  | { readonly _tag: "Token"; readonly token: TokenData }
+  | {
+    readonly _tag: "Master"
+    readonly master: Pick<TokenData, "totalSupply" | "mintable" | "burnable" | "address">
+    readonly content: TokenContent | null | undefined
+  }
+
+const { burnable, decimals, metadata, mintable, name, symbol } = TokenData.fields
+
+/** The documented flat resource, which states no origin of the metadata; `address` is in any form. */
+const Flat = Schema.Struct({
+  name,
+  symbol,
+  decimals,
+  totalSupply: TvmInteger,
+  mintable,
+  burnable: Schema.optionalKey(burnable),
+  address: Schema.optionalKey(Schema.String),
+  metadata: Schema.optionalKey(metadata)
+})
+
+const decodeFlat = decodeText(Flat)
+const readContract = TokenRpc.readerOf({ ...getTokenData, response: TokenContract })
+
+const isFlat = (text: string): boolean => {
+  const body = Result.getOrElse(JsonText.parse(text), () => undefined)
+  return Predicate.hasProperty(body, "totalSupply") && !Predicate.hasProperty(body, "ok")
+}
+
+const supplyOf = (upstream: string, supply: bigint): Effect.Effect<string, UpstreamMalformed> =>
+  supply < 0n ? Effect.fail(malformed(upstream, "Expected a total supply of at least 0")) : Effect.succeed(`${supply}`)
+
+/** The one form in which an account is answered; an answer that names another account than the one asked for fails. */
+const addressOf = (
+  upstream: string,
+  asked: TonAddress.Parsed,
+  answered: unknown
+): Effect.Effect<TonAddress.TonAddress, UpstreamMalformed> => {
+  const other = Predicate.isString(answered) ? Result.getOrElse(TonAddress.parse(answered), () => undefined) : asked
+  return other !== undefined && TonAddress.formatRaw(other) === TonAddress.formatRaw(asked)
+    ? Effect.succeed(TonAddress.canonical(asked))
+    : Effect.fail(malformed(upstream, "The answer is about another address"))
+}
+
+const readFlat = Effect.fnUntraced(function*(
+  upstream: string,
+  text: string,
+  asked: TonAddress.Parsed
+): Effect.fn.Return<Reading, UpstreamMalformed> {
+  const { address, metadata, totalSupply, ...rest } = yield* decodeFlat(upstream, text)
+  const isNamed = rest.name !== undefined && rest.symbol !== undefined
+  return {
+    _tag: "Token",
+    token: {
+      burnable: true,
+      ...rest,
+      totalSupply: yield* supplyOf(upstream, totalSupply),
+      address: yield* addressOf(upstream, asked, address),
+      // whoever filled in the names did not say from where: do not claim that the contract holds them
+      metadata: metadata ?? (isNamed ? "offchain" : "unresolved")
+    }
+  }
+})
+
+/**
+ * Reads the answer to a call that asked for `address`.
+ *
+ * A contract of another kind fails with `TokenNotFound` and the kind that was found; the upstream's own failures become
+ * the typed errors that they stand for.
+ */
+export const read = Effect.fnUntraced(function*(
+  address: TonAddress.TonAddress,
+  answer: Relayed.Relayed
+): Effect.fn.Return<Reading, CommonFailure | InvalidAddress | TokenNotFound> {
+  const { retryAfter, status, upstream } = answer
+  const text = Relayed.text(answer)
+  const asked = yield* Effect.fromResult(TonAddress.parse(address))
+  if (status === 200 && isFlat(text)) return yield* readFlat(upstream, text, asked)
+  const envelope = yield* TokenRpc.readAnswer(upstream, status, text, retryAfter)
+  const contract = yield* readContract({ address }, upstream, envelope)
+  if (contract.contract_type !== "jetton_master") {
+    return yield* new TokenNotFound({
+      address,
+      contractType: contract.contract_type,
+      detail: `The contract is a ${contract.contract_type}, not the master contract of a fungible token`
+    })
+  }
+  return {
+    _tag: "Master",
+    master: {
+      totalSupply: yield* supplyOf(upstream, contract.total_supply),
+      mintable: contract.mintable,
+      // TEP-74 requires every wallet of a jetton to accept a burn; no server reports it
+      burnable: true,
+      address: yield* addressOf(upstream, asked, contract["address"])
+    },
+    content: contract.jetton_content
+  }
+})

@@ -1,0 +1,51 @@
+/**
+ * Fetches metadata documents over undici, guarded against URIs that strangers wrote.
+ *
+ * Only https, no user info, no other port, no numeric host; every address of the host must be public, and the connection
+ * goes to the addresses that were checked; no redirects, no compression, bounded in size, time and number.
+ */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { promises as dns } from "node:dns"
+import * as GuardedFetch from "./internal/GuardedFetch.ts"
+import type { HostAddress } from "./internal/GuardedFetch.ts"
+import { MetadataUnavailable } from "./internal/MetadataUnavailable.ts"
+import { exchange } from "./internal/UndiciExchange.ts"
+import { isPublic } from "./internal/UndiciPublicAddress.ts"
+import { MetadataFetch } from "./MetadataFetch.ts"
+
+/** Bounds of fetching, and how names are resolved. */
+export interface Options extends GuardedFetch.Bounds {
+  /** Gives all addresses of a host; DNS when not given. */
+  readonly resolve?: (hostname: string) => Effect.Effect<ReadonlyArray<HostAddress>>
+}
+
+// not `dns.lookup`: slow names of strangers would fill the thread pool that every other connection waits for
+const resolveByDns: GuardedFetch.Resolve = (hostname) =>
+  Effect.suspend(() => {
+    const resolver = new dns.Resolver({ timeout: 1_500, tries: 1 })
+    const addresses = (family: HostAddress["family"], query: () => Promise<ReadonlyArray<string>>) =>
+      Effect.tryPromise({ try: query, catch: () => new MetadataUnavailable({ reason: "the name does not resolve" }) })
+        .pipe(
+          Effect.map((found) => found.map((address): HostAddress => ({ address, family }))),
+          // most hosts have addresses of one family only
+          Effect.orElseSucceed((): ReadonlyArray<HostAddress> => [])
+        )
+    return Effect.all([
+      addresses(4, () => resolver.resolve4(hostname)),
+      addresses(6, () => resolver.resolve6(hostname))
+    ], { concurrency: 2 }).pipe(
+      Effect.map((found) => found.flat()),
+      Effect.onInterrupt(() => Effect.sync(() => resolver.cancel()))
+    )
+  })
+
+/** The guarded fetch with a cache of its own. */
+export const layer = (options: Options = {}): Layer.Layer<MetadataFetch> =>
+  Layer.effect(
+    MetadataFetch,
+    Effect.map(
+      GuardedFetch.make({ resolve: options.resolve ?? resolveByDns, isPublic, exchange }, options),
+      MetadataFetch.of
+    )
+  )

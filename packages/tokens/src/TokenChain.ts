@@ -1,0 +1,122 @@
+/** The token chain: its tokens, its address forms, and its relayed JSON-RPC. */
+import type { CommonFailure } from "@trigate/domain/GatewayError"
+import * as JsonText from "@trigate/domain/JsonText"
+import { sourcesOn, unavailableOnNode } from "@trigate/domain/Operation"
+import type { Surface } from "@trigate/domain/Operation"
+import * as Relayed from "@trigate/domain/Relayed"
+import type { InvalidAddress } from "@trigate/domain/RequestError"
+import type { TokenNotFound } from "@trigate/domain/ResourceError"
+import type { DetectedAddress, TokenContract, TokenData } from "@trigate/domain/TokenData"
+import { readParams, tokenRpcOperations } from "@trigate/domain/TokenOperations"
+import type { TokenRpcOperation } from "@trigate/domain/TokenOperations"
+import * as TokenRpc from "@trigate/domain/TokenRpc"
+import * as TonAddress from "@trigate/domain/TonAddress"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Dialect from "./Dialect.ts"
+import * as Metadata from "./Metadata.ts"
+import type { MetadataFetch } from "./MetadataFetch.ts"
+
+/** A call to relay: `params` is raw JSON text and goes out as it is; `surface` is the one of ours that was asked. */
+export interface RelayCall {
+  readonly operation: TokenRpcOperation
+  readonly params: string
+  readonly surface: Surface
+}
+
+/** Sends calls to a token chain and gives its answers as they came: the one thing in which the layers differ. */
+export interface Transport {
+  /** `GET /api/v2/getTokenData`; the address is checked. */
+  readonly getTokenData: (address: TonAddress.TonAddress) => Effect.Effect<Relayed.Relayed, CommonFailure>
+  /** `POST /api/v2/jsonRPC`; `params` is the raw text of a named object, checked. */
+  readonly call: (
+    call: Pick<RelayCall, "operation" | "params">
+  ) => Effect.Effect<Relayed.Relayed, CommonFailure>
+}
+
+/** An address in any form; it is checked before anything is sent. */
+export interface AddressRequest {
+  readonly address: string
+}
+
+/** The token chain. */
+export class TokenChain extends Context.Service<TokenChain, {
+  /**
+   * Relays a JSON-RPC call; params that do not decode are refused before anything is sent.
+   *
+   * A failure that the chain answered is an answer here: `TokenRpc.readerOf` reads it into a typed error.
+   */
+  readonly relay: (call: RelayCall) => Effect.Effect<TokenRpc.TokenRpcAnswer, CommonFailure | InvalidAddress>
+  /** A fungible token by its master contract, metadata resolved as far as the layer's `MetadataFetch` reaches. */
+  readonly getTokenData: (
+    request: AddressRequest
+  ) => Effect.Effect<TokenData, CommonFailure | InvalidAddress | TokenNotFound>
+  /** What the contract at an address is, of any of the four kinds, as the chain itself answers; `seqno` is a block. */
+  readonly getTokenContract: (
+    request: AddressRequest & { readonly seqno?: number }
+  ) => Effect.Effect<TokenContract, CommonFailure | InvalidAddress | TokenNotFound>
+  /** The friendly form of an address; base64 or base64url, as the server likes (`TonAddress.format` does it here). */
+  readonly packAddress: (request: AddressRequest) => Effect.Effect<string, CommonFailure | InvalidAddress>
+  /** The raw form of an address; hex digits in either case, as the server likes. */
+  readonly unpackAddress: (request: AddressRequest) => Effect.Effect<string, CommonFailure | InvalidAddress>
+  /** All forms of an address. */
+  readonly detectAddress: (request: AddressRequest) => Effect.Effect<DetectedAddress, CommonFailure | InvalidAddress>
+}>()("@trigate/tokens/TokenChain") {}
+
+const UPSTREAM = "token-chain"
+const readers = {
+  getTokenContract: TokenRpc.readerOf(tokenRpcOperations.getTokenData),
+  packAddress: TokenRpc.readerOf(tokenRpcOperations.packAddress),
+  unpackAddress: TokenRpc.readerOf(tokenRpcOperations.unpackAddress),
+  detectAddress: TokenRpc.readerOf(tokenRpcOperations.detectAddress)
+}
+
+// servers of the older family refuse any array, an empty one too
+const named = (params: string): string => params.trimStart().startsWith("[") ? "{}" : params
+
+/** The service over a transport; live, memory and sandbox layers hand in theirs. */
+export const make = (transport: Transport, metadata: MetadataFetch["Service"]): TokenChain["Service"] => {
+  const relay = Effect.fnUntraced(function*({ operation, params, surface }: RelayCall) {
+    if (sourcesOn(operation, surface).length === 0) return yield* unavailableOnNode(operation)
+    yield* readParams<TokenRpcOperation["request"]>(operation)(params)
+    const answer = yield* transport.call({ operation, params: named(params) })
+    return yield* TokenRpc.readAnswer(answer.upstream, answer.status, Relayed.text(answer), answer.retryAfter)
+  })
+
+  const checked = ({ address }: AddressRequest) => Effect.fromResult(TonAddress.check(address))
+
+  const ask = (operation: TokenRpcOperation, request: object) =>
+    relay({ operation, params: JsonText.stringify(request), surface: "gateway" })
+
+  const getTokenData = Effect.fn("TokenChain.getTokenData")(function*(request: AddressRequest) {
+    const address = yield* checked(request)
+    const reading = yield* Dialect.read(address, yield* transport.getTokenData(address))
+    return reading._tag === "Token"
+      ? reading.token
+      : { ...yield* Metadata.describe(reading.content, metadata), ...reading.master }
+  })
+
+  const getTokenContract = Effect.fn("TokenChain.getTokenContract")(function*(
+    request: AddressRequest & { readonly seqno?: number }
+  ) {
+    const asked = { ...request, address: yield* checked(request) }
+    return yield* readers.getTokenContract(asked, UPSTREAM, yield* ask(tokenRpcOperations.getTokenData, asked))
+  })
+
+  const packAddress = Effect.fn("TokenChain.packAddress")(function*(request: AddressRequest) {
+    const asked = { address: yield* checked(request) }
+    return yield* readers.packAddress(asked, UPSTREAM, yield* ask(tokenRpcOperations.packAddress, asked))
+  })
+
+  const unpackAddress = Effect.fn("TokenChain.unpackAddress")(function*(request: AddressRequest) {
+    const asked = { address: yield* checked(request) }
+    return yield* readers.unpackAddress(asked, UPSTREAM, yield* ask(tokenRpcOperations.unpackAddress, asked))
+  })
+
+  const detectAddress = Effect.fn("TokenChain.detectAddress")(function*(request: AddressRequest) {
+    const asked = { address: yield* checked(request) }
+    return yield* readers.detectAddress(asked, UPSTREAM, yield* ask(tokenRpcOperations.detectAddress, asked))
+  })
+
+  return TokenChain.of({ relay, getTokenData, getTokenContract, packAddress, unpackAddress, detectAddress })
+}

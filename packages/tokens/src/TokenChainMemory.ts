@@ -1,0 +1,184 @@
+/** A token chain in memory: answers from a state that tests fill, in the newer servers' dialect. */
+import * as JsonText from "@trigate/domain/JsonText"
+import * as Relayed from "@trigate/domain/Relayed"
+import { TokenContract } from "@trigate/domain/TokenData"
+import type { TokenData } from "@trigate/domain/TokenData"
+import * as TonAddress from "@trigate/domain/TonAddress"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Ref from "effect/Ref"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import type { MetadataFetch } from "./MetadataFetch.ts"
+import * as TokenChain from "./TokenChain.ts"
+
+/** A contract as `getTokenData` of the JSON-RPC answers it, at an address in any form. */
+export interface Deployed {
+  readonly address: TonAddress.TonAddress
+  readonly contract: TokenContract
+}
+
+/** What the chain in memory holds; empty at first. */
+export class TokenChainState extends Context.Service<TokenChainState, {
+  /** Fungible tokens, by their `address`; `burnable` is derived by whoever reads them and always true. */
+  readonly jettons: Ref.Ref<ReadonlyArray<TokenData>>
+  /** Contracts of any kind: wallets, collections, items, and masters with a content of your own. */
+  readonly contracts: Ref.Ref<ReadonlyArray<Deployed>>
+  /** Raw JSON results of the other methods, by method. */
+  readonly results: Ref.Ref<ReadonlyMap<string, string>>
+}>()("@trigate/tokens/TokenChainMemory/TokenChainState") {
+  /** An empty chain. */
+  static readonly layer: Layer.Layer<TokenChainState> = Layer.effect(
+    TokenChainState,
+    Effect.gen(function*() {
+      return TokenChainState.of({
+        jettons: yield* Ref.make<ReadonlyArray<TokenData>>([]),
+        contracts: yield* Ref.make<ReadonlyArray<Deployed>>([]),
+        results: yield* Ref.make<ReadonlyMap<string, string>>(new Map())
+      })
+    })
+  )
+}
+
+const encodeContract = Schema.encodeSync(TokenContract)
+
+const succeeded = (result: string) =>
+  Relayed.json("token-chain", 200, `{"ok":true,"result":${result},"@extra":"0:0:0"}`)
+
+const failed = (status: number, error: string) =>
+  Relayed.json("token-chain", status, JsonText.stringify({ ok: false, error, code: status, "@extra": "0:0:0" }))
+
+const documentOf = (token: TokenData): string => `https://metadata.invalid/${token.address}.json`
+
+/** A master contract whose content makes a reader find the token as it was put in. */
+const masterOf = (token: TokenData): TokenContract => {
+  const { decimals, metadata, mintable, name, symbol, totalSupply } = token
+  const names = { ...(name === undefined ? {} : { name }), ...(symbol === undefined ? {} : { symbol }) }
+  return {
+    contract_type: "jetton_master",
+    total_supply: BigInt(totalSupply),
+    mintable,
+    jetton_content: {
+      type: "onchain",
+      data: {
+        ...(metadata === "offchain" ? {} : names),
+        ...(metadata === "onchain" ? {} : { uri: documentOf(token) }),
+        decimals: String(decimals)
+      }
+    },
+    jetton_wallet_code: ""
+  }
+}
+
+const wireTypes: { readonly [Kind in TokenContract["contract_type"]]: string } = {
+  jetton_master: "ext.tokens.jettonMasterData",
+  jetton_wallet: "ext.tokens.jettonWalletData",
+  nft_collection: "ext.tokens.nftCollectionData",
+  nft_item: "ext.tokens.nftItemData"
+}
+
+const formsOf = (address: TonAddress.Account, bounceable: boolean, testOnly: boolean) => ({
+  b64: TonAddress.format(address, { bounceable, testOnly, urlSafe: false }),
+  b64url: TonAddress.format(address, { bounceable, testOnly })
+})
+
+const givenTypes = {
+  raw: "raw_form",
+  bounceable: "friendly_bounceable",
+  "non-bounceable": "friendly_non_bounceable"
+} as const
+
+const detected = (address: TonAddress.Parsed) => ({
+  "@type": "ext.utils.detectedAddress",
+  raw_form: TonAddress.formatRaw(address),
+  bounceable: formsOf(address, true, address.testOnly),
+  non_bounceable: formsOf(address, false, address.testOnly),
+  given_type: givenTypes[address.form],
+  test_only: address.testOnly
+})
+
+const packed = (address: TonAddress.Parsed): string =>
+  TonAddress.format(address, { bounceable: address.form !== "non-bounceable", testOnly: address.testOnly })
+
+const isAt = (address: TonAddress.Parsed) => (entry: { readonly address: string }): boolean =>
+  Result.match(TonAddress.parse(entry.address), {
+    onFailure: () => false,
+    onSuccess: (other) => TonAddress.formatRaw(other) === TonAddress.formatRaw(address)
+  })
+
+const transport = (state: TokenChainState["Service"]): TokenChain.Transport => {
+  const contractAt = Effect.fnUntraced(function*(text: string, address: TonAddress.Parsed) {
+    const token = (yield* Ref.get(state.jettons)).find(isAt(address))
+    const contract = token === undefined
+      ? (yield* Ref.get(state.contracts)).find(isAt(address))?.contract
+      : masterOf(token)
+    return contract === undefined
+      ? failed(409, "Smart contract is not Jetton or NFT")
+      : succeeded(JsonText.stringify({
+        "@type": wireTypes[contract.contract_type],
+        address: text,
+        ...encodeContract(contract)
+      }))
+  })
+
+  const atAddress = (
+    text: unknown,
+    answer: (text: string, address: TonAddress.Parsed) => Effect.Effect<Relayed.Relayed>
+  ): Effect.Effect<Relayed.Relayed> =>
+    Predicate.isString(text)
+      ? Result.match(TonAddress.parse(text), {
+        onFailure: () => Effect.succeed(failed(422, "failed to parse address")),
+        onSuccess: (address) => answer(text, address)
+      })
+      : Effect.succeed(failed(422, "empty address"))
+
+  const pure = (result: (address: TonAddress.Parsed) => unknown) => (_text: string, address: TonAddress.Parsed) =>
+    Effect.sync(() => succeeded(JsonText.stringify(result(address))))
+
+  return {
+    getTokenData: (address) => atAddress(address, contractAt),
+    call: ({ operation, params }) =>
+      Effect.gen(function*() {
+        const named = Result.getOrElse(JsonText.parse(params), () => undefined)
+        const address = Predicate.hasProperty(named, "address") ? named.address : undefined
+        switch (operation.name) {
+          case "getTokenData":
+            return yield* atAddress(address, contractAt)
+          case "packAddress":
+            return yield* atAddress(address, pure(packed))
+          case "unpackAddress":
+            return yield* atAddress(address, pure(TonAddress.formatRaw))
+          case "detectAddress":
+            return yield* atAddress(address, pure(detected))
+          default: {
+            const result = (yield* Ref.get(state.results)).get(operation.name)
+            return result === undefined ? failed(404, "Not Found") : succeeded(result)
+          }
+        }
+      })
+  }
+}
+
+/** Documents of the tokens that are put in with off-chain metadata; those of unresolved ones cannot be had. */
+const documents = (state: TokenChainState["Service"]): MetadataFetch["Service"] => ({
+  fetch: (uri) =>
+    Effect.map(Ref.get(state.jettons), (tokens) =>
+      Option.map(
+        Option.fromUndefinedOr(tokens.find((token) => token.metadata === "offchain" && documentOf(token) === uri)),
+        ({ name, symbol }): unknown => ({ name, symbol })
+      ))
+})
+
+/** A token chain over the `TokenChainState` of the context. */
+export const layerNoDeps: Layer.Layer<TokenChain.TokenChain, never, TokenChainState> = Layer.effect(
+  TokenChain.TokenChain,
+  Effect.map(TokenChainState, (state) => TokenChain.make(transport(state), documents(state)))
+)
+
+/** A token chain over an empty state, which it exposes to be filled. */
+export const layer: Layer.Layer<TokenChain.TokenChain | TokenChainState> = layerNoDeps.pipe(
+  Layer.provideMerge(TokenChainState.layer)
+)

@@ -1,0 +1,66 @@
+/** The token chain as it is upstream: REST and JSON-RPC under `/api/v2` of the base address. */
+import type { CommonFailure } from "@trigate/domain/GatewayError"
+import * as JsonRpc from "@trigate/domain/JsonRpc"
+import * as Relayed from "@trigate/domain/Relayed"
+import { ChainNotConfigured } from "@trigate/domain/RequestError"
+import { getTokenData } from "@trigate/domain/TokenOperations"
+import { Calls } from "@trigate/upstream/Calls"
+import type { OperationOf } from "@trigate/upstream/Calls"
+import * as Upstream from "@trigate/upstream/Upstream"
+import * as UpstreamConfig from "@trigate/upstream/UpstreamConfig"
+import type * as Config from "effect/Config"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import { MetadataFetch } from "./MetadataFetch.ts"
+import * as TokenChain from "./TokenChain.ts"
+
+/** Where the token chain is. */
+export interface Options {
+  /**
+   * Base URLs with the endpoint key in the path, in order of preference; none means `ChainNotConfigured`.
+   *
+   * Providers show them with and without `/api/v2` or `/api/v2/jsonRPC` at the end; all three are the same address here.
+   */
+  readonly addresses: ReadonlyArray<string | Redacted.Redacted>
+}
+
+const baseOf = (address: string | Redacted.Redacted): string =>
+  (Redacted.isRedacted(address) ? Redacted.value(address) : address).replace(/\/api\/v2(?:\/jsonRPC)?\/*$/u, "")
+
+const notConfigured = Effect.suspend(() =>
+  Effect.fail(new ChainNotConfigured({ chain: "tokens", detail: "No address of a token chain is configured" }))
+)
+
+const transport = (calls: Calls["Service"], options: Options): TokenChain.Transport => {
+  const upstream = Upstream.make("token-chain", options.addresses.map(baseOf))
+  const send = (
+    operation: OperationOf<"read">,
+    path: string,
+    body: Uint8Array | undefined
+  ): Effect.Effect<Relayed.Relayed, CommonFailure> => {
+    const [first, ...others] = Upstream.targets(upstream, path)
+    return first === undefined ? notConfigured : calls.read(operation, { targets: [first, ...others], body })
+  }
+  return {
+    // the encoding turns + into %2B: servers read a bare + as a space, which makes the address wrong
+    getTokenData: (address) =>
+      send(getTokenData, `/api/v2/getTokenData?address=${encodeURIComponent(address)}`, undefined),
+    call: ({ operation, params }) =>
+      send(operation, "/api/v2/jsonRPC", Relayed.bytes(JsonRpc.requestText(1, operation.name, params)))
+  }
+}
+
+/** The token chain at the given addresses; a function, so that two token chains in one program never share a layer. */
+export const layer = (options: Options): Layer.Layer<TokenChain.TokenChain, never, Calls | MetadataFetch> =>
+  Layer.effect(
+    TokenChain.TokenChain,
+    Effect.gen(function*() {
+      return TokenChain.make(transport(yield* Calls, options), yield* MetadataFetch)
+    })
+  )
+
+/** The token chain at the addresses of `TRIGATE_TOKEN_CHAIN_URL`. */
+export const layerConfig: Layer.Layer<TokenChain.TokenChain, Config.ConfigError, Calls | MetadataFetch> = Layer.unwrap(
+  Effect.map(UpstreamConfig.baseUrls("TRIGATE_TOKEN_CHAIN_URL"), (addresses) => layer({ addresses }))
+)
