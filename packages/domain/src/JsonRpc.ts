@@ -60,11 +60,11 @@ const isId = (value: unknown): boolean =>
 
 /** Reads one envelope that already parsed to `value`; the failure is JSON-RPC's "invalid request" (-32600). */
 export const readCall = (text: string, value: unknown): Result.Result<RpcCall, InvalidRequest> => {
-  if (!Predicate.isObject(value) || Array.isArray(value)) return Result.fail(invalid("Expected a JSON-RPC object"))
-  const { id, jsonrpc, method, params } = value as { readonly [key: string]: unknown }
+  if (!Predicate.isObject(value)) return Result.fail(invalid("Expected a JSON-RPC object"))
+  const { id, jsonrpc, method, params } = value
   if (jsonrpc !== "2.0") return Result.fail(invalid(`Expected "jsonrpc": "2.0"`))
   if (!Predicate.isString(method)) return Result.fail(invalid("Expected a method name"))
-  if (params !== undefined && !Predicate.isObject(params)) {
+  if (params !== undefined && !Array.isArray(params) && !Predicate.isObject(params)) {
     return Result.fail(invalid("Expected params to be an array or an object"))
   }
   if (id !== undefined && !isId(id)) return Result.fail(invalid("Expected id to be a string, a number or null"))
@@ -85,9 +85,7 @@ export const readAnswer = (
   const parsed = JsonText.parse(text)
   if (Result.isFailure(parsed)) return Effect.fail(malformed(upstream, parsed.failure.message))
   const value = parsed.success
-  if (!Predicate.isObject(value) || Array.isArray(value)) {
-    return Effect.fail(malformed(upstream, "Expected a JSON-RPC object"))
-  }
+  if (!Predicate.isObject(value)) return Effect.fail(malformed(upstream, "Expected a JSON-RPC object"))
   const spans = JsonText.members(text)
   const result = spans.get("result")
   const error = spans.get("error")
