@@ -1,0 +1,137 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Unauthorized } from "@trigate/domain/CallerError"
+import { commonFailures, GatewayError, gatewayErrors, rpcCodes } from "@trigate/domain/GatewayError"
+import * as JsonText from "@trigate/domain/JsonText"
+import { OutcomeUnknown, UpstreamRateLimited } from "@trigate/domain/UpstreamError"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import { samples } from "./gatewayErrorSamples.ts"
+
+type Tag = keyof typeof samples
+
+/** The documented table: tag, HTTP status, JSON-RPC code (-32603 where the route speaks no JSON-RPC), fields. */
+const table: ReadonlyArray<readonly [tag: Tag, status: number, code: number, fields: ReadonlyArray<string>]> = [
+  ["InvalidRequest", 400, -32602, ["errors"]],
+  ["UnsupportedAction", 400, -32603, ["actionType", "supported"]],
+  ["UnsupportedMethod", 404, -32601, ["method"]],
+  ["UnsupportedBlock", 400, -32602, ["method", "block", "supported"]],
+  ["UnavailableOnNode", 501, -32004, ["operation", "availableOn"]],
+  ["ChainNotConfigured", 501, -32004, ["chain"]],
+  ["NonceOutOfWindow", 422, -32603, ["nonce", "now", "earliest", "latest"]],
+  ["NonceMismatch", 422, -32603, ["nonce", "actionNonce"]],
+  ["NonceAlreadyUsed", 409, -32603, ["signer", "nonce"]],
+  ["InvalidSignature", 422, -32603, ["reason", "recovered", "expected"]],
+  ["SignerNotAllowed", 403, -32603, ["signer"]],
+  ["Unauthorized", 401, -32001, []],
+  ["QuotaExceeded", 429, -32005, ["retryAfter"]],
+  ["InvalidAddress", 400, -32602, ["address", "reason"]],
+  ["TokenNotFound", 404, -32603, ["address", "contractType"]],
+  ["UnknownAsset", 404, -32603, ["coin"]],
+  ["PayloadTooLarge", 413, -32600, ["limit"]],
+  ["UpstreamUnavailable", 503, -32603, ["upstream", "retryAfter", "attempts"]],
+  ["UpstreamRateLimited", 429, -32005, ["upstream", "retryAfter"]],
+  ["UpstreamTimeout", 504, -32603, ["upstream", "deadline"]],
+  ["UpstreamMalformed", 502, -32603, ["upstream", "issue"]],
+  ["OutcomeUnknown", 504, -32603, ["upstream", "nonce", "signer", "advice"]]
+]
+
+const kebab = (tag: string) => tag.replace(/[A-Z]/gu, (letter, at) => `${at === 0 ? "" : "-"}${letter.toLowerCase()}`)
+const encode = Schema.encodeSync(GatewayError)
+const decode = Schema.decodeUnknownSync(GatewayError)
+
+describe("GatewayError", () => {
+  it("is the documented set, in the documented order", () => {
+    assert.deepStrictEqual(
+      gatewayErrors.map((error) => error.identifier),
+      table.map(([tag]) => tag)
+    )
+    assert.deepStrictEqual(Object.keys(rpcCodes), table.map(([tag]) => tag))
+    assert.strictEqual(new Set(table.map(([tag]) => tag)).size, 22)
+  })
+
+  it.each(table)("%s is HTTP %i and JSON-RPC %i", (tag, status, code) => {
+    assert.strictEqual(encode(samples[tag]).status, status)
+    assert.strictEqual(rpcCodes[tag], code)
+  })
+
+  it.each(table)("%s is a problem with its type, its tag and its fields", (tag, status, _code, fields) => {
+    const body = encode(samples[tag])
+    assert.strictEqual(body.type, `urn:trigate:problem:${kebab(tag)}`)
+    assert.strictEqual(body._tag, tag)
+    assert.strictEqual(body.status, status)
+    assert.strictEqual(body.detail, "what happened, with \"quotes\" and \u20ac")
+    assert.isString(body.title)
+    assert.deepStrictEqual(
+      Object.keys(body).toSorted(),
+      ["_tag", "type", "title", "status", "detail", ...fields].toSorted()
+    )
+    for (const field of fields) {
+      assert.deepStrictEqual(Reflect.get(body, field), Reflect.get(samples[tag], field), field)
+    }
+  })
+
+  it.each(table)("%s comes back from its text as the same class with the same fields", (tag) => {
+    const error = samples[tag]
+    const again = decode(Result.getOrThrow(JsonText.parse(JsonText.stringify(encode(error)))))
+    assert.strictEqual(again.constructor, error.constructor)
+    assert.deepStrictEqual(again, error)
+    assert.strictEqual(again.message, error.message)
+  })
+
+  it("has a title shared by all errors of a class, and every class its own type", () => {
+    const bodies = table.map(([tag]) => encode(samples[tag]))
+    assert.strictEqual(new Set(bodies.map(({ type }) => type)).size, table.length)
+    assert.strictEqual(new Set(bodies.map(({ title }) => title)).size, table.length)
+    assert.strictEqual(encode(new Unauthorized({})).title, encode(samples.Unauthorized).title)
+  })
+
+  it("leaves out what it does not know", () => {
+    assert.deepStrictEqual(Object.keys(encode(new UpstreamRateLimited({ upstream: "layer2" }))).toSorted(), [
+      "_tag",
+      "status",
+      "title",
+      "type",
+      "upstream"
+    ])
+    const unknown = new OutcomeUnknown({ upstream: "trading-api", advice: "Resend" })
+    assert.deepStrictEqual(decode(encode(unknown)), unknown)
+  })
+
+  it.each([
+    ["a body that is no problem", { error: "Not Found" }],
+    ["an unknown tag", { ...encode(samples.UnknownAsset), _tag: "Surprise" }],
+    ["a missing field", { ...encode(samples.UnknownAsset), coin: undefined }],
+    ["a negative wait", { ...encode(samples.QuotaExceeded), retryAfter: -1 }],
+    ["a wait of half a second", { ...encode(samples.QuotaExceeded), retryAfter: 0.5 }],
+    ["a chain that is none", { ...encode(samples.ChainNotConfigured), chain: "bitcoin" }],
+    ["null", null]
+  ])("%s is none of them", (_name, body) => {
+    assert.isTrue(Result.isFailure(Schema.decodeUnknownResult(GatewayError)(body)))
+  })
+
+  it.effect("is caught by its tag", () =>
+    Effect.gen(function*() {
+      const failing: Effect.Effect<never, GatewayError> = Effect.fail(samples.UnknownAsset)
+      const coin = yield* Effect.catchTag(failing, "UnknownAsset", (error) => Effect.succeed(error.coin))
+      assert.strictEqual(coin, "NOPE")
+    }))
+})
+
+describe("CommonFailure", () => {
+  it("holds what any call can end in", () => {
+    assert.deepStrictEqual(commonFailures.map((error) => error.identifier), [
+      "InvalidRequest",
+      "UnsupportedMethod",
+      "UnavailableOnNode",
+      "ChainNotConfigured",
+      "Unauthorized",
+      "QuotaExceeded",
+      "PayloadTooLarge",
+      "UpstreamUnavailable",
+      "UpstreamRateLimited",
+      "UpstreamTimeout",
+      "UpstreamMalformed"
+    ])
+  })
+})

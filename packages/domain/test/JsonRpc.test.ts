@@ -1,0 +1,272 @@
+import { assert, describe, it } from "@effect/vitest"
+import type { GatewayError } from "@trigate/domain/GatewayError"
+import { gatewayErrors, rpcCodes } from "@trigate/domain/GatewayError"
+import { Quantity } from "@trigate/domain/Hex"
+import * as JsonRpc from "@trigate/domain/JsonRpc"
+import * as JsonText from "@trigate/domain/JsonText"
+import * as Operation from "@trigate/domain/Operation"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import { samples } from "./gatewayErrorSamples.ts"
+import { Choices, Json, spell } from "./json.ts"
+
+const readCall = (text: string) => JsonRpc.readCall(text, Result.getOrThrow(JsonText.parse(text)))
+
+describe("envelopes", () => {
+  it("are written member by member", () => {
+    assert.strictEqual(
+      JsonRpc.requestText(7, "eth_\"odd\"", "[ 1.0 ]"),
+      "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"eth_\\\"odd\\\"\",\"params\":[ 1.0 ]}"
+    )
+    assert.strictEqual(JsonRpc.resultText("\"a\"", "null"), "{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"result\":null}")
+    assert.strictEqual(
+      JsonRpc.errorText("null", "{\"code\":3}"),
+      "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":3}}"
+    )
+  })
+})
+
+describe("readCall", () => {
+  it.each([
+    "1",
+    "0",
+    "-1",
+    "1.50",
+    "1e3",
+    "12345678901234567890123",
+    "\"1\"",
+    "\"\"",
+    "\"a \\\"b\\\" \\u0041\"",
+    "null"
+  ])("gives the id %s back as it came", (id) => {
+    const call = Result.getOrThrow(readCall(`{ "id" : ${id} , "jsonrpc":"2.0","method":"m","params":[]}`))
+    assert.deepStrictEqual(call, { id, method: "m", params: "[]" })
+  })
+
+  it("a call without an id is a notification", () => {
+    assert.isUndefined(Result.getOrThrow(readCall("{\"jsonrpc\":\"2.0\",\"method\":\"m\"}")).id)
+  })
+
+  it.each([
+    ["{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"id\":1}", "[]"],
+    ["{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"id\":1,\"params\": [ 1.0 , {} ] }", "[ 1.0 , {} ]"],
+    [
+      "{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"id\":1,\"params\":{\"n\":12345678901234567890}}",
+      "{\"n\":12345678901234567890}"
+    ]
+  ])("%s has the params %s", (text, params) => {
+    assert.strictEqual(Result.getOrThrow(readCall(text)).params, params)
+  })
+
+  it.each([
+    ["[]", "Expected a JSON-RPC object"],
+    ["5", "Expected a JSON-RPC object"],
+    ["null", "Expected a JSON-RPC object"],
+    ["\"text\"", "Expected a JSON-RPC object"],
+    ["{}", "Expected \"jsonrpc\": \"2.0\""],
+    ["{\"method\":\"m\",\"id\":1}", "Expected \"jsonrpc\": \"2.0\""],
+    ["{\"jsonrpc\":\"1.0\",\"method\":\"m\",\"id\":1}", "Expected \"jsonrpc\": \"2.0\""],
+    ["{\"jsonrpc\":2.0,\"method\":\"m\",\"id\":1}", "Expected \"jsonrpc\": \"2.0\""],
+    ["{\"jsonrpc\":\"2.0\",\"id\":1}", "Expected a method name"],
+    ["{\"jsonrpc\":\"2.0\",\"method\":1,\"id\":1}", "Expected a method name"],
+    ["{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":\"x\"}", "Expected params to be an array or an object"],
+    ["{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":null}", "Expected params to be an array or an object"],
+    ["{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":1}", "Expected params to be an array or an object"],
+    ["{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"id\":true}", "Expected id to be a string, a number or null"],
+    ["{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"id\":{}}", "Expected id to be a string, a number or null"],
+    ["{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"id\":[1]}", "Expected id to be a string, a number or null"]
+  ])("%s is an invalid request: %s", (text, message) => {
+    const refusal = Result.getOrThrow(Result.flip(readCall(text)))
+    assert.strictEqual(refusal._tag, "InvalidRequest")
+    assert.deepStrictEqual(refusal.errors, [{ path: [], message }])
+    assert.strictEqual(refusal.detail, message)
+  })
+
+  const Id = Schema.Union([Schema.Null, Schema.String, Schema.BigInt])
+  const Params = Schema.Union([Schema.Array(Json), Schema.Record(Schema.String, Json)])
+  it.effect.prop(
+    "gives id and params of any spelling back as they came",
+    { id: Id, params: Params, choices: Choices },
+    ({ choices, id, params }) =>
+      Effect.sync(() => {
+        const idText = spell(id, choices).trim()
+        const paramsText = spell(params, choices).trim()
+        const text = `{"params":${paramsText} ,"jsonrpc" : "2.0","id": ${idText},"method":"m"}`
+        assert.deepStrictEqual(Result.getOrThrow(readCall(text)), { id: idText, method: "m", params: paramsText })
+      }),
+    { arbitrary: { runs: 300 } }
+  )
+})
+
+const readAnswer = (text: string) => Effect.result(JsonRpc.readAnswer("layer2", text, 7))
+
+describe("readAnswer", () => {
+  it.effect.each(
+    [
+      ["{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":null}", "null"],
+      ["{\"id\":7,\"result\":1}", "1"],
+      [
+        "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\": { \"n\" : 12345678901234567890.0 } }",
+        "{ \"n\" : 12345678901234567890.0 }"
+      ],
+      ["{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":null,\"result\":false}", "false"]
+    ] as const
+  )("%s is a result", ([text, result]) =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(yield* readAnswer(text), Result.succeed({ _tag: "Result", result }))
+    }))
+
+  it.effect.each(
+    [
+      [
+        "its id",
+        "{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":-32000,\"message\":\"busy\"}}",
+        "{\"code\":-32000,\"message\":\"busy\"}"
+      ],
+      [
+        "a null id, as a node that could not read the request sends it",
+        "{\"id\":null,\"error\": { \"message\":\"busy\", \"code\":-32000, \"data\":[1.0] } }",
+        "{ \"message\":\"busy\", \"code\":-32000, \"data\":[1.0] }"
+      ]
+    ] as const
+  )("an error with %s is an error", ([, text, error]) =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(
+        yield* readAnswer(text),
+        Result.succeed({ _tag: "Error", code: -32000, message: "busy", error })
+      )
+    }))
+
+  it.effect.each(
+    [
+      ["{\"id\":8,\"result\":null}", "The answer's id is not the request's"],
+      ["{\"id\":\"7\",\"result\":null}", "The answer's id is not the request's"],
+      ["{\"id\":7.5,\"result\":null}", "The answer's id is not the request's"],
+      ["{\"id\":null,\"result\":null}", "The answer's id is not the request's"],
+      ["{\"result\":null}", "The answer's id is not the request's"],
+      ["{\"id\":8,\"error\":{\"code\":1,\"message\":\"\"}}", "The answer's id is not the request's"],
+      ["{\"error\":{\"code\":1,\"message\":\"\"}}", "The answer's id is not the request's"],
+      ["{\"id\":7}", "Expected exactly one of result and error"],
+      ["{\"id\":7,\"error\":null}", "Expected exactly one of result and error"],
+      ["{\"id\":7,\"result\":1,\"error\":{\"code\":1,\"message\":\"\"}}", "Expected exactly one of result and error"],
+      ["{\"id\":7,\"result\":1,\"error\":\"busy\"}", "Expected exactly one of result and error"],
+      ["{\"id\":7,\"error\":\"busy\"}", "Expected exactly one of result and error"],
+      ["{\"id\":7,\"error\":{\"code\":\"1\",\"message\":\"\"}}", "Expected exactly one of result and error"],
+      ["{\"id\":7,\"error\":{\"code\":1.5,\"message\":\"\"}}", "Expected exactly one of result and error"],
+      ["{\"id\":7,\"error\":{\"code\":1}}", "Expected exactly one of result and error"],
+      ["[{\"id\":7,\"result\":null}]", "Expected a JSON-RPC object"],
+      ["7", "Expected a JSON-RPC object"],
+      ["null", "Expected a JSON-RPC object"],
+      ["{\"id\":7,\"resu", "Not a JSON document"],
+      ["", "Not a JSON document"],
+      ["<html>", "Not a JSON document"]
+    ] as const
+  )("%s is malformed: %s", ([text, issue]) =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(JsonRpc.readAnswer("layer2", text, 7))
+      assert.deepStrictEqual([error._tag, error.upstream, error.issue], ["UpstreamMalformed", "layer2", issue])
+    }))
+})
+
+const operation = Operation.read({
+  name: "eth_gasPrice",
+  chain: "layer2",
+  protocol: "layer2",
+  summary: "",
+  sources: ["node"],
+  cost: { weight: 0, requestUnits: 1 },
+  request: Schema.Unknown,
+  response: Quantity,
+  failures: []
+})
+
+const reader = JsonRpc.readerOf(operation)
+const readerOfAll = JsonRpc.readerOf({ ...operation, failures: gatewayErrors })
+
+const errorAnswer = (code: number, message: string, error: string): JsonRpc.RpcAnswer => ({
+  _tag: "Error",
+  code,
+  message,
+  error
+})
+
+describe("readerOf", () => {
+  it.effect("reads a result against the operation's response", () =>
+    Effect.gen(function*() {
+      assert.strictEqual(yield* reader("layer2", { _tag: "Result", result: "\"0x09184e72a000\"" }), 10_000_000_000_000n)
+      const error = yield* Effect.flip(reader("layer2", { _tag: "Result", result: "\"ten\"" }))
+      assert.strictEqual(error._tag, "UpstreamMalformed")
+    }))
+
+  it.effect.each(Object.values<GatewayError>(samples))(
+    "gives back $_tag that travelled in data",
+    (error) =>
+      Effect.gen(function*() {
+        const text = JsonRpc.errorText("7", JsonRpc.errorObject(error))
+        const answer = yield* JsonRpc.readAnswer("layer2", text, 7)
+        assert.strictEqual(answer._tag === "Error" ? answer.code : undefined, rpcCodes[error._tag])
+        assert.strictEqual(answer._tag === "Error" ? answer.message : undefined, error.message)
+        const again = yield* Effect.flip(readerOfAll("layer2", answer))
+        assert.strictEqual(again.constructor, error.constructor)
+        assert.deepStrictEqual<GatewayError>(again, error)
+      })
+  )
+
+  it("an error may travel under a code that says more", () => {
+    const object = Result.getOrThrow(JsonText.parse(JsonRpc.errorObject(samples.InvalidRequest, -32700)))
+    assert.deepStrictEqual(object, {
+      code: -32700,
+      message: samples.InvalidRequest.message,
+      data: {
+        type: "urn:trigate:problem:invalid-request",
+        title: "Invalid request",
+        status: 400,
+        detail: "what happened, with \"quotes\" and \u20ac",
+        _tag: "InvalidRequest",
+        errors: [{ path: ["action", "signatures", 0, "r"], message: "Expected 0x hex" }]
+      }
+    })
+  })
+
+  it.effect("an error that the operation does not have is read by its code", () =>
+    Effect.gen(function*() {
+      const answer = errorAnswer(-32603, "m", JsonRpc.errorObject(samples.UnknownAsset))
+      const error = yield* Effect.flip(reader("layer2", answer))
+      assert.strictEqual(error._tag, "UpstreamUnavailable")
+    }))
+
+  const codes: ReadonlyArray<readonly [code: number, tag: string]> = [
+    [-32601, "UnsupportedMethod"],
+    [-32004, "UnsupportedMethod"],
+    [-32602, "InvalidRequest"],
+    [-32600, "InvalidRequest"],
+    [-32700, "InvalidRequest"],
+    [-32005, "UpstreamRateLimited"],
+    [-32007, "UpstreamRateLimited"],
+    [429, "UpstreamRateLimited"],
+    [-32603, "UpstreamUnavailable"],
+    [-32000, "UpstreamUnavailable"],
+    [-32001, "UpstreamUnavailable"],
+    [-32002, "UpstreamUnavailable"],
+    [3, "UpstreamUnavailable"],
+    [0, "UpstreamUnavailable"]
+  ]
+  it.effect.each(codes)("code %i is %s", ([code, tag]) =>
+    Effect.gen(function*() {
+      const text = `{"code":${code},"message":"as the node put it","data":{"message":"unrelated"}}`
+      const error = yield* Effect.flip(reader("layer2", errorAnswer(code, "as the node put it", text)))
+      assert.strictEqual(error._tag, tag)
+      assert.strictEqual(error.detail, `layer2 answered error ${code}: as the node put it`)
+    }))
+
+  it.effect("names the method that is not supported and where a request is wrong", () =>
+    Effect.gen(function*() {
+      const unsupported = yield* Effect.flip(reader("layer2", errorAnswer(-32601, "no", "{}")))
+      assert.strictEqual(unsupported._tag === "UnsupportedMethod" ? unsupported.method : undefined, "eth_gasPrice")
+      const invalid = yield* Effect.flip(reader("layer2", errorAnswer(-32602, "short hash", "{}")))
+      assert.deepStrictEqual(invalid._tag === "InvalidRequest" ? invalid.errors : undefined, [
+        { path: ["params"], message: "short hash" }
+      ])
+    }))
+})

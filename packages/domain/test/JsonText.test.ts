@@ -1,0 +1,293 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as JsonText from "@trigate/domain/JsonText"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import { asRead, Choices, Json, spell } from "./json.ts"
+
+const parsed = (text: string): unknown => Result.getOrThrow(JsonText.parse(text))
+const refusal = (text: string): JsonText.Refusal => Result.getOrThrow(Result.flip(JsonText.parseStrict(text)))
+const slice = (text: string, span: JsonText.Span | undefined) => span && text.slice(span.start, span.end)
+
+const many = { arbitrary: { runs: 300 } }
+
+describe("parse and stringify", () => {
+  it.effect.prop(
+    "give back any value, integers up to 2^80 included",
+    { value: Json },
+    ({ value }) =>
+      Effect.sync(() => {
+        assert.deepStrictEqual(parsed(JsonText.stringify(value)), asRead(value))
+      }),
+    many
+  )
+
+  it.effect.prop(
+    "read any spelling of a value",
+    { value: Json, choices: Choices },
+    ({ choices, value }) =>
+      Effect.sync(() => {
+        const text = spell(value, choices)
+        assert.deepStrictEqual(Result.getOrThrow(JsonText.parseStrict(text)), asRead(value))
+      }),
+    many
+  )
+
+  it.effect.prop(
+    "write a bigint digit for digit",
+    { value: Schema.BigInt.check(Schema.isBetweenBigInt({ minimum: -(2n ** 256n), maximum: 2n ** 256n })) },
+    ({ value }) =>
+      Effect.sync(() => {
+        assert.strictEqual(JsonText.stringify({ value: [value] }), `{"value":[${value}]}`)
+      })
+  )
+
+  it.each<readonly [text: string, value: unknown]>([
+    ["9007199254740991", 9007199254740991],
+    ["9007199254740992", 9007199254740992n],
+    ["9007199254740993", 9007199254740993n],
+    ["-9007199254740991", -9007199254740991],
+    ["-9007199254740993", -9007199254740993n],
+    ["18446744073709551615", 2n ** 64n - 1n],
+    ["1208925819614629174706176", 2n ** 80n],
+    ["{\"a\":[12345678901234567890]}", { a: [12345678901234567890n] }],
+    ["1e21", 1e21],
+    ["12345678901234567890.0", 12345678901234567000],
+    ["\"12345678901234567890\"", "12345678901234567890"],
+    ["{\"12345678901234567890\":1}", { "12345678901234567890": 1 }]
+  ])("%s is read exactly", (text, value) => {
+    assert.deepStrictEqual(parsed(text), value)
+  })
+
+  it("keeps an own __proto__ key apart from the prototype", () => {
+    const value = parsed("{\"__proto__\":{\"a\":12345678901234567890}}")
+    assert.deepStrictEqual(Object.getOwnPropertyNames(value), ["__proto__"])
+    assert.strictEqual(JsonText.stringify(value), "{\"__proto__\":{\"a\":12345678901234567890}}")
+  })
+
+  it("reads integers of up to 1024 digits and refuses longer ones", () => {
+    assert.strictEqual(parsed("9".repeat(1024)), 10n ** 1024n - 1n)
+    assert.deepStrictEqual(refusal(`[${"9".repeat(1025)}]`), {
+      path: [],
+      message: "An integer has more than 1024 digits"
+    })
+    assert.strictEqual(parsed(`"${"9".repeat(5000)}"`), "9".repeat(5000))
+  })
+
+  it.each([
+    "",
+    " ",
+    "{",
+    "[1",
+    "{\"a\"}",
+    "01",
+    "+1",
+    "0x10",
+    "'a'",
+    "{a:1}",
+    "[1,]",
+    "nul",
+    "\"\t\"",
+    "1 2",
+    "\"\\x\""
+  ])(
+    "%j is no JSON document",
+    (text) => {
+      assert.deepStrictEqual(refusal(text), { path: [], message: "Not a JSON document" })
+    }
+  )
+})
+
+const escaped = (key: string) =>
+  Array.from({ length: key.length }, (_, at) => `\\u${key.charCodeAt(at).toString(16).padStart(4, "0")}`).join("")
+
+describe("duplicate keys", () => {
+  const Step = Schema.Union([
+    Schema.Literals(["a", "b\"", "{", "[,", "\\", "é", ""]),
+    Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3 }))
+  ])
+  const Path = Schema.Array(Step).check(Schema.isMaxLength(12))
+  const Key = Schema.Literals(["k", "wei", "k\"", "}", "_"])
+
+  const wrap = (path: ReadonlyArray<string | number>, text: string): string =>
+    path.reduceRight<string>(
+      (inner, step) =>
+        typeof step === "number"
+          ? `[${"{\"k\":[1]}, ".repeat(step)}${inner}, "k"]`
+          : `{"before":{"k":1}, ${JSON.stringify(step)}:${inner}, "after":["k","k"]}`,
+      text
+    )
+
+  it.effect.prop(
+    "are found at any depth, however they are spelled",
+    { path: Path, key: Key, spelling: Schema.Boolean },
+    ({ key, path, spelling }) =>
+      Effect.sync(() => {
+        const again = spelling ? `"${escaped(key)}"` : JSON.stringify(key)
+        const text = wrap(path, `{${JSON.stringify(key)}:1, "x":{"k":"k"}, ${again}:2}`)
+        assert.deepStrictEqual(refusal(text), {
+          path: [...path, key],
+          message: `Duplicate key ${JSON.stringify(key)}`
+        })
+      }),
+    many
+  )
+
+  it.effect.prop("are not seen where there are none", { path: Path, key: Key }, ({ key, path }) =>
+    Effect.sync(() => {
+      const text = wrap(path, `{${JSON.stringify(key)}:{${JSON.stringify(key)}:1}}`)
+      assert.isUndefined(JsonText.refuse(text))
+      assert.isTrue(Result.isSuccess(JsonText.parseStrict(text)))
+    }), many)
+
+  it.each([
+    "{\"a\":\"{\\\"a\\\":1,\\\"a\\\":2}\"}",
+    "{\"a\":\"a\",\"b\":\"a\"}",
+    "[{\"a\":1},{\"a\":1}]",
+    "{\"a\":1,\"A\":2}",
+    "{\"é\":1,\"e\u0301\":2}",
+    "{\"a\":[\"a\",\"a\"]}"
+  ])("%s has none", (text) => {
+    assert.isUndefined(JsonText.refuse(text))
+  })
+
+  it("of __proto__ and constructor are found like any other", () => {
+    assert.deepStrictEqual(refusal("{\"__proto__\":1,\"__proto__\":2}").path, ["__proto__"])
+    assert.isUndefined(JsonText.refuse("{\"constructor\":1,\"toString\":2}"))
+  })
+})
+
+describe("nesting", () => {
+  const nested = (depth: number, open: string, close: string) => `${open.repeat(depth)}1${close.repeat(depth)}`
+
+  it.each([["[", "]"], ["{\"a\":", "}"], ["[{\"a\":", "}]"]])(
+    "of 64 levels is read, of 65 refused: %s",
+    (open, close) => {
+      const levels = open.startsWith("[{") ? 2 : 1
+      const deepest = nested(64 / levels, open, close)
+      assert.isUndefined(JsonText.refuse(deepest))
+      assert.isTrue(Result.isSuccess(JsonText.parseStrict(deepest)))
+      const { message, path } = refusal(`[${deepest}]`)
+      assert.strictEqual(message, "Nested deeper than 64 levels")
+      assert.strictEqual(path.length, 8)
+    }
+  )
+
+  it("has the limit it is given", () => {
+    assert.isTrue(Result.isSuccess(JsonText.parseStrict("[[1]]", { maxDepth: 2 })))
+    const failure = Result.getOrThrow(Result.flip(JsonText.parseStrict("[[[1]]]", { maxDepth: 2 })))
+    assert.deepStrictEqual(failure, { path: [0, 0], message: "Nested deeper than 2 levels" })
+  })
+
+  it("counts levels, not brackets in strings or side by side", () => {
+    assert.isUndefined(JsonText.refuse(JSON.stringify("[".repeat(1000))))
+    assert.isUndefined(JsonText.refuse(`[${"[],".repeat(1000)}[]]`))
+  })
+})
+
+describe("within 100 ms", () => {
+  const deep = 100_000
+  const long = 1_000_000
+  it.each<readonly [name: string, text: string, accepted: boolean]>([
+    ["100k open brackets", "[".repeat(deep), false],
+    ["100k arrays", "[".repeat(deep) + "]".repeat(deep), false],
+    ["100k objects", "{\"a\":".repeat(deep) + "1" + "}".repeat(deep), false],
+    ["100k closing brackets", "]".repeat(deep), false],
+    ["a string of 1 MB", `"${"a".repeat(long)}"`, true],
+    ["a key of 1 MB", `{"${"a".repeat(long)}":1}`, true],
+    ["a string of 1 MB that does not end", `"${"a".repeat(long)}`, false],
+    ["1 MB of backslashes", `"${"\\".repeat(long)}"`, true],
+    ["a string of 1 MB of digits", `"${"9".repeat(long)}"`, true],
+    ["1 MB of digits", "9".repeat(long), false],
+    ["runs of almost enough digits", `"${"123456789012345a".repeat(long / 16)}"`, true]
+  ])("%s", (_name, text, accepted) => {
+    const start = performance.now()
+    const result = JsonText.parseStrict(text)
+    const elapsed = performance.now() - start
+    assert.strictEqual(Result.isSuccess(result), accepted)
+    assert.isBelow(elapsed, 100)
+  })
+
+  it("an answer nested 100k deep is read or refused, never a crash", () => {
+    const start = performance.now()
+    assert.isTrue(Result.isSuccess(JsonText.parse("[".repeat(deep) + "]".repeat(deep))))
+    assert.isTrue(Result.isFailure(JsonText.parse("[".repeat(deep) + "1234567890123456" + "]".repeat(deep))))
+    assert.isBelow(performance.now() - start, 100)
+  })
+})
+
+describe("members", () => {
+  it.effect.prop(
+    "are the raw slices of an object, in any spelling",
+    { value: Schema.Record(Schema.String, Json), choices: Choices },
+    ({ choices, value }) =>
+      Effect.sync(() => {
+        const text = spell(value, choices)
+        const whole: unknown = JSON.parse(text)
+        const spans = JsonText.members(text)
+        assert.deepStrictEqual(
+          Object.fromEntries([...spans].map(([key, span]) => [key, JSON.parse(text.slice(span.start, span.end))])),
+          whole
+        )
+        for (const [key, span] of spans) {
+          assert.strictEqual(JSON.parse(text.slice(span.keyStart, span.keyEnd)), key)
+          assert.strictEqual(slice(text, span)?.trim(), slice(text, span))
+        }
+      }),
+    many
+  )
+
+  it("keep what a reader would lose", () => {
+    const text = "{ \"id\" : 1.50 , \"n\":12345678901234567890,\"s\":\"\\u0041\" , \"o\" : { \"b\":1, \"a\":2 } }"
+    const spans = JsonText.members(text)
+    assert.strictEqual(slice(text, spans.get("id")), "1.50")
+    assert.strictEqual(slice(text, spans.get("n")), "12345678901234567890")
+    assert.strictEqual(slice(text, spans.get("s")), "\"\\u0041\"")
+    assert.strictEqual(slice(text, spans.get("o")), "{ \"b\":1, \"a\":2 }")
+  })
+
+  it("are read from a position, so that an inner object needs no copy", () => {
+    const text = "{\"action\": {\"type\":\"x\", \"wei\": 7}}"
+    const action = JsonText.members(text).get("action")
+    assert.isDefined(action)
+    assert.strictEqual(slice(text, JsonText.members(text, action.start).get("wei")), "7")
+  })
+
+  it.each(["", "[1]", "\"a\"", "1", "null", "{}", "{", "{1", "{\"a\"", "{\"a\" 1}"])("%j has none", (text) => {
+    assert.strictEqual(JsonText.members(text).size, 0)
+  })
+})
+
+describe("elements", () => {
+  it.effect.prop(
+    "are the raw slices of an array, in any spelling",
+    { value: Schema.Array(Json), choices: Choices },
+    ({ choices, value }) =>
+      Effect.sync(() => {
+        const text = spell(value, choices)
+        const slices = JsonText.elements(text)
+        assert.isDefined(slices)
+        assert.deepStrictEqual(slices.map((slice): unknown => JSON.parse(slice)), JSON.parse(text))
+        assert.deepStrictEqual(slices.map((slice) => slice.trim()), slices)
+      }),
+    many
+  )
+
+  it("keep what a reader would lose", () => {
+    assert.deepStrictEqual(JsonText.elements(" [ 1.50 ,{ \"a\" :1 } , \"]\", [[]] ]"), [
+      "1.50",
+      "{ \"a\" :1 }",
+      "\"]\"",
+      "[[]]"
+    ])
+    assert.deepStrictEqual(JsonText.elements("[]"), [])
+    assert.deepStrictEqual(JsonText.elements(" [ ] "), [])
+  })
+
+  it.each(["", "{}", "1", "\"[1]\"", "null", "[", "[1", "[1,", "[1 2]", "[,1]", "[,,", "[}", "[1}", "[[1]", "[\"a]"])(
+    "%j is no array",
+    (text) => {
+      assert.isUndefined(JsonText.elements(text))
+    }
+  )
+})

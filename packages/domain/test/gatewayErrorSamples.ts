@@ -1,0 +1,75 @@
+/** One error of every class, with every field that it can have. */
+import * as ActionError from "@trigate/domain/ActionError"
+import * as CallerError from "@trigate/domain/CallerError"
+import type { GatewayError } from "@trigate/domain/GatewayError"
+import * as RequestError from "@trigate/domain/RequestError"
+import * as ResourceError from "@trigate/domain/ResourceError"
+import * as UpstreamError from "@trigate/domain/UpstreamError"
+
+const detail = "what happened, with \"quotes\" and \u20ac"
+const signer = "0x17281460228691b044e080a5f5257dce8e47f79c"
+const other = "0xF44938b0125a6662f9536281aD2cd6c499f22004"
+const nonce = 1_700_000_000_000
+
+export const samples: { readonly [Tag in GatewayError["_tag"]]: Extract<GatewayError, { readonly _tag: Tag }> } = {
+  InvalidRequest: new RequestError.InvalidRequest({
+    detail,
+    errors: [{ path: ["action", "signatures", 0, "r"], message: "Expected 0x hex" }]
+  }),
+  UnsupportedAction: new RequestError.UnsupportedAction({ detail, actionType: "order", supported: ["multiSig"] }),
+  UnsupportedMethod: new RequestError.UnsupportedMethod({ detail, method: "eth_call" }),
+  UnsupportedBlock: new RequestError.UnsupportedBlock({
+    detail,
+    method: "eth_getStorageAt",
+    block: "0x1",
+    supported: ["latest"]
+  }),
+  UnavailableOnNode: new RequestError.UnavailableOnNode({
+    detail,
+    operation: "candleSnapshot",
+    availableOn: ["official-api"]
+  }),
+  ChainNotConfigured: new RequestError.ChainNotConfigured({ detail, chain: "tokens" }),
+  NonceOutOfWindow: new ActionError.NonceOutOfWindow({
+    detail,
+    nonce,
+    now: nonce + 1,
+    earliest: nonce + 2,
+    latest: nonce + 3
+  }),
+  NonceMismatch: new ActionError.NonceMismatch({ detail, nonce, actionNonce: nonce + 1 }),
+  NonceAlreadyUsed: new ActionError.NonceAlreadyUsed({ detail, signer, nonce }),
+  InvalidSignature: new ActionError.InvalidSignature({
+    detail,
+    reason: "wrong signer",
+    recovered: other,
+    expected: signer
+  }),
+  SignerNotAllowed: new ActionError.SignerNotAllowed({ detail, signer }),
+  Unauthorized: new CallerError.Unauthorized({ detail }),
+  QuotaExceeded: new CallerError.QuotaExceeded({ detail, retryAfter: 7 }),
+  InvalidAddress: new RequestError.InvalidAddress({ detail, address: "EQ…", reason: "checksum" }),
+  TokenNotFound: new ResourceError.TokenNotFound({ detail, address: "0:ab", contractType: "nft_item" }),
+  UnknownAsset: new ResourceError.UnknownAsset({ detail, coin: "NOPE" }),
+  PayloadTooLarge: new RequestError.PayloadTooLarge({ detail, limit: 1_048_576 }),
+  UpstreamUnavailable: new UpstreamError.UpstreamUnavailable({
+    detail,
+    upstream: "layer2",
+    retryAfter: 3,
+    attempts: 2
+  }),
+  UpstreamRateLimited: new UpstreamError.UpstreamRateLimited({ detail, upstream: "trading-api", retryAfter: 60 }),
+  UpstreamTimeout: new UpstreamError.UpstreamTimeout({ detail, upstream: "token-chain", deadline: 10_000 }),
+  UpstreamMalformed: new UpstreamError.UpstreamMalformed({
+    detail,
+    upstream: "trading-node",
+    issue: "HTML (HTTP 200)"
+  }),
+  OutcomeUnknown: new UpstreamError.OutcomeUnknown({
+    detail,
+    upstream: "trading-api",
+    nonce,
+    signer,
+    advice: "Resend the identical bytes"
+  })
+}
