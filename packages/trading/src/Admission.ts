@@ -1,0 +1,189 @@
+/** What can be refused of a signed body before an upstream byte is spent, and the bytes to send when nothing is. */
+import type { Action } from "@trigate/domain/Action"
+import { actionTypes } from "@trigate/domain/Action"
+import { NonceMismatch, NonceOutOfWindow } from "@trigate/domain/ActionError"
+import { invalidRequest, parseRequest } from "@trigate/domain/Decode"
+import { isActionType } from "@trigate/domain/ExchangeOperations"
+import * as Relayed from "@trigate/domain/Relayed"
+import type { InvalidRequest } from "@trigate/domain/RequestError"
+import { UnsupportedAction } from "@trigate/domain/RequestError"
+import type { SignedEnvelope } from "@trigate/domain/SignedAction"
+import type { VenueProfile } from "@trigate/signing/VenueProfile"
+import { mainnet, testnet } from "@trigate/signing/VenueProfile"
+import { CommaSeparated } from "@trigate/upstream/UpstreamConfig"
+import * as Clock from "effect/Clock"
+import * as Config from "effect/Config"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as ActionAdvice from "./ActionAdvice.ts"
+import * as ActionShape from "./ActionShape.ts"
+import * as ChainField from "./ChainField.ts"
+
+/** A body that nothing speaks against. */
+export interface Admitted {
+  readonly actionType: string
+  /** The body as it was read; the action has every member that was sent. */
+  readonly signed: SignedEnvelope
+  /** The action decoded; absent for a type beyond the four, of which only the envelope is known. */
+  readonly action: Action | undefined
+  readonly nonce: number
+  /** The bytes to send: those that came, but for the spelling of `venueChain`. */
+  readonly body: Uint8Array
+  /** What the sender should know, one sentence each; ASCII without line breaks. */
+  readonly warnings: ReadonlyArray<string>
+}
+
+/** Why a body is refused here. */
+export type AdmissionFailure = InvalidRequest | UnsupportedAction | NonceMismatch | NonceOutOfWindow
+
+/** What is admitted. */
+export interface Options {
+  /** The network whose spelling is sent; mainnet when not given. */
+  readonly profile?: VenueProfile
+  /** Action types to relay besides the four, of which only the envelope is checked; none when not given. */
+  readonly relayActions?: "none" | "all" | ReadonlyArray<string>
+  /** Refuse the documented forms that the real wire does not take; off when not given. */
+  readonly strict?: boolean
+  /** How far a nonce may lie before and after now, both ends excluded; 2 days and 1 day, as the venue has it. */
+  readonly nonceWindow?: { readonly past: Duration.Input; readonly future: Duration.Input }
+}
+
+/** Checks signed bodies. */
+export class Admission extends Context.Service<Admission, {
+  /** Fails with the first refusal; faults of the shape come all at once, with their paths. */
+  readonly admit: (body: Uint8Array) => Effect.Effect<Admitted, AdmissionFailure>
+}>()("@trigate/trading/Admission") {}
+
+interface Shape {
+  readonly signed: SignedEnvelope
+  readonly action: Action | undefined
+}
+
+const typeOf = (value: unknown): string | undefined =>
+  Predicate.hasProperty(value, "action") && Predicate.hasProperty(value.action, "type") &&
+    Predicate.isString(value.action.type)
+    ? value.action.type
+    : undefined
+
+const faultsIn = <A>(read: ActionShape.Read<A>) => Result.isFailure(read) ? read.failure : []
+
+const readShape = (value: unknown): Effect.Effect<Shape, InvalidRequest> => {
+  const type = typeOf(value)
+  const envelope = ActionShape.readEnvelope(value)
+  const action: ActionShape.Read<Action | undefined> = type !== undefined && isActionType(type) &&
+      Predicate.hasProperty(value, "action")
+    ? ActionShape.readAction(type, value.action)
+    : Result.succeed(undefined)
+  return Result.isSuccess(envelope) && Result.isSuccess(action)
+    ? Effect.succeed({ signed: envelope.success, action: action.success })
+    : Effect.fail(invalidRequest([...faultsIn(action), ...faultsIn(envelope)]))
+}
+
+const MAX_TYPE = 64
+
+const checkNonce = ({ action, nonce }: SignedEnvelope): Effect.Effect<void, NonceMismatch> => {
+  const actionNonce = action["nonce"]
+  return Predicate.isNumber(actionNonce) && Number.isSafeInteger(actionNonce) && actionNonce >= 0 &&
+      actionNonce !== nonce
+    ? Effect.fail(
+      new NonceMismatch({
+        nonce,
+        actionNonce,
+        detail: `The action's nonce ${actionNonce} is not the body's nonce ${nonce}`
+      })
+    )
+    : Effect.void
+}
+
+/** The checks of some options. */
+export const make = (options: Options = {}): Admission["Service"] => {
+  const { profile = mainnet, relayActions = "none", strict = false } = options
+  const past = Duration.toMillis(Duration.fromInputUnsafe(options.nonceWindow?.past ?? "2 days"))
+  const future = Duration.toMillis(Duration.fromInputUnsafe(options.nonceWindow?.future ?? "1 day"))
+  const further = Predicate.isString(relayActions) ? [] : relayActions
+  const supported: ReadonlyArray<string> = [...new Set([...actionTypes, ...further])]
+
+  const checkType = (type: string): Effect.Effect<void, UnsupportedAction> =>
+    relayActions === "all" || supported.includes(type) ? Effect.void : Effect.fail(
+      new UnsupportedAction({
+        actionType: type.slice(0, MAX_TYPE),
+        supported,
+        detail: `${JSON.stringify(type.slice(0, MAX_TYPE))} is not an action type that this gateway relays`
+      })
+    )
+
+  const checkForms = (signed: SignedEnvelope): Effect.Effect<void, InvalidRequest> => {
+    const documented = strict ? ActionAdvice.documentedForms(signed) : []
+    return documented.length === 0 ? Effect.void : Effect.fail(invalidRequest(documented))
+  }
+
+  const checkWindow = (nonce: number, now: number): Effect.Effect<void, NonceOutOfWindow> => {
+    const earliest = now - past
+    const latest = now + future
+    return nonce > earliest && nonce < latest ? Effect.void : Effect.fail(
+      new NonceOutOfWindow({
+        nonce,
+        now,
+        earliest: Math.max(0, earliest),
+        latest,
+        detail: `The nonce ${nonce} is not between ${earliest} and ${latest} (milliseconds, both excluded)`
+      })
+    )
+  }
+
+  const admit = Effect.fn("Admission.admit")(function*(body: Uint8Array) {
+    const text = yield* Effect.fromOption(
+      Relayed.utf8(body),
+      () => invalidRequest([{ path: [], message: "Not valid UTF-8" }])
+    )
+    const { action, signed } = yield* Effect.flatMap(parseRequest(text), readShape)
+    yield* checkType(signed.action.type)
+    yield* checkForms(signed)
+    yield* checkNonce(signed)
+    const now = yield* Clock.currentTimeMillis
+    yield* checkWindow(signed.nonce, now)
+    const respelled = yield* Effect.mapError(
+      Effect.fromResult(ChainField.respell(profile, text)),
+      (fault) => invalidRequest([fault])
+    )
+    return {
+      actionType: signed.action.type,
+      signed,
+      action,
+      nonce: signed.nonce,
+      body: respelled === text ? body : Relayed.bytes(respelled),
+      warnings: ActionAdvice.warnings(profile, signed, now)
+    }
+  })
+
+  return Admission.of({ admit })
+}
+
+/** The checks of some options. */
+export const layer = (options: Options = {}): Layer.Layer<Admission> => Layer.succeed(Admission, make(options))
+
+const config: Config.Config<Options> = Config.all({
+  profile: Config.schema(Schema.Literals(["mainnet", "testnet"]), "TRIGATE_NETWORK").pipe(
+    Config.map((name) => name === "testnet" ? testnet : mainnet),
+    Config.withDefault(mainnet)
+  ),
+  strict: Config.schema(Schema.Literals(["on", "off"]), "TRIGATE_STRICT").pipe(
+    Config.map((word) => word === "on"),
+    Config.withDefault(false)
+  ),
+  relayActions: Config.schema(CommaSeparated, "TRIGATE_RELAY_ACTIONS").pipe(
+    Config.map((types): Exclude<Options["relayActions"], undefined> => types.includes("*") ? "all" : types),
+    Config.withDefault<"none">("none")
+  )
+})
+
+/** The checks that `TRIGATE_NETWORK`, `TRIGATE_STRICT` and `TRIGATE_RELAY_ACTIONS` ask for. */
+export const layerConfig: Layer.Layer<Admission, Config.ConfigError> = Layer.effect(
+  Admission,
+  Effect.map(config, make)
+)

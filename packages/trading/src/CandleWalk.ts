@@ -1,0 +1,67 @@
+/** Walks a window of any length in stretches that one answer of the venue can hold. */
+import type { CandleWindowRequest } from "@trigate/domain/Candle"
+import * as CandleWindow from "@trigate/domain/CandleWindow"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+
+/** Options of a walk. */
+export interface Options {
+  /** Bars that one stretch holds at most, from 1 to 5000; 5000 when not given. Smaller ones cost more requests. */
+  readonly barsPerStretch?: number
+}
+
+interface Position {
+  /** Where the next stretch starts. */
+  readonly from: number
+  /** Where the walk ends. */
+  readonly end: number
+  /** Open time of the last bar given out. */
+  readonly last: number
+}
+
+const bounded = (bars: number): number => Math.min(CandleWindow.retainedBars, Math.max(1, Math.floor(bars)))
+
+/**
+ * The stretches of a window, oldest first, asked for one after the other as the stream is pulled.
+ *
+ * Stretches meet at the boundary of a bar, and a bar that comes twice is given out once. The first stretch also takes
+ * everything that lies before what the venue keeps for certain: it keeps 5000 bars in all, so that one answer holds
+ * whatever is left there, and requests for what is gone would cost as much as requests for what is kept. An `endTime` after
+ * now, or none, ends the walk at the bar that was forming when it began. A `truncated` stretch lacks what precedes its
+ * first bar; that happens to the first one, and to later ones that aged out during a slow walk.
+ */
+export const walk = <E, R>(
+  request: CandleWindowRequest,
+  fetch: (request: CandleWindowRequest) => Effect.Effect<CandleWindow.CandleWindow, E, R>,
+  options: Options = {}
+): Stream.Stream<CandleWindow.CandleStretch, E, R> => {
+  const { coin, interval, startTime } = request
+  const bars = bounded(options.barsPerStretch ?? CandleWindow.retainedBars)
+  const begin = Effect.map(Clock.currentTimeMillis, (now): Position => ({
+    from: startTime,
+    end: Math.min(request.endTime ?? now, now),
+    last: Number.NEGATIVE_INFINITY
+  }))
+  const step = Effect.fnUntraced(function*(at: Position) {
+    const now = yield* Clock.currentTimeMillis
+    const first = CandleWindow.barAt(interval, at.from)
+    if (CandleWindow.openOf(interval, first) > at.end) return [[], Option.none<Position>()] as const
+    const oldest = at.from === startTime
+      ? Math.max(first, CandleWindow.oldestRetainedBar(interval, now))
+      : first
+    const close = CandleWindow.closeOf(interval, oldest + bars - 1)
+    const endTime = Math.min(close, at.end)
+    const { candles, coverage, forming } = yield* fetch({ coin, interval, startTime: at.from, endTime })
+    const fresh = candles.filter(({ t }) => t > at.last)
+    const stretch: CandleWindow.CandleStretch = { startTime: at.from, endTime, candles: fresh, coverage, forming }
+    return [
+      [stretch],
+      close >= at.end
+        ? Option.none<Position>()
+        : Option.some({ from: close + 1, end: at.end, last: fresh.at(-1)?.t ?? at.last })
+    ] as const
+  })
+  return Stream.unwrap(Effect.map(begin, (start) => Stream.paginate(start, step)))
+}

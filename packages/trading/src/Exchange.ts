@@ -1,0 +1,79 @@
+/** Signed actions of the trading chain: checked, sent at most once, and their outcome told apart from their fate. */
+import type { ActionAccepted, ActionRejected } from "@trigate/domain/ActionOutcome"
+import { faultsOf, invalidRequest } from "@trigate/domain/Decode"
+import type { ExchangeFailure } from "@trigate/domain/ExchangeOperations"
+import { furtherAction, operationOf, readOutcome } from "@trigate/domain/ExchangeOperations"
+import * as JsonText from "@trigate/domain/JsonText"
+import type { Surface } from "@trigate/domain/Operation"
+import { sourcesOn, unavailableOnNode } from "@trigate/domain/Operation"
+import * as Relayed from "@trigate/domain/Relayed"
+import type { ChainNotConfigured, UnavailableOnNode } from "@trigate/domain/RequestError"
+import { SignedAction } from "@trigate/domain/SignedAction"
+import type { OnceFailure } from "@trigate/domain/TransportFailure"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type { Admission, AdmissionFailure, Admitted } from "./Admission.ts"
+
+/** A body to relay, and which of our surfaces it came to. */
+export interface ExchangeCall {
+  readonly body: Uint8Array
+  readonly surface: Surface
+}
+
+/** The venue's answer as it came, what was asked of it, and what the sender should know. */
+export interface ExchangeRelay {
+  /** Name of the operation: the action type, or `exchange` for one beyond the four. */
+  readonly operation: string
+  readonly answer: Relayed.Relayed
+  readonly warnings: ReadonlyArray<string>
+}
+
+/** What relaying can end in before there is an answer. */
+export type ExchangeRelayFailure = AdmissionFailure | OnceFailure | ChainNotConfigured | UnavailableOnNode
+
+/** Sends an admitted body at most once. */
+export type Transport = (
+  admitted: Admitted
+) => Effect.Effect<Relayed.Relayed, OnceFailure | ChainNotConfigured | UnavailableOnNode>
+
+/** Takes signed actions. */
+export class Exchange extends Context.Service<Exchange, {
+  /**
+   * Checks a body and sends its bytes; the answer is the venue's own, which refuses with HTTP 200 as well.
+   *
+   * `OutcomeUnknown` means that the action may have been taken: only the identical bytes may be sent again. On the node
+   * surface it fails with `UnavailableOnNode` before the body is looked at.
+   */
+  readonly relay: (call: ExchangeCall) => Effect.Effect<ExchangeRelay, ExchangeRelayFailure>
+  /** Sends an action and reads the venue's word on it; integers keep all their digits. */
+  readonly submit: (signed: SignedAction) => Effect.Effect<ActionAccepted, ActionRejected | ExchangeFailure>
+}>()("@trigate/trading/Exchange") {}
+
+const encode = Schema.encodeEffect(SignedAction, { errors: "all" })
+
+/** The text of a signed action as the wire takes it; `InvalidRequest` for values outside the types' ranges. */
+const encoded = (signed: SignedAction) =>
+  Effect.mapBoth(encode(signed), {
+    onFailure: (error) => invalidRequest(faultsOf(error)),
+    onSuccess: (wire) => Relayed.bytes(JsonText.stringify(wire))
+  })
+
+/** The service over some admission and some way to send. */
+export const make = (admission: Admission["Service"], send: Transport): Exchange["Service"] => {
+  const relay = Effect.fn("Exchange.relay")(function*({ body, surface }: ExchangeCall) {
+    if (sourcesOn(furtherAction, surface).length === 0) return yield* unavailableOnNode(furtherAction)
+    const admitted = yield* admission.admit(body)
+    return {
+      operation: operationOf(admitted.actionType).name,
+      answer: yield* send(admitted),
+      warnings: admitted.warnings
+    }
+  })
+  const submit = Effect.fn("Exchange.submit")(function*(signed: SignedAction) {
+    const body = yield* encoded(signed)
+    const { answer } = yield* relay({ body, surface: "gateway" })
+    return yield* readOutcome(answer, { nonce: signed.nonce })
+  })
+  return Exchange.of({ relay, submit })
+}

@@ -1,0 +1,49 @@
+/** `Exchange` in memory: records what would have been sent and answers what it was told to. */
+import * as Relayed from "@trigate/domain/Relayed"
+import type { OnceFailure } from "@trigate/domain/TransportFailure"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Ref from "effect/Ref"
+import * as Admission from "./Admission.ts"
+import * as Exchange from "./Exchange.ts"
+
+/** What a test sets and sees. */
+export class ExchangeState extends Context.Service<ExchangeState, {
+  /** The bodies that passed admission, as they would have gone out, oldest first. */
+  readonly received: Ref.Ref<ReadonlyArray<Uint8Array>>
+  /** The answer to the next actions; accepted until it is set. */
+  readonly answer: Ref.Ref<Effect.Effect<Relayed.Relayed, OnceFailure>>
+}>()("@trigate/trading/ExchangeMemory/ExchangeState") {}
+
+/** What the venue says to an action that it took. */
+export const accepted: Relayed.Relayed = Relayed.json(
+  "trading-api",
+  200,
+  "{\"status\":\"ok\",\"response\":{\"type\":\"default\"}}"
+)
+
+const state = Effect.gen(function*() {
+  return ExchangeState.of({
+    received: yield* Ref.make<ReadonlyArray<Uint8Array>>([]),
+    answer: yield* Ref.make<Effect.Effect<Relayed.Relayed, OnceFailure>>(Effect.succeed(accepted))
+  })
+})
+
+const make = Effect.fnUntraced(function*() {
+  const admission = yield* Admission.Admission
+  const { answer, received } = yield* ExchangeState
+  return Exchange.make(admission, ({ body }) =>
+    Effect.andThen(
+      Ref.update(received, (bodies) => [...bodies, body]),
+      Effect.flatten(Ref.get(answer))
+    ))
+})
+
+/** The service and its state over the admission of the context; a function, so that two chains share no state. */
+export const layerNoDeps = (): Layer.Layer<Exchange.Exchange | ExchangeState, never, Admission.Admission> =>
+  Layer.effect(Exchange.Exchange, make()).pipe(Layer.provideMerge(Layer.effect(ExchangeState, state)))
+
+/** The service and its state, with an admission of some options. */
+export const layer = (options: Admission.Options = {}): Layer.Layer<Exchange.Exchange | ExchangeState> =>
+  Layer.provide(layerNoDeps(), Admission.layer(options))

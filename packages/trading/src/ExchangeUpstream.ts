@@ -1,0 +1,33 @@
+/** `Exchange` over the venue's official API. */
+import { operationOf } from "@trigate/domain/ExchangeOperations"
+import { Calls } from "@trigate/upstream/Calls"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Config from "effect/Config"
+import { Admission } from "./Admission.ts"
+import * as Exchange from "./Exchange.ts"
+import * as TradingUpstreams from "./TradingUpstreams.ts"
+
+const make = Effect.fnUntraced(function*(addresses: TradingUpstreams.Addresses) {
+  const admission = yield* Admission
+  const calls = yield* Calls
+  const upstreams = TradingUpstreams.make(addresses)
+  return Exchange.make(admission, (admitted) => {
+    const operation = operationOf(admitted.actionType)
+    return Effect.flatMap(
+      TradingUpstreams.route(upstreams, operation, "gateway", "/exchange"),
+      (targets) => calls.once(operation, { targets, body: admitted.body }, { nonce: admitted.nonce })
+    )
+  })
+})
+
+/** The service over some addresses; a function, so that two chains in one program share nothing. */
+export const layer = (
+  addresses: TradingUpstreams.Addresses
+): Layer.Layer<Exchange.Exchange, never, Admission | Calls> => Layer.effect(Exchange.Exchange, make(addresses))
+
+/** The service over the addresses of the configuration. */
+export const layerConfig: Layer.Layer<Exchange.Exchange, Config.ConfigError, Admission | Calls> = Layer.effect(
+  Exchange.Exchange,
+  Effect.flatMap(TradingUpstreams.config, make)
+)

@@ -1,0 +1,68 @@
+/** Where the trading chain is: the official API and the node, and which of their addresses a call goes to. */
+import type { Operation, Source, Surface } from "@trigate/domain/Operation"
+import { sourcesOn, unavailableOnNode } from "@trigate/domain/Operation"
+import type { UnavailableOnNode } from "@trigate/domain/RequestError"
+import { ChainNotConfigured } from "@trigate/domain/RequestError"
+import type { Target, Upstream } from "@trigate/upstream/Upstream"
+import { make as upstream, targets } from "@trigate/upstream/Upstream"
+import { baseUrls } from "@trigate/upstream/UpstreamConfig"
+import * as Arr from "effect/Array"
+import * as Config from "effect/Config"
+import * as Effect from "effect/Effect"
+import type * as Redacted from "effect/Redacted"
+
+/** Base URLs in order of preference, without `/exchange`, `/info` and `/evm`; a node's hold the endpoint key. */
+export interface Addresses {
+  /** The venue's official API. */
+  readonly api?: ReadonlyArray<string | Redacted.Redacted>
+  /** Node providers. */
+  readonly node?: ReadonlyArray<string | Redacted.Redacted>
+}
+
+/** The two kinds of upstream of the trading chain, by the source that an operation names. */
+export type TradingUpstreams = { readonly [Kind in Source]: Upstream }
+
+/** The upstreams of some addresses. */
+export const make = ({ api = [], node = [] }: Addresses): TradingUpstreams => ({
+  "official-api": upstream("trading-api", api),
+  node: upstream("trading-node", node)
+})
+
+/** `TRIGATE_TRADING_API_URL` and `TRIGATE_TRADING_NODE_URL`; what is not set has no addresses. */
+export const config: Config.Config<Addresses> = Config.all({
+  api: baseUrls("TRIGATE_TRADING_API_URL"),
+  node: baseUrls("TRIGATE_TRADING_NODE_URL")
+})
+
+const settings: { readonly [Kind in Source]: string } = {
+  "official-api": "TRIGATE_TRADING_API_URL",
+  node: "TRIGATE_TRADING_NODE_URL"
+}
+
+const notConfigured = (operation: Operation, sources: ReadonlyArray<Source>): ChainNotConfigured =>
+  new ChainNotConfigured({
+    chain: "trading",
+    detail: `No address is configured that serves ${operation.name} (${
+      sources.map((source) => settings[source]).join(" or ")
+    })`
+  })
+
+/**
+ * The targets of a call, the sources in the operation's order of preference.
+ *
+ * Fails with `UnavailableOnNode` for an operation that only the official API serves where only a node is asked or
+ * configured, and with `ChainNotConfigured` where no address at all serves it.
+ */
+export const route = (
+  upstreams: TradingUpstreams,
+  operation: Operation,
+  surface: Surface,
+  path: string
+): Effect.Effect<Arr.NonEmptyReadonlyArray<Target>, ChainNotConfigured | UnavailableOnNode> => {
+  const sources = sourcesOn(operation, surface)
+  const found = sources.flatMap((source) => targets(upstreams[source], path))
+  if (Arr.isReadonlyArrayNonEmpty(found)) return Effect.succeed(found)
+  const onlyNode = sources.length === 0 ||
+    (!sources.includes("node") && upstreams.node.addresses.length > 0)
+  return Effect.fail(onlyNode ? unavailableOnNode(operation) : notConfigured(operation, sources))
+}
