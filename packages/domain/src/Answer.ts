@@ -9,7 +9,7 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { CommonFailure } from "./GatewayError.ts"
-import { commonFailures } from "./GatewayError.ts"
+import { CommonFailure as CommonFailureSchema, commonFailures } from "./GatewayError.ts"
 import * as JsonText from "./JsonText.ts"
 import type { AnyCodec, MethodClass, Operation } from "./Operation.ts"
 import type { Relayed } from "./Relayed.ts"
@@ -36,6 +36,21 @@ export const failureOfStatus = (answer: Relayed): CommonFailure => {
   return new UpstreamUnavailable({ upstream, attempts: 1, detail, ...retry })
 }
 
+/** The error that an answer carries as a problem document, where it carries one. */
+const problemReader = <S extends AnyCodec>(schema: S) => {
+  const decode = Schema.decodeUnknownOption(schema)
+  return (answer: Relayed): Option.Option<S["Type"]> =>
+    Relayed_.isProblem(answer)
+      ? Option.flatMap(Result.getSuccess(JsonText.parse(Relayed_.text(answer))), (body) => decode(body))
+      : Option.none()
+}
+
+const commonProblemOf = problemReader(CommonFailureSchema)
+
+/** The typed error of an answer that is no answer of its protocol: the problem that it carries, or what its status says. */
+export const failureOf = (answer: Relayed): CommonFailure =>
+  Option.getOrElse(commonProblemOf(answer), () => failureOfStatus(answer))
+
 const formatIssue = (error: Schema.SchemaError): string => error.message.split("\n").slice(0, 3).join(" ").slice(0, 240)
 
 /** Reads a JSON text against a schema; what does not decode is the upstream's fault. */
@@ -54,12 +69,8 @@ export const readerOf = <
   Response extends AnyCodec,
   Failures extends ReadonlyArray<AnyCodec>
 >(operation: Operation<string, MethodClass, Request, Response, Failures>) => {
-  const decodeProblem = Schema.decodeUnknownOption(Schema.Union([...commonFailures, ...operation.failures]))
+  const problemOf = problemReader(Schema.Union([...commonFailures, ...operation.failures]))
   const decodeResponse = decodeText(operation.response)
-  const problemOf = (answer: Relayed): Option.Option<Failures[number]["Type"] | CommonFailure> =>
-    Relayed_.isProblem(answer)
-      ? Option.flatMap(Result.getSuccess(JsonText.parse(Relayed_.text(answer))), (body) => decodeProblem(body))
-      : Option.none()
   return (
     request: Request["Type"],
     answer: Relayed

@@ -8,11 +8,13 @@ import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { decodeText, malformed } from "./Answer.ts"
+import { decodeText, failureOf, malformed } from "./Answer.ts"
 import type { CommonFailure, GatewayError } from "./GatewayError.ts"
 import { commonFailures, GatewayError as GatewayErrorSchema, rpcCodes } from "./GatewayError.ts"
 import * as JsonText from "./JsonText.ts"
 import type { AnyCodec, MethodClass, Operation } from "./Operation.ts"
+import type { Relayed } from "./Relayed.ts"
+import { text as textOf } from "./Relayed.ts"
 import { InvalidRequest, UnsupportedMethod } from "./RequestError.ts"
 import type { UpstreamMalformed } from "./UpstreamError.ts"
 import { UpstreamRateLimited, UpstreamUnavailable } from "./UpstreamError.ts"
@@ -107,6 +109,18 @@ export const readAnswer = (
     return Effect.fail(malformed(upstream, "Expected exactly one of result and error"))
   }
   return Effect.succeed({ _tag: "Result", result: text.slice(result.start, result.end) })
+}
+
+/**
+ * Reads an upstream's whole answer to the call that was sent with `id`.
+ *
+ * Nodes send JSON-RPC errors with any status; only where there is none does the status (or the problem document of a
+ * gateway upstream) say what happened. 429 is told by the status whatever the body says.
+ */
+export const answerOf = (answer: Relayed, id: number): Effect.Effect<RpcAnswer, CommonFailure> => {
+  if (answer.status === 429) return Effect.fail(failureOf(answer))
+  const read = readAnswer(answer.upstream, textOf(answer), id)
+  return answer.status === 200 ? read : Effect.mapError(read, () => failureOf(answer))
 }
 
 // EIP-1474's "method not supported" beside the standard's "method not found": nodes use either for the same thing

@@ -1,10 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { GatewayError } from "@trigate/domain/GatewayError"
-import { gatewayErrors, rpcCodes } from "@trigate/domain/GatewayError"
+import { GatewayError as GatewayErrorSchema, gatewayErrors, rpcCodes } from "@trigate/domain/GatewayError"
 import { Quantity } from "@trigate/domain/Hex"
 import * as JsonRpc from "@trigate/domain/JsonRpc"
 import * as JsonText from "@trigate/domain/JsonText"
 import * as Operation from "@trigate/domain/Operation"
+import * as Relayed from "@trigate/domain/Relayed"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -166,6 +167,55 @@ describe("readAnswer", () => {
     Effect.gen(function*() {
       const error = yield* Effect.flip(JsonRpc.readAnswer("layer2", text, 7))
       assert.deepStrictEqual([error._tag, error.upstream, error.issue], ["UpstreamMalformed", "layer2", issue])
+    }))
+})
+
+describe("answerOf", () => {
+  const busy = "{\"id\":7,\"error\":{\"code\":-32000,\"message\":\"busy\"}}"
+  const problem = (status: number, body: string) => ({
+    ...Relayed.json("layer2", status, body),
+    contentType: "application/problem+json"
+  })
+
+  it.effect.each([200, 400, 401, 404, 500, 503])(
+    "an error object counts with HTTP %i",
+    (status) =>
+      Effect.gen(function*() {
+        const answer = yield* JsonRpc.answerOf(Relayed.json("layer2", status, busy), 7)
+        assert.strictEqual(answer._tag === "Error" ? answer.message : undefined, "busy")
+      })
+  )
+
+  it.effect("HTTP 200 without an envelope is malformed", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(JsonRpc.answerOf(Relayed.json("layer2", 200, "{}"), 7))
+      assert.strictEqual(error._tag, "UpstreamMalformed")
+    }))
+
+  it.effect("without an envelope the status says what happened", () =>
+    Effect.gen(function*() {
+      const wrongId = yield* Effect.flip(JsonRpc.answerOf(Relayed.json("layer2", 503, busy), 8))
+      assert.strictEqual(wrongId._tag, "UpstreamUnavailable")
+      assert.strictEqual(wrongId.detail, `layer2 answered HTTP 503: ${busy}`)
+    }))
+
+  it.effect("HTTP 429 is a full budget whatever the body says", () =>
+    Effect.gen(function*() {
+      const answer = { ...Relayed.json("layer2", 429, busy), retryAfter: 7 }
+      const error = yield* Effect.flip(JsonRpc.answerOf(answer, 7))
+      assert.strictEqual(error._tag === "UpstreamRateLimited" ? error.retryAfter : undefined, 7)
+    }))
+
+  it.effect("the problem document of a gateway upstream is the error it was", () =>
+    Effect.gen(function*() {
+      const quota = JsonText.stringify(Schema.encodeSync(GatewayErrorSchema)(samples.QuotaExceeded))
+      assert.deepStrictEqual<GatewayError>(
+        yield* Effect.flip(JsonRpc.answerOf(problem(429, quota), 7)),
+        samples.QuotaExceeded
+      )
+      const foreign = JsonText.stringify(Schema.encodeSync(GatewayErrorSchema)(samples.NonceMismatch))
+      const error = yield* Effect.flip(JsonRpc.answerOf(problem(503, foreign), 7))
+      assert.strictEqual(error._tag, "UpstreamUnavailable")
     }))
 })
 
