@@ -59,8 +59,8 @@ const transport = (state: Layer2State["Service"]): Layer2.Transport => ({ params
     Effect.map((receipt) => ({ _tag: "Result", result: JsonText.stringify(receipt) }))
   )
 
-/** A layer 2 without transactions, and the state to give it some. */
-export const layer: Layer.Layer<Layer2.Layer2 | Layer2State> = Layer.effect(
-  Layer2.Layer2,
-  Effect.map(Layer2State, (state) => Layer2.make(transport(state)))
-).pipe(Layer.provideMerge(Layer.effect(Layer2State, state)))
+/** A layer 2 without transactions, and the state to give it some; a function, so that two in one program share none. */
+export const layer = (): Layer.Layer<Layer2.Layer2 | Layer2State> =>
+  Layer.effect(Layer2.Layer2, Effect.map(Layer2State, (state) => Layer2.make(transport(state)))).pipe(
+    Layer.provideMerge(Layer.effect(Layer2State, state))
+  )

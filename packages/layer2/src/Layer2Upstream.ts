@@ -1,6 +1,4 @@
 /** Layer 2 as it is upstream: JSON-RPC by POST to the base address itself. */
-import { failureOfStatus } from "@trigate/domain/Answer"
-import type { CommonFailure } from "@trigate/domain/GatewayError"
 import * as JsonRpc from "@trigate/domain/JsonRpc"
 import * as Relayed from "@trigate/domain/Relayed"
 import { ChainNotConfigured } from "@trigate/domain/RequestError"
@@ -23,13 +21,6 @@ const notConfigured = Effect.suspend(() =>
   Effect.fail(new ChainNotConfigured({ chain: "layer2", detail: "No address of a layer 2 is configured" }))
 )
 
-// nodes send JSON-RPC errors with any status; a full budget is told by the status before anything else
-const readAnswer = (answer: Relayed.Relayed, id: number): Effect.Effect<JsonRpc.RpcAnswer, CommonFailure> => {
-  if (answer.status === 429) return Effect.fail(failureOfStatus(answer))
-  const read = JsonRpc.readAnswer(answer.upstream, Relayed.text(answer), id)
-  return answer.status === 200 ? read : Effect.mapError(read, () => failureOfStatus(answer))
-}
-
 const transport = (calls: Calls["Service"], options: Options): Layer2.Transport => {
   const [first, ...others] = Upstream.targets(Upstream.make("layer2", options.addresses), "")
   if (first === undefined) return () => notConfigured
@@ -41,7 +32,7 @@ const transport = (calls: Calls["Service"], options: Options): Layer2.Transport 
       const body = Relayed.bytes(JsonRpc.requestText(id, operation.name, params))
       return Effect.flatMap(
         calls.read(operation, { targets: [first, ...others], body }),
-        (answer) => readAnswer(answer, id)
+        (answer) => JsonRpc.answerOf(answer, id)
       )
     })
 }

@@ -13,7 +13,7 @@ describe("Layer2Memory", () => {
     Effect.gen(function*() {
       const layer2 = yield* Layer2
       assert.isNull(yield* layer2.getTransactionReceipt({ hash }))
-    }).pipe(Effect.provide(Layer2Memory.layer)))
+    }).pipe(Effect.provide(Layer2Memory.layer())))
 
   it.effect("goes from pending over pre-confirmed to mined and back", () =>
     Effect.gen(function*() {
@@ -29,7 +29,7 @@ describe("Layer2Memory", () => {
       assert.isNull(yield* layer2.getTransactionReceipt({ hash: otherHash }))
       yield* state.remove(hash)
       assert.isNull(yield* layer2.getTransactionReceipt({ hash }))
-    }).pipe(Effect.provide(Layer2Memory.layer)))
+    }).pipe(Effect.provide(Layer2Memory.layer())))
 
   it.effect("finds a hash in any letter case", () =>
     Effect.gen(function*() {
@@ -37,7 +37,7 @@ describe("Layer2Memory", () => {
       const state = yield* Layer2Memory.Layer2State
       yield* state.set(receipt)
       assert.deepStrictEqual(yield* layer2.getTransactionReceipt({ hash: `0x${"AB".repeat(32)}` }), receipt)
-    }).pipe(Effect.provide(Layer2Memory.layer)))
+    }).pipe(Effect.provide(Layer2Memory.layer())))
 
   it.effect("relays the receipt as nodes spell it", () =>
     Effect.gen(function*() {
@@ -50,7 +50,7 @@ describe("Layer2Memory", () => {
         surface: "gateway"
       })
       assert.deepStrictEqual(answer, { _tag: "Result", result: wireText(receipt) })
-    }).pipe(Effect.provide(Layer2Memory.layer)))
+    }).pipe(Effect.provide(Layer2Memory.layer())))
 
   it.effect("refuses what the live layer refuses", () =>
     Effect.gen(function*() {
@@ -59,7 +59,19 @@ describe("Layer2Memory", () => {
         layer2.relay({ operation: getTransactionReceipt, params: `["0x12"]`, surface: "gateway" })
       )
       assert.instanceOf(error, InvalidRequest)
-    }).pipe(Effect.provide(Layer2Memory.layer)))
+    }).pipe(Effect.provide(Layer2Memory.layer())))
+
+  it.effect("two in one program share nothing", () =>
+    Effect.gen(function*() {
+      const know = Effect.gen(function*() {
+        const state = yield* Layer2Memory.Layer2State
+        yield* state.set(receipt)
+        return yield* Layer2.use((layer2) => layer2.getTransactionReceipt({ hash }))
+      })
+      const ask = Layer2.use((layer2) => layer2.getTransactionReceipt({ hash }))
+      assert.deepStrictEqual(yield* Effect.provide(know, Layer2Memory.layer()), receipt)
+      assert.isNull(yield* Effect.provide(ask, Layer2Memory.layer()))
+    }))
 
   it.effect("a program that waits sees the transaction being mined", () =>
     Effect.gen(function*() {
@@ -74,5 +86,5 @@ describe("Layer2Memory", () => {
       yield* state.set(receipt)
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(yield* Fiber.join(fiber), receipt)
-    }).pipe(Effect.provide(Layer2Memory.layer)))
+    }).pipe(Effect.provide(Layer2Memory.layer())))
 })

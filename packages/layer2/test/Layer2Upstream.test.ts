@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { Unauthorized } from "@trigate/domain/CallerError"
 import { getTransactionReceipt } from "@trigate/domain/Layer2Operations"
 import { ChainNotConfigured } from "@trigate/domain/RequestError"
 import { UpstreamMalformed, UpstreamRateLimited, UpstreamUnavailable } from "@trigate/domain/UpstreamError"
@@ -255,6 +256,19 @@ describe("what comes back", () => {
       const error = yield* Effect.flip(Effect.provide(ask, layer))
       assert.instanceOf(error, UpstreamRateLimited)
       assert.strictEqual(error.retryAfter, 7)
+    }))
+
+  it.effect("a problem document of a gateway upstream comes back as the error it was", () =>
+    Effect.gen(function*() {
+      const { layer } = answering(() =>
+        answer(
+          401,
+          `{"type":"urn:trigate:problem:unauthorized","title":"Unauthorized","status":401,"_tag":"Unauthorized"}`,
+          { "content-type": "application/problem+json" }
+        )
+      )
+      const error = yield* Effect.flip(Effect.provide(ask, layer))
+      assert.instanceOf(error, Unauthorized)
     }))
 
   it.effect("an error of ours that travelled through a gateway comes back as itself", () =>
