@@ -53,9 +53,14 @@ const failed = (status: number, error: string) =>
 
 const documentOf = (token: TokenData): string => `https://metadata.invalid/${token.address}.json`
 
-/** A master contract whose content makes a reader find the token as it was put in. */
+/**
+ * A master contract whose content makes a reader find the token as it was put in.
+ *
+ * A token that has both names and is unresolved all the same has its decimals in the document that cannot be had.
+ */
 const masterOf = (token: TokenData): TokenContract => {
   const { decimals, metadata, mintable, name, symbol, totalSupply } = token
+  const hidesDecimals = metadata === "unresolved" && name !== undefined && symbol !== undefined
   const names = { ...(name === undefined ? {} : { name }), ...(symbol === undefined ? {} : { symbol }) }
   return {
     contract_type: "jetton_master",
@@ -66,7 +71,7 @@ const masterOf = (token: TokenData): TokenContract => {
       data: {
         ...(metadata === "offchain" ? {} : names),
         ...(metadata === "onchain" ? {} : { uri: documentOf(token) }),
-        decimals: String(decimals)
+        ...(hidesDecimals ? {} : { decimals: String(decimals) })
       }
     },
     jetton_wallet_code: ""

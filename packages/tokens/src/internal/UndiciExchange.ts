@@ -26,6 +26,8 @@ const get = (dispatcher: Dispatcher, { maxBytes, url }: Exchange): Effect.Effect
       controller.abort(new Error(reason))
     }
     dispatcher.dispatch({ origin: url.origin, path: `${url.pathname}${url.search}`, method: "GET", headers }, {
+      // undici refuses a handler without it
+      onRequestStart() {},
       onResponseStart(controller, status, received) {
         if (status !== 200) stop(controller, `HTTP ${status}`)
         else if ((received["content-encoding"] ?? "identity") !== "identity") stop(controller, "compressed")
