@@ -75,6 +75,13 @@ export const evm = (spotMeta: SpotMeta): EvmState => ({
   fees: {}
 })
 
+/** Where the metadata of the example contracts is, or is not: a host name that can never resolve. */
+const documents = {
+  semichain: "https://metadata.sandbox.invalid/usdt.json",
+  offchain: "https://metadata.sandbox.invalid/offchain.json",
+  missing: "https://metadata.sandbox.invalid/bridged.json"
+} as const
+
 const onchain = (data: { readonly [attribute: string]: string }) => ({ type: "onchain", data }) as const
 
 const deployed: ReadonlyArray<readonly [address: string, contract: Contract, dialect: Dialect]> = [
@@ -96,19 +103,19 @@ const deployed: ReadonlyArray<readonly [address: string, contract: Contract, dia
     supply: 1_030_000_002_000_000n,
     mintable: true,
     admin: tokens.admin,
-    content: onchain({ uri: "https://metadata.sandbox.invalid/usdt.json", decimals: "6" })
+    content: onchain({ uri: documents.semichain, decimals: "6" })
   }, "python"],
   [tokens.semichainCpp, {
     kind: "jetton_master",
     supply: 1_256_732_342_639n,
     mintable: true,
-    content: onchain({ uri: "https://metadata.sandbox.invalid/bridged.json", decimals: "6" })
+    content: onchain({ uri: documents.missing, decimals: "6" })
   }, "cpp"],
   [tokens.offchain, {
     kind: "jetton_master",
     supply: 21_000_000_000_000_000n,
     mintable: false,
-    content: { type: "offchain", data: "https://metadata.sandbox.invalid/offchain.json" }
+    content: { type: "offchain", data: documents.offchain }
   }, "cpp"],
   [tokens.jettonWallet, {
     kind: "jetton_wallet",
@@ -141,7 +148,11 @@ export const tokenChain: TokenState = {
       onSome: (parsed) => [[accountKey(parsed), { contract, dialect }] as const]
     })
   )),
-  dialect: "cpp"
+  dialect: "cpp",
+  documents: new Map<string, unknown>([
+    [documents.semichain, { name: "Sandbox Dollar", symbol: "USD₮", decimals: "6" }],
+    [documents.offchain, { name: "Sandbox Offchain", symbol: "OFF", decimals: 3 }]
+  ])
 }
 
 const transfer: NewTransaction["logs"] = [{

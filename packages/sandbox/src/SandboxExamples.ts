@@ -88,7 +88,7 @@ export const tokens = {
   number: "EQAp41LJUS7fO1kfrfCeuOB8zHkY-wrqn9afADJfnnRaayaX",
   /** Jetton that holds only `uri` and `decimals`: name and symbol are in the document; Python servers. */
   semichain: "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDs",
-  /** The same at C++ servers. */
+  /** The same at C++ servers, and its document cannot be had. */
   semichainCpp: "EQDDfe26lyKi2lOUfWIlne-m4W6Uy9lk4175wjymiMxjLA8o",
   /** Jetton without metadata of its own; everything is in the document. */
   offchain: "EQCYx3lrTfcq5epCAVmfCFnD1Of_cbn4g8xeeIALuKsNNaSM",

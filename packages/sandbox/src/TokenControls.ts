@@ -18,6 +18,8 @@ export interface TokenControls {
     contract: Contract,
     dialect?: Dialect
   ) => Effect.Effect<void, InvalidAddress>
+  /** Publishes a JSON document at a URI that contracts may point to. */
+  readonly putDocument: (uri: string, document: unknown) => Effect.Effect<void>
   /** Takes a contract away: its account is uninitialized. */
   readonly removeContract: (address: string) => Effect.Effect<void, InvalidAddress>
 }
@@ -31,6 +33,8 @@ export const make = (state: Ref.Ref<TokenState>): TokenControls => ({
         ...known,
         contracts: withEntry(known.contracts, accountKey(account), { contract, dialect })
       }))),
+  putDocument: (uri, document) =>
+    Ref.update(state, (known) => ({ ...known, documents: withEntry(known.documents, uri, document) })),
   removeContract: (address) =>
     Effect.flatMap(Effect.fromResult(TonAddress.parse(address)), (account) =>
       Ref.update(state, (known) => ({

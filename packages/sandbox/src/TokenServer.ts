@@ -14,6 +14,8 @@ export interface TokenState {
   readonly contracts: ReadonlyMap<string, { readonly contract: Contract; readonly dialect: Dialect }>
   /** The family that answers about all other addresses. */
   readonly dialect: Dialect
+  /** Metadata documents by URI; no server fetches them, whoever reads a contract has to. */
+  readonly documents: ReadonlyMap<string, unknown>
 }
 
 /** An answer before its envelope: the HTTP status, and a result or the error's text. */

@@ -1,0 +1,29 @@
+/**
+ * One suite for everything that claims to be these chains: memory layers, live layers in front of a served sandbox, a client.
+ *
+ * The chains behind the target have to be a sandbox on mainnet with the example state. The checks change it and put back
+ * what they can; run them one after the other.
+ */
+import type { ConformanceCheck } from "./ConformanceCheck.ts"
+import * as ConformanceExchange from "./ConformanceExchange.ts"
+import * as ConformanceLayer2 from "./ConformanceLayer2.ts"
+import * as ConformanceMarket from "./ConformanceMarket.ts"
+import type { ConformanceTarget } from "./ConformanceTarget.ts"
+import * as ConformanceTokens from "./ConformanceTokens.ts"
+
+/** How to run the suite. */
+export interface Options {
+  /**
+   * Milliseconds after the clock's time at which nonces begin; 0 when not given. Two runs against one sandbox in short
+   * order need different ones, a thousand apart.
+   */
+  readonly firstNonce?: number
+}
+
+/** The checks, in order; each fails with what was expected and what was found. */
+export const conformance = (target: ConformanceTarget, options: Options = {}): ReadonlyArray<ConformanceCheck> => [
+  ...ConformanceExchange.checks(target, options.firstNonce ?? 0),
+  ...ConformanceMarket.checks(target),
+  ...ConformanceTokens.checks(target),
+  ...ConformanceLayer2.checks(target)
+]

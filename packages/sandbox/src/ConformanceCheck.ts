@@ -1,0 +1,68 @@
+/** One check of the conformance suite, and how checks say what they found. */
+import * as JsonText from "@trigate/domain/JsonText"
+import * as Effect from "effect/Effect"
+import * as Equal from "effect/Equal"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+
+/** The target does not behave as the chains do. */
+export class ConformanceFailure extends Schema.TaggedError<ConformanceFailure>()("ConformanceFailure", {
+  expected: Schema.String,
+  found: Schema.String
+}) {
+  override get message() {
+    return `Expected ${this.expected}, found ${this.found}`
+  }
+}
+
+/** A named check; it fails with what was expected and what was found. */
+export interface ConformanceCheck {
+  readonly name: string
+  readonly effect: Effect.Effect<void, ConformanceFailure>
+}
+
+type Tagged = { readonly _tag: string }
+
+const show = (value: unknown): string => {
+  const text = JsonText.stringify(value) ?? String(value)
+  return text.length > 400 ? `${text.slice(0, 400)}…` : text
+}
+
+const fail = (expected: string, found: unknown) =>
+  Effect.fail(new ConformanceFailure({ expected, found: Predicate.isString(found) ? found : show(found) }))
+
+const words = (error: Tagged): string =>
+  `${error._tag} ${Predicate.isError(error) ? error.message : ""} ${show(error)}`
+
+/** The value of a call that has to succeed. */
+export const succeeds = <A, E extends Tagged>(call: Effect.Effect<A, E>): Effect.Effect<A, ConformanceFailure> =>
+  Effect.catch(call, (error) => fail("a success", words(error)))
+
+const hasFields = (error: unknown, fields: { readonly [name: string]: unknown }): boolean =>
+  Object.entries(fields).every(([name, value]) => Predicate.hasProperty(error, name) && Equal.equals(error[name], value))
+
+/** A call that has to fail with one of some tags; `fields` are those of the error that matter. */
+export const failsWith = <A, E extends Tagged>(
+  call: Effect.Effect<A, E>,
+  tags: ReadonlyArray<string>,
+  fields: { readonly [name: string]: unknown } = {}
+): Effect.Effect<void, ConformanceFailure> => {
+  const expected = `${tags.join(" or ")} ${show(fields)}`
+  return Effect.matchEffect(call, {
+    onSuccess: (value) => fail(expected, value),
+    onFailure: (error) =>
+      tags.includes(error._tag) && hasFields(error, fields) ? Effect.void : fail(expected, words(error))
+  })
+}
+
+/** Two values that have to be the same in structure. */
+export const equals = (what: string, found: unknown, expected: unknown): Effect.Effect<void, ConformanceFailure> =>
+  Equal.equals(found, expected) ? Effect.void : fail(`${what} to be ${show(expected)}`, found)
+
+/** A value that has to be there. */
+export const present = <A>(what: string, found: A | null): Effect.Effect<A, ConformanceFailure> =>
+  found === null ? fail(what, null) : Effect.succeed(found)
+
+/** Something that has to be true of a value. */
+export const holds = (what: string, condition: boolean, found: unknown): Effect.Effect<void, ConformanceFailure> =>
+  condition ? Effect.void : fail(what, found)

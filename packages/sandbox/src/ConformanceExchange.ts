@@ -1,0 +1,214 @@
+/** Signed actions: what is taken, what is refused here, and what the venue refuses in its own words. */
+import type { RejectionReason } from "@trigate/domain/ActionOutcome"
+import type { Unhashable } from "@trigate/signing/ActionHash"
+import * as VenueProfile from "@trigate/signing/VenueProfile"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import type { ConformanceCheck } from "./ConformanceCheck.ts"
+import { equals, failsWith, succeeds } from "./ConformanceCheck.ts"
+import type { ConformanceTarget } from "./ConformanceTarget.ts"
+import type { TestKey } from "./SandboxExamples.ts"
+import { contracts, keys, traderStake } from "./SandboxExamples.ts"
+import * as SandboxSigner from "./SandboxSigner.ts"
+
+const { agent, cosigner, jailedValidator, leader, multiSigUser, stranger, trader, validator } = keys
+
+const bigBlocks = (usingBigBlocks: boolean) => ({ type: "evmUserModify", usingBigBlocks }) as const
+
+const unjail = { type: "CSignerAction", unjailSelf: null } as const
+
+const delegation = (target: `0x${string}`, wei: bigint, nonce: number, isUndelegate = false) => ({
+  type: "tokenDelegate",
+  signatureChainId: "0x66eee",
+  hyperliquidChain: "Mainnet",
+  validator: target,
+  wei,
+  isUndelegate,
+  nonce
+} as const)
+
+const day = 86_400_000
+
+// actions of this file have a hash: one that has none is a fault of the suite itself
+const orDie = <A>(effect: Effect.Effect<A, Unhashable>): Effect.Effect<A> => Effect.orDie(effect)
+
+/** The checks of `exchange`; nonces are taken from `firstNonce` milliseconds after the clock's time on. */
+export const checks = (target: ConformanceTarget, firstNonce: number): ReadonlyArray<ConformanceCheck> => {
+  const { evm, exchange } = target
+  let taken = 0
+  const nextNonce = Effect.map(Clock.currentTimeMillis, (now) => {
+    taken += 1
+    return now + firstNonce + taken
+  })
+  const signed = (
+    key: TestKey,
+    action: (nonce: number) => SandboxSigner.Unsigned["action"],
+    envelope: Partial<SandboxSigner.Unsigned> = {},
+    profile = VenueProfile.mainnet
+  ) =>
+    Effect.flatMap(nextNonce, (fresh) => {
+      const nonce = envelope.nonce ?? fresh
+      return SandboxSigner.signAction(key, { ...envelope, nonce, action: action(nonce) }, profile)
+    })
+  const together = (changes: Partial<SandboxSigner.MultiSigRequest>) =>
+    Effect.flatMap(nextNonce, (nonce) =>
+      SandboxSigner.signMultiSig({
+        nonce,
+        multiSigUser: multiSigUser.address,
+        action: bigBlocks(false),
+        leader,
+        cosigners: [leader, cosigner],
+        ...changes
+      }))
+
+  type Signed = ReturnType<typeof signed>
+  const submit = (action: Signed) => Effect.flatMap(orDie(action), exchange.submit)
+  const accepted = (action: Signed) =>
+    Effect.flatMap(succeeds(submit(action)), ({ response, status }) =>
+      equals("the venue's answer", { status, type: response.type }, { status: "ok", type: "default" }))
+  const rejected = (reason: RejectionReason, message: string, action: Signed) =>
+    failsWith(submit(action), ["ActionRejected"], { reason, message })
+
+  return [
+    {
+      name: "an account's choice of blocks is read back",
+      effect: Effect.gen(function*() {
+        const read = succeeds(evm.usingBigBlocks({ address: trader.address }))
+        yield* accepted(signed(trader, () => bigBlocks(true)))
+        yield* equals("eth_usingBigBlocks", yield* read, true)
+        yield* accepted(signed(trader, () => bigBlocks(false)))
+        yield* equals("eth_usingBigBlocks", yield* read, false)
+      })
+    },
+    {
+      name: "stake is delegated and undelegated",
+      effect: Effect.andThen(
+        accepted(signed(trader, (nonce) => delegation(validator.address, 5_000_000_001n, nonce))),
+        accepted(signed(trader, (nonce) => delegation(validator.address, 5_000_000_001n, nonce, true)))
+      )
+    },
+    { name: "a validator frees itself", effect: accepted(signed(jailedValidator, () => unjail)) },
+    { name: "an API wallet acts for its account", effect: accepted(signed(agent, () => bigBlocks(false))) },
+    { name: "a multi-sig account acts by enough signatures", effect: accepted(together({})) },
+    {
+      name: "an unknown signer is told the address that its signature recovers to",
+      effect: failsWith(submit(signed(stranger, () => bigBlocks(true))), ["ActionRejected"], {
+        reason: "UnknownSigner",
+        message: `User or API Wallet ${stranger.address} does not exist.`,
+        signer: stranger.address
+      })
+    },
+    {
+      name: "the identical bytes are not taken twice",
+      effect: Effect.gen(function*() {
+        const action = yield* orDie(signed(trader, () => bigBlocks(false)))
+        yield* succeeds(exchange.submit(action))
+        // a gateway that keeps nonces says so itself
+        yield* Effect.catch(
+          failsWith(exchange.submit(action), ["ActionRejected"], {
+            reason: "NonceDuplicate",
+            message: `Invalid nonce: duplicate nonce ${action.nonce}`
+          }),
+          () => failsWith(exchange.submit(action), ["NonceAlreadyUsed"], { nonce: action.nonce })
+        )
+      })
+    },
+    {
+      name: "a nonce outside the window is refused before it is sent",
+      effect: Effect.gen(function*() {
+        const now = yield* Clock.currentTimeMillis
+        for (const nonce of [now - 3 * day, now + 2 * day]) {
+          yield* failsWith(submit(signed(trader, () => bigBlocks(true), { nonce })), ["NonceOutOfWindow"], { nonce })
+        }
+      })
+    },
+    {
+      name: "an action's nonce has to be the body's",
+      effect: failsWith(
+        submit(signed(trader, (nonce) => delegation(validator.address, 1n, nonce + 1))),
+        ["NonceMismatch"]
+      )
+    },
+    {
+      name: "only a validator jails itself",
+      effect: rejected("NotValidator", "Signer invalid or inactive for current epoch", signed(trader, () => unjail))
+    },
+    {
+      name: "stake goes to validators only",
+      effect: rejected(
+        "Refused",
+        "Unknown validator",
+        signed(trader, (nonce) => delegation(contracts.none, 1n, nonce))
+      )
+    },
+    {
+      name: "nobody delegates more than there is",
+      effect: rejected(
+        "Refused",
+        "Insufficient stake",
+        signed(trader, (nonce) => delegation(validator.address, traderStake * 10_000_000n, nonce))
+      )
+    },
+    {
+      name: "an API wallet does not sign for stake",
+      effect: rejected(
+        "UnknownSigner",
+        `Must deposit before performing actions. User: ${agent.address}`,
+        signed(agent, (nonce) => delegation(validator.address, 1n, nonce))
+      )
+    },
+    {
+      name: "an expired action is refused",
+      effect: Effect.flatMap(Clock.currentTimeMillis, (now) =>
+        rejected(
+          "Expired",
+          "Action already expired",
+          signed(trader, () => bigBlocks(true), { expiresAfter: now - 60_000 })
+        ))
+    },
+    {
+      name: "an unknown vault is refused",
+      effect: rejected(
+        "VaultUnknown",
+        `Vault not registered: ${contracts.none}`,
+        signed(trader, () => bigBlocks(true), { vaultAddress: contracts.none })
+      )
+    },
+    {
+      name: "an action for the other network is refused",
+      effect: rejected(
+        "WrongNetwork",
+        "Mainnet and testnet require different signature.",
+        signed(
+          trader,
+          (nonce) => ({ ...delegation(validator.address, 1n, nonce), hyperliquidChain: "Testnet" }),
+          {},
+          VenueProfile.testnet
+        )
+      )
+    },
+    {
+      name: "too few signatures do not act for a multi-sig account",
+      effect: rejected("MultiSig", "Multi-sig threshold not met", together({ cosigners: [leader] }))
+    },
+    {
+      name: "a stranger's signature does not count",
+      effect: rejected("MultiSig", "Invalid multi-sig inner signer", together({ cosigners: [leader, stranger] }))
+    },
+    {
+      name: "a stranger does not lead",
+      effect: rejected("MultiSig", "Multi-sig outer signer must be an L1 user.", together({ leader: stranger }))
+    },
+    {
+      name: "the documents' form of an action is relayed, and refused there",
+      effect: Effect.gen(function*() {
+        const action = yield* orDie(signed(trader, () => bigBlocks(true)))
+        yield* failsWith(
+          exchange.submit({ ...action, action: { type: "evmUserModify", modifications: [] } }),
+          ["ActionRejected"],
+          { reason: "ShapeRefused" }
+        )
+      })
+    }
+  ]
+}

@@ -1,0 +1,64 @@
+/** Receipts of each family of layer 2s, and transactions that have none. */
+import type { Hash } from "@trigate/domain/Hex"
+import * as Effect from "effect/Effect"
+import type { ConformanceCheck } from "./ConformanceCheck.ts"
+import { equals, holds, present, succeeds } from "./ConformanceCheck.ts"
+import type { ConformanceTarget } from "./ConformanceTarget.ts"
+import { transactions } from "./SandboxExamples.ts"
+
+/** Fields that the families add, which have to get through. */
+const extras: ReadonlyArray<readonly [family: string, hash: Hash, fields: ReadonlyArray<string>]> = [
+  ["OP stack", transactions.opStack, ["l1Fee", "l1GasUsed", "l1GasPrice", "daFootprintGasScalar", "blobGasUsed"]],
+  ["OP stack before Bedrock", transactions.opLegacy, ["l1Fee", "l1FeeScalar"]],
+  ["OP deposit", transactions.opDeposit, ["depositNonce", "depositReceiptVersion"]],
+  ["Arbitrum", transactions.arbitrum, ["gasUsedForL1", "l1BlockNumber", "timeboosted"]],
+  ["zkSync", transactions.zksync, ["l1BatchNumber", "l1BatchTxIndex", "l2ToL1Logs", "root"]],
+  ["Linea", transactions.linea, []]
+]
+
+/** The checks of `layer2`. */
+export const checks = ({ layer2 }: ConformanceTarget): ReadonlyArray<ConformanceCheck> => {
+  const receiptOf = (hash: Hash) =>
+    Effect.flatMap(succeeds(layer2.getTransactionReceipt({ hash })), (receipt) =>
+      present(`a receipt of ${hash}`, receipt))
+  return [
+    ...extras.map(([family, hash, fields]) => ({
+      name: `a receipt of ${family} keeps the family's fields`,
+      effect: Effect.gen(function*() {
+        const receipt = yield* receiptOf(hash)
+        yield* equals("its hash", receipt.transactionHash, hash)
+        yield* equals("its status", receipt.status, "success")
+        for (const field of fields) yield* holds(`the field ${field}`, receipt[field] !== undefined, receipt)
+      })
+    })),
+    {
+      name: "a zkSync log keeps the fields that its clients need",
+      effect: Effect.gen(function*() {
+        const { logs } = yield* receiptOf(transactions.zksync)
+        yield* equals("the first log's place in its transaction", logs[0]?.["transactionLogIndex"], "0x0")
+      })
+    },
+    {
+      name: "a failed transaction has a receipt that says so",
+      effect: Effect.flatMap(
+        receiptOf(transactions.failed),
+        ({ status }) => equals("its status", status, "failure")
+      )
+    },
+    {
+      name: "the creation of a contract names it, and nobody it was sent to",
+      effect: Effect.gen(function*() {
+        const { contractAddress, to } = yield* receiptOf(transactions.creation)
+        yield* equals("to", to, null)
+        yield* holds("a contract address", typeof contractAddress === "string", contractAddress)
+      })
+    },
+    {
+      name: "an unknown transaction has no receipt",
+      effect: Effect.flatMap(
+        succeeds(layer2.getTransactionReceipt({ hash: transactions.unknown })),
+        (receipt) => equals("the receipt", receipt, null)
+      )
+    }
+  ]
+}

@@ -1,0 +1,94 @@
+/** What the trading chain tells: spot metadata, bars, EVM state. */
+import * as CandleWindow from "@trigate/domain/CandleWindow"
+import * as SpotLookup from "@trigate/domain/SpotLookup"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { ConformanceCheck } from "./ConformanceCheck.ts"
+import { equals, failsWith, holds, succeeds } from "./ConformanceCheck.ts"
+import type { ConformanceTarget } from "./ConformanceTarget.ts"
+import { coins, contracts, keys } from "./SandboxExamples.ts"
+
+const minute = 60_000
+const day = 1_440 * minute
+
+const wrappedName = `0x${"577261707065642048595045".padEnd(62, "0")}18`
+
+/** The checks of `info` and `evm`. */
+export const checks = ({ evm, info }: ConformanceTarget): ReadonlyArray<ConformanceCheck> => [
+  {
+    name: "spot pairs and tokens are found by index, and a missing token is missing",
+    effect: Effect.gen(function*() {
+      const lookup = SpotLookup.make(yield* succeeds(info.spotMeta()))
+      const baseOf = (index: number) =>
+        Option.flatMap(lookup.pair(index), (pair) => Option.map(lookup.tokensOf(pair).base, ({ name }) => name))
+      yield* equals("the base of pair @107", Option.getOrNull(baseOf(107)), "HYPE")
+      yield* equals("the base of pair @367", Option.getOrNull(baseOf(367)), null)
+    })
+  },
+  ...[coins.perpetual, coins.spotByName, coins.spotByIndex, coins.builder].map((coin) => ({
+    name: `${coin} has hourly bars, the last one forming`,
+    effect: Effect.gen(function*() {
+      const now = yield* Clock.currentTimeMillis
+      const window = { coin, interval: "1h", startTime: now - day } as const
+      const { candles, coverage, forming } = yield* succeeds(info.candleSnapshot(window))
+      yield* equals("the coverage", coverage, "complete")
+      yield* holds("25 bars, or 26 around the turn of an hour", candles.length === 25 || candles.length === 26, candles)
+      const opens = candles.map(({ t }) => t)
+      yield* equals("their opening times", opens, opens.map((_, index) => (opens[0] ?? 0) + index * 60 * minute))
+      yield* equals("the forming bar", forming?.t, CandleWindow.openTimeAt("1h", yield* Clock.currentTimeMillis))
+    })
+  })),
+  {
+    name: "a window wider than what is kept is cut to the newest 5000 bars",
+    effect: Effect.gen(function*() {
+      const { candles, coverage } = yield* succeeds(
+        info.candleSnapshot({ coin: coins.perpetual, interval: "1m", startTime: 0 })
+      )
+      yield* equals("bars", candles.length, CandleWindow.retainedBars)
+      yield* equals("the coverage", coverage, "truncated")
+    })
+  },
+  {
+    name: "a window behind what is kept is empty",
+    effect: Effect.gen(function*() {
+      const now = yield* Clock.currentTimeMillis
+      const window = { coin: coins.perpetual, interval: "1m", startTime: now - 30 * day, endTime: now - 20 * day } as const
+      const { candles, coverage } = yield* succeeds(info.candleSnapshot(window))
+      yield* equals("bars", candles.length, 0)
+      yield* equals("the coverage", coverage, "agedOut")
+    })
+  },
+  {
+    name: "an unknown coin is an unknown asset, not a fault to retry",
+    effect: failsWith(
+      info.candleSnapshot({ coin: coins.unknown, interval: "1d", startTime: 0 }),
+      ["UnknownAsset"],
+      { coin: coins.unknown }
+    )
+  },
+  {
+    name: "storage words are read; where there is no contract they are zero",
+    effect: Effect.gen(function*() {
+      const word = (address: typeof contracts[keyof typeof contracts]) =>
+        succeeds(evm.getStorageAt({ address, slot: "0x0" }))
+      yield* equals("slot 0 of the wrapped token", yield* word(contracts.wrapped), wrappedName)
+      yield* equals("slot 0 of no contract", yield* word(contracts.none), `0x${"0".repeat(64)}`)
+    })
+  },
+  {
+    name: "both gas prices are there",
+    effect: Effect.gen(function*() {
+      for (const price of [yield* succeeds(evm.gasPrice()), yield* succeeds(evm.bigBlockGasPrice())]) {
+        yield* holds("a gas price between 0.001 and 100 gwei", price > 1_000_000n && price < 100_000_000_000n, price)
+      }
+    })
+  },
+  {
+    name: "an account that nobody knows uses small blocks",
+    effect: Effect.flatMap(
+      succeeds(evm.usingBigBlocks({ address: keys.stranger.address })),
+      (usesBigBlocks) => equals("eth_usingBigBlocks", usesBigBlocks, false)
+    )
+  }
+]

@@ -1,0 +1,148 @@
+/**
+ * A venue, a token chain and a layer 2 in memory, behind the same services as the live ones.
+ *
+ * The services are those of the chain packages over transports that answer in the wire's own shapes, so that typed methods and
+ * relaying run the code that they run live.
+ */
+import type { Hash } from "@trigate/domain/Hex"
+import * as JsonText from "@trigate/domain/JsonText"
+import { layer2Operations } from "@trigate/domain/Layer2Operations"
+import { sourcesOn, unavailableOnNode } from "@trigate/domain/Operation"
+import * as Layer2 from "@trigate/layer2/Layer2"
+import type { VenueProfile } from "@trigate/signing/VenueProfile"
+import { mainnet } from "@trigate/signing/VenueProfile"
+import type { MetadataFetch } from "@trigate/tokens/MetadataFetch"
+import * as TokenChain from "@trigate/tokens/TokenChain"
+import * as Admission from "@trigate/trading/Admission"
+import * as Exchange from "@trigate/trading/Exchange"
+import * as Info from "@trigate/trading/Info"
+import * as TradingEvm from "@trigate/trading/TradingEvm"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Ref from "effect/Ref"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as Layer2Chain from "./Layer2Chain.ts"
+import { SandboxState } from "./SandboxState.ts"
+import * as SandboxState_ from "./SandboxState.ts"
+import type { Seed } from "./Seed.ts"
+import * as TokenEnvelope from "./TokenEnvelope.ts"
+import * as TokenServer from "./TokenServer.ts"
+import * as VenueEvm from "./VenueEvm.ts"
+import * as VenueExchange from "./VenueExchange.ts"
+import * as VenueInfo from "./VenueInfo.ts"
+
+/** Which chains. */
+export interface Options {
+  /** What everything made up follows from, together with the `Clock`; `"trigate"` when not given. */
+  readonly seed?: Seed
+  /** The network that the venue plays; mainnet when not given. */
+  readonly profile?: VenueProfile
+}
+
+/** The five services and the state behind them. */
+export type Services =
+  | Exchange.Exchange
+  | Info.Info
+  | TradingEvm.TradingEvm
+  | TokenChain.TokenChain
+  | Layer2.Layer2
+  | SandboxState
+
+type State = SandboxState["Service"]
+
+const exchange = (profile: VenueProfile, admission: Admission.Admission["Service"], { venue }: State) =>
+  Exchange.make(admission, ({ body }) => VenueExchange.submit(profile, venue.state, body))
+
+const info = (state: State) =>
+  Info.make(Effect.fnUntraced(function*({ body, operation, surface }) {
+    if (sourcesOn(operation, surface).length === 0) return yield* unavailableOnNode(operation)
+    const now = yield* Clock.currentTimeMillis
+    return VenueInfo.answer(state.seed, yield* Ref.get(state.info.state), body, now)
+  }))
+
+const evm = (state: State) =>
+  TradingEvm.make(Effect.fnUntraced(function*({ operation, params }) {
+    const view = {
+      seed: state.seed,
+      evm: yield* Ref.get(state.evm.state),
+      venue: yield* Ref.get(state.venue.state),
+      now: yield* Clock.currentTimeMillis
+    }
+    return VenueEvm.answer(view, operation.name, params)
+  }))
+
+/** Documents are read from the state: a sandbox never reaches out. */
+const metadata = ({ tokens }: State): MetadataFetch["Service"] => ({
+  fetch: (uri) =>
+    Effect.map(Ref.get(tokens.state), ({ documents }) =>
+      documents.has(uri) ? Option.some(documents.get(uri)) : Option.none())
+})
+
+const tokens = (state: State) => {
+  const ask = Effect.fnUntraced(function*(
+    method: Parameters<typeof TokenServer.answer>[2],
+    params: unknown,
+    wrap: typeof TokenEnvelope.rest
+  ) {
+    const now = yield* Clock.currentTimeMillis
+    return wrap(TokenServer.answer(state.seed, yield* Ref.get(state.tokens.state), method, params, now), now)
+  })
+  return TokenChain.make({
+    getTokenData: (address) => ask("getTokenData", { address }, TokenEnvelope.rest),
+    call: ({ operation, params }) =>
+      ask(
+        operation.name,
+        Result.getOrElse(JsonText.parse(params), () => undefined),
+        (answer, now) => TokenEnvelope.rpc(answer, now, "1")
+      )
+  }, metadata(state))
+}
+
+const decodeHash = Schema.decodeUnknownEffect(
+  Schema.fromJsonString(layer2Operations.getTransactionReceipt.request)
+)
+
+const layer2 = (state: State) => {
+  const receipt = Effect.fnUntraced(function*(hash: Hash) {
+    const now = yield* Clock.currentTimeMillis
+    return Layer2Chain.receiptAt(state.seed, yield* Ref.get(state.layer2.state), hash, now)
+  })
+  return Layer2.make(({ params }) =>
+    decodeHash(params).pipe(
+      // params were decoded before they came here
+      Effect.orDie,
+      Effect.flatMap(({ hash }) => receipt(hash)),
+      Effect.map((wire) => ({ _tag: "Result", result: JsonText.stringify(wire) }))
+    )
+  )
+}
+
+/**
+ * The chains, with the `Admission` of the context in front of the venue.
+ *
+ * A function, so that two sandboxes in one program never share their state.
+ */
+export const layerNoDeps = ({ profile = mainnet, seed }: Options = {}): Layer.Layer<
+  Services,
+  never,
+  Admission.Admission
+> =>
+  Layer.mergeAll(
+    Layer.effect(
+      Exchange.Exchange,
+      Effect.gen(function*() {
+        return exchange(profile, yield* Admission.Admission, yield* SandboxState)
+      })
+    ),
+    Layer.effect(Info.Info, Effect.map(SandboxState, info)),
+    Layer.effect(TradingEvm.TradingEvm, Effect.map(SandboxState, evm)),
+    Layer.effect(TokenChain.TokenChain, Effect.map(SandboxState, tokens)),
+    Layer.effect(Layer2.Layer2, Effect.map(SandboxState, layer2))
+  ).pipe(Layer.provideMerge(SandboxState_.layer(seed)))
+
+/** The chains, ready to use: what a program's tests swap in for the live layers. */
+export const layer = (options: Options = {}): Layer.Layer<Services> =>
+  Layer.provide(layerNoDeps(options), Admission.layer(options.profile === undefined ? {} : { profile: options.profile }))

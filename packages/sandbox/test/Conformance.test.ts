@@ -1,0 +1,73 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Layer2 } from "@trigate/layer2/Layer2"
+import * as Conformance from "@trigate/sandbox/Conformance"
+import * as Sandbox from "@trigate/sandbox/Sandbox"
+import { SandboxState } from "@trigate/sandbox/SandboxState"
+import { TokenChain } from "@trigate/tokens/TokenChain"
+import { Exchange } from "@trigate/trading/Exchange"
+import { Info } from "@trigate/trading/Info"
+import { TradingEvm } from "@trigate/trading/TradingEvm"
+import * as Effect from "effect/Effect"
+import * as TestClock from "effect/testing/TestClock"
+import { start } from "./venue.ts"
+
+const target = Effect.gen(function*() {
+  return {
+    exchange: yield* Exchange,
+    info: yield* Info,
+    evm: yield* TradingEvm,
+    tokens: yield* TokenChain,
+    layer2: yield* Layer2
+  }
+})
+
+describe("the sandbox conforms", () => {
+  it.effect("every check, one after the other, on one state", () =>
+    TestClock.setTime(start).pipe(
+      Effect.andThen(Effect.provide(
+        Effect.gen(function*() {
+          const failed: Array<string> = []
+          for (const check of Conformance.conformance(yield* target)) {
+            yield* Effect.catch(check.effect, (failure) =>
+              Effect.sync(() => failed.push(`${check.name}: ${failure.message}`)))
+          }
+          assert.deepStrictEqual(failed, [])
+        }),
+        Sandbox.layer()
+      ))
+    ))
+
+  it.effect("twice on one state, with nonces apart", () =>
+    TestClock.setTime(start).pipe(
+      Effect.andThen(Effect.provide(
+        Effect.gen(function*() {
+          const services = yield* target
+          for (const firstNonce of [0, 1_000]) {
+            yield* Effect.forEach(Conformance.conformance(services, { firstNonce }), ({ effect }) => effect)
+          }
+        }),
+        Sandbox.layer()
+      ))
+    ))
+
+  it.effect("and notices chains that behave otherwise", () =>
+    TestClock.setTime(start).pipe(
+      Effect.andThen(Effect.provide(
+        Effect.gen(function*() {
+          const state = yield* SandboxState
+          yield* state.info.delistCoin("BTC")
+          yield* state.venue.makeMultiSig("0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266", {
+            authorizedUsers: ["0x15d34aaf54267db7d7c367839aaf71a00a2c6a65"],
+            threshold: 1
+          })
+          const failed: Array<string> = []
+          for (const { effect, name } of Conformance.conformance(yield* target)) {
+            yield* Effect.catch(effect, () => Effect.sync(() => failed.push(name)))
+          }
+          assert.includeMembers(failed, ["BTC has hourly bars, the last one forming", "stake is delegated and undelegated"])
+          assert.notInclude(failed, "a validator frees itself")
+        }),
+        Sandbox.layer()
+      ))
+    ))
+})
