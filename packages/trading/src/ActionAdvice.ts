@@ -12,7 +12,8 @@ interface AnyAction {
   readonly [member: string]: unknown
 }
 
-const isAction = (value: unknown): value is AnyAction => Predicate.hasProperty(value, "type") && Predicate.isString(value.type)
+const isAction = (value: unknown): value is AnyAction =>
+  Predicate.hasProperty(value, "type") && Predicate.isString(value.type)
 
 interface Placed {
   readonly path: ReadonlyArray<string>

@@ -1,6 +1,6 @@
 /** The documents' name of the chain field, respelled as the venue hashes it, in the text itself. */
-import type { RequestFault } from "@trigate/domain/RequestError"
 import * as JsonText from "@trigate/domain/JsonText"
+import type { RequestFault } from "@trigate/domain/RequestError"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import { documentedChainField } from "@trigate/signing/VenueProfile"
 import * as Result from "effect/Result"

@@ -1,9 +1,9 @@
 /** `Exchange` over the venue's official API. */
 import { operationOf } from "@trigate/domain/ExchangeOperations"
 import { Calls } from "@trigate/upstream/Calls"
+import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import type * as Config from "effect/Config"
 import { Admission } from "./Admission.ts"
 import * as Exchange from "./Exchange.ts"
 import * as TradingUpstreams from "./TradingUpstreams.ts"

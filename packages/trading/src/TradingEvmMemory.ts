@@ -70,12 +70,16 @@ const answering = <Request extends AnyCodec, Response extends AnyCodec>(
 const make = Effect.gen(function*() {
   const { bigBlockGasPrice, gasPrice, storage, usingBigBlocks } = yield* TradingEvmState
   const answers = {
-    eth_getStorageAt: answering(evmOperations.getStorageAt, ({ address, slot }) =>
-      Effect.map(Ref.get(storage), (words) => words.get(storageKey(address, slot)) ?? zeros)),
+    eth_getStorageAt: answering(
+      evmOperations.getStorageAt,
+      ({ address, slot }) => Effect.map(Ref.get(storage), (words) => words.get(storageKey(address, slot)) ?? zeros)
+    ),
     eth_gasPrice: answering(evmOperations.gasPrice, () => Ref.get(gasPrice)),
     eth_bigBlockGasPrice: answering(evmOperations.bigBlockGasPrice, () => Ref.get(bigBlockGasPrice)),
-    eth_usingBigBlocks: answering(evmOperations.usingBigBlocks, ({ address }) =>
-      Effect.map(Ref.get(usingBigBlocks), (accounts) => accounts.has(address.toLowerCase())))
+    eth_usingBigBlocks: answering(
+      evmOperations.usingBigBlocks,
+      ({ address }) => Effect.map(Ref.get(usingBigBlocks), (accounts) => accounts.has(address.toLowerCase()))
+    )
   }
   return TradingEvm.make(({ operation, params }) => answers[operation.name](params))
 })

@@ -1,7 +1,7 @@
 /** `TradingEvm` over a node. */
 import { malformed, readerOf } from "@trigate/domain/Answer"
-import type { CommonFailure } from "@trigate/domain/GatewayError"
 import { evmOperations } from "@trigate/domain/EvmOperations"
+import type { CommonFailure } from "@trigate/domain/GatewayError"
 import type { RpcAnswer } from "@trigate/domain/JsonRpc"
 import * as JsonRpc from "@trigate/domain/JsonRpc"
 import * as Relayed from "@trigate/domain/Relayed"
@@ -19,9 +19,15 @@ const answerOf = (answer: Relayed.Relayed, id: number): Effect.Effect<RpcAnswer,
   const rpc = JsonRpc.readAnswer(answer.upstream, Relayed.text(answer), id)
   if (answer.status === 200) return rpc
   // nodes put an error object into answers of any status; without one the status is all there is
-  return Effect.catchTag(rpc, "UpstreamMalformed", () =>
-    Effect.flatMap(readPlain(undefined, answer), () =>
-      Effect.fail(malformed(answer.upstream, `HTTP ${answer.status}`))))
+  return Effect.catchTag(
+    rpc,
+    "UpstreamMalformed",
+    () =>
+      Effect.flatMap(
+        readPlain(undefined, answer),
+        () => Effect.fail(malformed(answer.upstream, `HTTP ${answer.status}`))
+      )
+  )
 }
 
 const make = Effect.fnUntraced(function*(addresses: TradingUpstreams.Addresses) {

@@ -1,0 +1,338 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as JsonText from "@trigate/domain/JsonText"
+import * as Relayed from "@trigate/domain/Relayed"
+import { SignedAction } from "@trigate/domain/SignedAction"
+import { OutcomeUnknown } from "@trigate/domain/UpstreamError"
+import * as Admission from "@trigate/trading/Admission"
+import * as Exchange from "@trigate/trading/Exchange"
+import * as ExchangeMemory from "@trigate/trading/ExchangeMemory"
+import * as ExchangeUpstream from "@trigate/trading/ExchangeUpstream"
+import type * as TradingUpstreams from "@trigate/trading/TradingUpstreams"
+import * as Calls from "@trigate/upstream/Calls"
+import * as WireUndici from "@trigate/upstream/WireUndici"
+import * as ConfigProvider from "effect/ConfigProvider"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Ref from "effect/Ref"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as TestClock from "effect/testing/TestClock"
+import * as Http from "node:http"
+import vectors from "../../signing/test/fixtures/signing-vectors.json" with { type: "json" }
+import * as FakeWire from "./fakeWire.ts"
+import recorded from "./fixtures/exchange-bodies.json" with { type: "json" }
+
+const now = 1_705_234_567_890
+const address = "0x0123456789abcdef0123456789abcdef01234567"
+const api = "https://api.test"
+const node = "https://node.test/KEY"
+const ok = FakeWire.answer(200, "{\"status\":\"ok\",\"response\":{\"type\":\"default\"}}")
+
+const bigBlocks: SignedAction = {
+  action: { type: "evmUserModify", usingBigBlocks: true },
+  nonce: now,
+  signature: { r: "0x1", s: "0x2", v: 27 }
+}
+const delegate: SignedAction = {
+  ...bigBlocks,
+  action: {
+    type: "tokenDelegate",
+    signatureChainId: "0x66eee",
+    venueChain: "Mainnet",
+    validator: address,
+    wei: 2n ** 64n - 1n,
+    isUndelegate: false,
+    nonce: now
+  }
+}
+const bigBlocksText = JSON.stringify(bigBlocks)
+
+const over = (
+  wire: ReturnType<typeof FakeWire.make>,
+  addresses: TradingUpstreams.Addresses = { api: [api] },
+  options: Admission.Options = {}
+) => ExchangeUpstream.layer(addresses).pipe(Layer.provide([Admission.layer(options), wire.layer]))
+
+const at = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.andThen(TestClock.setTime(now), effect)
+const relay = (body: string | Uint8Array, surface: "gateway" | "node" = "gateway") =>
+  at(
+    Exchange.Exchange.use((exchange) =>
+      exchange.relay({ body: typeof body === "string" ? Relayed.bytes(body) : body, surface })
+    )
+  )
+const submit = (signed: SignedAction) => at(Exchange.Exchange.use((exchange) => exchange.submit(signed)))
+
+describe("relay", () => {
+  it.effect("posts the bytes once to /exchange and gives back the venue's own answer and the warnings", () => {
+    const wire = FakeWire.make(() => FakeWire.answer(200, "{ \"status\":\"err\",\"response\":\"Nonce mismatch.\"}"))
+    return Effect.gen(function*() {
+      const text =
+        `{"nonce":${now},\n"signature":{"v":28,"r":"0x1","s":"0x2"},"action":{"modifications":[ ],"type":"evmUserModify"}}`
+      const { answer, warnings } = yield* relay(text)
+      assert.deepStrictEqual(wire.sent, [{ method: "POST", url: `${api}/exchange`, body: text }])
+      assert.strictEqual(answer.status, 200)
+      assert.strictEqual(Relayed.text(answer), "{ \"status\":\"err\",\"response\":\"Nonce mismatch.\"}")
+      assert.strictEqual(answer.upstream, "trading-api")
+      assert.deepStrictEqual(warnings, ["evmUserModify takes `usingBigBlocks`, not `modifications`"])
+    }).pipe(Effect.provide(over(wire)))
+  })
+
+  it.effect("every recorded answer comes back with its status and bytes", () =>
+    Effect.forEach(recorded.bodies.filter(({ http }) => http !== 500), ({ body, contentType, http, text }) => {
+      const bytes = text ?? JSON.stringify(body)
+      const wire = FakeWire.make(() => FakeWire.answer(http, bytes, contentType))
+      return Effect.gen(function*() {
+        const { answer } = yield* relay(bigBlocksText)
+        assert.deepStrictEqual([answer.status, Relayed.text(answer)], [http, bytes])
+      }).pipe(Effect.provide(over(wire)))
+    }))
+
+  it.effect("every recorded body reaches the wire byte for byte", () => {
+    const wire = FakeWire.make(() => ok)
+    return Effect.gen(function*() {
+      const exchange = yield* Exchange.Exchange
+      for (const { nonce, requestBody } of vectors.vectors) {
+        yield* TestClock.setTime(nonce)
+        yield* exchange.relay({ body: Relayed.bytes(requestBody), surface: "gateway" })
+        assert.strictEqual(wire.sent.at(-1)?.body, requestBody)
+      }
+      assert.strictEqual(wire.sent.length, vectors.vectors.length)
+    }).pipe(Effect.provide(over(wire, { api: [api] }, { relayActions: "all" })))
+  })
+
+  it.effect("refusals of admission send nothing", () => {
+    const wire = FakeWire.make(() => ok)
+    return Effect.gen(function*() {
+      for (
+        const [body, tag] of [
+          ["{", "InvalidRequest"],
+          [bigBlocksText.replace("evmUserModify", "order"), "UnsupportedAction"],
+          [bigBlocksText.replace(String(now), "1"), "NonceOutOfWindow"],
+          [bigBlocksText.replace("{\"type\"", "{\"nonce\":5,\"type\""), "NonceMismatch"]
+        ] as const
+      ) {
+        assert.strictEqual((yield* Effect.flip(relay(body)))._tag, tag)
+      }
+      assert.deepStrictEqual(wire.sent, [])
+    }).pipe(Effect.provide(over(wire)))
+  })
+
+  it.effect("on the node surface it is unavailable, before the body is looked at", () => {
+    const wire = FakeWire.make(() => ok)
+    return Effect.gen(function*() {
+      for (const body of [bigBlocksText, "not json"]) {
+        const error = yield* Effect.flip(relay(body, "node"))
+        assert.strictEqual(error._tag, "UnavailableOnNode")
+        if (error._tag === "UnavailableOnNode") {
+          assert.deepStrictEqual([error.operation, error.availableOn], ["exchange", ["official-api"]])
+        }
+      }
+      assert.deepStrictEqual(wire.sent, [])
+    }).pipe(Effect.provide(over(wire, { api: [api], node: [node] })))
+  })
+
+  it.effect("with a node only it is unavailable there, with nothing it is not configured", () => {
+    const wire = FakeWire.make(() => ok)
+    return Effect.gen(function*() {
+      const onNode = yield* Effect.flip(relay(bigBlocksText)).pipe(Effect.provide(over(wire, { node: [node] })))
+      assert.strictEqual(onNode._tag, "UnavailableOnNode")
+      if (onNode._tag === "UnavailableOnNode") assert.strictEqual(onNode.operation, "evmUserModify")
+      const nowhere = yield* Effect.flip(relay(bigBlocksText)).pipe(Effect.provide(over(wire, {})))
+      assert.strictEqual(nowhere._tag, "ChainNotConfigured")
+      if (nowhere._tag === "ChainNotConfigured") assert.strictEqual(nowhere.chain, "trading")
+      assert.deepStrictEqual(wire.sent, [])
+    })
+  })
+
+  it.effect("moves to the next address only while nothing was sent, and never sends twice", () => {
+    const dead = FakeWire.make(({ url }) => url.startsWith("https://dead") ? FakeWire.unreachable : ok)
+    const half = FakeWire.make(({ url }) => url.startsWith("https://dead") ? FakeWire.broken : ok)
+    const addresses = { api: ["https://dead.test", api] }
+    return Effect.gen(function*() {
+      yield* relay(bigBlocksText).pipe(Effect.provide(over(dead, addresses)))
+      assert.deepStrictEqual(dead.sent.map(({ url }) => url), ["https://dead.test/exchange", `${api}/exchange`])
+      const error = yield* Effect.flip(relay(bigBlocksText)).pipe(Effect.provide(over(half, addresses)))
+      assert.strictEqual(error._tag, "OutcomeUnknown")
+      if (error._tag === "OutcomeUnknown") assert.strictEqual(error.nonce, now)
+      assert.strictEqual(half.sent.length, 1)
+    })
+  })
+})
+
+describe("submit", () => {
+  it.effect("wei keeps every digit up to 2^64-1, and venueChain leaves as the venue spells it", () => {
+    const wire = FakeWire.make(() => ok)
+    return Effect.gen(function*() {
+      assert.deepStrictEqual(yield* submit(delegate), { status: "ok", response: { type: "default" } })
+      assert.strictEqual(
+        wire.sent[0]?.body,
+        `{"action":{"type":"tokenDelegate","signatureChainId":"0x66eee","hyperliquidChain":"Mainnet",` +
+          `"validator":"${address}","wei":18446744073709551615,"isUndelegate":false,"nonce":${now}},` +
+          `"nonce":${now},"signature":{"r":"0x1","s":"0x2","v":27}}`
+      )
+    }).pipe(Effect.provide(over(wire)))
+  })
+
+  it.live("the digits are on the socket, too", () =>
+    Effect.gen(function*() {
+      const received: Array<string> = []
+      const server = yield* Effect.acquireRelease(
+        Effect.callback<Http.Server>((resume) => {
+          const listening = Http.createServer((request, response) => {
+            const chunks: Array<Buffer> = []
+            request.on("data", (chunk: Buffer) => chunks.push(chunk))
+            request.on("end", () => {
+              received.push(Buffer.concat(chunks).toString())
+              response.setHeader("content-type", "application/json")
+              response.end("{\"status\":\"ok\",\"response\":{\"type\":\"default\"}}")
+            })
+          }).listen(0, "127.0.0.1", () => resume(Effect.succeed(listening)))
+        }),
+        (listening) => Effect.sync(() => listening.close())
+      )
+      const bound = server.address()
+      const port = typeof bound === "object" && bound !== null ? bound.port : assert.fail("no port")
+      const live = ExchangeUpstream.layer({ api: [`http://127.0.0.1:${port}/`] }).pipe(
+        Layer.provide([
+          Admission.layer({ nonceWindow: { past: "36500 days", future: "1 day" } }),
+          Calls.layer().pipe(Layer.provide(WireUndici.layer()))
+        ])
+      )
+      yield* Exchange.Exchange.use((exchange) => exchange.submit(delegate)).pipe(Effect.provide(live))
+      assert.strictEqual(received.length, 1)
+      assert.include(received[0] ?? "", "\"wei\":18446744073709551615,")
+    }).pipe(Effect.scoped))
+
+  it.effect("a refusal, an error inside an ok, a limit and a lost answer are told apart", () =>
+    Effect.forEach(
+      [
+        [FakeWire.answer(200, "{\"status\":\"err\",\"response\":\"Unknown validator\"}"), "ActionRejected"],
+        [FakeWire.answer(200, "{\"status\":\"error\"}"), "ActionRejected"],
+        [FakeWire.answer(422, "Failed to deserialize", "text/plain"), "ActionRejected"],
+        [FakeWire.answer(429, "", "text/plain"), "UpstreamRateLimited"],
+        [FakeWire.answer(429, "null"), "UpstreamRateLimited"],
+        [FakeWire.answer(500, "null"), "OutcomeUnknown"],
+        [FakeWire.answer(502, "<html></html>", "text/html"), "OutcomeUnknown"],
+        [FakeWire.answer(200, "half"), "OutcomeUnknown"],
+        [FakeWire.unreachable, "UpstreamUnavailable"],
+        [FakeWire.broken, "OutcomeUnknown"]
+      ] as const,
+      ([reaction, tag]) => {
+        const wire = FakeWire.make(() => reaction)
+        return Effect.gen(function*() {
+          const error = yield* Effect.flip(submit(delegate))
+          assert.strictEqual(error._tag, tag)
+          if (error._tag === "OutcomeUnknown") assert.strictEqual(error.nonce, now)
+          assert.strictEqual(wire.sent.length, 1)
+        }).pipe(Effect.provide(over(wire)))
+      }
+    ))
+
+  it.effect("a value outside its range is refused here", () => {
+    const wire = FakeWire.make(() => ok)
+    return Effect.gen(function*() {
+      const error = yield* Effect.flip(submit({ ...bigBlocks, nonce: -1 }))
+      assert.strictEqual(error._tag, "InvalidRequest")
+      if (error._tag === "InvalidRequest") assert.deepStrictEqual(error.errors[0]?.path, ["nonce"])
+      assert.deepStrictEqual(wire.sent, [])
+    }).pipe(Effect.provide(over(wire)))
+  })
+
+  it.effect.prop("whatever is submitted reads back from the wire as it was", [SignedAction], ([signed]) => {
+    const wire = FakeWire.make(() => ok)
+    return Effect.gen(function*() {
+      const result = yield* Effect.andThen(
+        TestClock.setTime(signed.nonce),
+        Effect.result(Exchange.Exchange.use((exchange) => exchange.submit(signed)))
+      )
+      if (Result.isFailure(result)) return assert.include(["InvalidRequest", "NonceMismatch"], result.failure._tag)
+      const encode = Schema.encodeSync(SignedAction)
+      const sent = wire.sent[0]?.body ?? assert.fail("nothing sent")
+      const read = Schema.decodeUnknownSync(SignedAction)(Result.getOrThrow(JsonText.parse(sent)))
+      return assert.strictEqual(
+        JsonText.stringify(encode(read)),
+        JsonText.stringify(encode(signed)).replaceAll("\"venueChain\"", "\"hyperliquidChain\"")
+      )
+    }).pipe(Effect.provide(over(wire)))
+  })
+})
+
+describe("in memory", () => {
+  it.effect("records the bodies that passed and answers what it was told to", () =>
+    Effect.gen(function*() {
+      const state = yield* ExchangeMemory.ExchangeState
+      assert.deepStrictEqual(yield* submit(bigBlocks), { status: "ok", response: { type: "default" } })
+      yield* Ref.set(
+        state.answer,
+        Effect.succeed(Relayed.json("trading-api", 200, "{\"status\":\"err\",\"response\":\"Multi-sig required\"}"))
+      )
+      const rejected = yield* Effect.flip(submit(delegate))
+      assert.strictEqual(rejected._tag === "ActionRejected" && rejected.reason, "MultiSig")
+      yield* Ref.set(
+        state.answer,
+        Effect.fail(new OutcomeUnknown({ upstream: "trading-api", advice: "wait", nonce: now }))
+      )
+      assert.strictEqual((yield* Effect.flip(submit(bigBlocks)))._tag, "OutcomeUnknown")
+      yield* Effect.flip(relay("{"))
+      yield* Effect.flip(relay(bigBlocksText, "node"))
+      const received = yield* Ref.get(state.received)
+      assert.strictEqual(received.length, 3)
+      assert.strictEqual(new TextDecoder().decode(received[0]), bigBlocksText)
+    }).pipe(Effect.provide(ExchangeMemory.layer())))
+
+  it.effect("takes the options of admission", () =>
+    Effect.gen(function*() {
+      const order = bigBlocksText.replace("evmUserModify", "order")
+      const { answer } = yield* relay(order)
+      assert.strictEqual(answer, ExchangeMemory.accepted)
+    }).pipe(Effect.provide(ExchangeMemory.layer({ relayActions: ["order"] }))))
+})
+
+class Second extends Context.Service<Second, Exchange.Exchange["Service"]>()("@trigate/trading/test/Second") {}
+
+describe("two exchanges in one program", () => {
+  it.effect("send to their own addresses", () => {
+    const wire = FakeWire.make(() => ok)
+    const second = Layer.effect(Second, Exchange.Exchange).pipe(
+      Layer.provide(over(wire, { api: ["https://two.test"] }))
+    )
+    return Effect.gen(function*() {
+      const call = { body: Relayed.bytes(bigBlocksText), surface: "gateway" as const }
+      yield* at(Exchange.Exchange.use((exchange) => exchange.relay(call)))
+      yield* at(Second.use((exchange) => exchange.relay(call)))
+      assert.deepStrictEqual(wire.sent.map(({ url }) => url), [
+        "https://one.test/exchange",
+        "https://two.test/exchange"
+      ])
+    }).pipe(Effect.provide(Layer.merge(over(wire, { api: ["https://one.test"] }), second)))
+  })
+
+  it.effect("in memory have their own state", () => {
+    const second = Layer.effect(Second, Exchange.Exchange).pipe(Layer.provide(ExchangeMemory.layer()))
+    return Effect.gen(function*() {
+      const { received } = yield* ExchangeMemory.ExchangeState
+      yield* at(Second.use((exchange) => exchange.submit(bigBlocks)))
+      assert.deepStrictEqual(yield* Ref.get(received), [])
+      yield* submit(bigBlocks)
+      assert.strictEqual((yield* Ref.get(received)).length, 1)
+    }).pipe(Effect.provide(Layer.merge(ExchangeMemory.layer(), second)))
+  })
+})
+
+describe("layerConfig", () => {
+  it.effect("reads the addresses of the environment", () => {
+    const wire = FakeWire.make(() => ok)
+    const environment = { TRIGATE_TRADING_API_URL: "https://one.test/, https://two.test" }
+    return Effect.gen(function*() {
+      yield* relay(bigBlocksText)
+      assert.strictEqual(wire.sent[0]?.url, "https://one.test/exchange")
+    }).pipe(
+      Effect.provide(
+        ExchangeUpstream.layerConfig.pipe(
+          Layer.provide([Admission.layer(), wire.layer, ConfigProvider.layer(ConfigProvider.fromUnknown(environment))])
+        )
+      )
+    )
+  })
+})
