@@ -1,9 +1,8 @@
 /** `POST /exchange`: signed actions, checked and relayed at most once. */
 import { ActionAccepted } from "@trigate/domain/ActionOutcome"
-import * as ActionError from "@trigate/domain/ActionError"
-import { ChainNotConfigured, InvalidRequest, PayloadTooLarge, UnavailableOnNode, UnsupportedAction } from "@trigate/domain/RequestError"
+import { exchangeFailures } from "@trigate/domain/ExchangeOperations"
+import { commonFailures } from "@trigate/domain/GatewayError"
 import { SignedAction } from "@trigate/domain/SignedAction"
-import { OutcomeUnknown, UpstreamRateLimited, UpstreamUnavailable } from "@trigate/domain/UpstreamError"
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
@@ -15,21 +14,7 @@ export const ActionRefused = Schema.Struct({ status: Schema.Literal("err"), resp
   .annotate({ identifier: "ActionRefused" })
 
 /** Errors that a signed action can end in on its way, all before or instead of the venue's own answer. */
-export const exchangeErrors = [
-  InvalidRequest,
-  UnsupportedAction,
-  PayloadTooLarge,
-  ActionError.NonceOutOfWindow,
-  ActionError.NonceMismatch,
-  ActionError.NonceAlreadyUsed,
-  ActionError.InvalidSignature,
-  ActionError.SignerNotAllowed,
-  UnavailableOnNode,
-  ChainNotConfigured,
-  UpstreamUnavailable,
-  UpstreamRateLimited,
-  OutcomeUnknown
-] as const
+export const exchangeErrors = [...exchangeFailures, ...commonFailures] as const
 
 export class ExchangeApi extends HttpApiGroup.make("exchange").add(
   HttpApiEndpoint.post("submit", "/exchange", {

@@ -15,4 +15,5 @@ export class GatewayApi extends HttpApi.make("gateway")
     title: "Trigate",
     version: "0.1.0",
     description: "One typed gateway for a trading chain, a token chain and an EVM layer 2."
-  })) {}
+  }))
+{}

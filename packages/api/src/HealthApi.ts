@@ -4,6 +4,7 @@ import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
+import { Problems } from "./Problems.ts"
 
 /** How one chain is served. */
 export const ChainReadiness = Schema.Struct({
@@ -35,4 +36,6 @@ export class HealthApi extends HttpApiGroup.make("health").add(
   HttpApiEndpoint.get("metrics", "/metrics", {
     success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain; version=0.0.4; charset=utf-8" }))
   }).annotateMerge(OpenApi.annotations({ summary: "Metrics in Prometheus text" }))
-).annotateMerge(OpenApi.annotations({ title: "Health", description: "Liveness, readiness and metrics" })) {}
+).middleware(Problems).annotateMerge(
+  OpenApi.annotations({ title: "Health", description: "Liveness, readiness and metrics" })
+) {}

@@ -1,15 +1,8 @@
 /** `POST /info`: queries of the trading chain. */
 import { Candle } from "@trigate/domain/Candle"
+import { commonFailures } from "@trigate/domain/GatewayError"
 import { candleSnapshot, spotMeta } from "@trigate/domain/InfoOperations"
-import { ChainNotConfigured, InvalidRequest, PayloadTooLarge, UnavailableOnNode } from "@trigate/domain/RequestError"
-import { UnknownAsset } from "@trigate/domain/ResourceError"
 import { SpotMeta } from "@trigate/domain/SpotMeta"
-import {
-  UpstreamMalformed,
-  UpstreamRateLimited,
-  UpstreamTimeout,
-  UpstreamUnavailable
-} from "@trigate/domain/UpstreamError"
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
@@ -17,17 +10,7 @@ import * as Schema from "effect/Schema"
 import { Problems } from "./Problems.ts"
 
 /** Errors of a query. */
-export const infoErrors = [
-  InvalidRequest,
-  PayloadTooLarge,
-  UnknownAsset,
-  UnavailableOnNode,
-  ChainNotConfigured,
-  UpstreamUnavailable,
-  UpstreamRateLimited,
-  UpstreamTimeout,
-  UpstreamMalformed
-] as const
+export const infoErrors = [...candleSnapshot.failures, ...commonFailures] as const
 
 /** A query as the wire carries it, told apart by `type`. */
 export const InfoRequest = Schema.Union([Schema.toEncoded(spotMeta.request), Schema.toEncoded(candleSnapshot.request)])

@@ -24,14 +24,14 @@ export class NodeApi extends HttpApiGroup.make("node").add(
     disableCodecs: true,
     params: KeyedPath,
     payload: SignedAction,
-    error: [...exchangeErrors, Unauthorized]
+    error: exchangeErrors
   }).annotateMerge(OpenApi.annotations({ summary: "Always UnavailableOnNode: no node serves signed actions" })),
   HttpApiEndpoint.post("info", "/:endpointKey/info", {
     disableCodecs: true,
     params: KeyedPath,
     payload: InfoRequest,
     success: SpotMeta,
-    error: [...infoErrors, Unauthorized]
+    error: infoErrors
   }).annotateMerge(OpenApi.annotations({
     summary: "Query the trading chain's node: spotMeta; candleSnapshot is UnavailableOnNode"
   })),

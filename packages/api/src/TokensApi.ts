@@ -1,15 +1,9 @@
 /** `GET /api/v2/getTokenData` and `POST /api/v2/jsonRPC`: the token chain. */
 import { Unauthorized } from "@trigate/domain/CallerError"
-import { ChainNotConfigured, InvalidAddress, InvalidRequest, PayloadTooLarge } from "@trigate/domain/RequestError"
-import { TokenNotFound } from "@trigate/domain/ResourceError"
+import { commonFailures } from "@trigate/domain/GatewayError"
+import { PayloadTooLarge } from "@trigate/domain/RequestError"
 import { TokenData } from "@trigate/domain/TokenData"
-import { tokenRpcOperations } from "@trigate/domain/TokenOperations"
-import {
-  UpstreamMalformed,
-  UpstreamRateLimited,
-  UpstreamTimeout,
-  UpstreamUnavailable
-} from "@trigate/domain/UpstreamError"
+import { getTokenData, tokenRpcOperations } from "@trigate/domain/TokenOperations"
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
@@ -17,16 +11,7 @@ import * as Schema from "effect/Schema"
 import { KeyedPath } from "./EndpointKey.ts"
 import { Problems } from "./Problems.ts"
 
-const tokenErrors = [
-  InvalidRequest,
-  InvalidAddress,
-  TokenNotFound,
-  ChainNotConfigured,
-  UpstreamUnavailable,
-  UpstreamRateLimited,
-  UpstreamTimeout,
-  UpstreamMalformed
-] as const
+const tokenErrors = [...getTokenData.failures, ...commonFailures] as const
 
 const Id = Schema.Union([Schema.String, Schema.Finite, Schema.Null])
 
@@ -72,7 +57,7 @@ export const keyedTokenEndpoints = [
     disableCodecs: true,
     params: KeyedPath,
     ...tokenDataParts,
-    error: [...tokenErrors, Unauthorized]
+    error: tokenErrors
   }).annotateMerge(tokenDataDocs),
   HttpApiEndpoint.post("tokenRpc", "/:endpointKey/api/v2/jsonRPC", {
     disableCodecs: true,

@@ -101,23 +101,24 @@ export const jsonRpc = (transport: Transport.Transport, endpoint: Endpoint) => {
 }
 
 /** Methods of the token chain's JSON-RPC endpoint. */
-export const tokenRpc = (transport: Transport.Transport, endpoint: Endpoint) =>
-<Request extends AnyCodec, Response extends AnyCodec, const Failures extends ReadonlyArray<AnyCodec>>(
-  operation: Operation<string, MethodClass, Request, Response, Failures>
-) => {
-  const encode = encoder(operation.request)
-  const read = TokenRpc.readerOf(operation)
-  return Effect.fn(`GatewayClient.${operation.name}`)(function*(request: Request["Type"]) {
-    const params = JsonText.stringify(yield* encode(request))
-    const body = JsonRpc.requestText(1, operation.name, params)
-    const answer = yield* Effect.mapError(transport.post(endpoint.path, body), unreachable)
-    return yield* read(
-      request,
-      Transport.label,
-      yield* TokenRpc.readAnswer(Transport.label, answer.status, Relayed.text(answer), answer.retryAfter)
-    )
-  })
-}
+export const tokenRpc =
+  (transport: Transport.Transport, endpoint: Endpoint) =>
+  <Request extends AnyCodec, Response extends AnyCodec, const Failures extends ReadonlyArray<AnyCodec>>(
+    operation: Operation<string, MethodClass, Request, Response, Failures>
+  ) => {
+    const encode = encoder(operation.request)
+    const read = TokenRpc.readerOf(operation)
+    return Effect.fn(`GatewayClient.${operation.name}`)(function*(request: Request["Type"]) {
+      const params = JsonText.stringify(yield* encode(request))
+      const body = JsonRpc.requestText(1, operation.name, params)
+      const answer = yield* Effect.mapError(transport.post(endpoint.path, body), unreachable)
+      return yield* read(
+        request,
+        Transport.label,
+        yield* TokenRpc.readAnswer(Transport.label, answer.status, Relayed.text(answer), answer.retryAfter)
+      )
+    })
+  }
 
 /**
  * Sends a signed action, once: a call that broke on its way fails with `OutcomeUnknown`, never with a plain failure.

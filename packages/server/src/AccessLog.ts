@@ -1,4 +1,5 @@
 /** The access log: one JSON line a request on standard output, written off the request's path. */
+import type * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -7,7 +8,6 @@ import * as Layer from "effect/Layer"
 import * as Queue from "effect/Queue"
 import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
-import type * as Cause from "effect/Cause"
 
 /** What is written of one request; the path is not, it may hold an endpoint key. */
 export interface Entry {

@@ -10,17 +10,23 @@ import { CurrentRequestFacts } from "./RequestFacts.ts"
 import * as Responses from "./Responses.ts"
 
 /** The route's handler, shared with the keyed one. */
-export const route = Effect.map(Exchange, (exchange) =>
-  Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, surface: Surface) {
-    const body = yield* RequestBody.bytes(request)
-    const facts = yield* CurrentRequestFacts
-    const relayed = yield* exchange.relay({ body, surface })
-    facts.operations.push({ operation: relayed.operation, outcome: relayed.answer.status === 200 ? "ok" : "upstream_error" })
-    return Responses.relayed(
-      relayed.answer,
-      relayed.warnings.length === 0 ? {} : { "x-trigate-warning": relayed.warnings.join("; ") }
-    )
-  }))
+export const route = Effect.map(
+  Exchange,
+  (exchange) =>
+    Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, surface: Surface) {
+      const body = yield* RequestBody.bytes(request)
+      const facts = yield* CurrentRequestFacts
+      const relayed = yield* exchange.relay({ body, surface })
+      facts.operations.push({
+        operation: relayed.operation,
+        outcome: relayed.answer.status === 200 ? "ok" : "upstream_error"
+      })
+      return Responses.relayed(
+        relayed.answer,
+        relayed.warnings.length === 0 ? {} : { "x-trigate-warning": relayed.warnings.join("; ") }
+      )
+    })
+)
 
 export const layer = HttpApiBuilder.group(
   GatewayApi,

@@ -26,8 +26,13 @@ export const layer = HttpApiBuilder.group(
           const body = yield* Effect.orDie(encodeReadiness({ status: draining ? "draining" : "ready", ...status }))
           return Responses.json(body, draining ? 503 : 200)
         }))
-      .handleRaw("metrics", () =>
-        Effect.map(PrometheusMetrics.format(), (text) =>
-          HttpServerResponse.text(text, { contentType: "text/plain; version=0.0.4; charset=utf-8" })))
+      .handleRaw(
+        "metrics",
+        () =>
+          Effect.map(
+            PrometheusMetrics.format(),
+            (text) => HttpServerResponse.text(text, { contentType: "text/plain; version=0.0.4; charset=utf-8" })
+          )
+      )
   })
 )

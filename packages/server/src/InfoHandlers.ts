@@ -20,27 +20,39 @@ const decodeSpotMeta = decodeValue(infoOperations.spotMeta.request)
 const decodeCandleSnapshot = decodeValue(infoOperations.candleSnapshot.request)
 
 const relayOf = (info: Info["Service"], value: unknown, body: Uint8Array, surface: Surface) => {
+  const { candleSnapshot, spotMeta } = infoOperations
   const type = Predicate.hasProperty(value, "type") ? value.type : undefined
-  switch (type) {
-    case "spotMeta":
-      return Effect.flatMap(decodeSpotMeta(value), (request) =>
-        info.relay({ operation: infoOperations.spotMeta, request, body, surface }))
-    case "candleSnapshot":
-      return Effect.flatMap(decodeCandleSnapshot(value), (request) =>
-        info.relay({ operation: infoOperations.candleSnapshot, request, body, surface }))
-    default:
-      return Effect.fail(unknownType())
+  if (type === spotMeta.name) {
+    return Effect.flatMap(
+      decodeSpotMeta(value),
+      (request) => info.relay({ operation: spotMeta, request, body, surface })
+    )
   }
+  if (type === candleSnapshot.name) {
+    return Effect.flatMap(
+      decodeCandleSnapshot(value),
+      (request) => info.relay({ operation: candleSnapshot, request, body, surface })
+    )
+  }
+  return Effect.fail(unknownType())
 }
 
 /** The route's handler, shared with the keyed one. */
-export const route = Effect.map(Info, (info) =>
-  Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, surface: Surface) {
-    const text = yield* RequestBody.text(request)
-    const value = yield* parseRequest(text)
-    const answer = yield* relayOf(info, value, Relayed.bytes(text), surface)
-    return Responses.relayed(answer)
-  }))
+export const route = Effect.map(
+  Info,
+  (info) =>
+    Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, surface: Surface) {
+      const text = yield* RequestBody.text(request)
+      const value = yield* parseRequest(text)
+      const facts = yield* CurrentRequestFacts
+      const answer = yield* relayOf(info, value, Relayed.bytes(text), surface)
+      const operation = Predicate.hasProperty(value, "type") && Predicate.isString(value.type)
+        ? value.type
+        : "unsupported"
+      facts.operations.push({ operation, outcome: answer.status === 200 ? "ok" : "upstream_error" })
+      return Responses.relayed(answer)
+    })
+)
 
 export const layer = HttpApiBuilder.group(
   GatewayApi,

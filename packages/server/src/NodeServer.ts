@@ -16,7 +16,12 @@ const codeOf = (error: Error): string => "code" in error && typeof error.code ==
 
 const answerTo = (error: Error): string => {
   const [status, title] = refusals[codeOf(error)] ?? [400, "Bad Request"]
-  const body = JSON.stringify({ type: ProblemDetails.blankType, title, status, detail: "The request is not valid HTTP" })
+  const body = JSON.stringify({
+    type: ProblemDetails.blankType,
+    title,
+    status,
+    detail: "The request is not valid HTTP"
+  })
   return `HTTP/1.1 ${status} ${title}\r\ncontent-type: ${ProblemDetails.contentType}\r\n` +
     `content-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`
 }

@@ -1,16 +1,21 @@
 /**
- * What happens around every request: its id, the count of those in flight, headers of ours, metrics, the access log, and a
+ * What happens around every request: decompression, its id, the count of those in flight, headers of ours, metrics, the access log, and a
  * typed body for whatever has none.
  */
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as HttpApi from "effect/http-api/HttpApi"
+import * as HttpMiddleware from "effect/http/HttpMiddleware"
+import * as HttpRouter from "effect/http/HttpRouter"
 import { HttpServerError } from "effect/http/HttpServerError"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import type { unhandled } from "effect/Types"
 import { AccessLog } from "./AccessLog.ts"
 import { Drain } from "./Drain.ts"
+import * as RequestBody from "./RequestBody.ts"
 import * as RequestFacts from "./RequestFacts.ts"
 import { RequestIds } from "./RequestIds.ts"
 import * as RequestMetrics from "./RequestMetrics.ts"
@@ -22,14 +27,13 @@ export interface Options {
   readonly sandbox: boolean
 }
 
-const endpoints = Object.values(GatewayApi.groups).flatMap((group) => Object.values(group.endpoints))
-
-const methodsByPath: ReadonlyMap<string, ReadonlyArray<string>> = new Map(
-  Map.groupBy(endpoints, (endpoint) => endpoint.path).entries().map(([path, those]) => [
-    path,
-    those.map((endpoint) => endpoint.method)
-  ])
-)
+const methodsByPath = new Map<string, Array<string>>()
+HttpApi.reflect(GatewayApi, {
+  onGroup: () => {},
+  onEndpoint: ({ endpoint }) => {
+    methodsByPath.set(endpoint.path, [...methodsByPath.get(endpoint.path) ?? [], endpoint.method])
+  }
+})
 
 const unmatched = (request: HttpServerRequest.HttpServerRequest): HttpServerResponse.HttpServerResponse => {
   const path = request.url.split("?", 1)[0] ?? ""
@@ -53,20 +57,20 @@ const withBody = (response: HttpServerResponse.HttpServerResponse): HttpServerRe
 
 const internalError = Responses.plainProblem(500, "Internal Server Error", "A fault of the gateway; the log has its id")
 
-/** The surroundings as middleware of the whole server. */
-export const make = Effect.fnUntraced(function*(options: Options) {
+const make = Effect.fnUntraced(function*(options: Options) {
   const log = yield* AccessLog
   const drain = yield* Drain
   const ids = yield* RequestIds
   const ours: { readonly [name: string]: string } = options.sandbox ? { "x-trigate-sandbox": "true" } : {}
+  const decompressed = HttpMiddleware.decompression({ maxDecompressedSize: RequestBody.bodyLimit })
 
-  return <E, R>(app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
+  return (app: Effect.Effect<HttpServerResponse.HttpServerResponse, unhandled>) =>
     drain.track(Effect.gen(function*() {
       const request = yield* HttpServerRequest.HttpServerRequest
       const facts = RequestFacts.make()
       const start = yield* Clock.currentTimeMillis
       const id = ids.of(request.headers["x-request-id"])
-      const response = yield* app.pipe(
+      const response = yield* decompressed(app).pipe(
         Effect.provideService(RequestFacts.CurrentRequestFacts, facts),
         Effect.catchCauseIf(
           (cause) => !Cause.hasInterrupts(cause),
@@ -94,3 +98,6 @@ export const make = Effect.fnUntraced(function*(options: Options) {
       return answer
     }))
 })
+
+/** The surroundings of every request of an `HttpRouter`, matched or not. */
+export const layer = (options: Options) => HttpRouter.middleware(make(options), { global: true })

@@ -5,15 +5,14 @@ import { PayloadTooLarge } from "@trigate/domain/RequestError"
 import type { InvalidRequest } from "@trigate/domain/RequestError"
 import * as ByteSize from "effect/ByteSize"
 import * as Effect from "effect/Effect"
-import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
+import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Predicate from "effect/Predicate"
 
 /** Bytes of a request body, counted after decompression; node providers stop at 1 MB too. */
 export const bodyLimit = 1024 * 1024
 
-const tooLarge = () =>
-  new PayloadTooLarge({ limit: bodyLimit, detail: `The body is larger than ${bodyLimit} bytes` })
+const tooLarge = () => new PayloadTooLarge({ limit: bodyLimit, detail: `The body is larger than ${bodyLimit} bytes` })
 
 const unreadable = (message: string) => invalidRequest([{ path: [], message }])
 
@@ -49,5 +48,7 @@ export const bytes = (
 export const text = (
   request: HttpServerRequest.HttpServerRequest
 ): Effect.Effect<string, InvalidRequest | PayloadTooLarge> =>
-  Effect.flatMap(bytes(request), (body) =>
-    Effect.mapError(Effect.fromOption(Relayed.utf8(body)), () => unreadable("The body is not valid UTF-8")))
+  Effect.flatMap(
+    bytes(request),
+    (body) => Effect.mapError(Effect.fromOption(Relayed.utf8(body)), () => unreadable("The body is not valid UTF-8"))
+  )

@@ -3,7 +3,7 @@ import * as Context from "effect/Context"
 
 /** Every member comes from a closed set, so that it can be a metric label; none holds anything a caller wrote. */
 export interface RequestFacts {
-  /** Name of the contract's endpoint (`exchange.submit`), or `unmatched`. */
+  /** Name of the contract's endpoint (`exchange.submit`), or `other`. */
   route: string
   /** Declared operations of the request with the outcome of each: `ok`, `upstream_error`, or the tag of a typed error. */
   readonly operations: Array<{ readonly operation: string; readonly outcome: string }>
@@ -12,7 +12,7 @@ export interface RequestFacts {
 }
 
 /** A fresh record of a request that has not been matched yet. */
-export const make = (): RequestFacts => ({ route: "unmatched", operations: [], error: undefined })
+export const make = (): RequestFacts => ({ route: "other", operations: [], error: undefined })
 
 /** The facts of the request that the fiber works on. */
 export const CurrentRequestFacts = Context.Reference<RequestFacts>("@trigate/server/CurrentRequestFacts", {

@@ -15,8 +15,8 @@ import type { Operation, Surface } from "@trigate/domain/Operation"
 import { UnsupportedMethod } from "@trigate/domain/RequestError"
 import type { InvalidRequest } from "@trigate/domain/RequestError"
 import * as Effect from "effect/Effect"
-import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Predicate from "effect/Predicate"
 import type * as Result from "effect/Result"
 import * as RequestBody from "./RequestBody.ts"
@@ -84,8 +84,7 @@ export const make = <O extends Operation, Answer>(definition: Definition<O, Answ
     const { id } = call
     const operation = table.has(call.method) ? call.method : "unsupported"
     return Effect.matchEffect(perform(call, surface), {
-      onFailure: (error) =>
-        Effect.as(observed(operation, error._tag), envelope.error(id, error, rpcCodes[error._tag])),
+      onFailure: (error) => Effect.as(observed(operation, error._tag), envelope.error(id, error, rpcCodes[error._tag])),
       onSuccess: (answer) =>
         Effect.as(
           observed(operation, envelope.isError(answer) ? "upstream_error" : "ok"),
@@ -130,8 +129,7 @@ export const make = <O extends Operation, Answer>(definition: Definition<O, Answ
 
   const answerText = (text: string, surface: Surface): Effect.Effect<string | undefined> =>
     Effect.matchEffect(parseRequest(text), {
-      onFailure: (error) =>
-        refuse(undefined, error, error.errors[0]?.path.length === 0 ? parseError : invalidEnvelope),
+      onFailure: (error) => refuse(undefined, error, error.errors[0]?.path.length === 0 ? parseError : invalidEnvelope),
       onSuccess: (value) =>
         Array.isArray(value)
           ? answerBatch(JsonText.elements(text) ?? [], value, surface)

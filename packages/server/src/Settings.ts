@@ -54,7 +54,9 @@ const configs = {
   TRIGATE_LAYER2_RPS: positive("TRIGATE_LAYER2_RPS"),
   TRIGATE_READ_DEADLINE: UpstreamConfig.deadline("TRIGATE_READ_DEADLINE", "10 seconds"),
   TRIGATE_ONCE_DEADLINE: UpstreamConfig.deadline("TRIGATE_ONCE_DEADLINE", "20 seconds"),
-  TRIGATE_ACCESS_LOG: onOff("TRIGATE_ACCESS_LOG", "on")
+  TRIGATE_ACCESS_LOG: onOff("TRIGATE_ACCESS_LOG", "on"),
+  TRIGATE_REDIS_URL: Config.option(Config.Redacted("TRIGATE_REDIS_URL")),
+  TRIGATE_DATABASE_URL: Config.option(Config.Redacted("TRIGATE_DATABASE_URL"))
 }
 
 /** The name of a setting. */
@@ -69,6 +71,7 @@ export interface SettingText {
 
 const baseUrls = "http(s) base URLs, comma separated, without query"
 const requestsPerSecond = "a number above zero"
+const notYet = "read, has no effect yet"
 const duration = "a duration with its unit, like `500 millis` or `10 seconds`"
 
 /** The text of every setting, in the order of `--help`. */
@@ -116,22 +119,22 @@ export const texts: { readonly [N in SettingName]: SettingText } = {
     fallback: "unset: the four"
   },
   TRIGATE_TRADING_API_WEIGHT: {
-    meaning: "weight a minute of the official API",
+    meaning: `weight a minute of the official API (${notYet})`,
     takes: "a number above zero",
     fallback: "1200"
   },
   TRIGATE_TRADING_NODE_RPS: {
-    meaning: "requests a second of the trading-chain node's plan",
+    meaning: `requests a second of the trading-chain node's plan (${notYet})`,
     takes: requestsPerSecond,
     fallback: "unset: no budget"
   },
   TRIGATE_TOKEN_CHAIN_RPS: {
-    meaning: "requests a second of the token-chain node's plan",
+    meaning: `requests a second of the token-chain node's plan (${notYet})`,
     takes: requestsPerSecond,
     fallback: "unset: no budget"
   },
   TRIGATE_LAYER2_RPS: {
-    meaning: "requests a second of the layer-2 node's plan",
+    meaning: `requests a second of the layer-2 node's plan (${notYet})`,
     takes: requestsPerSecond,
     fallback: "unset: no budget"
   },
@@ -145,6 +148,16 @@ export const texts: { readonly [N in SettingName]: SettingText } = {
     meaning: "one JSON line a request on standard output",
     takes: "`on` or `off`",
     fallback: "on"
+  },
+  TRIGATE_REDIS_URL: {
+    meaning: `shared state of several replicas (${notYet})`,
+    takes: "a redis URL",
+    fallback: "unset"
+  },
+  TRIGATE_DATABASE_URL: {
+    meaning: `shared state of several replicas (${notYet})`,
+    takes: "a database URL",
+    fallback: "unset"
   }
 }
 
@@ -177,6 +190,10 @@ export const refuseUnknown = (names: ReadonlyArray<string>): Effect.Effect<void,
       new SettingsError({ setting: unknown, message: `${unknown} is not a setting; see npm start -- --help` })
     )
 }
+
+/** The settings of the environment that are read and have no effect yet: whoever sets one is told. */
+export const withoutEffect = (names: ReadonlyArray<string>): ReadonlyArray<SettingName> =>
+  names.filter(isSettingName).filter((name) => texts[name].meaning.includes(notYet))
 
 /** All settings, from the `ConfigProvider` of the context. */
 export const load: Effect.Effect<Settings, SettingsError> = Effect.mapError(all, refusal)

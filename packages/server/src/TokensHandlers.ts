@@ -6,8 +6,8 @@ import * as TokenRpc from "@trigate/domain/TokenRpc"
 import { TokenChain } from "@trigate/tokens/TokenChain"
 import * as Effect from "effect/Effect"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
-import * as RpcRoute from "./RpcRoute.ts"
 import { CurrentRequestFacts } from "./RequestFacts.ts"
+import * as RpcRoute from "./RpcRoute.ts"
 
 const envelope: RpcRoute.Envelope<TokenRpc.TokenRpcAnswer> = {
   read: TokenRpc.readCall,
@@ -28,13 +28,16 @@ export const rpcRoute = Effect.map(TokenChain, (tokens) =>
   }))
 
 /** The handler of the token-data route, shared with the keyed one. */
-export const tokenDataRoute = Effect.map(TokenChain, (tokens) =>
-  Effect.fnUntraced(function*(address: string, _surface: Surface) {
-    const facts = yield* CurrentRequestFacts
-    const token = yield* tokens.getTokenData({ address })
-    facts.operations.push({ operation: "getTokenData", outcome: "ok" })
-    return token
-  }))
+export const tokenDataRoute = Effect.map(
+  TokenChain,
+  (tokens) =>
+    Effect.fnUntraced(function*(address: string, _surface: Surface) {
+      const facts = yield* CurrentRequestFacts
+      const token = yield* tokens.getTokenData({ address })
+      facts.operations.push({ operation: "getTokenData", outcome: "ok" })
+      return token
+    })
+)
 
 export const layer = HttpApiBuilder.group(
   GatewayApi,

@@ -1,7 +1,7 @@
 /** Counts what calls cost and how they end; every label comes from a closed set. */
+import * as JsonText from "@trigate/domain/JsonText"
 import type { Operation } from "@trigate/domain/Operation"
 import { weightOf } from "@trigate/domain/Operation"
-import * as JsonText from "@trigate/domain/JsonText"
 import * as Relayed from "@trigate/domain/Relayed"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"

@@ -9,16 +9,14 @@ import { malformed } from "@trigate/domain/Answer"
 import type { MethodClass, Operation } from "@trigate/domain/Operation"
 import * as Relayed from "@trigate/domain/Relayed"
 import type { OnceFailure, ReadFailure } from "@trigate/domain/TransportFailure"
-import {
-  OutcomeUnknown,
-  UpstreamTimeout,
-  UpstreamUnavailable
-} from "@trigate/domain/UpstreamError"
+import { OutcomeUnknown, UpstreamTimeout, UpstreamUnavailable } from "@trigate/domain/UpstreamError"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
 import * as CallMetrics from "./CallMetrics.ts"
 import type { Target } from "./Upstream.ts"
 import { Wire } from "./Wire.ts"
@@ -68,13 +66,28 @@ const advice = "Resend the identical bytes: a duplicate-nonce answer then means 
 const retryAfterOf = (header: string | undefined): number | undefined =>
   header !== undefined && /^[0-9]{1,6}$/u.test(header) ? Number(header) : undefined
 
+/**
+ * The body without the endpoint key: a node that does not know a path likes to quote it, and the key is a part of it.
+ *
+ * Only refusals quote paths; an answer with status 200 is not looked through.
+ */
+const withoutKey = (target: Target, answer: WireAnswer): Uint8Array => {
+  if (answer.status < 300) return answer.body
+  const secrets = new URL(Redacted.value(target.url)).pathname.split("/").filter((segment) => segment.length >= 8)
+  const text = Relayed.utf8(answer.body)
+  return Option.match(Option.filter(text, (body) => secrets.some((secret) => body.includes(secret))), {
+    onNone: () => answer.body,
+    onSome: (body) => Relayed.bytes(secrets.reduce((left, secret) => left.replaceAll(secret, "…"), body))
+  })
+}
+
 const relayed = (target: Target, answer: WireAnswer): Relayed.Relayed => {
   const retryAfter = retryAfterOf(answer.headers["retry-after"])
   return {
     upstream: target.label,
     status: answer.status,
     contentType: answer.headers["content-type"] ?? "application/octet-stream",
-    body: answer.body,
+    body: withoutKey(target, answer),
     ...(retryAfter === undefined ? {} : { retryAfter })
   }
 }

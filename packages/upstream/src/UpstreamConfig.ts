@@ -43,4 +43,3 @@ export const DurationWithUnit = Schema.String.check(Schema.isPattern(/^[0-9]+(?:
 /** The deadline of a setting. */
 export const deadline = (name: string, fallback: Duration.Input): Config.Config<Duration.Duration> =>
   Config.withDefault(Config.schema(DurationWithUnit, name), Duration.fromInputUnsafe(fallback))
-

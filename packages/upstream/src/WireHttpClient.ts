@@ -10,7 +10,10 @@ import * as Stream from "effect/Stream"
 import { Wire, WireError } from "./Wire.ts"
 import type { WireRequest } from "./Wire.ts"
 
-const unsent: ReadonlySet<HttpClientError.HttpClientError["reason"]["_tag"]> = new Set(["EncodeError", "InvalidUrlError"])
+const unsent: ReadonlySet<HttpClientError.HttpClientError["reason"]["_tag"]> = new Set([
+  "EncodeError",
+  "InvalidUrlError"
+])
 
 // a client hides what happened on its socket: short of a request that could not be built, a byte may have gone out
 const broken = (error: HttpClientError.HttpClientError): WireError =>

@@ -62,7 +62,9 @@ const closedPort = Effect.scoped(Effect.map(peer(() => {}), ({ address }) => add
 
 const reply = (status: string, type: string, body: string) => (socket: Net.Socket) => {
   socket.end(
-    `HTTP/1.1 ${status}\r\ncontent-type: ${type}\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`
+    `HTTP/1.1 ${status}\r\ncontent-type: ${type}\r\ncontent-length: ${
+      Buffer.byteLength(body)
+    }\r\nconnection: close\r\n\r\n${body}`
   )
 }
 const reset = (socket: Net.Socket) => {
@@ -136,6 +138,15 @@ for (const [name, wire] of Object.entries(wires)) {
         const calls = yield* Calls.Calls
         const error = yield* Effect.flip(calls.read(spotMeta, outgoing(upstream.address)))
         assert.strictEqual(error._tag, "UpstreamMalformed")
+      }).pipe(Effect.scoped, Effect.provide(layer)))
+
+    it.live("a refusal that quotes its path does not give the key away", () =>
+      Effect.gen(function*() {
+        const upstream = yield* peer(reply("404 Not Found", "text/plain", "no route /SECRET-KEY/info here"))
+        const calls = yield* Calls.Calls
+        const answer = yield* calls.read(spotMeta, outgoing(`${upstream.address}/SECRET-KEY`))
+        assert.strictEqual(answer.status, 404)
+        assert.strictEqual(Relayed.text(answer), "no route /…/info here")
       }).pipe(Effect.scoped, Effect.provide(layer)))
 
     it.live("a redirect is never followed", () =>

@@ -1,0 +1,87 @@
+/** The chains behind the gateway: live where any address is configured, else the sandbox. Never a mixture. */
+import * as Layer2Upstream from "@trigate/layer2/Layer2Upstream"
+import * as Sandbox from "@trigate/sandbox/Sandbox"
+import { mainnet, testnet } from "@trigate/signing/VenueProfile"
+import * as MetadataFetchUndici from "@trigate/tokens/MetadataFetchUndici"
+import * as TokenChainUpstream from "@trigate/tokens/TokenChainUpstream"
+import * as Admission from "@trigate/trading/Admission"
+import * as ExchangeUpstream from "@trigate/trading/ExchangeUpstream"
+import * as InfoUpstream from "@trigate/trading/InfoUpstream"
+import * as TradingEvmUpstream from "@trigate/trading/TradingEvmUpstream"
+import * as Calls from "@trigate/upstream/Calls"
+import * as WireUndici from "@trigate/upstream/WireUndici"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import type { GatewayStatus } from "./GatewayStatus.ts"
+import type { Settings } from "./Settings.ts"
+
+/** Whether no upstream address at all is configured. */
+export const isSandbox = (settings: Settings): boolean =>
+  settings.TRIGATE_TRADING_API_URL.length === 0 && settings.TRIGATE_TRADING_NODE_URL.length === 0 &&
+  settings.TRIGATE_TOKEN_CHAIN_URL.length === 0 && settings.TRIGATE_LAYER2_URL.length === 0
+
+const profileOf = (settings: Settings) => settings.TRIGATE_NETWORK === "mainnet" ? mainnet : testnet
+
+const admissionOf = (settings: Settings) =>
+  Admission.layer({
+    profile: profileOf(settings),
+    strict: settings.TRIGATE_STRICT,
+    relayActions: Option.match(settings.TRIGATE_RELAY_ACTIONS, {
+      onNone: () => "none" as const,
+      onSome: (actions) => actions === "*" ? "all" as const : actions
+    })
+  })
+
+const live = (settings: Settings) => {
+  const trading = {
+    api: settings.TRIGATE_TRADING_API_URL,
+    node: settings.TRIGATE_TRADING_NODE_URL
+  }
+  return Layer.mergeAll(
+    ExchangeUpstream.layer(trading).pipe(Layer.provide(admissionOf(settings))),
+    InfoUpstream.layer(trading),
+    TradingEvmUpstream.layer(trading),
+    TokenChainUpstream.layer({ addresses: settings.TRIGATE_TOKEN_CHAIN_URL }).pipe(
+      Layer.provide(MetadataFetchUndici.layer())
+    ),
+    Layer2Upstream.layer({ addresses: settings.TRIGATE_LAYER2_URL })
+  ).pipe(
+    Layer.provide(Calls.layer({
+      readDeadline: settings.TRIGATE_READ_DEADLINE,
+      onceDeadline: settings.TRIGATE_ONCE_DEADLINE
+    })),
+    Layer.provide(WireUndici.layer())
+  )
+}
+
+/** The five services. */
+export const layer = (settings: Settings) =>
+  isSandbox(settings)
+    ? Sandbox.layerNoDeps({ profile: profileOf(settings) }).pipe(Layer.provide(admissionOf(settings)))
+    : live(settings)
+
+const chain = (sandbox: boolean, upstreams: { readonly [label: string]: number }) => ({
+  mode: sandbox
+    ? "sandbox" as const
+    : Object.values(upstreams).some((count) => count > 0)
+    ? "live" as const
+    : "not-configured" as const,
+  upstreams
+})
+
+/** What readiness tells of the settings: modes and counts, no address. */
+export const statusOf = (settings: Settings): GatewayStatus["Service"] => {
+  const sandbox = isSandbox(settings)
+  return {
+    sandbox,
+    network: settings.TRIGATE_NETWORK,
+    chains: {
+      trading: chain(sandbox, {
+        "trading-api": settings.TRIGATE_TRADING_API_URL.length,
+        "trading-node": settings.TRIGATE_TRADING_NODE_URL.length
+      }),
+      tokens: chain(sandbox, { "token-chain": settings.TRIGATE_TOKEN_CHAIN_URL.length }),
+      layer2: chain(sandbox, { layer2: settings.TRIGATE_LAYER2_URL.length })
+    }
+  }
+}

@@ -1,0 +1,39 @@
+/** The bundled gateway: its routes over the configured chains, on Node's HTTP server. */
+import * as NodeStdio from "@effect/platform-node/NodeStdio"
+import * as Effect from "effect/Effect"
+import * as HttpRouter from "effect/http/HttpRouter"
+import * as Layer from "effect/Layer"
+import * as AccessLog from "./AccessLog.ts"
+import * as CallerKeys from "./CallerKeys.ts"
+import * as Chains from "./Chains.ts"
+import * as Drain from "./Drain.ts"
+import * as Gateway from "./Gateway.ts"
+import { GatewayStatus } from "./GatewayStatus.ts"
+import * as NodeServer from "./NodeServer.ts"
+import * as Observe from "./Observe.ts"
+import * as RequestIds from "./RequestIds.ts"
+import type { Settings } from "./Settings.ts"
+
+const drainPatience = "20 seconds"
+
+// built last, so that its finalizer runs first: the server must go on while requests finish
+const drainOnClose = Layer.effectDiscard(
+  Effect.flatMap(Drain.Drain, (drain) => Effect.addFinalizer(() => drain.drain(drainPatience)))
+)
+
+/** The gateway of the settings, listening; its scope closes gracefully: readiness first, then requests, then the socket. */
+export const layer = (settings: Settings) => {
+  const routes = Layer.merge(Gateway.layerRoutes, Observe.layer({ sandbox: Chains.isSandbox(settings) }))
+  const served = HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(
+    Layer.provide(Chains.layer(settings)),
+    Layer.provide(CallerKeys.layerOpen)
+  )
+  const surroundings = Layer.mergeAll(
+    RequestIds.layer,
+    Drain.layer,
+    settings.TRIGATE_ACCESS_LOG ? AccessLog.layer.pipe(Layer.provide(NodeStdio.layer)) : AccessLog.layerOff,
+    Layer.succeed(GatewayStatus, GatewayStatus.of(Chains.statusOf(settings))),
+    NodeServer.layer({ host: settings.TRIGATE_HOST, port: settings.TRIGATE_PORT })
+  )
+  return drainOnClose.pipe(Layer.provideMerge(served), Layer.provideMerge(surroundings))
+}

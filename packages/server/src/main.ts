@@ -1,0 +1,62 @@
+/** The bundled gateway as a program: `npm start`. */
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as Cause from "effect/Cause"
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import { formatAddress, HttpServer } from "effect/http/HttpServer"
+import type { ServeError } from "effect/http/HttpServerError"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as Runtime from "effect/Runtime"
+import * as Schema from "effect/Schema"
+import * as Banner from "./Banner.ts"
+import * as Chains from "./Chains.ts"
+import * as GatewayServer from "./GatewayServer.ts"
+import * as Help from "./Help.ts"
+import * as Settings from "./Settings.ts"
+
+/** A command line that means nothing. */
+class UsageError extends Schema.TaggedError<UsageError>()("UsageError", { message: Schema.String }) {}
+
+const announce = Effect.fnUntraced(function*(settings: Settings.Settings) {
+  const { address } = yield* HttpServer
+  const { system, user } = process.cpuUsage()
+  yield* Console.log(Banner.text(Chains.statusOf(settings), {
+    url: formatAddress(address),
+    elapsed: process.uptime() * 1000,
+    cpu: (system + user) / 1000
+  }))
+})
+
+const serve = Effect.gen(function*() {
+  const names = Object.keys(process.env)
+  yield* Settings.refuseUnknown(names)
+  const settings = yield* Settings.load
+  yield* Effect.forEach(Settings.withoutEffect(names), (name) => Console.error(`trigate: ${name} has no effect yet`))
+  const server = GatewayServer.layer(settings)
+  return yield* Layer.launch(Layer.effectDiscard(announce(settings)).pipe(Layer.provide(server)))
+})
+
+const program = Effect.gen(function*() {
+  const args = process.argv.slice(2)
+  const unknown = args.find((arg) => arg !== "--help" && arg !== "-h")
+  if (unknown !== undefined) {
+    return yield* new UsageError({ message: `${unknown} is not an option; see npm start -- --help` })
+  }
+  return yield* args.length > 0 ? Console.log(Help.text) : serve
+})
+
+const lineOf = (error: Settings.SettingsError | ServeError | UsageError): string =>
+  error._tag === "ServeError" ? `The listen address is not to be had: ${String(error.cause)}` : error.message
+
+program.pipe(
+  Effect.tapError((error) => Console.error(`trigate: ${lineOf(error)}`)),
+  Effect.provide(Logger.layer([Logger.consoleJson])),
+  NodeRuntime.runMain({
+    disableErrorReporting: true,
+    // a signal is how a server ends, not a failure
+    teardown: (exit, onExit) =>
+      Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? onExit(0) : Runtime.defaultTeardown(exit, onExit)
+  })
+)

@@ -1,0 +1,62 @@
+/** A gateway in this process, on a free port, over the given settings. */
+import * as GatewayServer from "@trigate/server/GatewayServer"
+import * as Settings from "@trigate/server/Settings"
+import * as ConfigProvider from "effect/ConfigProvider"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import { formatAddress, HttpServer } from "effect/http/HttpServer"
+import * as Layer from "effect/Layer"
+
+export interface Gateway {
+  readonly url: string
+}
+
+/** Starts the gateway of the given environment; it stops with the scope. */
+export const gateway = Effect.fnUntraced(function*(environment: { readonly [name: string]: string }) {
+  const settings = yield* Settings.load.pipe(
+    Effect.provideService(
+      ConfigProvider.ConfigProvider,
+      ConfigProvider.fromUnknown({ TRIGATE_PORT: "0", TRIGATE_ACCESS_LOG: "off", ...environment })
+    )
+  )
+  const context = yield* Layer.build(GatewayServer.layer(settings))
+  const { address } = Context.get(context, HttpServer)
+  return { url: formatAddress(address) }
+})
+
+export interface Answer {
+  readonly status: number
+  readonly type: string
+  readonly headers: Headers
+  readonly text: string
+  readonly json: unknown
+}
+
+const parse = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+const answerOf = (response: Response) =>
+  Effect.map(Effect.promise(() => response.text()), (text): Answer => ({
+    status: response.status,
+    type: response.headers.get("content-type") ?? "",
+    headers: response.headers,
+    text,
+    json: parse(text)
+  }))
+
+/** Posts a text, as JSON unless told otherwise. */
+export const post = (url: string, body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}) =>
+  Effect.flatMap(
+    Effect.promise(() =>
+      fetch(url, { method: "POST", body, headers: { "content-type": "application/json", ...headers } })
+    ),
+    answerOf
+  )
+
+export const get = (url: string, headers: Record<string, string> = {}) =>
+  Effect.flatMap(Effect.promise(() => fetch(url, { headers })), answerOf)
