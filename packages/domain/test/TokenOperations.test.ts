@@ -2,9 +2,11 @@ import { assert, describe, it } from "@effect/vitest"
 import * as JsonText from "@trigate/domain/JsonText"
 import { type AnyCodec, weightOf } from "@trigate/domain/Operation"
 import * as TokenOperations from "@trigate/domain/TokenOperations"
+import * as TokenRpc from "@trigate/domain/TokenRpc"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import clients from "./fixtures/ton-client-requests.json" with { type: "json" }
 
 const { readParams, tokenRpcOperations } = TokenOperations
 const address = "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDs"
@@ -106,6 +108,17 @@ describe("readParams", () => {
         assert.deepEqual(yield* read(text), params)
       }))
   }
+
+  it.effect("takes everything that stock clients were seen to send", () =>
+    Effect.gen(function*() {
+      for (const { body } of clients.requests) {
+        const text = JSON.stringify(body)
+        const call = yield* Effect.fromResult(TokenRpc.readCall(text, yield* Effect.fromResult(JsonText.parse(text))))
+        assert.strictEqual(call.id, JSON.stringify(body.id))
+        const operation = yield* Effect.fromOption(TokenOperations.findTokenMethod(call.method))
+        assert.deepEqual(yield* readParams<AnyCodec>(operation)(call.params), body.params)
+      }
+    }))
 
   it.effect("takes an empty array for no params, and no other array", () =>
     Effect.gen(function*() {

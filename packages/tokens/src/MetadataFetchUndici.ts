@@ -7,21 +7,21 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { promises as dns } from "node:dns"
-import * as GuardedFetch from "./internal/GuardedFetch.ts"
-import type { HostAddress } from "./internal/GuardedFetch.ts"
-import { MetadataUnavailable } from "./internal/MetadataUnavailable.ts"
-import { exchange } from "./internal/UndiciExchange.ts"
-import { isPublic } from "./internal/UndiciPublicAddress.ts"
 import { MetadataFetch } from "./MetadataFetch.ts"
+import * as MetadataGuard from "./MetadataGuard.ts"
+import type { HostAddress } from "./MetadataGuard.ts"
+import { MetadataUnavailable } from "./MetadataUnavailable.ts"
+import { exchange } from "./UndiciExchange.ts"
+import { isPublic } from "./UndiciPublicAddress.ts"
 
 /** Bounds of fetching, and how names are resolved. */
-export interface Options extends GuardedFetch.Bounds {
+export interface Options extends MetadataGuard.Bounds {
   /** Gives all addresses of a host; DNS when not given. */
   readonly resolve?: (hostname: string) => Effect.Effect<ReadonlyArray<HostAddress>>
 }
 
 // not `dns.lookup`: slow names of strangers would fill the thread pool that every other connection waits for
-const resolveByDns: GuardedFetch.Resolve = (hostname) =>
+const resolveByDns: MetadataGuard.Resolve = (hostname) =>
   Effect.suspend(() => {
     const resolver = new dns.Resolver({ timeout: 1_500, tries: 1 })
     const addresses = (family: HostAddress["family"], query: () => Promise<ReadonlyArray<string>>) =>
@@ -45,7 +45,7 @@ export const layer = (options: Options = {}): Layer.Layer<MetadataFetch> =>
   Layer.effect(
     MetadataFetch,
     Effect.map(
-      GuardedFetch.make({ resolve: options.resolve ?? resolveByDns, isPublic, exchange }, options),
+      MetadataGuard.make({ resolve: options.resolve ?? resolveByDns, isPublic, exchange }, options),
       MetadataFetch.of
     )
   )

@@ -5,6 +5,7 @@ import { TokenNotFound } from "@trigate/domain/ResourceError"
 import { TonAddress } from "@trigate/domain/TonAddress"
 import * as Dialect from "@trigate/tokens/Dialect"
 import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 import errors from "./fixtures/ton-errors.json" with { type: "json" }
 import documented from "./fixtures/ton-getTokenData-documented-onchain.json" with { type: "json" }
 import wallets from "./fixtures/ton-getTokenData-jetton-wallets.json" with { type: "json" }
@@ -201,7 +202,7 @@ describe("failures", () => {
   it.effect("come back typed from a gateway's problem documents", () =>
     Effect.gen(function*() {
       const sent = new TokenNotFound({ address, contractType: "nft_collection", detail: "a collection" })
-      const body = JSON.stringify({ ...sent, _tag: sent._tag, type: sent.type, status: sent.status, title: sent.title })
+      const body = JSON.stringify(yield* Schema.encodeEffect(TokenNotFound)(sent))
       const error = yield* Effect.flip(
         Dialect.read(address, { ...Relayed.json("token-chain", 404, body), contentType: "application/problem+json" })
       )

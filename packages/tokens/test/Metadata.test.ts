@@ -84,7 +84,7 @@ const table: ReadonlyArray<
   ["content left out", undefined, undefined, { decimals: 9, metadata: "unresolved" }, 0]
 ]
 
-describe("describe", () => {
+describe("metadata", () => {
   for (const [what, content, document, expected, asked] of table) {
     it.effect(`resolves ${what}`, () =>
       Effect.gen(function*() {

@@ -1,18 +1,19 @@
 import { assert, describe, it } from "@effect/vitest"
 import { MetadataFetch } from "@trigate/tokens/MetadataFetch"
 import * as MetadataFetchUndici from "@trigate/tokens/MetadataFetchUndici"
+import * as MetadataGuard from "@trigate/tokens/MetadataGuard"
+import { MetadataUnavailable } from "@trigate/tokens/MetadataUnavailable"
+import { exchange } from "@trigate/tokens/UndiciExchange"
+import { isPublic } from "@trigate/tokens/UndiciPublicAddress"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
+import * as References from "effect/References"
 import * as TestClock from "effect/testing/TestClock"
 import * as http from "node:http"
 import type { AddressInfo } from "node:net"
 import * as net from "node:net"
-import * as GuardedFetch from "../src/internal/GuardedFetch.ts"
-import { MetadataUnavailable } from "../src/internal/MetadataUnavailable.ts"
-import { exchange } from "../src/internal/UndiciExchange.ts"
-import { isPublic } from "../src/internal/UndiciPublicAddress.ts"
 
 const loopback = { address: "127.0.0.1", family: 4 } as const
 const published = { address: "93.184.216.34", family: 4 } as const
@@ -123,14 +124,14 @@ describe("one exchange", () => {
 /** The guard with everything outside replaced: what names resolve to, and what the exchange answers. */
 const guarded = (
   answers: {
-    readonly resolve?: GuardedFetch.Resolve
-    readonly exchange?: GuardedFetch.Parts["exchange"]
+    readonly resolve?: MetadataGuard.Resolve
+    readonly exchange?: MetadataGuard.Parts["exchange"]
   },
-  bounds: GuardedFetch.Bounds = {}
+  bounds: MetadataGuard.Bounds = {}
 ) => {
-  const exchanges: Array<GuardedFetch.Exchange> = []
+  const exchanges: Array<MetadataGuard.Exchange> = []
   return Effect.map(
-    GuardedFetch.make({
+    MetadataGuard.make({
       resolve: answers.resolve ?? (() => Effect.succeed([published])),
       isPublic,
       exchange: (call) => {
@@ -191,6 +192,12 @@ describe("the guard", () => {
         assert.deepStrictEqual(yield* fetch(uri), Option.none())
       }))
   }
+
+  it.effect("has no document where the exchange itself is broken", () =>
+    Effect.gen(function*() {
+      const { fetch } = yield* guarded({ exchange: () => Effect.die("broken") })
+      assert.deepStrictEqual(yield* fetch(uri), Option.none())
+    }).pipe(Effect.provideService(References.MinimumLogLevel, "None")))
 
   it.effect("reads a document with a byte order mark", () =>
     Effect.gen(function*() {

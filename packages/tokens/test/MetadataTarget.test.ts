@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
+import * as MetadataTarget from "@trigate/tokens/MetadataTarget"
+import { isPublic } from "@trigate/tokens/UndiciPublicAddress"
 import * as Result from "effect/Result"
-import * as MetadataTarget from "../src/internal/MetadataTarget.ts"
-import { isPublic } from "../src/internal/UndiciPublicAddress.ts"
 
 const cid = "bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi"
 const gateway = "https://gateway.example/ipfs/"

@@ -122,7 +122,7 @@ describe("TokenChainMemory", () => {
         const chain = yield* TokenChain
         const call = { operation: tokenRpcOperations.getMasterchainInfo, params: "{}", surface: "gateway" } as const
         const missing = yield* chain.relay(call)
-        const error = yield* Effect.flip(TokenRpc.readerOf(call.operation)({}, "token-chain", missing))
+        const error = yield* Effect.flip(Effect.asVoid(TokenRpc.readerOf(call.operation)({}, "token-chain", missing)))
         assert.strictEqual(error._tag, "UnsupportedMethod")
         yield* Ref.set(results, new Map([["getMasterchainInfo", `{"last":{"seqno":1}}`]]))
         assert.strictEqual(

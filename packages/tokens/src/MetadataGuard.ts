@@ -7,7 +7,7 @@ import * as Exit from "effect/Exit"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Semaphore from "effect/Semaphore"
-import type { MetadataFetch } from "../MetadataFetch.ts"
+import type { MetadataFetch } from "./MetadataFetch.ts"
 import * as MetadataTarget from "./MetadataTarget.ts"
 import { MetadataUnavailable } from "./MetadataUnavailable.ts"
 
@@ -73,6 +73,10 @@ export const make = Effect.fnUntraced(function*(parts: Parts, bounds: Bounds) {
       if (![first, ...others].every(parts.isPublic)) return yield* unavailable("the host is not public")
       return yield* parse(yield* parts.exchange({ url, addresses: [first, ...others], maxBytes }))
     },
+    // a stranger's document must not end the call that wanted it, not even by a fault of ours
+    Effect.catchDefect((defect) =>
+      Effect.andThen(Effect.logError("Fetching token metadata failed unexpectedly", defect), unavailable("defect"))
+    ),
     permits.withPermits(1),
     Effect.timeoutOrElse({ duration: deadline, orElse: () => unavailable("out of time") })
   )

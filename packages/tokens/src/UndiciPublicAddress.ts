@@ -1,6 +1,6 @@
 /** Which addresses are on the public internet (IANA special-purpose registries, RFC 6890 and its updates). */
 import { BlockList, isIPv4, isIPv6 } from "node:net"
-import type { HostAddress } from "./GuardedFetch.ts"
+import type { HostAddress } from "./MetadataGuard.ts"
 
 const special = new BlockList()
 for (

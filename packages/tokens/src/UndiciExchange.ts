@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import type { LookupFunction } from "node:net"
 import { Agent } from "undici"
 import type { Dispatcher } from "undici"
-import type { Exchange } from "./GuardedFetch.ts"
+import type { Exchange } from "./MetadataGuard.ts"
 import { MetadataUnavailable } from "./MetadataUnavailable.ts"
 
 /** Answers the checked addresses whatever is asked, so that a name that changes meanwhile changes nothing. */
