@@ -1,0 +1,305 @@
+import { assert, describe, it } from "@effect/vitest"
+import { CandleInterval } from "@trigate/domain/Candle"
+import { infoOperations } from "@trigate/domain/InfoOperations"
+import * as Relayed from "@trigate/domain/Relayed"
+import * as SpotLookup from "@trigate/domain/SpotLookup"
+import * as Info from "@trigate/trading/Info"
+import * as InfoMemory from "@trigate/trading/InfoMemory"
+import * as InfoUpstream from "@trigate/trading/InfoUpstream"
+import type * as TradingUpstreams from "@trigate/trading/TradingUpstreams"
+import * as ConfigProvider from "effect/ConfigProvider"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Ref from "effect/Ref"
+import * as Stream from "effect/Stream"
+import * as TestClock from "effect/testing/TestClock"
+import spotMeta from "../../domain/test/fixtures/spotMeta-testnet-full.json" with { type: "json" }
+import * as FakeWire from "./fakeWire.ts"
+import kpepe from "./fixtures/candleSnapshot-kPEPE-1h.json" with { type: "json" }
+
+const api = "https://api.test"
+const node = "https://node.test/KEY"
+const both = { api: [api], node: [node] }
+const hour = 3_600_000
+
+const over = (wire: ReturnType<typeof FakeWire.make>, addresses: TradingUpstreams.Addresses = both) =>
+  InfoUpstream.layer(addresses).pipe(Layer.provide(wire.layer))
+const answering = (status: number, body: string, type?: string) =>
+  FakeWire.make(() => FakeWire.answer(status, body, type))
+const info = Info.Info
+const meta = info.use((service) => service.spotMeta())
+const window = { coin: "kPEPE", interval: "1h", startTime: 1_684_702_007_000, endTime: 1_684_784_807_000 } as const
+const snapshot = info.use((service) => service.candleSnapshot(window))
+
+const metaCall = (surface: "gateway" | "node", body = "{\"type\":\"spotMeta\"}"): Info.InfoCall => ({
+  operation: infoOperations.spotMeta,
+  request: undefined,
+  body: Relayed.bytes(body),
+  surface
+})
+const candleCall = (surface: "gateway" | "node", body: string): Info.InfoCall => ({
+  operation: infoOperations.candleSnapshot,
+  request: window,
+  body: Relayed.bytes(body),
+  surface
+})
+const relay = (call: Info.InfoCall) => info.use((service) => service.relay(call))
+
+describe("spotMeta", () => {
+  it.effect("reads the recorded answer from the official API", () => {
+    const wire = answering(200, JSON.stringify(spotMeta))
+    return Effect.gen(function*() {
+      const read = yield* meta
+      assert.deepStrictEqual<unknown>(read, spotMeta)
+      assert.strictEqual(Option.getOrThrow(SpotLookup.make(read).token(1105)).name, "HYPE")
+      assert.deepStrictEqual(wire.sent, [{ method: "POST", url: `${api}/info`, body: "{\"type\":\"spotMeta\"}" }])
+    }).pipe(Effect.provide(over(wire)))
+  })
+
+  it.effect("falls back to the node when the official API cannot be reached, faults or is full", () =>
+    Effect.forEach(
+      [FakeWire.unreachable, FakeWire.broken, FakeWire.answer(503, "null"), FakeWire.answer(429, "null")],
+      (reaction) => {
+        const wire = FakeWire.make(({ url }) =>
+          url.startsWith(api) ? reaction : FakeWire.answer(200, "{\"universe\":[],\"tokens\":[]}")
+        )
+        return Effect.gen(function*() {
+          assert.deepStrictEqual(yield* meta, { universe: [], tokens: [] })
+          assert.deepStrictEqual(wire.sent.map(({ url }) => url), [`${api}/info`, `${node}/info`])
+        }).pipe(Effect.provide(over(wire)))
+      }
+    ))
+
+  it.effect("is served by the node alone on the node surface, and by the node where there is no other", () => {
+    const wire = answering(200, "{ }")
+    return Effect.gen(function*() {
+      yield* relay(metaCall("node")).pipe(Effect.provide(over(wire)))
+      yield* relay(metaCall("gateway")).pipe(Effect.provide(over(wire, { node: [node] })))
+      assert.deepStrictEqual(wire.sent.map(({ url }) => url), [`${node}/info`, `${node}/info`])
+    })
+  })
+
+  it.effect("relays body and answer as they are", () => {
+    const wire = answering(200, "{ \"universe\": [] ,\"x\":18446744073709551616}")
+    return Effect.gen(function*() {
+      const body = "{\n  \"type\" : \"spotMeta\" , \"more\": 1.50}"
+      const answer = yield* relay(metaCall("gateway", body))
+      assert.strictEqual(wire.sent[0]?.body, body)
+      assert.strictEqual(Relayed.text(answer), "{ \"universe\": [] ,\"x\":18446744073709551616}")
+    }).pipe(Effect.provide(over(wire)))
+  })
+
+  it.effect("fails with typed errors", () =>
+    Effect.forEach(
+      [
+        [FakeWire.answer(200, "{\"universe\":[]}"), "UpstreamMalformed"],
+        [FakeWire.answer(200, "<html>", "text/html"), "UpstreamMalformed"],
+        [FakeWire.answer(422, "Failed to deserialize", "text/plain"), "InvalidRequest"],
+        [FakeWire.answer(429, ""), "UpstreamRateLimited"],
+        [FakeWire.answer(500, "null"), "UpstreamUnavailable"],
+        [FakeWire.unreachable, "UpstreamUnavailable"]
+      ] as const,
+      ([reaction, tag]) =>
+        Effect.gen(function*() {
+          assert.strictEqual((yield* Effect.flip(meta))._tag, tag)
+        }).pipe(Effect.provide(over(FakeWire.make(() => reaction))))
+    ))
+
+  it.effect("is not configured where nothing is", () => {
+    const wire = answering(200, "{}")
+    return Effect.gen(function*() {
+      assert.strictEqual((yield* Effect.flip(meta))._tag, "ChainNotConfigured")
+      assert.deepStrictEqual(wire.sent, [])
+    }).pipe(Effect.provide(over(wire, {})))
+  })
+})
+
+describe("candleSnapshot", () => {
+  it.effect("reads the recorded window and tells what it holds", () => {
+    const wire = answering(200, JSON.stringify(kpepe.response))
+    return Effect.gen(function*() {
+      yield* TestClock.setTime(window.endTime)
+      const { candles, coverage, forming } = yield* snapshot
+      assert.deepStrictEqual<unknown>(candles, kpepe.response)
+      assert.strictEqual(coverage, "complete")
+      assert.strictEqual(forming?.t, 1_684_782_000_000)
+      assert.deepStrictEqual(wire.sent, [{ method: "POST", url: `${api}/info`, body: JSON.stringify(kpepe.request) }])
+    }).pipe(Effect.provide(over(wire)))
+  })
+
+  it.effect("an empty answer has aged out when the clock says so", () => {
+    const wire = answering(200, "[]")
+    return Effect.gen(function*() {
+      yield* TestClock.setTime(window.endTime + 5001 * hour)
+      assert.deepStrictEqual(yield* snapshot, { candles: [], coverage: "agedOut", forming: undefined })
+    }).pipe(Effect.provide(over(wire)))
+  })
+
+  it.effect("HTTP 500 null is an unknown coin, from the relay as well, and costs one request", () => {
+    const wire = answering(500, "null")
+    return Effect.gen(function*() {
+      for (const call of [Effect.asVoid(snapshot), Effect.asVoid(relay(candleCall("gateway", "{}")))]) {
+        const error = yield* Effect.flip(call)
+        assert.strictEqual(error._tag, "UnknownAsset")
+        if (error._tag === "UnknownAsset") assert.strictEqual(error.coin, "kPEPE")
+      }
+      assert.strictEqual(wire.sent.length, 2)
+    }).pipe(Effect.provide(over(wire, { api: [api, "https://second.test"] })))
+  })
+
+  it.effect("the relay gives every other answer as it is", () =>
+    Effect.forEach([[422, "Failed to deserialize"], [200, "[]"], [429, "null"], [400, "bad"], [500, "[]"]] as const, (
+      [status, text]
+    ) =>
+      Effect.gen(function*() {
+        const answer = yield* relay(candleCall("gateway", "{}"))
+        assert.deepStrictEqual([answer.status, Relayed.text(answer)], [status, text])
+      }).pipe(Effect.provide(over(answering(status, text, "text/plain"))))))
+
+  it.effect("spotMeta answered 500 null is a server fault, not an unknown coin", () =>
+    Effect.gen(function*() {
+      const answer = yield* relay(metaCall("gateway"))
+      assert.strictEqual(answer.status, 500)
+    }).pipe(Effect.provide(over(answering(500, "null"), { api: [api] }))))
+
+  it.effect("no node serves it: neither on the node surface nor where only a node is configured", () => {
+    const wire = answering(200, "[]")
+    return Effect.gen(function*() {
+      const keyed = yield* Effect.flip(relay(candleCall("node", "{}"))).pipe(Effect.provide(over(wire)))
+      const alone = yield* Effect.flip(snapshot).pipe(Effect.provide(over(wire, { node: [node] })))
+      for (const error of [keyed, alone]) {
+        assert.strictEqual(error._tag, "UnavailableOnNode")
+        if (error._tag === "UnavailableOnNode") {
+          assert.deepStrictEqual([error.operation, error.availableOn], ["candleSnapshot", ["official-api"]])
+        }
+      }
+      assert.deepStrictEqual(wire.sent, [])
+    })
+  })
+
+  it.effect("a request outside its ranges is refused here", () => {
+    const wire = answering(200, "[]")
+    return Effect.gen(function*() {
+      const error = yield* Effect.flip(info.use((service) => service.candleSnapshot({ ...window, startTime: -1 })))
+      assert.strictEqual(error._tag, "InvalidRequest")
+      assert.deepStrictEqual(wire.sent, [])
+    }).pipe(Effect.provide(over(wire)))
+  })
+
+  it.effect("all 14 intervals are sent as they are spelled", () => {
+    const wire = answering(200, "[]")
+    return Effect.gen(function*() {
+      const service = yield* info
+      for (const interval of CandleInterval.literals) yield* service.candleSnapshot({ ...window, interval })
+      assert.deepStrictEqual(
+        wire.sent.map(({ body }) => /"interval":"(?<i>\w+)"/u.exec(body)?.groups?.["i"]),
+        [...CandleInterval.literals]
+      )
+    }).pipe(Effect.provide(over(wire)))
+  })
+})
+
+describe("in memory", () => {
+  const bar = (t: number) => ({
+    t,
+    T: t + hour - 1,
+    s: "BTC",
+    i: "1h" as const,
+    o: "1.0",
+    c: "1.0",
+    h: "1.0",
+    l: "1.0",
+    v: "0.0",
+    n: 0
+  })
+
+  it.effect("answers what was set, as the venue would", () =>
+    Effect.gen(function*() {
+      const service = yield* info
+      const state = yield* InfoMemory.InfoState
+      assert.deepStrictEqual(yield* service.spotMeta(), { universe: [], tokens: [] })
+      yield* Ref.set(state.spotMeta, {
+        universe: [{ name: "@1", tokens: [2, 0], index: 1, isCanonical: false }],
+        tokens: []
+      })
+      assert.strictEqual((yield* service.spotMeta()).universe[0]?.name, "@1")
+
+      const unknown = yield* Effect.flip(service.candleSnapshot({ ...window, coin: "BTC" }))
+      assert.strictEqual(unknown._tag, "UnknownAsset")
+      yield* TestClock.setTime(6000.5 * hour)
+      const minute = { ...bar(6000 * hour), i: "1m" as const }
+      yield* Ref.set(
+        state.candles,
+        new Map([["BTC", [minute, ...Array.from({ length: 6002 }, (_, i) => bar((6001 - i) * hour))]]])
+      )
+      const read = yield* service.candleSnapshot({ coin: "BTC", interval: "1h", startTime: 0 })
+      assert.strictEqual(read.candles.length, 5000)
+      assert.strictEqual(read.candles[0]?.t, 1001 * hour)
+      assert.strictEqual(read.coverage, "truncated")
+      assert.strictEqual(read.forming?.t, 6000 * hour)
+      const exact = yield* service.candleSnapshot({
+        coin: "BTC",
+        interval: "1h",
+        startTime: 2001 * hour - 1,
+        endTime: 2002 * hour
+      })
+      assert.deepStrictEqual(exact.candles.map(({ t }) => t / hour), [2000, 2001, 2002])
+      const walked = yield* Stream.runCollect(
+        service.candles({ coin: "BTC", interval: "1h", startTime: 2000 * hour }, { barsPerStretch: 1500 })
+      )
+      assert.deepStrictEqual(walked.map(({ candles }) => candles.length), [1500, 1500, 1001])
+    }).pipe(Effect.provide(InfoMemory.layer())))
+
+  it.effect("has no candles on the node surface", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(relay(candleCall("node", "{}")))
+      assert.strictEqual(error._tag, "UnavailableOnNode")
+      assert.strictEqual((yield* relay(metaCall("node"))).status, 200)
+    }).pipe(Effect.provide(InfoMemory.layer())))
+})
+
+class Second extends Context.Service<Second, Info.Info["Service"]>()("@trigate/trading/test/SecondInfo") {}
+
+describe("two of a kind in one program", () => {
+  it.effect("ask their own addresses", () => {
+    const wire = FakeWire.make(({ url }) =>
+      FakeWire.answer(200, JSON.stringify({ universe: [], tokens: [], from: url }))
+    )
+    const second = Layer.effect(Second, info).pipe(Layer.provide(over(wire, { api: ["https://two.test"] })))
+    return Effect.gen(function*() {
+      assert.strictEqual((yield* meta)["from"], "https://one.test/info")
+      assert.strictEqual((yield* Second.use((service) => service.spotMeta()))["from"], "https://two.test/info")
+    }).pipe(Effect.provide(Layer.merge(over(wire, { api: ["https://one.test"] }), second)))
+  })
+
+  it.effect("in memory have their own state", () => {
+    const second = Layer.effect(Second, info).pipe(Layer.provide(InfoMemory.layer()))
+    return Effect.gen(function*() {
+      const { spotMeta } = yield* InfoMemory.InfoState
+      yield* Ref.set(spotMeta, { universe: [], tokens: [], mine: true })
+      assert.isTrue((yield* meta)["mine"])
+      assert.isUndefined((yield* Second.use((service) => service.spotMeta()))["mine"])
+    }).pipe(Effect.provide(Layer.merge(InfoMemory.layer(), second)))
+  })
+})
+
+describe("layerConfig", () => {
+  it.effect("reads both kinds of address", () => {
+    const wire = FakeWire.make(({ url }) =>
+      url.startsWith(node) ? FakeWire.answer(200, "{\"universe\":[],\"tokens\":[]}") : FakeWire.unreachable
+    )
+    const environment = { TRIGATE_TRADING_API_URL: api, TRIGATE_TRADING_NODE_URL: `${node}/` }
+    return Effect.gen(function*() {
+      yield* meta
+      assert.deepStrictEqual(wire.sent.map(({ url }) => url), [`${api}/info`, `${node}/info`])
+    }).pipe(
+      Effect.provide(
+        InfoUpstream.layerConfig.pipe(
+          Layer.provide([wire.layer, ConfigProvider.layer(ConfigProvider.fromUnknown(environment))])
+        )
+      )
+    )
+  })
+})
