@@ -1,5 +1,5 @@
 /** How the client reaches a gateway: any Effect `HttpClient`, whole answers, typed failures. */
-import * as Relayed from "@trigate/domain/Relayed"
+import type * as Relayed from "@trigate/domain/Relayed"
 import * as Effect from "effect/Effect"
 import type * as HttpClient from "effect/http/HttpClient"
 import type * as HttpClientError from "effect/http/HttpClientError"

@@ -34,11 +34,11 @@ export const layer: Layer.Layer<Problems> = Layer.succeed(
   (httpEffect, { endpoint, group }) =>
     Effect.flatMap(CurrentRequestFacts, (facts) => {
       facts.route = `${group.identifier}.${endpoint.identifier}`
-      return Effect.catch(httpEffect, (error) => {
+      return httpEffect.pipe(Effect.catch((error) => {
         const problem = typed(error)
         if (problem === undefined) return Effect.fail(error)
         facts.error = problem._tag
         return Effect.succeed(Responses.problem(problem))
-      })
+      }))
     })
 )

@@ -73,7 +73,7 @@ const retryAfterOf = (header: string | undefined): number | undefined =>
  */
 const withoutKey = (target: Target, answer: WireAnswer): Uint8Array => {
   if (answer.status < 300) return answer.body
-  const secrets = new URL(Redacted.value(target.url)).pathname.split("/").filter((segment) => segment.length >= 8)
+  const secrets = Redacted.value(target.secrets)
   const text = Relayed.utf8(answer.body)
   return Option.match(Option.filter(text, (body) => secrets.some((secret) => body.includes(secret))), {
     onNone: () => answer.body,

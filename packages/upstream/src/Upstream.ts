@@ -28,11 +28,19 @@ export const make = (
 export interface Target {
   readonly label: UpstreamLabel
   readonly url: Redacted.Redacted
+  /** The parts of the address that may be an endpoint key, for taking them out of what an upstream quotes. */
+  readonly secrets: Redacted.Redacted<ReadonlyArray<string>>
 }
+
+const SHORTEST_KEY = 8
+
+const secretsOf = (address: string): ReadonlyArray<string> =>
+  URL.canParse(address) ? new URL(address).pathname.split("/").filter((part) => part.length >= SHORTEST_KEY) : []
 
 /** One target for each address of an upstream, in order. */
 export const targets = (upstream: Upstream, path: string): ReadonlyArray<Target> =>
   upstream.addresses.map((address) => ({
     label: upstream.label,
-    url: Redacted.make(`${Redacted.value(address)}${path}`, { label: upstream.label })
+    url: Redacted.make(`${Redacted.value(address)}${path}`, { label: upstream.label }),
+    secrets: Redacted.make(secretsOf(Redacted.value(address)), { label: upstream.label })
   }))
