@@ -224,6 +224,19 @@ describe("readerOf", () => {
       }))
   })
 
+  const noTokens = [
+    [409, "whatever the words are"],
+    [503, "Smart contract is not Jetton or NFT"]
+  ] as const
+  for (const [code, error] of noTokens) {
+    it.effect(`knows that ${code} "${error}" is no token`, () =>
+      Effect.gen(function*() {
+        const found = yield* failure(code, JSON.stringify({ ok: false, error, code }))
+        assert(found._tag === "TokenNotFound")
+        assert.strictEqual(found.contractType, "none")
+      }))
+  }
+
   it.effect("does not speak of tokens where another method was asked", () =>
     Effect.gen(function*() {
       const read = yield* answer(409, `{"ok":false,"error":"Smart contract is not Jetton or NFT","code":409}`)
