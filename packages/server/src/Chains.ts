@@ -29,7 +29,8 @@ const admissionOf = (settings: Settings) =>
     relayActions: Option.match(settings.TRIGATE_RELAY_ACTIONS, {
       onNone: () => "none" as const,
       onSome: (actions) => actions === "*" ? "all" as const : actions
-    })
+    }),
+    ...(Option.isSome(settings.TRIGATE_SIGNERS) ? { signers: settings.TRIGATE_SIGNERS.value } : {})
   })
 
 const live = (settings: Settings) => {

@@ -4,6 +4,7 @@ import { actionTypes } from "@trigate/domain/Action"
 import { NonceMismatch, NonceOutOfWindow } from "@trigate/domain/ActionError"
 import { invalidRequest, parseRequest } from "@trigate/domain/Decode"
 import { isActionType } from "@trigate/domain/ExchangeOperations"
+import { Address } from "@trigate/domain/Hex"
 import * as Relayed from "@trigate/domain/Relayed"
 import type { InvalidRequest } from "@trigate/domain/RequestError"
 import { UnsupportedAction } from "@trigate/domain/RequestError"
@@ -17,12 +18,14 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as ActionAdvice from "./ActionAdvice.ts"
 import * as ActionShape from "./ActionShape.ts"
 import * as ChainField from "./ChainField.ts"
+import * as SignerGate from "./SignerGate.ts"
 
 /** A body that nothing speaks against. */
 export interface Admitted {
@@ -32,6 +35,8 @@ export interface Admitted {
   /** The action decoded; absent for a type beyond the four, of which only the envelope is known. */
   readonly action: Action | undefined
   readonly nonce: number
+  /** Who signed; known only where an allow-list made it necessary to tell. */
+  readonly signer: Address | undefined
   /** The bytes to send: those that came, but for the spelling of `venueChain`. */
   readonly body: Uint8Array
   /** What the sender should know, one sentence each; ASCII without line breaks. */
@@ -39,7 +44,12 @@ export interface Admitted {
 }
 
 /** Why a body is refused here. */
-export type AdmissionFailure = InvalidRequest | UnsupportedAction | NonceMismatch | NonceOutOfWindow
+export type AdmissionFailure =
+  | InvalidRequest
+  | UnsupportedAction
+  | NonceMismatch
+  | NonceOutOfWindow
+  | SignerGate.SignerFailure
 
 /** What is admitted. */
 export interface Options {
@@ -49,6 +59,8 @@ export interface Options {
   readonly relayActions?: "none" | "all" | ReadonlyArray<string>
   /** Refuse the documented forms that the real wire does not take; off when not given. */
   readonly strict?: boolean
+  /** Addresses whose actions are admitted; anyone's when not given. */
+  readonly signers?: ReadonlyArray<string>
   /** How far a nonce may lie before and after now, both ends excluded; 2 days and 1 day, as the venue has it. */
   readonly nonceWindow?: { readonly past: Duration.Input; readonly future: Duration.Input }
 }
@@ -136,6 +148,8 @@ export const make = (options: Options = {}): Admission["Service"] => {
     )
   }
 
+  const checkSigner = options.signers === undefined ? undefined : SignerGate.make(profile, options.signers)
+
   const admit = Effect.fn("Admission.admit")(function*(body: Uint8Array) {
     const text = yield* Effect.fromOption(
       Relayed.utf8(body),
@@ -147,6 +161,7 @@ export const make = (options: Options = {}): Admission["Service"] => {
     yield* checkNonce(signed)
     const now = yield* Clock.currentTimeMillis
     yield* checkWindow(signed.nonce, now)
+    const signer = checkSigner === undefined ? undefined : yield* checkSigner(signed)
     const respelled = yield* Effect.mapError(
       Effect.fromResult(ChainField.respell(profile, text)),
       (fault) => invalidRequest([fault])
@@ -156,6 +171,7 @@ export const make = (options: Options = {}): Admission["Service"] => {
       signed,
       action,
       nonce: signed.nonce,
+      signer,
       body: respelled === text ? body : Relayed.bytes(respelled),
       warnings: ActionAdvice.warnings(profile, signed, now)
     }
@@ -167,7 +183,7 @@ export const make = (options: Options = {}): Admission["Service"] => {
 /** The checks of some options. */
 export const layer = (options: Options = {}): Layer.Layer<Admission> => Layer.succeed(Admission, make(options))
 
-const config: Config.Config<Options> = Config.all({
+const settings = Config.all({
   profile: Config.schema(Schema.Literals(["mainnet", "testnet"]), "TRIGATE_NETWORK").pipe(
     Config.map((name) => name === "testnet" ? testnet : mainnet),
     Config.withDefault(mainnet)
@@ -179,10 +195,18 @@ const config: Config.Config<Options> = Config.all({
   relayActions: Config.schema(CommaSeparated, "TRIGATE_RELAY_ACTIONS").pipe(
     Config.map((types): Exclude<Options["relayActions"], undefined> => types.includes("*") ? "all" : types),
     Config.withDefault<"none">("none")
+  ),
+  signers: Config.option(
+    Config.schema(CommaSeparated.pipe(Schema.decodeTo(Schema.NonEmptyArray(Address))), "TRIGATE_SIGNERS")
   )
 })
 
-/** The checks that `TRIGATE_NETWORK`, `TRIGATE_STRICT` and `TRIGATE_RELAY_ACTIONS` ask for. */
+const config: Config.Config<Options> = Config.map(settings, ({ signers, ...rest }) => ({
+  ...rest,
+  ...(Option.isSome(signers) ? { signers: signers.value } : {})
+}))
+
+/** The checks that `TRIGATE_NETWORK`, `TRIGATE_STRICT`, `TRIGATE_RELAY_ACTIONS` and `TRIGATE_SIGNERS` ask for. */
 export const layerConfig: Layer.Layer<Admission, Config.ConfigError> = Layer.effect(
   Admission,
   Effect.map(config, make)

@@ -16,7 +16,11 @@ const make = Effect.fnUntraced(function*(addresses: TradingUpstreams.Addresses) 
     const operation = operationOf(admitted.actionType)
     return Effect.flatMap(
       TradingUpstreams.route(upstreams, operation, "gateway", "/exchange"),
-      (targets) => calls.once(operation, { targets, body: admitted.body }, { nonce: admitted.nonce })
+      (targets) =>
+        calls.once(operation, { targets, body: admitted.body }, {
+          nonce: admitted.nonce,
+          ...(admitted.signer === undefined ? {} : { signer: admitted.signer })
+        })
     )
   })
 })
