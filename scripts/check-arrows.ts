@@ -22,14 +22,14 @@ interface Package {
 
 const table: Readonly<Record<string, Package>> = {
   domain: { arrows: [] },
-  signing: { arrows: ["domain"], codecs: ["@noble/curves", "@noble/hashes", "viem"] },
+  signing: { arrows: ["domain"], codecs: ["@noble/curves", "@noble/hashes"] },
   upstream: { arrows: ["domain"], drivers: ["undici"] },
   trading: { arrows: ["domain", "signing", "upstream"], contracts: ["Exchange", "Info", "TradingEvm"] },
-  tokens: { arrows: ["domain", "upstream"], contracts: ["TokenChain"] },
+  tokens: { arrows: ["domain", "upstream"], drivers: ["undici"], contracts: ["TokenChain"] },
   layer2: { arrows: ["domain", "upstream"], contracts: ["Layer2"] },
   api: { arrows: ["domain"] },
   client: { arrows: ["api", "domain"] },
-  sandbox: { arrows: ["domain", "layer2", "signing", "tokens", "trading", "upstream"] },
+  sandbox: { arrows: ["domain", "layer2", "signing", "tokens", "trading", "upstream"], codecs: ["viem"] },
   server: {
     arrows: ["api", "domain", "layer2", "sandbox", "signing", "tokens", "trading", "upstream"],
     drivers: ["@effect/platform-node"]
@@ -108,7 +108,11 @@ const plants = (): ReadonlyMap<string, ReadonlySet<string>> => {
     files.set(`packages/${name}/src/Planted.ts`, new Set([...allowed, ...node]))
     for (const module of contracts) files.set(`packages/${name}/src/${module}.ts`, new Set(contract))
   }
-  return files.set("packages/upstream/src/PlantedUndici.ts", new Set([...contract, "undici", "node:fs"]))
+  files.set("packages/upstream/src/PlantedUndici.ts", new Set([...contract, "undici", "node:fs"]))
+  return files.set(
+    "packages/tokens/src/PlantedUndici.ts",
+    new Set([...contract, "@trigate/upstream/Module", "undici", "node:fs"])
+  )
 }
 
 /** Lint reports every import that the table forbids and none that it allows: a pattern that matches nothing is silent. */
