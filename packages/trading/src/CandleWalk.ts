@@ -58,9 +58,7 @@ export const walk = <E, R>(
     const stretch: CandleWindow.CandleStretch = { startTime: at.from, endTime, candles: fresh, coverage, forming }
     return [
       [stretch],
-      close >= at.end
-        ? Option.none<Position>()
-        : Option.some({ from: close + 1, end: at.end, last: fresh.at(-1)?.t ?? at.last })
+      Option.some<Position>({ from: close + 1, end: at.end, last: fresh.at(-1)?.t ?? at.last })
     ] as const
   })
   return Stream.unwrap(Effect.map(begin, (start) => Stream.paginate(start, step)))

@@ -169,7 +169,10 @@ describe("candleSnapshot", () => {
     return Effect.gen(function*() {
       const keyed = yield* Effect.flip(relay(candleCall("node", "{}"))).pipe(Effect.provide(over(wire)))
       const alone = yield* Effect.flip(snapshot).pipe(Effect.provide(over(wire, { node: [node] })))
-      for (const error of [keyed, alone]) {
+      const keyedWithoutNode = yield* Effect.flip(relay(candleCall("node", "{}"))).pipe(
+        Effect.provide(over(wire, { api: [api] }))
+      )
+      for (const error of [keyed, alone, keyedWithoutNode]) {
         assert.strictEqual(error._tag, "UnavailableOnNode")
         if (error._tag === "UnavailableOnNode") {
           assert.deepStrictEqual([error.operation, error.availableOn], ["candleSnapshot", ["official-api"]])
