@@ -11,7 +11,7 @@ const UINT64_MAX = 2n ** 64n - 1n
  * a `bigint` above.
  */
 export const Uint64 = Schema.Union([Schema.Int, Schema.BigInt]).annotate({
-  jsonSchema: { type: "integer", minimum: 0, maximum: 18446744073709551615 }
+  jsonSchema: { type: "integer", minimum: 0, exclusiveMaximum: 2 ** 64 }
 }).pipe(
   Schema.decodeTo(
     Schema.BigInt.check(Schema.isBetweenBigInt({ minimum: 0n, maximum: UINT64_MAX })),

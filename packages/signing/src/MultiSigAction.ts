@@ -1,8 +1,8 @@
 /** The wrapper that carries an action with the signatures of several keys. */
+import { faultsOf } from "@trigate/domain/Decode"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as SchemaIssue from "effect/SchemaIssue"
 import { type Hex, isAddress, lowerCase } from "./internal/bytes.ts"
 import * as Signature from "./Signature.ts"
 import { UnsignableAction } from "./UnsignableAction.ts"
@@ -46,14 +46,12 @@ const Wire = Schema.Struct({
   })
 })
 
-const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
-
 /** The first fault: a wrapper that does not read is not signed, one reason is enough. */
-const refusal = ({ issue }: Schema.SchemaError): UnsignableAction => {
-  const [first] = formatIssue(issue).issues
+const refusal = (error: Schema.SchemaError): UnsignableAction => {
+  const [first] = faultsOf(error)
   return new UnsignableAction({
     reason: "shape",
-    path: (first?.path ?? []).map((key) => Predicate.isNumber(key) ? key : String(key)),
+    path: first?.path ?? [],
     detail: first?.message ?? "Not a multiSig wrapper"
   })
 }
