@@ -2,6 +2,8 @@
 import { ActionAccepted } from "@trigate/domain/ActionOutcome"
 import { exchangeFailures } from "@trigate/domain/ExchangeOperations"
 import { commonFailures } from "@trigate/domain/GatewayError"
+import { Inspection } from "@trigate/domain/Inspection"
+import { InvalidRequest, PayloadTooLarge } from "@trigate/domain/RequestError"
 import { SignedAction } from "@trigate/domain/SignedAction"
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
@@ -28,6 +30,17 @@ export class ExchangeApi extends HttpApiGroup.make("exchange").add(
       "The bytes are checked, then sent verbatim to the official API, at most once. The venue's own answer comes back " +
       "as it is: HTTP 200 is not success, read `status`. After OutcomeUnknown resend the identical bytes, never a " +
       "fresh nonce."
+  })),
+  HttpApiEndpoint.post("inspect", "/exchange/inspect", {
+    disableCodecs: true,
+    payload: SignedAction,
+    success: Inspection,
+    error: [InvalidRequest, PayloadTooLarge]
+  }).annotateMerge(OpenApi.annotations({
+    summary: "Say what the gateway sees in a signed body",
+    description:
+      "Relays nothing: the form of the action, its scheme, the typed data that was to be signed, who signed it, whether " +
+      "the nonce is in the window, and warnings."
   }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Exchange",

@@ -1,12 +1,6 @@
 /** The closed set of errors that travel: from a chain module through the HTTP answer into the client's error channel. */
 import * as Schema from "effect/Schema"
-import {
-  InvalidSignature,
-  NonceAlreadyUsed,
-  NonceMismatch,
-  NonceOutOfWindow,
-  SignerNotAllowed
-} from "./ActionError.ts"
+import { InvalidSignature, NonceAlreadyUsed, NonceMismatch, NonceOutOfWindow, SignerNotAllowed } from "./ActionError.ts"
 import { QuotaExceeded, Unauthorized } from "./CallerError.ts"
 import {
   ChainNotConfigured,

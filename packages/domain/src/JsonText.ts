@@ -181,8 +181,10 @@ export const parseStrict = (text: string, limits: Limits = defaultLimits): Resul
 
 /** Writes JSON; a `bigint` becomes a JSON integer with all its digits. */
 export const stringify = (value: unknown): string =>
-  JSON.stringify(value, (_key, member: unknown) =>
-    Predicate.isBigInt(member) ? JSON.rawJSON(member.toString()) : member)
+  JSON.stringify(
+    value,
+    (_key, member: unknown) => Predicate.isBigInt(member) ? JSON.rawJSON(member.toString()) : member
+  )
 
 /** The members of the object that starts at `from` in a valid JSON text; empty when there is no object. */
 export const members = (text: string, from = 0): ReadonlyMap<string, Span> => {

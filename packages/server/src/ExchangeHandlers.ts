@@ -33,6 +33,9 @@ export const layer = HttpApiBuilder.group(
   "exchange",
   Effect.fnUntraced(function*(handlers) {
     const handle = yield* route
-    return handlers.handleRaw("submit", ({ request }) => handle(request, "gateway"))
+    const exchange = yield* Exchange
+    return handlers
+      .handleRaw("submit", ({ request }) => handle(request, "gateway"))
+      .handleRaw("inspect", ({ request }) => Effect.flatMap(RequestBody.bytes(request), exchange.inspect))
   })
 )

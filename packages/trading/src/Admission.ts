@@ -5,6 +5,7 @@ import { NonceMismatch, NonceOutOfWindow } from "@trigate/domain/ActionError"
 import { invalidRequest, parseRequest } from "@trigate/domain/Decode"
 import { isActionType } from "@trigate/domain/ExchangeOperations"
 import { Address } from "@trigate/domain/Hex"
+import type { Inspection } from "@trigate/domain/Inspection"
 import * as Relayed from "@trigate/domain/Relayed"
 import type { InvalidRequest } from "@trigate/domain/RequestError"
 import { UnsupportedAction } from "@trigate/domain/RequestError"
@@ -23,6 +24,7 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as ActionAdvice from "./ActionAdvice.ts"
+import * as ActionInspection from "./ActionInspection.ts"
 import * as ActionShape from "./ActionShape.ts"
 import * as ChainField from "./ChainField.ts"
 import * as SignerGate from "./SignerGate.ts"
@@ -69,12 +71,9 @@ export interface Options {
 export class Admission extends Context.Service<Admission, {
   /** Fails with the first refusal; faults of the shape come all at once, with their paths. */
   readonly admit: (body: Uint8Array) => Effect.Effect<Admitted, AdmissionFailure>
+  /** Says what it sees in a body of any action type; fails only with what is no signed body at all. */
+  readonly inspect: (body: Uint8Array) => Effect.Effect<Inspection, InvalidRequest>
 }>()("@trigate/trading/Admission") {}
-
-interface Shape {
-  readonly signed: SignedEnvelope
-  readonly action: Action | undefined
-}
 
 const typeOf = (value: unknown): string | undefined =>
   Predicate.hasProperty(value, "action") && Predicate.hasProperty(value.action, "type") &&
@@ -84,7 +83,7 @@ const typeOf = (value: unknown): string | undefined =>
 
 const faultsIn = <A>(read: ActionShape.Read<A>) => Result.isFailure(read) ? read.failure : []
 
-const readShape = (value: unknown): Effect.Effect<Shape, InvalidRequest> => {
+const readShape = (value: unknown): Effect.Effect<ActionInspection.ReadBody, InvalidRequest> => {
   const type = typeOf(value)
   const envelope = ActionShape.readEnvelope(value)
   const action: ActionShape.Read<Action | undefined> = type !== undefined && isActionType(type) &&
@@ -112,6 +111,9 @@ const checkNonce = ({ action, nonce }: SignedEnvelope): Effect.Effect<void, Nonc
     : Effect.void
 }
 
+const textOf = (body: Uint8Array): Effect.Effect<string, InvalidRequest> =>
+  Effect.fromOption(Relayed.utf8(body), () => invalidRequest([{ path: [], message: "Not valid UTF-8" }]))
+
 /** The checks of some options. */
 export const make = (options: Options = {}): Admission["Service"] => {
   const { profile = mainnet, relayActions = "none", strict = false } = options
@@ -134,9 +136,14 @@ export const make = (options: Options = {}): Admission["Service"] => {
     return documented.length === 0 ? Effect.void : Effect.fail(invalidRequest(documented))
   }
 
+  const windowAt = (now: number): ActionInspection.NonceWindow => ({
+    now,
+    earliest: now - past,
+    latest: now + future
+  })
+
   const checkWindow = (nonce: number, now: number): Effect.Effect<void, NonceOutOfWindow> => {
-    const earliest = now - past
-    const latest = now + future
+    const { earliest, latest } = windowAt(now)
     return nonce > earliest && nonce < latest ? Effect.void : Effect.fail(
       new NonceOutOfWindow({
         nonce,
@@ -151,10 +158,7 @@ export const make = (options: Options = {}): Admission["Service"] => {
   const checkSigner = options.signers === undefined ? undefined : SignerGate.make(profile, options.signers)
 
   const admit = Effect.fn("Admission.admit")(function*(body: Uint8Array) {
-    const text = yield* Effect.fromOption(
-      Relayed.utf8(body),
-      () => invalidRequest([{ path: [], message: "Not valid UTF-8" }])
-    )
+    const text = yield* textOf(body)
     const { action, signed } = yield* Effect.flatMap(parseRequest(text), readShape)
     yield* checkType(signed.action.type)
     yield* checkForms(signed)
@@ -177,7 +181,13 @@ export const make = (options: Options = {}): Admission["Service"] => {
     }
   })
 
-  return Admission.of({ admit })
+  const inspect = Effect.fn("Admission.inspect")(function*(body: Uint8Array) {
+    const read = yield* Effect.flatMap(Effect.flatMap(textOf(body), parseRequest), readShape)
+    const now = yield* Clock.currentTimeMillis
+    return yield* ActionInspection.make(profile, windowAt(now), read)
+  })
+
+  return Admission.of({ admit, inspect })
 }
 
 /** The checks of some options. */

@@ -3,11 +3,12 @@ import type { ActionAccepted, ActionRejected } from "@trigate/domain/ActionOutco
 import { faultsOf, invalidRequest } from "@trigate/domain/Decode"
 import type { ExchangeFailure } from "@trigate/domain/ExchangeOperations"
 import { furtherAction, operationOf, readOutcome } from "@trigate/domain/ExchangeOperations"
+import type { Inspection } from "@trigate/domain/Inspection"
 import * as JsonText from "@trigate/domain/JsonText"
 import type { Surface } from "@trigate/domain/Operation"
 import { sourcesOn, unavailableOnNode } from "@trigate/domain/Operation"
 import * as Relayed from "@trigate/domain/Relayed"
-import type { ChainNotConfigured, UnavailableOnNode } from "@trigate/domain/RequestError"
+import type { ChainNotConfigured, InvalidRequest, UnavailableOnNode } from "@trigate/domain/RequestError"
 import { SignedAction } from "@trigate/domain/SignedAction"
 import type { OnceFailure } from "@trigate/domain/TransportFailure"
 import * as Context from "effect/Context"
@@ -46,6 +47,8 @@ export class Exchange extends Context.Service<Exchange, {
    * surface it fails with `UnavailableOnNode` before the body is looked at.
    */
   readonly relay: (call: ExchangeCall) => Effect.Effect<ExchangeRelay, ExchangeRelayFailure>
+  /** Says what the gateway sees in a body; sends nothing. */
+  readonly inspect: (body: Uint8Array) => Effect.Effect<Inspection, InvalidRequest>
   /** Sends an action and reads the venue's word on it; integers keep all their digits. */
   readonly submit: (signed: SignedAction) => Effect.Effect<ActionAccepted, ActionRejected | ExchangeFailure>
 }>()("@trigate/trading/Exchange") {}
@@ -75,5 +78,5 @@ export const make = (admission: Admission["Service"], send: Transport): Exchange
     const { answer } = yield* relay({ body, surface: "gateway" })
     return yield* readOutcome(answer, { nonce: signed.nonce })
   })
-  return Exchange.of({ relay, submit })
+  return Exchange.of({ inspect: admission.inspect, relay, submit })
 }

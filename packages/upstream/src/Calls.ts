@@ -6,6 +6,7 @@
  * `OutcomeUnknown`. No other way out exists.
  */
 import { malformed } from "@trigate/domain/Answer"
+import { resendAdvice } from "@trigate/domain/ExchangeOperations"
 import type { MethodClass, Operation } from "@trigate/domain/Operation"
 import * as Relayed from "@trigate/domain/Relayed"
 import type { OnceFailure, ReadFailure } from "@trigate/domain/TransportFailure"
@@ -59,9 +60,6 @@ export class Calls extends Context.Service<Calls, {
     identity: OnceIdentity
   ) => Effect.Effect<Relayed.Relayed, OnceFailure>
 }>()("@trigate/upstream/Calls") {}
-
-const advice = "Resend the identical bytes: a duplicate-nonce answer then means that the first one landed. " +
-  "Do not sign the action again under a fresh nonce before you know"
 
 const retryAfterOf = (header: string | undefined): number | undefined =>
   header !== undefined && /^[0-9]{1,6}$/u.test(header) ? Number(header) : undefined
@@ -189,7 +187,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
   const once = (operation: OperationOf<"once">, outgoing: Outgoing, identity: OnceIdentity) => {
     const [first, ...others] = outgoing.targets
     const unknown = (upstream: string, what: string) =>
-      new OutcomeUnknown({ upstream, ...identity, advice, detail: `${upstream}: ${what}` })
+      new OutcomeUnknown({ upstream, ...identity, advice: resendAdvice, detail: `${upstream}: ${what}` })
     const from = (target: Target, attempts: number): Effect.Effect<Relayed.Relayed, OnceFailure> =>
       Effect.matchEffect(CallMetrics.observe(operation, target.label, send(target, outgoing.body)), {
         onFailure: (error) => {

@@ -1,0 +1,69 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Relayed from "@trigate/domain/Relayed"
+import * as Admission from "@trigate/trading/Admission"
+import * as Effect from "effect/Effect"
+import * as TestClock from "effect/testing/TestClock"
+
+/** A vector of the signing tests, made with @nktkas/hyperliquid 0.33.3 and a public test key. */
+const nonce = 1_705_234_567_890
+const signature = {
+  r: "0x1d9faee8e7933cb344213de34ad3cd04bc441a8bbb04ed875a62bea053b604d0",
+  s: "0x4670c3db7dc3da98d2578c1054177705f309af08e8ae4d57180f241bbb307714",
+  v: 28
+}
+const inspect = (now: number, action: unknown) =>
+  Effect.andThen(
+    TestClock.setTime(now),
+    Admission.make().inspect(Relayed.bytes(JSON.stringify({ action, nonce, signature })))
+  )
+
+const day = 86_400_000
+
+describe("ActionInspection", () => {
+  it.effect("says who signed what, and that the nonce is taken", () =>
+    Effect.gen(function*() {
+      const seen = yield* inspect(nonce, { usingBigBlocks: true, type: "evmUserModify" })
+      assert.strictEqual(seen.form, "wire")
+      assert.strictEqual(seen.scheme, "l1")
+      assert.strictEqual(seen.outer?.signer, "0x14791697260e4c9a71f18484c9f997b308e59325")
+      assert.deepStrictEqual(seen.nonce, {
+        value: nonce,
+        now: nonce,
+        earliest: nonce - 2 * day,
+        latest: nonce + day,
+        inWindow: true
+      })
+      assert.deepInclude(seen.typedData, {
+        primaryType: "Agent",
+        message: {
+          source: "a",
+          connectionId: "0x1ffb5eee4f47a7ffa50459e4955dd39d67fe316057f5b88e1e91f24bbb7df0c6"
+        }
+      })
+      assert.deepStrictEqual(seen.warnings, [])
+    }))
+
+  it.effect("reads a stale nonce and a documented form without refusing them", () =>
+    Effect.gen(function*() {
+      const seen = yield* inspect(nonce + 2 * day, { type: "evmUserModify", modifications: [] })
+      assert.strictEqual(seen.form, "documented")
+      assert.isFalse(seen.nonce.inWindow)
+      assert.isUndefined(seen.outer)
+      assert.isString(seen.unsigned)
+      assert.deepStrictEqual(seen.warnings, ["evmUserModify takes `usingBigBlocks`, not `modifications`"])
+    }))
+
+  it.effect("takes an action type that is not relayed", () =>
+    Effect.gen(function*() {
+      const seen = yield* inspect(nonce, { type: "order", orders: [], grouping: "na" })
+      assert.strictEqual(seen.form, "opaque")
+      assert.strictEqual(seen.scheme, "l1")
+      assert.isDefined(seen.outer)
+    }))
+
+  it.effect("refuses what is no signed body", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(Admission.make().inspect(Relayed.bytes("{\"nonce\":1}")))
+      assert.strictEqual(error._tag, "InvalidRequest")
+    }))
+})
