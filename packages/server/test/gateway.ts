@@ -1,4 +1,5 @@
 /** A gateway in this process, on a free port, over the given settings. */
+import { Drain } from "@trigate/server/Drain"
 import * as GatewayServer from "@trigate/server/GatewayServer"
 import * as Settings from "@trigate/server/Settings"
 import * as ConfigProvider from "effect/ConfigProvider"
@@ -9,10 +10,15 @@ import * as Layer from "effect/Layer"
 
 export interface Gateway {
   readonly url: string
+  readonly drain: Drain["Service"]
+}
+
+export interface Environment {
+  readonly [name: string]: string
 }
 
 /** Starts the gateway of the given environment; it stops with the scope. */
-export const gateway = Effect.fnUntraced(function*(environment: { readonly [name: string]: string }) {
+export const gateway = Effect.fnUntraced(function*(environment: Environment) {
   const settings = yield* Settings.load.pipe(
     Effect.provideService(
       ConfigProvider.ConfigProvider,
@@ -21,7 +27,7 @@ export const gateway = Effect.fnUntraced(function*(environment: { readonly [name
   )
   const context = yield* Layer.build(GatewayServer.layer(settings))
   const { address } = Context.get(context, HttpServer)
-  return { url: formatAddress(address) }
+  return { url: formatAddress(address), drain: Context.get(context, Drain) }
 })
 
 export interface Answer {
@@ -29,6 +35,7 @@ export interface Answer {
   readonly type: string
   readonly headers: Headers
   readonly text: string
+  readonly bytes: Uint8Array
   readonly json: unknown
 }
 
@@ -41,22 +48,24 @@ const parse = (text: string): unknown => {
 }
 
 const answerOf = (response: Response) =>
-  Effect.map(Effect.promise(() => response.text()), (text): Answer => ({
-    status: response.status,
-    type: response.headers.get("content-type") ?? "",
-    headers: response.headers,
-    text,
-    json: parse(text)
-  }))
+  Effect.map(Effect.promise(() => response.arrayBuffer()), (buffer): Answer => {
+    const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(buffer)
+    return {
+      status: response.status,
+      type: response.headers.get("content-type") ?? "",
+      headers: response.headers,
+      text,
+      bytes: new Uint8Array(buffer),
+      json: parse(text)
+    }
+  })
+
+/** Sends any request. */
+export const send = (url: string, init: RequestInit) =>
+  Effect.flatMap(Effect.promise(() => fetch(url, { redirect: "manual", ...init })), answerOf)
 
 /** Posts a text, as JSON unless told otherwise. */
 export const post = (url: string, body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}) =>
-  Effect.flatMap(
-    Effect.promise(() =>
-      fetch(url, { method: "POST", body, headers: { "content-type": "application/json", ...headers } })
-    ),
-    answerOf
-  )
+  send(url, { method: "POST", body, headers: { "content-type": "application/json", ...headers } })
 
-export const get = (url: string, headers: Record<string, string> = {}) =>
-  Effect.flatMap(Effect.promise(() => fetch(url, { headers })), answerOf)
+export const get = (url: string, headers: Record<string, string> = {}) => send(url, { headers })

@@ -7,19 +7,39 @@ export interface Seen {
   readonly path: string
   readonly headers: Http.IncomingHttpHeaders
   readonly body: string
+  readonly bytes: Uint8Array
 }
 
-export interface Reply {
+export interface Answered {
   readonly status?: number
-  readonly type?: string
-  readonly body: string
+  /** Content type; JSON when not given, no header at all when `null`. */
+  readonly type?: string | null
+  readonly headers?: { readonly [name: string]: string }
+  readonly body: string | Uint8Array
 }
+
+/** An answer, a socket that is torn down after the request was read, or no answer ever. */
+export type Reply = Answered | "hang-up" | "silence"
 
 export interface RecordingUpstream {
   readonly url: string
   readonly seen: Array<Seen>
   /** What the next requests are answered with. */
   respond: (request: Seen) => Reply
+}
+
+const write = (response: Http.ServerResponse, reply: Reply): void => {
+  if (reply === "silence") return
+  if (reply === "hang-up") {
+    response.socket?.destroy()
+    return
+  }
+  const type = reply.type === undefined ? "application/json" : reply.type
+  response.writeHead(reply.status ?? 200, {
+    ...(type === null ? {} : { "content-type": type }),
+    ...reply.headers
+  })
+  response.end(reply.body)
 }
 
 export const recordingUpstream = (respond: (request: Seen) => Reply) =>
@@ -31,16 +51,16 @@ export const recordingUpstream = (respond: (request: Seen) => Reply) =>
           const chunks: Array<Buffer> = []
           request.on("data", (chunk: Buffer) => chunks.push(chunk))
           request.on("end", () => {
+            const bytes = Buffer.concat(chunks)
             const one: Seen = {
               method: request.method ?? "",
               path: request.url ?? "",
               headers: request.headers,
-              body: Buffer.concat(chunks).toString("utf8")
+              body: bytes.toString("utf8"),
+              bytes: new Uint8Array(bytes)
             }
             seen.push(one)
-            const reply = upstream.respond(one)
-            response.writeHead(reply.status ?? 200, { "content-type": reply.type ?? "application/json" })
-            response.end(reply.body)
+            write(response, upstream.respond(one))
           })
         })
         const upstream: RecordingUpstream = { url: "", seen, respond }
@@ -60,8 +80,21 @@ export const recordingUpstream = (respond: (request: Seen) => Reply) =>
     ({ upstream }) => upstream
   )
 
+/** A base URL at which nobody listens. */
+export const refusingUrl = Effect.map(
+  Effect.scoped(recordingUpstream(() => ({ body: "" }))),
+  ({ url }) => url
+)
+
+/** The raw text of the id of a JSON-RPC request. */
+export const rpcId = (request: Seen): string => /"id":([^,}]+)/u.exec(request.body)?.[1] ?? "null"
+
 /** Answers every JSON-RPC call with a raw result, under the id that it came with. */
-export const rpcReply = (result: string) => (request: Seen): Reply => {
-  const id = /"id":([^,}]+)/u.exec(request.body)?.[1] ?? "null"
-  return { body: `{"jsonrpc":"2.0","id":${id},"result":${result}}` }
-}
+export const rpcReply = (result: string) => (request: Seen): Answered => ({
+  body: `{"jsonrpc":"2.0","id":${rpcId(request)},"result":${result}}`
+})
+
+/** Answers every JSON-RPC call with a raw error object, under the id that it came with. */
+export const rpcFailure = (error: string) => (request: Seen): Answered => ({
+  body: `{"jsonrpc":"2.0","id":${rpcId(request)},"error":${error}}`
+})

@@ -1,0 +1,132 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Fixtures from "./fixtures.ts"
+import { post } from "./gateway.ts"
+import { liveGateway, upstreamKeys } from "./liveGateway.ts"
+import type { Reply } from "./recordingUpstream.ts"
+import { refusingUrl } from "./recordingUpstream.ts"
+
+const spotMeta = Fixtures.text("spotMeta-testnet-full.json")
+const question = ` {"type" : "spotMeta"}\n`
+const nodeInfo = `node POST /${upstreamKeys.node}/info`
+
+describe("spotMeta", () => {
+  it.live("comes back byte for byte from the official API, asked with the very bytes that came", () =>
+    Effect.gen(function*() {
+      const live = yield* liveGateway({ api: () => ({ body: spotMeta }) })
+      const answer = yield* post(`${live.url}/info`, question)
+      assert.strictEqual(answer.status, 200)
+      assert.strictEqual(answer.type, "application/json")
+      assert.strictEqual(answer.bytes.length, 388_497)
+      assert.isTrue(answer.text === spotMeta)
+      assert.deepStrictEqual(live.seen(), ["api POST /info"])
+      assert.deepStrictEqual(live.api.seen.map(({ body }) => body), [question])
+    }))
+
+  const faults: ReadonlyArray<readonly [what: string, reply: Reply]> = [
+    ["503", { status: 503, body: `{"error":"overloaded"}` }],
+    ["500 null", { status: 500, body: "null" }],
+    ["429", { status: 429, body: "null" }],
+    ["an empty 429", { status: 429, type: null, body: "" }],
+    ["HTML in a 200", { type: "text/html", body: "<html>maintenance</html>" }],
+    ["HTML in a 502 that says it is JSON", { status: 502, body: " <!doctype html><html></html>" }],
+    ["an empty body", { body: "" }],
+    ["a redirect", { status: 302, headers: { location: "http://127.0.0.1:9/info" }, body: "moved" }],
+    ["a broken exchange", "hang-up"]
+  ]
+  for (const [what, reply] of faults) {
+    it.live(`comes from the node when the official API answers ${what}`, () =>
+      Effect.gen(function*() {
+        const live = yield* liveGateway({ api: () => reply, node: () => ({ body: spotMeta }) })
+        const answer = yield* post(`${live.url}/info`, question)
+        assert.strictEqual(answer.status, 200)
+        assert.isTrue(answer.text === spotMeta)
+        assert.deepStrictEqual(live.seen(), ["api POST /info", nodeInfo])
+        assert.deepStrictEqual(live.node.seen.map(({ body }) => body), [question])
+      }))
+  }
+
+  it.live("comes from the node when nobody listens at the official API", () =>
+    Effect.gen(function*() {
+      const live = yield* liveGateway({ node: () => ({ body: spotMeta }) }, {
+        TRIGATE_TRADING_API_URL: yield* refusingUrl
+      })
+      const answer = yield* post(`${live.url}/info`, question)
+      assert.isTrue(answer.text === spotMeta)
+      assert.deepStrictEqual(live.seen(), [nodeInfo])
+    }))
+
+  it.live("is the last one's refusal when both refuse", () =>
+    Effect.gen(function*() {
+      const live = yield* liveGateway({
+        api: () => ({ status: 503, body: "{}" }),
+        node: () => ({ status: 429, headers: { "retry-after": "7" }, body: `{"error":"slow down"}` })
+      })
+      const answer = yield* post(`${live.url}/info`, question)
+      assert.strictEqual(answer.status, 429)
+      assert.strictEqual(answer.text, `{"error":"slow down"}`)
+      assert.strictEqual(answer.headers.get("retry-after"), "7")
+    }))
+
+  it.live("is not asked of anyone else when the official API refuses it for its shape", () =>
+    Effect.gen(function*() {
+      const live = yield* liveGateway({
+        api: () => ({ status: 422, type: "text/plain", body: "Failed to deserialize" })
+      })
+      const answer = yield* post(`${live.url}/info`, question)
+      assert.strictEqual(answer.status, 422)
+      assert.strictEqual(answer.type, "text/plain")
+      assert.strictEqual(answer.text, "Failed to deserialize")
+      assert.deepStrictEqual(live.seen(), ["api POST /info"])
+    }))
+})
+
+describe("candleSnapshot", () => {
+  const body =
+    `{"req": {"interval":"1h","coin":"kPEPE","startTime":1689544800000,"endTime":1689630000000},"type":"candleSnapshot"}`
+
+  for (const name of ["kPEPE-1h", "ETH-1h", "BTC-15m-docs"]) {
+    it.live(`comes back byte for byte: ${name}`, () =>
+      Effect.gen(function*() {
+        const rows = Fixtures.raw(Fixtures.text(`candleSnapshot-${name}.json`), ["response"])
+        const live = yield* liveGateway({ api: () => ({ body: rows }) })
+        const answer = yield* post(`${live.url}/info`, body)
+        assert.strictEqual(answer.status, 200)
+        assert.strictEqual(answer.text, rows)
+        assert.deepStrictEqual(live.seen(), ["api POST /info"])
+        assert.deepStrictEqual(live.api.seen.map((seen) => seen.body), [body])
+      }))
+  }
+
+  it.live("is UnknownAsset where the venue answers 500 null, after one request", () =>
+    Effect.gen(function*() {
+      const live = yield* liveGateway({ api: () => ({ status: 500, body: "null" }) })
+      const answer = yield* post(`${live.url}/info`, body)
+      assert.strictEqual(answer.status, 404)
+      assert.strictEqual(answer.type, "application/problem+json")
+      assert.include(answer.json, { _tag: "UnknownAsset", coin: "kPEPE" })
+      assert.deepStrictEqual(live.seen(), ["api POST /info"])
+    }))
+
+  for (const reply of [{ status: 503, body: "{}" }, { status: 429, body: "null" }]) {
+    it.live(`is asked of the official API only, also when that answers ${reply.status}`, () =>
+      Effect.gen(function*() {
+        const live = yield* liveGateway({ api: () => reply })
+        const answer = yield* post(`${live.url}/info`, body)
+        assert.strictEqual(answer.status, reply.status)
+        assert.strictEqual(answer.text, reply.body)
+        assert.deepStrictEqual(live.seen(), ["api POST /info"])
+      }))
+  }
+
+  it.live("moves on to a second address of the official API", () =>
+    Effect.gen(function*() {
+      const dead = yield* refusingUrl
+      const first = yield* liveGateway({ api: () => ({ body: "[]" }) })
+      const live = yield* liveGateway({}, { TRIGATE_TRADING_API_URL: `${dead}/, ${first.api.url}/` })
+      const answer = yield* post(`${live.url}/info`, body)
+      assert.strictEqual(answer.text, "[]")
+      assert.deepStrictEqual(first.seen(), ["api POST /info"])
+      assert.deepStrictEqual(live.seen(), [])
+    }))
+})

@@ -1,0 +1,25 @@
+/** Recorded files as text: what is relayed is compared digit for digit, so nothing here is parsed and written again. */
+import * as JsonText from "@trigate/domain/JsonText"
+import * as Fs from "node:fs"
+
+/** The text of a file. */
+export const text = (name: string): string => Fs.readFileSync(new URL(`./fixtures/${name}`, import.meta.url), "utf8")
+
+/** The raw text at a path of a JSON text. */
+export const raw = (json: string, path: ReadonlyArray<string | number>): string => {
+  let found = json
+  for (const key of path) {
+    if (typeof key === "number") {
+      found = JsonText.elements(found)?.[key] ?? ""
+    } else {
+      const span = JsonText.members(found).get(key)
+      found = span === undefined ? "" : found.slice(span.start, span.end)
+    }
+  }
+  if (found === "") throw new Error(`The fixture has nothing at ${path.join(".")}`)
+  return found
+}
+
+/** The raw texts of the elements of the array at a path of a JSON text. */
+export const rows = (json: string, path: ReadonlyArray<string | number>): ReadonlyArray<string> =>
+  JsonText.elements(raw(json, path)) ?? []

@@ -1,0 +1,59 @@
+/** A live gateway in front of four local upstreams that answer as told and keep what they saw. */
+import * as Effect from "effect/Effect"
+import type { Environment, Gateway } from "./gateway.ts"
+import { gateway } from "./gateway.ts"
+import type { RecordingUpstream, Reply, Seen } from "./recordingUpstream.ts"
+import { recordingUpstream } from "./recordingUpstream.ts"
+
+/** The endpoint keys of the configured upstreams: secrets that no caller may see. */
+export const upstreamKeys = {
+  node: "node-secret-5d0c1f",
+  tokens: "tokens-secret-77ab2e",
+  layer2: "layer2-secret-90fe43"
+} as const
+
+export interface LiveGateway extends Gateway {
+  readonly api: RecordingUpstream
+  readonly node: RecordingUpstream
+  readonly tokens: RecordingUpstream
+  readonly layer2: RecordingUpstream
+  /** Everything that any of them saw, as `label METHOD path`. */
+  readonly seen: () => ReadonlyArray<string>
+}
+
+type Respond = (request: Seen) => Reply
+
+const unexpected: Respond = () => ({ status: 500, body: `{"unexpected":true}` })
+
+/** What each upstream answers with; one that is not named answers 500. */
+export interface Responses {
+  readonly api?: Respond
+  readonly node?: Respond
+  readonly tokens?: Respond
+  readonly layer2?: Respond
+}
+
+/** Starts the gateway over all four upstreams; `environment` adds settings or replaces addresses. */
+export const liveGateway = Effect.fnUntraced(function*(responses: Responses = {}, environment: Environment = {}) {
+  const api = yield* recordingUpstream(responses.api ?? unexpected)
+  const node = yield* recordingUpstream(responses.node ?? unexpected)
+  const tokens = yield* recordingUpstream(responses.tokens ?? unexpected)
+  const layer2 = yield* recordingUpstream(responses.layer2 ?? unexpected)
+  const started = yield* gateway({
+    TRIGATE_TRADING_API_URL: api.url,
+    TRIGATE_TRADING_NODE_URL: `${node.url}/${upstreamKeys.node}`,
+    TRIGATE_TOKEN_CHAIN_URL: `${tokens.url}/${upstreamKeys.tokens}`,
+    TRIGATE_LAYER2_URL: `${layer2.url}/${upstreamKeys.layer2}`,
+    ...environment
+  })
+  const all = { api, node, tokens, layer2 }
+  const live: LiveGateway = {
+    ...started,
+    ...all,
+    seen: () =>
+      Object.entries(all).flatMap(([label, upstream]) =>
+        upstream.seen.map(({ method, path }) => `${label} ${method} ${path}`)
+      )
+  }
+  return live
+})
