@@ -10,7 +10,9 @@ import { Signature } from "./Signature.ts"
 import { Millis } from "./Time.ts"
 
 /** Chain id in 0x hex that the typed data of a user-signed action is signed under; any chain is accepted. */
-export const SignatureChainId = Schema.String.check(Schema.isPattern(/^0x[0-9a-fA-F]{1,16}$/u)).annotate({
+export const SignatureChainId = Schema.String.check(
+  Schema.isPattern(/^0x[0-9a-fA-F]{1,16}$/u, { expected: "a chain id in 0x hex" })
+).annotate({
   identifier: "SignatureChainId",
   description: "Chain id of the typed data, 0x hex"
 })

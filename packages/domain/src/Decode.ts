@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
+import { inWords } from "./FaultWords.ts"
 import * as JsonText from "./JsonText.ts"
 import type { AnyCodec } from "./Operation.ts"
 import type { RequestFault } from "./RequestError.ts"
@@ -45,7 +46,7 @@ export const faultsOf = (
 ): ReadonlyArray<RequestFault> =>
   format(error.issue).issues.map((issue) => ({
     path: [...prefix, ...(issue.path ?? []).map(segment)],
-    message: issue.message
+    message: inWords(issue.message)
   }))
 
 /** Decodes a parsed value; `prefix` is where it stands in the request. */

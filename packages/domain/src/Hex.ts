@@ -5,28 +5,35 @@ import * as SchemaTransformation from "effect/SchemaTransformation"
 const isHex = (value: string): value is `0x${string}` => value.startsWith("0x")
 
 const hex = (pattern: RegExp, identifier: string, description: string) =>
-  Schema.String.check(Schema.isPattern(pattern)).pipe(Schema.refine(isHex)).annotate({ identifier, description })
+  Schema.String.check(Schema.isPattern(pattern, { expected: description })).pipe(Schema.refine(isHex)).annotate({
+    identifier,
+    description
+  })
 
 /** A 20-byte account or contract address; letter case is kept as given. */
-export const Address = hex(/^0x[0-9a-fA-F]{40}$/u, "Address", "20-byte address, 0x hex")
+export const Address = hex(/^0x[0-9a-fA-F]{40}$/u, "Address", "a 20-byte address in 0x hex")
 export type Address = typeof Address.Type
 
 /** A 32-byte hash: of a transaction, a block, a storage word. */
-export const Hash = hex(/^0x[0-9a-fA-F]{64}$/u, "Hash", "32 bytes, 0x hex")
+export const Hash = hex(/^0x[0-9a-fA-F]{64}$/u, "Hash", "32 bytes in 0x hex")
 export type Hash = typeof Hash.Type
 
 /** Bytes of any length. */
-export const Data = hex(/^0x(?:[0-9a-fA-F]{2})*$/u, "Data", "Bytes, 0x hex with an even number of digits")
+export const Data = hex(/^0x(?:[0-9a-fA-F]{2})*$/u, "Data", "bytes in 0x hex, an even number of digits")
 export type Data = typeof Data.Type
 
 /** A storage position of up to 32 bytes, with or without leading zeros. */
-export const StorageSlot = hex(/^0x[0-9a-fA-F]{1,64}$/u, "StorageSlot", "Storage position, 0x hex of 1 to 64 digits")
+export const StorageSlot = hex(
+  /^0x[0-9a-fA-F]{1,64}$/u,
+  "StorageSlot",
+  "a storage position of 1 to 64 digits in 0x hex"
+)
 export type StorageSlot = typeof StorageSlot.Type
 
 const UINT256_MAX = 2n ** 256n - 1n
 
 /** An unsigned 256-bit integer, minimal 0x hex on the wire and read as a `bigint`; nodes that pad are accepted. */
-export const Quantity = hex(/^0x[0-9a-fA-F]{1,64}$/u, "Quantity", "Non-negative integer, 0x hex").pipe(
+export const Quantity = hex(/^0x[0-9a-fA-F]{1,64}$/u, "Quantity", "a non-negative integer in 0x hex").pipe(
   Schema.decodeTo(
     Schema.BigInt.check(Schema.isBetweenBigInt({ minimum: 0n, maximum: UINT256_MAX })),
     SchemaTransformation.transform({

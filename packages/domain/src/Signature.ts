@@ -4,7 +4,9 @@ import * as Schema from "effect/Schema"
 const isHex = (value: string): value is `0x${string}` => value.startsWith("0x")
 
 /** Half of a signature: 0x hex of 1 to 64 digits, since inner multi-sig signatures travel without leading zeros. */
-export const SignaturePart = Schema.String.check(Schema.isPattern(/^0x[0-9a-fA-F]{1,64}$/u)).pipe(Schema.refine(isHex))
+export const SignaturePart = Schema.String.check(
+  Schema.isPattern(/^0x[0-9a-fA-F]{1,64}$/u, { expected: "0x hex of 1 to 64 digits" })
+).pipe(Schema.refine(isHex))
   .annotate({ identifier: "SignaturePart", description: "Up to 32 bytes, 0x hex of 1 to 64 digits" })
 
 /** An secp256k1 signature with its recovery bit: `v` is 27 or 28, and 0 or 1 from signers that do not add 27. */

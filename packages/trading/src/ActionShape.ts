@@ -27,29 +27,9 @@ import * as Schema from "effect/Schema"
 /** A value read, or all its faults with their paths in the body. */
 export type Read<A> = Result.Result<A, ReadonlyArray<RequestFault>>
 
-/** What the names of our schemas stand for, to one who has never seen them. */
-const words: { readonly [name: string]: string } = {
-  "number": "a JSON number",
-  "bigint": "a JSON integer",
-  "Address": "a 20-byte address in 0x hex",
-  "Millis": "milliseconds since the epoch as a JSON integer",
-  "Signature": "an object of r, s and v",
-  "SignatureChainId": "a chain id in 0x hex",
-  "SignaturePart": "0x hex of 1 to 64 digits",
-  "VenueChain": "\"Mainnet\" or \"Testnet\""
-}
-
-const readable = ({ message, path }: RequestFault): RequestFault => {
-  const names = /^Expected (?<names>\w+(?: \| \w+)*)$/u.exec(message)?.groups?.["names"]
-  if (names === undefined) return { path, message }
-  const known = names === "number | bigint" ? ["bigint"] : names.split(" | ")
-  return { path, message: `Expected ${known.map((name) => words[name] ?? name).join(" or ")}` }
-}
-
 const reader = <S extends AnyCodec>(schema: S, prefix: ReadonlyArray<string>) => {
   const decode = Schema.decodeUnknownResult(schema, { errors: "all" })
-  return (value: unknown): Read<S["Type"]> =>
-    Result.mapError(decode(value), (error) => faultsOf(error, prefix).map(readable))
+  return (value: unknown): Read<S["Type"]> => Result.mapError(decode(value), (error) => faultsOf(error, prefix))
 }
 
 const inAction = <S extends AnyCodec>(schema: S) => reader(schema, ["action"])

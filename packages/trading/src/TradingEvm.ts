@@ -1,6 +1,6 @@
 /** The trading chain's EVM: storage at the latest block, and what a transaction costs. */
 import { checkBlock } from "@trigate/domain/BlockParam"
-import { faultsOf, invalidRequest } from "@trigate/domain/Decode"
+import { decodeValue, faultsOf, invalidRequest, parseRequest } from "@trigate/domain/Decode"
 import { evmOperations } from "@trigate/domain/EvmOperations"
 import * as Gas from "@trigate/domain/Gas"
 import type { CommonFailure } from "@trigate/domain/GatewayError"
@@ -12,7 +12,6 @@ import type { AnyCodec, MethodClass, Operation, Surface } from "@trigate/domain/
 import type { UnsupportedBlock } from "@trigate/domain/RequestError"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 
 /** Any method of `POST /evm`. */
@@ -86,6 +85,13 @@ const gasPrice = methodOf(evmOperations.gasPrice)
 const bigBlockGasPrice = methodOf(evmOperations.bigBlockGasPrice)
 const usingBigBlocks = methodOf(evmOperations.usingBigBlocks)
 
+const decodeParams = {
+  eth_getStorageAt: decodeValue(evmOperations.getStorageAt.request, ["params"]),
+  eth_gasPrice: decodeValue(evmOperations.gasPrice.request, ["params"]),
+  eth_bigBlockGasPrice: decodeValue(evmOperations.bigBlockGasPrice.request, ["params"]),
+  eth_usingBigBlocks: decodeValue(evmOperations.usingBigBlocks.request, ["params"])
+} satisfies Record<EvmOperation["name"], unknown>
+
 /** The service over some way to send. */
 export const make = (send: Transport): TradingEvm["Service"] => {
   const smallPrice = gasPrice(send)
@@ -96,8 +102,9 @@ export const make = (send: Transport): TradingEvm["Service"] => {
   })
   return TradingEvm.of({
     relay: Effect.fn("TradingEvm.relay")(function*(call: EvmCall) {
-      // params that are no JSON have no block to check; the node refuses them
-      yield* checkBlock(call.operation, Result.getOrUndefined(JsonText.parse(call.params)))
+      const params = yield* parseRequest(call.params)
+      yield* checkBlock(call.operation, params)
+      yield* decodeParams[call.operation.name](params)
       return yield* send(call)
     }),
     getStorageAt: getStorageAt(send),

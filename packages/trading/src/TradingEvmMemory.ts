@@ -1,11 +1,8 @@
 /** `TradingEvm` in memory: storage, prices and flags that a test sets, answered as a node answers them. */
 import { decodeValue } from "@trigate/domain/Decode"
 import { evmOperations } from "@trigate/domain/EvmOperations"
-import type { GatewayError } from "@trigate/domain/GatewayError"
-import { rpcCodes } from "@trigate/domain/GatewayError"
 import type { Address, Hash, StorageSlot } from "@trigate/domain/Hex"
 import type { RpcAnswer } from "@trigate/domain/JsonRpc"
-import { errorObject } from "@trigate/domain/JsonRpc"
 import * as JsonText from "@trigate/domain/JsonText"
 import type { AnyCodec, MethodClass, Operation } from "@trigate/domain/Operation"
 import * as Context from "effect/Context"
@@ -43,13 +40,6 @@ const state = Effect.gen(function*() {
   })
 })
 
-const refused = (error: GatewayError): RpcAnswer => ({
-  _tag: "Error",
-  code: rpcCodes[error._tag],
-  message: error.message,
-  error: errorObject(error)
-})
-
 /** Answers one method as a node would: params and result pass through the operation's own schemas. */
 const answering = <Request extends AnyCodec, Response extends AnyCodec>(
   operation: Operation<string, MethodClass, Request, Response>,
@@ -58,12 +48,12 @@ const answering = <Request extends AnyCodec, Response extends AnyCodec>(
   const decode = decodeValue(operation.request, ["params"])
   const encode = Schema.encodeEffect<AnyCodec>(operation.response)
   return (params: string): Effect.Effect<RpcAnswer> =>
+    // `relay` has read the params before: here they decode
     decode(Result.getOrUndefined(JsonText.parse(params))).pipe(
-      Effect.flatMap((request) => Effect.orDie(Effect.flatMap(answer(request), encode))),
-      Effect.match({
-        onFailure: refused,
-        onSuccess: (result): RpcAnswer => ({ _tag: "Result", result: JsonText.stringify(result) })
-      })
+      Effect.flatMap(answer),
+      Effect.flatMap(encode),
+      Effect.orDie,
+      Effect.map((result) => ({ _tag: "Result", result: JsonText.stringify(result) }))
     )
 }
 

@@ -186,7 +186,7 @@ describe("what is refused", () => {
 
   it.effect("a body that is no envelope, all faults at once", () =>
     Effect.gen(function*() {
-      assert.deepStrictEqual(yield* faultsOf("[]"), [": Expected object"])
+      assert.deepStrictEqual(yield* faultsOf("[]"), [": Expected an object"])
       assert.deepStrictEqual(yield* faultsOf("{}"), [
         "action: Missing key",
         "nonce: Missing key",
@@ -202,7 +202,7 @@ describe("what is refused", () => {
           })
         ),
         [
-          "action.usingBigBlocks: Expected boolean",
+          "action.usingBigBlocks: Expected true or false",
           "nonce: Expected milliseconds since the epoch as a JSON integer",
           "signature.r: Expected 0x hex of 1 to 64 digits",
           "signature.s: Missing key",
@@ -234,8 +234,8 @@ describe("what is refused", () => {
         ["action.wei: Expected a value between 0n and 18446744073709551615n"]
       )
       assert.deepStrictEqual(yield* faultsOf(bodyOf({ ...withoutWei, amount: 5, validator: "0x1" })), [
-        "action.validator: Expected a string matching the RegExp ^0x[0-9a-fA-F]{40}$",
-        "action.amount: Expected string"
+        "action.validator: Expected a 20-byte address in 0x hex",
+        "action.amount: Expected a string"
       ])
       assert.deepStrictEqual(yield* faultsOf(bodyOf({ type: "CSignerAction" })), [
         "action: Expected a member `unjailSelf` or `jailSelf`"
@@ -247,7 +247,7 @@ describe("what is refused", () => {
         "action.jailSelf: Expected null"
       ])
       assert.deepStrictEqual(yield* faultsOf(bodyOf({ type: "evmUserModify", modifications: "x" })), [
-        "action.modifications: Expected array"
+        "action.modifications: Expected an array"
       ])
       assert.deepStrictEqual(yield* faultsOf(bodyOf({ ...multiSig({ type: "noop" }), signatures: [] })), [
         "action.signatures: Expected a value with a length between 1 and 10"

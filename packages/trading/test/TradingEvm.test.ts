@@ -249,13 +249,20 @@ describe("in memory", () => {
       assert.strictEqual(yield* service.transactionCost({ address: account, gasLimit: 2n }), 2n ** 81n)
     }).pipe(Effect.provide(TradingEvmMemory.layer())))
 
-  it.effect("answers relayed calls in the wire's shape, refusals as a node's error object", () =>
+  it.effect("answers relayed calls in the wire's shape and refuses what does not decode", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* relay(gasPriceCall), { _tag: "Result", result: "\"0x3b9aca00\"" })
-      const bad = yield* relay({ ...gasPriceCall, operation: evmOperations.usingBigBlocks, params: "[\"0x1\"]" })
-      assert.strictEqual(bad._tag === "Error" && bad.code, -32602)
-      const broken = yield* relay({ ...gasPriceCall, params: "[" })
-      assert.strictEqual(broken._tag, "Error")
+      for (
+        const call of [
+          { ...gasPriceCall, operation: evmOperations.usingBigBlocks, params: "[\"0x1\"]" },
+          { ...gasPriceCall, params: "[1]" },
+          { ...gasPriceCall, params: "{}" },
+          { ...gasPriceCall, params: "[" }
+        ]
+      ) {
+        const error = yield* Effect.flip(relay(call))
+        assert.strictEqual(error._tag, "InvalidRequest", call.params)
+      }
       const block = yield* Effect.flip(
         relay({ operation: evmOperations.getStorageAt, params: `["${contract}","0x0","0x5"]`, surface: "gateway" })
       )
