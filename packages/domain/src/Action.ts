@@ -35,7 +35,7 @@ export const TokenDelegate = Schema.Struct({
   hyperliquidChain: Schema.optionalKey(VenueChain),
   venueChain: Schema.optionalKey(VenueChain),
   validator: Address,
-  wei: Uint64.annotate({ description: "Stake in HYPE x 10^8" }),
+  wei: Uint64.annotateKey({ description: "Stake in HYPE x 10^8" }),
   isUndelegate: Schema.Boolean,
   nonce: Millis
 }).check(namesOneChain).annotate({ identifier: "TokenDelegate" })

@@ -28,15 +28,15 @@ export const DecimalString = Schema.String.check(Schema.isPattern(/^-?[0-9]+(?:\
 
 /** One bar: `t` and `T` are its first and last millisecond, prices and base volume are decimal strings. */
 export const Candle = Schema.Struct({
-  t: Millis.annotate({ description: "Open time" }),
-  T: Millis.annotate({ description: "Close time: open time + interval - 1" }),
+  t: Millis.annotateKey({ description: "Open time" }),
+  T: Millis.annotateKey({ description: "Close time: open time + interval - 1" }),
   s: Schema.String.annotate({ description: "Coin" }),
   i: CandleInterval,
-  o: DecimalString.annotate({ description: "Open price" }),
-  c: DecimalString.annotate({ description: "Close price" }),
-  h: DecimalString.annotate({ description: "Highest price" }),
-  l: DecimalString.annotate({ description: "Lowest price" }),
-  v: DecimalString.annotate({ description: "Volume in the base asset" }),
+  o: DecimalString.annotateKey({ description: "Open price" }),
+  c: DecimalString.annotateKey({ description: "Close price" }),
+  h: DecimalString.annotateKey({ description: "Highest price" }),
+  l: DecimalString.annotateKey({ description: "Lowest price" }),
+  v: DecimalString.annotateKey({ description: "Volume in the base asset" }),
   n: Schema.Natural.annotate({ description: "Number of trades" })
 }).annotate({ identifier: "Candle" })
 export type Candle = typeof Candle.Type

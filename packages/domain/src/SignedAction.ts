@@ -7,7 +7,7 @@ import { Signature } from "./Signature.ts"
 import { Millis } from "./Time.ts"
 
 const envelope = {
-  nonce: Millis.annotate({ description: "Milliseconds; within (now - 2 days, now + 1 day), unique per signer" }),
+  nonce: Millis.annotateKey({ description: "Milliseconds; within (now - 2 days, now + 1 day), unique per signer" }),
   signature: Signature,
   vaultAddress: Schema.optionalKey(Schema.NullOr(Address)),
   expiresAfter: Schema.optionalKey(Schema.NullOr(Millis))
