@@ -7,6 +7,7 @@
  */
 import { malformed } from "@trigate/domain/Answer"
 import { resendAdvice } from "@trigate/domain/ExchangeOperations"
+import * as JsonText from "@trigate/domain/JsonText"
 import type { MethodClass, Operation } from "@trigate/domain/Operation"
 import * as Relayed from "@trigate/domain/Relayed"
 import type { OnceFailure, ReadFailure } from "@trigate/domain/TransportFailure"
@@ -64,18 +65,25 @@ export class Calls extends Context.Service<Calls, {
 const retryAfterOf = (header: string | undefined): number | undefined =>
   header !== undefined && /^[0-9]{1,6}$/u.test(header) ? Number(header) : undefined
 
+// a result is data and may hold what only looks like a part of an address; an error's words are not
+const isRefusal = (answer: WireAnswer, text: string): boolean =>
+  answer.status >= 300 || JsonText.members(text).has("error")
+
 /**
  * The body without the endpoint key: a node that does not know a path likes to quote it, and the key is a part of it.
  *
- * Only refusals quote paths; an answer with status 200 is not looked through.
+ * Only refusals quote paths, with an HTTP status of their own or as a JSON-RPC error under 200.
  */
 const withoutKey = (target: Target, answer: WireAnswer): Uint8Array => {
-  if (answer.status < 300) return answer.body
   const secrets = Redacted.value(target.secrets)
-  const text = Relayed.utf8(answer.body)
-  return Option.match(Option.filter(text, (body) => secrets.some((secret) => body.includes(secret))), {
+  if (secrets.length === 0) return answer.body
+  const quoting = Option.filter(
+    Relayed.utf8(answer.body),
+    (text) => secrets.some((secret) => text.includes(secret)) && isRefusal(answer, text)
+  )
+  return Option.match(quoting, {
     onNone: () => answer.body,
-    onSome: (body) => Relayed.bytes(secrets.reduce((left, secret) => left.replaceAll(secret, "…"), body))
+    onSome: (text) => Relayed.bytes(secrets.reduce((left, secret) => left.replaceAll(secret, "…"), text))
   })
 }
 
