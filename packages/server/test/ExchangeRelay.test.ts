@@ -31,7 +31,7 @@ describe("the venue's answer", () => {
   const entries = Fixtures.rows(recorded, ["bodies"]).map(replyOf)
 
   it("is told in all its statuses by the recordings", () => {
-    assert.deepStrictEqual([...new Set(entries.map(({ reply }) => reply.status))].sort(), [200, 422, 429, 500])
+    assert.deepStrictEqual(new Set(entries.map(({ reply }) => reply.status)), new Set([200, 422, 429, 500]))
     assert.strictEqual(entries.length, 32)
   })
 

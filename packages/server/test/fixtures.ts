@@ -1,5 +1,6 @@
 /** Recorded files as text: what is relayed is compared digit for digit, so nothing here is parsed and written again. */
 import * as JsonText from "@trigate/domain/JsonText"
+import * as Predicate from "effect/Predicate"
 import * as Fs from "node:fs"
 
 /** The text of a file. */
@@ -23,3 +24,13 @@ export const raw = (json: string, path: ReadonlyArray<string | number>): string 
 /** The raw texts of the elements of the array at a path of a JSON text. */
 export const rows = (json: string, path: ReadonlyArray<string | number>): ReadonlyArray<string> =>
   JsonText.elements(raw(json, path)) ?? []
+
+/** What a parsed value has at a path, or `undefined`. */
+export const at = (value: unknown, ...path: ReadonlyArray<string | number>): unknown => {
+  let found = value
+  for (const key of path) found = Predicate.hasProperty(found, key) ? found[key] : undefined
+  return found
+}
+
+/** What a JSON text has at a path, parsed, or `undefined`. */
+export const value = (json: string, ...path: ReadonlyArray<string | number>): unknown => at(JSON.parse(json), ...path)

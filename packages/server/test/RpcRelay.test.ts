@@ -1,0 +1,277 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Fixtures from "./fixtures.ts"
+import { post } from "./gateway.ts"
+import type { LiveGateway } from "./liveGateway.ts"
+import { liveGateway, upstreamKeys } from "./liveGateway.ts"
+import type { Seen } from "./recordingUpstream.ts"
+import { rpcFailure, rpcId, rpcReply } from "./recordingUpstream.ts"
+
+const nodePath = `node POST /${upstreamKeys.node}/evm`
+const layer2Path = `layer2 POST /${upstreamKeys.layer2}`
+const hash = `0x${"ab".repeat(32)}`
+const receiptCall = (id: string, of = hash) =>
+  `{"jsonrpc":"2.0","id":${id},"method":"eth_getTransactionReceipt","params":["${of}"]}`
+
+/** The envelopes that reached an upstream, their ids blanked out: those are the gateway's own. */
+const sent = (upstream: LiveGateway["node"]): ReadonlyArray<string> =>
+  upstream.seen.map(({ body }) => body.replace(/"id":\d+/u, `"id":0`))
+
+describe("a recorded receipt", () => {
+  for (const family of ["l2-op-stack.json", "l2-zksync.json"]) {
+    const file = Fixtures.text(family)
+    Fixtures.rows(file, ["receipts"]).forEach((row, index) => {
+      it.live(`comes back with its own text: ${family} ${index}`, () =>
+        Effect.gen(function*() {
+          const result = Fixtures.raw(row, ["response", "result"])
+          const params = Fixtures.raw(row, ["request", "params"])
+          const live = yield* liveGateway({ layer2: rpcReply(result) })
+          const answer = yield* post(
+            `${live.url}/l2`,
+            `{"jsonrpc":"2.0","id":1,"method":"eth_getTransactionReceipt","params":${params}}`
+          )
+          assert.strictEqual(answer.status, 200)
+          assert.strictEqual(answer.type, "application/json")
+          assert.strictEqual(answer.text, `{"jsonrpc":"2.0","id":1,"result":${result}}`)
+          assert.deepStrictEqual(live.seen(), [layer2Path])
+          assert.deepStrictEqual(sent(live.layer2), [
+            `{"jsonrpc":"2.0","id":0,"method":"eth_getTransactionReceipt","params":${params}}`
+          ])
+        }))
+    })
+  }
+
+  // only calls that this route takes and a node can answer; the others of the session are refused before
+  const session = Fixtures.rows(Fixtures.text("l2-anvil.json"), ["records"]).filter((row) => {
+    const hash = Fixtures.value(row, "request", "params", 0)
+    return Fixtures.value(row, "request", "method") === "eth_getTransactionReceipt" &&
+      /^0x[0-9a-fA-F]{64}$/u.test(String(hash))
+  })
+
+  it("is told from a session of a local node", () => {
+    assert.strictEqual(session.length, 8)
+  })
+
+  for (const row of session) {
+    it.live(`comes back with its own text: ${String(Fixtures.value(row, "name"))}`, () =>
+      Effect.gen(function*() {
+        const result = Fixtures.raw(row, ["body", "result"])
+        const live = yield* liveGateway({ layer2: rpcReply(result) })
+        const answer = yield* post(`${live.url}/l2`, Fixtures.raw(row, ["request"]))
+        assert.strictEqual(answer.text, `{"jsonrpc":"2.0","id":1,"result":${result}}`)
+        assert.deepStrictEqual(live.seen(), [layer2Path])
+      }))
+  }
+})
+
+describe("a sample of the trading chain's EVM", () => {
+  for (const row of Fixtures.rows(Fixtures.text("evm-rpc-samples.json"), ["samples"])) {
+    const id = String(Fixtures.value(row, "id"))
+    if (id === "bad-block") continue
+    it.live(`comes back as the node answered it: ${id}`, () =>
+      Effect.gen(function*() {
+        const failed = Fixtures.value(row, "response", "error") !== undefined
+        const outcome = Fixtures.raw(row, ["response", failed ? "error" : "result"])
+        const live = yield* liveGateway({ node: (failed ? rpcFailure : rpcReply)(outcome) })
+        const answer = yield* post(`${live.url}/evm`, Fixtures.raw(row, ["request"]))
+        assert.strictEqual(answer.status, 200)
+        assert.strictEqual(answer.text, `{"jsonrpc":"2.0","id":1,"${failed ? "error" : "result"}":${outcome}}`)
+        assert.deepStrictEqual(live.seen(), [nodePath])
+      }))
+  }
+})
+
+describe("an id", () => {
+  const ids = [
+    `"abc"`,
+    `""`,
+    `"\\u0061\\"\\ud83d\\ude00"`,
+    "0",
+    "-7",
+    "12345678901234567890123",
+    "1.50",
+    "-0.25",
+    "1e2",
+    "null"
+  ]
+  for (const id of ids) {
+    it.live(`goes back as it came: ${id}`, () =>
+      Effect.gen(function*() {
+        const live = yield* liveGateway({ layer2: rpcReply("null"), node: rpcReply(`"0x1"`) })
+        const one = yield* post(`${live.url}/l2`, receiptCall(id))
+        assert.strictEqual(one.text, `{"jsonrpc":"2.0","id":${id},"result":null}`)
+        const other = yield* post(
+          `${live.url}/evm`,
+          `{ "params" : [], "id" : ${id} , "jsonrpc":"2.0","method":"eth_gasPrice"}`
+        )
+        assert.strictEqual(other.text, `{"jsonrpc":"2.0","id":${id},"result":"0x1"}`)
+        const refused = yield* post(`${live.url}/evm`, `{"jsonrpc":"2.0","id":${id},"method":"eth_call"}`)
+        assert.isTrue(refused.text.startsWith(`{"jsonrpc":"2.0","id":${id},"error":{"code":-32601,`), refused.text)
+        assert.deepStrictEqual(live.seen(), [nodePath, layer2Path])
+      }))
+  }
+
+  it.live("of a call that cannot be told is null", () =>
+    Effect.gen(function*() {
+      const live = yield* liveGateway()
+      for (const id of ["{}", "[1]", "true"]) {
+        const answer = yield* post(`${live.url}/l2`, receiptCall(id))
+        assert.isTrue(answer.text.startsWith(`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,`), answer.text)
+      }
+      assert.deepStrictEqual(live.seen(), [])
+    }))
+})
+
+describe("a batch", () => {
+  const hashes = Array.from({ length: 20 }, (_, index) => `0x${index.toString(16).padStart(64, "0")}`)
+  const asked = (request: Seen): string => /0x[0-9a-f]{64}/u.exec(request.body)?.[0] ?? ""
+
+  it.live("is answered in its order, each call under its id, whatever the order of the upstream", () =>
+    Effect.gen(function*() {
+      const live = yield* liveGateway({ layer2: (request) => rpcReply(`"${asked(request)}"`)(request) })
+      const ids = hashes.map((_, index) => index % 2 === 0 ? `${100 - index}` : `"n${index}"`)
+      const answer = yield* post(
+        `${live.url}/l2`,
+        `[ ${hashes.map((of, index) => receiptCall(ids[index] ?? "", of)).join(" ,\n")} ]`
+      )
+      assert.strictEqual(
+        answer.text,
+        `[${hashes.map((of, index) => `{"jsonrpc":"2.0","id":${ids[index]},"result":"${of}"}`).join(",")}]`
+      )
+      assert.strictEqual(live.layer2.seen.length, hashes.length)
+    }))
+
+  it.live("keeps the failure of a call to that call: wrong id, error, hang-up, refusal, notification", () =>
+    Effect.gen(function*() {
+      const [good, wrong, failed, broken] = hashes
+      const live = yield* liveGateway({
+        layer2: (request) => {
+          const of = asked(request)
+          if (of === wrong) return { body: `{"jsonrpc":"2.0","id":999999,"result":"0x0"}` }
+          if (of === failed) {
+            return rpcFailure(`{"code":-32000, "message":"header not found","data":{"n":9007199254740993}}`)(request)
+          }
+          if (of === broken) return "hang-up"
+          return rpcReply("null")(request)
+        }
+      })
+      const answer = yield* post(
+        `${live.url}/l2`,
+        `[${receiptCall("1", good)},${receiptCall("2", wrong)},${receiptCall("3", failed)},${
+          receiptCall("4", broken)
+        },` +
+          `{"jsonrpc":"2.0","id":5,"method":"eth_chainId"},` +
+          `{"jsonrpc":"2.0","method":"eth_getTransactionReceipt","params":["${good}"]},7]`
+      )
+      assert.strictEqual(answer.status, 200)
+      const rows = Fixtures.rows(`{"all":${answer.text}}`, ["all"])
+      assert.strictEqual(rows.length, 6)
+      assert.strictEqual(rows[0], `{"jsonrpc":"2.0","id":1,"result":null}`)
+      assert.strictEqual(
+        rows[2],
+        `{"jsonrpc":"2.0","id":3,"error":{"code":-32000, "message":"header not found","data":{"n":9007199254740993}}}`
+      )
+      const errors = [rows[1], rows[3], rows[4], rows[5]].map((row) => {
+        const answered: unknown = JSON.parse(row ?? "")
+        return [
+          Fixtures.at(answered, "id"),
+          Fixtures.at(answered, "error", "code"),
+          Fixtures.at(answered, "error", "data", "_tag")
+        ]
+      })
+      assert.deepStrictEqual(errors, [
+        [2, -32603, "UpstreamMalformed"],
+        [4, -32603, "UpstreamUnavailable"],
+        [5, -32601, "UnsupportedMethod"],
+        [null, -32600, "InvalidRequest"]
+      ])
+      assert.strictEqual(live.layer2.seen.length, 4)
+    }))
+
+  it.live("of notifications only is answered with nothing and relayed to nobody", () =>
+    Effect.gen(function*() {
+      const live = yield* liveGateway()
+      const call = `{"jsonrpc":"2.0","method":"eth_gasPrice","params":[]}`
+      for (const body of [call, `[${call},${call}]`]) {
+        const answer = yield* post(`${live.url}/evm`, body)
+        assert.strictEqual(answer.status, 204)
+        assert.strictEqual(answer.text, "")
+      }
+      assert.deepStrictEqual(live.seen(), [])
+    }))
+
+  for (const [what, size] of [["no call", 0], ["101 calls", 101]] as const) {
+    it.live(`with ${what} is one error`, () =>
+      Effect.gen(function*() {
+        const live = yield* liveGateway()
+        const answer = yield* post(
+          `${live.url}/l2`,
+          `[${Array.from({ length: size }, () => receiptCall("1")).join(",")}]`
+        )
+        assert.strictEqual(answer.status, 200)
+        assert.isTrue(answer.text.startsWith(`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,`), answer.text)
+        assert.deepStrictEqual(live.seen(), [])
+      }))
+  }
+})
+
+describe("an upstream's own words", () => {
+  const answers: ReadonlyArray<readonly [what: string, reply: (request: Seen) => { status: number; body: string }]> = [
+    ["an error under HTTP 400", (request) => ({
+      status: 400,
+      body: `{"id":${rpcId(request)},"jsonrpc":"2.0","error":{ "message":"invalid argument 0","code":-32602 }}`
+    })],
+    ["an error with a null id", () => ({
+      status: 200,
+      body: `{"id":null,"jsonrpc":"2.0","error":{ "message":"invalid argument 0","code":-32602 }}`
+    })],
+    ["members that nobody documents", (request) => ({
+      status: 200,
+      body: `{"node":"a","error":{ "message":"invalid argument 0","code":-32602 },"id":${
+        rpcId(request)
+      },"jsonrpc":"2.0"}`
+    })]
+  ]
+  for (const [what, reply] of answers) {
+    it.live(`are passed on: ${what}`, () =>
+      Effect.gen(function*() {
+        const live = yield* liveGateway({ layer2: reply })
+        const answer = yield* post(`${live.url}/l2`, receiptCall("5"))
+        assert.strictEqual(answer.status, 200)
+        assert.strictEqual(
+          answer.text,
+          `{"jsonrpc":"2.0","id":5,"error":{ "message":"invalid argument 0","code":-32602 }}`
+        )
+      }))
+  }
+
+  it.live("lose the endpoint key that they quote", () =>
+    Effect.gen(function*() {
+      const live = yield* liveGateway({
+        layer2: (request) => ({ status: 404, type: "text/plain", body: `no such path ${request.path}` })
+      })
+      const answer = yield* post(`${live.url}/l2`, receiptCall("5"))
+      assert.notInclude(answer.text, upstreamKeys.layer2)
+      assert.include(answer.text, "no such path /…")
+    }))
+
+  it.live("lose the endpoint key that they quote in a JSON-RPC error under HTTP 200", () =>
+    Effect.gen(function*() {
+      const live = yield* liveGateway({
+        layer2: (request) => rpcFailure(`{"code":-32000,"message":"no upstream for ${request.path}"}`)(request)
+      })
+      const answer = yield* post(`${live.url}/l2`, receiptCall("5"))
+      assert.strictEqual(
+        answer.text,
+        `{"jsonrpc":"2.0","id":5,"error":{"code":-32000,"message":"no upstream for /…"}}`
+      )
+    }))
+
+  it.live("keep in a result what only looks like the endpoint key: a result is data", () =>
+    Effect.gen(function*() {
+      const result = `{"note":"${upstreamKeys.layer2}"}`
+      const live = yield* liveGateway({ layer2: rpcReply(result) })
+      const answer = yield* post(`${live.url}/l2`, receiptCall("5"))
+      assert.strictEqual(answer.text, `{"jsonrpc":"2.0","id":5,"result":${result}}`)
+    }))
+})
