@@ -1,0 +1,131 @@
+import { assert, describe, it } from "@effect/vitest"
+import type { SignedAction } from "@trigate/domain/SignedAction"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import { bodyOf, delegate, multiSig, validator } from "./bodies.ts"
+import { clientOf } from "./client.ts"
+import * as Fixtures from "./fixtures.ts"
+import { post } from "./gateway.ts"
+import { liveGateway } from "./liveGateway.ts"
+
+const ok = () => ({ body: `{"status":"ok","response":{"type":"default"}}` })
+const wholes = [
+  0n,
+  1n,
+  2n ** 53n - 1n,
+  2n ** 53n,
+  2n ** 53n + 1n,
+  2n ** 63n,
+  2n ** 64n - 1n
+]
+
+describe("wei", () => {
+  for (const wei of wholes) {
+    it.live(`${wei} arrives digit for digit from raw HTTP, spelled by the documents or by the wire`, () =>
+      Effect.gen(function*() {
+        const live = yield* liveGateway({ api: ok })
+        const now = yield* Clock.currentTimeMillis
+        const spelled = `"hyperliquidChain":"Mainnet"`
+        for (const chain of [spelled, `"venueChain":"Mainnet"`]) {
+          yield* post(`${live.url}/exchange`, bodyOf(now, delegate(now, String(wei), chain)))
+        }
+        const expected = bodyOf(now, delegate(now, String(wei), spelled))
+        assert.deepStrictEqual(live.api.seen.map(({ body }) => body), [expected, expected])
+      }))
+
+    it.live(`${wei} arrives digit for digit from the typed client`, () =>
+      Effect.gen(function*() {
+        const live = yield* liveGateway({ api: ok })
+        const client = yield* clientOf(live.url)
+        const nonce = yield* Clock.currentTimeMillis
+        const signed: SignedAction = {
+          action: {
+            type: "tokenDelegate",
+            signatureChainId: "0x66eee",
+            venueChain: "Mainnet",
+            validator,
+            wei,
+            isUndelegate: false,
+            nonce
+          },
+          nonce,
+          signature: { r: "0x1", s: "0x2", v: 27 }
+        }
+        const accepted = yield* client.exchange.submit(signed)
+        assert.strictEqual(accepted.status, "ok")
+        assert.deepStrictEqual(live.seen(), ["api POST /exchange"])
+        const body = live.api.seen[0]?.body ?? ""
+        assert.strictEqual(Fixtures.raw(body, ["action", "wei"]), String(wei))
+        assert.strictEqual(Fixtures.raw(body, ["action", "nonce"]), String(nonce))
+        assert.strictEqual(Fixtures.raw(body, ["nonce"]), String(nonce))
+        assert.strictEqual(Fixtures.raw(body, ["signature", "v"]), "27")
+        assert.strictEqual(Fixtures.raw(body, ["action", "hyperliquidChain"]), `"Mainnet"`)
+      }))
+  }
+
+  for (const wei of ["18446744073709551616", "-1", "1.5", `"1"`]) {
+    it.live(`${wei} is refused: it is no integer of 64 bits`, () =>
+      Effect.gen(function*() {
+        const live = yield* liveGateway({ api: ok })
+        const now = yield* Clock.currentTimeMillis
+        const answer = yield* post(`${live.url}/exchange`, bodyOf(now, delegate(now, wei)))
+        assert.strictEqual(answer.status, 400)
+        assert.deepStrictEqual(Fixtures.value(answer.text, "errors", 0, "path"), ["action", "wei"])
+        assert.deepStrictEqual(live.seen(), [])
+      }))
+  }
+})
+
+describe("any integer of a body", () => {
+  const big = [
+    "9007199254740993",
+    "-9007199254740993",
+    "18446744073709551615",
+    "340282366920938463463374607431768211457"
+  ]
+
+  it.live("arrives digit for digit, in members that nobody documents and inside a wrapped action", () =>
+    Effect.gen(function*() {
+      const live = yield* liveGateway({ api: ok })
+      const now = yield* Clock.currentTimeMillis
+      const members = big.map((digits, index) => `"m${index}":${digits}`).join(",")
+      const bodies = [
+        bodyOf(now, `{"type":"evmUserModify","usingBigBlocks":true,${members}}`),
+        bodyOf(now, multiSig(`{"type":"order","orders":[{"a":${big[0]},"o":[${big.join(",")}]}],${members}}`)),
+        bodyOf(
+          now,
+          `{"type":"CSignerAction","unjailSelf":null}`,
+          `,"expiresAfter":${now + 60_000},"extra":[${big.join()}]`
+        )
+      ]
+      for (const body of bodies) {
+        const answer = yield* post(`${live.url}/exchange`, body)
+        assert.strictEqual(answer.status, 200, answer.text)
+      }
+      assert.deepStrictEqual(live.api.seen.map(({ body }) => body), bodies)
+    }))
+
+  it.live("arrives digit for digit in the params of the token chain, from raw HTTP", () =>
+    Effect.gen(function*() {
+      const live = yield* liveGateway({ tokens: () => ({ body: `{"ok":true,"result":[]}` }) })
+      const params = `{"workchain":-1,"shard":-9223372036854775808,"seqno":9007199254740991}`
+      yield* post(`${live.url}/api/v2/jsonRPC`, `{"jsonrpc":"2.0","id":1,"method":"getBlockHeader","params":${params}}`)
+      assert.deepStrictEqual(live.tokens.seen.map(({ body }) => Fixtures.raw(body, ["params"])), [params])
+    }))
+
+  it.live("arrives digit for digit in a storage slot of 256 bits, from the typed client", () =>
+    Effect.gen(function*() {
+      const slot = `0x${"f".repeat(64)}` as const
+      const live = yield* liveGateway({
+        node: ({ body }) => ({ body: `{"jsonrpc":"2.0","id":${Fixtures.raw(body, ["id"])},"result":"${slot}"}` })
+      })
+      const client = yield* clientOf(live.url)
+      const word = yield* client.evm.getStorageAt({ address: validator, slot })
+      assert.strictEqual(word, slot)
+      assert.deepStrictEqual(live.node.seen.map(({ body }) => Fixtures.value(body, "params")), [[
+        validator,
+        slot,
+        "latest"
+      ]])
+    }))
+})
