@@ -2,12 +2,14 @@
 import * as Answer from "@trigate/domain/Answer"
 import { faultsOf, invalidRequest } from "@trigate/domain/Decode"
 import { readOutcome, resendAdvice } from "@trigate/domain/ExchangeOperations"
+import type { CommonFailure } from "@trigate/domain/GatewayError"
 import * as JsonRpc from "@trigate/domain/JsonRpc"
 import * as JsonText from "@trigate/domain/JsonText"
 import type { AnyCodec, MethodClass, Operation } from "@trigate/domain/Operation"
 import * as Relayed from "@trigate/domain/Relayed"
 import type { InvalidRequest } from "@trigate/domain/RequestError"
 import { SignedAction } from "@trigate/domain/SignedAction"
+import { readParams } from "@trigate/domain/TokenOperations"
 import * as TokenRpc from "@trigate/domain/TokenRpc"
 import { OutcomeUnknown, UpstreamUnavailable } from "@trigate/domain/UpstreamError"
 import * as Effect from "effect/Effect"
@@ -20,10 +22,13 @@ export interface Endpoint {
   readonly path: string
 }
 
-const encoder = <S extends AnyCodec>(schema: S) => {
-  const encode = Schema.encodeEffect(schema)
-  return (request: S["Type"]): Effect.Effect<S["Encoded"], InvalidRequest> =>
-    Effect.mapError(encode(request), (error) => invalidRequest(faultsOf(error)))
+const writerOf = <S extends AnyCodec>(schema: S) => {
+  const encode = Schema.encodeEffect(schema, { errors: "all" })
+  return (request: S["Type"]): Effect.Effect<string, InvalidRequest> =>
+    Effect.mapBoth(encode(request), {
+      onFailure: (error) => invalidRequest(faultsOf(error)),
+      onSuccess: JsonText.stringify
+    })
 }
 
 // the gateway is an upstream of this program like any other
@@ -44,17 +49,36 @@ export const plain = <
   endpoint: Endpoint,
   operation: Operation<string, MethodClass, Request, Response, Failures>
 ) => {
-  const encode = encoder(operation.request)
+  const write = writerOf(operation.request)
   const read = Answer.readerOf(operation)
   return Effect.fn(`GatewayClient.${operation.name}`)(function*(request: Request["Type"]) {
-    const body = JsonText.stringify(yield* encode(request))
+    const body = yield* write(request)
     const answer = yield* Effect.mapError(transport.post(endpoint.path, body), unreachable)
     return yield* read(request, answer)
   })
 }
 
-/** A query whose request is the query string. */
-export const query = <
+/** Methods of a JSON-RPC endpoint. */
+export const jsonRpc = (transport: Transport.Transport, endpoint: Endpoint) => {
+  let lastId = 0
+  return <Request extends AnyCodec, Response extends AnyCodec, const Failures extends ReadonlyArray<AnyCodec>>(
+    operation: Operation<string, MethodClass, Request, Response, Failures>
+  ) => {
+    const write = writerOf(operation.request)
+    const read = JsonRpc.readerOf(operation)
+    return Effect.fn(`GatewayClient.${operation.name}`)(function*(request: Request["Type"]) {
+      const params = yield* write(request)
+      lastId += 1
+      const id = lastId
+      const body = JsonRpc.requestText(id, operation.name, params)
+      const answer = yield* Effect.mapError(transport.post(endpoint.path, body), unreachable)
+      return yield* read(Transport.label, yield* JsonRpc.answerOf(answer, id))
+    })
+  }
+}
+
+/** The token chain's query, whose request is the query string; its addresses are checked here, like the others' there. */
+export const tokenQuery = <
   Request extends AnyCodec,
   Response extends AnyCodec,
   const Failures extends ReadonlyArray<AnyCodec>
@@ -63,54 +87,28 @@ export const query = <
   endpoint: Endpoint,
   operation: Operation<string, MethodClass, Request, Response, Failures>
 ) => {
-  const encode = encoder(operation.request)
+  const check = readParams(operation)
   const read = Answer.readerOf(operation)
-  return Effect.fn(`GatewayClient.${operation.name}`)(function*(request: Request["Type"]) {
-    const encoded = yield* encode(request)
-    const params = new URLSearchParams(
-      Object.entries(encoded ?? {}).map(([name, value]) => [name, String(value)])
-    )
-    const answer = yield* Effect.mapError(transport.get(`${endpoint.path}?${params}`), unreachable)
+  return Effect.fn(`GatewayClient.${operation.name}`)(function*(params: Request["Encoded"]) {
+    const request = yield* check(JsonText.stringify(params))
+    const query = new URLSearchParams(Object.entries(params ?? {}).map(([name, value]) => [name, String(value)]))
+    const answer = yield* Effect.mapError(transport.get(`${endpoint.path}?${query}`), unreachable)
     return yield* read(request, answer)
   })
 }
 
-const statusOr = <A, E>(answer: Relayed.Relayed, read: Effect.Effect<A, E>) =>
-  answer.status === 200 ? read : Effect.mapError(read, () => Answer.failureOfStatus(answer))
-
-/** Methods of a JSON-RPC endpoint. */
-export const jsonRpc = (transport: Transport.Transport, endpoint: Endpoint) => {
-  let lastId = 0
-  return <Request extends AnyCodec, Response extends AnyCodec, const Failures extends ReadonlyArray<AnyCodec>>(
-    operation: Operation<string, MethodClass, Request, Response, Failures>
-  ) => {
-    const encode = encoder(operation.request)
-    const read = JsonRpc.readerOf(operation)
-    return Effect.fn(`GatewayClient.${operation.name}`)(function*(request: Request["Type"]) {
-      const params = JsonText.stringify(yield* encode(request))
-      lastId += 1
-      const id = lastId
-      const body = JsonRpc.requestText(id, operation.name, params)
-      const answer = yield* Effect.mapError(transport.post(endpoint.path, body), unreachable)
-      return yield* read(
-        Transport.label,
-        yield* statusOr(answer, JsonRpc.readAnswer(Transport.label, Relayed.text(answer), id))
-      )
-    })
-  }
-}
-
-/** Methods of the token chain's JSON-RPC endpoint. */
+/** Methods of the token chain's JSON-RPC endpoint; params that do not decode are refused before anything is sent. */
 export const tokenRpc =
   (transport: Transport.Transport, endpoint: Endpoint) =>
   <Request extends AnyCodec, Response extends AnyCodec, const Failures extends ReadonlyArray<AnyCodec>>(
     operation: Operation<string, MethodClass, Request, Response, Failures>
   ) => {
-    const encode = encoder(operation.request)
+    const check = readParams(operation)
     const read = TokenRpc.readerOf(operation)
-    return Effect.fn(`GatewayClient.${operation.name}`)(function*(request: Request["Type"]) {
-      const params = JsonText.stringify(yield* encode(request))
-      const body = JsonRpc.requestText(1, operation.name, params)
+    return Effect.fn(`GatewayClient.${operation.name}`)(function*(params: Request["Encoded"]) {
+      const text = JsonText.stringify(params)
+      const request = yield* check(text)
+      const body = JsonRpc.requestText(1, operation.name, text)
       const answer = yield* Effect.mapError(transport.post(endpoint.path, body), unreachable)
       return yield* read(
         request,
@@ -120,20 +118,65 @@ export const tokenRpc =
     })
   }
 
+const writeSigned = writerOf(SignedAction)
+
+// short of a request that could not be built, a byte may have gone out
+const unsent: ReadonlySet<HttpClientError.HttpClientError["reason"]["_tag"]> = new Set([
+  "EncodeError",
+  "InvalidUrlError"
+])
+
+const broken = ({ nonce }: SignedAction) => (error: HttpClientError.HttpClientError) =>
+  unsent.has(error.reason._tag)
+    ? unreachable(error)
+    : new OutcomeUnknown({
+      upstream: Transport.label,
+      nonce,
+      advice: resendAdvice,
+      detail: `The exchange with the gateway broke (${error.reason._tag})`
+    })
+
 /**
  * Sends a signed action, once: a call that broke on its way fails with `OutcomeUnknown`, never with a plain failure.
  */
-export const submit = (transport: Transport.Transport, endpoint: Endpoint) => {
-  const encode = encoder(SignedAction)
-  return Effect.fn("GatewayClient.submit")(function*(signed: SignedAction) {
-    const body = JsonText.stringify(yield* encode(signed))
-    const answer = yield* Effect.mapError(transport.post(endpoint.path, body), (error) =>
-      new OutcomeUnknown({
-        upstream: Transport.label,
-        nonce: signed.nonce,
-        advice: resendAdvice,
-        detail: `The exchange with the gateway broke (${error.reason._tag})`
-      }))
+export const submit = (transport: Transport.Transport, endpoint: Endpoint) =>
+  Effect.fn("GatewayClient.submit")(function*(signed: SignedAction) {
+    const body = yield* writeSigned(signed)
+    const answer = yield* Effect.mapError(transport.post(endpoint.path, body), broken(signed))
     return yield* readOutcome(answer, { nonce: signed.nonce })
+  })
+
+/** Reads an answer of the gateway itself; one may also come under a status that is not 200. */
+const ownReaderOf = <Response extends AnyCodec>(response: Response) => {
+  const read = Answer.decodeText(response)
+  return (answer: Relayed.Relayed): Effect.Effect<Response["Type"], CommonFailure> =>
+    Effect.mapError(
+      read(answer.upstream, Relayed.text(answer)),
+      (malformed) => answer.status === 200 ? malformed : Answer.failureOf(answer)
+    )
+}
+
+/** Shows a signed action to the gateway, which says what it sees and relays nothing. */
+export const inspect = <Response extends AnyCodec>(
+  transport: Transport.Transport,
+  endpoint: Endpoint,
+  response: Response
+) => {
+  const read = ownReaderOf(response)
+  return Effect.fn("GatewayClient.inspect")(function*(signed: SignedAction) {
+    const body = yield* writeSigned(signed)
+    return yield* read(yield* Effect.mapError(transport.post(endpoint.path, body), unreachable))
+  })
+}
+
+/** What the gateway tells of itself. */
+export const state = <Response extends AnyCodec>(
+  transport: Transport.Transport,
+  endpoint: Endpoint,
+  response: Response
+) => {
+  const read = ownReaderOf(response)
+  return Effect.fn("GatewayClient.state")(function*() {
+    return yield* read(yield* Effect.mapError(transport.get(endpoint.path), unreachable))
   })
 }

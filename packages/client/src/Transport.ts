@@ -1,7 +1,8 @@
 /** How the client reaches a gateway: any Effect `HttpClient`, whole answers, typed failures. */
 import type * as Relayed from "@trigate/domain/Relayed"
 import * as Effect from "effect/Effect"
-import type * as HttpClient from "effect/http/HttpClient"
+import { constTrue } from "effect/Function"
+import * as HttpClient from "effect/http/HttpClient"
 import type * as HttpClientError from "effect/http/HttpClientError"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import type * as HttpClientResponse from "effect/http/HttpClientResponse"
@@ -12,6 +13,7 @@ export const label = "gateway"
 
 /** Where the gateway is. */
 export interface Options {
+  /** With or without a path and a slash at the end; in a browser `""` is the page's own origin. */
   readonly baseUrl: string | URL
   /** Uses the node provider's surface behind this key instead of the gateway's own routes. */
   readonly endpointKey?: Redacted.Redacted
@@ -25,26 +27,37 @@ export interface Transport {
 
 const relayed = (response: HttpClientResponse.HttpClientResponse) =>
   Effect.map(response.arrayBuffer, (buffer): Relayed.Relayed => {
-    const retryAfter = Number(response.headers["retry-after"])
+    const retryAfter = response.headers["retry-after"]
     return {
       upstream: label,
       status: response.status,
       contentType: response.headers["content-type"] ?? "",
       body: new Uint8Array(buffer),
-      ...(Number.isInteger(retryAfter) ? { retryAfter } : {})
+      // the header may also hold a date, which is of no use without the server's clock
+      ...(retryAfter !== undefined && /^[0-9]{1,6}$/u.test(retryAfter) ? { retryAfter: Number(retryAfter) } : {})
     }
   })
 
-/** A transport over a client. */
-export const make = (client: HttpClient.HttpClient, options: Options): Transport => {
-  const base = String(options.baseUrl).replace(/\/+$/u, "")
-  const prefix = options.endpointKey === undefined
-    ? base
-    : `${base}/${encodeURIComponent(Redacted.value(options.endpointKey))}`
+/** The gateway's own routes; an endpoint key changes nothing here. */
+export const own = (client: HttpClient.HttpClient, { baseUrl }: Options): Transport => {
+  const base = String(baseUrl).replace(/\/+$/u, "")
   const send = (request: HttpClientRequest.HttpClientRequest) => Effect.flatMap(client.execute(request), relayed)
   return {
     post: (path, body) =>
-      send(HttpClientRequest.bodyText(HttpClientRequest.post(`${prefix}${path}`), body, "application/json")),
-    get: (path) => send(HttpClientRequest.get(`${prefix}${path}`))
+      send(HttpClientRequest.bodyText(HttpClientRequest.post(`${base}${path}`), body, "application/json")),
+    get: (path) => send(HttpClientRequest.get(`${base}${path}`))
+  }
+}
+
+/** The routes of the chains: the gateway's own, or those behind the endpoint key where one is given. */
+export const make = (client: HttpClient.HttpClient, options: Options): Transport => {
+  const routes = own(client, options)
+  if (options.endpointKey === undefined) return routes
+  const prefix = `/${encodeURIComponent(Redacted.value(options.endpointKey))}`
+  // the client's own spans tell the whole URL, and the key is a part of it
+  const untraced = Effect.provideService(HttpClient.TracerDisabledWhen, constTrue)
+  return {
+    post: (path, body) => untraced(routes.post(`${prefix}${path}`, body)),
+    get: (path) => untraced(routes.get(`${prefix}${path}`))
   }
 }
