@@ -1,0 +1,80 @@
+import { assert, describe, it } from "@effect/vitest"
+import { evmOperations } from "@trigate/domain/EvmOperations"
+import * as Sandbox from "@trigate/sandbox/Sandbox"
+import { contracts } from "@trigate/sandbox/SandboxExamples"
+import { SandboxState } from "@trigate/sandbox/SandboxState"
+import { TradingEvm } from "@trigate/trading/TradingEvm"
+import * as Effect from "effect/Effect"
+import * as TestClock from "effect/testing/TestClock"
+import { start } from "./venue.ts"
+
+const zero = `0x${"0".repeat(64)}`
+
+const test = <A, E>(effect: Effect.Effect<A, E, Sandbox.Services>, seed = "trigate") =>
+  Effect.andThen(TestClock.setTime(start), Effect.provide(effect, Sandbox.layer({ seed })))
+
+const at = (address: `0x${string}`, slot: `0x${string}`) =>
+  Effect.flatMap(TradingEvm, (evm) => evm.getStorageAt({ address, slot }))
+
+describe("storage", () => {
+  it.effect("a known contract has words in its first slots, whatever the slot's spelling; elsewhere all is zero", () =>
+    test(Effect.gen(function*() {
+      const word = yield* at(contracts.wrapped, "0x5")
+      assert.match(word, /^0x[0-9a-f]{64}$/u)
+      assert.notStrictEqual(word, zero)
+      assert.strictEqual(yield* at(contracts.wrapped, `0x${"5".padStart(64, "0")}`), word)
+      assert.notStrictEqual(yield* at(contracts.wrapped, "0x6"), word)
+      assert.strictEqual(yield* at(contracts.wrapped, "0x10"), zero)
+      assert.strictEqual(yield* at(contracts.wrapped, `0x${"f".repeat(64)}`), zero)
+      assert.strictEqual(yield* at(contracts.none, "0x0"), zero)
+      assert.strictEqual(yield* at(contracts.wrapped, "0x2"), `0x${"12".padStart(64, "0")}`)
+    })))
+
+  it.effect("a word that was put is read back", () =>
+    test(Effect.gen(function*() {
+      const { evm } = yield* SandboxState
+      const word = `0x${"ab".repeat(32)}` as const
+      yield* evm.putStorageWord("0x00000000000000000000000000000000000000FF", "0x07", word)
+      assert.strictEqual(yield* at("0x00000000000000000000000000000000000000ff", "0x7"), word)
+    })))
+})
+
+describe("gas prices", () => {
+  const both = Effect.flatMap(TradingEvm, (evm) => Effect.all([evm.gasPrice(), evm.bigBlockGasPrice()]))
+
+  it.effect("move with their own blocks: the small one each second, the big one each minute", () =>
+    test(Effect.gen(function*() {
+      yield* TestClock.setTime(Math.ceil(start / 60_000) * 60_000)
+      const [small, big] = yield* both
+      yield* TestClock.adjust("999 millis")
+      assert.deepStrictEqual(yield* both, [small, big])
+      yield* TestClock.adjust("1 millis")
+      const [next, same] = yield* both
+      assert.notStrictEqual(next, small)
+      assert.strictEqual(same, big)
+      yield* TestClock.adjust("59 seconds")
+      assert.notStrictEqual((yield* both)[1], big)
+    })))
+
+  it.effect("can be set, and set free", () =>
+    test(Effect.gen(function*() {
+      const { evm } = yield* SandboxState
+      const free = yield* both
+      yield* evm.setGasPrices({ small: 7n, big: 2n ** 70n })
+      assert.deepStrictEqual(yield* both, [7n, 2n ** 70n])
+      yield* evm.setGasPrices({})
+      assert.deepStrictEqual(yield* both, free)
+    })))
+
+  it.effect("params of another shape are refused by the node", () =>
+    test(Effect.gen(function*() {
+      const { relay } = yield* TradingEvm
+      const answer = yield* relay({ operation: evmOperations.usingBigBlocks, params: "[1]", surface: "node" })
+      assert.deepStrictEqual(answer, {
+        _tag: "Error",
+        code: -32602,
+        message: "invalid params",
+        error: "{\"code\":-32602,\"message\":\"invalid params\"}"
+      })
+    })))
+})
