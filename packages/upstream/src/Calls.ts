@@ -19,6 +19,7 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
 import * as CallMetrics from "./CallMetrics.ts"
 import type { Target } from "./Upstream.ts"
 import { Wire } from "./Wire.ts"
@@ -100,12 +101,15 @@ const relayed = (target: Target, answer: WireAnswer): Relayed.Relayed => {
 
 const startsHtml = /^\s*</u
 
-/** Why an answer is not the upstream's own: HTML from something in between, nothing at all, a redirect. */
+/** Why an answer is not the upstream's own: HTML from something in between, nothing at all, a cut body, a redirect. */
 const foreign = (answer: Relayed.Relayed): string | undefined => {
   if (answer.status >= 300 && answer.status < 400) return `a redirect (HTTP ${answer.status})`
   if (answer.body.length === 0 && answer.status !== 429) return `an empty body (HTTP ${answer.status})`
   const isHtml = answer.contentType.startsWith("text/html") || startsHtml.test(Relayed.excerpt(answer, 8))
-  return isHtml ? `HTML (HTTP ${answer.status})` : undefined
+  if (isHtml) return `HTML (HTTP ${answer.status})`
+  return answer.status === 200 && Result.isFailure(JsonText.parse(Relayed.text(answer)))
+    ? "what is not JSON (HTTP 200)"
+    : undefined
 }
 
 // a server fault or a full budget at one address says nothing about the next one

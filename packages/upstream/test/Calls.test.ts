@@ -105,21 +105,22 @@ for (const [name, wire] of Object.entries(wires)) {
         assert.isTrue(upstream.requests[0]?.endsWith("\r\n\r\n{\"type\":\"spotMeta\"}"))
       }).pipe(Effect.scoped, Effect.provide(layer)))
 
-    it.live("a read moves on: refused, reset, half a body, a server fault, HTML", () =>
+    it.live("a read moves on: refused, reset, half a body, a server fault, HTML, cut JSON", () =>
       Effect.gen(function*() {
         const dead = yield* closedPort
         const resetting = yield* peer(reset)
         const half = yield* peer(halfBody)
         const failing = yield* peer(reply("503 Service Unavailable", "application/json", "null"))
         const html = yield* peer(reply("200 OK", "text/html", "<html></html>"))
+        const cut = yield* peer(reply("200 OK", "application/json", "{\"universe\":["))
         const good = yield* peer(reply("200 OK", "application/json", "{}"))
         const calls = yield* Calls.Calls
         const answer = yield* calls.read(
           spotMeta,
-          outgoing(dead, resetting.address, half.address, failing.address, html.address, good.address)
+          outgoing(dead, resetting.address, half.address, failing.address, html.address, cut.address, good.address)
         )
         assert.strictEqual(Relayed.text(answer), "{}")
-        for (const each of [resetting, half, failing, html, good]) assert.strictEqual(each.requests.length, 1)
+        for (const each of [resetting, half, failing, html, cut, good]) assert.strictEqual(each.requests.length, 1)
       }).pipe(Effect.scoped, Effect.provide(layer)))
 
     it.live("a read that fails everywhere says how often it tried", () =>
@@ -166,6 +167,7 @@ for (const [name, wire] of Object.entries(wires)) {
         "a reset after the request": reset,
         "half a body": halfBody,
         "HTML from in between": reply("502 Bad Gateway", "text/html", "<html></html>"),
+        "JSON that ends too early": reply("200 OK", "application/json", "{\"status\":\"ok\""),
         "an empty answer": reply("200 OK", "application/json", "")
       })
     ) {
