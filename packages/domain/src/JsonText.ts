@@ -3,8 +3,8 @@
  *
  * A signed body must reach the upstream byte for byte and integers above 2^53 must survive, so this module works on the
  * source text: `parse` reads integers outside the safe range as `bigint`, `refuse` rejects what two JSON readers could
- * read differently (duplicate keys) or choke on (deep nesting), `members` and `elements` give the spans of raw slices,
- * and `stringify` writes a `bigint` as a JSON integer.
+ * read differently (duplicate keys) or choke on (deep nesting, values by the hundred thousand), `members` and `elements`
+ * give the spans of raw slices, and `stringify` writes a `bigint` as a JSON integer.
  */
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
@@ -27,10 +27,17 @@ export interface Span {
 export interface Limits {
   /** Deepest nesting of arrays and objects. */
   readonly maxDepth: number
+  /** Most members and elements of all objects and arrays together. */
+  readonly maxValues: number
 }
 
-/** Nesting that no documented request comes near; a multi-sig action with an order inside is 8 deep. */
-export const defaultLimits: Limits = { maxDepth: 64 }
+/**
+ * Bounds that no documented request comes near: a multi-sig action with an order inside is 8 deep, a batch of 100 calls
+ * has some 1000 values.
+ *
+ * Each value costs microseconds to check and its faults more, so a body of small ones would hold the process for seconds.
+ */
+export const defaultLimits: Limits = { maxDepth: 64, maxValues: 10_000 }
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
@@ -85,11 +92,12 @@ const skipValue = (text: string, from: number): number => {
   return i
 }
 
-const keyName = (text: string, start: number, end: number): string => {
+/** The name that a raw key spells; `undefined` for an invalid escape. */
+const keyName = (text: string, start: number, end: number): string | undefined => {
   const raw = text.slice(start, end)
-  if (!raw.includes("\\")) return raw.slice(1, -1)
-  // an invalid escape keeps its raw spelling here: `parse` refuses the document anyway
-  return Result.getOrElse(Result.try(() => String(JSON.parse(raw))), () => raw)
+  return raw.includes("\\")
+    ? Result.getOrElse(Result.try(() => String(JSON.parse(raw))), () => undefined)
+    : raw.slice(1, -1)
 }
 
 interface Frame {
@@ -99,10 +107,18 @@ interface Frame {
 
 const at = (frames: ReadonlyArray<Frame>): ReadonlyArray<string | number> => frames.map((frame) => frame.key)
 
-/** The first reason to refuse a text before parsing it, or `undefined`: too deep, or an object that has a key twice. */
+const notJson: Refusal = { path: [], message: "Not a JSON document" }
+
+const shownDepth = 8
+
+/**
+ * The first reason to refuse a text before parsing it, or `undefined`: too deep, too many values, an object that has a key
+ * twice, a key that is no JSON string.
+ */
 export const refuse = (text: string, limits: Limits = defaultLimits): Refusal | undefined => {
   const frames: Array<Frame> = []
   let expectsKey = false
+  let values = 0
   let i = 0
   while (i < text.length) {
     const code = text.charCodeAt(i)
@@ -111,6 +127,7 @@ export const refuse = (text: string, limits: Limits = defaultLimits): Refusal | 
       const end = skipString(text, i)
       if (expectsKey && top?.keys !== undefined) {
         const name = keyName(text, i, end)
+        if (name === undefined) return notJson
         top.key = name
         if (top.keys.has(name)) return { path: at(frames), message: `Duplicate key ${JSON.stringify(name)}` }
         top.keys.add(name)
@@ -119,9 +136,13 @@ export const refuse = (text: string, limits: Limits = defaultLimits): Refusal | 
       i = end
       continue
     }
+    // commas and openings: each value is counted by what stands before it, the first of a container by its opening
+    if ((code === COMMA || code === OPEN_BRACE || code === OPEN_BRACKET) && ++values > limits.maxValues) {
+      return { path: at(frames).slice(0, shownDepth), message: `More than ${limits.maxValues} values` }
+    }
     if (code === OPEN_BRACE || code === OPEN_BRACKET) {
       if (frames.length === limits.maxDepth) {
-        return { path: at(frames).slice(0, 8), message: `Nested deeper than ${limits.maxDepth} levels` }
+        return { path: at(frames).slice(0, shownDepth), message: `Nested deeper than ${limits.maxDepth} levels` }
       }
       const isObject = code === OPEN_BRACE
       frames.push({ keys: isObject ? new Set() : undefined, key: isObject ? "" : 0 })
@@ -144,7 +165,6 @@ const longDigits = /[0-9]{16}/u
 // far above any integer of a wire (2^256 has 78 digits); reading a million digits takes a tenth of a second
 const MAX_DIGITS = 1024
 
-const notJson: Refusal = { path: [], message: "Not a JSON document" }
 const tooLong: Refusal = { path: [], message: `An integer has more than ${MAX_DIGITS} digits` }
 
 const parseKeepingDigits = (text: string): Result.Result<unknown, Refusal> => {
@@ -198,7 +218,9 @@ export const members = (text: string, from = 0): ReadonlyMap<string, Span> => {
     if (text.charCodeAt(colon) !== COLON) return found
     const start = skipSpace(text, colon + 1)
     const end = skipValue(text, start)
-    found.set(keyName(text, i, keyEnd), { keyStart: i, keyEnd, start, end })
+    const name = keyName(text, i, keyEnd)
+    if (name === undefined) return found
+    found.set(name, { keyStart: i, keyEnd, start, end })
     i = skipSpace(text, end)
     if (text.charCodeAt(i) !== COMMA) return found
     i = skipSpace(text, i + 1)

@@ -174,14 +174,50 @@ describe("nesting", () => {
   )
 
   it("has the limit it is given", () => {
-    assert.isTrue(Result.isSuccess(JsonText.parseStrict("[[1]]", { maxDepth: 2 })))
-    const failure = Result.getOrThrow(Result.flip(JsonText.parseStrict("[[[1]]]", { maxDepth: 2 })))
+    const limits = { ...JsonText.defaultLimits, maxDepth: 2 }
+    assert.isTrue(Result.isSuccess(JsonText.parseStrict("[[1]]", limits)))
+    const failure = Result.getOrThrow(Result.flip(JsonText.parseStrict("[[[1]]]", limits)))
     assert.deepStrictEqual(failure, { path: [0, 0], message: "Nested deeper than 2 levels" })
   })
 
   it("counts levels, not brackets in strings or side by side", () => {
     assert.isUndefined(JsonText.refuse(JSON.stringify("[".repeat(1000))))
     assert.isUndefined(JsonText.refuse(`[${"[],".repeat(1000)}[]]`))
+  })
+})
+
+describe("the number of values", () => {
+  it.each([
+    ["elements", (count: number) => `[${Array.from({ length: count }, () => 1).join(",")}]`],
+    ["members", (count: number) => `{${Array.from({ length: count }, (_, i) => `"k${i}":1`).join(",")}}`],
+    ["containers", (count: number) => `[${Array.from({ length: count / 2 }, () => "[]").join(",")}]`],
+    ["objects", (count: number) => `{"a":[${Array.from({ length: count / 2 - 1 }, () => `{"b":1}`).join(",")}]}`]
+  ])("of %s together is 10000 at most", (_name, text) => {
+    assert.isTrue(Result.isSuccess(JsonText.parseStrict(text(10_000))))
+    assert.strictEqual(refusal(text(10_002)).message, "More than 10000 values")
+  })
+
+  it("has the limit it is given, and the path of what was too much", () => {
+    const limits = { ...JsonText.defaultLimits, maxValues: 5 }
+    assert.isTrue(Result.isSuccess(JsonText.parseStrict("{\"a\":[1,2,3,4]}", limits)))
+    assert.deepStrictEqual(Result.getOrThrow(Result.flip(JsonText.parseStrict("{\"a\":[1,2,3,4,5]}", limits))), {
+      path: ["a", 3],
+      message: "More than 5 values"
+    })
+  })
+
+  it("does not count what stands in strings", () => {
+    assert.isUndefined(JsonText.refuse(JSON.stringify("[,{".repeat(100_000))))
+  })
+})
+
+describe("a key that is no JSON string", () => {
+  it.each(["{\"\\x\":1}", "{\"\\u00zz\":1,\"\\u00zz\":2}", "[{\"a\\\":1}]"])("%s ends the reading", (text) => {
+    assert.deepStrictEqual(refusal(text), { path: [], message: "Not a JSON document" })
+  })
+
+  it("names no member", () => {
+    assert.deepStrictEqual([...JsonText.members("{\"a\":1,\"\\x\":2}").keys()], ["a"])
   })
 })
 
@@ -199,6 +235,8 @@ describe("within 100 ms", () => {
     ["1 MB of backslashes", `"${"\\".repeat(long)}"`, true],
     ["a string of 1 MB of digits", `"${"9".repeat(long)}"`, true],
     ["1 MB of digits", "9".repeat(long), false],
+    ["1 MB of keys with wrong escapes", `[${`{"\\x":1},`.repeat(long / 9)}1]`, false],
+    ["1 MB of ones and a long integer", `[${"1,".repeat(long / 2)}12345678901234567]`, false],
     ["runs of almost enough digits", `"${"123456789012345a".repeat(long / 16)}"`, true]
   ])("%s", (_name, text, accepted) => {
     const start = performance.now()
