@@ -6,8 +6,8 @@ import type { InvalidRequest } from "@trigate/domain/RequestError"
 import * as ByteSize from "effect/ByteSize"
 import * as Effect from "effect/Effect"
 import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
+import type { HttpServerError } from "effect/http/HttpServerError"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
-import * as Predicate from "effect/Predicate"
 
 /** Bytes of a request body, counted after decompression; node providers stop at 1 MB too. */
 export const bodyLimit = 1024 * 1024
@@ -19,13 +19,8 @@ const unreadable = (message: string) => invalidRequest([{ path: [], message }])
 const isJson = (contentType: string | undefined): boolean =>
   contentType === undefined || /^application\/(?:json|[a-z0-9.-]+\+json)(?:\s*;.*)?$/iu.test(contentType)
 
-const causedByLimit = (error: unknown): boolean => {
-  for (let at = error, depth = 0; depth < 6 && Predicate.isObject(at); depth++) {
-    if (Predicate.hasProperty(at, "message") && /maxBytes|too large|exceed/iu.test(String(at.message))) return true
-    at = Predicate.hasProperty(at, "reason") ? at.reason : Predicate.hasProperty(at, "cause") ? at.cause : undefined
-  }
-  return false
-}
+const isTooLarge = ({ reason }: HttpServerError): boolean =>
+  reason._tag === "RequestParseError" && reason.reason === "BodyTooLarge"
 
 /** The body's bytes. */
 export const bytes = (
@@ -38,7 +33,7 @@ export const bytes = (
   return request.arrayBuffer.pipe(
     Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(bodyLimit)),
     Effect.mapBoth({
-      onFailure: (error) => causedByLimit(error) ? tooLarge() : unreadable("The body could not be read"),
+      onFailure: (error) => isTooLarge(error) ? tooLarge() : unreadable("The body could not be read"),
       onSuccess: (buffer) => new Uint8Array(buffer)
     })
   )
