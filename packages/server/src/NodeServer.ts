@@ -7,22 +7,22 @@ import * as Http from "node:http"
 /** Bytes of request head: the head of a documented request is below one kilobyte. */
 export const maxHeaderBytes = 16 * 1024
 
-const refusals: { readonly [code: string]: readonly [status: number, title: string] } = {
+type Refusal = readonly [status: number, title: string]
+
+const refusals: { readonly [code: string]: Refusal } = {
   HPE_HEADER_OVERFLOW: [431, "Request Header Fields Too Large"],
   ERR_HTTP_REQUEST_TIMEOUT: [408, "Request Timeout"]
 }
 
 const codeOf = (error: Error): string => "code" in error && typeof error.code === "string" ? error.code : ""
 
-const answerTo = (error: Error): string => {
-  const [status, title] = refusals[codeOf(error)] ?? [400, "Bad Request"]
-  const body = JSON.stringify({
-    type: ProblemDetails.blankType,
-    title,
-    status,
-    detail: "The request is not valid HTTP"
-  })
-  return `HTTP/1.1 ${status} ${title}\r\ncontent-type: ${ProblemDetails.contentType}\r\n` +
+const bodyOf = ([status, title]: Refusal, detail: string): string =>
+  JSON.stringify({ type: ProblemDetails.blankType, title, status, detail })
+
+/** An answer on a socket that has no response object, because no request came to be. */
+const answerOf = (refusal: Refusal, detail: string): string => {
+  const body = bodyOf(refusal, detail)
+  return `HTTP/1.1 ${refusal.join(" ")}\r\ncontent-type: ${ProblemDetails.contentType}\r\n` +
     `content-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`
 }
 
@@ -31,11 +31,21 @@ const create = (): Http.Server => {
     maxHeaderSize: maxHeaderBytes,
     headersTimeout: 10_000,
     requestTimeout: 30_000,
-    keepAliveTimeout: 75_000
+    keepAliveTimeout: 75_000,
+    // nothing here can be upgraded to: such a request is answered like any other
+    shouldUpgradeCallback: () => false
   })
   server.on("clientError", (error, socket) => {
-    if (socket.writable) socket.end(answerTo(error))
+    const refusal = refusals[codeOf(error)] ?? [400, "Bad Request"]
+    if (socket.writable) socket.end(answerOf(refusal, "The request is not valid HTTP"))
     else socket.destroy()
+  })
+  server.on("connect", (_request, socket) => {
+    socket.end(answerOf([405, "Method Not Allowed"], "This server is no proxy"))
+  })
+  server.on("checkExpectation", (_request, response) => {
+    response.writeHead(417, { "content-type": ProblemDetails.contentType, connection: "close" })
+    response.end(bodyOf([417, "Expectation Failed"], "Only 100-continue can be expected"))
   })
   return server
 }
