@@ -72,7 +72,7 @@ export interface SettingText {
 const baseUrls = "http(s) base URLs, comma separated, without query"
 const requestsPerSecond = "a number above zero"
 const notYet = "read, has no effect yet"
-const duration = "a duration with its unit, like `500 millis` or `10 seconds`"
+const duration = "a duration with its unit, like `500ms` or `10 seconds`"
 
 /** The text of every setting, in the order of `--help`. */
 export const texts: { readonly [N in SettingName]: SettingText } = {

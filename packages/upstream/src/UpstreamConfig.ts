@@ -35,8 +35,20 @@ const isPositive = Schema.makeFilter<Duration.Duration>((duration) =>
   Duration.toMillis(duration) > 0 ? undefined : "a duration above zero"
 )
 
-/** A duration with its unit (`10 seconds`, `500 millis`); a bare number is refused, nobody can tell its unit. */
+const abbreviations: { readonly [unit: string]: string } = { ms: "millis", s: "seconds", m: "minutes" }
+
+const spelledOut = (text: string): string =>
+  text.replace(
+    /^([0-9.]+)\s*([a-zA-Z]+)$/u,
+    (_, amount: string, unit: string) => `${amount} ${Object.hasOwn(abbreviations, unit) ? abbreviations[unit] : unit}`
+  )
+
+/** A duration with its unit (`10 seconds`, `500ms`); a bare number is refused, nobody can tell its unit. */
 export const DurationWithUnit = Schema.String.check(Schema.isPattern(/^[0-9]+(?:\.[0-9]+)?\s*[a-zA-Z]+$/u)).pipe(
+  Schema.decodeTo(Schema.String, {
+    decode: SchemaGetter.transform(spelledOut),
+    encode: SchemaGetter.passthrough()
+  }),
   Schema.decodeTo(Schema.DurationFromString.check(isPositive))
 )
 
