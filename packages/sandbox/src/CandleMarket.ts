@@ -127,5 +127,4 @@ export const printPrice = (market: CandleMarket, price: number): string => {
 export const printSize = (market: CandleMarket, lots: number): string =>
   withDecimal((lots / 10 ** market.sizeDecimals).toFixed(market.sizeDecimals))
 
-const withDecimal = (text: string): string =>
-  text.includes(".") ? text.replace(/(?<=\.[0-9]+?)0+$/u, "") : `${text}.0`
+const withDecimal = (text: string): string => text.includes(".") ? text.replace(/(?<=\.[0-9]+?)0+$/u, "") : `${text}.0`

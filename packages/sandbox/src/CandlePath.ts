@@ -52,8 +52,10 @@ export const make = (seed: Seed, asset: string, volatility: number): CandlePath 
 })
 
 const sum = (all: ReadonlyArray<Octave>, at: number, finest: number): number =>
-  all.reduce((total, { amplitude, family, step }) =>
-    step < finest ? total : total + amplitude * Random.noise(family, step, at), 0)
+  all.reduce(
+    (total, { amplitude, family, step }) => step < finest ? total : total + amplitude * Random.noise(family, step, at),
+    0
+  )
 
 /** Logarithm of the price relative to the asset's middle price. */
 export const level = (path: CandlePath, at: number): number => path.volatility * sum(path.price, at, 1)

@@ -31,15 +31,16 @@ const show = (value: unknown): string => {
 const fail = (expected: string, found: unknown) =>
   Effect.fail(new ConformanceFailure({ expected, found: Predicate.isString(found) ? found : show(found) }))
 
-const words = (error: Tagged): string =>
-  `${error._tag} ${Predicate.isError(error) ? error.message : ""} ${show(error)}`
+const words = (error: Tagged): string => `${error._tag} ${Predicate.isError(error) ? error.message : ""} ${show(error)}`
 
 /** The value of a call that has to succeed. */
 export const succeeds = <A, E extends Tagged>(call: Effect.Effect<A, E>): Effect.Effect<A, ConformanceFailure> =>
-  Effect.catch(call, (error) => fail("a success", words(error)))
+  call.pipe(Effect.catch((error) => fail("a success", words(error))))
 
 const hasFields = (error: unknown, fields: { readonly [name: string]: unknown }): boolean =>
-  Object.entries(fields).every(([name, value]) => Predicate.hasProperty(error, name) && Equal.equals(error[name], value))
+  Object.entries(fields).every(([name, value]) =>
+    Predicate.hasProperty(error, name) && Equal.equals(error[name], value)
+  )
 
 /** A call that has to fail with one of some tags; `fields` are those of the error that matter. */
 export const failsWith = <A, E extends Tagged>(

@@ -19,8 +19,10 @@ const extras: ReadonlyArray<readonly [family: string, hash: Hash, fields: Readon
 /** The checks of `layer2`. */
 export const checks = ({ layer2 }: ConformanceTarget): ReadonlyArray<ConformanceCheck> => {
   const receiptOf = (hash: Hash) =>
-    Effect.flatMap(succeeds(layer2.getTransactionReceipt({ hash })), (receipt) =>
-      present(`a receipt of ${hash}`, receipt))
+    Effect.flatMap(
+      succeeds(layer2.getTransactionReceipt({ hash })),
+      (receipt) => present(`a receipt of ${hash}`, receipt)
+    )
   return [
     ...extras.map(([family, hash, fields]) => ({
       name: `a receipt of ${family} keeps the family's fields`,

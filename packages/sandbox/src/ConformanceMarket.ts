@@ -53,7 +53,12 @@ export const checks = ({ evm, info }: ConformanceTarget): ReadonlyArray<Conforma
     name: "a window behind what is kept is empty",
     effect: Effect.gen(function*() {
       const now = yield* Clock.currentTimeMillis
-      const window = { coin: coins.perpetual, interval: "1m", startTime: now - 30 * day, endTime: now - 20 * day } as const
+      const window = {
+        coin: coins.perpetual,
+        interval: "1m",
+        startTime: now - 30 * day,
+        endTime: now - 20 * day
+      } as const
       const { candles, coverage } = yield* succeeds(info.candleSnapshot(window))
       yield* equals("bars", candles.length, 0)
       yield* equals("the coverage", coverage, "agedOut")

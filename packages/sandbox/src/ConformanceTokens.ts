@@ -21,8 +21,10 @@ const wallet = "d76767392e7035d84ba6f83960b9399f62430ebcd7850a1e2b043d2d826c2370
 /** The checks of `tokens`. */
 export const checks = ({ tokens }: ConformanceTarget): ReadonlyArray<ConformanceCheck> => {
   const describes = (address: string, expected: { readonly [field: string]: unknown }) =>
-    Effect.flatMap(succeeds(tokens.getTokenData(at(address))), (token) =>
-      equals("the token", { ...token }, { address, burnable: true, ...expected }))
+    Effect.flatMap(
+      succeeds(tokens.getTokenData(at(address))),
+      (token) => equals("the token", { ...token }, { address, burnable: true, ...expected })
+    )
   return [
     {
       name: "a token with on-chain metadata, its supply beyond 2^64 exact",

@@ -142,12 +142,14 @@ const deployed: ReadonlyArray<readonly [address: string, contract: Contract, dia
 
 /** Contracts of the token chain. */
 export const tokenChain: TokenState = {
-  contracts: new Map(deployed.flatMap(([address, contract, dialect]) =>
-    Option.match(Result.getSuccess(TonAddress.parse(address)), {
-      onNone: () => [],
-      onSome: (parsed) => [[accountKey(parsed), { contract, dialect }] as const]
-    })
-  )),
+  contracts: new Map(
+    deployed.flatMap(([address, contract, dialect]) =>
+      Option.match(Result.getSuccess(TonAddress.parse(address)), {
+        onNone: () => [],
+        onSome: (parsed) => [[accountKey(parsed), { contract, dialect }] as const]
+      })
+    )
+  ),
   dialect: "cpp",
   documents: new Map<string, unknown>([
     [documents.semichain, { name: "Sandbox Dollar", symbol: "USD₮", decimals: "6" }],

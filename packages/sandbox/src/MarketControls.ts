@@ -33,8 +33,7 @@ export const info = (state: Ref.Ref<InfoState>): InfoControls => ({
   state,
   listCoin: (market) =>
     Ref.update(state, (known) => ({ ...known, markets: withEntry(known.markets, market.coin, market) })),
-  delistCoin: (coin) =>
-    Ref.update(state, (known) => ({ ...known, markets: withoutEntry(known.markets, coin) }))
+  delistCoin: (coin) => Ref.update(state, (known) => ({ ...known, markets: withoutEntry(known.markets, coin) }))
 })
 
 /** Controls over the EVM. */

@@ -77,8 +77,10 @@ const evm = (state: State) =>
 /** Documents are read from the state: a sandbox never reaches out. */
 const metadata = ({ tokens }: State): MetadataFetch["Service"] => ({
   fetch: (uri) =>
-    Effect.map(Ref.get(tokens.state), ({ documents }) =>
-      documents.has(uri) ? Option.some(documents.get(uri)) : Option.none())
+    Effect.map(
+      Ref.get(tokens.state),
+      ({ documents }) => documents.has(uri) ? Option.some(documents.get(uri)) : Option.none()
+    )
 })
 
 const tokens = (state: State) => {
@@ -145,4 +147,7 @@ export const layerNoDeps = ({ profile = mainnet, seed }: Options = {}): Layer.La
 
 /** The chains, ready to use: what a program's tests swap in for the live layers. */
 export const layer = (options: Options = {}): Layer.Layer<Services> =>
-  Layer.provide(layerNoDeps(options), Admission.layer(options.profile === undefined ? {} : { profile: options.profile }))
+  Layer.provide(
+    layerNoDeps(options),
+    Admission.layer(options.profile === undefined ? {} : { profile: options.profile })
+  )

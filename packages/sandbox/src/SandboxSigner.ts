@@ -47,6 +47,9 @@ export const signAction = Effect.fnUntraced(function*(
   return { ...request, signature: yield* sign(key, outer) }
 })
 
+/** An inner signature as it travels, without leading zeros. */
+const asSent = (signature: Signature): Signature => ({ ...trimmed(signature), v: signature.v })
+
 const placeholder: Signature = { r: "0x1", s: "0x1", v: 27 }
 
 /** Collects the co-signers' signatures and signs the wrapper with the leader's key. Fails as {@link signAction} does. */
@@ -64,7 +67,6 @@ export const signMultiSig = Effect.fnUntraced(function*(
     SignerRecovery.signable(profile, { ...envelope, action: wrap([placeholder]) })
   )
   if (unsigned.scheme !== "multiSig") return yield* Effect.die("a wrapper has inner signatures")
-  const signatures = yield* Effect.forEach(cosigners, (key) => sign(key, unsigned.inner))
-  const inner = signatures.map((signature): Signature => ({ ...trimmed(signature), v: signature.v }))
-  return yield* signAction(leader, { ...envelope, action: wrap(inner) }, profile)
+  const signatures = yield* Effect.forEach(cosigners, (key) => Effect.map(sign(key, unsigned.inner), asSent))
+  return yield* signAction(leader, { ...envelope, action: wrap(signatures) }, profile)
 })

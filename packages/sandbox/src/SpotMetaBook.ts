@@ -45,7 +45,24 @@ const knownPairs: ReadonlyArray<SpotPair> = [
   { tokens: [479, quote], name: "@367", index: 367, isCanonical: false }
 ]
 
-const syllables = ["ba", "chi", "do", "fun", "ger", "hy", "jeff", "ka", "lqd", "mo", "nu", "pip", "ra", "su", "tor", "za"]
+const syllables = [
+  "ba",
+  "chi",
+  "do",
+  "fun",
+  "ger",
+  "hy",
+  "jeff",
+  "ka",
+  "lqd",
+  "mo",
+  "nu",
+  "pip",
+  "ra",
+  "su",
+  "tor",
+  "za"
+]
 
 const nameOf = (seed: Seed, index: number): string => {
   const family = Random.series(seed, `spot/${index}/name`)
@@ -107,7 +124,7 @@ const byIndex = (a: { readonly index: number }, b: { readonly index: number }): 
 export const make = (seed: Seed): SpotMeta => {
   const tokens = madeTokens(seed)
   return {
-    universe: [...knownPairs, ...madePairs(seed, tokens)].sort(byIndex),
-    tokens: [...knownTokens, ...tokens].sort(byIndex)
+    universe: [...knownPairs, ...madePairs(seed, tokens)].toSorted(byIndex),
+    tokens: [...knownTokens, ...tokens].toSorted(byIndex)
   }
 }

@@ -23,7 +23,12 @@ export type Contract =
     readonly content: Content
   }
   | { readonly kind: "jetton_wallet"; readonly balance: bigint; readonly owner: string; readonly jetton: string }
-  | { readonly kind: "nft_collection"; readonly nextItemIndex: bigint; readonly owner: string; readonly content: Content }
+  | {
+    readonly kind: "nft_collection"
+    readonly nextItemIndex: bigint
+    readonly owner: string
+    readonly content: Content
+  }
   | {
     readonly kind: "nft_item"
     readonly index: bigint

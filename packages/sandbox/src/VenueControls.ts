@@ -53,8 +53,10 @@ export const make = (state: Ref.Ref<VenueState>): VenueControls => ({
   validator: (address) =>
     Effect.map(Ref.get(state), ({ validators }) => Option.fromUndefinedOr(validators.get(lower(address)))),
   fundAccount: (address, wei) =>
-    Ref.update(state, (venue) =>
-      changeAccount(venue, address, (account) => ({ ...account, stake: account.stake + wei }))),
+    Ref.update(
+      state,
+      (venue) => changeAccount(venue, address, (account) => ({ ...account, stake: account.stake + wei }))
+    ),
   addValidator: (address, validator) =>
     Ref.update(state, (venue) => {
       const known = changeAccount(venue, address, (account) => account)
@@ -72,7 +74,10 @@ export const make = (state: Ref.Ref<VenueState>): VenueControls => ({
     const multiSig = { ...rule, authorizedUsers: rule.authorizedUsers.map(lower) }
     return Ref.modify(state, (venue) => {
       const refusal = refusalOf(venue, user, multiSig)
-      return [refusal, refusal === undefined ? changeAccount(venue, user, (account) => ({ ...account, multiSig })) : venue]
+      return [
+        refusal,
+        refusal === undefined ? changeAccount(venue, user, (account) => ({ ...account, multiSig })) : venue
+      ]
     }).pipe(
       Effect.flatMap((refusal) => refusal === undefined ? Effect.void : Effect.fail(classifyRejection(refusal)))
     )
@@ -84,6 +89,8 @@ export const make = (state: Ref.Ref<VenueState>): VenueControls => ({
   setBigBlocks: (address, usingBigBlocks) =>
     Ref.update(state, (venue) => changeAccount(venue, address, (account) => ({ ...account, usingBigBlocks }))),
   limitRequests: (address, limit) =>
-    Ref.update(state, (venue) =>
-      changeAccount(venue, address, (account) => ({ ...account, requests: { ...account.requests, limit } })))
+    Ref.update(
+      state,
+      (venue) => changeAccount(venue, address, (account) => ({ ...account, requests: { ...account.requests, limit } }))
+    )
 })

@@ -85,12 +85,16 @@ const fee = (kind: keyof typeof blockKinds) => ({ evm, now, seed }: EvmView): st
 const { bigBlockGasPrice, gasPrice, getStorageAt, usingBigBlocks } = evmOperations
 
 const methods = {
-  eth_getStorageAt: method(getStorageAt.request, ({ evm, seed }, { address, slot }) =>
-    wordAt(seed, evm, address, slot)),
+  eth_getStorageAt: method(
+    getStorageAt.request,
+    ({ evm, seed }, { address, slot }) => wordAt(seed, evm, address, slot)
+  ),
   eth_gasPrice: method(gasPrice.request, fee("small")),
   eth_bigBlockGasPrice: method(bigBlockGasPrice.request, fee("big")),
-  eth_usingBigBlocks: method(usingBigBlocks.request, ({ venue }, { address }) =>
-    accountOf(venue, address).usingBigBlocks)
+  eth_usingBigBlocks: method(
+    usingBigBlocks.request,
+    ({ venue }, { address }) => accountOf(venue, address).usingBigBlocks
+  )
 }
 
 /** Answers a method, whose params are raw JSON text; only the latest state can be read. */

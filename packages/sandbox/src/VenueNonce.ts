@@ -25,6 +25,6 @@ export const use = (
   if (nonce > latest) return Result.fail(VenueRefusal.nonceTooHigh(nonce, latest))
   if (used.includes(nonce)) return Result.fail(VenueRefusal.duplicateNonce(nonce))
   if (lowest !== undefined && nonce < lowest) return Result.fail(VenueRefusal.nonceTooLow(nonce, lowest))
-  const next = [...used, nonce].sort((a, b) => a - b).slice(-kept)
+  const next = [...used, nonce].toSorted((a, b) => a - b).slice(-kept)
   return Result.succeed({ ...state, nonces: withEntry(state.nonces, signer, next) })
 }

@@ -137,7 +137,7 @@ describe("CandleFeed", () => {
 
   it("a recorded window gives the recorded number of bars", () => {
     const startTime = 1_684_702_007_000
-    const [kpepe] = markets.filter(({ coin }) => coin === "kPEPE")
+    const kpepe = marketOf("kPEPE")
     const rows = bars("1h", startTime, 1_684_784_807_000, 1_684_784_807_001 + day, kpepe)
     assert.strictEqual(rows.length, 24)
     assert.strictEqual(rows[0]?.t, 1_684_699_200_000)

@@ -13,8 +13,7 @@ import { start } from "./venue.ts"
 const test = <A, E>(effect: Effect.Effect<A, E, Sandbox.Services>) =>
   Effect.andThen(TestClock.setTime(start), Effect.provide(effect, Sandbox.layer()))
 
-const receiptOf = (hash: `0x${string}`) =>
-  Effect.flatMap(Layer2, (layer2) => layer2.getTransactionReceipt({ hash }))
+const receiptOf = (hash: `0x${string}`) => Effect.flatMap(Layer2, (layer2) => layer2.getTransactionReceipt({ hash }))
 
 const heads = Effect.flatMap(SandboxState, ({ layer2 }) => layer2.heads)
 

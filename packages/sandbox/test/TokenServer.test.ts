@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Relayed from "@trigate/domain/Relayed"
-import { tokenRpcOperations } from "@trigate/domain/TokenOperations"
+import type { tokenRpcOperations } from "@trigate/domain/TokenOperations"
 import * as TonAddress from "@trigate/domain/TonAddress"
 import * as Genesis from "@trigate/sandbox/Genesis"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
@@ -11,6 +11,7 @@ import * as TokenServer from "@trigate/sandbox/TokenServer"
 import { TokenChain } from "@trigate/tokens/TokenChain"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
 import { start } from "./venue.ts"
 
 type Method = keyof typeof tokenRpcOperations
@@ -19,6 +20,8 @@ const python = { ...Genesis.tokenChain, dialect: "python" } as const
 
 const ask = (method: Method, address: string, state: TokenServer.TokenState = Genesis.tokenChain) =>
   TokenServer.answer("trigate", state, method, { address }, start)
+
+const Envelope = Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown))
 
 const body = (answer: TokenServer.TokenAnswer) => Relayed.text(TokenEnvelope.rpc(answer, start, "7"))
 
@@ -45,9 +48,9 @@ describe("two families of servers", () => {
   })
 
   it("refuse in their own words", () => {
-    const envelope = (answer: TokenServer.TokenAnswer) => ({
+    const envelope = (answer: TokenServer.TokenAnswer): Readonly<Record<string, unknown>> => ({
       status: TokenEnvelope.rpc(answer, start, "7").status,
-      ...JSON.parse(body(answer))
+      ...Schema.decodeUnknownSync(Envelope)(body(answer))
     })
     const cpp = { ok: false, "@extra": "1792000000.000:0:0.004" }
     const py = { ok: false, id: "7", jsonrpc: "2.0" }
@@ -103,7 +106,10 @@ describe("two families of servers", () => {
       given_type: "friendly_bounceable",
       test_only: false
     })
-    assert.strictEqual(result("packAddress", "UQDXZ2c5LnA12Eum-DlguTmfYkMOvNeFCh4rBD0tgmwjcA_7"), "UQDXZ2c5LnA12Eum-DlguTmfYkMOvNeFCh4rBD0tgmwjcA_7")
+    assert.strictEqual(
+      result("packAddress", "UQDXZ2c5LnA12Eum-DlguTmfYkMOvNeFCh4rBD0tgmwjcA_7"),
+      "UQDXZ2c5LnA12Eum-DlguTmfYkMOvNeFCh4rBD0tgmwjcA_7"
+    )
   })
 })
 

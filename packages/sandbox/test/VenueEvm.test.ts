@@ -1,10 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { evmOperations } from "@trigate/domain/EvmOperations"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import { contracts } from "@trigate/sandbox/SandboxExamples"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
+import * as VenueEvm from "@trigate/sandbox/VenueEvm"
 import { TradingEvm } from "@trigate/trading/TradingEvm"
 import * as Effect from "effect/Effect"
+import * as Ref from "effect/Ref"
 import * as TestClock from "effect/testing/TestClock"
 import { start } from "./venue.ts"
 
@@ -68,13 +69,15 @@ describe("gas prices", () => {
 
   it.effect("params of another shape are refused by the node", () =>
     test(Effect.gen(function*() {
-      const { relay } = yield* TradingEvm
-      const answer = yield* relay({ operation: evmOperations.usingBigBlocks, params: "[1]", surface: "node" })
-      assert.deepStrictEqual(answer, {
-        _tag: "Error",
-        code: -32602,
-        message: "invalid params",
-        error: "{\"code\":-32602,\"message\":\"invalid params\"}"
-      })
+      const { evm, seed, venue } = yield* SandboxState
+      const view = { seed, evm: yield* Ref.get(evm.state), venue: yield* Ref.get(venue.state), now: start }
+      for (const params of ["[1]", "{}", "["]) {
+        assert.deepStrictEqual(VenueEvm.answer(view, "eth_usingBigBlocks", params), {
+          _tag: "Error",
+          code: -32602,
+          message: "invalid params",
+          error: "{\"code\":-32602,\"message\":\"invalid params\"}"
+        })
+      }
     })))
 })

@@ -102,7 +102,11 @@ describe("a multi-sig account", () => {
         "MultiSig: Multi-sig authorized user must exist on L1"
       )
       assert.strictEqual(
-        yield* refused(Array.from({ length: 11 }, () => leader.address), 1),
+        yield* refused(
+          Array.from({ length: 11 }, () =>
+            leader.address),
+          1
+        ),
         "MultiSig: Too many multi-sig signers"
       )
       yield* venue.makeMultiSig(trader.address, { authorizedUsers: known, threshold: 2 })

@@ -54,7 +54,9 @@ describe("VenueNonce", () => {
     assert.deepStrictEqual(state.nonces.get(signer), [start - 3, start + 10, start + 50])
   })
 
-  it.effect.prop("never takes one nonce twice", [Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 40 })))], ([offsets]) =>
+  it.effect.prop("never takes one nonce twice", [
+    Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 40 })))
+  ], ([offsets]) =>
     Effect.sync(() => {
       let state = VenueState.empty
       const taken = new Set<number>()

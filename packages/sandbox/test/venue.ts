@@ -1,7 +1,7 @@
 /** A venue that tests talk to: signed actions in, the venue's words out. */
-import type { SignedAction } from "@trigate/domain/SignedAction"
 import * as JsonText from "@trigate/domain/JsonText"
 import * as Relayed from "@trigate/domain/Relayed"
+import type { SignedAction } from "@trigate/domain/SignedAction"
 import type { TestKey } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
 import * as SandboxState from "@trigate/sandbox/SandboxState"
@@ -9,10 +9,16 @@ import * as VenueExchange from "@trigate/sandbox/VenueExchange"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
 
 /** 2026-10-14T13:46:40Z */
 export const start = 1_792_000_000_000
+
+const decodeAnswer = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Union([
+  Schema.Struct({ status: Schema.Literal("ok"), response: Schema.Struct({ type: Schema.Literal("default") }) }),
+  Schema.Struct({ status: Schema.Literal("err"), response: Schema.String })
+])))
 
 /** What the venue answers to a body: the word "ok", its refusal, or the HTTP status with the text. */
 export const post = Effect.fnUntraced(function*(body: string) {
@@ -20,8 +26,8 @@ export const post = Effect.fnUntraced(function*(body: string) {
   const answer = yield* VenueExchange.submit(VenueProfile.mainnet, venue.state, Relayed.bytes(body))
   const text = Relayed.text(answer)
   if (answer.status !== 200) return `${answer.status} ${text}`
-  const { response, status } = JSON.parse(text)
-  return status === "ok" && response.type === "default" ? "ok" : `${status}: ${response}`
+  const { response, status } = decodeAnswer(text)
+  return typeof response === "string" ? `${status}: ${response}` : status
 })
 
 export const submit = (signed: SignedAction) => post(JsonText.stringify(signed))
