@@ -1,0 +1,104 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Esbuild from "esbuild"
+import * as Vm from "node:vm"
+import * as Zlib from "node:zlib"
+
+/** What a page would write. */
+const page = `
+  import * as GatewayClient from "@trigate/client/GatewayClient"
+  import * as Effect from "effect/Effect"
+  import * as FetchHttpClient from "effect/http/FetchHttpClient"
+  import * as Layer from "effect/Layer"
+
+  const program = Effect.gen(function*() {
+    const client = yield* GatewayClient.GatewayClient
+    const gas = yield* client.evm.gasPrice()
+    const token = yield* Effect.flip(client.tokens.getTokenData({ address: "0:${"a".repeat(64)}" }))
+    return { gas, token: token._tag }
+  })
+  globalThis.answer = Effect.runPromise(Effect.provide(
+    program,
+    GatewayClient.layer({ baseUrl: "https://gateway.example" }).pipe(Layer.provide(FetchHttpClient.layer))
+  ))
+`
+
+const bundle = Effect.map(
+  Effect.promise(() =>
+    Esbuild.build({
+      stdin: { contents: page, resolveDir: import.meta.dirname, loader: "ts" },
+      bundle: true,
+      minify: true,
+      write: false,
+      metafile: true,
+      platform: "browser",
+      format: "iife",
+      logLevel: "silent"
+    })
+  ),
+  ({ metafile, outputFiles, warnings }) => ({ metafile, warnings, text: outputFiles[0]?.text ?? "" })
+)
+
+const respond = (url: string, body: string): Response => {
+  const id = /"id":([0-9]+)/u.exec(body)?.[1] ?? "null"
+  return url.endsWith("/evm")
+    ? new Response(`{"jsonrpc":"2.0","id":${id},"result":"0xde0b6b3a7640000"}`)
+    : new Response(
+      JSON.stringify({
+        _tag: "TokenNotFound",
+        type: "urn:trigate:problem:token-not-found",
+        status: 404,
+        title: "Token not found",
+        address: "…",
+        contractType: "none"
+      }),
+      { status: 404, headers: { "content-type": "application/problem+json" } }
+    )
+}
+
+describe("a page's bundle of the client", () => {
+  it.effect("holds no module of Node, is small, and runs where there is nothing but the web's own globals", () =>
+    Effect.gen(function*() {
+      const { metafile, text, warnings } = yield* bundle
+      assert.deepStrictEqual(warnings, [])
+      const inputs = Object.entries(metafile.inputs)
+      const imports = inputs.flatMap(([, { imports }]) => imports)
+      assert.deepStrictEqual(imports.filter(({ external }) => external === true), [])
+      const foreign = inputs.map(([path]) => path).filter((path) =>
+        !/(?:^|\/)(?:packages\/(?:api|client|domain)\/src\/|node_modules\/effect\/|<stdin>)/u.test(path)
+      )
+      assert.deepStrictEqual(foreign, [])
+
+      const bytes = new TextEncoder().encode(text)
+      const zipped = Zlib.gzipSync(bytes).length
+      console.log(
+        `bundle of the client: ${(bytes.length / 1000).toFixed(0)} kB, ${(zipped / 1000).toFixed(0)} kB gzipped`
+      )
+      assert.isBelow(zipped, 100_000)
+
+      const asked: Array<string> = []
+      const context = Vm.createContext({
+        fetch: (url: URL, init: { readonly method: string; readonly body?: Uint8Array }) => {
+          asked.push(`${init.method} ${url.href}`)
+          return Promise.resolve(respond(url.href, new TextDecoder().decode(init.body)))
+        },
+        AbortController,
+        Headers,
+        TextDecoder,
+        TextEncoder,
+        URL,
+        URLSearchParams,
+        atob,
+        btoa,
+        clearTimeout,
+        setTimeout
+      })
+      Vm.runInContext(text, context)
+      const answer: unknown = yield* Effect.promise(() => Promise.resolve(Reflect.get(context, "answer")))
+      assert.deepEqual(answer, { gas: 10n ** 18n, token: "TokenNotFound" })
+      assert.deepStrictEqual(asked, [
+        "POST https://gateway.example/evm",
+        `GET https://gateway.example/api/v2/getTokenData?address=0%3A${"a".repeat(64)}`
+      ])
+    }))
+})

@@ -1,0 +1,202 @@
+import { assert, describe, it } from "@effect/vitest"
+import { commonFailures, GatewayError } from "@trigate/domain/GatewayError"
+import * as JsonRpc from "@trigate/domain/JsonRpc"
+import * as JsonText from "@trigate/domain/JsonText"
+import * as TokenRpc from "@trigate/domain/TokenRpc"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { samples } from "../../domain/test/gatewayErrorSamples.ts"
+import { methods, nonce, signed } from "./methods.ts"
+import type { Scripted, Sent } from "./scripted.ts"
+import { idOf, withClient } from "./scripted.ts"
+
+type Tag = keyof typeof samples
+
+const encode = Schema.encodeSync(GatewayError)
+const isGatewayError = Schema.is(GatewayError)
+
+const problem = (tag: Tag): Scripted => ({
+  status: samples[tag].status,
+  type: "application/problem+json",
+  body: JsonText.stringify(encode(samples[tag]))
+})
+const inJsonRpc = (tag: Tag) => (sent: Sent): Scripted => ({
+  body: JsonRpc.errorText(idOf(sent), JsonRpc.errorObject(samples[tag]))
+})
+const inTokenRpc = (tag: Tag) => (): Scripted => ({ body: TokenRpc.errorText("1", samples[tag]) })
+
+const common = commonFailures.map((failure) => failure.fields._tag.schema.literal)
+const ofActions = [
+  "UnsupportedAction",
+  "NonceOutOfWindow",
+  "NonceMismatch",
+  "NonceAlreadyUsed",
+  "InvalidSignature",
+  "SignerNotAllowed",
+  "OutcomeUnknown"
+] as const
+const addresses = ["InvalidAddress"] as const
+
+/** The errors that each method declares, and how the gateway sends them. */
+const declared: {
+  readonly [name: string]: readonly [tags: ReadonlyArray<Tag>, by: (tag: Tag) => (sent: Sent) => Scripted]
+} = {
+  "exchange.submit": [[...ofActions, ...common], (tag) => () => problem(tag)],
+  "exchange.inspect": [["InvalidRequest", "PayloadTooLarge"], (tag) => () => problem(tag)],
+  "info.spotMeta": [common, (tag) => () => problem(tag)],
+  "info.candleSnapshot": [["UnknownAsset", ...common], (tag) => () => problem(tag)],
+  "evm.getStorageAt": [["UnsupportedBlock", ...common], inJsonRpc],
+  "evm.gasPrice": [common, inJsonRpc],
+  "evm.bigBlockGasPrice": [common, inJsonRpc],
+  "evm.usingBigBlocks": [common, inJsonRpc],
+  "tokens.getTokenData": [["InvalidAddress", "TokenNotFound", ...common], (tag) => () => problem(tag)],
+  "tokens.getTokenContract": [["InvalidAddress", "TokenNotFound", ...common], inTokenRpc],
+  "tokens.packAddress": [[...addresses, ...common], inTokenRpc],
+  "tokens.unpackAddress": [[...addresses, ...common], inTokenRpc],
+  "tokens.detectAddress": [[...addresses, ...common], inTokenRpc],
+  "tokens.call": [[...addresses, ...common], inTokenRpc],
+  "layer2.getTransactionReceipt": [common, inJsonRpc],
+  "health.ready": [["UpstreamUnavailable"], (tag) => () => problem(tag)]
+}
+
+const failureOf = (name: string, answer: (sent: Sent) => Scripted) =>
+  withClient(answer, (client) => {
+    const method = methods[name]
+    return method === undefined ? Effect.die(`no method ${name}`) : Effect.flip(Effect.asVoid(method.call(client)))
+  })
+
+describe("every error that a method declares comes back as it was", () => {
+  it("and every class is declared by some method", () => {
+    const all = new Set(Object.values(declared).flatMap(([tags]) => tags))
+    assert.sameMembers([...all], Object.keys(samples))
+    assert.sameMembers(Object.keys(declared), Object.keys(methods))
+  })
+
+  for (const [name, [tags, by]] of Object.entries(declared)) {
+    for (const tag of tags) {
+      it.effect(`${name}: ${tag}`, () =>
+        Effect.gen(function*() {
+          const error = yield* failureOf(name, by(tag))
+          const sample = samples[tag]
+          assert.strictEqual(error.constructor, sample.constructor)
+          assert.isTrue(isGatewayError(error))
+          if (isGatewayError(error)) assert.deepStrictEqual(encode(error), encode(sample))
+        }))
+    }
+  }
+
+  it.effect("also out of a problem document that comes to a JSON-RPC call, as a proxy in front sends it", () =>
+    Effect.gen(function*() {
+      for (const name of ["evm.gasPrice", "layer2.getTransactionReceipt", "tokens.detectAddress"]) {
+        const error = yield* failureOf(name, () => problem("QuotaExceeded"))
+        assert.isTrue(isGatewayError(error))
+        if (isGatewayError(error)) assert.deepStrictEqual(encode(error), encode(samples.QuotaExceeded))
+      }
+    }))
+
+  it.effect("an error that a method does not declare is told by its status", () =>
+    Effect.gen(function*() {
+      const error = yield* failureOf("info.spotMeta", () => problem("UnknownAsset"))
+      assert.strictEqual(error._tag, "UpstreamUnavailable")
+    }))
+})
+
+describe("a status without a body of ours", () => {
+  for (
+    const [status, tag] of [[400, "InvalidRequest"], [401, "UpstreamUnavailable"], [429, "UpstreamRateLimited"], [
+      503,
+      "UpstreamUnavailable"
+    ]] as const
+  ) {
+    it.effect(`${status} is ${tag}, with the seconds of Retry-After`, () =>
+      Effect.gen(function*() {
+        for (const name of ["info.spotMeta", "evm.gasPrice", "tokens.detectAddress"]) {
+          const error = yield* failureOf(name, () => ({ status, type: "text/plain", retryAfter: "17", body: "no" }))
+          assert.strictEqual(error._tag, tag, name)
+          if (status === 429 || status === 503) assert.deepInclude(error, { retryAfter: 17 }, name)
+        }
+      }))
+  }
+
+  for (const retryAfter of ["-1", "1.5", "Wed, 21 Oct 2026 07:28:00 GMT", "9".repeat(30)]) {
+    it.effect(`a Retry-After that is no number of seconds is left out: ${retryAfter}`, () =>
+      Effect.gen(function*() {
+        const error = yield* failureOf("info.spotMeta", () => ({ status: 429, retryAfter, body: "slow down" }))
+        assert.strictEqual(error._tag, "UpstreamRateLimited")
+        assert.notProperty(error, "retryAfter")
+      }))
+  }
+})
+
+describe("the venue's refusal of a signed action", () => {
+  const refusals = [
+    ["User or API Wallet 0x17281460228691b044e080a5f5257dce8e47f79c does not exist.", "UnknownSigner"],
+    ["Must deposit before performing actions. User: 0x17281460228691b044e080a5f5257dce8e47f79c", "UnknownSigner"],
+    ["Invalid nonce: duplicate nonce 1", "NonceDuplicate"],
+    ["Invalid nonce: nonce too low", "NonceTooLow"],
+    ["Invalid nonce: nonce too high", "NonceTooHigh"],
+    ["L1 error: Nonce mismatch.", "NonceMismatch"],
+    ["Mainnet and testnet require different signature.", "WrongNetwork"],
+    ["Action already expired", "Expired"],
+    ["Multi-sig threshold not met", "MultiSig"],
+    ["Vault not registered: 0x17281460228691b044e080a5f5257dce8e47f79c", "VaultUnknown"],
+    ["Signer invalid or inactive for current epoch", "NotValidator"],
+    ["Insufficient stake", "Refused"],
+    ["Too many cumulative requests sent", "AddressRateLimited"],
+    ["Failed to deserialize the JSON body into the target type", "ShapeRefused"],
+    ["Something that nobody has seen before", "Unclassified"]
+  ] as const
+  for (const [message, reason] of refusals) {
+    it.effect(`${reason}: ${message}`, () =>
+      withClient(
+        () => ({ body: JSON.stringify({ status: "err", response: message }) }),
+        ({ exchange }) =>
+          Effect.gen(function*() {
+            const error = yield* Effect.flip(exchange.submit(signed))
+            assert.strictEqual(error._tag, "ActionRejected")
+            assert.deepInclude(error, { reason, message })
+            if (reason === "UnknownSigner") {
+              assert.deepInclude(error, { signer: "0x17281460228691b044e080a5f5257dce8e47f79c" })
+            } else {
+              assert.notProperty(error, "signer")
+            }
+          })
+      ))
+  }
+
+  it.effect("also inside an answer that says ok, whose other entries were taken", () =>
+    withClient(
+      () => ({
+        body:
+          `{"status":"ok","response":{"type":"order","data":{"statuses":["success",{"error":"Insufficient margin"},` +
+          `{"resting":{"oid":9007199254740993}}]}}}`
+      }),
+      ({ exchange }) =>
+        Effect.gen(function*() {
+          const error = yield* Effect.flip(exchange.submit(signed))
+          assert.strictEqual(error._tag, "ActionRejected")
+          assert.deepInclude(error, {
+            reason: "Refused",
+            message: "Insufficient margin",
+            response: {
+              type: "order",
+              data: {
+                statuses: ["success", { error: "Insufficient margin" }, { resting: { oid: 9_007_199_254_740_993n } }]
+              }
+            }
+          })
+        })
+    ))
+
+  it.effect("HTTP 422 is a shape that it refused; HTTP 500 says nothing of the outcome", () =>
+    Effect.gen(function*() {
+      const shape = yield* failureOf("exchange.submit", () => ({
+        status: 422,
+        type: "text/plain",
+        body: "Failed to deserialize the JSON body into the target type"
+      }))
+      assert.deepInclude(shape, { _tag: "ActionRejected", reason: "ShapeRefused" })
+      const fault = yield* failureOf("exchange.submit", () => ({ status: 500, body: "null" }))
+      assert.deepInclude(fault, { _tag: "OutcomeUnknown", nonce })
+    }))
+})

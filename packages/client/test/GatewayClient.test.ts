@@ -1,0 +1,199 @@
+import { assert, describe, it } from "@effect/vitest"
+import { GatewayApi } from "@trigate/api/GatewayApi"
+import { tokenRpcOperations } from "@trigate/domain/TokenOperations"
+import * as Effect from "effect/Effect"
+import * as HttpApi from "effect/http-api/HttpApi"
+import * as TestClock from "effect/testing/TestClock"
+import * as Tracer from "effect/Tracer"
+import { methods, nonce, signed } from "./methods.ts"
+import type { Sent } from "./scripted.ts"
+import { baseUrl, idOf, withClient } from "./scripted.ts"
+
+const key = "secret-key_1"
+
+const methodNames = (client: object): ReadonlyArray<string> =>
+  Object.entries(client).flatMap(([group, calls]: [string, object]) =>
+    Object.keys(calls).map((name) => `${group}.${name}`)
+  )
+
+describe("methods", () => {
+  it.effect("are all in the table of these tests", () =>
+    withClient(
+      () => "refused",
+      (client) => Effect.sync(() => assert.deepStrictEqual(methodNames(client), Object.keys(methods)))
+    ))
+
+  for (const [name, method] of Object.entries(methods)) {
+    const answer = () => ({ status: method.status ?? 200, body: method.answer })
+
+    it.effect(`${name} sends exactly its request and reads its answer`, () =>
+      withClient(answer, (client, sent) =>
+        Effect.gen(function*() {
+          yield* TestClock.setTime(100_000)
+          assert.deepStrictEqual(yield* method.call(client), method.result)
+          assert.deepStrictEqual(sent, [{ ...method.sent, url: `${baseUrl}${method.path}` }])
+        })))
+
+    it.effect(`${name} goes ${method.keyed ? "behind" : "without"} the endpoint key, which no span tells`, () =>
+      withClient(answer, (client, sent) =>
+        Effect.gen(function*() {
+          const spans: Array<Tracer.NativeSpan> = []
+          const tracer = Tracer.make({
+            span: (options) => {
+              const span = new Tracer.NativeSpan(options)
+              spans.push(span)
+              return span
+            }
+          })
+          yield* Effect.provideService(method.call(client), Tracer.Tracer, tracer)
+          const path = method.keyed ? `/${key}${method.path}` : method.path
+          assert.deepStrictEqual(sent, [{ ...method.sent, url: `${baseUrl}${path}` }])
+          assert.isAbove(spans.length, 0)
+          for (const { attributes, name } of spans) {
+            assert.notInclude(JSON.stringify([name, Array.from(attributes)]), key)
+          }
+        }), { endpointKey: key }))
+  }
+
+  it("go to routes of the contract, with and without a key", () => {
+    const routes = new Set<string>()
+    HttpApi.reflect(GatewayApi, {
+      onGroup: () => {},
+      onEndpoint: ({ endpoint }) => {
+        routes.add(`${endpoint.method} ${endpoint.path}`)
+      }
+    })
+    for (const { keyed, path, sent } of Object.values(methods)) {
+      const plain = path.split("?")[0] ?? ""
+      assert.include([...routes], `${sent.method} ${plain}`)
+      if (keyed) assert.include([...routes], `${sent.method} /:endpointKey${plain}`)
+    }
+  })
+
+  it.effect("escape an endpoint key that is no plain segment", () =>
+    withClient(() => ({ body: "{}" }), (client, sent) =>
+      Effect.gen(function*() {
+        yield* Effect.ignore(client.info.spotMeta())
+        assert.strictEqual(sent[0]?.url, `${baseUrl}/a%2F..%2Fb%3Fc/info`)
+      }), { endpointKey: "a/../b?c" }))
+
+  for (const url of ["http://127.0.0.1:8080", "http://127.0.0.1:8080/", new URL("http://127.0.0.1:8080")]) {
+    it.effect(`are found below the base URL ${JSON.stringify(url)} given as ${typeof url}`, () =>
+      withClient(() => ({ body: "{}" }), (client, sent) =>
+        Effect.gen(function*() {
+          yield* Effect.ignore(client.info.spotMeta())
+          assert.deepStrictEqual(sent.map((one) => one.url), ["http://127.0.0.1:8080/info"])
+        }), { baseUrl: url }))
+  }
+})
+
+describe("JSON-RPC ids", () => {
+  const echo = (result: string) => (sent: Sent) => ({ body: `{"jsonrpc":"2.0","id":${idOf(sent)},"result":${result}}` })
+
+  it.effect("differ between calls of a route", () =>
+    withClient(echo(`"0x1"`), ({ evm }, sent) =>
+      Effect.gen(function*() {
+        yield* Effect.all([evm.gasPrice(), evm.bigBlockGasPrice(), evm.gasPrice()])
+        assert.deepStrictEqual(sent.map(idOf), ["1", "2", "3"])
+      })))
+
+  it.effect("have to come back", () =>
+    withClient(() => ({ body: `{"jsonrpc":"2.0","id":7,"result":"0x1"}` }), ({ evm }) =>
+      Effect.gen(function*() {
+        const error = yield* Effect.flip(evm.gasPrice())
+        assert.strictEqual(error._tag, "UpstreamMalformed")
+      })))
+})
+
+describe("what is refused before anything is sent", () => {
+  const nothing = () => "refused" as const
+  const bad = "EQDXZ2c5LnA12Eum-DlguTmfYkMOvNeFCh4rBD0tgmwjcFI_"
+
+  it.effect("a token-chain address with a wrong checksum, by every method that takes one", () =>
+    withClient(nothing, ({ tokens }, sent) =>
+      Effect.gen(function*() {
+        for (
+          const call of [
+            tokens.getTokenData({ address: bad }),
+            tokens.getTokenContract({ address: bad }),
+            tokens.packAddress({ address: bad }),
+            tokens.unpackAddress({ address: bad }),
+            tokens.detectAddress({ address: bad }),
+            tokens.call(tokenRpcOperations.getAddressBalance, { address: bad })
+          ]
+        ) {
+          const error = yield* Effect.flip(Effect.asVoid(call))
+          assert.strictEqual(error._tag, "InvalidAddress")
+          if (error._tag === "InvalidAddress") {
+            assert.strictEqual(error.address, bad)
+            assert.strictEqual(error.reason, "checksum differs")
+          }
+        }
+        assert.deepStrictEqual(sent, [])
+      })))
+
+  it.effect("numbers outside their ranges, all of them with their paths", () =>
+    withClient(nothing, ({ exchange, info }, sent) =>
+      Effect.gen(function*() {
+        const window = yield* Effect.flip(info.candleSnapshot({ coin: "", interval: "1m", startTime: -1 }))
+        assert.strictEqual(window._tag, "InvalidRequest")
+        if (window._tag === "InvalidRequest") {
+          assert.deepStrictEqual(window.errors.map(({ path }) => path), [["coin"], ["startTime"]])
+        }
+        const action = yield* Effect.flip(exchange.submit({ ...signed, nonce: -1 }))
+        assert.strictEqual(action._tag, "InvalidRequest")
+        if (action._tag === "InvalidRequest") assert.deepStrictEqual(action.errors.map(({ path }) => path), [["nonce"]])
+        assert.deepStrictEqual(sent, [])
+      })))
+})
+
+describe("an exchange that breaks", () => {
+  for (const how of ["refused", "half a body"] as const) {
+    for (const [name, method] of Object.entries(methods)) {
+      if (name === "exchange.submit") continue
+      it.effect(`is UpstreamUnavailable for ${name}: ${how}`, () =>
+        withClient(() => how, (client, sent) =>
+          Effect.gen(function*() {
+            const error = yield* Effect.flip(Effect.asVoid(method.call(client)))
+            assert.strictEqual(error._tag, "UpstreamUnavailable")
+            assert.deepInclude(error, { upstream: "gateway", attempts: 1 })
+            assert.strictEqual(sent.length, 1)
+          })))
+    }
+
+    it.effect(`is OutcomeUnknown for a signed action, sent once: ${how}`, () =>
+      withClient(() => how, (client, sent) =>
+        Effect.gen(function*() {
+          const error = yield* Effect.flip(client.exchange.submit(signed))
+          assert.strictEqual(error._tag, "OutcomeUnknown")
+          if (error._tag === "OutcomeUnknown") {
+            assert.strictEqual(error.nonce, nonce)
+            assert.strictEqual(error.upstream, "gateway")
+            assert.match(error.advice, /^Resend the identical bytes/u)
+          }
+          assert.strictEqual(sent.length, 1)
+        })))
+  }
+
+  it.effect("is UpstreamUnavailable for a signed action that certainly was not sent", () =>
+    withClient(() => "not encodable", (client) =>
+      Effect.gen(function*() {
+        assert.strictEqual((yield* Effect.flip(client.exchange.submit(signed)))._tag, "UpstreamUnavailable")
+      })))
+
+  for (
+    const [what, answer] of [
+      ["a fault of a proxy", { status: 502, type: "text/html", body: "<html>bad gateway</html>" }],
+      ["a fault of the gateway", { status: 500, type: "application/problem+json", body: `{"type":"about:blank"}` }],
+      ["HTML under 200", { status: 200, type: "text/html", body: "<html>welcome</html>" }]
+    ] as const
+  ) {
+    it.effect(`${what} leaves a signed action's outcome unknown, and is told of a read`, () =>
+      withClient(() => answer, ({ exchange, info }) =>
+        Effect.gen(function*() {
+          assert.strictEqual((yield* Effect.flip(exchange.submit(signed)))._tag, "OutcomeUnknown")
+          const expected = answer.status === 200 ? "UpstreamMalformed" : "UpstreamUnavailable"
+          assert.strictEqual((yield* Effect.flip(info.spotMeta()))._tag, expected)
+        })))
+  }
+})

@@ -1,0 +1,158 @@
+/** What the compiler knows of each method: its request, its result and the exact union of its errors. */
+import { describe, expectTypeOf, it } from "@effect/vitest"
+import type { Readiness } from "@trigate/api/HealthApi"
+import type { GatewayClient } from "@trigate/client/GatewayClient"
+import type { ActionAccepted, ActionRejected } from "@trigate/domain/ActionOutcome"
+import type { CandleWindowRequest } from "@trigate/domain/Candle"
+import type { CandleWindow } from "@trigate/domain/CandleWindow"
+import type { ExchangeFailure } from "@trigate/domain/ExchangeOperations"
+import type { CommonFailure, GatewayError } from "@trigate/domain/GatewayError"
+import type { Address, Hash, StorageSlot } from "@trigate/domain/Hex"
+import type { Inspection } from "@trigate/domain/Inspection"
+import type { Receipt } from "@trigate/domain/Receipt"
+import type { InvalidAddress, UnsupportedBlock } from "@trigate/domain/RequestError"
+import type { TokenNotFound, UnknownAsset } from "@trigate/domain/ResourceError"
+import type { SignedAction } from "@trigate/domain/SignedAction"
+import type { SpotMeta } from "@trigate/domain/SpotMeta"
+import type { DetectedAddress, TokenContract, TokenData } from "@trigate/domain/TokenData"
+import { tokenRpcOperations } from "@trigate/domain/TokenOperations"
+import type { Layer2 } from "@trigate/layer2/Layer2"
+import type { TokenChain } from "@trigate/tokens/TokenChain"
+import type { Exchange } from "@trigate/trading/Exchange"
+import type { Info } from "@trigate/trading/Info"
+import type { TradingEvm } from "@trigate/trading/TradingEvm"
+import type * as Effect from "effect/Effect"
+
+type Client = GatewayClient["Service"]
+type Of<Group extends keyof Client, Name extends keyof Client[Group]> = Client[Group][Name]
+type Method<Args extends ReadonlyArray<unknown>, A, E> = (...args: Args) => Effect.Effect<A, E>
+
+/** The tags that every call can end in. */
+type CommonTag =
+  | "InvalidRequest"
+  | "UnsupportedMethod"
+  | "UnavailableOnNode"
+  | "ChainNotConfigured"
+  | "Unauthorized"
+  | "QuotaExceeded"
+  | "PayloadTooLarge"
+  | "UpstreamUnavailable"
+  | "UpstreamRateLimited"
+  | "UpstreamTimeout"
+  | "UpstreamMalformed"
+
+describe("types of the client", () => {
+  it("signed actions", () => {
+    expectTypeOf<Of<"exchange", "submit">>().toEqualTypeOf<
+      Method<[signed: SignedAction], ActionAccepted, ActionRejected | ExchangeFailure>
+    >()
+    expectTypeOf<Of<"exchange", "inspect">>().toEqualTypeOf<Method<[signed: SignedAction], Inspection, CommonFailure>>()
+    expectTypeOf<Effect.Error<ReturnType<Of<"exchange", "submit">>>["_tag"]>().toEqualTypeOf<
+      | CommonTag
+      | "ActionRejected"
+      | "UnsupportedAction"
+      | "NonceOutOfWindow"
+      | "NonceMismatch"
+      | "NonceAlreadyUsed"
+      | "InvalidSignature"
+      | "SignerNotAllowed"
+      | "OutcomeUnknown"
+    >()
+  })
+
+  it("queries", () => {
+    expectTypeOf<Of<"info", "spotMeta">>().returns.toEqualTypeOf<Effect.Effect<SpotMeta, CommonFailure>>()
+    expectTypeOf<Of<"info", "candleSnapshot">>().toEqualTypeOf<
+      Method<[request: CandleWindowRequest], CandleWindow, CommonFailure | UnknownAsset>
+    >()
+    expectTypeOf<CommonFailure["_tag"]>().toEqualTypeOf<CommonTag>()
+  })
+
+  it("the trading chain's EVM", () => {
+    expectTypeOf<Of<"evm", "getStorageAt">>().toEqualTypeOf<
+      Method<
+        [request: { readonly address: Address; readonly slot: StorageSlot }],
+        StorageSlot,
+        CommonFailure | UnsupportedBlock
+      >
+    >()
+    expectTypeOf<Of<"evm", "gasPrice">>().returns.toEqualTypeOf<Effect.Effect<bigint, CommonFailure>>()
+    expectTypeOf<Of<"evm", "bigBlockGasPrice">>().returns.toEqualTypeOf<Effect.Effect<bigint, CommonFailure>>()
+    expectTypeOf<Of<"evm", "usingBigBlocks">>().toEqualTypeOf<
+      Method<[request: { readonly address: Address }], boolean, CommonFailure>
+    >()
+  })
+
+  it("the token chain", () => {
+    type At = [params: { readonly address: string }]
+    expectTypeOf<Of<"tokens", "getTokenData">>().toEqualTypeOf<
+      Method<At, TokenData, CommonFailure | InvalidAddress | TokenNotFound>
+    >()
+    expectTypeOf<Of<"tokens", "getTokenContract">>().toEqualTypeOf<
+      Method<
+        [params: { readonly address: string; readonly seqno?: number }],
+        TokenContract,
+        CommonFailure | InvalidAddress | TokenNotFound
+      >
+    >()
+    expectTypeOf<Of<"tokens", "packAddress">>().toEqualTypeOf<Method<At, string, CommonFailure | InvalidAddress>>()
+    expectTypeOf<Of<"tokens", "unpackAddress">>().toEqualTypeOf<Method<At, string, CommonFailure | InvalidAddress>>()
+    expectTypeOf<Of<"tokens", "detectAddress">>().toEqualTypeOf<
+      Method<At, DetectedAddress, CommonFailure | InvalidAddress>
+    >()
+  })
+
+  it("any method of the token chain by its declaration", () => {
+    const check = ({ tokens }: Client) => {
+      const detected = tokens.call(tokenRpcOperations.detectAddress, { address: "0:…" })
+      expectTypeOf(detected).toEqualTypeOf<Effect.Effect<DetectedAddress, CommonFailure | InvalidAddress>>()
+      const contract = tokens.call(tokenRpcOperations.getTokenData, { address: "0:…" })
+      expectTypeOf(contract).toEqualTypeOf<
+        Effect.Effect<TokenContract, CommonFailure | InvalidAddress | TokenNotFound>
+      >()
+      const balance = tokens.call(tokenRpcOperations.getAddressBalance, { address: "0:…", seqno: 1 })
+      expectTypeOf(balance).toEqualTypeOf<Effect.Effect<unknown, CommonFailure | InvalidAddress>>()
+      const newest = tokens.call(tokenRpcOperations.getMasterchainInfo, {})
+      expectTypeOf(newest).toEqualTypeOf<Effect.Effect<unknown, CommonFailure | InvalidAddress>>()
+      // @ts-expect-error -- params of another method
+      const wrong = tokens.call(tokenRpcOperations.detectAddress, { hash: "…" })
+      return wrong
+    }
+    expectTypeOf(check).toBeFunction()
+  })
+
+  it("the layer 2 and the gateway itself", () => {
+    expectTypeOf<Of<"layer2", "getTransactionReceipt">>().toEqualTypeOf<
+      Method<[request: { readonly hash: Hash }], Receipt | null, CommonFailure>
+    >()
+    expectTypeOf<Of<"health", "ready">>().toEqualTypeOf<Method<[], Readiness, CommonFailure>>()
+  })
+
+  it("nothing is any, and no error is outside the closed set", () => {
+    // `tokens.call` is generic, so that only its uses above have types
+    type Named = { [Group in keyof Client]: Omit<Client[Group], "call"> }
+    type Every = { [Group in keyof Named]: Named[Group][keyof Named[Group]] }[keyof Named] extends infer Call
+      ? Call extends (...args: never) => Effect.Effect<infer A, infer E, infer R> ? { a: A; e: E; r: R } : never
+      : never
+    type IsAny<T> = 0 extends 1 & T ? true : false
+    type AnyIn<T> = T extends { a: infer A; e: infer E } ? IsAny<A> | IsAny<E> : never
+    expectTypeOf<AnyIn<Every>>().toEqualTypeOf<false>()
+    expectTypeOf<Every["r"]>().toEqualTypeOf<never>()
+    expectTypeOf<Exclude<Every["e"], GatewayError | ActionRejected>>().toEqualTypeOf<never>()
+  })
+
+  it("a method of the client takes the place of the embedded service's", () => {
+    expectTypeOf<Client["exchange"]>().toExtend<Pick<Exchange["Service"], "submit">>()
+    expectTypeOf<Client["info"]>().toExtend<Pick<Info["Service"], "spotMeta" | "candleSnapshot">>()
+    expectTypeOf<Client["evm"]>().toExtend<
+      Pick<TradingEvm["Service"], "getStorageAt" | "gasPrice" | "bigBlockGasPrice" | "usingBigBlocks">
+    >()
+    expectTypeOf<Client["tokens"]>().toExtend<
+      Pick<
+        TokenChain["Service"],
+        "getTokenData" | "getTokenContract" | "packAddress" | "unpackAddress" | "detectAddress"
+      >
+    >()
+    expectTypeOf<Client["layer2"]>().toExtend<Pick<Layer2["Service"], "getTransactionReceipt">>()
+  })
+})

@@ -1,0 +1,259 @@
+/** Every method of the client: a call of it, the request that has to leave, an answer, and what that has to read as. */
+import type { GatewayClient } from "@trigate/client/GatewayClient"
+import type { ActionRejected } from "@trigate/domain/ActionOutcome"
+import type { GatewayError } from "@trigate/domain/GatewayError"
+import type { SignedAction } from "@trigate/domain/SignedAction"
+import { tokenRpcOperations } from "@trigate/domain/TokenOperations"
+import type * as Effect from "effect/Effect"
+
+export const nonce = 1_700_000_000_123
+export const validator = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8"
+
+/** A delegation of more than a double can tell apart. */
+export const signed: SignedAction = {
+  action: {
+    type: "tokenDelegate",
+    signatureChainId: "0x66eee",
+    hyperliquidChain: "Mainnet",
+    validator,
+    wei: 18_446_744_073_709_551_615n,
+    isUndelegate: false,
+    nonce
+  },
+  nonce,
+  signature: { r: "0x1", s: "0x2", v: 27 }
+}
+
+export const signedText =
+  `{"action":{"type":"tokenDelegate","signatureChainId":"0x66eee","hyperliquidChain":"Mainnet","validator":"${validator}",` +
+  `"wei":18446744073709551615,"isUndelegate":false,"nonce":${nonce}},"nonce":${nonce},` +
+  `"signature":{"r":"0x1","s":"0x2","v":27}}`
+
+const coin = { coin: "BTC", interval: "1m", startTime: 60_000, endTime: 119_999 } as const
+const candle = { t: 60_000, T: 119_999, s: "BTC", i: "1m", o: "1", c: "2", h: "3", l: "0.5", v: "7.25", n: 4 } as const
+const meta = {
+  universe: [{ name: "PURR/USDC", tokens: [1, 0], index: 0, isCanonical: true }],
+  tokens: []
+} as const
+
+const account = "0x17281460228691b044e080a5f5257dce8e47f79c"
+const word = `0x${"12".padStart(64, "0")}` as const
+const hash = `0x${"ab".repeat(32)}` as const
+const friendly = "EQDXZ2c5LnA12Eum-DlguTmfYkMOvNeFCh4rBD0tgmwjcFI-"
+const raw = "0:d76767392e7035d84ba6f83960b9399f62430ebcd7850a1e2b043d2d826c2370"
+
+const rpc = (method: string, params: string) => ({
+  method: "POST",
+  type: "application/json",
+  body: `{"jsonrpc":"2.0","id":1,"method":"${method}","params":${params}}`
+})
+const result = (text: string) => `{"jsonrpc":"2.0","id":1,"result":${text}}`
+const ok = (text: string) => `{"ok":true,"result":${text},"jsonrpc":"2.0","id":1}`
+
+const token = {
+  name: "Tether USD",
+  symbol: "USD₮",
+  decimals: 6,
+  totalSupply: "1180591620717411303424123",
+  mintable: true,
+  burnable: true,
+  address: friendly,
+  metadata: "onchain"
+} as const
+const detected = {
+  raw_form: raw,
+  bounceable: { b64: friendly, b64url: friendly },
+  non_bounceable: { b64: friendly, b64url: friendly },
+  given_type: "friendly_bounceable",
+  test_only: false
+} as const
+const ready = {
+  status: "draining",
+  sandbox: false,
+  network: "mainnet",
+  chains: {
+    trading: { mode: "live", upstreams: { "trading-api": 1, "trading-node": 2 } },
+    tokens: { mode: "not-configured", upstreams: { "token-chain": 0 } },
+    layer2: { mode: "live", upstreams: { layer2: 1 } }
+  }
+} as const
+const inspection = {
+  actionType: "tokenDelegate",
+  form: "wire",
+  network: "mainnet",
+  scheme: "userSigned",
+  outer: { signer: account, digest: hash },
+  nonce: { value: nonce, now: nonce, earliest: 1, latest: nonce + 1, inWindow: true },
+  warnings: ["a warning"]
+} as const
+
+type Client = GatewayClient["Service"]
+
+/** A method and one exchange of it. */
+export interface Method {
+  readonly call: (client: Client) => Effect.Effect<unknown, GatewayError | ActionRejected>
+  readonly sent: { readonly method: string; readonly type: string | undefined; readonly body: string }
+  readonly path: string
+  /** Where it goes with an endpoint key; not there for what the gateway tells of itself. */
+  readonly keyed: boolean
+  readonly status?: number
+  readonly answer: string
+  readonly result: unknown
+}
+
+const post = (body: string) => ({ method: "POST", type: "application/json", body })
+const get = { method: "GET", type: undefined, body: "" }
+
+export const methods: { readonly [name: string]: Method } = {
+  "exchange.submit": {
+    call: ({ exchange }) => exchange.submit(signed),
+    sent: post(signedText),
+    path: "/exchange",
+    keyed: true,
+    answer: `{"status":"ok","response":{"type":"default","id":9007199254740993}}`,
+    result: { status: "ok", response: { type: "default", id: 9_007_199_254_740_993n } }
+  },
+  "exchange.inspect": {
+    call: ({ exchange }) => exchange.inspect(signed),
+    sent: post(signedText),
+    path: "/exchange/inspect",
+    keyed: false,
+    answer: JSON.stringify(inspection),
+    result: inspection
+  },
+  "info.spotMeta": {
+    call: ({ info }) => info.spotMeta(),
+    sent: post(`{"type":"spotMeta"}`),
+    path: "/info",
+    keyed: true,
+    answer: JSON.stringify(meta),
+    result: meta
+  },
+  "info.candleSnapshot": {
+    call: ({ info }) => info.candleSnapshot(coin),
+    sent: post(`{"type":"candleSnapshot","req":{"coin":"BTC","interval":"1m","startTime":60000,"endTime":119999}}`),
+    path: "/info",
+    keyed: true,
+    answer: JSON.stringify([candle]),
+    result: { candles: [candle], coverage: "complete", forming: candle }
+  },
+  "evm.getStorageAt": {
+    call: ({ evm }) => evm.getStorageAt({ address: account, slot: "0x0" }),
+    sent: rpc("eth_getStorageAt", `["${account}","0x0","latest"]`),
+    path: "/evm",
+    keyed: true,
+    answer: result(`"${word}"`),
+    result: word
+  },
+  "evm.gasPrice": {
+    call: ({ evm }) => evm.gasPrice(),
+    sent: rpc("eth_gasPrice", "[]"),
+    path: "/evm",
+    keyed: true,
+    answer: result(`"0x${"f".repeat(64)}"`),
+    result: 2n ** 256n - 1n
+  },
+  "evm.bigBlockGasPrice": {
+    call: ({ evm }) => evm.bigBlockGasPrice(),
+    sent: rpc("eth_bigBlockGasPrice", "[]"),
+    path: "/evm",
+    keyed: true,
+    answer: result(`"0x5f5e100"`),
+    result: 100_000_000n
+  },
+  "evm.usingBigBlocks": {
+    call: ({ evm }) => evm.usingBigBlocks({ address: account }),
+    sent: rpc("eth_usingBigBlocks", `["${account}"]`),
+    path: "/evm",
+    keyed: true,
+    answer: result("true"),
+    result: true
+  },
+  "tokens.getTokenData": {
+    call: ({ tokens }) => tokens.getTokenData({ address: "EQDXZ2c5LnA12Eum+DlguTmfYkMOvNeFCh4rBD0tgmwjcFI+" }),
+    sent: get,
+    path: "/api/v2/getTokenData?address=EQDXZ2c5LnA12Eum%2BDlguTmfYkMOvNeFCh4rBD0tgmwjcFI%2B",
+    keyed: true,
+    answer: JSON.stringify(token),
+    result: token
+  },
+  "tokens.getTokenContract": {
+    call: ({ tokens }) => tokens.getTokenContract({ address: raw, seqno: 7 }),
+    sent: rpc("getTokenData", `{"address":"${raw}","seqno":7}`),
+    path: "/api/v2/jsonRPC",
+    keyed: true,
+    answer: ok(`{"contract_type":"jetton_wallet","balance":110294396653795195302063,"code":18446744073709551615}`),
+    result: {
+      contract_type: "jetton_wallet",
+      balance: 110_294_396_653_795_195_302_063n,
+      code: 18_446_744_073_709_551_615n
+    }
+  },
+  "tokens.packAddress": {
+    call: ({ tokens }) => tokens.packAddress({ address: raw }),
+    sent: rpc("packAddress", `{"address":"${raw}"}`),
+    path: "/api/v2/jsonRPC",
+    keyed: true,
+    answer: ok(`"${friendly}"`),
+    result: friendly
+  },
+  "tokens.unpackAddress": {
+    call: ({ tokens }) => tokens.unpackAddress({ address: friendly }),
+    sent: rpc("unpackAddress", `{"address":"${friendly}"}`),
+    path: "/api/v2/jsonRPC",
+    keyed: true,
+    answer: ok(`"${raw}"`),
+    result: raw
+  },
+  "tokens.detectAddress": {
+    call: ({ tokens }) => tokens.detectAddress({ address: friendly }),
+    sent: rpc("detectAddress", `{"address":"${friendly}"}`),
+    path: "/api/v2/jsonRPC",
+    keyed: true,
+    answer: ok(JSON.stringify(detected)),
+    result: detected
+  },
+  "tokens.call": {
+    call: ({ tokens }) =>
+      tokens.call(tokenRpcOperations.getTransactions, { address: friendly, lt: 9_223_372_036_854_775_807n, limit: 1 }),
+    sent: rpc("getTransactions", `{"address":"${friendly}","lt":9223372036854775807,"limit":1}`),
+    path: "/api/v2/jsonRPC",
+    keyed: true,
+    answer: ok(`[{"fee":1,"lt":9223372036854775807}]`),
+    result: [{ fee: 1, lt: 9_223_372_036_854_775_807n }]
+  },
+  "layer2.getTransactionReceipt": {
+    call: ({ layer2 }) => layer2.getTransactionReceipt({ hash }),
+    sent: rpc("eth_getTransactionReceipt", `["${hash}"]`),
+    path: "/l2",
+    keyed: true,
+    answer: result(
+      `{"transactionHash":"${hash}","transactionIndex":"0x0","blockHash":"${hash}","blockNumber":"0x10","from":"${account}",` +
+        `"to":null,"cumulativeGasUsed":"0x5208","gasUsed":"0x5208","logs":[],"logsBloom":"0x00","status":"0x0",` +
+        `"l1Fee":18446744073709551616}`
+    ),
+    result: {
+      transactionHash: hash,
+      transactionIndex: 0n,
+      blockHash: hash,
+      blockNumber: 16n,
+      from: account,
+      to: null,
+      cumulativeGasUsed: 21_000n,
+      gasUsed: 21_000n,
+      logs: [],
+      logsBloom: "0x00",
+      status: "failure",
+      l1Fee: 18_446_744_073_709_551_616n
+    }
+  },
+  "health.ready": {
+    call: ({ health }) => health.ready(),
+    sent: get,
+    path: "/health/ready",
+    keyed: false,
+    status: 503,
+    answer: JSON.stringify(ready),
+    result: ready
+  }
+}
