@@ -21,15 +21,16 @@ export const layer = HttpApiBuilder.group(
     const layer2 = yield* Layer2Handlers.route
     const tokenRpc = yield* TokensHandlers.rpcRoute
     const tokenData = yield* TokensHandlers.tokenDataRoute
+    const admitted = (params: { readonly endpointKey: string }) => keys.check(Redacted.make(params.endpointKey))
     const behind = <A, E, R>(params: { readonly endpointKey: string }, handled: Effect.Effect<A, E, R>) =>
-      Effect.andThen(keys.check(Redacted.make(params.endpointKey)), handled)
+      Effect.andThen(admitted(params), handled)
     return handlers
       .handleRaw("exchange", ({ params, request }) => behind(params, exchange(request, "node")))
       .handleRaw("info", ({ params, request }) => behind(params, info(request, "node")))
-      .handleRaw("evm", ({ params, request }) => behind(params, evm(request, "node")))
+      .handleRaw("evm", ({ params, request }) => evm(request, "node", admitted(params)))
       .handle("getTokenData", ({ params, query }) => behind(params, tokenData(query.address, "node")))
-      .handleRaw("tokenRpc", ({ params, request }) => behind(params, tokenRpc(request, "node")))
-      .handleRaw("layer2", ({ params, request }) => behind(params, layer2(request, "node")))
-      .handleRaw("root", ({ params, request }) => behind(params, layer2(request, "node")))
+      .handleRaw("tokenRpc", ({ params, request }) => tokenRpc(request, "node", admitted(params)))
+      .handleRaw("layer2", ({ params, request }) => layer2(request, "node", admitted(params)))
+      .handleRaw("root", ({ params, request }) => layer2(request, "node", admitted(params)))
   })
 )

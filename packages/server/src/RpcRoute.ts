@@ -5,6 +5,7 @@
  * order and the failure of one call is that call's only. Notifications are relayed to nobody and answered by nobody.
  */
 import { batchLimit } from "@trigate/api/JsonRpcSchema"
+import type { Unauthorized } from "@trigate/domain/CallerError"
 import { invalidRequest, parseRequest } from "@trigate/domain/Decode"
 import type { GatewayError } from "@trigate/domain/GatewayError"
 import { rpcCodes } from "@trigate/domain/GatewayError"
@@ -13,7 +14,7 @@ import type { RpcCall } from "@trigate/domain/JsonRpc"
 import * as JsonText from "@trigate/domain/JsonText"
 import type { Operation, Surface } from "@trigate/domain/Operation"
 import { UnsupportedMethod } from "@trigate/domain/RequestError"
-import type { InvalidRequest } from "@trigate/domain/RequestError"
+import type { InvalidRequest, PayloadTooLarge } from "@trigate/domain/RequestError"
 import * as Effect from "effect/Effect"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
@@ -63,7 +64,7 @@ const unsupported = (method: string) =>
     detail: `${JSON.stringify(method.slice(0, 128))} is not a method of this route`
   })
 
-/** Builds the handler of a route. */
+/** Builds the handler of a route; `admission` is what has to succeed before the body is read. */
 export const make = <O extends Operation, Answer>(definition: Definition<O, Answer>) => {
   const { envelope, relay } = definition
   const table = new Map(definition.operations.map((operation) => [operation.name, operation]))
@@ -136,24 +137,25 @@ export const make = <O extends Operation, Answer>(definition: Definition<O, Answ
           : answerOne(text, value, surface)
     })
 
+  const refuseWhole = (error: InvalidRequest | PayloadTooLarge | Unauthorized) =>
+    Effect.map(CurrentRequestFacts, (facts) => {
+      facts.error = error._tag
+      const code = error._tag === "InvalidRequest" ? invalidEnvelope : rpcCodes[error._tag]
+      return Responses.json(envelope.error(undefined, error, code), error.status)
+    })
+
   return (
     request: HttpServerRequest.HttpServerRequest,
-    surface: Surface
+    surface: Surface,
+    admission: Effect.Effect<void, Unauthorized> = Effect.void
   ): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
-    Effect.matchEffect(RequestBody.text(request), {
+    Effect.matchEffect(Effect.andThen(admission, RequestBody.text(request)), {
       // a fault of the HTTP layer keeps its HTTP status, and is a JSON-RPC error for those who read the body
-      onFailure: (error) =>
-        Effect.map(
-          Effect.andThen(
-            Effect.map(CurrentRequestFacts, (facts) => {
-              facts.error = error._tag
-            }),
-            Effect.succeed(envelope.error(undefined, error, invalidEnvelope))
-          ),
-          (body) => Responses.json(body, error.status)
-        ),
+      onFailure: refuseWhole,
       onSuccess: (text) =>
-        Effect.map(answerText(text, surface), (body) =>
-          body === undefined ? HttpServerResponse.empty({ status: 204 }) : Responses.json(body))
+        Effect.map(
+          answerText(text, surface),
+          (body) => body === undefined ? HttpServerResponse.empty({ status: 204 }) : Responses.json(body)
+        )
     })
 }
