@@ -1,0 +1,131 @@
+/** One row of the error table: how it is produced, and everything that a caller then sees. */
+import { assert } from "@effect/vitest"
+import type { ActionRejected } from "@trigate/domain/ActionOutcome"
+import type { GatewayError as GatewayErrorType } from "@trigate/domain/GatewayError"
+import { GatewayError } from "@trigate/domain/GatewayError"
+import * as JsonText from "@trigate/domain/JsonText"
+import { typeOf } from "@trigate/domain/Problem"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type { Client } from "./client.ts"
+import { clientOf } from "./client.ts"
+import * as Fixtures from "./fixtures.ts"
+import type { Answer, Environment } from "./gateway.ts"
+import type { Responses } from "./liveGateway.ts"
+import { liveGateway } from "./liveGateway.ts"
+import { recordingUpstream } from "./recordingUpstream.ts"
+
+export interface Row {
+  readonly what: string
+  readonly tag: GatewayErrorType["_tag"]
+  readonly upstreams?: Responses
+  /** Settings besides the addresses of the four upstreams. */
+  readonly environment?: Environment
+  /** Asks over raw HTTP; `now` is the clock of gateway and test. */
+  readonly ask: (url: string, now: number) => Effect.Effect<Answer>
+  /** The status of the error, which a JSON-RPC route tells in `error.data` only. */
+  readonly status: number
+  /** The status of the answer, where it is not the error's own. */
+  readonly http?: number
+  /** The code of the error; its presence says that the route speaks JSON-RPC, or the token chain's envelope. */
+  readonly rpc?: { readonly protocol: "json-rpc" | "token-rpc"; readonly code: number; readonly id?: unknown }
+  /** Every member of the error besides those that all have, from the error itself where the clock is in it. */
+  readonly fields: (now: number, error: unknown) => object
+  /** Requests that reached any upstream. */
+  readonly sent: number
+  /** The call of the typed client that ends in the same error. */
+  readonly client: (client: Client, now: number) => Effect.Effect<unknown, GatewayErrorType | ActionRejected>
+  readonly endpointKey?: string
+  /**
+   * The typed client cannot make such a request, or would make another one: it gets the very answer of the gateway, replayed,
+   * to read.
+   */
+  readonly replay?: true
+}
+
+const encode = Schema.encodeSync(GatewayError)
+const isGatewayError = Schema.is(GatewayError)
+
+const titleOf = (tag: string): string => {
+  const words = tag.replace(/(?<=[a-z0-9])[A-Z]/gu, (letter) => ` ${letter.toLowerCase()}`)
+  return words === "Unavailable on node" ? "Unavailable on a node" : words
+}
+
+const checkError = (row: Row, now: number, error: unknown): void => {
+  const detail = Fixtures.at(error, "detail")
+  assert.isString(detail)
+  assert.deepStrictEqual(error, {
+    type: typeOf(row.tag),
+    title: titleOf(row.tag),
+    status: row.status,
+    detail,
+    _tag: row.tag,
+    ...row.fields(now, error)
+  })
+}
+
+/** The error as the wire carried it. */
+const errorIn = (row: Row, answer: Answer): unknown => {
+  if (row.rpc === undefined) {
+    assert.strictEqual(answer.status, row.http ?? row.status)
+    assert.strictEqual(answer.type, "application/problem+json")
+    const retryAfter = Fixtures.at(answer.json, "retryAfter")
+    assert.strictEqual(answer.headers.get("retry-after"), retryAfter === undefined ? null : `${Number(retryAfter)}`)
+    return answer.json
+  }
+  assert.strictEqual(answer.status, row.http ?? 200)
+  assert.strictEqual(answer.type, "application/json")
+  const id = row.rpc.id === undefined ? 1 : row.rpc.id
+  if (row.rpc.protocol === "json-rpc") {
+    const data = Fixtures.at(answer.json, "error", "data")
+    const message = Fixtures.at(answer.json, "error", "message")
+    assert.strictEqual(message, Fixtures.at(data, "detail"))
+    assert.deepStrictEqual(answer.json, { jsonrpc: "2.0", id, error: { code: row.rpc.code, message, data } })
+    return data
+  }
+  const data = Fixtures.at(answer.json, "data")
+  const error = Fixtures.at(answer.json, "error")
+  assert.strictEqual(error, Fixtures.at(data, "detail"))
+  assert.deepStrictEqual(answer.json, {
+    ok: false,
+    error,
+    code: row.rpc.code,
+    data,
+    jsonrpc: "2.0",
+    ...(id === null ? {} : { id })
+  })
+  return data
+}
+
+const replay = (answer: Answer) =>
+  Effect.map(
+    recordingUpstream(() => ({
+      status: answer.status,
+      type: answer.type,
+      headers: answer.headers.has("retry-after") ? { "retry-after": answer.headers.get("retry-after") ?? "" } : {},
+      body: answer.bytes
+    })),
+    ({ url }) => url
+  )
+
+/** Produces the row over a socket and checks all of it, then reads it back with the typed client. */
+export const check = Effect.fnUntraced(function*(row: Row) {
+  const live = yield* liveGateway(row.upstreams, row.environment)
+  const now = yield* Clock.currentTimeMillis
+  const answer = yield* row.ask(live.url, now)
+  const error = errorIn(row, answer)
+  checkError(row, now, error)
+  assert.strictEqual(live.seen().length, row.sent)
+
+  const client = yield* clientOf(row.replay ? yield* replay(answer) : live.url, row.endpointKey)
+  const outcome = yield* Effect.result(row.client(client, now))
+  assert(outcome._tag === "Failure")
+  const { failure } = outcome
+  assert(isGatewayError(failure), failure._tag)
+  assert.strictEqual(failure._tag, row.tag)
+  const travelled: unknown = JSON.parse(JsonText.stringify(encode(failure)))
+  checkError(row, now, travelled)
+  if (row.replay) assert.deepStrictEqual(travelled, error)
+  assert.strictEqual(live.seen().length, row.replay ? row.sent : 2 * row.sent)
+})
