@@ -1,0 +1,136 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as V8 from "node:v8"
+import * as Vm from "node:vm"
+import { post } from "./gateway.ts"
+import type { LiveGateway } from "./liveGateway.ts"
+import { liveGateway, upstreamKeys } from "./liveGateway.ts"
+import type { Malformed } from "./malformedRequests.ts"
+import { malformedRequests, validRequests } from "./malformedRequests.ts"
+import { exchange } from "./rawHttp.ts"
+import type { RawAnswer } from "./rawHttp.ts"
+
+const seed = 20_240_117
+
+const member = (value: unknown, key: string): unknown =>
+  typeof value === "object" && value !== null ? Object.entries(value).find(([name]) => name === key)?.[1] : undefined
+
+const isText = (value: unknown): value is string => typeof value === "string" && value !== ""
+
+const isProblem = (answer: RawAnswer, value: unknown): boolean =>
+  answer.type === "application/problem+json" && isText(member(value, "type")) && isText(member(value, "title")) &&
+  member(value, "status") === answer.status
+
+const isRpcError = (value: unknown): boolean =>
+  member(value, "jsonrpc") === "2.0" && member(value, "result") === undefined &&
+  Number.isInteger(member(member(value, "error"), "code")) && isText(member(member(value, "error"), "message"))
+
+const isTokenError = (value: unknown): boolean =>
+  member(value, "ok") === false && member(value, "result") === undefined && isText(member(value, "error")) &&
+  Number.isInteger(member(value, "code"))
+
+const isEveryError = (protocol: Malformed["protocol"], value: unknown): boolean => {
+  const isError = protocol === "json-rpc" ? isRpcError : protocol === "token-rpc" ? isTokenError : () => false
+  return Array.isArray(value) ? value.length > 0 && value.every(isError) : isError(value)
+}
+
+/** What is wrong with an answer to a malformed request; nothing when it is as it should be. */
+const complaint = (request: Malformed, answer: RawAnswer): string | undefined => {
+  const shown = `${request.name}: HTTP ${answer.status} ${answer.type} ${answer.body.slice(0, 300)}`
+  if (Object.values(upstreamKeys).some((key) => (answer.head + answer.body).includes(key))) {
+    return `a secret in ${shown}`
+  }
+  if (/packages\/|node_modules|\.ts:\d/u.test(answer.body)) return `a stack in ${shown}`
+  const refused = (answer.status >= 400 && answer.status < 500) || answer.status === request.status
+  const value: unknown = answer.type.includes("json") ? JSON.parse(answer.body) : undefined
+  if (refused && isProblem(answer, value)) return undefined
+  const isRpc = answer.type === "application/json" && isEveryError(request.protocol, value)
+  return isRpc && (refused || answer.status === 200) ? undefined : shown
+}
+
+const collectGarbage = (): void => {
+  V8.setFlagsFromString("--expose-gc")
+  Vm.runInNewContext("gc")()
+}
+
+const megabytesHeld = (): number => {
+  collectGarbage()
+  const { arrayBuffers, heapUsed } = process.memoryUsage()
+  return (heapUsed + arrayBuffers) / 1024 ** 2
+}
+
+/** What a request cost, the sending included, in milliseconds: by the clock, and of the thread that everyone shares. */
+interface Cost {
+  readonly name: string
+  readonly elapsed: number
+  readonly held: number
+}
+
+const forget = (live: LiveGateway): void => {
+  for (const upstream of [live.api, live.node, live.tokens, live.layer2]) upstream.seen.length = 0
+}
+
+const round = Effect.fnUntraced(function*(live: LiveGateway, requests: ReadonlyArray<Malformed>) {
+  const complaints: Array<string> = []
+  const costs: Array<Cost> = []
+  for (const request of requests) {
+    const before = process.threadCpuUsage()
+    const answer = yield* exchange(live.url, request.parts, request.breaksOff)
+    const { system, user } = process.threadCpuUsage(before)
+    costs.push({ name: request.name, elapsed: answer.milliseconds, held: (system + user) / 1000 })
+    const found = complaint(request, answer)
+    if (found !== undefined) complaints.push(found)
+    if (live.seen().length > 0) complaints.push(`${live.seen().join()} after ${request.name}`)
+    forget(live)
+  }
+  return { complaints, costs }
+})
+
+const slowest = (costs: ReadonlyArray<Cost>): ReadonlyArray<Cost> =>
+  [...costs].sort((a, b) => b.elapsed - a.elapsed).slice(0, 5)
+
+describe("malformed requests", () => {
+  it.live("are broken valid ones: unbroken, each reaches its upstream", () =>
+    Effect.gen(function*() {
+      const live = yield* liveGateway()
+      const now = yield* Clock.currentTimeMillis
+      for (const { body, path } of validRequests(now)) {
+        yield* post(`${live.url}${path}`, body)
+        assert.isNotEmpty(live.seen(), `${path} ${body}`)
+        forget(live)
+      }
+    }))
+
+  it.live(
+    "are refused with a typed body, quickly, and reach nobody; the gateway lives on",
+    () =>
+      Effect.gen(function*() {
+        const live = yield* liveGateway({ api: () => ({ body: "[]" }) })
+        const now = yield* Clock.currentTimeMillis
+        const requests = malformedRequests(seed, now)
+        assert.isAbove(requests.length, 300)
+        assert.strictEqual(new Set(requests.map(({ parts }) => parts)).size, requests.length)
+
+        const cold = yield* round(live, requests)
+        assert.deepStrictEqual(cold.complaints, [])
+
+        const before = megabytesHeld()
+        const warm = yield* round(live, requests)
+        assert.deepStrictEqual(warm.complaints, [])
+        assert.isBelow(megabytesHeld() - before, 16)
+
+        // other processes delay the clock, not the thread: it is the thread that a request must not hold
+        assert.deepStrictEqual(warm.costs.filter(({ held }) => held >= 100), [])
+        console.info(`${requests.length} requests, the slowest:`)
+        for (const { elapsed, held, name } of slowest(warm.costs)) {
+          console.info(`${elapsed.toFixed(1)} ms by the clock, ${held.toFixed(1)} ms of the thread: ${name}`)
+        }
+
+        const answer = yield* post(`${live.url}/info`, `{"type":"spotMeta"}`)
+        assert.strictEqual(answer.status, 200)
+        assert.deepStrictEqual(live.seen(), ["api POST /info"])
+      }),
+    120_000
+  )
+})
