@@ -2,11 +2,9 @@
  * What happens around every request: decompression, its id, the count of those in flight, headers of ours, metrics, the access log, and a
  * typed body for whatever has none.
  */
-import { GatewayApi } from "@trigate/api/GatewayApi"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpMiddleware from "effect/http/HttpMiddleware"
 import * as HttpRouter from "effect/http/HttpRouter"
 import { HttpServerError } from "effect/http/HttpServerError"
@@ -20,29 +18,12 @@ import * as RequestFacts from "./RequestFacts.ts"
 import { RequestIds } from "./RequestIds.ts"
 import * as RequestMetrics from "./RequestMetrics.ts"
 import * as Responses from "./Responses.ts"
+import * as Unmatched from "./Unmatched.ts"
 
 /** Options of the surroundings. */
 export interface Options {
   /** Whether the sandbox is behind, which every answer then says. */
   readonly sandbox: boolean
-}
-
-const methodsByPath = new Map<string, Array<string>>()
-HttpApi.reflect(GatewayApi, {
-  onGroup: () => {},
-  onEndpoint: ({ endpoint }) => {
-    methodsByPath.set(endpoint.path, [...methodsByPath.get(endpoint.path) ?? [], endpoint.method])
-  }
-})
-
-const unmatched = (request: HttpServerRequest.HttpServerRequest): HttpServerResponse.HttpServerResponse => {
-  const path = request.url.split("?", 1)[0] ?? ""
-  const allowed = methodsByPath.get(path)
-  return allowed === undefined
-    ? Responses.plainProblem(404, "Not Found", "No such route; GET /docs lists what there is")
-    : Responses.plainProblem(405, "Method Not Allowed", `This route takes ${allowed.join(", ")}`, {
-      allow: allowed.join(", ")
-    })
 }
 
 const isRouteNotFound = (error: unknown): boolean =>
@@ -76,14 +57,20 @@ const make = Effect.fnUntraced(function*(options: Options) {
           (cause) => !Cause.hasInterrupts(cause),
           (cause) =>
             cause.reasons.some((reason) => reason._tag === "Fail" && isRouteNotFound(reason.error))
-              ? Effect.succeed(unmatched(request))
+              ? Effect.succeed(Unmatched.response(request))
               : Effect.as(
                 Effect.annotateLogs(Effect.logError("The request ended in a fault of the gateway", cause), { id }),
                 internalError
               )
         )
       )
-      const answer = HttpServerResponse.setHeaders(withBody(response), { "x-request-id": id, ...ours })
+      const draining = yield* drain.isDraining
+      const answer = HttpServerResponse.setHeaders(withBody(response), {
+        "x-request-id": id,
+        ...ours,
+        // a connection that is kept alive would hold up the end of the process
+        ...(draining ? { connection: "close" } : {})
+      })
       const end = yield* Clock.currentTimeMillis
       yield* RequestMetrics.count(facts, answer.status, end - start)
       yield* log.write({
