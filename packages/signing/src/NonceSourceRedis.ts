@@ -1,0 +1,67 @@
+/** `NonceSource` shared by processes: one atomic step in Redis for each nonce. */
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redis from "effect/persistence/Redis"
+import * as Schema from "effect/Schema"
+import * as NonceSource from "./NonceSource.ts"
+
+/** Bounds, and where in Redis. */
+export interface Options extends NonceSource.Options {
+  /** What the keys begin with; `trigate:nonce:` when not given. Sources with the same prefix share their nonces. */
+  readonly prefix?: string
+  /** How long Redis may take for one nonce; 2 seconds when not given. */
+  readonly deadline?: Duration.Input
+}
+
+const take = Redis.script(
+  (key: string, now: number, ahead: number, memory: number) => [key, now, ahead, memory],
+  {
+    numberOfKeys: 1,
+    // %.0f, because Lua prints large numbers with an exponent
+    lua: `
+local now = tonumber(ARGV[1])
+local nonce = math.max(now, tonumber(redis.call('GET', KEYS[1]) or '0') + 1)
+if nonce - now > tonumber(ARGV[2]) then return {0, nonce} end
+local expiry = string.format('%.0f', nonce - now + tonumber(ARGV[3]))
+redis.call('SET', KEYS[1], string.format('%.0f', nonce), 'PX', expiry)
+return {1, nonce}`
+  }
+).withReturnType<unknown>()
+
+const decodeTaken = Schema.decodeUnknownEffect(Schema.Tuple([Schema.Literals([0, 1]), Schema.Int]))
+
+const unavailable = (detail: string) => new NonceSource.NonceStoreUnavailable({ detail })
+
+const make = Effect.fnUntraced(function*(options: Options) {
+  const redis = yield* Redis.Redis
+  const { ahead, memory } = NonceSource.boundsOf(options)
+  const prefix = options.prefix ?? "trigate:nonce:"
+  const deadline = Duration.fromInputUnsafe(options.deadline ?? "2 seconds")
+  const evaluate = redis.eval(take)
+  const late = () => Effect.fail(unavailable(`no answer within ${Duration.format(deadline)}`))
+  return NonceSource.NonceSource.of({
+    next: Effect.fn("NonceSource.next")(function*(address) {
+      const signer = address.toLowerCase()
+      const now = yield* Clock.currentTimeMillis
+      const [granted, nonce] = yield* evaluate(`${prefix}${signer}`, now, ahead, memory).pipe(
+        Effect.flatMap(decodeTaken),
+        Effect.mapError((error) => unavailable(error._tag === "RedisError" ? String(error.cause) : error.message)),
+        Effect.timeoutOrElse({ duration: deadline, orElse: late })
+      )
+      return granted === 1
+        ? nonce
+        : yield* new NonceSource.NonceAhead({ signer, nonce, now, wait: nonce - ahead - now })
+    })
+  })
+})
+
+/**
+ * The nonces of everybody who uses the same Redis and prefix.
+ *
+ * Redis keeps one number for each signer, and drops it when the signer has been idle for `memory`. The time is that of
+ * the caller's clock: a machine whose clock is behind goes on from where the others are, up to the bound.
+ */
+export const layer = (options: Options = {}): Layer.Layer<NonceSource.NonceSource, never, Redis.Redis> =>
+  Layer.effect(NonceSource.NonceSource, make(options))

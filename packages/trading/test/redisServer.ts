@@ -1,0 +1,67 @@
+/** A real Redis of one test: on a free port, without persistence, gone with the scope. */
+import * as Effect from "effect/Effect"
+import type { ChildProcess } from "node:child_process"
+import { spawn, spawnSync } from "node:child_process"
+import * as Fs from "node:fs"
+import * as Net from "node:net"
+import * as Os from "node:os"
+import * as Path from "node:path"
+
+/** Whether this machine has a `redis-server`; tests that need one say so where it has none. */
+export const isInstalled = spawnSync("redis-server", ["--version"]).status === 0
+
+if (!isInstalled) console.log("Not run here: tests against Redis, since no redis-server is installed")
+
+export interface RedisServer {
+  readonly url: string
+  /** Ends the process as a crash does. */
+  readonly kill: Effect.Effect<void>
+  /** Stops it without closing a connection: from outside it hangs. */
+  readonly freeze: Effect.Effect<void>
+  readonly thaw: Effect.Effect<void>
+  /** Starts an empty one on the same port. */
+  readonly restart: Effect.Effect<void>
+}
+
+const freePort = Effect.callback<number>((resume) => {
+  const probe = Net.createServer().listen(0, "127.0.0.1", () => {
+    const address = probe.address()
+    const port = address !== null && typeof address === "object" ? address.port : 0
+    probe.close(() => resume(Effect.succeed(port)))
+  })
+})
+
+const start = (port: number) =>
+  Effect.callback<ChildProcess>((resume) => {
+    const directory = Fs.mkdtempSync(Path.join(Os.tmpdir(), "redis-"))
+    const options = ["--port", String(port), "--bind", "127.0.0.1", "--dir", directory]
+    const server = spawn("redis-server", [...options, "--save", "", "--appendonly", "no"])
+    server.once("exit", () => Fs.rmSync(directory, { recursive: true, force: true }))
+    server.stdout.on("data", (chunk: Buffer) => {
+      if (chunk.includes("Ready to accept connections")) resume(Effect.succeed(server))
+    })
+  })
+
+const end = (server: ChildProcess) =>
+  Effect.callback<void>((resume) => {
+    if (server.exitCode !== null || server.signalCode !== null) return resume(Effect.void)
+    server.once("exit", () => resume(Effect.void))
+    return void server.kill("SIGKILL")
+  })
+
+export const redisServer = Effect.gen(function*() {
+  const port = yield* freePort
+  let server = yield* start(port)
+  yield* Effect.addFinalizer(() => Effect.suspend(() => end(server)))
+  const signal = (name: NodeJS.Signals) => Effect.sync(() => void server.kill(name))
+  const redis: RedisServer = {
+    url: `redis://127.0.0.1:${port}`,
+    kill: Effect.suspend(() => end(server)),
+    freeze: signal("SIGSTOP"),
+    thaw: signal("SIGCONT"),
+    restart: Effect.map(start(port), (started) => {
+      server = started
+    })
+  }
+  return redis
+})
