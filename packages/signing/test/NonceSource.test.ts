@@ -84,7 +84,7 @@ describe("NonceSource in memory", () => {
           yield* TestClock.setTime(time)
           const nonce = yield* next().pipe(Effect.catchTag("NonceAhead", (error) => {
             assert.strictEqual(error.nonce - error.wait, time + 20)
-            return Effect.succeed(undefined)
+            return Effect.void
           }))
           if (nonce === undefined) continue
           assert.isAbove(nonce, last)
