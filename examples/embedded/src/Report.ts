@@ -30,7 +30,8 @@ export const bars = Effect.fn("Report.bars")(function*(coin: string, days: numbe
 export const pairs = Effect.fn("Report.pairs")(function*(name: string) {
   const info = yield* Info
   const lookup = SpotLookup.make(yield* info.spotMeta())
-  const nameOf = Option.match({ onNone: () => "a token that is not listed", onSome: (token: { name: string }) => token.name })
+  const nameOf = (token: Option.Option<{ readonly name: string }>) =>
+    Option.match(token, { onNone: () => "a token that is not listed", onSome: ({ name }) => name })
   return lookup.pairsByName(name).map((pair) => {
     const { base, quote } = lookup.tokensOf(pair)
     return `${pair.name} (@${pair.index}): ${nameOf(base)} for ${nameOf(quote)}`

@@ -9,10 +9,11 @@ import { ConfigProvider, Console, Effect, Layer } from "effect"
 import * as Report from "./Report.ts"
 
 // only the chains that the program asks for, at the addresses of the TRIGATE_…_URL variables
-const chains = Layer.mergeAll(InfoUpstream.layerConfig, TradingEvmUpstream.layerConfig, Layer2Upstream.layerConfig).pipe(
-  Layer.provide(Calls.layer()),
-  Layer.provide(WireUndici.layer())
-)
+const chains = Layer.mergeAll(InfoUpstream.layerConfig, TradingEvmUpstream.layerConfig, Layer2Upstream.layerConfig)
+  .pipe(
+    Layer.provide(Calls.layer()),
+    Layer.provide(WireUndici.layer())
+  )
 
 // a gateway with its sandbox on this machine, where the environment names no upstream
 const defaults = ConfigProvider.layerAdd(ConfigProvider.fromUnknown({

@@ -1,0 +1,48 @@
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as GatewayClient from "@trigate/client/GatewayClient"
+import * as Gas from "@trigate/domain/Gas"
+import { coins, keys, tokens, transactions } from "@trigate/sandbox/SandboxExamples"
+import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
+import { Clock, Config, Console, Effect, Layer } from "effect"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
+
+const program = Effect.gen(function*() {
+  const client = yield* GatewayClient.GatewayClient
+  const now = yield* Clock.currentTimeMillis
+
+  const price = yield* client.evm.gasPrice()
+  yield* Console.log(`trading chain: gas costs ${Gas.formatGwei(price)} gwei`)
+
+  const token = yield* client.tokens.getTokenData({ address: tokens.onchain })
+  yield* Console.log(`token chain: ${token.symbol ?? "a token without a symbol"}, ${token.totalSupply} units`)
+
+  const receipt = yield* client.layer2.getTransactionReceipt({ hash: transactions.failed })
+  yield* Console.log(`layer 2: ${receipt === null ? "not in a block yet" : receipt.status}`)
+
+  // every error is in the type: a tag that the method cannot fail with does not compile
+  yield* client.info.candleSnapshot({ coin: coins.unknown, interval: "1h", startTime: now - 3_600_000 }).pipe(
+    Effect.map(({ candles }) => `${candles.length} bars`),
+    Effect.catchTag("UnknownAsset", ({ coin }) => Effect.succeed(`nobody trades ${coin}`)),
+    Effect.flatMap((line) => Console.log(`trading chain: ${line}`))
+  )
+
+  // a key that everyone knows: a program of your own has its wallet sign `Signable.typedData` of @trigate/signing
+  const signed = yield* SandboxSigner.signAction(keys.trader, {
+    nonce: now,
+    action: { type: "evmUserModify", usingBigBlocks: true }
+  })
+  const outcome = yield* client.exchange.submit(signed).pipe(
+    // it may have been taken: the same bytes may be sent again, a fresh nonce may not
+    Effect.retry({ times: 1, while: ({ _tag }) => _tag === "OutcomeUnknown" }),
+    Effect.as("taken"),
+    Effect.catchTag("ActionRejected", ({ message, reason }) => Effect.succeed(`refused, ${reason}: ${message}`))
+  )
+  yield* Console.log(`signed action: ${outcome}`)
+})
+
+const client = Layer.unwrap(Effect.map(
+  Config.withDefault(Config.String("GATEWAY_URL"), "http://127.0.0.1:8080"),
+  (baseUrl) => GatewayClient.layer({ baseUrl })
+))
+
+NodeRuntime.runMain(Effect.provide(program, client.pipe(Layer.provide(FetchHttpClient.layer))))

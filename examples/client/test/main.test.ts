@@ -1,0 +1,36 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as GatewayServer from "@trigate/server/GatewayServer"
+import * as Settings from "@trigate/server/Settings"
+import { ConfigProvider, Context, Effect, Layer } from "effect"
+import { formatAddress, HttpServer } from "effect/http/HttpServer"
+import { execFile } from "node:child_process"
+import { promisify } from "node:util"
+
+const main = new URL("../src/main.ts", import.meta.url)
+
+/** A gateway with its sandbox, on a free port. */
+const gateway = Effect.gen(function*() {
+  const settings = yield* Settings.load.pipe(Effect.provideService(
+    ConfigProvider.ConfigProvider,
+    ConfigProvider.fromUnknown({ TRIGATE_PORT: "0", TRIGATE_ACCESS_LOG: "off" })
+  ))
+  return formatAddress(Context.get(yield* Layer.build(GatewayServer.layer(settings)), HttpServer).address)
+})
+
+describe("main.ts", () => {
+  it.live("calls each chain, handles an error and submits an action", () =>
+    Effect.gen(function*() {
+      const url = yield* gateway
+      const { stdout } = yield* Effect.promise(() =>
+        promisify(execFile)(process.execPath, [main.pathname], { env: { ...process.env, GATEWAY_URL: url } })
+      )
+      const [price, ...lines] = stdout.trim().split("\n")
+      assert.match(price ?? "", /^trading chain: gas costs [0-9.]+ gwei$/u)
+      assert.deepStrictEqual(lines, [
+        "token chain: TRIG, 1180591620717411303424123 units",
+        "layer 2: failure",
+        "trading chain: nobody trades NOSUCHCOIN",
+        "signed action: taken"
+      ])
+    }))
+})

@@ -1,0 +1,43 @@
+import * as Sandbox from "@trigate/sandbox/Sandbox"
+import * as CallerKeys from "@trigate/server/CallerKeys"
+import * as Drain from "@trigate/server/Drain"
+import * as Gateway from "@trigate/server/Gateway"
+import { GatewayStatus } from "@trigate/server/GatewayStatus"
+import { Info } from "@trigate/trading/Info"
+import { Clock, Effect, Layer, Schema } from "effect"
+import * as HttpRouter from "effect/http/HttpRouter"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+
+/** A route of one's own that asks a service behind the gateway's routes. */
+const price = HttpRouter.use(Effect.fnUntraced(function*(router) {
+  const info = yield* Info
+  yield* router.add(
+    "GET",
+    "/price/:coin",
+    Effect.gen(function*() {
+      const { coin } = yield* HttpRouter.schemaPathParams(Schema.Struct({ coin: Schema.String }))
+      const startTime = (yield* Clock.currentTimeMillis) - 3_600_000
+      const { candles } = yield* info.candleSnapshot({ coin, interval: "1m", startTime })
+      return yield* HttpServerResponse.json({ coin, price: candles.at(-1)?.c ?? null })
+    }).pipe(
+      Effect.catchTag("UnknownAsset", ({ coin }) => HttpServerResponse.json({ coin, price: null }, { status: 404 }))
+    )
+  )
+}))
+
+const chain = { mode: "sandbox", upstreams: {} } as const
+
+/** Both kinds of route over one sandbox; live layers of the five services take its place in production. */
+export const layer = Layer.merge(Gateway.layerRoutes, price).pipe(
+  Layer.provide(Sandbox.layer()),
+  Layer.provide([
+    CallerKeys.layerOpen,
+    Drain.layer,
+    // what /health/ready tells
+    Layer.succeed(GatewayStatus, {
+      sandbox: true,
+      network: "mainnet",
+      chains: { trading: chain, tokens: chain, layer2: chain }
+    })
+  ])
+)

@@ -1,0 +1,74 @@
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
+import * as HttpBody from "effect/http/HttpBody"
+import * as HttpClient from "effect/http/HttpClient"
+import * as HttpRouter from "effect/http/HttpRouter"
+import { spawn } from "node:child_process"
+import * as Routes from "../src/Routes.ts"
+
+const main = new URL("../src/main.ts", import.meta.url)
+
+const served = HttpRouter.serve(Routes.layer, { disableLogger: true, disableListenLog: true }).pipe(
+  Layer.provideMerge(NodeHttpServer.layerTest)
+)
+
+describe("a server with routes of its own beside the gateway's", () => {
+  it.live("answers both, from the same chains", () =>
+    Effect.gen(function*() {
+      const price = yield* HttpClient.get("/price/BTC")
+      assert.strictEqual(price.status, 200)
+      assert.match(yield* price.text, /^\{"coin":"BTC","price":"[0-9.]+"\}$/u)
+      const body = HttpBody.text(
+        `{"type":"candleSnapshot","req":{"coin":"BTC","interval":"1m","startTime":0}}`,
+        "application/json"
+      )
+      const bars = yield* HttpClient.post("/info", { body })
+      assert.strictEqual(bars.status, 200)
+      assert.isArray(yield* bars.json)
+    }).pipe(Effect.provide(served)))
+
+  it.live("answers 404 for a coin that nobody trades", () =>
+    Effect.gen(function*() {
+      const price = yield* HttpClient.get("/price/NOSUCHCOIN")
+      assert.strictEqual(price.status, 404)
+      assert.deepStrictEqual(yield* price.json, { coin: "NOSUCHCOIN", price: null })
+    }).pipe(Effect.provide(served)))
+
+  it.live("has the gateway's document and its state", () =>
+    Effect.gen(function*() {
+      assert.strictEqual((yield* HttpClient.get("/openapi.json")).status, 200)
+      const ready = yield* HttpClient.get("/health/ready")
+      assert.strictEqual(ready.status, 200)
+      assert.include(yield* ready.text, `"sandbox":true`)
+    }).pipe(Effect.provide(served)))
+})
+
+describe("main.ts", () => {
+  const started = Effect.acquireRelease(
+    Effect.sync(() => spawn(process.execPath, [main.pathname], { env: { ...process.env, PORT: "0" } })),
+    (child) => Effect.sync(() => child.kill())
+  )
+  // it prints where it listens
+  const urlOf = (child: Effect.Success<typeof started>) =>
+    Effect.callback<string>((resume) => {
+      let log = ""
+      const read = (chunk: Buffer) => {
+        log += chunk.toString()
+        const url = /http:\/\/127\.0\.0\.1:[0-9]+/u.exec(log)?.[0]
+        if (url !== undefined) resume(Effect.succeed(url))
+      }
+      child.stdout.on("data", read)
+      child.stderr.on("data", read)
+      child.on("exit", () => resume(Effect.die(log)))
+    })
+
+  it.live("listens", () =>
+    Effect.gen(function*() {
+      const url = yield* Effect.flatMap(started, urlOf)
+      const price = yield* HttpClient.get(`${url}/price/@107`)
+      assert.strictEqual(price.status, 200)
+      assert.match(yield* price.text, /^\{"coin":"@107","price":"[0-9.]+"\}$/u)
+    }).pipe(Effect.provide(FetchHttpClient.layer)))
+})
