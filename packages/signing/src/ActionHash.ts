@@ -1,6 +1,7 @@
 /** The hash of an action with what surrounds it: the connection id of L1 actions, the action hash of multi-sig ones. */
 import * as Result from "effect/Result"
-import { fromHex, type Hex, isAddress, keccak256, toHex } from "./internal/bytes.ts"
+import { fromHex, type Hex, isAddress, toHex } from "./internal/bytes.ts"
+import { keccak256 } from "./internal/Keccak256.ts"
 import { toUint64, uint64Bytes } from "./internal/uint64.ts"
 import * as MsgPack from "./MsgPack.ts"
 import { type UnsignableAction, wrongShape } from "./UnsignableAction.ts"

@@ -1,9 +1,11 @@
 /** From a digest and a signature back to the address that signed. */
-import { secp256k1 } from "@noble/curves/secp256k1"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { fromHex, type Hex, isWord, keccak256, toHex } from "./internal/bytes.ts"
+import { addressOf, fromHex, type Hex, isWord } from "./internal/bytes.ts"
+import { scalarBytes } from "./internal/scalar.ts"
+import { type Engine, noble, Secp256k1 } from "./Secp256k1.ts"
 import type { Signature } from "./Signature.ts"
 
 /**
@@ -23,51 +25,44 @@ export class UnrecoverableSignature extends Schema.TaggedError<UnrecoverableSign
   }
 }
 
-const order = secp256k1.CURVE.n
-
 const parities: ReadonlyMap<number, 0 | 1> = new Map([[0, 0], [1, 1], [27, 0], [28, 1]])
 
 const fail = (reason: UnrecoverableSignature["reason"]) => Result.fail(new UnrecoverableSignature({ reason }))
 
-const readScalar = (text: string): bigint | undefined => {
-  const scalar = /^0x[0-9a-fA-F]{1,64}$/.test(text) ? BigInt(text) : 0n
-  return scalar > 0n && scalar < order ? scalar : undefined
-}
-
-/** {@link recover} without an effect. */
+/** {@link recover} without an effect, by the engine that is given. */
 export const recoverResult = (
   digest: string,
-  signature: Signature
+  signature: Signature,
+  engine: Engine = noble
 ): Result.Result<Hex, UnrecoverableSignature> => {
-  const parity = parities.get(Number(signature.v))
-  if (parity === undefined) {
+  const recovery = parities.get(Number(signature.v))
+  if (recovery === undefined) {
     return fail("invalidV")
   }
-  const r = readScalar(signature.r)
+  const r = scalarBytes(signature.r)
   if (r === undefined) {
     return fail("invalidR")
   }
-  const s = readScalar(signature.s)
+  const s = scalarBytes(signature.s)
   if (s === undefined) {
     return fail("invalidS")
   }
   if (!isWord(digest)) {
     return fail("invalidDigest")
   }
-  return Result.try({
-    try: () => {
-      const point = new secp256k1.Signature(r, s).addRecoveryBit(parity).recoverPublicKey(fromHex(digest))
-      return toHex(keccak256(point.toRawBytes(false).subarray(1)).subarray(12))
-    },
-    catch: () => new UnrecoverableSignature({ reason: "notRecoverable" })
-  })
+  const bytes = new Uint8Array(64)
+  bytes.set(r)
+  bytes.set(s, 32)
+  const publicKey = engine.recover(fromHex(digest), { bytes, recovery })
+  return Option.isSome(publicKey) ? Result.succeed(addressOf(publicKey.value)) : fail("notRecoverable")
 }
 
 /**
- * The lower-case address that signed a 32-byte digest; fails with {@link UnrecoverableSignature}.
+ * The lower-case address that signed a 32-byte digest, by the engine of {@link Secp256k1}; fails with
+ * {@link UnrecoverableSignature}.
  *
  * `r` and `s` may be padded or trimmed. A signature over other bytes recovers too, to an address that nobody holds:
  * only comparing the address tells.
  */
 export const recover = (digest: string, signature: Signature): Effect.Effect<Hex, UnrecoverableSignature> =>
-  Effect.suspend(() => Effect.fromResult(recoverResult(digest, signature)))
+  Effect.flatMap(Secp256k1, (engine) => Effect.fromResult(recoverResult(digest, signature, engine)))

@@ -1,5 +1,6 @@
 /** What a key signs: one EIP-712 message of flat fields, as its 32-byte digest and as the object a wallet displays. */
-import { fromHex, type Hex, keccak256, toHex, utf8 } from "./internal/bytes.ts"
+import { fromHex, type Hex, toHex, utf8 } from "./internal/bytes.ts"
+import { keccak256 } from "./internal/Keccak256.ts"
 
 /** A field of a message, with its value; addresses and `bytes32` are full-length hexadecimal text. */
 export type Member =
@@ -125,3 +126,23 @@ export const typedData = ({ domain, members, struct }: Signable): TypedData => (
   primaryType: struct.primaryType,
   message: Object.fromEntries(members.map((member) => [member.name, member.value]))
 })
+
+/** {@link TypedData} as JSON carries it: an integer that a double cannot hold is decimal text. */
+export interface WalletData extends Omit<TypedData, "domain" | "message"> {
+  readonly domain: Omit<TypedData["domain"], "chainId"> & { readonly chainId: number | string }
+  readonly message: Readonly<Record<string, string | number | boolean>>
+}
+
+const asJson = <A>(value: A | bigint): A | string => typeof value === "bigint" ? value.toString() : value
+
+/** The {@link typedData} to hand to a wallet in another process, which reads it from JSON. */
+export const walletData = (signable: Signable): WalletData => {
+  const { domain, message, ...rest } = typedData(signable)
+  return {
+    ...rest,
+    domain: { ...domain, chainId: asJson<number>(domain.chainId) },
+    message: Object.fromEntries(
+      Object.entries(message).map(([name, value]) => [name, asJson<string | number | boolean>(value)])
+    )
+  }
+}
