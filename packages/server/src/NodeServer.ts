@@ -1,6 +1,8 @@
 /** Node's HTTP server with bounds on what it reads, and typed answers to what it cannot. */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import type { ServeError } from "effect/http/HttpServerError"
 import * as ProblemDetails from "effect/http/ProblemDetails"
+import * as Predicate from "effect/Predicate"
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- the server that the platform layer is given
 import * as Http from "node:http"
 
@@ -14,7 +16,8 @@ const refusals: { readonly [code: string]: Refusal } = {
   ERR_HTTP_REQUEST_TIMEOUT: [408, "Request Timeout"]
 }
 
-const codeOf = (error: Error): string => "code" in error && typeof error.code === "string" ? error.code : ""
+const codeOf = (error: unknown): string =>
+  Predicate.hasProperty(error, "code") && Predicate.isString(error.code) ? error.code : ""
 
 const bodyOf = ([status, title]: Refusal, detail: string): string =>
   JSON.stringify({ type: ProblemDetails.blankType, title, status, detail })
@@ -53,3 +56,14 @@ const create = (): Http.Server => {
 /** The HTTP server on an address; requests in flight have 20 seconds to finish when it closes. */
 export const layer = (options: { readonly host: string; readonly port: number }) =>
   NodeHttpServer.layer(create, { host: options.host, port: options.port, gracefulShutdownTimeout: "20 seconds" })
+
+const listenFaults: { readonly [code: string]: string } = {
+  EADDRINUSE: "is in use; TRIGATE_PORT takes another port",
+  EACCES: "is not for this user to listen on; TRIGATE_PORT takes another port",
+  EADDRNOTAVAIL: "is no address of this machine; TRIGATE_HOST takes another one",
+  ENOTFOUND: "is not to be found; TRIGATE_HOST takes another host"
+}
+
+/** Why an address cannot be listened on, in one line. */
+export const faultOf = ({ cause }: ServeError, host: string, port: number): string =>
+  `${host}:${port} ${listenFaults[codeOf(cause)] ?? `cannot be listened on (${String(cause)})`}`

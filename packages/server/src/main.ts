@@ -5,7 +5,6 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { formatAddress, HttpServer } from "effect/http/HttpServer"
-import type { ServeError } from "effect/http/HttpServerError"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Runtime from "effect/Runtime"
@@ -14,10 +13,11 @@ import * as Banner from "./Banner.ts"
 import * as Chains from "./Chains.ts"
 import * as GatewayServer from "./GatewayServer.ts"
 import * as Help from "./Help.ts"
+import * as NodeServer from "./NodeServer.ts"
 import * as Settings from "./Settings.ts"
 
-/** A command line that means nothing. */
-class UsageError extends Schema.TaggedError<UsageError>()("UsageError", { message: Schema.String }) {}
+/** What keeps the gateway from starting, in one line. */
+class StartError extends Schema.TaggedError<StartError>()("StartError", { message: Schema.String }) {}
 
 const announce = Effect.fnUntraced(function*(settings: Settings.Settings) {
   const { address } = yield* HttpServer
@@ -35,23 +35,23 @@ const serve = Effect.gen(function*() {
   const settings = yield* Settings.load
   yield* Effect.forEach(Settings.withoutEffect(names), (name) => Console.error(`trigate: ${name} has no effect yet`))
   const server = GatewayServer.layer(settings)
-  return yield* Layer.launch(Layer.effectDiscard(announce(settings)).pipe(Layer.provide(server)))
+  return yield* Effect.mapError(
+    Layer.launch(Layer.effectDiscard(announce(settings)).pipe(Layer.provide(server))),
+    (error) => new StartError({ message: NodeServer.faultOf(error, settings.TRIGATE_HOST, settings.TRIGATE_PORT) })
+  )
 })
 
 const program = Effect.gen(function*() {
   const args = process.argv.slice(2)
   const unknown = args.find((arg) => arg !== "--help" && arg !== "-h")
   if (unknown !== undefined) {
-    return yield* new UsageError({ message: `${unknown} is not an option; see npm start -- --help` })
+    return yield* new StartError({ message: `${unknown} is not an option; see npm start -- --help` })
   }
   return yield* args.length > 0 ? Console.log(Help.text) : serve
 })
 
-const lineOf = (error: Settings.SettingsError | ServeError | UsageError): string =>
-  error._tag === "ServeError" ? `The listen address is not to be had: ${String(error.cause)}` : error.message
-
 program.pipe(
-  Effect.tapError((error) => Console.error(`trigate: ${lineOf(error)}`)),
+  Effect.tapError((error) => Console.error(`trigate: ${error.message}`)),
   Effect.provide(Logger.layer([Logger.consoleJson])),
   NodeRuntime.runMain({
     disableErrorReporting: true,
