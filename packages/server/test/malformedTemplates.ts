@@ -17,7 +17,12 @@ const signedFields: ReadonlyArray<Field> = [
   { path: ["signature", "v"], kind: "recovery" }
 ]
 
-const signed = (now: number, action: { readonly type: string }, fields: ReadonlyArray<Field>): Template => ({
+interface Action {
+  readonly type: string
+  readonly [member: string]: unknown
+}
+
+const signed = (now: number, action: Action, fields: ReadonlyArray<Field>): Template => ({
   name: action.type,
   body: { action, nonce: now, signature },
   fields: [...signedFields, ...fields.map((field) => ({ ...field, path: ["action", ...field.path] }))]

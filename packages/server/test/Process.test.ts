@@ -1,0 +1,300 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Settings from "@trigate/server/Settings"
+import * as Clock from "effect/Clock"
+import * as ConfigProvider from "effect/ConfigProvider"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import { get, post } from "./gateway.ts"
+import { gatewayProcess } from "./process.ts"
+import { connection, heldUpstream, program } from "./program.ts"
+import { refusingUrl } from "./recordingUpstream.ts"
+
+const receiptCall = `{"jsonrpc":"2.0","id":1,"method":"eth_getTransactionReceipt","params":["0x${"ab".repeat(32)}"]}`
+
+const oneLine = /^trigate: [^\n]+\n$/u
+
+describe("the start", () => {
+  it.live("prints where it listens, what is behind, and how long it took: within five seconds", () =>
+    Effect.gen(function*() {
+      const start = yield* Clock.currentTimeMillis
+      const running = yield* gatewayProcess({})
+      const waited = (yield* Clock.currentTimeMillis) - start
+      const lines = running.printed().split("\n")
+      const { cpu, elapsed, url } =
+        /^Trigate listens on (?<url>\S+) \(mainnet\), ready after (?<elapsed>\d+) ms, (?<cpu>\d+) ms of it on a processor$/u
+          .exec(lines[0] ?? "")?.groups ?? {}
+      assert.strictEqual(url, running.url)
+      assert.deepStrictEqual(lines.slice(1), [
+        "  behind it: the sandbox, since no TRIGATE_*_URL is set; nothing here is real",
+        `  reference: ${url}/docs  contract: ${url}/openapi.json  state: ${url}/health/ready`,
+        ""
+      ])
+      console.info(`ready after ${elapsed} ms, ${cpu} ms on a processor; ${waited} ms after its start was asked for`)
+      assert.isBelow(waited, 5_000)
+      assert.isBelow(Number(elapsed), waited + 1)
+      assert.isAbove(Number(elapsed), 0)
+      assert.isBelow(Number(cpu), 5_000)
+      assert.isAbove(Number(cpu), 0)
+    }))
+
+  it.live("tells what is behind by chain, and no address", () =>
+    Effect.gen(function*() {
+      const running = yield* gatewayProcess({
+        TRIGATE_NETWORK: "testnet",
+        TRIGATE_TRADING_API_URL: "http://127.0.0.1:9/one,http://127.0.0.1:9/two",
+        TRIGATE_LAYER2_URL: "http://127.0.0.1:9/three"
+      })
+      const [first, ...rest] = running.printed().split("\n")
+      assert.match(first ?? "", /\(testnet\)/u)
+      assert.deepStrictEqual(rest.slice(0, 3), [
+        "  trading: trading-api x2, trading-node x0",
+        "  tokens: not configured",
+        "  layer2: layer2 x1"
+      ])
+    }))
+})
+
+describe("the command line", () => {
+  for (const option of ["--help", "-h"]) {
+    it.live(`${option} lists every setting`, () =>
+      Effect.gen(function*() {
+        const { code, stderr, stdout } = yield* program([option])
+        assert.deepStrictEqual({ code, stderr }, { code: 0, stderr: "" })
+        for (const name of Object.keys(Settings.texts)) assert.match(stdout, new RegExp(`^  ${name} `, "mu"))
+      }))
+  }
+
+  for (const args of [["--port"], ["--help", "start"]]) {
+    it.live(`${JSON.stringify(args)} is refused in one line`, () =>
+      Effect.gen(function*() {
+        const { code, stderr, stdout } = yield* program(args)
+        assert.deepStrictEqual({ code, stdout }, { code: 1, stdout: "" })
+        assert.match(stderr, oneLine)
+        assert.include(stderr, "is not an option; see npm start -- --help")
+      }))
+  }
+})
+
+const secret = "s3cr3t"
+
+type Wrong = ReadonlyArray<readonly [name: string, value: string]>
+
+/** One of each kind: these stop a real process. */
+const kinds: Wrong = [
+  ["TRIGATE_HOST", `${secret} and more`],
+  ["TRIGATE_PORT", secret],
+  ["TRIGATE_NETWORK", secret],
+  ["TRIGATE_TRADING_NODE_URL", `https://node.example/${secret}?key=${secret}`],
+  ["TRIGATE_SIGNERS", `0x0123456789abcdef0123456789abcdef01234567,${secret}`],
+  ["TRIGATE_STRICT", secret],
+  ["TRIGATE_RELAY_ACTIONS", `order,${secret} x`],
+  ["TRIGATE_TRADING_API_WEIGHT", secret],
+  ["TRIGATE_READ_DEADLINE", "10"],
+  ["TRIGATE_UPSTREAM_KEY", secret]
+]
+
+/** More of them, read in this process. */
+const more: Wrong = [
+  ["TRIGATE_PORT", "65536"],
+  ["TRIGATE_PORT", "80.5"],
+  ["TRIGATE_PORT", "-1"],
+  ["TRIGATE_TRADING_API_URL", secret],
+  ["TRIGATE_TRADING_API_URL", `ftp://node.example/${secret}`],
+  ["TRIGATE_TRADING_NODE_URL", `https://node.example/ok,${secret}`],
+  ["TRIGATE_TOKEN_CHAIN_URL", `https://${secret} node.example`],
+  ["TRIGATE_TOKEN_CHAIN_URL", `https:///${secret}:99999999`],
+  ["TRIGATE_LAYER2_URL", `//${secret}`],
+  ["TRIGATE_LAYER2_URL", `https://node.example:99999/${secret}`],
+  ["TRIGATE_SIGNERS", secret],
+  ["TRIGATE_SIGNERS", "0x0123456789abcdef0123456789abcdef0123456"],
+  ["TRIGATE_SIGNERS", ","],
+  ["TRIGATE_STRICT", "yes"],
+  ["TRIGATE_TRADING_API_WEIGHT", "0"],
+  ["TRIGATE_TRADING_NODE_RPS", secret],
+  ["TRIGATE_TOKEN_CHAIN_RPS", "-1"],
+  ["TRIGATE_LAYER2_RPS", "Infinity"],
+  ["TRIGATE_READ_DEADLINE", `10 ${secret}`],
+  ["TRIGATE_ONCE_DEADLINE", "-1 seconds"],
+  ["TRIGATE_ACCESS_LOG", "true"]
+]
+
+describe("a wrong setting", () => {
+  for (const [name, value] of kinds) {
+    it.live(`${name}=${value} stops the start with one line that names it`, () =>
+      Effect.gen(function*() {
+        const { code, stderr, stdout } = yield* program([], { TRIGATE_PORT: "0", [name]: value })
+        assert.deepStrictEqual({ code, stdout }, { code: 1, stdout: "" })
+        assert.match(stderr, oneLine)
+        assert.isTrue(stderr.startsWith(`trigate: ${name} is not `), stderr)
+        assert.notInclude(stderr, secret)
+      }))
+  }
+
+  for (const [name, value] of more) {
+    it.effect(`${name}=${value} is refused by name`, () =>
+      Effect.gen(function*() {
+        const environment = ConfigProvider.fromUnknown({ [name]: value })
+        const error = yield* Effect.flip(
+          Settings.load.pipe(Effect.provideService(ConfigProvider.ConfigProvider, environment))
+        )
+        assert.strictEqual(error.setting, name)
+        assert.isTrue(error.message.startsWith(`${name} is not valid: expected `), error.message)
+        assert.notInclude(error.message, secret)
+        assert.notInclude(error.message, "\n")
+      }))
+  }
+
+  it.live("is told one at a time, the unknown name first", () =>
+    Effect.gen(function*() {
+      const { code, stderr } = yield* program([], { TRIGATE_PORT: "x", TRIGATE_STRICT: "x", TRIGATE_STRCT: "on" })
+      assert.strictEqual(code, 1)
+      assert.strictEqual(stderr, "trigate: TRIGATE_STRCT is not a setting; see npm start -- --help\n")
+    }))
+
+  it.live("is not one that is empty: that means unset", () =>
+    Effect.gen(function*() {
+      const running = yield* gatewayProcess({ TRIGATE_SIGNERS: "", TRIGATE_STRICT: "", TRIGATE_LAYER2_URL: "" })
+      assert.include(running.printed(), "behind it: the sandbox")
+    }))
+})
+
+describe("an address that cannot be listened on", () => {
+  it.live("is told in one line when the port is taken; whoever has it is not disturbed", () =>
+    Effect.gen(function*() {
+      const first = yield* gatewayProcess({})
+      const port = new URL(first.url).port
+      const { code, stderr, stdout } = yield* program([], { TRIGATE_PORT: port })
+      assert.deepStrictEqual({ code, stdout }, { code: 1, stdout: "" })
+      assert.strictEqual(stderr, `trigate: 127.0.0.1:${port} is in use; TRIGATE_PORT takes another port\n`)
+      assert.strictEqual((yield* get(`${first.url}/health/ready`)).status, 200)
+    }))
+
+  it.live("is told in one line when it is no address of this machine", () =>
+    Effect.gen(function*() {
+      const { code, stderr } = yield* program([], { TRIGATE_HOST: "192.0.2.1", TRIGATE_PORT: "18080" })
+      assert.strictEqual(code, 1)
+      assert.strictEqual(
+        stderr,
+        "trigate: 192.0.2.1:18080 is no address of this machine; TRIGATE_HOST takes another one\n"
+      )
+    }))
+})
+
+const ended = (running: { readonly ended: Promise<number | null> }) => Effect.promise(() => running.ended)
+
+describe("a signal", () => {
+  const signals = ["SIGTERM", "SIGINT"] as const
+
+  for (const name of signals) {
+    it.live(`${name} ends an idle gateway at once with 0, also under a connection that is kept open`, () =>
+      Effect.gen(function*() {
+        const running = yield* gatewayProcess({ TRIGATE_ACCESS_LOG: "off" })
+        const call = yield* connection
+        assert.strictEqual((yield* call(`${running.url}/health/ready`)).status, 200)
+        const start = yield* Clock.currentTimeMillis
+        running.signal(name)
+        assert.strictEqual(yield* ended(running), 0)
+        assert.isBelow((yield* Clock.currentTimeMillis) - start, 3_000)
+        assert.strictEqual(running.printed().split("\n").length, 4)
+      }))
+  }
+
+  for (const times of [1, 2]) {
+    it.live(`SIGTERM, ${times} times, lets a request in flight finish, and takes no connection after it`, () =>
+      Effect.gen(function*() {
+        const upstream = yield* heldUpstream
+        const running = yield* gatewayProcess({ TRIGATE_LAYER2_URL: upstream.url, TRIGATE_ACCESS_LOG: "off" })
+        const [probe, caller] = [yield* connection, yield* connection]
+        assert.strictEqual((yield* probe(`${running.url}/health/ready`)).status, 200)
+        const inFlight = yield* Effect.forkChild(caller(`${running.url}/l2`, receiptCall))
+        yield* Effect.promise(() => upstream.asked)
+
+        running.signal("SIGTERM")
+        const draining = yield* Effect.repeat(probe(`${running.url}/health/ready`), {
+          until: ({ status }) => status !== 200
+        })
+        assert.deepStrictEqual({ status: draining.status, reused: draining.reused }, { status: 503, reused: true })
+        assert.include(draining.body, `"status":"draining"`)
+        assert.strictEqual((yield* probe(`${running.url}/health/live`)).status, 200)
+
+        if (times === 2) {
+          running.signal("SIGTERM")
+          assert.strictEqual((yield* probe(`${running.url}/health/ready`)).status, 503)
+        }
+        upstream.release(`{"jsonrpc":"2.0","id":1,"result":null}`)
+        const answer = yield* Fiber.join(inFlight)
+        assert.strictEqual(answer.status, 200)
+        assert.strictEqual(answer.body, `{"jsonrpc":"2.0","id":1,"result":null}`)
+        assert.strictEqual(yield* ended(running), 0)
+        const after = yield* connection
+        assert.isTrue(Exit.isFailure(yield* Effect.exit(after(`${running.url}/health/live`))))
+      }))
+  }
+})
+
+describe("secrets", () => {
+  it.live("of the settings and of callers appear nowhere", () =>
+    Effect.gen(function*() {
+      const base = (yield* refusingUrl).replace("http://", "")
+      const running = yield* gatewayProcess({
+        TRIGATE_TRADING_API_URL: `http://canary-user:canary-password@${base}/canary-api`,
+        TRIGATE_TRADING_NODE_URL: `http://${base}/canary-node,http://${base}/canary-second`,
+        TRIGATE_TOKEN_CHAIN_URL: `http://${base}/canary-tokens`,
+        TRIGATE_LAYER2_URL: `http://canary-host.invalid/canary-layer2`,
+        TRIGATE_REDIS_URL: `redis://:canary-redis@${base}`,
+        TRIGATE_DATABASE_URL: `postgres://canary-database:canary@${base}/canary`
+      })
+      const headers = {
+        authorization: "Bearer canary-token",
+        cookie: "session=canary-cookie",
+        "x-api-key": "canary-header",
+        "x-request-id": "canary id with spaces",
+        "x-forwarded-for": "canary-address"
+      }
+      const now = yield* Clock.currentTimeMillis
+      const action = `{"type":"evmUserModify","usingBigBlocks":true,"note":"canary-body"}`
+      const signed = `{"action":${action},"nonce":${now},"signature":{"r":"0x1","s":"0x2","v":27},"more":"canary-body"}`
+      const posts: ReadonlyArray<readonly [path: string, body: string]> = [
+        ["/exchange", signed],
+        ["/exchange", signed.replace(`"0x1"`, `"0xcanary"`)],
+        ["/exchange", `{"canary-body`],
+        ["/info", `{"type":"spotMeta","note":"canary-body"}`],
+        ["/info", `{"type":"canary-body"}`],
+        ["/evm", `{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice","params":[]}`],
+        ["/evm", `{"jsonrpc":"canary","id":1,"method":"eth_gasPrice","params":["canary"]}`],
+        ["/api/v2/jsonRPC", `{"jsonrpc":"2.0","id":1,"method":"shards","params":{"seqno":1}}`],
+        ["/l2", receiptCall],
+        ["/canary-key/exchange", signed],
+        ["/canary-key/info", `{"type":"spotMeta"}`],
+        ["/canary-key/evm", `{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice"}`],
+        ["/canary-key/api/v2/jsonRPC", `{"jsonrpc":"2.0","id":1,"method":"shards","params":{"seqno":1}}`],
+        ["/canary-key/l2", receiptCall],
+        ["/canary-key", receiptCall],
+        ["/canary.key/l2", receiptCall],
+        ["/canary-key/nothing", receiptCall]
+      ]
+      const gets = [
+        "/api/v2/getTokenData?address=EQClb6WL4TgcNsmu7KdNii5mw330v-k_cl6jCKyPj9pWNfJz&key=canary-query",
+        "/canary-key/api/v2/getTokenData?address=EQClb6WL4TgcNsmu7KdNii5mw330v-k_cl6jCKyPj9pWNfJz",
+        "/canary-key/evm",
+        "/health/ready",
+        "/metrics",
+        "/openapi.json"
+      ]
+      const answers = [
+        ...yield* Effect.forEach(posts, ([path, body]) => post(`${running.url}${path}`, body, headers)),
+        ...yield* Effect.forEach(gets, (path) => get(`${running.url}${path}`, headers))
+      ]
+      for (const { headers, text } of answers) {
+        assert.notInclude(text, "canary")
+        assert.notInclude(JSON.stringify([...headers]), "canary")
+      }
+      assert.includeMembers(answers.map(({ status }) => status), [200, 400, 404, 501, 503])
+      running.signal("SIGTERM")
+      assert.strictEqual(yield* ended(running), 0)
+      assert.include(running.printed(), "TRIGATE_REDIS_URL has no effect yet")
+      assert.lengthOf(running.lines(), answers.length)
+      assert.notInclude(running.printed(), "canary")
+    }))
+})
