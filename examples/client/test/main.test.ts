@@ -4,9 +4,10 @@ import * as Settings from "@trigate/server/Settings"
 import { ConfigProvider, Context, Effect, Layer } from "effect"
 import { formatAddress, HttpServer } from "effect/http/HttpServer"
 import { execFile } from "node:child_process"
+import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 
-const main = new URL("../src/main.ts", import.meta.url)
+const main = fileURLToPath(new URL("../src/main.ts", import.meta.url))
 
 /** A gateway with its sandbox, on a free port. */
 const gateway = Effect.gen(function*() {
@@ -22,7 +23,7 @@ describe("main.ts", () => {
     Effect.gen(function*() {
       const url = yield* gateway
       const { stdout } = yield* Effect.promise(() =>
-        promisify(execFile)(process.execPath, [main.pathname], { env: { ...process.env, GATEWAY_URL: url } })
+        promisify(execFile)(process.execPath, [main], { env: { ...process.env, GATEWAY_URL: url } })
       )
       const [price, ...lines] = stdout.trim().split("\n")
       assert.match(price ?? "", /^trading chain: gas costs [0-9.]+ gwei$/u)

@@ -8,10 +8,11 @@ import { ConfigProvider, Context, Effect, Fiber, Layer } from "effect"
 import { formatAddress, HttpServer } from "effect/http/HttpServer"
 import * as TestClock from "effect/testing/TestClock"
 import { execFile } from "node:child_process"
+import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import * as Report from "../src/Report.ts"
 
-const main = new URL("../src/main.ts", import.meta.url)
+const main = fileURLToPath(new URL("../src/main.ts", import.meta.url))
 
 /** A gateway with its sandbox, on a free port. */
 const gateway = Effect.gen(function*() {
@@ -27,7 +28,7 @@ describe("main.ts", () => {
     Effect.gen(function*() {
       const url = yield* gateway
       const { stdout } = yield* Effect.promise(() =>
-        promisify(execFile)(process.execPath, [main.pathname], {
+        promisify(execFile)(process.execPath, [main], {
           env: {
             ...process.env,
             TRIGATE_TRADING_API_URL: url,

@@ -6,9 +6,10 @@ import * as HttpBody from "effect/http/HttpBody"
 import * as HttpClient from "effect/http/HttpClient"
 import * as HttpRouter from "effect/http/HttpRouter"
 import { spawn } from "node:child_process"
+import { fileURLToPath } from "node:url"
 import * as Routes from "../src/Routes.ts"
 
-const main = new URL("../src/main.ts", import.meta.url)
+const main = fileURLToPath(new URL("../src/main.ts", import.meta.url))
 
 const served = HttpRouter.serve(Routes.layer, { disableLogger: true, disableListenLog: true }).pipe(
   Layer.provideMerge(NodeHttpServer.layerTest)
@@ -47,7 +48,7 @@ describe("a server with routes of its own beside the gateway's", () => {
 
 describe("main.ts", () => {
   const started = Effect.acquireRelease(
-    Effect.sync(() => spawn(process.execPath, [main.pathname], { env: { ...process.env, PORT: "0" } })),
+    Effect.sync(() => spawn(process.execPath, [main], { env: { ...process.env, PORT: "0" } })),
     (child) => Effect.sync(() => child.kill())
   )
   // it prints where it listens
