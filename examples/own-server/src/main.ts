@@ -10,4 +10,7 @@ const server = Layer.unwrap(Effect.map(
   (port) => NodeHttpServer.layer(createServer, { port, host: "127.0.0.1" })
 ))
 
-NodeRuntime.runMain(Layer.launch(HttpRouter.serve(Routes.layer).pipe(Layer.provide(server))))
+// Effect's own request log tells whole paths, and the gateway's keyed routes have the caller's key in them
+const served = HttpRouter.serve(Routes.layer, { disableLogger: true })
+
+NodeRuntime.runMain(Layer.launch(served.pipe(Layer.provide(server))))
