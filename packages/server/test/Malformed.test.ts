@@ -51,7 +51,7 @@ const complaint = (request: Malformed, answer: RawAnswer): string | undefined =>
 
 const collectGarbage = (): void => {
   V8.setFlagsFromString("--expose-gc")
-  Vm.runInNewContext("gc")()
+  Vm.runInNewContext("gc()")
 }
 
 const megabytesHeld = (): number => {
@@ -88,7 +88,7 @@ const round = Effect.fnUntraced(function*(live: LiveGateway, requests: ReadonlyA
 })
 
 const slowest = (costs: ReadonlyArray<Cost>): ReadonlyArray<Cost> =>
-  [...costs].sort((a, b) => b.elapsed - a.elapsed).slice(0, 5)
+  costs.toSorted((a, b) => b.elapsed - a.elapsed).slice(0, 5)
 
 describe("malformed requests", () => {
   it.live("are broken valid ones: unbroken, each reaches its upstream", () =>

@@ -95,38 +95,38 @@ export const wrong = {
 
 const hole = "@@hole@@"
 
-const placed = (value: unknown, path: Path, leaf: unknown): unknown => {
+type Members = ReadonlyArray<readonly [name: string, value: unknown]>
+
+const membersOf = (value: unknown): Members => typeof value === "object" && value !== null ? Object.entries(value) : []
+
+/** The value with its member at a path changed: to other members, or to none. */
+const changed = (value: unknown, path: Path, change: (name: string, member: unknown) => Members): unknown => {
   const [key, ...rest] = path
-  if (key === undefined) return leaf
-  if (Array.isArray(value)) return value.map((each, index) => index === key ? placed(each, rest, leaf) : each)
-  return Object.fromEntries(
-    Object.entries(value ?? {}).map(([name, each]) => [name, name === key ? placed(each, rest, leaf) : each])
+  const members = membersOf(value).flatMap(([name, member]): Members =>
+    name !== String(key)
+      ? [[name, member]]
+      : rest.length === 0
+      ? change(name, member)
+      : [[name, changed(member, rest, change)]]
   )
+  return Array.isArray(value) ? members.map(([, member]) => member) : Object.fromEntries(members)
 }
 
-const without = (value: unknown, path: Path): unknown => {
-  const [key, ...rest] = path
-  const last = rest.length === 0
-  if (Array.isArray(value)) {
-    return last ? value.filter((_, at) => at !== key) : value.map((each, at) => at === key ? without(each, rest) : each)
-  }
-  return Object.fromEntries(
-    Object.entries(value ?? {}).flatMap(([name, each]) =>
-      name !== key ? [[name, each]] : last ? [] : [[name, without(each, rest)]]
-    )
-  )
-}
+const placed = (value: unknown, path: Path, leaf: unknown): unknown =>
+  path.length === 0 ? leaf : changed(value, path, (name) => [[name, leaf]])
+
+const without = (value: unknown, path: Path): unknown => changed(value, path, () => [])
 
 /** The text of a body with a raw text at a path. */
 export const withRaw = (body: unknown, path: Path, raw: string): string =>
   JSON.stringify(placed(body, path, hole)).replace(JSON.stringify(hole), () => raw)
 
 const valueAt = (value: unknown, path: Path): unknown =>
-  path.reduce<unknown>((at, key) => Object.entries(at ?? {}).find(([name]) => name === String(key))?.[1], value)
+  path.reduce((at, key) => membersOf(at).find(([name]) => name === String(key))?.[1], value)
 
 const objectPaths = (value: unknown, path: Path = []): ReadonlyArray<Path> => {
   if (typeof value !== "object" || value === null) return []
-  const inner = Object.entries(value).flatMap(([key, each]) =>
+  const inner = membersOf(value).flatMap(([key, each]) =>
     objectPaths(each, [...path, Array.isArray(value) ? Number(key) : key])
   )
   return Array.isArray(value) || Object.keys(value).length === 0 ? inner : [path, ...inner]
@@ -150,7 +150,7 @@ export const doubledKey = ({ pick, roll }: Dice, { body }: Template): string => 
   const path = pick(objectPaths(body))
   const object = valueAt(body, path)
   const text = JSON.stringify(object)
-  const key = pick(Object.keys(Object(object)))
+  const [key] = pick(membersOf(object))
   const again = `${roll(2) === 0 ? escaped(key) : JSON.stringify(key)}:${pick(["1", "null", "{}", "\"x\""])}`
   return withRaw(body, path, roll(2) === 0 ? `{${again},${text.slice(1)}` : `${text.slice(0, -1)},${again}}`)
 }

@@ -28,6 +28,21 @@ interface Route {
   readonly templates: ReadonlyArray<Template>
 }
 
+type Parts = ReadonlyArray<string | Uint8Array>
+
+const postTo = (route: Route, what: string, parts: Parts): Malformed => ({
+  ...route,
+  name: `POST ${route.path} ${what}`,
+  parts
+})
+
+const behindKey = (route: Route): Route => ({
+  ...route,
+  path: `/caller-key${route.path}`,
+  // what a node never serves is refused unread
+  ...(route.path === "/exchange" ? { status: 501 } : {})
+})
+
 const routesOf = (now: number): ReadonlyArray<Route> => {
   const actions = Templates.relayedActions(now)
   const unkeyed: ReadonlyArray<Route> = [
@@ -38,12 +53,7 @@ const routesOf = (now: number): ReadonlyArray<Route> => {
     { path: "/api/v2/jsonRPC", protocol: "token-rpc", templates: Templates.tokenCalls },
     { path: "/l2", protocol: "json-rpc", templates: Templates.layer2Calls }
   ]
-  const keyed = unkeyed.filter(({ path }) => path !== "/exchange/inspect").map((route) => ({
-    ...route,
-    path: `/caller-key${route.path}`,
-    // what a node never serves is refused unread
-    ...(route.path === "/exchange" ? { status: 501 } : {})
-  }))
+  const keyed = unkeyed.filter(({ path }) => path !== "/exchange/inspect").map(behindKey)
   return [...unkeyed, ...keyed, { path: "/caller-key", protocol: "json-rpc", templates: Templates.layer2Calls }]
 }
 
@@ -92,11 +102,7 @@ const bodyCases = (some: Dice, routes: ReadonlyArray<Route>): ReadonlyArray<Malf
       name: `the body ${JSON.stringify(text.slice(0, 24))}`,
       body: encode(text)
     }))
-    return [...made, ...fixed].map(({ body, name }) => ({
-      ...route,
-      name: `POST ${route.path} with ${name}`,
-      parts: sent("POST", route.path, body)
-    }))
+    return [...made, ...fixed].map(({ body, name }) => postTo(route, `with ${name}`, sent("POST", route.path, body)))
   })
 }
 
@@ -118,7 +124,7 @@ const bigCases = (route: Route): ReadonlyArray<Malformed> => {
   const bomb = new Uint8Array(Zlib.gzipSync(new Uint8Array(50_000_000).fill(0x20)))
   const gzip: HeaderList = [...json, ["content-encoding", "gzip"]]
   const te: HeaderList = [...json, ["transfer-encoding", "chunked"]]
-  const cases: ReadonlyArray<readonly [name: string, parts: ReadonlyArray<string | Uint8Array>]> = [
+  const cases: ReadonlyArray<readonly [name: string, parts: Parts]> = [
     ["a body over the limit", sent("POST", route.path, spaces)],
     ["a chunked body over the limit", [headOf("POST", route.path, te), ...chunked(spaces)]],
     ["a gzip bomb", sent("POST", route.path, bomb, gzip)],
@@ -134,15 +140,17 @@ const bigCases = (route: Route): ReadonlyArray<Malformed> => {
     ],
     ["an unknown coding", sent("POST", route.path, encode("{}"), [...json, ["content-encoding", "br"]])]
   ]
-  return cases.map(([name, parts]) => ({ ...route, name: `POST ${route.path} with ${name}`, parts }))
+  return cases.map(([name, parts]) => postTo(route, `with ${name}`, parts))
 }
 
 const contentTypeCases = (some: Dice, route: Route): ReadonlyArray<Malformed> =>
-  contentTypes.map((type) => ({
-    ...route,
-    name: `POST ${route.path} as ${JSON.stringify(type)}`,
-    parts: sent("POST", route.path, encode(textOf(some.pick(route.templates))), [["content-type", type]])
-  }))
+  contentTypes.map((type) =>
+    postTo(
+      route,
+      `as ${JSON.stringify(type)}`,
+      sent("POST", route.path, encode(textOf(some.pick(route.templates))), [["content-type", type]])
+    )
+  )
 
 const repeated = (count: number, text: (index: number) => string): string =>
   Array.from({ length: count }, (_, index) => text(index)).join(",")
@@ -171,11 +179,9 @@ const manyCases = (routes: ReadonlyArray<Route>, now: number): ReadonlyArray<Mal
     [/evm|l2/u, "an id of a million digits", `{"jsonrpc":"2.0","id":${"1".repeat(1_000_000)},"method":"x"}`]
   ]
   return routes.flatMap((route) =>
-    bodies.filter(([paths]) => paths.test(route.path)).map(([, name, body]) => ({
-      ...route,
-      name: `POST ${route.path} with ${name}`,
-      parts: sent("POST", route.path, encode(body))
-    }))
+    bodies.filter(([paths]) => paths.test(route.path)).map(([, name, body]) =>
+      postTo(route, `with ${name}`, sent("POST", route.path, encode(body)))
+    )
   )
 }
 
@@ -194,11 +200,7 @@ const batchCases = (some: Dice, route: Route): ReadonlyArray<Malformed> => {
     ["of anything", "[null,true,0,\"\",[],{},[[]],{\"id\":1},{\"method\":\"x\"}]"],
     ["of one wrong call", `[${bad()}]`]
   ]
-  return batches.map(([name, body]) => ({
-    ...route,
-    name: `POST ${route.path} with a batch ${name}`,
-    parts: sent("POST", route.path, encode(body))
-  }))
+  return batches.map(([name, body]) => postTo(route, `with a batch ${name}`, sent("POST", route.path, encode(body))))
 }
 
 const keys = [

@@ -71,12 +71,14 @@ export const actions = (now: number): ReadonlyArray<Template> => {
   ]
 }
 
+const and = (template: Template, ...fields: ReadonlyArray<Field>): Template => ({
+  ...template,
+  fields: [...template.fields, ...fields]
+})
+
 /** The same, with the type among the fields: of another type than the four nothing is relayed. */
 export const relayedActions = (now: number): ReadonlyArray<Template> =>
-  actions(now).map((template) => ({
-    ...template,
-    fields: [...template.fields, { path: ["action", "type"], kind: "word" }]
-  }))
+  actions(now).map((template) => and(template, { path: ["action", "type"], kind: "word" }))
 
 /** Queries of the trading chain. */
 export const queries: ReadonlyArray<Template> = [
@@ -105,14 +107,12 @@ const call = (method: string, params: unknown, fields: ReadonlyArray<Field>): Te
   ]
 })
 
-const versioned = (template: Template): Template => ({
-  ...template,
-  fields: [
-    ...template.fields,
+const versioned = (template: Template): Template =>
+  and(
+    template,
     { path: ["jsonrpc"], kind: "version" },
     { path: ["id"], kind: "listedId", optional: true }
-  ]
-})
+  )
 
 /** Calls of the trading chain's EVM. */
 export const evmCalls: ReadonlyArray<Template> = [
@@ -140,4 +140,4 @@ export const tokenCalls: ReadonlyArray<Template> = [
     { path: ["stack"], kind: "array" }
   ]),
   call("getConfigParam", { config_id: 34 }, [{ path: ["config_id"], kind: "integer" }])
-].map((template) => ({ ...template, fields: [...template.fields, optionalVersion] }))
+].map((template) => and(template, optionalVersion))

@@ -79,9 +79,7 @@ export const heldUpstream = Effect.acquireRelease(
     const server = Http.createServer((request, response) => {
       request.resume().on("end", () => {
         asked.resolve()
-        void told.promise.then((body) => {
-          response.writeHead(200, { "content-type": "application/json" }).end(body)
-        })
+        void told.promise.then((body) => response.writeHead(200, { "content-type": "application/json" }).end(body))
       })
     })
     server.listen(0, "127.0.0.1", () => {
