@@ -132,7 +132,7 @@ describe("SignerRecovery.recover", () => {
   it.effect("refuses to guess at user-signed actions that it does not know", () =>
     Effect.gen(function*() {
       const request = body("l1-001")
-      const unknown = { type: "usdSend", signatureChainId: "0x66eee", hyperliquidChain: "Mainnet", amount: "1" }
+      const unknown = { type: "usdMystery", signatureChainId: "0x66eee", hyperliquidChain: "Mainnet", amount: "1" }
       const error = yield* Effect.flip(recover({ ...request, action: unknown }))
       assert(error._tag === "UnsignableAction")
       assert.deepStrictEqual([error.reason, error.path], ["unknownType", ["type"]])

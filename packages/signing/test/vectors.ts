@@ -42,6 +42,7 @@ const UserSigned = Schema.Struct({ ...Single, scheme: Schema.Literal("userSigned
 
 const Multi = {
   ...base,
+  privateKeys: Schema.Array(Hex),
   signers: Schema.Array(Hex),
   outerSigner: Hex,
   multiSigUserInput: Schema.String,

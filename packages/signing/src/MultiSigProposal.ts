@@ -1,0 +1,160 @@
+/** What the co-signers of a multi-sig account are asked to sign, as a value that travels between their machines. */
+import { InnerAction } from "@trigate/domain/Action"
+import { faultsOf } from "@trigate/domain/Decode"
+import { Address, Hash } from "@trigate/domain/Hex"
+import * as JsonText from "@trigate/domain/JsonText"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as SchemaIssue from "effect/SchemaIssue"
+import * as SchemaTransformation from "effect/SchemaTransformation"
+import type { Unhashable } from "./ActionHash.ts"
+import * as MultiSigDeadline from "./MultiSigDeadline.ts"
+import { MultiSigMalformed, ProposalAltered } from "./MultiSigRefusal.ts"
+import * as MultiSigSummary from "./MultiSigSummary.ts"
+import type { MultiSigTerms } from "./MultiSigTerms.ts"
+import * as MultiSigTerms_ from "./MultiSigTerms.ts"
+import * as Signable from "./Signable.ts"
+
+/**
+ * What is proposed; `signatureChainId`, when not given, is the one of a user-signed action or else `0x66eee`.
+ *
+ * See `MultiSigTerms` for the rest.
+ */
+export interface ProposalRequest extends Omit<MultiSigTerms, "signatureChainId"> {
+  readonly signatureChainId?: string
+}
+
+const invalid = (message: string) => new SchemaIssue.InvalidValue({ message })
+
+/** An action as JSON text: digits and the order of keys are signed, and not every carrier of JSON keeps them. */
+const ActionText = Schema.String.pipe(
+  Schema.decodeTo(
+    Schema.Unknown,
+    SchemaTransformation.transformEffect({
+      decode: (text: string) =>
+        Effect.mapError(Effect.fromResult(JsonText.parseStrict(text)), ({ message }) => invalid(message)),
+      encode: (action: unknown) => Effect.succeed(JsonText.stringify(action))
+    })
+  ),
+  Schema.decodeTo(InnerAction, SchemaTransformation.passthrough({ strict: false }))
+)
+
+const WalletData = Schema.Struct({
+  domain: Schema.Struct({
+    name: Schema.String,
+    version: Schema.Literal("1"),
+    chainId: Schema.Union([Schema.Int, Schema.String]),
+    verifyingContract: Address
+  }),
+  types: Schema.Record(Schema.String, Schema.Array(Schema.Struct({ name: Schema.String, type: Schema.String }))),
+  primaryType: Schema.String,
+  message: Schema.Record(Schema.String, Schema.Union([Schema.String, Schema.Int, Schema.Boolean]))
+})
+
+const digest = Hash.annotateKey({ description: "The 32 bytes that each co-signer signs" })
+
+/** What is read of a received proposal: the terms, and the digest to compare. */
+const Received = Schema.Struct({
+  ...MultiSigTerms_.envelope,
+  action: ActionText,
+  sentAction: Schema.optionalKey(ActionText),
+  digest,
+  typedData: Schema.optionalKey(Schema.Unknown),
+  summary: Schema.optionalKey(Schema.Unknown)
+})
+
+const Proposed = Schema.Struct({
+  ...MultiSigTerms_.MultiSigTerms.fields,
+  digest,
+  typedData: WalletData.annotateKey({ description: "What a wallet displays and signs for that digest, EIP-712" }),
+  summary: Schema.Array(Schema.String).annotateKey({ description: "What it does, one plain sentence for each fact" })
+})
+
+const derive = (given: unknown): Result.Result<typeof Proposed.Type, Unhashable> =>
+  Result.gen(function*() {
+    const terms = yield* MultiSigTerms_.canonicalize(given)
+    const signable = yield* MultiSigTerms_.innerSignable(terms)
+    return {
+      ...terms,
+      digest: Signable.digest(signable),
+      typedData: Signable.walletData(signable),
+      summary: MultiSigSummary.make({ ...terms, deadline: MultiSigDeadline.of(terms) })
+    }
+  })
+
+/** Why a received proposal is not believed. */
+export type Disbelief = ProposalAltered | Unhashable
+
+const derivedAgain = (received: typeof Received.Type): Result.Result<typeof Proposed.Type, Disbelief> =>
+  Result.flatMap(derive(received), (proposal) =>
+    proposal.digest === received.digest
+      ? Result.succeed(proposal)
+      : Result.fail(new ProposalAltered({ claimed: received.digest, derived: proposal.digest })))
+
+/**
+ * A proposal; its encoded form is plain JSON, with the actions as text.
+ *
+ * Decoding derives digest, typed data and summary from the terms and refuses another digest: nothing that a co-signer
+ * reads or signs is taken from the sender's word.
+ */
+export const MultiSigProposal = Received.pipe(
+  Schema.decodeTo(
+    Schema.toType(Proposed),
+    SchemaTransformation.transformEffect({
+      decode: (received: typeof Received.Type) =>
+        Effect.mapError(Effect.fromResult(derivedAgain(received)), ({ message }) => invalid(message)),
+      encode: (proposal: typeof Proposed.Type): Effect.Effect<typeof Received.Type> => Effect.succeed(proposal)
+    })
+  )
+).annotate({ identifier: "MultiSigProposal" })
+export type MultiSigProposal = typeof MultiSigProposal.Type
+
+/** The chain id of L1 actions, which name none; any would do. */
+const defaultChainId = "0x66eee"
+
+/**
+ * Proposes an action of a multi-sig account: what each co-signer signs, and what it means.
+ *
+ * Fails with `MsgPackUnencodable` or `UnsignableAction` for an action that has no hash, or terms that contradict
+ * themselves.
+ */
+export const propose = (request: ProposalRequest): Effect.Effect<MultiSigProposal, Unhashable> =>
+  Effect.suspend(() =>
+    Effect.fromResult(derive({
+      ...request,
+      signatureChainId: request.signatureChainId ?? request.action["signatureChainId"] ?? defaultChainId
+    }))
+  )
+
+/** The proposal derived again from its own terms; fails with `ProposalAltered` where it claims another digest. */
+export const verify = (proposal: MultiSigProposal): Effect.Effect<MultiSigProposal, Disbelief> =>
+  Effect.suspend(() => Effect.fromResult(derivedAgain(proposal)))
+
+const encode = Schema.encodeEffect(MultiSigProposal)
+
+/** The JSON text to send to the co-signers. */
+export const toJson = (proposal: MultiSigProposal): Effect.Effect<string> =>
+  // a proposal that type-checks encodes
+  Effect.map(Effect.orDie(encode(proposal)), (encoded) => JSON.stringify(encoded, null, 2))
+
+const decode = Schema.decodeUnknownResult(Received, { errors: "all" })
+
+const malformed = (faults: MultiSigMalformed["faults"]) => new MultiSigMalformed({ what: "proposal", faults })
+
+/**
+ * Reads a received text, deriving everything but the terms again.
+ *
+ * Fails with `MultiSigMalformed`, with `ProposalAltered` where the claimed digest does not follow from the terms, and as
+ * {@link propose} does.
+ */
+export const fromJson = (text: string): Effect.Effect<MultiSigProposal, MultiSigMalformed | Disbelief> =>
+  Effect.suspend(() =>
+    Effect.fromResult(
+      JsonText.parseStrict(text).pipe(
+        Result.mapError((refusal) => malformed([refusal])),
+        Result.flatMap((parsed) => Result.mapError(decode(parsed), (error) => malformed(faultsOf(error)))),
+        Result.flatMap(derivedAgain)
+      )
+    )
+  )

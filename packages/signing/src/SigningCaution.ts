@@ -1,0 +1,78 @@
+/** What in an action makes correct signatures recover to strangers, because the venue prints it differently. */
+import * as Predicate from "effect/Predicate"
+import { isAddress } from "./internal/bytes.ts"
+
+/** Where it is and what is wrong there; one sentence of ASCII. */
+export interface SigningCaution {
+  readonly kind: "mixedCaseAddress" | "chainIdText" | "untrimmedSignature" | "fieldOrder"
+  readonly path: ReadonlyArray<string | number>
+  readonly message: string
+}
+
+type Path = SigningCaution["path"]
+
+const shown = (path: Path): string => path.join(".")
+
+interface Leaf {
+  readonly path: Path
+  readonly value: unknown
+}
+
+const maxDepth = 16
+
+const leaves = (value: unknown, path: Path = []): ReadonlyArray<Leaf> => {
+  if (!Predicate.isObjectOrArray(value) || path.length === maxDepth) return [{ path, value }]
+  return Array.isArray(value)
+    ? value.flatMap((item: unknown, index) => leaves(item, [...path, index]))
+    : Object.entries(value).flatMap(([key, item]) => leaves(item, [...path, key]))
+}
+
+/** A chain id as the venue prints it: lower-case hex without leading zeros. */
+export const chainIdText = (text: string): string => `0x${text.slice(2).toLowerCase().replace(/^0+(?=.)/, "")}`
+
+const ofAddress = ({ path, value }: Leaf): ReadonlyArray<SigningCaution> =>
+  isAddress(value) && value !== value.toLowerCase()
+    ? [{
+      kind: "mixedCaseAddress",
+      path,
+      message: `The address at ${shown(path)} is in mixed case: sign and send it in lower case`
+    }]
+    : []
+
+const ofChainId = ({ path, value }: Leaf): ReadonlyArray<SigningCaution> =>
+  path.at(-1) === "signatureChainId" && Predicate.isString(value) && value !== chainIdText(value)
+    ? [{
+      kind: "chainIdText",
+      path,
+      message: `The chain id at ${shown(path)} is hashed as text: sign and send ${chainIdText(value)}`
+    }]
+    : []
+
+const ofSignature = ({ path, value }: Leaf): ReadonlyArray<SigningCaution> =>
+  path[0] === "signatures" && (path[2] === "r" || path[2] === "s") && Predicate.isString(value) &&
+    /^0x0[0-9a-fA-F]/.test(value)
+    ? [{
+      kind: "untrimmedSignature",
+      path,
+      message: `The inner signature at ${shown(path)} has leading zeros: sign the wrapper and send it without them`
+    }]
+    : []
+
+/** Cautions about the values of an action, as it was sent. */
+export const ofValues = (action: unknown): ReadonlyArray<SigningCaution> =>
+  leaves(action).flatMap((leaf) => ofAddress(leaf).concat(ofChainId(leaf), ofSignature(leaf)))
+
+/** Cautions about the order of keys: an action as it was sent against its canonical form. */
+export const ofOrder = (sent: unknown, canonical: unknown, path: Path = []): ReadonlyArray<SigningCaution> => {
+  if (!Predicate.isReadonlyObject(sent) || !Predicate.isReadonlyObject(canonical)) return []
+  const keys = Object.keys(canonical)
+  const found = Object.keys(sent).filter((key) => keys.includes(key))
+  const inOrder = keys.filter((key) => found.includes(key))
+  const here: ReadonlyArray<SigningCaution> = found.every((key, index) => key === inOrder[index]) ? [] : [{
+    kind: "fieldOrder",
+    path,
+    message: `The fields of ${path.length === 0 ? "the action" : shown(path)} are in another order than is hashed: ` +
+      inOrder.join(", ")
+  }]
+  return [...here, ...keys.flatMap((key) => ofOrder(sent[key], canonical[key], [...path, key]))]
+}
