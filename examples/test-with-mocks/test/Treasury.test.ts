@@ -30,7 +30,7 @@ const signer = Layer.succeed(
 const memory = () =>
   Treasury.layer.pipe(
     Layer.provide(signer),
-    Layer.provideMerge(Layer.mergeAll(ExchangeMemory.layer(), InfoMemory.layer(), TokenChainMemory.layer))
+    Layer.provideMerge(Layer.mergeAll(ExchangeMemory.layer(), InfoMemory.layer(), TokenChainMemory.layer()))
   )
 
 const priceIs = Effect.fn(function*(price: string) {

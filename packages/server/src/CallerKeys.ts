@@ -13,6 +13,12 @@ export class CallerKeys extends Context.Service<CallerKeys, {
 // a caller that forgets the key in `/{key}/…` would otherwise use a route's name as one
 const reserved: ReadonlySet<string> = new Set(["api", "docs", "evm", "exchange", "health", "info", "l2", "metrics"])
 
+/** Whether a path begins with an endpoint key instead of one of the gateway's own words. */
+export const isKeyed = (path: string): boolean => {
+  const [, first = ""] = path.split(/[/?#]/u, 2)
+  return first !== "" && first !== "openapi.json" && !reserved.has(first)
+}
+
 /** Every well-formed key passes: whoever reaches the gateway may use it. */
 export const layerOpen: Layer.Layer<CallerKeys> = Layer.succeed(
   CallerKeys,

@@ -1,6 +1,7 @@
 /** The bundled gateway: its routes over the configured chains, on Node's HTTP server. */
 import * as NodeStdio from "@effect/platform-node/NodeStdio"
 import * as Effect from "effect/Effect"
+import * as HttpMiddleware from "effect/http/HttpMiddleware"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as Layer from "effect/Layer"
 import * as AccessLog from "./AccessLog.ts"
@@ -33,6 +34,8 @@ export const layer = (settings: Settings) => {
     Drain.layer,
     settings.TRIGATE_ACCESS_LOG ? AccessLog.layer.pipe(Layer.provide(NodeStdio.layer)) : AccessLog.layerOff,
     Layer.succeed(GatewayStatus, GatewayStatus.of(Chains.statusOf(settings))),
+    // a span would hold the path, and the path holds the caller's key
+    Layer.succeed(HttpMiddleware.TracerDisabledWhen, (request) => CallerKeys.isKeyed(request.url)),
     NodeServer.layer({ host: settings.TRIGATE_HOST, port: settings.TRIGATE_PORT })
   )
   return drainOnClose.pipe(Layer.provideMerge(served), Layer.provideMerge(surroundings))

@@ -183,7 +183,6 @@ export const layerNoDeps: Layer.Layer<TokenChain.TokenChain, never, TokenChainSt
   Effect.map(TokenChainState, (state) => TokenChain.make(transport(state), documents(state)))
 )
 
-/** A token chain over an empty state, which it exposes to be filled. */
-export const layer: Layer.Layer<TokenChain.TokenChain | TokenChainState> = layerNoDeps.pipe(
-  Layer.provideMerge(TokenChainState.layer)
-)
+/** A token chain over an empty state, which it exposes to be filled; a function, so that two chains share no state. */
+export const layer = (): Layer.Layer<TokenChain.TokenChain | TokenChainState> =>
+  Layer.fresh(layerNoDeps).pipe(Layer.provideMerge(Layer.fresh(TokenChainState.layer)))

@@ -25,7 +25,7 @@ const token: TokenData = {
 }
 
 describe("TokenChainMemory", () => {
-  layer(TokenChainMemory.layer)((it) => {
+  layer(TokenChainMemory.layer())((it) => {
     it.effect("answers every token as it was put in, by any form of its address", () =>
       Effect.gen(function*() {
         const { jettons } = yield* TokenChainMemory.TokenChainState

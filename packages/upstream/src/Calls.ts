@@ -12,6 +12,7 @@ import type { MethodClass, Operation } from "@trigate/domain/Operation"
 import * as Relayed from "@trigate/domain/Relayed"
 import type { OnceFailure, ReadFailure } from "@trigate/domain/TransportFailure"
 import { OutcomeUnknown, UpstreamTimeout, UpstreamUnavailable } from "@trigate/domain/UpstreamError"
+import * as Config from "effect/Config"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -22,6 +23,7 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as CallMetrics from "./CallMetrics.ts"
 import type { Target } from "./Upstream.ts"
+import { deadline } from "./UpstreamConfig.ts"
 import { Wire } from "./Wire.ts"
 import type { WireAnswer, WireError } from "./Wire.ts"
 
@@ -121,11 +123,17 @@ const headersOf = (body: Uint8Array | undefined): { readonly [name: string]: str
     ? { accept: "application/json" }
     : { accept: "application/json", "content-type": "application/json" }
 
+const defaults = {
+  readDeadline: "10 seconds",
+  onceDeadline: "20 seconds",
+  maxAnswerBytes: 16 * 1024 * 1024
+} as const
+
 const make = Effect.fnUntraced(function*(options: Options) {
   const wire = yield* Wire
-  const readDeadline = Duration.fromInputUnsafe(options.readDeadline ?? "10 seconds")
-  const onceDeadline = Duration.fromInputUnsafe(options.onceDeadline ?? "20 seconds")
-  const maxAnswerBytes = options.maxAnswerBytes ?? 16 * 1024 * 1024
+  const readDeadline = Duration.fromInputUnsafe(options.readDeadline ?? defaults.readDeadline)
+  const onceDeadline = Duration.fromInputUnsafe(options.onceDeadline ?? defaults.onceDeadline)
+  const maxAnswerBytes = options.maxAnswerBytes ?? defaults.maxAnswerBytes
 
   const send = (target: Target, body: Uint8Array | undefined): Effect.Effect<Relayed.Relayed, WireError> =>
     Effect.map(
@@ -238,3 +246,15 @@ const make = Effect.fnUntraced(function*(options: Options) {
 
 /** Calls over the `Wire` of the context. */
 export const layer = (options: Options = {}): Layer.Layer<Calls, never, Wire> => Layer.effect(Calls, make(options))
+
+/** Calls with the deadlines of `TRIGATE_READ_DEADLINE` and `TRIGATE_ONCE_DEADLINE`. */
+export const layerConfig: Layer.Layer<Calls, Config.ConfigError, Wire> = Layer.effect(
+  Calls,
+  Effect.flatMap(
+    Config.all({
+      readDeadline: deadline("TRIGATE_READ_DEADLINE", defaults.readDeadline),
+      onceDeadline: deadline("TRIGATE_ONCE_DEADLINE", defaults.onceDeadline)
+    }),
+    make
+  )
+)

@@ -1,5 +1,6 @@
 /** The wire over any Effect `HttpClient`: for embedding, and for tests that swap the client. */
 import * as Effect from "effect/Effect"
+import { constTrue } from "effect/Function"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as HttpClient from "effect/http/HttpClient"
 import type * as HttpClientError from "effect/http/HttpClientError"
@@ -47,6 +48,8 @@ const send = (client: HttpClient.HttpClient) =>
   Effect.fnUntraced(function*(request: WireRequest) {
     const response = yield* client.execute(toHttp(request)).pipe(
       Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" }),
+      // a span would hold the URL, and the URL holds the endpoint key
+      Effect.provideService(HttpClient.TracerDisabledWhen, constTrue),
       Effect.mapError(broken)
     )
     const chunks: Array<Uint8Array> = []
