@@ -1,6 +1,7 @@
 /** What a key signs: one EIP-712 message of flat fields, as its 32-byte digest and as the object a wallet displays. */
-import { fromHex, type Hex, toHex, utf8 } from "./internal/bytes.ts"
+import { fromHex, type Hex, toHex, utf8, writeHex } from "./internal/bytes.ts"
 import { keccak256 } from "./internal/Keccak256.ts"
+import { uint64Bytes } from "./internal/uint64.ts"
 
 /** A field of a message, with its value; addresses and `bytes32` are full-length hexadecimal text. */
 export type Member =
@@ -68,24 +69,56 @@ const versionHash = hashText(version)
 
 const uintWord = (value: bigint): Uint8Array => fromHex(`0x${value.toString(16).padStart(64, "0")}`)
 
-const word = (member: Member): Uint8Array => {
-  switch (member.type) {
-    case "string":
-      return hashText(member.value)
-    case "bool":
-      return uintWord(member.value ? 1n : 0n)
-    case "uint64":
-      return uintWord(BigInt(member.value))
-    case "address":
-    case "bytes32":
-      return fromHex(`0x${member.value.slice(2).padStart(64, "0")}`)
-  }
-}
-
 const hashWords = (words: ReadonlyArray<Uint8Array>): Uint8Array => {
   const bytes = new Uint8Array(words.length * 32)
   for (const [index, value] of words.entries()) {
     bytes.set(value, index * 32)
+  }
+  return keccak256(bytes)
+}
+
+const textHashes = new Map<string, Uint8Array>()
+
+/** Texts may come from callers, so the cache has to stop somewhere; names of networks, in every message, come first. */
+const cachedTexts = 64
+
+const longestCachedText = 16
+
+const textHash = (text: string): Uint8Array => {
+  const known = textHashes.get(text)
+  if (known !== undefined) {
+    return known
+  }
+  const hash = hashText(text)
+  if (text.length <= longestCachedText && textHashes.size < cachedTexts) {
+    textHashes.set(text, hash)
+  }
+  return hash
+}
+
+const writeWord = (bytes: Uint8Array, at: number, member: Member): void => {
+  switch (member.type) {
+    case "string":
+      return bytes.set(textHash(member.value), at)
+    case "bool":
+      bytes[at + 31] = member.value ? 1 : 0
+      return undefined
+    case "uint64":
+      return bytes.set(uint64Bytes(BigInt(member.value)), at + 24)
+    case "address":
+      return writeHex(member.value, bytes, at + 12)
+    case "bytes32":
+      return writeHex(member.value, bytes, at)
+  }
+}
+
+const structHash = (struct: StructType, members: ReadonlyArray<Member>): Uint8Array => {
+  const bytes = new Uint8Array((members.length + 1) * 32)
+  bytes.set(struct.typeHash)
+  let at = 32
+  for (const member of members) {
+    writeWord(bytes, at, member)
+    at += 32
   }
   return keccak256(bytes)
 }
@@ -111,13 +144,17 @@ export const domain = (name: string, chainId: number | bigint): Domain => ({
 })
 
 /** The 32 bytes that are signed: keccak-256 of `0x1901`, domain separator and struct hash. */
-export const digest = ({ domain, members, struct }: Signable): Hex => {
+export const digestBytes = ({ domain, members, struct }: Signable): Uint8Array => {
   const bytes = new Uint8Array(66)
-  bytes.set([0x19, 0x01])
+  bytes[0] = 0x19
+  bytes[1] = 0x01
   bytes.set(domain.separator, 2)
-  bytes.set(hashWords([struct.typeHash, ...members.map(word)]), 34)
-  return toHex(keccak256(bytes))
+  bytes.set(structHash(struct, members), 34)
+  return keccak256(bytes)
 }
+
+/** {@link digestBytes} in 0x hex. */
+export const digest = (signable: Signable): Hex => toHex(digestBytes(signable))
 
 /** The typed data whose hash is the {@link digest}, for a wallet to display and sign. */
 export const typedData = ({ domain, members, struct }: Signable): TypedData => ({

@@ -1,0 +1,118 @@
+/** Ready request bodies: an action built in the venue's form and signed by the `Signer`. */
+import type { Address } from "@trigate/domain/Hex"
+import type { Signature } from "@trigate/domain/Signature"
+import * as Effect from "effect/Effect"
+import type { Unhashable } from "./ActionHash.ts"
+import { lowerCase } from "./internal/bytes.ts"
+import { Signer, type SignerFailure } from "./Signer.ts"
+import * as SignerRecovery from "./SignerRecovery.ts"
+import { wrongShape } from "./UnsignableAction.ts"
+import type { VenueProfile } from "./VenueProfile.ts"
+
+/** What goes with an L1 action. */
+export interface L1Options {
+  /** Milliseconds, used once by this signer: take it from a `NonceSource`. */
+  readonly nonce: number
+  /** The vault or sub-account acted for. */
+  readonly vaultAddress?: Address | undefined
+  /** The venue refuses the action after this instant, in milliseconds. */
+  readonly expiresAfter?: number | undefined
+}
+
+/** Stake to move. The venue takes no vault and no expiry with it, and the master key only. */
+export interface Stake {
+  readonly validator: Address
+  /** HYPE x 10^8, from 1 to 2^64 - 1; `Hype.weiFromHype` makes it of a decimal amount. */
+  readonly wei: bigint
+  /** Milliseconds, used once by this signer: take it from a `NonceSource`. */
+  readonly nonce: number
+  /** Chain id of the typed data in 0x hex, any chain: 0x66eee when not given. A browser wallet takes its own only. */
+  readonly signatureChainId?: `0x${string}` | undefined
+}
+
+/** A body for `POST /exchange`; `JsonText.stringify` writes its integers with all their digits. */
+export interface SignedBody<Action> {
+  readonly action: Action
+  readonly nonce: number
+  readonly signature: Signature
+  readonly vaultAddress?: Address
+  readonly expiresAfter?: number
+}
+
+/** Why there is no signed body: the action has no hash, or its signer gave no signature. */
+export type BuildFailure = Unhashable | SignerFailure
+
+const defaultChainId = "0x66eee"
+
+const sign = Effect.fnUntraced(function*<Action>(
+  profile: VenueProfile,
+  scheme: "l1" | "userSigned",
+  action: Action,
+  { expiresAfter, nonce, vaultAddress }: L1Options
+): Effect.fn.Return<SignedBody<Action>, BuildFailure, Signer> {
+  const signer = yield* Signer
+  const context = {
+    ...(vaultAddress === undefined ? {} : { vaultAddress: lowerCase(vaultAddress) }),
+    ...(expiresAfter === undefined ? {} : { expiresAfter })
+  }
+  const found = yield* Effect.fromResult(SignerRecovery.signable(profile, { action, nonce, ...context }))
+  if (found.scheme !== scheme) {
+    return yield* wrongShape("type", `that of an action of the scheme ${scheme}, not ${found.scheme}`)
+  }
+  return { action, nonce, signature: yield* signer.sign(found.outer), ...context }
+})
+
+const maxWei = 2n ** 64n - 1n
+
+const moveStake = Effect.fnUntraced(function*(
+  profile: VenueProfile,
+  isUndelegate: boolean,
+  { nonce, signatureChainId = defaultChainId, validator, wei }: Stake
+) {
+  if (wei < 1n || wei > maxWei) {
+    return yield* wrongShape("wei", "from 1 to 2^64 - 1")
+  }
+  const action = {
+    type: "tokenDelegate",
+    signatureChainId: lowerCase(signatureChainId),
+    [profile.chainField]: profile.chainName,
+    validator: lowerCase(validator),
+    wei,
+    isUndelegate,
+    nonce
+  } as const
+  return yield* sign(profile, "userSigned", action, { nonce })
+})
+
+/** Delegates stake to a validator. */
+export const delegate = (profile: VenueProfile, stake: Stake) => moveStake(profile, false, stake)
+
+/** Takes stake back from a validator; it was delegated for a day at least. */
+export const undelegate = (profile: VenueProfile, stake: Stake) => moveStake(profile, true, stake)
+
+/**
+ * Signs an L1 action of any type, in the key order in which the venue hashes it; integers may be bigints.
+ *
+ * Fails with `UnsignableAction` for one that is signed in another way.
+ */
+export const signL1 = <Action extends { readonly type: string }>(
+  profile: VenueProfile,
+  action: Action,
+  options: L1Options
+): Effect.Effect<SignedBody<Action>, BuildFailure, Signer> => sign(profile, "l1", action, options)
+
+/** A validator jails itself. */
+export const jailSelf = (profile: VenueProfile, options: L1Options) =>
+  signL1(profile, { type: "CSignerAction", jailSelf: null } as const, options)
+
+/** A validator that jailed itself returns. */
+export const unjailSelf = (profile: VenueProfile, options: L1Options) =>
+  signL1(profile, { type: "CSignerAction", unjailSelf: null } as const, options)
+
+/** Sends the account's EVM transactions to the big blocks, one a minute of 30M gas; stays until changed. */
+export const useBigBlocks = (profile: VenueProfile, options: L1Options) =>
+  signL1(profile, { type: "evmUserModify", usingBigBlocks: true } as const, options)
+
+/** Sends the account's EVM transactions back to the small blocks, one a second of 3M gas. */
+export const useSmallBlocks = (profile: VenueProfile, options: L1Options) =>
+  signL1(profile, { type: "evmUserModify", usingBigBlocks: false } as const, options)

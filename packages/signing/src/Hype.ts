@@ -1,0 +1,48 @@
+/** Amounts of HYPE as people write them and as the venue counts them. */
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+
+const decimals = 8
+
+const maxWei = 2n ** 64n - 1n
+
+/**
+ * An amount that has no `wei`.
+ *
+ * `notDecimal`: no plain decimal number (a sign, an exponent, a separator of thousands). `tooPrecise`: digits beyond the
+ * eighth decimal place that are not zero. `tooLarge`: above 2^64 - 1 wei.
+ */
+export class UnrepresentableHype extends Schema.TaggedError<UnrepresentableHype>()("UnrepresentableHype", {
+  reason: Schema.Literals(["notDecimal", "tooPrecise", "tooLarge"]),
+  amount: Schema.String
+}) {
+  override get message() {
+    return `${this.amount} HYPE cannot be told in wei: ${this.reason}`
+  }
+}
+
+const pattern = /^(?<whole>[0-9]{1,30})(?:\.(?<fraction>[0-9]{1,30}))?$/
+
+/** `wei` (HYPE x 10^8) of a decimal amount; refuses to round with {@link UnrepresentableHype}. */
+export const weiFromHype = (amount: string): Result.Result<bigint, UnrepresentableHype> => {
+  const fail = (reason: UnrepresentableHype["reason"]) =>
+    Result.fail(new UnrepresentableHype({ reason, amount: amount.slice(0, 64) }))
+  const groups = pattern.exec(amount)?.groups
+  if (groups === undefined) {
+    return fail("notDecimal")
+  }
+  const fraction = (groups["fraction"] ?? "").replace(/0+$/, "")
+  if (fraction.length > decimals) {
+    return fail("tooPrecise")
+  }
+  const wei = BigInt(`${groups["whole"]}${fraction.padEnd(decimals, "0")}`)
+  return wei > maxWei ? fail("tooLarge") : Result.succeed(wei)
+}
+
+/** The decimal amount of HYPE that `wei` is, without trailing zeros. */
+export const hypeFromWei = (wei: bigint): string => {
+  const digits = wei.toString().padStart(decimals + 1, "0")
+  const fraction = digits.slice(-decimals).replace(/0+$/, "")
+  const whole = digits.slice(0, -decimals)
+  return fraction === "" ? whole : `${whole}.${fraction}`
+}

@@ -1,0 +1,189 @@
+/** Who signs: a key in this process, a wallet, or a key that is kept elsewhere. */
+import { Address } from "@trigate/domain/Hex"
+import type { Signature } from "@trigate/domain/Signature"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import { addressOf, type Hex, lowerCase, toHex } from "./internal/bytes.ts"
+import { keccak256 } from "./internal/Keccak256.ts"
+import { scalarBytes } from "./internal/scalar.ts"
+import { type GivenSignature, verifiedSignature } from "./internal/verifiedSignature.ts"
+import * as Secp256k1 from "./Secp256k1.ts"
+import * as Signable from "./Signable.ts"
+
+export type { GivenSignature }
+
+/**
+ * A signature that is not from the key it was asked of: `recovered` is whose it is, absent when it is nobody's.
+ *
+ * A wallet with another account selected, a key store that hashes what it should only sign, another key's id.
+ */
+export class SignerMismatch extends Schema.TaggedError<SignerMismatch>()("SignerMismatch", {
+  expected: Address,
+  recovered: Schema.optionalKey(Address)
+}) {
+  override get message() {
+    return `Not a signature of ${this.expected}: it recovers to ${this.recovered ?? "nobody"}`
+  }
+}
+
+/** The wallet or the key store gave no signature; `detail` is its own words, anything as long as a key cut out. */
+export class SignerUnavailable extends Schema.TaggedError<SignerUnavailable>()("SignerUnavailable", {
+  signer: Address,
+  detail: Schema.String
+}) {
+  override get message() {
+    return `${this.signer} did not sign: ${this.detail}`
+  }
+}
+
+/** A text that is no private key; what was given is not told. */
+export class InvalidPrivateKey extends Schema.TaggedError<InvalidPrivateKey>()("InvalidPrivateKey", {}) {
+  override get message() {
+    return "Not a private key: 32 bytes in hex, from 1 to the group order minus 1"
+  }
+}
+
+/** Why there is no signature. */
+export type SignerFailure = SignerMismatch | SignerUnavailable
+
+/** One key that signs. */
+export class Signer extends Context.Service<Signer, {
+  /** The address of the key, lower case. */
+  readonly address: Hex
+  /** Its signature: `r` and `s` of 32 bytes, low `s`, `v` 27 or 28. Always the key's own, or it fails. */
+  readonly sign: (signable: Signable.Signable) => Effect.Effect<Signature, SignerFailure>
+}>()("@trigate/signing/Signer") {}
+
+const privateKey = /^(?:0x)?([0-9a-fA-F]{64})$/
+
+const keyBytes = (text: string): Uint8Array | undefined => {
+  const digits = privateKey.exec(text)?.[1]
+  return digits === undefined ? undefined : scalarBytes(`0x${digits}`)
+}
+
+/** 32 bytes in hex may be a key that a wallet's own message repeats. */
+const keyLike = /(?:0x)?[0-9a-fA-F]{64,}/g
+
+const maxDetail = 300
+
+const detailOf = (cause: unknown): string => {
+  const text = Predicate.hasProperty(cause, "message") && Predicate.isString(cause.message) && cause.message !== ""
+    ? cause.message
+    : Predicate.hasProperty(cause, "_tag") && Predicate.isString(cause._tag)
+    ? cause._tag
+    : "no reason given"
+  return text.replace(keyLike, "<redacted>").slice(0, maxDetail)
+}
+
+const spelled = ({ bytes, recovery }: Secp256k1.CompactSignature): Signature => ({
+  r: toHex(bytes.subarray(0, 32)),
+  s: toHex(bytes.subarray(32)),
+  v: recovery === 0 ? 27 : 28
+})
+
+const verified = (engine: Secp256k1.Engine, address: Hex, digest: Hex, given: GivenSignature) =>
+  Result.mapError(
+    verifiedSignature(engine, address, digest, given),
+    (recovered) => new SignerMismatch({ expected: address, ...(recovered === undefined ? {} : { recovered }) })
+  )
+
+/**
+ * The signer of a private key of 32 bytes in hex, by the engine of `Secp256k1`.
+ *
+ * The key has shown that its signatures recover to its address before the first one is given out. Fails with
+ * {@link InvalidPrivateKey}.
+ */
+export const makePrivateKey = Effect.fnUntraced(function*(
+  key: Redacted.Redacted
+): Effect.fn.Return<Signer["Service"], InvalidPrivateKey | SignerFailure> {
+  const engine = yield* Secp256k1.Secp256k1
+  const secret = keyBytes(Redacted.value(key))
+  if (secret === undefined) {
+    return yield* new InvalidPrivateKey()
+  }
+  const publicKey = yield* Effect.fromOption(engine.publicKey(secret), () => new InvalidPrivateKey())
+  const address = addressOf(publicKey)
+  const signDigest = (digest: Uint8Array) =>
+    Effect.fromOption(
+      Option.map(engine.sign(digest, secret), spelled),
+      () => new SignerUnavailable({ signer: address, detail: "no signature" })
+    )
+  const probe = keccak256(publicKey)
+  const signature = yield* signDigest(probe)
+  yield* Effect.fromResult(verified(engine, address, toHex(probe), signature))
+  return Signer.of({ address, sign: (signable) => Effect.suspend(() => signDigest(Signable.digestBytes(signable))) })
+})
+
+/** {@link makePrivateKey} with libsecp256k1 where it loads. */
+export const layerPrivateKey = (
+  key: Redacted.Redacted
+): Layer.Layer<Signer, InvalidPrivateKey | SignerFailure> =>
+  Layer.effect(Signer, makePrivateKey(key)).pipe(Layer.provide(Secp256k1.layer))
+
+type Ask<R> = (signable: Signable.Signable, digest: Hex) => Effect.Effect<GivenSignature, SignerUnavailable, R>
+
+const makeChecked = Effect.fnUntraced(function*<R>(
+  address: Hex,
+  ask: Ask<R>
+): Effect.fn.Return<Signer["Service"], never, R> {
+  const engine = yield* Secp256k1.Secp256k1
+  const context = yield* Effect.context<R>()
+  const sign = Effect.fn("Signer.sign")(function*(signable: Signable.Signable) {
+    const digest = Signable.digest(signable)
+    return yield* Effect.fromResult(verified(engine, address, digest, yield* ask(signable, digest)))
+  }, Effect.provide(context))
+  return Signer.of({ address, sign })
+})
+
+const unavailable = (signer: Hex) => (cause: unknown) => new SignerUnavailable({ signer, detail: detailOf(cause) })
+
+/** What a key that is kept elsewhere signs: the digest, or the typed data where it wants to see what it signs. */
+export type External<E = never, R = never> =
+  & { readonly address: Address }
+  & (
+    | { readonly signDigest: (digest: Hex) => Effect.Effect<GivenSignature, E, R> }
+    | { readonly signTypedData: (data: Signable.TypedData) => Effect.Effect<GivenSignature, E, R> }
+  )
+
+/**
+ * The signer behind an effect: a key management service, a remote machine, a person.
+ *
+ * It may give `r` and `s` alone, padded or not, and a high `s`: what is returned is in the venue's form and has been
+ * recovered to `address`, or the call fails with {@link SignerMismatch}. A failure of the effect becomes
+ * {@link SignerUnavailable}.
+ */
+export const makeExternal = <E, R>(external: External<E, R>): Effect.Effect<Signer["Service"], never, R> => {
+  const address = lowerCase(external.address)
+  const ask = (signable: Signable.Signable, digest: Hex) =>
+    "signDigest" in external ? external.signDigest(digest) : external.signTypedData(Signable.typedData(signable))
+  return makeChecked(address, (signable, digest) => Effect.mapError(ask(signable, digest), unavailable(address)))
+}
+
+/** {@link makeExternal} with libsecp256k1 where it loads. */
+export const layerExternal = <E, R>(external: External<E, R>): Layer.Layer<Signer, never, R> =>
+  Layer.effect(Signer, makeExternal(external)).pipe(Layer.provide(Secp256k1.layer))
+
+/** What signs typed data in viem: a local account, or a wallet client with its account. */
+export type ViemSigner =
+  & ({ readonly address: Address } | { readonly account: { readonly address: Address } })
+  & { signTypedData(data: Signable.TypedData): Promise<string> }
+
+/** The signer of a viem account or wallet client; its signatures are checked as those of {@link makeExternal} are. */
+export const makeViem = (wallet: ViemSigner): Effect.Effect<Signer["Service"]> => {
+  const address = lowerCase("address" in wallet ? wallet.address : wallet.account.address)
+  return makeChecked(address, (signable) =>
+    Effect.tryPromise({
+      try: () => wallet.signTypedData(Signable.typedData(signable)),
+      catch: unavailable(address)
+    }))
+}
+
+/** {@link makeViem} with libsecp256k1 where it loads. */
+export const layerViem = (wallet: ViemSigner): Layer.Layer<Signer> =>
+  Layer.effect(Signer, makeViem(wallet)).pipe(Layer.provide(Secp256k1.layer))

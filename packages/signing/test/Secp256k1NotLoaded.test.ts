@@ -1,0 +1,19 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Secp256k1 from "@trigate/signing/Secp256k1"
+import * as Effect from "effect/Effect"
+import { vi } from "vitest"
+
+vi.mock("secp256k1/bindings.js", () => {
+  throw new Error("No native build was found")
+})
+
+describe("without a native binary", () => {
+  it.effect("layer falls back on noble, layerNative says why it cannot be", () =>
+    Effect.gen(function*() {
+      const { engine } = yield* Effect.map(Secp256k1.Secp256k1, (found) => found).pipe(Effect.provide(Secp256k1.layer))
+      assert.strictEqual(engine, "noble")
+      const error = yield* Effect.flip(Effect.provide(Effect.void, Secp256k1.layerNative))
+      assert.strictEqual(error._tag, "Secp256k1NotLoaded")
+      assert.strictEqual(error.message, "The native binding of libsecp256k1 cannot be loaded here")
+    }))
+})
