@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import { HttpApiSchemaError } from "effect/http-api/HttpApiError"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
-import { CurrentRequestFacts } from "./RequestFacts.ts"
+import * as RequestFacts from "./RequestFacts.ts"
 import * as Responses from "./Responses.ts"
 
 const isGatewayError = Schema.is(GatewayError)
@@ -32,13 +32,16 @@ const typed = (error: unknown): GatewayErrorType | undefined =>
 export const layer: Layer.Layer<Problems> = Layer.succeed(
   Problems,
   (httpEffect, { endpoint, group }) =>
-    Effect.flatMap(CurrentRequestFacts, (facts) => {
+    Effect.flatMap(RequestFacts.ofRequest, (facts) => {
       facts.route = `${group.identifier}.${endpoint.identifier}`
-      return httpEffect.pipe(Effect.catch((error) => {
-        const problem = typed(error)
-        if (problem === undefined) return Effect.fail(error)
-        facts.error = problem._tag
-        return Effect.succeed(Responses.problem(problem))
-      }))
+      return httpEffect.pipe(
+        Effect.provideService(RequestFacts.CurrentRequestFacts, facts),
+        Effect.catch((error) => {
+          const problem = typed(error)
+          if (problem === undefined) return Effect.fail(error)
+          facts.error = problem._tag
+          return Effect.succeed(Responses.problem(problem))
+        })
+      )
     })
 )

@@ -1,5 +1,6 @@
 /** What one request turned out to be: filled in on its way, read by the access log and the metrics at its end. */
 import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
 
 /** Every member comes from a closed set, so that it can be a metric label; none holds anything a caller wrote. */
 export interface RequestFacts {
@@ -14,7 +15,16 @@ export interface RequestFacts {
 /** A fresh record of a request that has not been matched yet. */
 export const make = (): RequestFacts => ({ route: "other", operations: [], error: undefined })
 
-/** The facts of the request that the fiber works on. */
+// the default of a reference is made once for the whole program: nobody may write into it
+const unobserved = make()
+
+/** The facts of the request that the fiber works on, where somebody observes it. */
 export const CurrentRequestFacts = Context.Reference<RequestFacts>("@trigate/server/CurrentRequestFacts", {
-  defaultValue: make
+  defaultValue: () => unobserved
 })
+
+/** The observer's facts of this request, or new ones where nobody observes. */
+export const ofRequest: Effect.Effect<RequestFacts> = Effect.map(
+  CurrentRequestFacts,
+  (facts) => facts === unobserved ? make() : facts
+)
