@@ -31,12 +31,17 @@ export const gatewayProcess = (environment: { readonly [name: string]: string })
         child.stderr.on("data", (chunk: Buffer) => {
           stderr += chunk.toString("utf8")
         })
+        child.on("close", () =>
+          resume(Effect.die(new Error(`The gateway ended before it listened:\n${stdout}${stderr}`))))
         child.stdout.on("data", (chunk: Buffer) => {
           stdout += chunk.toString("utf8")
           const url = listening.exec(stdout)?.groups?.["url"]
-          if (url === undefined) return
+          if (url === undefined) {
+            return
+          }
           resume(Effect.succeed({
-            kill: () => child.kill("SIGKILL"),
+            kill: () =>
+              child.kill("SIGKILL"),
             running: {
               url,
               printed: () => stdout + stderr,
