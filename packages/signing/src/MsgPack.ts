@@ -2,6 +2,7 @@
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import { type Hex, toHex } from "./internal/bytes.ts"
 import { ByteWriter, stringBytes } from "./internal/ByteWriter.ts"
 
 /** Containers may nest this deep; a scalar inside the deepest one is still encoded. */
@@ -179,3 +180,6 @@ export const encode = (value: unknown): Result.Result<Uint8Array, MsgPackUnencod
     ? Result.succeed(out.finish())
     : Result.fail(new MsgPackUnencodable({ reason: found.reason, path: found.path.toReversed() }))
 }
+
+/** {@link encode}, in 0x hex. */
+export const encodeHex = (value: unknown): Result.Result<Hex, MsgPackUnencodable> => Result.map(encode(value), toHex)

@@ -33,24 +33,33 @@ export const actionHash = (
   context: ActionHash.HashContext
 ): Result.Result<Hex, ActionHash.Unhashable> => ActionHash.hash(hashedWrapper(action), context)
 
+/** What the leader signs for a `multiSigActionHash`. Fails with `UnsignableAction`. */
+export const leaderSignable = (
+  profile: VenueProfile,
+  signatureChainId: string,
+  hash: Hex,
+  nonce: number | bigint
+): Result.Result<Signable.Signable, UnsignableAction> =>
+  Result.map(UserSigned.domain(profile, signatureChainId), (domain) => ({
+    domain,
+    struct: UserSigned.struct(profile)(sendMultiSig),
+    members: [
+      UserSigned.chainMember(profile),
+      { name: "multiSigActionHash", type: "bytes32", value: hash },
+      { name: "nonce", type: "uint64", value: nonce }
+    ]
+  }))
+
 /** What the leader signs. Fails with `MsgPackUnencodable` or `UnsignableAction`. */
 export const outerSignable = (
   profile: VenueProfile,
   action: MultiSigAction,
   context: ActionHash.HashContext
 ): Result.Result<Signable.Signable, ActionHash.Unhashable> =>
-  Result.gen(function*() {
-    const hash = yield* actionHash(action, context)
-    return {
-      domain: yield* UserSigned.domain(profile, action.signatureChainId),
-      struct: UserSigned.struct(profile)(sendMultiSig),
-      members: [
-        UserSigned.chainMember(profile),
-        { name: "multiSigActionHash", type: "bytes32", value: hash },
-        { name: "nonce", type: "uint64", value: context.nonce }
-      ]
-    }
-  })
+  Result.flatMap(
+    actionHash(action, context),
+    (hash) => leaderSignable(profile, action.signatureChainId, hash, context.nonce)
+  )
 
 /**
  * What each inner signer signs, by the inner action's scheme; the signatures in the wrapper play no part.
