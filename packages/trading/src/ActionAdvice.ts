@@ -2,6 +2,7 @@
 import { documentedFormAdvice, formKeys, hasDocumentedForm } from "@trigate/domain/Action"
 import type { RequestFault } from "@trigate/domain/RequestError"
 import type { SignedEnvelope } from "@trigate/domain/SignedAction"
+import * as SigningCaution from "@trigate/signing/SigningCaution"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import { documentedChainField } from "@trigate/signing/VenueProfile"
 import * as Predicate from "effect/Predicate"
@@ -58,3 +59,7 @@ export const warnings = (profile: VenueProfile, signed: SignedEnvelope, now: num
       : [])
   ]
 }
+
+/** What makes correct signatures of this action look wrong at the venue: the action as it was sent against its canonical form. */
+export const signingWarnings = (sent: unknown, canonical: unknown): ReadonlyArray<string> =>
+  [...SigningCaution.ofValues(sent), ...SigningCaution.ofOrder(sent, canonical)].map(({ message }) => message)

@@ -71,8 +71,13 @@ export interface Options {
 export class Admission extends Context.Service<Admission, {
   /** Fails with the first refusal; faults of the shape come all at once, with their paths. */
   readonly admit: (body: Uint8Array) => Effect.Effect<Admitted, AdmissionFailure>
-  /** Says what it sees in a body of any action type; fails only with what is no signed body at all. */
-  readonly inspect: (body: Uint8Array) => Effect.Effect<Inspection, InvalidRequest>
+  /**
+   * Says what it sees in a body of any action type; fails only with what is no signed body at all.
+   *
+   * Where another than the expected signer signed, it looks for the likely mistake; the leader that a multi-sig action
+   * names is always expected.
+   */
+  readonly inspect: (body: Uint8Array, expectedSigner?: Address) => Effect.Effect<Inspection, InvalidRequest>
 }>()("@trigate/trading/Admission") {}
 
 const typeOf = (value: unknown): string | undefined =>
@@ -90,8 +95,8 @@ const readShape = (value: unknown): Effect.Effect<ActionInspection.ReadBody, Inv
       Predicate.hasProperty(value, "action")
     ? ActionShape.readAction(type, value.action)
     : Result.succeed(undefined)
-  return Result.isSuccess(envelope) && Result.isSuccess(action)
-    ? Effect.succeed({ signed: envelope.success, action: action.success })
+  return Result.isSuccess(envelope) && Result.isSuccess(action) && Predicate.hasProperty(value, "action")
+    ? Effect.succeed({ signed: envelope.success, action: action.success, sentAction: value.action })
     : Effect.fail(invalidRequest([...faultsIn(action), ...faultsIn(envelope)]))
 }
 
@@ -181,10 +186,10 @@ export const make = (options: Options = {}): Admission["Service"] => {
     }
   })
 
-  const inspect = Effect.fn("Admission.inspect")(function*(body: Uint8Array) {
+  const inspect = Effect.fn("Admission.inspect")(function*(body: Uint8Array, expectedSigner?: Address) {
     const read = yield* Effect.flatMap(Effect.flatMap(textOf(body), parseRequest), readShape)
     const now = yield* Clock.currentTimeMillis
-    return yield* ActionInspection.make(profile, windowAt(now), read)
+    return yield* ActionInspection.make(profile, windowAt(now), read, expectedSigner)
   })
 
   return Admission.of({ admit, inspect })

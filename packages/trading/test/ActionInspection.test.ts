@@ -22,7 +22,7 @@ const day = 86_400_000
 describe("ActionInspection", () => {
   it.effect("says who signed what, and that the nonce is taken", () =>
     Effect.gen(function*() {
-      const seen = yield* inspect(nonce, { usingBigBlocks: true, type: "evmUserModify" })
+      const seen = yield* inspect(nonce, { type: "evmUserModify", usingBigBlocks: true })
       assert.strictEqual(seen.form, "wire")
       assert.strictEqual(seen.scheme, "l1")
       assert.strictEqual(seen.outer?.signer, "0x14791697260e4c9a71f18484c9f997b308e59325")
@@ -41,6 +41,76 @@ describe("ActionInspection", () => {
         }
       })
       assert.deepStrictEqual(seen.warnings, [])
+      assert.deepStrictEqual(seen.canonicalAction, { type: "evmUserModify", usingBigBlocks: true })
+      assert.strictEqual(seen.msgpack, "0x82a474797065ad65766d557365724d6f64696679ae7573696e67426967426c6f636b73c3")
+      assert.strictEqual(
+        seen.connectionId,
+        "0x1ffb5eee4f47a7ffa50459e4955dd39d67fe316057f5b88e1e91f24bbb7df0c6"
+      )
+      assert.isUndefined(seen.multiSigHash)
+      assert.isUndefined(seen.diagnosis)
+    }))
+
+  it.effect("shows what a multi-sig hashes, its integers whole, and whether its leader signed it", () =>
+    Effect.gen(function*() {
+      const action = {
+        type: "multiSig",
+        signatureChainId: "0x066EEE",
+        signatures: [{ r: "0x0a1", s: "0x1", v: 27 }],
+        payload: {
+          outerSigner: "0x14791697260E4c9A71f18484C9f997B308e59325",
+          multiSigUser: "0x1719884eb866cb12b2287399b15f7db5e7d775ea",
+          action: {
+            type: "tokenDelegate",
+            signatureChainId: "0x66eee",
+            venueChain: "Testnet",
+            validator: "0x5ac99df645f3414876c816caa18b2d234024b487",
+            wei: 9,
+            isUndelegate: false,
+            nonce
+          }
+        }
+      }
+      const text = JSON.stringify({ action, nonce, signature }).replace(`"wei":9`, `"wei":18446744073709551615`)
+      const seen = yield* Admission.make().inspect(Relayed.bytes(text))
+      assert.deepStrictEqual(seen.canonicalAction, {
+        type: "multiSig",
+        signatureChainId: "0x066EEE",
+        signatures: [{ r: "0xa1", s: "0x1", v: 27 }],
+        payload: {
+          multiSigUser: "0x1719884eb866cb12b2287399b15f7db5e7d775ea",
+          outerSigner: "0x14791697260e4c9a71f18484c9f997b308e59325",
+          action: {
+            type: "tokenDelegate",
+            signatureChainId: "0x66eee",
+            hyperliquidChain: "Testnet",
+            validator: "0x5ac99df645f3414876c816caa18b2d234024b487",
+            wei: "18446744073709551615",
+            isUndelegate: false,
+            nonce
+          }
+        }
+      })
+      assert.include(seen.msgpack, "cfffffffffffffffff")
+      assert.match(seen.multiSigHash ?? "", /^0x[0-9a-f]{64}$/u)
+      assert.isUndefined(seen.connectionId)
+      assert.strictEqual(seen.diagnosis?.verdict, "unexplained")
+      assert.deepStrictEqual(seen.warnings, [
+        "tokenDelegate is not for Mainnet, the network that this gateway sends to",
+        "The chain id at signatureChainId is hashed as text: sign and send 0x66eee",
+        "The inner signature at signatures.0.r has leading zeros: sign the wrapper and send it without them",
+        "The address at payload.outerSigner is in mixed case: sign and send it in lower case",
+        "The fields of payload are in another order than is hashed: multiSigUser, outerSigner, action"
+      ])
+    }))
+
+  it.effect("warns of keys in another order than is hashed", () =>
+    Effect.gen(function*() {
+      const seen = yield* inspect(nonce, { usingBigBlocks: true, type: "evmUserModify" })
+      assert.strictEqual(seen.outer?.signer, "0x14791697260e4c9a71f18484c9f997b308e59325")
+      assert.deepStrictEqual(seen.warnings, [
+        "The fields of the action are in another order than is hashed: type, usingBigBlocks"
+      ])
     }))
 
   it.effect("reads a stale nonce and a documented form without refusing them", () =>

@@ -1,0 +1,158 @@
+/**
+ * Why a signature is not the expected signer's: the likely mistakes are taken back one by one, and in pairs, until it is.
+ *
+ * The venue never says that a signature is wrong; it recovers an address that nobody holds and says that this "User or
+ * API Wallet does not exist".
+ */
+import type { Address, Hash } from "@trigate/domain/Hex"
+import type { SignatureDiagnosis, SignatureMistake } from "@trigate/domain/Inspection"
+import * as MultiSigAction from "@trigate/signing/MultiSigAction"
+import * as Recovery from "@trigate/signing/Recovery"
+import { Secp256k1 } from "@trigate/signing/Secp256k1"
+import type { Signature } from "@trigate/signing/Signature"
+import * as SignedReading from "@trigate/signing/SignedReading"
+import type { RecoveredSigner, SignedRequest } from "@trigate/signing/SignerRecovery"
+import type { VenueProfile } from "@trigate/signing/VenueProfile"
+import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+
+/** What each mistake means, in words that follow the name of the signer. */
+const meaning: { readonly [Mistake in SignatureMistake]: string } = {
+  otherNetwork: "but it is signed for the other network",
+  vaultNotSigned: "but the body's vaultAddress was left out of what was signed",
+  vaultNotSent: "but a vaultAddress was signed that the body does not have",
+  expiresAfterNotSigned: "but the body's expiresAfter was left out of what was signed",
+  expiresAfterNotSent: "but an expiresAfter was signed that the body does not have",
+  otherNonce: "but another nonce was signed than the body's",
+  otherChainId: "but it is signed under another chain id than the action's signatureChainId",
+  mixedCaseAddress: "but an address was hashed as text in another letter case: sign and send lower case",
+  untrimmedSignature: "but inner signatures were hashed with leading zeros: hash them without",
+  chainIdText: "but signatureChainId was hashed in another spelling: sign and send it without leading zeros",
+  fieldOrder: "but the fields were hashed in another order than the venue's",
+  nullDropped: "but members that are null were left out of what was signed",
+  typeHashed: "but the wrapper was hashed with its type: hash it without",
+  notWrapped: "but the co-signer signed the bare action, without the multi-sig account and the leader",
+  documentedChainField: "but the chain field was signed under the documents' name venueChain",
+  documentedPreimage: "but the hash was built as a published sample shows it: vault before nonce, without markers",
+  personalSign: "but the digest was signed as a plain message instead of as typed data",
+  otherRecoveryBit: "but its v names the other of two keys: exchange 27 and 28"
+}
+
+const lowerCase = (address: Address): Address => `0x${address.slice(2).toLowerCase()}`
+
+/** A signature to explain; `digest` is what the body stands for, where that can be told. */
+interface Suspect {
+  readonly part: SignedReading.Part
+  readonly signature: Signature
+  readonly digest: Hash | undefined
+  readonly innerIndex?: number
+}
+
+const named = (innerIndex: number | undefined): string =>
+  innerIndex === undefined ? "The signature" : `Inner signature ${innerIndex}`
+
+const told = (
+  expectedSigner: Address,
+  { innerIndex }: Pick<Suspect, "innerIndex">,
+  digest: Hash,
+  mistakes: ReadonlyArray<SignatureMistake>
+): SignatureDiagnosis => ({
+  expectedSigner,
+  verdict: mistakes.length === 0 ? "fits" : "explained",
+  mistakes,
+  ...(innerIndex === undefined ? {} : { innerIndex }),
+  digest,
+  detail: [`${named(innerIndex)} is by ${expectedSigner}`, ...mistakes.map((mistake) => meaning[mistake])].join(
+    ", "
+  )
+})
+
+/** The signature with the other recovery bit. */
+const otherBit = (signature: Signature): Signature => ({ ...signature, v: Number(signature.v) % 2 === 0 ? 27 : 28 })
+
+type Recovers = (digest: string, signature: Signature) => boolean
+
+const explain = (
+  recovers: Recovers,
+  profile: VenueProfile,
+  request: SignedRequest,
+  expected: Address,
+  suspect: Suspect
+): SignatureDiagnosis | undefined => {
+  const { digest, part, signature } = suspect
+  if (digest !== undefined && recovers(digest, otherBit(signature))) {
+    return told(expected, suspect, digest, ["otherRecoveryBit"])
+  }
+  for (const reading of SignedReading.readings(profile, request, part, expected)) {
+    if (recovers(reading.digest, signature)) return told(expected, suspect, reading.digest, reading.mistakes)
+  }
+  return undefined
+}
+
+const wrapperOf = (request: SignedRequest) =>
+  Predicate.hasProperty(request.action, "type") && request.action.type === "multiSig"
+    ? Result.getOrUndefined(MultiSigAction.read(request.action))
+    : undefined
+
+/** The leader that a multi-sig body names, in lower case. */
+export const namedLeader = (request: SignedRequest): Address | undefined => wrapperOf(request)?.payload.outerSigner
+
+const suspects = (request: SignedRequest, recovered: RecoveredSigner | undefined, expected: Address) => {
+  const outer: Suspect = { part: "outer", signature: request.signature, digest: recovered?.digest }
+  const wrapper = wrapperOf(request)
+  if (wrapper === undefined || wrapper.payload.outerSigner === expected) return [outer]
+  const digests = recovered?.scheme === "multiSig" ? recovered.inner : []
+  const inner = wrapper.signatures.map((signature, innerIndex): Suspect => ({
+    part: "inner",
+    signature,
+    digest: digests[innerIndex]?.digest,
+    innerIndex
+  }))
+  // who is not the leader is expected among the co-signers
+  return [...inner, outer]
+}
+
+const fitting = (recovered: RecoveredSigner | undefined, expected: Address): SignatureDiagnosis | undefined => {
+  if (recovered === undefined) return undefined
+  if (recovered.signer === expected) return told(expected, {}, recovered.digest, [])
+  const inner = recovered.scheme === "multiSig" ? recovered.inner : []
+  const innerIndex = inner.findIndex(({ signer }) => signer === expected)
+  const found = inner[innerIndex]
+  return found === undefined ? undefined : told(expected, { innerIndex }, found.digest, [])
+}
+
+const unexplained = (expectedSigner: Address, recovered: RecoveredSigner | undefined): SignatureDiagnosis => ({
+  expectedSigner,
+  verdict: "unexplained",
+  mistakes: [],
+  detail: recovered === undefined
+    ? `The signature cannot be shown to be by ${expectedSigner}`
+    : `The signature is by ${recovered.signer}, not by ${expectedSigner}, and no likely mistake explains it`
+})
+
+/**
+ * Compares who signed with who should have: the `expected` signer, or else the leader that a multi-sig body names.
+ *
+ * The action of the request is the one that was sent, with its order of keys; `recovered` is absent where no signer can
+ * be told. Nothing is told where nobody is expected.
+ */
+export const diagnose = Effect.fnUntraced(function*(
+  profile: VenueProfile,
+  request: SignedRequest,
+  recovered: RecoveredSigner | undefined,
+  expected: Address | undefined
+): Effect.fn.Return<SignatureDiagnosis | undefined> {
+  const given = expected === undefined ? namedLeader(request) : lowerCase(expected)
+  if (given === undefined) return undefined
+  const fit = fitting(recovered, given)
+  if (fit !== undefined) return fit
+  const engine = yield* Secp256k1
+  const recovers: Recovers = (digest, signature) =>
+    Result.getOrUndefined(Recovery.recoverResult(digest, signature, engine)) === given
+  for (const suspect of suspects(request, recovered, given)) {
+    const found = explain(recovers, profile, request, given, suspect)
+    if (found !== undefined) return found
+  }
+  return unexplained(given, recovered)
+})
