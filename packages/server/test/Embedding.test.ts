@@ -32,18 +32,18 @@ const pairs = HttpRouter.use(Effect.fnUntraced(function*(router) {
 
 const routes = Layer.merge(Gateway.layerRoutes, pairs)
 
-const served = Effect.fnUntraced(function*<E>(app: Layer.Layer<never, E, HttpRouter.HttpRouter>) {
+const plain = routes.pipe(
+  Layer.provide(Sandbox.layer()),
+  Layer.provide(Gateway.layerDefaults({ sandbox: true }))
+)
+
+const served = Effect.fnUntraced(function*(app: typeof plain) {
   const server = NodeHttpServer.layer(() => Http.createServer(), { port: 0, host: "127.0.0.1" })
   const context = yield* Layer.build(
     HttpRouter.serve(app, { disableLogger: true, disableListenLog: true }).pipe(Layer.provideMerge(server))
   )
   return formatAddress(Context.get(context, HttpServer).address)
 })
-
-const plain = routes.pipe(
-  Layer.provide(Sandbox.layer()),
-  Layer.provide(Gateway.layerDefaults({ sandbox: true }))
-)
 
 const gasCall = `{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice","params":[]}`
 
