@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Recovery from "@trigate/signing/Recovery"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
+import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -13,17 +13,19 @@ const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141
 
 const bytesOf = (value: bigint, length = 32) => hexToBytes(`0x${value.toString(16).padStart(length * 2, "0")}`)
 
-const engineOf = (layer: Layer.Layer<never, Secp256k1.Secp256k1NotLoaded>) =>
-  Effect.provide(Effect.map(Secp256k1.Secp256k1, (engine) => engine), layer)
+const engineOf = <E>(layer: Layer.Layer<never, E>): Effect.Effect<Secp256k1.Engine, E> =>
+  Secp256k1.Secp256k1.pipe(Effect.provide(layer))
 
 /** Where there is no binary, noble stands in, so that the rest of each test still runs, and the reason is printed. */
-const engines = Effect.all({
-  native: Effect.catchTag(engineOf(Secp256k1.layerNative), "Secp256k1NotLoaded", (error) => {
-    console.warn(`${error.message}: noble is compared with itself`)
-    return Effect.succeed(Secp256k1.noble)
-  }),
-  noble: engineOf(Secp256k1.layerNoble)
-})
+const native: Effect.Effect<Secp256k1.Engine> = engineOf<Secp256k1.Secp256k1NotLoaded>(Secp256k1.layerNative).pipe(
+  Effect.catchTag("Secp256k1NotLoaded", (error) =>
+    Effect.sync(() => {
+      console.warn(`${error.message}: noble is compared with itself`)
+      return Secp256k1.noble
+    }))
+)
+
+const engines = Effect.all({ native, noble: engineOf<never>(Secp256k1.layerNoble) })
 
 /** Any 256 bits, and the edges of the group where libraries part. */
 const Word = Schema.Union([

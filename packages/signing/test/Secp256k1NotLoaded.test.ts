@@ -10,7 +10,7 @@ vi.mock("secp256k1/bindings.js", () => {
 describe("without a native binary", () => {
   it.effect("layer falls back on noble, layerNative says why it cannot be", () =>
     Effect.gen(function*() {
-      const { engine } = yield* Effect.map(Secp256k1.Secp256k1, (found) => found).pipe(Effect.provide(Secp256k1.layer))
+      const { engine } = yield* Secp256k1.Secp256k1.pipe(Effect.provide(Secp256k1.layer))
       assert.strictEqual(engine, "noble")
       const error = yield* Effect.flip(Effect.provide(Effect.void, Secp256k1.layerNative))
       assert.strictEqual(error._tag, "Secp256k1NotLoaded")

@@ -1,0 +1,125 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as JsonText from "@trigate/domain/JsonText"
+import type { SignedAction } from "@trigate/domain/SignedAction"
+import * as SignedAction_ from "@trigate/domain/SignedAction"
+import * as ActionBuilder from "@trigate/signing/ActionBuilder"
+import * as Signer from "@trigate/signing/Signer"
+import * as SignerRecovery from "@trigate/signing/SignerRecovery"
+import * as VenueProfile from "@trigate/signing/VenueProfile"
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+
+const key = Redacted.make(`0x${"5".repeat(64)}`)
+
+const nonce = 1_705_234_567_890
+
+const validator = "0x5AC99DF645F3414876C816CAA18B2D234024B487"
+
+const vaultAddress = "0x1719884EB866CB12B2287399B15F7DB5E7D775EA"
+
+/** The body as another process reads it, with who signed it. */
+const sent = Effect.fnUntraced(function*(profile: VenueProfile.VenueProfile, body: object) {
+  const text = JsonText.stringify(body)
+  const read = Result.getOrThrow(JsonText.parseStrict(text))
+  const signed = yield* Schema.decodeUnknownEffect(SignedAction_.SignedEnvelope)(read)
+  const { signer } = yield* Signer.Signer.use(({ address }) => Effect.succeed({ signer: address }))
+  assert.strictEqual((yield* SignerRecovery.recover(profile, signed)).signer, signer)
+  assert.isTrue(Result.isSuccess(Schema.decodeUnknownResult(SignedAction_.SignedAction)(read)), text)
+  return { ...signed, text }
+})
+
+const provide = Effect.provide(Signer.layerPrivateKey(key))
+
+const reason = <A, R>(body: Effect.Effect<A, ActionBuilder.BuildFailure, R>) =>
+  Effect.map(Effect.flip(body), (error) => {
+    assert(error._tag === "UnsignableAction", error._tag)
+    return [error.reason, error.path.join(".")]
+  })
+
+describe("ActionBuilder", () => {
+  for (const profile of [VenueProfile.mainnet, VenueProfile.testnet]) {
+    it.effect(`builds the stake actions of ${profile.name}, wei exact to 2^64 - 1`, () =>
+      Effect.gen(function*() {
+        const stake = { validator, wei: 2n ** 64n - 1n, nonce } as const
+        const body: SignedAction = yield* ActionBuilder.delegate(profile, stake)
+        const read = yield* sent(profile, body)
+        assert.isTrue(read.text.includes("\"wei\":18446744073709551615,"))
+        assert.deepStrictEqual(read.action, {
+          type: "tokenDelegate",
+          signatureChainId: "0x66eee",
+          hyperliquidChain: profile.chainName,
+          validator: validator.toLowerCase(),
+          wei: 2n ** 64n - 1n,
+          isUndelegate: false,
+          nonce
+        })
+        const back = yield* sent(
+          profile,
+          yield* ActionBuilder.undelegate(profile, { ...stake, wei: 1n, signatureChainId: "0xA4B1" })
+        )
+        assert.strictEqual(back.action["isUndelegate"], true)
+        assert.strictEqual(back.action["signatureChainId"], "0xa4b1")
+        assert.strictEqual(back.action["wei"], 1)
+      }).pipe(provide))
+
+    it.effect(`builds the L1 actions of ${profile.name}, with vault and expiry`, () =>
+      Effect.gen(function*() {
+        const options = { nonce, vaultAddress, expiresAfter: nonce + 1000 } as const
+        const bodies: ReadonlyArray<readonly [SignedAction, unknown]> = [
+          [yield* ActionBuilder.jailSelf(profile, options), { type: "CSignerAction", jailSelf: null }],
+          [yield* ActionBuilder.unjailSelf(profile, options), { type: "CSignerAction", unjailSelf: null }],
+          [yield* ActionBuilder.useBigBlocks(profile, options), { type: "evmUserModify", usingBigBlocks: true }],
+          [yield* ActionBuilder.useSmallBlocks(profile, options), { type: "evmUserModify", usingBigBlocks: false }]
+        ]
+        for (const [body, action] of bodies) {
+          const read = yield* sent(profile, body)
+          assert.deepStrictEqual<unknown>(read.action, action)
+          assert.strictEqual(read.vaultAddress, vaultAddress.toLowerCase())
+          assert.strictEqual(read.expiresAfter, nonce + 1000)
+        }
+        const { signature: _, ...rest } = yield* ActionBuilder.jailSelf(profile, { nonce })
+        assert.deepStrictEqual<unknown>(rest, { action: { type: "CSignerAction", jailSelf: null }, nonce })
+      }).pipe(provide))
+  }
+
+  it.effect("signs any other L1 action in the order it is given", () =>
+    Effect.gen(function*() {
+      const action = { type: "cancel", cancels: [{ a: 10_107, o: 2n ** 63n }], note: "é", none: null }
+      const body = yield* ActionBuilder.signL1(VenueProfile.mainnet, action, { nonce })
+      assert.deepStrictEqual(body.action, action)
+      const read = Result.getOrThrow(JsonText.parseStrict(JsonText.stringify(body)))
+      const signed = yield* Schema.decodeUnknownEffect(SignedAction_.SignedEnvelope)(read)
+      const { address } = yield* Signer.Signer
+      assert.strictEqual((yield* SignerRecovery.recover(VenueProfile.mainnet, signed)).signer, address)
+    }).pipe(provide))
+
+  it.effect("refuses what cannot be signed so", () =>
+    Effect.gen(function*() {
+      const { delegate, signL1 } = ActionBuilder
+      const { mainnet } = VenueProfile
+      const stake = { validator, wei: 1n, nonce } as const
+      for (const wei of [0n, -1n, 2n ** 64n]) {
+        assert.deepStrictEqual(yield* reason(delegate(mainnet, { ...stake, wei })), ["shape", "wei"])
+      }
+      assert.deepStrictEqual(yield* reason(delegate(mainnet, { ...stake, validator: "0x12" })), ["shape", "validator"])
+      assert.deepStrictEqual(yield* reason(delegate(mainnet, { ...stake, nonce: 1.5 })), ["shape", "nonce"])
+      assert.deepStrictEqual(
+        yield* reason(delegate(mainnet, { ...stake, signatureChainId: "0x" })),
+        ["shape", "signatureChainId"]
+      )
+      const { action } = yield* delegate(mainnet, stake)
+      assert.deepStrictEqual(yield* reason(signL1(mainnet, action, { nonce })), ["shape", "type"])
+      assert.deepStrictEqual(
+        yield* reason(signL1(mainnet, { type: "evmUserModify", modifications: [] }, { nonce })),
+        ["documentedForm", "modifications"]
+      )
+      assert.deepStrictEqual(
+        yield* reason(signL1(mainnet, { type: "noop" }, { nonce, vaultAddress: "0x12" })),
+        ["shape", "vaultAddress"]
+      )
+      const error = yield* Effect.flip(signL1(mainnet, { type: "noop", at: Number.NaN }, { nonce }))
+      assert.strictEqual(error._tag, "MsgPackUnencodable")
+    }).pipe(provide))
+})
