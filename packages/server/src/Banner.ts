@@ -19,7 +19,7 @@ const behind = (status: GatewayStatus["Service"]): string =>
 
 /** The lines. */
 export const text = (status: GatewayStatus["Service"], start: Start): string =>
-  `Trigate listens on ${start.url} (${status.network}), ready after ${Math.round(start.elapsed)} ms, ` +
-  `${Math.round(start.cpu)} ms of it on a processor
+  `Trigate listens on ${start.url} (${status.network}), ready after ${Math.round(start.elapsed)} ms ` +
+  `(${Math.round(start.cpu)} ms of processor time)
 ${behind(status)}
   reference: ${start.url}/docs  contract: ${start.url}/openapi.json  state: ${start.url}/health/ready`

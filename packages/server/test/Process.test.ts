@@ -22,7 +22,7 @@ describe("the start", () => {
       const waited = (yield* Clock.currentTimeMillis) - start
       const lines = running.printed().split("\n")
       const { cpu, elapsed, url } =
-        /^Trigate listens on (?<url>\S+) \(mainnet\), ready after (?<elapsed>\d+) ms, (?<cpu>\d+) ms of it on a processor$/u
+        /^Trigate listens on (?<url>\S+) \(mainnet\), ready after (?<elapsed>\d+) ms \((?<cpu>\d+) ms of processor time\)$/u
           .exec(lines[0] ?? "")?.groups ?? {}
       assert.strictEqual(url, running.url)
       assert.deepStrictEqual(lines.slice(1), [
@@ -30,7 +30,7 @@ describe("the start", () => {
         `  reference: ${url}/docs  contract: ${url}/openapi.json  state: ${url}/health/ready`,
         ""
       ])
-      console.info(`ready after ${elapsed} ms, ${cpu} ms on a processor; ${waited} ms after its start was asked for`)
+      console.info(`ready after ${elapsed} ms, ${cpu} ms of processor time; ${waited} ms after its start was asked for`)
       assert.isBelow(waited, 5_000)
       assert.isBelow(Number(elapsed), waited + 1)
       assert.isAbove(Number(elapsed), 0)
