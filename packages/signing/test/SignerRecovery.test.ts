@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as ActionHash from "@trigate/signing/ActionHash"
+import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Signable from "@trigate/signing/Signable"
 import * as SignerRecovery from "@trigate/signing/SignerRecovery"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
@@ -183,27 +184,31 @@ describe("SignerRecovery.recover", () => {
     }))
 
   it.effect.prop(
-    "has another digest after any change of any field that is signed",
+    "has another digest and another signer, or none, after any change of any field that is signed",
     { index: Index, leaf: Natural, salt: Natural },
     ({ index, leaf, salt }) =>
-      Effect.sync(() => {
+      Effect.gen(function*() {
         const chosen = vectors[index]
         assert(chosen !== undefined)
         const profile = profileOf(chosen)
-        const { action, expiresAfter = null, nonce, vaultAddress = null } = readBody(chosen.requestBody)
+        const { action, expiresAfter = null, nonce, signature, vaultAddress = null } = readBody(chosen.requestBody)
         const request = { action, nonce, vaultAddress, expiresAfter }
         const paths = leaves(chosen.scheme === "userSigned" ? { action } : request)
         const path = paths[leaf % paths.length]
         assert(path !== undefined)
+        const mutated = decodeUnsigned(mutate(request, path, salt))
         const before = Result.getOrThrow(digestOf(profile, request))
-        const after = digestOf(profile, decodeUnsigned(mutate(request, path, salt)))
+        const after = digestOf(profile, mutated)
         const name = path.at(-1)
         if (Result.isFailure(after)) {
           assert(name === "type" || name === profile.chainField, path.join("."))
         } else {
           assert.notStrictEqual(after.success, before, path.join("."))
         }
-      }),
+        const { signer } = yield* SignerRecovery.recover(profile, { ...request, signature })
+        const found = yield* Effect.result(SignerRecovery.recover(profile, { ...mutated, signature }))
+        assert(Result.isFailure(found) || found.success.signer !== signer, path.join("."))
+      }).pipe(Effect.provide(Secp256k1.layer)),
     { arbitrary: { runs: 1000 } }
   )
 })
