@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { lowerCase } from "./internal/bytes.ts"
+import { type GivenSignature, verifiedSignature } from "./internal/verifiedSignature.ts"
 import * as MultiSigDeadline from "./MultiSigDeadline.ts"
 import type { Disbelief, MultiSigProposal } from "./MultiSigProposal.ts"
 import * as MultiSigProposal_ from "./MultiSigProposal.ts"
@@ -19,10 +20,10 @@ import {
   WrongSigner
 } from "./MultiSigRefusal.ts"
 import * as MultiSigTerms from "./MultiSigTerms.ts"
-import * as Recovery from "./Recovery.ts"
+import { Secp256k1 } from "./Secp256k1.ts"
 import type * as Signable from "./Signable.ts"
 
-/** A key that signs: a `Signer` of this package, or whatever stands for one. */
+/** A key that signs: the service `Signer`, or whatever stands for one. */
 export interface Cosigner<E = never, R = never> {
   readonly address: Address
   readonly sign: (signable: Signable.Signable) => Effect.Effect<Signature, E, R>
@@ -43,43 +44,41 @@ export type ApprovalFailure =
   | CosignerNotAuthorized
   | AlreadyApproved
   | WrongSigner
-  | Recovery.UnrecoverableSignature
-
-/** A signature made elsewhere, and whose it is said to be. */
-export interface GivenSignature {
-  readonly signer: Address
-  readonly signature: Signature
-}
 
 const checkAuthorized = ({ authorizedUsers }: MultiSigProposal, signer: Address) =>
   authorizedUsers === undefined || authorizedUsers.includes(signer)
     ? Effect.void
     : Effect.fail(new CosignerNotAuthorized({ signer, authorizedUsers }))
 
-/** Fails with `WrongSigner` unless the signature over `digest` is by `expected`, in lower case. */
-export const checkSigner = Effect.fnUntraced(function*(
+/**
+ * The signature over `digest` in the venue's form, with 27 or 28 for `v`; fails with `WrongSigner` unless it is by
+ * `expected`, in lower case.
+ */
+export const verified = Effect.fnUntraced(function*(
   role: WrongSigner["role"],
   expected: Address,
   digest: Hash,
-  signature: Signature
-): Effect.fn.Return<void, WrongSigner | Recovery.UnrecoverableSignature> {
-  const recovered = yield* Recovery.recover(digest, signature)
-  return recovered === expected ? undefined : yield* new WrongSigner({ role, expected, recovered })
+  given: GivenSignature
+): Effect.fn.Return<Signature, WrongSigner> {
+  const engine = yield* Secp256k1
+  return yield* Effect.fromResult(
+    Result.mapError(
+      verifiedSignature(engine, expected, digest, given),
+      (recovered) => new WrongSigner({ role, expected, ...(recovered === undefined ? {} : { recovered }) })
+    )
+  )
 })
 
-/** Checks an approval against a proposal that has been derived from its own terms; for `MultiSigAssembly`. */
+/** The signature of an approval of a proposal that has been derived from its own terms; for `MultiSigAssembly`. */
 export const check = Effect.fnUntraced(function*(
   proposal: MultiSigProposal,
   { digest, signature, signer }: MultiSigApproval
-): Effect.fn.Return<
-  void,
-  ApprovalOfOther | CosignerNotAuthorized | WrongSigner | Recovery.UnrecoverableSignature
-> {
+): Effect.fn.Return<Signature, ApprovalOfOther | CosignerNotAuthorized | WrongSigner> {
   if (digest !== proposal.digest) {
     return yield* new ApprovalOfOther({ signer, digest, expected: proposal.digest })
   }
   yield* checkAuthorized(proposal, signer)
-  yield* checkSigner("cosigner", signer, digest, signature)
+  return yield* verified("cosigner", signer, digest, signature)
 })
 
 /** The proposal derived again, once nothing speaks against the signer: nobody is asked for a signature in vain. */
@@ -96,14 +95,11 @@ const open = Effect.fnUntraced(function*(
     : proposal
 })
 
-/** Signers that do not add 27 to the recovery bit mean the same; the venue prints 27 and 28. */
-export const withRecoveryBit = ({ r, s, v }: Signature): Signature => ({ r, s, v: v === 0 || v === 27 ? 27 : 28 })
-
-const approvalBy = Effect.fnUntraced(function*(proposal: MultiSigProposal, signer: Address, given: Signature) {
-  const approval: MultiSigApproval = { digest: proposal.digest, signer, signature: withRecoveryBit(given) }
-  yield* checkSigner("cosigner", signer, approval.digest, approval.signature)
-  return approval
-})
+const approvalBy = ({ digest }: MultiSigProposal, signer: Address, given: GivenSignature) =>
+  Effect.map(
+    verified("cosigner", signer, digest, given),
+    (signature): MultiSigApproval => ({ digest, signer, signature })
+  )
 
 /**
  * Signs a proposal with a co-signer's key; `approvals` are those that are there already.
@@ -124,16 +120,17 @@ export const approve = Effect.fn("MultiSigApproval.approve")(function*<E, R>(
 })
 
 /**
- * Accepts a signature made elsewhere, over the proposal's typed data or digest; `approvals` are those that are there
- * already. Fails as {@link approve} does.
+ * Accepts a signature that was made elsewhere, over the proposal's typed data or digest: 65 bytes in 0x hex as wallets
+ * give it, or its numbers. `approvals` are those that are there already. Fails as {@link approve} does.
  */
 export const accept = Effect.fn("MultiSigApproval.accept")(function*(
   proposal: MultiSigProposal,
-  given: GivenSignature,
+  address: Address,
+  signature: GivenSignature,
   approvals: ReadonlyArray<MultiSigApproval> = []
 ): Effect.fn.Return<MultiSigApproval, ApprovalFailure> {
-  const signer = lowerCase(given.signer)
-  return yield* approvalBy(yield* open(proposal, signer, approvals), signer, given.signature)
+  const signer = lowerCase(address)
+  return yield* approvalBy(yield* open(proposal, signer, approvals), signer, signature)
 })
 
 /** The JSON text to send to whoever collects the approvals. */

@@ -1,6 +1,5 @@
 /** Makes the body that the leader sends out of a multi-sig proposal and its approvals. */
 import type { Address } from "@trigate/domain/Hex"
-import type { Signature } from "@trigate/domain/Signature"
 import type { SignedAction } from "@trigate/domain/SignedAction"
 import * as Effect from "effect/Effect"
 import { lowerCase } from "./internal/bytes.ts"
@@ -30,12 +29,6 @@ const distinct = (approvals: ReadonlyArray<MultiSigApproval>): ReadonlyArray<Mul
   }
   return [...bySigner.values()]
 }
-
-/** Without leading zeros, and with the recovery bit that the venue prints. */
-const asSent = (signature: Signature): Signature => ({
-  ...trimmed(signature),
-  v: MultiSigApproval_.withRecoveryBit(signature).v
-})
 
 const checkThreshold = (
   { authorizedUsers = [], threshold = 1 }: MultiSigProposal,
@@ -67,15 +60,22 @@ export const assemble = Effect.fn("MultiSigAssembly.assemble")(function*<E, R>(
   yield* MultiSigDeadline.check(proposal)
   const collected = distinct(approvals)
   if (collected.length > maxSigners) return yield* wrongShape("signatures", `at most ${maxSigners}`)
-  yield* Effect.forEach(collected, (approval) => MultiSigApproval_.check(proposal, approval), { discard: true })
+  const signatures = yield* Effect.forEach(collected, (approval) => MultiSigApproval_.check(proposal, approval))
   yield* checkThreshold(proposal, collected)
   if (lowerCase(leader.address) !== outerSigner) {
     return yield* new WrongSigner({ role: "leader", expected: outerSigner, recovered: lowerCase(leader.address) })
   }
-  const action = MultiSigTerms.wrapper(proposal, collected.map(({ signature }) => asSent(signature)))
+  const action = MultiSigTerms.wrapper(
+    proposal,
+    signatures.map((signature) => ({ ...trimmed(signature), v: signature.v }))
+  )
   const outer = yield* Effect.fromResult(MultiSig.outerSignable(MultiSigTerms.profileOf(proposal), action, proposal))
-  const signature = yield* leader.sign(outer)
-  yield* MultiSigApproval_.checkSigner("leader", outerSigner, Signable.digest(outer), signature)
+  const signature = yield* MultiSigApproval_.verified(
+    "leader",
+    outerSigner,
+    Signable.digest(outer),
+    yield* leader.sign(outer)
+  )
   return {
     action,
     nonce,

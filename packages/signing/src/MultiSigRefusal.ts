@@ -40,15 +40,16 @@ export class ProposalExpired extends Schema.TaggedError<ProposalExpired>()("Prop
 /**
  * A signature that is not the named one's: over other bytes it recovers to an address that nobody holds.
  *
- * For a `leader` it also says that the given key is not the proposal's outer signer.
+ * `recovered` is absent where it recovers to nothing. For a `leader` it also says that the given key is not the
+ * proposal's outer signer.
  */
 export class WrongSigner extends Schema.TaggedError<WrongSigner>()("WrongSigner", {
   role: Schema.Literals(["cosigner", "leader"]),
   expected: Address,
-  recovered: Address
+  recovered: Schema.optionalKey(Address)
 }) {
   override get message() {
-    return `The signature is by ${this.recovered}, not by the ${this.role} ${this.expected}`
+    return `The signature is by ${this.recovered ?? "nobody"}, not by the ${this.role} ${this.expected}`
   }
 }
 
