@@ -37,9 +37,27 @@ export const venue: VenueState = {
         }
       })
     ],
+    [
+      keys.treasury.address,
+      account({
+        stake: traderStake,
+        multiSig: {
+          authorizedUsers: [
+            keys.leader.address,
+            keys.cosigner.address,
+            keys.thirdCosigner.address,
+            keys.fourthCosigner.address,
+            keys.fifthCosigner.address
+          ],
+          threshold: 3
+        }
+      })
+    ],
     [keys.leader.address, account()],
     [keys.cosigner.address, account()],
-    [keys.thirdCosigner.address, account()]
+    [keys.thirdCosigner.address, account()],
+    [keys.fourthCosigner.address, account()],
+    [keys.fifthCosigner.address, account()]
   ]),
   agents: new Map([[keys.agent.address, keys.trader.address]]),
   validators: new Map([

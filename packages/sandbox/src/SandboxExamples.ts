@@ -48,6 +48,21 @@ export const keys = {
     address: "0x976ea74026e726554db657fa54763abd0c3a0aa9",
     privateKey: "0x92db14e403b83dfe3df233f83dfa3a0d7096f21ca9b0d6d6b8d88b2b4ec1564e"
   },
+  /** An account that acts by three signatures out of five: the three co-signers above and the two below. */
+  treasury: {
+    address: "0xa0ee7a142d267c1f36714e4a8f75612f20a79720",
+    privateKey: "0x2a871d0798f97d79848a013d4936a73bf4cc922c825d33c1cf7073dff6d409c6"
+  },
+  /** The fourth co-signer, of the treasury only. */
+  fourthCosigner: {
+    address: "0xbcd4042de499d14e55001ccbb24a551f3b954096",
+    privateKey: "0xf214f2b2cd398c806f84e317254e0f0b801d0643303237d97a22a48e01628897"
+  },
+  /** The fifth co-signer, of the treasury only. */
+  fifthCosigner: {
+    address: "0x71be63f3384f5fb98995898a86b02fb2426c5788",
+    privateKey: "0x701b615bbdfb9de65240bc28bd21bbc0d996645a3dd57e7b12bc2bdf6f192c82"
+  },
   /** An API wallet of the trader. */
   agent: {
     address: "0x14dc79964da2c08b23698b3d3cc7ca32193d9955",
@@ -60,7 +75,7 @@ export const keys = {
   }
 } as const satisfies { readonly [Role in string]: TestKey }
 
-/** Stake that the trader starts with: 1000 HYPE in HYPE x 10^8. */
+/** Stake that the trader and the multi-sig accounts start with: 1000 HYPE in HYPE x 10^8. */
 export const traderStake = 100_000_000_000n
 
 /** Coins for `candleSnapshot`, and one that the venue does not know. */

@@ -1,5 +1,6 @@
 /** Makes the body that the leader sends out of a multi-sig proposal and its approvals. */
 import type { Address } from "@trigate/domain/Hex"
+import type { Signature } from "@trigate/domain/Signature"
 import type { SignedAction } from "@trigate/domain/SignedAction"
 import * as Effect from "effect/Effect"
 import { lowerCase } from "./internal/bytes.ts"
@@ -29,6 +30,9 @@ const distinct = (approvals: ReadonlyArray<MultiSigApproval>): ReadonlyArray<Mul
   }
   return [...bySigner.values()]
 }
+
+/** Without leading zeros, as the venue hashes it. */
+const asSent = (signature: Signature): Signature => ({ ...trimmed(signature), v: signature.v })
 
 const checkThreshold = (
   { authorizedUsers = [], threshold = 1 }: MultiSigProposal,
@@ -67,7 +71,7 @@ export const assemble = Effect.fn("MultiSigAssembly.assemble")(function*<E, R>(
   }
   const action = MultiSigTerms.wrapper(
     proposal,
-    signatures.map((signature) => ({ ...trimmed(signature), v: signature.v }))
+    signatures.map(asSent)
   )
   const outer = yield* Effect.fromResult(MultiSig.outerSignable(MultiSigTerms.profileOf(proposal), action, proposal))
   const signature = yield* MultiSigApproval_.verified(
