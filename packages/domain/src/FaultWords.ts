@@ -2,6 +2,7 @@
 import { CandleInterval } from "./Candle.ts"
 
 const words: { readonly [name: string]: string } = {
+  never: "no such member",
   number: "a JSON number",
   bigint: "a JSON integer",
   string: "a string",

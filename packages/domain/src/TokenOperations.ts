@@ -60,6 +60,9 @@ const method = <
   })
 }
 
+/** The params of a method that takes none: an object without members, which an empty struct would not insist on. */
+const noMembers = Schema.Record(Schema.String, Schema.Never)
+
 /** A method whose answer is relayed as it is. */
 const relayed = <const Name extends string, Fields extends Record<string, Operation.AnyCodec>>(
   name: Name,
@@ -70,7 +73,7 @@ const relayed = <const Name extends string, Fields extends Record<string, Operat
   method({
     name,
     summary,
-    request: Schema.Struct(fields),
+    request: Object.keys(fields).length === 0 ? noMembers : Schema.Struct(fields),
     response: Schema.Unknown,
     failures: [InvalidAddress],
     requestUnits

@@ -53,7 +53,7 @@ export const readCall = (text: string, value: unknown): Result.Result<RpcCall, I
   const version = Predicate.hasProperty(value, "jsonrpc") ? value.jsonrpc : undefined
   if (version !== undefined && version !== "2.0") return refused(["jsonrpc"], `Expected "jsonrpc": "2.0"`)
   const id = Predicate.hasProperty(value, "id") ? value.id : undefined
-  if (Predicate.isObject(id) || Predicate.isBoolean(id)) {
+  if (Predicate.isObjectOrArray(id) || Predicate.isBoolean(id)) {
     return refused(["id"], "Expected id to be a string, a number or null")
   }
   const spans = JsonText.members(text)

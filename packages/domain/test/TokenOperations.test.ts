@@ -48,6 +48,14 @@ const names = [
 ]
 
 describe("TokenOperations", () => {
+  for (const params of ["\"abc\"", "[\"abc\"]", "{\"a\":1}", "1", "null"]) {
+    it.effect(`a method without params refuses ${params}`, () =>
+      Effect.gen(function*() {
+        const error = yield* Effect.flip(readParams(tokenRpcOperations.getMasterchainInfo)(params))
+        assert.strictEqual(error._tag, "InvalidRequest")
+      }))
+  }
+
   it("holds the documented read methods, each under its own name, and nothing that writes", () => {
     assert.deepStrictEqual(Object.keys(tokenRpcOperations), names)
     for (const [name, operation] of Object.entries(tokenRpcOperations)) {

@@ -22,8 +22,14 @@ const isBaseUrl = Schema.makeFilter<string>((text) =>
     : "an http or https URL without query"
 )
 
+// what is written and names no address is a mistake, not the absence of a setting
+const namesSomething = Schema.makeFilter<string>((text) =>
+  text === "" || words(text).length > 0 ? undefined : "at least one URL"
+)
+
 /** Base URLs separated by commas, each redacted: the endpoint key is in the path. */
-export const BaseUrls = CommaSeparated.pipe(
+export const BaseUrls = Schema.String.check(namesSomething).pipe(
+  Schema.decodeTo(CommaSeparated),
   Schema.decodeTo(Schema.Array(Schema.RedactedFromValue(Schema.String.check(isBaseUrl))))
 )
 

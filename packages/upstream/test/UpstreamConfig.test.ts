@@ -58,7 +58,16 @@ describe("baseUrls", () => {
       assert.deepStrictEqual(yield* UpstreamConfig.baseUrls("U").pipe(environment({})), [])
     }))
 
-  for (const text of ["ftp://one.example", "one.example", "https://one.example?key=SECRET", "https://", "http://a b"]) {
+  for (
+    const text of [
+      "ftp://one.example",
+      "one.example",
+      "https://one.example?key=SECRET",
+      "https://",
+      "http://a b",
+      " , "
+    ]
+  ) {
     it.effect(`refuses ${text}`, () =>
       Effect.gen(function*() {
         const error = yield* Effect.flip(UpstreamConfig.baseUrls("U").pipe(environment({ U: text })))
