@@ -10,6 +10,7 @@ import * as Relayed from "@trigate/domain/Relayed"
 import type { InvalidRequest } from "@trigate/domain/RequestError"
 import { UnsupportedAction } from "@trigate/domain/RequestError"
 import type { SignedEnvelope } from "@trigate/domain/SignedAction"
+import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import { mainnet, testnet } from "@trigate/signing/VenueProfile"
 import { CommaSeparated } from "@trigate/upstream/UpstreamConfig"
@@ -119,8 +120,9 @@ const checkNonce = ({ action, nonce }: SignedEnvelope): Effect.Effect<void, Nonc
 const textOf = (body: Uint8Array): Effect.Effect<string, InvalidRequest> =>
   Effect.fromOption(Relayed.utf8(body), () => invalidRequest([{ path: [], message: "Not valid UTF-8" }]))
 
-/** The checks of some options. */
-export const make = (options: Options = {}): Admission["Service"] => {
+/** The checks of some options, recovering signers by the engine that is given; noble when none is. */
+export const make = (options: Options = {}, engine: Secp256k1.Engine = Secp256k1.noble): Admission["Service"] => {
+  const withEngine = Effect.provideService(Secp256k1.Secp256k1, engine)
   const { profile = mainnet, relayActions = "none", strict = false } = options
   const past = Duration.toMillis(Duration.fromInputUnsafe(options.nonceWindow?.past ?? "2 days"))
   const future = Duration.toMillis(Duration.fromInputUnsafe(options.nonceWindow?.future ?? "1 day"))
@@ -184,19 +186,22 @@ export const make = (options: Options = {}): Admission["Service"] => {
       body: respelled === text ? body : Relayed.bytes(respelled),
       warnings: ActionAdvice.warnings(profile, signed, now)
     }
-  })
+  }, withEngine)
 
   const inspect = Effect.fn("Admission.inspect")(function*(body: Uint8Array, expectedSigner?: Address) {
     const read = yield* Effect.flatMap(Effect.flatMap(textOf(body), parseRequest), readShape)
     const now = yield* Clock.currentTimeMillis
     return yield* ActionInspection.make(profile, windowAt(now), read, expectedSigner)
-  })
+  }, withEngine)
 
   return Admission.of({ admit, inspect })
 }
 
-/** The checks of some options. */
-export const layer = (options: Options = {}): Layer.Layer<Admission> => Layer.succeed(Admission, make(options))
+/** The checks of some options, recovering signers with libsecp256k1 where it loads. */
+export const layer = (options: Options = {}): Layer.Layer<Admission> =>
+  Layer.effect(Admission, Effect.map(Secp256k1.Secp256k1, (engine) => make(options, engine))).pipe(
+    Layer.provide(Secp256k1.layer)
+  )
 
 const settings = Config.all({
   profile: Config.schema(Schema.Literals(["mainnet", "testnet"]), "TRIGATE_NETWORK").pipe(
@@ -224,5 +229,5 @@ const config: Config.Config<Options> = Config.map(settings, ({ signers, ...rest 
 /** The checks that `TRIGATE_NETWORK`, `TRIGATE_STRICT`, `TRIGATE_RELAY_ACTIONS` and `TRIGATE_SIGNERS` ask for. */
 export const layerConfig: Layer.Layer<Admission, Config.ConfigError> = Layer.effect(
   Admission,
-  Effect.map(config, make)
-)
+  Effect.zipWith(config, Secp256k1.Secp256k1, make)
+).pipe(Layer.provide(Secp256k1.layer))
