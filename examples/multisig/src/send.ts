@@ -1,0 +1,32 @@
+/** The leader: collects the approvals, signs the wrapper with the key in `PRIVATE_KEY` and sends it to `GATEWAY_URL`. */
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as GatewayClient from "@trigate/client/GatewayClient"
+import * as MultiSigApproval from "@trigate/signing/MultiSigApproval"
+import * as MultiSigAssembly from "@trigate/signing/MultiSigAssembly"
+import * as MultiSigProposal from "@trigate/signing/MultiSigProposal"
+import * as Signer from "@trigate/signing/Signer"
+import { Config, Console, Effect, FileSystem, Layer } from "effect"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
+
+const program = Effect.gen(function*() {
+  const files = yield* FileSystem.FileSystem
+  const [proposalFile = "proposal.json", ...approvalFiles] = process.argv.slice(2)
+  const proposal = yield* Effect.flatMap(files.readFileString(proposalFile), MultiSigProposal.fromJson)
+  const approvals = yield* Effect.forEach(
+    approvalFiles,
+    (file) => Effect.flatMap(files.readFileString(file), MultiSigApproval.fromJson)
+  )
+  const signed = yield* MultiSigAssembly.assemble(proposal, approvals, yield* Signer.Signer)
+  const client = yield* GatewayClient.GatewayClient
+  yield* Console.log(JSON.stringify(yield* client.exchange.submit(signed)))
+})
+
+const signer = Layer.unwrap(Effect.map(Config.Redacted("PRIVATE_KEY"), Signer.layerPrivateKey))
+
+const client = Layer.unwrap(Effect.map(
+  Config.withDefault(Config.String("GATEWAY_URL"), "http://127.0.0.1:8080"),
+  (baseUrl) => GatewayClient.layer({ baseUrl })
+)).pipe(Layer.provide(FetchHttpClient.layer))
+
+NodeRuntime.runMain(Effect.provide(program, [signer, client, NodeFileSystem.layer]))
