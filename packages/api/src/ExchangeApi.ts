@@ -29,7 +29,8 @@ export class ExchangeApi extends HttpApiGroup.make("exchange").add(
     description:
       "The bytes are checked, then sent verbatim to the official API, at most once. The venue's own answer comes back " +
       "as it is: HTTP 200 is not success, read `status`. After OutcomeUnknown resend the identical bytes, never a " +
-      "fresh nonce."
+      "fresh nonce. The header `x-trigate-signer` of the answer tells whose signature it is; with the header " +
+      "`x-trigate-expected-signer` a request says whose it has to be."
   })),
   HttpApiEndpoint.post("inspect", "/exchange/inspect", {
     disableCodecs: true,
@@ -39,8 +40,10 @@ export class ExchangeApi extends HttpApiGroup.make("exchange").add(
   }).annotateMerge(OpenApi.annotations({
     summary: "Say what the gateway sees in a signed body",
     description:
-      "Relays nothing: the form of the action, its scheme, the typed data that was to be signed, who signed it, whether " +
-      "the nonce is in the window, and warnings."
+      "Relays nothing: the form of the action, its scheme, the bytes and hashes, the typed data that was to be signed, " +
+      "who signed it, whether the nonce is in the window, and warnings. Name who should have signed it in the header or " +
+      "query parameter `x-trigate-expected-signer`, and the likely mistake is looked for that makes another one appear; " +
+      "the leader whom a multi-sig names is always expected."
   }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Exchange",

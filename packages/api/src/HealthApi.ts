@@ -17,7 +17,12 @@ export const Readiness = Schema.Struct({
   status: Schema.Literals(["ready", "draining"]),
   sandbox: Schema.Boolean,
   network: Schema.Literals(["mainnet", "testnet"]),
-  chains: Schema.Struct({ trading: ChainReadiness, tokens: ChainReadiness, layer2: ChainReadiness })
+  chains: Schema.Struct({ trading: ChainReadiness, tokens: ChainReadiness, layer2: ChainReadiness }),
+  redis: Schema.optionalKey(Schema.Literals(["up", "away"])).annotateKey({
+    description:
+      "Whether the Redis that replicas share answers; absent where none is configured. While it is away the " +
+      "gateway takes traffic and refuses no used nonce"
+  })
 }).annotate({ identifier: "Readiness" })
 export type Readiness = typeof Readiness.Type
 

@@ -17,6 +17,7 @@ import * as Admission from "@trigate/trading/Admission"
 import * as Exchange from "@trigate/trading/Exchange"
 import * as Info from "@trigate/trading/Info"
 import * as TradingEvm from "@trigate/trading/TradingEvm"
+import * as UsedNonces from "@trigate/trading/UsedNonces"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -53,8 +54,14 @@ export type Services =
 
 type State = SandboxState["Service"]
 
-const exchange = (profile: VenueProfile, admission: Admission.Admission["Service"], { venue }: State) =>
-  Exchange.make(admission, ({ body }) => VenueExchange.submit(profile, venue.state, body))
+const exchange = Effect.fnUntraced(function*(profile: VenueProfile) {
+  const { venue } = yield* SandboxState
+  return Exchange.make(
+    yield* Admission.Admission,
+    yield* UsedNonces.UsedNonces,
+    ({ body }) => VenueExchange.submit(profile, venue.state, body)
+  )
+})
 
 const info = (state: State) =>
   Info.make(Effect.fnUntraced(function*({ body, operation, surface }) {
@@ -123,22 +130,17 @@ const layer2 = (state: State) => {
 }
 
 /**
- * The chains, with the `Admission` of the context in front of the venue.
+ * The chains, with the `Admission` and the `UsedNonces` of the context in front of the venue.
  *
  * A function, so that two sandboxes in one program never share their state.
  */
 export const layerNoDeps = ({ profile = mainnet, seed }: Options = {}): Layer.Layer<
   Services,
   never,
-  Admission.Admission
+  Admission.Admission | UsedNonces.UsedNonces
 > =>
   Layer.mergeAll(
-    Layer.effect(
-      Exchange.Exchange,
-      Effect.gen(function*() {
-        return exchange(profile, yield* Admission.Admission, yield* SandboxState)
-      })
-    ),
+    Layer.effect(Exchange.Exchange, exchange(profile)),
     Layer.effect(Info.Info, Effect.map(SandboxState, info)),
     Layer.effect(TradingEvm.TradingEvm, Effect.map(SandboxState, evm)),
     Layer.effect(TokenChain.TokenChain, Effect.map(SandboxState, tokens)),
@@ -147,7 +149,7 @@ export const layerNoDeps = ({ profile = mainnet, seed }: Options = {}): Layer.La
 
 /** The chains, ready to use: what a program's tests swap in for the live layers. */
 export const layer = (options: Options = {}): Layer.Layer<Services> =>
-  Layer.provide(
-    layerNoDeps(options),
-    Admission.layer(options.profile === undefined ? {} : { profile: options.profile })
-  )
+  Layer.provide(layerNoDeps(options), [
+    Admission.layer(options.profile === undefined ? {} : { profile: options.profile }),
+    UsedNonces.layerMemory()
+  ])

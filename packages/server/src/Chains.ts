@@ -8,12 +8,17 @@ import * as Admission from "@trigate/trading/Admission"
 import * as ExchangeUpstream from "@trigate/trading/ExchangeUpstream"
 import * as InfoUpstream from "@trigate/trading/InfoUpstream"
 import * as TradingEvmUpstream from "@trigate/trading/TradingEvmUpstream"
+import * as UsedNonces from "@trigate/trading/UsedNonces"
+import * as UsedNoncesRedis from "@trigate/trading/UsedNoncesRedis"
 import * as Calls from "@trigate/upstream/Calls"
 import * as WireUndici from "@trigate/upstream/WireUndici"
+import * as Duration from "effect/Duration"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { GatewayStatus } from "./GatewayStatus.ts"
+import * as RedisReadiness from "./RedisReadiness.ts"
 import type { Settings } from "./Settings.ts"
+import * as SharedRedis from "./SharedRedis.ts"
 
 /** Whether no upstream address at all is configured. */
 export const isSandbox = (settings: Settings): boolean =>
@@ -31,6 +36,20 @@ const admissionOf = (settings: Settings) =>
       onSome: (actions) => actions === "*" ? "all" as const : actions
     }),
     ...(Option.isSome(settings.TRIGATE_SIGNERS) ? { signers: settings.TRIGATE_SIGNERS.value } : {})
+  })
+
+/** Nonces of one network are not those of another, nor a sandbox's those of a venue. */
+const usedNoncesOf = (settings: Settings) =>
+  Option.match(settings.TRIGATE_REDIS_URL, {
+    onNone: () => UsedNonces.layerMemory(),
+    onSome: (url) =>
+      RedisReadiness.layer.pipe(
+        Layer.provideMerge(UsedNoncesRedis.layer({
+          prefix: `trigate:{used-nonces:${isSandbox(settings) ? "sandbox" : settings.TRIGATE_NETWORK}}:`,
+          lease: Duration.sum(settings.TRIGATE_ONCE_DEADLINE, Duration.seconds(10))
+        })),
+        Layer.provide(SharedRedis.layer(url))
+      )
   })
 
 const live = (settings: Settings) => {
@@ -55,11 +74,13 @@ const live = (settings: Settings) => {
   )
 }
 
-/** The five services. */
-export const layer = (settings: Settings) =>
-  isSandbox(settings)
+/** The five services, and whether the Redis that replicas share answers. */
+export const layer = (settings: Settings) => {
+  const chains = isSandbox(settings)
     ? Sandbox.layerNoDeps({ profile: profileOf(settings) }).pipe(Layer.provide(admissionOf(settings)))
     : live(settings)
+  return Layer.provideMerge(chains, usedNoncesOf(settings))
+}
 
 const chain = (sandbox: boolean, upstreams: { readonly [label: string]: number }) => ({
   mode: sandbox

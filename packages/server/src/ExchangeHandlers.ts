@@ -1,13 +1,35 @@
 /** `POST /exchange`. */
 import { GatewayApi } from "@trigate/api/GatewayApi"
+import { invalidRequest } from "@trigate/domain/Decode"
+import { Address } from "@trigate/domain/Hex"
 import type { Surface } from "@trigate/domain/Operation"
+import type { InvalidRequest } from "@trigate/domain/RequestError"
 import { Exchange } from "@trigate/trading/Exchange"
 import * as Effect from "effect/Effect"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as Schema from "effect/Schema"
 import * as RequestBody from "./RequestBody.ts"
 import { CurrentRequestFacts } from "./RequestFacts.ts"
 import * as Responses from "./Responses.ts"
+
+const expectedSignerHeader = "x-trigate-expected-signer"
+
+const decodeAddress = Schema.decodeUnknownEffect(Address)
+
+const namedIn = ({ headers, url }: HttpServerRequest.HttpServerRequest): string | undefined =>
+  headers[expectedSignerHeader] ?? new URLSearchParams(/\?(.*)$/u.exec(url)?.[1]).get(expectedSignerHeader) ?? undefined
+
+/** Whom the caller names as the signer, in a header or in the query; what is no address is refused rather than ignored. */
+const expectedSigner = (
+  request: HttpServerRequest.HttpServerRequest
+): Effect.Effect<Address | undefined, InvalidRequest> => {
+  const named = namedIn(request)
+  return named === undefined ? Effect.undefined : Effect.mapError(
+    decodeAddress(named),
+    () => invalidRequest([{ path: [expectedSignerHeader], message: "Expected a 20-byte address in 0x hex" }])
+  )
+}
 
 /** The route's handler, shared with the keyed one. */
 export const route = Effect.map(
@@ -16,15 +38,20 @@ export const route = Effect.map(
     Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, surface: Surface) {
       const body = yield* RequestBody.bytes(request)
       const facts = yield* CurrentRequestFacts
-      const relayed = yield* exchange.relay({ body, surface })
+      const expected = yield* expectedSigner(request)
+      const relayed = yield* exchange.relay({
+        body,
+        surface,
+        ...(expected === undefined ? {} : { expectedSigner: expected })
+      })
       facts.operations.push({
         operation: relayed.operation,
         outcome: relayed.answer.status === 200 ? "ok" : "upstream_error"
       })
-      return Responses.relayed(
-        relayed.answer,
-        relayed.warnings.length === 0 ? {} : { "x-trigate-warning": relayed.warnings.join("; ") }
-      )
+      return Responses.relayed(relayed.answer, {
+        ...(relayed.signer === undefined ? {} : { "x-trigate-signer": relayed.signer }),
+        ...(relayed.warnings.length === 0 ? {} : { "x-trigate-warning": relayed.warnings.join("; ") })
+      })
     })
 )
 
@@ -36,6 +63,10 @@ export const layer = HttpApiBuilder.group(
     const exchange = yield* Exchange
     return handlers
       .handleRaw("submit", ({ request }) => handle(request, "gateway"))
-      .handleRaw("inspect", ({ request }) => Effect.flatMap(RequestBody.bytes(request), exchange.inspect))
+      .handleRaw("inspect", ({ request }) =>
+        Effect.gen(function*() {
+          const body = yield* RequestBody.bytes(request)
+          return yield* exchange.inspect(body, yield* expectedSigner(request))
+        }))
   })
 )

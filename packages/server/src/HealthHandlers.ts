@@ -8,6 +8,7 @@ import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
 import * as Schema from "effect/Schema"
 import { Drain } from "./Drain.ts"
 import { GatewayStatus } from "./GatewayStatus.ts"
+import { RedisReadiness } from "./RedisReadiness.ts"
 import * as Responses from "./Responses.ts"
 
 const encodeReadiness = Schema.encodeEffect(Schema.fromJsonString(Readiness))
@@ -18,12 +19,14 @@ export const layer = HttpApiBuilder.group(
   Effect.fnUntraced(function*(handlers) {
     const drain = yield* Drain
     const status = yield* GatewayStatus
+    const redis = yield* RedisReadiness
     return handlers
       .handle("live", () => Effect.succeed({ status: "live" as const }))
       .handleRaw("ready", () =>
         Effect.gen(function*() {
           const draining = yield* drain.isDraining
-          const body = yield* Effect.orDie(encodeReadiness({ status: draining ? "draining" : "ready", ...status }))
+          const readiness = { status: draining ? "draining" as const : "ready" as const, ...status, ...(yield* redis) }
+          const body = yield* Effect.orDie(encodeReadiness(readiness))
           return Responses.json(body, draining ? 503 : 200)
         }))
       .handleRaw(

@@ -25,6 +25,13 @@ const Port = Schema.FiniteFromString.check(Schema.isInt(), Schema.isBetween({ mi
 const ActionTypes = UpstreamConfig.CommaSeparated.pipe(
   Schema.decodeTo(Schema.NonEmptyArray(Schema.String.check(Schema.isPattern(/^[A-Za-z][A-Za-z0-9]{0,63}$/u))))
 )
+const RedisUrl = Schema.RedactedFromValue(
+  Schema.String.check(
+    Schema.makeFilter((text) =>
+      /^rediss?:\/\/[^\s/?#]+(?:\/[0-9]*)?$/u.test(text) && URL.canParse(text) ? undefined : "a Redis URL"
+    )
+  )
+)
 const Addresses = UpstreamConfig.CommaSeparated.pipe(Schema.decodeTo(Schema.NonEmptyArray(Address)))
 
 const onOff = (name: string, fallback: "on" | "off") =>
@@ -55,7 +62,7 @@ const configs = {
   TRIGATE_READ_DEADLINE: UpstreamConfig.deadline("TRIGATE_READ_DEADLINE", "10 seconds"),
   TRIGATE_ONCE_DEADLINE: UpstreamConfig.deadline("TRIGATE_ONCE_DEADLINE", "20 seconds"),
   TRIGATE_ACCESS_LOG: onOff("TRIGATE_ACCESS_LOG", "on"),
-  TRIGATE_REDIS_URL: Config.option(Config.Redacted("TRIGATE_REDIS_URL")),
+  TRIGATE_REDIS_URL: Config.option(Config.schema(RedisUrl, "TRIGATE_REDIS_URL")),
   TRIGATE_DATABASE_URL: Config.option(Config.Redacted("TRIGATE_DATABASE_URL"))
 }
 
@@ -150,8 +157,8 @@ export const texts: { readonly [N in SettingName]: SettingText } = {
     fallback: "on"
   },
   TRIGATE_REDIS_URL: {
-    meaning: `shared state of several replicas (${notYet})`,
-    takes: "a redis URL",
+    meaning: "shares the used nonces of several replicas, and nothing else yet; while it is away none is refused",
+    takes: "a redis:// or rediss:// URL, with a database number or no path",
     fallback: "unset"
   },
   TRIGATE_DATABASE_URL: {

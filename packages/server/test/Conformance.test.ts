@@ -16,6 +16,7 @@ import { Info } from "@trigate/trading/Info"
 import * as InfoUpstream from "@trigate/trading/InfoUpstream"
 import { TradingEvm } from "@trigate/trading/TradingEvm"
 import * as TradingEvmUpstream from "@trigate/trading/TradingEvmUpstream"
+import * as UsedNonces from "@trigate/trading/UsedNonces"
 import * as Calls from "@trigate/upstream/Calls"
 import * as WireUndici from "@trigate/upstream/WireUndici"
 import * as Effect from "effect/Effect"
@@ -42,7 +43,7 @@ const live = (url: string) => {
   const trading = { api: [url], node: [`${url}/key`] }
   const calls = Calls.layer().pipe(Layer.provide(WireUndici.layer()))
   return Layer.mergeAll(
-    ExchangeUpstream.layer(trading).pipe(Layer.provide(Admission.layer())),
+    ExchangeUpstream.layer(trading).pipe(Layer.provide([Admission.layer(), UsedNonces.layerMemory()])),
     InfoUpstream.layer(trading),
     TradingEvmUpstream.layer(trading),
     TokenChainUpstream.layer({ addresses: [`${url}/key`] }).pipe(Layer.provide(MetadataFetchUndici.layer())),

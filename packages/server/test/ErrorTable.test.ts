@@ -2,10 +2,11 @@
  * Every row of the table of errors that a gateway of today can produce, over a socket: as raw HTTP shows it, and as the
  * typed client gives it back.
  *
- * Not reached yet: `NonceAlreadyUsed` (needs the store of nonces) and `QuotaExceeded` (needs callers' keys).
+ * Not reached yet: `QuotaExceeded` (needs callers' keys).
  */
 import { describe, it } from "@effect/vitest"
 import type { SignedAction } from "@trigate/domain/SignedAction"
+import * as Effect from "effect/Effect"
 import { gzipSync } from "node:zlib"
 import { bigBlocks, bodyOf, delegate, validator } from "./bodies.ts"
 import type { Client } from "./client.ts"
@@ -35,6 +36,10 @@ const receiptCall = `{"jsonrpc":"2.0","id":1,"method":"eth_getTransactionReceipt
 const gasCall = `{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice","params":[]}`
 const detectCall = `{"jsonrpc":"2.0","id":1,"method":"detectAddress","params":{"address":"${address}"}}`
 const candles = `{"type":"candleSnapshot","req":{"coin":"NOPE","interval":"1h","startTime":0}}`
+
+/** The address that a made-up signature recovers to: another one under each nonce. */
+const signerIn = (error: unknown, member: string): string | undefined =>
+  /^0x[0-9a-f]{40}$/u.exec(String(Fixtures.at(error, member)))?.[0]
 
 /** How each route is asked and which call of the client asks it. */
 const exchange = {
@@ -423,11 +428,36 @@ const signed: ReadonlyArray<Row> = [
       client.exchange.submit({ ...bigBlocksOf(now), action: { type: "evmUserModify", modifications: [] } })
   },
   {
+    what: "another signer than the caller expects",
+    tag: "InvalidSignature",
+    ask: (url, now) => post(`${url}/exchange`, bodyOf(now, bigBlocks), { "x-trigate-expected-signer": validator }),
+    status: 422,
+    fields: (_now, error) => ({
+      reason: "another signer was expected",
+      recovered: signerIn(error, "recovered"),
+      expected: validator
+    }),
+    sent: 0,
+    client: exchange.client,
+    replay: true
+  },
+  {
+    what: "the identical bytes, after the venue has answered",
+    tag: "NonceAlreadyUsed",
+    upstreams: { api: () => ({ body: `{"status":"ok","response":{"type":"default"}}` }) },
+    ask: (url, now) => Effect.andThen(exchange.ask(url, now), exchange.ask(url, now)),
+    status: 409,
+    fields: (now, error) => ({ signer: signerIn(error, "signer"), nonce: now }),
+    sent: 1,
+    client: exchange.client,
+    replay: true
+  },
+  {
     what: "a signer that is not listed",
     tag: "SignerNotAllowed",
     environment: { TRIGATE_SIGNERS: validator },
     status: 403,
-    fields: (_now, error) => ({ signer: /^0x[0-9a-f]{40}$/u.exec(String(Fixtures.at(error, "signer")))?.[0] }),
+    fields: (_now, error) => ({ signer: signerIn(error, "signer") }),
     sent: 0,
     ...exchange
   }
@@ -567,7 +597,12 @@ const outcomeUnknown = ([
   environment: quick,
   ask: exchange.ask,
   status: 504,
-  fields: (now, error) => ({ upstream: "trading-api", nonce: now, advice: Fixtures.at(error, "advice") }),
+  fields: (now, error) => ({
+    upstream: "trading-api",
+    nonce: now,
+    signer: signerIn(error, "signer"),
+    advice: Fixtures.at(error, "advice")
+  }),
   sent: 1,
   client: exchange.client
 }))

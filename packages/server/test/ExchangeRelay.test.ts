@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as JsonText from "@trigate/domain/JsonText"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import { bigBlocks, bodyOf, delegate, multiSig, validator } from "./bodies.ts"
+import { bigBlocks, bodyOf, delegate, multiSig, multiSigBody, validator } from "./bodies.ts"
 import * as Fixtures from "./fixtures.ts"
 import { post } from "./gateway.ts"
 import { liveGateway } from "./liveGateway.ts"
@@ -84,8 +84,7 @@ describe("the bytes that leave", () => {
     ],
     [
       "a multi-sig with an order inside",
-      (now) =>
-        bodyOf(now, multiSig(`{"type":"order","orders":[{"a":1,"b":true,"p":"1.10","s":"2.0"}], "grouping":"na"}`))
+      (now) => multiSigBody(now, `{"type":"order","orders":[{"a":1,"b":true,"p":"1.10","s":"2.0"}], "grouping":"na"}`)
     ],
     ["the real name of the chain", (now) => bodyOf(now, delegate(now))],
     [
@@ -115,7 +114,7 @@ describe("the bytes that leave", () => {
     [
       "a wrapped action",
       `"venueChain"`,
-      (chain, now) => bodyOf(now, multiSig(delegate(now, "1", `"note":"venueChain", ${chain}: "Mainnet"`)))
+      (chain, now) => multiSigBody(now, delegate(now, "1", `"note":"venueChain", ${chain}: "Mainnet"`))
     ]
   ]
   for (const [what, key, body] of respelled) {
@@ -190,19 +189,19 @@ describe("the forms that only the documents show", () => {
       }))
   }
 
-  const real: ReadonlyArray<readonly [what: string, action: (now: number) => string]> = [
-    ["tokenDelegate", (now) => delegate(now)],
-    ["CSignerAction that unjails", () => `{"type":"CSignerAction","unjailSelf":null}`],
-    ["CSignerAction that jails", () => `{"type":"CSignerAction","jailSelf":null}`],
-    ["evmUserModify", () => bigBlocks],
-    ["multiSig", (now) => multiSig(delegate(now))]
+  const real: ReadonlyArray<readonly [what: string, body: (now: number) => string]> = [
+    ["tokenDelegate", (now) => bodyOf(now, delegate(now))],
+    ["CSignerAction that unjails", (now) => bodyOf(now, `{"type":"CSignerAction","unjailSelf":null}`)],
+    ["CSignerAction that jails", (now) => bodyOf(now, `{"type":"CSignerAction","jailSelf":null}`)],
+    ["evmUserModify", (now) => bodyOf(now, bigBlocks)],
+    ["multiSig", (now) => multiSigBody(now, delegate(now))]
   ]
-  for (const [what, action] of real) {
+  for (const [what, body] of real) {
     it.live(`are not the real ones, which strict mode takes without a word: ${what}`, () =>
       Effect.gen(function*() {
         const live = yield* liveGateway({ api: () => ({ body: ok }) }, { TRIGATE_STRICT: "on" })
         const now = yield* Clock.currentTimeMillis
-        const answer = yield* post(`${live.url}/exchange`, bodyOf(now, action(now)))
+        const answer = yield* post(`${live.url}/exchange`, body(now))
         assert.strictEqual(answer.text, ok)
         assert.isNull(answer.headers.get("x-trigate-warning"))
         assert.deepStrictEqual(live.seen(), ["api POST /exchange"])

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import type { SignedAction } from "@trigate/domain/SignedAction"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import { bodyOf, delegate, multiSig, validator } from "./bodies.ts"
+import { bodyOf, delegate, multiSigBody, validator } from "./bodies.ts"
 import { clientOf } from "./client.ts"
 import * as Fixtures from "./fixtures.ts"
 import { post } from "./gateway.ts"
@@ -26,11 +26,15 @@ describe("wei", () => {
         const live = yield* liveGateway({ api: ok })
         const now = yield* Clock.currentTimeMillis
         const spelled = `"hyperliquidChain":"Mainnet"`
-        for (const chain of [spelled, `"venueChain":"Mainnet"`]) {
-          yield* post(`${live.url}/exchange`, bodyOf(now, delegate(now, String(wei), chain)))
+        const nonces = [now, now + 1]
+        for (const [index, chain] of [spelled, `"venueChain":"Mainnet"`].entries()) {
+          const nonce = nonces[index] ?? 0
+          yield* post(`${live.url}/exchange`, bodyOf(nonce, delegate(nonce, String(wei), chain)))
         }
-        const expected = bodyOf(now, delegate(now, String(wei), spelled))
-        assert.deepStrictEqual(live.api.seen.map(({ body }) => body), [expected, expected])
+        assert.deepStrictEqual(
+          live.api.seen.map(({ body }) => body),
+          nonces.map((nonce) => bodyOf(nonce, delegate(nonce, String(wei), spelled)))
+        )
       }))
 
     it.live(`${wei} arrives digit for digit from the typed client`, () =>
@@ -89,9 +93,11 @@ describe("any integer of a body", () => {
       const live = yield* liveGateway({ api: ok })
       const now = yield* Clock.currentTimeMillis
       const members = big.map((digits, index) => `"m${index}":${digits}`).join(",")
+      // what is signed has integers of 64 bits: the venue has no larger ones
+      const signed = big.slice(0, 3)
       const bodies = [
         bodyOf(now, `{"type":"evmUserModify","usingBigBlocks":true,${members}}`),
-        bodyOf(now, multiSig(`{"type":"order","orders":[{"a":${big[0]},"o":[${big.join(",")}]}],${members}}`)),
+        multiSigBody(now, `{"type":"order","orders":[{"a":${big[0]},"o":[${signed.join(",")}]}]}`),
         bodyOf(
           now,
           `{"type":"CSignerAction","unjailSelf":null}`,

@@ -1,4 +1,6 @@
 /** A valid body of each operation, and which of its fields take what. */
+import * as Schema from "effect/Schema"
+import { multiSigBody } from "./bodies.ts"
 import type { Field, Template } from "./malformedBodies.ts"
 
 const account = "0x0123456789abcdef0123456789abcdef01234567"
@@ -17,14 +19,19 @@ const signedFields: ReadonlyArray<Field> = [
   { path: ["signature", "v"], kind: "recovery" }
 ]
 
+const decodeBody = Schema.decodeUnknownSync(Schema.Struct({
+  action: Schema.StructWithRest(Schema.Struct({ type: Schema.String }), [Schema.Record(Schema.String, Schema.Unknown)]),
+  signature: Schema.Unknown
+}))
+
 interface Action {
   readonly type: string
   readonly [member: string]: unknown
 }
 
-const signed = (now: number, action: Action, fields: ReadonlyArray<Field>): Template => ({
+const signed = (now: number, action: Action, fields: ReadonlyArray<Field>, by: unknown = signature): Template => ({
   name: action.type,
-  body: { action, nonce: now, signature },
+  body: { action, nonce: now, signature: by },
   fields: [...signedFields, ...fields.map((field) => ({ ...field, path: ["action", ...field.path] }))]
 })
 
@@ -39,12 +46,7 @@ export const actions = (now: number): ReadonlyArray<Template> => {
     isUndelegate: false,
     nonce: now
   }
-  const multiSig = {
-    type: "multiSig",
-    signatureChainId: "0x66eee",
-    signatures: [signature, signature],
-    payload: { multiSigUser: account, outerSigner: account, action: delegate }
-  }
+  const multiSig = decodeBody(JSON.parse(multiSigBody(now, JSON.stringify(delegate))))
   return [
     signed(now, delegate, [
       { path: ["signatureChainId"], kind: "word" },
@@ -56,7 +58,7 @@ export const actions = (now: number): ReadonlyArray<Template> => {
     ]),
     signed(now, { type: "evmUserModify", usingBigBlocks: true }, [{ path: ["usingBigBlocks"], kind: "boolean" }]),
     signed(now, { type: "CSignerAction", jailSelf: null }, [{ path: ["jailSelf"], kind: "nothing" }]),
-    signed(now, multiSig, [
+    signed(now, multiSig.action, [
       { path: ["signatureChainId"], kind: "word" },
       { path: ["signatures"], kind: "array" },
       { path: ["signatures", 1], kind: "object", optional: true },
@@ -67,7 +69,7 @@ export const actions = (now: number): ReadonlyArray<Template> => {
       { path: ["payload", "outerSigner"], kind: "address" },
       { path: ["payload", "action"], kind: "object" },
       { path: ["payload", "action", "type"], kind: "shortText" }
-    ])
+    ], multiSig.signature)
   ]
 }
 

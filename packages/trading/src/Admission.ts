@@ -38,7 +38,7 @@ export interface Admitted {
   /** The action decoded; absent for a type beyond the four, of which only the envelope is known. */
   readonly action: Action | undefined
   readonly nonce: number
-  /** Who signed; known only where an allow-list made it necessary to tell. */
+  /** Who signed, in lower case; nobody can tell for the forms that only the documents show. */
   readonly signer: Address | undefined
   /** The bytes to send: those that came, but for the spelling of `venueChain`. */
   readonly body: Uint8Array
@@ -70,8 +70,12 @@ export interface Options {
 
 /** Checks signed bodies. */
 export class Admission extends Context.Service<Admission, {
-  /** Fails with the first refusal; faults of the shape come all at once, with their paths. */
-  readonly admit: (body: Uint8Array) => Effect.Effect<Admitted, AdmissionFailure>
+  /**
+   * Fails with the first refusal; faults of the shape come all at once, with their paths.
+   *
+   * A caller that names the signer it expects gets `InvalidSignature` where another one signed, or none can be told.
+   */
+  readonly admit: (body: Uint8Array, expectedSigner?: Address) => Effect.Effect<Admitted, AdmissionFailure>
   /**
    * Says what it sees in a body of any action type; fails only with what is no signed body at all.
    *
@@ -162,9 +166,9 @@ export const make = (options: Options = {}, engine: Secp256k1.Engine = Secp256k1
     )
   }
 
-  const checkSigner = options.signers === undefined ? undefined : SignerGate.make(profile, options.signers)
+  const checkSigner = SignerGate.make(profile, options.signers)
 
-  const admit = Effect.fn("Admission.admit")(function*(body: Uint8Array) {
+  const admit = Effect.fn("Admission.admit")(function*(body: Uint8Array, expectedSigner?: Address) {
     const text = yield* textOf(body)
     const { action, signed } = yield* Effect.flatMap(parseRequest(text), readShape)
     yield* checkType(signed.action.type)
@@ -172,11 +176,11 @@ export const make = (options: Options = {}, engine: Secp256k1.Engine = Secp256k1
     yield* checkNonce(signed)
     const now = yield* Clock.currentTimeMillis
     yield* checkWindow(signed.nonce, now)
-    const signer = checkSigner === undefined ? undefined : yield* checkSigner(signed)
     const respelled = yield* Effect.mapError(
       Effect.fromResult(ChainField.respell(profile, text)),
       (fault) => invalidRequest([fault])
     )
+    const signer = yield* checkSigner(signed, expectedSigner)
     return {
       actionType: signed.action.type,
       signed,

@@ -1,8 +1,10 @@
 /** Signed actions of the trading chain: checked, sent at most once, and their outcome told apart from their fate. */
+import type { NonceAlreadyUsed } from "@trigate/domain/ActionError"
 import type { ActionAccepted, ActionRejected } from "@trigate/domain/ActionOutcome"
 import { faultsOf, invalidRequest } from "@trigate/domain/Decode"
 import type { ExchangeFailure } from "@trigate/domain/ExchangeOperations"
 import { furtherAction, operationOf, readOutcome } from "@trigate/domain/ExchangeOperations"
+import type { Address } from "@trigate/domain/Hex"
 import type { Inspection } from "@trigate/domain/Inspection"
 import * as JsonText from "@trigate/domain/JsonText"
 import type { Surface } from "@trigate/domain/Operation"
@@ -15,11 +17,15 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { Admission, AdmissionFailure, Admitted } from "./Admission.ts"
+import * as ClaimedSending from "./ClaimedSending.ts"
+import type { UsedNonces } from "./UsedNonces.ts"
 
 /** A body to relay, and which of our surfaces it came to. */
 export interface ExchangeCall {
   readonly body: Uint8Array
   readonly surface: Surface
+  /** Who the caller expects to have signed: the key's own address, so an API wallet's rather than its master's. */
+  readonly expectedSigner?: Address
 }
 
 /** The venue's answer as it came, what was asked of it, and what the sender should know. */
@@ -27,11 +33,18 @@ export interface ExchangeRelay {
   /** Name of the operation: the action type, or `exchange` for one beyond the four. */
   readonly operation: string
   readonly answer: Relayed.Relayed
+  /** Who signed, in lower case; absent for the forms that only the documents show. */
+  readonly signer?: Address
   readonly warnings: ReadonlyArray<string>
 }
 
 /** What relaying can end in before there is an answer. */
-export type ExchangeRelayFailure = AdmissionFailure | OnceFailure | ChainNotConfigured | UnavailableOnNode
+export type ExchangeRelayFailure =
+  | AdmissionFailure
+  | NonceAlreadyUsed
+  | OnceFailure
+  | ChainNotConfigured
+  | UnavailableOnNode
 
 /** Sends an admitted body at most once. */
 export type Transport = (
@@ -43,12 +56,13 @@ export class Exchange extends Context.Service<Exchange, {
   /**
    * Checks a body and sends its bytes; the answer is the venue's own, which refuses with HTTP 200 as well.
    *
-   * `OutcomeUnknown` means that the action may have been taken: only the identical bytes may be sent again. On the node
-   * surface it fails with `UnavailableOnNode` before the body is looked at.
+   * `OutcomeUnknown` means that the action may have been taken: only the identical bytes may be sent again, and anything
+   * else under that nonce is refused with `NonceAlreadyUsed`, as is a nonce whose outcome is known. On the node surface it
+   * fails with `UnavailableOnNode` before the body is looked at.
    */
   readonly relay: (call: ExchangeCall) => Effect.Effect<ExchangeRelay, ExchangeRelayFailure>
-  /** Says what the gateway sees in a body; sends nothing. */
-  readonly inspect: (body: Uint8Array) => Effect.Effect<Inspection, InvalidRequest>
+  /** Says what the gateway sees in a body, and why it is not the expected signer's; sends nothing. */
+  readonly inspect: (body: Uint8Array, expectedSigner?: Address) => Effect.Effect<Inspection, InvalidRequest>
   /** Sends an action and reads the venue's word on it; integers keep all their digits. */
   readonly submit: (signed: SignedAction) => Effect.Effect<ActionAccepted, ActionRejected | ExchangeFailure>
 }>()("@trigate/trading/Exchange") {}
@@ -62,14 +76,20 @@ const encoded = (signed: SignedAction) =>
     onSuccess: (wire) => Relayed.bytes(JsonText.stringify(wire))
   })
 
-/** The service over some admission and some way to send. */
-export const make = (admission: Admission["Service"], send: Transport): Exchange["Service"] => {
-  const relay = Effect.fn("Exchange.relay")(function*({ body, surface }: ExchangeCall) {
+/** The service over some admission, some store of used nonces and some way to send. */
+export const make = (
+  admission: Admission["Service"],
+  usedNonces: UsedNonces["Service"],
+  send: Transport
+): Exchange["Service"] => {
+  const sendOnce = ClaimedSending.make(usedNonces, send)
+  const relay = Effect.fn("Exchange.relay")(function*({ body, expectedSigner, surface }: ExchangeCall) {
     if (sourcesOn(furtherAction, surface).length === 0) return yield* unavailableOnNode(furtherAction)
-    const admitted = yield* admission.admit(body)
+    const admitted = yield* admission.admit(body, expectedSigner)
     return {
       operation: operationOf(admitted.actionType).name,
-      answer: yield* send(admitted),
+      answer: yield* sendOnce(admitted),
+      ...(admitted.signer === undefined ? {} : { signer: admitted.signer }),
       warnings: admitted.warnings
     }
   })

@@ -7,6 +7,7 @@ import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
 import * as Admission from "./Admission.ts"
 import * as Exchange from "./Exchange.ts"
+import * as UsedNonces from "./UsedNonces.ts"
 
 /** What a test sets and sees. */
 export class ExchangeState extends Context.Service<ExchangeState, {
@@ -33,17 +34,20 @@ const state = Effect.gen(function*() {
 const make = Effect.fnUntraced(function*() {
   const admission = yield* Admission.Admission
   const { answer, received } = yield* ExchangeState
-  return Exchange.make(admission, ({ body }) =>
+  return Exchange.make(admission, yield* UsedNonces.UsedNonces, ({ body }) =>
     Effect.andThen(
       Ref.update(received, (bodies) => [...bodies, body]),
       Effect.flatten(Ref.get(answer))
     ))
 })
 
-/** The service and its state over the admission of the context; a function, so that two chains share no state. */
-export const layerNoDeps = (): Layer.Layer<Exchange.Exchange | ExchangeState, never, Admission.Admission> =>
-  Layer.effect(Exchange.Exchange, make()).pipe(Layer.provideMerge(Layer.effect(ExchangeState, state)))
+/** The service and its state over what the context admits and remembers; a function, so that two chains share no state. */
+export const layerNoDeps = (): Layer.Layer<
+  Exchange.Exchange | ExchangeState,
+  never,
+  Admission.Admission | UsedNonces.UsedNonces
+> => Layer.effect(Exchange.Exchange, make()).pipe(Layer.provideMerge(Layer.effect(ExchangeState, state)))
 
 /** The service and its state, with an admission of some options. */
 export const layer = (options: Admission.Options = {}): Layer.Layer<Exchange.Exchange | ExchangeState> =>
-  Layer.provide(layerNoDeps(), Admission.layer(options))
+  Layer.provide(layerNoDeps(), [Admission.layer(options), UsedNonces.layerMemory()])

@@ -7,12 +7,13 @@ import * as Layer from "effect/Layer"
 import { Admission } from "./Admission.ts"
 import * as Exchange from "./Exchange.ts"
 import * as TradingUpstreams from "./TradingUpstreams.ts"
+import { UsedNonces } from "./UsedNonces.ts"
 
 const make = Effect.fnUntraced(function*(addresses: TradingUpstreams.Addresses) {
   const admission = yield* Admission
   const calls = yield* Calls
   const upstreams = TradingUpstreams.make(addresses)
-  return Exchange.make(admission, (admitted) => {
+  return Exchange.make(admission, yield* UsedNonces, (admitted) => {
     const operation = operationOf(admitted.actionType)
     return Effect.flatMap(
       TradingUpstreams.route(upstreams, operation, "gateway", "/exchange"),
@@ -28,10 +29,12 @@ const make = Effect.fnUntraced(function*(addresses: TradingUpstreams.Addresses) 
 /** The service over some addresses; a function, so that two chains in one program share nothing. */
 export const layer = (
   addresses: TradingUpstreams.Addresses
-): Layer.Layer<Exchange.Exchange, never, Admission | Calls> => Layer.effect(Exchange.Exchange, make(addresses))
+): Layer.Layer<Exchange.Exchange, never, Admission | Calls | UsedNonces> =>
+  Layer.effect(Exchange.Exchange, make(addresses))
 
 /** The service over the addresses of the configuration. */
-export const layerConfig: Layer.Layer<Exchange.Exchange, Config.ConfigError, Admission | Calls> = Layer.effect(
-  Exchange.Exchange,
-  Effect.flatMap(TradingUpstreams.config, make)
-)
+export const layerConfig: Layer.Layer<Exchange.Exchange, Config.ConfigError, Admission | Calls | UsedNonces> = Layer
+  .effect(
+    Exchange.Exchange,
+    Effect.flatMap(TradingUpstreams.config, make)
+  )

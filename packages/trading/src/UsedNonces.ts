@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 
-/** An action about to be sent: who signed it, under which nonce, and the SHA-256 of its bytes in hex. */
+/** An action about to be sent: who signed it, under which nonce, and a hash of its bytes in letters and digits. */
 export interface Use {
   readonly signer: Address
   readonly nonce: number

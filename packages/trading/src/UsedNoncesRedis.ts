@@ -31,7 +31,7 @@ export interface Options extends UsedNonces.Options {
 const read = `local function read(key, member)
   local found = redis.call('HGET', key, member)
   if not found then return nil end
-  local state, hash, lease, doubtful, token = string.match(found, '^(%a+) (%x+) (%d+) (%d) (%d+)$')
+  local state, hash, lease, doubtful, token = string.match(found, '^(%a+) (%w+) (%d+) (%d) (%d+)$')
   return { state = state, hash = hash, lease = tonumber(lease), doubtful = doubtful, token = token }
 end
 local function write(key, member, entry)

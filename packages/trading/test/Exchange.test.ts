@@ -3,11 +3,13 @@ import * as JsonText from "@trigate/domain/JsonText"
 import * as Relayed from "@trigate/domain/Relayed"
 import { SignedAction } from "@trigate/domain/SignedAction"
 import { OutcomeUnknown } from "@trigate/domain/UpstreamError"
+import { testnet } from "@trigate/signing/VenueProfile"
 import * as Admission from "@trigate/trading/Admission"
 import * as Exchange from "@trigate/trading/Exchange"
 import * as ExchangeMemory from "@trigate/trading/ExchangeMemory"
 import * as ExchangeUpstream from "@trigate/trading/ExchangeUpstream"
 import type * as TradingUpstreams from "@trigate/trading/TradingUpstreams"
+import * as UsedNonces from "@trigate/trading/UsedNonces"
 import * as Calls from "@trigate/upstream/Calls"
 import * as WireUndici from "@trigate/upstream/WireUndici"
 import * as ConfigProvider from "effect/ConfigProvider"
@@ -52,7 +54,10 @@ const over = (
   wire: ReturnType<typeof FakeWire.make>,
   addresses: TradingUpstreams.Addresses = { api: [api] },
   options: Admission.Options = {}
-) => ExchangeUpstream.layer(addresses).pipe(Layer.provide([Admission.layer(options), wire.layer]))
+) =>
+  ExchangeUpstream.layer(addresses).pipe(
+    Layer.provide([Admission.layer(options), UsedNonces.layerMemory(), wire.layer])
+  )
 
 const at = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.andThen(TestClock.setTime(now), effect)
 const relay = (body: string | Uint8Array, surface: "gateway" | "node" = "gateway") =>
@@ -88,17 +93,20 @@ describe("relay", () => {
       }).pipe(Effect.provide(over(wire)))
     }))
 
-  it.effect("every recorded body reaches the wire byte for byte", () => {
+  it.effect("every recorded body reaches the wire byte for byte, and the signer is told", () => {
     const wire = FakeWire.make(() => ok)
     return Effect.gen(function*() {
-      const exchange = yield* Exchange.Exchange
-      for (const { nonce, requestBody } of vectors.vectors) {
+      for (const { isMainnet, nonce, outerSigner, requestBody, signer } of vectors.vectors) {
         yield* TestClock.setTime(nonce)
-        yield* exchange.relay({ body: Relayed.bytes(requestBody), surface: "gateway" })
+        const options = { relayActions: "all", ...(isMainnet ? {} : { profile: testnet }) } as const
+        const relayed = yield* Exchange.Exchange.use((exchange) =>
+          exchange.relay({ body: Relayed.bytes(requestBody), surface: "gateway" })
+        ).pipe(Effect.provide(over(wire, { api: [api] }, options)))
         assert.strictEqual(wire.sent.at(-1)?.body, requestBody)
+        assert.strictEqual(relayed.signer, (signer ?? outerSigner)?.toLowerCase())
       }
       assert.strictEqual(wire.sent.length, vectors.vectors.length)
-    }).pipe(Effect.provide(over(wire, { api: [api] }, { relayActions: "all" })))
+    })
   })
 
   it.effect("refusals of admission send nothing", () => {
@@ -196,6 +204,7 @@ describe("submit", () => {
       const live = ExchangeUpstream.layer({ api: [`http://127.0.0.1:${port}/`] }).pipe(
         Layer.provide([
           Admission.layer({ nonceWindow: { past: "36500 days", future: "1 day" } }),
+          UsedNonces.layerMemory(),
           Calls.layer().pipe(Layer.provide(WireUndici.layer()))
         ])
       )
@@ -246,7 +255,9 @@ describe("submit", () => {
         TestClock.setTime(signed.nonce),
         Effect.result(Exchange.Exchange.use((exchange) => exchange.submit(signed)))
       )
-      if (Result.isFailure(result)) return assert.include(["InvalidRequest", "NonceMismatch"], result.failure._tag)
+      if (Result.isFailure(result)) {
+        return assert.include(["InvalidRequest", "InvalidSignature", "NonceMismatch"], result.failure._tag)
+      }
       const encode = Schema.encodeSync(SignedAction)
       const sent = wire.sent[0]?.body ?? assert.fail("nothing sent")
       const read = Schema.decodeUnknownSync(SignedAction)(Result.getOrThrow(JsonText.parse(sent)))
@@ -273,7 +284,7 @@ describe("in memory", () => {
         state.answer,
         Effect.fail(new OutcomeUnknown({ upstream: "trading-api", advice: "wait", nonce: now }))
       )
-      assert.strictEqual((yield* Effect.flip(submit(bigBlocks)))._tag, "OutcomeUnknown")
+      assert.strictEqual((yield* Effect.flip(submit({ ...bigBlocks, nonce: now + 1 })))._tag, "OutcomeUnknown")
       yield* Effect.flip(relay("{"))
       yield* Effect.flip(relay(bigBlocksText, "node"))
       const received = yield* Ref.get(state.received)
@@ -330,7 +341,12 @@ describe("layerConfig", () => {
     }).pipe(
       Effect.provide(
         ExchangeUpstream.layerConfig.pipe(
-          Layer.provide([Admission.layer(), wire.layer, ConfigProvider.layer(ConfigProvider.fromUnknown(environment))])
+          Layer.provide([
+            Admission.layer(),
+            UsedNonces.layerMemory(),
+            wire.layer,
+            ConfigProvider.layer(ConfigProvider.fromUnknown(environment))
+          ])
         )
       )
     )

@@ -1,27 +1,58 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Relayed from "@trigate/domain/Relayed"
+import { keys } from "@trigate/sandbox/SandboxExamples"
 import { testnet } from "@trigate/signing/VenueProfile"
 import * as Admission from "@trigate/trading/Admission"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
+import type { Signing } from "./multiSigText.ts"
+import { leader, signLeader, signMultiSig } from "./multiSigText.ts"
 
 /** A vector of the signing tests, made with @nktkas/hyperliquid 0.33.3 and a public test key. */
 const nonce = 1_705_234_567_890
 const signer = "0x14791697260e4c9a71f18484c9f997b308e59325"
-const body = (action: unknown) =>
+const stranger = "0x0000000000000000000000000000000000000001"
+const body = (action: unknown, change: object = {}) =>
   Relayed.bytes(JSON.stringify({
     action,
     signature: {
       r: "0x1d9faee8e7933cb344213de34ad3cd04bc441a8bbb04ed875a62bea053b604d0",
       s: "0x4670c3db7dc3da98d2578c1054177705f309af08e8ae4d57180f241bbb307714",
-      v: 28
+      v: 28,
+      ...change
     },
     nonce
   }))
 const action = { type: "evmUserModify", usingBigBlocks: true }
+const delegation = {
+  type: "tokenDelegate",
+  signatureChainId: "0x66eee",
+  hyperliquidChain: "Mainnet",
+  validator: stranger,
+  wei: 1,
+  isUndelegate: false,
+  nonce
+}
 
-const admit = (options: Admission.Options, bytes: Uint8Array) =>
-  Effect.andThen(TestClock.setTime(nonce), Admission.make(options).admit(bytes))
+const wrapped = (inner: object, signatures: ReadonlyArray<object> = [{ r: "0x1", s: "0x2", v: 27 }]) =>
+  body({
+    type: "multiSig",
+    signatureChainId: "0x66eee",
+    signatures,
+    payload: { multiSigUser: stranger, outerSigner: leader.address, action: inner }
+  })
+
+const signedWrapper = (inner: object, signing: Signing = {}) =>
+  Relayed.bytes(signMultiSig(new TextDecoder().decode(wrapped(inner)), signing))
+
+const admit = (options: Admission.Options, bytes: Uint8Array, expected?: `0x${string}`) =>
+  Effect.andThen(TestClock.setTime(nonce), Admission.make(options).admit(bytes, expected))
+
+const refusal = (options: Admission.Options, bytes: Uint8Array, expected?: `0x${string}`) =>
+  Effect.map(
+    Effect.flip(admit(options, bytes, expected)),
+    (error) => error._tag === "InvalidSignature" ? error : assert.fail(error._tag)
+  )
 
 describe("SignerGate", () => {
   it.effect("admits a signer of the list, in any letter case, and says who it is", () =>
@@ -32,7 +63,6 @@ describe("SignerGate", () => {
 
   it.effect("turns anybody else away and names the recovered signer", () =>
     Effect.gen(function*() {
-      const stranger = "0x0000000000000000000000000000000000000001"
       const error = yield* Effect.flip(admit({ signers: [stranger] }, body(action)))
       assert.strictEqual(error._tag, "SignerNotAllowed")
       if (error._tag === "SignerNotAllowed") assert.strictEqual(error.signer, signer)
@@ -52,9 +82,98 @@ describe("SignerGate", () => {
       assert.strictEqual(error._tag, "InvalidSignature")
     }))
 
-  it.effect("looks at nobody's signature without a list", () =>
+  it.effect("says who signed without a list, too, and lets pass the documents' forms, of which nobody can tell", () =>
     Effect.gen(function*() {
-      const admitted = yield* admit({}, body({ type: "evmUserModify", modifications: [] }))
-      assert.isUndefined(admitted.signer)
+      assert.strictEqual((yield* admit({}, body(action))).signer, signer)
+      assert.isUndefined((yield* admit({}, body({ type: "evmUserModify", modifications: [] }))).signer)
+      assert.isUndefined((yield* admit({}, wrapped({ type: "tokenDelegate", amount: "1" }))).signer)
+    }))
+
+  it.effect("a signature that no key can have made is refused, with the reason", () =>
+    Effect.gen(function*() {
+      for (
+        const [change, reason] of [
+          [{ r: "0x0" }, "Signature cannot be recovered: invalidR"],
+          [{ s: `0x${"f".repeat(64)}` }, "Signature cannot be recovered: invalidS"],
+          [{ r: "0x5" }, "Signature cannot be recovered: notRecoverable"]
+        ] as const
+      ) {
+        const error = yield* refusal({}, body(action, change))
+        assert.deepStrictEqual([error.reason, error.recovered], [reason, undefined])
+      }
+    }))
+
+  it.effect("an action for another network is refused: its signature is not for this one", () =>
+    Effect.gen(function*() {
+      const error = yield* refusal({ profile: testnet }, body(delegation))
+      assert.strictEqual(error.reason, "The action is for \"Mainnet\", not for \"Testnet\"")
+    }))
+
+  it.effect("the signer that a caller expects has to be the one", () =>
+    Effect.gen(function*() {
+      const upper = `0x${signer.slice(2).toUpperCase()}` as const
+      assert.strictEqual((yield* admit({}, body(action), upper)).signer, signer)
+      const error = yield* refusal({}, body(action), stranger)
+      assert.deepStrictEqual(
+        [error.reason, error.recovered, error.expected],
+        ["another signer was expected", signer, stranger]
+      )
+      const documented = yield* refusal({}, body({ type: "evmUserModify", modifications: [] }), signer)
+      assert.include(documented.reason, "usingBigBlocks")
+    }))
+
+  it.effect("a further type whose signed fields are not known is relayed, but not for a list", () =>
+    Effect.gen(function*() {
+      const unknown = body({ type: "fromTheFuture", signatureChainId: "0x66eee", hyperliquidChain: "Mainnet" })
+      const options = { relayActions: ["fromTheFuture"] }
+      assert.isUndefined((yield* admit(options, unknown)).signer)
+      const error = yield* refusal({ ...options, signers: [signer] }, unknown)
+      assert.strictEqual(error.reason, "User-signed action of a type whose fields are not known here")
+    }))
+})
+
+describe("a multi-sig wrapper", () => {
+  it.effect("has its leader for a signer", () =>
+    Effect.gen(function*() {
+      const admitted = yield* admit({ signers: [leader.address] }, signedWrapper(delegation))
+      assert.strictEqual(admitted.signer, leader.address)
+    }))
+
+  it.effect("is refused where another than its outerSigner signed it", () =>
+    Effect.gen(function*() {
+      const error = yield* refusal({}, signedWrapper(delegation, { outer: keys.cosigner }))
+      assert.deepStrictEqual(
+        [error.reason, error.recovered, error.expected],
+        [
+          "the outer signature of a multiSig has to be its outerSigner's",
+          keys.cosigner.address,
+          leader.address
+        ]
+      )
+    }))
+
+  it.effect("is refused where a co-signer counts twice", () =>
+    Effect.gen(function*() {
+      const cosigners = [keys.cosigner, keys.thirdCosigner, keys.cosigner]
+      const error = yield* refusal({}, signedWrapper(action, { cosigners }))
+      assert.deepStrictEqual(
+        [error.reason, error.recovered],
+        ["a co-signer counts once, and signature 2 is its second", keys.cosigner.address]
+      )
+    }))
+
+  it.effect("is refused where an inner signature recovers to nobody", () =>
+    Effect.gen(function*() {
+      const error = yield* refusal({}, wrapped(action, [{ r: "0x1", s: "0x2", v: 27 }, { r: "0x5", s: "0x2", v: 27 }]))
+      assert.strictEqual(error.reason, "Inner signature 1 cannot be recovered: notRecoverable")
+    }))
+
+  it.effect("is relayed by its leader's signature alone where the inner type is not known", () =>
+    Effect.gen(function*() {
+      const inner = { type: "fromTheFuture", signatureChainId: "0x66eee" }
+      const byStranger = yield* refusal({}, wrapped(inner))
+      assert.strictEqual(byStranger.expected, leader.address)
+      const text = new TextDecoder().decode(wrapped(inner))
+      assert.strictEqual((yield* admit({}, Relayed.bytes(signLeader(text)))).signer, leader.address)
     }))
 })

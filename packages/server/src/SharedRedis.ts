@@ -1,0 +1,62 @@
+/** The Redis that replicas share, connected in the background: a gateway starts, and goes on, without it. */
+import * as NodeRedis from "@effect/platform-node/NodeRedis"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as Redis from "effect/persistence/Redis"
+import * as Redacted from "effect/Redacted"
+import * as Schedule from "effect/Schedule"
+import * as Scope from "effect/Scope"
+
+const connection = (url: Redacted.Redacted) =>
+  NodeRedis.layer({
+    url: Redacted.value(url),
+    // a command without a connection fails at once instead of waiting for one
+    disableOfflineQueue: true,
+    // what a Redis that hangs leaves unanswered must not fill the memory
+    commandsQueueMaxLength: 10_000,
+    socket: { connectTimeout: 2000 }
+  }).pipe(
+    // one line for every attempt to connect again says nothing that its users do not say
+    Layer.provide(Logger.layer([]))
+  )
+
+const connect = Effect.fnUntraced(function*(url: Redacted.Redacted) {
+  const context = yield* Layer.build(connection(url))
+  const { client } = Context.get(context, NodeRedis.NodeRedis)
+  // closing waits for answers, which a Redis that hangs never gives
+  yield* Effect.addFinalizer(() => Effect.sync(() => client.destroy()))
+  return Context.get(context, Redis.Redis)
+})
+
+const make = Effect.fnUntraced(function*(url: Redacted.Redacted) {
+  const scope = yield* Effect.scope
+  let connected: Redis.Redis["Service"] | undefined
+  const attempt = Effect.gen(function*() {
+    const own = yield* Scope.fork(scope)
+    connected = yield* connect(url).pipe(
+      Scope.provide(own),
+      Effect.onExit((exit) => exit._tag === "Failure" ? Scope.close(own, exit) : Effect.void)
+    )
+  })
+  const connecting = yield* Effect.forkScoped(
+    Effect.retry(attempt, Schedule.min([Schedule.exponential("250 millis"), Schedule.spaced("5 seconds")]))
+  )
+  // the usual start has its connection before the first request
+  yield* Effect.timeoutOption(Fiber.await(connecting), "1 second")
+  const absent = new Redis.RedisError({ cause: "not connected yet" })
+  const use = <A>(f: (redis: Redis.Redis["Service"]) => Effect.Effect<A, Redis.RedisError>) =>
+    Effect.suspend(() => connected === undefined ? Effect.fail(absent) : f(connected))
+  return Redis.Redis.of({
+    send: (command, ...args) => use((redis) => redis.send(command, ...args)),
+    eval: (script) => (...params) => use((redis) => redis.eval(script)(...params)),
+    reserve: Effect.suspend(() => connected === undefined ? Effect.fail(absent) : connected.reserve),
+    subscribe: (channel) =>
+      Effect.suspend(() => connected === undefined ? Effect.die(absent) : connected.subscribe(channel))
+  })
+})
+
+/** The Redis at a URL; its commands fail with `RedisError` while there is no connection. */
+export const layer = (url: Redacted.Redacted): Layer.Layer<Redis.Redis> => Layer.effect(Redis.Redis, make(url))

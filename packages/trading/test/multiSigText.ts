@@ -1,0 +1,61 @@
+/** Signs the raw text of a multi-sig body, so that everything else of it stays as a test wrote it. */
+import { secp256k1 } from "@noble/curves/secp256k1"
+import * as JsonText from "@trigate/domain/JsonText"
+import type { TestKey } from "@trigate/sandbox/SandboxExamples"
+import { keys } from "@trigate/sandbox/SandboxExamples"
+import * as CanonicalAction from "@trigate/signing/CanonicalAction"
+import * as MultiSig from "@trigate/signing/MultiSig"
+import * as Signable from "@trigate/signing/Signable"
+import { trimmed } from "@trigate/signing/Signature"
+import type { SignedRequest } from "@trigate/signing/SignerRecovery"
+import * as SignerRecovery from "@trigate/signing/SignerRecovery"
+import type { VenueProfile } from "@trigate/signing/VenueProfile"
+import { mainnet } from "@trigate/signing/VenueProfile"
+import * as Result from "effect/Result"
+
+/** The leader, whom a body to sign has to name as `outerSigner`. */
+export const leader: TestKey = keys.leader
+
+export interface Signing {
+  readonly profile?: VenueProfile
+  readonly cosigners?: ReadonlyArray<TestKey>
+  readonly outer?: TestKey
+}
+
+const sign = (key: TestKey, signable: Signable.Signable) => {
+  const { r, recovery, s } = secp256k1.sign(Signable.digest(signable).slice(2), key.privateKey.slice(2))
+  return { r: `0x${r.toString(16)}`, s: `0x${s.toString(16)}`, v: 27 + recovery }
+}
+
+const requestOf = (text: string) => Result.getOrThrow(JsonText.parse(text)) as SignedRequest
+
+const replaced = (text: string, path: ReadonlyArray<string>, value: unknown): string => {
+  let from = JsonText.members(text)
+  for (const key of path.slice(0, -1)) from = JsonText.members(text, from.get(key)?.start)
+  const span = from.get(path.at(-1) ?? "")
+  if (span === undefined) throw new Error(`The text has no ${path.join(".")}`)
+  return text.slice(0, span.start) + JSON.stringify(value) + text.slice(span.end)
+}
+
+/** The text with the leader's signature in place of the one that it has; whatever its inner action is. */
+export const signLeader = (text: string, outer: TestKey = leader, profile: VenueProfile = mainnet): string => {
+  const request = requestOf(text)
+  const canonical = Result.getOrThrow(CanonicalAction.canonicalize(profile, request.action))
+  if (canonical.kind !== "multiSig") throw new Error("No wrapper")
+  return replaced(
+    text,
+    ["signature"],
+    sign(outer, Result.getOrThrow(MultiSig.outerSignable(profile, canonical.action, request)))
+  )
+}
+
+/** The text with the signatures of its co-signers and its leader in place of those that it has. */
+export const signMultiSig = (
+  text: string,
+  { cosigners = [keys.leader, keys.cosigner], outer = leader, profile = mainnet }: Signing = {}
+): string => {
+  const unsigned = Result.getOrThrow(SignerRecovery.signable(profile, requestOf(text)))
+  if (unsigned.scheme !== "multiSig") throw new Error("A wrapper has inner signatures")
+  const inner = cosigners.map((key) => trimmed(sign(key, unsigned.inner)))
+  return signLeader(replaced(text, ["action", "signatures"], inner), outer, profile)
+}
