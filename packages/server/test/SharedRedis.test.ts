@@ -1,0 +1,137 @@
+import { assert, describe, it } from "@effect/vitest"
+import { keys } from "@trigate/sandbox/SandboxExamples"
+import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Logger from "effect/Logger"
+import * as References from "effect/References"
+import { isInstalled, redisServer } from "../../trading/test/redisServer.ts"
+import { validator } from "./bodies.ts"
+import * as Fixtures from "./fixtures.ts"
+import { gateway, get, post } from "./gateway.ts"
+import { liveGateway } from "./liveGateway.ts"
+
+const ok = `{"status":"ok","response":{"type":"default"}}`
+
+/** A body of the trader's; two of them differ by what they choose. */
+const body = (nonce: number, usingBigBlocks = true) =>
+  Effect.map(
+    Effect.orDie(
+      SandboxSigner.signAction(keys.trader, { nonce, action: { type: "evmUserModify", usingBigBlocks } })
+    ),
+    (signed) => JSON.stringify(signed)
+  )
+
+const readiness = (url: string) =>
+  Effect.map(get(`${url}/health/ready`), ({ status, text }) => [status, Fixtures.value(text, "redis")])
+
+const until = (url: string, redis: string): Effect.Effect<void> =>
+  Effect.flatMap(readiness(url), ([, found]) => found === redis ? Effect.void : until(url, redis))
+
+const quiet = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.provide(effect, Logger.layer([])).pipe(Effect.provideService(References.MinimumLogLevel, "None"))
+
+describe("answers to signed actions", () => {
+  it.live("name the signer, and refuse an expected signer that is none", () =>
+    Effect.gen(function*() {
+      const live = yield* liveGateway({ api: () => ({ body: ok }) })
+      const now = yield* Clock.currentTimeMillis
+      const first = yield* post(`${live.url}/exchange`, yield* body(now), {
+        "x-trigate-expected-signer": keys.trader.address
+      })
+      assert.deepStrictEqual([first.text, first.headers.get("x-trigate-signer")], [ok, keys.trader.address])
+      const refused = yield* post(`${live.url}/exchange`, yield* body(now + 1), { "x-trigate-expected-signer": "0x1" })
+      assert.strictEqual(refused.status, 400)
+      assert.deepStrictEqual(Fixtures.value(refused.text, "errors", 0, "path"), ["x-trigate-expected-signer"])
+      const other = yield* post(`${live.url}/exchange`, yield* body(now + 1), {
+        "x-trigate-expected-signer": validator
+      })
+      assert.strictEqual(other.status, 422)
+      assert.strictEqual(live.api.seen.length, 1)
+      assert.deepStrictEqual(yield* readiness(live.url), [200, undefined])
+    }))
+})
+
+describe.runIf(isInstalled)("replicas that share Redis", () => {
+  it.live("relay a nonce once between them; those of another network are apart", () =>
+    Effect.gen(function*() {
+      const redis = { TRIGATE_REDIS_URL: (yield* redisServer).url }
+      const one = yield* liveGateway({ api: () => ({ body: ok }) }, redis)
+      const two = yield* liveGateway({ api: () => ({ body: ok }) }, redis)
+      const sandbox = yield* gateway(redis)
+      const now = yield* Clock.currentTimeMillis
+      assert.strictEqual((yield* post(`${one.url}/exchange`, yield* body(now))).text, ok)
+      for (const { url } of [one, two]) {
+        const answer = yield* post(`${url}/exchange`, yield* body(now, false))
+        assert.strictEqual(answer.status, 409)
+        assert.include(answer.json, { _tag: "NonceAlreadyUsed", signer: keys.trader.address, nonce: now })
+      }
+      assert.strictEqual((yield* post(`${sandbox.url}/exchange`, yield* body(now))).text, ok)
+      assert.deepStrictEqual([one.api.seen.length, two.api.seen.length], [1, 0])
+      assert.deepStrictEqual(yield* readiness(two.url), [200, "up"])
+    }).pipe(quiet))
+
+  it.live("refuse nothing and say so while it is away, whether it dies or hangs, and refuse again when it is back", () =>
+    Effect.gen(function*() {
+      const redis = yield* redisServer
+      const live = yield* liveGateway({ api: () => ({ body: ok }) }, { TRIGATE_REDIS_URL: redis.url })
+      const now = yield* Clock.currentTimeMillis
+      const relay = (nonce: number) =>
+        Effect.flatMap(body(nonce), (text) => post(`${live.url}/exchange`, text)).pipe(
+          Effect.map(({ status }) => status),
+          Effect.timeout("5 seconds")
+        )
+      assert.deepStrictEqual([yield* relay(now), yield* relay(now)], [200, 409])
+      yield* redis.freeze
+      assert.deepStrictEqual([yield* relay(now), yield* readiness(live.url)], [200, [200, "away"]])
+      yield* redis.thaw
+      yield* until(live.url, "up")
+      assert.strictEqual(yield* relay(now), 409)
+      yield* redis.kill
+      assert.deepStrictEqual([yield* relay(now), yield* readiness(live.url)], [200, [200, "away"]])
+      assert.include((yield* get(`${live.url}/metrics`)).text, "trigate_used_nonces_degraded 1")
+      yield* redis.restart
+      yield* until(live.url, "up")
+      assert.deepStrictEqual([yield* relay(now), yield* relay(now)], [200, 409])
+    }).pipe(quiet))
+
+  it.live("start without it, and find it when it comes", () =>
+    Effect.gen(function*() {
+      const redis = yield* redisServer
+      yield* redis.kill
+      const live = yield* liveGateway({ api: () => ({ body: ok }) }, { TRIGATE_REDIS_URL: redis.url })
+      const now = yield* Clock.currentTimeMillis
+      assert.deepStrictEqual(yield* readiness(live.url), [200, "away"])
+      assert.strictEqual((yield* post(`${live.url}/exchange`, yield* body(now))).status, 200)
+      yield* redis.restart
+      yield* until(live.url, "up")
+      assert.strictEqual((yield* post(`${live.url}/exchange`, yield* body(now))).status, 200)
+      assert.strictEqual((yield* post(`${live.url}/exchange`, yield* body(now))).status, 409)
+    }).pipe(quiet))
+
+  it.live("end at once although it hangs", () =>
+    Effect.gen(function*() {
+      const redis = yield* redisServer
+      const before = yield* Effect.scoped(Effect.gen(function*() {
+        const live = yield* liveGateway({ api: () => ({ body: ok }) }, { TRIGATE_REDIS_URL: redis.url })
+        assert.deepStrictEqual(yield* readiness(live.url), [200, "up"])
+        yield* redis.freeze
+        yield* readiness(live.url)
+        return yield* Clock.currentTimeMillis
+      }))
+      assert.isBelow((yield* Clock.currentTimeMillis) - before, 3000)
+    }).pipe(quiet))
+})
+
+describe("a Redis URL", () => {
+  for (const url of ["http://127.0.0.1:6379", "redis://", "redis://host/db", "redis://host name"]) {
+    it.live(`is refused at the start without being quoted: ${url}`, () =>
+      Effect.gen(function*() {
+        const error = yield* Effect.flip(gateway({ TRIGATE_REDIS_URL: url }))
+        assert.strictEqual(
+          error.message,
+          "TRIGATE_REDIS_URL is not valid: expected a redis:// or rediss:// URL, with a database number or no path"
+        )
+      }))
+  }
+})
