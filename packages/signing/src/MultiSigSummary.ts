@@ -4,6 +4,7 @@ import * as BigDecimal from "effect/BigDecimal"
 import * as DateTime from "effect/DateTime"
 import * as Option from "effect/Option"
 import type { Action } from "./CanonicalAction.ts"
+import { printable } from "./internal/plainText.ts"
 import { toUint64 } from "./internal/uint64.ts"
 import type { MultiSigDeadline } from "./MultiSigDeadline.ts"
 import * as SigningCaution from "./SigningCaution.ts"
@@ -22,15 +23,7 @@ export interface SummaryFacts {
   readonly authorizedUsers?: ReadonlyArray<string>
 }
 
-/** Non-ASCII text is escaped: a reversed or invisible character must not change what the sentence seems to say. */
-const quoted = (value: unknown): string =>
-  Array.from(JsonText.stringify(value), (character) =>
-    /[ -~]/u.test(character)
-      ? character
-      : Array.from(
-        { length: character.length },
-        (_, index) => `\\u${character.charCodeAt(index).toString(16).padStart(4, "0")}`
-      ).join("")).join("")
+const quoted = (value: unknown): string => printable(JsonText.stringify(value))
 
 const instant = (millis: number): string =>
   Option.match(DateTime.make(millis), { onNone: () => `millisecond ${millis}`, onSome: DateTime.formatIso })

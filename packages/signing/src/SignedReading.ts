@@ -255,9 +255,18 @@ const stepsFrom = (
     vary(view, request, expected).map((varied) => ({ mistakes: [...mistakes, mistake], view: varied }))
   )
 
+/** Bytes that may be hashed in all: every reading hashes the whole action, and a caller chooses how large it is. */
+const maxHashed = 2 * 1024 * 1024
+
+const readingsOf = (canonical: CanonicalAction.CanonicalAction): number =>
+  Result.match(MsgPack.encode(canonical.action), {
+    onFailure: () => 0,
+    onSuccess: ({ length }) => Math.floor(maxHashed / length)
+  })
+
 /**
  * The readings of a request, most likely first: every mistake alone, then the telling ones in pairs. Each digest comes
- * once, and the one that the request stands for never.
+ * once, and the one that the request stands for never. The larger the action, the fewer readings.
  *
  * `expected` is whose signature it should be: an API wallet's owner may have been signed as the vault. The action of
  * `request` has to be the one that was sent, with its order of keys. Nothing for an action without canonical form.
@@ -294,8 +303,10 @@ export function* readings(
         )
       )
   ]
+  let left = readingsOf(canonical.success)
   for (const group of groups) {
     for (const { mistakes, view } of group()) {
+      if (left-- <= 0) return
       const digest = Result.getOrUndefined(digestOf(view, part, request.action))
       if (digest !== undefined && !seen.has(digest)) {
         seen.add(digest)

@@ -1,6 +1,7 @@
 /** What in an action makes correct signatures recover to strangers, because the venue prints it differently. */
 import * as Predicate from "effect/Predicate"
 import { isAddress } from "./internal/bytes.ts"
+import { pathText, printable } from "./internal/plainText.ts"
 
 /** Where it is and what is wrong there; one sentence of ASCII. */
 export interface SigningCaution {
@@ -10,8 +11,6 @@ export interface SigningCaution {
 }
 
 type Path = SigningCaution["path"]
-
-const shown = (path: Path): string => path.join(".")
 
 interface Leaf {
   readonly path: Path
@@ -35,7 +34,7 @@ const ofAddress = ({ path, value }: Leaf): ReadonlyArray<SigningCaution> =>
     ? [{
       kind: "mixedCaseAddress",
       path,
-      message: `The address at ${shown(path)} is in mixed case: sign and send it in lower case`
+      message: `The address at ${pathText(path)} is in mixed case: sign and send it in lower case`
     }]
     : []
 
@@ -44,7 +43,7 @@ const ofChainId = ({ path, value }: Leaf): ReadonlyArray<SigningCaution> =>
     ? [{
       kind: "chainIdText",
       path,
-      message: `The chain id at ${shown(path)} is hashed as text: sign and send ${chainIdText(value)}`
+      message: `The chain id at ${pathText(path)} is hashed as text: sign and send ${chainIdText(value)}`
     }]
     : []
 
@@ -54,7 +53,7 @@ const ofSignature = ({ path, value }: Leaf): ReadonlyArray<SigningCaution> =>
     ? [{
       kind: "untrimmedSignature",
       path,
-      message: `The inner signature at ${shown(path)} has leading zeros: sign the wrapper and send it without them`
+      message: `The inner signature at ${pathText(path)} has leading zeros: sign the wrapper and send it without them`
     }]
     : []
 
@@ -62,17 +61,20 @@ const ofSignature = ({ path, value }: Leaf): ReadonlyArray<SigningCaution> =>
 export const ofValues = (action: unknown): ReadonlyArray<SigningCaution> =>
   leaves(action).flatMap((leaf) => ofAddress(leaf).concat(ofChainId(leaf), ofSignature(leaf)))
 
+const maxKeys = 16
+
 /** Cautions about the order of keys: an action as it was sent against its canonical form. */
 export const ofOrder = (sent: unknown, canonical: unknown, path: Path = []): ReadonlyArray<SigningCaution> => {
   if (!Predicate.isReadonlyObject(sent) || !Predicate.isReadonlyObject(canonical)) return []
   const keys = Object.keys(canonical)
-  const found = Object.keys(sent).filter((key) => keys.includes(key))
-  const inOrder = keys.filter((key) => found.includes(key))
-  const here: ReadonlyArray<SigningCaution> = found.every((key, index) => key === inOrder[index]) ? [] : [{
+  const found = Object.keys(sent).filter((key) => Object.hasOwn(canonical, key))
+  const hashed = keys.filter((key) => Object.hasOwn(sent, key))
+  const here: ReadonlyArray<SigningCaution> = found.every((key, index) => key === hashed[index]) ? [] : [{
     kind: "fieldOrder",
     path,
-    message: `The fields of ${path.length === 0 ? "the action" : shown(path)} are in another order than is hashed: ` +
-      inOrder.join(", ")
+    message:
+      `The fields of ${path.length === 0 ? "the action" : pathText(path)} are in another order than is hashed: ` +
+      hashed.slice(0, maxKeys).map((key) => printable(key.slice(0, 64))).join(", ")
   }]
-  return [...here, ...keys.flatMap((key) => ofOrder(sent[key], canonical[key], [...path, key]))]
+  return here.concat(keys.flatMap((key) => ofOrder(sent[key], canonical[key], [...path, key])))
 }

@@ -60,6 +60,11 @@ export const warnings = (profile: VenueProfile, signed: SignedEnvelope, now: num
   ]
 }
 
-/** What makes correct signatures of this action look wrong at the venue: the action as it was sent against its canonical form. */
+// a body of a thousand addresses is not explained better by a thousand lines
+const MAX_SIGNING_WARNINGS = 16
+
+/** What makes correct signatures look wrong at the venue: an action as it was sent, against its canonical form. */
 export const signingWarnings = (sent: unknown, canonical: unknown): ReadonlyArray<string> =>
-  [...SigningCaution.ofValues(sent), ...SigningCaution.ofOrder(sent, canonical)].map(({ message }) => message)
+  [...SigningCaution.ofValues(sent), ...SigningCaution.ofOrder(sent, canonical)]
+    .slice(0, MAX_SIGNING_WARNINGS)
+    .map(({ message }) => message)

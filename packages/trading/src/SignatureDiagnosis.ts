@@ -43,7 +43,6 @@ const lowerCase = (address: Address): Address => `0x${address.slice(2).toLowerCa
 
 /** A signature to explain; `digest` is what the body stands for, where that can be told. */
 interface Suspect {
-  readonly part: SignedReading.Part
   readonly signature: Signature
   readonly digest: Hash | undefined
   readonly innerIndex?: number
@@ -73,19 +72,28 @@ const otherBit = (signature: Signature): Signature => ({ ...signature, v: Number
 
 type Recovers = (digest: string, signature: Signature) => boolean
 
+/** A recovery takes up to a millisecond, and a wrapper has up to ten signatures to recover. */
+const maxRecoveries = 512
+
+/** Looks at all signatures of one part together, so that each reading is hashed once. */
 const explain = (
   recovers: Recovers,
   profile: VenueProfile,
   request: SignedRequest,
   expected: Address,
-  suspect: Suspect
+  part: SignedReading.Part,
+  suspects: ReadonlyArray<Suspect>
 ): SignatureDiagnosis | undefined => {
-  const { digest, part, signature } = suspect
-  if (digest !== undefined && recovers(digest, otherBit(signature))) {
-    return told(expected, suspect, digest, ["otherRecoveryBit"])
+  for (const suspect of suspects) {
+    if (suspect.digest !== undefined && recovers(suspect.digest, otherBit(suspect.signature))) {
+      return told(expected, suspect, suspect.digest, ["otherRecoveryBit"])
+    }
   }
-  for (const reading of SignedReading.readings(profile, request, part, expected)) {
-    if (recovers(reading.digest, signature)) return told(expected, suspect, reading.digest, reading.mistakes)
+  let left = Math.floor(maxRecoveries / Math.max(1, suspects.length))
+  for (const { digest, mistakes } of SignedReading.readings(profile, request, part, expected)) {
+    if (left-- <= 0) return undefined
+    const found = suspects.find(({ signature }) => recovers(digest, signature))
+    if (found !== undefined) return told(expected, found, digest, mistakes)
   }
   return undefined
 }
@@ -98,19 +106,24 @@ const wrapperOf = (request: SignedRequest) =>
 /** The leader that a multi-sig body names, in lower case. */
 export const namedLeader = (request: SignedRequest): Address | undefined => wrapperOf(request)?.payload.outerSigner
 
-const suspects = (request: SignedRequest, recovered: RecoveredSigner | undefined, expected: Address) => {
-  const outer: Suspect = { part: "outer", signature: request.signature, digest: recovered?.digest }
+type Group = readonly [part: SignedReading.Part, suspects: ReadonlyArray<Suspect>]
+
+const groupsOf = (
+  request: SignedRequest,
+  recovered: RecoveredSigner | undefined,
+  expected: Address
+): ReadonlyArray<Group> => {
+  const outer: Group = ["outer", [{ signature: request.signature, digest: recovered?.digest }]]
   const wrapper = wrapperOf(request)
   if (wrapper === undefined || wrapper.payload.outerSigner === expected) return [outer]
   const digests = recovered?.scheme === "multiSig" ? recovered.inner : []
   const inner = wrapper.signatures.map((signature, innerIndex): Suspect => ({
-    part: "inner",
     signature,
     digest: digests[innerIndex]?.digest,
     innerIndex
   }))
   // who is not the leader is expected among the co-signers
-  return [...inner, outer]
+  return [["inner", inner], outer]
 }
 
 const fitting = (recovered: RecoveredSigner | undefined, expected: Address): SignatureDiagnosis | undefined => {
@@ -150,8 +163,8 @@ export const diagnose = Effect.fnUntraced(function*(
   const engine = yield* Secp256k1
   const recovers: Recovers = (digest, signature) =>
     Result.getOrUndefined(Recovery.recoverResult(digest, signature, engine)) === given
-  for (const suspect of suspects(request, recovered, given)) {
-    const found = explain(recovers, profile, request, given, suspect)
+  for (const [part, suspects] of groupsOf(request, recovered, given)) {
+    const found = explain(recovers, profile, request, given, part, suspects)
     if (found !== undefined) return found
   }
   return unexplained(given, recovered)

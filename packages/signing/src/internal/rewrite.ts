@@ -8,13 +8,15 @@ export type Rewrite = (value: unknown, sent: unknown) => unknown
 
 type Leaf = (value: unknown, sent: unknown, key: string) => unknown
 
-const memberOf = (value: unknown, key: string): unknown =>
-  Predicate.isObjectOrArray(value) ? Object.entries(value).find(([name]) => name === key)?.[1] : undefined
+const memberOf = (value: unknown, key: string | number): unknown =>
+  Predicate.isObjectOrArray(value) && Object.hasOwn(value, key) && Predicate.hasProperty(value, key)
+    ? value[key]
+    : undefined
 
 const mapLeaves = (leaf: Leaf) => {
   const walk = (value: unknown, sent: unknown, key: string): unknown => {
     if (Array.isArray(value)) {
-      return value.map((item: unknown, index) => walk(item, memberOf(sent, String(index)), key))
+      return value.map((item: unknown, index) => walk(item, memberOf(sent, index), key))
     }
     return Predicate.isObject(value)
       ? Object.fromEntries(Object.entries(value).map(([name, item]) => [name, walk(item, memberOf(sent, name), name)]))
@@ -61,7 +63,7 @@ export const chainIdsPadded: Rewrite = mapLeaves((value, _sent, key) => {
 
 /** Members in the order in which they were sent. */
 export const keysAsSent: Rewrite = (value, sent) => {
-  if (Array.isArray(value)) return value.map((item: unknown, index) => keysAsSent(item, memberOf(sent, String(index))))
+  if (Array.isArray(value)) return value.map((item: unknown, index) => keysAsSent(item, memberOf(sent, index)))
   if (!Predicate.isObject(value) || !Predicate.isObject(sent)) return value
   const members = new Map(Object.entries(value))
   const order = [...new Set([...Object.keys(sent).filter((key) => members.has(key)), ...members.keys()])]
