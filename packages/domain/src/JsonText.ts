@@ -199,12 +199,14 @@ export const parseStrict = (text: string, limits: Limits = defaultLimits): Resul
   return refusal === undefined ? parse(text) : Result.fail(refusal)
 }
 
+const withDigits = (_key: string, member: unknown): unknown =>
+  Predicate.isBigInt(member) ? JSON.rawJSON(member.toString()) : member
+
 /** Writes JSON; a `bigint` becomes a JSON integer with all its digits. */
-export const stringify = (value: unknown): string =>
-  JSON.stringify(
-    value,
-    (_key, member: unknown) => Predicate.isBigInt(member) ? JSON.rawJSON(member.toString()) : member
-  )
+export const stringify = (value: unknown): string => JSON.stringify(value, withDigits)
+
+/** Writes JSON for people: as {@link stringify}, indented by two. */
+export const stringifyPretty = (value: unknown): string => JSON.stringify(value, withDigits, 2)
 
 /** The members of the object that starts at `from` in a valid JSON text; empty when there is no object. */
 export const members = (text: string, from = 0): ReadonlyMap<string, Span> => {
