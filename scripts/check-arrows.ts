@@ -32,7 +32,7 @@ const table: Readonly<Record<string, Package>> = {
   sandbox: { arrows: ["domain", "layer2", "signing", "tokens", "trading", "upstream"], codecs: ["viem"] },
   server: {
     arrows: ["api", "domain", "layer2", "sandbox", "signing", "tokens", "trading", "upstream"],
-    drivers: ["@effect/platform-node"]
+    drivers: ["@effect/platform-node", "redis"]
   }
 }
 

@@ -19,7 +19,10 @@ export class NonceMismatch extends HttpApiError.Problem<NonceMismatch>()(
   { ...tagged("NonceMismatch"), nonce: Millis, actionNonce: Millis }
 ) {}
 
-/** This gateway already relayed an action of this signer under this nonce, or one is in flight. */
+/**
+ * An action of this signer under this nonce is being sent, or was sent; `detail` says which. After `OutcomeUnknown` the
+ * identical bytes may come again.
+ */
 export class NonceAlreadyUsed extends HttpApiError.Problem<NonceAlreadyUsed>()(
   "NonceAlreadyUsed",
   declare("NonceAlreadyUsed", 409, "Nonce already used"),
