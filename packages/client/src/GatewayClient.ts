@@ -34,7 +34,11 @@ export const make = (transport: Transport.Transport, own: Transport.Transport = 
     /** Signed actions. */
     exchange: {
       submit: Methods.submit(transport, exchange.endpoints.submit),
-      /** What the gateway sees in a signed action: its form, its signers, its nonce; nothing is relayed. */
+      /**
+       * What the gateway sees in a signed action: its form, its signers, its nonce; nothing is relayed.
+       *
+       * With the address that should have signed it also says why the signature is another's.
+       */
       inspect: Methods.inspect(own, exchange.endpoints.inspect, Inspection)
     },
     /** Queries of the trading chain. */

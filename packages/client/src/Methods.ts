@@ -3,6 +3,7 @@ import * as Answer from "@trigate/domain/Answer"
 import { faultsOf, invalidRequest } from "@trigate/domain/Decode"
 import { readOutcome, resendAdvice } from "@trigate/domain/ExchangeOperations"
 import type { CommonFailure } from "@trigate/domain/GatewayError"
+import type { Address } from "@trigate/domain/Hex"
 import * as JsonRpc from "@trigate/domain/JsonRpc"
 import * as JsonText from "@trigate/domain/JsonText"
 import type { AnyCodec, MethodClass, Operation } from "@trigate/domain/Operation"
@@ -156,16 +157,20 @@ const ownReaderOf = <Response extends AnyCodec>(response: Response) => {
     )
 }
 
-/** Shows a signed action to the gateway, which says what it sees and relays nothing. */
+/**
+ * Shows a signed action to the gateway, which says what it sees and relays nothing; named an expected signer, it looks for
+ * the mistake that makes another one appear.
+ */
 export const inspect = <Response extends AnyCodec>(
   transport: Transport.Transport,
   endpoint: Endpoint,
   response: Response
 ) => {
   const read = ownReaderOf(response)
-  return Effect.fn("GatewayClient.inspect")(function*(signed: SignedAction) {
+  return Effect.fn("GatewayClient.inspect")(function*(signed: SignedAction, expectedSigner?: Address) {
     const body = yield* writeSigned(signed)
-    return yield* read(yield* Effect.mapError(transport.post(endpoint.path, body), unreachable))
+    const query = expectedSigner === undefined ? "" : `?x-trigate-expected-signer=${expectedSigner}`
+    return yield* read(yield* Effect.mapError(transport.post(`${endpoint.path}${query}`, body), unreachable))
   })
 }
 

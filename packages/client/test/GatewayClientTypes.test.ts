@@ -46,7 +46,9 @@ describe("types of the client", () => {
     expectTypeOf<Of<"exchange", "submit">>().toEqualTypeOf<
       Method<[signed: SignedAction], ActionAccepted, ActionRejected | ExchangeFailure>
     >()
-    expectTypeOf<Of<"exchange", "inspect">>().toEqualTypeOf<Method<[signed: SignedAction], Inspection, CommonFailure>>()
+    expectTypeOf<Of<"exchange", "inspect">>().toEqualTypeOf<
+      Method<[signed: SignedAction, expectedSigner?: Address], Inspection, CommonFailure>
+    >()
     expectTypeOf<Effect.Error<ReturnType<Of<"exchange", "submit">>>["_tag"]>().toEqualTypeOf<
       | CommonTag
       | "ActionRejected"

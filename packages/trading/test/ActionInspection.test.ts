@@ -91,7 +91,7 @@ describe("ActionInspection", () => {
           }
         }
       })
-      assert.include(seen.msgpack, "cfffffffffffffffff")
+      assert.include(String(seen.msgpack), "cfffffffffffffffff")
       assert.match(seen.multiSigHash ?? "", /^0x[0-9a-f]{64}$/u)
       assert.isUndefined(seen.connectionId)
       assert.strictEqual(seen.diagnosis?.verdict, "unexplained")
