@@ -24,7 +24,9 @@ const carried = (text: string): string => {
   const sorted = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(sorted)
     return Predicate.isObject(value)
-      ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => a < b ? -1 : 1).map(([key, item]) => [key, sorted(item)]))
+      ? Object.fromEntries(
+        Object.entries(value).toSorted(([a], [b]) => a < b ? -1 : 1).map(([key, item]) => [key, sorted(item)])
+      )
       : value
   }
   return JSON.stringify(sorted(JSON.parse(text)))
