@@ -1,5 +1,5 @@
 /** How the client reaches a gateway: any Effect `HttpClient`, whole answers, typed failures. */
-import type * as Relayed from "@trigate/domain/Relayed"
+import * as Relayed from "@trigate/domain/Relayed"
 import * as Effect from "effect/Effect"
 import { constTrue } from "effect/Function"
 import * as HttpClient from "effect/http/HttpClient"
@@ -33,6 +33,7 @@ const relayed = (response: HttpClientResponse.HttpClientResponse) =>
       status: response.status,
       contentType: response.headers["content-type"] ?? "",
       body: new Uint8Array(buffer),
+      ...Relayed.signerIn(response.headers),
       // the header may also hold a date, which is of no use without the server's clock
       ...(retryAfter !== undefined && /^[0-9]{1,6}$/u.test(retryAfter) ? { retryAfter: Number(retryAfter) } : {})
     }

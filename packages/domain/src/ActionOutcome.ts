@@ -14,6 +14,7 @@ export type ActionAccepted = typeof ActionAccepted.Type
 /** The classes of refusal that the venue's texts are known to fall in; the list of texts is open. */
 export const RejectionReason = Schema.Literals([
   "UnknownSigner",
+  "WrongSignature",
   "NonceDuplicate",
   "NonceTooLow",
   "NonceTooHigh",
@@ -40,6 +41,7 @@ export class ActionRejected extends Schema.TaggedError<ActionRejected>()("Action
   reason: RejectionReason,
   message: Schema.String,
   signer: Schema.optionalKey(Address),
+  recovered: Schema.optionalKey(Address),
   response: Schema.optionalKey(Schema.Unknown)
 }) {}
 
@@ -69,11 +71,24 @@ const prefixes: ReadonlyArray<readonly [prefix: string, reason: RejectionReason]
 const addressIn = /0x[0-9a-fA-F]{40}/u
 const isAddress = Schema.is(Address)
 
-/** Reads a refusal text of the venue; an unknown text is `Unclassified` and kept whole. */
-export const classifyRejection = (text: string): ActionRejected => {
+/**
+ * Reads a refusal text of the venue; an unknown text is `Unclassified` and kept whole.
+ *
+ * `recovered` is whom the signature recovers to here. Where the venue names somebody else as unknown, it has hashed other
+ * bytes than were signed: `WrongSignature`. Where it names the same, the signature is right and the signer has no account,
+ * or is no approved API wallet: `UnknownSigner`, which is also the reason while nobody has recovered the signer.
+ */
+export const classifyRejection = (text: string, recovered?: Address): ActionRejected => {
   const bare = text.startsWith("L1 error: ") ? text.slice("L1 error: ".length) : text
   const reason = prefixes.find(([prefix]) => bare.startsWith(prefix))?.[1] ?? "Unclassified"
   // other texts name other accounts: a vault, a validator
   const signer = reason === "UnknownSigner" ? addressIn.exec(bare)?.[0] : undefined
-  return new ActionRejected({ reason, message: text, ...(isAddress(signer) ? { signer } : {}) })
+  if (!isAddress(signer)) return new ActionRejected({ reason, message: text })
+  if (recovered === undefined) return new ActionRejected({ reason, message: text, signer })
+  return new ActionRejected({
+    reason: signer.toLowerCase() === recovered.toLowerCase() ? reason : "WrongSignature",
+    message: text,
+    signer,
+    recovered
+  })
 }

@@ -13,6 +13,7 @@ import { InvalidSignature, NonceAlreadyUsed, NonceMismatch, NonceOutOfWindow, Si
 import { ActionAccepted, ActionRejected, classifyRejection } from "./ActionOutcome.ts"
 import { failureOfStatus } from "./Answer.ts"
 import { commonFailures } from "./GatewayError.ts"
+import type { Address } from "./Hex.ts"
 import * as JsonText from "./JsonText.ts"
 import * as Operation from "./Operation.ts"
 import * as Relayed from "./Relayed.ts"
@@ -114,17 +115,18 @@ const refusalsIn = (response: unknown): ReadonlyArray<string> =>
     ...Option.match(decodeSingle(response), { onNone: () => [], onSome: ({ data }) => [data.status] })
   ].filter(isRefused).map(({ error }) => error)
 
-const rejectionIn = (response: unknown): Option.Option<ActionRejected> => {
+const rejectionIn = (response: unknown, known: Address | undefined): Option.Option<ActionRejected> => {
   const refusals = refusalsIn(response)
   const [first] = refusals
   if (first === undefined) return Option.none()
-  const { reason, signer } = classifyRejection(first)
+  const { reason, recovered, signer } = classifyRejection(first, known)
   return Option.some(
     new ActionRejected({
       reason,
       message: refusals.join("; "),
       response,
-      ...(signer === undefined ? {} : { signer })
+      ...(signer === undefined ? {} : { signer }),
+      ...(recovered === undefined ? {} : { recovered })
     })
   )
 }
@@ -138,7 +140,11 @@ const parsed = (answer: Relayed.Relayed): Option.Option<unknown> =>
 /** What is known of an action besides its answer. */
 export interface Identity {
   readonly nonce?: Millis
+  /** Whom the signature recovers to. */
+  readonly signer?: Address
 }
+
+const signerOf = (answer: Relayed.Relayed, identity: Identity): Address | undefined => identity.signer ?? answer.signer
 
 const unknownOutcome = (answer: Relayed.Relayed, identity: Identity): OutcomeUnknown =>
   new OutcomeUnknown({
@@ -155,8 +161,8 @@ const readOk = (answer: Relayed.Relayed, identity: Identity) => {
   const body = Option.flatMap(parsed(answer), (value) => decodeAnswer(value))
   if (Option.isNone(body)) return Effect.fail(unknownOutcome(answer, identity))
   const { response, status } = body.value
-  if (status !== "ok") return Effect.fail(classifyRejection(wordsOf(response, text)))
-  const rejection = rejectionIn(response)
+  if (status !== "ok") return Effect.fail(classifyRejection(wordsOf(response, text), signerOf(answer, identity)))
+  const rejection = rejectionIn(response, signerOf(answer, identity))
   if (Option.isSome(rejection)) return Effect.fail(rejection.value)
   return Effect.fromOption(decodeAccepted(body.value), () => unknownOutcome(answer, identity))
 }

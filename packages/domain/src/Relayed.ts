@@ -1,5 +1,7 @@
 /** An upstream's answer as it came: what a relaying route sends on and what a typed method reads. */
 import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import { Address } from "./Hex.ts"
 
 /** Who answered, and the status, content type and bytes of the answer; `retryAfter` is the upstream's own, in seconds. */
 export interface Relayed {
@@ -9,6 +11,8 @@ export interface Relayed {
   readonly contentType: string
   readonly body: Uint8Array
   readonly retryAfter?: number
+  /** Who signed the action that this answers, where a gateway that stands upstream has told it. */
+  readonly signer?: Address
 }
 
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true })
@@ -48,3 +52,14 @@ export const bytes = (body: string): Uint8Array<ArrayBuffer> => encoder.encode(b
 
 /** Whether the body claims to be a problem document. */
 export const isProblem = (relayed: Relayed): boolean => relayed.contentType.startsWith("application/problem+json")
+
+/** The header in which a gateway tells who signed the action that it relayed. */
+export const signerHeader = "x-trigate-signer"
+
+const isAddress = Schema.is(Address)
+
+/** The signer in an answer's headers, as a member of {@link Relayed}. */
+export const signerIn = (headers: { readonly [name: string]: string | undefined }): { readonly signer?: Address } => {
+  const signer = headers[signerHeader]
+  return isAddress(signer) ? { signer } : {}
+}

@@ -56,3 +56,26 @@ describe("classifyRejection", () => {
     assert.strictEqual(classifyRejection("").reason, "Unclassified")
   })
 })
+
+describe("an unknown signer, read together with the recovered one", () => {
+  const named = "0x0123456789abcdef0123456789abcdef01234567"
+  const text = `User or API Wallet ${named} does not exist.`
+
+  it("the same address: the signature is right, the account is not known", () => {
+    const rejection = classifyRejection(text, "0x0123456789ABCDEF0123456789abcdef01234567")
+    assert.strictEqual(rejection.reason, "UnknownSigner")
+    assert.strictEqual(rejection.signer, named)
+  })
+
+  it("another address: the venue hashed other bytes than were signed", () => {
+    const recovered = "0x00000000000000000000000000000000000000aa"
+    const rejection = classifyRejection(text, recovered)
+    assert.strictEqual(rejection.reason, "WrongSignature")
+    assert.strictEqual(rejection.signer, named)
+    assert.strictEqual(rejection.recovered, recovered)
+  })
+
+  it("changes nothing about a refusal for another reason", () => {
+    assert.strictEqual(classifyRejection("Nonce mismatch.", named).reason, "NonceMismatch")
+  })
+})

@@ -3,6 +3,7 @@ import { GatewayApi } from "@trigate/api/GatewayApi"
 import { invalidRequest } from "@trigate/domain/Decode"
 import { Address } from "@trigate/domain/Hex"
 import type { Surface } from "@trigate/domain/Operation"
+import { signerHeader } from "@trigate/domain/Relayed"
 import type { InvalidRequest } from "@trigate/domain/RequestError"
 import { Exchange } from "@trigate/trading/Exchange"
 import * as Effect from "effect/Effect"
@@ -49,7 +50,7 @@ export const route = Effect.map(
         outcome: relayed.answer.status === 200 ? "ok" : "upstream_error"
       })
       return Responses.relayed(relayed.answer, {
-        ...(relayed.signer === undefined ? {} : { "x-trigate-signer": relayed.signer }),
+        ...(relayed.signer === undefined ? {} : { [signerHeader]: relayed.signer }),
         ...(relayed.warnings.length === 0 ? {} : { "x-trigate-warning": relayed.warnings.join("; ") })
       })
     })

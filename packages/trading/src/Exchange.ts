@@ -95,8 +95,8 @@ export const make = (
   })
   const submit = Effect.fn("Exchange.submit")(function*(signed: SignedAction) {
     const body = yield* encoded(signed)
-    const { answer } = yield* relay({ body, surface: "gateway" })
-    return yield* readOutcome(answer, { nonce: signed.nonce })
+    const { answer, signer } = yield* relay({ body, surface: "gateway" })
+    return yield* readOutcome(answer, { nonce: signed.nonce, ...(signer === undefined ? {} : { signer }) })
   })
   return Exchange.of({ inspect: admission.inspect, relay, submit })
 }

@@ -97,6 +97,7 @@ const relayed = (target: Target, answer: WireAnswer): Relayed.Relayed => {
     status: answer.status,
     contentType: answer.headers["content-type"] ?? "application/octet-stream",
     body: withoutKey(target, answer),
+    ...Relayed.signerIn(answer.headers),
     ...(retryAfter === undefined ? {} : { retryAfter })
   }
 }
