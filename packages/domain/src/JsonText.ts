@@ -111,9 +111,13 @@ const notJson: Refusal = { path: [], message: "Not a JSON document" }
 
 const shownDepth = 8
 
+// V8 13.6 (Node 24) gives an object the key of an earlier one where a key of one character is an escape: after
+// {"a":1,"\\":2} it reads {"a":1,"\n":2} with a key that is a backslash. No field of any wire is spelled like that.
+const isMisread = (name: string, rawLength: number): boolean => name.length === 1 && rawLength > 3
+
 /**
  * The first reason to refuse a text before parsing it, or `undefined`: too deep, too many values, an object that has a key
- * twice, a key that is no JSON string.
+ * twice, a key that is no JSON string or that the parser could misread.
  */
 export const refuse = (text: string, limits: Limits = defaultLimits): Refusal | undefined => {
   const frames: Array<Frame> = []
@@ -130,6 +134,9 @@ export const refuse = (text: string, limits: Limits = defaultLimits): Refusal | 
         if (name === undefined) return notJson
         top.key = name
         if (top.keys.has(name)) return { path: at(frames), message: `Duplicate key ${JSON.stringify(name)}` }
+        if (isMisread(name, end - i)) {
+          return { path: at(frames), message: "A key of one character is spelled as an escape" }
+        }
         top.keys.add(name)
         expectsKey = false
       }

@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { samples } from "./gatewayErrorSamples.ts"
-import { Choices, Json, spell } from "./json.ts"
+import { Choices, Json, JsonKey, spell } from "./json.ts"
 
 const readCall = (text: string) => JsonRpc.readCall(text, Result.getOrThrow(JsonText.parse(text)))
 
@@ -85,7 +85,7 @@ describe("readCall", () => {
   })
 
   const Id = Schema.Union([Schema.Null, Schema.String, Schema.BigInt])
-  const Params = Schema.Union([Schema.Array(Json), Schema.Record(Schema.String, Json)])
+  const Params = Schema.Union([Schema.Array(Json), Schema.Record(JsonKey, Json)])
   it.effect.prop(
     "gives id and params of any spelling back as they came",
     { id: Id, params: Params, choices: Choices },

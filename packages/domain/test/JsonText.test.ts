@@ -3,7 +3,7 @@ import * as JsonText from "@trigate/domain/JsonText"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { asRead, Choices, Json, spell } from "./json.ts"
+import { asRead, Choices, Json, JsonKey, spell } from "./json.ts"
 
 const parsed = (text: string): unknown => Result.getOrThrow(JsonText.parse(text))
 const refusal = (text: string): JsonText.Refusal => Result.getOrThrow(Result.flip(JsonText.parseStrict(text)))
@@ -103,11 +103,11 @@ const escaped = (key: string) =>
 
 describe("duplicate keys", () => {
   const Step = Schema.Union([
-    Schema.Literals(["a", "b\"", "{", "[,", "\\", "é", ""]),
+    Schema.Literals(["a", "b\"", "{", "[,", "\\\\", "é", ""]),
     Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3 }))
   ])
   const Path = Schema.Array(Step).check(Schema.isMaxLength(12))
-  const Key = Schema.Literals(["k", "wei", "k\"", "}", "_"])
+  const Key = Schema.Literals(["kk", "wei", "k\"", "}}", "__"])
 
   const wrap = (path: ReadonlyArray<string | number>, text: string): string =>
     path.reduceRight<string>(
@@ -257,7 +257,7 @@ describe("within 100 ms", () => {
 describe("members", () => {
   it.effect.prop(
     "are the raw slices of an object, in any spelling",
-    { value: Schema.Record(Schema.String, Json), choices: Choices },
+    { value: Schema.Record(JsonKey, Json), choices: Choices },
     ({ choices, value }) =>
       Effect.sync(() => {
         const text = spell(value, choices)
@@ -328,4 +328,19 @@ describe("elements", () => {
       assert.isUndefined(JsonText.elements(text))
     }
   )
+})
+
+describe("a key of one character that is an escape", () => {
+  for (const key of ["\\\\", "\\n", "\\u0041", "\\u0000", "\\\""]) {
+    it(`is refused: "${key}"`, () => {
+      assert.deepStrictEqual(JsonText.refuse(`{"a":{"${key}":1}}`), {
+        path: ["a", JSON.parse(`"${key}"`)],
+        message: "A key of one character is spelled as an escape"
+      })
+    })
+  }
+
+  it("is no fault where it is written plainly, or longer", () => {
+    assert.isUndefined(JsonText.refuse("{\"r\":1,\"\\u0072s\":2,\"é\":3}"))
+  })
 })

@@ -6,6 +6,9 @@ const Integer = Schema.BigInt.check(Schema.isBetweenBigInt({ minimum: -(2n ** 80
 /** Doubles that are no integers: those have their own row. */
 const Fraction = Schema.Finite.check(Schema.makeFilter((value) => !Number.isInteger(value)))
 
+/** Keys that V8 reads as they are written: one of a single character may be an escape, which `refuse` keeps out. */
+export const JsonKey = Schema.String.check(Schema.makeFilter((key) => key.length !== 1))
+
 /** A JSON value whose integers are bigints. */
 export type Json = null | boolean | string | bigint | number | ReadonlyArray<Json> | { readonly [key: string]: Json }
 
@@ -16,7 +19,7 @@ export const Json: Schema.Codec<Json> = Schema.Union([
   Integer,
   Fraction,
   Schema.Array(Schema.suspend(() => Json)),
-  Schema.Record(Schema.String, Schema.suspend(() => Json))
+  Schema.Record(JsonKey, Schema.suspend(() => Json))
 ])
 
 const isSafe = (value: bigint) => value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER
