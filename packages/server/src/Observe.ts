@@ -1,6 +1,6 @@
 /**
- * What happens around every request: decompression, its id, the count of those in flight, headers of ours, metrics, the access log, and a
- * typed body for whatever has none.
+ * What happens around every request: decompression, its id, the count of those in flight, headers of ours, metrics,
+ * the access log, and a typed body for whatever has none.
  */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"

@@ -64,7 +64,7 @@ const unsupported = (method: string) =>
     detail: `${JSON.stringify(method.slice(0, 128))} is not a method of this route`
   })
 
-/** Builds the handler of a route; `admission` is what has to succeed before the body is read. */
+/** Builds the handler of a route; the handler's `admission` has to succeed before it reads the body. */
 export const make = <O extends Operation, Answer>(definition: Definition<O, Answer>) => {
   const { envelope, relay } = definition
   const table = new Map(definition.operations.map((operation) => [operation.name, operation]))
