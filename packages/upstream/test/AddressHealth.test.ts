@@ -1,53 +1,18 @@
 import { assert, describe, it } from "@effect/vitest"
-import { AddressClosed, AddressHealth, layerAlways } from "@trigate/upstream/AddressHealth"
-import type { Sign } from "@trigate/upstream/AddressHealth"
+import type { AddressHealth } from "@trigate/upstream/AddressHealth"
+import { AddressClosed, layerAlways } from "@trigate/upstream/AddressHealth"
 import * as AddressHealthMemory from "@trigate/upstream/AddressHealthMemory"
 import * as Upstream from "@trigate/upstream/Upstream"
 import * as Arr from "effect/Array"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import type * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import * as TestClock from "effect/testing/TestClock"
-
-const targets = (count: number): Arr.NonEmptyReadonlyArray<Upstream.Target> => {
-  const made = Upstream.targets(
-    Upstream.make("layer2", Arr.makeBy(count, (index) => `http://node-${index}/SECRET-KEY`)),
-    ""
-  )
-  assert.isTrue(Arr.isReadonlyArrayNonEmpty(made))
-  return Arr.isReadonlyArrayNonEmpty(made) ? made : targets(count)
-}
-
-const signOf = (exit: Exit.Exit<Sign, Sign>): Sign => {
-  if (exit._tag === "Success") return exit.value
-  const [reason] = exit.cause.reasons
-  return reason?._tag === "Fail" ? reason.error : "neutral"
-}
-
-/** One exchange that ends with a sign; counts the exchanges that were made. */
-const exchanges = Effect.gen(function*() {
-  const health = yield* AddressHealth
-  const made = { count: 0 }
-  const run = (target: Upstream.Target, sign: Sign, hold: Effect.Effect<void> = Effect.void) =>
-    health.guard(
-      target,
-      Effect.suspend(() => {
-        made.count += 1
-        return Effect.andThen(hold, sign === "faulty" ? Effect.fail(sign) : Effect.succeed(sign))
-      }),
-      signOf
-    )
-  const faults = (target: Upstream.Target, count: number) =>
-    Effect.repeat(Effect.flip(run(target, "faulty")), { times: count - 1 })
-  /** Opens the circuit again by a probe that fails. */
-  const failProbe = (target: Upstream.Target) => Effect.flip(run(target, "faulty"))
-  return { health, made, run, faults, failProbe }
-})
+import { exchanges, targets } from "./exchanges.ts"
 
 const places = (usable: { readonly targets: ReadonlyArray<Upstream.Target> }) =>
   usable.targets.map((target) => target.address)

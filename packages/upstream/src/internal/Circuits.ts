@@ -73,6 +73,22 @@ export const make = Effect.fnUntraced(function*(
   }
   // copies of targets, made for one call
   const outside = new WeakSet<Target>()
+  const outsideOf = <T extends Target>(target: T): T => {
+    const copy = { ...target }
+    outside.add(copy)
+    return copy
+  }
+
+  const isClear = (target: Target): boolean => {
+    const view = known.of(target)
+    return !view.isSuspect && view.benchedUntil === 0
+  }
+
+  const absenceAt = (now: number) => (target: Target): HalfRule.Absence => {
+    const view = known.of(target)
+    if (view.benchedUntil <= now) view.benchedUntil = 0
+    return { bench: view.benchedUntil, circuit: AddressView.admitsAt(view, now) }
+  }
 
   const closed = (view: AddressView.AddressView, retryAfter: number) =>
     Effect.fail(
@@ -110,29 +126,12 @@ export const make = Effect.fnUntraced(function*(
   }
 
   const health = AddressHealth.of({
-    usable: (targets) => {
-      for (const target of targets) {
-        const view = known.of(target)
-        if (view.isSuspect || view.benchedUntil > 0) {
-          return Effect.map(Clock.currentTimeMillis, (now) =>
-            HalfRule.choose(
-              targets,
-              (target) => {
-                const view = known.of(target)
-                if (view.benchedUntil <= now) view.benchedUntil = 0
-                return { bench: view.benchedUntil, circuit: AddressView.admitsAt(view, now) }
-              },
-              now,
-              (target) => {
-                const copy = { ...target }
-                outside.add(copy)
-                return copy
-              }
-            ))
-        }
-      }
-      return Effect.succeed({ targets, retryAfter: undefined })
-    },
+    usable: (targets) =>
+      Effect.suspend(() =>
+        targets.every(isClear)
+          ? Effect.succeed({ targets, retryAfter: undefined })
+          : Effect.map(Clock.currentTimeMillis, (now) => HalfRule.choose(targets, absenceAt(now), now, outsideOf))
+      ),
     guard: (target, exchange, signOf) =>
       Effect.suspend(() => {
         const view = known.of(target)
