@@ -4,11 +4,12 @@ import * as Layer from "effect/Layer"
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import { AddressHealth } from "./AddressHealth.ts"
 import * as Circuits from "./internal/Circuits.ts"
+import type * as TripPolicy from "./internal/TripPolicy.ts"
 import { nameOf } from "./Upstream.ts"
 import type { Target } from "./Upstream.ts"
 
 /** When a circuit opens, and for how long. */
-export type Options = Circuits.Options
+export type Options = TripPolicy.Options
 
 const make = Effect.fnUntraced(function*(options: Options) {
   const store = yield* CircuitBreaker.CircuitBreakerStore

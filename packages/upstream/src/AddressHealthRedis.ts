@@ -17,11 +17,12 @@ import { AddressHealth } from "./AddressHealth.ts"
 import * as AddressView from "./internal/AddressView.ts"
 import * as Circuits from "./internal/Circuits.ts"
 import { identityOf } from "./internal/KnownAddresses.ts"
+import type * as TripPolicy from "./internal/TripPolicy.ts"
 import * as SharedState from "./SharedState.ts"
 import type { Target } from "./Upstream.ts"
 
 /** When a circuit opens, and what replicas share. */
-export interface Options extends Circuits.Options {
+export interface Options extends TripPolicy.Options {
   /** What the keys begin with; `trigate:circuit:` when not given. A digest of the address follows. */
   readonly prefix?: string
   /** How often a replica looks for circuits that another one opened; 500 milliseconds when not given. */

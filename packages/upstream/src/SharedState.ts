@@ -33,7 +33,7 @@ export interface SharedState {
 }
 
 const degraded = Metric.gauge("trigate_shared_state_degraded", {
-  description: "1 while the shared store is away and this replica goes on alone, else 0"
+  description: "1 while the store that replicas share is away and this process counts for itself, else 0"
 })
 
 /** Begins as if the store were there. */
@@ -51,7 +51,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     if (isAway) return
     isAway = true
     gauge.updateUnsafe(1, context)
-    yield* Effect.logWarning(`Shared ${options.use} are away: this replica goes on alone (${detail})`)
+    yield* Effect.logWarning(`Shared ${options.use} are away: this process counts for itself (${detail})`)
   })
 
   const back = Effect.suspend(() => {

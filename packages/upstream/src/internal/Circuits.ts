@@ -1,11 +1,9 @@
 /** The health of addresses over any store of circuits. */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
-import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import { AddressClosed, AddressHealth } from "../AddressHealth.ts"
 import type { Sign } from "../AddressHealth.ts"
@@ -14,25 +12,8 @@ import * as AddressView from "./AddressView.ts"
 import * as HalfRule from "./HalfRule.ts"
 import * as HealthMetrics from "./HealthMetrics.ts"
 import * as KnownAddresses from "./KnownAddresses.ts"
+import * as TripPolicy from "./TripPolicy.ts"
 import * as WatchedStore from "./WatchedStore.ts"
-
-/** When a circuit opens, and for how long. */
-export interface Options {
-  /** Faults in a row, in order of their ends, that open the circuit; 5 when not given. */
-  readonly faults?: number
-  /** How long it is open the first time, twice as long each time after that; 1 second when not given. */
-  readonly shortest?: Duration.Input
-  /** How long it is open at most; 10 seconds when not given. */
-  readonly longest?: Duration.Input
-}
-
-const policyOf = (options: Options) => ({
-  tripPolicy: CircuitBreaker.consecutive(options.faults ?? 5),
-  openDuration: Schedule.min([
-    Schedule.exponential(options.shortest ?? "1 second"),
-    Schedule.spaced(options.longest ?? "10 seconds")
-  ])
-})
 
 const outcomes: { readonly [S in Sign]: CircuitBreaker.Outcome } = {
   healthy: CircuitBreaker.success,
@@ -49,12 +30,12 @@ const isInterruption = <A, E>(exit: Exit.Exit<A, E>): boolean =>
 export const make = Effect.fnUntraced(function*(
   store: CircuitBreaker.CircuitBreakerStore["Service"],
   keyOf: (target: Target) => Effect.Effect<string>,
-  options: Options
+  options: TripPolicy.Options
 ) {
   const context = yield* Effect.context()
   const known = KnownAddresses.make((target) => AddressView.make(target, HealthMetrics.make(target, context)))
   const byKey = new Map<string, AddressView.AddressView>()
-  const breaker = yield* CircuitBreaker.make(policyOf(options)).pipe(
+  const breaker = yield* CircuitBreaker.make(TripPolicy.of(options)).pipe(
     Effect.provideService(
       CircuitBreaker.CircuitBreakerStore,
       WatchedStore.make(store, (key) => byKey.get(key))
