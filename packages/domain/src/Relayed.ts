@@ -11,6 +11,8 @@ export interface Relayed {
   readonly contentType: string
   readonly body: Uint8Array
   readonly retryAfter?: number
+  /** Seconds since it was read upstream; absent where it was read just now. */
+  readonly age?: number
   /** Who signed the action that this answers, where a gateway that stands upstream has told it. */
   readonly signer?: Address
 }
