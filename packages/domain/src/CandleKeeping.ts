@@ -16,9 +16,11 @@ const marginMillis = 60_000
 
 const day = 24 * 60 * 60_000
 
+/** Later ones are in no calendar. */
+const lastInstant = 8_640_000_000_000_000
+
 /** A day for a window whose last bar is closed and whose first one is not about to be dropped; else nothing is kept. */
 export const keeping = ({ endTime, interval, startTime }: CandleWindowRequest, now: number): Keeping | undefined => {
-  // instants that lie too far ahead belong to no month
   if (!Predicate.isNotNullish(endTime) || endTime < startTime || endTime > now) return undefined
   const isClosed = closeOf(interval, barAt(interval, endTime)) + graceMillis < now
   const isRetained = barAt(interval, startTime) >= oldestRetainedBar(interval, now + marginMillis)
@@ -31,14 +33,13 @@ const isMillis = Schema.is(Millis)
 export const keepable = (request: CandleWindowRequest, answer: string): boolean => {
   const rows = Result.getOrElse(JsonText.parse(answer), () => undefined)
   const { coin, endTime, interval, startTime } = request
-  if (!Array.isArray(rows) || !Predicate.isNotNullish(endTime)) return false
-  const last = barAt(interval, endTime)
+  if (!Array.isArray(rows) || !Predicate.isNotNullish(endTime) || endTime > lastInstant) return false
   let before = barAt(interval, startTime) - 1
   return rows.every((row: unknown) => {
     if (!Predicate.isObject(row) || !("t" in row) || !("s" in row) || !("i" in row)) return false
     if (!isMillis(row.t) || row.t > endTime || row.s !== coin || row.i !== interval) return false
     const bar = barAt(interval, row.t)
-    const follows = bar > before && bar <= last
+    const follows = bar > before
     before = bar
     return follows
   })

@@ -61,8 +61,7 @@ const isSame = (one: Hash, other: Hash): boolean => one.toLowerCase() === other.
 const sealedIn = (hash: Hash, answer: RpcAnswer): Option.Option<Sealed> =>
   answer._tag === "Error" || answer.result === "null" ? Option.none() : Option.filter(
     decode(answer.result),
-    (receipt) =>
-      isSame(receipt.transactionHash, hash) && !isPreconfirmed(receipt) && receipt.l1BatchNumber !== null
+    (receipt) => isSame(receipt.transactionHash, hash) && !isPreconfirmed(receipt) && receipt.l1BatchNumber !== null
   )
 
 /** The checks of one layer 2; two layer 2s have two, their blocks are not the same. */
@@ -101,7 +100,6 @@ export const make = (askBlock: AskBlock, options: Options = {}): FinalReceipts =
   })
 
   return {
-    confirm: (hash, answer) =>
-      Option.match(sealedIn(hash, answer), { onNone: () => undefined, onSome: check })
+    confirm: (hash, answer) => Option.match(sealedIn(hash, answer), { onNone: () => undefined, onSome: check })
   }
 }

@@ -99,9 +99,9 @@ const make = Effect.fnUntraced(function*(options: InFlight.Options) {
 
     const keep = (query: Query<A, E>, key: string, rule: Keeping | undefined, answer: A): Effect.Effect<void> =>
       Effect.withFiber((fiber) => {
-        const isAccepted = () => query.accepts === undefined || query.accepts(answer)
+        if (rule === undefined && query.confirm === undefined) return Effect.void
         const content = codec.keep(answer)
-        if (content === undefined || !isAccepted()) return Effect.void
+        if (content === undefined || query.accepts?.(answer) === false) return Effect.void
         const readAt = currentTime(fiber)
         if (rule !== undefined) return store(key, { content, readAt, keeping: rule })
         const check = checks.has(key) ? undefined : query.confirm?.(answer)

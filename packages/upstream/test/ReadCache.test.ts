@@ -10,8 +10,11 @@ const kept = (body: string | Uint8Array, readAt = 0, keeping = { fresh: 10, stal
   keeping
 })
 
-const gauge = Effect.map(Metric.snapshot, (all) =>
-  all.flatMap((each) => each.id === "trigate_read_cache_bytes" && each.type === "Gauge" ? [each.state.value] : []))
+const gauge = Effect.map(
+  Metric.snapshot,
+  (all) =>
+    all.flatMap((each) => each.id === "trigate_read_cache_bytes" && each.type === "Gauge" ? [each.state.value] : [])
+)
 
 const withCache = (maxBytes: number, test: (cache: ReadCache.ReadCache["Service"]) => Effect.Effect<void>) =>
   Effect.flatMap(ReadCache.ReadCache, test).pipe(

@@ -34,12 +34,15 @@ const kept = (body: string | Uint8Array, readAt: number): Kept => ({
 const registry = Effect.provideService(Metric.MetricRegistry, new Map())
 
 const metric = (name: string) =>
-  Effect.map(Metric.snapshot, (all) =>
-    all.flatMap((each) =>
-      each.id === name && (each.type === "Gauge" || each.type === "Counter")
-        ? [[each.attributes, Number(each.type === "Gauge" ? each.state.value : each.state.count)]]
-        : []
-    ))
+  Effect.map(
+    Metric.snapshot,
+    (all) =>
+      all.flatMap((each) =>
+        each.id === name && (each.type === "Gauge" || each.type === "Counter")
+          ? [[each.attributes, Number(each.type === "Gauge" ? each.state.value : each.state.count)]]
+          : []
+      )
+  )
 
 /** A replica with its own memory, and how often it asked. */
 const replica = Effect.fnUntraced(function*(keeping: Keeping = rule) {
