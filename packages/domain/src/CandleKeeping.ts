@@ -33,7 +33,8 @@ const isMillis = Schema.is(Millis)
 export const keepable = (request: CandleWindowRequest, answer: string): boolean => {
   const rows = Result.getOrElse(JsonText.parse(answer), () => undefined)
   const { coin, endTime, interval, startTime } = request
-  if (!Array.isArray(rows) || !Predicate.isNotNullish(endTime) || endTime > lastInstant) return false
+  if (!Array.isArray(rows) || !Predicate.isNotNullish(endTime)) return false
+  if (endTime < startTime || endTime > lastInstant) return false
   let before = barAt(interval, startTime) - 1
   return rows.every((row: unknown) => {
     if (!Predicate.isObject(row) || !("t" in row) || !("s" in row) || !("i" in row)) return false

@@ -7,7 +7,7 @@ import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
 
 /** An upstream whose answers a test gives one after the other; it knows how often it was asked and left. */
-const upstream = Effect.gen(function*() {
+const upstream = Effect.sync(() => {
   const asked: Array<Deferred.Deferred<string, string>> = []
   let left = 0
   const ask = Effect.suspend(() => {

@@ -45,13 +45,16 @@ const setup = Effect.fnUntraced(function*(options: Query = {}) {
   return { ...peer, query, read, get: Effect.map(read(query), spoken), spoken }
 })
 
-const counts = Effect.map(Metric.snapshot, (all) =>
-  Object.fromEntries(all.flatMap((each) => {
-    if (each.id !== "trigate_reads_shared_total" || each.type !== "Counter") return []
-    assert.strictEqual(each.attributes?.["upstream"], "trading-api")
-    assert.strictEqual(each.attributes["operation"], "spotMeta")
-    return [[each.attributes["how"], Number(each.state.count)]]
-  })))
+const counts = Effect.map(Metric.snapshot, (all) => {
+  const found: Record<string, number> = {}
+  for (const each of all) {
+    if (each.id !== "trigate_reads_shared_total" || each.type !== "Counter") continue
+    const { how, ...labels } = each.attributes ?? {}
+    assert.deepStrictEqual(labels, { upstream: "trading-api", operation: "spotMeta" })
+    found[String(how)] = Number(each.state.count)
+  }
+  return found
+})
 
 const run = <A, E>(test: Effect.Effect<A, E, SharedReads.SharedReads>, options: SharedReads.Options = {}) =>
   test.pipe(
