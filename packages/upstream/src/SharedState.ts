@@ -33,7 +33,7 @@ export interface SharedState {
 }
 
 const degraded = Metric.gauge("trigate_shared_state_degraded", {
-  description: "1 while the shared store is away and this replica goes on alone, else 0"
+  description: "1 while the store that replicas share is away and this process counts for itself, else 0"
 })
 
 /** Begins as if the store were there. */
@@ -41,22 +41,24 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   const deadline = Duration.fromInputUnsafe(options.deadline ?? "250 millis")
   const pause = Duration.toMillis(Duration.fromInputUnsafe(options.pause ?? "1 second"))
   const gauge = Metric.withAttributes(degraded, { use: options.use })
+  const context = yield* Effect.context()
   let isAway = false
   let askAgainAt = 0
-  yield* Metric.update(gauge, 0)
+  gauge.updateUnsafe(0, context)
 
   const away = Effect.fnUntraced(function*(detail: string) {
     askAgainAt = (yield* Clock.currentTimeMillis) + pause
     if (isAway) return
     isAway = true
-    yield* Metric.update(gauge, 1)
-    yield* Effect.logWarning(`Shared ${options.use} are away: this replica goes on alone (${detail})`)
+    gauge.updateUnsafe(1, context)
+    yield* Effect.logWarning(`Shared ${options.use} are away: this process counts for itself (${detail})`)
   })
 
   const back = Effect.suspend(() => {
     if (!isAway) return Effect.void
     isAway = false
-    return Effect.andThen(Metric.update(gauge, 0), Effect.logInfo(`Shared ${options.use} are back`))
+    gauge.updateUnsafe(0, context)
+    return Effect.logInfo(`Shared ${options.use} are back`)
   })
 
   const orElse = <A, E, R>(

@@ -20,8 +20,10 @@ const redisAt = (url: string) =>
   // the driver logs each connection that a killed server refuses
   NodeRedis.layer({ url, disableOfflineQueue: true }).pipe(Layer.provideMerge(Logger.layer([])))
 
-const cacheAt = (url: string, options: ReplicaCacheRedis.Options = {}) =>
-  ReplicaCacheRedis.layer(options).pipe(Layer.provideMerge(redisAt(url)))
+// steps take as long as they take on a busy machine
+const patient: ReplicaCacheRedis.Options = { deadline: "10 seconds" }
+
+const cacheAt = (url: string) => ReplicaCacheRedis.layer(patient).pipe(Layer.provideMerge(redisAt(url)))
 
 const rule: Keeping = { fresh: 10_000, renewAfter: 8000, stale: 50_000 }
 
@@ -66,7 +68,7 @@ const replica = Effect.fnUntraced(function*(keeping: Keeping = rule) {
   return { state, get }
 })
 
-const sharedAt = (url: string, options: ReplicaCacheRedis.Options = {}) =>
+const sharedAt = (url: string, options: ReplicaCacheRedis.Options = patient) =>
   Layer.fresh(SharedReads.layerRedis(options)).pipe(Layer.provideMerge(redisAt(url)))
 
 const stored = (key: string) => Redis.Redis.use((redis) => redis.send<string | null>("GET", `trigate:cache:${key}`))
