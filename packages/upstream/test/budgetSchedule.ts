@@ -81,6 +81,7 @@ export const arrivals = (options: {
 export interface Start {
   readonly at: number
   readonly used: number
+  readonly replica: number
 }
 
 /** Most that starts in any window, its end excluded. */
@@ -112,7 +113,7 @@ export const run = Effect.fnUntraced(function*(
       const worst = worstOf(options.upstream, arrival.cost)
       const unused = Math.min(arrival.unused, worst - 1)
       const spent = yield* budgets.take({ ...arrival, upstream: options.upstream })
-      starts.push({ at: yield* Clock.currentTimeMillis, used: worst - unused })
+      starts.push({ at: yield* Clock.currentTimeMillis, used: worst - unused, replica: arrival.replica })
       yield* Effect.sleep(arrival.latency)
       yield* spent.giveBack(unused)
     }).pipe(Effect.timeoutOption(arrival.leaves), Effect.ignore)

@@ -65,7 +65,7 @@ export const shared = Effect.fnUntraced(function*(limiter: RateLimiter.RateLimit
   yield* Metric.update(degraded, 0)
 
   const tell = Effect.fnUntraced(function*(isAway: boolean, detail: string) {
-    if (isAway) notBefore = (yield* Clock.currentTimeMillis) + pause
+    notBefore = isAway ? (yield* Clock.currentTimeMillis) + pause : Number.NEGATIVE_INFINITY
     if (away === isAway) return
     away = isAway
     yield* Metric.update(degraded, isAway ? 1 : 0)
