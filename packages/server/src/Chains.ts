@@ -10,11 +10,14 @@ import * as InfoUpstream from "@trigate/trading/InfoUpstream"
 import * as TradingEvmUpstream from "@trigate/trading/TradingEvmUpstream"
 import * as UsedNonces from "@trigate/trading/UsedNonces"
 import * as UsedNoncesRedis from "@trigate/trading/UsedNoncesRedis"
+import * as Budgets from "@trigate/upstream/Budgets"
 import * as Calls from "@trigate/upstream/Calls"
 import * as WireUndici from "@trigate/upstream/WireUndici"
 import * as Duration from "effect/Duration"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as RateLimiter from "effect/persistence/RateLimiter"
+import type * as Redis from "effect/persistence/Redis"
 import type { GatewayStatus } from "./GatewayStatus.ts"
 import * as RedisReadiness from "./RedisReadiness.ts"
 import type { Settings } from "./Settings.ts"
@@ -38,21 +41,43 @@ const admissionOf = (settings: Settings) =>
     ...(Option.isSome(settings.TRIGATE_SIGNERS) ? { signers: settings.TRIGATE_SIGNERS.value } : {})
   })
 
+/** The Redis of the settings; all that share state over it take this one layer, and with it one connection. */
+type SharedBy = Option.Option<Layer.Layer<Redis.Redis>>
+
 /** Nonces of one network are not those of another, nor a sandbox's those of a venue. */
-const usedNoncesOf = (settings: Settings) =>
-  Option.match(settings.TRIGATE_REDIS_URL, {
+const usedNoncesOf = (settings: Settings, redis: SharedBy) =>
+  Option.match(redis, {
     onNone: () => UsedNonces.layerMemory(),
-    onSome: (url) =>
+    onSome: (shared) =>
       RedisReadiness.layer.pipe(
         Layer.provideMerge(UsedNoncesRedis.layer({
           prefix: `trigate:{used-nonces:${isSandbox(settings) ? "sandbox" : settings.TRIGATE_NETWORK}}:`,
           lease: Duration.sum(settings.TRIGATE_ONCE_DEADLINE, Duration.seconds(10))
         })),
-        Layer.provide(SharedRedis.layer(url))
+        Layer.provide(shared)
       )
   })
 
-const live = (settings: Settings) => {
+/** The weight of one network's address is not that of another's. */
+const budgetsOf = (settings: Settings, redis: SharedBy) => {
+  const limits = {
+    "trading-api": settings.TRIGATE_TRADING_API_WEIGHT,
+    "trading-node": Option.getOrUndefined(settings.TRIGATE_TRADING_NODE_RPS),
+    "token-chain": Option.getOrUndefined(settings.TRIGATE_TOKEN_CHAIN_RPS),
+    layer2: Option.getOrUndefined(settings.TRIGATE_LAYER2_RPS)
+  }
+  return Option.match(redis, {
+    onNone: () => Budgets.layerMemory(limits),
+    onSome: (shared) =>
+      Budgets.layer(limits).pipe(
+        Layer.provide(RateLimiter.layer),
+        Layer.provide(RateLimiter.layerStoreRedis({ prefix: `trigate:{budgets:${settings.TRIGATE_NETWORK}}:` })),
+        Layer.provide(shared)
+      )
+  })
+}
+
+const live = (settings: Settings, redis: SharedBy) => {
   const trading = {
     api: settings.TRIGATE_TRADING_API_URL,
     node: settings.TRIGATE_TRADING_NODE_URL
@@ -70,16 +95,18 @@ const live = (settings: Settings) => {
       readDeadline: settings.TRIGATE_READ_DEADLINE,
       onceDeadline: settings.TRIGATE_ONCE_DEADLINE
     })),
+    Layer.provide(budgetsOf(settings, redis)),
     Layer.provide(WireUndici.layer())
   )
 }
 
 /** The five services, and whether the Redis that replicas share answers. */
 export const layer = (settings: Settings) => {
+  const redis = Option.map(settings.TRIGATE_REDIS_URL, SharedRedis.layer)
   const chains = isSandbox(settings)
     ? Sandbox.layerNoDeps({ profile: profileOf(settings) }).pipe(Layer.provide(admissionOf(settings)))
-    : live(settings)
-  return Layer.provideMerge(chains, usedNoncesOf(settings))
+    : live(settings, redis)
+  return Layer.provideMerge(chains, usedNoncesOf(settings, redis))
 }
 
 const chain = (sandbox: boolean, upstreams: { readonly [label: string]: number }) => ({

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Budgets from "@trigate/upstream/Budgets"
 import * as Clock from "effect/Clock"
+import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
@@ -211,6 +211,68 @@ describe("a budget of request units", () => {
       const budgets = yield* Budgets.Budgets
       assert.strictEqual(budgets.take(ask(candles)), budgets.take(ask(action)))
     }).pipe(Effect.provide(Budgets.layerUnlimited)))
+})
+
+describe("budgets tell", () => {
+  const metrics = Effect.map(
+    Metric.snapshot,
+    (all) =>
+      Object.fromEntries(
+        all.flatMap(({ attributes, id, state }) =>
+          id.startsWith("trigate_upstream_budget_") && attributes?.["upstream"] === "trading-node"
+            ? [[
+              [id.slice("trigate_upstream_budget_".length), attributes["share"]].join(" ").trim(),
+              "value" in state ? Number(state.value) : "count" in state ? Number(state.count) : undefined
+            ]]
+            : []
+        )
+      )
+  )
+
+  it.effect("what is left, who waited and who was refused", () =>
+    Effect.gen(function*() {
+      const call = ask({ weight: 0, requestUnits: 1 }, 0, "trading-node")
+      yield* take(call)
+      assert.deepStrictEqual(yield* metrics, { "left common": 2 })
+      assert.strictEqual(yield* starts(call), 2)
+      const waiting = yield* Effect.forkChild(take({ ...call, patience: 1000 }), { startImmediately: true })
+      assert.strictEqual(yield* starts(call), 0)
+      yield* TestClock.adjust(1000)
+      yield* Fiber.join(waiting)
+      assert.deepStrictEqual(yield* metrics, { "left common": 0, waits_total: 1, refused_total: 2 })
+    }).pipe(Effect.provide(Budgets.layerMemory({ "trading-node": 12 }))))
+})
+
+describe("budgets of the environment", () => {
+  const configured = (settings: { readonly [name: string]: string }) =>
+    Budgets.layerConfig.pipe(Layer.provide(ConfigProvider.layer(ConfigProvider.fromUnknown(settings))))
+  const units = (upstream: "trading-node" | "token-chain" | "layer2") =>
+    ask({ weight: 0, requestUnits: 1 }, 0, upstream)
+
+  it.effect("are the venue's 1200 and nothing else where nothing is set", () =>
+    Effect.gen(function*() {
+      assert.strictEqual(yield* starts(ask(query)), 9)
+      for (let n = 0; n < 100; n++) assert.strictEqual(yield* wait(units("layer2")), "at once")
+    }).pipe(Effect.provide(configured({}))))
+
+  it.effect("are those of each setting", () =>
+    Effect.gen(function*() {
+      assert.strictEqual(yield* starts(ask(query)), 1)
+      assert.strictEqual(yield* starts(units("trading-node")), 1)
+      assert.strictEqual(yield* starts(units("token-chain")), 2)
+      assert.strictEqual(yield* starts(units("layer2")), 10)
+    }).pipe(Effect.provide(configured({
+      TRIGATE_TRADING_API_WEIGHT: "240",
+      TRIGATE_TRADING_NODE_RPS: "0.1",
+      TRIGATE_TOKEN_CHAIN_RPS: "8",
+      TRIGATE_LAYER2_RPS: "40"
+    }))))
+
+  it.effect("are refused where they are no number above zero", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(Effect.provide(Budgets.Budgets, configured({ TRIGATE_LAYER2_RPS: "0" })))
+      assert.include(error.message, "TRIGATE_LAYER2_RPS")
+    }))
 })
 
 const Seed = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 }))

@@ -9,7 +9,6 @@ import * as Logger from "effect/Logger"
 import * as Metric from "effect/Metric"
 import * as RateLimiter from "effect/persistence/RateLimiter"
 import * as Redis from "effect/persistence/Redis"
-import * as TestClock from "effect/testing/TestClock"
 import { isInstalled, redisServer } from "../../trading/test/redisServer.ts"
 import { action, arrivals, ask, candles, most, query, run } from "./budgetSchedule.ts"
 
