@@ -7,6 +7,8 @@ import * as TokenChainUpstream from "@trigate/tokens/TokenChainUpstream"
 import * as Admission from "@trigate/trading/Admission"
 import * as ExchangeUpstream from "@trigate/trading/ExchangeUpstream"
 import * as InfoUpstream from "@trigate/trading/InfoUpstream"
+import * as Journal from "@trigate/trading/Journal"
+import * as JournalSql from "@trigate/trading/JournalSql"
 import * as TradingEvmUpstream from "@trigate/trading/TradingEvmUpstream"
 import * as UsedNonces from "@trigate/trading/UsedNonces"
 import * as UsedNoncesRedis from "@trigate/trading/UsedNoncesRedis"
@@ -15,6 +17,7 @@ import * as WireUndici from "@trigate/upstream/WireUndici"
 import * as Duration from "effect/Duration"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Database from "./Database.ts"
 import type { GatewayStatus } from "./GatewayStatus.ts"
 import * as RedisReadiness from "./RedisReadiness.ts"
 import type { Settings } from "./Settings.ts"
@@ -38,6 +41,9 @@ const admissionOf = (settings: Settings) =>
     ...(Option.isSome(settings.TRIGATE_SIGNERS) ? { signers: settings.TRIGATE_SIGNERS.value } : {})
   })
 
+/** How long a signed action may be without an answer: its deadline, and some time to write the end down. */
+const leaseOf = (settings: Settings) => Duration.sum(settings.TRIGATE_ONCE_DEADLINE, Duration.seconds(10))
+
 /** Nonces of one network are not those of another, nor a sandbox's those of a venue. */
 const usedNoncesOf = (settings: Settings) =>
   Option.match(settings.TRIGATE_REDIS_URL, {
@@ -46,10 +52,26 @@ const usedNoncesOf = (settings: Settings) =>
       RedisReadiness.layer.pipe(
         Layer.provideMerge(UsedNoncesRedis.layer({
           prefix: `trigate:{used-nonces:${isSandbox(settings) ? "sandbox" : settings.TRIGATE_NETWORK}}:`,
-          lease: Duration.sum(settings.TRIGATE_ONCE_DEADLINE, Duration.seconds(10))
+          lease: leaseOf(settings)
         })),
         Layer.provide(SharedRedis.layer(url))
       )
+  })
+
+/** Where the actions of a live gateway are taken down. */
+export const journalPlace = (settings: Settings): Option.Option<Database.Place> =>
+  Option.map(settings.TRIGATE_DATABASE_URL, Database.placeOf)
+
+/** What the journal of a gateway has to know. */
+export const journalOptions = (settings: Settings): JournalSql.Options => ({
+  network: settings.TRIGATE_NETWORK,
+  lease: leaseOf(settings)
+})
+
+const journalOf = (settings: Settings) =>
+  Option.match(journalPlace(settings), {
+    onNone: () => Journal.layerMemory(),
+    onSome: (place) => JournalSql.layer(journalOptions(settings)).pipe(Layer.provide(Database.layer(place)))
   })
 
 const live = (settings: Settings) => {
@@ -58,7 +80,7 @@ const live = (settings: Settings) => {
     node: settings.TRIGATE_TRADING_NODE_URL
   }
   return Layer.mergeAll(
-    ExchangeUpstream.layer(trading).pipe(Layer.provide(admissionOf(settings))),
+    ExchangeUpstream.layer(trading).pipe(Layer.provide([admissionOf(settings), journalOf(settings)])),
     InfoUpstream.layer(trading),
     TradingEvmUpstream.layer(trading),
     TokenChainUpstream.layer({ addresses: settings.TRIGATE_TOKEN_CHAIN_URL }).pipe(
@@ -77,7 +99,10 @@ const live = (settings: Settings) => {
 /** The five services, and whether the Redis that replicas share answers. */
 export const layer = (settings: Settings) => {
   const chains = isSandbox(settings)
-    ? Sandbox.layerNoDeps({ profile: profileOf(settings) }).pipe(Layer.provide(admissionOf(settings)))
+    ? Sandbox.layerNoDeps({ profile: profileOf(settings) }).pipe(
+      // made-up actions do not belong among real ones
+      Layer.provide([admissionOf(settings), Journal.layerMemory()])
+    )
     : live(settings)
   return Layer.provideMerge(chains, usedNoncesOf(settings))
 }

@@ -7,6 +7,7 @@ import * as Exit from "effect/Exit"
 import { formatAddress, HttpServer } from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
+import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
 import * as Schema from "effect/Schema"
 import * as Banner from "./Banner.ts"
@@ -25,7 +26,8 @@ const announce = Effect.fnUntraced(function*(settings: Settings.Settings) {
   yield* Console.log(Banner.text(Chains.statusOf(settings), {
     url: formatAddress(address),
     elapsed: process.uptime() * 1000,
-    cpu: (system + user) / 1000
+    cpu: (system + user) / 1000,
+    journal: Option.match(Chains.journalPlace(settings), { onNone: () => "memory", onSome: ({ kind }) => kind })
   }))
 })
 
