@@ -14,11 +14,11 @@ import * as UsedNonces from "@trigate/trading/UsedNonces"
 import * as UsedNoncesRedis from "@trigate/trading/UsedNoncesRedis"
 import * as Calls from "@trigate/upstream/Calls"
 import * as WireUndici from "@trigate/upstream/WireUndici"
-import * as Duration from "effect/Duration"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Database from "./Database.ts"
 import type { GatewayStatus } from "./GatewayStatus.ts"
+import * as JournalSettings from "./JournalSettings.ts"
 import * as RedisReadiness from "./RedisReadiness.ts"
 import type { Settings } from "./Settings.ts"
 import * as SharedRedis from "./SharedRedis.ts"
@@ -41,9 +41,6 @@ const admissionOf = (settings: Settings) =>
     ...(Option.isSome(settings.TRIGATE_SIGNERS) ? { signers: settings.TRIGATE_SIGNERS.value } : {})
   })
 
-/** How long a signed action may be without an answer: its deadline, and some time to write the end down. */
-const leaseOf = (settings: Settings) => Duration.sum(settings.TRIGATE_ONCE_DEADLINE, Duration.seconds(10))
-
 /** Nonces of one network are not those of another, nor a sandbox's those of a venue. */
 const usedNoncesOf = (settings: Settings) =>
   Option.match(settings.TRIGATE_REDIS_URL, {
@@ -52,26 +49,17 @@ const usedNoncesOf = (settings: Settings) =>
       RedisReadiness.layer.pipe(
         Layer.provideMerge(UsedNoncesRedis.layer({
           prefix: `trigate:{used-nonces:${isSandbox(settings) ? "sandbox" : settings.TRIGATE_NETWORK}}:`,
-          lease: leaseOf(settings)
+          lease: JournalSettings.leaseOf(settings)
         })),
         Layer.provide(SharedRedis.layer(url))
       )
   })
 
 /** Where the actions of a live gateway are taken down. */
-export const journalPlace = (settings: Settings): Option.Option<Database.Place> =>
-  Option.map(settings.TRIGATE_DATABASE_URL, Database.placeOf)
-
-/** What the journal of a gateway has to know. */
-export const journalOptions = (settings: Settings): JournalSql.Options => ({
-  network: settings.TRIGATE_NETWORK,
-  lease: leaseOf(settings)
-})
-
 const journalOf = (settings: Settings) =>
-  Option.match(journalPlace(settings), {
+  Option.match(JournalSettings.placeOf(settings), {
     onNone: () => Journal.layerMemory(),
-    onSome: (place) => JournalSql.layer(journalOptions(settings)).pipe(Layer.provide(Database.layer(place)))
+    onSome: (place) => JournalSql.layer(JournalSettings.optionsOf(settings)).pipe(Layer.provide(Database.layer(place)))
   })
 
 const live = (settings: Settings) => {

@@ -14,6 +14,7 @@ import * as Banner from "./Banner.ts"
 import * as Chains from "./Chains.ts"
 import * as GatewayServer from "./GatewayServer.ts"
 import * as Help from "./Help.ts"
+import * as JournalSettings from "./JournalSettings.ts"
 import * as NodeServer from "./NodeServer.ts"
 import * as Settings from "./Settings.ts"
 
@@ -27,7 +28,7 @@ const announce = Effect.fnUntraced(function*(settings: Settings.Settings) {
     url: formatAddress(address),
     elapsed: process.uptime() * 1000,
     cpu: (system + user) / 1000,
-    journal: Option.match(Chains.journalPlace(settings), { onNone: () => "memory", onSome: ({ kind }) => kind })
+    journal: Option.match(JournalSettings.placeOf(settings), { onNone: () => "memory", onSome: ({ kind }) => kind })
   }))
 })
 

@@ -115,7 +115,7 @@ const until = <E, R>(question: Effect.Effect<boolean, E, R>): Effect.Effect<void
   Effect.repeat(Effect.orElseSucceed(question, () => false), { until: (answer) => answer }).pipe(Effect.asVoid)
 
 describe.runIf(isInstalled)("Journal over Postgres", () => {
-  const scope = Effect.runSync(Scope.make())
+  const scope = Scope.makeUnsafe()
   let server: PostgresServer
   let networks = 0
 
