@@ -1,9 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
+import { Address } from "@trigate/domain/Hex"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Schema from "effect/Schema"
 import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"
@@ -39,19 +41,20 @@ const signedBodies = (count: number) =>
 
 const quietly = { TRIGATE_ACCESS_LOG: "off" }
 
-interface Listed {
-  readonly id: string
-  readonly state: string
-  readonly signer: string
-  readonly nonce: number
-  readonly actionType: string
-  readonly body: string
-}
+const Listed = Schema.Struct({
+  id: Schema.String,
+  state: Schema.Literals(["inFlight", "unknown"]),
+  signer: Address,
+  nonce: Schema.Int,
+  actionType: Schema.Literal("evmUserModify"),
+  body: Schema.String
+})
+const decodeLine = Schema.decodeUnknownEffect(Schema.fromJsonString(Listed))
 
 const listed = (database: string) =>
-  Effect.map(trigate(["journal", "--json"], { TRIGATE_DATABASE_URL: database }), ({ code, stderr, stdout }) => {
+  Effect.flatMap(trigate(["journal", "--json"], { TRIGATE_DATABASE_URL: database }), ({ code, stderr, stdout }) => {
     assert.deepStrictEqual({ code, stderr }, { code: 0, stderr: "" })
-    return stdout.split("\n").filter(Boolean).map((line): Listed => JSON.parse(line))
+    return Effect.forEach(stdout.split("\n").filter(Boolean), (line) => decodeLine(line))
   })
 
 const killed = Effect.fnUntraced(function*(database: string) {
