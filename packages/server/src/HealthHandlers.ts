@@ -24,7 +24,7 @@ export const layer = HttpApiBuilder.group(
       .handle("live", () => Effect.succeed({ status: "live" as const }))
       .handleRaw("ready", () =>
         Effect.gen(function*() {
-          const draining = yield* drain.isDraining
+          const draining = drain.isDraining()
           const readiness = { status: draining ? "draining" as const : "ready" as const, ...status, ...(yield* redis) }
           const body = yield* Effect.orDie(encodeReadiness(readiness))
           return Responses.json(body, draining ? 503 : 200)

@@ -4,6 +4,7 @@
  */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as HttpMiddleware from "effect/http/HttpMiddleware"
 import * as HttpRouter from "effect/http/HttpRouter"
@@ -42,48 +43,55 @@ const make = Effect.fnUntraced(function*(options: Options) {
   const log = yield* AccessLog
   const drain = yield* Drain
   const ids = yield* RequestIds
-  const ours: { readonly [name: string]: string } = options.sandbox ? { "x-trigate-sandbox": "true" } : {}
   const decompressed = HttpMiddleware.decompression({ maxDecompressedSize: RequestBody.bodyLimit })
 
-  return (app: Effect.Effect<HttpServerResponse.HttpServerResponse, unhandled>) =>
-    drain.track(Effect.gen(function*() {
-      const request = yield* HttpServerRequest.HttpServerRequest
-      const facts = RequestFacts.make()
-      const start = yield* Clock.currentTimeMillis
-      const id = ids.of(request.headers["x-request-id"])
-      const response = yield* decompressed(app).pipe(
-        Effect.provideService(RequestFacts.CurrentRequestFacts, facts),
-        Effect.catchCauseIf(
-          (cause) => !Cause.hasInterrupts(cause),
-          (cause) =>
-            cause.reasons.some((reason) => reason._tag === "Fail" && isRouteNotFound(reason.error))
-              ? Effect.succeed(Unmatched.response(request))
-              : Effect.as(
-                Effect.annotateLogs(Effect.logError("The request ended in a fault of the gateway", cause), { id }),
-                internalError
-              )
-        )
+  const marked = (response: HttpServerResponse.HttpServerResponse, id: string) => {
+    const named = HttpServerResponse.setHeader(response, "x-request-id", id)
+    const told = options.sandbox ? HttpServerResponse.setHeader(named, "x-trigate-sandbox", "true") : named
+    // a connection that is kept alive would hold up the end of the process
+    return drain.isDraining() ? HttpServerResponse.setHeader(told, "connection", "close") : told
+  }
+
+  const unanswered = (cause: Cause.Cause<unhandled>, request: HttpServerRequest.HttpServerRequest, id: string) =>
+    cause.reasons.some((reason) => reason._tag === "Fail" && isRouteNotFound(reason.error))
+      ? Effect.succeed(Unmatched.response(request))
+      : Effect.as(
+        Effect.annotateLogs(Effect.logError("The request ended in a fault of the gateway", cause), { id }),
+        internalError
       )
-      const draining = yield* drain.isDraining
-      const answer = HttpServerResponse.setHeaders(withBody(response), {
-        "x-request-id": id,
-        ...ours,
-        // a connection that is kept alive would hold up the end of the process
-        ...(draining ? { connection: "close" } : {})
-      })
-      const end = yield* Clock.currentTimeMillis
-      yield* RequestMetrics.count(facts, answer.status, end - start)
-      yield* log.write({
-        id,
-        method: request.method,
-        route: facts.route,
-        status: answer.status,
-        milliseconds: end - start,
-        operations: facts.operations.map((each) => each.operation),
-        error: facts.error ?? facts.operations.find((each) => each.outcome !== "ok")?.outcome
-      })
-      return answer
+
+  return (app: Effect.Effect<HttpServerResponse.HttpServerResponse, unhandled>) => {
+    const handled = decompressed(app)
+    return drain.track(Effect.withFiber((fiber) => {
+      const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
+      const clock = fiber.getRef(Clock.Clock)
+      const start = clock.currentTimeMillisUnsafe()
+      const facts = RequestFacts.make()
+      const id = ids.of(request.headers["x-request-id"])
+      const answerOf = (response: HttpServerResponse.HttpServerResponse) => {
+        const answer = marked(withBody(response), id)
+        const milliseconds = clock.currentTimeMillisUnsafe() - start
+        RequestMetrics.count(fiber.context, facts, answer.status, milliseconds)
+        return Effect.as(
+          log.write({
+            id,
+            method: request.method,
+            route: facts.route,
+            status: answer.status,
+            milliseconds,
+            operations: facts.operations.map((each) => each.operation),
+            error: facts.error ?? facts.operations.find((each) => each.outcome !== "ok")?.outcome
+          }),
+          answer
+        )
+      }
+      return handled.pipe(
+        Effect.provideService(RequestFacts.CurrentRequestFacts, facts),
+        Effect.catchCauseIf((cause) => !Cause.hasInterrupts(cause), (cause) => unanswered(cause, request, id)),
+        Effect.flatMap(answerOf)
+      )
     }))
+  }
 })
 
 /** The surroundings of every request of an `HttpRouter`, matched or not. */

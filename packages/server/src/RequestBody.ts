@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
 import type { HttpServerError } from "effect/http/HttpServerError"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as NodeBody from "./NodeBody.ts"
 
 /** Bytes of a request body, counted after decompression; node providers stop at 1 MB too. */
 export const bodyLimit = 1024 * 1024
@@ -22,6 +23,19 @@ const isJson = (contentType: string | undefined): boolean =>
 const isTooLarge = ({ reason }: HttpServerError): boolean =>
   reason._tag === "RequestParseError" && reason.reason === "BodyTooLarge"
 
+const refusal = (isTooLarge: boolean): InvalidRequest | PayloadTooLarge =>
+  isTooLarge ? tooLarge() : unreadable("The body could not be read")
+
+/** By the platform's own way, which is the same for every server. */
+const portable = (request: HttpServerRequest.HttpServerRequest) =>
+  request.arrayBuffer.pipe(
+    Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(bodyLimit)),
+    Effect.mapBoth({
+      onFailure: (error) => refusal(isTooLarge(error)),
+      onSuccess: (buffer) => new Uint8Array(buffer)
+    })
+  )
+
 /** The body's bytes. */
 export const bytes = (
   request: HttpServerRequest.HttpServerRequest
@@ -30,13 +44,10 @@ export const bytes = (
     return Effect.fail(unreadable("The content type must be application/json"))
   }
   if (Number(request.headers["content-length"]) > bodyLimit) return Effect.fail(tooLarge())
-  return request.arrayBuffer.pipe(
-    Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(bodyLimit)),
-    Effect.mapBoth({
-      onFailure: (error) => isTooLarge(error) ? tooLarge() : unreadable("The body could not be read"),
-      onSuccess: (buffer) => new Uint8Array(buffer)
-    })
-  )
+  const message = NodeBody.messageOf(request)
+  return message === undefined
+    ? portable(request)
+    : Effect.mapError(NodeBody.bytes(message, bodyLimit), ({ reason }) => refusal(reason === "TooLarge"))
 }
 
 /** The body's bytes as text; bytes that are not UTF-8 are refused. */
