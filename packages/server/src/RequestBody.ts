@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
 import type { HttpServerError } from "effect/http/HttpServerError"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as Option from "effect/Option"
 import * as NodeBody from "./NodeBody.ts"
 
 /** Bytes of a request body, counted after decompression; node providers stop at 1 MB too. */
@@ -18,7 +19,8 @@ const tooLarge = () => new PayloadTooLarge({ limit: bodyLimit, detail: `The body
 const unreadable = (message: string) => invalidRequest([{ path: [], message }])
 
 const isJson = (contentType: string | undefined): boolean =>
-  contentType === undefined || /^application\/(?:json|[a-z0-9.-]+\+json)(?:\s*;.*)?$/iu.test(contentType)
+  contentType === undefined || contentType === "application/json" ||
+  /^application\/(?:json|[a-z0-9.-]+\+json)(?:\s*;.*)?$/iu.test(contentType)
 
 const isTooLarge = ({ reason }: HttpServerError): boolean =>
   reason._tag === "RequestParseError" && reason.reason === "BodyTooLarge"
@@ -50,11 +52,13 @@ export const bytes = (
     : Effect.mapError(NodeBody.bytes(message, bodyLimit), ({ reason }) => refusal(reason === "TooLarge"))
 }
 
+const notText = Effect.suspend(() => Effect.fail(unreadable("The body is not valid UTF-8")))
+
 /** The body's bytes as text; bytes that are not UTF-8 are refused. */
 export const text = (
   request: HttpServerRequest.HttpServerRequest
 ): Effect.Effect<string, InvalidRequest | PayloadTooLarge> =>
   Effect.flatMap(
     bytes(request),
-    (body) => Effect.mapError(Effect.fromOption(Relayed.utf8(body)), () => unreadable("The body is not valid UTF-8"))
+    (body) => Option.match(Relayed.utf8(body), { onNone: () => notText, onSome: Effect.succeed })
   )
