@@ -8,14 +8,8 @@
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import * as Effect from "effect/Effect"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
-import * as Schema from "effect/Schema"
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- the message is Node's own
 import { IncomingMessage } from "node:http"
-
-/** Why a body was not read: it is longer than the limit, or it ended before its end. */
-export class BodyFault extends Schema.TaggedError<BodyFault>()("BodyFault", {
-  reason: Schema.Literals(["TooLarge", "Broken"])
-}) {}
 
 /** The message whose events are the body as the handler has to see it: unread, not encoded, and already on its way. */
 export const messageOf = (request: HttpServerRequest.HttpServerRequest): IncomingMessage | undefined => {
@@ -29,13 +23,16 @@ export const messageOf = (request: HttpServerRequest.HttpServerRequest): Incomin
 const joined = (chunks: ReadonlyArray<Uint8Array>): Uint8Array =>
   chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)
 
-const fault = (reason: BodyFault["reason"]) => Effect.suspend(() => Effect.fail(new BodyFault({ reason })))
-const tooLarge = fault("TooLarge")
-const broken = fault("Broken")
+/** What a body may end in instead of its bytes: it is longer than the limit, or broke off before its end. */
+export interface Bounds<E> {
+  readonly limit: number
+  readonly tooLarge: Effect.Effect<never, E>
+  readonly broken: Effect.Effect<never, E>
+}
 
 /** The body's bytes. */
-export const bytes = (message: IncomingMessage, limit: number): Effect.Effect<Uint8Array, BodyFault> =>
-  Effect.callback((resume) => {
+export const bytes = <E>(message: IncomingMessage, { broken, limit, tooLarge }: Bounds<E>) =>
+  Effect.callback<Uint8Array, E>((resume) => {
     const chunks: Array<Uint8Array> = []
     let size = 0
     const onData = (chunk: Uint8Array) => {

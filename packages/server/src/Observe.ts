@@ -12,7 +12,7 @@ import { HttpServerError } from "effect/http/HttpServerError"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type { unhandled } from "effect/Types"
-import { AccessLog } from "./AccessLog.ts"
+import * as AccessLog from "./AccessLog.ts"
 import { Drain } from "./Drain.ts"
 import * as RequestBody from "./RequestBody.ts"
 import * as RequestFacts from "./RequestFacts.ts"
@@ -39,11 +39,27 @@ const withBody = (response: HttpServerResponse.HttpServerResponse): HttpServerRe
 
 const internalError = Responses.plainProblem(500, "Internal Server Error", "A fault of the gateway; the log has its id")
 
+const entryOf = (
+  id: string,
+  method: string,
+  facts: RequestFacts.RequestFacts,
+  status: number,
+  milliseconds: number
+): AccessLog.Entry => ({
+  id,
+  method,
+  route: facts.route,
+  status,
+  milliseconds,
+  operations: facts.operations.map((each) => each.operation),
+  error: facts.error ?? facts.operations.find((each) => each.outcome !== "ok")?.outcome
+})
+
 const make = Effect.fnUntraced(function*(options: Options) {
-  const log = yield* AccessLog
+  const log = yield* AccessLog.AccessLog
   const drain = yield* Drain
   const ids = yield* RequestIds
-  const decompressed = HttpMiddleware.decompression({ maxDecompressedSize: RequestBody.bodyLimit })
+  const decompression = HttpMiddleware.decompression({ maxDecompressedSize: RequestBody.bodyLimit })
 
   const marked = (response: HttpServerResponse.HttpServerResponse, id: string) => {
     const named = HttpServerResponse.setHeader(response, "x-request-id", id)
@@ -52,44 +68,37 @@ const make = Effect.fnUntraced(function*(options: Options) {
     return drain.isDraining() ? HttpServerResponse.setHeader(told, "connection", "close") : told
   }
 
-  const unanswered = (cause: Cause.Cause<unhandled>, request: HttpServerRequest.HttpServerRequest, id: string) =>
-    cause.reasons.some((reason) => reason._tag === "Fail" && isRouteNotFound(reason.error))
+  const unanswered = (cause: Cause.Cause<unhandled>, request: HttpServerRequest.HttpServerRequest, id: string) => {
+    if (Cause.hasInterrupts(cause)) return Effect.failCause(cause)
+    return cause.reasons.some((reason) => reason._tag === "Fail" && isRouteNotFound(reason.error))
       ? Effect.succeed(Unmatched.response(request))
       : Effect.as(
         Effect.annotateLogs(Effect.logError("The request ended in a fault of the gateway", cause), { id }),
         internalError
       )
+  }
 
   return (app: Effect.Effect<HttpServerResponse.HttpServerResponse, unhandled>) => {
-    const handled = decompressed(app)
+    const decompressed = decompression(app)
     return drain.track(Effect.withFiber((fiber) => {
       const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
       const clock = fiber.getRef(Clock.Clock)
       const start = clock.currentTimeMillisUnsafe()
       const facts = RequestFacts.make()
       const id = ids.of(request.headers["x-request-id"])
-      const answerOf = (response: HttpServerResponse.HttpServerResponse) => {
+      const answered = (response: HttpServerResponse.HttpServerResponse) => {
         const answer = marked(withBody(response), id)
         const milliseconds = clock.currentTimeMillisUnsafe() - start
         RequestMetrics.count(fiber.context, facts, answer.status, milliseconds)
-        return Effect.as(
-          log.write({
-            id,
-            method: request.method,
-            route: facts.route,
-            status: answer.status,
-            milliseconds,
-            operations: facts.operations.map((each) => each.operation),
-            error: facts.error ?? facts.operations.find((each) => each.outcome !== "ok")?.outcome
-          }),
-          answer
-        )
+        return log === AccessLog.silent
+          ? Effect.succeed(answer)
+          : Effect.as(log.write(entryOf(id, request.method, facts, answer.status, milliseconds)), answer)
       }
-      return handled.pipe(
-        Effect.provideService(RequestFacts.CurrentRequestFacts, facts),
-        Effect.catchCauseIf((cause) => !Cause.hasInterrupts(cause), (cause) => unanswered(cause, request, id)),
-        Effect.flatMap(answerOf)
-      )
+      const handled = request.headers["content-encoding"] === undefined ? app : decompressed
+      return Effect.matchCauseEffect(Effect.provideService(handled, RequestFacts.CurrentRequestFacts, facts), {
+        onFailure: (cause) => Effect.flatMap(unanswered(cause, request, id), answered),
+        onSuccess: answered
+      })
     }))
   }
 })

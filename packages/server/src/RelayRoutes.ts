@@ -9,12 +9,15 @@ import { GatewayApi } from "@trigate/api/GatewayApi"
 import type { Unauthorized } from "@trigate/domain/CallerError"
 import { faultsOf, invalidRequest } from "@trigate/domain/Decode"
 import type { GatewayError } from "@trigate/domain/GatewayError"
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as ErrorReporter from "effect/ErrorReporter"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpRouter from "effect/http/HttpRouter"
 import { HttpServerRequest } from "effect/http/HttpServerRequest"
 import type { HttpServerResponse } from "effect/http/HttpServerResponse"
 import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { CallerKeys } from "./CallerKeys.ts"
 import type { EncodedApi } from "./EncodedApi.ts"
@@ -75,6 +78,13 @@ const handlers = Effect.gen(function*() {
   ))
 })
 
+/** A typed error is the answer; what nobody foresaw is reported, as HttpApiBuilder does, and goes on. */
+const answerOf = (cause: Cause.Cause<GatewayError>) =>
+  Result.match(Cause.findError(cause), {
+    onSuccess: ProblemsMiddleware.answer,
+    onFailure: (fault) => Effect.andThen(ErrorReporter.report(fault), Effect.failCause(fault))
+  })
+
 /** The routes, for a router that also has those of `EncodedApi`. */
 export const layer = HttpRouter.addAll(Effect.map(handlers, (handlers) => {
   const routes: Array<HttpRouter.Route> = []
@@ -84,9 +94,10 @@ export const layer = HttpRouter.addAll(Effect.map(handlers, (handlers) => {
       const name = `${group.identifier}.${endpoint.identifier}`
       const handle = handlers.get(name)
       if (handle === undefined) return
-      const answered = Effect.catch(Effect.flatMap(HttpServerRequest, handle), ProblemsMiddleware.answer)
-      const named = RequestFacts.named(name, Effect.withErrorReporting(answered))
-      routes.push(HttpRouter.route(endpoint.method, `/${endpoint.path.slice(1)}`, named))
+      const answered = Effect.catchCause(Effect.flatMap(HttpServerRequest, handle), answerOf)
+      routes.push(
+        HttpRouter.route(endpoint.method, `/${endpoint.path.slice(1)}`, RequestFacts.named(name, answered))
+      )
     }
   })
   return routes

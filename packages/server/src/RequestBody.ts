@@ -14,9 +14,18 @@ import * as NodeBody from "./NodeBody.ts"
 /** Bytes of a request body, counted after decompression; node providers stop at 1 MB too. */
 export const bodyLimit = 1024 * 1024
 
-const tooLarge = () => new PayloadTooLarge({ limit: bodyLimit, detail: `The body is larger than ${bodyLimit} bytes` })
+const unreadable = (message: string) => Effect.suspend(() => Effect.fail(invalidRequest([{ path: [], message }])))
 
-const unreadable = (message: string) => invalidRequest([{ path: [], message }])
+const notJson = unreadable("The content type must be application/json")
+const notText = unreadable("The body is not valid UTF-8")
+
+const bounds: NodeBody.Bounds<InvalidRequest | PayloadTooLarge> = {
+  limit: bodyLimit,
+  tooLarge: Effect.suspend(() =>
+    Effect.fail(new PayloadTooLarge({ limit: bodyLimit, detail: `The body is larger than ${bodyLimit} bytes` }))
+  ),
+  broken: unreadable("The body could not be read")
+}
 
 const isJson = (contentType: string | undefined): boolean =>
   contentType === undefined || contentType === "application/json" ||
@@ -25,16 +34,13 @@ const isJson = (contentType: string | undefined): boolean =>
 const isTooLarge = ({ reason }: HttpServerError): boolean =>
   reason._tag === "RequestParseError" && reason.reason === "BodyTooLarge"
 
-const refusal = (isTooLarge: boolean): InvalidRequest | PayloadTooLarge =>
-  isTooLarge ? tooLarge() : unreadable("The body could not be read")
-
 /** By the platform's own way, which is the same for every server. */
 const portable = (request: HttpServerRequest.HttpServerRequest) =>
   request.arrayBuffer.pipe(
     Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(bodyLimit)),
-    Effect.mapBoth({
-      onFailure: (error) => refusal(isTooLarge(error)),
-      onSuccess: (buffer) => new Uint8Array(buffer)
+    Effect.matchEffect({
+      onFailure: (error) => isTooLarge(error) ? bounds.tooLarge : bounds.broken,
+      onSuccess: (buffer) => Effect.succeed(new Uint8Array(buffer))
     })
   )
 
@@ -42,17 +48,11 @@ const portable = (request: HttpServerRequest.HttpServerRequest) =>
 export const bytes = (
   request: HttpServerRequest.HttpServerRequest
 ): Effect.Effect<Uint8Array, InvalidRequest | PayloadTooLarge> => {
-  if (!isJson(request.headers["content-type"])) {
-    return Effect.fail(unreadable("The content type must be application/json"))
-  }
-  if (Number(request.headers["content-length"]) > bodyLimit) return Effect.fail(tooLarge())
+  if (!isJson(request.headers["content-type"])) return notJson
+  if (Number(request.headers["content-length"]) > bodyLimit) return bounds.tooLarge
   const message = NodeBody.messageOf(request)
-  return message === undefined
-    ? portable(request)
-    : Effect.mapError(NodeBody.bytes(message, bodyLimit), ({ reason }) => refusal(reason === "TooLarge"))
+  return message === undefined ? portable(request) : NodeBody.bytes(message, bounds)
 }
-
-const notText = Effect.suspend(() => Effect.fail(unreadable("The body is not valid UTF-8")))
 
 /** The body's bytes as text; bytes that are not UTF-8 are refused. */
 export const text = (

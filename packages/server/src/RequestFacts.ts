@@ -25,7 +25,8 @@ export const CurrentRequestFacts = Context.Reference<RequestFacts>("@trigate/ser
 
 /** Names the route that the effect answers, in the observer's facts or in new ones where nobody observes. */
 export const named = <A, E, R>(route: string, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.flatMap(CurrentRequestFacts, (facts) => {
+  Effect.withFiber((fiber) => {
+    const facts = fiber.getRef(CurrentRequestFacts)
     if (facts === unobserved) return Effect.provideService(self, CurrentRequestFacts, { ...make(), route })
     facts.route = route
     return self
