@@ -40,9 +40,8 @@ export const bytes = <E>(message: IncomingMessage, { broken, limit, tooLarge }: 
       if (size <= limit) {
         chunks.push(chunk)
       } else {
+        // the rest flows on unheard, so that the caller can read the answer
         message.off("data", onData)
-        // the server takes in the rest after the answer, or closes
-        message.resume()
         resume(tooLarge)
       }
     }

@@ -42,9 +42,9 @@ export const layer: Layer.Layer<Problems> = Layer.succeed(
   (httpEffect, { endpoint, group }) =>
     RequestFacts.named(
       `${group.identifier}.${endpoint.identifier}`,
-      Effect.catch(httpEffect, (error) => {
+      httpEffect.pipe(Effect.catch((error) => {
         const problem = typed(error)
         return problem === undefined ? Effect.fail(error) : answer(problem)
-      })
+      }))
     )
 )

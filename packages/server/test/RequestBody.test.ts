@@ -50,7 +50,7 @@ describe("a request's body", () => {
     Effect.gen(function*() {
       const { url } = yield* gateway({})
       const chunked = headOf("POST", "/evm", [["content-type", "application/json"], ["transfer-encoding", "chunked"]])
-      const pieces = [...gasCall].map((letter) => `1\r\n${letter}\r\n`)
+      const pieces = Array.from(gasCall, (letter) => `1\r\n${letter}\r\n`)
       const answer = yield* exchange(url, [chunked, ...pieces, "0\r\n\r\n"])
       assert.strictEqual(answer.status, 200)
       assert.match(answer.body, gasAnswer)
