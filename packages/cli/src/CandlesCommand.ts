@@ -144,7 +144,7 @@ export const command = Command.make("candles", {
   ),
   from: moment("from", "24h", "First instant"),
   to: moment("to", "now", "Last instant"),
-  out: Flag.Literals("out", formats).pipe(Flag.optional, Flag.withDescription("Print csv, json or ndjson, not a table"))
+  out: Flag.Literals("out", formats).pipe(Flag.optional, Flag.withDescription("Print a file format instead of a table"))
 }, ({ coin, from, interval, out, to }) =>
   Effect.gen(function*() {
     const format = yield* formatOf(out, yield* GatewayAccess.Json)

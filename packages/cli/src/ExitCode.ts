@@ -51,6 +51,7 @@ export const classes = {
   ...ofGatewayErrors,
   ActionRejected: "rejected",
   ReceiptAbsent: "notFound",
+  NothingNamed: "notFound",
   ReceiptTimeout: "unavailable",
   ShowHelp: "usage",
   UsageFault: "usage",

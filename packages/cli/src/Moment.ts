@@ -18,9 +18,8 @@ const units: { readonly [unit: string]: number } = {
 const ago = /^(?<count>[0-9]{1,6})(?<unit>[smhdw])$/u
 // ten digits would be seconds, which the venue does not count in
 const millis = /^[0-9]{12,14}$/u
-const date = /^[0-9]{4}-[0-9]{2}-[0-9]{2}$/u
 const dateTime =
-  /^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,3})?)?(?<zone>Z|[+-][0-9]{2}:[0-9]{2})?$/u
+  /^(?<day>[0-9]{4}-[0-9]{2}-[0-9]{2})(?:T(?<time>[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,3})?)?)(?<zone>Z|[+-][0-9]{2}:[0-9]{2})?)?$/u
 
 /** What {@link parse} reads. */
 export const expected =
@@ -30,6 +29,10 @@ export const expected =
 const at = (iso: string): Option.Option<Moment> =>
   Option.map(DateTime.make(iso), (found) => ({ kind: "at", millis: DateTime.toEpochMillis(found) }))
 
+/** Whether a day is in the calendar: the 30th of February would be read as the 2nd of March. */
+const isDay = (day: string): boolean =>
+  Option.exists(DateTime.make(`${day}T00:00Z`), (found) => DateTime.formatIsoDateUtc(found) === day)
+
 /** Reads {@link expected}; none for anything else. */
 export const parse = (text: string): Option.Option<Moment> => {
   if (text === "now") return Option.some({ kind: "ago", millis: 0 })
@@ -38,10 +41,8 @@ export const parse = (text: string): Option.Option<Moment> => {
     return Option.some({ kind: "ago", millis: Number(count) * (units[unit] ?? 0) })
   }
   if (millis.test(text)) return Option.some({ kind: "at", millis: Number(text) })
-  if (date.test(text)) return at(`${text}T00:00Z`)
-  const found = dateTime.exec(text)
-  if (found === null) return Option.none()
-  return at(found.groups?.["zone"] === undefined ? `${text}Z` : text)
+  const { day, time, zone } = dateTime.exec(text)?.groups ?? {}
+  return day === undefined || !isDay(day) ? Option.none() : at(`${day}T${time ?? "00:00"}${zone ?? "Z"}`)
 }
 
 /** The instant in milliseconds, seen at `now`. */

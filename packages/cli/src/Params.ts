@@ -41,7 +41,7 @@ export const millisFlag = (name: string) =>
 /** One of the two networks of the venue. */
 export const network = Flag.Literals("network", ["mainnet", "testnet"]).pipe(
   Flag.withDefault("mainnet"),
-  Flag.withDescription("Network that the signature is for: mainnet (default) or testnet")
+  Flag.withDescription("Network that the signature is for (default: mainnet)")
 )
 
 const duration = /^(?<count>[0-9]{1,6})(?<unit>ms|s|m|h)$/u

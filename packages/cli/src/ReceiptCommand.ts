@@ -57,7 +57,7 @@ const waited = Effect.fnUntraced(function*(hash: Hash, deadline: Duration.Durati
   return yield* Progress.during((show) => {
     const ticks = Effect.repeat(
       Effect.void,
-      Schedule.spaced("1 second").pipe(Schedule.tap(({ output }) => show(`${output + 1} s`)))
+      Schedule.spaced("1 second").pipe(Schedule.tap(({ output }) => show(`waiting for ${output} s`)))
     )
     return Effect.raceFirst(wait, Effect.andThen(ticks, Effect.never))
   })

@@ -25,6 +25,12 @@ export const lineOf = (error: { readonly _tag: string; readonly message: string 
       }`
     case "ActionRejected":
       return `The venue rejected the action (${field(error, "reason")}): ${error.message}`
+    case "ReceiptTimeout": {
+      const last = "lastFailure" in error && Predicate.hasProperty(error.lastFailure, "message")
+        ? field(error.lastFailure, "message")
+        : ""
+      return last === "" ? error.message : `${error.message}; the last poll failed: ${last}`
+    }
     case "UsageFault":
     case "InvalidPrivateKey":
       return withoutKeys(error.message)
