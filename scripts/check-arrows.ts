@@ -41,7 +41,7 @@ const table: Readonly<Record<string, Package>> = {
 }
 
 /** The packages that are programs: they run on Node, and may load every driver. */
-const programs = ["server", "cli"]
+const programs: ReadonlySet<string> = new Set(["server", "cli"])
 
 const root = path.resolve(import.meta.dirname, "..")
 const failures: Array<string> = []
@@ -111,7 +111,7 @@ const plants = (): ReadonlyMap<string, ReadonlySet<string>> => {
   const contract = [...effectModules, "@trigate/domain/Module"]
   for (const [name, { arrows, codecs = [], contracts = [] }] of Object.entries(table)) {
     const allowed = [...effectModules, ...codecs, ...arrows.map((arrow) => `@trigate/${arrow}/Module`)]
-    const node = programs.includes(name) ? ["node:fs", "@effect/platform-node/NodeRuntime"] : []
+    const node = programs.has(name) ? ["node:fs", "@effect/platform-node/NodeRuntime"] : []
     files.set(`packages/${name}/src/Planted.ts`, new Set([...allowed, ...node]))
     for (const module of contracts) files.set(`packages/${name}/src/${module}.ts`, new Set(contract))
   }
@@ -165,7 +165,7 @@ const checkServices = (): void => {
   const isDriver = (specifier: string): boolean =>
     specifier.startsWith("node:") || drivers.some((driver) => `${specifier}/`.startsWith(`${driver}/`))
   for (const name of Object.keys(table)) {
-    if (programs.includes(name)) continue
+    if (programs.has(name)) continue
     for (const service of fs.globSync(path.join(root, "packages", name, "src/**/*.ts"))) {
       if (!fs.readFileSync(service, "utf8").includes("extends Context.Service<")) continue
       const reached = new Set([service])

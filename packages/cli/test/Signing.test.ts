@@ -135,12 +135,16 @@ layer(sandbox)("commands that sign", (it) => {
       const shared = yield* folder
       const at = (name: string) => path.join(shared, name)
       const terms = [
-        ...["--account", multiSigUser.address, "--leader", leader.address, "--threshold", "2"],
+        "--account",
+        multiSigUser.address,
+        "--leader",
+        leader.address,
+        "--threshold",
+        "2",
         ...[leader, cosigner, thirdCosigner].flatMap(({ address }) => ["--cosigner", address])
       ]
-      const proposed = yield* trigate([
-        ...["multisig", "propose", "delegate", validator.address, "1.5", ...terms, "--save", at("proposal.json")]
-      ])
+      const propose = `multisig propose delegate ${validator.address} 1.5`.split(" ")
+      const proposed = yield* trigate([...propose, ...terms, "--save", at("proposal.json")])
       const summary = proposed.stderr.split("\n").slice(0, 4).join("\n")
       assert.include(summary, `the multi-sig account ${multiSigUser.address} delegates 1.5 HYPE (wei 150000000)`)
       assert.deepStrictEqual(proposed, {
@@ -191,7 +195,7 @@ layer(sandbox)("commands that sign", (it) => {
       const propose = (args: string, stdin = "") =>
         trigate(["multisig", "propose", ...args.split(" "), ...terms], { stdin })
       const actionOf = ({ stdout }: Ended): unknown =>
-        JSON.parse(String((JSON.parse(stdout) as { action: string }).action))
+        JSON.parse((JSON.parse(stdout) as { readonly action: string }).action)
       assert.deepStrictEqual(actionOf(yield* propose(`undelegate ${validator.address} 0.00000001`)), {
         type: "tokenDelegate",
         signatureChainId: "0x66eee",
