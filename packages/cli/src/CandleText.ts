@@ -1,10 +1,8 @@
 /** Bars as text: a table for people, CSV, JSON; digits are printed as they came. */
 import type { Candle } from "@trigate/domain/Candle"
 import * as JsonText from "@trigate/domain/JsonText"
-import * as DateTime from "effect/DateTime"
+import { instant } from "./CandleWalkText.ts"
 import * as Table from "./Table.ts"
-
-const instant = (millis: number): string => DateTime.formatIso(DateTime.makeUnsafe(millis))
 
 /** The first line of a CSV file. */
 export const csvHeader = "open_time,close_time,open,high,low,close,volume,trades"

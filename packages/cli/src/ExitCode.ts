@@ -15,7 +15,8 @@ export const codes = {
   unavailable: { code: 5, meaning: "the gateway or an upstream did not answer, or asks to wait" },
   rejected: { code: 6, meaning: "the venue rejected the signed action" },
   unknownOutcome: { code: 7, meaning: "a signed action was sent and its outcome is not known" },
-  interrupted: { code: 130, meaning: "interrupted" }
+  interrupted: { code: 130, meaning: "interrupted" },
+  closed: { code: 141, meaning: "whoever read standard output has gone" }
 } as const
 
 /** A class of error. */

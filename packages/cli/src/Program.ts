@@ -8,6 +8,10 @@ import * as ExitCode from "./ExitCode.ts"
 import * as Interruption from "./Interruption.ts"
 import * as Trigate from "./Trigate.ts"
 
+// `trigate … | head` is no failure to tell; standard error may go away while a signed action is under way
+process.stdout.on("error", () => process.exit(ExitCode.codes.closed.code))
+process.stderr.on("error", () => undefined)
+
 const ended = MutableRef.make(false)
 
 Stdio.Stdio.use(({ args }) => args).pipe(

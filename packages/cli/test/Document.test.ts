@@ -5,11 +5,10 @@ import { spawn } from "node:child_process"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { gateway } from "../../server/test/gateway.ts"
-import { folder } from "./run.ts"
+import { folder, main } from "./run.ts"
 
 const document = fs.readFileSync(new URL("../../../docs/cli.md", import.meta.url), "utf8")
 const blocks = [...document.matchAll(/^```sh\n(?<script>.*?)^```/gmsu)].map((match) => match.groups?.["script"] ?? "")
-const main = new URL("../src/main.ts", import.meta.url).pathname
 
 const keyFiles = {
   "key.txt": keys.trader,

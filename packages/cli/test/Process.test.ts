@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import { spawnSync } from "node:child_process"
 import * as fs from "node:fs"
 import { gateway } from "../../server/test/gateway.ts"
-import { spawned, start } from "./run.ts"
+import { command, main, spawned, start } from "./run.ts"
 
 const manifest: unknown = JSON.parse(fs.readFileSync(new URL("../package.json", import.meta.url), "utf8"))
 
@@ -18,33 +18,57 @@ describe("trigate as a process", () => {
       assert.deepStrictEqual(yield* spawned(["--version"]), { code: 0, stdout: "trigate v0.1.0\n", stderr: "" })
     }))
 
-  it.live("asks a gateway; exits with the class of what went wrong", () =>
+  // one test each: a start costs half a second of processor time, and much more of a busy machine's
+  it.live("asks a gateway", () =>
     Effect.gen(function*() {
       const { url } = yield* gateway({})
-      const environment = { TRIGATE_GATEWAY_URL: url }
-      const [gas, unknown, flag, nobody] = yield* Effect.all([
-        spawned(["evm", "storage", "0x5555555555555555555555555555555555555555", "2"], environment),
-        spawned(["info", "candles", "NOSUCHCOIN", "1h"], environment),
-        spawned(["token", "--nope"], environment),
-        spawned(["evm", "gas", "--gateway", "http://127.0.0.1:1"], environment)
-      ], { concurrency: 2 })
-      assert.deepStrictEqual(gas, { code: 0, stdout: `0x${"12".padStart(64, "0")}\n`, stderr: "" })
-      assert.deepStrictEqual(unknown, {
+      const args = ["evm", "storage", "0x5555555555555555555555555555555555555555", "2"]
+      assert.deepStrictEqual(yield* spawned(args, { TRIGATE_GATEWAY_URL: url }), {
+        code: 0,
+        stdout: `0x${"12".padStart(64, "0")}\n`,
+        stderr: ""
+      })
+    }))
+
+  it.live("exits with the class of an error of the gateway", () =>
+    Effect.gen(function*() {
+      const { url } = yield* gateway({})
+      assert.deepStrictEqual(yield* spawned(["info", "candles", "NOSUCHCOIN", "1h"], { TRIGATE_GATEWAY_URL: url }), {
         code: 4,
         stdout: "",
         stderr: "trigate: The venue knows no coin \"NOSUCHCOIN\"\n"
       })
-      assert.deepStrictEqual(flag, {
+    }))
+
+  it.live("refuses a wrong flag in one line", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(yield* spawned(["token", "--nope"]), {
         code: 2,
         stdout: "",
         stderr: "trigate: Unrecognized flag: --nope in command trigate token; see trigate token --help\n"
       })
-      assert.deepStrictEqual(nobody, {
+    }))
+
+  it.live("says in one line that there is no gateway", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(yield* spawned(["evm", "gas", "--gateway", "http://127.0.0.1:1"]), {
         code: 5,
         stdout: "",
         stderr:
           "trigate: No gateway answers at http://127.0.0.1:1; start one with trigate serve, or name another with " +
           "--gateway\n"
+      })
+    }))
+
+  it.live("ends without a word when whoever reads its output has gone", () =>
+    Effect.gen(function*() {
+      const { url } = yield* gateway({})
+      const script = "\"$0\" info candles BTC 1m --from 3d --out csv | head -1; exit ${PIPESTATUS[0]}"
+      const ended = yield* command("bash", ["-c", script, main], { TRIGATE_GATEWAY_URL: url })
+      assert.deepStrictEqual(ended, {
+        code: 141,
+        stdout: "open_time,close_time,open,high,low,close,volume,trades\n",
+        stderr: ""
       })
     }))
 

@@ -64,7 +64,8 @@ export const run = Effect.fnUntraced(function*(args: ReadonlyArray<string>, surr
   return { code: ExitCode.of(exit), ...printed } satisfies Ended
 }, Effect.scoped)
 
-const main = new URL("../src/main.ts", import.meta.url).pathname
+/** The bin. */
+export const main = new URL("../src/main.ts", import.meta.url).pathname
 
 export interface Running {
   readonly printed: () => string
@@ -72,12 +73,11 @@ export interface Running {
   readonly ended: Effect.Effect<Ended>
 }
 
-/** Starts the bin as a process; it is killed with the scope. */
-export const start = (args: ReadonlyArray<string>, environment: { readonly [name: string]: string } = {}) =>
+const started = (file: string, args: ReadonlyArray<string>, environment: { readonly [name: string]: string }) =>
   Effect.map(
     Effect.acquireRelease(
       Effect.sync(() => {
-        const child = spawn(main, args, {
+        const child = spawn(file, args, {
           env: { PATH: `${path.dirname(process.execPath)}:${process.env["PATH"] ?? ""}`, ...environment },
           stdio: ["ignore", "pipe", "pipe"]
         })
@@ -101,9 +101,17 @@ export const start = (args: ReadonlyArray<string>, environment: { readonly [name
     ({ running }) => running
   )
 
+/** Starts the bin as a process; it is killed with the scope. */
+export const start = (args: ReadonlyArray<string>, environment: { readonly [name: string]: string } = {}) =>
+  started(main, args, environment)
+
+/** Runs a program to its end. */
+export const command = (file: string, args: ReadonlyArray<string>, environment: { readonly [name: string]: string }) =>
+  Effect.scoped(Effect.flatMap(started(file, args, environment), ({ ended }) => ended))
+
 /** Runs the bin as a process to its end. */
 export const spawned = (args: ReadonlyArray<string>, environment: { readonly [name: string]: string } = {}) =>
-  Effect.scoped(Effect.flatMap(start(args, environment), ({ ended }) => ended))
+  command(main, args, environment)
 
 /** A folder that is removed with the scope. */
 export const folder = Effect.acquireRelease(
