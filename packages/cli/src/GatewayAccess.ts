@@ -48,8 +48,8 @@ export interface Connection {
   readonly client: ReturnType<typeof GatewayClient.make>
   /** Scheme, host and port; a path may hold an endpoint key. */
   readonly origin: string
-  /** Whether a request found nobody there. */
-  readonly isUnreachable: () => boolean
+  /** Whether the last call found nobody there. */
+  readonly unreachable: MutableRef.MutableRef<boolean>
 }
 
 /** Connects to the gateway of the options; nothing is sent yet. */
@@ -61,19 +61,20 @@ export const connect = Effect.gen(function*() {
     () => Effect.sync(() => MutableRef.set(unreachable, true))
   )
   const client = GatewayClient.make(Transport.make(http, { baseUrl: url }))
-  return { client, origin: url.origin, isUnreachable: () => MutableRef.get(unreachable) } satisfies Connection
+  return { client, origin: url.origin, unreachable } satisfies Connection
 })
 
 const isUnavailable = Schema.is(UpstreamUnavailable)
 
 /** Asks over a connection; a gateway that is not there is told in words that say what to do. */
-export const over = <A, E, R>(
-  { client, isUnreachable, origin }: Connection,
+export const over = Effect.fnUntraced(function*<A, E, R>(
+  { client, origin, unreachable }: Connection,
   use: (client: Connection["client"]) => Effect.Effect<A, E, R>
-) =>
-  use(client).pipe(
+) {
+  MutableRef.set(unreachable, false)
+  return yield* use(client).pipe(
     Effect.mapError((error) =>
-      isUnavailable(error) && isUnreachable()
+      isUnavailable(error) && MutableRef.get(unreachable)
         ? new UpstreamUnavailable({
           upstream: error.upstream,
           attempts: error.attempts,
@@ -93,6 +94,7 @@ export const over = <A, E, R>(
         )
     })
   )
+})
 
 /** Asks the gateway of the options. */
 export const ask = <A, E, R>(use: (client: Connection["client"]) => Effect.Effect<A, E, R>) =>

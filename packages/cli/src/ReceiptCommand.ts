@@ -9,6 +9,7 @@ import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as MutableRef from "effect/MutableRef"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as GatewayAccess from "./GatewayAccess.ts"
@@ -47,12 +48,11 @@ const seconds = (duration: Duration.Duration): string => `${Duration.toSeconds(d
 
 const waited = Effect.fnUntraced(function*(hash: Hash, deadline: Duration.Duration) {
   const connection = yield* GatewayAccess.connect
+  const ask = (request: { readonly hash: Hash }) =>
+    GatewayAccess.over(connection, ({ layer2 }) => layer2.getTransactionReceipt(request))
   // a poll that finds no gateway would wait for one; who has mistyped its address should not
-  yield* GatewayAccess.over(connection, ({ health }) => health.ready())
-  const wait = ReceiptWait.wait(
-    (request) => GatewayAccess.over(connection, ({ layer2 }) => layer2.getTransactionReceipt(request)),
-    { hash, deadline }
-  )
+  yield* Effect.catchIf(ask({ hash }), () => !MutableRef.get(connection.unreachable), () => Effect.void)
+  const wait = ReceiptWait.wait(ask, { hash, deadline })
   yield* Console.error(`trigate: waiting up to ${seconds(deadline)} for the receipt of ${hash}`)
   return yield* Progress.during((show) => {
     const ticks = Effect.repeat(

@@ -44,5 +44,5 @@ describe("docs/cli.md", () => {
       assert.strictEqual(ended.code, 0, ended.stderr)
       assert.strictEqual(fs.readFileSync(path.join(cwd, "purr.csv"), "utf8").split("\n").length, 1443)
       assert.strictEqual(blocks.join("").match(/^trigate /gmu)?.length, 15)
-    }), 60_000)
+    }), 120_000)
 })
