@@ -8,9 +8,6 @@ import { command, main, spawned, start } from "./run.ts"
 
 const manifest: unknown = JSON.parse(fs.readFileSync(new URL("../package.json", import.meta.url), "utf8"))
 
-const until = (what: () => boolean): Effect.Effect<void> =>
-  Effect.suspend(() => what() ? Effect.void : Effect.andThen(Effect.sleep("20 millis"), until(what)))
-
 describe("trigate as a process", () => {
   it.live("prints its version, which is that of its package", () =>
     Effect.gen(function*() {
@@ -90,10 +87,10 @@ describe("trigate as a process", () => {
         TRIGATE_GATEWAY_URL: "http://127.0.0.1:1",
         TRIGATE_PRIVATE_KEY: keys.trader.privateKey
       })
-      yield* until(() => serving.printed().includes("/health/ready"))
-      const url = /listens on (?<url>http:\/\/\S+)/u.exec(serving.printed())?.groups?.["url"] ?? ""
+      const banner = yield* serving.says("/health/ready")
+      const url = /listens on (?<url>http:\/\/\S+)/u.exec(banner)?.groups?.["url"] ?? ""
       const receipt = yield* start(["receipt", "--wait", "--gateway", url, `0x${"1".repeat(64)}`])
-      yield* until(() => receipt.printed().includes("waiting up to 60 s"))
+      yield* receipt.says("waiting up to 60 s")
       receipt.signal("SIGINT")
       assert.strictEqual((yield* receipt.ended).code, 130)
       serving.signal("SIGTERM")

@@ -68,7 +68,8 @@ export const run = Effect.fnUntraced(function*(args: ReadonlyArray<string>, surr
 export const main = new URL("../src/main.ts", import.meta.url).pathname
 
 export interface Running {
-  readonly printed: () => string
+  /** Waits until it has printed a text, on either stream; gives all that it has printed. */
+  readonly says: (text: string) => Effect.Effect<string>
   readonly signal: (name: "SIGINT" | "SIGTERM") => void
   readonly ended: Effect.Effect<Ended>
 }
@@ -82,15 +83,27 @@ const started = (file: string, args: ReadonlyArray<string>, environment: { reado
           stdio: ["ignore", "pipe", "pipe"]
         })
         const printed = { stdout: "", stderr: "" }
-        child.stdout.on("data", (chunk: Buffer) => {
-          printed.stdout += chunk.toString("utf8")
-        })
-        child.stderr.on("data", (chunk: Buffer) => {
-          printed.stderr += chunk.toString("utf8")
-        })
+        const listeners = new Set<() => void>()
+        const into = (stream: keyof typeof printed) => (chunk: Buffer) => {
+          printed[stream] += chunk.toString("utf8")
+          for (const listener of listeners) listener()
+        }
+        child.stdout.on("data", into("stdout"))
+        child.stderr.on("data", into("stderr"))
+        const says = (text: string) =>
+          Effect.callback<string>((resume) => {
+            const look = () => {
+              const all = printed.stdout + printed.stderr
+              if (!all.includes(text)) return
+              listeners.delete(look)
+              resume(Effect.succeed(all))
+            }
+            listeners.add(look)
+            look()
+          })
         const ended = new Promise<Ended>((resolve) => child.on("close", (code) => resolve({ code, ...printed })))
         const running: Running = {
-          printed: () => printed.stdout + printed.stderr,
+          says,
           signal: (name) => child.kill(name),
           ended: Effect.promise(() => ended)
         }
