@@ -41,12 +41,15 @@ export const lineOf = (error: { readonly _tag: string; readonly message: string 
   }
 }
 
+/** Says an error in its line. */
+export const error = (failed: { readonly _tag: string; readonly message: string }) => say(lineOf(failed))
+
 /** Says why a program failed; what the parser of the command line refuses has been said before. */
 export const failure = (cause: Cause.Cause<{ readonly _tag: string; readonly message: string }>) => {
   if (Cause.hasInterruptsOnly(cause)) return Effect.void
   return Option.match(Cause.findErrorOption(cause), {
     onNone: () => say(`unexpected: ${String(Cause.squash(cause))}`),
-    onSome: (error) => error._tag === "ShowHelp" ? Effect.void : say(lineOf(error))
+    onSome: (failed) => failed._tag === "ShowHelp" ? Effect.void : error(failed)
   })
 }
 

@@ -11,6 +11,7 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as GatewayAccess from "./GatewayAccess.ts"
 import * as Output from "./Output.ts"
+import * as Report from "./Report.ts"
 import * as Table from "./Table.ts"
 import { UsageFault } from "./UsageFault.ts"
 
@@ -44,28 +45,20 @@ const checkNetwork = Effect.fnUntraced(function*(connection: GatewayAccess.Conne
   return ready.sandbox ? "the sandbox, nothing here is real" : `a gateway for ${network}`
 })
 
-/** Sends once; whatever leaves open what became of it names the signer and keeps the bytes. */
+/** Sends once; whatever leaves open what became of it, an interruption too, names the signer and keeps the bytes. */
 const send = Effect.fnUntraced(function*(connection: GatewayAccess.Connection, { body, signer }: Signed) {
-  const { nonce } = body
-  const late = () =>
-    Effect.fail(
-      new OutcomeUnknown({
-        upstream: "gateway",
-        nonce,
-        advice: resendAdvice,
-        detail: `The gateway did not answer within ${GatewayAccess.patience / 1000} seconds`
-      })
-    )
+  const unknown = (upstream: string, detail: string) =>
+    new OutcomeUnknown({ upstream, nonce: body.nonce, signer, advice: resendAdvice, detail })
+  const keep = Console.error(`The bytes that may be sent again: ${JsonText.stringify(body)}`)
   return yield* connection.client.exchange.submit(body).pipe(
-    Effect.timeoutOrElse({ duration: GatewayAccess.patience, orElse: late }),
-    Effect.tapErrorTag(
-      "OutcomeUnknown",
-      () => Console.error(`The bytes that may be sent again: ${JsonText.stringify(body)}`)
-    ),
-    Effect.catchTag(
-      "OutcomeUnknown",
-      ({ advice, detail, upstream }) =>
-        new OutcomeUnknown({ upstream, nonce, signer, advice, ...(detail === undefined ? {} : { detail }) })
+    Effect.catchTag("OutcomeUnknown", ({ message, upstream }) => unknown(upstream, message)),
+    Effect.timeoutOrElse({
+      duration: GatewayAccess.patience,
+      orElse: () => unknown("gateway", `The gateway did not answer within ${GatewayAccess.patience / 1000} seconds`)
+    }),
+    Effect.tapErrorTag("OutcomeUnknown", () => keep),
+    Effect.onInterrupt(() =>
+      Effect.andThen(keep, Report.error(unknown("gateway", "Interrupted while the action was under way")))
     )
   )
 })

@@ -9,7 +9,7 @@ import * as Http from "node:http"
 import * as path from "node:path"
 import { gateway } from "../../server/test/gateway.ts"
 import type { Ended, Surroundings } from "./run.ts"
-import { epoch, fileWith, folder, run } from "./run.ts"
+import { epoch, fileWith, folder, run, start } from "./run.ts"
 
 class Url extends Context.Service<Url, string>()("test/Url") {}
 
@@ -222,12 +222,19 @@ layer(sandbox)("commands that sign", (it) => {
     }))
 })
 
-/** A gateway that is ready, and whose connection breaks once a signed action has come. */
-const breaking = Effect.map(
-  Effect.acquireRelease(
-    Effect.callback<{ readonly url: string; readonly server: Http.Server; readonly bodies: Array<string> }>(
-      (resume) => {
+/** A gateway that is ready, and that does not answer a signed action: it breaks the connection, or holds it. */
+const mute = (does: "breaks" | "holds") =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.callback<{
+        readonly url: string
+        readonly server: Http.Server
+        readonly bodies: Array<string>
+        /** Settles when an action has come. */
+        readonly came: Promise<void>
+      }>((resume) => {
         const bodies: Array<string> = []
+        const came = Promise.withResolvers<void>()
         const chain = { mode: "sandbox", upstreams: {} }
         const ready = {
           status: "ready",
@@ -246,29 +253,29 @@ const breaking = Effect.map(
               return
             }
             bodies.push(body)
-            request.socket.destroy()
+            came.resolve()
+            if (does === "breaks") request.socket.destroy()
           })
         })
         server.listen(0, "127.0.0.1", () => {
           const address = server.address()
           const port = address !== null && typeof address === "object" ? address.port : 0
-          resume(Effect.succeed({ url: `http://127.0.0.1:${port}`, server, bodies }))
+          resume(Effect.succeed({ url: `http://127.0.0.1:${port}`, server, bodies, came: came.promise }))
         })
-      }
+      }),
+      ({ server }) =>
+        Effect.sync(() => {
+          server.closeAllConnections()
+          server.close()
+        })
     ),
-    ({ server }) =>
-      Effect.sync(() => {
-        server.closeAllConnections()
-        server.close()
-      })
-  ),
-  ({ bodies, url }) => ({ bodies, url })
-)
+    ({ bodies, came, url }) => ({ bodies, came, url })
+  )
 
 describe("an action whose answer is lost", () => {
   it.live("is sent once; says nonce and signer, and keeps the bytes that may be sent again", () =>
     Effect.gen(function*() {
-      const { bodies, url } = yield* breaking
+      const { bodies, url } = yield* mute("breaks")
       const ended = withoutKeys(
         yield* run(["big-blocks", "on", "--gateway", url], { environment: { TRIGATE_PRIVATE_KEY: trader.privateKey } })
       )
@@ -283,5 +290,19 @@ describe("an action whose answer is lost", () => {
         "under a fresh nonce before you know",
         ""
       ])
+    }))
+
+  it.live("is told of also when the command is interrupted before the answer", () =>
+    Effect.gen(function*() {
+      const { bodies, came, url } = yield* mute("holds")
+      const sending = yield* start(["big-blocks", "on", "--gateway", url], {
+        TRIGATE_PRIVATE_KEY: trader.privateKey
+      })
+      yield* Effect.promise(() => came)
+      sending.signal("SIGINT")
+      const ended = withoutKeys(yield* sending.ended)
+      assert.deepStrictEqual([ended.code, ended.stdout], [130, ""])
+      assert.include(ended.stderr, `\nThe bytes that may be sent again: ${bodies[0]}\n`)
+      assert.include(ended.stderr, "\ntrigate: Interrupted while the action was under way. Nonce ")
     }))
 })
