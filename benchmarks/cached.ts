@@ -22,8 +22,7 @@ await run("cached", async () => {
   const fastify = await Peers.fastifyConstant(Bodies.spotMeta)
   const table = await takeTurns(
     `cached, spotMeta (${length} bytes)`,
-    [gateway, fastify].map((server) => ({ server, relays: false })),
-    workload,
+    [gateway, fastify].map((server) => ({ server, relays: false, workload })),
     upstream
   )
   const rounds = table.series[0]?.rounds ?? []

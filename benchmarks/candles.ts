@@ -25,8 +25,7 @@ await run("candles", async () => {
   const dispatch = await Peers.bareDispatch(upstream)
   const table = await takeTurns(
     `candles, 5000 of them (${Math.round(length / 1000)} KB)`,
-    [gateway, pipe, dispatch].map((server) => ({ server, relays: true })),
-    workload,
+    [gateway, pipe, dispatch].map((server) => ({ server, relays: true, workload })),
     upstream
   )
   return {

@@ -5,12 +5,12 @@ import * as Peers from "./harness/peers.ts"
 import { ratio, takeTurns } from "./harness/rounds.ts"
 import { run } from "./harness/suite.ts"
 
-const workload = (hash: string, first: number, contains: string): Workload => ({
+const workload = (hash: string, contains: string): Workload => ({
   path: "/l2",
   bodies: {
     template: `{"jsonrpc":"2.0","id":%d,"method":"eth_getTransactionReceipt","params":["${hash}"]}`
   },
-  first,
+  first: 1,
   answer: { contains, echoesId: true },
   connections: 64
 })
@@ -22,23 +22,15 @@ await run("relay", async () => {
   const dispatch = await Peers.bareDispatch(upstream)
   const fastify = await Peers.fastifyProxy(upstream)
   const nginx = await Peers.nginx(upstream)
-  const peers = [gateway, pipe, dispatch, fastify, ...(nginx === undefined ? [] : [nginx])].map((server) => ({
-    server,
-    relays: true
-  }))
+  const servers = [gateway, pipe, dispatch, fastify, ...(nginx === undefined ? [] : [nginx])]
+  const measure = (title: string, workload: Workload) =>
+    takeTurns(title, servers.map((server) => ({ server, relays: true, workload })), upstream)
 
   const bytes = receipt("").length + 66
-  const mined = await takeTurns(
-    `relay, a receipt (${bytes} bytes)`,
-    peers,
-    workload("0x%064x", 1, "\"result\":{"),
-    upstream
-  )
-  const pending = await takeTurns(
+  const mined = await measure(`relay, a receipt (${bytes} bytes)`, workload("0x%064x", "\"result\":{"))
+  const pending = await measure(
     "relay, no receipt yet (null)",
-    peers,
-    workload(`${pendingPrefix}%060x`, 1, "\"result\":null"),
-    upstream
+    workload(`${pendingPrefix}%060x`, "\"result\":null")
   )
   const tables = [mined, pending]
   return {

@@ -14,6 +14,8 @@ export interface Workload {
    */
   readonly bodies: { readonly template: string } | { readonly file: string }
   first: number
+  /** Whether each run begins again with the same requests: for what keeps nothing of them. */
+  readonly repeats?: boolean
   readonly answer: {
     /** Text that it holds. */
     readonly contains: string
@@ -81,7 +83,7 @@ export const load = async (url: string, workload: Workload, arrival: Arrival): P
     ? await wrk(url, workload, arrival.seconds)
     : await sender(url, workload, arrival)
   const outcome = decode(output.trim().split("\n").at(-1) ?? "")
-  workload.first += outcome.sent
+  if (workload.repeats !== true) workload.first += outcome.sent
   if (outcome.wrong > 0 || outcome.broken > 0) {
     throw new Error(`${url}${workload.path}: ${outcome.wrong} answers wrong, ${outcome.broken} missing:\n${output}`)
   }

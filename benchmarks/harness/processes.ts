@@ -60,8 +60,12 @@ export const serve = (command: Command): Promise<Server> =>
     child.stdout?.on("data", read)
     child.stderr?.on("data", read)
     child.on("close", (code) => {
-      if (code !== null && code !== 0) process.exitCode = 1
-      reject(new Error(`${command.name} ended before it listened:\n${printed}`))
+      const error = new Error(`${command.name} ended (${code}):\n${printed}`)
+      reject(error)
+      // whoever waits for its answers would never learn why there are none
+      setImmediate(() => {
+        throw error
+      })
     })
   })
 

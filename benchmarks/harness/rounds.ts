@@ -9,6 +9,7 @@ export interface Peer {
   readonly server: Server
   /** Whether each of its answers has to come from the upstream: a relay that answers by itself measures something else. */
   readonly relays: boolean
+  readonly workload: Workload
 }
 
 /** Requests that the upstream has counted so far. */
@@ -19,8 +20,7 @@ export const countedBy = async (upstream: Server): Promise<number> =>
 const attempts = 5
 
 const measure = async (
-  { relays, server }: Peer,
-  workload: Workload,
+  { relays, server, workload }: Peer,
   upstream: Server,
   attempt = 1
 ): Promise<Round> => {
@@ -30,7 +30,7 @@ const measure = async (
   const cpuSeconds = cpuSecondsOf(server) - cpu
   if (requests === 0 || cpuSeconds === 0) {
     if (attempt === attempts) throw new Error(`${server.name} was never reached`)
-    return measure({ relays, server }, workload, upstream, attempt + 1)
+    return measure({ relays, server, workload }, upstream, attempt + 1)
   }
   const reached = await countedBy(upstream) - counted
   if (relays && reached < requests) {
@@ -53,7 +53,6 @@ const measure = async (
 export const takeTurns = async (
   title: string,
   peers: ReadonlyArray<Peer>,
-  workload: Workload,
   upstream: Server
 ): Promise<Table> => {
   const rounds = peers.map((): Array<Round> => [])
@@ -63,7 +62,7 @@ export const takeTurns = async (
       const index = (turn + round) % peers.length
       const peer = peers[index]
       if (peer === undefined) continue
-      const measured = await measure(peer, workload, upstream)
+      const measured = await measure(peer, upstream)
       if (round > 0) rounds[index]?.push(measured)
       // what the last connections left behind is not the next one's to pay
       await pause(plan.seconds * 50)

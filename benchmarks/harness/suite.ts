@@ -4,7 +4,8 @@ import type { Row, SuiteResult } from "./results.ts"
 
 export type Measured = Pick<SuiteResult, "rows"> & Partial<Pick<SuiteResult, "tables" | "samples" | "notes">>
 
-const digits = (value: number): string => Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(2)
+/** A number with as many digits as it deserves. */
+export const digits = (value: number): string => Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(2)
 
 /** A row as it is printed. */
 export const line = ({ aim, beside, met, title, unit, value, values }: Row): string => {

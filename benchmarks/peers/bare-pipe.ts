@@ -17,8 +17,10 @@ listen(http.createServer((request, response) => {
     body: request
   }).then(
     ({ body, headers, statusCode }) => {
-      response.writeHead(statusCode, relayed(headers))
       body.on("error", () => response.destroy())
+      // the caller left before the answer came
+      if (response.destroyed) return body.destroy()
+      response.writeHead(statusCode, relayed(headers))
       response.on("close", () => body.destroy())
       return body.pipe(response)
     },
