@@ -28,14 +28,15 @@ await run("memory", async () => {
 
   await load(gateway.url, workload, { requests: warmup })
   const series = [residentMiB(gateway)]
-  for (let sample = 0; sample < samples; sample++) {
+  console.log(`\nresident after ${grouped(warmup)} requests: ${mib(series[0] ?? 0)}`)
+  for (let sample = 1; sample <= samples; sample++) {
     await load(gateway.url, workload, { requests: step })
-    series.push(residentMiB(gateway))
+    const resident = residentMiB(gateway)
+    series.push(resident)
+    console.log(`  after ${grouped(step * sample)} more: ${mib(resident)}`)
   }
   const [first = 0] = series
   const deviation = Math.max(...series.map((value) => Math.abs(value / first - 1)))
-  console.log(`\nresident after ${grouped(warmup)} requests and after each ${grouped(step)} more:`)
-  console.log(`  ${series.map((value) => value.toFixed(0)).join(" ")} MiB`)
 
   const before = residentMiB(gateway)
   let peak = before
