@@ -3,7 +3,7 @@ import { floodHash } from "./harness/bodies.ts"
 import { load, type Workload } from "./harness/load.ts"
 import * as Peers from "./harness/peers.ts"
 import { plan } from "./harness/plan.ts"
-import { pause, residentMiB } from "./harness/processes.ts"
+import { peakMiB, resetPeak, residentMiB } from "./harness/processes.ts"
 import { grouped } from "./harness/statistics.ts"
 import { run } from "./harness/suite.ts"
 
@@ -39,10 +39,7 @@ await run("memory", async () => {
   const deviation = Math.max(...series.map((value) => Math.abs(value / first - 1)))
 
   const before = residentMiB(gateway)
-  let peak = before
-  const watch = setInterval(() => {
-    peak = Math.max(peak, residentMiB(gateway))
-  }, 5)
+  resetPeak(gateway)
   const answer = await fetch(`${gateway.url}/l2`, {
     method: "POST",
     headers: { "content-type": "application/json" },
@@ -50,8 +47,7 @@ await run("memory", async () => {
   })
   const text = await answer.text()
   if (!text.includes("\"error\":")) throw new Error(`The long answer was not refused: ${text.slice(0, 300)}`)
-  await pause(200)
-  clearInterval(watch)
+  const peak = peakMiB(gateway)
   // what is no longer needed goes back with the next collections, which traffic brings about
   await load(gateway.url, workload, { requests: warmup })
   const after = residentMiB(gateway)

@@ -50,11 +50,25 @@ const raw = ({ loadBefore, notes, samples, suite, tables }: SuiteResult): string
 
 const run = Schema.decodeUnknownSync(Schema.fromJsonString(Run))(fs.readFileSync(file, "utf8"))
 
+const busiest = Math.max(...run.suites.map(({ loadBefore }) => loadBefore))
+
+// half a core of other work is enough to blur what is measured
+const isBusy = busiest > 0.5
+
 const figures = [
   `Commit \`${run.commit.slice(0, 12)}\` of ${run.commitDate}${run.modified ? ", with changes" : ""}, measured on ${
     run.at.slice(0, 10)
   }.`,
   list({ ...run.machine, ...run.versions }),
+  ...(isBusy
+    ? [
+      `**The machine was busy with other work** (load average up to ${
+        busiest.toFixed(0)
+      }). Processor time per request is ` +
+      "then higher than on an idle one, and not by the same factor for every peer; latencies hold the wait for a core. " +
+      "Take ratios as rough and latencies as unknown until this is measured again."
+    ]
+    : []),
   table(["Figure", "Beside", "Median", "Rounds", "Aim", "Met"], run.suites.flatMap(({ rows }) => rows.map(figure))),
   ...run.suites.map(raw)
 ].join("\n\n")

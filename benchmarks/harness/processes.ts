@@ -97,8 +97,16 @@ export const cpuSecondsOf = ({ pid }: Server): number =>
     return sum + (Number(fields[11]) + Number(fields[12])) / ticksPerSecond
   }, 0)
 
+const mibOf = ({ pid }: Server, field: "VmRSS" | "VmHWM"): number =>
+  Number(new RegExp(`^${field}:\\s+([0-9]+) kB`, "mu").exec(fs.readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024
+
 /** Resident memory in MiB. */
-export const residentMiB = ({ pid }: Server): number =>
-  Number(/^VmRSS:\s+([0-9]+) kB/mu.exec(fs.readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024
+export const residentMiB = (server: Server): number => mibOf(server, "VmRSS")
+
+/** Forgets the peak of resident memory; from now on the kernel keeps a new one, of which no sampling misses any. */
+export const resetPeak = ({ pid }: Server): void => fs.writeFileSync(`/proc/${pid}/clear_refs`, "5")
+
+/** The most resident memory since the last {@link resetPeak}, in MiB. */
+export const peakMiB = (server: Server): number => mibOf(server, "VmHWM")
 
 export const pause = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
