@@ -3,13 +3,12 @@
  *
  * First as many as the gateway takes; then half as many, at a fixed rate, for what it adds to the latency of the upstream.
  */
-import * as fs from "node:fs"
-import * as os from "node:os"
 import * as path from "node:path"
 import { accepted } from "./harness/bodies.ts"
 import { load, type Outcome, type Workload } from "./harness/load.ts"
 import * as Peers from "./harness/peers.ts"
 import { plan } from "./harness/plan.ts"
+import { scratch } from "./harness/processes.ts"
 import type { Row } from "./harness/results.ts"
 import { ratio, takeTurns } from "./harness/rounds.ts"
 import * as SignedBodies from "./harness/signedBodies.ts"
@@ -39,8 +38,7 @@ const added = (
 }
 
 await run("exchange", async () => {
-  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "bench-exchange-"))
-  const file = path.join(folder, "bodies")
+  const file = path.join(scratch(), "bodies")
   const turns = plan.rounds + 1
   console.log("exchange: signing the actions")
   // as many as it takes in all turns, and half as many in the turns at half the rate
@@ -75,7 +73,6 @@ await run("exchange", async () => {
       direct.push(outcomes[1])
     }
   }
-  fs.rmSync(folder, { recursive: true })
 
   const perCore = rounds.map(({ perCore }) => perCore)
   const half = `exchange, latency added at ${grouped(perSecond)} requests a second`

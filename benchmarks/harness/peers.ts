@@ -1,10 +1,9 @@
 /** Starts what is measured: the gateway, what a user would take or write instead, and the upstream behind all of them. */
 import * as fs from "node:fs"
 import * as net from "node:net"
-import * as os from "node:os"
 import * as path from "node:path"
 import { has, root } from "./machine.ts"
-import { serve, type Server, start } from "./processes.ts"
+import { scratch, serve, type Server, start } from "./processes.ts"
 
 const script = (file: string) => path.join(root, "benchmarks/peers", file)
 
@@ -89,7 +88,7 @@ const answers = (port: number): Promise<boolean> =>
 /** nginx with one worker and connections that stay open; nothing where it is not installed. */
 export const nginx = async ({ url }: Server): Promise<Server | undefined> => {
   if (!has("nginx")) return undefined
-  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "bench-nginx-"))
+  const folder = scratch()
   // its worker gives up the rights of root and still has to write here
   fs.chmodSync(folder, 0o777)
   const port = await freePort()

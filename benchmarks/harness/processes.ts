@@ -1,6 +1,8 @@
 /** Processes that are measured: pinned to a core, asked for their processor time and memory, ended with the suite. */
 import { type ChildProcess, spawn } from "node:child_process"
 import * as fs from "node:fs"
+import * as os from "node:os"
+import * as path from "node:path"
 import { pinning } from "./machine.ts"
 
 if (process.platform !== "linux") throw new Error("Processor time and memory are read from /proc: this needs Linux")
@@ -22,11 +24,22 @@ export interface Command {
 
 const running = new Set<ChildProcess>()
 
+const folders = new Set<string>()
+
 process.on("exit", () => {
   for (const child of running) child.kill("SIGTERM")
+  // a program that ends may still write while its folder goes
+  for (const folder of folders) fs.rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 })
 })
 process.on("SIGINT", () => process.exit(130))
 process.on("SIGTERM", () => process.exit(143))
+
+/** A folder for files that are gone with the suite. */
+export const scratch = (): string => {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "bench-"))
+  folders.add(folder)
+  return folder
+}
 
 /** Starts a program on its core, with nothing of this environment but the path. */
 export const start = ({ args, core, env, name, program }: Command): ChildProcess => {
