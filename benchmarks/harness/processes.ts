@@ -5,8 +5,6 @@ import * as os from "node:os"
 import * as path from "node:path"
 import { pinning } from "./machine.ts"
 
-if (process.platform !== "linux") throw new Error("Processor time and memory are read from /proc: this needs Linux")
-
 export interface Server {
   readonly name: string
   /** Where it listens, without a trailing slash. */
@@ -26,13 +24,25 @@ const running = new Set<ChildProcess>()
 
 const folders = new Set<string>()
 
+let ending = false
+
 process.on("exit", () => {
   for (const child of running) child.kill("SIGTERM")
-  // a program that ends may still write while its folder goes
-  for (const folder of folders) fs.rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 })
+  for (const folder of folders) fs.rmSync(folder, { recursive: true, force: true })
 })
 process.on("SIGINT", () => process.exit(130))
 process.on("SIGTERM", () => process.exit(143))
+
+/** Ends every process that was started and waits until it has: only then nobody uses the folders any more. */
+export const stopAll = async (): Promise<void> => {
+  ending = true
+  await Promise.all([...running].map((child) =>
+    new Promise((resolve) => {
+      child.on("close", resolve)
+      child.kill("SIGTERM")
+    })
+  ))
+}
 
 /** A folder for files that are gone with the suite. */
 export const scratch = (): string => {
@@ -43,6 +53,7 @@ export const scratch = (): string => {
 
 /** Starts a program on its core, with nothing of this environment but the path. */
 export const start = ({ args, core, env, name, program }: Command): ChildProcess => {
+  if (process.platform !== "linux") throw new Error("Processor time and memory are read from /proc: this needs Linux")
   const [file, ...rest] = pinning === undefined
     ? [program, ...args]
     : ["taskset", "-c", pinning[core], program, ...args]
@@ -73,6 +84,7 @@ export const serve = (command: Command): Promise<Server> =>
     child.stdout?.on("data", read)
     child.stderr?.on("data", read)
     child.on("close", (code) => {
+      if (ending) return
       const error = new Error(`${command.name} ended (${code}):\n${printed}`)
       reject(error)
       // whoever waits for its answers would never learn why there are none

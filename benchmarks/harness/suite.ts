@@ -1,5 +1,6 @@
 /** One suite: runs, prints its rows, and hands what it measured to the run that started it. */
 import * as os from "node:os"
+import { stopAll } from "./processes.ts"
 import type { Row, SuiteResult } from "./results.ts"
 
 export type Measured = Pick<SuiteResult, "rows"> & Partial<Pick<SuiteResult, "tables" | "samples" | "notes">>
@@ -35,5 +36,6 @@ export const run = async (suite: string, measure: () => Promise<Measured>): Prom
   if (process.send !== undefined) {
     await new Promise((resolve) => process.send?.(result, undefined, undefined, resolve))
   }
+  await stopAll()
   process.exit()
 }
