@@ -298,7 +298,13 @@ describe("secrets", () => {
       assert.includeMembers(answers.map(({ status }) => status), [200, 400, 404, 501, 503])
       running.signal("SIGTERM")
       assert.strictEqual(yield* ended(running), 0)
-      const told = ["The store of used nonces is away: actions are relayed unchecked", "Signed actions are refused"]
+      const told = [
+        "The store of used nonces is away: actions are relayed unchecked",
+        "Signed actions are refused",
+        "Redis is away for breakers",
+        "Redis is away for budgets",
+        "Redis is away for cache"
+      ]
       const rest = running.lines().filter((line) => !told.some((text) => JSON.stringify(line).includes(text)))
       for (const text of told) assert.include(running.printed(), text)
       assert.lengthOf(rest, answers.length)

@@ -25,8 +25,16 @@ const concealed = (target: Target, answer: RpcAnswer): RpcAnswer =>
   }
 
 /** A failure that says how often it was tried for. */
-const after = (failure: CommonFailure) => (attempts: number): CommonFailure =>
-  failure._tag === "UpstreamUnavailable" ? new UpstreamUnavailable({ ...failure, attempts }) : failure
+const after = (failure: CommonFailure) => (attempts: number): CommonFailure => {
+  if (failure._tag !== "UpstreamUnavailable") return failure
+  const { detail, retryAfter, upstream } = failure
+  return new UpstreamUnavailable({
+    upstream,
+    attempts,
+    ...(detail === undefined ? {} : { detail }),
+    ...(retryAfter === undefined ? {} : { retryAfter })
+  })
+}
 
 /** An answer without a JSON-RPC body to it: what its status says. */
 const ofStatus = (answer: Relayed.Relayed): Verdict<never, CommonFailure> => {

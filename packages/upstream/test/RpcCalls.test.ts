@@ -23,7 +23,7 @@ const array = (...items: ReadonlyArray<string>) => Scripted.answer(200, `[${item
 const over = (wire: ReturnType<typeof Scripted.make>) => Layer.provide(Calls.layer({ exchanges: 1 }), wire.layer)
 
 /** Three calls of one caller's batch. */
-const three = (at: typeof targets | typeof both) =>
+const three = (at: typeof targets) =>
   Calls.Calls.use((calls) => {
     const ask = RpcCalls.make(calls)
     return RpcCalls.together(Effect.all([
