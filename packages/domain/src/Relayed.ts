@@ -63,5 +63,5 @@ const isAddress = Schema.is(Address)
 /** The signer in an answer's headers, as a member of {@link Relayed}. */
 export const signerIn = (headers: { readonly [name: string]: string | undefined }): { readonly signer?: Address } => {
   const signer = headers[signerHeader]
-  return isAddress(signer) ? { signer } : {}
+  return signer !== undefined && isAddress(signer) ? { signer } : {}
 }

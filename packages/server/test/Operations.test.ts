@@ -242,7 +242,8 @@ describe("metrics", () => {
       const few = yield* get(`${live.url}/metrics`)
       yield* askAll(1000, 10_000)
       const answer = yield* get(`${live.url}/metrics`)
-      assert.strictEqual(seriesIn(answer.text), seriesIn(few.text))
+      // an outcome that is rare may come late, a label that grows would bring thousands
+      assert.isAtMost(seriesIn(answer.text), seriesIn(few.text) + 10)
       assert.notInclude(answer.text, "odd")
       for (const found of labelsOf(answer.text)) {
         const [name, label = "", value = ""] = found.split(" ")
