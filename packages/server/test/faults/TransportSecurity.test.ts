@@ -1,13 +1,14 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import type * as Net from "node:net"
 import * as Tls from "node:tls"
 import { bigBlocks, bodyOf } from "../bodies.ts"
 import * as Fixtures from "../fixtures.ts"
 import { post } from "../gateway.ts"
 import { askedOf, assertWithinDeadline, gatewayOver, timed } from "./faultyGateway.ts"
 import { faultyUpstream } from "./faultyUpstream.ts"
-import { reset, say, silence } from "./reactions.ts"
+import { say, silence } from "./reactions.ts"
 import { assertFailure, assertGood, evm, info, tokenData } from "./routes.ts"
 
 const pem = (name: string): string => Fixtures.text(`tls/${name}.pem`)
@@ -32,6 +33,13 @@ const refused: ReadonlyArray<readonly [what: string, tls: Tls.TlsOptions]> = [
     ciphers: "DEFAULT@SECLEVEL=0"
   }],
   ["no certificate at all", { ciphers: "aNULL" }]
+]
+
+/** What a server does with the first message of a handshake. */
+const stalls: ReadonlyArray<readonly [what: string, stall: (socket: Net.Socket) => void]> = [
+  ["never goes on", () => {}],
+  ["is reset", (socket) => socket.resetAndDestroy()],
+  ["is ended", (socket) => socket.end()]
 ]
 
 const ok = `{"status":"ok","response":{"type":"default"}}`
@@ -100,13 +108,11 @@ describe("an upstream over TLS", () => {
       }))
   }
 
-  for (const [what, react] of [["never goes on", silence], ["is reset", reset]] as const) {
+  for (const [what, stall] of stalls) {
     it.live(`whose handshake ${what} is passed over by a read`, () =>
       Effect.gen(function*() {
-        const first = yield* faultyUpstream(react)
-        first.accept = (socket) => {
-          socket.once("data", () => react(socket, { method: "", path: "", head: "", body: "", bytes: new Uint8Array(), connection: 0, turn: 0 }))
-        }
+        const first = yield* faultyUpstream(silence)
+        first.accept = (socket) => void socket.once("data", () => stall(socket))
         const second = yield* faultyUpstream(say(evm.good))
         const { url } = yield* gatewayOver({ node: [httpsOf(first.url), second] })
         const { milliseconds, value } = yield* timed(evm.ask(url))
@@ -117,10 +123,8 @@ describe("an upstream over TLS", () => {
 
     it.live(`whose handshake ${what} leaves an action certainly not sent`, () =>
       Effect.gen(function*() {
-        const only = yield* faultyUpstream(react)
-        only.accept = (socket) => {
-          socket.once("data", () => react(socket, { method: "", path: "", head: "", body: "", bytes: new Uint8Array(), connection: 0, turn: 0 }))
-        }
+        const only = yield* faultyUpstream(silence)
+        only.accept = (socket) => void socket.once("data", () => stall(socket))
         const { url } = yield* gatewayOver({ api: [httpsOf(only.url)] })
         const { milliseconds, value } = yield* timed(act(url))
         assertFailure("http", value, "UpstreamUnavailable")
@@ -128,6 +132,17 @@ describe("an upstream over TLS", () => {
         assert.deepStrictEqual(askedOf(only), [0])
       }))
   }
+
+  it.live("whose handshake never goes on does not keep an action from the next address", () =>
+    Effect.gen(function*() {
+      const first = yield* faultyUpstream(silence)
+      const second = yield* faultyUpstream(say({ body: ok }))
+      const { url } = yield* gatewayOver({ api: [httpsOf(first.url), second] }, { TRIGATE_ONCE_DEADLINE: "2s" })
+      const { milliseconds, value } = yield* timed(act(url))
+      assert.strictEqual(value.text, ok)
+      assert.isBelow(milliseconds, 2_000)
+      assert.deepStrictEqual(askedOf(first, second), [0, 1])
+    }))
 
   it.live("that turns out to speak plain HTTP gets nothing in the clear", () =>
     Effect.gen(function*() {
