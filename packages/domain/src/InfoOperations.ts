@@ -2,6 +2,7 @@
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import { Candle, CandleWindowRequest } from "./Candle.ts"
+import { retainedBars } from "./CandleWindow.ts"
 import * as Operation from "./Operation.ts"
 import * as Relayed from "./Relayed.ts"
 import { UnknownAsset } from "./ResourceError.ts"
@@ -47,7 +48,7 @@ export const candleSnapshot = Operation.read({
   protocol: "info",
   summary: "Bars of one coin and interval, at most the newest 5000",
   sources: ["official-api"],
-  cost: { weight: 20, rowsPerWeight: 60, requestUnits: 1 },
+  cost: { weight: 20, rowsPerWeight: 60, maxRows: retainedBars, requestUnits: 1 },
   request: candleSnapshotRequest,
   response: Schema.Array(Candle),
   failures: [UnknownAsset],

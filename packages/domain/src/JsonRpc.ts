@@ -5,6 +5,7 @@
  * survive. `id`, `params`, `result` and `error` are raw JSON slices throughout.
  */
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -26,9 +27,13 @@ export interface RpcCall {
   readonly params: string
 }
 
-/** What an upstream answered to one call: the raw result, or its error object with the raw text of it. */
+/**
+ * What an upstream answered to one call: the raw result, or its error object with the raw text of it.
+ *
+ * `age` is how long ago, in seconds, where it was not just now.
+ */
 export type RpcAnswer =
-  | { readonly _tag: "Result"; readonly result: string }
+  | { readonly _tag: "Result"; readonly result: string; readonly age?: number }
   | { readonly _tag: "Error"; readonly code: number; readonly message: string; readonly error: string }
 
 const RpcError = Schema.Struct({
@@ -78,37 +83,69 @@ export const readCall = (text: string, value: unknown): Result.Result<RpcCall, I
   return Result.succeed({ id: slice("id"), method, params: slice("params") ?? "[]" })
 }
 
+/** The raw text of a member; nothing where there is none. */
+const rawIn = (text: string, spans: ReadonlyMap<string, JsonText.Span>, name: string): string | undefined => {
+  const span = spans.get(name)
+  return span === undefined ? undefined : text.slice(span.start, span.end)
+}
+
+const errorIn = (raw: string) => decodeRpcError(Result.getOrElse(JsonText.parse(raw), () => undefined))
+
+/**
+ * Reads an upstream's answer to the call that was sent with `id`; a wrong id, both or neither of result and error fail.
+ *
+ * The text has to be JSON: see {@link JsonText.isJson}.
+ */
+const readMember = (upstream: string, text: string, id: number): Result.Result<RpcAnswer, UpstreamMalformed> => {
+  const spans = JsonText.members(text)
+  const result = rawIn(text, spans, "result")
+  const error = rawIn(text, spans, "error")
+  const answered = rawIn(text, spans, "id")
+  const answersUs = answered === String(id)
+  const failure = error === undefined || result !== undefined ? Option.none() : errorIn(error)
+  if (error !== undefined && Option.isSome(failure)) {
+    // a node that could not read the request answers with a null id
+    return answersUs || answered === "null"
+      ? Result.succeed({ _tag: "Error", code: failure.value.code, message: failure.value.message, error })
+      : Result.fail(malformed(upstream, "The answer's id is not the request's"))
+  }
+  if (spans.size === 0) return Result.fail(malformed(upstream, "Expected a JSON-RPC object"))
+  if (!answersUs) return Result.fail(malformed(upstream, "The answer's id is not the request's"))
+  return result === undefined || (error !== undefined && error !== "null")
+    ? Result.fail(malformed(upstream, "Expected exactly one of result and error"))
+    : Result.succeed({ _tag: "Result", result })
+}
+
 /** Reads an upstream's answer to the call that was sent with `id`; a wrong id, both or neither of result and error fail. */
-export const readAnswer = (
+export const readAnswer = (upstream: string, text: string, id: number): Result.Result<RpcAnswer, UpstreamMalformed> =>
+  JsonText.isJson(text) ? readMember(upstream, text, id) : Result.fail(malformed(upstream, "Not a JSON document"))
+
+const idOf = (text: string): string | undefined => rawIn(text, JsonText.members(text), "id")
+
+/**
+ * Reads an upstream's answer to a batch that was sent with `ids`: an answer or a fault for each, in the order of `ids`.
+ *
+ * Answers may come in any order. One that is missing or comes twice is a fault of its call alone, one that nobody asked for
+ * is left out. A text that is no array is a fault of the whole.
+ */
+export const readBatch = (
   upstream: string,
   text: string,
-  id: number
-): Effect.Effect<RpcAnswer, UpstreamMalformed> => {
-  const parsed = JsonText.parse(text)
-  if (Result.isFailure(parsed)) return Effect.fail(malformed(upstream, parsed.failure.message))
-  const value = parsed.success
-  if (!Predicate.isObject(value)) return Effect.fail(malformed(upstream, "Expected a JSON-RPC object"))
-  const spans = JsonText.members(text)
-  const result = spans.get("result")
-  const error = spans.get("error")
-  const failure = decodeRpcError(Predicate.hasProperty(value, "error") ? value.error : undefined)
-  const answersUs = Predicate.hasProperty(value, "id") && value.id === id
-  if (failure._tag === "Some" && error !== undefined && result === undefined) {
-    // a node that could not read the request answers with a null id
-    return answersUs || (Predicate.hasProperty(value, "id") && value.id === null)
-      ? Effect.succeed({
-        _tag: "Error",
-        code: failure.value.code,
-        message: failure.value.message,
-        error: text.slice(error.start, error.end)
-      })
-      : Effect.fail(malformed(upstream, "The answer's id is not the request's"))
+  ids: ReadonlyArray<number>
+): Result.Result<ReadonlyArray<Result.Result<RpcAnswer, UpstreamMalformed>>, UpstreamMalformed> => {
+  const elements = JsonText.isJson(text) ? JsonText.elements(text) : undefined
+  if (elements === undefined) return Result.fail(malformed(upstream, "Expected the answers of a batch"))
+  const answers = new Map<string | undefined, string | undefined>()
+  for (const element of elements) {
+    const id = idOf(element)
+    answers.set(id, answers.has(id) ? undefined : element)
   }
-  if (!answersUs) return Effect.fail(malformed(upstream, "The answer's id is not the request's"))
-  if (result === undefined || (error !== undefined && text.slice(error.start, error.end) !== "null")) {
-    return Effect.fail(malformed(upstream, "Expected exactly one of result and error"))
-  }
-  return Effect.succeed({ _tag: "Result", result: text.slice(result.start, result.end) })
+  return Result.succeed(ids.map((id) => {
+    const answer = answers.get(String(id))
+    return answer === undefined
+      ? Result.fail(malformed(upstream, "The batch has not exactly one answer with the call's id"))
+      : readMember(upstream, answer, id)
+  }))
 }
 
 /**
@@ -119,7 +156,7 @@ export const readAnswer = (
  */
 export const answerOf = (answer: Relayed, id: number): Effect.Effect<RpcAnswer, CommonFailure> => {
   if (answer.status === 429) return Effect.fail(failureOf(answer))
-  const read = readAnswer(answer.upstream, textOf(answer), id)
+  const read = Effect.fromResult(readAnswer(answer.upstream, textOf(answer), id))
   return answer.status === 200 ? read : Effect.mapError(read, () => failureOf(answer))
 }
 
@@ -128,13 +165,16 @@ const unsupportedCodes = new Set([-32601, -32004])
 // EIP-1474, QuickNode, and the HTTP status that some providers put in the code
 const rateLimitCodes = new Set([-32005, -32007, 429])
 
+/** Whether an error's code says that the caller has asked too much. */
+export const isRateLimit = (code: number): boolean => rateLimitCodes.has(code)
+
 const failureOfCode = (upstream: string, method: string, code: number, message: string): CommonFailure => {
   const detail = `${upstream} answered error ${code}: ${message}`
   if (unsupportedCodes.has(code)) return new UnsupportedMethod({ method, detail })
   if (code === -32602 || code === -32600 || code === -32700) {
     return new InvalidRequest({ errors: [{ path: ["params"], message }], detail })
   }
-  if (rateLimitCodes.has(code)) return new UpstreamRateLimited({ upstream, detail })
+  if (isRateLimit(code)) return new UpstreamRateLimited({ upstream, detail })
   return new UpstreamUnavailable({ upstream, attempts: 1, detail })
 }
 

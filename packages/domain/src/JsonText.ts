@@ -167,7 +167,8 @@ export const refuse = (text: string, limits: Limits = defaultLimits): Refusal | 
 }
 
 const integer = /^-?(?:0|[1-9][0-9]*)$/u
-const longDigits = /[0-9]{16}/u
+// a number stands at the beginning or after one of these; hexadecimal strings are full of long runs of digits
+const longDigits = /(?:^|[[:,\s])-?[0-9]{16}/u
 
 // far above any integer of a wire (2^256 has 78 digits); reading a million digits takes a tenth of a second
 const MAX_DIGITS = 1024
@@ -199,6 +200,9 @@ export const parse = (text: string): Result.Result<unknown, Refusal> =>
   longDigits.test(text)
     ? parseKeepingDigits(text)
     : Result.try({ try: (): unknown => JSON.parse(text), catch: () => notJson })
+
+/** Whether a text is JSON. */
+export const isJson = (text: string): boolean => Result.isSuccess(Result.try((): unknown => JSON.parse(text)))
 
 /** `refuse`, then `parse`: what every request body goes through. */
 export const parseStrict = (text: string, limits: Limits = defaultLimits): Result.Result<unknown, Refusal> => {

@@ -32,6 +32,8 @@ export interface Cost {
   readonly weight: number
   /** Rows of the answer that cost one weight more (the venue bills candles by the 60). */
   readonly rowsPerWeight?: number
+  /** Most rows that an answer has; what may be billed for them has to be there before the call. */
+  readonly maxRows?: number
   /** Request units of a node provider's plan. */
   readonly requestUnits: number
 }
@@ -119,3 +121,7 @@ export const sourcesOn = (operation: Operation, surface: Surface): ReadonlyArray
 export const weightOf = (operation: Pick<Operation, "cost">, rows: number): number =>
   operation.cost.weight +
   (operation.cost.rowsPerWeight === undefined ? 0 : Math.ceil(rows / operation.cost.rowsPerWeight))
+
+/** Weight that a call may cost at most. */
+export const worstWeightOf = (operation: Pick<Operation, "cost">): number =>
+  weightOf(operation, operation.cost.maxRows ?? 0)

@@ -11,6 +11,8 @@ export interface Relayed {
   readonly contentType: string
   readonly body: Uint8Array
   readonly retryAfter?: number
+  /** Seconds since this was read upstream, where it was not just now. */
+  readonly age?: number
   /** Who signed the action that this answers, where a gateway that stands upstream has told it. */
   readonly signer?: Address
 }

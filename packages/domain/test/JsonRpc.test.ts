@@ -100,7 +100,7 @@ describe("readCall", () => {
   )
 })
 
-const readAnswer = (text: string) => Effect.result(JsonRpc.readAnswer("layer2", text, 7))
+const readAnswer = (text: string) => Effect.succeed(JsonRpc.readAnswer("layer2", text, 7))
 
 describe("readAnswer", () => {
   it.effect.each(
@@ -165,7 +165,7 @@ describe("readAnswer", () => {
     ] as const
   )("%s is malformed: %s", ([text, issue]) =>
     Effect.gen(function*() {
-      const error = yield* Effect.flip(JsonRpc.readAnswer("layer2", text, 7))
+      const error = yield* Effect.flip(Effect.fromResult(JsonRpc.readAnswer("layer2", text, 7)))
       assert.deepStrictEqual([error._tag, error.upstream, error.issue], ["UpstreamMalformed", "layer2", issue])
     }))
 })
@@ -254,7 +254,7 @@ describe("readerOf", () => {
     (error) =>
       Effect.gen(function*() {
         const text = JsonRpc.errorText("7", JsonRpc.errorObject(error))
-        const answer = yield* JsonRpc.readAnswer("layer2", text, 7)
+        const answer = yield* Effect.fromResult(JsonRpc.readAnswer("layer2", text, 7))
         assert.strictEqual(answer._tag === "Error" ? answer.code : undefined, rpcCodes[error._tag])
         assert.strictEqual(answer._tag === "Error" ? answer.message : undefined, error.message)
         const again = yield* Effect.flip(readerOfAll("layer2", answer))

@@ -56,7 +56,7 @@ describe("eth_getTransactionReceipt", () => {
       assert.isNull(yield* read("layer2", { _tag: "Result", result: "null" }))
       const recorded = anvil.records.find(({ name }) => name === "call with 3 logs")
       assert.isDefined(recorded)
-      const answer = yield* JsonRpc.readAnswer("layer2", JSON.stringify(recorded.body), 1)
+      const answer = yield* Effect.fromResult(JsonRpc.readAnswer("layer2", JSON.stringify(recorded.body), 1))
       const receipt = yield* read("layer2", answer)
       assert.strictEqual(receipt?.status, "success")
       assert.deepStrictEqual(receipt?.logs.map(({ logIndex }) => logIndex), [0n, 1n, 2n])

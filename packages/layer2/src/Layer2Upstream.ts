@@ -1,8 +1,7 @@
 /** Layer 2 as it is upstream: JSON-RPC by POST to the base address itself. */
-import * as JsonRpc from "@trigate/domain/JsonRpc"
-import * as Relayed from "@trigate/domain/Relayed"
 import { ChainNotConfigured } from "@trigate/domain/RequestError"
 import { Calls } from "@trigate/upstream/Calls"
+import * as RpcCalls from "@trigate/upstream/RpcCalls"
 import * as Upstream from "@trigate/upstream/Upstream"
 import * as UpstreamConfig from "@trigate/upstream/UpstreamConfig"
 import type * as Config from "effect/Config"
@@ -24,17 +23,9 @@ const notConfigured = Effect.suspend(() =>
 const transport = (calls: Calls["Service"], options: Options): Layer2.Transport => {
   const [first, ...others] = Upstream.targets(Upstream.make("layer2", options.addresses), "")
   if (first === undefined) return () => notConfigured
-  let lastId = 0
-  return ({ operation, params }) =>
-    Effect.suspend(() => {
-      lastId += 1
-      const id = lastId
-      const body = Relayed.bytes(JsonRpc.requestText(id, operation.name, params))
-      return Effect.flatMap(
-        calls.read(operation, { targets: [first, ...others], body }),
-        (answer) => JsonRpc.answerOf(answer, id)
-      )
-    })
+  const ask = RpcCalls.make(calls)
+  const targets = [first, ...others] as const
+  return ({ operation, params }) => ask({ operation, targets }, params)
 }
 
 /** The layer 2 at the given addresses; a function, so that two layer 2s in one program never share a memoised layer. */

@@ -41,5 +41,5 @@ export const scripted = (
         })
     })
   )
-  return { sent, calls: Calls.layer().pipe(Layer.provide(wire)) }
+  return { sent, calls: Calls.layer({ exchanges: 1 }).pipe(Layer.provide(wire)) }
 }

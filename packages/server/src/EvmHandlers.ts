@@ -1,5 +1,6 @@
 /** `POST /evm`. */
 import { GatewayApi } from "@trigate/api/GatewayApi"
+import { batchLimit } from "@trigate/api/JsonRpcSchema"
 import { evmOperations } from "@trigate/domain/EvmOperations"
 import { TradingEvm } from "@trigate/trading/TradingEvm"
 import * as Effect from "effect/Effect"
@@ -11,7 +12,7 @@ export const route = Effect.map(TradingEvm, (evm) =>
   RpcRoute.make({
     operations: Object.values(evmOperations),
     envelope: RpcRoute.jsonRpcEnvelope,
-    concurrency: 8,
+    concurrency: batchLimit,
     relay: (operation, params, surface) => evm.relay({ operation, params, surface })
   }))
 

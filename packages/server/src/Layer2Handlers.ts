@@ -1,5 +1,6 @@
 /** `POST /l2`. */
 import { GatewayApi } from "@trigate/api/GatewayApi"
+import { batchLimit } from "@trigate/api/JsonRpcSchema"
 import { layer2Operations } from "@trigate/domain/Layer2Operations"
 import { Layer2 } from "@trigate/layer2/Layer2"
 import * as Effect from "effect/Effect"
@@ -11,7 +12,7 @@ export const route = Effect.map(Layer2, (layer2) =>
   RpcRoute.make({
     operations: Object.values(layer2Operations),
     envelope: RpcRoute.jsonRpcEnvelope,
-    concurrency: 8,
+    concurrency: batchLimit,
     relay: (operation, params, surface) => layer2.relay({ operation, params, surface })
   }))
 

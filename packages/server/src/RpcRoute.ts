@@ -15,6 +15,7 @@ import * as JsonText from "@trigate/domain/JsonText"
 import type { Operation, Surface } from "@trigate/domain/Operation"
 import { UnsupportedMethod } from "@trigate/domain/RequestError"
 import type { InvalidRequest, PayloadTooLarge } from "@trigate/domain/RequestError"
+import * as RpcCalls from "@trigate/upstream/RpcCalls"
 import * as Effect from "effect/Effect"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
@@ -39,7 +40,7 @@ export interface Envelope<Answer> {
 export interface Definition<O extends Operation, Answer> {
   readonly operations: ReadonlyArray<O>
   readonly envelope: Envelope<Answer>
-  /** Calls of one batch that are relayed at the same time. */
+  /** Calls of one batch that are relayed at the same time; those of a chain that takes batches go out as one. */
   readonly concurrency: number
   /** Checks the params and relays the call; `params` is their raw text. */
   readonly relay: (operation: O, params: string, surface: Surface) => Effect.Effect<Answer, GatewayError>
@@ -121,9 +122,11 @@ export const make = <O extends Operation, Answer>(definition: Definition<O, Answ
       const message = texts.length === 0 ? "A batch has at least one call" : `A batch has at most ${batchLimit} calls`
       return yield* refuse(undefined, invalidRequest([{ path: [], message }]), invalidEnvelope)
     }
-    const answers = yield* Effect.forEach(texts, (text, index) => answerOne(text, values[index], surface), {
-      concurrency: definition.concurrency
-    })
+    const answers = yield* RpcCalls.together(
+      Effect.forEach(texts, (text, index) => answerOne(text, values[index], surface), {
+        concurrency: definition.concurrency
+      })
+    )
     const given = answers.filter(Predicate.isNotUndefined)
     return given.length === 0 ? undefined : `[${given.join(",")}]`
   })

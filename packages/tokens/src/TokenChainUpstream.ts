@@ -5,9 +5,10 @@ import * as Relayed from "@trigate/domain/Relayed"
 import { ChainNotConfigured } from "@trigate/domain/RequestError"
 import { getTokenData } from "@trigate/domain/TokenOperations"
 import { Calls } from "@trigate/upstream/Calls"
-import type { OperationOf } from "@trigate/upstream/Calls"
+import type { Read } from "@trigate/upstream/Reads"
 import * as Upstream from "@trigate/upstream/Upstream"
 import * as UpstreamConfig from "@trigate/upstream/UpstreamConfig"
+import * as Verdict from "@trigate/upstream/Verdict"
 import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -35,12 +36,14 @@ const notConfigured = Effect.suspend(() =>
 const transport = (calls: Calls["Service"], options: Options): TokenChain.Transport => {
   const upstream = Upstream.make("token-chain", options.addresses.map(baseOf))
   const send = (
-    operation: OperationOf<"read">,
+    operation: Read["operation"],
     path: string,
     body: Uint8Array | undefined
   ): Effect.Effect<Relayed.Relayed, CommonFailure> => {
     const [first, ...others] = Upstream.targets(upstream, path)
-    return first === undefined ? notConfigured : calls.read(operation, { targets: [first, ...others], body })
+    return first === undefined
+      ? notConfigured
+      : calls.read({ operation, targets: [first, ...others] }, { body, read: Verdict.ofPlain({}) })
   }
   return {
     // the encoding turns + into %2B: servers read a bare + as a space, which makes the address wrong

@@ -70,7 +70,7 @@ const documents = MetadataFetch.layerMemory(
 
 const live = (answer: (sent: Sent) => Answer, addresses: ReadonlyArray<string> = [base]) =>
   TokenChainUpstream.layer({ addresses }).pipe(
-    Layer.provide(Calls.layer()),
+    Layer.provide(Calls.layer({ exchanges: 1 })),
     Layer.provide(documents),
     Layer.provideMerge(wire(answer))
   )
@@ -337,7 +337,7 @@ describe("the layers", () => {
           Effect.provide(TokenChainUpstream.layer({ addresses: [address_] }))
         )
       const both = Effect.all([supplyAt("https://one.example/K"), supplyAt("https://two.example/K")])
-      const layers = Layer.merge(Calls.layer().pipe(Layer.provideMerge(wire(answer))), documents)
+      const layers = Layer.merge(Calls.layer({ exchanges: 1 }).pipe(Layer.provideMerge(wire(answer))), documents)
       assert.deepStrictEqual(yield* Effect.provide(both, layers), ["1", "2"])
 
       class One extends Context.Service<One, TokenChain.TokenChain["Service"]>()("@trigate/tokens/test/One") {}
@@ -357,7 +357,7 @@ describe("the layers", () => {
 
   const configured = (settings: { readonly [name: string]: string }) =>
     TokenChainUpstream.layerConfig.pipe(
-      Layer.provide(Calls.layer()),
+      Layer.provide(Calls.layer({ exchanges: 1 })),
       Layer.provide(documents),
       Layer.provideMerge(wire(() => ok({ ok: true, result: "x" }))),
       Layer.provide(ConfigProvider.layer(ConfigProvider.fromUnknown(settings)))

@@ -12,13 +12,13 @@ import { UsedNonces } from "./UsedNonces.ts"
 const make = Effect.fnUntraced(function*(addresses: TradingUpstreams.Addresses) {
   const admission = yield* Admission
   const calls = yield* Calls
-  const upstreams = TradingUpstreams.make(addresses)
+  const route = TradingUpstreams.routes(TradingUpstreams.make(addresses), "/exchange")
   return Exchange.make(admission, yield* UsedNonces, (admitted) => {
     const operation = operationOf(admitted.actionType)
     return Effect.flatMap(
-      TradingUpstreams.route(upstreams, operation, "gateway", "/exchange"),
+      route(operation, "gateway"),
       (targets) =>
-        calls.once(operation, { targets, body: admitted.body }, {
+        calls.once({ operation, targets, body: admitted.body }, {
           nonce: admitted.nonce,
           ...(admitted.signer === undefined ? {} : { signer: admitted.signer })
         })

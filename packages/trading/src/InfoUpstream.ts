@@ -1,5 +1,6 @@
 /** `Info` over the venue's official API, and over a node for what nodes serve. */
 import { Calls } from "@trigate/upstream/Calls"
+import * as Verdict from "@trigate/upstream/Verdict"
 import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -8,11 +9,11 @@ import * as TradingUpstreams from "./TradingUpstreams.ts"
 
 const make = Effect.fnUntraced(function*(addresses: TradingUpstreams.Addresses) {
   const calls = yield* Calls
-  const upstreams = TradingUpstreams.make(addresses)
+  const route = TradingUpstreams.routes(TradingUpstreams.make(addresses), "/info")
   return Info.make(({ body, operation, surface }) =>
     Effect.flatMap(
-      TradingUpstreams.route(upstreams, operation, surface, "/info"),
-      (targets) => calls.read(operation, { targets, body })
+      route(operation, surface),
+      (targets) => calls.read({ operation, targets }, { body, read: Verdict.ofPlain(operation) })
     )
   )
 })

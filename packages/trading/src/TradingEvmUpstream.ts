@@ -1,7 +1,6 @@
 /** `TradingEvm` over a node. */
-import * as JsonRpc from "@trigate/domain/JsonRpc"
-import * as Relayed from "@trigate/domain/Relayed"
 import { Calls } from "@trigate/upstream/Calls"
+import * as RpcCalls from "@trigate/upstream/RpcCalls"
 import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -9,16 +8,11 @@ import * as TradingEvm from "./TradingEvm.ts"
 import * as TradingUpstreams from "./TradingUpstreams.ts"
 
 const make = Effect.fnUntraced(function*(addresses: TradingUpstreams.Addresses) {
-  const calls = yield* Calls
-  const upstreams = TradingUpstreams.make(addresses)
-  let sent = 0
-  return TradingEvm.make(Effect.fnUntraced(function*({ operation, params, surface }) {
-    const targets = yield* TradingUpstreams.route(upstreams, operation, surface, "/evm")
-    sent = sent % Number.MAX_SAFE_INTEGER + 1
-    const id = sent
-    const body = Relayed.bytes(JsonRpc.requestText(id, operation.name, params))
-    return yield* JsonRpc.answerOf(yield* calls.read(operation, { targets, body }), id)
-  }))
+  const ask = RpcCalls.make(yield* Calls)
+  const route = TradingUpstreams.routes(TradingUpstreams.make(addresses), "/evm")
+  return TradingEvm.make(({ operation, params, surface }) =>
+    Effect.flatMap(route(operation, surface), (targets) => ask({ operation, targets }, params))
+  )
 })
 
 /** The service over some addresses; a function, so that two chains in one program share nothing. */

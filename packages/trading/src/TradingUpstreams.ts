@@ -47,22 +47,32 @@ const notConfigured = (operation: Operation, sources: ReadonlyArray<Source>): Ch
     })`
   })
 
+/** The targets of a call to a path, the sources in the operation's order of preference. */
+export type Route = (
+  operation: Operation,
+  surface: Surface
+) => Effect.Effect<Arr.NonEmptyReadonlyArray<Target>, ChainNotConfigured | UnavailableOnNode>
+
 /**
- * The targets of a call, the sources in the operation's order of preference.
+ * The routes of a path.
  *
- * Fails with `UnavailableOnNode` for an operation that only the official API serves where only a node is asked or
+ * They fail with `UnavailableOnNode` for an operation that only the official API serves where only a node is asked or
  * configured, and with `ChainNotConfigured` where no address at all serves it.
  */
-export const route = (
-  upstreams: TradingUpstreams,
-  operation: Operation,
-  surface: Surface,
-  path: string
-): Effect.Effect<Arr.NonEmptyReadonlyArray<Target>, ChainNotConfigured | UnavailableOnNode> => {
-  const sources = sourcesOn(operation, surface)
-  const found = sources.flatMap((source) => targets(upstreams[source], path))
-  if (Arr.isReadonlyArrayNonEmpty(found)) return Effect.succeed(found)
-  const onlyNode = sources.length === 0 ||
-    (!sources.includes("node") && upstreams.node.addresses.length > 0)
-  return Effect.fail(onlyNode ? unavailableOnNode(operation) : notConfigured(operation, sources))
+export const routes = (upstreams: TradingUpstreams, path: string): Route => {
+  const known = new Map<string, ReturnType<Route>>()
+  const find: Route = (operation, surface) => {
+    const sources = sourcesOn(operation, surface)
+    const found = sources.flatMap((source) => targets(upstreams[source], path))
+    if (Arr.isReadonlyArrayNonEmpty(found)) return Effect.succeed(found)
+    const onlyNode = sources.length === 0 ||
+      (!sources.includes("node") && upstreams.node.addresses.length > 0)
+    return Effect.fail(onlyNode ? unavailableOnNode(operation) : notConfigured(operation, sources))
+  }
+  return (operation, surface) => {
+    const key = `${surface} ${operation.name}`
+    const route = known.get(key) ?? find(operation, surface)
+    known.set(key, route)
+    return route
+  }
 }

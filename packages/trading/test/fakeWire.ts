@@ -36,5 +36,5 @@ export const make = (react: (sent: Sent) => WireAnswer | WireError) => {
         })
     })
   )
-  return { sent, layer: Calls.layer().pipe(Layer.provide(wire)) }
+  return { sent, layer: Calls.layer({ exchanges: 1 }).pipe(Layer.provide(wire)) }
 }

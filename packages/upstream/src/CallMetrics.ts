@@ -1,17 +1,13 @@
 /** Counts what calls cost and how they end; every label comes from a closed set. */
-import * as JsonText from "@trigate/domain/JsonText"
-import type { Operation } from "@trigate/domain/Operation"
+import type { Cost } from "@trigate/domain/Operation"
 import { weightOf } from "@trigate/domain/Operation"
-import * as Relayed from "@trigate/domain/Relayed"
-import * as Clock from "effect/Clock"
-import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
+import type * as Context from "effect/Context"
 import * as Metric from "effect/Metric"
 import type { UpstreamLabel } from "./Upstream.ts"
-import type { WireError } from "./Wire.ts"
+import type { Fault } from "./Verdict.ts"
 
 /** How one exchange with an upstream ended. */
-export type Outcome = "ok" | "refused" | "rate_limited" | "server_fault" | "not_sent" | "broken" | "abandoned"
+export type Outcome = "ok" | "refused" | "abandoned" | Exclude<Fault, "withheld">
 
 const calls = Metric.counter("trigate_upstream_calls_total", {
   description: "Exchanges with an upstream, by operation and outcome",
@@ -29,38 +25,69 @@ const units = Metric.counter("trigate_upstream_request_units_total", {
   description: "Request units spent at node providers",
   incremental: true
 })
+const retries = Metric.counter("trigate_upstream_retries_total", {
+  description: "Exchanges that followed another one of the same read, by what was wrong with that",
+  incremental: true
+})
+const hedges = Metric.counter("trigate_upstream_hedges_total", {
+  description: "Reads that asked a second address beside a slow one, by whose answer was taken",
+  incremental: true
+})
 
-const outcomeOf = (exit: Exit.Exit<Relayed.Relayed, WireError>): Outcome => {
-  if (Exit.isSuccess(exit)) {
-    const status = exit.value.status
-    if (status === 429) return "rate_limited"
-    return status >= 500 ? "server_fault" : status >= 400 ? "refused" : "ok"
-  }
-  const error = Exit.findErrorOption(exit)
-  return error._tag === "None" ? "abandoned" : error.value.sent === "no" ? "not_sent" : "broken"
+/** Writes into the registry of a fiber's context, off the effect system: this is done for each exchange. */
+type Services = Context.Context<never>
+
+/** The meters of one operation at one upstream. */
+export interface Meter {
+  /** Counts one exchange; `rows` is the length of an answer that is billed by it. */
+  readonly exchanged: (services: Services, outcome: Outcome, milliseconds: number, rows: number) => void
+  readonly retried: (services: Services, fault: Fault) => void
+  readonly hedged: (services: Services, won: "first" | "second") => void
 }
 
-const rowsOf = (operation: Pick<Operation, "cost">, exit: Exit.Exit<Relayed.Relayed, WireError>): number =>
-  operation.cost.rowsPerWeight !== undefined && Exit.isSuccess(exit)
-    ? JsonText.elements(Relayed.text(exit.value))?.length ?? 0
-    : 0
+// building a labelled metric costs more than updating it ten times
+const memo = <Key, Value>(make: (key: Key) => Value) => {
+  const made = new Map<Key, Value>()
+  return (key: Key): Value => {
+    const found = made.get(key)
+    if (found !== undefined) return found
+    const value = make(key)
+    made.set(key, value)
+    return value
+  }
+}
 
-/** Runs one exchange and counts it. */
-export const observe = (
-  operation: Pick<Operation, "name" | "cost">,
-  upstream: UpstreamLabel,
-  exchange: Effect.Effect<Relayed.Relayed, WireError>
-): Effect.Effect<Relayed.Relayed, WireError> =>
-  Effect.flatMap(Clock.currentTimeMillis, (start) =>
-    Effect.onExit(exchange, (exit) =>
-      Effect.gen(function*() {
-        const end = yield* Clock.currentTimeMillis
-        const outcome = outcomeOf(exit)
-        const at = { upstream }
-        yield* Metric.update(Metric.withAttributes(calls, { upstream, operation: operation.name, outcome }), 1)
-        yield* Metric.update(Metric.withAttributes(seconds, at), (end - start) / 1000)
-        if (outcome === "not_sent") return
-        yield* upstream === "trading-api"
-          ? Metric.update(Metric.withAttributes(weight, at), weightOf(operation, rowsOf(operation, exit)))
-          : Metric.update(Metric.withAttributes(units, at), operation.cost.requestUnits)
-      })))
+const make = (upstream: UpstreamLabel, operation: string, cost: Cost): Meter => {
+  const at = { upstream }
+  const named = { upstream, operation }
+  const ended = memo((outcome: Outcome) => Metric.withAttributes(calls, { ...named, outcome }))
+  const took = Metric.withAttributes(seconds, at)
+  const weighed = Metric.withAttributes(weight, at)
+  const billed = Metric.withAttributes(units, at)
+  const again = memo((cause: Fault) => Metric.withAttributes(retries, { ...named, cause }))
+  const beside = memo((won: "first" | "second") => Metric.withAttributes(hedges, { ...named, won }))
+  return {
+    exchanged: (services, outcome, milliseconds, rows) => {
+      ended(outcome).updateUnsafe(1, services)
+      took.updateUnsafe(milliseconds / 1000, services)
+      if (outcome === "not_sent") return
+      if (upstream === "trading-api") weighed.updateUnsafe(weightOf({ cost }, rows), services)
+      else billed.updateUnsafe(cost.requestUnits, services)
+    },
+    retried: (services, fault) => again(fault).updateUnsafe(1, services),
+    hedged: (services, won) => beside(won).updateUnsafe(1, services)
+  }
+}
+
+/** The meters of a gateway, each made when it is first needed. */
+export const meters = () => {
+  const made = new Map<string, Meter>()
+  return (upstream: UpstreamLabel, operation: { readonly name: string; readonly cost: Cost }): Meter => {
+    const key = `${upstream} ${operation.name}`
+    const found = made.get(key)
+    if (found !== undefined) return found
+    const meter = make(upstream, operation.name, operation.cost)
+    made.set(key, meter)
+    return meter
+  }
+}

@@ -12,6 +12,8 @@ export interface WireRequest {
   readonly body: Uint8Array | undefined
   /** Bytes of answer to accept, counted after decompression. */
   readonly maxAnswerBytes: number
+  /** Milliseconds for the whole exchange: connecting, sending, and the answer to its last byte. */
+  readonly timeout: number
 }
 
 /** The answer: status, headers with lower-case names, and the whole body. */
@@ -29,11 +31,19 @@ export interface WireAnswer {
  */
 export class WireError extends Schema.TaggedError<WireError>()("WireError", {
   sent: Schema.Literals(["no", "maybe"]),
-  reason: Schema.Literals(["Connect", "Broken", "TooLarge", "Encoding"]),
+  reason: Schema.Literals(["Connect", "Broken", "Timeout", "TooLarge", "Encoding"]),
   detail: Schema.String
 }) {}
 
-/** Sends one request and reads its whole answer; interruption aborts the socket. Redirects are answers, never followed. */
+/** The exchange took longer than it may; what had left by then is told by `sent`. */
+export const timedOut = (sent: WireError["sent"], timeout: number): WireError =>
+  new WireError({ sent, reason: "Timeout", detail: `no answer within ${Math.round(timeout)} ms` })
+
+/**
+ * Sends one request and reads its whole answer within the request's time; interruption aborts the socket.
+ *
+ * Redirects are answers, never followed.
+ */
 export class Wire extends Context.Service<Wire, {
   readonly send: (request: WireRequest) => Effect.Effect<WireAnswer, WireError>
 }>()("@trigate/upstream/Wire") {}

@@ -8,7 +8,7 @@ import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
-import { Wire, WireError } from "./Wire.ts"
+import { timedOut, Wire, WireError } from "./Wire.ts"
 import type { WireRequest } from "./Wire.ts"
 
 const unsent: ReadonlySet<HttpClientError.HttpClientError["reason"]["_tag"]> = new Set([
@@ -44,7 +44,7 @@ const concat = (chunks: ReadonlyArray<Uint8Array>, size: number): Uint8Array => 
   return whole
 }
 
-const send = (client: HttpClient.HttpClient) =>
+const exchange = (client: HttpClient.HttpClient) =>
   Effect.fnUntraced(function*(request: WireRequest) {
     const response = yield* client.execute(toHttp(request)).pipe(
       Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" }),
@@ -65,6 +65,15 @@ const send = (client: HttpClient.HttpClient) =>
     )
     return { status: response.status, headers: response.headers, body: concat(chunks, size) }
   })
+
+const send = (client: HttpClient.HttpClient) => {
+  const begin = exchange(client)
+  return (request: WireRequest) =>
+    Effect.timeoutOrElse(begin(request), {
+      duration: request.timeout,
+      orElse: () => Effect.fail(timedOut("maybe", request.timeout))
+    })
+}
 
 /** The wire over the `HttpClient` of the context. */
 export const layer: Layer.Layer<Wire, never, HttpClient.HttpClient> = Layer.effect(

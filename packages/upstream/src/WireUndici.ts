@@ -4,81 +4,50 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { Agent } from "undici"
 import type { Dispatcher } from "undici"
-import { decompress } from "./internal/UndiciDecompress.ts"
-import { Wire, WireError } from "./Wire.ts"
-import type { WireAnswer, WireRequest } from "./Wire.ts"
+import { UndiciExchange } from "./internal/UndiciExchange.ts"
+import { Wire } from "./Wire.ts"
+import type { WireAnswer, WireError, WireRequest } from "./Wire.ts"
 
-/** Options of the pools; a deadline of the whole call is the caller's business. */
+/** Options of the pools. */
 export interface Options {
   /** Sockets per origin; undici's default is unbounded. */
   readonly connections?: number
 }
 
-const flatten = (headers: { readonly [name: string]: string | ReadonlyArray<string> | undefined }) => {
-  const flat: { [name: string]: string } = {}
-  for (const [name, value] of Object.entries(headers)) {
-    if (value !== undefined) flat[name.toLowerCase()] = typeof value === "string" ? value : value.join(", ")
-  }
-  return flat
+interface Place {
+  readonly origin: string
+  readonly path: string
 }
 
-/** An error code is safe to show; a message may quote the address. */
-const codeOf = (error: Error): string => "code" in error && typeof error.code === "string" ? error.code : error.name
+// an address is the same object on every call, and reading a URL anew costs more than the rest of this module
+const places = new WeakMap<Redacted.Redacted, Place>()
+
+const placeOf = (address: Redacted.Redacted): Place => {
+  const known = places.get(address)
+  if (known !== undefined) return known
+  const url = new URL(Redacted.value(address))
+  const place = { origin: url.origin, path: `${url.pathname}${url.search}` }
+  places.set(address, place)
+  return place
+}
 
 const send = (dispatcher: Dispatcher, request: WireRequest): Effect.Effect<WireAnswer, WireError> =>
   Effect.callback<WireAnswer, WireError>((resume) => {
-    const url = new URL(Redacted.value(request.url))
-    const chunks: Array<Uint8Array> = []
-    let started = false
-    let size = 0
-    let status = 0
-    let headers: { [name: string]: string } = {}
-    let controller: Dispatcher.DispatchController | undefined
-    let interrupted = false
-    const fail = (reason: WireError["reason"], detail: string) =>
-      resume(Effect.fail(new WireError({ sent: started ? "maybe" : "no", reason, detail })))
+    const exchange = new UndiciExchange(request, resume)
+    const { origin, path } = placeOf(request.url)
     dispatcher.dispatch({
-      origin: url.origin,
-      path: `${url.pathname}${url.search}`,
+      origin,
+      path,
       method: request.method,
-      headers: { ...request.headers },
+      headers: request.headers,
       body: request.body ?? null,
       // undici may put an idempotent request on a second socket by itself: sending again is not the wire's to decide
       idempotent: false,
+      // its own timers are coarse and begin anew with each part of the exchange
       headersTimeout: 0,
       bodyTimeout: 0
-    }, {
-      // called when a connected socket takes the request: before it, no byte can have left
-      onRequestStart(started_) {
-        controller = started_
-        if (interrupted) started_.abort(new Error("interrupted"))
-        else started = true
-      },
-      onResponseStart(_controller, statusCode, responseHeaders) {
-        status = statusCode
-        headers = flatten(responseHeaders)
-      },
-      onResponseData(current, chunk) {
-        size += chunk.length
-        if (size > request.maxAnswerBytes) {
-          fail("TooLarge", `The answer is larger than ${request.maxAnswerBytes} bytes`)
-          current.abort(new Error("answer too large"))
-        } else {
-          chunks.push(chunk)
-        }
-      },
-      onResponseEnd() {
-        const body = chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)
-        resume(decompress({ status, headers, body }, request.maxAnswerBytes))
-      },
-      onResponseError(_controller, error) {
-        fail(started ? "Broken" : "Connect", codeOf(error))
-      }
-    })
-    return Effect.sync(() => {
-      interrupted = true
-      controller?.abort(new Error("interrupted"))
-    })
+    }, exchange)
+    return Effect.sync(() => exchange.interrupt())
   })
 
 /** The wire with its own pools, closed with the layer's scope. */

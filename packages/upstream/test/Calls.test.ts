@@ -4,7 +4,8 @@ import * as Operation from "@trigate/domain/Operation"
 import * as Relayed from "@trigate/domain/Relayed"
 import * as Calls from "@trigate/upstream/Calls"
 import * as Upstream from "@trigate/upstream/Upstream"
-import { Wire, WireError } from "@trigate/upstream/Wire"
+import * as Verdict from "@trigate/upstream/Verdict"
+import { timedOut, Wire, WireError } from "@trigate/upstream/Wire"
 import * as WireHttpClient from "@trigate/upstream/WireHttpClient"
 import * as WireUndici from "@trigate/upstream/WireUndici"
 import * as Effect from "effect/Effect"
@@ -76,11 +77,19 @@ const halfBody = (socket: Net.Socket) => {
   })
 }
 
-const outgoing = (...addresses: ReadonlyArray<string>): Calls.Outgoing => {
+const body = Relayed.bytes("{\"type\":\"spotMeta\"}")
+
+const targets = (...addresses: ReadonlyArray<string>) => {
   const [first, ...rest] = Upstream.targets(Upstream.make("trading-api", addresses), "/info")
   assert.isDefined(first)
-  return { targets: [first, ...rest], body: Relayed.bytes("{\"type\":\"spotMeta\"}") }
+  return [first, ...rest] as const
 }
+
+const read = (calls: Calls.Calls["Service"], ...addresses: ReadonlyArray<string>) =>
+  calls.read({ operation: spotMeta, targets: targets(...addresses) }, { body, read: Verdict.ofPlain(spotMeta) })
+
+const once = (calls: Calls.Calls["Service"], ...addresses: ReadonlyArray<string>) =>
+  calls.once({ operation: submit, targets: targets(...addresses), body }, { nonce: 1_700_000_000_000 })
 
 const wires = {
   undici: WireUndici.layer(),
@@ -96,7 +105,7 @@ for (const [name, wire] of Object.entries(wires)) {
       Effect.gen(function*() {
         const upstream = yield* peer(reply("422 Unprocessable Entity", "text/plain", "Failed to deserialize"))
         const calls = yield* Calls.Calls
-        const answer = yield* calls.read(spotMeta, outgoing(upstream.address))
+        const answer = yield* read(calls, upstream.address)
         assert.strictEqual(answer.status, 422)
         assert.strictEqual(answer.contentType, "text/plain")
         assert.strictEqual(Relayed.text(answer), "Failed to deserialize")
@@ -115,9 +124,15 @@ for (const [name, wire] of Object.entries(wires)) {
         const cut = yield* peer(reply("200 OK", "application/json", "{\"universe\":["))
         const good = yield* peer(reply("200 OK", "application/json", "{}"))
         const calls = yield* Calls.Calls
-        const answer = yield* calls.read(
-          spotMeta,
-          outgoing(dead, resetting.address, half.address, failing.address, html.address, cut.address, good.address)
+        const answer = yield* read(
+          calls,
+          dead,
+          resetting.address,
+          half.address,
+          failing.address,
+          html.address,
+          cut.address,
+          good.address
         )
         assert.strictEqual(Relayed.text(answer), "{}")
         for (const each of [resetting, half, failing, html, cut, good]) assert.strictEqual(each.requests.length, 1)
@@ -128,16 +143,16 @@ for (const [name, wire] of Object.entries(wires)) {
         const dead = yield* closedPort
         const resetting = yield* peer(reset)
         const calls = yield* Calls.Calls
-        const error = yield* Effect.flip(calls.read(spotMeta, outgoing(dead, resetting.address)))
+        const error = yield* Effect.flip(read(calls, dead, resetting.address))
         assert.strictEqual(error._tag, "UpstreamUnavailable")
-        if (error._tag === "UpstreamUnavailable") assert.strictEqual(error.attempts, 2)
+        if (error._tag === "UpstreamUnavailable") assert.strictEqual(error.attempts, 3)
       }).pipe(Effect.scoped, Effect.provide(layer)))
 
     it.live("an answer above the bound is refused, plain or compressed", () =>
       Effect.gen(function*() {
         const upstream = yield* peer(reply("200 OK", "application/json", `"${"x".repeat(5000)}"`))
         const calls = yield* Calls.Calls
-        const error = yield* Effect.flip(calls.read(spotMeta, outgoing(upstream.address)))
+        const error = yield* Effect.flip(read(calls, upstream.address))
         assert.strictEqual(error._tag, "UpstreamMalformed")
       }).pipe(Effect.scoped, Effect.provide(layer)))
 
@@ -145,7 +160,7 @@ for (const [name, wire] of Object.entries(wires)) {
       Effect.gen(function*() {
         const upstream = yield* peer(reply("404 Not Found", "text/plain", "no route /SECRET-KEY/info here"))
         const calls = yield* Calls.Calls
-        const answer = yield* calls.read(spotMeta, outgoing(`${upstream.address}/SECRET-KEY`))
+        const answer = yield* read(calls, `${upstream.address}/SECRET-KEY`)
         assert.strictEqual(answer.status, 404)
         assert.strictEqual(Relayed.text(answer), "no route /…/info here")
       }).pipe(Effect.scoped, Effect.provide(layer)))
@@ -157,7 +172,7 @@ for (const [name, wire] of Object.entries(wires)) {
           socket.end(`HTTP/1.1 307 Temporary Redirect\r\nlocation: ${target.address}\r\ncontent-length: 0\r\n\r\n`)
         })
         const calls = yield* Calls.Calls
-        const error = yield* Effect.flip(calls.read(spotMeta, outgoing(upstream.address)))
+        const error = yield* Effect.flip(read(calls, upstream.address))
         assert.strictEqual(error._tag, "UpstreamMalformed")
         assert.strictEqual(target.requests.length, 0)
       }).pipe(Effect.scoped, Effect.provide(layer)))
@@ -177,7 +192,7 @@ for (const [name, wire] of Object.entries(wires)) {
           const second = yield* peer(reply("200 OK", "application/json", "{}"))
           const calls = yield* Calls.Calls
           const error = yield* Effect.flip(
-            calls.once(submit, outgoing(broken.address, second.address), { nonce: 1_700_000_000_000 })
+            once(calls, broken.address, second.address)
           )
           assert.strictEqual(error._tag, "OutcomeUnknown")
           if (error._tag === "OutcomeUnknown") assert.strictEqual(error.nonce, 1_700_000_000_000)
@@ -190,7 +205,7 @@ for (const [name, wire] of Object.entries(wires)) {
       Effect.gen(function*() {
         const upstream = yield* peer(reply("500 Internal Server Error", "application/json", "null"))
         const calls = yield* Calls.Calls
-        const answer = yield* calls.once(submit, outgoing(upstream.address), {})
+        const answer = yield* once(calls, upstream.address)
         assert.strictEqual(answer.status, 500)
         assert.strictEqual(Relayed.text(answer), "null")
         assert.strictEqual(upstream.requests.length, 1)
@@ -204,21 +219,26 @@ describe("the once rule and the connection", () => {
       const dead = yield* closedPort
       const good = yield* peer(reply("200 OK", "application/json", "{\"status\":\"ok\"}"))
       const calls = yield* Calls.Calls
-      const answer = yield* calls.once(submit, outgoing(dead, good.address), {})
+      const answer = yield* once(calls, dead, good.address)
       assert.strictEqual(Relayed.text(answer), "{\"status\":\"ok\"}")
       assert.strictEqual(good.requests.length, 1)
-      const error = yield* Effect.flip(calls.once(submit, outgoing(dead), {}))
+      const error = yield* Effect.flip(once(calls, dead))
       assert.strictEqual(error._tag, "UpstreamUnavailable")
     }).pipe(Effect.scoped, Effect.provide(Calls.layer().pipe(Layer.provide(WireUndici.layer())))))
 })
 
-const silent = Layer.succeed(Wire, Wire.of({ send: () => Effect.never }))
+const silent = Layer.succeed(
+  Wire,
+  Wire.of({
+    send: ({ timeout }) => Effect.flatMap(Effect.sleep(timeout), () => Effect.fail(timedOut("maybe", timeout)))
+  })
+)
 
 describe("deadlines", () => {
   it.effect("a read that gets no answer is UpstreamTimeout after its deadline", () =>
     Effect.gen(function*() {
       const calls = yield* Calls.Calls
-      const fiber = yield* Effect.forkChild(Effect.flip(calls.read(spotMeta, outgoing("http://a", "http://b"))))
+      const fiber = yield* Effect.forkChild(Effect.flip(read(calls, "http://a", "http://b")))
       yield* TestClock.adjust("10 seconds")
       const error = yield* Fiber.join(fiber)
       assert.strictEqual(error._tag, "UpstreamTimeout")
@@ -228,7 +248,7 @@ describe("deadlines", () => {
   it.effect("a once call that gets no answer is OutcomeUnknown after its deadline", () =>
     Effect.gen(function*() {
       const calls = yield* Calls.Calls
-      const fiber = yield* Effect.forkChild(Effect.flip(calls.once(submit, outgoing("http://a"), {})))
+      const fiber = yield* Effect.forkChild(Effect.flip(once(calls, "http://a")))
       yield* TestClock.adjust("20 seconds")
       const error = yield* Fiber.join(fiber)
       assert.strictEqual(error._tag, "OutcomeUnknown")
@@ -237,14 +257,14 @@ describe("deadlines", () => {
   it.effect("no error text holds an address", () =>
     Effect.gen(function*() {
       const calls = yield* Calls.Calls
-      const error = yield* Effect.flip(calls.read(spotMeta, outgoing("http://node.example/SECRET-KEY")))
+      const error = yield* Effect.flip(read(calls, "http://node.example/SECRET-KEY"))
       assert.notInclude(JSON.stringify(error), "SECRET-KEY")
       const refused = Upstream.make("layer2", ["http://node.example/SECRET-KEY/"])
       assert.notInclude(JSON.stringify(refused), "SECRET-KEY")
       assert.deepStrictEqual(refused.addresses.map(Redacted.value), ["http://node.example/SECRET-KEY"])
     }).pipe(
       Effect.provide(
-        Calls.layer().pipe(
+        Calls.layer({ exchanges: 1 }).pipe(
           Layer.provide(Layer.succeed(
             Wire,
             Wire.of({

@@ -1,0 +1,121 @@
+/** One exchange with one address: within its budget and its circuit, counted, and read. */
+import type { Cost, MethodClass } from "@trigate/domain/Operation"
+import { weightOf, worstWeightOf } from "@trigate/domain/Operation"
+import type * as Relayed from "@trigate/domain/Relayed"
+import type { UpstreamRateLimited } from "@trigate/domain/UpstreamError"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
+import type { AddressClosed, AddressHealth, Sign } from "./AddressHealth.ts"
+import * as Answers from "./Answers.ts"
+import type { Budgets } from "./Budgets.ts"
+import type { Meter, Outcome } from "./CallMetrics.ts"
+import type { Target } from "./Upstream.ts"
+import type { Wire, WireError } from "./Wire.ts"
+
+/** What every exchange goes through. */
+export interface Parts {
+  readonly wire: Wire["Service"]
+  readonly budgets: Budgets["Service"]
+  readonly health: AddressHealth["Service"]
+  /** Bytes of answer to accept. */
+  readonly maxAnswerBytes: number
+}
+
+/** What an exchange came to: its value, how it is counted, and the rows that its answer is billed by. */
+export interface Judged<A> {
+  readonly value: A
+  readonly outcome: Exclude<Outcome, "abandoned">
+  readonly rows: number
+}
+
+/** What to send, and how to read what comes of it. */
+export interface Exchange<A> {
+  readonly class: MethodClass
+  readonly cost: Cost
+  readonly meter: Meter
+  readonly target: Target
+  /** A body means POST, none means GET. */
+  readonly body: Uint8Array | undefined
+  /** Milliseconds for all of it. */
+  readonly timeout: number
+  /** Milliseconds of those that it may wait for its budget. */
+  readonly patience: number
+  readonly answered: (answer: Relayed.Relayed) => Judged<A>
+  readonly broke: (error: WireError) => Judged<A>
+}
+
+const getHeaders = { accept: "application/json" }
+const postHeaders = { accept: "application/json", "content-type": "application/json" }
+
+const signs: { readonly [O in Judged<unknown>["outcome"]]: Sign } = {
+  ok: "healthy",
+  refused: "healthy",
+  // a full budget says nothing about the address's health
+  rate_limited: "neutral",
+  server_fault: "faulty",
+  malformed: "faulty",
+  timeout: "faulty",
+  broken: "faulty",
+  not_sent: "faulty"
+}
+
+const signOf = (exit: Exit.Exit<Judged<unknown>, unknown>): Sign =>
+  exit._tag === "Success" ? signs[exit.value.outcome] : "neutral"
+
+/** Sends and counts; a single pass, since this is done for every call. */
+const send = <A>({ maxAnswerBytes, wire }: Parts, exchange: Exchange<A>, timeout: number): Effect.Effect<Judged<A>> =>
+  Effect.withFiber((fiber) => {
+    const { answered, body, broke, meter, target } = exchange
+    const services = fiber.context
+    const clock = fiber.getRef(Clock.Clock)
+    const start = clock.currentTimeMillisUnsafe()
+    const sent = wire.send({
+      method: body === undefined ? "GET" : "POST",
+      url: target.url,
+      headers: body === undefined ? getHeaders : postHeaders,
+      body,
+      maxAnswerBytes,
+      timeout
+    })
+    const judged = Effect.match(sent, {
+      onFailure: broke,
+      onSuccess: (answer) => answered(Answers.of(target, answer))
+    })
+    return Effect.onExitPrimitive(judged, (exit) => {
+      const took = clock.currentTimeMillisUnsafe() - start
+      if (exit._tag === "Success") meter.exchanged(services, exit.value.outcome, took, exit.value.rows)
+      else meter.exchanged(services, "abandoned", took, 0)
+      return undefined
+    })
+  })
+
+/** What the exchange did not cost after all, in the units of its upstream's budget. */
+const unusedOf = <A>({ cost, target }: Exchange<A>, { outcome, rows }: Judged<A>): number => {
+  if (target.label !== "trading-api") return outcome === "not_sent" ? cost.requestUnits : 0
+  return worstWeightOf({ cost }) - (outcome === "not_sent" ? 0 : weightOf({ cost }, rows))
+}
+
+const millisOf = (clock: Clock.Clock): number => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+
+/** Waits for the budget, then sends in what is left of the time. */
+const afterBudget = <A>(parts: Parts, exchange: Exchange<A>): Effect.Effect<Judged<A>, UpstreamRateLimited> =>
+  Effect.clockWith((clock) => {
+    const { cost, patience, target, timeout } = exchange
+    const begin = millisOf(clock)
+    return Effect.flatMap(
+      parts.budgets.take({ upstream: target.label, class: exchange.class, cost, patience }),
+      (spent) =>
+        Effect.flatMap(send(parts, exchange, timeout - (millisOf(clock) - begin)), (judged) => {
+          const unused = unusedOf(exchange, judged)
+          return unused > 0 ? Effect.as(spent.giveBack(unused), judged) : Effect.succeed(judged)
+        })
+    )
+  })
+
+/** Runs one exchange; it fails only with what kept it from being made. */
+export const run = <A>(
+  parts: Parts,
+  exchange: Exchange<A>
+): Effect.Effect<Judged<A>, UpstreamRateLimited | AddressClosed> =>
+  parts.health.guard(exchange.target, afterBudget(parts, exchange), signOf)

@@ -1,0 +1,137 @@
+/**
+ * Sends a call that must happen at most once.
+ *
+ * It moves to the next address only while it is certain that no byte was sent, and afterwards fails with
+ * `OutcomeUnknown`. Nothing here sends again, and nothing that could do so takes an operation of this class.
+ */
+import { resendAdvice } from "@trigate/domain/ExchangeOperations"
+import * as JsonText from "@trigate/domain/JsonText"
+import type { Cost } from "@trigate/domain/Operation"
+import * as Relayed from "@trigate/domain/Relayed"
+import type { OnceFailure } from "@trigate/domain/TransportFailure"
+import { OutcomeUnknown, UpstreamUnavailable } from "@trigate/domain/UpstreamError"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Result from "effect/Result"
+import { meters } from "./CallMetrics.ts"
+import type { Judged, Parts } from "./Exchanges.ts"
+import * as Exchanges from "./Exchanges.ts"
+import type { Target } from "./Upstream.ts"
+import { foreign } from "./Verdict.ts"
+import type { WireError } from "./Wire.ts"
+
+/** A call: its operation, where it can go, in order of preference, and its bytes. */
+export interface OnceCall {
+  readonly operation: { readonly name: string; readonly class: "once"; readonly cost: Cost }
+  readonly targets: readonly [Target, ...ReadonlyArray<Target>]
+  readonly body: Uint8Array
+}
+
+/** What an unknown outcome has to be told with: who signed, and under which nonce. */
+export interface OnceIdentity {
+  readonly nonce?: number
+  readonly signer?: `0x${string}`
+}
+
+/** What became of one sending: an answer of the upstream's own, nothing sent, or nobody knows. */
+type Sending =
+  | { readonly _tag: "Answered"; readonly answer: Relayed.Relayed }
+  | { readonly _tag: "NotSent"; readonly detail: string }
+  | { readonly _tag: "Unknown"; readonly detail: string }
+
+/** Why an answer leaves open whether the call got through: it is from something in between, or cut. */
+const issueOf = (answer: Relayed.Relayed): string | undefined => {
+  // a refusal is final even in HTML
+  if (answer.status >= 400 && answer.status < 500) return undefined
+  return foreign(answer) ??
+    (answer.status === 200 && Result.isFailure(JsonText.parse(Relayed.text(answer)))
+      ? "what is not JSON (HTTP 200)"
+      : undefined)
+}
+
+const outcomeOfStatus = (status: number): Judged<unknown>["outcome"] => {
+  if (status === 429) return "rate_limited"
+  return status >= 500 ? "server_fault" : status >= 400 ? "refused" : "ok"
+}
+
+const answered = (answer: Relayed.Relayed): Judged<Sending> => {
+  const issue = issueOf(answer)
+  return issue === undefined
+    ? { value: { _tag: "Answered", answer }, outcome: outcomeOfStatus(answer.status), rows: 0 }
+    : { value: { _tag: "Unknown", detail: `the answer was ${issue}` }, outcome: "malformed", rows: 0 }
+}
+
+const broke = ({ detail, reason, sent }: WireError): Judged<Sending> => {
+  if (sent === "no") return { value: { _tag: "NotSent", detail }, outcome: "not_sent", rows: 0 }
+  return {
+    value: { _tag: "Unknown", detail: `the exchange broke (${detail})` },
+    outcome: reason === "Timeout" ? "timeout" : "broken",
+    rows: 0
+  }
+}
+
+const millisOf = (clock: Clock.Clock): number => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+
+/** The once calls of a gateway; `deadline` is milliseconds for the whole of one. */
+export const make = (parts: Parts, deadline: number) => {
+  const meterOf = meters()
+
+  const send = (
+    { body, operation }: OnceCall,
+    target: Target,
+    time: number
+  ): Effect.Effect<Sending, OnceFailure> =>
+    Exchanges.run(parts, {
+      class: "once",
+      cost: operation.cost,
+      meter: meterOf(target.label, operation),
+      target,
+      body,
+      timeout: time,
+      patience: time,
+      answered,
+      broke
+    }).pipe(
+      Effect.map(({ value }) => value),
+      Effect.catchTag("AddressClosed", () =>
+        Effect.succeed<Sending>({ _tag: "NotSent", detail: "it failed repeatedly and is not asked for now" }))
+    )
+
+  const unknown = (upstream: string, identity: OnceIdentity, detail: string) =>
+    new OutcomeUnknown({ upstream, ...identity, advice: resendAdvice, detail: `${upstream}: ${detail}` })
+
+  const notSent = (upstream: string, attempts: number, detail: string) =>
+    new UpstreamUnavailable({
+      upstream,
+      attempts,
+      detail: `${upstream} could not be reached (${detail}); nothing was sent`
+    })
+
+  const sendInTurn = Effect.fnUntraced(function*(call: OnceCall, identity: OnceIdentity) {
+    const clock = yield* Clock.Clock
+    const until = millisOf(clock) + deadline
+    const { targets } = yield* parts.health.usable(call.targets)
+    let attempts = 0
+    let said = "it failed repeatedly and is not asked for now"
+    for (const target of targets) {
+      const left = until - millisOf(clock)
+      if (left <= 0) break
+      attempts++
+      const sending = yield* send(call, target, left)
+      switch (sending._tag) {
+        case "Answered":
+          return sending.answer
+        case "Unknown":
+          return yield* unknown(target.label, identity, sending.detail)
+        case "NotSent":
+          said = sending.detail
+      }
+    }
+    return yield* notSent(call.targets[0].label, attempts, said)
+  })
+
+  // a caller that leaves must not tear down an exchange whose bytes may be out
+  return (call: OnceCall, identity: OnceIdentity): Effect.Effect<Relayed.Relayed, OnceFailure> =>
+    Effect.flatMap(Effect.forkDetach(sendInTurn(call, identity)), Fiber.join)
+}

@@ -1,0 +1,274 @@
+/**
+ * Asks until a read is answered: one address after the other, the same one again a little later, a second one beside a
+ * slow one.
+ *
+ * Only reads come here; a call that must happen once has no way in. What is sent more than once is bounded by the read's
+ * deadline, by a number of exchanges and by the retry budget; going on to another address costs no token where nothing was
+ * sent.
+ */
+import type { Cost } from "@trigate/domain/Operation"
+import type * as Relayed from "@trigate/domain/Relayed"
+import type { ReadFailure } from "@trigate/domain/TransportFailure"
+import { UpstreamTimeout, UpstreamUnavailable } from "@trigate/domain/UpstreamError"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import * as Random from "effect/Random"
+import { meters } from "./CallMetrics.ts"
+import type { Meter } from "./CallMetrics.ts"
+import type { Judged, Parts } from "./Exchanges.ts"
+import * as Exchanges from "./Exchanges.ts"
+import { Latencies } from "./Latencies.ts"
+import type { RetryBudget } from "./RetryBudget.ts"
+import type { Target } from "./Upstream.ts"
+import type { Fault, Passing, Verdict } from "./Verdict.ts"
+import { passing, unreachable, unreadable } from "./Verdict.ts"
+import type { WireError } from "./Wire.ts"
+
+/** What a read asks, and how its answers are read. */
+export interface Question<A, E> {
+  /** A body means POST, none means GET. */
+  readonly body: Uint8Array | undefined
+  readonly read: (answer: Relayed.Relayed, target: Target) => Verdict<A, E>
+}
+
+/** A read: its operation, and where it can be asked, in order of preference. */
+export interface Read {
+  readonly operation: { readonly name: string; readonly class: "read"; readonly cost: Cost }
+  readonly targets: readonly [Target, ...ReadonlyArray<Target>]
+}
+
+/** Bounds of every read. */
+export interface Options {
+  /** Milliseconds for the whole of it. */
+  readonly deadline: number
+  /** Exchanges at most, or one for each address where there are more of those. */
+  readonly exchanges: number
+  readonly retryBudget: RetryBudget
+}
+
+// a second address is not asked sooner than a busy process needs to get round to an answer that is there
+const SOONEST_HEDGE = 20
+const FIRST_BACKOFF = 50
+const LONGEST_BACKOFF = 1000
+
+/** What of a fault goes away by itself, so that the same address may be asked again. */
+const repeatable: ReadonlySet<Fault> = new Set(["not_sent", "broken", "timeout", "server_fault", "rate_limited"])
+
+const millisOf = (clock: Clock.Clock): number => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+
+/** One read on its way. */
+class Call<A, E> {
+  readonly read: Read
+  readonly question: Question<A, E>
+  readonly clock: Clock.Clock
+  readonly until: number
+  readonly tried = new Set<Target>()
+  exchanges = 0
+  kept: Passing<A, E | ReadFailure> | undefined
+
+  constructor(read: Read, question: Question<A, E>, clock: Clock.Clock, deadline: number) {
+    this.read = read
+    this.question = question
+    this.clock = clock
+    this.until = millisOf(clock) + deadline
+  }
+
+  get left(): number {
+    return this.until - millisOf(this.clock)
+  }
+
+  begin(target: Target) {
+    this.exchanges++
+    this.tried.add(target)
+  }
+
+  /** An answer is worth more than none, and what an address said more than that it was not asked. */
+  keep(said: Passing<A, E | ReadFailure>) {
+    if (this.kept === undefined || said.answer !== undefined) this.kept = said
+    else if (this.kept.answer === undefined && said.fault !== "withheld") this.kept = said
+  }
+}
+
+const outcomeOf = <A, E>(verdict: Verdict<A, E>, status: number): Judged<unknown>["outcome"] => {
+  if (verdict._tag !== "Passing") return status < 400 && verdict._tag === "Answered" ? "ok" : "refused"
+  return verdict.fault === "withheld" ? "refused" : verdict.fault
+}
+
+/** The reads of a gateway. */
+export const make = (parts: Parts, options: Options) => {
+  const { deadline, retryBudget } = options
+  const meterOf = meters()
+  const latencies = new Map<Meter, Latencies>()
+
+  const latenciesOf = (meter: Meter): Latencies => {
+    const found = latencies.get(meter)
+    if (found !== undefined) return found
+    const fresh = new Latencies()
+    latencies.set(meter, fresh)
+    return fresh
+  }
+
+  const timeout = (upstream: string) => () =>
+    new UpstreamTimeout({
+      upstream,
+      deadline: Math.round(deadline),
+      detail: `${upstream} did not answer within ${Math.round(deadline)} ms`
+    })
+
+  const broke = (upstream: string, error: WireError): Passing<never, ReadFailure> => {
+    if (error.reason === "Timeout") return passing(error.sent === "no" ? "not_sent" : "timeout", timeout(upstream))
+    if (error.sent === "no") return unreachable(upstream, "not_sent", error.detail)
+    return error.reason === "Broken"
+      ? unreachable(upstream, "broken", error.detail)
+      : unreadable(upstream, error.detail)
+  }
+
+  const closed = (upstream: string, millis: number | undefined) => (attempts: number) =>
+    new UpstreamUnavailable({
+      upstream,
+      attempts,
+      detail: `${upstream} failed repeatedly and is not asked for now`,
+      ...(millis === undefined ? {} : { retryAfter: Math.max(1, Math.ceil(millis / 1000)) })
+    })
+
+  /** One exchange; a full budget of the upstream's makes its address wait. */
+  const attempt = <A, E>(
+    call: Call<A, E>,
+    target: Target,
+    time: number,
+    patience: number
+  ): Effect.Effect<Verdict<A, E | ReadFailure>> => {
+    const { operation, targets } = call.read
+    const { body, read } = call.question
+    const meter = meterOf(target.label, operation)
+    const start = targets.length > 1 ? millisOf(call.clock) : 0
+    const exchange = Exchanges.run<Verdict<A, E | ReadFailure>>(parts, {
+      class: "read",
+      cost: operation.cost,
+      meter,
+      target,
+      body,
+      timeout: time,
+      patience,
+      answered: (answer) => {
+        const value = read(answer, target)
+        if (targets.length > 1 && value._tag === "Answered") latenciesOf(meter).add(millisOf(call.clock) - start)
+        return { value, outcome: outcomeOf(value, answer.status), rows: value._tag === "Answered" ? value.rows : 0 }
+      },
+      broke: (error) => {
+        const value = broke(target.label, error)
+        return { value, outcome: value.fault === "withheld" ? "refused" : value.fault, rows: 0 }
+      }
+    })
+    return Effect.matchEffect(exchange, {
+      onFailure: (error) =>
+        Effect.succeed(
+          error._tag === "AddressClosed"
+            ? passing("withheld", closed(target.label, error.retryAfter))
+            : passing("withheld", () => error)
+        ),
+      onSuccess: ({ value }) =>
+        value._tag === "Passing" && value.fault === "rate_limited" && value.retryAfter !== undefined
+          ? Effect.as(parts.health.bench(target, value.retryAfter * 1000), value)
+          : Effect.succeed(value)
+    })
+  }
+
+  const isAnswer = <A, E>(verdict: Verdict<A, E>) => verdict._tag !== "Passing"
+
+  /** Asks `second` as well when `first` takes longer than nearly all answers; whoever answers first is taken. */
+  const hedged = Effect.fnUntraced(function*<A, E>(
+    call: Call<A, E>,
+    first: Target,
+    second: Target,
+    time: number,
+    delay: number
+  ) {
+    const primary = yield* Effect.forkChild(attempt(call, first, time, time), { startImmediately: true })
+    const early = yield* Effect.timeoutOption(Fiber.join(primary), delay)
+    if (Option.isSome(early)) return early.value
+    if (!(yield* retryBudget.withdraw)) return yield* Fiber.join(primary)
+    call.begin(second)
+    const other = yield* Effect.forkChild(attempt(call, second, call.left, 0), { startImmediately: true })
+    const winner = yield* Effect.raceFirst(
+      Effect.map(Fiber.join(primary), (verdict) => ({ verdict, rest: other, won: "first" as const })),
+      Effect.map(Fiber.join(other), (verdict) => ({ verdict, rest: primary, won: "second" as const }))
+    )
+    if (!isAnswer(winner.verdict)) return yield* Fiber.join(winner.rest)
+    yield* Fiber.interrupt(winner.rest)
+    const meter = meterOf(first.label, call.read.operation)
+    yield* Effect.withFiber((fiber) => Effect.sync(() => meter.hedged(fiber.context, winner.won)))
+    return winner.verdict
+  })
+
+  const end = <A, E>({ exchanges, kept, left, read }: Call<A, E>): Effect.Effect<A, E | ReadFailure> => {
+    if (kept?.answer !== undefined) return Effect.succeed(kept.answer)
+    const [{ label }] = read.targets
+    return Effect.fail(kept === undefined || left <= 0 ? timeout(label)() : kept.failure(exchanges))
+  }
+
+  const next = <A, E>(
+    call: Call<A, E>,
+    target: Target,
+    usable: ReadonlyArray<Target>
+  ): Effect.Effect<A, E | ReadFailure> => {
+    call.begin(target)
+    const other = usable.find((each) => !call.tried.has(each))
+    // an address that is silent must leave time for the next one
+    const time = other === undefined ? call.left : call.left / 2
+    const patience = other === undefined || other.label === target.label ? time : 0
+    const delay = other === undefined ? undefined : latenciesOf(meterOf(target.label, call.read.operation)).p95
+    const asked = other === undefined || delay === undefined || delay >= time
+      ? attempt(call, target, time, patience)
+      : hedged(call, target, other, time, Math.max(SOONEST_HEDGE, delay))
+    return Effect.flatMap(asked, (verdict) => {
+      switch (verdict._tag) {
+        case "Answered":
+          return Effect.succeed(verdict.answer)
+        case "Refused":
+          return Effect.fail(verdict.failure)
+        case "Passing":
+          return again(call, verdict)
+      }
+    })
+  }
+
+  /** Milliseconds before the same address is asked again: what it said, else full jitter. */
+  const pause = <A, E>({ exchanges }: Call<A, E>, { retryAfter }: Passing<A, E | ReadFailure>) =>
+    retryAfter === undefined
+      ? Random.nextBetween(0, Math.min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** (exchanges - 1)))
+      : Effect.succeed(retryAfter * 1000)
+
+  const again = <A, E>(call: Call<A, E>, said: Passing<A, E | ReadFailure>): Effect.Effect<A, E | ReadFailure> =>
+    Effect.gen(function*() {
+      call.keep(said)
+      const { operation, targets } = call.read
+      if (call.exchanges >= Math.max(options.exchanges, targets.length) || call.left <= 0) return yield* end(call)
+      const usable = (yield* parts.health.usable(targets)).targets
+      const untried = usable.find((each) => !call.tried.has(each))
+      const target = untried ?? (repeatable.has(said.fault) ? usable[0] : undefined)
+      if (target === undefined) return yield* end(call)
+      const wait = untried === undefined ? yield* pause(call, said) : 0
+      if (wait >= call.left) return yield* end(call)
+      const isFree = untried !== undefined && (said.fault === "not_sent" || said.fault === "withheld")
+      if (!isFree && !(yield* retryBudget.withdraw)) return yield* end(call)
+      if (wait > 0) yield* Effect.sleep(wait)
+      const meter = meterOf(target.label, operation)
+      yield* Effect.withFiber((fiber) => Effect.sync(() => meter.retried(fiber.context, said.fault)))
+      return yield* next(call, target, usable)
+    })
+
+  return <A, E>(read: Read, question: Question<A, E>): Effect.Effect<A, E | ReadFailure> =>
+    Effect.clockWith((clock) => {
+      retryBudget.deposit()
+      const call = new Call(read, question, clock, deadline)
+      return Effect.flatMap(parts.health.usable(read.targets), ({ retryAfter, targets: usable }) => {
+        const [first] = usable
+        return first === undefined
+          ? Effect.fail(closed(read.targets[0].label, retryAfter)(0))
+          : next(call, first, usable)
+      })
+    })
+}

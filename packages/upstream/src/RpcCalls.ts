@@ -1,0 +1,113 @@
+/**
+ * JSON-RPC reads: single ones, and those of one caller's batch as one batch.
+ *
+ * Every exchange has ids of its own, so that an answer that belongs to another one is told.
+ */
+import type { CommonFailure } from "@trigate/domain/GatewayError"
+import * as JsonRpc from "@trigate/domain/JsonRpc"
+import type { RpcAnswer } from "@trigate/domain/JsonRpc"
+import type { Cost } from "@trigate/domain/Operation"
+import * as Relayed from "@trigate/domain/Relayed"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Request from "effect/Request"
+import * as RequestResolver from "effect/RequestResolver"
+import * as Result from "effect/Result"
+import type { Calls } from "./Calls.ts"
+import type { Read } from "./Reads.ts"
+import * as RpcVerdict from "./RpcVerdict.ts"
+
+/** The calls that one caller sent together; its identity is what groups them. */
+interface Together {
+  readonly name: "batch"
+}
+
+const CurrentBatch = Context.Reference<Together | undefined>("@trigate/upstream/RpcCalls/CurrentBatch", {
+  defaultValue: () => undefined
+})
+
+/** Sends the JSON-RPC reads of an effect that have not to wait for anything else as one batch to each upstream. */
+export const together = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.suspend(() => Effect.provideService(effect, CurrentBatch, { name: "batch" }))
+
+/** One call to an upstream; `params` is raw JSON text. */
+export type Ask = (read: Read, params: string) => Effect.Effect<RpcAnswer, CommonFailure>
+
+class RpcAsk extends Request.Class<{ readonly read: Read; readonly params: string }, RpcAnswer, CommonFailure> {}
+
+const sum = (reads: ReadonlyArray<Read>): Cost => ({
+  weight: reads.reduce((total, { operation }) => total + operation.cost.weight, 0),
+  requestUnits: reads.reduce((total, { operation }) => total + operation.cost.requestUnits, 0)
+})
+
+/** The JSON-RPC reads over some calls. */
+export const make = (calls: Calls["Service"]): Ask => {
+  let lastId = 0
+  const nextId = () => {
+    lastId = lastId % Number.MAX_SAFE_INTEGER + 1
+    return lastId
+  }
+
+  const single: Ask = (read, params) =>
+    Effect.suspend(() => {
+      const id = nextId()
+      return calls.read(read, {
+        body: Relayed.bytes(JsonRpc.requestText(id, read.operation.name, params)),
+        read: RpcVerdict.ofCall(id)
+      })
+    })
+
+  const batch = (asks: ReadonlyArray<RpcAsk>, targets: Read["targets"]) =>
+    Effect.suspend(() => {
+      const ids = asks.map(nextId)
+      const texts = asks.map(({ params, read }, index) =>
+        JsonRpc.requestText(ids[index] ?? 0, read.operation.name, params)
+      )
+      return calls.read(
+        { operation: { name: "batch", class: "read", cost: sum(asks.map(({ read }) => read)) }, targets },
+        { body: Relayed.bytes(`[${texts.join(",")}]`), read: RpcVerdict.ofBatch(ids) }
+      )
+    })
+
+  const one = (entry: Request.Entry<RpcAsk>) =>
+    Effect.map(Effect.exit(single(entry.request.read, entry.request.params)), (exit) => entry.completeUnsafe(exit))
+
+  const all = Effect.fnUntraced(function*(entries: ReadonlyArray<Request.Entry<RpcAsk>>, targets: Read["targets"]) {
+    const outcome = yield* Effect.exit(batch(entries.map(({ request }) => request), targets))
+    if (Exit.isFailure(outcome)) {
+      for (const entry of entries) entry.completeUnsafe(Exit.failCause(outcome.cause))
+    } else if (outcome.value._tag === "NoBatches") {
+      yield* Effect.forEach(entries, one, { concurrency: 8, discard: true })
+    } else {
+      for (const [index, answer] of outcome.value.answers.entries()) {
+        entries[index]?.completeUnsafe(
+          Result.isSuccess(answer) ? Exit.succeed(answer.success) : Exit.fail(answer.failure)
+        )
+      }
+    }
+  })
+
+  // one resolver for each batch and each list of addresses
+  const resolvers = new WeakMap<Together, Map<Read["targets"], RequestResolver.RequestResolver<RpcAsk>>>()
+  const resolverOf = (batch: Together, targets: Read["targets"]) => {
+    const known = resolvers.get(batch) ?? new Map<Read["targets"], RequestResolver.RequestResolver<RpcAsk>>()
+    resolvers.set(batch, known)
+    const found = known.get(targets)
+    if (found !== undefined) return found
+    const made = RequestResolver.make<RpcAsk>((entries) => {
+      const [first, ...others] = entries
+      return others.length === 0 ? one(first) : all([first, ...others], targets)
+    })
+    known.set(targets, made)
+    return made
+  }
+
+  return (read, params) =>
+    Effect.withFiber((fiber) => {
+      const batch = fiber.getRef(CurrentBatch)
+      return batch === undefined
+        ? single(read, params)
+        : Effect.request(new RpcAsk({ read, params }), resolverOf(batch, read.targets))
+    })
+}

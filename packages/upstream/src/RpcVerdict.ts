@@ -1,0 +1,69 @@
+/** Reads exchanges of JSON-RPC calls: single ones, and batches whose answers are matched by id. */
+import { failureOf } from "@trigate/domain/Answer"
+import type { CommonFailure } from "@trigate/domain/GatewayError"
+import * as JsonRpc from "@trigate/domain/JsonRpc"
+import type { RpcAnswer } from "@trigate/domain/JsonRpc"
+import * as Relayed from "@trigate/domain/Relayed"
+import type { UpstreamMalformed } from "@trigate/domain/UpstreamError"
+import * as Result from "effect/Result"
+import * as Answers from "./Answers.ts"
+import type { Target } from "./Upstream.ts"
+import type { Verdict } from "./Verdict.ts"
+import { answered, foreignVerdict, passing, refused, unreadable } from "./Verdict.ts"
+
+/** What a batch came to: a reading for each of its calls, or one object from a node that takes no batches. */
+export type BatchAnswer =
+  | { readonly _tag: "Each"; readonly answers: ReadonlyArray<Result.Result<RpcAnswer, UpstreamMalformed>> }
+  | { readonly _tag: "NoBatches" }
+
+const concealed = (target: Target, answer: RpcAnswer): RpcAnswer =>
+  answer._tag === "Result" ? answer : {
+    ...answer,
+    message: Answers.concealed(target, answer.message),
+    error: Answers.concealed(target, answer.error)
+  }
+
+/** An answer without a JSON-RPC body to it: what its status says. */
+const ofStatus = (answer: Relayed.Relayed): Verdict<never, CommonFailure> => {
+  const failure = failureOf(answer)
+  if (answer.status === 429) return passing("rate_limited", () => failure, { retryAfter: answer.retryAfter })
+  return answer.status >= 500 ? passing("server_fault", () => failure) : refused(failure)
+}
+
+/** Reads the answer to the call that was sent with `id`; nodes send JSON-RPC errors with any status. */
+export const ofCall = (id: number) => (answer: Relayed.Relayed, target: Target): Verdict<RpcAnswer, CommonFailure> => {
+  const verdict = foreignVerdict(answer)
+  if (verdict !== undefined) return verdict
+  if (answer.status === 429) return ofStatus(answer)
+  const read = JsonRpc.readAnswer(answer.upstream, Relayed.text(answer), id)
+  if (Result.isFailure(read)) {
+    return answer.status === 200 ? unreadable(answer.upstream, read.failure.issue) : ofStatus(answer)
+  }
+  const rpcAnswer = concealed(target, read.success)
+  if (rpcAnswer._tag === "Error" && JsonRpc.isRateLimit(rpcAnswer.code)) {
+    return passing("rate_limited", () => failureOf(answer), { answer: rpcAnswer, retryAfter: answer.retryAfter })
+  }
+  return answer.status >= 500
+    ? passing("server_fault", () => failureOf(answer), { answer: rpcAnswer })
+    : answered(rpcAnswer)
+}
+
+/** Reads the answer to a batch that was sent with `ids`. */
+export const ofBatch =
+  (ids: ReadonlyArray<number>) => (answer: Relayed.Relayed, target: Target): Verdict<BatchAnswer, CommonFailure> => {
+    const verdict = foreignVerdict(answer)
+    if (verdict !== undefined) return verdict
+    if (answer.status === 429 || answer.status >= 500) return ofStatus(answer)
+    const text = Relayed.text(answer)
+    const read = JsonRpc.readBatch(answer.upstream, text, ids)
+    if (Result.isSuccess(read)) {
+      const answers = read.success.map((each) => Result.map(each, (one) => concealed(target, one)))
+      const batch: BatchAnswer = { _tag: "Each", answers }
+      const broken = answers.find(Result.isFailure)
+      return broken === undefined ? answered(batch) : passing("malformed", () => broken.failure, { answer: batch })
+    }
+    if (text.trimStart().startsWith("{")) {
+      return passing("malformed", () => read.failure, { answer: { _tag: "NoBatches" } })
+    }
+    return answer.status === 200 ? unreadable(answer.upstream, read.failure.issue) : ofStatus(answer)
+  }

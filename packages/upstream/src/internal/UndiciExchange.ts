@@ -1,0 +1,98 @@
+/** One exchange over undici's dispatcher: what it tells of the exchange, up to the first result. */
+import * as Effect from "effect/Effect"
+import type { Dispatcher } from "undici"
+import type { WireAnswer, WireRequest } from "../Wire.ts"
+import { timedOut, WireError } from "../Wire.ts"
+import { decompress } from "./UndiciDecompress.ts"
+
+interface Headers {
+  readonly [name: string]: string | ReadonlyArray<string> | undefined
+}
+
+const flatten = (headers: Headers) => {
+  const flat: { [name: string]: string } = {}
+  for (const name in headers) {
+    const value = headers[name]
+    if (value !== undefined) flat[name] = typeof value === "string" ? value : value.join(", ")
+  }
+  return flat
+}
+
+/** An error code is safe to show; a message may quote the address. */
+const codeOf = (error: Error): string => "code" in error && typeof error.code === "string" ? error.code : error.name
+
+/** The handler of one dispatched request; resumes once. */
+export class UndiciExchange implements Dispatcher.DispatchHandler {
+  readonly #request: WireRequest
+  readonly #resume: (result: Effect.Effect<WireAnswer, WireError>) => void
+  readonly #timer: ReturnType<typeof setTimeout>
+  readonly #chunks: Array<Uint8Array> = []
+  #controller: Dispatcher.DispatchController | undefined
+  #isOver = false
+  #size = 0
+  #status = 0
+  #headers: { [name: string]: string } = {}
+
+  constructor(request: WireRequest, resume: (result: Effect.Effect<WireAnswer, WireError>) => void) {
+    this.#request = request
+    this.#resume = resume
+    // a fiber that sleeps beside the exchange costs ten times as much, and no test clock moves a socket
+    // @effect-diagnostics-next-line globalTimers:off -- see above
+    this.#timer = setTimeout(() => this.#abort(timedOut(this.#sent, request.timeout)), request.timeout)
+  }
+
+  // before a connected socket has taken the request no byte of it can have left
+  get #sent(): WireError["sent"] {
+    return this.#controller === undefined ? "no" : "maybe"
+  }
+
+  #end(result: Effect.Effect<WireAnswer, WireError>) {
+    if (this.#isOver) return
+    this.#isOver = true
+    clearTimeout(this.#timer)
+    this.#resume(result)
+  }
+
+  #abort(error: WireError) {
+    this.#end(Effect.fail(error))
+    this.#controller?.abort(error)
+  }
+
+  /** Aborts the exchange without a result. */
+  interrupt() {
+    this.#isOver = true
+    clearTimeout(this.#timer)
+    this.#controller?.abort(new Error("interrupted"))
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController) {
+    if (this.#isOver) controller.abort(new Error("over before it began"))
+    else this.#controller = controller
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: Headers) {
+    this.#status = status
+    this.#headers = flatten(headers)
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Uint8Array) {
+    const limit = this.#request.maxAnswerBytes
+    this.#size += chunk.length
+    if (this.#size <= limit) this.#chunks.push(chunk)
+    else {
+      const detail = `The answer is larger than ${limit} bytes`
+      this.#abort(new WireError({ sent: "maybe", reason: "TooLarge", detail }))
+    }
+  }
+
+  onResponseEnd() {
+    const [first] = this.#chunks
+    const body = first !== undefined && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks)
+    this.#end(decompress({ status: this.#status, headers: this.#headers, body }, this.#request.maxAnswerBytes))
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error) {
+    const sent = this.#sent
+    this.#end(Effect.fail(new WireError({ sent, reason: sent === "no" ? "Connect" : "Broken", detail: codeOf(error) })))
+  }
+}

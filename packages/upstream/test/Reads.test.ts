@@ -1,0 +1,240 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Operation from "@trigate/domain/Operation"
+import * as Relayed from "@trigate/domain/Relayed"
+import * as Calls from "@trigate/upstream/Calls"
+import * as Verdict from "@trigate/upstream/Verdict"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Random from "effect/Random"
+import * as Schema from "effect/Schema"
+import * as TestClock from "effect/testing/TestClock"
+import * as Scripted from "./scripted.ts"
+
+const lookUp = Operation.read({
+  name: "lookUp",
+  chain: "layer2",
+  protocol: "layer2",
+  summary: "",
+  sources: ["node"],
+  cost: { weight: 0, requestUnits: 1 },
+  request: Schema.Unknown,
+  response: Schema.Unknown,
+  failures: []
+})
+
+const body = Relayed.bytes("{}")
+
+const read = (first: string, ...others: ReadonlyArray<string>) =>
+  Calls.Calls.use((calls) =>
+    calls.read({ operation: lookUp, targets: Scripted.targets(first, ...others) }, {
+      body,
+      read: Verdict.ofPlain(lookUp)
+    })
+  )
+
+const over = (wire: ReturnType<typeof Scripted.make>, options: Calls.Options = {}) =>
+  Layer.provide(Calls.layer({ readDeadline: "1 second", ...options }), wire.layer)
+
+/** Runs under the test clock until it has an answer, or for so long. */
+const within = <A, E, R>(duration: `${number} millis` | `${number} seconds`, effect: Effect.Effect<A, E, R>) =>
+  Effect.gen(function*() {
+    const fiber = yield* Effect.forkChild(effect, { startImmediately: true })
+    yield* TestClock.adjust(duration)
+    return yield* Fiber.join(fiber)
+  })
+
+const ok = Scripted.answer(200, "\"ok\"")
+const isOk = (answer: Relayed.Relayed) => assert.strictEqual(Relayed.text(answer), "\"ok\"")
+
+describe("a read with two addresses", () => {
+  for (
+    const [fault, reaction] of Object.entries({
+      "refused": Scripted.refused,
+      "reset": Scripted.reset,
+      "a server fault": Scripted.answer(503, "null"),
+      "a full budget": Scripted.answer(429, "null"),
+      "HTML": Scripted.html,
+      "cut JSON": Scripted.answer(200, "{\"a\":"),
+      "nothing at all": Scripted.answer(200, "")
+    })
+  ) {
+    it.effect(`is answered by the second after ${fault}, at once`, () => {
+      const wire = Scripted.make(({ host }) => host === "a" ? reaction : ok)
+      return Effect.gen(function*() {
+        isOk(yield* within("0 millis", read("a", "b")))
+        assert.deepStrictEqual(wire.hosts(), ["a", "b"])
+      }).pipe(Effect.provide(over(wire)))
+    })
+  }
+
+  it.effect("leaves a silent address after half of its time", () => {
+    const wire = Scripted.make(({ host }) => host === "a" ? Scripted.silence : ok)
+    return Effect.gen(function*() {
+      isOk(yield* within("500 millis", read("a", "b")))
+      assert.deepStrictEqual(wire.seen.map(({ at, host, timeout }) => ({ host, at, timeout })), [
+        { host: "a", at: 0, timeout: 500 },
+        { host: "b", at: 500, timeout: 500 }
+      ])
+    }).pipe(Effect.provide(over(wire)))
+  })
+
+  it.effect("ends with its deadline when both are silent", () => {
+    const wire = Scripted.make(() => Scripted.silence)
+    return Effect.gen(function*() {
+      const error = yield* within("1 seconds", Effect.flip(read("a", "b")))
+      assert.strictEqual(error._tag, "UpstreamTimeout")
+      if (error._tag === "UpstreamTimeout") assert.strictEqual(error.deadline, 1000)
+      assert.deepStrictEqual(wire.hosts(), ["a", "b"])
+    }).pipe(Effect.provide(over(wire)))
+  })
+
+  it.effect("gives the upstream's own words where nothing better comes", () => {
+    const wire = Scripted.make(({ host }) => host === "a" ? Scripted.answer(500, "\"own words\"") : Scripted.html)
+    return Effect.gen(function*() {
+      const answer = yield* within("0 millis", read("a", "b"))
+      assert.strictEqual(answer.status, 500)
+      assert.strictEqual(Relayed.text(answer), "\"own words\"")
+    }).pipe(Effect.provide(over(wire, { exchanges: 1 })))
+  })
+})
+
+describe("a read with one address", () => {
+  it.effect("is asked again after a pause of full jitter, three times at most", () => {
+    const wire = Scripted.make(() => Scripted.reset)
+    return Effect.gen(function*() {
+      const error = yield* within("1 seconds", Effect.flip(read("a")))
+      assert.strictEqual(error._tag, "UpstreamUnavailable")
+      if (error._tag === "UpstreamUnavailable") assert.strictEqual(error.attempts, 3)
+      const [first, second, third] = wire.seen.map(({ at }) => at)
+      assert.deepStrictEqual([first, second, third], [0, 25, 75])
+    }).pipe(
+      Effect.provide(over(wire)),
+      // the middle of every range: 50 and 100 milliseconds
+      Effect.provideService(Random.Random, { nextDoubleUnsafe: () => 0.5, nextIntUnsafe: () => 0 })
+    )
+  })
+
+  it.effect("is not asked again after what would not change", () => {
+    const wire = Scripted.make(() => Scripted.html)
+    return Effect.gen(function*() {
+      const error = yield* within("1 seconds", Effect.flip(read("a")))
+      assert.strictEqual(error._tag, "UpstreamMalformed")
+      assert.strictEqual(wire.seen.length, 1)
+    }).pipe(Effect.provide(over(wire)))
+  })
+
+  it.effect("is asked again when the upstream said so, within its deadline", () => {
+    const wire = Scripted.make(({ nth }) => nth === 0 ? Scripted.answer(429, "null", { "retry-after": "2" }) : ok)
+    return Effect.gen(function*() {
+      isOk(yield* within("2 seconds", read("a")))
+      assert.deepStrictEqual(wire.seen.map(({ at }) => at), [0, 2000])
+    }).pipe(Effect.provide(over(wire, { readDeadline: "3 seconds" })))
+  })
+
+  for (
+    const headers of [{ "retry-after": "3600" }, {
+      "retry-after": "Sat, 21 Nov 2026 18:00:00 GMT",
+      date: "Sat, 21 Nov 2026 17:00:00 GMT"
+    }]
+  ) {
+    it.effect(`gives the refusal when its Retry-After lies behind the deadline: ${headers["retry-after"]}`, () => {
+      const wire = Scripted.make(() => Scripted.answer(429, "null", headers))
+      return Effect.gen(function*() {
+        const answer = yield* within("0 millis", read("a"))
+        assert.strictEqual(answer.status, 429)
+        assert.strictEqual(answer.retryAfter, 3600)
+        assert.strictEqual(wire.seen.length, 1)
+      }).pipe(Effect.provide(over(wire)))
+    })
+  }
+
+  it.effect("is not asked again without a token", () => {
+    const wire = Scripted.make(() => Scripted.reset)
+    return Effect.gen(function*() {
+      yield* within("1 seconds", Effect.flip(read("a")))
+      assert.strictEqual(wire.seen.length, 1)
+    }).pipe(Effect.provide(over(wire, { retries: { share: 0, floor: 0 } })))
+  })
+
+  it.effect("is given up with its caller", () => {
+    const wire = Scripted.make(() => Scripted.silence)
+    return Effect.gen(function*() {
+      const fiber = yield* Effect.forkChild(read("a"), { startImmediately: true })
+      yield* Fiber.interrupt(fiber)
+      assert.deepStrictEqual(wire.seen.map(({ isAborted }) => isAborted), [true])
+    }).pipe(Effect.provide(over(wire)))
+  })
+})
+
+describe("a storm", () => {
+  it.effect("of server faults is answered with a fifth more exchanges than calls, and ten a second", () => {
+    const wire = Scripted.make(() => Scripted.answer(500, "null"))
+    return Effect.gen(function*() {
+      yield* within(
+        "2 seconds",
+        Effect.forEach(Array.from({ length: 1000 }), () => read("a"), {
+          concurrency: "unbounded"
+        })
+      )
+      assert.isAtMost(wire.seen.length, 1000 + 200 + 30)
+      assert.isAtLeast(wire.seen.length, 1000 + 200)
+    }).pipe(Effect.provide(over(wire)))
+  })
+})
+
+describe("a slow answer", () => {
+  const warm = Effect.forEach(Array.from({ length: 20 }), () => within("10 millis", read("a", "b")))
+
+  it.effect("is raced by the second address after nearly all answers would be there", () => {
+    let isSlow = false
+    const wire = Scripted.make(({ host }) => isSlow && host === "a" ? Scripted.late(400, ok) : Scripted.late(10, ok))
+    return Effect.gen(function*() {
+      yield* warm
+      isSlow = true
+      wire.seen.length = 0
+      isOk(yield* within("30 millis", read("a", "b")))
+      assert.deepStrictEqual(wire.seen.map(({ host, isAborted }) => [host, isAborted]), [["a", true], ["b", false]])
+    }).pipe(Effect.provide(over(wire)))
+  })
+
+  it.effect("that comes first after all is taken, and the second given up", () => {
+    let isSlow = false
+    const wire = Scripted.make(({ host }) =>
+      isSlow ? Scripted.late(host === "a" ? 40 : 300, ok) : Scripted.late(10, ok)
+    )
+    return Effect.gen(function*() {
+      yield* warm
+      isSlow = true
+      wire.seen.length = 0
+      isOk(yield* within("40 millis", read("a", "b")))
+      assert.deepStrictEqual(wire.seen.map(({ host, isAborted }) => [host, isAborted]), [["a", false], ["b", true]])
+    }).pipe(Effect.provide(over(wire)))
+  })
+
+  it.effect("is waited for where no token is left", () => {
+    let isSlow = false
+    const wire = Scripted.make(() => isSlow ? Scripted.late(400, ok) : Scripted.late(10, ok))
+    return Effect.gen(function*() {
+      yield* warm
+      isSlow = true
+      wire.seen.length = 0
+      isOk(yield* within("400 millis", read("a", "b")))
+      assert.deepStrictEqual(wire.hosts(), ["a"])
+    }).pipe(Effect.provide(over(wire, { retries: { share: 0, floor: 0 } })))
+  })
+
+  it.effect("that turns out to be a fault is not the answer: the second one's is", () => {
+    let isSlow = false
+    const wire = Scripted.make(({ host }) =>
+      isSlow ? host === "a" ? Scripted.late(30, Scripted.reset) : Scripted.late(60, ok) : Scripted.late(10, ok)
+    )
+    return Effect.gen(function*() {
+      yield* warm
+      isSlow = true
+      wire.seen.length = 0
+      isOk(yield* within("80 millis", read("a", "b")))
+      assert.deepStrictEqual(wire.hosts(), ["a", "b"])
+    }).pipe(Effect.provide(over(wire)))
+  })
+})

@@ -1,0 +1,168 @@
+import { assert, describe, it } from "@effect/vitest"
+import { evmOperations } from "@trigate/domain/EvmOperations"
+import * as JsonText from "@trigate/domain/JsonText"
+import * as Calls from "@trigate/upstream/Calls"
+import * as RpcCalls from "@trigate/upstream/RpcCalls"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as Scripted from "./scripted.ts"
+
+const Sent = Schema.Struct({ id: Schema.Number, method: Schema.String, params: Schema.Unknown })
+const decodeSent = Schema.decodeUnknownSync(Schema.fromJsonString(Sent))
+const decodeBatch = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Array(Sent)))
+
+const { gasPrice, getStorageAt, usingBigBlocks } = evmOperations
+const targets = Scripted.targets("a")
+const both = Scripted.targets("a", "b")
+
+const result = (id: number, value: string) => `{"jsonrpc":"2.0","id":${id},"result":${value}}`
+const array = (...items: ReadonlyArray<string>) => Scripted.answer(200, `[${items.join(",")}]`)
+
+const over = (wire: ReturnType<typeof Scripted.make>) => Layer.provide(Calls.layer({ exchanges: 1 }), wire.layer)
+
+/** Three calls of one caller's batch. */
+const three = (at: typeof targets | typeof both) =>
+  Calls.Calls.use((calls) => {
+    const ask = RpcCalls.make(calls)
+    return RpcCalls.together(Effect.all([
+      Effect.result(ask({ operation: gasPrice, targets: at }, "[]")),
+      Effect.result(ask({ operation: getStorageAt, targets: at }, `["0xab","0x0","latest"]`)),
+      Effect.result(ask({ operation: usingBigBlocks, targets: at }, `["0xcd"]`))
+    ], { concurrency: "unbounded" }))
+  })
+
+const values = (answers: ReadonlyArray<Result.Result<{ readonly _tag: string }, { readonly _tag: string }>>) =>
+  answers.map((answer) =>
+    Result.isFailure(answer) ? answer.failure._tag : "result" in answer.success ? answer.success.result : "error"
+  )
+
+describe("a single call", () => {
+  it.effect("has an id of its own, and an answer with another one is not its answer", () => {
+    const wire = Scripted.make(({ body }) => {
+      const { id } = decodeSent(body)
+      return Scripted.answer(200, result(id === 2 ? 1 : id, "\"0x1\""))
+    })
+    return Effect.gen(function*() {
+      const ask = RpcCalls.make(yield* Calls.Calls)
+      const call = ask({ operation: gasPrice, targets }, "[]")
+      assert.deepStrictEqual(yield* call, { _tag: "Result", result: "\"0x1\"" })
+      assert.strictEqual((yield* Effect.flip(call))._tag, "UpstreamMalformed")
+      assert.deepStrictEqual(wire.seen.map(({ body }) => body), [
+        `{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice","params":[]}`,
+        `{"jsonrpc":"2.0","id":2,"method":"eth_gasPrice","params":[]}`
+      ])
+    }).pipe(Effect.provide(over(wire)))
+  })
+
+  it.effect("does not give the endpoint key away in an error's words", () => {
+    const wire = Scripted.make(({ body }) =>
+      Scripted.answer(
+        200,
+        `{"jsonrpc":"2.0","id":${decodeSent(body).id},"error":{"code":-32601,"message":"no /KEY-OF-a"}}`
+      )
+    )
+    return Effect.gen(function*() {
+      const ask = RpcCalls.make(yield* Calls.Calls)
+      assert.deepStrictEqual(yield* ask({ operation: gasPrice, targets }, "[]"), {
+        _tag: "Error",
+        code: -32601,
+        message: "no /…",
+        error: `{"code":-32601,"message":"no /…"}`
+      })
+    }).pipe(Effect.provide(over(wire)))
+  })
+})
+
+describe("a batch", () => {
+  it.effect("is one request, answered by id in any order, digits and all", () => {
+    const wire = Scripted.make(({ body }) => {
+      const sent = decodeBatch(body)
+      assert.deepStrictEqual(sent.map(({ method }) => method), [
+        "eth_gasPrice",
+        "eth_getStorageAt",
+        "eth_usingBigBlocks"
+      ])
+      return array(...sent.map(({ id, method }) => result(id, `"${method}"`)).toReversed())
+    })
+    return Effect.gen(function*() {
+      assert.deepStrictEqual(values(yield* three(targets)), [
+        "\"eth_gasPrice\"",
+        "\"eth_getStorageAt\"",
+        "\"eth_usingBigBlocks\""
+      ])
+      assert.deepStrictEqual(wire.seen.map(({ body }) => body), [
+        `[{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice","params":[]},` +
+        `{"jsonrpc":"2.0","id":2,"method":"eth_getStorageAt","params":["0xab","0x0","latest"]},` +
+        `{"jsonrpc":"2.0","id":3,"method":"eth_usingBigBlocks","params":["0xcd"]}]`
+      ])
+    }).pipe(Effect.provide(over(wire)))
+  })
+
+  for (
+    const [fault, answersOf, expected] of [
+      ["missing", ([, two, three]) => [two, three], ["UpstreamMalformed", "2", "3"]],
+      ["doubled", ([one, two, three]) => [one, two, two, three], ["1", "UpstreamMalformed", "3"]],
+      ["nobody's", ([one, two, three]) => [one, two, three, result(99, "9")], ["1", "2", "3"]],
+      ["an error", ([one, two]) => [one, two, `{"jsonrpc":"2.0","id":3,"error":{"code":3,"message":"reverted"}}`], [
+        "1",
+        "2",
+        "error"
+      ]]
+    ] satisfies ReadonlyArray<
+      readonly [string, (answers: ReadonlyArray<string>) => ReadonlyArray<string | undefined>, ReadonlyArray<string>]
+    >
+  ) {
+    it.effect(`keeps the other answers when one is ${fault}`, () => {
+      const wire = Scripted.make(({ body }) =>
+        array(
+          ...answersOf(decodeBatch(body).map(({ id }) => result(id, String(id)))).filter((each) => each !== undefined)
+        )
+      )
+      return Effect.gen(function*() {
+        assert.deepStrictEqual(values(yield* three(targets)), expected)
+        assert.strictEqual(wire.seen.length, 1)
+      }).pipe(Effect.provide(over(wire)))
+    })
+  }
+
+  it.effect("goes to the next address when one answers too little", () => {
+    const wire = Scripted.make(({ body, host }) =>
+      array(...decodeBatch(body).slice(host === "a" ? 1 : 0).map(({ id }) => result(id, JsonText.stringify(host))))
+    )
+    return Effect.gen(function*() {
+      assert.deepStrictEqual(values(yield* three(both)), ["\"b\"", "\"b\"", "\"b\""])
+      assert.deepStrictEqual(wire.hosts(), ["a", "b"])
+    }).pipe(Effect.provide(over(wire)))
+  })
+
+  it.effect("is asked call by call of a node that takes none", () => {
+    const wire = Scripted.make(({ body }) =>
+      body.startsWith("[")
+        ? Scripted.answer(200, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no batches"}}`)
+        : Scripted.answer(200, result(decodeSent(body).id, "1"))
+    )
+    return Effect.gen(function*() {
+      assert.deepStrictEqual(values(yield* three(targets)), ["1", "1", "1"])
+      assert.strictEqual(wire.seen.length, 4)
+    }).pipe(Effect.provide(over(wire)))
+  })
+
+  it.effect("fails as a whole with what its request ended in", () => {
+    const wire = Scripted.make(() => Scripted.reset)
+    return Effect.gen(function*() {
+      assert.deepStrictEqual(values(yield* three(targets)), Array.from({ length: 3 }, () => "UpstreamUnavailable"))
+      assert.strictEqual(wire.seen.length, 1)
+    }).pipe(Effect.provide(over(wire)))
+  })
+
+  it.effect("of one call is that call", () => {
+    const wire = Scripted.make(({ body }) => Scripted.answer(200, result(decodeSent(body).id, "1")))
+    return Effect.gen(function*() {
+      const ask = RpcCalls.make(yield* Calls.Calls)
+      yield* RpcCalls.together(ask({ operation: gasPrice, targets }, "[]"))
+      assert.strictEqual(wire.seen[0]?.body, `{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice","params":[]}`)
+    }).pipe(Effect.provide(over(wire)))
+  })
+})
