@@ -89,13 +89,13 @@ describe("a batch is one request upstream, matched by id, when its answer comes"
       }))
   }
 
-  it.live("as a single answer to the first, which is nobody's", () =>
+  it.live("as a single answer to the first: a node without batches is then asked one by one", () =>
     Effect.gen(function*() {
       const only = yield* faultyUpstream(say({ body: (asked) => answers(asked)[0] ?? "" }))
       const { url } = yield* gatewayOver({ node: [only] })
       const items = itemsOf((yield* ask(url)).text)
-      assert.deepStrictEqual(items, [malformed(1), malformed(2), malformed(3)])
-      assert.deepStrictEqual(askedOf(only), [1])
+      assert.deepStrictEqual(items, [right(1), right(2), right(3)])
+      assert.deepStrictEqual(askedOf(only), [4])
     }))
 
   it.live("as one error for all of it", () =>
