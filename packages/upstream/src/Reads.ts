@@ -53,8 +53,15 @@ const SOONEST_HEDGE = 20
 const FIRST_BACKOFF = 50
 const LONGEST_BACKOFF = 1000
 
-/** What of a fault goes away by itself, so that the same address may be asked again. */
-const repeatable: ReadonlySet<Fault> = new Set(["not_sent", "broken", "timeout", "server_fault", "rate_limited"])
+// seconds for which an address with a full budget is passed over that does not say itself
+const UNTOLD_BENCH = 1
+
+/** Faults that may go away by themselves, so that the same address may be asked again. */
+const passingFaults: ReadonlySet<Fault> = new Set(["not_sent", "broken", "timeout", "server_fault"])
+
+/** A full budget is asked again only when the upstream says when. */
+const isRepeatable = ({ fault, retryAfter }: Passing<unknown, unknown>): boolean =>
+  passingFaults.has(fault) || (fault === "rate_limited" && retryAfter !== undefined)
 
 const millisOf = (clock: Clock.Clock): number => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
 
@@ -170,8 +177,8 @@ export const make = (parts: Parts, options: Options) => {
             : passing("withheld", () => error)
         ),
       onSuccess: ({ value }) =>
-        value._tag === "Passing" && value.fault === "rate_limited" && value.retryAfter !== undefined
-          ? Effect.as(parts.health.bench(target, value.retryAfter * 1000), value)
+        value._tag === "Passing" && value.fault === "rate_limited"
+          ? Effect.as(parts.health.bench(target, (value.retryAfter ?? UNTOLD_BENCH) * 1000), value)
           : Effect.succeed(value)
     })
   }
@@ -248,7 +255,7 @@ export const make = (parts: Parts, options: Options) => {
       if (call.exchanges >= Math.max(options.exchanges, targets.length) || call.left <= 0) return yield* end(call)
       const usable = (yield* parts.health.usable(targets)).targets
       const untried = usable.find((each) => !call.tried.has(each))
-      const target = untried ?? (repeatable.has(said.fault) ? usable[0] : undefined)
+      const target = untried ?? (isRepeatable(said) ? usable[0] : undefined)
       if (target === undefined) return yield* end(call)
       const wait = untried === undefined ? yield* pause(call, said) : 0
       if (wait >= call.left) return yield* end(call)

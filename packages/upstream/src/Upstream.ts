@@ -27,10 +27,17 @@ export const make = (
 /** A place to send a call to: one address of an upstream, with the path of the call. */
 export interface Target {
   readonly label: UpstreamLabel
+  /** Which of its upstream's addresses it leads to, from 0: what log lines and metrics call the address. */
+  readonly address: number
+  /** The address without the path: health is kept by it, whatever the path. */
+  readonly base: Redacted.Redacted
   readonly url: Redacted.Redacted
   /** The parts of the address that may be an endpoint key, for taking them out of what an upstream quotes. */
   readonly secrets: Redacted.Redacted<ReadonlyArray<string>>
 }
+
+/** What log lines call the address of a target: its label and its place, never its URL. */
+export const nameOf = (target: Target): string => `${target.label}#${target.address}`
 
 const SHORTEST_KEY = 8
 
@@ -39,8 +46,10 @@ const secretsOf = (address: string): ReadonlyArray<string> =>
 
 /** One target for each address of an upstream, in order. */
 export const targets = (upstream: Upstream, path: string): ReadonlyArray<Target> =>
-  upstream.addresses.map((address) => ({
+  upstream.addresses.map((address, index) => ({
     label: upstream.label,
+    address: index,
+    base: address,
     url: Redacted.make(`${Redacted.value(address)}${path}`, { label: upstream.label }),
     secrets: Redacted.make(secretsOf(Redacted.value(address)), { label: upstream.label })
   }))

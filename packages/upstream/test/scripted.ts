@@ -54,7 +54,7 @@ export const make = (
               exchange.isAborted = true
             }))
           if (result === "silence" || isLate) return yield* timedOut("maybe", timeout)
-          return result instanceof WireError ? yield* result : result
+          return "sent" in result ? yield* result : result
         })
     })
   )

@@ -1,0 +1,89 @@
+/** Asks what the replicas of a gateway share, within a deadline; while it is away, each replica goes on alone. */
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Metric from "effect/Metric"
+import * as Schema from "effect/Schema"
+
+/** The shared store did not do its part; `detail` says why. */
+export class SharedAway extends Schema.TaggedError<SharedAway>()("SharedAway", { detail: Schema.String }) {}
+
+const isSharedAway = Schema.is(SharedAway)
+
+/** What is shared, and how long it is waited for. */
+export interface Options {
+  /** The label of the metric and the subject of the log lines, like `breakers`. */
+  readonly use: string
+  /** How long the store may take for one step; 250 milliseconds when not given. */
+  readonly deadline?: Duration.Input
+  /** How long a store that is away is left alone; 1 second when not given. */
+  readonly pause?: Duration.Input
+}
+
+/** One use of the shared store. */
+export interface SharedState {
+  /**
+   * Runs `shared`; runs `local` instead where the shared step fails with `SharedAway` or misses its deadline, and for the
+   * pause after that. Other failures are the store's answer and flow.
+   */
+  readonly orElse: <A, E, R>(
+    shared: Effect.Effect<A, E | SharedAway, R>,
+    local: Effect.Effect<A, E, R>
+  ) => Effect.Effect<A, E, R>
+}
+
+const degraded = Metric.gauge("trigate_shared_state_degraded", {
+  description: "1 while the store that replicas share is away and this process counts for itself, else 0"
+})
+
+/** Begins as if the store were there. */
+export const make = Effect.fnUntraced(function*(options: Options) {
+  const deadline = Duration.fromInputUnsafe(options.deadline ?? "250 millis")
+  const pause = Duration.toMillis(Duration.fromInputUnsafe(options.pause ?? "1 second"))
+  const gauge = Metric.withAttributes(degraded, { use: options.use })
+  const context = yield* Effect.context()
+  let isAway = false
+  let askAgainAt = 0
+  gauge.updateUnsafe(0, context)
+
+  const away = Effect.fnUntraced(function*(detail: string) {
+    askAgainAt = (yield* Clock.currentTimeMillis) + pause
+    if (isAway) return
+    isAway = true
+    gauge.updateUnsafe(1, context)
+    yield* Effect.logWarning(`Shared ${options.use} are away: this process counts for itself (${detail})`)
+  })
+
+  const back = Effect.suspend(() => {
+    if (!isAway) return Effect.void
+    isAway = false
+    gauge.updateUnsafe(0, context)
+    return Effect.logInfo(`Shared ${options.use} are back`)
+  })
+
+  const orElse = <A, E, R>(
+    shared: Effect.Effect<A, E | SharedAway, R>,
+    local: Effect.Effect<A, E, R>
+  ): Effect.Effect<A, E, R> =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      if (isAway) {
+        if (now < askAgainAt) return local
+        // one asks whether the store is back; whoever comes meanwhile does not wait for it
+        askAgainAt = now + pause
+      }
+      const inTime = Effect.timeoutOrElse(shared, {
+        duration: deadline,
+        orElse: () => Effect.fail(new SharedAway({ detail: `no answer within ${Duration.format(deadline)}` }))
+      })
+      return Effect.matchEffect(inTime, {
+        onSuccess: (value) => Effect.as(back, value),
+        onFailure: (error): Effect.Effect<A, E, R> =>
+          isSharedAway(error)
+            ? Effect.andThen(away(error.detail), local)
+            : Effect.andThen(back, Effect.fail(error))
+      })
+    })
+
+  const state: SharedState = { orElse }
+  return state
+})
