@@ -2,6 +2,7 @@
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import { Address, Quantity, StorageSlot } from "./Hex.ts"
+import { decodes } from "./Keepable.ts"
 import * as Operation from "./Operation.ts"
 import { UnsupportedBlock } from "./RequestError.ts"
 
@@ -29,6 +30,11 @@ const addressParam = Schema.Tuple([Address]).pipe(
   )
 )
 
+/** A small block of the trading chain comes every second. */
+const blockMillis = 1000
+
+const oneBlock = (): Operation.Keeping => ({ fresh: blockMillis, stale: 10 * blockMillis })
+
 /** One storage word of a contract, at `latest` only: real nodes silently answer latest state for any other block. */
 export const getStorageAt = Operation.read({
   name: "eth_getStorageAt",
@@ -40,7 +46,9 @@ export const getStorageAt = Operation.read({
   request: storageParams,
   response: StorageSlot,
   failures: [UnsupportedBlock],
-  blockParam: 2
+  blockParam: 2,
+  keepingWhenAsked: () => ({ fresh: blockMillis, stale: 0 }),
+  keepable: decodes(StorageSlot)
 })
 
 /** Base fee of the next small block, in wei. */
@@ -53,7 +61,9 @@ export const gasPrice = Operation.read({
   cost: { weight: 0, requestUnits: 1 },
   request: noParams,
   response: Quantity,
-  failures: []
+  failures: [],
+  keeping: oneBlock,
+  keepable: decodes(Quantity)
 })
 
 /** Base fee of the next big block, in wei. */
@@ -66,7 +76,9 @@ export const bigBlockGasPrice = Operation.read({
   cost: { weight: 0, requestUnits: 1 },
   request: noParams,
   response: Quantity,
-  failures: []
+  failures: [],
+  keeping: oneBlock,
+  keepable: decodes(Quantity)
 })
 
 /** Whether an account's transactions go to big blocks (what `evmUserModify` sets). */

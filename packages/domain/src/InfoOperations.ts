@@ -2,7 +2,9 @@
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import { Candle, CandleWindowRequest } from "./Candle.ts"
+import * as CandleKeeping from "./CandleKeeping.ts"
 import { retainedBars } from "./CandleWindow.ts"
+import { decodes } from "./Keepable.ts"
 import * as Operation from "./Operation.ts"
 import * as Relayed from "./Relayed.ts"
 import { UnknownAsset } from "./ResourceError.ts"
@@ -15,6 +17,8 @@ const spotMetaRequest = Schema.Struct({ type: Schema.Literal("spotMeta") }).pipe
   )
 )
 
+const minute = 60_000
+
 /** All spot pairs and tokens. */
 export const spotMeta = Operation.read({
   name: "spotMeta",
@@ -25,7 +29,9 @@ export const spotMeta = Operation.read({
   cost: { weight: 20, requestUnits: 1 },
   request: spotMetaRequest,
   response: SpotMeta,
-  failures: []
+  failures: [],
+  keeping: () => ({ fresh: 5 * minute, renewAfter: 4 * minute, stale: 60 * minute }),
+  keepable: decodes(SpotMeta)
 })
 
 const candleSnapshotRequest = Schema.Struct({
@@ -55,7 +61,9 @@ export const candleSnapshot = Operation.read({
   refusal: {
     matches: (answer) => answer.status === 500 && Relayed.text(answer).trim() === "null",
     failure: ({ coin }) => new UnknownAsset({ coin, detail: `The venue knows no coin ${JSON.stringify(coin)}` })
-  }
+  },
+  keeping: CandleKeeping.keeping,
+  keepable: CandleKeeping.keepable
 })
 
 /** The documented queries by their `type`. */

@@ -27,14 +27,16 @@ export interface RpcCall {
   readonly params: string
 }
 
-/**
- * What an upstream answered to one call: the raw result, or its error object with the raw text of it.
- *
- * `age` is how long ago, in seconds, where it was not just now.
- */
+/** What an upstream answered to one call: the raw result, or its error object with the raw text of it; `age` in seconds. */
 export type RpcAnswer =
   | { readonly _tag: "Result"; readonly result: string; readonly age?: number }
-  | { readonly _tag: "Error"; readonly code: number; readonly message: string; readonly error: string }
+  | {
+    readonly _tag: "Error"
+    readonly code: number
+    readonly message: string
+    readonly error: string
+    readonly age?: number
+  }
 
 const RpcError = Schema.Struct({
   code: Schema.Int,

@@ -1,7 +1,7 @@
 /** The JSON-RPC methods of `POST /l2`: any EVM layer 2. */
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
-import { Hash } from "./Hex.ts"
+import { Hash, Quantity } from "./Hex.ts"
 import * as Operation from "./Operation.ts"
 import { Receipt } from "./Receipt.ts"
 
@@ -25,6 +25,36 @@ export const getTransactionReceipt = Operation.read({
   cost: { weight: 0, requestUnits: 1 },
   request: hashParam,
   response: Schema.NullOr(Receipt),
+  failures: []
+})
+
+/** A block by number, or the newest one of a tag. */
+export const BlockParam = Schema.Union([Schema.Literals(["latest", "safe", "finalized"]), Quantity])
+
+const blockParams = Schema.Tuple([BlockParam, Schema.Literal(false)]).pipe(
+  Schema.decodeTo(
+    Schema.toType(Schema.Struct({ block: BlockParam })),
+    SchemaTransformation.transform({
+      decode: ([block]) => ({ block }),
+      encode: ({ block }) => [block, false] as const
+    })
+  )
+)
+
+/**
+ * A block without its transactions; `null` where there is none yet.
+ *
+ * No route relays it: it is asked to learn whether a receipt is final.
+ */
+export const getBlockByNumber = Operation.read({
+  name: "eth_getBlockByNumber",
+  chain: "layer2",
+  protocol: "layer2",
+  summary: "A block without its transactions",
+  sources: ["node"],
+  cost: { weight: 0, requestUnits: 1 },
+  request: blockParams,
+  response: Schema.NullOr(Schema.Struct({ number: Quantity, hash: Hash })),
   failures: []
 })
 

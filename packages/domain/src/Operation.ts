@@ -45,6 +45,27 @@ export interface Refusal<Request, Failure> {
   failure(request: Request, answer: Relayed): Failure
 }
 
+/** How long one answer of a read may be given again, in milliseconds. */
+export interface Keeping {
+  /** So long it is served without asking. */
+  readonly fresh: number
+  /** From this age on a request for it renews it in the background; never when not given. */
+  readonly renewAfter?: number
+  /** So long after `fresh` it is served, with its age, where the upstream fails. */
+  readonly stale: number
+}
+
+/** What a read allows to be kept of its answers; calls that are in flight are shared in any case. */
+export interface Sharing<Request> {
+  // methods, so that an operation of any request is an `Operation`
+  /** How long the answer to a request that is sent at `now` may be given again; not at all when not given or undefined. */
+  keeping?(request: Request, now: number): Keeping | undefined
+  /** The same for a caller who asked for an answer that may be one block old. */
+  keepingWhenAsked?(request: Request, now: number): Keeping | undefined
+  /** Whether an answer (for JSON-RPC: its `result`), as JSON text, is one that may be kept: no error, none of another request. */
+  keepable?(request: Request, answer: string): boolean
+}
+
 /** The declaration of one upstream call. */
 export interface Operation<
   Name extends string = string,
@@ -52,7 +73,7 @@ export interface Operation<
   Request extends AnyCodec = AnyCodec,
   Response extends AnyCodec = AnyCodec,
   Failures extends ReadonlyArray<AnyCodec> = ReadonlyArray<AnyCodec>
-> {
+> extends Sharing<Request["Type"]> {
   /** The upstream's own name of the call: action type, info type or JSON-RPC method. */
   readonly name: Name
   readonly class: Class
@@ -92,14 +113,14 @@ export const read = <
   declaration: Omit<Operation<Name, "read", Request, Response, Failures>, "class">
 ): Operation<Name, "read", Request, Response, Failures> => ({ ...declaration, class: "read" })
 
-/** Declares a call that is sent at most once. */
+/** Declares a call that is sent at most once; no answer of it is another caller's. */
 export const once = <
   const Name extends string,
   Request extends AnyCodec,
   Response extends AnyCodec,
   const Failures extends ReadonlyArray<AnyCodec>
 >(
-  declaration: Omit<Operation<Name, "once", Request, Response, Failures>, "class">
+  declaration: Omit<Operation<Name, "once", Request, Response, Failures>, "class" | keyof Sharing<unknown>>
 ): Operation<Name, "once", Request, Response, Failures> => ({ ...declaration, class: "once" })
 
 /** Which of our surfaces was asked: the gateway's own routes, or the node provider's behind an endpoint key. */

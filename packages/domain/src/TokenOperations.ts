@@ -10,6 +10,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { faultsOf, invalidRequest } from "./Decode.ts"
 import * as JsonText from "./JsonText.ts"
+import { decodes, isSuccess } from "./Keepable.ts"
 import * as Operation from "./Operation.ts"
 import type { InvalidRequest, RequestFault } from "./RequestError.ts"
 import { InvalidAddress } from "./RequestError.ts"
@@ -24,6 +25,14 @@ const optionalText = Schema.optionalKey(Schema.String)
 /** A 64-bit integer as clients write it: logical times and shards exceed 2^53, so most send a string. */
 const Int64 = Schema.Union([Schema.Int, Schema.BigInt, Schema.String.check(Schema.isPattern(/^-?[0-9]{1,20}$/u))])
 
+/** Supplies change with any transaction. */
+const someSeconds = (): Operation.Keeping => ({ fresh: 10_000, stale: 5 * 60_000 })
+
+const day = 24 * 60 * 60_000
+
+/** What is computed from the request alone never changes. */
+const pure = (): Operation.Keeping => ({ fresh: day, stale: day })
+
 /** A fungible token by its master contract; the address may come in any form, the answer names one form. */
 export const getTokenData = Operation.read({
   name: "getTokenData",
@@ -34,7 +43,10 @@ export const getTokenData = Operation.read({
   cost: { weight: 0, requestUnits: 1 },
   request: Schema.Struct({ address: Address }),
   response: TokenData,
-  failures: [InvalidAddress, TokenNotFound]
+  failures: [InvalidAddress, TokenNotFound],
+  keeping: someSeconds,
+  // the body is in one of the servers' dialects, not in that of `response`
+  keepable: isSuccess
 })
 
 const method = <
@@ -42,14 +54,16 @@ const method = <
   Request extends Operation.AnyCodec,
   Response extends Operation.AnyCodec,
   const Failures extends ReadonlyArray<Operation.AnyCodec>
->(declaration: {
-  readonly name: Name
-  readonly summary: string
-  readonly request: Request
-  readonly response: Response
-  readonly failures: Failures
-  readonly requestUnits?: number
-}): Operation.Operation<Name, "read", Request, Response, Failures> => {
+>(
+  declaration: Operation.Sharing<Request["Type"]> & {
+    readonly name: Name
+    readonly summary: string
+    readonly request: Request
+    readonly response: Response
+    readonly failures: Failures
+    readonly requestUnits?: number
+  }
+): Operation.Operation<Name, "read", Request, Response, Failures> => {
   const { requestUnits = 1, ...rest } = declaration
   return Operation.read({
     ...rest,
@@ -101,28 +115,36 @@ export const tokenRpcOperations = {
     summary: "The friendly form of an address; base64 or base64url, as the server likes",
     request: Schema.Struct({ address: Address }),
     response: Schema.String,
-    failures: [InvalidAddress]
+    failures: [InvalidAddress],
+    keeping: pure,
+    keepable: decodes(Schema.String)
   }),
   unpackAddress: method({
     name: "unpackAddress",
     summary: "The raw form of an address; hex digits in either case, as the server likes",
     request: Schema.Struct({ address: Address }),
     response: Schema.String,
-    failures: [InvalidAddress]
+    failures: [InvalidAddress],
+    keeping: pure,
+    keepable: decodes(Schema.String)
   }),
   detectAddress: method({
     name: "detectAddress",
     summary: "All forms of an address",
     request: Schema.Struct({ address: Address }),
     response: DetectedAddress,
-    failures: [InvalidAddress]
+    failures: [InvalidAddress],
+    keeping: pure,
+    keepable: decodes(DetectedAddress)
   }),
   getTokenData: method({
     name: "getTokenData",
     summary: "What the contract at an address is: jetton master, jetton wallet, NFT collection or NFT item",
     request: Schema.Struct(account),
     response: TokenContract,
-    failures: [InvalidAddress, TokenNotFound]
+    failures: [InvalidAddress, TokenNotFound],
+    keeping: someSeconds,
+    keepable: decodes(TokenContract)
   }),
   getAddressInformation: relayed("getAddressInformation", "Balance, code, data and state of an account", account),
   getExtendedAddressInformation: relayed(
@@ -134,7 +156,15 @@ export const tokenRpcOperations = {
   getAddressBalance: relayed("getAddressBalance", "Balance of an account, in nanotons", account),
   getAddressState: relayed("getAddressState", "Whether an account is active, uninitialized or frozen", account),
   getShardAccountCell: relayed("getShardAccountCell", "The cell of an account in its shard's state", account),
-  detectHash: relayed("detectHash", "All forms of a hash", { hash: Schema.String }),
+  detectHash: method({
+    name: "detectHash",
+    summary: "All forms of a hash",
+    request: Schema.Struct({ hash: Schema.String }),
+    response: Schema.Unknown,
+    failures: [InvalidAddress],
+    keeping: pure,
+    keepable: decodes(Schema.Record(Schema.String, Schema.String))
+  }),
   dnsResolve: relayed("dnsResolve", "The records of a domain", {
     domain: Schema.String,
     resolver_address: Schema.optionalKey(Address),

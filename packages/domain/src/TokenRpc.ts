@@ -24,9 +24,9 @@ import { UpstreamRateLimited, UpstreamTimeout, UpstreamUnavailable } from "./Ups
 /** Members of an envelope that are neither result nor failure (`@extra`), raw. */
 export type Extras = ReadonlyArray<readonly [name: string, raw: string]>
 
-/** What an upstream answered to one call: the raw result, or why there is none. */
+/** What an upstream answered to one call: the raw result, or why there is none; `age` in seconds. */
 export type TokenRpcAnswer =
-  | { readonly _tag: "Result"; readonly result: string; readonly extras: Extras }
+  | { readonly _tag: "Result"; readonly result: string; readonly extras: Extras; readonly age?: number }
   | {
     readonly _tag: "Error"
     /** The server's own code, else the HTTP status. */
@@ -37,6 +37,7 @@ export type TokenRpcAnswer =
     /** Seconds, from the answer's header. */
     readonly retryAfter: number | undefined
     readonly extras: Extras
+    readonly age?: number
   }
 
 const known = new Set(["ok", "result", "error", "code", "message", "data", "id", "jsonrpc", "@type"])
@@ -106,6 +107,12 @@ const errorAnswer = (
   retryAfter,
   extras
 })
+
+/** Whether a text is a failure in the servers' own envelope. */
+export const isFailure = (text: string): boolean => {
+  const value = Result.getOrElse(JsonText.parse(text), () => undefined)
+  return Predicate.isObject(value) && !Array.isArray(value) && member(value, "ok") === false
+}
 
 /**
  * Reads an upstream's answer, whatever its status; `retryAfter` is the answer's header, in seconds.

@@ -582,6 +582,8 @@ const resources: ReadonlyArray<Row> = [
 ]
 
 const quick = { TRIGATE_READ_DEADLINE: "150 millis", TRIGATE_ONCE_DEADLINE: "150 millis" }
+// what the upstream asks to wait for lies behind the deadline
+const impatient = { TRIGATE_READ_DEADLINE: "2 seconds" }
 const limited = (body: string) => () => ({ status: 429, headers: { "retry-after": "9" }, body })
 const overloaded = () => ({ status: 503, headers: { "retry-after": "3" }, body: `{"error":"overloaded"}` })
 const outcomeUnknown = ([
@@ -622,7 +624,7 @@ const upstream: ReadonlyArray<Row> = [
     tag: "UpstreamUnavailable",
     environment: { TRIGATE_TRADING_API_URL: `${dead},${dead}` },
     status: 503,
-    fields: () => ({ upstream: "trading-api", attempts: 2 }),
+    fields: () => ({ upstream: "trading-api", attempts: 3 }),
     sent: 0,
     ...candleSnapshot
   },
@@ -631,8 +633,8 @@ const upstream: ReadonlyArray<Row> = [
     tag: "UpstreamUnavailable",
     upstreams: { api: () => ({ ...html(), status: 502 }) },
     status: 503,
-    fields: () => ({ upstream: "trading-api", attempts: 1 }),
-    sent: 1,
+    fields: () => ({ upstream: "trading-api", attempts: 3 }),
+    sent: 3,
     ...candleSnapshot
   },
   {
@@ -641,7 +643,7 @@ const upstream: ReadonlyArray<Row> = [
     environment: { TRIGATE_TRADING_NODE_URL: `${dead}/node-secret` },
     status: 503,
     rpc: rpc(-32603),
-    fields: () => ({ upstream: "trading-node", attempts: 1 }),
+    fields: () => ({ upstream: "trading-node", attempts: 3 }),
     sent: 0,
     ...gasPrice
   },
@@ -649,6 +651,7 @@ const upstream: ReadonlyArray<Row> = [
     what: "/l2, 503 with a time",
     tag: "UpstreamUnavailable",
     upstreams: { layer2: overloaded },
+    environment: impatient,
     status: 503,
     rpc: rpc(-32603),
     fields: () => ({ upstream: "layer2", attempts: 1, retryAfter: 3 }),
@@ -659,6 +662,7 @@ const upstream: ReadonlyArray<Row> = [
     what: "/api/v2/getTokenData, 503 with a time",
     tag: "UpstreamUnavailable",
     upstreams: { tokens: overloaded },
+    environment: impatient,
     status: 503,
     fields: () => ({ upstream: "token-chain", attempts: 1, retryAfter: 3 }),
     sent: 1,
@@ -670,14 +674,15 @@ const upstream: ReadonlyArray<Row> = [
     upstreams: { tokens: hangUp },
     status: 503,
     rpc: tokenRpc(-32603),
-    fields: () => ({ upstream: "token-chain", attempts: 1 }),
-    sent: 1,
+    fields: () => ({ upstream: "token-chain", attempts: 3 }),
+    sent: 3,
     ...detect
   },
   {
     what: "/evm",
     tag: "UpstreamRateLimited",
     upstreams: { node: limited("null") },
+    environment: impatient,
     status: 429,
     rpc: rpc(-32005),
     fields: () => ({ upstream: "trading-node", retryAfter: 9 }),
@@ -688,6 +693,7 @@ const upstream: ReadonlyArray<Row> = [
     what: "/l2",
     tag: "UpstreamRateLimited",
     upstreams: { layer2: limited("") },
+    environment: impatient,
     status: 429,
     rpc: rpc(-32005),
     fields: () => ({ upstream: "layer2", retryAfter: 9 }),
@@ -698,6 +704,7 @@ const upstream: ReadonlyArray<Row> = [
     what: "/api/v2/getTokenData",
     tag: "UpstreamRateLimited",
     upstreams: { tokens: limited(`{"ok":false,"result":"Ratelimit exceed","code":429}`) },
+    environment: impatient,
     status: 429,
     fields: () => ({ upstream: "token-chain", retryAfter: 9 }),
     sent: 1,
@@ -760,7 +767,7 @@ const upstream: ReadonlyArray<Row> = [
     upstreams: { layer2: (request) => ({ body: rpcReply(`{"status":"0x1"`)(request).body.slice(0, -1) }) },
     status: 502,
     rpc: rpc(-32603),
-    fields: () => ({ upstream: "layer2", issue: "what is not JSON (HTTP 200)" }),
+    fields: () => ({ upstream: "layer2", issue: "Not a JSON document" }),
     sent: 1,
     ...receipt
   },

@@ -95,7 +95,7 @@ describe("a route behind the caller's key", () => {
       }))
   }
 
-  it.live("never asks the official API instead of the node, nor the node twice", () =>
+  it.live("never asks the official API instead of the node", () =>
     Effect.gen(function*() {
       const gateway = yield* liveGateway({
         api: () => ({ body: spotMeta }),
@@ -103,7 +103,7 @@ describe("a route behind the caller's key", () => {
       })
       const answer = yield* post(`${gateway.url}/${key}/info`, `{"type":"spotMeta"}`)
       assert.strictEqual(answer.status, 503)
-      assert.deepStrictEqual(gateway.seen(), [`node POST /${upstreamKeys.node}/info`])
+      assert.deepStrictEqual(gateway.seen(), Array.from({ length: 3 }, () => `node POST /${upstreamKeys.node}/info`))
     }))
 })
 

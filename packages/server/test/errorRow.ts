@@ -118,7 +118,9 @@ export const check = Effect.fnUntraced(function*(row: Row) {
   checkError(row, now, error)
   assert.strictEqual(live.seen().length, row.sent)
 
-  const client = yield* clientOf(row.replay ? yield* replay(answer) : live.url, row.endpointKey)
+  // another gateway: the faults of the first call may have opened a circuit in this one
+  const second = yield* liveGateway(row.upstreams, row.environment)
+  const client = yield* clientOf(row.replay ? yield* replay(answer) : second.url, row.endpointKey)
   const outcome = yield* Effect.result(row.client(client, now))
   assert(outcome._tag === "Failure")
   const { failure } = outcome
@@ -127,5 +129,5 @@ export const check = Effect.fnUntraced(function*(row: Row) {
   const travelled: unknown = JSON.parse(JsonText.stringify(encode(failure)))
   checkError(row, now, travelled)
   if (row.replay) assert.deepStrictEqual(travelled, error)
-  assert.strictEqual(live.seen().length, row.replay ? row.sent : 2 * row.sent)
+  assert.strictEqual(second.seen().length, row.replay ? 0 : row.sent)
 })

@@ -4,6 +4,8 @@ import * as JsonRpc from "@trigate/domain/JsonRpc"
 import * as Relayed from "@trigate/domain/Relayed"
 import { ChainNotConfigured } from "@trigate/domain/RequestError"
 import { getTokenData } from "@trigate/domain/TokenOperations"
+import * as TokenRpc from "@trigate/domain/TokenRpc"
+import type { ReadFailure } from "@trigate/domain/TransportFailure"
 import { Calls } from "@trigate/upstream/Calls"
 import type { Read } from "@trigate/upstream/Reads"
 import * as Upstream from "@trigate/upstream/Upstream"
@@ -29,6 +31,15 @@ export interface Options {
 const baseOf = (address: string | Redacted.Redacted): string =>
   (Redacted.isRedacted(address) ? Redacted.value(address) : address).replace(/\/api\/v2(?:\/jsonRPC)?\/*$/u, "")
 
+/** The chain's servers answer what a caller asked wrongly with 500 and 503 as well, in an envelope of their own. */
+const verdictOf = (answer: Relayed.Relayed): Verdict.Verdict<Relayed.Relayed, ReadFailure> => {
+  const verdict = Verdict.ofPlain({})(answer)
+  return verdict._tag === "Passing" && verdict.fault === "server_fault" && verdict.answer !== undefined &&
+      TokenRpc.isFailure(Relayed.text(answer))
+    ? { ...verdict, fault: "declined", retryAfter: undefined }
+    : verdict
+}
+
 const notConfigured = Effect.suspend(() =>
   Effect.fail(new ChainNotConfigured({ chain: "tokens", detail: "No address of a token chain is configured" }))
 )
@@ -43,7 +54,7 @@ const transport = (calls: Calls["Service"], options: Options): TokenChain.Transp
     const [first, ...others] = Upstream.targets(upstream, path)
     return first === undefined
       ? notConfigured
-      : calls.read({ operation, targets: [first, ...others] }, { body, read: Verdict.ofPlain({}) })
+      : calls.read({ operation, targets: [first, ...others] }, { body, read: verdictOf })
   }
   return {
     // the encoding turns + into %2B: servers read a bare + as a space, which makes the address wrong

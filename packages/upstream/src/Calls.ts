@@ -11,8 +11,8 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as AddressHealth_ from "./AddressHealth.ts"
 import { AddressHealth } from "./AddressHealth.ts"
+import * as AddressHealthMemory from "./AddressHealthMemory.ts"
 import * as Budgets_ from "./Budgets.ts"
 import { Budgets } from "./Budgets.ts"
 import * as OnceCalls from "./OnceCalls.ts"
@@ -77,7 +77,7 @@ export const layerNoDeps = (options: Options = {}): Layer.Layer<Calls, never, Wi
   Layer.effect(Calls, make(options))
 
 /** What one process needs that shares nothing with others. */
-const policies = Layer.merge(Budgets_.layerUnlimited, AddressHealth_.layerAlways)
+const policies = Layer.merge(Budgets_.layerUnlimited, AddressHealthMemory.layer())
 
 /** Calls over the `Wire` of the context, with budgets and circuits of their own. */
 export const layer = (options: Options = {}): Layer.Layer<Calls, never, Wire> =>

@@ -53,7 +53,8 @@ const question = {
   method: "POST",
   headers: { accept: "application/json", "content-type": "application/json" },
   body: Relayed.bytes(JsonRpc.requestText(1, "eth_chainId", "[]")),
-  maxAnswerBytes: 64 * 1024
+  maxAnswerBytes: 64 * 1024,
+  timeout: 5000
 } as const
 
 const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Struct({ result: Quantity })))
@@ -62,7 +63,6 @@ const ask = (wire: Wire["Service"], { url }: Target) =>
   wire.send({ ...question, url }).pipe(
     Effect.flatMap(({ body }) => decode(Option.getOrElse(Relayed.utf8(body), () => ""))),
     Effect.map(({ result }) => result),
-    Effect.timeout("5 seconds"),
     Effect.option
   )
 

@@ -51,6 +51,7 @@ const postHeaders = { accept: "application/json", "content-type": "application/j
 const signs: { readonly [O in Judged<unknown>["outcome"]]: Sign } = {
   ok: "healthy",
   refused: "healthy",
+  declined: "healthy",
   // a full budget says nothing about the address's health
   rate_limited: "neutral",
   server_fault: "faulty",

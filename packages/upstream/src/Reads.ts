@@ -71,8 +71,9 @@ class Call<A, E> {
   readonly question: Question<A, E>
   readonly clock: Clock.Clock
   readonly until: number
-  readonly tried = new Set<Target>()
+  readonly #tried = new Set<Target["base"]>()
   exchanges = 0
+  last: Target | undefined
   kept: Passing<A, E | ReadFailure> | undefined
 
   constructor(read: Read, question: Question<A, E>, clock: Clock.Clock, deadline: number) {
@@ -88,7 +89,13 @@ class Call<A, E> {
 
   begin(target: Target) {
     this.exchanges++
-    this.tried.add(target)
+    this.last = target
+    this.#tried.add(target.base)
+  }
+
+  /** The first of some targets whose address has not been asked. */
+  untriedOf(usable: ReadonlyArray<Target>): Target | undefined {
+    return usable.find(({ base }) => !this.#tried.has(base))
   }
 
   /** An answer is worth more than none, and what an address said more than that it was not asked. */
@@ -222,7 +229,7 @@ export const make = (parts: Parts, options: Options) => {
     usable: ReadonlyArray<Target>
   ): Effect.Effect<A, E | ReadFailure> => {
     call.begin(target)
-    const other = usable.find((each) => !call.tried.has(each))
+    const other = call.untriedOf(usable)
     // an address that is silent must leave time for the next one
     const time = other === undefined ? call.left : call.left / 2
     const patience = other === undefined || other.label === target.label ? time : 0
@@ -242,9 +249,9 @@ export const make = (parts: Parts, options: Options) => {
     })
   }
 
-  /** Milliseconds before the same address is asked again: what it said, else full jitter. */
-  const pause = <A, E>({ exchanges }: Call<A, E>, { retryAfter }: Passing<A, E | ReadFailure>) =>
-    retryAfter === undefined
+  /** Milliseconds before an address is asked again: what it said just now, else full jitter. */
+  const pause = <A, E>({ exchanges, last }: Call<A, E>, target: Target, { retryAfter }: Passing<A, E | ReadFailure>) =>
+    retryAfter === undefined || last?.base !== target.base
       ? Random.nextBetween(0, Math.min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** (exchanges - 1)))
       : Effect.succeed(retryAfter * 1000)
 
@@ -254,10 +261,10 @@ export const make = (parts: Parts, options: Options) => {
       const { operation, targets } = call.read
       if (call.exchanges >= Math.max(options.exchanges, targets.length) || call.left <= 0) return yield* end(call)
       const usable = (yield* parts.health.usable(targets)).targets
-      const untried = usable.find((each) => !call.tried.has(each))
+      const untried = call.untriedOf(usable)
       const target = untried ?? (isRepeatable(said) ? usable[0] : undefined)
       if (target === undefined) return yield* end(call)
-      const wait = untried === undefined ? yield* pause(call, said) : 0
+      const wait = untried === undefined ? yield* pause(call, target, said) : 0
       if (wait >= call.left) return yield* end(call)
       const isFree = untried !== undefined && (said.fault === "not_sent" || said.fault === "withheld")
       if (!isFree && !(yield* retryBudget.withdraw)) return yield* end(call)

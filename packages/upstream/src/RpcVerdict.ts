@@ -4,6 +4,7 @@ import type { CommonFailure } from "@trigate/domain/GatewayError"
 import * as JsonRpc from "@trigate/domain/JsonRpc"
 import type { RpcAnswer } from "@trigate/domain/JsonRpc"
 import * as Relayed from "@trigate/domain/Relayed"
+import { UpstreamUnavailable } from "@trigate/domain/UpstreamError"
 import type { UpstreamMalformed } from "@trigate/domain/UpstreamError"
 import * as Result from "effect/Result"
 import * as Answers from "./Answers.ts"
@@ -23,11 +24,16 @@ const concealed = (target: Target, answer: RpcAnswer): RpcAnswer =>
     error: Answers.concealed(target, answer.error)
   }
 
+/** A failure that says how often it was tried for. */
+const after = (failure: CommonFailure) => (attempts: number): CommonFailure =>
+  failure._tag === "UpstreamUnavailable" ? new UpstreamUnavailable({ ...failure, attempts }) : failure
+
 /** An answer without a JSON-RPC body to it: what its status says. */
 const ofStatus = (answer: Relayed.Relayed): Verdict<never, CommonFailure> => {
   const failure = failureOf(answer)
-  if (answer.status === 429) return passing("rate_limited", () => failure, { retryAfter: answer.retryAfter })
-  return answer.status >= 500 ? passing("server_fault", () => failure) : refused(failure)
+  const { retryAfter, status } = answer
+  if (status === 429) return passing("rate_limited", () => failure, { retryAfter })
+  return status >= 500 ? passing("server_fault", after(failure), { retryAfter }) : refused(failure)
 }
 
 /** Reads the answer to the call that was sent with `id`; nodes send JSON-RPC errors with any status. */
@@ -44,7 +50,7 @@ export const ofCall = (id: number) => (answer: Relayed.Relayed, target: Target):
     return passing("rate_limited", () => failureOf(answer), { answer: rpcAnswer, retryAfter: answer.retryAfter })
   }
   return answer.status >= 500
-    ? passing("server_fault", () => failureOf(answer), { answer: rpcAnswer })
+    ? passing("declined", after(failureOf(answer)), { answer: rpcAnswer })
     : answered(rpcAnswer)
 }
 
@@ -62,8 +68,9 @@ export const ofBatch =
       const broken = answers.find(Result.isFailure)
       return broken === undefined ? answered(batch) : passing("malformed", () => broken.failure, { answer: batch })
     }
-    if (text.trimStart().startsWith("{")) {
+    // one object for all of them, or a refusal of the request as such
+    if (text.trimStart().startsWith("{") || answer.status >= 400) {
       return passing("malformed", () => read.failure, { answer: { _tag: "NoBatches" } })
     }
-    return answer.status === 200 ? unreadable(answer.upstream, read.failure.issue) : ofStatus(answer)
+    return unreadable(answer.upstream, read.failure.issue)
   }

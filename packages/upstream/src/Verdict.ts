@@ -11,8 +11,21 @@ import type { UpstreamMalformed } from "@trigate/domain/UpstreamError"
 import { UpstreamUnavailable } from "@trigate/domain/UpstreamError"
 import * as Result from "effect/Result"
 
-/** Why an exchange may go better at another address or a little later; the closed set that metrics label. */
-export type Fault = "not_sent" | "broken" | "timeout" | "server_fault" | "rate_limited" | "malformed" | "withheld"
+/**
+ * Why an exchange may go better at another address or a little later; the closed set that metrics label.
+ *
+ * `declined` is an address that says in its protocol's own words that it cannot answer this call: it is in good health, and
+ * would say so again. `withheld` is one that was not asked.
+ */
+export type Fault =
+  | "not_sent"
+  | "broken"
+  | "timeout"
+  | "server_fault"
+  | "rate_limited"
+  | "declined"
+  | "malformed"
+  | "withheld"
 
 /** Answers a call; `rows` is the length of an answer that is a list. */
 export interface Answered<A> {

@@ -4,7 +4,7 @@ import { AddressHealth } from "@trigate/upstream/AddressHealth"
 import * as AddressHealthMemory from "@trigate/upstream/AddressHealthMemory"
 import * as ChainGuard from "@trigate/upstream/ChainGuard"
 import * as Upstream from "@trigate/upstream/Upstream"
-import { Wire, WireError } from "@trigate/upstream/Wire"
+import { timedOut, Wire, WireError } from "@trigate/upstream/Wire"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -24,13 +24,13 @@ const nodes = (...first: ReadonlyArray<string | undefined>) => {
   const wire = Layer.succeed(
     Wire,
     Wire.of({
-      send: ({ body, url }) =>
+      send: ({ body, timeout, url }) =>
         Effect.suspend(() => {
           const address = Redacted.value(url)
           asked.push(`${address} ${new TextDecoder().decode(body)}`)
           const answer = answers[Number(/[0-9]+/u.exec(address)?.[0])]
           if (answer === undefined) return Effect.fail(broken)
-          if (answer === "hangs") return Effect.never
+          if (answer === "hangs") return Effect.andThen(Effect.sleep(timeout), Effect.fail(timedOut("maybe", timeout)))
           const text = answer.startsWith("0x") ? `{"jsonrpc":"2.0","id":1,"result":"${answer}"}` : answer
           return Effect.succeed({ status: 200, headers: {}, body: Relayed.bytes(text) })
         })

@@ -1,6 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Operation from "@trigate/domain/Operation"
 import * as Relayed from "@trigate/domain/Relayed"
+import * as AddressHealth from "@trigate/upstream/AddressHealth"
+import * as Budgets from "@trigate/upstream/Budgets"
 import * as Calls from "@trigate/upstream/Calls"
 import * as Verdict from "@trigate/upstream/Verdict"
 import * as Effect from "effect/Effect"
@@ -179,7 +181,23 @@ describe("a storm", () => {
       )
       assert.isAtMost(wire.seen.length, 1000 + 200 + 30)
       assert.isAtLeast(wire.seen.length, 1000 + 200)
-    }).pipe(Effect.provide(over(wire)))
+    }).pipe(Effect.provide(
+      Calls.layerNoDeps({ readDeadline: "1 second" }).pipe(
+        Layer.provide([wire.layer, Budgets.layerUnlimited, AddressHealth.layerAlways])
+      )
+    ))
+  })
+
+  it.effect("is left alone once five faults in a row have opened the circuit", () => {
+    const wire = Scripted.make(() => Scripted.answer(500, "null"))
+    return Effect.gen(function*() {
+      yield* within("0 millis", Effect.forEach(Array.from({ length: 20 }), () => Effect.exit(read("a"))))
+      assert.strictEqual(wire.seen.length, 5)
+      const error = yield* Effect.flip(read("a"))
+      assert.strictEqual(error._tag, "UpstreamUnavailable")
+      if (error._tag === "UpstreamUnavailable") assert.strictEqual(error.attempts, 0)
+      if (error._tag === "UpstreamUnavailable") assert.strictEqual(error.retryAfter, 1)
+    }).pipe(Effect.provide(over(wire, { exchanges: 1 })))
   })
 })
 

@@ -1,0 +1,95 @@
+import { assert, describe, it } from "@effect/vitest"
+import { evmOperations } from "@trigate/domain/EvmOperations"
+import { exchangeOperations } from "@trigate/domain/ExchangeOperations"
+import { infoOperations } from "@trigate/domain/InfoOperations"
+import { getBlockByNumber, layer2Operations } from "@trigate/domain/Layer2Operations"
+import type { Keeping, Operation } from "@trigate/domain/Operation"
+import * as OperationModule from "@trigate/domain/Operation"
+import { getTokenData, tokenRpcOperations } from "@trigate/domain/TokenOperations"
+import * as TonAddress from "@trigate/domain/TonAddress"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import spotMeta from "./fixtures/spotMeta-testnet-full.json" with { type: "json" }
+
+const minute = 60_000
+const day = 86_400_000
+const window = { coin: "BTC", interval: "1h", startTime: 0, endTime: 3_600_000 } as const
+
+const reads: ReadonlyArray<Operation> = [
+  ...Object.values(infoOperations),
+  ...Object.values(evmOperations),
+  getTokenData,
+  ...Object.values(tokenRpcOperations),
+  ...Object.values(layer2Operations),
+  getBlockByNumber
+]
+
+const named = (keepings: ReadonlyArray<readonly [Operation, Keeping | undefined]>) =>
+  keepings.flatMap(([operation, keeping]) =>
+    keeping === undefined ? [] : [[`${operation.protocol} ${operation.name}`, keeping]]
+  )
+
+describe("What is kept of answers", () => {
+  it("is declared for these reads, and for no other", () => {
+    assert.deepStrictEqual(named(reads.map((each) => [each, each.keeping?.(window, 2 * day)])), [
+      ["info spotMeta", { fresh: 5 * minute, renewAfter: 4 * minute, stale: 60 * minute }],
+      ["info candleSnapshot", { fresh: day, stale: day }],
+      ["evm eth_gasPrice", { fresh: 1000, stale: 10_000 }],
+      ["evm eth_bigBlockGasPrice", { fresh: 1000, stale: 10_000 }],
+      ["token-rest getTokenData", { fresh: 10_000, stale: 5 * minute }],
+      ["token-rpc packAddress", { fresh: day, stale: day }],
+      ["token-rpc unpackAddress", { fresh: day, stale: day }],
+      ["token-rpc detectAddress", { fresh: day, stale: day }],
+      ["token-rpc getTokenData", { fresh: 10_000, stale: 5 * minute }],
+      ["token-rpc detectHash", { fresh: day, stale: day }]
+    ])
+    assert.deepStrictEqual(named(reads.map((each) => [each, each.keepingWhenAsked?.(window, 2 * day)])), [
+      ["evm eth_getStorageAt", { fresh: 1000, stale: 0 }]
+    ])
+  })
+
+  it("comes with a check of the answer wherever something is kept", () => {
+    for (const each of reads) {
+      const isKept = each.keeping !== undefined || each.keepingWhenAsked !== undefined
+      assert.strictEqual(each.keepable !== undefined, isKept, each.name)
+    }
+  })
+
+  it("is nothing for calls that change something, and cannot be declared for them", () => {
+    for (const each of Object.values<Operation>(exchangeOperations)) {
+      assert.isFalse("keeping" in each)
+      assert.isFalse("keepingWhenAsked" in each)
+    }
+    OperationModule.once({
+      name: "x",
+      chain: "trading",
+      protocol: "exchange",
+      summary: "",
+      sources: [],
+      cost: { weight: 0, requestUnits: 0 },
+      request: Schema.Unknown,
+      response: Schema.Unknown,
+      failures: [],
+      // @ts-expect-error -- an answer to a once call is nobody else's
+      keeping: () => ({ fresh: 1, stale: 1 })
+    })
+  })
+
+  it("is never an error, half an answer or null", () => {
+    const bad = ["null", "", "{", "[]", "{\"ok\":false,\"error\":\"x\"}", "{\"error\":\"x\"}"]
+    const address = Result.getOrThrow(TonAddress.check(`0:${"0".repeat(64)}`))
+    for (const answer of bad) {
+      assert.isFalse(infoOperations.spotMeta.keepable?.(undefined, answer))
+      assert.isFalse(evmOperations.gasPrice.keepable?.(undefined, answer))
+      assert.isFalse(tokenRpcOperations.getTokenData.keepable?.({ address }, answer))
+      assert.isFalse(getTokenData.keepable?.({ address }, answer))
+    }
+    assert.isFalse(evmOperations.gasPrice.keepable?.(undefined, "\"0xzz\""))
+    assert.isFalse(getTokenData.keepable?.({ address }, "{\"ok\":false,\"result\":\"Ratelimit exceed\"}"))
+    assert.isTrue(getTokenData.keepable?.({ address }, "{\"ok\":true,\"result\":{}}"))
+    assert.isTrue(getTokenData.keepable?.({ address }, "{\"name\":\"flat\"}"))
+    assert.isTrue(evmOperations.gasPrice.keepable?.(undefined, "\"0x5f5e100\""))
+    assert.isTrue(infoOperations.spotMeta.keepable?.(undefined, JSON.stringify(spotMeta)))
+    assert.isTrue(tokenRpcOperations.detectHash.keepable?.({ hash: "x" }, "{\"b64\":\"x\",\"hex\":\"x\"}"))
+  })
+})

@@ -1,0 +1,105 @@
+/**
+ * Tells the receipts that can no longer change, so that they may be kept for good.
+ *
+ * A first-seen receipt can change: it may be a promise of the sequencer, its block may be reorganised away until L1 has
+ * finalized it, and some families fill in fields later. Nothing shorter than finality is worth keeping: a receipt that is
+ * gone has to be seen at once.
+ */
+import type { CommonFailure } from "@trigate/domain/GatewayError"
+import type { Hash } from "@trigate/domain/Hex"
+import { Hash as HashSchema, Quantity } from "@trigate/domain/Hex"
+import type { RpcAnswer } from "@trigate/domain/JsonRpc"
+import { readerOf } from "@trigate/domain/JsonRpc"
+import * as JsonText from "@trigate/domain/JsonText"
+import { getBlockByNumber } from "@trigate/domain/Layer2Operations"
+import type { Keeping, Request, Response } from "@trigate/domain/Operation"
+import { isPreconfirmed } from "@trigate/domain/Receipt"
+import * as InFlight from "@trigate/upstream/InFlight"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+
+/** Asks for a block, through the same path as every other read. */
+export type AskBlock = (
+  call: { readonly operation: typeof getBlockByNumber; readonly params: string }
+) => Effect.Effect<RpcAnswer, CommonFailure>
+
+/** Whether finality is looked for, and how often. */
+export interface Options {
+  /** `off` keeps no receipt and asks for no block; `check` when not given. */
+  readonly finality?: "check" | "off"
+  /** How long the finalized block, or that none could be read, is remembered; 10 seconds when not given. */
+  readonly remember?: Duration.Input
+}
+
+/** Finds out how long a receipt may be kept. */
+export interface FinalReceipts {
+  /** How long the answer to a request for `hash` may be kept; undefined, without asking, of what cannot be final. */
+  readonly confirm: (hash: Hash, answer: RpcAnswer) => Effect.Effect<Keeping | undefined> | undefined
+}
+
+/** As long as the cache has room for it. */
+const forGood: Keeping = { fresh: Duration.toMillis("365 days"), stale: 0 }
+
+const Sealed = Schema.fromJsonString(Schema.Struct({
+  transactionHash: HashSchema,
+  blockHash: HashSchema,
+  blockNumber: Quantity,
+  // zkSync's number of the batch: null until the batch is sealed
+  l1BatchNumber: Schema.optionalKey(Schema.Unknown)
+}))
+type Sealed = typeof Sealed.Type
+
+const decode = Schema.decodeUnknownOption(Sealed)
+const encodeParams = Schema.encodeEffect(getBlockByNumber.request)
+const readBlock = readerOf(getBlockByNumber)
+
+const isSame = (one: Hash, other: Hash): boolean => one.toLowerCase() === other.toLowerCase()
+
+const sealedIn = (hash: Hash, answer: RpcAnswer): Option.Option<Sealed> =>
+  answer._tag === "Error" || answer.result === "null" ? Option.none() : Option.filter(
+    decode(answer.result),
+    (receipt) => isSame(receipt.transactionHash, hash) && !isPreconfirmed(receipt) && receipt.l1BatchNumber !== null
+  )
+
+/** The checks of one layer 2; two layer 2s have two, their blocks are not the same. */
+export const make = (askBlock: AskBlock, options: Options = {}): FinalReceipts => {
+  if (options.finality === "off") return { confirm: () => undefined }
+  const remember = Duration.toMillis(Duration.fromInputUnsafe(options.remember ?? "10 seconds"))
+  const asking = InFlight.make<bigint, never>()
+  // the highest number seen: what is final once stays so
+  let finalized = -1n
+  let askAgainAt = 0
+
+  const block = (request: Request<typeof getBlockByNumber>): Effect.Effect<Response<typeof getBlockByNumber>> =>
+    Effect.orDie(encodeParams(request)).pipe(
+      Effect.flatMap((params) => askBlock({ operation: getBlockByNumber, params: JsonText.stringify(params) })),
+      Effect.flatMap((answer) => readBlock("layer2", answer)),
+      // a check that fails is no news about the receipt
+      Effect.orElseSucceed(() => null)
+    )
+
+  const ask = Effect.gen(function*() {
+    const found = yield* block({ block: "finalized" })
+    askAgainAt = (yield* Clock.currentTimeMillis) + remember
+    if (found !== null && found.number > finalized) finalized = found.number
+    return finalized
+  })
+
+  const finalizedFor = Effect.fnUntraced(function*(number: bigint) {
+    const now = yield* Clock.currentTimeMillis
+    return number <= finalized || now < askAgainAt ? finalized : yield* asking.run({ key: "finalized", ask })
+  })
+
+  const check = Effect.fnUntraced(function*({ blockHash, blockNumber }: Sealed) {
+    if (blockNumber > (yield* finalizedFor(blockNumber))) return undefined
+    const found = yield* block({ block: blockNumber })
+    return found !== null && found.number === blockNumber && isSame(found.hash, blockHash) ? forGood : undefined
+  })
+
+  return {
+    confirm: (hash, answer) => Option.match(sealedIn(hash, answer), { onNone: () => undefined, onSome: check })
+  }
+}

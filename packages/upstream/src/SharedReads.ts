@@ -1,0 +1,209 @@
+/**
+ * Gives one answer of an upstream to every read that may have it: one that is kept, else one that is under way.
+ *
+ * A kept answer is found in this process, or behind it in what replicas share; one that grows old is renewed before it is
+ * missed, and one that is too old still serves, with its age, where the upstream fails.
+ */
+import type { Keeping } from "@trigate/domain/Operation"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import type * as Redis from "effect/persistence/Redis"
+import { Freshness } from "./Freshness.ts"
+import * as InFlight from "./InFlight.ts"
+import type { Codec, Kept, Shareable } from "./Kept.ts"
+import { ageOf, isFresh } from "./Kept.ts"
+import * as ReadCache from "./ReadCache.ts"
+import * as ReplicaCache from "./ReplicaCache.ts"
+import * as ReplicaCacheRedis from "./ReplicaCacheRedis.ts"
+import * as SharedReadMetrics from "./SharedReadMetrics.ts"
+import type { UpstreamLabel } from "./Upstream.ts"
+
+/** One read. */
+export interface Query<A, E> {
+  readonly operation: string
+  readonly upstream: UpstreamLabel
+  /** The canonical request: what is equal here gets the same answer. */
+  readonly key: string
+  /** How long an answer may be given again that is asked for at `now`; only calls in flight are shared when undefined. */
+  readonly keeping?: (now: number, freshness: Freshness) => Keeping | undefined
+  /** Whether a successful answer is one to keep; every one is when not given. */
+  readonly accepts?: (answer: A) => boolean
+  /**
+   * Finds out by further reads how long an answer may be kept, after it was given; undefined where that is no question.
+   *
+   * Until it says so the answer is not kept, and it is kept in this process only.
+   */
+  readonly confirm?: (answer: A) => Effect.Effect<Keeping | undefined> | undefined
+  readonly ask: Effect.Effect<A, E>
+}
+
+/** How reads of one kind of answer are shared. */
+export interface Sharing<A> {
+  /**
+   * Which chain at which addresses: readers with the same name share answers, also with other replicas.
+   *
+   * It holds no endpoint key, it is part of keys that are stored.
+   */
+  readonly space: string
+  readonly codec: Codec<A>
+}
+
+/** Reads one kind of answers. */
+export type Reader<A, E> = (query: Query<A, E>) => Effect.Effect<A, E>
+
+/** Shares reads. */
+export class SharedReads extends Context.Service<SharedReads, {
+  /** A reader of one kind of answers; build it once, calls in flight are shared between the calls of one reader. */
+  readonly reader: <A extends Shareable, E>(sharing: Sharing<A>) => Reader<A, E>
+}>()("@trigate/upstream/SharedReads") {}
+
+/** An answer that is renewed is left alone for so long, whether that succeeds or not. */
+const RENEWAL_PAUSE = 5000
+
+/** What lasts shorter than this is not worth a way to another process. */
+const SHORTEST_SHARED = 1000
+
+const renewalDue = ({ keeping: { renewAfter }, ...kept }: Kept, now: number): boolean =>
+  renewAfter !== undefined && now - kept.readAt >= renewAfter
+
+const currentTime = (fiber: Fiber.Fiber<unknown, unknown>): number =>
+  fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
+
+const make = Effect.fnUntraced(function*(options: InFlight.Options) {
+  const cache = yield* ReadCache.ReadCache
+  const replicas = yield* ReplicaCache.ReplicaCache
+  const scope = yield* Effect.scope
+  const countersOf = SharedReadMetrics.counters()
+
+  const inBackground = <A, E>(effect: Effect.Effect<A, E>) => Effect.asVoid(Effect.forkIn(Effect.ignore(effect), scope))
+
+  const reader = <A extends Shareable, E>({ codec, space }: Sharing<A>): Reader<A, E> => {
+    const flights = InFlight.make<A, E>(options)
+    const checks = InFlight.make<void, never>(options)
+    const renewedAt = new WeakMap<Kept, number>()
+
+    const given = (kept: Kept, now: number): A => ({
+      ...codec.of(kept.content),
+      age: Math.floor(ageOf(kept, now) / 1000)
+    })
+
+    const store = (key: string, kept: Kept): Effect.Effect<void> => {
+      cache.put(key, kept)
+      return replicas.isShared && kept.keeping.fresh >= SHORTEST_SHARED
+        ? inBackground(replicas.put(key, kept))
+        : Effect.void
+    }
+
+    const keep = (query: Query<A, E>, key: string, rule: Keeping | undefined, answer: A): Effect.Effect<void> =>
+      Effect.withFiber((fiber) => {
+        if (rule === undefined && query.confirm === undefined) return Effect.void
+        const content = codec.keep(answer)
+        if (content === undefined || query.accepts?.(answer) === false) return Effect.void
+        const readAt = currentTime(fiber)
+        if (rule !== undefined) return store(key, { content, readAt, keeping: rule })
+        const check = checks.has(key) ? undefined : query.confirm?.(answer)
+        if (check === undefined) return Effect.void
+        const ask = Effect.map(check, (keeping) => {
+          if (keeping !== undefined) cache.put(key, { content, readAt, keeping })
+        })
+        return inBackground(checks.run({ key, ask, takesFailure: true }))
+      })
+
+    /** Asks, unless another replica has an answer that is younger than `maxAge`. */
+    const load = (
+      query: Query<A, E>,
+      key: string,
+      rule: Keeping | undefined,
+      maxAge: number
+    ): Effect.Effect<A, E> => {
+      const ask = Effect.tap(query.ask, (answer) => keep(query, key, rule, answer))
+      if (!replicas.isShared || rule === undefined || rule.fresh < SHORTEST_SHARED || maxAge <= 0) return ask
+      return Effect.flatMap(replicas.get(key), (kept) =>
+        kept === undefined ? ask : Effect.withFiber((fiber) => {
+          const now = currentTime(fiber)
+          if (kept.readAt > (cache.get(key, now)?.readAt ?? 0)) cache.put(key, kept)
+          if (!isFresh(kept, now) || ageOf(kept, now) >= maxAge) return ask
+          countersOf(query.upstream, query.operation)("redis", fiber.context)
+          return Effect.succeed(given(kept, now))
+        }))
+    }
+
+    const renew = (query: Query<A, E>, key: string, rule: Keeping): Effect.Effect<void> =>
+      inBackground(Effect.withFiber((fiber) => {
+        const count = countersOf(query.upstream, query.operation)
+        const ask = load(query, key, rule, rule.renewAfter ?? 0)
+        return Effect.onExitPrimitive(flights.run({ key, ask, takesFailure: true }), (exit) => {
+          const isRenewed = exit._tag === "Success" && !codec.isFault(exit.value)
+          count(isRenewed ? "refreshed_ahead" : "refresh_failed", fiber.context)
+          return undefined
+        })
+      }))
+
+    const orStale = (query: Query<A, E>, key: string, answered: Effect.Effect<A, E>): Effect.Effect<A, E> => {
+      const instead = (otherwise: Effect.Effect<A, E>) =>
+        Effect.withFiber((fiber) => {
+          const now = currentTime(fiber)
+          const kept = cache.get(key, now)
+          if (kept === undefined) return otherwise
+          countersOf(query.upstream, query.operation)("stale", fiber.context)
+          return Effect.succeed(given(kept, now))
+        })
+      return Effect.matchEffect(answered, {
+        onFailure: (error) => instead(Effect.fail(error)),
+        onSuccess: (answer) => codec.isFault(answer) ? instead(Effect.succeed(answer)) : Effect.succeed(answer)
+      })
+    }
+
+    return (query) =>
+      Effect.withFiber((fiber) => {
+        const count = (how: SharedReadMetrics.How) => countersOf(query.upstream, query.operation)(how, fiber.context)
+        const onShared = () => count("in_flight")
+        const key = `${space} ${query.operation} ${query.key}`
+        if (query.keeping === undefined && query.confirm === undefined) {
+          return flights.run({ key, ask: query.ask, onShared })
+        }
+        const freshness = fiber.getRef(Freshness)
+        const now = currentTime(fiber)
+        const rule = query.keeping?.(now, freshness)
+        // whoever wants no kept answer must not get one from a call that began with a look at what others keep
+        if (freshness === "none") return flights.run({ key: `${key} !`, ask: load(query, key, rule, 0), onShared })
+        if (rule === undefined && query.confirm === undefined) {
+          return flights.run({ key, ask: query.ask, onShared })
+        }
+        const kept = cache.get(key, now)
+        if (kept !== undefined && isFresh(kept, now)) {
+          count("cache")
+          const answer = given(kept, now)
+          if (rule === undefined || !renewalDue(kept, now) || now < (renewedAt.get(kept) ?? 0)) {
+            return Effect.succeed(answer)
+          }
+          renewedAt.set(kept, now + RENEWAL_PAUSE)
+          return Effect.as(renew(query, key, rule), answer)
+        }
+        const ask = load(query, key, rule, rule?.fresh ?? 0)
+        return orStale(query, key, flights.run({ key, ask, takesFailure: kept !== undefined, onShared }))
+      })
+  }
+
+  return SharedReads.of({ reader })
+})
+
+/** Options of sharing. */
+export interface Options extends InFlight.Options, ReadCache.Options {}
+
+/** Shares within this process. */
+export const layer = (options: Options = {}): Layer.Layer<SharedReads> =>
+  Layer.effect(SharedReads, make(options)).pipe(
+    Layer.provide([ReadCache.layer(options), ReplicaCache.layerNone])
+  )
+
+/** Shares with other replicas of the gateway too. */
+export const layerRedis = (
+  options: Options & ReplicaCacheRedis.Options = {}
+): Layer.Layer<SharedReads, never, Redis.Redis> =>
+  Layer.effect(SharedReads, make(options)).pipe(
+    Layer.provide([ReadCache.layer(options), ReplicaCacheRedis.layer(options)])
+  )
