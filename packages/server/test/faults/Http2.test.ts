@@ -29,6 +29,10 @@ const deeds: ReadonlyArray<readonly [what: string, deed: Deed]> = [
     stream.session?.goaway()
     stream.session?.destroy()
   }],
+  ["GOAWAY that says that nothing was taken", (stream) => {
+    stream.session?.goaway(Http2.constants.NGHTTP2_NO_ERROR, 0)
+    stream.session?.destroy()
+  }],
   ["the stream refused", (stream) => stream.close(Http2.constants.NGHTTP2_REFUSED_STREAM)],
   ["the stream reset", (stream) => stream.close(Http2.constants.NGHTTP2_INTERNAL_ERROR)],
   ["a head and then the stream reset", (stream) => {

@@ -104,9 +104,9 @@ const start = (options: Options, react: Reaction) =>
         const isChain = chainQuestion.test(asked.body)
         const list = isChain ? upstream.chainAsked : upstream.asked
         list.push(asked)
-        happened()
         const reaction = isChain ? upstream.reactToChain : upstream.react
         reaction(socket, asked)
+        happened()
       })
       socket.on("data", (chunk: Buffer) => {
         bytes += chunk.length
