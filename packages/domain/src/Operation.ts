@@ -32,7 +32,7 @@ export interface Cost {
   readonly weight: number
   /** Rows of the answer that cost one weight more (the venue bills candles by the 60). */
   readonly rowsPerWeight?: number
-  /** Most rows that an answer has; what may be billed for them has to be there before the call. */
+  /** Rows that an answer holds at most, where rows cost weight. */
   readonly maxRows?: number
   /** Request units of a node provider's plan. */
   readonly requestUnits: number
@@ -143,6 +143,6 @@ export const weightOf = (operation: Pick<Operation, "cost">, rows: number): numb
   operation.cost.weight +
   (operation.cost.rowsPerWeight === undefined ? 0 : Math.ceil(rows / operation.cost.rowsPerWeight))
 
-/** Weight that a call may cost at most. */
+/** Most weight that one call can cost. */
 export const worstWeightOf = (operation: Pick<Operation, "cost">): number =>
   weightOf(operation, operation.cost.maxRows ?? 0)

@@ -10,17 +10,11 @@ import * as InfoUpstream from "@trigate/trading/InfoUpstream"
 import * as TradingEvmUpstream from "@trigate/trading/TradingEvmUpstream"
 import * as UsedNonces from "@trigate/trading/UsedNonces"
 import * as UsedNoncesRedis from "@trigate/trading/UsedNoncesRedis"
-import * as AddressHealthMemory from "@trigate/upstream/AddressHealthMemory"
-import * as AddressHealthRedis from "@trigate/upstream/AddressHealthRedis"
-import * as Budgets from "@trigate/upstream/Budgets"
-import * as Calls from "@trigate/upstream/Calls"
-import * as ChainGuard from "@trigate/upstream/ChainGuard"
-import * as Upstream from "@trigate/upstream/Upstream"
-import * as WireUndici from "@trigate/upstream/WireUndici"
 import * as Duration from "effect/Duration"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { GatewayStatus } from "./GatewayStatus.ts"
+import * as Outbound from "./Outbound.ts"
 import * as RedisReadiness from "./RedisReadiness.ts"
 import type { Settings } from "./Settings.ts"
 import * as SharedRedis from "./SharedRedis.ts"
@@ -43,38 +37,21 @@ const admissionOf = (settings: Settings) =>
     ...(Option.isSome(settings.TRIGATE_SIGNERS) ? { signers: settings.TRIGATE_SIGNERS.value } : {})
   })
 
-/** What replicas share: in process, or in the Redis that the settings name. */
-const sharedOf = (settings: Settings) =>
-  Option.match(settings.TRIGATE_REDIS_URL, {
-    onNone: () => Layer.merge(UsedNonces.layerMemory(), AddressHealthMemory.layer()),
-    onSome: (url) =>
-      Layer.merge(RedisReadiness.layer, AddressHealthRedis.layer()).pipe(
-        // nonces of one network are not those of another, nor a sandbox's those of a venue
+/** Nonces of one network are not those of another, nor a sandbox's those of a venue. */
+const usedNoncesOf = (settings: Settings, redis: Outbound.SharedBy) =>
+  Option.match(redis, {
+    onNone: () => UsedNonces.layerMemory(),
+    onSome: (shared) =>
+      RedisReadiness.layer.pipe(
         Layer.provideMerge(UsedNoncesRedis.layer({
           prefix: `trigate:{used-nonces:${isSandbox(settings) ? "sandbox" : settings.TRIGATE_NETWORK}}:`,
           lease: Duration.sum(settings.TRIGATE_ONCE_DEADLINE, Duration.seconds(10))
         })),
-        Layer.provide(SharedRedis.layer(url))
+        Layer.provide(shared)
       )
   })
 
-/** How the calls of live chains go out. */
-const callsOf = (settings: Settings) =>
-  Calls.layerNoDeps({
-    readDeadline: settings.TRIGATE_READ_DEADLINE,
-    onceDeadline: settings.TRIGATE_ONCE_DEADLINE
-  }).pipe(
-    Layer.provide(ChainGuard.layer({
-      guarded: [
-        { upstream: Upstream.make("trading-node", settings.TRIGATE_TRADING_NODE_URL), path: "/evm" },
-        { upstream: Upstream.make("layer2", settings.TRIGATE_LAYER2_URL), path: "" }
-      ]
-    })),
-    Layer.provide(Budgets.layerUnlimited),
-    Layer.provide(WireUndici.layer())
-  )
-
-const live = (settings: Settings) => {
+const live = (settings: Settings, redis: Outbound.SharedBy) => {
   const trading = {
     api: settings.TRIGATE_TRADING_API_URL,
     node: settings.TRIGATE_TRADING_NODE_URL
@@ -87,15 +64,18 @@ const live = (settings: Settings) => {
       Layer.provide(MetadataFetchUndici.layer())
     ),
     Layer2Upstream.layer({ addresses: settings.TRIGATE_LAYER2_URL })
-  ).pipe(Layer.provide(callsOf(settings)))
+  ).pipe(
+    Layer.provide(Outbound.layer(settings, redis))
+  )
 }
 
 /** The five services, and whether the Redis that replicas share answers. */
 export const layer = (settings: Settings) => {
+  const redis = Option.map(settings.TRIGATE_REDIS_URL, SharedRedis.layer)
   const chains = isSandbox(settings)
     ? Sandbox.layerNoDeps({ profile: profileOf(settings) }).pipe(Layer.provide(admissionOf(settings)))
-    : live(settings)
-  return Layer.provideMerge(chains, sharedOf(settings))
+    : live(settings, redis)
+  return Layer.provideMerge(chains, usedNoncesOf(settings, redis))
 }
 
 const chain = (sandbox: boolean, upstreams: { readonly [label: string]: number }) => ({

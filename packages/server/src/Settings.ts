@@ -5,6 +5,7 @@
  * the start with one line that names the setting; it never quotes the value, which may hold an endpoint key.
  */
 import { Address } from "@trigate/domain/Hex"
+import * as Budgets from "@trigate/upstream/Budgets"
 import * as UpstreamConfig from "@trigate/upstream/UpstreamConfig"
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
@@ -18,7 +19,6 @@ export class SettingsError extends Schema.TaggedError<SettingsError>()("Settings
   message: Schema.String
 }) {}
 
-const Positive = Schema.FiniteFromString.check(Schema.isGreaterThan(0))
 const OnOff = Schema.Literals(["on", "off"])
 const Host = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9.:_-]{1,255}$/u))
 const Port = Schema.FiniteFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 0, maximum: 65535 }))
@@ -37,7 +37,7 @@ const Addresses = UpstreamConfig.CommaSeparated.pipe(Schema.decodeTo(Schema.NonE
 const onOff = (name: string, fallback: "on" | "off") =>
   Config.schema(OnOff, name).pipe(Config.withDefault(fallback), Config.map((value) => value === "on"))
 
-const positive = (name: string) => Config.option(Config.schema(Positive, name))
+const optionalLimit = (name: string) => Config.option(UpstreamConfig.limit(name))
 
 const configs = {
   TRIGATE_HOST: Config.withDefault(Config.schema(Host, "TRIGATE_HOST"), "127.0.0.1"),
@@ -55,10 +55,13 @@ const configs = {
   TRIGATE_RELAY_ACTIONS: Config.option(
     Config.schema(Schema.Union([Schema.Literal("*"), ActionTypes]), "TRIGATE_RELAY_ACTIONS")
   ),
-  TRIGATE_TRADING_API_WEIGHT: Config.withDefault(Config.schema(Positive, "TRIGATE_TRADING_API_WEIGHT"), 1200),
-  TRIGATE_TRADING_NODE_RPS: positive("TRIGATE_TRADING_NODE_RPS"),
-  TRIGATE_TOKEN_CHAIN_RPS: positive("TRIGATE_TOKEN_CHAIN_RPS"),
-  TRIGATE_LAYER2_RPS: positive("TRIGATE_LAYER2_RPS"),
+  TRIGATE_TRADING_API_WEIGHT: Config.withDefault(
+    UpstreamConfig.limit("TRIGATE_TRADING_API_WEIGHT"),
+    Budgets.defaultWeight
+  ),
+  TRIGATE_TRADING_NODE_RPS: optionalLimit("TRIGATE_TRADING_NODE_RPS"),
+  TRIGATE_TOKEN_CHAIN_RPS: optionalLimit("TRIGATE_TOKEN_CHAIN_RPS"),
+  TRIGATE_LAYER2_RPS: optionalLimit("TRIGATE_LAYER2_RPS"),
   TRIGATE_READ_DEADLINE: UpstreamConfig.deadline("TRIGATE_READ_DEADLINE", "10 seconds"),
   TRIGATE_ONCE_DEADLINE: UpstreamConfig.deadline("TRIGATE_ONCE_DEADLINE", "20 seconds"),
   TRIGATE_ACCESS_LOG: onOff("TRIGATE_ACCESS_LOG", "on"),
@@ -126,22 +129,22 @@ export const texts: { readonly [N in SettingName]: SettingText } = {
     fallback: "unset: the four"
   },
   TRIGATE_TRADING_API_WEIGHT: {
-    meaning: `weight a minute of the official API (${notYet})`,
+    meaning: "weight a minute that the official API grants this IP address",
     takes: "a number above zero",
     fallback: "1200"
   },
   TRIGATE_TRADING_NODE_RPS: {
-    meaning: `requests a second of the trading-chain node's plan (${notYet})`,
+    meaning: "request units a second of the trading-chain node's plan",
     takes: requestsPerSecond,
     fallback: "unset: no budget"
   },
   TRIGATE_TOKEN_CHAIN_RPS: {
-    meaning: `requests a second of the token-chain node's plan (${notYet})`,
+    meaning: "request units a second of the token-chain node's plan",
     takes: requestsPerSecond,
     fallback: "unset: no budget"
   },
   TRIGATE_LAYER2_RPS: {
-    meaning: `requests a second of the layer-2 node's plan (${notYet})`,
+    meaning: "request units a second of the layer-2 node's plan",
     takes: requestsPerSecond,
     fallback: "unset: no budget"
   },
@@ -157,7 +160,7 @@ export const texts: { readonly [N in SettingName]: SettingText } = {
     fallback: "on"
   },
   TRIGATE_REDIS_URL: {
-    meaning: "shares the used nonces of several replicas, and nothing else yet; while it is away none is refused",
+    meaning: "shares used nonces and budgets of several replicas; while it is away each counts for itself",
     takes: "a redis:// or rediss:// URL, with a database number or no path",
     fallback: "unset"
   },

@@ -77,7 +77,10 @@ export const layerNoDeps = (options: Options = {}): Layer.Layer<Calls, never, Wi
   Layer.effect(Calls, make(options))
 
 /** What one process needs that shares nothing with others. */
-const policies = Layer.merge(Budgets_.layerUnlimited, AddressHealthMemory.layer())
+const policies = Layer.merge(
+  Budgets_.layerMemory({ "trading-api": Budgets_.defaultWeight }),
+  AddressHealthMemory.layer()
+)
 
 /** Calls over the `Wire` of the context, with budgets and circuits of their own. */
 export const layer = (options: Options = {}): Layer.Layer<Calls, never, Wire> =>

@@ -1,4 +1,4 @@
-/** Upstream addresses and deadlines as configuration: one reading of a setting for every package that has one. */
+/** Upstream addresses, deadlines and limits as configuration: one reading of a setting for every package that has one. */
 import * as Config from "effect/Config"
 import * as Duration from "effect/Duration"
 import type * as Redacted from "effect/Redacted"
@@ -61,3 +61,8 @@ export const DurationWithUnit = Schema.String.check(Schema.isPattern(/^[0-9]+(?:
 /** The deadline of a setting. */
 export const deadline = (name: string, fallback: Duration.Input): Config.Config<Duration.Duration> =>
   Config.withDefault(Config.schema(DurationWithUnit, name), Duration.fromInputUnsafe(fallback))
+
+const Positive = Schema.FiniteFromString.check(Schema.isGreaterThan(0))
+
+/** The limit of a setting: a number above zero. */
+export const limit = (name: string): Config.Config<number> => Config.schema(Positive, name)

@@ -1,0 +1,138 @@
+/** Random calls against budgets, and how much of it starts in any window. */
+import { candleSnapshot, spotMeta } from "@trigate/domain/InfoOperations"
+import type { Cost, MethodClass } from "@trigate/domain/Operation"
+import type { Ask, Budgets } from "@trigate/upstream/Budgets"
+import { worstOf } from "@trigate/upstream/Budgets"
+import type { UpstreamLabel } from "@trigate/upstream/Upstream"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Random from "effect/Random"
+import * as TestClock from "effect/testing/TestClock"
+
+export const action: Cost = { weight: 1, requestUnits: 1 }
+export const query = spotMeta.cost
+export const candles = candleSnapshot.cost
+
+export const ask = (cost: Cost, patience = 0, upstream: UpstreamLabel = "trading-api"): Ask => ({
+  upstream,
+  class: cost === action ? "once" : "read",
+  cost,
+  patience
+})
+
+export interface Arrival {
+  readonly at: number
+  readonly class: MethodClass
+  readonly cost: Cost
+  readonly patience: number
+  /** How long the call takes, and what of its worst case it turns out not to use. */
+  readonly latency: number
+  readonly unused: number
+  /** When its caller leaves. */
+  readonly leaves: number
+  readonly replica: number
+}
+
+const flood = [action, action, action, query, query, candles]
+
+/**
+ * Rounds of what is hardest on a budget a minute: a pause in which it fills up, candles whose answers come late and short,
+ * and a flood that begins about when they come.
+ */
+export const arrivals = (options: {
+  readonly seed: number
+  readonly rounds: number
+  readonly replicas: number
+  /** How fast time passes: 60 turns a minute into a second. */
+  readonly pace?: number
+}) =>
+  Effect.gen(function*() {
+    const pace = options.pace ?? 1
+    const all: Array<Arrival> = []
+    let at = 0
+    const add = Effect.fnUntraced(function*(cost: Cost, latency: number, unused: number) {
+      all.push({
+        at: Math.round(at / pace),
+        cost,
+        class: cost === action ? "once" : "read",
+        patience: yield* Random.choice([0, 1000, 20_000, 20_000]),
+        latency,
+        unused,
+        leaves: yield* Random.choice([500, 60_000, 60_000]),
+        replica: yield* Random.nextIntBetween(0, options.replicas - 1)
+      })
+    })
+    for (let round = 0; round < options.rounds; round++) {
+      at += yield* Random.nextIntBetween(0, 30_000)
+      const latency = yield* Random.nextIntBetween(2000, 16_000)
+      for (let n = 0; n < 3 * options.replicas; n++) yield* add(candles, latency, 84)
+      at += latency - (yield* Random.nextIntBetween(-1000, 2000))
+      const end = at + 65_000
+      while (at < end) {
+        const cost = yield* Random.choice(flood)
+        yield* add(cost, yield* Random.choice([0, 400, 3000]), cost === candles ? yield* Random.choice([0, 0, 84]) : 0)
+        at += yield* Random.nextIntBetween(0, 600)
+      }
+    }
+    return all
+  }).pipe(Random.withSeed(options.seed))
+
+export interface Start {
+  readonly at: number
+  readonly used: number
+  readonly replica: number
+}
+
+/** Most that starts in any window, its end excluded. */
+export const most = (starts: ReadonlyArray<Start>, window: number): number =>
+  Math.max(
+    0,
+    ...starts.map(({ at }) =>
+      starts.reduce((sum, other) => other.at >= at && other.at < at + window ? sum + other.used : sum, 0)
+    )
+  )
+
+/** Runs arrivals on the test clock in steps; `settle` waits for what runs outside of it. */
+export const run = Effect.fnUntraced(function*(
+  replicas: ReadonlyArray<Budgets["Service"]>,
+  schedule: ReadonlyArray<Arrival>,
+  options: {
+    readonly upstream: UpstreamLabel
+    readonly step: number
+    readonly settle: Effect.Effect<void>
+    readonly during?: (at: number) => Effect.Effect<void>
+  }
+) {
+  const starts: Array<Start> = []
+  const fibers: Array<Fiber.Fiber<void>> = []
+  const call = (arrival: Arrival) =>
+    Effect.gen(function*() {
+      const budgets = replicas[arrival.replica]
+      if (budgets === undefined) return
+      const worst = worstOf(options.upstream, arrival.cost)
+      const unused = Math.min(arrival.unused, worst - 1)
+      const spent = yield* budgets.take({ ...arrival, upstream: options.upstream })
+      starts.push({ at: yield* Clock.currentTimeMillis, used: worst - unused, replica: arrival.replica })
+      yield* Effect.sleep(arrival.latency)
+      yield* spent.giveBack(unused)
+    }).pipe(Effect.timeoutOption(arrival.leaves), Effect.ignore)
+  let now = yield* Clock.currentTimeMillis
+  const begin = now
+  const until = Effect.fnUntraced(function*(end: number) {
+    while (now < end) {
+      now = Math.min(end, now + options.step)
+      yield* TestClock.setTime(now)
+      yield* options.settle
+      if (options.during !== undefined) yield* options.during(now - begin)
+    }
+  })
+  for (const arrival of schedule) {
+    yield* until(begin + arrival.at)
+    fibers.push(yield* Effect.forkChild(call(arrival), { startImmediately: true }))
+    yield* options.settle
+  }
+  yield* until(now + 70_000)
+  yield* Effect.forEach(fibers, Fiber.join, { discard: true })
+  return starts
+})
