@@ -32,7 +32,7 @@ const table: Readonly<Record<string, Package>> = {
   sandbox: { arrows: ["domain", "layer2", "signing", "tokens", "trading", "upstream"], codecs: ["viem"] },
   server: {
     arrows: ["api", "domain", "layer2", "sandbox", "signing", "tokens", "trading", "upstream"],
-    drivers: ["@effect/platform-node", "redis"]
+    drivers: ["@effect/platform-node", "@effect/sql-pg", "redis"]
   }
 }
 
@@ -95,6 +95,7 @@ const specifiers = [
   "../../domain/src/Hex.ts",
   ...Object.values(table).flatMap(fromNpm),
   "@effect/platform-node/NodeRuntime",
+  "@effect/sql-pg/PgClient",
   ...Object.keys(table).flatMap((name) => [`@trigate/${name}/Module`, `@trigate/${name}/internal/module`])
 ]
 
@@ -104,7 +105,7 @@ const plants = (): ReadonlyMap<string, ReadonlySet<string>> => {
   const contract = [...effectModules, "@trigate/domain/Module"]
   for (const [name, { arrows, codecs = [], contracts = [] }] of Object.entries(table)) {
     const allowed = [...effectModules, ...codecs, ...arrows.map((arrow) => `@trigate/${arrow}/Module`)]
-    const node = name === "server" ? ["node:fs", "@effect/platform-node/NodeRuntime"] : []
+    const node = name === "server" ? ["node:fs", "@effect/platform-node/NodeRuntime", "@effect/sql-pg/PgClient"] : []
     files.set(`packages/${name}/src/Planted.ts`, new Set([...allowed, ...node]))
     for (const module of contracts) files.set(`packages/${name}/src/${module}.ts`, new Set(contract))
   }

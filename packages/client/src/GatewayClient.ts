@@ -34,6 +34,8 @@ export const make = (transport: Transport.Transport, own: Transport.Transport = 
     /** Signed actions. */
     exchange: {
       submit: Methods.submit(transport, exchange.endpoints.submit),
+      /** What became of an action after `OutcomeUnknown`, found out by sending the identical bytes again. */
+      resolve: Methods.resolve(transport, exchange.endpoints.submit),
       /**
        * What the gateway sees in a signed action: its form, its signers, its nonce; nothing is relayed.
        *

@@ -1,6 +1,7 @@
 /** Makes a client method from an endpoint of the contract and a declared operation, one maker for each protocol. */
 import * as Answer from "@trigate/domain/Answer"
 import { faultsOf, invalidRequest } from "@trigate/domain/Decode"
+import type { Identity } from "@trigate/domain/ExchangeOperations"
 import { readOutcome, resendAdvice } from "@trigate/domain/ExchangeOperations"
 import type { CommonFailure } from "@trigate/domain/GatewayError"
 import type { Address } from "@trigate/domain/Hex"
@@ -9,6 +10,7 @@ import * as JsonText from "@trigate/domain/JsonText"
 import type { AnyCodec, MethodClass, Operation } from "@trigate/domain/Operation"
 import * as Relayed from "@trigate/domain/Relayed"
 import type { InvalidRequest } from "@trigate/domain/RequestError"
+import { readResolution } from "@trigate/domain/Resolution"
 import { SignedAction } from "@trigate/domain/SignedAction"
 import { readParams } from "@trigate/domain/TokenOperations"
 import * as TokenRpc from "@trigate/domain/TokenRpc"
@@ -127,12 +129,12 @@ const unsent: ReadonlySet<HttpClientError.HttpClientError["reason"]["_tag"]> = n
   "InvalidUrlError"
 ])
 
-const broken = ({ nonce }: SignedAction) => (error: HttpClientError.HttpClientError) =>
+const broken = (identity: Identity) => (error: HttpClientError.HttpClientError) =>
   unsent.has(error.reason._tag)
     ? unreachable(error)
     : new OutcomeUnknown({
       upstream: Transport.label,
-      nonce,
+      ...identity,
       advice: resendAdvice,
       detail: `The exchange with the gateway broke (${error.reason._tag})`
     })
@@ -143,8 +145,26 @@ const broken = ({ nonce }: SignedAction) => (error: HttpClientError.HttpClientEr
 export const submit = (transport: Transport.Transport, endpoint: Endpoint) =>
   Effect.fn("GatewayClient.submit")(function*(signed: SignedAction) {
     const body = yield* writeSigned(signed)
-    const answer = yield* Effect.mapError(transport.post(endpoint.path, body), broken(signed))
-    return yield* readOutcome(answer, { nonce: signed.nonce })
+    const identity = { nonce: signed.nonce }
+    const answer = yield* Effect.mapError(transport.post(endpoint.path, body), broken(identity))
+    return yield* readOutcome(answer, identity)
+  })
+
+const readText = (body: Uint8Array) =>
+  Effect.fromOption(Relayed.utf8(body), () => invalidRequest([{ path: [], message: "Not valid UTF-8" }]))
+
+/**
+ * Finds out what became of an action after `OutcomeUnknown`, by sending the identical bytes again; nothing else calls it.
+ *
+ * It takes what was submitted, or the body that was sent. A gateway that knows the outcome from another connection sends
+ * nothing and fails with `NonceAlreadyUsed`.
+ */
+export const resolve = (transport: Transport.Transport, endpoint: Endpoint) =>
+  Effect.fn("GatewayClient.resolve")(function*(action: Uint8Array | SignedAction) {
+    const body = yield* action instanceof Uint8Array ? readText(action) : writeSigned(action)
+    const identity = action instanceof Uint8Array ? {} : { nonce: action.nonce }
+    const answer = yield* Effect.mapError(transport.post(endpoint.path, body), broken(identity))
+    return yield* readResolution(answer, identity)
   })
 
 /** Reads an answer of the gateway itself; one may also come under a status that is not 200. */

@@ -42,6 +42,7 @@ const declared: {
   readonly [name: string]: readonly [tags: ReadonlyArray<Tag>, by: (tag: Tag) => (sent: Sent) => Scripted]
 } = {
   "exchange.submit": [[...ofActions, ...common], (tag) => () => problem(tag)],
+  "exchange.resolve": [[...ofActions, ...common], (tag) => () => problem(tag)],
   "exchange.inspect": [["InvalidRequest", "PayloadTooLarge"], (tag) => () => problem(tag)],
   "info.spotMeta": [common, (tag) => () => problem(tag)],
   "info.candleSnapshot": [["UnknownAsset", ...common], (tag) => () => problem(tag)],

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { GatewayApi } from "@trigate/api/GatewayApi"
+import type * as GatewayClient from "@trigate/client/GatewayClient"
 import { tokenRpcOperations } from "@trigate/domain/TokenOperations"
 import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
@@ -147,10 +148,17 @@ describe("what is refused before anything is sent", () => {
       })))
 })
 
+type Exchange = GatewayClient.GatewayClient["Service"]["exchange"]
+
+const sendings = [
+  ["submit", (exchange: Exchange) => Effect.asVoid(exchange.submit(signed))],
+  ["resolve", (exchange: Exchange) => Effect.asVoid(exchange.resolve(signed))]
+] as const
+
 describe("an exchange that breaks", () => {
   for (const how of ["refused", "half a body"] as const) {
     for (const [name, method] of Object.entries(methods)) {
-      if (name === "exchange.submit") continue
+      if (name === "exchange.submit" || name === "exchange.resolve") continue
       it.effect(`is UpstreamUnavailable for ${name}: ${how}`, () =>
         withClient(() => how, (client, sent) =>
           Effect.gen(function*() {
@@ -161,19 +169,41 @@ describe("an exchange that breaks", () => {
           })))
     }
 
-    it.effect(`is OutcomeUnknown for a signed action, sent once: ${how}`, () =>
-      withClient(() => how, (client, sent) =>
-        Effect.gen(function*() {
-          const error = yield* Effect.flip(client.exchange.submit(signed))
-          assert.strictEqual(error._tag, "OutcomeUnknown")
-          if (error._tag === "OutcomeUnknown") {
-            assert.strictEqual(error.nonce, nonce)
-            assert.strictEqual(error.upstream, "gateway")
-            assert.match(error.advice, /^Resend the identical bytes/u)
-          }
-          assert.strictEqual(sent.length, 1)
-        })))
+    for (const [name, call] of sendings) {
+      it.effect(`is OutcomeUnknown for a signed action, sent once: ${name}, ${how}`, () =>
+        withClient(() => how, ({ exchange }, sent) =>
+          Effect.gen(function*() {
+            const error = yield* Effect.flip(call(exchange))
+            assert.strictEqual(error._tag, "OutcomeUnknown")
+            if (error._tag === "OutcomeUnknown") {
+              assert.strictEqual(error.nonce, nonce)
+              assert.strictEqual(error.upstream, "gateway")
+              assert.match(error.advice, /^Resend the identical bytes/u)
+            }
+            assert.strictEqual(sent.length, 1)
+          })))
+    }
   }
+
+  it.effect("is resolved by the identical bytes, of what was submitted or of what was sent", () => {
+    let asked = 0
+    const duplicate = `{"status":"err","response":"Invalid nonce: duplicate nonce ${nonce}"}`
+    return withClient(
+      () => (asked += 1) === 1 ? "half a body" : { body: duplicate },
+      ({ exchange }, sent) =>
+        Effect.gen(function*() {
+          assert.strictEqual((yield* Effect.flip(exchange.submit(signed)))._tag, "OutcomeUnknown")
+          assert.strictEqual((yield* exchange.resolve(signed))._tag, "Landed")
+          const body = new TextEncoder().encode(sent[0]?.body)
+          assert.strictEqual((yield* exchange.resolve(body))._tag, "Landed")
+          assert.strictEqual(new Set(sent.map(({ body }) => body)).size, 1)
+          assert.strictEqual(sent.length, 3)
+          const notText = yield* Effect.flip(exchange.resolve(new Uint8Array([0xff])))
+          assert.strictEqual(notText._tag, "InvalidRequest")
+          assert.strictEqual(sent.length, 3)
+        })
+    )
+  })
 
   it.effect("is UpstreamUnavailable for a signed action that certainly was not sent", () =>
     withClient(() => "not encodable", (client) =>

@@ -144,7 +144,7 @@ describe("types of the client", () => {
   })
 
   it("a method of the client takes the place of the embedded service's", () => {
-    expectTypeOf<Client["exchange"]>().toExtend<Pick<Exchange["Service"], "submit">>()
+    expectTypeOf<Client["exchange"]>().toExtend<Pick<Exchange["Service"], "submit" | "resolve">>()
     expectTypeOf<Client["info"]>().toExtend<Pick<Info["Service"], "spotMeta" | "candleSnapshot">>()
     expectTypeOf<Client["evm"]>().toExtend<
       Pick<TradingEvm["Service"], "getStorageAt" | "gasPrice" | "bigBlockGasPrice" | "usingBigBlocks">

@@ -113,6 +113,17 @@ export const methods: { readonly [name: string]: Method } = {
     answer: `{"status":"ok","response":{"type":"default","id":9007199254740993}}`,
     result: { status: "ok", response: { type: "default", id: 9_007_199_254_740_993n } }
   },
+  "exchange.resolve": {
+    call: ({ exchange }) => exchange.resolve(signed),
+    sent: post(signedText),
+    path: "/exchange",
+    keyed: true,
+    answer: `{"status":"ok","response":{"type":"default","id":9007199254740993}}`,
+    result: {
+      _tag: "Accepted",
+      answer: { status: "ok", response: { type: "default", id: 9_007_199_254_740_993n } }
+    }
+  },
   "exchange.inspect": {
     call: ({ exchange }) => exchange.inspect(signed),
     sent: post(signedText),

@@ -16,6 +16,7 @@ import * as TokenChain from "@trigate/tokens/TokenChain"
 import * as Admission from "@trigate/trading/Admission"
 import * as Exchange from "@trigate/trading/Exchange"
 import * as Info from "@trigate/trading/Info"
+import * as Journal from "@trigate/trading/Journal"
 import * as TradingEvm from "@trigate/trading/TradingEvm"
 import * as UsedNonces from "@trigate/trading/UsedNonces"
 import * as Clock from "effect/Clock"
@@ -59,6 +60,7 @@ const exchange = Effect.fnUntraced(function*(profile: VenueProfile) {
   return Exchange.make(
     yield* Admission.Admission,
     yield* UsedNonces.UsedNonces,
+    yield* Journal.Journal,
     ({ body }) => VenueExchange.submit(profile, venue.state, body)
   )
 })
@@ -130,14 +132,14 @@ const layer2 = (state: State) => {
 }
 
 /**
- * The chains, with the `Admission` and the `UsedNonces` of the context in front of the venue.
+ * The chains, with the `Admission`, the `Journal` and the `UsedNonces` of the context in front of the venue.
  *
  * A function, so that two sandboxes in one program never share their state.
  */
 export const layerNoDeps = ({ profile = mainnet, seed }: Options = {}): Layer.Layer<
   Services,
   never,
-  Admission.Admission | UsedNonces.UsedNonces
+  Admission.Admission | Journal.Journal | UsedNonces.UsedNonces
 > =>
   Layer.mergeAll(
     Layer.effect(Exchange.Exchange, exchange(profile)),
@@ -151,5 +153,6 @@ export const layerNoDeps = ({ profile = mainnet, seed }: Options = {}): Layer.La
 export const layer = (options: Options = {}): Layer.Layer<Services> =>
   Layer.provide(layerNoDeps(options), [
     Admission.layer(options.profile === undefined ? {} : { profile: options.profile }),
+    Journal.layerMemory(),
     UsedNonces.layerMemory()
   ])

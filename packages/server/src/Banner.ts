@@ -6,6 +6,14 @@ export interface Start {
   readonly url: string
   readonly elapsed: number
   readonly cpu: number
+  /** Where the journal of unanswered actions is. */
+  readonly journal: "memory" | "SQLite" | "Postgres"
+}
+
+const journals: { readonly [J in Start["journal"]]: string } = {
+  memory: "in memory, lost with this process (TRIGATE_DATABASE_URL keeps it)",
+  SQLite: "in a SQLite file",
+  Postgres: "in Postgres"
 }
 
 const behind = (status: GatewayStatus["Service"]): string =>
@@ -21,5 +29,5 @@ const behind = (status: GatewayStatus["Service"]): string =>
 export const text = (status: GatewayStatus["Service"], start: Start): string =>
   `Trigate listens on ${start.url} (${status.network}), ready after ${Math.round(start.elapsed)} ms ` +
   `(${Math.round(start.cpu)} ms of processor time)
-${behind(status)}
+${behind(status)}${status.sandbox ? "" : `\n  journal of unanswered signed actions: ${journals[start.journal]}`}
   reference: ${start.url}/docs  contract: ${start.url}/openapi.json  state: ${start.url}/health/ready`

@@ -7,13 +7,16 @@ import * as TokenChainUpstream from "@trigate/tokens/TokenChainUpstream"
 import * as Admission from "@trigate/trading/Admission"
 import * as ExchangeUpstream from "@trigate/trading/ExchangeUpstream"
 import * as InfoUpstream from "@trigate/trading/InfoUpstream"
+import * as Journal from "@trigate/trading/Journal"
+import * as JournalSql from "@trigate/trading/JournalSql"
 import * as TradingEvmUpstream from "@trigate/trading/TradingEvmUpstream"
 import * as UsedNonces from "@trigate/trading/UsedNonces"
 import * as UsedNoncesRedis from "@trigate/trading/UsedNoncesRedis"
-import * as Duration from "effect/Duration"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Database from "./Database.ts"
 import type { GatewayStatus } from "./GatewayStatus.ts"
+import * as JournalSettings from "./JournalSettings.ts"
 import * as Outbound from "./Outbound.ts"
 import * as RedisReadiness from "./RedisReadiness.ts"
 import type { Settings } from "./Settings.ts"
@@ -45,10 +48,17 @@ const usedNoncesOf = (settings: Settings, redis: Outbound.SharedBy) =>
       RedisReadiness.layer.pipe(
         Layer.provideMerge(UsedNoncesRedis.layer({
           prefix: `trigate:{used-nonces:${isSandbox(settings) ? "sandbox" : settings.TRIGATE_NETWORK}}:`,
-          lease: Duration.sum(settings.TRIGATE_ONCE_DEADLINE, Duration.seconds(10))
+          lease: JournalSettings.leaseOf(settings)
         })),
         Layer.provide(shared)
       )
+  })
+
+/** Where the actions of a live gateway are taken down. */
+const journalOf = (settings: Settings) =>
+  Option.match(JournalSettings.placeOf(settings), {
+    onNone: () => Journal.layerMemory(),
+    onSome: (place) => JournalSql.layer(JournalSettings.optionsOf(settings)).pipe(Layer.provide(Database.layer(place)))
   })
 
 const live = (settings: Settings, redis: Outbound.SharedBy) => {
@@ -57,7 +67,7 @@ const live = (settings: Settings, redis: Outbound.SharedBy) => {
     node: settings.TRIGATE_TRADING_NODE_URL
   }
   return Layer.mergeAll(
-    ExchangeUpstream.layer(trading).pipe(Layer.provide(admissionOf(settings))),
+    ExchangeUpstream.layer(trading).pipe(Layer.provide([admissionOf(settings), journalOf(settings)])),
     InfoUpstream.layer(trading),
     TradingEvmUpstream.layer(trading),
     TokenChainUpstream.layer({ addresses: settings.TRIGATE_TOKEN_CHAIN_URL }).pipe(
@@ -73,7 +83,10 @@ const live = (settings: Settings, redis: Outbound.SharedBy) => {
 export const layer = (settings: Settings) => {
   const redis = Option.map(settings.TRIGATE_REDIS_URL, SharedRedis.layer)
   const chains = isSandbox(settings)
-    ? Sandbox.layerNoDeps({ profile: profileOf(settings) }).pipe(Layer.provide(admissionOf(settings)))
+    ? Sandbox.layerNoDeps({ profile: profileOf(settings) }).pipe(
+      // made-up actions do not belong among real ones
+      Layer.provide([admissionOf(settings), Journal.layerMemory()])
+    )
     : live(settings, redis)
   return Layer.provideMerge(chains, usedNoncesOf(settings, redis))
 }

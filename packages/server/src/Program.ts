@@ -7,12 +7,14 @@ import * as Exit from "effect/Exit"
 import { formatAddress, HttpServer } from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
+import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
 import * as Schema from "effect/Schema"
 import * as Banner from "./Banner.ts"
 import * as Chains from "./Chains.ts"
 import * as GatewayServer from "./GatewayServer.ts"
 import * as Help from "./Help.ts"
+import * as JournalSettings from "./JournalSettings.ts"
 import * as NodeServer from "./NodeServer.ts"
 import * as Settings from "./Settings.ts"
 
@@ -25,7 +27,8 @@ const announce = Effect.fnUntraced(function*(settings: Settings.Settings) {
   yield* Console.log(Banner.text(Chains.statusOf(settings), {
     url: formatAddress(address),
     elapsed: process.uptime() * 1000,
-    cpu: (system + user) / 1000
+    cpu: (system + user) / 1000,
+    journal: Option.match(JournalSettings.placeOf(settings), { onNone: () => "memory", onSome: ({ kind }) => kind })
   }))
 })
 

@@ -12,6 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import { isDatabaseUrl } from "./Database.ts"
 
 /** What stops the start: one line that names the setting. */
 export class SettingsError extends Schema.TaggedError<SettingsError>()("SettingsError", {
@@ -31,6 +32,9 @@ const RedisUrl = Schema.RedactedFromValue(
       /^rediss?:\/\/[^\s/?#]+(?:\/[0-9]*)?$/u.test(text) && URL.canParse(text) ? undefined : "a Redis URL"
     )
   )
+)
+const DatabaseUrl = Schema.RedactedFromValue(
+  Schema.String.check(Schema.makeFilter((text) => isDatabaseUrl(text) ? undefined : "a database URL"))
 )
 const Addresses = UpstreamConfig.CommaSeparated.pipe(Schema.decodeTo(Schema.NonEmptyArray(Address)))
 
@@ -66,7 +70,7 @@ const configs = {
   TRIGATE_ONCE_DEADLINE: UpstreamConfig.deadline("TRIGATE_ONCE_DEADLINE", "20 seconds"),
   TRIGATE_ACCESS_LOG: onOff("TRIGATE_ACCESS_LOG", "on"),
   TRIGATE_REDIS_URL: Config.option(Config.schema(RedisUrl, "TRIGATE_REDIS_URL")),
-  TRIGATE_DATABASE_URL: Config.option(Config.Redacted("TRIGATE_DATABASE_URL"))
+  TRIGATE_DATABASE_URL: Config.option(Config.schema(DatabaseUrl, "TRIGATE_DATABASE_URL"))
 }
 
 /** The name of a setting. */
@@ -165,9 +169,10 @@ export const texts: { readonly [N in SettingName]: SettingText } = {
     fallback: "unset"
   },
   TRIGATE_DATABASE_URL: {
-    meaning: `shared state of several replicas (${notYet})`,
-    takes: "a database URL",
-    fallback: "unset"
+    meaning: "where the journal of unanswered signed actions is kept; it survives a crash, and while it cannot be " +
+      "written signed actions are refused",
+    takes: "a postgres:// URL, or the path of a SQLite file",
+    fallback: "unset: in memory"
   }
 }
 

@@ -14,6 +14,7 @@ import { Exchange } from "@trigate/trading/Exchange"
 import * as ExchangeUpstream from "@trigate/trading/ExchangeUpstream"
 import { Info } from "@trigate/trading/Info"
 import * as InfoUpstream from "@trigate/trading/InfoUpstream"
+import * as Journal from "@trigate/trading/Journal"
 import { TradingEvm } from "@trigate/trading/TradingEvm"
 import * as TradingEvmUpstream from "@trigate/trading/TradingEvmUpstream"
 import * as UsedNonces from "@trigate/trading/UsedNonces"
@@ -43,7 +44,9 @@ const live = (url: string) => {
   const trading = { api: [url], node: [`${url}/key`] }
   const calls = Calls.layer().pipe(Layer.provide(WireUndici.layer()))
   return Layer.mergeAll(
-    ExchangeUpstream.layer(trading).pipe(Layer.provide([Admission.layer(), UsedNonces.layerMemory()])),
+    ExchangeUpstream.layer(trading).pipe(
+      Layer.provide([Admission.layer(), Journal.layerMemory(), UsedNonces.layerMemory()])
+    ),
     InfoUpstream.layer(trading),
     TradingEvmUpstream.layer(trading),
     TokenChainUpstream.layer({ addresses: [`${url}/key`] }).pipe(Layer.provide(MetadataFetchUndici.layer())),

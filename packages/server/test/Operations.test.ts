@@ -129,6 +129,7 @@ const values: { readonly [label: string]: ReadonlyArray<string> } = {
     ...tags
   ],
   operation: [...declared, "unsupported"],
+  state: ["inFlight", "unknown"],
   upstream: ["trading-api", "trading-node", "token-chain", "layer2"]
 }
 

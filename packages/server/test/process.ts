@@ -8,7 +8,7 @@ export interface GatewayProcess {
   readonly printed: () => string
   /** The JSON lines of its standard output. */
   readonly lines: () => ReadonlyArray<unknown>
-  readonly signal: (name: "SIGTERM" | "SIGINT") => void
+  readonly signal: (name: "SIGTERM" | "SIGINT" | "SIGKILL") => void
   /** Its exit code, once it has ended. */
   readonly ended: Promise<number | null>
 }
@@ -16,12 +16,23 @@ export interface GatewayProcess {
 const main = new URL("../src/main.ts", import.meta.url).pathname
 const listening = /listens on (?<url>http:\/\/\S+)/u
 
+/** Bounds on the process. */
+export interface Limits {
+  /** How large a file may become that it writes. */
+  readonly maxFileKilobytes?: number
+}
+
+const commandOf = ({ maxFileKilobytes }: Limits): readonly [command: string, args: ReadonlyArray<string>] =>
+  maxFileKilobytes === undefined
+    ? [process.execPath, [main]]
+    : ["bash", ["-c", `ulimit -f ${maxFileKilobytes}; exec "$0" "$1"`, process.execPath, main]]
+
 /** Starts `main.ts` under the given environment and waits until it listens; it is killed with the scope. */
-export const gatewayProcess = (environment: { readonly [name: string]: string }) =>
+export const gatewayProcess = (environment: { readonly [name: string]: string }, limits: Limits = {}) =>
   Effect.map(
     Effect.acquireRelease(
       Effect.callback<{ readonly kill: () => void; readonly running: GatewayProcess }>((resume) => {
-        const child = spawn(process.execPath, [main], {
+        const child = spawn(...commandOf(limits), {
           env: { PATH: process.env["PATH"], TRIGATE_PORT: "0", ...environment },
           stdio: ["ignore", "pipe", "pipe"]
         })

@@ -11,6 +11,8 @@ import type { Surface } from "@trigate/domain/Operation"
 import { sourcesOn, unavailableOnNode } from "@trigate/domain/Operation"
 import * as Relayed from "@trigate/domain/Relayed"
 import type { ChainNotConfigured, InvalidRequest, UnavailableOnNode } from "@trigate/domain/RequestError"
+import type { Resolution } from "@trigate/domain/Resolution"
+import { readResolution } from "@trigate/domain/Resolution"
 import { SignedAction } from "@trigate/domain/SignedAction"
 import type { OnceFailure } from "@trigate/domain/TransportFailure"
 import * as Context from "effect/Context"
@@ -18,6 +20,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { Admission, AdmissionFailure, Admitted } from "./Admission.ts"
 import * as ClaimedSending from "./ClaimedSending.ts"
+import type { Journal } from "./Journal.ts"
 import type { UsedNonces } from "./UsedNonces.ts"
 
 /** A body to relay, and which of our surfaces it came to. */
@@ -65,6 +68,13 @@ export class Exchange extends Context.Service<Exchange, {
   readonly inspect: (body: Uint8Array, expectedSigner?: Address) => Effect.Effect<Inspection, InvalidRequest>
   /** Sends an action and reads the venue's word on it; integers keep all their digits. */
   readonly submit: (signed: SignedAction) => Effect.Effect<ActionAccepted, ActionRejected | ExchangeFailure>
+  /**
+   * Finds out what became of an action after `OutcomeUnknown`, by sending the identical bytes again; nothing else calls it.
+   *
+   * It takes the body that was relayed, an entry's body from the journal, or the signed action that was submitted. Until the
+   * venue has an answer it fails, with `OutcomeUnknown` again or with what kept the bytes from being sent.
+   */
+  readonly resolve: (action: Uint8Array | SignedAction) => Effect.Effect<Resolution, ExchangeFailure>
 }>()("@trigate/trading/Exchange") {}
 
 const encode = Schema.encodeEffect(SignedAction, { errors: "all" })
@@ -76,13 +86,14 @@ const encoded = (signed: SignedAction) =>
     onSuccess: (wire) => Relayed.bytes(JsonText.stringify(wire))
   })
 
-/** The service over some admission, some store of used nonces and some way to send. */
+/** The service over some admission, some store of used nonces, some journal and some way to send. */
 export const make = (
   admission: Admission["Service"],
   usedNonces: UsedNonces["Service"],
+  journal: Journal["Service"],
   send: Transport
 ): Exchange["Service"] => {
-  const sendOnce = ClaimedSending.make(usedNonces, send)
+  const sendOnce = ClaimedSending.make(usedNonces, journal, send)
   const relay = Effect.fn("Exchange.relay")(function*({ body, expectedSigner, surface }: ExchangeCall) {
     if (sourcesOn(furtherAction, surface).length === 0) return yield* unavailableOnNode(furtherAction)
     const admitted = yield* admission.admit(body, expectedSigner)
@@ -98,5 +109,10 @@ export const make = (
     const { answer, signer } = yield* relay({ body, surface: "gateway" })
     return yield* readOutcome(answer, { nonce: signed.nonce, ...(signer === undefined ? {} : { signer }) })
   })
-  return Exchange.of({ inspect: admission.inspect, relay, submit })
+  const resolve = Effect.fn("Exchange.resolve")(function*(action: Uint8Array | SignedAction) {
+    const body = action instanceof Uint8Array ? action : yield* encoded(action)
+    const { answer, signer } = yield* relay({ body, surface: "gateway" })
+    return yield* readResolution(answer, signer === undefined ? {} : { signer })
+  })
+  return Exchange.of({ inspect: admission.inspect, relay, resolve, submit })
 }

@@ -7,6 +7,7 @@ import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
 import * as Admission from "./Admission.ts"
 import * as Exchange from "./Exchange.ts"
+import * as Journal from "./Journal.ts"
 import * as UsedNonces from "./UsedNonces.ts"
 
 /** What a test sets and sees. */
@@ -34,7 +35,7 @@ const state = Effect.gen(function*() {
 const make = Effect.fnUntraced(function*() {
   const admission = yield* Admission.Admission
   const { answer, received } = yield* ExchangeState
-  return Exchange.make(admission, yield* UsedNonces.UsedNonces, ({ body }) =>
+  return Exchange.make(admission, yield* UsedNonces.UsedNonces, yield* Journal.Journal, ({ body }) =>
     Effect.andThen(
       Ref.update(received, (bodies) => [...bodies, body]),
       Effect.flatten(Ref.get(answer))
@@ -45,9 +46,9 @@ const make = Effect.fnUntraced(function*() {
 export const layerNoDeps = (): Layer.Layer<
   Exchange.Exchange | ExchangeState,
   never,
-  Admission.Admission | UsedNonces.UsedNonces
+  Admission.Admission | Journal.Journal | UsedNonces.UsedNonces
 > => Layer.effect(Exchange.Exchange, make()).pipe(Layer.provideMerge(Layer.effect(ExchangeState, state)))
 
 /** The service and its state, with an admission of some options. */
 export const layer = (options: Admission.Options = {}): Layer.Layer<Exchange.Exchange | ExchangeState> =>
-  Layer.provide(layerNoDeps(), [Admission.layer(options), UsedNonces.layerMemory()])
+  Layer.provide(layerNoDeps(), [Admission.layer(options), Journal.layerMemory(), UsedNonces.layerMemory()])

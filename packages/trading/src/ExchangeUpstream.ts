@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Admission } from "./Admission.ts"
 import * as Exchange from "./Exchange.ts"
+import { Journal } from "./Journal.ts"
 import * as TradingUpstreams from "./TradingUpstreams.ts"
 import { UsedNonces } from "./UsedNonces.ts"
 
@@ -13,7 +14,7 @@ const make = Effect.fnUntraced(function*(addresses: TradingUpstreams.Addresses) 
   const admission = yield* Admission
   const calls = yield* Calls
   const route = TradingUpstreams.routes(TradingUpstreams.make(addresses), "/exchange")
-  return Exchange.make(admission, yield* UsedNonces, (admitted) => {
+  return Exchange.make(admission, yield* UsedNonces, yield* Journal, (admitted) => {
     const operation = operationOf(admitted.actionType)
     return Effect.flatMap(
       route(operation, "gateway"),
@@ -29,12 +30,13 @@ const make = Effect.fnUntraced(function*(addresses: TradingUpstreams.Addresses) 
 /** The service over some addresses; a function, so that two chains in one program share nothing. */
 export const layer = (
   addresses: TradingUpstreams.Addresses
-): Layer.Layer<Exchange.Exchange, never, Admission | Calls | UsedNonces> =>
+): Layer.Layer<Exchange.Exchange, never, Admission | Calls | Journal | UsedNonces> =>
   Layer.effect(Exchange.Exchange, make(addresses))
 
 /** The service over the addresses of the configuration. */
-export const layerConfig: Layer.Layer<Exchange.Exchange, Config.ConfigError, Admission | Calls | UsedNonces> = Layer
-  .effect(
-    Exchange.Exchange,
-    Effect.flatMap(TradingUpstreams.config, make)
-  )
+export const layerConfig: Layer.Layer<Exchange.Exchange, Config.ConfigError, Admission | Calls | Journal | UsedNonces> =
+  Layer
+    .effect(
+      Exchange.Exchange,
+      Effect.flatMap(TradingUpstreams.config, make)
+    )

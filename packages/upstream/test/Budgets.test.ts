@@ -288,7 +288,10 @@ describe("no window holds more than the limit", () => {
           settle: Effect.void
         })
         assert.isAtMost(most(begun, 60_000), limit)
-      }).pipe(Effect.provide(Budgets.layerMemory({ "trading-api": limit }))), { arbitrary: { runs: 12 } })
+      }).pipe(Effect.provide(Budgets.layerMemory({ "trading-api": limit }))), {
+      timeout: 60_000,
+      arbitrary: { runs: 12 }
+    })
   }
 
   it.effect("and the fullest one holds all of it", () =>
@@ -314,6 +317,6 @@ describe("no window holds more than the limit", () => {
         })
         const window = Math.max(1000, 1000 / limit)
         assert.isAtMost(most(begun, window), Math.max(1, Math.floor(limit)))
-      }).pipe(Effect.provide(Budgets.layerMemory({ layer2: limit }))), { arbitrary: { runs: 10 } })
+      }).pipe(Effect.provide(Budgets.layerMemory({ layer2: limit }))), { timeout: 60_000, arbitrary: { runs: 10 } })
   }
 })

@@ -1,0 +1,33 @@
+/** The database of `TRIGATE_DATABASE_URL`: Postgres, or a SQLite file; loaded only where one is configured. */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import type { SqlClient } from "effect/sql/SqlClient"
+
+/** Where the database is. */
+export type Place =
+  | { readonly kind: "Postgres"; readonly url: Redacted.Redacted }
+  | { readonly kind: "SQLite"; readonly file: string }
+
+/** What the setting takes. */
+export const isDatabaseUrl = (text: string): boolean =>
+  /^postgres(?:ql)?:/u.test(text)
+    ? /^postgres(?:ql)?:\/\/[^\s/?#]/u.test(text) && URL.canParse(text)
+    : /^(?:(?:sqlite|file):)?[^\s?#:][^?#:]*$/u.test(text)
+
+/** The place that a setting names; a SQLite file may be written as a path, `sqlite:path` or `file:path`. */
+export const placeOf = (url: Redacted.Redacted): Place => {
+  const text = Redacted.value(url)
+  if (/^postgres(?:ql)?:/u.test(text)) return { kind: "Postgres", url }
+  return { kind: "SQLite", file: text.replace(/^(?:sqlite|file):(?:\/\/(?=\/))?/u, "") }
+}
+
+/** The client; it connects at its first use, so that a gateway starts without its database. */
+export const layer = (place: Place, mode: "create" | "existing" = "create"): Layer.Layer<SqlClient> =>
+  Layer.unwrap(Effect.promise(() =>
+    place.kind === "SQLite"
+      ? import("./SqliteClient.ts").then((client) => client.layer({ file: place.file, mode }))
+      : import("@effect/sql-pg/PgClient").then((client) =>
+        Layer.orDie(client.layer({ url: place.url, applicationName: "trigate", connectTimeout: "2 seconds" }))
+      )
+  ))

@@ -1,0 +1,179 @@
+/** `trigate journal`: the signed actions that nobody has an answer to, and what became of one. */
+import { resendAdvice } from "@trigate/domain/ExchangeOperations"
+import * as JsonText from "@trigate/domain/JsonText"
+import * as Relayed from "@trigate/domain/Relayed"
+import type { Resolution } from "@trigate/domain/Resolution"
+import { isDecided, readResolution } from "@trigate/domain/Resolution"
+import type { UpstreamUnavailable } from "@trigate/domain/UpstreamError"
+import * as Journal from "@trigate/trading/Journal"
+import * as JournalSql from "@trigate/trading/JournalSql"
+import * as Argument from "effect/cli/Argument"
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as Console from "effect/Console"
+import * as DateTime from "effect/DateTime"
+import * as Effect from "effect/Effect"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
+import * as HttpClient from "effect/http/HttpClient"
+import * as HttpClientRequest from "effect/http/HttpClientRequest"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import * as Database from "./Database.ts"
+import * as JournalSettings from "./JournalSettings.ts"
+import * as Settings from "./Settings.ts"
+
+/** Why the journal could not be read, or an action is as unknown as before, in one line. */
+export class JournalFault extends Schema.TaggedError<JournalFault>()("JournalFault", { message: Schema.String }) {}
+
+const fault = (message: string): JournalFault => new JournalFault({ message })
+
+const inMemory =
+  "TRIGATE_DATABASE_URL is not set: a gateway without it keeps its journal in memory, which nobody else can read"
+
+const settings = Effect.mapError(Settings.load, ({ message }) => fault(message))
+
+/** The journal that a gateway in this environment would use; creates nothing. */
+const journalOfEnvironment = Layer.unwrap(Effect.gen(function*() {
+  const found = yield* settings
+  const place = yield* Effect.fromOption(JournalSettings.placeOf(found), () => fault(inMemory))
+  return JournalSql.layerExisting(JournalSettings.optionsOf(found)).pipe(
+    Layer.provide(Database.layer(place, "existing"))
+  )
+}))
+
+const unreadable = ({ detail }: UpstreamUnavailable): JournalFault => fault(detail ?? "The journal cannot be read")
+
+const unanswered = Journal.Journal.use((journal) => Effect.mapError(journal.unanswered, unreadable))
+
+const drop = (id: string) => Journal.Journal.use((journal) => Effect.mapError(journal.forget(id), unreadable))
+
+const textOf = (entry: Journal.Unanswered): string => new TextDecoder().decode(entry.body)
+
+const sentAt = (entry: Journal.Unanswered): string => DateTime.formatIso(DateTime.makeUnsafe(entry.openedAt))
+
+/** One line of JSON; `body` is the text to send again, byte for byte. */
+const lineOf = (entry: Journal.Unanswered): string =>
+  JsonText.stringify({ ...entry, openedAt: sentAt(entry), body: textOf(entry) })
+
+const short = (id: string): string => id.slice(0, 12)
+
+const rowOf = (entry: Journal.Unanswered): ReadonlyArray<string> => [
+  short(entry.id),
+  entry.state === "inFlight" ? "in flight" : entry.state,
+  sentAt(entry),
+  entry.actionType,
+  entry.signer ?? "nobody can tell",
+  String(entry.nonce)
+]
+
+const tableOf = (entries: ReadonlyArray<Journal.Unanswered>): string => {
+  const rows = [["ID", "STATE", "SENT", "ACTION", "SIGNER", "NONCE"], ...entries.map(rowOf)]
+  const width = (column: number) => Math.max(...rows.map((row) => row[column]?.length ?? 0))
+  return rows.map((row) => row.map((cell, column) => cell.padEnd(width(column))).join("  ").trimEnd()).join("\n")
+}
+
+const listing = (entries: ReadonlyArray<Journal.Unanswered>, network: string): string => {
+  const [first] = entries
+  return first === undefined ? `No signed action is without an answer (${network})` : [
+    `${entries.length} signed ${entries.length === 1 ? "action is" : "actions are"} without an answer (${network})`,
+    "",
+    tableOf(entries),
+    "",
+    "Each may have been taken, or not. To find out about one:",
+    `  trigate journal resolve ${short(first.id)}`,
+    `${resendAdvice}.`
+  ].join("\n")
+}
+
+const idArgument = Argument.String("id").pipe(Argument.withDescription("An ID of the list, or as much as is unique"))
+
+const entryOf = Effect.fnUntraced(function*(prefix: string) {
+  const [found, ...others] = (yield* unanswered).filter(({ id }) => id.startsWith(prefix))
+  if (found === undefined) return yield* fault(`${prefix} is no action of the journal`)
+  if (others.length > 0) return yield* fault(`${prefix} begins the IDs of ${others.length + 1} actions`)
+  return found
+})
+
+const meaningOf = (resolution: Resolution, { nonce }: Journal.Unanswered): string => {
+  switch (resolution._tag) {
+    case "Landed":
+      return `It landed the first time: the venue has seen the nonce ${nonce} (${resolution.rejection.message})`
+    case "Accepted":
+      return "It was taken now, and had not been before"
+    case "Rejected":
+      return resolution.first === "notTaken"
+        ? `It was not taken, neither now nor before (${resolution.rejection.message})`
+        : `It was refused now (${resolution.rejection.message}); that does not say what became of it before`
+  }
+}
+
+const send = Effect.fnUntraced(function*(gateway: string, entry: Journal.Unanswered) {
+  const client = yield* HttpClient.HttpClient
+  const request = HttpClientRequest.post(`${gateway.replace(/\/+$/u, "")}/exchange`).pipe(
+    HttpClientRequest.bodyUint8Array(entry.body, "application/json")
+  )
+  const response = yield* client.execute(request)
+  const answer: Relayed.Relayed = {
+    upstream: "gateway",
+    status: response.status,
+    contentType: response.headers["content-type"] ?? "",
+    body: new Uint8Array(yield* response.arrayBuffer),
+    ...Relayed.signerIn(response.headers)
+  }
+  return yield* readResolution(answer, { nonce: entry.nonce })
+})
+
+const resolve = Command.make("resolve", {
+  id: idArgument,
+  gateway: Flag.String("gateway").pipe(
+    Flag.withDefault("http://127.0.0.1:8080"),
+    Flag.withDescription("Base URL of the gateway to send by")
+  )
+}, ({ gateway, id }) =>
+  Effect.gen(function*() {
+    const entry = yield* entryOf(id)
+    const resolution = yield* Effect.mapError(
+      send(gateway, entry),
+      (error) => fault(`Still unknown: ${error.message}`)
+    )
+    const meaning = meaningOf(resolution, entry)
+    if (!isDecided(resolution)) return yield* fault(meaning)
+    // a gateway with another journal does not know of this entry
+    yield* drop(entry.id)
+    yield* Console.log(meaning)
+  })).pipe(
+    Command.provide(Layer.merge(journalOfEnvironment, FetchHttpClient.layer)),
+    Command.withDescription("Send the identical bytes of one action again, and say what the answer means")
+  )
+
+const forget = Command.make("forget", { id: idArgument }, ({ id }) =>
+  Effect.gen(function*() {
+    const entry = yield* entryOf(id)
+    yield* drop(entry.id)
+    yield* Console.log(`${entry.id} is forgotten`)
+  })).pipe(
+    Command.provide(journalOfEnvironment),
+    Command.withDescription("Drop one action whose fate you know; nothing is sent")
+  )
+
+/** The command. */
+export const command = Command.make("journal", {
+  json: Flag.Boolean("json").pipe(
+    Flag.withDefault(false),
+    Flag.withDescription("One line of JSON for each action, with the bytes to send again")
+  )
+}, ({ json }) =>
+  Effect.gen(function*() {
+    const entries = yield* unanswered
+    const { TRIGATE_NETWORK } = yield* settings
+    if (!json) yield* Console.log(listing(entries, TRIGATE_NETWORK))
+    else yield* Effect.forEach(entries, (entry) => Console.log(lineOf(entry)), { discard: true })
+  })).pipe(
+    Command.provide(journalOfEnvironment),
+    Command.withDescription("List the signed actions without an answer, from the database of TRIGATE_DATABASE_URL"),
+    Command.withSubcommands([resolve, forget]),
+    Command.withExamples([
+      { command: "trigate journal", description: "What a crash or a broken connection has left open" },
+      { command: "trigate journal resolve 0x1f2e3d4c5b", description: "Find out what became of one" }
+    ])
+  )

@@ -1,0 +1,103 @@
+/** `SqlClient` over Node's own SQLite: one connection, opened at its first use and again after a fault. */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Predicate from "effect/Predicate"
+import * as Reactivity from "effect/reactivity/Reactivity"
+import * as Semaphore from "effect/Semaphore"
+import * as SqlClient from "effect/sql/SqlClient"
+import type { Connection } from "effect/sql/SqlConnection"
+import { classifySqliteError, SqlError } from "effect/sql/SqlError"
+import * as Statement from "effect/sql/Statement"
+import * as Stream from "effect/Stream"
+import type { SQLInputValue, StatementSync } from "node:sqlite"
+import { DatabaseSync } from "node:sqlite"
+import { pathToFileURL } from "node:url"
+
+/** Which file, and what may be done to it. */
+export interface Options {
+  readonly file: string
+  /** `create` makes the file where there is none; `existing` does not. */
+  readonly mode: "create" | "existing"
+}
+
+/** SQLite's own code and words; Node keeps them apart from its error code. */
+const faultOf = (cause: unknown, operation: string): SqlError => {
+  const errno = Predicate.hasProperty(cause, "errcode") && Predicate.isNumber(cause.errcode) ? cause.errcode : undefined
+  const message = Predicate.hasProperty(cause, "errstr") && Predicate.isString(cause.errstr) ? cause.errstr : undefined
+  return new SqlError({ reason: classifySqliteError({ errno, message, cause }, { message, operation }) })
+}
+
+const isInput = (value: unknown): value is SQLInputValue =>
+  value === null || Predicate.isString(value) || Predicate.isNumber(value) || Predicate.isBigInt(value) ||
+  value instanceof Uint8Array
+
+/** The whole file is written through at every commit: an entry that is gone after a power cut was no entry. */
+const pragmas = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL"
+
+const open = ({ file, mode }: Options): DatabaseSync => {
+  const url = pathToFileURL(file)
+  url.searchParams.set("mode", mode === "create" ? "rwc" : "rw")
+  return new DatabaseSync(url)
+}
+
+const connectionOf = (database: DatabaseSync): Connection => {
+  const run = <A>(
+    sql: string,
+    params: ReadonlyArray<unknown>,
+    read: (statement: StatementSync, inputs: ReadonlyArray<SQLInputValue>) => A
+  ) => {
+    const inputs = params.filter(isInput)
+    return inputs.length < params.length
+      ? Effect.die(`SQLite takes no such parameter: ${sql}`)
+      : Effect.try({ try: () => read(database.prepare(sql), inputs), catch: (cause) => faultOf(cause, "execute") })
+  }
+  const all = (sql: string, params: ReadonlyArray<unknown>) =>
+    run(sql, params, (statement, inputs) => statement.all(...inputs))
+  const values = (sql: string, params: ReadonlyArray<unknown>) =>
+    run(sql, params, (statement, inputs) => {
+      statement.setReturnArrays(true)
+      return statement.all(...inputs).map((row) => Object.values(row))
+    })
+  const execute: Connection["execute"] = (sql, params, transform) =>
+    Effect.map(all(sql, params), (rows) => transform === undefined ? rows : transform(rows))
+  return {
+    execute,
+    executeRaw: all,
+    executeStream: (sql, params, transform) =>
+      Stream.unwrap(Effect.map(execute(sql, params, transform), (rows) => Stream.fromIterable(rows))),
+    executeUnprepared: execute,
+    executeValues: values,
+    executeValuesUnprepared: values
+  }
+}
+
+const attempt = <A>(evaluate: () => A) => Effect.try({ try: evaluate, catch: (cause) => faultOf(cause, "connect") })
+
+const make = Effect.fnUntraced(function*(options: Options) {
+  let opened: { readonly database: DatabaseSync; readonly connection: Connection } | undefined
+  yield* Effect.addFinalizer(() => Effect.sync(() => opened?.database.close()))
+  const connect = Effect.gen(function*() {
+    const database = yield* attempt(() => open(options))
+    yield* Effect.tapError(attempt(() => database.exec(pragmas)), () => Effect.sync(() => database.close()))
+    opened = { database, connection: connectionOf(database) }
+    return opened.connection
+  })
+  const acquirers = SqlClient.makeSqliteAcquirers({
+    connection: Effect.suspend(() => opened === undefined ? connect : Effect.succeed(opened.connection)),
+    semaphore: yield* Semaphore.make(1),
+    isTransaction: () => opened?.database.isTransaction === true
+  })
+  return yield* SqlClient.make({
+    ...acquirers,
+    compiler: Statement.makeCompilerSqlite(),
+    driver: "node-sqlite",
+    // an upgrade from reading to writing can fail under a lock, the start of a writing transaction waits
+    beginTransaction: "BEGIN IMMEDIATE",
+    releaseSavepoint: (name) => `RELEASE SAVEPOINT ${name}`,
+    spanAttributes: [["db.system.name", "sqlite"]]
+  })
+})
+
+/** The client of one file. */
+export const layer = (options: Options): Layer.Layer<SqlClient.SqlClient> =>
+  Layer.effect(SqlClient.SqlClient, make(options)).pipe(Layer.provide(Reactivity.layer))

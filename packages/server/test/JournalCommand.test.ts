@@ -1,0 +1,255 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Address } from "@trigate/domain/Hex"
+import { keys } from "@trigate/sandbox/SandboxExamples"
+import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Schema from "effect/Schema"
+import * as Fs from "node:fs"
+import * as Os from "node:os"
+import * as Path from "node:path"
+import { isInstalled, postgresServer } from "../../trading/test/postgresServer.ts"
+import { get, post } from "./gateway.ts"
+import { gatewayProcess } from "./process.ts"
+import { rawUpstream } from "./rawUpstream.ts"
+import { trigate } from "./trigate.ts"
+
+const ok = `{"status":"ok","response":{"type":"default"}}`
+const duplicate = `{"status":"err","response":"Invalid nonce: duplicate nonce"}`
+
+const folder = Effect.acquireRelease(
+  Effect.sync(() => Fs.mkdtempSync(Path.join(Os.tmpdir(), "trigate-"))),
+  (path) => Effect.sync(() => Fs.rmSync(path, { recursive: true, force: true }))
+)
+
+const sqlite = Effect.map(folder, (path) => Path.join(path, "journal.sqlite"))
+
+/** Bodies of the trader's, under nonces from now on. */
+const signedBodies = (count: number) =>
+  Effect.flatMap(
+    Clock.currentTimeMillis,
+    (now) =>
+      Effect.forEach(Array.from({ length: count }, (_, index) => now + index), (nonce) =>
+        Effect.map(
+          Effect.orDie(
+            SandboxSigner.signAction(keys.trader, { nonce, action: { type: "evmUserModify", usingBigBlocks: true } })
+          ),
+          (signed) => JSON.stringify(signed)
+        ))
+  )
+
+const quietly = { TRIGATE_ACCESS_LOG: "off" }
+
+const Listed = Schema.Struct({
+  id: Schema.String,
+  state: Schema.Literals(["inFlight", "unknown"]),
+  signer: Address,
+  nonce: Schema.Int,
+  actionType: Schema.Literal("evmUserModify"),
+  body: Schema.String
+})
+const decodeLine = Schema.decodeUnknownEffect(Schema.fromJsonString(Listed))
+
+const listed = (database: string) =>
+  Effect.flatMap(trigate(["journal", "--json"], { TRIGATE_DATABASE_URL: database }), ({ code, stderr, stdout }) => {
+    assert.deepStrictEqual({ code, stderr }, { code: 0, stderr: "" })
+    return Effect.forEach(stdout.split("\n").filter(Boolean), (line) => decodeLine(line))
+  })
+
+const killed = Effect.fnUntraced(function*(database: string) {
+  const upstream = yield* rawUpstream((body) => body.includes("true") ? "silence" : { body: ok })
+  const settings = { ...quietly, TRIGATE_TRADING_API_URL: upstream.url, TRIGATE_DATABASE_URL: database }
+  const running = yield* gatewayProcess(settings)
+  const [broken, answered, ...bodies] = yield* signedBodies(22)
+  assert(broken !== undefined && answered !== undefined)
+
+  // one with an unknown outcome and one with an answer already behind it
+  upstream.treat = () => "reset"
+  assert.strictEqual((yield* post(`${running.url}/exchange`, broken)).status, 504)
+  upstream.treat = () => ({ body: ok })
+  assert.strictEqual((yield* post(`${running.url}/exchange`, answered)).text, ok)
+  upstream.treat = () => "silence"
+  const calls = yield* Effect.forEach(
+    bodies,
+    (body) => Effect.forkChild(Effect.exit(post(`${running.url}/exchange`, body)))
+  )
+  yield* upstream.received(22)
+  running.signal("SIGKILL")
+  yield* Effect.promise(() => running.ended)
+  yield* Effect.forEach(calls, Fiber.await)
+
+  const expected = [broken, ...bodies]
+  const left = yield* listed(database)
+  assert.sameMembers(left.map(({ body }) => body), expected)
+  assert.lengthOf(left, expected.length)
+  assert.strictEqual(left.filter(({ state }) => state === "unknown").length, 1)
+  assert.isTrue(left.every(({ signer }) => signer === keys.trader.address))
+  return { settings, upstream, expected }
+})
+
+describe("a gateway that was killed", () => {
+  it.live(
+    "leaves every action that it had sent and not answered in a SQLite file, each once",
+    () =>
+      Effect.gen(function*() {
+        const database = yield* sqlite
+        const { expected, settings, upstream } = yield* killed(database)
+
+        const again = yield* gatewayProcess(settings)
+        assert.include(again.printed(), "  journal of unanswered signed actions: in a SQLite file\n")
+        const after = yield* listed(database)
+        assert.sameMembers(after.map(({ body }) => body), expected)
+        assert.isTrue(after.every(({ state }) => state === "unknown"))
+        const people = yield* trigate(["journal"], { TRIGATE_DATABASE_URL: database })
+        assert.include(people.stdout, "21 signed actions are without an answer (mainnet)\n")
+        assert.include(people.stdout, "\n  trigate journal resolve 0x")
+        assert.strictEqual(people.stdout.split(keys.trader.address).length, 22)
+        // nothing has sent any of them again
+        assert.lengthOf(upstream.bodies, 22)
+      }),
+    60_000
+  )
+
+  it.live.runIf(isInstalled)("leaves them in Postgres as well", () =>
+    Effect.gen(function*() {
+      const { url } = yield* postgresServer
+      yield* killed(url)
+    }), 60_000)
+})
+
+describe("a journal that cannot be written", () => {
+  it.live("refuses signed actions as not sent, without a byte to the venue; reads go on", () =>
+    Effect.gen(function*() {
+      const upstream = yield* rawUpstream(() => ({ body: `{"tokens":[],"universe":[]}` }))
+      for (const database of ["/proc/nowhere/journal.sqlite", "postgres://canary:canary@127.0.0.1:9/canary"]) {
+        const running = yield* gatewayProcess({
+          ...quietly,
+          TRIGATE_TRADING_API_URL: upstream.url,
+          TRIGATE_DATABASE_URL: database
+        })
+        const [body] = yield* signedBodies(1)
+        assert(body !== undefined)
+        const before = upstream.bytes()
+        for (const _ of [1, 2]) {
+          const refused = yield* post(`${running.url}/exchange`, body)
+          assert.strictEqual(refused.status, 503)
+          assert.include(refused.text, `"_tag":"UpstreamUnavailable"`)
+          assert.include(refused.text, "The action was not sent, since the journal of unanswered actions is away")
+          assert.include(refused.text, `"upstream":"journal","attempts":0`)
+        }
+        assert.strictEqual(upstream.bytes(), before)
+        assert.strictEqual((yield* post(`${running.url}/info`, `{"type":"spotMeta"}`)).status, 200)
+        assert.isAbove(upstream.bytes(), before)
+        assert.include((yield* get(`${running.url}/metrics`)).text, "trigate_journal_away 1")
+        assert.notInclude(running.printed(), "canary")
+      }
+    }), 60_000)
+
+  it.live("refuses while the disk is full, and keeps what it holds", () =>
+    Effect.gen(function*() {
+      const upstream = yield* rawUpstream(() => ({ body: ok }))
+      const database = yield* sqlite
+      // a limit on the size of every file of the process: to SQLite the disk is full
+      const running = yield* gatewayProcess(
+        { ...quietly, TRIGATE_TRADING_API_URL: upstream.url, TRIGATE_DATABASE_URL: database },
+        { maxFileKilobytes: 256 }
+      )
+      upstream.treat = () => "reset"
+      const bodies = yield* signedBodies(2_000)
+      let sent = 0
+      let status = 0
+      for (const body of bodies) {
+        const answer = yield* post(`${running.url}/exchange`, body)
+        status = answer.status
+        if (status !== 504) {
+          assert.include(answer.text, "The action was not sent, since the journal of unanswered actions is away")
+          break
+        }
+        sent += 1
+      }
+      assert.strictEqual(status, 503)
+      assert.lengthOf(upstream.bodies, sent)
+      assert.strictEqual((yield* get(`${running.url}/health/live`)).status, 200)
+      assert.lengthOf(yield* listed(database), sent)
+    }), 60_000)
+})
+
+describe("trigate journal", () => {
+  it.live(
+    "resolves an action by its identical bytes, only when told to, and forgets one",
+    () =>
+      Effect.gen(function*() {
+        const database = yield* sqlite
+        const upstream = yield* rawUpstream(() => "reset")
+        const running = yield* gatewayProcess({
+          ...quietly,
+          TRIGATE_TRADING_API_URL: upstream.url,
+          TRIGATE_DATABASE_URL: database
+        })
+        const bodies = yield* signedBodies(3)
+        for (const body of bodies) assert.strictEqual((yield* post(`${running.url}/exchange`, body)).status, 504)
+        const [first, second, third] = yield* listed(database)
+        assert(first !== undefined && second !== undefined && third !== undefined)
+        assert.deepStrictEqual(upstream.bodies, bodies)
+
+        const tool = (...args: ReadonlyArray<string>) =>
+          trigate(["journal", ...args], { TRIGATE_DATABASE_URL: database })
+        const resolve = (id: string) => tool("resolve", id, "--gateway", running.url)
+        upstream.treat = () => ({ body: duplicate })
+        assert.deepStrictEqual(yield* resolve(first.id.slice(0, 14)), {
+          code: 0,
+          stdout:
+            `It landed the first time: the venue has seen the nonce ${first.nonce} (Invalid nonce: duplicate nonce)\n`,
+          stderr: ""
+        })
+        upstream.treat = () => "reset"
+        const open = yield* resolve(second.id)
+        assert.deepStrictEqual([open.code, open.stdout], [1, ""])
+        assert.match(open.stderr, /^trigate: Still unknown: [^\n]+\n$/u)
+        assert.strictEqual((yield* tool("forget", third.id)).stdout, `${third.id} is forgotten\n`)
+        assert.deepStrictEqual(upstream.bodies.slice(3), [first.body, second.body])
+        assert.deepStrictEqual((yield* listed(database)).map(({ body }) => body), [second.body])
+      }),
+    60_000
+  )
+
+  it.live("says in one line why there is nothing to list", () =>
+    Effect.gen(function*() {
+      const failed = (stderr: string) => ({ code: 1, stdout: "", stderr })
+      const unset = yield* trigate(["journal"])
+      assert.deepStrictEqual(
+        unset,
+        failed(
+          "trigate: TRIGATE_DATABASE_URL is not set: a gateway without it keeps its journal in memory, " +
+            "which nobody else can read\n"
+        )
+      )
+      const path = yield* sqlite
+      const missing = yield* trigate(["journal"], { TRIGATE_DATABASE_URL: path })
+      assert.deepStrictEqual(
+        missing,
+        failed("trigate: The journal of unanswered actions is away (unable to open database file)\n")
+      )
+      assert.isFalse(Fs.existsSync(path))
+    }), 60_000)
+
+  it.live("tells an empty journal from none, and an ID that is not there", () =>
+    Effect.gen(function*() {
+      const path = yield* sqlite
+      const running = yield* gatewayProcess({
+        ...quietly,
+        TRIGATE_TRADING_API_URL: "http://127.0.0.1:9",
+        TRIGATE_DATABASE_URL: `sqlite:${path}`
+      })
+      const environment = { TRIGATE_DATABASE_URL: `file:${path}` }
+      assert.strictEqual(
+        (yield* trigate(["journal"], environment)).stdout,
+        "No signed action is without an answer (mainnet)\n"
+      )
+      const absent = yield* trigate(["journal", "forget", "0xabc"], environment)
+      assert.deepStrictEqual([absent.code, absent.stderr], [1, "trigate: 0xabc is no action of the journal\n"])
+      running.signal("SIGTERM")
+      assert.strictEqual(yield* Effect.promise(() => running.ended), 0)
+    }), 60_000)
+})

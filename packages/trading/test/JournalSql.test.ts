@@ -1,0 +1,201 @@
+import * as PgClient from "@effect/sql-pg/PgClient"
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import * as SqliteClient from "@trigate/server/SqliteClient"
+import type { Journal } from "@trigate/trading/Journal"
+import * as JournalSql from "@trigate/trading/JournalSql"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as Redacted from "effect/Redacted"
+import * as Scope from "effect/Scope"
+import type { SqlClient } from "effect/sql/SqlClient"
+import * as TestClock from "effect/testing/TestClock"
+import * as Fs from "node:fs"
+import * as Os from "node:os"
+import * as Path from "node:path"
+import { now, open, settled, states, suite, texts, unanswered } from "./journalSuite.ts"
+import { isInstalled, postgresServer } from "./postgresServer.ts"
+import type { PostgresServer } from "./postgresServer.ts"
+
+const over = (client: Layer.Layer<SqlClient>, options: JournalSql.Options = {}): Layer.Layer<Journal> =>
+  JournalSql.layer(options).pipe(Layer.provide(client))
+
+const file = Effect.map(
+  Effect.acquireRelease(
+    Effect.sync(() => Fs.mkdtempSync(Path.join(Os.tmpdir(), "journal-"))),
+    (folder) => Effect.sync(() => Fs.rmSync(folder, { recursive: true, force: true }))
+  ),
+  (folder) => Path.join(folder, "journal.sqlite")
+)
+
+const sqlite = (path: string) => SqliteClient.layer({ file: path, mode: "create" })
+
+const quiet = Effect.provide(Logger.layer([]))
+
+describe("Journal over SQLite", () => {
+  suite((options) => Effect.map(file, (path) => over(sqlite(path), options)))
+
+  it.effect("is there for the next run, which takes what was in flight as unknown", () =>
+    Effect.gen(function*() {
+      const path = yield* file
+      yield* TestClock.setTime(now)
+      // a scope that never closes: what a run leaves that was killed
+      yield* Effect.provide(open({ text: "killed" }), over(sqlite(path)))
+      yield* TestClock.adjust(1)
+      yield* Effect.provide(settled("unknown", { text: "broken" }), over(sqlite(path)))
+      const next = Effect.zip(texts, states)
+      assert.deepStrictEqual(yield* Effect.provide(next, over(sqlite(path))), [["killed", "broken"], [
+        "unknown",
+        "unknown"
+      ]])
+    }))
+
+  it.effect("shows a tool what is in flight, until the lease has passed", () =>
+    Effect.gen(function*() {
+      const path = yield* file
+      yield* TestClock.setTime(now)
+      const tool = Effect.provide(states, JournalSql.layerExisting().pipe(Layer.provide(sqlite(path))))
+      yield* Effect.gen(function*() {
+        yield* open()
+        yield* TestClock.adjust(29_999)
+        assert.deepStrictEqual(yield* tool, ["inFlight"])
+        yield* TestClock.adjust(1)
+        assert.deepStrictEqual(yield* tool, ["unknown"])
+      }).pipe(Effect.provide(over(sqlite(path), { lease: "30 seconds" })))
+    }))
+
+  it.effect("keeps the networks apart", () =>
+    Effect.gen(function*() {
+      const path = yield* file
+      yield* TestClock.setTime(now)
+      const testnet = over(sqlite(path), { network: "testnet", capacity: 1 })
+      yield* Effect.provide(settled("unknown", { text: "main" }), over(sqlite(path)))
+      yield* Effect.provide(settled("unknown", { text: "test" }), testnet)
+      assert.deepStrictEqual(yield* Effect.provide(texts, testnet), ["test"])
+      assert.deepStrictEqual(yield* Effect.provide(texts, over(sqlite(path))), ["main"])
+    }))
+
+  it.live("waits for another writer, but not longer than its deadline", () =>
+    Effect.gen(function*() {
+      const path = yield* file
+      const nonce = yield* Clock.currentTimeMillis
+      yield* Effect.gen(function*() {
+        const other = new (yield* Effect.promise(() => import("node:sqlite"))).DatabaseSync(path)
+        other.exec("BEGIN IMMEDIATE")
+        const refused = yield* Effect.flip(settled("unknown", { nonce }))
+        assert.strictEqual(
+          refused.detail,
+          "The action was not sent, since the journal of unanswered actions is away (no answer within 200ms)"
+        )
+        other.exec("COMMIT")
+        yield* settled("unknown", { nonce })
+        assert.lengthOf(yield* unanswered, 1)
+        other.close()
+      }).pipe(Effect.provide(over(sqlite(path), { deadline: "200 millis" })))
+    }).pipe(quiet))
+
+  it.live("says why a file cannot be written", () =>
+    Effect.gen(function*() {
+      const nowhere = over(sqlite("/proc/nowhere/journal.sqlite"))
+      const refused = yield* Effect.flip(Effect.provide(settled("unknown"), nowhere))
+      assert.strictEqual(
+        refused.detail,
+        "The action was not sent, since the journal of unanswered actions is away (unable to open database file)"
+      )
+    }).pipe(quiet))
+})
+
+const postgres = (url: string, options: JournalSql.Options = {}) =>
+  over(Layer.orDie(PgClient.layer({ url: Redacted.make(url), connectTimeout: "1 second" })), options)
+
+/** Asks again and again until it is so; each question takes its time. */
+const until = <E, R>(question: Effect.Effect<boolean, E, R>): Effect.Effect<void, never, R> =>
+  Effect.repeat(Effect.orElseSucceed(question, () => false), { until: (answer) => answer }).pipe(Effect.asVoid)
+
+describe.runIf(isInstalled)("Journal over Postgres", () => {
+  const scope = Scope.makeUnsafe()
+  let server: PostgresServer
+  let networks = 0
+
+  beforeAll(async () => {
+    server = await Effect.runPromise(Scope.provide(postgresServer, scope))
+  }, 60_000)
+  afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+
+  suite((options) =>
+    Effect.sync(() => {
+      networks += 1
+      return postgres(server.url, { ...options, network: `suite-${networks}` })
+    })
+  )
+
+  it.effect("is shared by replicas: what one has in flight is unknown to the other only after the lease", () =>
+    Effect.gen(function*() {
+      const options = { network: "shared", lease: "30 seconds" } as const
+      yield* TestClock.setTime(now)
+      const elsewhere = Effect.provide(states, postgres(server.url, options))
+      yield* Effect.gen(function*() {
+        const entry = yield* open()
+        assert.deepStrictEqual(yield* elsewhere, ["inFlight"])
+        yield* TestClock.adjust("30 seconds")
+        assert.deepStrictEqual(yield* elsewhere, ["unknown"])
+        yield* entry.settle("decided")
+        assert.deepStrictEqual(yield* elsewhere, [])
+      }).pipe(Effect.provide(postgres(server.url, options)))
+    }))
+
+  it.live("refuses in time while the server hangs, and takes back what it wrote late", () =>
+    Effect.gen(function*() {
+      const nonce = yield* Clock.currentTimeMillis
+      yield* Effect.gen(function*() {
+        yield* settled("unknown", { text: "before", nonce })
+        yield* server.freeze
+        const refused = yield* Effect.flip(settled("unknown", { text: "refused", nonce }))
+        assert.isBelow((yield* Clock.currentTimeMillis) - nonce, 3_000)
+        assert.strictEqual(
+          refused.detail,
+          "The action was not sent, since the journal of unanswered actions is away (no answer within 1s)"
+        )
+        yield* server.thaw
+        yield* until(Effect.map(settled("unknown", { text: "after", nonce }), () => true))
+        yield* until(Effect.map(texts, (kept) => !kept.includes("refused")))
+        assert.sameMembers([...yield* texts], ["before", "after"])
+      }).pipe(Effect.provide(postgres(server.url, { network: "hanging" })))
+    }).pipe(quiet))
+
+  it.live("keeps its entries over a crash of the server, and settles later what it could not settle then", () =>
+    Effect.gen(function*() {
+      const nonce = yield* Clock.currentTimeMillis
+      yield* Effect.gen(function*() {
+        yield* settled("unknown", { text: "broken", nonce })
+        const answered = yield* open({ text: "answered", nonce })
+        yield* server.kill
+        assert.strictEqual((yield* Effect.flip(settled("unknown", { text: "refused", nonce }))).upstream, "journal")
+        yield* answered.settle("decided")
+        assert.strictEqual((yield* Effect.flip(unanswered)).upstream, "journal")
+        yield* server.restart
+        yield* until(Effect.map(texts, (kept) => !kept.includes("answered")))
+        assert.deepStrictEqual(yield* texts, ["broken"])
+        yield* settled("decided", { text: "broken", nonce })
+        assert.deepStrictEqual(yield* texts, [])
+      }).pipe(Effect.provide(postgres(server.url, { network: "crashing" })))
+    }).pipe(quiet))
+
+  it.live("starts without its server", () =>
+    Effect.gen(function*() {
+      const nonce = yield* Clock.currentTimeMillis
+      yield* server.kill
+      yield* Effect.gen(function*() {
+        const refused = yield* Effect.flip(settled("unknown", { nonce }))
+        assert.strictEqual(
+          refused.detail,
+          "The action was not sent, since the journal of unanswered actions is away (ConnectionError)"
+        )
+        yield* server.restart
+        yield* until(Effect.map(settled("unknown", { nonce }), () => true))
+        assert.deepStrictEqual(yield* states, ["unknown"])
+      }).pipe(Effect.provide(postgres(server.url, { network: "late" })))
+    }).pipe(quiet))
+})

@@ -1,0 +1,156 @@
+import { assert, describe, it } from "@effect/vitest"
+import type { SignedAction } from "@trigate/domain/SignedAction"
+import { keys } from "@trigate/sandbox/SandboxExamples"
+import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
+import * as Admission from "@trigate/trading/Admission"
+import { Exchange } from "@trigate/trading/Exchange"
+import * as ExchangeMemory from "@trigate/trading/ExchangeMemory"
+import * as ExchangeUpstream from "@trigate/trading/ExchangeUpstream"
+import * as Journal from "@trigate/trading/Journal"
+import * as UsedNonces from "@trigate/trading/UsedNonces"
+import type { WireAnswer, WireError } from "@trigate/upstream/Wire"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Ref from "effect/Ref"
+import * as TestClock from "effect/testing/TestClock"
+import * as FakeWire from "./fakeWire.ts"
+import { now, states, unanswered } from "./journalSuite.ts"
+
+const action = Effect.orDie(
+  SandboxSigner.signAction(keys.trader, { nonce: now, action: { type: "evmUserModify", usingBigBlocks: true } })
+)
+
+const submit = (signed: SignedAction) => Exchange.use((exchange) => exchange.submit(signed))
+
+const refused = (text: string) => FakeWire.answer(200, JSON.stringify({ status: "err", response: text }))
+
+const duplicate = refused(`Invalid nonce: duplicate nonce ${now}`)
+const ok = FakeWire.answer(200, `{"status":"ok","response":{"type":"default"}}`)
+
+/** A gateway before a venue that reacts to one request after the other. */
+const venue = (...reactions: ReadonlyArray<WireAnswer | WireError>) => {
+  let at = 0
+  const wire = FakeWire.make(() => reactions[at++] ?? assert.fail("one request too many"))
+  const gateway = ExchangeUpstream.layer({ api: ["https://venue.example"] }).pipe(
+    Layer.provide([Admission.layer(), UsedNonces.layerMemory(), wire.layer]),
+    Layer.provideMerge(Journal.layerMemory())
+  )
+  return { wire, run: Effect.provide(gateway) }
+}
+
+const outcomes: ReadonlyArray<readonly [answer: WireAnswer | WireError, word: string, left: number]> = [
+  [duplicate, "Landed", 0],
+  [ok, "Accepted", 0],
+  [refused("Nonce mismatch."), "Rejected", 0],
+  [refused("Action already expired"), "Rejected", 1],
+  [refused("Too many cumulative requests sent (2 > 1)"), "Rejected", 1],
+  [FakeWire.answer(429, "null"), "UpstreamRateLimited", 1],
+  [FakeWire.unreachable, "UpstreamUnavailable", 1],
+  [FakeWire.broken, "OutcomeUnknown", 1]
+]
+
+describe("resolve", () => {
+  for (const [answer, word, left] of outcomes) {
+    const title = "sent" in answer ? `a wire that is ${answer.detail}` : new TextDecoder().decode(answer.body)
+    it.effect(`${word}, by the identical bytes and not before it is called: ${title}`, () => {
+      const { run, wire } = venue(FakeWire.broken, answer, duplicate)
+      return Effect.gen(function*() {
+        yield* TestClock.setTime(now)
+        const signed = yield* action
+        assert.strictEqual((yield* Effect.flip(submit(signed)))._tag, "OutcomeUnknown")
+        const [entry] = yield* unanswered
+        assert(entry !== undefined)
+        assert.deepInclude(entry, { signer: keys.trader.address, nonce: now, actionType: "evmUserModify" })
+        yield* TestClock.adjust("1 hour")
+        assert.lengthOf(wire.sent, 1)
+
+        const resolve = (by: Uint8Array | SignedAction) =>
+          Effect.match(Exchange.use((exchange) => exchange.resolve(by)), {
+            onSuccess: ({ _tag }): string => _tag,
+            onFailure: ({ _tag }): string => _tag
+          })
+        assert.strictEqual(yield* resolve(entry.body), word)
+        assert.lengthOf(yield* unanswered, left)
+        assert.lengthOf(wire.sent, 2)
+        // what is still in doubt can be asked again; what is decided is known here
+        assert.strictEqual(yield* resolve(signed), left === 0 ? "NonceAlreadyUsed" : "Landed")
+        assert.lengthOf(yield* unanswered, 0)
+        assert.strictEqual(new Set(wire.sent.map(({ body }) => body)).size, 1)
+        assert.strictEqual(wire.sent[0]?.body, new TextDecoder().decode(entry.body))
+      }).pipe(run)
+    })
+  }
+})
+
+/** What the journal holds at the moment of the sending, and the sending held up until the gate opens. */
+const watched = Effect.gen(function*() {
+  const journal = yield* Journal.Journal
+  const gate = yield* Deferred.make<void>()
+  const seen: Array<ReadonlyArray<string>> = []
+  const { answer } = yield* ExchangeMemory.ExchangeState
+  yield* Ref.set(
+    answer,
+    Effect.gen(function*() {
+      seen.push((yield* journal.unanswered).map(({ actionType, state }) => `${actionType} ${state}`))
+      yield* Deferred.await(gate)
+      return ExchangeMemory.accepted
+    })
+  )
+  return { gate, seen }
+})
+
+const inMemory = ExchangeMemory.layerNoDeps().pipe(
+  Layer.provideMerge(Journal.layerMemory()),
+  Layer.provide([Admission.layer(), UsedNonces.layerMemory()])
+)
+
+const documented = {
+  action: { type: "evmUserModify", modifications: [] },
+  nonce: now,
+  signature: { r: "0x1", s: "0x2", v: 27 }
+} as const
+
+describe("the journal of a gateway", () => {
+  for (
+    const [who, signing] of [["a signer", action], [
+      "a signer whom nobody can tell",
+      Effect.succeed(documented)
+    ]] as const
+  ) {
+    it.effect(`holds an action of ${who} before it is sent, and until its answer, though the caller has left`, () =>
+      Effect.gen(function*() {
+        yield* TestClock.setTime(now)
+        const signed = yield* signing
+        const { gate, seen } = yield* watched
+        const caller = yield* Effect.forkChild(submit(signed), { startImmediately: true })
+        while (seen.length === 0) yield* Effect.promise(() => new Promise(setImmediate))
+        assert.deepStrictEqual(seen, [["evmUserModify inFlight"]])
+        yield* Fiber.interrupt(caller)
+        assert.deepStrictEqual(yield* states, ["inFlight"])
+        yield* Deferred.succeed(gate, undefined)
+        yield* Effect.yieldNow
+        assert.deepStrictEqual(yield* states, [])
+      }).pipe(Effect.provide(inMemory)))
+  }
+
+  it.effect("that is full refuses an action before a byte leaves, and gives its nonce back", () => {
+    const wire = FakeWire.make(() => ok)
+    const gateway = (capacity: number) =>
+      ExchangeUpstream.layer({ api: ["https://venue.example"] }).pipe(
+        Layer.provideMerge(Journal.layerMemory({ capacity })),
+        Layer.provide([Admission.layer(), wire.layer])
+      )
+    return Effect.gen(function*() {
+      yield* TestClock.setTime(now)
+      const signed = yield* action
+      const error = yield* Effect.flip(Effect.provide(submit(signed), gateway(0)))
+      assert.strictEqual(error._tag, "UpstreamUnavailable")
+      assert.deepInclude(error, { upstream: "journal", attempts: 0 })
+      assert.lengthOf(wire.sent, 0)
+      yield* Effect.provide(submit(signed), gateway(1))
+      assert.lengthOf(wire.sent, 1)
+    }).pipe(Effect.provide(UsedNonces.layerMemory()))
+  })
+})
