@@ -16,7 +16,10 @@ const call = (slot: number, id = `"n${slot}"`): string =>
   `["0x0123456789abcdef0123456789abcdef01234567","${word(slot)}","latest"]}`
 
 const slotsIn = (body: string): ReadonlyArray<{ readonly id: string; readonly slot: string }> =>
-  (JsonText.elements(body) ?? [body]).map((text) => ({ id: idIn(text), slot: /"(0x[0-9a-f]{64})"/u.exec(text)?.[1] ?? "" }))
+  (JsonText.elements(body) ?? [body]).map((text) => ({
+    id: idIn(text),
+    slot: /"(0x[0-9a-f]{64})"/u.exec(text)?.[1] ?? ""
+  }))
 
 const answerTo = ({ id, slot }: { readonly id: string; readonly slot: string }): string =>
   `{"jsonrpc":"2.0","id":${id},"result":"${slot}"}`

@@ -34,7 +34,10 @@ const bodies: ReadonlyArray<readonly [what: string, of: (good: Said) => Said]> =
   ["JSON behind a byte order mark", around(Uint8Array.of(0xef, 0xbb, 0xbf), "")],
   ["JSON behind a prefix against inclusion", around(")]}',\n", "")],
   ["bytes that are no UTF-8", () => ({ body: Uint8Array.of(0x22, 0xff, 0xfe, 0x22) })],
-  ["JSON in UTF-16", (good) => ({ body: (asked) => Buffer.from(Buffer.from(goodBytes(good, asked)).toString(), "utf16le") })]
+  [
+    "JSON in UTF-16",
+    (good) => ({ body: (asked) => Buffer.from(Buffer.from(goodBytes(good, asked)).toString(), "utf16le") })
+  ]
 ]
 
 for (const route of reads) {

@@ -37,9 +37,14 @@ const sound: Table = [
     raw((body, size) => `HTTP/1.1 103 Early Hints\r\nlink: </x.css>; rel=preload\r\n\r\n${plain(body, size)}`)
   ],
   ["chunks and trailers", raw((body) => chunked(`${chunk(body)}0\r\nx-checksum: 1\r\nset-cookie: a=b\r\n\r\n`))],
-  ["a chunk for each byte", raw((body) => chunked(`${Array.from(body.slice(0, 200), chunk).join("")}${
-    body.length > 200 ? chunk(body.slice(200)) : ""
-  }0\r\n\r\n`))],
+  [
+    "a chunk for each byte",
+    raw((body) =>
+      chunked(
+        `${Array.from(body.slice(0, 200), chunk).join("")}${body.length > 200 ? chunk(body.slice(200)) : ""}0\r\n\r\n`
+      )
+    )
+  ],
   ["chunk extensions", raw((body, size) => chunked(`${size.toString(16)};name=value\r\n${body}\r\n0\r\n\r\n`))],
   ["Connection: close", raw((body, size) => plain(body, size, "connection: close\r\n"), hangUp)],
   ["HTTP/1.0 and its length", raw((body, size) => plain(body, size).replace("HTTP/1.1", "HTTP/1.0"), hangUp)],
@@ -55,7 +60,10 @@ const broken: Table = [
   ["a chunk size that is no number", raw((body) => chunked(`zz\r\n${body}\r\n0\r\n\r\n`))],
   ["a chunk size beyond 2^64", raw((body) => chunked(`fffffffffffffffff\r\n${body}\r\n0\r\n\r\n`))],
   ["chunks without the last one", raw((body) => chunked(chunk(body)), hangUp)],
-  ["a chunk that is shorter than it says", raw((body, size) => chunked(`${(size + 5).toString(16)}\r\n${body}`), hangUp)],
+  [
+    "a chunk that is shorter than it says",
+    raw((body, size) => chunked(`${(size + 5).toString(16)}\r\n${body}`), hangUp)
+  ],
   ["two lengths that differ", raw((body, size) => plain(body, size, `content-length: ${size - 1}\r\n`))],
   ["a length that is no number", raw((body) => `HTTP/1.1 200 OK\r\n${json}content-length: abc\r\n\r\n${body}`, hangUp)],
   ["a negative length", raw((body) => `HTTP/1.1 200 OK\r\n${json}content-length: -1\r\n\r\n${body}`, hangUp)],
@@ -65,11 +73,17 @@ const broken: Table = [
   ["a body without any head", raw((body) => body, hangUp)],
   ["HTTP/3.7", raw((body, size) => plain(body, size).replace("HTTP/1.1", "HTTP/3.7"))],
   ["a status that is a word", raw((body, size) => plain(body, size).replace("200", "two"))],
-  ["101 Switching Protocols", raw(() => "HTTP/1.1 101 Switching Protocols\r\nupgrade: h2c\r\nconnection: upgrade\r\n\r\n")],
+  [
+    "101 Switching Protocols",
+    raw(() => "HTTP/1.1 101 Switching Protocols\r\nupgrade: h2c\r\nconnection: upgrade\r\n\r\n")
+  ],
   ["204 No Content", raw(() => "HTTP/1.1 204 No Content\r\n\r\n")],
   ["a header without a colon", raw((body, size) => plain(body, size, "no colon here\r\n"))],
   ["a header of 100 kB", raw((body, size) => plain(body, size, `x-long: ${"a".repeat(100_000)}\r\n`))],
-  ["a thousand headers of 100 bytes", raw((body, size) => plain(body, size, `x-many: ${"a".repeat(90)}\r\n`.repeat(1_000)))],
+  [
+    "a thousand headers of 100 bytes",
+    raw((body, size) => plain(body, size, `x-many: ${"a".repeat(90)}\r\n`.repeat(1_000)))
+  ],
   ["NUL in a header", raw((body, size) => plain(body, size, "x-nul: a\0b\r\n"))]
 ]
 

@@ -9,7 +9,7 @@ import { askedOf, gatewayOver, secretKey } from "./faultyGateway.ts"
 import { faultyUpstream } from "./faultyUpstream.ts"
 import type { Said } from "./reactions.ts"
 import { say } from "./reactions.ts"
-import { assertGood, reads, receiptQuestion, hashOf, layer2 } from "./routes.ts"
+import { assertGood, hashOf, layer2, reads, receiptQuestion } from "./routes.ts"
 
 /** Headers of an upstream that are between it and the gateway, or that set something in a caller's browser. */
 const between: ReadonlyArray<readonly [name: string, value: string]> = [

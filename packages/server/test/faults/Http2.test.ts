@@ -20,7 +20,11 @@ type Deed = (stream: Http2.ServerHttp2Stream, body: string) => void
 
 const answer: Deed = (stream, body) => {
   stream.respond({ ":status": 200, "content-type": "application/json" })
-  stream.end(stream.session === undefined || body.includes("signature") ? ok : `{"jsonrpc":"2.0","id":${idIn(body)},"result":null}`)
+  stream.end(
+    stream.session === undefined || body.includes("signature")
+      ? ok
+      : `{"jsonrpc":"2.0","id":${idIn(body)},"result":null}`
+  )
 }
 
 const deeds: ReadonlyArray<readonly [what: string, deed: Deed]> = [
@@ -46,7 +50,9 @@ const deeds: ReadonlyArray<readonly [what: string, deed: Deed]> = [
 const http2Upstream = (deed: Deed) =>
   Effect.map(
     Effect.acquireRelease(
-      Effect.callback<{ readonly server: Http2.Http2SecureServer; readonly port: number; readonly asked: Array<string> }>(
+      Effect.callback<
+        { readonly server: Http2.Http2SecureServer; readonly port: number; readonly asked: Array<string> }
+      >(
         (resume) => {
           const asked: Array<string> = []
           const server = Http2.createSecureServer({ key: pem("key"), cert: pem("good"), allowHTTP1: true })

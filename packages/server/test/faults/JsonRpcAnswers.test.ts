@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { askedOf, gatewayOver, timed, assertWithinDeadline } from "./faultyGateway.ts"
+import { askedOf, assertWithinDeadline, gatewayOver, timed } from "./faultyGateway.ts"
 import { faultyUpstream, idIn } from "./faultyUpstream.ts"
 import { say } from "./reactions.ts"
 import { assertFailure, assertGood, jsonRpcReads, tokenRpc } from "./routes.ts"

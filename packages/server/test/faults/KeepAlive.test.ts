@@ -81,7 +81,13 @@ describe("an upstream that closes idle connections without a word", () => {
       const answered = outcomes.filter(({ tag }) => tag === "200")
       const unknown = outcomes.filter(({ tag }) => tag === "OutcomeUnknown")
       const unsent = outcomes.filter(({ tag }) => tag === "UpstreamUnavailable")
-      console.log("unknown", unknown.length, unknown.filter(({ nonce }) => times.has(nonce)).length, unsent.length, second.asked.length)
+      console.log(
+        "unknown",
+        unknown.length,
+        unknown.filter(({ nonce }) => times.has(nonce)).length,
+        unsent.length,
+        second.asked.length
+      )
       assert.strictEqual(answered.length + unknown.length + unsent.length, rounds.length)
       for (const { nonce } of answered) assert.strictEqual(times.get(nonce), 1)
       for (const { nonce } of unsent) assert.isUndefined(times.get(nonce))

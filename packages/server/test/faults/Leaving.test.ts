@@ -20,7 +20,8 @@ const asking = (url: string, path: string, body: string) =>
       const socket = Net.connect({ host: hostname, port: Number(port) })
       socket.on("error", () => {})
       socket.write(
-        RawHttp.headOf("POST", path, [["content-type", "application/json"], ["content-length", `${body.length}`]]) + body
+        RawHttp.headOf("POST", path, [["content-type", "application/json"], ["content-length", `${body.length}`]]) +
+          body
       )
       return { leave: () => socket.resetAndDestroy() }
     }),
@@ -39,7 +40,11 @@ const reads: ReadonlyArray<readonly [path: string, kind: Kind, body: string]> = 
   ["/evm", "node", `{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice","params":[]}`],
   ["/l2", "layer2", receiptQuestion(hashOf(1))],
   ["/l2", "layer2", `[${receiptQuestion(hashOf(1))},${receiptQuestion(hashOf(2), "2")}]`],
-  ["/api/v2/jsonRPC", "tokens", `{"id":1,"method":"detectAddress","params":{"address":"EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDs"}}`]
+  [
+    "/api/v2/jsonRPC",
+    "tokens",
+    `{"id":1,"method":"detectAddress","params":{"address":"EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDs"}}`
+  ]
 ]
 
 const stages: ReadonlyArray<readonly [what: string, react: Reaction]> = [

@@ -96,15 +96,17 @@ interface Coding {
 const codings: ReadonlyArray<Coding> = [
   { name: "gzip", press: (plain) => Zlib.gzipSync(plain) },
   { name: "deflate", press: (plain) => Zlib.deflateSync(plain) },
-  { name: "br", press: (plain) => Zlib.brotliCompressSync(plain, { params: { [Zlib.constants.BROTLI_PARAM_QUALITY]: 1 } }) },
+  {
+    name: "br",
+    press: (plain) => Zlib.brotliCompressSync(plain, { params: { [Zlib.constants.BROTLI_PARAM_QUALITY]: 1 } })
+  },
   { name: "zstd", press: (plain) => Zlib.zstdCompressSync(plain) },
   { name: "gzip, gzip", press: (plain) => Zlib.gzipSync(Zlib.gzipSync(plain)) }
 ]
 
 const pressed = (good: Said, { name, press }: Coding): Said => ({
   headers: [["content-encoding", name]],
-  body: (asked: Asked) =>
-    press(Buffer.from(typeof good.body === "function" ? good.body(asked) : good.body))
+  body: (asked: Asked) => press(Buffer.from(typeof good.body === "function" ? good.body(asked) : good.body))
 })
 
 describe("an answer that was compressed although nobody asked for it", () => {

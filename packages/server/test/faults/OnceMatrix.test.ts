@@ -46,7 +46,11 @@ const afterRequest: ReadonlyArray<readonly [what: string, react: Reaction, takes
   ["is answered with an empty 503", say({ status: 503, body: "" }), false],
   ["is answered with an empty 200", say({ body: "" }), false],
   ["is answered with JSON that is cut", say({ body: `{"status":` }), false],
-  ["is answered with a chunk that is junk", write("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n"), false],
+  [
+    "is answered with a chunk that is junk",
+    write("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n"),
+    false
+  ],
   ["is answered in another protocol", write("SSH-2.0-OpenSSH_9.9\r\n"), false],
   ["is answered with 204", write("HTTP/1.1 204 No Content\r\n\r\n"), false]
 ]
@@ -84,12 +88,14 @@ for (const wire of wires) {
         }))
     }
 
-    for (const [what, status, body] of [
-      ["a full budget", 429, "null"],
-      ["a refusal in HTML", 403, "<html></html>"],
-      ["a refused shape", 422, "Failed to deserialize"],
-      ["a fault of its own", 500, `{"error":"internal"}`]
-    ] as const) {
+    for (
+      const [what, status, body] of [
+        ["a full budget", 429, "null"],
+        ["a refusal in HTML", 403, "<html></html>"],
+        ["a refused shape", 422, "Failed to deserialize"],
+        ["a fault of its own", 500, `{"error":"internal"}`]
+      ] as const
+    ) {
       it.live(`that is answered with ${what} is sent once, and gets that answer`, () =>
         Effect.gen(function*() {
           const first = yield* faultyUpstream(say({ status, headers: [["retry-after", "0"]], body }))

@@ -16,8 +16,10 @@ const breaks: ReadonlyArray<readonly [what: string, react: (good: Said) => React
   ["half a body and then a reset", (good) => sayHalf(good, reset)],
   ["half a body and then an end", (good) => sayHalf(good, hangUp)],
   ["a 500 of the upstream's own", () => say({ status: 500, body: `{"error":"internal"}` })],
-  ["a 502 of something in between", () =>
-    say({ status: 502, headers: [["content-type", "text/html"]], body: "<html><h1>502</h1></html>" })],
+  [
+    "a 502 of something in between",
+    () => say({ status: 502, headers: [["content-type", "text/html"]], body: "<html><h1>502</h1></html>" })
+  ],
   ["an empty 503", () => say({ status: 503, body: "" })],
   ["an empty 504", () => say({ status: 504, body: "" })]
 ]

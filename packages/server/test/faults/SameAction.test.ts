@@ -33,7 +33,7 @@ describe("the same action, handed in twice", () => {
             Effect.sync(() => {
               refused += status === 409 ? 1 : 0
               // the one that was sent is answered when all others were
-              if (refused === 19) for (const answer of answers) answer()
+              if (refused === 19) { for (const answer of answers) answer() }
             }))),
         { concurrency: "unbounded" }
       )

@@ -157,7 +157,10 @@ describe("callers that ask what only looks the same", () => {
         const fibers = yield* Effect.forEach(asks, ([path, body]) =>
           Effect.forkChild(
             RawHttp.exchange(url, [
-              RawHttp.headOf("POST", path, [["content-type", "application/json"], ["content-length", `${body.length}`]]),
+              RawHttp.headOf("POST", path, [["content-type", "application/json"], [
+                "content-length",
+                `${body.length}`
+              ]]),
               body
             ]),
             { startImmediately: true }
@@ -172,7 +175,9 @@ describe("callers that ask what only looks the same", () => {
   it.live("are not answered from what was not there a moment ago", () =>
     Effect.gen(function*() {
       const receipts = [result("null"), result("null"), result(`{"status":"0x1"}`)] as const
-      const only = yield* faultyUpstream(inTurn(...[say({ body: receipts[0] }), say({ body: receipts[1] }), say({ body: receipts[2] })]))
+      const only = yield* faultyUpstream(
+        inTurn(say({ body: receipts[0] }), say({ body: receipts[1] }), say({ body: receipts[2] }))
+      )
       const { url } = yield* gatewayOver({ layer2: [only] }, deadlines)
       const ask = post(`${url}/l2`, question)
       assert.strictEqual((yield* ask).text, layer2.expected)

@@ -35,7 +35,15 @@ const methods = [
 const call = (method: string, id = "1"): string =>
   `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":["0x02f8"]}`
 
-const paths = ["/evm", "/l2", "/api/v2/jsonRPC", "/some-key/evm", "/some-key/l2", "/some-key/api/v2/jsonRPC", "/some-key"]
+const paths = [
+  "/evm",
+  "/l2",
+  "/api/v2/jsonRPC",
+  "/some-key/evm",
+  "/some-key/l2",
+  "/some-key/api/v2/jsonRPC",
+  "/some-key"
+]
 
 const tagOf = (text: string): unknown =>
   Fixtures.value(text, "error", "data", "_tag") ?? Fixtures.value(text, "data", "_tag")

@@ -28,7 +28,8 @@ export interface Route {
 }
 
 /** The body of a sound JSON-RPC answer with a raw result. */
-export const result = (raw: string) => ({ body }: Asked): string => `{"jsonrpc":"2.0","id":${idIn(body)},"result":${raw}}`
+export const result = (raw: string) => ({ body }: Asked): string =>
+  `{"jsonrpc":"2.0","id":${idIn(body)},"result":${raw}}`
 
 const candles = Fixtures.raw(Fixtures.text("candleSnapshot-kPEPE-1h.json"), ["response"])
 const candleQuestion =
