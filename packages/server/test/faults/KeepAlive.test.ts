@@ -26,7 +26,8 @@ const closing = (words: (asked: Asked) => string): Reaction => {
     answer(socket, asked)
     if (count % 3 === 0) socket.end()
     else if (count % 3 === 1) setImmediate(() => socket.end())
-    else setTimeout(() => socket.resetAndDestroy(), 1)
+    // a request that comes in this millisecond is never read, and answered with a reset
+    else setTimeout(() => socket.destroy(), 1)
   }
 }
 
@@ -52,12 +53,12 @@ describe("an upstream that closes idle connections without a word", () => {
         rounds,
         (round) =>
           Effect.match(layer2.relay({ operation, params: `["${hashOf(round)}"]`, surface: "gateway" }), {
-            onFailure: ({ _tag }) => _tag,
+            onFailure: ({ detail }) => detail,
             onSuccess: ({ _tag }) => _tag
           }),
         { concurrency }
       )
-      assert.deepStrictEqual(tags.filter((tag) => tag !== "Result"), [])
+      assert.deepStrictEqual([...new Set(tags)], ["Result"])
       assert.isAtLeast(only.asked.length, rounds.length)
       assert.isAtMost(only.asked.length, rounds.length * 1.2)
     }), 180_000)
@@ -102,7 +103,7 @@ describe("an upstream that closes idle connections without a word", () => {
         TRIGATE_ONCE_DEADLINE: "5s"
       })
       const now = yield* Clock.currentTimeMillis
-      yield* Effect.forEach(rounds.slice(0, 500), (round) =>
+      yield* Effect.forEach(rounds.slice(0, 200), (round) =>
         Effect.gen(function*() {
           const read = yield* post(`${url}/l2`, receiptQuestion(hashOf(round)))
           assert.strictEqual(read.text, `{"jsonrpc":"2.0","id":1,"result":null}`)

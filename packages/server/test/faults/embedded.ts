@@ -8,7 +8,10 @@ import { mainnet } from "@trigate/signing/VenueProfile"
 import * as Admission from "@trigate/trading/Admission"
 import { Exchange } from "@trigate/trading/Exchange"
 import * as ExchangeUpstream from "@trigate/trading/ExchangeUpstream"
+import * as Journal from "@trigate/trading/Journal"
 import * as UsedNonces from "@trigate/trading/UsedNonces"
+import * as AddressHealthMemory from "@trigate/upstream/AddressHealthMemory"
+import * as Budgets from "@trigate/upstream/Budgets"
 import * as Calls from "@trigate/upstream/Calls"
 import type { Wire } from "@trigate/upstream/Wire"
 import * as WireHttpClient from "@trigate/upstream/WireHttpClient"
@@ -26,13 +29,16 @@ import type { FaultyUpstream } from "./faultyUpstream.ts"
 
 type Addresses = ReadonlyArray<FaultyUpstream | string>
 
+// budgets would end a test of calls by the thousand before its faults do
 const callsOver = (wire: Layer.Layer<Wire>, limit: Duration.Input) =>
-  Calls.layer({ readDeadline: limit, onceDeadline: limit }).pipe(Layer.provide(wire))
+  Calls.layerNoDeps({ readDeadline: limit, onceDeadline: limit }).pipe(
+    Layer.provide([wire, Budgets.layerUnlimited, AddressHealthMemory.layer()])
+  )
 
 const exchangeOver = (api: Addresses) =>
   ExchangeUpstream.layer({ api: api.map(addressOf) }).pipe(
     Layer.provide(Admission.layer({ profile: mainnet, strict: false, relayActions: "none" })),
-    Layer.provide(UsedNonces.layerMemory())
+    Layer.provide([UsedNonces.layerMemory(), Journal.layerMemory()])
   )
 
 /** Serves the gateway's routes with `/exchange` live over a client; the other services are the sandbox's. */

@@ -44,6 +44,8 @@ export const gatewayOver = (upstreams: Upstreams, environment: Environment = {})
     ...environmentOf(upstreams),
     TRIGATE_READ_DEADLINE: `${deadline}ms`,
     TRIGATE_ONCE_DEADLINE: `${deadline}ms`,
+    // the gateway's own budget must not end a test before the upstream's fault does
+    TRIGATE_TRADING_API_WEIGHT: "1000000",
     ...environment
   })
 
