@@ -216,6 +216,16 @@ const withDigits = (_key: string, member: unknown): unknown =>
 /** Writes JSON; a `bigint` becomes a JSON integer with all its digits. */
 export const stringify = (value: unknown): string => JSON.stringify(value, withDigits)
 
+const inOrder = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(inOrder)
+  return Predicate.isObject(value)
+    ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => a < b ? -1 : 1).map(([k, v]) => [k, inOrder(v)]))
+    : value
+}
+
+/** Writes JSON in one way only: members in the order of their names. For keys, not for a wire. */
+export const canonical = (value: unknown): string => stringify(inOrder(value))
+
 /** Writes JSON for people: as {@link stringify}, indented by two. */
 export const stringifyPretty = (value: unknown): string => JSON.stringify(value, withDigits, 2)
 

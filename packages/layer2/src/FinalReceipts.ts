@@ -3,7 +3,7 @@
  *
  * A first-seen receipt can change: it may be a promise of the sequencer, its block may be reorganised away until L1 has
  * finalized it, and some families fill in fields later. Nothing shorter than finality is worth keeping: a receipt that is
- * gone has to be seen at once.
+ * gone has to be seen at once. A receipt is looked into when it is asked for the second time.
  */
 import type { CommonFailure } from "@trigate/domain/GatewayError"
 import type { Hash } from "@trigate/domain/Hex"
@@ -39,6 +39,9 @@ export interface FinalReceipts {
   /** How long the answer to a request for `hash` may be kept; undefined, without asking, of what cannot be final. */
   readonly confirm: (hash: Hash, answer: RpcAnswer) => Effect.Effect<Keeping | undefined> | undefined
 }
+
+/** Hashes that are remembered to see whether somebody asks again. */
+const REMEMBERED = 4096
 
 /** As long as the cache has room for it. */
 const forGood: Keeping = { fresh: Duration.toMillis("365 days"), stale: 0 }
@@ -99,7 +102,23 @@ export const make = (askBlock: AskBlock, options: Options = {}): FinalReceipts =
     return found !== null && found.number === blockNumber && isSame(found.hash, blockHash) ? forGood : undefined
   })
 
+  // most receipts are read once, and then keeping them is not worth two more reads
+  const askedFor = new Set<string>()
+  const isAskedAgain = (hash: Hash): boolean => {
+    const key = hash.toLowerCase()
+    const isKnown = askedFor.delete(key)
+    askedFor.add(key)
+    for (const oldest of askedFor) {
+      if (askedFor.size <= REMEMBERED) break
+      askedFor.delete(oldest)
+    }
+    return isKnown
+  }
+
   return {
-    confirm: (hash, answer) => Option.match(sealedIn(hash, answer), { onNone: () => undefined, onSome: check })
+    confirm: (hash, answer) =>
+      isAskedAgain(hash)
+        ? Option.match(sealedIn(hash, answer), { onNone: () => undefined, onSome: check })
+        : undefined
   }
 }

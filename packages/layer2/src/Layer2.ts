@@ -27,10 +27,13 @@ export interface RelayCall {
   readonly surface: Surface
 }
 
+/** A call that was checked: `request` is what its params mean. */
+export interface CheckedCall extends Pick<RelayCall, "operation" | "params"> {
+  readonly request: Request<Layer2Operation>
+}
+
 /** Sends the params of a call to a layer 2 and gives its answer: the one thing in which the layers differ. */
-export type Transport = (
-  call: Pick<RelayCall, "operation" | "params">
-) => Effect.Effect<JsonRpc.RpcAnswer, CommonFailure>
+export type Transport = (call: CheckedCall) => Effect.Effect<JsonRpc.RpcAnswer, CommonFailure>
 
 /** What to wait for, and for how long. */
 export interface WaitOptions {
@@ -77,8 +80,8 @@ export const make = (transport: Transport): Layer2["Service"] => {
 
   const relay = Effect.fnUntraced(function*({ operation, params, surface }: RelayCall) {
     if (sourcesOn(operation, surface).length === 0) return yield* unavailableOnNode(operation)
-    yield* decodeParams[operation.name](yield* parseRequest(params))
-    return yield* transport({ operation, params })
+    const request = yield* decodeParams[operation.name](yield* parseRequest(params))
+    return yield* transport({ operation, params, request })
   })
 
   const getReceipt = Effect.fn("Layer2.getTransactionReceipt")(function*(

@@ -1,38 +1,63 @@
 /** Layer 2 as it is upstream: JSON-RPC by POST to the base address itself. */
+import type { CommonFailure } from "@trigate/domain/GatewayError"
+import type { RpcAnswer } from "@trigate/domain/JsonRpc"
 import { ChainNotConfigured } from "@trigate/domain/RequestError"
+import * as AnswerCodec from "@trigate/upstream/AnswerCodec"
 import { Calls } from "@trigate/upstream/Calls"
+import * as ReadSpace from "@trigate/upstream/ReadSpace"
 import * as RpcCalls from "@trigate/upstream/RpcCalls"
+import { SharedReads } from "@trigate/upstream/SharedReads"
+import * as SharingRules from "@trigate/upstream/SharingRules"
 import * as Upstream from "@trigate/upstream/Upstream"
 import * as UpstreamConfig from "@trigate/upstream/UpstreamConfig"
 import type * as Config from "effect/Config"
+import * as Digest from "effect/crypto/Digest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
+import * as FinalReceipts from "./FinalReceipts.ts"
 import * as Layer2 from "./Layer2.ts"
 
 /** Where the layer 2 is. */
 export interface Options {
   /** Base URLs with the endpoint key in the path, in order of preference; none means `ChainNotConfigured`. */
   readonly addresses: ReadonlyArray<string | Redacted.Redacted>
+  /** Whether receipts are kept once they are final, which takes reads of blocks; see {@link FinalReceipts}. */
+  readonly finality?: FinalReceipts.Options
 }
 
 const notConfigured = Effect.suspend(() =>
   Effect.fail(new ChainNotConfigured({ chain: "layer2", detail: "No address of a layer 2 is configured" }))
 )
 
-const transport = (calls: Calls["Service"], options: Options): Layer2.Transport => {
-  const [first, ...others] = Upstream.targets(Upstream.make("layer2", options.addresses), "")
+const textOf = (answer: RpcAnswer): string => answer._tag === "Result" ? answer.result : ""
+
+const transport = Effect.fnUntraced(function*({ addresses, finality }: Options) {
+  const upstream = Upstream.make("layer2", addresses)
+  const [first, ...others] = Upstream.targets(upstream, "")
   if (first === undefined) return () => notConfigured
-  const ask = RpcCalls.make(calls)
   const targets = [first, ...others] as const
-  return ({ operation, params }) => ask({ operation, targets }, params)
-}
+  const ask = RpcCalls.make(yield* Calls)
+  const space = yield* ReadSpace.of(upstream)
+  const read = (yield* SharedReads).reader<RpcAnswer, CommonFailure>({ space, codec: AnswerCodec.rpc })
+  const receipts = FinalReceipts.make(({ operation, params }) => ask({ operation, targets }, params), finality)
+  return ({ operation, params, request }: Layer2.CheckedCall) =>
+    read({
+      operation: operation.name,
+      upstream: "layer2",
+      // hexadecimal digits mean the same in either case
+      key: request.hash.toLowerCase(),
+      ...SharingRules.of(operation, request, textOf),
+      confirm: (answer) => receipts.confirm(request.hash, answer),
+      ask: ask({ operation, targets }, params)
+    })
+})
 
 /** The layer 2 at the given addresses; a function, so that two layer 2s in one program never share a memoised layer. */
-export const layer = (options: Options): Layer.Layer<Layer2.Layer2, never, Calls> =>
-  Layer.effect(Layer2.Layer2, Effect.map(Calls, (calls) => Layer2.make(transport(calls, options))))
+export const layer = (options: Options): Layer.Layer<Layer2.Layer2, never, Calls | SharedReads> =>
+  Layer.effect(Layer2.Layer2, Effect.map(transport(options), Layer2.make)).pipe(Layer.provide(Digest.layerWebCrypto))
 
 /** The layer 2 at the addresses of `TRIGATE_LAYER2_URL`. */
-export const layerConfig: Layer.Layer<Layer2.Layer2, Config.ConfigError, Calls> = Layer.unwrap(
+export const layerConfig: Layer.Layer<Layer2.Layer2, Config.ConfigError, Calls | SharedReads> = Layer.unwrap(
   Effect.map(UpstreamConfig.baseUrls("TRIGATE_LAYER2_URL"), (addresses) => layer({ addresses }))
 )

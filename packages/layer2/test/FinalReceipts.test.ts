@@ -47,11 +47,22 @@ const makeChain = (finalized: string | undefined = "0x10") => {
 const byTag = "[\"finalized\",false]"
 const byNumber = "[\"0x10\",false]"
 
+/** Checks of receipts that have been asked for before. */
+const asked = (...options: Parameters<typeof FinalReceipts.make>): FinalReceipts.FinalReceipts => {
+  const { confirm } = FinalReceipts.make(...options)
+  return {
+    confirm: (hash, answer) => {
+      confirm(hash, answer)
+      return confirm(hash, answer)
+    }
+  }
+}
+
 describe("FinalReceipts", () => {
   it.effect("a receipt of a finalized block that is still there is kept for good, after two reads", () =>
     Effect.gen(function*() {
       const { ask, chain } = makeChain()
-      const check = FinalReceipts.make(ask).confirm(transaction, receipt())
+      const check = asked(ask).confirm(transaction, receipt())
       assert.isDefined(check)
       assert.deepStrictEqual(yield* check, forGood)
       assert.deepStrictEqual(chain.asked, [byTag, byNumber])
@@ -59,7 +70,7 @@ describe("FinalReceipts", () => {
 
   it("asks nothing for what cannot be final", () => {
     const { ask } = makeChain()
-    const { confirm } = FinalReceipts.make(ask)
+    const { confirm } = asked(ask)
     const answers = [
       result(null),
       receipt({ blockHash: hashOf("0") }),
@@ -72,14 +83,14 @@ describe("FinalReceipts", () => {
     assert.isUndefined(
       confirm(transaction, { _tag: "Error", code: -32000, message: "no", error: `{"code":-32000,"message":"no"}` })
     )
-    assert.isUndefined(FinalReceipts.make(ask, { finality: "off" }).confirm(transaction, receipt()))
+    assert.isUndefined(asked(ask, { finality: "off" }).confirm(transaction, receipt()))
     assert.isDefined(confirm(transaction, receipt({ l1BatchNumber: "0x7" })))
   })
 
   it.effect("a receipt past the finalized block is not final; the tag is read once in 10 seconds", () =>
     Effect.gen(function*() {
       const { ask, chain } = makeChain("0xf")
-      const { confirm } = FinalReceipts.make(ask)
+      const { confirm } = asked(ask)
       const check = Effect.suspend(() => confirm(transaction, receipt()) ?? Effect.die("no question"))
       assert.isUndefined(yield* check)
       assert.deepStrictEqual(chain.asked, [byTag])
@@ -98,7 +109,7 @@ describe("FinalReceipts", () => {
   it.effect("a herd of checks reads the tag once", () =>
     Effect.gen(function*() {
       const { ask, chain } = makeChain("0xf")
-      const { confirm } = FinalReceipts.make((call) => Effect.andThen(Effect.yieldNow, ask(call)))
+      const { confirm } = asked((call) => Effect.andThen(Effect.yieldNow, ask(call)))
       const check = Effect.suspend(() => confirm(transaction, receipt()) ?? Effect.die("no question"))
       yield* Effect.all(Array.from({ length: 20 }, () => check), { concurrency: 20 })
       assert.deepStrictEqual(chain.asked, [byTag])
@@ -108,15 +119,15 @@ describe("FinalReceipts", () => {
     Effect.gen(function*() {
       const reorganised = makeChain()
       reorganised.chain.blocks.set("0x10", hashOf("e"))
-      assert.isUndefined(yield* FinalReceipts.make(reorganised.ask).confirm(transaction, receipt()) ?? Effect.die(""))
+      assert.isUndefined(yield* asked(reorganised.ask).confirm(transaction, receipt()) ?? Effect.die(""))
       assert.deepStrictEqual(reorganised.chain.asked, [byTag, byNumber])
       const without = makeChain()
       without.chain.finalized = undefined
-      assert.isUndefined(yield* FinalReceipts.make(without.ask).confirm(transaction, receipt()) ?? Effect.die(""))
+      assert.isUndefined(yield* asked(without.ask).confirm(transaction, receipt()) ?? Effect.die(""))
       assert.deepStrictEqual(without.chain.asked, [byTag])
       const down = makeChain()
       down.chain.down = true
-      const { confirm } = FinalReceipts.make(down.ask)
+      const { confirm } = asked(down.ask)
       const check = Effect.suspend(() => confirm(transaction, receipt()) ?? Effect.die("no question"))
       assert.isUndefined(yield* check)
       assert.isUndefined(yield* check)
@@ -126,7 +137,7 @@ describe("FinalReceipts", () => {
   it.effect("until it is final every read sees what the node says, a reorganisation too; afterwards none is sent", () =>
     Effect.gen(function*() {
       const { ask, chain } = makeChain("0xf")
-      const { confirm } = FinalReceipts.make(ask)
+      const { confirm } = asked(ask)
       const { reader } = yield* SharedReads.SharedReads
       const read = reader<RpcAnswer, CommonFailure>({ space: "layer2", codec: AnswerCodec.rpc })
       let node = receipt()
@@ -158,4 +169,13 @@ describe("FinalReceipts", () => {
       assert.strictEqual(sent, 4)
       assert.deepStrictEqual(chain.asked, [byTag, byTag, byNumber])
     }).pipe(Effect.provide(SharedReads.layer()), Effect.provideService(Metric.MetricRegistry, new Map())))
+})
+
+describe("a receipt that is asked for once", () => {
+  it("is not looked into, since it would cost two reads to keep it", () => {
+    const { ask } = makeChain()
+    const { confirm } = FinalReceipts.make(ask)
+    assert.isUndefined(confirm(transaction, receipt()))
+    assert.isDefined(confirm(transaction, receipt()))
+  })
 })

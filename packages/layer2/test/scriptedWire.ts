@@ -1,5 +1,6 @@
 /** A wire that answers from a script and keeps what was sent. */
 import * as Calls from "@trigate/upstream/Calls"
+import type { SharedReads } from "@trigate/upstream/SharedReads"
 import type { WireAnswer, WireError, WireRequest } from "@trigate/upstream/Wire"
 import { Wire } from "@trigate/upstream/Wire"
 import * as Effect from "effect/Effect"
@@ -28,7 +29,7 @@ export const answer = (
 /** Calls over a wire that answers each request by what was sent. */
 export const scripted = (
   react: (sent: Sent) => Effect.Effect<WireAnswer, WireError>
-): { readonly sent: Array<Sent>; readonly calls: Layer.Layer<Calls.Calls> } => {
+): { readonly sent: Array<Sent>; readonly calls: Layer.Layer<Calls.Calls | SharedReads> } => {
   const sent: Array<Sent> = []
   const wire = Layer.succeed(
     Wire,

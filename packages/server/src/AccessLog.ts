@@ -25,8 +25,11 @@ export class AccessLog extends Context.Service<AccessLog, {
   readonly write: (entry: Entry) => Effect.Effect<void>
 }>()("@trigate/server/AccessLog") {}
 
+/** Takes nothing; for this one nobody has to make an entry. */
+export const silent: AccessLog["Service"] = AccessLog.of({ write: () => Effect.void })
+
 /** No access log. */
-export const layerOff: Layer.Layer<AccessLog> = Layer.succeed(AccessLog, AccessLog.of({ write: () => Effect.void }))
+export const layerOff: Layer.Layer<AccessLog> = Layer.succeed(AccessLog, silent)
 
 const backlog = 8192
 

@@ -13,7 +13,7 @@ import * as Layer from "effect/Layer"
 export class Drain extends Context.Service<Drain, {
   /** Runs a request as one in flight. */
   readonly track: <A, E, R>(request: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-  readonly isDraining: Effect.Effect<boolean>
+  readonly isDraining: () => boolean
   /** Turns readiness off and waits until nothing is in flight, at most `patience`. */
   readonly drain: (patience: Duration.Input) => Effect.Effect<void>
 }>()("@trigate/server/Drain") {}
@@ -28,19 +28,18 @@ export const layer: Layer.Layer<Drain> = Layer.effect(
     const settle = () => {
       if (draining && inFlight === 0) Deferred.doneUnsafe(idle, Effect.void)
     }
+    const leave = () => {
+      inFlight--
+      settle()
+      return Effect.void
+    }
     return Drain.of({
       track: (request) =>
         Effect.suspend(() => {
           inFlight++
-          return Effect.ensuring(
-            request,
-            Effect.sync(() => {
-              inFlight--
-              settle()
-            })
-          )
+          return Effect.onExit(request, leave)
         }),
-      isDraining: Effect.sync(() => draining),
+      isDraining: () => draining,
       drain: (patience) =>
         Effect.gen(function*() {
           draining = true

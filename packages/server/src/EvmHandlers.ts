@@ -1,10 +1,8 @@
 /** `POST /evm`. */
-import { GatewayApi } from "@trigate/api/GatewayApi"
 import { batchLimit } from "@trigate/api/JsonRpcSchema"
 import { evmOperations } from "@trigate/domain/EvmOperations"
 import { TradingEvm } from "@trigate/trading/TradingEvm"
 import * as Effect from "effect/Effect"
-import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import * as RpcRoute from "./RpcRoute.ts"
 
 /** The route's handler, shared with the keyed one. */
@@ -15,12 +13,3 @@ export const route = Effect.map(TradingEvm, (evm) =>
     concurrency: batchLimit,
     relay: (operation, params, surface) => evm.relay({ operation, params, surface })
   }))
-
-export const layer = HttpApiBuilder.group(
-  GatewayApi,
-  "evm",
-  Effect.fnUntraced(function*(handlers) {
-    const handle = yield* route
-    return handlers.handleRaw("rpc", ({ request }) => handle(request, "gateway"))
-  })
-)

@@ -1,5 +1,4 @@
-/** `POST /exchange`. */
-import { GatewayApi } from "@trigate/api/GatewayApi"
+/** `POST /exchange` and `POST /exchange/inspect`. */
 import { invalidRequest } from "@trigate/domain/Decode"
 import { Address } from "@trigate/domain/Hex"
 import type { Surface } from "@trigate/domain/Operation"
@@ -10,6 +9,7 @@ import * as Effect from "effect/Effect"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Schema from "effect/Schema"
+import { EncodedApi } from "./EncodedApi.ts"
 import * as RequestBody from "./RequestBody.ts"
 import { CurrentRequestFacts } from "./RequestFacts.ts"
 import * as Responses from "./Responses.ts"
@@ -57,17 +57,14 @@ export const route = Effect.map(
 )
 
 export const layer = HttpApiBuilder.group(
-  GatewayApi,
+  EncodedApi,
   "exchange",
   Effect.fnUntraced(function*(handlers) {
-    const handle = yield* route
     const exchange = yield* Exchange
-    return handlers
-      .handleRaw("submit", ({ request }) => handle(request, "gateway"))
-      .handleRaw("inspect", ({ request }) =>
-        Effect.gen(function*() {
-          const body = yield* RequestBody.bytes(request)
-          return yield* exchange.inspect(body, yield* expectedSigner(request))
-        }))
+    return handlers.handleRaw("inspect", ({ request }) =>
+      Effect.gen(function*() {
+        const body = yield* RequestBody.bytes(request)
+        return yield* exchange.inspect(body, yield* expectedSigner(request))
+      }))
   })
 )

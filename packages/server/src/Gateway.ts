@@ -4,40 +4,27 @@
  * A server of one's own provides `layerRoutes` with the five services (live, memory or sandbox) and with `layerDefaults`, and
  * serves its `HttpRouter`. `Observe.layer` adds what the bundled server puts around every request.
  */
-import { GatewayApi } from "@trigate/api/GatewayApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import * as Layer from "effect/Layer"
 import * as CallerKeys from "./CallerKeys.ts"
 import * as DocsPage from "./DocsPage.ts"
 import * as Drain from "./Drain.ts"
-import * as EvmHandlers from "./EvmHandlers.ts"
+import { EncodedApi } from "./EncodedApi.ts"
 import * as ExchangeHandlers from "./ExchangeHandlers.ts"
 import { GatewayStatus } from "./GatewayStatus.ts"
 import * as HealthHandlers from "./HealthHandlers.ts"
-import * as InfoHandlers from "./InfoHandlers.ts"
-import * as Layer2Handlers from "./Layer2Handlers.ts"
 import * as NodeHandlers from "./NodeHandlers.ts"
 import * as ProblemsMiddleware from "./ProblemsMiddleware.ts"
+import * as RelayRoutes from "./RelayRoutes.ts"
 import * as TokensHandlers from "./TokensHandlers.ts"
 
-const handlers = Layer.mergeAll(
-  ExchangeHandlers.layer,
-  InfoHandlers.layer,
-  EvmHandlers.layer,
-  TokensHandlers.layer,
-  Layer2Handlers.layer,
-  NodeHandlers.layer,
-  HealthHandlers.layer
+const encoded = HttpApiBuilder.layer(EncodedApi).pipe(
+  Layer.provide([ExchangeHandlers.layer, TokensHandlers.layer, NodeHandlers.layer, HealthHandlers.layer]),
+  Layer.provide(ProblemsMiddleware.layer)
 )
 
 /** All routes of the contract, its OpenAPI document and its reference page. */
-export const layerRoutes = Layer.merge(
-  HttpApiBuilder.layer(GatewayApi, { openapiPath: "/openapi.json" }),
-  DocsPage.layer
-).pipe(
-  Layer.provide(handlers),
-  Layer.provide(ProblemsMiddleware.layer)
-)
+export const layerRoutes = Layer.mergeAll(encoded, RelayRoutes.layer, DocsPage.layer)
 
 /** What readiness tells of a server of one's own. */
 export interface Defaults {

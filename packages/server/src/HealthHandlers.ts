@@ -1,5 +1,4 @@
 /** `GET /health/live`, `GET /health/ready`, `GET /metrics`. */
-import { GatewayApi } from "@trigate/api/GatewayApi"
 import { Readiness } from "@trigate/api/HealthApi"
 import * as Effect from "effect/Effect"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
@@ -7,6 +6,7 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
 import * as Schema from "effect/Schema"
 import { Drain } from "./Drain.ts"
+import { EncodedApi } from "./EncodedApi.ts"
 import { GatewayStatus } from "./GatewayStatus.ts"
 import { RedisReadiness } from "./RedisReadiness.ts"
 import * as Responses from "./Responses.ts"
@@ -14,7 +14,7 @@ import * as Responses from "./Responses.ts"
 const encodeReadiness = Schema.encodeEffect(Schema.fromJsonString(Readiness))
 
 export const layer = HttpApiBuilder.group(
-  GatewayApi,
+  EncodedApi,
   "health",
   Effect.fnUntraced(function*(handlers) {
     const drain = yield* Drain
@@ -24,7 +24,7 @@ export const layer = HttpApiBuilder.group(
       .handle("live", () => Effect.succeed({ status: "live" as const }))
       .handleRaw("ready", () =>
         Effect.gen(function*() {
-          const draining = yield* drain.isDraining
+          const draining = drain.isDraining()
           const readiness = { status: draining ? "draining" as const : "ready" as const, ...status, ...(yield* redis) }
           const body = yield* Effect.orDie(encodeReadiness(readiness))
           return Responses.json(body, draining ? 503 : 200)

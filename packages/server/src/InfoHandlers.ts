@@ -1,12 +1,10 @@
 /** `POST /info`. */
-import { GatewayApi } from "@trigate/api/GatewayApi"
 import { decodeValue, invalidRequest, parseRequest } from "@trigate/domain/Decode"
 import { infoOperations } from "@trigate/domain/InfoOperations"
 import type { Surface } from "@trigate/domain/Operation"
 import * as Relayed from "@trigate/domain/Relayed"
 import { Info } from "@trigate/trading/Info"
 import * as Effect from "effect/Effect"
-import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Predicate from "effect/Predicate"
 import * as RequestBody from "./RequestBody.ts"
@@ -52,13 +50,4 @@ export const route = Effect.map(
       facts.operations.push({ operation, outcome: answer.status === 200 ? "ok" : "upstream_error" })
       return Responses.relayed(answer)
     })
-)
-
-export const layer = HttpApiBuilder.group(
-  GatewayApi,
-  "info",
-  Effect.fnUntraced(function*(handlers) {
-    const handle = yield* route
-    return handlers.handleRaw("query", ({ request }) => handle(request, "gateway"))
-  })
 )

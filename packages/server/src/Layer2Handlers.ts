@@ -1,10 +1,8 @@
 /** `POST /l2`. */
-import { GatewayApi } from "@trigate/api/GatewayApi"
 import { batchLimit } from "@trigate/api/JsonRpcSchema"
 import { layer2Operations } from "@trigate/domain/Layer2Operations"
 import { Layer2 } from "@trigate/layer2/Layer2"
 import * as Effect from "effect/Effect"
-import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import * as RpcRoute from "./RpcRoute.ts"
 
 /** The route's handler, shared with the keyed one. */
@@ -15,12 +13,3 @@ export const route = Effect.map(Layer2, (layer2) =>
     concurrency: batchLimit,
     relay: (operation, params, surface) => layer2.relay({ operation, params, surface })
   }))
-
-export const layer = HttpApiBuilder.group(
-  GatewayApi,
-  "layer2",
-  Effect.fnUntraced(function*(handlers) {
-    const handle = yield* route
-    return handlers.handleRaw("rpc", ({ request }) => handle(request, "gateway"))
-  })
-)

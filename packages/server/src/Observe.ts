@@ -4,6 +4,7 @@
  */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as HttpMiddleware from "effect/http/HttpMiddleware"
 import * as HttpRouter from "effect/http/HttpRouter"
@@ -11,7 +12,7 @@ import { HttpServerError } from "effect/http/HttpServerError"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type { unhandled } from "effect/Types"
-import { AccessLog } from "./AccessLog.ts"
+import * as AccessLog from "./AccessLog.ts"
 import { Drain } from "./Drain.ts"
 import * as RequestBody from "./RequestBody.ts"
 import * as RequestFacts from "./RequestFacts.ts"
@@ -38,52 +39,68 @@ const withBody = (response: HttpServerResponse.HttpServerResponse): HttpServerRe
 
 const internalError = Responses.plainProblem(500, "Internal Server Error", "A fault of the gateway; the log has its id")
 
+const entryOf = (
+  id: string,
+  method: string,
+  facts: RequestFacts.RequestFacts,
+  status: number,
+  milliseconds: number
+): AccessLog.Entry => ({
+  id,
+  method,
+  route: facts.route,
+  status,
+  milliseconds,
+  operations: facts.operations.map((each) => each.operation),
+  error: facts.error ?? facts.operations.find((each) => each.outcome !== "ok")?.outcome
+})
+
 const make = Effect.fnUntraced(function*(options: Options) {
-  const log = yield* AccessLog
+  const log = yield* AccessLog.AccessLog
   const drain = yield* Drain
   const ids = yield* RequestIds
-  const ours: { readonly [name: string]: string } = options.sandbox ? { "x-trigate-sandbox": "true" } : {}
-  const decompressed = HttpMiddleware.decompression({ maxDecompressedSize: RequestBody.bodyLimit })
+  const decompression = HttpMiddleware.decompression({ maxDecompressedSize: RequestBody.bodyLimit })
 
-  return (app: Effect.Effect<HttpServerResponse.HttpServerResponse, unhandled>) =>
-    drain.track(Effect.gen(function*() {
-      const request = yield* HttpServerRequest.HttpServerRequest
-      const facts = RequestFacts.make()
-      const start = yield* Clock.currentTimeMillis
-      const id = ids.of(request.headers["x-request-id"])
-      const response = yield* decompressed(app).pipe(
-        Effect.provideService(RequestFacts.CurrentRequestFacts, facts),
-        Effect.catchCauseIf(
-          (cause) => !Cause.hasInterrupts(cause),
-          (cause) =>
-            cause.reasons.some((reason) => reason._tag === "Fail" && isRouteNotFound(reason.error))
-              ? Effect.succeed(Unmatched.response(request))
-              : Effect.as(
-                Effect.annotateLogs(Effect.logError("The request ended in a fault of the gateway", cause), { id }),
-                internalError
-              )
-        )
+  const marked = (response: HttpServerResponse.HttpServerResponse, id: string) => {
+    const named = HttpServerResponse.setHeader(response, "x-request-id", id)
+    const told = options.sandbox ? HttpServerResponse.setHeader(named, "x-trigate-sandbox", "true") : named
+    // a connection that is kept alive would hold up the end of the process
+    return drain.isDraining() ? HttpServerResponse.setHeader(told, "connection", "close") : told
+  }
+
+  const unanswered = (cause: Cause.Cause<unhandled>, request: HttpServerRequest.HttpServerRequest, id: string) => {
+    if (Cause.hasInterrupts(cause)) return Effect.failCause(cause)
+    return cause.reasons.some((reason) => reason._tag === "Fail" && isRouteNotFound(reason.error))
+      ? Effect.succeed(Unmatched.response(request))
+      : Effect.as(
+        Effect.annotateLogs(Effect.logError("The request ended in a fault of the gateway", cause), { id }),
+        internalError
       )
-      const draining = yield* drain.isDraining
-      const answer = HttpServerResponse.setHeaders(withBody(response), {
-        "x-request-id": id,
-        ...ours,
-        // a connection that is kept alive would hold up the end of the process
-        ...(draining ? { connection: "close" } : {})
+  }
+
+  return (app: Effect.Effect<HttpServerResponse.HttpServerResponse, unhandled>) => {
+    const decompressed = decompression(app)
+    return drain.track(Effect.withFiber((fiber) => {
+      const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
+      const clock = fiber.getRef(Clock.Clock)
+      const start = clock.currentTimeMillisUnsafe()
+      const facts = RequestFacts.make()
+      const id = ids.of(request.headers["x-request-id"])
+      const answered = (response: HttpServerResponse.HttpServerResponse) => {
+        const answer = marked(withBody(response), id)
+        const milliseconds = clock.currentTimeMillisUnsafe() - start
+        RequestMetrics.count(fiber.context, facts, answer.status, milliseconds)
+        return log === AccessLog.silent
+          ? Effect.succeed(answer)
+          : Effect.as(log.write(entryOf(id, request.method, facts, answer.status, milliseconds)), answer)
+      }
+      const handled = request.headers["content-encoding"] === undefined ? app : decompressed
+      return Effect.matchCauseEffect(Effect.provideService(handled, RequestFacts.CurrentRequestFacts, facts), {
+        onFailure: (cause) => Effect.flatMap(unanswered(cause, request, id), answered),
+        onSuccess: answered
       })
-      const end = yield* Clock.currentTimeMillis
-      yield* RequestMetrics.count(facts, answer.status, end - start)
-      yield* log.write({
-        id,
-        method: request.method,
-        route: facts.route,
-        status: answer.status,
-        milliseconds: end - start,
-        operations: facts.operations.map((each) => each.operation),
-        error: facts.error ?? facts.operations.find((each) => each.outcome !== "ok")?.outcome
-      })
-      return answer
     }))
+  }
 })
 
 /** The surroundings of every request of an `HttpRouter`, matched or not. */

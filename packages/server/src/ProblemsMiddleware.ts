@@ -5,6 +5,7 @@ import type { GatewayError as GatewayErrorType } from "@trigate/domain/GatewayEr
 import { GatewayError } from "@trigate/domain/GatewayError"
 import * as Effect from "effect/Effect"
 import { HttpApiSchemaError } from "effect/http-api/HttpApiError"
+import type { HttpServerResponse } from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as RequestFacts from "./RequestFacts.ts"
@@ -28,20 +29,22 @@ const typed = (error: unknown): GatewayErrorType | undefined =>
     ? error
     : undefined
 
+/** A typed error as the answer of the request, for whoever observes it too. */
+export const answer = (error: GatewayErrorType): Effect.Effect<HttpServerResponse> =>
+  Effect.map(RequestFacts.CurrentRequestFacts, (facts) => {
+    facts.error = error._tag
+    return Responses.problem(error)
+  })
+
 /** The middleware of every group of the contract. */
 export const layer: Layer.Layer<Problems> = Layer.succeed(
   Problems,
   (httpEffect, { endpoint, group }) =>
-    Effect.flatMap(RequestFacts.ofRequest, (facts) => {
-      facts.route = `${group.identifier}.${endpoint.identifier}`
-      return httpEffect.pipe(
-        Effect.provideService(RequestFacts.CurrentRequestFacts, facts),
-        Effect.catch((error) => {
-          const problem = typed(error)
-          if (problem === undefined) return Effect.fail(error)
-          facts.error = problem._tag
-          return Effect.succeed(Responses.problem(problem))
-        })
-      )
-    })
+    RequestFacts.named(
+      `${group.identifier}.${endpoint.identifier}`,
+      httpEffect.pipe(Effect.catch((error) => {
+        const problem = typed(error)
+        return problem === undefined ? Effect.fail(error) : answer(problem)
+      }))
+    )
 )

@@ -8,35 +8,50 @@ import * as Effect from "effect/Effect"
 import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
 import type { HttpServerError } from "effect/http/HttpServerError"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as Option from "effect/Option"
+import * as NodeBody from "./NodeBody.ts"
 
 /** Bytes of a request body, counted after decompression; node providers stop at 1 MB too. */
 export const bodyLimit = 1024 * 1024
 
-const tooLarge = () => new PayloadTooLarge({ limit: bodyLimit, detail: `The body is larger than ${bodyLimit} bytes` })
+const unreadable = (message: string) => Effect.suspend(() => Effect.fail(invalidRequest([{ path: [], message }])))
 
-const unreadable = (message: string) => invalidRequest([{ path: [], message }])
+const notJson = unreadable("The content type must be application/json")
+const notText = unreadable("The body is not valid UTF-8")
+
+const bounds: NodeBody.Bounds<InvalidRequest | PayloadTooLarge> = {
+  limit: bodyLimit,
+  tooLarge: Effect.suspend(() =>
+    Effect.fail(new PayloadTooLarge({ limit: bodyLimit, detail: `The body is larger than ${bodyLimit} bytes` }))
+  ),
+  broken: unreadable("The body could not be read")
+}
 
 const isJson = (contentType: string | undefined): boolean =>
-  contentType === undefined || /^application\/(?:json|[a-z0-9.-]+\+json)(?:\s*;.*)?$/iu.test(contentType)
+  contentType === undefined || contentType === "application/json" ||
+  /^application\/(?:json|[a-z0-9.-]+\+json)(?:\s*;.*)?$/iu.test(contentType)
 
 const isTooLarge = ({ reason }: HttpServerError): boolean =>
   reason._tag === "RequestParseError" && reason.reason === "BodyTooLarge"
+
+/** By the platform's own way, which is the same for every server. */
+const portable = (request: HttpServerRequest.HttpServerRequest) =>
+  request.arrayBuffer.pipe(
+    Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(bodyLimit)),
+    Effect.matchEffect({
+      onFailure: (error) => isTooLarge(error) ? bounds.tooLarge : bounds.broken,
+      onSuccess: (buffer) => Effect.succeed(new Uint8Array(buffer))
+    })
+  )
 
 /** The body's bytes. */
 export const bytes = (
   request: HttpServerRequest.HttpServerRequest
 ): Effect.Effect<Uint8Array, InvalidRequest | PayloadTooLarge> => {
-  if (!isJson(request.headers["content-type"])) {
-    return Effect.fail(unreadable("The content type must be application/json"))
-  }
-  if (Number(request.headers["content-length"]) > bodyLimit) return Effect.fail(tooLarge())
-  return request.arrayBuffer.pipe(
-    Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(bodyLimit)),
-    Effect.mapBoth({
-      onFailure: (error) => isTooLarge(error) ? tooLarge() : unreadable("The body could not be read"),
-      onSuccess: (buffer) => new Uint8Array(buffer)
-    })
-  )
+  if (!isJson(request.headers["content-type"])) return notJson
+  if (Number(request.headers["content-length"]) > bodyLimit) return bounds.tooLarge
+  const message = NodeBody.messageOf(request)
+  return message === undefined ? portable(request) : NodeBody.bytes(message, bounds)
 }
 
 /** The body's bytes as text; bytes that are not UTF-8 are refused. */
@@ -45,5 +60,5 @@ export const text = (
 ): Effect.Effect<string, InvalidRequest | PayloadTooLarge> =>
   Effect.flatMap(
     bytes(request),
-    (body) => Effect.mapError(Effect.fromOption(Relayed.utf8(body)), () => unreadable("The body is not valid UTF-8"))
+    (body) => Option.match(Relayed.utf8(body), { onNone: () => notText, onSome: Effect.succeed })
   )

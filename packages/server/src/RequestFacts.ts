@@ -23,8 +23,11 @@ export const CurrentRequestFacts = Context.Reference<RequestFacts>("@trigate/ser
   defaultValue: () => unobserved
 })
 
-/** The observer's facts of this request, or new ones where nobody observes. */
-export const ofRequest: Effect.Effect<RequestFacts> = Effect.map(
-  CurrentRequestFacts,
-  (facts) => facts === unobserved ? make() : facts
-)
+/** Names the route that the effect answers, in the observer's facts or in new ones where nobody observes. */
+export const named = <A, E, R>(route: string, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.withFiber((fiber) => {
+    const facts = fiber.getRef(CurrentRequestFacts)
+    if (facts === unobserved) return Effect.provideService(self, CurrentRequestFacts, { ...make(), route })
+    facts.route = route
+    return self
+  })

@@ -1,11 +1,11 @@
 /** `GET /api/v2/getTokenData` and `POST /api/v2/jsonRPC`. */
-import { GatewayApi } from "@trigate/api/GatewayApi"
 import type { Surface } from "@trigate/domain/Operation"
 import { tokenRpcOperations } from "@trigate/domain/TokenOperations"
 import * as TokenRpc from "@trigate/domain/TokenRpc"
 import { TokenChain } from "@trigate/tokens/TokenChain"
 import * as Effect from "effect/Effect"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
+import { EncodedApi } from "./EncodedApi.ts"
 import { CurrentRequestFacts } from "./RequestFacts.ts"
 import * as RpcRoute from "./RpcRoute.ts"
 
@@ -40,13 +40,10 @@ export const tokenDataRoute = Effect.map(
 )
 
 export const layer = HttpApiBuilder.group(
-  GatewayApi,
+  EncodedApi,
   "tokens",
   Effect.fnUntraced(function*(handlers) {
-    const handleRpc = yield* rpcRoute
-    const handleTokenData = yield* tokenDataRoute
-    return handlers
-      .handle("getTokenData", ({ query }) => handleTokenData(query.address, "gateway"))
-      .handleRaw("rpc", ({ request }) => handleRpc(request, "gateway"))
+    const tokenData = yield* tokenDataRoute
+    return handlers.handle("getTokenData", ({ query }) => tokenData(query.address, "gateway"))
   })
 )

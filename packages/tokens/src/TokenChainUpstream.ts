@@ -1,20 +1,28 @@
 /** The token chain as it is upstream: REST and JSON-RPC under `/api/v2` of the base address. */
 import type { CommonFailure } from "@trigate/domain/GatewayError"
 import * as JsonRpc from "@trigate/domain/JsonRpc"
+import * as JsonText from "@trigate/domain/JsonText"
+import type { Sharing } from "@trigate/domain/Operation"
 import * as Relayed from "@trigate/domain/Relayed"
 import { ChainNotConfigured } from "@trigate/domain/RequestError"
 import { getTokenData } from "@trigate/domain/TokenOperations"
 import * as TokenRpc from "@trigate/domain/TokenRpc"
 import type { ReadFailure } from "@trigate/domain/TransportFailure"
+import * as AnswerCodec from "@trigate/upstream/AnswerCodec"
 import { Calls } from "@trigate/upstream/Calls"
 import type { Read } from "@trigate/upstream/Reads"
+import * as ReadSpace from "@trigate/upstream/ReadSpace"
+import { SharedReads } from "@trigate/upstream/SharedReads"
+import * as SharingRules from "@trigate/upstream/SharingRules"
 import * as Upstream from "@trigate/upstream/Upstream"
 import * as UpstreamConfig from "@trigate/upstream/UpstreamConfig"
 import * as Verdict from "@trigate/upstream/Verdict"
 import type * as Config from "effect/Config"
+import * as Digest from "effect/crypto/Digest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
 import { MetadataFetch } from "./MetadataFetch.ts"
 import * as TokenChain from "./TokenChain.ts"
 
@@ -44,37 +52,60 @@ const notConfigured = Effect.suspend(() =>
   Effect.fail(new ChainNotConfigured({ chain: "tokens", detail: "No address of a token chain is configured" }))
 )
 
-const transport = (calls: Calls["Service"], options: Options): TokenChain.Transport => {
+const canonical = (params: string): string =>
+  Result.match(JsonText.parse(params), { onFailure: () => params, onSuccess: JsonText.canonical })
+
+const transport = Effect.fnUntraced(function*(options: Options) {
   const upstream = Upstream.make("token-chain", options.addresses.map(baseOf))
+  const calls = yield* Calls
+  const space = yield* ReadSpace.of(upstream)
+  const read = (yield* SharedReads).reader<Relayed.Relayed, CommonFailure>({ space, codec: AnswerCodec.relayed })
+  const rpcTargets = Upstream.targets(upstream, "/api/v2/jsonRPC")
   const send = (
-    operation: Read["operation"],
-    path: string,
+    operation: Read["operation"] & Sharing<unknown>,
+    request: unknown,
+    [first, ...others]: ReadonlyArray<Upstream.Target>,
+    key: string,
     body: Uint8Array | undefined
-  ): Effect.Effect<Relayed.Relayed, CommonFailure> => {
-    const [first, ...others] = Upstream.targets(upstream, path)
-    return first === undefined
-      ? notConfigured
-      : calls.read({ operation, targets: [first, ...others] }, { body, read: verdictOf })
-  }
-  return {
-    // the encoding turns + into %2B: servers read a bare + as a space, which makes the address wrong
-    getTokenData: (address) =>
-      send(getTokenData, `/api/v2/getTokenData?address=${encodeURIComponent(address)}`, undefined),
+  ): Effect.Effect<Relayed.Relayed, CommonFailure> =>
+    first === undefined ? notConfigured : read({
+      operation: operation.name,
+      upstream: "token-chain",
+      key,
+      ...SharingRules.of<unknown, Relayed.Relayed>(operation, request, Relayed.text),
+      ask: calls.read({ operation, targets: [first, ...others] }, { body, read: verdictOf })
+    })
+  const made: TokenChain.Transport = {
+    getTokenData: (address) => {
+      // the encoding turns + into %2B: servers read a bare + as a space, which makes the address wrong
+      const path = `/api/v2/getTokenData?address=${encodeURIComponent(address)}`
+      return send(getTokenData, { address }, Upstream.targets(upstream, path), `rest ${address}`, undefined)
+    },
     call: ({ operation, params }) =>
-      send(operation, "/api/v2/jsonRPC", Relayed.bytes(JsonRpc.requestText(1, operation.name, params)))
+      send(
+        operation,
+        undefined,
+        rpcTargets,
+        canonical(params),
+        Relayed.bytes(JsonRpc.requestText(1, operation.name, params))
+      )
   }
-}
+  return made
+})
 
 /** The token chain at the given addresses; a function, so that two token chains in one program never share a layer. */
-export const layer = (options: Options): Layer.Layer<TokenChain.TokenChain, never, Calls | MetadataFetch> =>
+export const layer = (
+  options: Options
+): Layer.Layer<TokenChain.TokenChain, never, Calls | SharedReads | MetadataFetch> =>
   Layer.effect(
     TokenChain.TokenChain,
     Effect.gen(function*() {
-      return TokenChain.make(transport(yield* Calls, options), yield* MetadataFetch)
+      return TokenChain.make(yield* transport(options), yield* MetadataFetch)
     })
-  )
+  ).pipe(Layer.provide(Digest.layerWebCrypto))
 
 /** The token chain at the addresses of `TRIGATE_TOKEN_CHAIN_URL`. */
-export const layerConfig: Layer.Layer<TokenChain.TokenChain, Config.ConfigError, Calls | MetadataFetch> = Layer.unwrap(
-  Effect.map(UpstreamConfig.baseUrls("TRIGATE_TOKEN_CHAIN_URL"), (addresses) => layer({ addresses }))
-)
+export const layerConfig: Layer.Layer<TokenChain.TokenChain, Config.ConfigError, Calls | SharedReads | MetadataFetch> =
+  Layer.unwrap(
+    Effect.map(UpstreamConfig.baseUrls("TRIGATE_TOKEN_CHAIN_URL"), (addresses) => layer({ addresses }))
+  )

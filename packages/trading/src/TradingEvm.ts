@@ -24,8 +24,13 @@ export interface EvmCall {
   readonly surface: Surface
 }
 
+/** A call that was checked: `request` is what its params mean. */
+export interface CheckedCall extends EvmCall {
+  readonly request: unknown
+}
+
 /** Sends a call and reads the envelope of its answer. */
-export type Transport = (call: EvmCall) => Effect.Effect<RpcAnswer, CommonFailure>
+export type Transport = (call: CheckedCall) => Effect.Effect<RpcAnswer, CommonFailure>
 
 /** Whose transaction. */
 export interface Account {
@@ -76,7 +81,7 @@ const methodOf = <
         onFailure: (error) => invalidRequest(faultsOf(error, ["params"])),
         onSuccess: JsonText.stringify
       })
-      return yield* read(upstream, yield* send({ operation, params, surface: "gateway" }))
+      return yield* read(upstream, yield* send({ operation, params, request, surface: "gateway" }))
     })
 }
 
@@ -101,11 +106,11 @@ export const make = (send: Transport): TradingEvm["Service"] => {
     return yield* (yield* isBig(account)) ? bigPrice() : smallPrice()
   })
   return TradingEvm.of({
-    relay: Effect.fn("TradingEvm.relay")(function*(call: EvmCall) {
+    relay: Effect.fnUntraced(function*(call: EvmCall) {
       const params = yield* parseRequest(call.params)
       yield* checkBlock(call.operation, params)
-      yield* decodeParams[call.operation.name](params)
-      return yield* send(call)
+      const request = yield* decodeParams[call.operation.name](params)
+      return yield* send({ ...call, request })
     }),
     getStorageAt: getStorageAt(send),
     gasPrice: () => smallPrice(),

@@ -1,26 +1,48 @@
 /** `TradingEvm` over a node. */
+import type { CommonFailure } from "@trigate/domain/GatewayError"
+import type { RpcAnswer } from "@trigate/domain/JsonRpc"
+import * as JsonText from "@trigate/domain/JsonText"
+import * as AnswerCodec from "@trigate/upstream/AnswerCodec"
 import { Calls } from "@trigate/upstream/Calls"
+import * as ReadSpace from "@trigate/upstream/ReadSpace"
 import * as RpcCalls from "@trigate/upstream/RpcCalls"
+import { SharedReads } from "@trigate/upstream/SharedReads"
+import * as SharingRules from "@trigate/upstream/SharingRules"
 import type * as Config from "effect/Config"
+import * as Digest from "effect/crypto/Digest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as TradingEvm from "./TradingEvm.ts"
 import * as TradingUpstreams from "./TradingUpstreams.ts"
 
+const textOf = (answer: RpcAnswer): string => answer._tag === "Result" ? answer.result : ""
+
 const make = Effect.fnUntraced(function*(addresses: TradingUpstreams.Addresses) {
   const ask = RpcCalls.make(yield* Calls)
-  const route = TradingUpstreams.routes(TradingUpstreams.make(addresses), "/evm")
-  return TradingEvm.make(({ operation, params, surface }) =>
-    Effect.flatMap(route(operation, surface), (targets) => ask({ operation, targets }, params))
+  const upstreams = TradingUpstreams.make(addresses)
+  const route = TradingUpstreams.routes(upstreams, "/evm")
+  const space = yield* ReadSpace.of(upstreams.node)
+  const read = (yield* SharedReads).reader<RpcAnswer, CommonFailure>({ space, codec: AnswerCodec.rpc })
+  return TradingEvm.make(({ operation, params, request, surface }) =>
+    Effect.flatMap(route(operation, surface), (targets) =>
+      read({
+        operation: operation.name,
+        upstream: "trading-node",
+        // hexadecimal digits mean the same in either case
+        key: request === undefined ? "" : JsonText.canonical(request).toLowerCase(),
+        ...SharingRules.of<unknown, RpcAnswer>(operation, request, textOf),
+        ask: ask({ operation, targets }, params)
+      }))
   )
 })
 
 /** The service over some addresses; a function, so that two chains in one program share nothing. */
-export const layer = (addresses: TradingUpstreams.Addresses): Layer.Layer<TradingEvm.TradingEvm, never, Calls> =>
-  Layer.effect(TradingEvm.TradingEvm, make(addresses))
+export const layer = (
+  addresses: TradingUpstreams.Addresses
+): Layer.Layer<TradingEvm.TradingEvm, never, Calls | SharedReads> =>
+  Layer.effect(TradingEvm.TradingEvm, make(addresses)).pipe(Layer.provide(Digest.layerWebCrypto))
 
 /** The service over the addresses of the configuration. */
-export const layerConfig: Layer.Layer<TradingEvm.TradingEvm, Config.ConfigError, Calls> = Layer.effect(
-  TradingEvm.TradingEvm,
-  Effect.flatMap(TradingUpstreams.config, make)
+export const layerConfig: Layer.Layer<TradingEvm.TradingEvm, Config.ConfigError, Calls | SharedReads> = Layer.unwrap(
+  Effect.map(TradingUpstreams.config, layer)
 )

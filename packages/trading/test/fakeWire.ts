@@ -1,6 +1,9 @@
 /** A wire that records what would leave and answers as told; URLs are shown, they hold no real key. */
 import * as Relayed from "@trigate/domain/Relayed"
+import * as AddressHealth from "@trigate/upstream/AddressHealth"
+import * as Budgets from "@trigate/upstream/Budgets"
 import * as Calls from "@trigate/upstream/Calls"
+import * as SharedReads from "@trigate/upstream/SharedReads"
 import { Wire, WireError } from "@trigate/upstream/Wire"
 import type { WireAnswer } from "@trigate/upstream/Wire"
 import * as Effect from "effect/Effect"
@@ -22,6 +25,14 @@ export const answer = (status: number, body: string, contentType = "application/
 export const unreachable = new WireError({ sent: "no", reason: "Connect", detail: "ECONNREFUSED" })
 export const broken = new WireError({ sent: "maybe", reason: "Broken", detail: "ECONNRESET" })
 
+// no circuit and no budget: a test that is about those makes its own
+const calls = Layer.merge(
+  Calls.layerNoDeps({ exchanges: 1 }).pipe(
+    Layer.provide([Budgets.layerUnlimited, AddressHealth.layerAlways])
+  ),
+  SharedReads.layer()
+)
+
 export const make = (react: (sent: Sent) => WireAnswer | WireError) => {
   const sent: Array<Sent> = []
   const wire = Layer.succeed(
@@ -36,5 +47,5 @@ export const make = (react: (sent: Sent) => WireAnswer | WireError) => {
         })
     })
   )
-  return { sent, layer: Calls.layer({ exchanges: 1 }).pipe(Layer.provide(wire)) }
+  return { sent, layer: calls.pipe(Layer.provide(wire)) }
 }

@@ -18,6 +18,7 @@ import { Budgets } from "./Budgets.ts"
 import * as OnceCalls from "./OnceCalls.ts"
 import * as Reads from "./Reads.ts"
 import * as RetryBudget from "./RetryBudget.ts"
+import * as SharedReads from "./SharedReads.ts"
 import { deadline } from "./UpstreamConfig.ts"
 import { Wire } from "./Wire.ts"
 
@@ -82,18 +83,20 @@ const policies = Layer.merge(
   AddressHealthMemory.layer()
 )
 
-/** Calls over the `Wire` of the context, with budgets and circuits of their own. */
-export const layer = (options: Options = {}): Layer.Layer<Calls, never, Wire> =>
-  Layer.provide(layerNoDeps(options), policies)
+/**
+ * Calls over the `Wire` of the context, and the sharing of their answers, for one process: its budget is the weight that
+ * the venue grants an IP address, its circuits and kept answers are its own.
+ */
+export const layer = (options: Options = {}): Layer.Layer<Calls | SharedReads.SharedReads, never, Wire> =>
+  Layer.merge(Layer.provide(layerNoDeps(options), policies), SharedReads.layer())
 
-/** Calls with the deadlines of `TRIGATE_READ_DEADLINE` and `TRIGATE_ONCE_DEADLINE`. */
-export const layerConfig: Layer.Layer<Calls, Config.ConfigError, Wire> = Layer.effect(
-  Calls,
-  Effect.flatMap(
+/** The same with the deadlines of `TRIGATE_READ_DEADLINE` and `TRIGATE_ONCE_DEADLINE`. */
+export const layerConfig: Layer.Layer<Calls | SharedReads.SharedReads, Config.ConfigError, Wire> = Layer.unwrap(
+  Effect.map(
     Config.all({
       readDeadline: deadline("TRIGATE_READ_DEADLINE", defaults.readDeadline),
       onceDeadline: deadline("TRIGATE_ONCE_DEADLINE", defaults.onceDeadline)
     }),
-    make
+    layer
   )
-).pipe(Layer.provide(policies))
+)
