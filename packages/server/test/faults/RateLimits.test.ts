@@ -5,7 +5,7 @@ import { askedOf, assertWithinDeadline, gatewayOver, timed } from "./faultyGatew
 import { faultyUpstream } from "./faultyUpstream.ts"
 import { inTurn, say } from "./reactions.ts"
 import type { Said } from "./reactions.ts"
-import { assertFailure, assertGood, evm, info, layer2, reads } from "./routes.ts"
+import { assertFailure, assertGood, evm, info, layer2, neverKept, reads } from "./routes.ts"
 
 const full = (retryAfter: string | undefined): Said => ({
   status: 429,
@@ -45,7 +45,11 @@ for (const route of reads) {
           assert.isAtLeast(only.asked.length, 1)
         }))
     }
+  })
+}
 
+for (const route of neverKept) {
+  describe(`${route.name}: a full budget`, () => {
     for (const retryAfter of long) {
       it.live(`benches its address for as long as it says, and the next one serves: Retry-After ${retryAfter}`, () =>
         Effect.gen(function*() {

@@ -8,7 +8,7 @@ import { askedOf, gatewayOver } from "./faultyGateway.ts"
 import type { FaultyUpstream, Reaction } from "./faultyUpstream.ts"
 import { faultyUpstream } from "./faultyUpstream.ts"
 import { inTurn, reset, say } from "./reactions.ts"
-import { evm, hashOf, layer2, receiptQuestion, result } from "./routes.ts"
+import { evm, hashOf, layer2, receiptQuestion, result, storageQuestion } from "./routes.ts"
 
 const deadlines = { TRIGATE_READ_DEADLINE: "10s" }
 const herd = 50
@@ -36,8 +36,7 @@ const asking = (url: string, times: number, body = question) =>
         text += chunk.toString("utf8")
         if (countOf(text, "HTTP/1.1 ") === times + 1 && text.endsWith("}")) whole.resolve(text)
       })
-      const gas = `{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice","params":[]}`
-      socket.write(requestOf("/l2", body).repeat(times) + requestOf("/evm", gas))
+      socket.write(requestOf("/l2", body).repeat(times) + requestOf("/evm", storageQuestion()))
       return { answered: Effect.promise(() => whole.promise), leave: () => socket.resetAndDestroy() }
     }),
     ({ leave }) => Effect.sync(leave)
@@ -111,7 +110,7 @@ describe("callers that ask the same at the same time", () => {
       yield* arrived(2)
       leader.leave()
       // the gateway sees a reset before it sees a connection that was made after it
-      yield* post(`${url}/evm`, `{"jsonrpc":"2.0","id":2,"method":"eth_bigBlockGasPrice","params":[]}`)
+      yield* post(`${url}/evm`, storageQuestion())
       release()
       assert.strictEqual(results(yield* followers.answered), herd)
       assert.isAtMost(upstream.asked.length, 2)

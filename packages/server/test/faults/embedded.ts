@@ -13,6 +13,7 @@ import * as UsedNonces from "@trigate/trading/UsedNonces"
 import * as AddressHealthMemory from "@trigate/upstream/AddressHealthMemory"
 import * as Budgets from "@trigate/upstream/Budgets"
 import * as Calls from "@trigate/upstream/Calls"
+import * as SharedReads from "@trigate/upstream/SharedReads"
 import type { Wire } from "@trigate/upstream/Wire"
 import * as WireHttpClient from "@trigate/upstream/WireHttpClient"
 import * as WireUndici from "@trigate/upstream/WireUndici"
@@ -64,7 +65,7 @@ export const services = Effect.fnUntraced(
     const { api = [], layer2 = [] } = upstreams
     const context = yield* Layer.build(
       Layer.merge(exchangeOver(api), Layer2Upstream.layer({ addresses: layer2.map(addressOf) })).pipe(
-        Layer.provide(callsOver(WireUndici.layer(), "5 seconds"))
+        Layer.provide([callsOver(WireUndici.layer(), "5 seconds"), SharedReads.layer()])
       )
     )
     return { exchange: Context.get(context, Exchange), layer2: Context.get(context, Layer2) }

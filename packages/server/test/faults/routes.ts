@@ -35,14 +35,21 @@ const candles = Fixtures.raw(Fixtures.text("candleSnapshot-kPEPE-1h.json"), ["re
 const candleQuestion =
   `{"type":"candleSnapshot","req":{"coin":"kPEPE","interval":"1h","startTime":1689544800000,"endTime":1689630000000}}`
 
-const gasQuestion = `{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice","params":[]}`
-
 /** A question for the receipt of a transaction. */
 export const receiptQuestion = (hash: string, id = "1"): string =>
   `{"jsonrpc":"2.0","id":${id},"method":"eth_getTransactionReceipt","params":["${hash}"]}`
 
-/** The hash of some transaction. */
+/** The hash of some transaction, a word or a slot of storage. */
 export const hashOf = (index: number): string => `0x${index.toString(16).padStart(64, "0")}`
+
+let lastSlot = 0
+
+/** A question for a word of storage that nobody asked for before: no answer to it can have been kept. */
+export const storageQuestion = (): string => {
+  lastSlot += 1
+  return `{"jsonrpc":"2.0","id":1,"method":"eth_getStorageAt","params":` +
+    `["0x0123456789abcdef0123456789abcdef01234567","${hashOf(lastSlot)}","latest"]}`
+}
 
 const token = "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDs"
 const tokenQuestion = `{"jsonrpc":"2.0","id":1,"method":"getAddressBalance","params":{"address":"${token}"}}`
@@ -66,9 +73,9 @@ export const evm: Route = {
   kind: "node",
   protocol: "json-rpc",
   label: "trading-node",
-  ask: (gateway) => post(`${gateway}/evm`, gasQuestion),
-  good: { body: result(`"0x5f5e100"`) },
-  expected: `{"jsonrpc":"2.0","id":1,"result":"0x5f5e100"}`
+  ask: (gateway) => post(`${gateway}/evm`, storageQuestion()),
+  good: { body: result(`"${hashOf(7)}"`) },
+  expected: `{"jsonrpc":"2.0","id":1,"result":"${hashOf(7)}"}`
 }
 
 export const layer2: Route = {
@@ -103,6 +110,9 @@ export const tokenRpc: Route = {
 
 /** Every kind of read. */
 export const reads: ReadonlyArray<Route> = [info, evm, layer2, tokenData, tokenRpc]
+
+/** The reads that reach an upstream each time that they are asked; an answer about a token is kept for a while. */
+export const neverKept: ReadonlyArray<Route> = [info, evm, layer2, tokenRpc]
 
 /** The reads whose answers are JSON-RPC 2.0. */
 export const jsonRpcReads: ReadonlyArray<Route> = [evm, layer2]
