@@ -51,9 +51,12 @@ export const faultsOf = (
 
 /** Decodes a parsed value; `prefix` is where it stands in the request. */
 export const decodeValue = <S extends AnyCodec>(schema: S, prefix: ReadonlyArray<string | number> = []) => {
-  const decode = Schema.decodeUnknownEffect(schema, { errors: "all" })
+  const decode = Schema.decodeUnknownResult(schema, { errors: "all" })
   return (value: unknown): Effect.Effect<S["Type"], InvalidRequest> =>
-    Effect.mapError(decode(value), (error) => invalidRequest(faultsOf(error, prefix)))
+    Result.match(decode(value), {
+      onFailure: (error) => Effect.fail(invalidRequest(faultsOf(error, prefix))),
+      onSuccess: Effect.succeed
+    })
 }
 
 /** Parses a request text strictly: JSON, no duplicate keys, bounded nesting. */

@@ -3,6 +3,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import { Candle, CandleWindowRequest } from "./Candle.ts"
 import * as CandleKeeping from "./CandleKeeping.ts"
+import * as CandleText from "./CandleText.ts"
 import { retainedBars } from "./CandleWindow.ts"
 import { decodes } from "./Keepable.ts"
 import * as Operation from "./Operation.ts"
@@ -57,6 +58,7 @@ export const candleSnapshot = Operation.read({
   cost: { weight: 20, rowsPerWeight: 60, maxRows: retainedBars, requestUnits: 1 },
   request: candleSnapshotRequest,
   response: Schema.Array(Candle),
+  recognized: CandleText.barsIn,
   failures: [UnknownAsset],
   refusal: {
     matches: (answer) => answer.status === 500 && Relayed.text(answer).trim() === "null",

@@ -92,6 +92,12 @@ export interface Operation<
   readonly failures: Failures
   /** Position of the block parameter of a method that reads state. */
   readonly blockParam?: number
+  /**
+   * The length of an answer that is recognised as a list from its text alone, as which it need not be parsed.
+   *
+   * For answers that are long and always spelled the same; every text that is recognised has to decode.
+   */
+  readonly recognized?: (text: string) => number | undefined
   /** An answer that means something else than its status says. */
   readonly refusal?: Refusal<Request["Type"], Failures[number]["Type"]>
 }

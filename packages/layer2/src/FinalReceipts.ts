@@ -117,7 +117,7 @@ export const make = (askBlock: AskBlock, options: Options = {}): FinalReceipts =
 
   return {
     confirm: (hash, answer) =>
-      isAskedAgain(hash)
+      answer._tag === "Result" && answer.result !== "null" && isAskedAgain(hash)
         ? Option.match(sealedIn(hash, answer), { onNone: () => undefined, onSome: check })
         : undefined
   }

@@ -78,11 +78,13 @@ export const make = (transport: Transport): Layer2["Service"] => {
   } satisfies Record<Layer2Operation["name"], unknown>
   const readReceipt = JsonRpc.readerOf(getTransactionReceipt)
 
-  const relay = Effect.fnUntraced(function*({ operation, params, surface }: RelayCall) {
-    if (sourcesOn(operation, surface).length === 0) return yield* unavailableOnNode(operation)
-    const request = yield* decodeParams[operation.name](yield* parseRequest(params))
-    return yield* transport({ operation, params, request })
-  })
+  const relay = ({ operation, params, surface }: RelayCall) =>
+    sourcesOn(operation, surface).length === 0
+      ? Effect.fail(unavailableOnNode(operation))
+      : parseRequest(params).pipe(
+        Effect.flatMap(decodeParams[operation.name]),
+        Effect.flatMap((request) => transport({ operation, params, request }))
+      )
 
   const getReceipt = Effect.fn("Layer2.getTransactionReceipt")(function*(
     request: Request<typeof getTransactionReceipt>

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Predicate from "effect/Predicate"
 import * as RequestBody from "./RequestBody.ts"
-import { CurrentRequestFacts } from "./RequestFacts.ts"
+import { CurrentRequestFacts, noteAge } from "./RequestFacts.ts"
 import * as Responses from "./Responses.ts"
 
 const types = Object.keys(infoOperations).join(", ")
@@ -48,6 +48,7 @@ export const route = Effect.map(
         ? value.type
         : "unsupported"
       facts.operations.push({ operation, outcome: answer.status === 200 ? "ok" : "upstream_error" })
+      noteAge(facts, answer.age)
       return Responses.relayed(answer)
     })
 )

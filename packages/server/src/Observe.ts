@@ -13,6 +13,7 @@ import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type { unhandled } from "effect/Types"
 import * as AccessLog from "./AccessLog.ts"
+import * as AskedFreshness from "./AskedFreshness.ts"
 import { Drain } from "./Drain.ts"
 import * as RequestBody from "./RequestBody.ts"
 import * as RequestFacts from "./RequestFacts.ts"
@@ -61,8 +62,9 @@ const make = Effect.fnUntraced(function*(options: Options) {
   const ids = yield* RequestIds
   const decompression = HttpMiddleware.decompression({ maxDecompressedSize: RequestBody.bodyLimit })
 
-  const marked = (response: HttpServerResponse.HttpServerResponse, id: string) => {
-    const named = HttpServerResponse.setHeader(response, "x-request-id", id)
+  const marked = (response: HttpServerResponse.HttpServerResponse, id: string, age: number | undefined) => {
+    const identified = HttpServerResponse.setHeader(response, "x-request-id", id)
+    const named = age === undefined ? identified : HttpServerResponse.setHeader(identified, "age", String(age))
     const told = options.sandbox ? HttpServerResponse.setHeader(named, "x-trigate-sandbox", "true") : named
     // a connection that is kept alive would hold up the end of the process
     return drain.isDraining() ? HttpServerResponse.setHeader(told, "connection", "close") : told
@@ -87,14 +89,15 @@ const make = Effect.fnUntraced(function*(options: Options) {
       const facts = RequestFacts.make()
       const id = ids.of(request.headers["x-request-id"])
       const answered = (response: HttpServerResponse.HttpServerResponse) => {
-        const answer = marked(withBody(response), id)
+        const answer = marked(withBody(response), id, facts.age)
         const milliseconds = clock.currentTimeMillisUnsafe() - start
         RequestMetrics.count(fiber.context, facts, answer.status, milliseconds)
         return log === AccessLog.silent
           ? Effect.succeed(answer)
           : Effect.as(log.write(entryOf(id, request.method, facts, answer.status, milliseconds)), answer)
       }
-      const handled = request.headers["content-encoding"] === undefined ? app : decompressed
+      const plain = request.headers["content-encoding"] === undefined ? app : decompressed
+      const handled = AskedFreshness.provide(plain, request.headers["cache-control"])
       return Effect.matchCauseEffect(Effect.provideService(handled, RequestFacts.CurrentRequestFacts, facts), {
         onFailure: (cause) => Effect.flatMap(unanswered(cause, request, id), answered),
         onSuccess: answered

@@ -10,10 +10,17 @@ export interface RequestFacts {
   readonly operations: Array<{ readonly operation: string; readonly outcome: string }>
   /** Tag of the typed error that the whole request ended in. */
   error: string | undefined
+  /** Seconds since the oldest answer of the request was read upstream; nothing where all were read just now. */
+  age: number | undefined
+}
+
+/** Takes note of an answer's age. */
+export const noteAge = (facts: RequestFacts, age: number | undefined): void => {
+  if (age !== undefined) facts.age = Math.max(facts.age ?? 0, age)
 }
 
 /** A fresh record of a request that has not been matched yet. */
-export const make = (): RequestFacts => ({ route: "other", operations: [], error: undefined })
+export const make = (): RequestFacts => ({ route: "other", operations: [], error: undefined, age: undefined })
 
 // the default of a reference is made once for the whole program: nobody may write into it
 const unobserved = make()

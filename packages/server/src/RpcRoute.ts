@@ -6,7 +6,7 @@
  */
 import { batchLimit } from "@trigate/api/JsonRpcSchema"
 import type { Unauthorized } from "@trigate/domain/CallerError"
-import { invalidRequest, parseRequest } from "@trigate/domain/Decode"
+import { invalidRequest } from "@trigate/domain/Decode"
 import type { GatewayError } from "@trigate/domain/GatewayError"
 import { rpcCodes } from "@trigate/domain/GatewayError"
 import * as JsonRpc from "@trigate/domain/JsonRpc"
@@ -20,9 +20,10 @@ import * as Effect from "effect/Effect"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Predicate from "effect/Predicate"
-import type * as Result from "effect/Result"
+import * as Result from "effect/Result"
 import * as RequestBody from "./RequestBody.ts"
-import { CurrentRequestFacts } from "./RequestFacts.ts"
+import { CurrentRequestFacts, noteAge } from "./RequestFacts.ts"
+import type { RequestFacts } from "./RequestFacts.ts"
 import * as Responses from "./Responses.ts"
 
 /** How a chain's envelopes are read and written; `id` is raw text. */
@@ -37,13 +38,19 @@ export interface Envelope<Answer> {
 }
 
 /** What a route is made of. */
-export interface Definition<O extends Operation, Answer> {
+export interface Definition<O extends Operation, Answer extends { readonly age?: number }> {
   readonly operations: ReadonlyArray<O>
   readonly envelope: Envelope<Answer>
   /** Calls of one batch that are relayed at the same time; those of a chain that takes batches go out as one. */
   readonly concurrency: number
   /** Checks the params and relays the call; `params` is their raw text. */
   readonly relay: (operation: O, params: string, surface: Surface) => Effect.Effect<Answer, GatewayError>
+}
+
+/** The request that a call came in. */
+interface Asked {
+  readonly facts: RequestFacts
+  readonly surface: Surface
 }
 
 const parseError = -32700
@@ -66,14 +73,11 @@ const unsupported = (method: string) =>
   })
 
 /** Builds the handler of a route; the handler's `admission` has to succeed before it reads the body. */
-export const make = <O extends Operation, Answer>(definition: Definition<O, Answer>) => {
+export const make = <O extends Operation, Answer extends { readonly age?: number }>(
+  definition: Definition<O, Answer>
+) => {
   const { envelope, relay } = definition
   const table = new Map(definition.operations.map((operation) => [operation.name, operation]))
-
-  const observed = (operation: string, outcome: string) =>
-    Effect.map(CurrentRequestFacts, (facts) => {
-      facts.operations.push({ operation, outcome })
-    })
 
   const perform = (call: RpcCall, surface: Surface): Effect.Effect<Answer, GatewayError> => {
     const operation = table.get(call.method)
@@ -81,17 +85,20 @@ export const make = <O extends Operation, Answer>(definition: Definition<O, Answ
   }
 
   // none of the methods here has an effect, so there is nothing to do for a notification
-  const answerCall = (call: RpcCall, surface: Surface): Effect.Effect<string | undefined> => {
+  const answerCall = (call: RpcCall, { facts, surface }: Asked): Effect.Effect<string | undefined> => {
     if (envelope.isNotification(call)) return Effect.undefined
     const { id } = call
     const operation = table.has(call.method) ? call.method : "unsupported"
-    return Effect.matchEffect(perform(call, surface), {
-      onFailure: (error) => Effect.as(observed(operation, error._tag), envelope.error(id, error, rpcCodes[error._tag])),
-      onSuccess: (answer) =>
-        Effect.as(
-          observed(operation, envelope.isError(answer) ? "upstream_error" : "ok"),
-          envelope.answer(id, answer)
-        )
+    return Effect.match(perform(call, surface), {
+      onFailure: (error) => {
+        facts.operations.push({ operation, outcome: error._tag })
+        return envelope.error(id, error, rpcCodes[error._tag])
+      },
+      onSuccess: (answer) => {
+        facts.operations.push({ operation, outcome: envelope.isError(answer) ? "upstream_error" : "ok" })
+        noteAge(facts, answer.age)
+        return envelope.answer(id, answer)
+      }
     })
   }
 
@@ -103,62 +110,68 @@ export const make = <O extends Operation, Answer>(definition: Definition<O, Answ
     return span === undefined ? undefined : text.slice(span.start, span.end)
   }
 
-  const refuse = (id: string | undefined, error: InvalidRequest, code: number) =>
-    Effect.as(observed("unsupported", error._tag), envelope.error(id, error, code))
-
-  const answerOne = (text: string, value: unknown, surface: Surface): Effect.Effect<string | undefined> => {
-    const call = envelope.read(text, value)
-    return call._tag === "Failure"
-      ? refuse(rawId(text, value), call.failure, invalidEnvelope)
-      : answerCall(call.success, surface)
+  const refuse = (id: string | undefined, error: InvalidRequest, code: number, { facts }: Asked) => {
+    facts.operations.push({ operation: "unsupported", outcome: error._tag })
+    return Effect.succeed(envelope.error(id, error, code))
   }
 
-  const answerBatch = Effect.fnUntraced(function*(
+  const answerOne = (text: string, value: unknown, asked: Asked): Effect.Effect<string | undefined> =>
+    Result.match(envelope.read(text, value), {
+      onFailure: (error) => refuse(rawId(text, value), error, invalidEnvelope, asked),
+      onSuccess: (call) => answerCall(call, asked)
+    })
+
+  const answerBatch = (
     texts: ReadonlyArray<string>,
     values: ReadonlyArray<unknown>,
-    surface: Surface
-  ) {
+    asked: Asked
+  ): Effect.Effect<string | undefined> => {
     if (texts.length === 0 || texts.length > batchLimit) {
       const message = texts.length === 0 ? "A batch has at least one call" : `A batch has at most ${batchLimit} calls`
-      return yield* refuse(undefined, invalidRequest([{ path: [], message }]), invalidEnvelope)
+      return refuse(undefined, invalidRequest([{ path: [], message }]), invalidEnvelope, asked)
     }
-    const answers = yield* RpcCalls.together(
-      Effect.forEach(texts, (text, index) => answerOne(text, values[index], surface), {
+    const answers = RpcCalls.together(
+      Effect.forEach(texts, (text, index) => answerOne(text, values[index], asked), {
         concurrency: definition.concurrency
       })
     )
-    const given = answers.filter(Predicate.isNotUndefined)
-    return given.length === 0 ? undefined : `[${given.join(",")}]`
-  })
+    return Effect.map(answers, (all) => {
+      const given = all.filter(Predicate.isNotUndefined)
+      return given.length === 0 ? undefined : `[${given.join(",")}]`
+    })
+  }
 
-  const answerText = (text: string, surface: Surface): Effect.Effect<string | undefined> =>
-    Effect.matchEffect(parseRequest(text), {
-      onFailure: (error) => refuse(undefined, error, error.errors[0]?.path.length === 0 ? parseError : invalidEnvelope),
+  const answerText = (text: string, asked: Asked): Effect.Effect<string | undefined> =>
+    Result.match(JsonText.parseStrict(text), {
+      onFailure: (refusal) =>
+        refuse(undefined, invalidRequest([refusal]), refusal.path.length === 0 ? parseError : invalidEnvelope, asked),
       onSuccess: (value) =>
         Array.isArray(value)
-          ? answerBatch(JsonText.elements(text) ?? [], value, surface)
-          : answerOne(text, value, surface)
+          ? answerBatch(JsonText.elements(text) ?? [], value, asked)
+          : answerOne(text, value, asked)
     })
 
-  const refuseWhole = (error: InvalidRequest | PayloadTooLarge | Unauthorized) =>
-    Effect.map(CurrentRequestFacts, (facts) => {
-      facts.error = error._tag
-      const code = error._tag === "InvalidRequest" ? invalidEnvelope : rpcCodes[error._tag]
-      return Responses.json(envelope.error(undefined, error, code), error.status)
-    })
+  const refuseWhole = (error: InvalidRequest | PayloadTooLarge | Unauthorized, { facts }: Asked) => {
+    facts.error = error._tag
+    const code = error._tag === "InvalidRequest" ? invalidEnvelope : rpcCodes[error._tag]
+    return Effect.succeed(Responses.json(envelope.error(undefined, error, code), error.status))
+  }
+
+  const responseOf = (body: string | undefined) =>
+    body === undefined ? HttpServerResponse.empty({ status: 204 }) : Responses.json(body)
 
   return (
     request: HttpServerRequest.HttpServerRequest,
     surface: Surface,
-    admission: Effect.Effect<void, Unauthorized> = Effect.void
+    admission?: Effect.Effect<void, Unauthorized>
   ): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
-    Effect.matchEffect(Effect.andThen(admission, RequestBody.text(request)), {
-      // a fault of the HTTP layer keeps its HTTP status, and is a JSON-RPC error for those who read the body
-      onFailure: refuseWhole,
-      onSuccess: (text) =>
-        Effect.map(
-          answerText(text, surface),
-          (body) => body === undefined ? HttpServerResponse.empty({ status: 204 }) : Responses.json(body)
-        )
+    Effect.withFiber((fiber) => {
+      const asked = { facts: fiber.getRef(CurrentRequestFacts), surface }
+      const body = RequestBody.text(request)
+      return Effect.matchEffect(admission === undefined ? body : Effect.andThen(admission, body), {
+        // a fault of the HTTP layer keeps its HTTP status, and is a JSON-RPC error for those who read the body
+        onFailure: (error) => refuseWhole(error, asked),
+        onSuccess: (text) => Effect.map(answerText(text, asked), responseOf)
+      })
     })
 }

@@ -40,8 +40,8 @@ const baseOf = (address: string | Redacted.Redacted): string =>
   (Redacted.isRedacted(address) ? Redacted.value(address) : address).replace(/\/api\/v2(?:\/jsonRPC)?\/*$/u, "")
 
 /** The chain's servers answer what a caller asked wrongly with 500 and 503 as well, in an envelope of their own. */
-const verdictOf = (answer: Relayed.Relayed): Verdict.Verdict<Relayed.Relayed, ReadFailure> => {
-  const verdict = Verdict.ofPlain({})(answer)
+const verdictOf = (answer: Relayed.Relayed, target: Upstream.Target): Verdict.Verdict<Relayed.Relayed, ReadFailure> => {
+  const verdict = Verdict.ofPlain({})(answer, target)
   return verdict._tag === "Passing" && verdict.fault === "server_fault" && verdict.answer !== undefined &&
       TokenRpc.isFailure(Relayed.text(answer))
     ? { ...verdict, fault: "declined", retryAfter: undefined }

@@ -168,7 +168,7 @@ export const make = (options: Options = {}, engine: Secp256k1.Engine = Secp256k1
 
   const checkSigner = SignerGate.make(profile, options.signers)
 
-  const admit = Effect.fn("Admission.admit")(function*(body: Uint8Array, expectedSigner?: Address) {
+  const admit = Effect.fnUntraced(function*(body: Uint8Array, expectedSigner?: Address) {
     const text = yield* textOf(body)
     const { action, signed } = yield* Effect.flatMap(parseRequest(text), readShape)
     yield* checkType(signed.action.type)

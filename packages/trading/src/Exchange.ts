@@ -94,7 +94,7 @@ export const make = (
   send: Transport
 ): Exchange["Service"] => {
   const sendOnce = ClaimedSending.make(usedNonces, journal, send)
-  const relay = Effect.fn("Exchange.relay")(function*({ body, expectedSigner, surface }: ExchangeCall) {
+  const relay = Effect.fnUntraced(function*({ body, expectedSigner, surface }: ExchangeCall) {
     if (sourcesOn(furtherAction, surface).length === 0) return yield* unavailableOnNode(furtherAction)
     const admitted = yield* admission.admit(body, expectedSigner)
     return {

@@ -70,7 +70,7 @@ const readCandles = readerOf(candleSnapshot)
 
 /** The service over some way to send. */
 export const make = (send: Transport): Info["Service"] => {
-  const relay = Effect.fn("Info.relay")(function*(call: InfoCall) {
+  const relay = Effect.fnUntraced(function*(call: InfoCall) {
     const answer = yield* send(call)
     const { request } = call
     return request !== undefined && candleSnapshot.refusal?.matches(answer) === true

@@ -10,6 +10,8 @@ import * as Relayed from "@trigate/domain/Relayed"
 import type { UpstreamMalformed } from "@trigate/domain/UpstreamError"
 import { UpstreamUnavailable } from "@trigate/domain/UpstreamError"
 import * as Result from "effect/Result"
+import * as Answers from "./Answers.ts"
+import type { Target } from "./Upstream.ts"
 
 /**
  * Why an exchange may go better at another address or a little later; the closed set that metrics label.
@@ -102,9 +104,10 @@ export const foreignVerdict = (
 }
 
 /** Reads an exchange of a plain call (`/info`, REST), whose answer is relayed as it came. */
-export const ofPlain = (operation: Pick<Operation, "refusal">) =>
+export const ofPlain = (operation: Pick<Operation, "recognized" | "refusal">) =>
 (
-  answer: Relayed.Relayed
+  answer: Relayed.Relayed,
+  target: Target
 ): Verdict<Relayed.Relayed, UpstreamUnavailable | UpstreamMalformed> => {
   if (operation.refusal?.matches(answer) === true) return answered(answer)
   const verdict = foreignVerdict(answer)
@@ -117,7 +120,13 @@ export const ofPlain = (operation: Pick<Operation, "refusal">) =>
     )
   }
   if (answer.status !== 200) return answered(answer)
-  const value = JsonText.parse(Relayed.text(answer))
+  const text = Relayed.text(answer)
+  const rows = operation.recognized?.(text)
+  if (rows !== undefined) return answered(answer, rows)
+  const value = JsonText.parse(text)
   if (Result.isFailure(value)) return unreadable(answer.upstream, "what is not JSON (HTTP 200)")
-  return answered(answer, Array.isArray(value.success) ? value.success.length : 0)
+  return answered(
+    Answers.concealedError(target, answer, text),
+    Array.isArray(value.success) ? value.success.length : 0
+  )
 }

@@ -1,0 +1,90 @@
+/**
+ * Tells from the text alone that an answer is a list of bars, spelled as the venue spells them.
+ *
+ * A full answer has 700 KB, and parsing it takes ten times as long as recognising it. A text that is not recognised may be
+ * a list of bars all the same: it has to be parsed.
+ */
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import type { Candle } from "./Candle.ts"
+import { CandleInterval } from "./Candle.ts"
+
+const integer = "(?:0|[1-9][0-9]{0,14})"
+const decimal = `"-?[0-9]{1,40}(?:\\.[0-9]{1,40})?"`
+
+/** What each member of a bar looks like; every text that fits decodes, and means what it says. */
+const members: { readonly [Member in keyof Candle]: string } = {
+  t: integer,
+  T: integer,
+  s: `"[A-Za-z0-9@/:._-]{1,64}"`,
+  i: `"(?:${CandleInterval.literals.join("|")})"`,
+  o: decimal,
+  c: decimal,
+  h: decimal,
+  l: decimal,
+  v: decimal,
+  n: integer
+}
+
+const isMember = (name: string): name is keyof Candle => Object.hasOwn(members, name)
+
+interface Shape {
+  /** So many bars that weight is billed by, each with a comma behind it. */
+  readonly block: RegExp
+  /** One bar, with what follows it. */
+  readonly bar: RegExp
+}
+
+const BLOCK = 60
+
+const shapeOf = (order: ReadonlyArray<keyof Candle>): Shape => {
+  const bar = `\\{${order.map((name) => `"${name}":${members[name]}`).join(",")}\\}`
+  return { block: new RegExp(`(?:${bar},){${BLOCK}}`, "y"), bar: new RegExp(`${bar}[,\\]]`, "y") }
+}
+
+// members may stand in any order; a venue has one
+const MOST_SHAPES = 8
+const shapes = new Map<string, Shape>()
+
+const shapeIn = (text: string): Shape | undefined => {
+  const end = text.indexOf("}")
+  const first = Result.getOrElse(Result.try((): unknown => JSON.parse(text.slice(1, end + 1))), () => undefined)
+  if (!Predicate.isObject(first)) return undefined
+  const order = Object.keys(first)
+  const key = order.join()
+  const known = shapes.get(key)
+  if (known !== undefined) return known
+  const names = order.filter(isMember)
+  if (names.length !== order.length || names.length !== Object.keys(members).length) return undefined
+  if (shapes.size === MOST_SHAPES) return undefined
+  const shape = shapeOf(names)
+  shapes.set(key, shape)
+  return shape
+}
+
+/** Moves a sticky expression on by one match; where it ends, or nothing. */
+const after = (expression: RegExp, text: string, from: number): number | undefined => {
+  expression.lastIndex = from
+  return expression.test(text) ? expression.lastIndex : undefined
+}
+
+/** How many bars a text lists; nothing of one that is not recognised. */
+export const barsIn = (text: string): number | undefined => {
+  if (text === "[]") return 0
+  const shape = text.startsWith("[{") && text.endsWith("}]") ? shapeIn(text) : undefined
+  if (shape === undefined) return undefined
+  let bars = 0
+  let at = 1
+  for (let next = after(shape.block, text, at); next !== undefined; next = after(shape.block, text, at)) {
+    bars += BLOCK
+    at = next
+  }
+  while (at < text.length) {
+    const next = after(shape.bar, text, at)
+    if (next === undefined) return undefined
+    bars += 1
+    at = next
+    if (text[at - 1] === "]") break
+  }
+  return at === text.length ? bars : undefined
+}

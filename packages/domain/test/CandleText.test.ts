@@ -1,0 +1,87 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Candle } from "@trigate/domain/Candle"
+import * as CandleText from "@trigate/domain/CandleText"
+import * as Schema from "effect/Schema"
+import candles from "./fixtures/candleSnapshot-ETH-1h.json" with { type: "json" }
+
+const decode = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Array(Candle)))
+
+const bar = (minute: number): Candle => ({
+  t: minute * 60_000,
+  T: minute * 60_000 + 59_999,
+  s: "BTC",
+  i: "1m",
+  o: "100000.5",
+  c: "99999",
+  h: "100001.25",
+  l: "0.00001",
+  v: "12.5",
+  n: minute % 7
+})
+const list = (length: number) => Array.from({ length }, (_, index) => bar(index))
+
+describe("barsIn", () => {
+  for (const length of [0, 1, 2, 59, 60, 61, 119, 120, 121, 5000]) {
+    it(`counts ${length}`, () => {
+      assert.strictEqual(CandleText.barsIn(JSON.stringify(list(length))), length)
+    })
+  }
+
+  it("takes members in whatever order the venue writes them", () => {
+    const turned = list(3).map((each) => Object.fromEntries(Object.entries(each).toReversed()))
+    assert.strictEqual(CandleText.barsIn(JSON.stringify(turned)), 3)
+  })
+
+  it("knows a recorded answer", () => {
+    const text = JSON.stringify(candles.response)
+    assert.strictEqual(CandleText.barsIn(text), decode(text).length)
+  })
+
+  const whole = JSON.stringify(list(121))
+  for (
+    const [what, text] of Object.entries({
+      "a cut one": whole.slice(0, -1),
+      "one that is cut between two bars": whole.slice(0, whole.lastIndexOf(",{")),
+      "one with something behind": `${whole}]`,
+      "one with something between": `${whole.slice(0, -1)},${whole.slice(1)}]`,
+      "a list in a list": `[${whole}]`,
+      "two lists": `${whole}${whole}`,
+      "an error": `{"error":"no"}`,
+      "null": "null",
+      "nothing": "",
+      "a member more": JSON.stringify(list(2).map((each) => ({ ...each, x: 1 }))),
+      "a member less": JSON.stringify(list(2).map(({ n: _, ...each }) => each)),
+      "a number for a price": JSON.stringify(list(2).map((each) => ({ ...each, o: 1 }))),
+      "a price that is none": JSON.stringify([bar(0), { ...bar(1), o: "1e5" }]),
+      "a time above 2^53": whole.replace(`"t":0`, `"t":9007199254740993`),
+      "a negative time": whole.replace(`"t":0`, `"t":-1`),
+      "another interval": whole.replace(`"1m"`, `"2m"`),
+      "one member twice": whole.replace(`"n":0`, `"n":0,"n":0`),
+      "spaces": JSON.stringify(list(2), null, 1),
+      "an escape": whole.replace("BTC", "\\u0042TC")
+    })
+  ) {
+    it(`does not know ${what}`, () => {
+      assert.isUndefined(CandleText.barsIn(text))
+    })
+  }
+
+  it.prop("what it knows decodes to the bars that were written, and it never knows what does not", [
+    Schema.Array(Candle)
+  ], ([bars]) => {
+    const text = JSON.stringify(bars)
+    const known = CandleText.barsIn(text)
+    if (known !== undefined) assert.strictEqual(known, bars.length)
+  })
+
+  it("never knows a text with one character changed, unless it still decodes", () => {
+    const text = JSON.stringify(list(2))
+    for (let at = 0; at < text.length; at++) {
+      for (const character of ["0", "\"", ",", "}", "]", "[", "x", " ", ":", "-", "."]) {
+        const changed = text.slice(0, at) + character + text.slice(at + 1)
+        const known = CandleText.barsIn(changed)
+        if (known !== undefined) assert.strictEqual(decode(changed).length, known, changed)
+      }
+    }
+  })
+})
