@@ -1,4 +1,7 @@
-/** Two ways of doing one thing, measured side by side. */
+/** Two ways of doing one thing in one process, measured side by side. */
+import { plan } from "./harness/plan.ts"
+import type { Row } from "./harness/results.ts"
+import { grouped, median } from "./harness/statistics.ts"
 
 /** One way: what is done with the input at an index; inputs are all distinct. */
 export interface Contestant {
@@ -17,8 +20,6 @@ export interface Comparison {
 
 const rounds = 9
 
-const roundMillis = 300
-
 /** How many inputs are done before the clock is looked at. */
 const batch = 20
 
@@ -27,7 +28,7 @@ const rate = async ({ run }: Contestant, inputs: number): Promise<number> => {
   const start = performance.now()
   let done = 0
   let elapsed = 0
-  while (elapsed < roundMillis) {
+  while (elapsed < plan.turnMillis) {
     for (let step = 0; step < batch; step++) {
       const result = run(done % inputs)
       // a way that is synchronous is not made to wait for the queue of promises
@@ -39,15 +40,10 @@ const rate = async ({ run }: Contestant, inputs: number): Promise<number> => {
   return done / elapsed * 1000
 }
 
-const median = (values: ReadonlyArray<number>): number => {
-  const sorted = values.toSorted((left, right) => left - right)
-  return sorted[Math.floor(sorted.length / 2)] ?? 0
-}
-
-const shown = (value: number) => `${Math.round(value).toLocaleString("en").replaceAll(",", " ")}/s`
+const shown = (value: number) => `${grouped(value)}/s`
 
 /** The two take turns, so that a slow spell of the machine meets both; the first round of each warms up. */
-export const compare = async ({ aim, inputs, ours, theirs, title }: Comparison): Promise<void> => {
+export const compare = async ({ aim, inputs, ours, theirs, title }: Comparison): Promise<Row> => {
   const rates: { readonly ours: Array<number>; readonly theirs: Array<number> } = { ours: [], theirs: [] }
   for (let round = 0; round <= rounds; round++) {
     const pair = { ours: await rate(ours, inputs), theirs: await rate(theirs, inputs) }
@@ -57,9 +53,18 @@ export const compare = async ({ aim, inputs, ours, theirs, title }: Comparison):
     }
   }
   // of the ratios of each turn, not the ratio of two medians from different moments
-  const ratio = median(rates.ours.map((rate, round) => rate / (rates.theirs[round] ?? rate)))
+  const ratios = rates.ours.map((rate, round) => rate / (rates.theirs[round] ?? rate))
+  const ratio = median(ratios)
   console.log(title)
   console.log(`  ${ours.name}: ${shown(median(rates.ours))}`)
   console.log(`  ${theirs.name}: ${shown(median(rates.theirs))}`)
-  console.log(`  ${ratio.toFixed(1)} times as fast (aim: ${aim})`)
+  return {
+    title,
+    beside: theirs.name,
+    unit: "x",
+    value: ratio,
+    values: ratios,
+    aim: `>= ${aim.toFixed(2)}`,
+    met: ratio >= aim
+  }
 }

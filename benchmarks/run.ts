@@ -1,21 +1,94 @@
 /**
- * Runs the benchmarks that are named, or all of them, one after the other and each in a process of its own: what the
- * compiler learned from one must not help or hinder the next.
+ * Runs the suites that are named, or all of them, one after the other and each in a process of its own: what the compiler
+ * learned from one must not help or hinder the next. What they measured goes to `benchmarks/results`.
  */
-import { spawnSync } from "node:child_process"
+import * as Schema from "effect/Schema"
+import { fork } from "node:child_process"
+import * as fs from "node:fs"
 import * as path from "node:path"
+import { parseArgs } from "node:util"
+import { generator } from "./harness/load.ts"
+import { facts } from "./harness/machine.ts"
+import { plan } from "./harness/plan.ts"
+import { type Run, SuiteResult } from "./harness/results.ts"
+import { line } from "./harness/suite.ts"
 
-const benchmarks = ["signing"]
+const suites: { readonly [name: string]: string } = {
+  signing: "recovering and signing actions, beside viem",
+  relay: "relaying a small JSON-RPC read, beside bare proxies, @fastify/http-proxy and nginx",
+  cached: "a read that can be cached, beside a constant answer of Fastify",
+  candles: "relaying 5000 candles, beside bare proxies",
+  exchange: "relaying signed actions: how many, and the latency added at half of that",
+  memory: "resident memory over many requests and around an answer of 100 MB"
+}
 
-const named = process.argv.slice(2)
-const unknown = named.filter((name) => !benchmarks.includes(name))
+const help = `npm run bench [-- [suite...] [--quick]]
 
-if (unknown.length > 0) {
-  console.error(`No benchmark ${unknown.join(", ")}; there are: ${benchmarks.join(", ")}`)
+Measures on this machine, prints every figure beside its aim, and keeps the raw data in benchmarks/results.
+
+${Object.entries(suites).map(([name, what]) => `  ${name.padEnd(10)}${what}`).join("\n")}
+
+  --quick   fewer and shorter rounds: for a look, not for figures to keep
+  --smoke   a fraction of a second each: shows that everything runs, and nothing else
+  --help    this text
+`
+
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: { help: { type: "boolean" }, quick: { type: "boolean" }, smoke: { type: "boolean" } }
+})
+const unknown = positionals.filter((name) => !Object.hasOwn(suites, name))
+
+const decode = Schema.decodeUnknownSync(SuiteResult)
+
+const measure = (suite: string): Promise<SuiteResult> =>
+  new Promise((resolve, reject) => {
+    const child = fork(path.join(import.meta.dirname, `${suite}.ts`), [`--${plan.name}`])
+    let result: SuiteResult | undefined
+    child.on("message", (message) => {
+      result = decode(message)
+    })
+    child.on("exit", (code) => result === undefined ? reject(new Error(`${suite} failed (${code})`)) : resolve(result))
+  })
+
+const keep = (run: Run): string => {
+  const folder = path.join(import.meta.dirname, "results")
+  const text = `${JSON.stringify(run, undefined, 1)}\n`
+  const file = path.join(folder, `${run.at.replaceAll(":", "-")}-${run.plan}.json`)
+  fs.writeFileSync(file, text)
+  // the document tells of whole runs only
+  const isWhole = run.plan === "full" && run.suites.length === Object.keys(suites).length
+  if (isWhole) fs.writeFileSync(path.join(folder, "latest.json"), text)
+  return path.relative(process.cwd(), file)
+}
+
+const main = async () => {
+  const at = new Date().toISOString().slice(0, 19)
+  const { commit, commitDate, machine, modified, versions } = facts()
+  console.log(Object.entries({ ...machine, generator }).map(([name, value]) => `${name}: ${value}`).join("\n"))
+  if (plan.name !== "full") console.log(`\nThis is a ${plan.name} run: its figures are not to be kept.`)
+  const results: Array<SuiteResult> = []
+  for (const suite of positionals.length > 0 ? positionals : Object.keys(suites)) {
+    console.log(`\n== ${suite}: ${suites[suite]}`)
+    try {
+      results.push(await measure(suite))
+    } catch (error) {
+      // the others can still be measured
+      console.error(String(error))
+      process.exitCode = 1
+    }
+  }
+  console.log("\n== all figures")
+  for (const { rows } of results) for (const row of rows) console.log(line(row))
+  const run = { plan: plan.name, at, commit, commitDate, modified, machine: { ...machine, generator }, versions }
+  console.log(`\nraw data: ${keep({ ...run, suites: results })}`)
+}
+
+if (values.help === true) {
+  console.log(help)
+} else if (unknown.length > 0) {
+  console.error(`No benchmark ${unknown.join(", ")}; there are: ${Object.keys(suites).join(", ")}`)
   process.exitCode = 1
 } else {
-  for (const name of named.length > 0 ? named : benchmarks) {
-    const { status } = spawnSync(process.execPath, [path.join(import.meta.dirname, `${name}.ts`)], { stdio: "inherit" })
-    if (status !== 0) process.exitCode = 1
-  }
+  await main()
 }

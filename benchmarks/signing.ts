@@ -13,6 +13,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { recoverTypedDataAddress, serializeSignature } from "viem"
 import { privateKeyToAccount } from "viem/accounts"
+import { run as runSuite } from "./harness/suite.ts"
 import { compare } from "./measure.ts"
 
 const inputs = 1000
@@ -62,11 +63,6 @@ const program = Effect.gen(function*() {
   const recoverTyped = (index: number) => recoverTypedDataAddress({ ...at(typed, index), signature: at(signed, index) })
   const signTyped = (index: number) => account.signTypedData(at(typed, index))
 
-  console.log(
-    engine.engine === "libsecp256k1"
-      ? "signing: libsecp256k1"
-      : "signing: the native binding of libsecp256k1 does not load here, so this measures noble, the fallback"
-  )
   for (const index of [0, 1]) {
     const theirs = yield* Effect.promise(() => recoverTyped(index))
     if (recover(index).signer !== theirs.toLowerCase()) throw new Error("The two recover different signers")
@@ -75,7 +71,7 @@ const program = Effect.gen(function*() {
       throw new Error("The two sign differently")
     }
   }
-  yield* Effect.promise(() =>
+  const recovering = yield* Effect.promise(() =>
     compare({
       title: "recover the signer",
       aim: 15,
@@ -84,7 +80,7 @@ const program = Effect.gen(function*() {
       theirs: { name: "viem recoverTypedDataAddress, from its typed data", run: recoverTyped }
     })
   )
-  yield* Effect.promise(() =>
+  const signing = yield* Effect.promise(() =>
     compare({
       title: "sign with a key in the process",
       aim: 8,
@@ -93,6 +89,14 @@ const program = Effect.gen(function*() {
       theirs: { name: "viem signTypedData", run: signTyped }
     })
   )
+  return {
+    rows: [recovering, signing],
+    notes: [
+      engine.engine === "libsecp256k1"
+        ? "libsecp256k1"
+        : "the native binding of libsecp256k1 does not load here, so this measures noble, the fallback"
+    ]
+  }
 })
 
-await Effect.runPromise(Effect.provide(program, Secp256k1.layer))
+await runSuite("signing", () => Effect.runPromise(Effect.provide(program, Secp256k1.layer)))

@@ -33,8 +33,15 @@ const table: Readonly<Record<string, Package>> = {
   server: {
     arrows: ["api", "domain", "layer2", "sandbox", "signing", "tokens", "trading", "upstream"],
     drivers: ["@effect/platform-node", "@effect/sql-pg", "redis"]
+  },
+  cli: {
+    arrows: ["client", "domain", "layer2", "server", "signing", "trading"],
+    drivers: ["@effect/platform-node"]
   }
 }
+
+/** The packages that are programs: they run on Node, and may load every driver. */
+const programs: ReadonlySet<string> = new Set(["server", "cli"])
 
 const root = path.resolve(import.meta.dirname, "..")
 const failures: Array<string> = []
@@ -105,7 +112,8 @@ const plants = (): ReadonlyMap<string, ReadonlySet<string>> => {
   const contract = [...effectModules, "@trigate/domain/Module"]
   for (const [name, { arrows, codecs = [], contracts = [] }] of Object.entries(table)) {
     const allowed = [...effectModules, ...codecs, ...arrows.map((arrow) => `@trigate/${arrow}/Module`)]
-    const node = name === "server" ? ["node:fs", "@effect/platform-node/NodeRuntime", "@effect/sql-pg/PgClient"] : []
+    const node = programs.has(name) ? ["node:fs", "@effect/platform-node/NodeRuntime"] : []
+    if (name === "server") node.push("@effect/sql-pg/PgClient")
     files.set(`packages/${name}/src/Planted.ts`, new Set([...allowed, ...node]))
     for (const module of contracts) files.set(`packages/${name}/src/${module}.ts`, new Set(contract))
   }
@@ -159,7 +167,7 @@ const checkServices = (): void => {
   const isDriver = (specifier: string): boolean =>
     specifier.startsWith("node:") || drivers.some((driver) => `${specifier}/`.startsWith(`${driver}/`))
   for (const name of Object.keys(table)) {
-    if (name === "server") continue
+    if (programs.has(name)) continue
     for (const service of fs.globSync(path.join(root, "packages", name, "src/**/*.ts"))) {
       if (!fs.readFileSync(service, "utf8").includes("extends Context.Service<")) continue
       const reached = new Set([service])

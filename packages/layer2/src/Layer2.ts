@@ -1,7 +1,6 @@
 /** An EVM layer 2: its relayed JSON-RPC, receipts, and waiting for one. */
 import { decodeValue, faultsOf, invalidRequest, parseRequest } from "@trigate/domain/Decode"
 import type { CommonFailure } from "@trigate/domain/GatewayError"
-import type { Hash } from "@trigate/domain/Hex"
 import * as JsonRpc from "@trigate/domain/JsonRpc"
 import * as JsonText from "@trigate/domain/JsonText"
 import type { Layer2Operation } from "@trigate/domain/Layer2Operations"
@@ -9,16 +8,11 @@ import { layer2Operations } from "@trigate/domain/Layer2Operations"
 import type { Request, Surface } from "@trigate/domain/Operation"
 import { sourcesOn, unavailableOnNode } from "@trigate/domain/Operation"
 import type { Receipt } from "@trigate/domain/Receipt"
-import { isPreconfirmed } from "@trigate/domain/Receipt"
-import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
-import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Predicate from "effect/Predicate"
-import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
-import type { PassingFailure } from "./ReceiptTimeout.ts"
-import { ReceiptTimeout } from "./ReceiptTimeout.ts"
+import type { PassingFailure, ReceiptTimeout } from "./ReceiptTimeout.ts"
+import * as ReceiptWait from "./ReceiptWait.ts"
 
 /** A call to relay: `params` is raw JSON text and goes out as it is; `surface` is the one of ours that was asked. */
 export interface RelayCall {
@@ -35,17 +29,6 @@ export interface CheckedCall extends Pick<RelayCall, "operation" | "params"> {
 /** Sends the params of a call to a layer 2 and gives its answer: the one thing in which the layers differ. */
 export type Transport = (call: CheckedCall) => Effect.Effect<JsonRpc.RpcAnswer, CommonFailure>
 
-/** What to wait for, and for how long. */
-export interface WaitOptions {
-  readonly hash: Hash
-  /** Pauses between polls; from 200 ms doubling up to 2 s when not given. Its end ends the waiting. */
-  readonly schedule?: Schedule.Schedule<unknown>
-  /** How long to wait in all; 60 seconds when not given. */
-  readonly deadline?: Duration.Input
-  /** Takes a receipt of a block that is not sealed yet and may still change; otherwise waits on. */
-  readonly acceptPreconfirmed?: boolean
-}
-
 /** An EVM layer 2. */
 export class Layer2 extends Context.Service<Layer2, {
   /** Relays a call; params that do not decode are refused before anything is sent. */
@@ -61,14 +44,11 @@ export class Layer2 extends Context.Service<Layer2, {
    * (`InvalidRequest`, `UnsupportedMethod`, `ChainNotConfigured`, …) ends the waiting.
    */
   readonly waitForReceipt: (
-    options: WaitOptions
+    options: ReceiptWait.WaitOptions
   ) => Effect.Effect<Receipt, Exclude<CommonFailure, PassingFailure> | ReceiptTimeout>
 }>()("@trigate/layer2/Layer2") {}
 
 const { getTransactionReceipt } = layer2Operations
-
-// no jitter: one transaction is polled by whoever sent it, there is no herd to spread
-const defaultSchedule = Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("2 seconds")])
 
 /** The service over a transport; live, memory and sandbox layers hand in theirs. */
 export const make = (transport: Transport): Layer2["Service"] => {
@@ -98,42 +78,9 @@ export const make = (transport: Transport): Layer2["Service"] => {
     return yield* readReceipt("layer2", answer)
   })
 
-  const waitForReceipt = Effect.fn("Layer2.waitForReceipt")(function*({
-    acceptPreconfirmed = false,
-    deadline = "60 seconds",
-    hash,
-    schedule = defaultSchedule
-  }: WaitOptions) {
-    const start = yield* Clock.monotonicTimeNanos
-    let lastFailure: PassingFailure | undefined
-    const expired = Effect.flatMap(Clock.monotonicTimeNanos, (now) =>
-      Effect.fail(
-        new ReceiptTimeout({
-          hash,
-          waited: Number((now - start) / 1_000_000n),
-          ...(lastFailure === undefined ? {} : { lastFailure })
-        })
-      ))
-    const unanswered = (failure: PassingFailure) =>
-      Effect.sync(() => {
-        lastFailure = failure
-        return undefined
-      })
-    const poll = getReceipt({ hash }).pipe(
-      Effect.map((receipt) => {
-        lastFailure = undefined
-        return receipt === null || (isPreconfirmed(receipt) && !acceptPreconfirmed) ? undefined : receipt
-      }),
-      Effect.catchTag(
-        ["UpstreamUnavailable", "UpstreamRateLimited", "UpstreamTimeout", "UpstreamMalformed", "QuotaExceeded"],
-        unanswered
-      )
-    )
-    const receipt = yield* Effect.repeat(poll, { schedule, until: Predicate.isNotUndefined }).pipe(
-      Effect.timeoutOrElse({ duration: deadline, orElse: () => expired })
-    )
-    return receipt ?? (yield* expired)
+  return Layer2.of({
+    relay,
+    getTransactionReceipt: getReceipt,
+    waitForReceipt: (options) => ReceiptWait.wait(getReceipt, options)
   })
-
-  return Layer2.of({ relay, getTransactionReceipt: getReceipt, waitForReceipt })
 }

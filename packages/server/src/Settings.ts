@@ -12,6 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import * as CommandLineNames from "./CommandLineNames.ts"
 import { isDatabaseUrl } from "./Database.ts"
 
 /** What stops the start: one line that names the setting. */
@@ -198,7 +199,9 @@ const refusal = (error: Config.ConfigError): SettingsError =>
 
 /** The refusal of names that begin with `TRIGATE_` and mean nothing: a typing error must not be silent. */
 export const refuseUnknown = (names: ReadonlyArray<string>): Effect.Effect<void, SettingsError> => {
-  const unknown = names.find((name) => name.startsWith("TRIGATE_") && !Object.hasOwn(texts, name))
+  const unknown = names.find((name) =>
+    name.startsWith("TRIGATE_") && !Object.hasOwn(texts, name) && !CommandLineNames.all.has(name)
+  )
   return unknown === undefined
     ? Effect.void
     : Effect.fail(

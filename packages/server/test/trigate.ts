@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import { spawn } from "node:child_process"
 import type { Ended } from "./program.ts"
 
-const cli = new URL("../src/cli.ts", import.meta.url).pathname
+const cli = new URL("../../cli/src/main.ts", import.meta.url).pathname
 
 export const trigate = (args: ReadonlyArray<string>, environment: { readonly [name: string]: string } = {}) =>
   Effect.callback<Ended>((resume) => {

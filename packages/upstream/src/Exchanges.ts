@@ -99,8 +99,8 @@ const unusedOf = <A>({ cost, target }: Exchange<A>, { outcome, rows }: Judged<A>
 
 const millisOf = (clock: Clock.Clock): number => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
 
-/** Waits for the budget, then sends in what is left of the time. */
-const afterBudget = <A>(parts: Parts, exchange: Exchange<A>): Effect.Effect<Judged<A>, UpstreamRateLimited> =>
+/** Waits for the budget, then sends in what is left of the time, whatever is known of the address. */
+export const runAnyway = <A>(parts: Parts, exchange: Exchange<A>): Effect.Effect<Judged<A>, UpstreamRateLimited> =>
   Effect.clockWith((clock) => {
     const { cost, patience, target, timeout } = exchange
     const begin = millisOf(clock)
@@ -114,9 +114,9 @@ const afterBudget = <A>(parts: Parts, exchange: Exchange<A>): Effect.Effect<Judg
     )
   })
 
-/** Runs one exchange; it fails only with what kept it from being made. */
+/** Runs one exchange through the circuit of its address; it fails only with what kept it from being made. */
 export const run = <A>(
   parts: Parts,
   exchange: Exchange<A>
 ): Effect.Effect<Judged<A>, UpstreamRateLimited | AddressClosed> =>
-  parts.health.guard(exchange.target, afterBudget(parts, exchange), signOf)
+  parts.health.guard(exchange.target, runAnyway(parts, exchange), signOf)

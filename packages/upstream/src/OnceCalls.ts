@@ -82,20 +82,19 @@ export const make = (parts: Parts, deadline: number) => {
     target: Target,
     time: number
   ): Effect.Effect<Sending, OnceFailure> =>
-    Exchanges.run(parts, {
-      class: "once",
-      cost: operation.cost,
-      meter: meterOf(target.label, operation),
-      target,
-      body,
-      timeout: time,
-      patience: time,
-      answered,
-      broke
-    }).pipe(
-      Effect.map(({ value }) => value),
-      Effect.catchTag("AddressClosed", () =>
-        Effect.succeed<Sending>({ _tag: "NotSent", detail: "it failed repeatedly and is not asked for now" }))
+    Effect.map(
+      Exchanges.runAnyway(parts, {
+        class: "once",
+        cost: operation.cost,
+        meter: meterOf(target.label, operation),
+        target,
+        body,
+        timeout: time,
+        patience: time,
+        answered,
+        broke
+      }),
+      ({ value }) => value
     )
 
   const unknown = (upstream: string, identity: OnceIdentity, detail: string) =>
@@ -111,10 +110,11 @@ export const make = (parts: Parts, deadline: number) => {
   const sendInTurn = Effect.fnUntraced(function*(call: OnceCall, identity: OnceIdentity) {
     const clock = yield* Clock.Clock
     const until = millisOf(clock) + deadline
+    // addresses in good health first; but whether to try one that failed for reads is not for reads to decide
     const { targets } = yield* parts.health.usable(call.targets)
     let attempts = 0
-    let said = "it failed repeatedly and is not asked for now"
-    for (const target of targets) {
+    let said = "no time was left"
+    for (const target of targets.length > 0 ? targets : call.targets) {
       const left = until - millisOf(clock)
       if (left <= 0) break
       attempts++

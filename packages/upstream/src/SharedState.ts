@@ -51,14 +51,14 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     if (isAway) return
     isAway = true
     gauge.updateUnsafe(1, context)
-    yield* Effect.logWarning(`Shared ${options.use} are away: this process counts for itself (${detail})`)
+    yield* Effect.logWarning(`Redis is away for ${options.use}: this process goes on by itself (${detail})`)
   })
 
   const back = Effect.suspend(() => {
     if (!isAway) return Effect.void
     isAway = false
     gauge.updateUnsafe(0, context)
-    return Effect.logInfo(`Shared ${options.use} are back`)
+    return Effect.logInfo(`Redis is back for ${options.use}`)
   })
 
   const orElse = <A, E, R>(

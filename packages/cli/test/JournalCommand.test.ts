@@ -9,11 +9,11 @@ import * as Schema from "effect/Schema"
 import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"
+import { get, post } from "../../server/test/gateway.ts"
+import { gatewayProcess } from "../../server/test/process.ts"
+import { rawUpstream } from "../../server/test/rawUpstream.ts"
+import { trigate } from "../../server/test/trigate.ts"
 import { isInstalled, postgresServer } from "../../trading/test/postgresServer.ts"
-import { get, post } from "./gateway.ts"
-import { gatewayProcess } from "./process.ts"
-import { rawUpstream } from "./rawUpstream.ts"
-import { trigate } from "./trigate.ts"
 
 const ok = `{"status":"ok","response":{"type":"default"}}`
 const duplicate = `{"status":"err","response":"Invalid nonce: duplicate nonce"}`

@@ -1,0 +1,108 @@
+/** Starts what is measured: the gateway, what a user would take or write instead, and the upstream behind all of them. */
+import * as fs from "node:fs"
+import * as net from "node:net"
+import * as path from "node:path"
+import { has, root } from "./machine.ts"
+import { scratch, serve, type Server, start } from "./processes.ts"
+
+const script = (file: string) => path.join(root, "benchmarks/peers", file)
+
+const node = (name: string, core: "peer" | "load", file: string, ...args: ReadonlyArray<string>): Promise<Server> =>
+  serve({ name, core, program: process.execPath, args: [script(file), ...args] })
+
+/** The upstream, beside the load generator. */
+export const upstream = (): Promise<Server> => node("upstream", "load", "upstream.ts")
+
+/** The gateway as `npm start` runs it, with budgets that are on but never reached, and without a log. */
+export const gateway = ({ url }: Server): Promise<Server> =>
+  serve({
+    name: "trigate",
+    core: "peer",
+    program: process.execPath,
+    args: [path.join(root, "packages/server/src/main.ts")],
+    env: {
+      TRIGATE_PORT: "0",
+      // an endpoint key, as a node provider has it: what is quoted of it has to be looked for
+      TRIGATE_LAYER2_URL: `${url}/0123456789abcdef0123456789abcdef`,
+      TRIGATE_TRADING_API_URL: url,
+      TRIGATE_ACCESS_LOG: "off",
+      TRIGATE_LAYER2_RPS: "1000000",
+      TRIGATE_TRADING_API_WEIGHT: "1000000000"
+    }
+  })
+
+/** The proxy that pipes, by hand over `node:http` and undici. */
+export const barePipe = ({ url }: Server): Promise<Server> => node("bare proxy, pipes", "peer", "bare-pipe.ts", url)
+
+/** The proxy that forwards chunks from undici's own events. */
+export const bareDispatch = ({ url }: Server): Promise<Server> =>
+  node("bare proxy, dispatches", "peer", "bare-dispatch.ts", url)
+
+export const fastifyProxy = ({ url }: Server): Promise<Server> =>
+  node("@fastify/http-proxy", "peer", "fastify-proxy.ts", url)
+
+/** A route that answers with a constant text. */
+export const fastifyConstant = (text: string): Promise<Server> =>
+  node("Fastify constant", "peer", "fastify-constant.ts", text)
+
+const freePort = (): Promise<number> =>
+  new Promise((resolve) => {
+    const server = net.createServer().listen(0, "127.0.0.1", () => {
+      const address = server.address()
+      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0))
+    })
+  })
+
+const nginxConfig = (port: number, origin: string) => `
+worker_processes 1;
+daemon off;
+pid nginx.pid;
+error_log stderr crit;
+events { worker_connections 1024; }
+http {
+  access_log off;
+  client_body_temp_path body;
+  proxy_temp_path proxy;
+  fastcgi_temp_path fastcgi;
+  uwsgi_temp_path uwsgi;
+  scgi_temp_path scgi;
+  keepalive_requests 100000000;
+  upstream behind { server ${origin.replace("http://", "")}; keepalive 256; keepalive_requests 100000000; }
+  server {
+    listen 127.0.0.1:${port};
+    location / { proxy_pass http://behind; proxy_http_version 1.1; proxy_set_header Connection ""; }
+  }
+}
+`
+
+const answers = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = net.connect(port, "127.0.0.1")
+    socket.on("connect", () => {
+      socket.destroy()
+      resolve(true)
+    })
+    socket.on("error", () => resolve(false))
+  })
+
+/** nginx with one worker and connections that stay open; nothing where it is not installed. */
+export const nginx = async ({ url }: Server): Promise<Server | undefined> => {
+  if (!has("nginx")) return undefined
+  const folder = scratch()
+  // its worker gives up the rights of root and still has to write here
+  fs.chmodSync(folder, 0o777)
+  const port = await freePort()
+  fs.writeFileSync(path.join(folder, "nginx.conf"), nginxConfig(port, url))
+  const { pid } = start({
+    name: "nginx",
+    program: "nginx",
+    core: "peer",
+    args: ["-p", folder, "-c", "nginx.conf", "-e", "stderr"],
+    env: { PATH: `${process.env["PATH"]}:/usr/sbin` }
+  })
+  while (!(await answers(port))) await new Promise((resolve) => setTimeout(resolve, 20))
+  return { name: "nginx proxy_pass", url: `http://127.0.0.1:${port}`, pid: pid ?? 0 }
+}
+
+/** What stands in the results where nginx is missing. */
+export const withoutNginx = "nginx is not installed: no row beside it"

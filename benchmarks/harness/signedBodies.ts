@@ -1,0 +1,28 @@
+/** Signed bodies for `POST /exchange`, made before anything is measured: no two with the same nonce. */
+import * as JsonText from "@trigate/domain/JsonText"
+import * as ActionBuilder from "@trigate/signing/ActionBuilder"
+import * as Secp256k1 from "@trigate/signing/Secp256k1"
+import * as Signer from "@trigate/signing/Signer"
+import { mainnet } from "@trigate/signing/VenueProfile"
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import * as fs from "node:fs"
+
+const key = `0x${"42".repeat(32)}` as const
+
+const perWrite = 5000
+
+/** Writes one body in each line of a file; the nonces begin half a day ago, well inside the window of the venue. */
+export const write = (file: string, count: number): Promise<void> =>
+  Effect.gen(function*() {
+    const signer = yield* Signer.makePrivateKey(Redacted.make(key))
+    const firstNonce = Date.now() - 12 * 3_600_000
+    fs.writeFileSync(file, "")
+    for (let start = 0; start < count; start += perWrite) {
+      const bodies = yield* Effect.forEach(
+        Array.from({ length: Math.min(perWrite, count - start) }, (_, index) => firstNonce + start + index),
+        (nonce) => Effect.provideService(ActionBuilder.useBigBlocks(mainnet, { nonce }), Signer.Signer, signer)
+      )
+      fs.appendFileSync(file, bodies.map((body) => `${JsonText.stringify(body)}\n`).join(""))
+    }
+  }).pipe(Effect.provide(Secp256k1.layer), Effect.runPromise)

@@ -1,0 +1,81 @@
+/**
+ * Writes the figures of docs/performance.md from the raw data of a run: `node benchmarks/report.ts [file]`, where the file
+ * is that of the last whole run when none is named.
+ */
+import * as Schema from "effect/Schema"
+import * as fs from "node:fs"
+import * as path from "node:path"
+import { type Row, Run, type SuiteResult, type Table } from "./harness/results.ts"
+import { cells, columns } from "./harness/rounds.ts"
+import { digits } from "./harness/suite.ts"
+
+const document = path.join(import.meta.dirname, "../docs/performance.md")
+const file = process.argv[2] ?? path.join(import.meta.dirname, "results/latest.json")
+const marks = { begin: "<!-- figures: `node benchmarks/report.ts` writes them -->", end: "<!-- end of figures -->" }
+
+/** A table as the formatter lays it out. */
+const table = (head: ReadonlyArray<string>, lines: ReadonlyArray<ReadonlyArray<string>>): string => {
+  const widths = head.map((name, column) => Math.max(3, name.length, ...lines.map((line) => line[column]?.length ?? 0)))
+  const row = (cells: ReadonlyArray<string>) =>
+    `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(" | ")} |`
+  return [row(head), `| ${widths.map((width) => "-".repeat(width)).join(" | ")} |`, ...lines.map(row)].join("\n")
+}
+
+const list = (facts: { readonly [name: string]: string }): string =>
+  Object.entries(facts).map(([name, value]) => `- ${name}: ${value}`).join("\n")
+
+const figure = ({ aim = "", beside, met, title, unit, value, values }: Row): ReadonlyArray<string> => [
+  title,
+  beside,
+  `${digits(value)} ${unit}`,
+  values.length > 1 ? `${digits(Math.min(...values))} to ${digits(Math.max(...values))}` : "",
+  aim,
+  met === undefined ? "" : met ? "yes" : "no"
+]
+
+const rawTable = ({ series, title }: Table): string => `${title}:\n\n${table(columns, series.map(cells))}`
+
+const raw = ({ loadBefore, notes, samples, suite, tables }: SuiteResult): string =>
+  [
+    `### ${suite}`,
+    `Load average of the machine before it: ${loadBefore.toFixed(1)}.`,
+    ...tables.map(rawTable),
+    ...(Object.keys(samples).length === 0
+      ? []
+      : [
+        list(Object.fromEntries(Object.entries(samples).map(([name, values]) => [name, values.map(digits).join(" ")])))
+      ]),
+    ...(notes.length === 0 ? [] : [notes.map((note) => `- ${note}`).join("\n")])
+  ].join("\n\n")
+
+const run = Schema.decodeUnknownSync(Schema.fromJsonString(Run))(fs.readFileSync(file, "utf8"))
+
+const busiest = Math.max(...run.suites.map(({ loadBefore }) => loadBefore))
+
+// half a core of other work is enough to blur what is measured
+const isBusy = busiest > 0.5
+
+const figures = [
+  `Commit \`${run.commit.slice(0, 12)}\` of ${run.commitDate}${run.modified ? ", with changes" : ""}, measured on ${
+    run.at.slice(0, 10)
+  }.`,
+  list({ ...run.machine, ...run.versions }),
+  ...(isBusy
+    ? [
+      `**The machine was busy with other work** (load average up to ${
+        busiest.toFixed(0)
+      }). Processor time per request is ` +
+      "then higher than on an idle one, and not by the same factor for every peer; latencies hold the wait for a core. " +
+      "Take ratios as rough and latencies as unknown until this is measured again."
+    ]
+    : []),
+  table(["Figure", "Beside", "Median", "Rounds", "Aim", "Met"], run.suites.flatMap(({ rows }) => rows.map(figure))),
+  ...run.suites.map(raw)
+].join("\n\n")
+
+const text = fs.readFileSync(document, "utf8")
+const [before, rest] = text.split(marks.begin)
+const after = rest?.split(marks.end)[1]
+if (before === undefined || after === undefined) throw new Error(`${document} has no marks for the figures`)
+fs.writeFileSync(document, `${before}${marks.begin}\n\n${figures}\n\n${marks.end}${after}`)
+console.log(`${path.relative(process.cwd(), document)}: figures of ${path.relative(process.cwd(), file)}`)

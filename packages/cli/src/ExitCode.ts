@@ -1,0 +1,93 @@
+/** Exit codes by class of error, for scripts that have to know whether to try again. */
+import type { GatewayError } from "@trigate/domain/GatewayError"
+import * as Cause from "effect/Cause"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+
+/** Each class with its code and what it means, in the order of the codes. */
+export const codes = {
+  ok: { code: 0, meaning: "done" },
+  unexpected: { code: 1, meaning: "failed for a reason that is not below" },
+  usage: { code: 2, meaning: "a wrong flag, argument, file or key; nothing was sent" },
+  refused: { code: 3, meaning: "the request was refused before it reached an upstream" },
+  notFound: { code: 4, meaning: "what was asked for does not exist, or not yet" },
+  unavailable: { code: 5, meaning: "the gateway or an upstream did not answer, or asks to wait" },
+  rejected: { code: 6, meaning: "the venue rejected the signed action" },
+  unknownOutcome: { code: 7, meaning: "a signed action was sent and its outcome is not known" },
+  interrupted: { code: 130, meaning: "interrupted" },
+  closed: { code: 141, meaning: "whoever read standard output has gone" }
+} as const
+
+/** A class of error. */
+export type ErrorClass = keyof typeof codes
+
+const ofGatewayErrors: { readonly [Tag in GatewayError["_tag"]]: ErrorClass } = {
+  InvalidRequest: "refused",
+  UnsupportedAction: "refused",
+  UnsupportedMethod: "refused",
+  UnsupportedBlock: "refused",
+  UnavailableOnNode: "refused",
+  ChainNotConfigured: "refused",
+  NonceOutOfWindow: "refused",
+  NonceMismatch: "refused",
+  NonceAlreadyUsed: "refused",
+  InvalidSignature: "refused",
+  SignerNotAllowed: "refused",
+  Unauthorized: "refused",
+  QuotaExceeded: "unavailable",
+  InvalidAddress: "refused",
+  TokenNotFound: "notFound",
+  UnknownAsset: "notFound",
+  PayloadTooLarge: "refused",
+  UpstreamUnavailable: "unavailable",
+  UpstreamRateLimited: "unavailable",
+  UpstreamTimeout: "unavailable",
+  UpstreamMalformed: "unavailable",
+  OutcomeUnknown: "unknownOutcome"
+}
+
+/** The class of every error that a command can fail with, by its tag. */
+export const classes = {
+  ...ofGatewayErrors,
+  ActionRejected: "rejected",
+  ReceiptAbsent: "notFound",
+  NothingNamed: "notFound",
+  ReceiptTimeout: "unavailable",
+  ShowHelp: "usage",
+  UsageFault: "usage",
+  SettingsError: "usage",
+  InvalidPrivateKey: "usage",
+  StartError: "unexpected",
+  JournalFault: "unexpected",
+  SignerMismatch: "unexpected",
+  SignerUnavailable: "unexpected",
+  NonceAhead: "unexpected",
+  NonceStoreUnavailable: "unexpected",
+  UnsignableAction: "refused",
+  MsgPackUnencodable: "refused",
+  MultiSigMalformed: "refused",
+  ProposalAltered: "refused",
+  ProposalExpired: "refused",
+  WrongSigner: "refused",
+  CosignerNotAuthorized: "refused",
+  AlreadyApproved: "refused",
+  ApprovalOfOther: "refused",
+  ThresholdNotMet: "refused"
+} as const satisfies { readonly [tag: string]: ErrorClass }
+
+const byTag: ReadonlyMap<unknown, ErrorClass> = new Map(Object.entries(classes))
+
+const ofError = (error: unknown): number =>
+  codes[Predicate.hasProperty(error, "_tag") ? byTag.get(error._tag) ?? "unexpected" : "unexpected"].code
+
+/** The exit code of a program that ended this way. */
+export const of = (exit: Exit.Exit<unknown, unknown>): number => {
+  if (Exit.isSuccess(exit)) return codes.ok.code
+  if (Cause.hasInterruptsOnly(exit.cause)) return codes.interrupted.code
+  return Option.match(Cause.findErrorOption(exit.cause), { onNone: () => codes.unexpected.code, onSome: ofError })
+}
+
+/** The codes as lines of a help text. */
+export const text: string = Object.values(codes).map(({ code, meaning }) => `${String(code).padStart(3)}  ${meaning}`)
+  .join("\n")

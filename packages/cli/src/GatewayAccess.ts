@@ -1,0 +1,104 @@
+/** The gateway that a command talks to: the options `--gateway` and `--json`, the client, and what an absent gateway means. */
+import * as GatewayClient from "@trigate/client/GatewayClient"
+import * as Transport from "@trigate/client/Transport"
+import { UpstreamTimeout, UpstreamUnavailable } from "@trigate/domain/UpstreamError"
+import * as CommandLineNames from "@trigate/server/CommandLineNames"
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as GlobalFlag from "effect/cli/GlobalFlag"
+import * as Config from "effect/Config"
+import * as Effect from "effect/Effect"
+import { flow } from "effect/Function"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
+import * as HttpClient from "effect/http/HttpClient"
+import * as MutableRef from "effect/MutableRef"
+import * as Schema from "effect/Schema"
+import { UsageFault } from "./UsageFault.ts"
+
+/** Where the gateway is. */
+export const Gateway = GlobalFlag.Setting("gateway")({
+  flag: Flag.String("gateway").pipe(
+    Flag.withMetavar("url"),
+    Flag.withFallbackConfig(Config.String(CommandLineNames.gatewayUrl)),
+    Flag.withDefault("http://127.0.0.1:8080"),
+    Flag.withDescription(`Gateway to ask (else ${CommandLineNames.gatewayUrl}, else http://127.0.0.1:8080)`)
+  )
+})
+
+/** Whether a program reads the output. */
+export const Json = GlobalFlag.Setting("json")({
+  flag: Flag.Boolean("json").pipe(Flag.withDefault(false), Flag.withDescription("Print JSON instead of a table"))
+})
+
+const baseUrlOf = (text: string): Effect.Effect<URL, UsageFault> => {
+  const url = URL.parse(text)
+  return url !== null && /^https?:$/u.test(url.protocol) && url.search === ""
+    ? Effect.succeed(url)
+    // not quoted: it may hold an endpoint key
+    : Effect.fail(
+      new UsageFault({ message: `--gateway (or ${CommandLineNames.gatewayUrl}) takes an http(s) URL without query` })
+    )
+}
+
+/** How long an answer may take: longer than a gateway's own deadlines, so that its word comes first. */
+export const patience = 40_000
+
+/** A connection to the gateway. */
+export interface Connection {
+  readonly client: ReturnType<typeof GatewayClient.make>
+  /** Scheme, host and port; a path may hold an endpoint key. */
+  readonly origin: string
+  /** Whether the last call found nobody there. */
+  readonly unreachable: MutableRef.MutableRef<boolean>
+}
+
+/** Connects to the gateway of the options; nothing is sent yet. */
+export const connect = Effect.gen(function*() {
+  const url = yield* baseUrlOf(yield* Gateway)
+  const unreachable = MutableRef.make(false)
+  const http = HttpClient.tapError(
+    yield* HttpClient.HttpClient,
+    () => Effect.sync(() => MutableRef.set(unreachable, true))
+  )
+  const client = GatewayClient.make(Transport.make(http, { baseUrl: url }))
+  return { client, origin: url.origin, unreachable } satisfies Connection
+})
+
+const isUnavailable = Schema.is(UpstreamUnavailable)
+
+/** Asks over a connection; a gateway that is not there is told in words that say what to do. */
+export const over = Effect.fnUntraced(function*<A, E, R>(
+  { client, origin, unreachable }: Connection,
+  use: (client: Connection["client"]) => Effect.Effect<A, E, R>
+) {
+  MutableRef.set(unreachable, false)
+  return yield* use(client).pipe(
+    Effect.mapError((error) =>
+      isUnavailable(error) && MutableRef.get(unreachable)
+        ? new UpstreamUnavailable({
+          upstream: error.upstream,
+          attempts: error.attempts,
+          detail: `No gateway answers at ${origin}; start one with trigate serve, or name another with --gateway`
+        })
+        : error
+    ),
+    Effect.timeoutOrElse({
+      duration: patience,
+      orElse: () =>
+        Effect.fail(
+          new UpstreamTimeout({
+            upstream: "gateway",
+            deadline: patience,
+            detail: `The gateway at ${origin} did not answer within ${patience / 1000} seconds`
+          })
+        )
+    })
+  )
+})
+
+/** Asks the gateway of the options. */
+export const ask = <A, E, R>(use: (client: Connection["client"]) => Effect.Effect<A, E, R>) =>
+  Effect.flatMap(connect, (connection) => over(connection, use))
+
+/** Gives a command the options `--gateway` and `--json`, and a way to reach a gateway. */
+export const options = flow(Command.withGlobalFlags([Gateway, Json]), Command.provide(FetchHttpClient.layer))

@@ -1,0 +1,28 @@
+/** The command line as a program of Node. */
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import * as Effect from "effect/Effect"
+import * as MutableRef from "effect/MutableRef"
+import * as Stdio from "effect/Stdio"
+import * as ExitCode from "./ExitCode.ts"
+import * as Interruption from "./Interruption.ts"
+import * as Trigate from "./Trigate.ts"
+
+// `trigate … | head` is no failure to tell; standard error may go away while a signed action is under way
+process.stdout.on("error", () => process.exit(ExitCode.codes.closed.code))
+process.stderr.on("error", () => undefined)
+
+const ended = MutableRef.make(false)
+
+Stdio.Stdio.use(({ args }) => args).pipe(
+  Effect.flatMap(Trigate.run),
+  Effect.provideService(Interruption.ExpectedEnd, ended),
+  Effect.provide(NodeServices.layer),
+  NodeRuntime.runMain({
+    disableErrorReporting: true,
+    teardown: (exit, onExit) => {
+      const code = ExitCode.of(exit)
+      onExit(code === ExitCode.codes.interrupted.code && MutableRef.get(ended) ? ExitCode.codes.ok.code : code)
+    }
+  })
+)

@@ -1,0 +1,144 @@
+/** The command line in this process, and as a process of its own: what it prints on each stream, and its exit code. */
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import * as ExitCode from "@trigate/cli/ExitCode"
+import * as Trigate from "@trigate/cli/Trigate"
+import * as ConfigProvider from "effect/ConfigProvider"
+import * as Console from "effect/Console"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Sink from "effect/Sink"
+import * as Stdio from "effect/Stdio"
+import * as Stream from "effect/Stream"
+import { spawn } from "node:child_process"
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as path from "node:path"
+
+export interface Ended {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface Surroundings {
+  /** The whole environment. */
+  readonly environment?: { readonly [name: string]: string }
+  readonly stdin?: string
+  /** Whether standard error is a terminal. */
+  readonly terminal?: boolean
+}
+
+/** Runs a command line in this process, under the clock of the test. */
+export const run = Effect.fnUntraced(function*(args: ReadonlyArray<string>, surroundings: Surroundings = {}) {
+  const printed = { stdout: "", stderr: "" }
+  const into = (stream: keyof typeof printed) => (...parts: ReadonlyArray<unknown>) => {
+    printed[stream] += `${parts.join(" ")}\n`
+  }
+  const sink = (stream: keyof typeof printed) => () =>
+    Sink.forEach((chunk: string | Uint8Array) =>
+      Effect.sync(() => {
+        printed[stream] += String(chunk)
+      })
+    )
+  const stdio = Stdio.layerTest({
+    stdin: Stream.make(new TextEncoder().encode(surroundings.stdin ?? "")),
+    stdout: sink("stdout"),
+    stderr: sink("stderr"),
+    stderrIsTerminal: Effect.succeed(surroundings.terminal ?? false)
+  })
+  const context = yield* Layer.build(Layer.merge(NodeServices.layer, stdio))
+  const exit = yield* Trigate.run(args).pipe(
+    Effect.provideService(Console.Console, {
+      ...globalThis.console,
+      log: into("stdout"),
+      error: into("stderr")
+    }),
+    Effect.provideService(
+      ConfigProvider.ConfigProvider,
+      ConfigProvider.fromUnknown(surroundings.environment ?? {})
+    ),
+    Effect.provide(Context.add(context, Stdio.Stdio, Context.get(yield* Layer.build(stdio), Stdio.Stdio))),
+    Effect.exit
+  )
+  return { code: ExitCode.of(exit), ...printed } satisfies Ended
+}, Effect.scoped)
+
+/** The bin. */
+export const main = new URL("../src/main.ts", import.meta.url).pathname
+
+export interface Running {
+  /** Waits until it has printed a text, on either stream; gives all that it has printed. */
+  readonly says: (text: string) => Effect.Effect<string>
+  readonly signal: (name: "SIGINT" | "SIGTERM") => void
+  readonly ended: Effect.Effect<Ended>
+}
+
+const started = (file: string, args: ReadonlyArray<string>, environment: { readonly [name: string]: string }) =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.sync(() => {
+        const child = spawn(file, args, {
+          env: { PATH: `${path.dirname(process.execPath)}:${process.env["PATH"] ?? ""}`, ...environment },
+          stdio: ["ignore", "pipe", "pipe"]
+        })
+        const printed = { stdout: "", stderr: "" }
+        const listeners = new Set<() => void>()
+        const into = (stream: keyof typeof printed) => (chunk: Buffer) => {
+          printed[stream] += chunk.toString("utf8")
+          for (const listener of listeners) listener()
+        }
+        child.stdout.on("data", into("stdout"))
+        child.stderr.on("data", into("stderr"))
+        const says = (text: string) =>
+          Effect.callback<string>((resume) => {
+            const look = () => {
+              const all = printed.stdout + printed.stderr
+              if (!all.includes(text)) return
+              listeners.delete(look)
+              resume(Effect.succeed(all))
+            }
+            listeners.add(look)
+            look()
+          })
+        const ended = new Promise<Ended>((resolve) => child.on("close", (code) => resolve({ code, ...printed })))
+        const running: Running = {
+          says,
+          signal: (name) => child.kill(name),
+          ended: Effect.promise(() => ended)
+        }
+        return { running, kill: () => child.kill("SIGKILL") }
+      }),
+      ({ kill }) => Effect.sync(kill)
+    ),
+    ({ running }) => running
+  )
+
+/** Starts the bin as a process; it is killed with the scope. */
+export const start = (args: ReadonlyArray<string>, environment: { readonly [name: string]: string } = {}) =>
+  started(main, args, environment)
+
+/** Runs a program to its end. */
+export const command = (file: string, args: ReadonlyArray<string>, environment: { readonly [name: string]: string }) =>
+  Effect.scoped(Effect.flatMap(started(file, args, environment), ({ ended }) => ended))
+
+/** Runs the bin as a process to its end. */
+export const spawned = (args: ReadonlyArray<string>, environment: { readonly [name: string]: string } = {}) =>
+  command(main, args, environment)
+
+/** A folder that is removed with the scope. */
+export const folder = Effect.acquireRelease(
+  Effect.sync(() => fs.mkdtempSync(path.join(os.tmpdir(), "trigate-"))),
+  (made) => Effect.sync(() => fs.rmSync(made, { recursive: true }))
+)
+
+/** A file with the content, in a folder that is removed with the scope. */
+export const fileWith = (content: string) =>
+  Effect.map(folder, (made) => {
+    const file = path.join(made, "file")
+    fs.writeFileSync(file, content)
+    return file
+  })
+
+/** The start of every test: `TestClock` at a fixed instant, so that what a sandbox makes up is always the same. */
+export const epoch = Date.UTC(2026, 0, 2, 3, 4, 5)

@@ -1,0 +1,41 @@
+/** Serving: reads the settings, listens, says so, and goes on until it is interrupted. */
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import { formatAddress, HttpServer } from "effect/http/HttpServer"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as Banner from "./Banner.ts"
+import * as Chains from "./Chains.ts"
+import * as GatewayServer from "./GatewayServer.ts"
+import * as JournalSettings from "./JournalSettings.ts"
+import * as NodeServer from "./NodeServer.ts"
+import * as Settings from "./Settings.ts"
+
+/** What keeps the gateway from starting, in one line. */
+export class StartError extends Schema.TaggedError<StartError>()("StartError", { message: Schema.String }) {}
+
+const announce = Effect.fnUntraced(function*(settings: Settings.Settings) {
+  const { address } = yield* HttpServer
+  const { system, user } = process.cpuUsage()
+  yield* Console.log(Banner.text(Chains.statusOf(settings), {
+    url: formatAddress(address),
+    elapsed: process.uptime() * 1000,
+    cpu: (system + user) / 1000,
+    journal: Option.match(JournalSettings.placeOf(settings), { onNone: () => "memory", onSome: ({ kind }) => kind })
+  }))
+})
+
+/** The gateway of the environment. Fails with `SettingsError`, or with {@link StartError} where it cannot listen. */
+export const serve = Effect.gen(function*() {
+  const names = Object.keys(process.env)
+  yield* Settings.refuseUnknown(names)
+  const settings = yield* Settings.load
+  yield* Effect.forEach(Settings.withoutEffect(names), (name) => Console.error(`trigate: ${name} has no effect yet`))
+  const server = GatewayServer.layer(settings)
+  return yield* Effect.mapError(
+    Layer.launch(Layer.effectDiscard(announce(settings)).pipe(Layer.provide(server))),
+    (error) => new StartError({ message: NodeServer.faultOf(error, settings.TRIGATE_HOST, settings.TRIGATE_PORT) })
+  )
+}).pipe(Effect.provide(Logger.layer([Logger.consoleJson])))
