@@ -137,17 +137,23 @@ describe("an address that fails again and again", () => {
       assert.strictEqual(first.asked.length + second.asked.length, before + 1)
     }))
 
-  it.effect("gets no action while it is passed over, which is certainly not sent", () =>
+  it.effect("is tried for an action all the same where it is the only one, once", () =>
     Effect.gen(function*() {
       const dead = yield* refusingUrl
       const { url } = yield* gatewayOver({ api: [dead] })
       const act = (nonce: number) => post(`${url}/exchange`, bodyOf(nonce, bigBlocks))
-      for (let round = 0; round < 5; round++) assertFailure("http", yield* act(round), "UpstreamUnavailable")
+      for (let round = 0; round < 8; round++) assertFailure("http", yield* act(round), "UpstreamUnavailable")
       const risen = yield* faultyUpstream(say({ body: ok }), { port: Number(new URL(dead).port) })
-      assertFailure("http", yield* act(5), "UpstreamUnavailable")
-      assert.strictEqual(risen.connections(), 0)
-      yield* TestClock.adjust("1 second")
-      assert.strictEqual((yield* act(6)).text, ok)
+      assert.strictEqual((yield* act(8)).text, ok)
       assert.deepStrictEqual(asked(risen), [1])
+    }))
+
+  it.effect("is passed over by an action where another address is in good health", () =>
+    Effect.gen(function*() {
+      const { first, second, url } = yield* pair(info, reset)
+      yield* repeatedly(info, url, 5)
+      second.react = say({ body: ok })
+      assert.strictEqual((yield* post(`${url}/exchange`, bodyOf(1, bigBlocks))).text, ok)
+      assert.deepStrictEqual(asked(first, second), [5, 6])
     }))
 })
