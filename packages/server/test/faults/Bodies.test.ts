@@ -1,0 +1,71 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Fixtures from "../fixtures.ts"
+import { askedOf, assertWithinDeadline, gatewayOver, secretKey, timed } from "./faultyGateway.ts"
+import { faultyUpstream } from "./faultyUpstream.ts"
+import type { Asked } from "./faultyUpstream.ts"
+import type { Said } from "./reactions.ts"
+import { say } from "./reactions.ts"
+import { assertFailure, assertGood, reads } from "./routes.ts"
+
+const utf8 = new TextEncoder()
+
+const goodBytes = (good: Said, asked: Asked): Uint8Array => {
+  const body = typeof good.body === "function" ? good.body(asked) : good.body
+  return typeof body === "string" ? utf8.encode(body) : body
+}
+
+const around = (before: Uint8Array | string, after: Uint8Array | string) => (good: Said): Said => ({
+  body: (asked) => Buffer.concat([Buffer.from(before), goodBytes(good, asked), Buffer.from(after)])
+})
+
+const html: ReadonlyArray<readonly [string, string]> = [["content-type", "text/html; charset=utf-8"]]
+const page = `<!doctype html><html><body>${"no such path /" + secretKey} ${"x".repeat(2_000)}</body></html>`
+
+const bodies: ReadonlyArray<readonly [what: string, of: (good: Said) => Said]> = [
+  ["HTML", () => ({ headers: html, body: page })],
+  ["HTML that says it is JSON", () => ({ body: page })],
+  ["nothing at all", () => ({ body: "" })],
+  ["nothing but blanks", () => ({ body: " \r\n\t" })],
+  ["plain words", () => ({ headers: [["content-type", "text/plain"]], body: "upstream connect error" })],
+  ["JSON that is cut", (good) => ({ body: (asked) => goodBytes(good, asked).slice(0, -1) })],
+  ["JSON with more behind it", around("", "}")],
+  ["two JSON texts", around("", "{}")],
+  ["JSON behind a byte order mark", around(Uint8Array.of(0xef, 0xbb, 0xbf), "")],
+  ["JSON behind a prefix against inclusion", around(")]}',\n", "")],
+  ["bytes that are no UTF-8", () => ({ body: Uint8Array.of(0x22, 0xff, 0xfe, 0x22) })],
+  [
+    "JSON in UTF-16",
+    (good) => ({ body: (asked) => Buffer.from(Buffer.from(goodBytes(good, asked)).toString(), "utf16le") })
+  ]
+]
+
+for (const route of reads) {
+  describe(`${route.name}: an answer that is`, () => {
+    for (const [what, of] of bodies) {
+      it.live(`${what} sends a read to the next address, one request to each`, () =>
+        Effect.gen(function*() {
+          const first = yield* faultyUpstream(say(of(route.good)))
+          const second = yield* faultyUpstream(say(route.good))
+          const { url } = yield* gatewayOver({ [route.kind]: [first, second] })
+          const { milliseconds, value } = yield* timed(route.ask(url))
+          assertGood(route, value)
+          assertWithinDeadline(milliseconds)
+          assert.deepStrictEqual(askedOf(first, second), [1, 1])
+        }))
+
+      it.live(`${what} is a typed error from a single address, after one request`, () =>
+        Effect.gen(function*() {
+          const only = yield* faultyUpstream(say(of(route.good)))
+          const { url } = yield* gatewayOver({ [route.kind]: [only] })
+          const { milliseconds, value } = yield* timed(route.ask(url))
+          const error = assertFailure(route.protocol, value, "UpstreamMalformed")
+          assert.strictEqual(Fixtures.at(error, "upstream"), route.label)
+          assert.isBelow(value.text.length, 1_200)
+          assert.notInclude(value.text, secretKey)
+          assertWithinDeadline(milliseconds)
+          assert.deepStrictEqual(askedOf(only), [1])
+        }))
+    }
+  })
+}

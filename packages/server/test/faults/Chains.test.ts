@@ -1,0 +1,79 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { askedOf, gatewayOver } from "./faultyGateway.ts"
+import type { FaultyUpstream, Reaction } from "./faultyUpstream.ts"
+import { faultyUpstream } from "./faultyUpstream.ts"
+import { reset, say, silence } from "./reactions.ts"
+import type { Route } from "./routes.ts"
+import { assertFailure, assertGood, jsonRpcReads, result } from "./routes.ts"
+
+/** An upstream on a chain. */
+const on = Effect.fnUntraced(function*(chain: string, react: Reaction) {
+  const upstream = yield* faultyUpstream(react)
+  upstream.reactToChain = say({ body: result(`"${chain}"`) })
+  return upstream
+})
+
+/** A gateway that has asked every address which chain it is on. */
+const knowing = Effect.fnUntraced(function*(route: Route, upstreams: ReadonlyArray<FaultyUpstream>) {
+  const started = yield* gatewayOver({ [route.kind]: upstreams })
+  for (const upstream of upstreams) yield* upstream.until(() => upstream.chainAsked.length > 0)
+  return started
+})
+
+for (const route of jsonRpcReads) {
+  describe(`${route.name}: an address on another chain`, () => {
+    it.live("is never asked, also when the right one fails: of two, the preferred one is right", () =>
+      Effect.gen(function*() {
+        const first = yield* on("0x3e7", say(route.good))
+        const second = yield* on("0x1", say({ body: result(`"0xbad"`) }))
+        const { url } = yield* knowing(route, [first, second])
+        assertGood(route, yield* route.ask(url))
+        first.react = reset
+        assertFailure("json-rpc", yield* route.ask(url), "UpstreamUnavailable")
+        assert.deepStrictEqual(askedOf(second), [0])
+      }))
+
+    it.live("is never asked, also when it is the preferred one: of three, two are right", () =>
+      Effect.gen(function*() {
+        const first = yield* on("0x1", say({ body: result(`"0xbad"`) }))
+        const second = yield* on("0x3e7", say(route.good))
+        const third = yield* on("0x3e7", say(route.good))
+        const { url } = yield* knowing(route, [first, second, third])
+        for (let round = 0; round < 3; round++) assertGood(route, yield* route.ask(url))
+        assert.deepStrictEqual(askedOf(first, second, third), [0, 3, 0])
+        second.react = reset
+        assertGood(route, yield* route.ask(url))
+        assert.deepStrictEqual(askedOf(first, third), [0, 1])
+      }))
+
+    it.live("is told by its number, not by how that is written", () =>
+      Effect.gen(function*() {
+        const first = yield* on("0x03E7", reset)
+        const second = yield* on("0x3e7", say(route.good))
+        const { url } = yield* knowing(route, [first, second])
+        assertGood(route, yield* route.ask(url))
+        assert.deepStrictEqual(askedOf(first, second), [1, 1])
+      }))
+
+    it.live("keeps nobody waiting while it cannot be told", () =>
+      Effect.gen(function*() {
+        const first = yield* faultyUpstream(say(route.good))
+        const second = yield* faultyUpstream(say(route.good))
+        first.reactToChain = silence
+        second.reactToChain = silence
+        const { url } = yield* gatewayOver({ [route.kind]: [first, second] })
+        assertGood(route, yield* route.ask(url))
+        assert.deepStrictEqual(askedOf(first, second), [1, 0])
+      }))
+
+    it.live("is not looked for where there is only one address", () =>
+      Effect.gen(function*() {
+        const only = yield* faultyUpstream(say(route.good))
+        const { url } = yield* gatewayOver({ [route.kind]: [only] })
+        assertGood(route, yield* route.ask(url))
+        assert.strictEqual(only.chainAsked.length, 0)
+        assert.strictEqual(only.connections(), 1)
+      }))
+  })
+}

@@ -1,0 +1,142 @@
+import { assert, describe, it } from "@effect/vitest"
+import { layer2Operations } from "@trigate/domain/Layer2Operations"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import { bigBlocks, bodyOf } from "../bodies.ts"
+import * as Fixtures from "../fixtures.ts"
+import { post } from "../gateway.ts"
+import { services } from "./embedded.ts"
+import { askedOf, gatewayOver } from "./faultyGateway.ts"
+import type { Asked, FaultyUpstream, Reaction } from "./faultyUpstream.ts"
+import { faultyUpstream, idIn } from "./faultyUpstream.ts"
+import { hangUp, say } from "./reactions.ts"
+import { hashOf, receiptQuestion } from "./routes.ts"
+
+const utf8 = new TextEncoder()
+const rounds = Array.from({ length: 10_000 }, (_, round) => round)
+const concurrency = 8
+const operation = layer2Operations.getTransactionReceipt
+
+/**
+ * Answers, and closes the connection that it did not say it would close: at once, a little later, or as it is used again.
+ *
+ * `dropped` counts the requests that came on a connection which the server had given up: it takes no notice of them.
+ */
+const closing = (words: (asked: Asked) => string) => {
+  const answer = say({ body: words })
+  const seen = { dropped: 0 }
+  let count = 0
+  const react: Reaction = (socket, asked) => {
+    count += 1
+    if (count % 50 === 0 && asked.turn > 1) {
+      seen.dropped += 1
+      socket.resetAndDestroy()
+      return
+    }
+    answer(socket, asked)
+    if (count % 3 === 0) socket.end()
+    else if (count % 7 === 0) setImmediate(() => socket.end())
+    // a request that comes in this millisecond is never read, and answered with a reset
+    else if (count % 7 === 1) setTimeout(() => socket.destroy(), 1)
+  }
+  return { react, seen }
+}
+
+const noReceipt = ({ body }: Asked): string => `{"jsonrpc":"2.0","id":${idIn(body)},"result":null}`
+const ok = `{"status":"ok","response":{"type":"default"}}`
+
+/** How often each nonce came. */
+const nonces = (...upstreams: ReadonlyArray<FaultyUpstream>): ReadonlyMap<number, number> => {
+  const times = new Map<number, number>()
+  for (const { body } of upstreams.flatMap(({ asked }) => asked)) {
+    const nonce = Number(Fixtures.value(body, "nonce"))
+    times.set(nonce, (times.get(nonce) ?? 0) + 1)
+  }
+  return times
+}
+
+describe("an upstream that closes idle connections without a word", () => {
+  it.live(`fails no read of ${rounds.length}, and costs few requests more than one each`, () =>
+    Effect.gen(function*() {
+      const { react, seen } = closing(noReceipt)
+      const only = yield* faultyUpstream(react)
+      const { layer2 } = yield* services({ layer2: [only] })
+      const tags = yield* Effect.forEach(
+        rounds,
+        (round) =>
+          Effect.match(layer2.relay({ operation, params: `["${hashOf(round)}"]`, surface: "gateway" }), {
+            onFailure: ({ detail }) => detail,
+            onSuccess: ({ _tag }) => _tag
+          }),
+        { concurrency }
+      )
+      assert.deepStrictEqual([...new Set(tags)], ["Result"])
+      assert.isAbove(seen.dropped, 50)
+      // what never reached the server is not among them
+      assert.isAtLeast(only.asked.length, rounds.length + seen.dropped)
+      assert.isAtMost(only.asked.length, rounds.length * 1.1)
+    }), 180_000)
+
+  it.live(`sees none of ${rounds.length} actions twice, and each that was answered once`, () =>
+    Effect.gen(function*() {
+      const { react, seen } = closing(() => ok)
+      const first = yield* faultyUpstream(react)
+      const second = yield* faultyUpstream(say({ body: ok }))
+      const { exchange } = yield* services({ api: [first, second] })
+      const now = yield* Clock.currentTimeMillis
+      const outcomes = yield* Effect.forEach(rounds, (round) =>
+        Effect.match(
+          exchange.relay({ body: utf8.encode(bodyOf(now - round, bigBlocks)), surface: "gateway" }),
+          {
+            onFailure: ({ _tag }) => ({ nonce: now - round, tag: _tag }),
+            onSuccess: ({ answer }) => ({ nonce: now - round, tag: `${answer.status}` })
+          }
+        ), { concurrency })
+      const times = nonces(first, second)
+      assert.deepStrictEqual([...times].filter(([, count]) => count > 1), [])
+      const answered = outcomes.filter(({ tag }) => tag === "200")
+      const unknown = outcomes.filter(({ tag }) => tag === "OutcomeUnknown")
+      const unsent = outcomes.filter(({ tag }) => tag === "UpstreamUnavailable")
+      assert.strictEqual(answered.length + unknown.length + unsent.length, rounds.length)
+      for (const { nonce } of answered) assert.strictEqual(times.get(nonce), 1)
+      for (const { nonce } of unsent) assert.isUndefined(times.get(nonce))
+      assert.isAbove(seen.dropped, 50)
+      assert.isAtLeast(unknown.length, seen.dropped)
+      assert.isBelow(unknown.length, seen.dropped + rounds.length / 100)
+    }), 180_000)
+
+  it.live("fails no read and doubles no action through the gateway", () =>
+    Effect.gen(function*() {
+      const layer2 = yield* faultyUpstream(closing(noReceipt).react)
+      const api = yield* faultyUpstream(closing(() => ok).react)
+      const { url } = yield* gatewayOver({ api: [api], layer2: [layer2] }, {
+        TRIGATE_READ_DEADLINE: "5s",
+        TRIGATE_ONCE_DEADLINE: "5s"
+      })
+      const now = yield* Clock.currentTimeMillis
+      yield* Effect.forEach(rounds.slice(0, 200), (round) =>
+        Effect.gen(function*() {
+          const read = yield* post(`${url}/l2`, receiptQuestion(hashOf(round)))
+          assert.strictEqual(read.text, `{"jsonrpc":"2.0","id":1,"result":null}`)
+          const acted = yield* post(`${url}/exchange`, bodyOf(now - round, bigBlocks))
+          if (acted.status === 503) assert.isUndefined(nonces(api).get(now - round))
+          else if (acted.status !== 200) assert.include(acted.json, { _tag: "OutcomeUnknown", nonce: now - round })
+        }), { concurrency })
+      assert.deepStrictEqual([...nonces(api)].filter(([, count]) => count > 1), [])
+    }))
+
+  it.live("is asked on a new connection when it said that it would close", () =>
+    Effect.gen(function*() {
+      const polite: Reaction = (socket, asked) => {
+        say({ headers: [["connection", "close"]], body: noReceipt })(socket, asked)
+        hangUp(socket, asked)
+      }
+      const only = yield* faultyUpstream(polite)
+      const { url } = yield* gatewayOver({ layer2: [only] }, { TRIGATE_READ_DEADLINE: "5s" })
+      for (const round of rounds.slice(0, 100)) {
+        assert.strictEqual((yield* post(`${url}/l2`, receiptQuestion(hashOf(round)))).status, 200)
+      }
+      assert.deepStrictEqual(askedOf(only), [100])
+      assert.strictEqual(only.connections(), 100)
+    }))
+})

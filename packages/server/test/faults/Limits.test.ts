@@ -1,0 +1,165 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Zlib from "node:zlib"
+import { bigBlocks, bodyOf } from "../bodies.ts"
+import { post } from "../gateway.ts"
+import { askedOf, gatewayOver } from "./faultyGateway.ts"
+import type { Asked, Reaction } from "./faultyUpstream.ts"
+import { faultyUpstream } from "./faultyUpstream.ts"
+import { growthOf } from "./memory.ts"
+import type { Said } from "./reactions.ts"
+import { say } from "./reactions.ts"
+import { assertFailure, assertGood, reads } from "./routes.ts"
+
+const MiB = 1024 * 1024
+/** What an answer may have after decompression. */
+const limit = 16
+const piece = Buffer.alloc(MiB, " ")
+
+const head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
+const asChunk = (of: Buffer): Buffer =>
+  Buffer.concat([Buffer.from(`${of.length.toString(16)}\r\n`), of, Buffer.from("\r\n")])
+
+/** An answer of 100 MiB, as fast as it is read and for as long as anybody reads; `poured` tells how many were taken. */
+const huge = (announced: boolean) => {
+  const seen = { poured: 0 }
+  const framed = announced ? piece : asChunk(piece)
+  const react: Reaction = (socket) => {
+    const more = () => {
+      while (seen.poured < 100 && !socket.destroyed) {
+        seen.poured += 1
+        if (!socket.write(framed)) return
+      }
+      if (seen.poured === 100) socket.end()
+    }
+    socket.on("drain", more)
+    socket.write(`${head}${announced ? `content-length: ${100 * MiB}` : "transfer-encoding: chunked"}\r\n\r\n`)
+    more()
+  }
+  return { seen, react }
+}
+
+const deadlines = { TRIGATE_READ_DEADLINE: "5s", TRIGATE_ONCE_DEADLINE: "5s" }
+
+describe("an answer of 100 MiB", () => {
+  for (const [what, announced] of [["says so", true], ["comes in chunks", false]] as const) {
+    for (const route of reads) {
+      it.live(`that ${what} is refused at the limit, and memory stays flat: ${route.name}`, () =>
+        Effect.gen(function*() {
+          const { react, seen } = huge(announced)
+          const only = yield* faultyUpstream(react)
+          const { url } = yield* gatewayOver({ [route.kind]: [only] }, deadlines)
+          const { mebibytes, value } = yield* growthOf(route.ask(url))
+          assertFailure(route.protocol, value, "UpstreamMalformed")
+          yield* only.until(() => only.open() === 0)
+          assert.isBelow(seen.poured, 2 * limit)
+          assert.isBelow(mebibytes, 64)
+          assert.deepStrictEqual(askedOf(only), [1])
+        }))
+    }
+
+    it.live(`that ${what} sends a read to the next address, one request to each`, () =>
+      Effect.gen(function*() {
+        for (const route of reads) {
+          const { react } = huge(announced)
+          const first = yield* faultyUpstream(react)
+          const second = yield* faultyUpstream(say(route.good))
+          const { url } = yield* gatewayOver({ [route.kind]: [first, second] }, deadlines)
+          assertGood(route, yield* route.ask(url))
+          assert.deepStrictEqual(askedOf(first, second), [1, 1], route.name)
+        }
+      }))
+
+    it.live(`that ${what} leaves the outcome of an action unknown, after one request`, () =>
+      Effect.gen(function*() {
+        const { react, seen } = huge(announced)
+        const first = yield* faultyUpstream(react)
+        const second = yield* faultyUpstream(say({ body: "{}" }))
+        const { url } = yield* gatewayOver({ api: [first, second] }, deadlines)
+        const body = bodyOf(yield* Clock.currentTimeMillis, bigBlocks)
+        const { mebibytes, value } = yield* growthOf(post(`${url}/exchange`, body))
+        assertFailure("http", value, "OutcomeUnknown")
+        yield* first.until(() => first.open() === 0)
+        assert.isBelow(seen.poured, 2 * limit)
+        assert.isBelow(mebibytes, 64)
+        assert.deepStrictEqual(askedOf(first, second), [1, 0])
+      }))
+  }
+})
+
+interface Coding {
+  readonly name: string
+  readonly press: (plain: Uint8Array) => Uint8Array
+}
+
+const codings: ReadonlyArray<Coding> = [
+  { name: "gzip", press: (plain) => Zlib.gzipSync(plain) },
+  { name: "deflate", press: (plain) => Zlib.deflateSync(plain) },
+  {
+    name: "br",
+    press: (plain) => Zlib.brotliCompressSync(plain, { params: { [Zlib.constants.BROTLI_PARAM_QUALITY]: 1 } })
+  },
+  { name: "zstd", press: (plain) => Zlib.zstdCompressSync(plain) },
+  { name: "gzip, gzip", press: (plain) => Zlib.gzipSync(Zlib.gzipSync(plain)) }
+]
+
+const pressed = (good: Said, { name, press }: Coding): Said => ({
+  headers: [["content-encoding", name]],
+  body: (asked: Asked) => press(Buffer.from(typeof good.body === "function" ? good.body(asked) : good.body))
+})
+
+describe("an answer that was compressed although nobody asked for it", () => {
+  for (const coding of codings) {
+    const bomb = coding.press(Buffer.alloc(96 * MiB, " "))
+    it.live(`with ${coding.name} is refused when it is a bomb, and memory stays flat`, () =>
+      Effect.gen(function*() {
+        for (const route of reads) {
+          const only = yield* faultyUpstream(say({ headers: [["content-encoding", coding.name]], body: bomb }))
+          const { url } = yield* gatewayOver({ [route.kind]: [only] }, deadlines)
+          const { mebibytes, value } = yield* growthOf(route.ask(url))
+          assertFailure(route.protocol, value, "UpstreamMalformed")
+          assert.isBelow(mebibytes, 64, route.name)
+          assert.deepStrictEqual(askedOf(only), [1], route.name)
+        }
+      }))
+
+    it.live(`with ${coding.name} is read, or else asked of the next address: never relayed as it is`, () =>
+      Effect.gen(function*() {
+        for (const route of reads) {
+          const first = yield* faultyUpstream(say(pressed(route.good, coding)))
+          const second = yield* faultyUpstream(say(route.good))
+          const { url } = yield* gatewayOver({ [route.kind]: [first, second] }, deadlines)
+          const answer = yield* route.ask(url)
+          assertGood(route, answer)
+          assert.isNull(answer.headers.get("content-encoding"))
+          assert.strictEqual(first.asked.length, 1, route.name)
+        }
+      }))
+  }
+
+  const damaged: ReadonlyArray<readonly [what: string, said: (good: Said) => Said]> = [
+    ["and was cut", (good) => ({
+      headers: [["content-encoding", "gzip"]],
+      body: (asked) => {
+        const whole = pressed(good, { name: "gzip", press: (plain) => Zlib.gzipSync(plain) }).body
+        return typeof whole === "function" ? Buffer.from(whole(asked)).subarray(0, -9) : whole
+      }
+    })],
+    ["so it says, and was not", (good) => ({ ...good, headers: [["content-encoding", "gzip"]] })],
+    ["in a way that nobody knows", (good) => ({ ...good, headers: [["content-encoding", "compress"]] })],
+    ["in a way that is named like a property", (good) => ({ ...good, headers: [["content-encoding", "constructor"]] })]
+  ]
+  for (const [what, said] of damaged) {
+    it.live(`${what} sends a read to the next address, one request to each`, () =>
+      Effect.gen(function*() {
+        for (const route of reads) {
+          const first = yield* faultyUpstream(say(said(route.good)))
+          const second = yield* faultyUpstream(say(route.good))
+          const { url } = yield* gatewayOver({ [route.kind]: [first, second] })
+          assertGood(route, yield* route.ask(url))
+          assert.deepStrictEqual(askedOf(first, second), [1, 1], route.name)
+        }
+      }))
+  }
+})

@@ -1,0 +1,108 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Fixtures from "../fixtures.ts"
+import { askedOf, assertWithinDeadline, gatewayOver, timed } from "./faultyGateway.ts"
+import { faultyUpstream } from "./faultyUpstream.ts"
+import { inTurn, say } from "./reactions.ts"
+import type { Said } from "./reactions.ts"
+import { assertFailure, assertGood, evm, info, layer2, neverKept, reads } from "./routes.ts"
+
+const full = (retryAfter: string | undefined): Said => ({
+  status: 429,
+  headers: retryAfter === undefined ? [] : [["retry-after", retryAfter]],
+  body: `{"error":"slow down"}`
+})
+
+/** What comes as `Retry-After`; a date far ahead, one that is over. */
+const ahead = "Fri, 01 Jan 2100 00:00:00 GMT"
+const over = "Sat, 01 Jan 2000 00:00:00 GMT"
+const any = [undefined, "", "0", "1", "-1", "1.5", "1e3", "3600", "999999999999999999999", ahead, over, "soon", "1, 2"]
+const long = ["60", "3600", ahead]
+
+for (const route of reads) {
+  describe(`${route.name}: a full budget`, () => {
+    for (const retryAfter of any) {
+      it.live(`sends a read to the next address, one request to each: Retry-After ${retryAfter ?? "missing"}`, () =>
+        Effect.gen(function*() {
+          const first = yield* faultyUpstream(say(full(retryAfter)))
+          const second = yield* faultyUpstream(say(route.good))
+          const { url } = yield* gatewayOver({ [route.kind]: [first, second] })
+          const { milliseconds, value } = yield* timed(route.ask(url))
+          assertGood(route, value)
+          assertWithinDeadline(milliseconds)
+          assert.deepStrictEqual(askedOf(first, second), [1, 1])
+        }))
+
+      it.live(`never keeps a caller beyond the deadline: Retry-After ${retryAfter ?? "missing"}`, () =>
+        Effect.gen(function*() {
+          const only = yield* faultyUpstream(say(full(retryAfter)))
+          const { url } = yield* gatewayOver({ [route.kind]: [only] })
+          const { milliseconds, value } = yield* timed(route.ask(url))
+          assertWithinDeadline(milliseconds)
+          if (route.protocol === "http") assert.strictEqual(value.status, 429, value.text)
+          if (route.protocol === "json-rpc") assertFailure("json-rpc", value, "UpstreamRateLimited")
+          if (route.protocol === "token-rpc") assert.notProperty(value.json, "result")
+          assert.isAtLeast(only.asked.length, 1)
+        }))
+    }
+  })
+}
+
+for (const route of neverKept) {
+  describe(`${route.name}: a full budget`, () => {
+    for (const retryAfter of long) {
+      it.live(`benches its address for as long as it says, and the next one serves: Retry-After ${retryAfter}`, () =>
+        Effect.gen(function*() {
+          const first = yield* faultyUpstream(inTurn(say(full(retryAfter)), say(route.good)))
+          const second = yield* faultyUpstream(say(route.good))
+          const { url } = yield* gatewayOver({ [route.kind]: [first, second] })
+          for (let round = 0; round < 4; round++) assertGood(route, yield* route.ask(url))
+          assert.deepStrictEqual(askedOf(first, second), [1, 4])
+        }))
+    }
+
+    it.live("is not asked again before its time where it is the only address", () =>
+      Effect.gen(function*() {
+        const only = yield* faultyUpstream(inTurn(say(full("3600")), say(route.good)))
+        const { url } = yield* gatewayOver({ [route.kind]: [only] })
+        yield* route.ask(url)
+        assert.deepStrictEqual(askedOf(only), [1])
+      }))
+  })
+}
+
+describe("the time to wait", () => {
+  it.live("goes back to the caller as the upstream told it: /info", () =>
+    Effect.gen(function*() {
+      const only = yield* faultyUpstream(say(full("3600")))
+      const { url } = yield* gatewayOver({ api: [only] })
+      const answer = yield* info.ask(url)
+      assert.strictEqual(answer.status, 429)
+      assert.strictEqual(answer.text, `{"error":"slow down"}`)
+      assert.strictEqual(answer.headers.get("retry-after"), "3600")
+      assert.deepStrictEqual(askedOf(only), [1])
+    }))
+
+  for (const route of [evm, layer2]) {
+    it.live(`goes back to the caller in the typed error: ${route.name}`, () =>
+      Effect.gen(function*() {
+        const only = yield* faultyUpstream(say(full("3600")))
+        const { url } = yield* gatewayOver({ [route.kind]: [only] })
+        const error = assertFailure("json-rpc", yield* route.ask(url), "UpstreamRateLimited")
+        assert.strictEqual(Fixtures.at(error, "retryAfter"), 3600)
+        assert.deepStrictEqual(askedOf(only), [1])
+      }))
+  }
+
+  it.live("is the shortest one where every address is full", () =>
+    Effect.gen(function*() {
+      const first = yield* faultyUpstream(say(full("60")))
+      const second = yield* faultyUpstream(say(full("3600")))
+      const { url } = yield* gatewayOver({ layer2: [first, second] })
+      const { milliseconds, value } = yield* timed(layer2.ask(url))
+      const error = assertFailure("json-rpc", value, "UpstreamRateLimited")
+      assert.strictEqual(Fixtures.at(error, "retryAfter"), 60)
+      assertWithinDeadline(milliseconds)
+      assert.deepStrictEqual(askedOf(first, second), [1, 1])
+    }))
+})

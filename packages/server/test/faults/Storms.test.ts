@@ -1,0 +1,125 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as TestClock from "effect/testing/TestClock"
+import type { Answer } from "../gateway.ts"
+import { post } from "../gateway.ts"
+import { askedOf, gatewayOver, timed } from "./faultyGateway.ts"
+import type { Reaction } from "./faultyUpstream.ts"
+import { faultyUpstream } from "./faultyUpstream.ts"
+import { reset, say } from "./reactions.ts"
+import { assertFailure, hashOf, receiptQuestion } from "./routes.ts"
+
+/** A small, sound answer to `spotMeta`. */
+const spotMeta = `{"universe":[],"tokens":[]}`
+const question = `{"type":"spotMeta"}`
+
+const calls = 200
+/** Requests a second that are granted beside that, and the stock of them at the start. */
+const floor = 10
+const deadlines = { TRIGATE_READ_DEADLINE: "2s" }
+
+const storms: ReadonlyArray<readonly [what: string, react: Reaction]> = [
+  ["500s", say({ status: 500, body: `{"error":"internal"}` })],
+  ["503s without a body", say({ status: 503, body: "" })],
+  ["resets", reset]
+]
+
+describe("an upstream that fails every call", () => {
+  for (const [what, react] of storms) {
+    for (const addresses of [1, 2, 3]) {
+      it.live(`gets at most a fifth more requests than there are calls: ${what} from ${addresses}`, () =>
+        Effect.gen(function*() {
+          const upstreams = yield* Effect.replicateEffect(faultyUpstream(react), addresses)
+          const { url } = yield* gatewayOver({ layer2: upstreams }, deadlines)
+          const { milliseconds, value } = yield* timed(Effect.forEach(
+            Array.from({ length: calls }, (_, index) => hashOf(index)),
+            (hash) => post(`${url}/l2`, receiptQuestion(hash)),
+            { concurrency: 20 }
+          ))
+          for (const answer of value) assertFailure("json-rpc", answer, "UpstreamUnavailable")
+          const total = askedOf(...upstreams).reduce((sum, each) => sum + each, 0)
+          assert.isAtLeast(total, addresses)
+          assert.isAtMost(total, calls * 1.2 + floor * (1 + milliseconds / 1000))
+        }))
+    }
+  }
+})
+
+describe("the pairs and tokens of the venue, while it fails", () => {
+  const ask = (url: string) => post(`${url}/info`, question)
+  const ageOf = (answer: Answer): string | null => answer.headers.get("age")
+
+  it.effect("are asked for once in five minutes", () =>
+    Effect.gen(function*() {
+      const only = yield* faultyUpstream(say({ body: spotMeta }))
+      const { url } = yield* gatewayOver({ api: [only] })
+      for (let round = 0; round < 5; round++) assert.strictEqual((yield* ask(url)).text, spotMeta)
+      assert.deepStrictEqual(askedOf(only), [1])
+      yield* TestClock.adjust("6 minutes")
+      assert.strictEqual((yield* ask(url)).text, spotMeta)
+      yield* only.until(() => only.asked.length === 2)
+    }))
+
+  for (const [what, react] of [...storms, ["429s", say({ status: 429, body: "null" })] as const]) {
+    it.effect(`are answered from memory with their age, for an hour: ${what}`, () =>
+      Effect.gen(function*() {
+        const only = yield* faultyUpstream(say({ body: spotMeta }))
+        const { url } = yield* gatewayOver({ api: [only] })
+        assert.strictEqual((yield* ask(url)).text, spotMeta)
+        only.react = react
+        yield* TestClock.adjust("10 minutes")
+        const pending = yield* Effect.forkChild(ask(url), { startImmediately: true })
+        yield* only.until(() => only.asked.length > 1)
+        yield* TestClock.adjust("5 seconds")
+        const stale = yield* Fiber.join(pending)
+        assert.strictEqual(stale.status, 200)
+        assert.strictEqual(stale.text, spotMeta)
+        assert.isAtLeast(Number(ageOf(stale)), 600)
+        assert.isAtMost(Number(ageOf(stale)), 606)
+        assert.isAtMost(only.asked.length, 4)
+      }))
+  }
+
+  for (const [what, react] of storms) {
+    it.effect(`are an error when what is remembered is older than an hour: ${what}`, () =>
+      Effect.gen(function*() {
+        const only = yield* faultyUpstream(say({ body: spotMeta }))
+        const { url } = yield* gatewayOver({ api: [only] })
+        assert.strictEqual((yield* ask(url)).text, spotMeta)
+        only.react = react
+        yield* TestClock.adjust("2 hours")
+        const pending = yield* Effect.forkChild(ask(url), { startImmediately: true })
+        yield* only.until(() => only.asked.length > 1)
+        yield* TestClock.adjust("5 seconds")
+        const answer = yield* Fiber.join(pending)
+        assert.isAtLeast(answer.status, 500)
+        assert.isNull(ageOf(answer))
+      }))
+  }
+
+  it.live("are not remembered when they are no answer", () =>
+    Effect.gen(function*() {
+      const bad: ReadonlyArray<Reaction> = [
+        ...storms.map(([, react]) => react),
+        say({ body: "" }),
+        say({ headers: [["content-type", "text/html"]], body: "<html></html>" }),
+        say({ body: spotMeta.slice(0, -1) }),
+        say({ body: `{"universe":[]}` }),
+        say({ body: "[]" }),
+        say({ body: "null" }),
+        say({ status: 422, body: "Failed to deserialize" })
+      ]
+      const only = yield* faultyUpstream(reset)
+      const { url } = yield* gatewayOver({ api: [only] })
+      for (const react of bad) {
+        only.react = react
+        yield* ask(url)
+      }
+      only.react = say({ body: spotMeta })
+      yield* Effect.repeat(ask(url), { until: ({ text }) => text === spotMeta })
+      const asked = only.asked.length
+      assert.strictEqual((yield* ask(url)).text, spotMeta)
+      assert.strictEqual(only.asked.length, asked)
+    }))
+})

@@ -1,0 +1,156 @@
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import type * as Net from "node:net"
+import * as Tls from "node:tls"
+import { bigBlocks, bodyOf } from "../bodies.ts"
+import * as Fixtures from "../fixtures.ts"
+import { post } from "../gateway.ts"
+import { askedOf, assertWithinDeadline, gatewayOver, timed } from "./faultyGateway.ts"
+import { faultyUpstream } from "./faultyUpstream.ts"
+import { say, silence } from "./reactions.ts"
+import { assertFailure, assertGood, evm, info, tokenData } from "./routes.ts"
+
+const pem = (name: string): string => Fixtures.text(`tls/${name}.pem`)
+const certificate = (name: string): Tls.TlsOptions => ({ key: pem("key"), cert: pem(name) })
+const trusted = Tls.getCACertificates("default")
+
+/** Handshakes that must not succeed. */
+const refused: ReadonlyArray<readonly [what: string, tls: Tls.TlsOptions]> = [
+  ["a certificate that is over", certificate("expired")],
+  ["a certificate of another name", certificate("wrong-name")],
+  ["a certificate that is its own issuer", certificate("self-signed")],
+  ["nothing newer than TLS 1.0", {
+    ...certificate("good"),
+    minVersion: "TLSv1",
+    maxVersion: "TLSv1",
+    ciphers: "DEFAULT@SECLEVEL=0"
+  }],
+  ["nothing newer than TLS 1.1", {
+    ...certificate("good"),
+    minVersion: "TLSv1",
+    maxVersion: "TLSv1.1",
+    ciphers: "DEFAULT@SECLEVEL=0"
+  }],
+  ["no certificate at all", { ciphers: "aNULL" }]
+]
+
+/** What a server does with the first message of a handshake. */
+const stalls: ReadonlyArray<readonly [what: string, stall: (socket: Net.Socket) => void]> = [
+  ["never goes on", () => {}],
+  ["is reset", (socket) => socket.resetAndDestroy()],
+  ["is ended", (socket) => socket.end()]
+]
+
+const ok = `{"status":"ok","response":{"type":"default"}}`
+
+const act = (url: string) =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) => post(`${url}/exchange`, bodyOf(now, bigBlocks)))
+
+/** The https address of a server that does not speak TLS. */
+const httpsOf = (url: string): string => url.replace("http:", "https:")
+
+describe("an upstream over TLS", () => {
+  beforeAll(() => Tls.setDefaultCACertificates([...trusted, pem("authority")]))
+  afterAll(() => Tls.setDefaultCACertificates(trusted))
+
+  it.live("with a good certificate answers reads and actions, one request each", () =>
+    Effect.gen(function*() {
+      const node = yield* faultyUpstream(say(evm.good), { tls: certificate("good") })
+      const api = yield* faultyUpstream(say({ body: ok }), { tls: certificate("good") })
+      const { url } = yield* gatewayOver({ node: [node], api: [api] })
+      assertGood(evm, yield* evm.ask(url))
+      assert.strictEqual((yield* act(url)).text, ok)
+      assert.deepStrictEqual(askedOf(node, api), [1, 1])
+    }))
+
+  for (const [what, tls] of refused) {
+    for (const route of [info, evm, tokenData]) {
+      it.live(`with ${what} is passed over: ${route.name}`, () =>
+        Effect.gen(function*() {
+          const first = yield* faultyUpstream(say(route.good), { tls })
+          const second = yield* faultyUpstream(say(route.good))
+          const { url } = yield* gatewayOver({ [route.kind]: [first, second] })
+          const { milliseconds, value } = yield* timed(route.ask(url))
+          assertGood(route, value)
+          assertWithinDeadline(milliseconds)
+          assert.deepStrictEqual(askedOf(first, second), [0, 1])
+          assert.strictEqual(first.bytes(), 0)
+        }))
+
+      it.live(`with ${what} is a named error where it is the only one: ${route.name}`, () =>
+        Effect.gen(function*() {
+          const only = yield* faultyUpstream(say(route.good), { tls })
+          const { url } = yield* gatewayOver({ [route.kind]: [only] })
+          const { milliseconds, value } = yield* timed(route.ask(url))
+          const error = assertFailure(route.protocol, value, "UpstreamUnavailable")
+          assert.match(String(Fixtures.at(error, "detail")), /CERT|TLS|SSL|SIGNATURE/u)
+          assertWithinDeadline(milliseconds)
+          assert.strictEqual(only.bytes(), 0)
+        }))
+    }
+
+    it.live(`with ${what} gets no action, which goes to the next address, once`, () =>
+      Effect.gen(function*() {
+        const first = yield* faultyUpstream(say({ body: ok }), { tls })
+        const second = yield* faultyUpstream(say({ body: ok }))
+        const { url } = yield* gatewayOver({ api: [first, second] })
+        assert.strictEqual((yield* act(url)).text, ok)
+        assert.deepStrictEqual(askedOf(first, second), [0, 1])
+      }))
+
+    it.live(`with ${what} gets no action, which is certainly not sent where it is the only one`, () =>
+      Effect.gen(function*() {
+        const only = yield* faultyUpstream(say({ body: ok }), { tls })
+        const { url } = yield* gatewayOver({ api: [only] })
+        assertFailure("http", yield* act(url), "UpstreamUnavailable")
+        assert.strictEqual(only.bytes(), 0)
+      }))
+  }
+
+  for (const [what, stall] of stalls) {
+    it.live(`whose handshake ${what} is passed over by a read`, () =>
+      Effect.gen(function*() {
+        const first = yield* faultyUpstream(silence)
+        first.accept = (socket) => void socket.once("data", () => stall(socket))
+        const second = yield* faultyUpstream(say(evm.good))
+        const { url } = yield* gatewayOver({ node: [httpsOf(first.url), second] })
+        const { milliseconds, value } = yield* timed(evm.ask(url))
+        assertGood(evm, value)
+        assertWithinDeadline(milliseconds)
+        assert.deepStrictEqual(askedOf(first, second), [0, 1])
+      }))
+
+    it.live(`whose handshake ${what} leaves an action certainly not sent`, () =>
+      Effect.gen(function*() {
+        const only = yield* faultyUpstream(silence)
+        only.accept = (socket) => void socket.once("data", () => stall(socket))
+        const { url } = yield* gatewayOver({ api: [httpsOf(only.url)] })
+        const { milliseconds, value } = yield* timed(act(url))
+        assertFailure("http", value, "UpstreamUnavailable")
+        assertWithinDeadline(milliseconds)
+        assert.deepStrictEqual(askedOf(only), [0])
+      }))
+  }
+
+  it.live("whose handshake never goes on does not keep an action from the next address", () =>
+    Effect.gen(function*() {
+      const first = yield* faultyUpstream(silence)
+      const second = yield* faultyUpstream(say({ body: ok }))
+      const { url } = yield* gatewayOver({ api: [httpsOf(first.url), second] }, { TRIGATE_ONCE_DEADLINE: "2s" })
+      const { milliseconds, value } = yield* timed(act(url))
+      assert.strictEqual(value.text, ok)
+      assert.isBelow(milliseconds, 2_000)
+      assert.deepStrictEqual(askedOf(first, second), [0, 1])
+    }))
+
+  it.live("that turns out to speak plain HTTP gets nothing in the clear", () =>
+    Effect.gen(function*() {
+      const first = yield* faultyUpstream(silence)
+      first.accept = (socket) => void socket.end("HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n")
+      const second = yield* faultyUpstream(say({ body: ok }))
+      const { url } = yield* gatewayOver({ api: [httpsOf(first.url), second] })
+      assert.strictEqual((yield* act(url)).text, ok)
+      assert.deepStrictEqual(askedOf(first, second), [0, 1])
+    }))
+})

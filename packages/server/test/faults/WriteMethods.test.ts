@@ -1,0 +1,95 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as JsonText from "@trigate/domain/JsonText"
+import * as Effect from "effect/Effect"
+import * as Fixtures from "../fixtures.ts"
+import { get, post, send } from "../gateway.ts"
+import { askedOf, gatewayOver } from "./faultyGateway.ts"
+import { faultyUpstream } from "./faultyUpstream.ts"
+import { say } from "./reactions.ts"
+import { result } from "./routes.ts"
+
+/** Methods that change something, in spellings that a careless table would let through. */
+const methods = [
+  "eth_sendRawTransaction",
+  "ETH_SENDRAWTRANSACTION",
+  "eth_SendRawTransaction",
+  "eth_sendRawTransaction ",
+  " eth_sendRawTransaction",
+  "eth_sendRawTransaction\\u0000",
+  "eth\\u005fsendRawTransaction",
+  "eth_sendRawTransactionSync",
+  "eth_sendTransaction",
+  "eth_sendPrivateTransaction",
+  "eth_sendBundle",
+  "personal_sendTransaction",
+  "zks_sendRawTransactionWithDetailedOutput",
+  "sendBoc",
+  "SENDBOC",
+  "sendBocReturnHash",
+  "sendQuery",
+  "sendTransaction",
+  "__proto__",
+  "constructor"
+]
+
+const call = (method: string, id = "1"): string =>
+  `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":["0x02f8"]}`
+
+const paths = [
+  "/evm",
+  "/l2",
+  "/api/v2/jsonRPC",
+  "/some-key/evm",
+  "/some-key/l2",
+  "/some-key/api/v2/jsonRPC",
+  "/some-key"
+]
+
+const tagOf = (text: string): unknown =>
+  Fixtures.value(text, "error", "data", "_tag") ?? Fixtures.value(text, "data", "_tag")
+
+const started = Effect.gen(function*() {
+  const upstream = yield* faultyUpstream(say({ body: result(`"0x1"`) }))
+  const { url } = yield* gatewayOver({ api: [upstream], node: [upstream], tokens: [upstream], layer2: [upstream] })
+  return { upstream, url }
+})
+
+for (const path of paths) {
+  describe(`${path}: a method that changes something`, () => {
+    it.live("is refused in every spelling, and nothing is sent", () =>
+      Effect.gen(function*() {
+        const { upstream, url } = yield* started
+        for (const method of methods) {
+          const answer = yield* post(`${url}${path}`, call(method))
+          assert.strictEqual(answer.status, 200, method)
+          assert.strictEqual(tagOf(answer.text), "UnsupportedMethod", method)
+        }
+        assert.deepStrictEqual(askedOf(upstream), [0])
+      }))
+
+    it.live("is refused in a batch in every spelling, and nothing is sent", () =>
+      Effect.gen(function*() {
+        const { upstream, url } = yield* started
+        const answer = yield* post(`${url}${path}`, `[${methods.map((method, id) => call(method, `${id}`)).join(",")}]`)
+        const items = JsonText.elements(answer.text) ?? []
+        assert.deepStrictEqual(items.map(tagOf), methods.map(() => "UnsupportedMethod"))
+        assert.deepStrictEqual(askedOf(upstream), [0])
+      }))
+
+    it.live("is not sent as a notification, twice in one object, by GET, or by another verb", () =>
+      Effect.gen(function*() {
+        const { upstream, url } = yield* started
+        const [method = ""] = methods
+        yield* post(`${url}${path}`, `{"jsonrpc":"2.0","method":"${method}","params":["0x02f8"]}`)
+        yield* post(
+          `${url}${path}`,
+          `{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice","method":"${method}","params":["0x02f8"]}`
+        )
+        yield* get(`${url}${path}?method=${method}&params=${encodeURIComponent(`["0x02f8"]`)}&id=1&jsonrpc=2.0`)
+        for (const verb of ["PUT", "PATCH", "DELETE"]) {
+          yield* send(`${url}${path}`, { method: verb, body: call(method) })
+        }
+        assert.deepStrictEqual(askedOf(upstream), [0])
+      }))
+  })
+}

@@ -1,0 +1,73 @@
+/** Services of the gateway in a program of one's own: over any Effect `HttpClient`, or without a server in front. */
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { Layer2 } from "@trigate/layer2/Layer2"
+import * as Layer2Upstream from "@trigate/layer2/Layer2Upstream"
+import * as Sandbox from "@trigate/sandbox/Sandbox"
+import * as Gateway from "@trigate/server/Gateway"
+import { mainnet } from "@trigate/signing/VenueProfile"
+import * as Admission from "@trigate/trading/Admission"
+import { Exchange } from "@trigate/trading/Exchange"
+import * as ExchangeUpstream from "@trigate/trading/ExchangeUpstream"
+import * as Journal from "@trigate/trading/Journal"
+import * as UsedNonces from "@trigate/trading/UsedNonces"
+import * as AddressHealthMemory from "@trigate/upstream/AddressHealthMemory"
+import * as Budgets from "@trigate/upstream/Budgets"
+import * as Calls from "@trigate/upstream/Calls"
+import * as SharedReads from "@trigate/upstream/SharedReads"
+import type { Wire } from "@trigate/upstream/Wire"
+import * as WireHttpClient from "@trigate/upstream/WireHttpClient"
+import * as WireUndici from "@trigate/upstream/WireUndici"
+import * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as HttpClient from "effect/http/HttpClient"
+import * as HttpRouter from "effect/http/HttpRouter"
+import { formatAddress, HttpServer } from "effect/http/HttpServer"
+import * as Layer from "effect/Layer"
+import * as Http from "node:http"
+import { addressOf, deadline } from "./faultyGateway.ts"
+import type { FaultyUpstream } from "./faultyUpstream.ts"
+
+type Addresses = ReadonlyArray<FaultyUpstream | string>
+
+// budgets would end a test of calls by the thousand before its faults do
+const callsOver = (wire: Layer.Layer<Wire>, limit: Duration.Input) =>
+  Calls.layerNoDeps({ readDeadline: limit, onceDeadline: limit }).pipe(
+    Layer.provide([wire, Budgets.layerUnlimited, AddressHealthMemory.layer()])
+  )
+
+const exchangeOver = (api: Addresses) =>
+  ExchangeUpstream.layer({ api: api.map(addressOf) }).pipe(
+    Layer.provide(Admission.layer({ profile: mainnet, strict: false, relayActions: "none" })),
+    Layer.provide([UsedNonces.layerMemory(), Journal.layerMemory()])
+  )
+
+/** Serves the gateway's routes with `/exchange` live over a client; the other services are the sandbox's. */
+export const embeddedExchange = Effect.fnUntraced(
+  function*(client: Layer.Layer<HttpClient.HttpClient>, api: Addresses) {
+    const wire = WireHttpClient.layer.pipe(Layer.provide(client))
+    const routes = Gateway.layerRoutes.pipe(
+      Layer.provide(exchangeOver(api).pipe(Layer.provide(callsOver(wire, deadline)))),
+      Layer.provide(Sandbox.layer()),
+      Layer.provide(Gateway.layerDefaults({ sandbox: false }))
+    )
+    const server = NodeHttpServer.layer(() => Http.createServer(), { port: 0, host: "127.0.0.1" })
+    const context = yield* Layer.build(
+      HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(Layer.provideMerge(server))
+    )
+    return { url: formatAddress(Context.get(context, HttpServer).address) }
+  }
+)
+
+/** The services behind `/exchange` and `/l2` without a server in front, for calls by the thousand. */
+export const services = Effect.fnUntraced(
+  function*(upstreams: { readonly api?: Addresses; readonly layer2?: Addresses }) {
+    const { api = [], layer2 = [] } = upstreams
+    const context = yield* Layer.build(
+      Layer.merge(exchangeOver(api), Layer2Upstream.layer({ addresses: layer2.map(addressOf) })).pipe(
+        Layer.provide([callsOver(WireUndici.layer(), "5 seconds"), SharedReads.layer()])
+      )
+    )
+    return { exchange: Context.get(context, Exchange), layer2: Context.get(context, Layer2) }
+  }
+)

@@ -1,0 +1,158 @@
+/** A server of bare sockets that reacts to each request as told, and counts every connection, request and byte it saw. */
+import * as Effect from "effect/Effect"
+import * as Net from "node:net"
+import * as Tls from "node:tls"
+import { say } from "./reactions.ts"
+
+/** One whole request: its bytes as they came, and where they came from. */
+export interface Asked {
+  readonly method: string
+  readonly path: string
+  readonly head: string
+  readonly body: string
+  readonly bytes: Uint8Array
+  /** The number of the connection, from 1. */
+  readonly connection: number
+  /** The number of the request on its connection, from 1. */
+  readonly turn: number
+}
+
+/** What a server does about a request; whoever does nothing stays silent. */
+export type Reaction = (socket: Net.Socket, asked: Asked) => void
+
+export interface FaultyUpstream {
+  readonly port: number
+  readonly url: string
+  /** Every whole request except the gateway's own questions which chain this is. */
+  readonly asked: Array<Asked>
+  /** The gateway's own questions which chain this is. */
+  readonly chainAsked: Array<Asked>
+  /** Connections accepted so far. */
+  readonly connections: () => number
+  /** Connections that are open now. */
+  readonly open: () => number
+  /** Bytes that came, whole requests or not. */
+  readonly bytes: () => number
+  /** Ends when a fact about this upstream holds. */
+  readonly until: (holds: () => boolean) => Effect.Effect<void>
+  react: Reaction
+  /** The reaction to the question which chain this is. */
+  reactToChain: Reaction
+  /** What happens to a connection before anything is read from it. */
+  accept: (socket: Net.Socket) => void
+}
+
+export interface Options {
+  /** Speaks TLS with these. */
+  readonly tls?: Tls.TlsOptions
+  /** Listens here instead of on a free port of 127.0.0.1. */
+  readonly host?: string
+  readonly port?: number
+}
+
+const lengthIn = (head: string): number => Number(/^content-length: *(\d+)\r?$/imu.exec(head)?.[1] ?? 0)
+
+const chainQuestion = /"method": *"eth_chainId"/u
+
+const chainOne = say({ body: ({ body }) => `{"jsonrpc":"2.0","id":${idIn(body)},"result":"0x1"}` })
+
+/** The raw text of the id of a JSON-RPC request. */
+export const idIn = (body: string): string => /"id": *([^,}]+)/u.exec(body)?.[1] ?? "null"
+
+/** Calls back with every whole request in a stream of bytes. */
+const requestsIn = (found: (head: string, body: Buffer, bytes: Buffer) => void) => {
+  let rest: Buffer = Buffer.alloc(0)
+  return (chunk: Buffer) => {
+    rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
+    for (;;) {
+      const end = rest.indexOf("\r\n\r\n")
+      if (end < 0) return
+      const head = rest.subarray(0, end).toString("latin1")
+      const whole = end + 4 + lengthIn(head)
+      if (rest.length < whole) return
+      const bytes = rest.subarray(0, whole)
+      rest = rest.subarray(whole)
+      found(head, bytes.subarray(end + 4), bytes)
+    }
+  }
+}
+
+const start = (options: Options, react: Reaction) =>
+  Effect.callback<FaultyUpstream & { readonly close: () => void }>((resume) => {
+    const sockets = new Set<Net.Socket>()
+    const watchers = new Set<() => void>()
+    let connections = 0
+    let bytes = 0
+    const happened = () => {
+      for (const watch of watchers) watch()
+    }
+    const serve = (socket: Net.Socket) => {
+      connections += 1
+      const connection = connections
+      let turn = 0
+      sockets.add(socket)
+      socket.on("error", () => {})
+      socket.on("close", () => {
+        sockets.delete(socket)
+        happened()
+      })
+      upstream.accept(socket)
+      const read = requestsIn((head, body, whole) => {
+        const [method = "", path = ""] = head.split(" ", 2)
+        turn += 1
+        const asked = { method, path, head, body: body.toString("utf8"), bytes: whole, connection, turn }
+        const isChain = chainQuestion.test(asked.body)
+        const list = isChain ? upstream.chainAsked : upstream.asked
+        list.push(asked)
+        const reaction = isChain ? upstream.reactToChain : upstream.react
+        reaction(socket, asked)
+        happened()
+      })
+      socket.on("data", (chunk: Buffer) => {
+        bytes += chunk.length
+        read(chunk)
+        happened()
+      })
+      happened()
+    }
+    const server = options.tls === undefined ? Net.createServer(serve) : Tls.createServer(options.tls, serve)
+    const until = (holds: () => boolean) =>
+      Effect.callback<void>((done) => {
+        const watch = () => {
+          if (!holds()) return
+          watchers.delete(watch)
+          done(Effect.void)
+        }
+        watchers.add(watch)
+        watch()
+        return Effect.sync(() => watchers.delete(watch))
+      })
+    const upstream: FaultyUpstream = {
+      port: 0,
+      url: "",
+      asked: [],
+      chainAsked: [],
+      connections: () => connections,
+      open: () => sockets.size,
+      bytes: () => bytes,
+      until,
+      react,
+      reactToChain: chainOne,
+      accept: () => {}
+    }
+    server.listen(options.port ?? 0, options.host ?? "127.0.0.1", () => {
+      const address = server.address()
+      const port = address !== null && typeof address === "object" ? address.port : 0
+      const host = options.host ?? "127.0.0.1"
+      const url = `${options.tls === undefined ? "http" : "https"}://${host}:${port}`
+      const close = () => {
+        for (const socket of sockets) socket.destroy()
+        server.close()
+      }
+      resume(Effect.succeed(Object.assign(upstream, { port, url, close })))
+    })
+  })
+
+/** Starts an upstream that reacts as told; it ends with the scope. */
+export const faultyUpstream = (react: Reaction, options: Options = {}) =>
+  Effect.acquireRelease(start(options, react), ({ close }) => Effect.sync(close))

@@ -1,0 +1,81 @@
+/** What can go wrong with an answer, as reactions of a `faultyUpstream`. */
+import type { Asked, Reaction } from "./faultyUpstream.ts"
+
+/** The words of a body, the same for every request or made for each. */
+export type Words = string | Uint8Array | ((asked: Asked) => string | Uint8Array)
+
+/** An answer; its body is JSON unless a header says otherwise, its length is right unless one says otherwise. */
+export interface Said {
+  readonly status?: number
+  readonly headers?: ReadonlyArray<readonly [name: string, value: string]>
+  readonly body: Words
+}
+
+const bytesOf = (words: Words, asked: Asked): Buffer => {
+  const made = typeof words === "function" ? words(asked) : words
+  return typeof made === "string" ? Buffer.from(made, "utf8") : Buffer.from(made)
+}
+
+const headOf = ({ headers = [], status = 200 }: Said, length: number): string => {
+  const names = new Set(headers.map(([name]) => name.toLowerCase()))
+  const given = headers.map(([name, value]) => `${name}: ${value}\r\n`).join("")
+  const type = names.has("content-type") ? "" : "content-type: application/json\r\n"
+  const size = names.has("content-length") || names.has("transfer-encoding") ? "" : `content-length: ${length}\r\n`
+  return `HTTP/1.1 ${status} Whatever\r\n${given}${type}${size}\r\n`
+}
+
+/** Takes the request and never answers. */
+export const silence: Reaction = () => {}
+
+/** Ends the connection in order, without an answer. */
+export const hangUp: Reaction = (socket) => void socket.end()
+
+/** Resets the connection. */
+export const reset: Reaction = (socket) => void socket.resetAndDestroy()
+
+/** Answers, and keeps the connection. */
+export const say = (said: Said): Reaction => (socket, asked) => {
+  const body = bytesOf(said.body, asked)
+  socket.write(Buffer.concat([Buffer.from(headOf(said, body.length), "latin1"), body]))
+}
+
+/** Answers with the head of an answer and no body, and then does as told. */
+export const sayHead = (said: Said, then: Reaction): Reaction => (socket, asked) => {
+  socket.write(headOf(said, bytesOf(said.body, asked).length), "latin1", () => then(socket, asked))
+}
+
+/** Answers with the head and half of the body, and then does as told. */
+export const sayHalf = (said: Said, then: Reaction): Reaction => (socket, asked) => {
+  const body = bytesOf(said.body, asked)
+  const half = body.subarray(0, body.length >> 1)
+  socket.write(Buffer.concat([Buffer.from(headOf(said, body.length), "latin1"), half]), () => then(socket, asked))
+}
+
+/** Answers one byte every few milliseconds, for as long as anybody listens. */
+export const drip = (said: Said): Reaction => (socket, asked) => {
+  const body = bytesOf(said.body, asked)
+  const whole = Buffer.concat([Buffer.from(headOf(said, body.length), "latin1"), body])
+  let at = 0
+  const timer = setInterval(() => {
+    socket.write(whole.subarray(at, at + 1))
+    at += 1
+    if (at === whole.length) clearInterval(timer)
+  }, 20)
+  socket.on("close", () => clearInterval(timer))
+}
+
+/** Writes these very bytes, and then does as told; a text is latin-1. */
+export const write = (words: Words, then: Reaction = silence): Reaction => (socket, asked) => {
+  const made = typeof words === "function" ? words(asked) : words
+  socket.write(typeof made === "string" ? Buffer.from(made, "latin1") : made, () => then(socket, asked))
+}
+
+/** Reacts to each request in its turn, to the last and all further ones in the same way. */
+export const inTurn = (...reactions: readonly [Reaction, ...ReadonlyArray<Reaction>]): Reaction => {
+  let turn = 0
+  return (socket, asked) => {
+    const reaction = reactions[Math.min(turn, reactions.length - 1)]
+    turn += 1
+    reaction?.(socket, asked)
+  }
+}
