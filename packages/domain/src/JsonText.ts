@@ -229,7 +229,7 @@ export const canonical = (value: unknown): string => stringify(inOrder(value))
 /** Writes JSON for people: as {@link stringify}, indented by two. */
 export const stringifyPretty = (value: unknown): string => JSON.stringify(value, withDigits, 2)
 
-/** The members of the object that starts at `from` in a valid JSON text; empty when there is no object. */
+/** The members of the object that starts at `from` in a valid JSON text; empty where there is none, or a name comes twice. */
 export const members = (text: string, from = 0): ReadonlyMap<string, Span> => {
   const found = new Map<string, Span>()
   let i = skipSpace(text, from)
@@ -243,6 +243,8 @@ export const members = (text: string, from = 0): ReadonlyMap<string, Span> => {
     const end = skipValue(text, start)
     const name = keyName(text, i, keyEnd)
     if (name === undefined) return found
+    // nobody can tell which of two members of one name is meant
+    if (found.has(name)) return new Map()
     found.set(name, { keyStart: i, keyEnd, start, end })
     i = skipSpace(text, end)
     if (text.charCodeAt(i) !== COMMA) return found

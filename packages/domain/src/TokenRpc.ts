@@ -108,12 +108,6 @@ const errorAnswer = (
   extras
 })
 
-/** Whether a text is a failure in the servers' own envelope. */
-export const isFailure = (text: string): boolean => {
-  const value = Result.getOrElse(JsonText.parse(text), () => undefined)
-  return Predicate.isObject(value) && !Array.isArray(value) && member(value, "ok") === false
-}
-
 /**
  * Reads an upstream's answer, whatever its status; `retryAfter` is the answer's header, in seconds.
  *

@@ -6,8 +6,6 @@ import type { Sharing } from "@trigate/domain/Operation"
 import * as Relayed from "@trigate/domain/Relayed"
 import { ChainNotConfigured } from "@trigate/domain/RequestError"
 import { getTokenData } from "@trigate/domain/TokenOperations"
-import * as TokenRpc from "@trigate/domain/TokenRpc"
-import type { ReadFailure } from "@trigate/domain/TransportFailure"
 import * as AnswerCodec from "@trigate/upstream/AnswerCodec"
 import { Calls } from "@trigate/upstream/Calls"
 import type { Read } from "@trigate/upstream/Reads"
@@ -16,7 +14,6 @@ import { SharedReads } from "@trigate/upstream/SharedReads"
 import * as SharingRules from "@trigate/upstream/SharingRules"
 import * as Upstream from "@trigate/upstream/Upstream"
 import * as UpstreamConfig from "@trigate/upstream/UpstreamConfig"
-import * as Verdict from "@trigate/upstream/Verdict"
 import type * as Config from "effect/Config"
 import * as Digest from "effect/crypto/Digest"
 import * as Effect from "effect/Effect"
@@ -25,6 +22,7 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import { MetadataFetch } from "./MetadataFetch.ts"
 import * as TokenChain from "./TokenChain.ts"
+import * as TokenVerdict from "./TokenVerdict.ts"
 
 /** Where the token chain is. */
 export interface Options {
@@ -38,15 +36,6 @@ export interface Options {
 
 const baseOf = (address: string | Redacted.Redacted): string =>
   (Redacted.isRedacted(address) ? Redacted.value(address) : address).replace(/\/api\/v2(?:\/jsonRPC)?\/*$/u, "")
-
-/** The chain's servers answer what a caller asked wrongly with 500 and 503 as well, in an envelope of their own. */
-const verdictOf = (answer: Relayed.Relayed, target: Upstream.Target): Verdict.Verdict<Relayed.Relayed, ReadFailure> => {
-  const verdict = Verdict.ofPlain({})(answer, target)
-  return verdict._tag === "Passing" && verdict.fault === "server_fault" && verdict.answer !== undefined &&
-      TokenRpc.isFailure(Relayed.text(answer))
-    ? { ...verdict, fault: "declined", retryAfter: undefined }
-    : verdict
-}
 
 const notConfigured = Effect.suspend(() =>
   Effect.fail(new ChainNotConfigured({ chain: "tokens", detail: "No address of a token chain is configured" }))
@@ -73,7 +62,7 @@ const transport = Effect.fnUntraced(function*(options: Options) {
       upstream: "token-chain",
       key,
       ...SharingRules.of<unknown, Relayed.Relayed>(operation, request, Relayed.text),
-      ask: calls.read({ operation, targets: [first, ...others] }, { body, read: verdictOf })
+      ask: calls.read({ operation, targets: [first, ...others] }, { body, read: TokenVerdict.of })
     })
   const made: TokenChain.Transport = {
     getTokenData: (address) => {

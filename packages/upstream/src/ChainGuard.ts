@@ -155,7 +155,7 @@ const make = Effect.fnUntraced(function*({ every = "1 minute", guarded }: Option
       Effect.suspend(() => {
         if (isQuiet) return health.usable(asked)
         return asked.some(isUnasked)
-          ? Effect.andThen(Effect.timeoutOption(firstRounds(asked), "1 second"), rightOf(asked))
+          ? Effect.andThen(Effect.timeoutOption(firstRounds(asked), "200 millis"), rightOf(asked))
           : rightOf(asked)
       })
   })

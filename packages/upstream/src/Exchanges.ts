@@ -39,6 +39,8 @@ export interface Exchange<A> {
   readonly body: Uint8Array | undefined
   /** Milliseconds for all of it. */
   readonly timeout: number
+  /** Milliseconds after which nothing may be sent any more, of what the budget has left of the time. */
+  readonly sendWithin?: number
   /** Milliseconds of those that it may wait for its budget. */
   readonly patience: number
   readonly answered: (answer: Relayed.Relayed) => Judged<A>
@@ -67,7 +69,7 @@ const signOf = (exit: Exit.Exit<Judged<unknown>, unknown>): Sign =>
 /** Sends and counts; a single pass, since this is done for every call. */
 const send = <A>({ maxAnswerBytes, wire }: Parts, exchange: Exchange<A>, timeout: number): Effect.Effect<Judged<A>> =>
   Effect.withFiber((fiber) => {
-    const { answered, body, broke, meter, target } = exchange
+    const { answered, body, broke, meter, sendWithin, target } = exchange
     const services = fiber.context
     const clock = fiber.getRef(Clock.Clock)
     const start = clock.currentTimeMillisUnsafe()
@@ -77,7 +79,8 @@ const send = <A>({ maxAnswerBytes, wire }: Parts, exchange: Exchange<A>, timeout
       headers: body === undefined ? getHeaders : postHeaders,
       body,
       maxAnswerBytes,
-      timeout
+      timeout,
+      ...(sendWithin === undefined ? {} : { sendWithin: Math.min(sendWithin, timeout) })
     })
     const judged = Effect.match(sent, {
       onFailure: broke,

@@ -80,7 +80,8 @@ export const make = (parts: Parts, deadline: number) => {
   const send = (
     { body, operation }: OnceCall,
     target: Target,
-    time: number
+    time: number,
+    isLast: boolean
   ): Effect.Effect<Sending, OnceFailure> =>
     Effect.map(
       Exchanges.runAnyway(parts, {
@@ -90,6 +91,8 @@ export const make = (parts: Parts, deadline: number) => {
         target,
         body,
         timeout: time,
+        // an address that cannot be reached must leave time for the next one
+        ...(isLast ? {} : { sendWithin: time / 2 }),
         patience: time,
         answered,
         broke
@@ -114,11 +117,12 @@ export const make = (parts: Parts, deadline: number) => {
     const { targets } = yield* parts.health.usable(call.targets)
     let attempts = 0
     let said = "no time was left"
-    for (const target of targets.length > 0 ? targets : call.targets) {
+    const inTurn = targets.length > 0 ? targets : call.targets
+    for (const [index, target] of inTurn.entries()) {
       const left = until - millisOf(clock)
       if (left <= 0) break
       attempts++
-      const sending = yield* send(call, target, left)
+      const sending = yield* send(call, target, left, index === inTurn.length - 1)
       switch (sending._tag) {
         case "Answered":
           return sending.answer

@@ -72,8 +72,9 @@ class Call<A, E> {
   readonly clock: Clock.Clock
   readonly until: number
   readonly #tried = new Set<Target["base"]>()
+  /** When an address wants to be asked again, as it said. */
+  readonly #notBefore = new Map<Target["base"], number>()
   exchanges = 0
-  last: Target | undefined
   kept: Passing<A, E | ReadFailure> | undefined
 
   constructor(read: Read, question: Question<A, E>, clock: Clock.Clock, deadline: number) {
@@ -89,7 +90,6 @@ class Call<A, E> {
 
   begin(target: Target) {
     this.exchanges++
-    this.last = target
     this.#tried.add(target.base)
   }
 
@@ -98,8 +98,23 @@ class Call<A, E> {
     return usable.find(({ base }) => !this.#tried.has(base))
   }
 
+  /** Takes note of the seconds that an address wants to be left alone. */
+  defer({ base }: Target, seconds: number) {
+    this.#notBefore.set(base, millisOf(this.clock) + seconds * 1000)
+  }
+
+  /** Milliseconds that are left of them; nothing where the address said nothing. */
+  waitFor({ base }: Target): number | undefined {
+    const until = this.#notBefore.get(base)
+    return until === undefined ? undefined : Math.max(0, until - millisOf(this.clock))
+  }
+
   /** An answer is worth more than none, and what an address said more than that it was not asked. */
   keep(said: Passing<A, E | ReadFailure>) {
+    // where all are full, the caller has to know when the first of them is not
+    const isLater = this.kept?.fault === "rate_limited" && said.fault === "rate_limited" &&
+      (this.kept.retryAfter ?? 0) <= (said.retryAfter ?? 0)
+    if (isLater) return
     if (this.kept === undefined || said.answer !== undefined) this.kept = said
     else if (this.kept.answer === undefined && said.fault !== "withheld") this.kept = said
   }
@@ -183,10 +198,13 @@ export const make = (parts: Parts, options: Options) => {
             ? passing("withheld", closed(target.label, error.retryAfter))
             : passing("withheld", () => error)
         ),
-      onSuccess: ({ value }) =>
-        value._tag === "Passing" && value.fault === "rate_limited"
+      onSuccess: ({ value }): Effect.Effect<Verdict<A, E | ReadFailure>> => {
+        if (value._tag !== "Passing") return Effect.succeed(value)
+        if (value.retryAfter !== undefined) call.defer(target, value.retryAfter)
+        return value.fault === "rate_limited"
           ? Effect.as(parts.health.bench(target, (value.retryAfter ?? UNTOLD_BENCH) * 1000), value)
           : Effect.succeed(value)
+      }
     })
   }
 
@@ -249,11 +267,13 @@ export const make = (parts: Parts, options: Options) => {
     })
   }
 
-  /** Milliseconds before an address is asked again: what it said just now, else full jitter. */
-  const pause = <A, E>({ exchanges, last }: Call<A, E>, target: Target, { retryAfter }: Passing<A, E | ReadFailure>) =>
-    retryAfter === undefined || last?.base !== target.base
-      ? Random.nextBetween(0, Math.min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** (exchanges - 1)))
-      : Effect.succeed(retryAfter * 1000)
+  /** Milliseconds before an address is asked again: what it said, else full jitter. */
+  const pause = <A, E>(call: Call<A, E>, target: Target): Effect.Effect<number> => {
+    const wait = call.waitFor(target)
+    return wait === undefined
+      ? Random.nextBetween(0, Math.min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** (call.exchanges - 1)))
+      : Effect.succeed(wait)
+  }
 
   const again = <A, E>(call: Call<A, E>, said: Passing<A, E | ReadFailure>): Effect.Effect<A, E | ReadFailure> =>
     Effect.gen(function*() {
@@ -264,7 +284,7 @@ export const make = (parts: Parts, options: Options) => {
       const untried = call.untriedOf(usable)
       const target = untried ?? (isRepeatable(said) ? usable[0] : undefined)
       if (target === undefined) return yield* end(call)
-      const wait = untried === undefined ? yield* pause(call, target, said) : 0
+      const wait = untried === undefined ? yield* pause(call, target) : 0
       if (wait >= call.left) return yield* end(call)
       const isFree = untried !== undefined && (said.fault === "not_sent" || said.fault === "withheld")
       if (!isFree && !(yield* retryBudget.withdraw)) return yield* end(call)

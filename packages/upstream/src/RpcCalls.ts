@@ -11,16 +11,18 @@ import * as Relayed from "@trigate/domain/Relayed"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as Request from "effect/Request"
 import * as RequestResolver from "effect/RequestResolver"
 import * as Result from "effect/Result"
+import type * as Scope from "effect/Scope"
 import type { Calls } from "./Calls.ts"
 import type { Read } from "./Reads.ts"
 import * as RpcVerdict from "./RpcVerdict.ts"
 
-/** The calls that one caller sent together; its identity is what groups them. */
+/** The calls that one caller sent together; what goes out for them is given up with the scope. */
 interface Together {
-  readonly name: "batch"
+  readonly scope: Scope.Scope
 }
 
 const CurrentBatch = Context.Reference<Together | undefined>("@trigate/upstream/RpcCalls/CurrentBatch", {
@@ -29,7 +31,7 @@ const CurrentBatch = Context.Reference<Together | undefined>("@trigate/upstream/
 
 /** Sends the JSON-RPC reads of an effect that have not to wait for anything else as one batch to each upstream. */
 export const together = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.suspend(() => Effect.provideService(effect, CurrentBatch, { name: "batch" }))
+  Effect.scopedWith((scope) => Effect.provideService(effect, CurrentBatch, { scope }))
 
 /** One call to an upstream; `params` is raw JSON text. */
 export type Ask = (read: Read, params: string) => Effect.Effect<RpcAnswer, CommonFailure>
@@ -97,7 +99,9 @@ export const make = (calls: Calls["Service"]): Ask => {
     if (found !== undefined) return found
     const made = RequestResolver.make<RpcAsk>((entries) => {
       const [first, ...others] = entries
-      return others.length === 0 ? one(first) : all([first, ...others], targets)
+      const asked = others.length === 0 ? one(first) : all([first, ...others], targets)
+      // a resolver does not hear that its callers have left
+      return Effect.flatMap(Effect.forkIn(asked, batch.scope, { startImmediately: true }), Fiber.join)
     })
     known.set(targets, made)
     return made

@@ -9,6 +9,7 @@ import type { Operation } from "@trigate/domain/Operation"
 import * as Relayed from "@trigate/domain/Relayed"
 import type { UpstreamMalformed } from "@trigate/domain/UpstreamError"
 import { UpstreamUnavailable } from "@trigate/domain/UpstreamError"
+import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Answers from "./Answers.ts"
 import type { Target } from "./Upstream.ts"
@@ -103,6 +104,9 @@ export const foreignVerdict = (
     : unreadable(answer.upstream, issue)
 }
 
+/** What is said of bytes that are no text. */
+export const notText = "what is not UTF-8 (HTTP 200)"
+
 /** Reads an exchange of a plain call (`/info`, REST), whose answer is relayed as it came. */
 export const ofPlain = (operation: Pick<Operation, "recognized" | "refusal">) =>
 (
@@ -120,7 +124,8 @@ export const ofPlain = (operation: Pick<Operation, "recognized" | "refusal">) =>
     )
   }
   if (answer.status !== 200) return answered(answer)
-  const text = Relayed.text(answer)
+  const text = Option.getOrUndefined(Relayed.utf8(answer.body))
+  if (text === undefined) return unreadable(answer.upstream, notText)
   const rows = operation.recognized?.(text)
   if (rows !== undefined) return answered(answer, rows)
   const value = JsonText.parse(text)

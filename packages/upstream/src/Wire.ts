@@ -14,6 +14,8 @@ export interface WireRequest {
   readonly maxAnswerBytes: number
   /** Milliseconds for the whole exchange: connecting, sending, and the answer to its last byte. */
   readonly timeout: number
+  /** Milliseconds of those after which nothing may be sent any more; all of them when not given. */
+  readonly sendWithin?: number
 }
 
 /** The answer: status, headers with lower-case names, and the whole body. */

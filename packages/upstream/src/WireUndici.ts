@@ -60,6 +60,8 @@ export const layer = (options: Options = {}): Layer.Layer<Wire> =>
           new Agent({
             ...(options.connections === undefined ? {} : { connections: options.connections }),
             connect: { timeout: 5_000 },
+            // over HTTP/2 undici sends a refused or unanswered stream again by itself
+            allowH2: false,
             keepAliveTimeout: 10_000
           })
         ),

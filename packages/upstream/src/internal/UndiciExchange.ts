@@ -25,7 +25,7 @@ const codeOf = (error: Error): string => "code" in error && typeof error.code ==
 export class UndiciExchange implements Dispatcher.DispatchHandler {
   readonly #request: WireRequest
   readonly #resume: (result: Effect.Effect<WireAnswer, WireError>) => void
-  readonly #timer: ReturnType<typeof setTimeout>
+  #timer: ReturnType<typeof setTimeout>
   readonly #chunks: Array<Uint8Array> = []
   #controller: Dispatcher.DispatchController | undefined
   #isOver = false
@@ -38,7 +38,17 @@ export class UndiciExchange implements Dispatcher.DispatchHandler {
     this.#resume = resume
     // a fiber that sleeps beside the exchange costs ten times as much, and no test clock moves a socket
     // @effect-diagnostics-next-line globalTimers:off -- see above
-    this.#timer = setTimeout(() => this.#abort(timedOut(this.#sent, request.timeout)), request.timeout)
+    this.#timer = setTimeout(
+      () => this.#expire(request.sendWithin ?? request.timeout),
+      request.sendWithin ?? request.timeout
+    )
+  }
+
+  #expire(elapsed: number) {
+    const left = this.#request.timeout - elapsed
+    if (this.#sent === "no" || left <= 0) this.#abort(timedOut(this.#sent, elapsed))
+    // @effect-diagnostics-next-line globalTimers:off -- see above
+    else this.#timer = setTimeout(() => this.#expire(this.#request.timeout), left)
   }
 
   // before a connected socket has taken the request no byte of it can have left

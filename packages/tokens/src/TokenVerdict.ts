@@ -1,0 +1,34 @@
+/** Reads exchanges with the token chain's servers, which have an envelope of their own for what they answer. */
+import * as JsonText from "@trigate/domain/JsonText"
+import * as Relayed from "@trigate/domain/Relayed"
+import type { ReadFailure } from "@trigate/domain/TransportFailure"
+import type { Target } from "@trigate/upstream/Upstream"
+import * as Verdict from "@trigate/upstream/Verdict"
+
+const around: ReadonlySet<string> = new Set(["ok", "id", "jsonrpc", "@extra"])
+
+/** Whether a text is an object that says more than that it is one. */
+const saysSomething = (members: ReadonlyMap<string, unknown>): boolean =>
+  [...members.keys()].some((name) => !around.has(name))
+
+/** A failure in the servers' own words: they answer what a caller asked wrongly with 500 and 503 as well. */
+const isFailure = (text: string, members: ReadonlyMap<string, JsonText.Span>): boolean => {
+  const ok = members.get("ok")
+  return ok !== undefined && text.slice(ok.start, ok.end) === "false"
+}
+
+/** The verdict on an answer of `getTokenData` or of the JSON-RPC route. */
+export const of = (answer: Relayed.Relayed, target: Target): Verdict.Verdict<Relayed.Relayed, ReadFailure> => {
+  const verdict = Verdict.ofPlain({})(answer, target)
+  if (verdict._tag === "Answered" && answer.status === 200) {
+    const text = Relayed.text(answer)
+    const members = JsonText.members(text)
+    if (members.size === 0) return Verdict.unreadable(answer.upstream, "Expected an object")
+    return saysSomething(members) || isFailure(text, members)
+      ? verdict
+      : Verdict.unreadable(answer.upstream, "Expected ok with a result, or an error")
+  }
+  if (verdict._tag !== "Passing" || verdict.fault !== "server_fault" || verdict.answer === undefined) return verdict
+  const text = Relayed.text(answer)
+  return isFailure(text, JsonText.members(text)) ? { ...verdict, fault: "declined", retryAfter: undefined } : verdict
+}
