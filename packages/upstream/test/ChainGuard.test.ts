@@ -123,7 +123,7 @@ describe("the wrong-chain guard", () => {
       yield* TestClock.adjust(1)
       assert.deepStrictEqual(yield* Fiber.join(first), [0, 1])
       // the question is given up after five seconds; then nobody waits
-      yield* TestClock.adjust(4000)
+      yield* TestClock.adjust(4800)
       assert.deepStrictEqual(yield* usable(fake.upstream), [0, 1])
     }).pipe(guarding(fake))
   })
