@@ -103,9 +103,16 @@ export const make = (
     }
   }
 
-  /** Asks the shared window about a call that has been counted here; it stays counted if both have room. */
-  const agree = (ask: SharedWindow, caller: Caller, slot: number, call: Call, ahead: BudgetPlan.Units) =>
-    Effect.uninterruptibleMask((restore) =>
+  const startHere = (call: Call): Effect.Effect<Grant> => {
+    window.take(call.methodClass, call.cost)
+    return Effect.succeed(grant(window.slot, call))
+  }
+
+  /** Starts a call that has room here if it has room in the shared window too. */
+  const startShared = (ask: SharedWindow, caller: Caller, call: Call, ahead: BudgetPlan.Units) => {
+    window.take(call.methodClass, call.cost)
+    const { slot } = window
+    return Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(ask(call.methodClass, call.cost, ahead), (said): Effect.Effect<Grant, Late> => {
         if (said._tag === "Full") moveBack(caller, slot, call.methodClass, call.cost)
         others = said._tag === "Away" ? NOBODY : BudgetPlan.beyond(said.held, window.held)
@@ -115,18 +122,11 @@ export const make = (
         return Effect.onInterrupt(restore(Effect.succeed(granted)), () => granted.giveBack(call.cost))
       })
     )
-
-  /** Starts a call that has room here if it has room in the shared window too. */
-  const start = (caller: Caller, call: Call, ahead: BudgetPlan.Units): Effect.Effect<Grant, Late> => {
-    window.take(call.methodClass, call.cost)
-    return shared === undefined
-      ? Effect.succeed(grant(window.slot, call))
-      : agree(shared, caller, window.slot, call, ahead)
   }
 
-  const attempt = (caller: Caller, call: Call, ahead: BudgetPlan.Units): Effect.Effect<Grant, Late> => {
-    const wait = waitHere(caller, call, ahead)
-    return wait > 0 ? Effect.fail(late(wait)) : start(caller, call, ahead)
+  const decided = (caller: Caller, call: Call, ahead: BudgetPlan.Units, wait: number): Effect.Effect<Grant, Late> => {
+    if (wait > 0) return Effect.fail(late(wait))
+    return shared === undefined ? startHere(call) : startShared(shared, caller, call, ahead)
   }
 
   /** Who is before a call, with so much wanted in its own line: reads leave room for the actions that wait. */
@@ -139,7 +139,8 @@ export const make = (
       const line = lines[call.methodClass]
       line.look()
       line.want(waiter, 0)
-      return Effect.catch(attempt(caller, call, aheadOf(call, 0)), (error) => {
+      const ahead = aheadOf(call, 0)
+      return Effect.catch(decided(caller, call, ahead, waitHere(caller, call, ahead)), (error) => {
         line.want(waiter, call.cost)
         return millisOf(caller.getRef(Clock.Clock)) + error.wait > giveUp
           ? Effect.fail(error)
@@ -178,9 +179,9 @@ export const make = (
       const call = { cost, methodClass }
       const ahead = aheadOf(call, lines[methodClass].wanted)
       const wait = waitHere(caller, call, ahead)
-      // the usual case: nothing is left that could refuse it
-      if (wait === 0 && shared === undefined) return start(caller, call, ahead)
-      return (wait === 0 ? start(caller, call, ahead) : Effect.fail(late(wait))).pipe(
+      // the usual case, and nothing is left that could refuse it
+      if (wait === 0 && shared === undefined) return startHere(call)
+      return decided(caller, call, ahead, wait).pipe(
         Effect.catchIf(({ wait }) => wait <= patience, () => stand(caller, call, patience)),
         Effect.mapError(({ wait }) => {
           refused.updateUnsafe(1, caller.context)
