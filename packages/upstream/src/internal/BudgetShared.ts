@@ -106,7 +106,7 @@ const slotsOf = (
 ): ReadonlyArray<BudgetPlan.Slot> =>
   found
     .map(([index, methodClass, units]) => ({ index, read: 0, once: 0, [methodClass]: units }))
-    .sort((one, other) => one.index - other.index)
+    .toSorted((one, other) => one.index - other.index)
 
 /** The shared windows of a Redis that may be away. */
 export const make = (redis: Redis.Redis["Service"], state: SharedState.SharedState, prefix: string) => {

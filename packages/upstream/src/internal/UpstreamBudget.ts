@@ -140,7 +140,8 @@ export const make = (
       line.look()
       line.want(waiter, 0)
       const ahead = aheadOf(call, 0)
-      return Effect.catch(decided(caller, call, ahead, waitHere(caller, call, ahead)), (error) => {
+      const tried = decided(caller, call, ahead, waitHere(caller, call, ahead))
+      return tried.pipe(Effect.catch((error) => {
         line.want(waiter, call.cost)
         return millisOf(caller.getRef(Clock.Clock)) + error.wait > giveUp
           ? Effect.fail(error)
@@ -148,7 +149,7 @@ export const make = (
             line.pause(Math.min(Math.ceil(error.wait), longestPause)),
             first(caller, call, giveUp, waiter)
           )
-      })
+      }))
     })
 
   const stand = (caller: Caller, call: Call, patience: number): Effect.Effect<Grant, Late> => {
