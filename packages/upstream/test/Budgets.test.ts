@@ -258,17 +258,17 @@ describe("a budget of request units", () => {
   const call = (requestUnits = 1, patience = 0) => ask({ weight: 0, requestUnits }, patience, "token-chain")
 
   for (
-    const [limit, units, wait_] of [[1, 1, 1050], [2.5, 2, 1050], [50, 50, 1050], [0.5, 1, 2100], [
+    const [limit, units, later] of [[1, 1, 1050], [2.5, 2, 1050], [50, 50, 1050], [0.5, 1, 2100], [
       0.3,
       1,
       3507
     ]] as const
   ) {
-    it.effect(`of ${limit} a second lets ${units} start in ${wait_} milliseconds`, () =>
+    it.effect(`of ${limit} a second lets ${units} start in ${later} milliseconds`, () =>
       Effect.gen(function*() {
         assert.strictEqual(yield* starts(call()), units)
-        assert.deepStrictEqual(yield* wait(call()), { retryAfter: Math.ceil(wait_ / 1000) })
-        yield* TestClock.adjust(wait_ - 1)
+        assert.deepStrictEqual(yield* wait(call()), { retryAfter: Math.ceil(later / 1000) })
+        yield* TestClock.adjust(later - 1)
         assert.deepStrictEqual(yield* wait(call()), { retryAfter: 1 })
         yield* TestClock.adjust(1)
         assert.strictEqual(yield* starts(call()), units)
