@@ -222,11 +222,7 @@ describe.runIf(isInstalled)("budgets over Redis", () => {
         yield* redis.restart
         while ((yield* degraded) === 1) yield* Effect.andThen(budgets.take(call), Effect.sleep(10))
       }).pipe(Effect.provide(Logger.layer([log])))
-      assert.deepStrictEqual(lines.map((line) => line.replace(/ \(.*/u, "")), [
-        "Shared budgets are away: this process counts for itself",
-        "Shared budgets are back",
-        "Shared budgets are away: this process counts for itself",
-        "Shared budgets are back"
-      ])
+      const words = lines.map((line) => /away|back/u.exec(line)?.[0])
+      assert.deepStrictEqual(words, ["away", "back", "away", "back"])
     }))
 })
