@@ -13,7 +13,6 @@ import * as Upstream from "@trigate/upstream/Upstream"
 import * as WireUndici from "@trigate/upstream/WireUndici"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import * as RateLimiter from "effect/persistence/RateLimiter"
 import type * as Redis from "effect/persistence/Redis"
 import type { Settings } from "./Settings.ts"
 
@@ -31,11 +30,7 @@ const budgets = (settings: Settings, redis: SharedBy) => {
   return Option.match(redis, {
     onNone: () => Budgets.layerMemory(limits),
     onSome: (shared) =>
-      Budgets.layer(limits).pipe(
-        Layer.provide(RateLimiter.layer),
-        Layer.provide(RateLimiter.layerStoreRedis({ prefix: `trigate:{budgets:${settings.TRIGATE_NETWORK}}:` })),
-        Layer.provide(shared)
-      )
+      Layer.provide(Budgets.layer({ ...limits, prefix: `trigate:{budgets:${settings.TRIGATE_NETWORK}}:` }), shared)
   })
 }
 

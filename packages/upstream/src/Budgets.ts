@@ -2,8 +2,8 @@
  * What the upstreams let us ask: weight a minute of the official API, request units a second of a node's plan.
  *
  * A call takes its worst case before it goes out and gives back what it did not use. In any minute (second) the calls that
- * start use no more than the limit. Actions have a share that reads cannot take, and draw on the common one besides.
- * Whoever finds no budget waits in line, as long as it can.
+ * start use no more than the limit, and can use all of it. Reads leave a share of the weight to actions. Whoever finds no
+ * budget waits in line, as long as it can.
  *
  * Times are those of the clock at which a call starts. What the network adds to them, and how far the clocks of replicas
  * differ, is not covered: a limit somewhat below the upstream's leaves room for it.
@@ -13,13 +13,16 @@ import { worstWeightOf } from "@trigate/domain/Operation"
 import type { UpstreamRateLimited } from "@trigate/domain/UpstreamError"
 import * as Config from "effect/Config"
 import * as Context from "effect/Context"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { RateLimiter } from "effect/persistence/RateLimiter"
-import type * as BudgetLine from "./internal/BudgetLine.ts"
-import * as BudgetStore from "./internal/BudgetStore.ts"
+import * as Redis from "effect/persistence/Redis"
+import * as BudgetMetrics from "./internal/BudgetMetrics.ts"
+import * as BudgetPlan from "./internal/BudgetPlan.ts"
+import type { SharedWindow } from "./internal/BudgetShared.ts"
+import * as BudgetShared from "./internal/BudgetShared.ts"
 import * as UpstreamBudget from "./internal/UpstreamBudget.ts"
+import * as SharedState from "./SharedState.ts"
 import type { UpstreamLabel } from "./Upstream.ts"
 import { limit } from "./UpstreamConfig.ts"
 
@@ -32,7 +35,7 @@ export interface Spent {
 /** A call that wants to start. */
 export interface Ask {
   readonly upstream: UpstreamLabel
-  /** A `once` call draws on the reserved share before the common one. */
+  /** A `once` call has a share that reads cannot take, and does not wait for them. */
   readonly class: MethodClass
   readonly cost: Cost
   /** Milliseconds that the call can wait for its turn. */
@@ -70,50 +73,58 @@ export const worstOf = (upstream: UpstreamLabel, cost: Cost): number =>
 
 const unlimited = Effect.succeed<Spent>({ giveBack: () => Effect.void })
 
-const make = (limits: Limits, stores: BudgetLine.Stores): Budgets["Service"] => {
-  const budget = (upstream: UpstreamLabel) => {
+/** A twentieth of the weight is for actions alone. */
+const planOf = (upstream: UpstreamLabel, limit: number): BudgetPlan.Plan =>
+  upstream === "trading-api" ? BudgetPlan.make(limit, 60_000, 60, 0.05) : BudgetPlan.make(limit, 1000, 20, 0)
+
+type Share = (upstream: UpstreamLabel, plan: BudgetPlan.Plan) => SharedWindow | undefined
+
+const make = Effect.fnUntraced(function*(limits: Limits, share: Share) {
+  const budget = Effect.fnUntraced(function*(upstream: UpstreamLabel) {
     const limit = limits[upstream]
     if (limit === undefined) return () => unlimited
-    const take = upstream === "trading-api"
-      ? UpstreamBudget.ofWeight(upstream, limit, stores)
-      : UpstreamBudget.ofUnits(upstream, limit, stores)
+    const plan = planOf(upstream, limit)
+    const { left, take } = UpstreamBudget.make(upstream, plan, share(upstream, plan))
+    yield* BudgetMetrics.tellLeft(upstream, plan, left)
     return (ask: Ask) => take(worstOf(upstream, ask.cost), ask.class, ask.patience)
-  }
+  })
   const budgets = {
-    "trading-api": budget("trading-api"),
-    "trading-node": budget("trading-node"),
-    "token-chain": budget("token-chain"),
-    layer2: budget("layer2")
+    "trading-api": yield* budget("trading-api"),
+    "trading-node": yield* budget("trading-node"),
+    "token-chain": yield* budget("token-chain"),
+    layer2: yield* budget("layer2")
   }
   return Budgets.of({ take: (ask) => budgets[ask.upstream](ask) })
-}
+})
 
 /** No budget at all: every call starts at once. */
 export const layerUnlimited: Layer.Layer<Budgets> = Layer.succeed(Budgets, Budgets.of({ take: () => unlimited }))
 
 /** Budgets of this process alone. */
 export const layerMemory = (limits: Limits): Layer.Layer<Budgets> =>
-  Layer.effect(Budgets, Effect.map(BudgetStore.own, (own) => make(limits, { own, shared: BudgetStore.none })))
+  Layer.effect(Budgets, make(limits, () => undefined))
 
-/** The limits, and how long the limiter may take for one step. */
+/** The limits, and where and how long they are shared. */
 export interface Options extends Limits {
-  /** 250 milliseconds when not given. */
+  /** What the keys begin with; `trigate:{budgets}:` when not given. Who shares a limit has the same. */
+  readonly prefix?: string
+  /** How long Redis may take for one step; 250 milliseconds when not given. */
   readonly deadline?: Duration.Input
 }
 
 /**
- * Budgets shared by everybody with the same limiter, as replicas over one Redis are.
+ * Budgets of everybody with the same Redis and prefix.
  *
- * This process counts for itself besides. While the limiter is away, only that holds: each replica keeps the limit, all of
- * them together may not. A metric and the log tell when; no call waits longer than the deadline.
+ * This process counts for itself besides. While Redis is away, only that holds: each replica keeps the limit, all of them
+ * together may not. A metric and the log tell when; no call waits longer than the deadline.
  */
-export const layer = (options: Options): Layer.Layer<Budgets, never, RateLimiter> =>
+export const layer = (options: Options): Layer.Layer<Budgets, never, Redis.Redis> =>
   Layer.effect(
     Budgets,
     Effect.gen(function*() {
-      const deadline = Duration.fromInputUnsafe(options.deadline ?? "250 millis")
-      const shared = yield* BudgetStore.shared(yield* RateLimiter, deadline)
-      return make(options, { own: yield* BudgetStore.own, shared })
+      const { deadline, prefix = "trigate:{budgets}:" } = options
+      const state = yield* SharedState.make({ use: "budgets", ...(deadline === undefined ? {} : { deadline }) })
+      return yield* make(options, BudgetShared.make(yield* Redis.Redis, state, prefix))
     })
   )
 

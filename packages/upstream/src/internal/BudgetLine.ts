@@ -1,158 +1,78 @@
-/** Those who draw on one share: first come, first served, and how long the next one would wait. */
-import * as Clock from "effect/Clock"
+/** Those who wait for one budget, in the order in which they came; they hold nothing while they wait. */
 import * as Effect from "effect/Effect"
-import * as Metric from "effect/Metric"
-import * as Option from "effect/Option"
+import * as Latch from "effect/Latch"
 import * as Semaphore from "effect/Semaphore"
-import * as BudgetShare from "./BudgetShare.ts"
-import type * as BudgetStore from "./BudgetStore.ts"
 
-/** A call that may start. */
-export interface Grant {
-  readonly giveBack: (unused: number) => Effect.Effect<void>
+/** Who waits, and how much for. */
+export interface Waiter {
+  wants: number
 }
 
-/** A call that may not start yet, and after how many milliseconds it could if nobody else came. */
-export interface Late {
-  readonly _tag: "Late"
-  readonly wait: number
-}
+/** One turn at a time; what all of them want is known, so that nobody who comes later takes it. */
+export class BudgetLine {
+  readonly #turn = Semaphore.makeUnsafe(1)
+  readonly #changed = Latch.makeUnsafe(false)
+  readonly #waiters = new Set<Waiter>()
+  #wanted = 0
 
-export interface Line {
-  /** Starts a call if nobody waits and the bucket lets it. */
-  readonly tryNow: (cost: number) => Effect.Effect<Grant, Late>
-  /** How long a call would wait that joined now. */
-  readonly waitFor: (cost: number, now: number) => number
-  /** Waits for its turn; who would wait longer than the milliseconds of its patience fails at once. */
-  readonly join: (cost: number, patience: number) => Effect.Effect<Grant, Late>
-}
-
-/** Where the buckets of a line are: this process's always counts, the shared one while it answers. */
-export interface Stores {
-  readonly own: (share: BudgetShare.Share, tokens: number) => Effect.Effect<BudgetStore.Level>
-  readonly shared: BudgetStore.Charge
-}
-
-export const late = (wait: number): Late => ({ _tag: "Late", wait })
-
-const scarcer = (own: BudgetStore.Level, shared: Option.Option<BudgetStore.Level>): BudgetStore.Level =>
-  Option.isSome(shared) && shared.value.fullIn > own.fullIn ? shared.value : own
-
-// what others give back brings the turn forward; who waits looks for it this often
-const lookAgain = 250
-
-export const make = (share: BudgetShare.Share, stores: Stores, left: Metric.Metric<number, unknown>): Line => {
-  const turn = Semaphore.makeUnsafe(1)
-  let waiting = 0
-  let costOfWaiting = 0
-  /** When the first token is there, as far as this process has seen. */
-  let free = Number.NEGATIVE_INFINITY
-
-  /** Milliseconds until a bucket that is full in `fullIn` holds `tokens`. */
-  const until = (tokens: number, fullIn: number) => Math.max(0, fullIn - (share.capacity - tokens) * share.tick)
-
-  const seen = (level: BudgetStore.Level, now: number) => {
-    free = now + until(1, level.fullIn)
-    return Metric.update(left, Math.max(0, level.remaining))
+  /** What those in the line want together. */
+  get wanted(): number {
+    return this.#wanted
   }
 
-  const grant = (cost: number, at: number, isShared: boolean): Grant => {
-    let held = cost
-    return {
-      giveBack: (unused) =>
-        Effect.flatMap(Clock.currentTimeMillis, (now) => {
-          const back = Math.max(0, Math.min(held, unused))
-          held -= back
-          const tokens = BudgetShare.returned(share, back, now - at)
-          if (tokens === 0) return Effect.void
-          return Effect.gen(function*() {
-            const own = yield* stores.own(share, -tokens)
-            const shared = isShared ? yield* stores.shared(share, -tokens) : Option.none()
-            yield* seen(scarcer(own, shared), now)
-          })
-        })
-    }
+  /** Somebody wants more or less than before; nothing while what it wants is being counted. */
+  want(waiter: Waiter, units: number): void {
+    this.#wanted += units - waiter.wants
+    waiter.wants = units
   }
 
-  /** How long a call waits that has just been charged, and its charge with it if it waits. */
-  const lateness = (cost: number, level: BudgetStore.Level): number => {
-    const needed = BudgetShare.needed(share, cost)
-    // a microsecond of rounding is no millisecond of waiting
-    return level.remaining + cost >= needed ? 0 : Math.max(1, Math.ceil(until(needed - cost, level.fullIn) - 0.001))
+  /** There may be more room than the first in the line knows of. */
+  lookAgain(): void {
+    if (this.#waiters.size > 0) this.#changed.openUnsafe()
   }
 
-  const refuse = (cost: number, level: BudgetStore.Level, now: number) =>
-    Effect.andThen(
-      seen({ remaining: level.remaining + cost, fullIn: level.fullIn - cost * share.tick }, now),
-      Effect.fail(late(lateness(cost, level)))
-    )
+  /** The first in the line looks now: what changes from here on ends its next pause. */
+  look(): void {
+    this.#changed.closeUnsafe()
+  }
 
-  const attempt = (cost: number): Effect.Effect<Grant, Late> =>
-    Effect.uninterruptible(Effect.gen(function*() {
-      const now = yield* Clock.currentTimeMillis
-      const own = yield* stores.own(share, cost)
-      if (lateness(cost, own) > 0) {
-        yield* stores.own(share, -cost)
-        return yield* refuse(cost, own, now)
-      }
-      const shared = yield* stores.shared(share, cost)
-      if (Option.isSome(shared) && lateness(cost, shared.value) > 0) {
-        yield* stores.own(share, -cost)
-        yield* stores.shared(share, -cost)
-        return yield* refuse(cost, shared.value, now)
-      }
-      yield* seen(scarcer(own, shared), now)
-      return grant(cost, now, Option.isSome(shared))
-    }))
+  pause(milliseconds: number): Effect.Effect<void> {
+    return Effect.asVoid(Effect.timeoutOption(this.#changed.await, milliseconds))
+  }
 
-  const waitFor = (cost: number, now: number) =>
-    Math.max(0, Math.ceil(free - now - 0.001 + (costOfWaiting + BudgetShare.needed(share, cost) - 1) * share.tick))
-
-  const tryNow = (cost: number) =>
-    Effect.suspend(() =>
-      waiting === 0
-        ? attempt(cost)
-        : Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.fail(late(waitFor(cost, now))))
-    )
-
-  const first = (cost: number, giveUp: number): Effect.Effect<Grant, Late> =>
-    attempt(cost).pipe(
-      Effect.catch((error) =>
-        Effect.flatMap(Clock.currentTimeMillis, (now) =>
-          now + error.wait > giveUp
-            ? Effect.fail(error)
-            : Effect.andThen(Effect.sleep(Math.min(error.wait, lookAgain)), first(cost, giveUp)))
-      )
-    )
-
-  const join = Effect.fnUntraced(function*(cost: number, patience: number) {
-    const now = yield* Clock.currentTimeMillis
-    const wait = waitFor(cost, now)
-    if (wait > patience) return yield* Effect.fail(late(wait))
-    return yield* Effect.acquireUseRelease(
+  /** Runs `first` when all who came before are gone; `late` after the patience, with what those before want. */
+  stand<A, E>(
+    cost: number,
+    patience: number,
+    first: (waiter: Waiter) => Effect.Effect<A, E>,
+    late: (ahead: number) => Effect.Effect<A, E>
+  ): Effect.Effect<A, E> {
+    return Effect.acquireUseRelease(
       Effect.sync(() => {
-        waiting += 1
-        costOfWaiting += cost
+        const waiter: Waiter = { wants: 0 }
+        this.#waiters.add(waiter)
+        this.want(waiter, cost)
+        return waiter
       }),
-      () =>
-        turn.withPermit(first(cost, now + patience)).pipe(
-          // those before may be more patient
-          Effect.timeoutOrElse({
-            duration: patience + 1,
-            orElse: () =>
-              Effect.flatMap(
-                Clock.currentTimeMillis,
-                (now) => Effect.fail(late(waitFor(cost, now) - cost * share.tick))
-              )
-          })
-        ),
-      () =>
+      (waiter) =>
+        Effect.timeoutOrElse(this.#turn.withPermit(first(waiter)), {
+          duration: patience,
+          orElse: () => Effect.suspend(() => late(this.#before(waiter)))
+        }),
+      (waiter) =>
         Effect.sync(() => {
-          waiting -= 1
-          costOfWaiting -= cost
+          this.want(waiter, 0)
+          this.#waiters.delete(waiter)
         })
     )
-  })
+  }
 
-  return { tryNow, waitFor, join }
+  #before(waiter: Waiter): number {
+    let wanted = 0
+    for (const other of this.#waiters) {
+      if (other === waiter) break
+      wanted += other.wants
+    }
+    return wanted
+  }
 }

@@ -1,47 +1,50 @@
-/** The budget of one upstream: a common share, a reserved one for actions, and what is told of them. */
-import { infoOperations } from "@trigate/domain/InfoOperations"
+/** The budget of one upstream: its window, the line for it, and what is told of both. */
 import type { MethodClass } from "@trigate/domain/Operation"
-import { worstWeightOf } from "@trigate/domain/Operation"
 import { UpstreamRateLimited } from "@trigate/domain/UpstreamError"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Metric from "effect/Metric"
+import type * as Fiber from "effect/Fiber"
 import type { UpstreamLabel } from "../Upstream.ts"
-import * as BudgetLine from "./BudgetLine.ts"
-import * as BudgetShare from "./BudgetShare.ts"
+import type { Waiter } from "./BudgetLine.ts"
+import { BudgetLine } from "./BudgetLine.ts"
+import * as BudgetMetrics from "./BudgetMetrics.ts"
+import * as BudgetPlan from "./BudgetPlan.ts"
+import type { SharedWindow } from "./BudgetShared.ts"
+import { BudgetWindow } from "./BudgetWindow.ts"
 
-/** Takes a cost, waiting for it up to the milliseconds of the patience. */
-export type Take = (
-  cost: number,
-  methodClass: MethodClass,
-  patience: number
-) => Effect.Effect<BudgetLine.Grant, UpstreamRateLimited>
+/** What a call has taken. */
+export interface Grant {
+  readonly giveBack: (unused: number) => Effect.Effect<void>
+}
 
-const worstWeight = Math.max(...Object.values(infoOperations).map(worstWeightOf))
+export interface UpstreamBudget {
+  /** Takes a cost, waiting for it up to the milliseconds of the patience. */
+  readonly take: (
+    cost: number,
+    methodClass: MethodClass,
+    patience: number
+  ) => Effect.Effect<Grant, UpstreamRateLimited>
+  /** What reads and what actions could take now, as far as this process knows. */
+  readonly left: (clock: Clock.Clock) => BudgetPlan.Units
+}
 
-const leftGauge = Metric.gauge("trigate_upstream_budget_left", {
-  description: "Weight or request units that calls can take at once, by upstream and share"
-})
-const waitsCounter = Metric.counter("trigate_upstream_budget_waits_total", {
-  description: "Calls that waited for their upstream's budget",
-  incremental: true
-})
-const refusedCounter = Metric.counter("trigate_upstream_budget_refused_total", {
-  description: "Calls refused because their upstream's budget was used up for longer than they could wait",
-  incremental: true
-})
+/** A call that may not start yet, and after how many milliseconds it could if nobody else came. */
+interface Late {
+  readonly _tag: "Late"
+  readonly wait: number
+}
 
-const lineOf = (
-  upstream: UpstreamLabel,
-  share: "common" | "actions",
-  bounds: { readonly limit: number; readonly window: number; readonly worst: number },
-  stores: BudgetLine.Stores
-) =>
-  BudgetLine.make(
-    BudgetShare.make(`${upstream}:${share}`, bounds.limit, bounds.window, bounds.worst),
-    stores,
-    Metric.withAttributes(leftGauge, { upstream, share })
-  )
+interface Call {
+  readonly cost: number
+  readonly methodClass: MethodClass
+}
+
+type Caller = Fiber.Fiber<unknown, unknown>
+
+const late = (wait: number): Late => ({ _tag: "Late", wait })
+
+// not the time of day: a clock that is set must neither empty the window nor keep it full
+const millisOf = (clock: Clock.Clock): number => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
 
 const refusal = (upstream: UpstreamLabel, wait: number) => {
   const retryAfter = Math.max(1, Math.ceil(wait / 1000))
@@ -52,58 +55,141 @@ const refusal = (upstream: UpstreamLabel, wait: number) => {
   })
 }
 
-const over = (upstream: UpstreamLabel, common: BudgetLine.Line, reserved: BudgetLine.Line | undefined): Take => {
-  const waits = Metric.withAttributes(waitsCounter, { upstream })
-  const refused = Metric.withAttributes(refusedCounter, { upstream })
+// what other replicas give back brings the turn forward; who waits looks for it this often
+const LOOK_AGAIN = 250
 
-  /** Joins the line in which the wait is shortest. */
-  const join = (lines: readonly [BudgetLine.Line, ...Array<BudgetLine.Line>], cost: number, patience: number) =>
-    Effect.flatMap(Clock.currentTimeMillis, (now) => {
-      const line = lines.reduce((best, next) => next.waitFor(cost, now) < best.waitFor(cost, now) ? next : best)
-      const wait = line.waitFor(cost, now)
-      return wait > patience
-        ? Effect.fail(BudgetLine.late(wait))
-        : Effect.andThen(Metric.update(waits, 1), line.join(cost, patience))
+const NOBODY: BudgetPlan.Units = { read: 0, once: 0 }
+
+/** Keeps a plan in this process, and in the shared window where there is one. */
+export const make = (
+  upstream: UpstreamLabel,
+  plan: BudgetPlan.Plan,
+  shared: SharedWindow | undefined
+): UpstreamBudget => {
+  const window = new BudgetWindow(plan)
+  const lines = { read: new BudgetLine(), once: new BudgetLine() }
+  const longestPause = shared === undefined ? Number.POSITIVE_INFINITY : LOOK_AGAIN
+  const waits = BudgetMetrics.waits(upstream)
+  const refused = BudgetMetrics.refused(upstream)
+  /** What the shared window holds of others. */
+  let others = NOBODY
+
+  /** Milliseconds until a call has room here beside those who were before; 0 when it has. */
+  const waitHere = (caller: Caller, { cost, methodClass }: Call, ahead: BudgetPlan.Units): number => {
+    const now = millisOf(caller.getRef(Clock.Clock))
+    window.moveTo(now)
+    const room = BudgetPlan.room(plan, methodClass, cost, ahead)
+    return window.has(room) ? 0 : BudgetPlan.wait(plan, window.slots(), room, now)
+  }
+
+  const moveBack = (caller: Caller, slot: number, methodClass: MethodClass, units: number) => {
+    window.moveTo(millisOf(caller.getRef(Clock.Clock)))
+    window.giveBack(slot, methodClass, units)
+  }
+
+  const grant = (slot: number, { cost, methodClass }: Call, giveBackShared?: Grant["giveBack"]): Grant => {
+    let held = cost
+    return {
+      giveBack: (unused) =>
+        Effect.withFiber((caller) => {
+          const back = Math.max(0, Math.min(held, unused))
+          if (back === 0) return Effect.void
+          held -= back
+          moveBack(caller, slot, methodClass, back)
+          lines.once.lookAgain()
+          lines.read.lookAgain()
+          return giveBackShared === undefined ? Effect.void : giveBackShared(back)
+        })
+    }
+  }
+
+  const startHere = (call: Call): Effect.Effect<Grant> => {
+    window.take(call.methodClass, call.cost)
+    return Effect.succeed(grant(window.slot, call))
+  }
+
+  /** Starts a call that has room here if it has room in the shared window too. */
+  const startShared = (ask: SharedWindow, caller: Caller, call: Call, ahead: BudgetPlan.Units) => {
+    window.take(call.methodClass, call.cost)
+    const { slot } = window
+    return Effect.uninterruptibleMask((restore) =>
+      Effect.flatMap(ask(call.methodClass, call.cost, ahead), (said): Effect.Effect<Grant, Late> => {
+        if (said._tag === "Full") moveBack(caller, slot, call.methodClass, call.cost)
+        others = said._tag === "Away" ? NOBODY : BudgetPlan.beyond(said.held, window.held)
+        if (said._tag === "Full") return Effect.fail(late(said.wait))
+        const granted = grant(slot, call, said._tag === "Away" ? undefined : said.giveBack)
+        // who has left meanwhile has taken nothing
+        return Effect.onInterrupt(restore(Effect.succeed(granted)), () => granted.giveBack(call.cost))
+      })
+    )
+  }
+
+  const decided = (caller: Caller, call: Call, ahead: BudgetPlan.Units, wait: number): Effect.Effect<Grant, Late> => {
+    if (wait > 0) return Effect.fail(late(wait))
+    return shared === undefined ? startHere(call) : startShared(shared, caller, call, ahead)
+  }
+
+  /** Who is before a call, with so much wanted in its own line: reads leave room for the actions that wait. */
+  const aheadOf = ({ methodClass }: Call, wanted: number): BudgetPlan.Units =>
+    methodClass === "once" ? { read: 0, once: wanted } : { read: wanted, once: lines.once.wanted }
+
+  /** Tries until the call may start or would have to wait longer than it can. */
+  const first = (caller: Caller, call: Call, giveUp: number, waiter: Waiter): Effect.Effect<Grant, Late> =>
+    Effect.suspend(() => {
+      const line = lines[call.methodClass]
+      line.look()
+      line.want(waiter, 0)
+      const ahead = aheadOf(call, 0)
+      const tried = decided(caller, call, ahead, waitHere(caller, call, ahead))
+      return tried.pipe(Effect.catch((error) => {
+        line.want(waiter, call.cost)
+        return millisOf(caller.getRef(Clock.Clock)) + error.wait > giveUp
+          ? Effect.fail(error)
+          : Effect.andThen(
+            line.pause(Math.min(Math.ceil(error.wait), longestPause)),
+            first(caller, call, giveUp, waiter)
+          )
+      }))
     })
 
-  const read = (cost: number, patience: number) =>
-    Effect.firstSuccessOf([common.tryNow(cost), Effect.suspend(() => join([common], cost, patience))])
-
-  const once = reserved === undefined ? read : (cost: number, patience: number) =>
-    Effect.firstSuccessOf([
-      reserved.tryNow(cost),
-      common.tryNow(cost),
-      Effect.suspend(() => join([reserved, common], cost, patience))
-    ])
-
-  return (cost, methodClass, patience) =>
-    (methodClass === "once" ? once(cost, patience) : read(cost, patience)).pipe(
-      Effect.catch(({ wait }) => Effect.andThen(Metric.update(refused, 1), Effect.fail(refusal(upstream, wait))))
+  const stand = (caller: Caller, call: Call, patience: number): Effect.Effect<Grant, Late> => {
+    const giveUp = millisOf(caller.getRef(Clock.Clock)) + patience
+    waits.updateUnsafe(1, caller.context)
+    const { methodClass } = call
+    const stood = lines[methodClass].stand(
+      call.cost,
+      // who could start in the last moment does
+      patience + 1,
+      (waiter) => first(caller, call, giveUp, waiter),
+      (wanted) => Effect.fail(late(waitHere(caller, call, aheadOf(call, wanted))))
     )
-}
+    // reads have left room for it
+    return methodClass === "once" ? Effect.ensuring(stood, Effect.sync(() => lines.read.lookAgain())) : stood
+  }
 
-/** A tenth of the weight a minute is for actions; the rest is for whoever comes. */
-export const ofWeight = (upstream: UpstreamLabel, limit: number, stores: BudgetLine.Stores): Take => {
-  const whole = Math.max(1, Math.floor(limit))
-  const reserved = Math.floor(whole / 10)
-  return over(
-    upstream,
-    lineOf(upstream, "common", { limit: whole - reserved, window: 60_000, worst: worstWeight }, stores),
-    reserved === 0
-      ? undefined
-      : lineOf(upstream, "actions", { limit: reserved, window: 60_000, worst: 1 }, stores)
-  )
-}
+  const left = (clock: Clock.Clock): BudgetPlan.Units => {
+    window.moveTo(millisOf(clock))
+    return BudgetPlan.left(plan, {
+      read: window.held.read + others.read,
+      once: window.held.once + others.once
+    })
+  }
 
-/** Request units a second; of a limit below 1, one unit in its inverse. */
-export const ofUnits = (upstream: UpstreamLabel, limit: number, stores: BudgetLine.Stores): Take =>
-  over(
-    upstream,
-    lineOf(
-      upstream,
-      "common",
-      { limit: Math.max(1, Math.floor(limit)), window: Math.max(1000, 1000 / limit), worst: 1 },
-      stores
-    ),
-    undefined
-  )
+  const take: UpstreamBudget["take"] = (cost, methodClass, patience) =>
+    Effect.withFiber((caller) => {
+      const call = { cost, methodClass }
+      const ahead = aheadOf(call, lines[methodClass].wanted)
+      const wait = waitHere(caller, call, ahead)
+      // the usual case, and nothing is left that could refuse it
+      if (wait === 0 && shared === undefined) return startHere(call)
+      return decided(caller, call, ahead, wait).pipe(
+        Effect.catchIf(({ wait }) => wait <= patience, () => stand(caller, call, patience)),
+        Effect.mapError(({ wait }) => {
+          refused.updateUnsafe(1, caller.context)
+          return refusal(upstream, wait)
+        })
+      )
+    })
+
+  return { take, left }
+}
