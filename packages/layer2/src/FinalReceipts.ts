@@ -40,7 +40,7 @@ export interface FinalReceipts {
   readonly confirm: (hash: Hash, answer: RpcAnswer) => Effect.Effect<Keeping | undefined> | undefined
 }
 
-/** Hashes that are remembered to see whether somebody asks again. */
+/** Hashes of a generation that are remembered to see whether somebody asks again. */
 const REMEMBERED = 4096
 
 /** As long as the cache has room for it. */
@@ -102,17 +102,19 @@ export const make = (askBlock: AskBlock, options: Options = {}): FinalReceipts =
     return found !== null && found.number === blockNumber && isSame(found.hash, blockHash) ? forGood : undefined
   })
 
-  // most receipts are read once, and then keeping them is not worth two more reads
-  const askedFor = new Set<string>()
+  // most receipts are read once, and then keeping them is not worth two more reads; two generations of hashes, since
+  // taking the oldest out of one costs more than everything else that is done for a receipt
+  let newer = new Set<string>()
+  let older = new Set<string>()
   const isAskedAgain = (hash: Hash): boolean => {
     const key = hash.toLowerCase()
-    const isKnown = askedFor.delete(key)
-    askedFor.add(key)
-    for (const oldest of askedFor) {
-      if (askedFor.size <= REMEMBERED) break
-      askedFor.delete(oldest)
+    if (newer.has(key)) return true
+    if (newer.size === REMEMBERED) {
+      older = newer
+      newer = new Set()
     }
-    return isKnown
+    newer.add(key)
+    return older.has(key)
   }
 
   return {

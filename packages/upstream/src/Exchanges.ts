@@ -88,8 +88,8 @@ const send = <A>({ maxAnswerBytes, wire }: Parts, exchange: Exchange<A>, timeout
     })
     return Effect.onExitPrimitive(judged, (exit) => {
       const took = clock.currentTimeMillisUnsafe() - start
-      if (exit._tag === "Success") meter.exchanged(services, exit.value.outcome, took, exit.value.rows)
-      else meter.exchanged(services, "abandoned", took, 0)
+      if (exit._tag === "Success") meter.exchanged(services, exit.value.outcome, took, exchange.cost, exit.value.rows)
+      else meter.exchanged(services, "abandoned", took, exchange.cost, 0)
       return undefined
     })
   })

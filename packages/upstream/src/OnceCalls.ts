@@ -87,7 +87,7 @@ export const make = (parts: Parts, deadline: number) => {
       Exchanges.runAnyway(parts, {
         class: "once",
         cost: operation.cost,
-        meter: meterOf(target.label, operation),
+        meter: meterOf(target.label, operation.name),
         target,
         body,
         timeout: time,

@@ -71,9 +71,9 @@ class Call<A, E> {
   readonly question: Question<A, E>
   readonly clock: Clock.Clock
   readonly until: number
-  readonly #tried = new Set<Target["base"]>()
-  /** When an address wants to be asked again, as it said. */
-  readonly #notBefore = new Map<Target["base"], number>()
+  readonly #tried: Array<Target["base"]> = []
+  /** When an address wants to be asked again, as it said; most calls need none. */
+  #notBefore: Map<Target["base"], number> | undefined
   exchanges = 0
   kept: Passing<A, E | ReadFailure> | undefined
 
@@ -90,22 +90,23 @@ class Call<A, E> {
 
   begin(target: Target) {
     this.exchanges++
-    this.#tried.add(target.base)
+    this.#tried.push(target.base)
   }
 
   /** The first of some targets whose address has not been asked. */
   untriedOf(usable: ReadonlyArray<Target>): Target | undefined {
-    return usable.find(({ base }) => !this.#tried.has(base))
+    return usable.find(({ base }) => !this.#tried.includes(base))
   }
 
   /** Takes note of the seconds that an address wants to be left alone. */
   defer({ base }: Target, seconds: number) {
+    this.#notBefore ??= new Map()
     this.#notBefore.set(base, millisOf(this.clock) + seconds * 1000)
   }
 
   /** Milliseconds that are left of them; nothing where the address said nothing. */
   waitFor({ base }: Target): number | undefined {
-    const until = this.#notBefore.get(base)
+    const until = this.#notBefore?.get(base)
     return until === undefined ? undefined : Math.max(0, until - millisOf(this.clock))
   }
 
@@ -171,7 +172,7 @@ export const make = (parts: Parts, options: Options) => {
   ): Effect.Effect<Verdict<A, E | ReadFailure>> => {
     const { operation, targets } = call.read
     const { body, read } = call.question
-    const meter = meterOf(target.label, operation)
+    const meter = meterOf(target.label, operation.name)
     const start = targets.length > 1 ? millisOf(call.clock) : 0
     const exchange = Exchanges.run<Verdict<A, E | ReadFailure>>(parts, {
       class: "read",
@@ -230,7 +231,7 @@ export const make = (parts: Parts, options: Options) => {
     )
     if (!isAnswer(winner.verdict)) return yield* Fiber.join(winner.rest)
     yield* Fiber.interrupt(winner.rest)
-    const meter = meterOf(first.label, call.read.operation)
+    const meter = meterOf(first.label, call.read.operation.name)
     yield* Effect.withFiber((fiber) => Effect.sync(() => meter.hedged(fiber.context, winner.won)))
     return winner.verdict
   })
@@ -251,7 +252,7 @@ export const make = (parts: Parts, options: Options) => {
     // an address that is silent must leave time for the next one
     const time = other === undefined ? call.left : call.left / 2
     const patience = other === undefined || other.label === target.label ? time : 0
-    const delay = other === undefined ? undefined : latenciesOf(meterOf(target.label, call.read.operation)).p95
+    const delay = other === undefined ? undefined : latenciesOf(meterOf(target.label, call.read.operation.name)).p95
     const asked = other === undefined || delay === undefined || delay >= time
       ? attempt(call, target, time, patience)
       : hedged(call, target, other, time, Math.max(SOONEST_HEDGE, delay))
@@ -289,7 +290,7 @@ export const make = (parts: Parts, options: Options) => {
       const isFree = untried !== undefined && (said.fault === "not_sent" || said.fault === "withheld")
       if (!isFree && !(yield* retryBudget.withdraw)) return yield* end(call)
       if (wait > 0) yield* Effect.sleep(wait)
-      const meter = meterOf(target.label, operation)
+      const meter = meterOf(target.label, operation.name)
       yield* Effect.withFiber((fiber) => Effect.sync(() => meter.retried(fiber.context, said.fault)))
       return yield* next(call, target, usable)
     })

@@ -97,20 +97,22 @@ const make = Effect.fnUntraced(function*(options: InFlight.Options) {
         : Effect.void
     }
 
-    const keep = (query: Query<A, E>, key: string, rule: Keeping | undefined, answer: A): Effect.Effect<void> =>
-      Effect.withFiber((fiber) => {
-        if (rule === undefined && query.confirm === undefined) return Effect.void
-        const content = codec.keep(answer)
-        if (content === undefined || query.accepts?.(answer) === false) return Effect.void
+    const keep = (query: Query<A, E>, key: string, rule: Keeping | undefined, answer: A): Effect.Effect<A> => {
+      const given = Effect.succeed(answer)
+      const check = rule === undefined && !checks.has(key) ? query.confirm?.(answer) : undefined
+      if (rule === undefined && check === undefined) return given
+      const content = codec.keep(answer)
+      if (content === undefined || query.accepts?.(answer) === false) return given
+      return Effect.withFiber((fiber) => {
         const readAt = currentTime(fiber)
-        if (rule !== undefined) return store(key, { content, readAt, keeping: rule })
-        const check = checks.has(key) ? undefined : query.confirm?.(answer)
-        if (check === undefined) return Effect.void
+        if (rule !== undefined) return Effect.as(store(key, { content, readAt, keeping: rule }), answer)
+        if (check === undefined) return given
         const ask = Effect.map(check, (keeping) => {
           if (keeping !== undefined) cache.put(key, { content, readAt, keeping })
         })
-        return inBackground(checks.run({ key, ask, takesFailure: true }))
+        return Effect.as(inBackground(checks.run({ key, ask, takesFailure: true })), answer)
       })
+    }
 
     /** Asks, unless another replica has an answer that is younger than `maxAge`. */
     const load = (
@@ -119,7 +121,7 @@ const make = Effect.fnUntraced(function*(options: InFlight.Options) {
       rule: Keeping | undefined,
       maxAge: number
     ): Effect.Effect<A, E> => {
-      const ask = Effect.tap(query.ask, (answer) => keep(query, key, rule, answer))
+      const ask = Effect.flatMap(query.ask, (answer) => keep(query, key, rule, answer))
       if (!replicas.isShared || rule === undefined || rule.fresh < SHORTEST_SHARED || maxAge <= 0) return ask
       return Effect.flatMap(replicas.get(key), (kept) =>
         kept === undefined ? ask : Effect.withFiber((fiber) => {
@@ -184,6 +186,8 @@ const make = Effect.fnUntraced(function*(options: InFlight.Options) {
           return Effect.as(renew(query, key, rule), answer)
         }
         const ask = load(query, key, rule, rule?.fresh ?? 0)
+        // nothing is kept that could serve instead, nor will there be
+        if (kept === undefined && rule === undefined) return flights.run({ key, ask, onShared })
         return orStale(query, key, flights.run({ key, ask, takesFailure: kept !== undefined, onShared }))
       })
   }

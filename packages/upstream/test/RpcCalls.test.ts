@@ -5,6 +5,7 @@ import * as Calls from "@trigate/upstream/Calls"
 import * as RpcCalls from "@trigate/upstream/RpcCalls"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Scripted from "./scripted.ts"
@@ -164,5 +165,26 @@ describe("a batch", () => {
       yield* RpcCalls.together(ask({ operation: gasPrice, targets }, "[]"))
       assert.strictEqual(wire.seen[0]?.body, `{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice","params":[]}`)
     }).pipe(Effect.provide(over(wire)))
+  })
+})
+
+describe("what batches cost", () => {
+  it.effect("is what their calls cost, however many the first one had", () => {
+    const wire = Scripted.make(({ body }) => array(...decodeBatch(body).map(({ id }) => result(id, "1"))))
+    const units = Effect.map(
+      Metric.snapshot,
+      (metrics) => metrics.filter(({ id }) => id === "trigate_upstream_request_units_total").map(({ state }) => state)
+    )
+    return Effect.gen(function*() {
+      const ask = RpcCalls.make(yield* Calls.Calls)
+      const prices = (count: number) =>
+        RpcCalls.together(Effect.all(
+          Array.from({ length: count }, (_, index) => ask({ operation: gasPrice, targets }, `[${index}]`)),
+          { concurrency: "unbounded" }
+        ))
+      yield* prices(2)
+      yield* prices(5)
+      assert.deepStrictEqual(yield* units, [{ count: 7, incremental: true }])
+    }).pipe(Effect.provide(over(wire)), Effect.provideService(Metric.MetricRegistry, new Map()))
   })
 })
