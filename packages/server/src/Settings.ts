@@ -165,7 +165,8 @@ export const texts: { readonly [N in SettingName]: SettingText } = {
     fallback: "on"
   },
   TRIGATE_REDIS_URL: {
-    meaning: "shares used nonces and budgets of several replicas; while it is away each counts for itself",
+    meaning:
+      "shares used nonces, budgets, circuits and kept answers of several replicas; while it is away each goes on by itself",
     takes: "a redis:// or rediss:// URL, with a database number or no path",
     fallback: "unset"
   },
