@@ -10,6 +10,7 @@ import type { Malformed } from "./malformedRequests.ts"
 import { malformedRequests, validRequests } from "./malformedRequests.ts"
 import { exchange } from "./rawHttp.ts"
 import type { RawAnswer } from "./rawHttp.ts"
+import { rpcReply } from "./recordingUpstream.ts"
 
 const seed = 20_240_117
 
@@ -93,7 +94,13 @@ const slowest = (costs: ReadonlyArray<Cost>): ReadonlyArray<Cost> =>
 describe("malformed requests", () => {
   it.live("are broken valid ones: unbroken, each reaches its upstream", () =>
     Effect.gen(function*() {
-      const live = yield* liveGateway()
+      // answers of any kind: an upstream that fails again and again would not be asked
+      const live = yield* liveGateway({
+        api: () => ({ body: "[]" }),
+        node: rpcReply("null"),
+        tokens: () => ({ body: `{"ok":true,"result":1}` }),
+        layer2: rpcReply("null")
+      })
       const now = yield* Clock.currentTimeMillis
       for (const { body, path } of validRequests(now)) {
         yield* post(`${live.url}${path}`, body)

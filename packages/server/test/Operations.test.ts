@@ -132,6 +132,7 @@ const values: { readonly [label: string]: ReadonlyArray<string> } = {
     "timeout",
     "declined",
     "malformed",
+    "mismatched",
     "abandoned",
     ...tags
   ],
@@ -147,6 +148,7 @@ const values: { readonly [label: string]: ReadonlyArray<string> } = {
     "server_fault",
     "rate_limited",
     "malformed",
+    "mismatched",
     "declined",
     "withheld",
     "retry_after",

@@ -23,10 +23,10 @@ export const of = (answer: Relayed.Relayed, target: Target): Verdict.Verdict<Rel
   if (verdict._tag === "Answered" && answer.status === 200) {
     const text = Relayed.text(answer)
     const members = JsonText.members(text)
-    if (members.size === 0) return Verdict.unreadable(answer.upstream, "Expected an object")
+    if (members.size === 0) return Verdict.mismatched(answer.upstream, "Expected an object")
     return saysSomething(members) || isFailure(text, members)
       ? verdict
-      : Verdict.unreadable(answer.upstream, "Expected ok with a result, or an error")
+      : Verdict.mismatched(answer.upstream, "Expected ok with a result, or an error")
   }
   if (verdict._tag !== "Passing" || verdict.fault !== "server_fault" || verdict.answer === undefined) return verdict
   const text = Relayed.text(answer)

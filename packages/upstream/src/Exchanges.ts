@@ -54,8 +54,9 @@ const signs: { readonly [O in Judged<unknown>["outcome"]]: Sign } = {
   ok: "healthy",
   refused: "healthy",
   declined: "healthy",
-  // a full budget says nothing about the address's health
+  // neither says anything about the address's health
   rate_limited: "neutral",
+  mismatched: "neutral",
   server_fault: "faulty",
   malformed: "faulty",
   timeout: "faulty",

@@ -3,6 +3,7 @@ import { failureOf } from "@trigate/domain/Answer"
 import type { CommonFailure } from "@trigate/domain/GatewayError"
 import * as JsonRpc from "@trigate/domain/JsonRpc"
 import type { RpcAnswer } from "@trigate/domain/JsonRpc"
+import * as JsonText from "@trigate/domain/JsonText"
 import * as Relayed from "@trigate/domain/Relayed"
 import { UpstreamUnavailable } from "@trigate/domain/UpstreamError"
 import type { UpstreamMalformed } from "@trigate/domain/UpstreamError"
@@ -10,7 +11,7 @@ import * as Result from "effect/Result"
 import * as Answers from "./Answers.ts"
 import type { Target } from "./Upstream.ts"
 import type { Verdict } from "./Verdict.ts"
-import { answered, foreignVerdict, passing, refused, unreadable } from "./Verdict.ts"
+import { answered, foreignVerdict, mismatched, passing, refused, unreadable } from "./Verdict.ts"
 
 /** What a batch came to: a reading for each of its calls, or one object from a node that takes no batches. */
 export type BatchAnswer =
@@ -44,14 +45,18 @@ const ofStatus = (answer: Relayed.Relayed): Verdict<never, CommonFailure> => {
   return status >= 500 ? passing("server_fault", after(failure), { retryAfter }) : refused(failure)
 }
 
+const unread = (upstream: string, text: string, { issue }: UpstreamMalformed) =>
+  JsonText.isJson(text) ? mismatched(upstream, issue) : unreadable(upstream, issue)
+
 /** Reads the answer to the call that was sent with `id`; nodes send JSON-RPC errors with any status. */
 export const ofCall = (id: number) => (answer: Relayed.Relayed, target: Target): Verdict<RpcAnswer, CommonFailure> => {
   const verdict = foreignVerdict(answer)
   if (verdict !== undefined) return verdict
   if (answer.status === 429) return ofStatus(answer)
-  const read = JsonRpc.readAnswer(answer.upstream, Relayed.text(answer), id)
+  const text = Relayed.text(answer)
+  const read = JsonRpc.readAnswer(answer.upstream, text, id)
   if (Result.isFailure(read)) {
-    return answer.status === 200 ? unreadable(answer.upstream, read.failure.issue) : ofStatus(answer)
+    return answer.status === 200 ? unread(answer.upstream, text, read.failure) : ofStatus(answer)
   }
   const rpcAnswer = concealed(target, read.success)
   if (rpcAnswer._tag === "Error" && JsonRpc.isRateLimit(rpcAnswer.code)) {
@@ -74,11 +79,11 @@ export const ofBatch =
       const answers = read.success.map((each) => Result.map(each, (one) => concealed(target, one)))
       const batch: BatchAnswer = { _tag: "Each", answers }
       const broken = answers.find(Result.isFailure)
-      return broken === undefined ? answered(batch) : passing("malformed", () => broken.failure, { answer: batch })
+      return broken === undefined ? answered(batch) : passing("mismatched", () => broken.failure, { answer: batch })
     }
     // one object for all of them, or a refusal of the request as such
     if (text.trimStart().startsWith("{") || answer.status >= 400) {
-      return passing("malformed", () => read.failure, { answer: { _tag: "NoBatches" } })
+      return passing("mismatched", () => read.failure, { answer: { _tag: "NoBatches" } })
     }
-    return unreadable(answer.upstream, read.failure.issue)
+    return unread(answer.upstream, text, read.failure)
   }

@@ -18,7 +18,8 @@ import type { Target } from "./Upstream.ts"
  * Why an exchange may go better at another address or a little later; the closed set that metrics label.
  *
  * `declined` is an address that says in its protocol's own words that it cannot answer this call: it is in good health, and
- * would say so again. `withheld` is one that was not asked.
+ * would say so again. `mismatched` is JSON that is no answer to this call, which says little of other calls. `withheld` is one
+ * that was not asked.
  */
 export type Fault =
   | "not_sent"
@@ -28,6 +29,7 @@ export type Fault =
   | "rate_limited"
   | "declined"
   | "malformed"
+  | "mismatched"
   | "withheld"
 
 /** Answers a call; `rows` is the length of an answer that is a list. */
@@ -80,6 +82,10 @@ export const unreachable = (upstream: string, fault: Fault, detail: string): Pas
 /** An answer that does not decode, whatever its status. */
 export const unreadable = (upstream: string, issue: string): Passing<never, UpstreamMalformed> =>
   passing("malformed", () => malformed(upstream, issue))
+
+/** JSON that is not an answer to the call. */
+export const mismatched = (upstream: string, issue: string): Passing<never, UpstreamMalformed> =>
+  passing("mismatched", () => malformed(upstream, issue))
 
 const startsHtml = /^\s*</u
 
