@@ -2,7 +2,6 @@
 import { decodeValue, invalidRequest, parseRequest } from "@trigate/domain/Decode"
 import { infoOperations } from "@trigate/domain/InfoOperations"
 import type { Surface } from "@trigate/domain/Operation"
-import * as Relayed from "@trigate/domain/Relayed"
 import { Info } from "@trigate/trading/Info"
 import * as Effect from "effect/Effect"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
@@ -40,10 +39,10 @@ export const route = Effect.map(
   Info,
   (info) =>
     Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, surface: Surface) {
-      const text = yield* RequestBody.text(request)
-      const value = yield* parseRequest(text)
+      const body = yield* RequestBody.bytes(request)
+      const value = yield* parseRequest(yield* RequestBody.textOf(body))
       const facts = yield* CurrentRequestFacts
-      const answer = yield* relayOf(info, value, Relayed.bytes(text), surface)
+      const answer = yield* relayOf(info, value, body, surface)
       const operation = Predicate.hasProperty(value, "type") && Predicate.isString(value.type)
         ? value.type
         : "unsupported"

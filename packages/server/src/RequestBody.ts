@@ -54,11 +54,11 @@ export const bytes = (
   return message === undefined ? portable(request) : NodeBody.bytes(message, bounds)
 }
 
-/** The body's bytes as text; bytes that are not UTF-8 are refused. */
+/** What bytes say; those that are not UTF-8 are refused. */
+export const textOf = (body: Uint8Array): Effect.Effect<string, InvalidRequest> =>
+  Option.match(Relayed.utf8(body), { onNone: () => notText, onSome: Effect.succeed })
+
+/** The body as text. */
 export const text = (
   request: HttpServerRequest.HttpServerRequest
-): Effect.Effect<string, InvalidRequest | PayloadTooLarge> =>
-  Effect.flatMap(
-    bytes(request),
-    (body) => Option.match(Relayed.utf8(body), { onNone: () => notText, onSome: Effect.succeed })
-  )
+): Effect.Effect<string, InvalidRequest | PayloadTooLarge> => Effect.flatMap(bytes(request), textOf)

@@ -10,6 +10,7 @@ import type { AddressClosed, AddressHealth, Sign } from "./AddressHealth.ts"
 import * as Answers from "./Answers.ts"
 import type { Budgets } from "./Budgets.ts"
 import type { Meter, Outcome } from "./CallMetrics.ts"
+import { millisOf } from "./internal/Monotonic.ts"
 import type { Target } from "./Upstream.ts"
 import type { Wire, WireError } from "./Wire.ts"
 
@@ -100,8 +101,6 @@ const unusedOf = <A>({ cost, target }: Exchange<A>, { outcome, rows }: Judged<A>
   if (target.label !== "trading-api") return outcome === "not_sent" ? cost.requestUnits : 0
   return worstWeightOf({ cost }) - (outcome === "not_sent" ? 0 : weightOf({ cost }, rows))
 }
-
-const millisOf = (clock: Clock.Clock): number => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
 
 /** Waits for the budget, then sends in what is left of the time, whatever is known of the address. */
 export const runAnyway = <A>(parts: Parts, exchange: Exchange<A>): Effect.Effect<Judged<A>, UpstreamRateLimited> =>

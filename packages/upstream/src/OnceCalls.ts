@@ -17,6 +17,7 @@ import * as Result from "effect/Result"
 import { meters } from "./CallMetrics.ts"
 import type { Judged, Parts } from "./Exchanges.ts"
 import * as Exchanges from "./Exchanges.ts"
+import { millisOf } from "./internal/Monotonic.ts"
 import type { Target } from "./Upstream.ts"
 import { foreign } from "./Verdict.ts"
 import type { WireError } from "./Wire.ts"
@@ -70,8 +71,6 @@ const broke = ({ detail, reason, sent }: WireError): Judged<Sending> => {
     rows: 0
   }
 }
-
-const millisOf = (clock: Clock.Clock): number => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
 
 /** The once calls of a gateway; `deadline` is milliseconds for the whole of one. */
 export const make = (parts: Parts, deadline: number) => {

@@ -19,6 +19,7 @@ import { meters } from "./CallMetrics.ts"
 import type { Meter } from "./CallMetrics.ts"
 import type { Judged, Parts } from "./Exchanges.ts"
 import * as Exchanges from "./Exchanges.ts"
+import { millisOf } from "./internal/Monotonic.ts"
 import { Latencies } from "./Latencies.ts"
 import type { RetryBudget } from "./RetryBudget.ts"
 import type { Target } from "./Upstream.ts"
@@ -62,8 +63,6 @@ const passingFaults: ReadonlySet<Fault> = new Set(["not_sent", "broken", "timeou
 /** A full budget is asked again only when the upstream says when. */
 const isRepeatable = ({ fault, retryAfter }: Passing<unknown, unknown>): boolean =>
   passingFaults.has(fault) || (fault === "rate_limited" && retryAfter !== undefined)
-
-const millisOf = (clock: Clock.Clock): number => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
 
 /** One read on its way. */
 class Call<A, E> {
