@@ -303,7 +303,8 @@ describe("secrets", () => {
         "Signed actions are refused",
         "Redis is away for breakers",
         "Redis is away for budgets",
-        "Redis is away for cache"
+        "Redis is away for cache",
+        "fails again and again"
       ]
       const rest = running.lines().filter((line) => !told.some((text) => JSON.stringify(line).includes(text)))
       for (const text of told) assert.include(running.printed(), text)

@@ -1,12 +1,15 @@
 /** The health of addresses over any store of circuits. */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
 import { AddressClosed, AddressHealth } from "../AddressHealth.ts"
 import type { Sign } from "../AddressHealth.ts"
+import { nameOf } from "../Upstream.ts"
 import type { Target } from "../Upstream.ts"
 import * as AddressView from "./AddressView.ts"
 import * as HalfRule from "./HalfRule.ts"
@@ -41,6 +44,23 @@ export const make = Effect.fnUntraced(function*(
       WatchedStore.make(store, (key) => byKey.get(key))
     )
   )
+  /** Tells who reads the log that an address is in trouble, and that it is not any more. */
+  const tell = (transition: CircuitBreaker.Transition) => {
+    const view = byKey.get(transition.key)
+    if (view === undefined) return Effect.void
+    const name = nameOf(view.target)
+    switch (transition.to) {
+      case "Open":
+        return Effect.logWarning(
+          `${name} fails again and again: it is passed over for ${Duration.format(transition.retryAfter)}`
+        )
+      case "Closed":
+        return Effect.logInfo(`${name} is well again`)
+      case "HalfOpen":
+        return Effect.void
+    }
+  }
+  yield* Effect.forkScoped(Stream.runForEach(breaker.transitions, tell), { startImmediately: true })
   const keys = new WeakMap<AddressView.AddressView, string>()
   const keyed = (view: AddressView.AddressView): Effect.Effect<string> => {
     const key = keys.get(view)
