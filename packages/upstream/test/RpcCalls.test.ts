@@ -5,6 +5,7 @@ import * as Calls from "@trigate/upstream/Calls"
 import * as RpcCalls from "@trigate/upstream/RpcCalls"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Scripted from "./scripted.ts"
@@ -135,6 +136,20 @@ describe("a batch", () => {
       assert.deepStrictEqual(values(yield* three(both)), ["\"b\"", "\"b\"", "\"b\""])
       assert.deepStrictEqual(wire.hosts(), ["a", "b"])
     }).pipe(Effect.provide(over(wire)))
+  })
+
+  it.effect("is counted with what it costs itself, whatever the first one cost", () => {
+    const wire = Scripted.make(({ body }) => array(...decodeBatch(body).map(({ id }) => result(id, "1"))))
+    return Effect.gen(function*() {
+      const ask = RpcCalls.make(yield* Calls.Calls)
+      const call = ask({ operation: gasPrice, targets }, "[]")
+      const batchOf = (length: number) =>
+        RpcCalls.together(Effect.all(Array.from({ length }, () => call), { concurrency: "unbounded" }))
+      yield* batchOf(2)
+      yield* batchOf(5)
+      const units = (yield* Metric.snapshot).find(({ id }) => id === "trigate_upstream_request_units_total")
+      assert.strictEqual(units?.type === "Counter" ? units.state.count : undefined, 7)
+    }).pipe(Effect.provide(over(wire)), Effect.provideService(Metric.MetricRegistry, new Map()))
   })
 
   it.effect("is asked call by call of a node that takes none", () => {
