@@ -18,6 +18,7 @@ import { ageOf, isFresh } from "./Kept.ts"
 import * as ReadCache from "./ReadCache.ts"
 import * as ReplicaCache from "./ReplicaCache.ts"
 import * as ReplicaCacheRedis from "./ReplicaCacheRedis.ts"
+import * as RpcCalls from "./RpcCalls.ts"
 import * as SharedReadMetrics from "./SharedReadMetrics.ts"
 import type { UpstreamLabel } from "./Upstream.ts"
 
@@ -78,7 +79,8 @@ const make = Effect.fnUntraced(function*(options: InFlight.Options) {
   const scope = yield* Effect.scope
   const countersOf = SharedReadMetrics.counters()
 
-  const inBackground = <A, E>(effect: Effect.Effect<A, E>) => Effect.asVoid(Effect.forkIn(Effect.ignore(effect), scope))
+  const inBackground = <A, E>(effect: Effect.Effect<A, E>) =>
+    Effect.asVoid(Effect.forkIn(Effect.ignore(RpcCalls.apart(effect)), scope))
 
   const reader = <A extends Shareable, E>({ codec, space }: Sharing<A>): Reader<A, E> => {
     const flights = InFlight.make<A, E>(options)
