@@ -151,6 +151,17 @@ describe("a read with one address", () => {
     })
   }
 
+  it.effect("does not give the endpoint key away in a refusal that is not UTF-8", () => {
+    const latin1 = Uint8Array.from("no /KEY-OF-a, d\u00e9sol\u00e9", (letter) => letter.charCodeAt(0))
+    const wire = Scripted.make(() => ({
+      result: { status: 404, headers: { "content-type": "text/plain" }, body: latin1 }
+    }))
+    return Effect.gen(function*() {
+      const answer = yield* read("a")
+      assert.strictEqual(Relayed.text(answer), "no /\u2026, d\ufffdsol\ufffd")
+    }).pipe(Effect.provide(over(wire)))
+  })
+
   it.effect("is not asked again without a token", () => {
     const wire = Scripted.make(() => Scripted.reset)
     return Effect.gen(function*() {
