@@ -70,6 +70,22 @@ describe("a read with two addresses", () => {
     })
   }
 
+  it.effect("passes an address over for an hour at most, whatever its Retry-After says", () => {
+    let isFull = true
+    const wire = Scripted.make(({ host }) =>
+      host === "a" && isFull ? Scripted.answer(429, "null", { "retry-after": "999999999" }) : ok
+    )
+    return Effect.gen(function*() {
+      isOk(yield* read("a", "b"))
+      isFull = false
+      yield* TestClock.adjust("59 minutes")
+      isOk(yield* read("a", "b"))
+      yield* TestClock.adjust("1 minutes")
+      isOk(yield* read("a", "b"))
+      assert.deepStrictEqual(wire.hosts(), ["a", "b", "b", "a"])
+    }).pipe(Effect.provide(over(wire)))
+  })
+
   it.effect("leaves a silent address after half of its time", () => {
     const wire = Scripted.make(({ host }) => host === "a" ? Scripted.silence : ok)
     return Effect.gen(function*() {
