@@ -2,7 +2,7 @@
 import type { Cost, MethodClass } from "@trigate/domain/Operation"
 import { weightOf, worstWeightOf } from "@trigate/domain/Operation"
 import type * as Relayed from "@trigate/domain/Relayed"
-import type { UpstreamRateLimited } from "@trigate/domain/UpstreamError"
+import { UpstreamRateLimited } from "@trigate/domain/UpstreamError"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
@@ -95,10 +95,18 @@ const send = <A>({ maxAnswerBytes, wire }: Parts, exchange: Exchange<A>, timeout
   })
 
 /** What the exchange did not cost after all, in the units of its upstream's budget. */
-const unusedOf = <A>({ cost, target }: Exchange<A>, { outcome, rows }: Judged<A>): number => {
+const unusedOf = <A>({ cost, target }: Exchange<A>, { outcome, rows }: Omit<Judged<A>, "value">): number => {
   if (target.label !== "trading-api") return outcome === "not_sent" ? cost.requestUnits : 0
   return worstWeightOf({ cost }) - (outcome === "not_sent" ? 0 : weightOf({ cost }, rows))
 }
+
+const nothing = { outcome: "not_sent", rows: 0 } as const
+
+const tooLate = ({ label }: Target) =>
+  new UpstreamRateLimited({
+    upstream: label,
+    detail: `The budget of ${label} left no time to ask; nothing was sent`
+  })
 
 const millisOf = (clock: Clock.Clock): number => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
 
@@ -109,11 +117,14 @@ export const runAnyway = <A>(parts: Parts, exchange: Exchange<A>): Effect.Effect
     const begin = millisOf(clock)
     return Effect.flatMap(
       parts.budgets.take({ upstream: target.label, class: exchange.class, cost, patience }),
-      (spent) =>
-        Effect.flatMap(send(parts, exchange, timeout - (millisOf(clock) - begin)), (judged) => {
+      (spent): Effect.Effect<Judged<A>, UpstreamRateLimited> => {
+        const left = timeout - (millisOf(clock) - begin)
+        if (left <= 0) return Effect.andThen(spent.giveBack(unusedOf(exchange, nothing)), Effect.fail(tooLate(target)))
+        return Effect.flatMap(send(parts, exchange, left), (judged) => {
           const unused = unusedOf(exchange, judged)
           return unused > 0 ? Effect.as(spent.giveBack(unused), judged) : Effect.succeed(judged)
         })
+      }
     )
   })
 

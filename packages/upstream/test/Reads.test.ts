@@ -194,6 +194,31 @@ describe("a read with one address", () => {
       assert.deepStrictEqual(wire.seen.map(({ isAborted }) => isAborted), [true])
     }).pipe(Effect.provide(over(wire)))
   })
+
+  it.effect("is not sent when its budget took all of its time", () => {
+    const wire = Scripted.make(() => ok)
+    const given: Array<number> = []
+    const slow = Layer.succeed(
+      Budgets.Budgets,
+      Budgets.Budgets.of({
+        take: () =>
+          Effect.delay(
+            Effect.succeed({ giveBack: (units: number) => Effect.sync(() => void given.push(units)) }),
+            "1 second"
+          )
+      })
+    )
+    return Effect.gen(function*() {
+      const error = yield* within("1 seconds", Effect.flip(read("a")))
+      assert.strictEqual(error._tag, "UpstreamTimeout")
+      assert.strictEqual(wire.seen.length, 0)
+      assert.deepStrictEqual(given, [1])
+    }).pipe(Effect.provide(
+      Calls.layerNoDeps({ readDeadline: "1 second" }).pipe(
+        Layer.provide([wire.layer, slow, AddressHealth.layerAlways])
+      )
+    ))
+  })
 })
 
 describe("a storm", () => {
