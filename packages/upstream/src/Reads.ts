@@ -208,8 +208,6 @@ export const make = (parts: Parts, options: Options) => {
     })
   }
 
-  const isAnswer = <A, E>(verdict: Verdict<A, E>) => verdict._tag !== "Passing"
-
   /** Asks `second` as well when `first` takes longer than nearly all answers; whoever answers first is taken. */
   const hedged = Effect.fnUntraced(function*<A, E>(
     call: Call<A, E>,
@@ -228,7 +226,10 @@ export const make = (parts: Parts, options: Options) => {
       Effect.map(Fiber.join(primary), (verdict) => ({ verdict, rest: other, won: "first" as const })),
       Effect.map(Fiber.join(other), (verdict) => ({ verdict, rest: primary, won: "second" as const }))
     )
-    if (!isAnswer(winner.verdict)) return yield* Fiber.join(winner.rest)
+    if (winner.verdict._tag === "Passing") {
+      call.keep(winner.verdict)
+      return yield* Fiber.join(winner.rest)
+    }
     yield* Fiber.interrupt(winner.rest)
     const meter = meterOf(first.label, call.read.operation)
     yield* Effect.withFiber((fiber) => Effect.sync(() => meter.hedged(fiber.context, winner.won)))

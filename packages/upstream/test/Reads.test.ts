@@ -307,4 +307,20 @@ describe("a slow answer", () => {
       assert.deepStrictEqual(wire.hosts(), ["a", "b"])
     }).pipe(Effect.provide(over(wire)))
   })
+
+  it.effect("whose own words are all that there is is answered with them", () => {
+    let isSlow = false
+    const wire = Scripted.make(({ host }) => {
+      if (!isSlow) return Scripted.late(10, ok)
+      return host === "a" ? Scripted.late(30, Scripted.answer(500, "\"own words\"")) : Scripted.late(60, Scripted.html)
+    })
+    return Effect.gen(function*() {
+      yield* warm
+      isSlow = true
+      wire.seen.length = 0
+      const answer = yield* within("80 millis", read("a", "b"))
+      assert.strictEqual(Relayed.text(answer), "\"own words\"")
+      assert.deepStrictEqual(wire.hosts(), ["a", "b"])
+    }).pipe(Effect.provide(over(wire, { exchanges: 1 })))
+  })
 })
