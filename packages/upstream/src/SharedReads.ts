@@ -83,7 +83,7 @@ const make = Effect.fnUntraced(function*(options: InFlight.Options) {
     Effect.asVoid(Effect.forkIn(Effect.ignore(RpcCalls.apart(effect)), scope))
 
   const reader = <A extends Shareable, E>({ codec, space }: Sharing<A>): Reader<A, E> => {
-    const flights = InFlight.make<A, E>(options)
+    const flights = InFlight.make<A, E>(options, codec.isFault)
     const checks = InFlight.make<void, never>(options)
     const renewedAt = new WeakMap<Kept, number>()
 
@@ -164,16 +164,13 @@ const make = Effect.fnUntraced(function*(options: InFlight.Options) {
         const count = (how: SharedReadMetrics.How) => countersOf(query.upstream, query.operation)(how, fiber.context)
         const onShared = () => count("in_flight")
         const key = `${space} ${query.operation} ${query.key}`
-        if (query.keeping === undefined && query.confirm === undefined) {
-          return flights.run({ key, ask: query.ask, onShared })
-        }
         const freshness = fiber.getRef(Freshness)
         const now = currentTime(fiber)
         const rule = query.keeping?.(now, freshness)
         // whoever wants no kept answer must not get one from a call that began with a look at what others keep
         if (freshness === "none") return flights.run({ key: `${key} !`, ask: load(query, key, rule, 0), onShared })
         if (rule === undefined && query.confirm === undefined) {
-          return flights.run({ key, ask: query.ask, onShared })
+          return flights.run({ key: `${key} -`, ask: query.ask, onShared })
         }
         const kept = cache.get(key, now)
         if (kept !== undefined && isFresh(kept, now)) {

@@ -222,6 +222,42 @@ describe("SharedReads", () => {
       assert.strictEqual(state.asked, 3)
     })))
 
+  it.effect("callers who want different answers share no call that is under way", () =>
+    run(Effect.gen(function*() {
+      const gate = yield* Deferred.make<void>()
+      const peer = makePeer()
+      const ask = Effect.andThen(peer.ask, (answer) => Effect.as(Deferred.await(gate), answer))
+      const { query, read, spoken } = yield* setup()
+      const { keeping: _, ...unkept } = query
+      const get = Effect.map(read({ ...unkept, ask }), spoken)
+      const fibers = yield* Effect.forEach(
+        [get, get, Effect.provideService(get, Freshness, "none")],
+        (each) => Effect.forkChild(each, { startImmediately: true })
+      )
+      yield* Deferred.succeed(gate, undefined)
+      assert.deepStrictEqual(yield* Fiber.joinAll(fibers), [
+        ["\"answer 1\"", undefined],
+        ["\"answer 1\"", undefined],
+        ["\"answer 2\"", undefined]
+      ])
+    })))
+
+  it.effect("an answer that says the upstream cannot now is the leader's own: the others ask once more", () =>
+    run(Effect.gen(function*() {
+      const { ask, state } = makePeer()
+      const { query, read, spoken } = yield* setup()
+      const get = Effect.map(read({ ...query, ask: Effect.delay(ask, "10 millis") }), spoken)
+      state.status = 503
+      const fibers = yield* Effect.forEach(
+        Array.from({ length: 10 }),
+        () => Effect.forkChild(get, { startImmediately: true })
+      )
+      yield* TestClock.adjust(20)
+      const texts = (yield* Fiber.joinAll(fibers)).map(([text]) => text)
+      assert.deepStrictEqual(texts, ["\"answer 1\"", ...Array.from({ length: 9 }, () => "\"answer 2\"")])
+      assert.strictEqual(state.asked, 2)
+    })))
+
   it.effect("an answer to confirm is given at once, kept when that is confirmed, and checked once at a time", () =>
     run(Effect.gen(function*() {
       const gate = yield* Deferred.make<Keeping | undefined>()
