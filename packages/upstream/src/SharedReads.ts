@@ -67,6 +67,9 @@ const RENEWAL_PAUSE = 5000
 /** What lasts shorter than this is not worth a way to another process. */
 const SHORTEST_SHARED = 1000
 
+/** How far the clock of another replica may be ahead. */
+const MOST_AHEAD = 1000
+
 const renewalDue = ({ keeping: { renewAfter }, ...kept }: Kept, now: number): boolean =>
   renewAfter !== undefined && now - kept.readAt >= renewAfter
 
@@ -126,6 +129,8 @@ const make = Effect.fnUntraced(function*(options: InFlight.Options) {
       return Effect.flatMap(replicas.get(key), (kept) =>
         kept === undefined ? ask : Effect.withFiber((fiber) => {
           const now = currentTime(fiber)
+          // nobody can tell the age of what was read in the future, and it would stay fresh until then
+          if (kept.readAt - now > MOST_AHEAD) return ask
           if (kept.readAt > (cache.get(key, now)?.readAt ?? 0)) cache.put(key, kept)
           if (!isFresh(kept, now) || ageOf(kept, now) >= maxAge) return ask
           countersOf(query.upstream, query.operation)("redis", fiber.context)

@@ -4,10 +4,13 @@ import * as Relayed from "@trigate/domain/Relayed"
 import * as AnswerCodec from "@trigate/upstream/AnswerCodec"
 import { Freshness } from "@trigate/upstream/Freshness"
 import * as SharedReads from "@trigate/upstream/SharedReads"
+import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
+import * as Redis from "effect/persistence/Redis"
 import * as TestClock from "effect/testing/TestClock"
 
 const minute = 60_000
@@ -311,4 +314,51 @@ describe("SharedReads", () => {
       }),
       { maxBytes: 8 * 400 }
     ))
+})
+
+describe("SharedReads with other replicas", () => {
+  const shared = (stored: (now: number) => { readonly readAt: number; readonly keeping: Keeping }) =>
+    SharedReads.layerRedis().pipe(Layer.provide(Layer.succeed(
+      Redis.Redis,
+      Redis.Redis.of({
+        send: <A>(command: string) =>
+          Effect.map(Clock.currentTimeMillis, (now) =>
+            (command === "GET"
+              ? JSON.stringify({
+                ...stored(now),
+                head: "trading-api application/json",
+                form: "bytes",
+                body: "\"kept\""
+              })
+              : "OK") as A).pipe(Effect.delay("10 millis")),
+        eval: () => () => Effect.die("not used"),
+        reserve: Effect.die("not used"),
+        subscribe: () => Effect.die("not used")
+      })
+    )))
+
+  it.effect("who wants no kept answer follows nobody who takes one", () =>
+    Effect.gen(function*() {
+      const asked: Keeping = { fresh: 1000, stale: 0 }
+      const { get, state } = yield* setup({
+        keeping: (_now, freshness) => freshness === "block" ? asked : undefined
+      })
+      const fibers = yield* Effect.forEach(
+        [Effect.provideService(get, Freshness, "block"), get],
+        (each) => Effect.forkChild(each, { startImmediately: true })
+      )
+      yield* TestClock.adjust(10)
+      assert.deepStrictEqual(yield* Fiber.joinAll(fibers), [["\"kept\"", 0], ["\"answer 1\"", undefined]])
+      assert.strictEqual(state.asked, 1)
+    }).pipe(Effect.provide(shared((now) => ({ readAt: now, keeping: { fresh: 1000, stale: 0 } })))))
+
+  for (const [ahead, expected] of [[1000, ["\"kept\"", 0]], [1001, ["\"answer 1\"", undefined]]] as const) {
+    it.effect(`what was read ${ahead} ms ahead of the own clock is given as ${expected[0]}`, () =>
+      Effect.gen(function*() {
+        const { get } = yield* setup()
+        const reading = yield* Effect.forkChild(get, { startImmediately: true })
+        yield* TestClock.adjust(10)
+        assert.deepStrictEqual<unknown>(yield* Fiber.join(reading), expected)
+      }).pipe(Effect.provide(shared((now) => ({ readAt: now + ahead, keeping: rule })))))
+  }
 })
