@@ -230,9 +230,14 @@ export const make = (parts: Parts, options: Options) => {
       call.keep(winner.verdict)
       return yield* Fiber.join(winner.rest)
     }
-    yield* Fiber.interrupt(winner.rest)
     const meter = meterOf(first.label, call.read.operation)
-    yield* Effect.withFiber((fiber) => Effect.sync(() => meter.hedged(fiber.context, winner.won)))
+    yield* Effect.withFiber((fiber) =>
+      Effect.sync(() => {
+        // not waited for: telling a shared circuit of it takes time
+        winner.rest.interruptUnsafe()
+        meter.hedged(fiber.context, winner.won)
+      })
+    )
     return winner.verdict
   })
 

@@ -5,10 +5,13 @@ import * as AddressHealth from "@trigate/upstream/AddressHealth"
 import * as Budgets from "@trigate/upstream/Budgets"
 import * as Calls from "@trigate/upstream/Calls"
 import * as Verdict from "@trigate/upstream/Verdict"
+import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
+import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
 import * as Scripted from "./scripted.ts"
@@ -266,6 +269,37 @@ describe("a slow answer", () => {
       isOk(yield* within("30 millis", read("a", "b")))
       assert.deepStrictEqual(wire.seen.map(({ host, isAborted }) => [host, isAborted]), [["a", true], ["b", false]])
     }).pipe(Effect.provide(over(wire)))
+  })
+
+  it.effect("is not waited for once it lost, however long its address takes to hear of it", () => {
+    let isSlow = false
+    const wire = Scripted.make(({ host }) => isSlow && host === "a" ? Scripted.late(400, ok) : Scripted.late(10, ok))
+    const slowToLeave = Layer.succeed(
+      AddressHealth.AddressHealth,
+      AddressHealth.AddressHealth.of({
+        usable: (usable) => Effect.succeed({ targets: usable, retryAfter: undefined }),
+        guard: (_target, exchange) => Effect.onInterrupt(exchange, () => Effect.sleep("250 millis")),
+        bench: () => Effect.void
+      })
+    )
+    return Effect.gen(function*() {
+      yield* warm
+      isSlow = true
+      wire.seen.length = 0
+      const answered = yield* Deferred.make<number>()
+      const asking = Effect.andThen(
+        read("a", "b"),
+        Effect.flatMap(Clock.currentTimeMillis, (now) => Deferred.succeed(answered, now))
+      )
+      const begin = yield* Clock.currentTimeMillis
+      yield* within("1 seconds", asking)
+      assert.strictEqual((yield* Deferred.await(answered)) - begin, 30)
+      assert.deepStrictEqual(wire.seen.map(({ host, isAborted }) => [host, isAborted]), [["a", true], ["b", false]])
+    }).pipe(Effect.provide(
+      Calls.layerNoDeps({ readDeadline: "1 second" }).pipe(
+        Layer.provide([wire.layer, Budgets.layerUnlimited, slowToLeave])
+      )
+    ))
   })
 
   it.effect("that comes first after all is taken, and the second given up", () => {
