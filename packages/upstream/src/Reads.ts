@@ -21,7 +21,7 @@ import type { Judged, Parts } from "./Exchanges.ts"
 import * as Exchanges from "./Exchanges.ts"
 import { Latencies } from "./Latencies.ts"
 import type { RetryBudget } from "./RetryBudget.ts"
-import type { Target } from "./Upstream.ts"
+import type { Target, UpstreamLabel } from "./Upstream.ts"
 import type { Fault, Passing, Verdict } from "./Verdict.ts"
 import { passing, unreachable, unreadable } from "./Verdict.ts"
 import type { WireError } from "./Wire.ts"
@@ -45,7 +45,7 @@ export interface Options {
   readonly deadline: number
   /** Exchanges at most, or one for each address where there are more of those. */
   readonly exchanges: number
-  readonly retryBudget: RetryBudget
+  readonly retryBudgetOf: (upstream: UpstreamLabel) => RetryBudget
 }
 
 // a second address is not asked sooner than a busy process needs to get round to an answer that is there
@@ -70,6 +70,7 @@ class Call<A, E> {
   readonly read: Read
   readonly question: Question<A, E>
   readonly clock: Clock.Clock
+  readonly budget: RetryBudget
   readonly until: number
   readonly #tried = new Set<Target["base"]>()
   /** When an address wants to be asked again, as it said. */
@@ -77,10 +78,11 @@ class Call<A, E> {
   exchanges = 0
   kept: Passing<A, E | ReadFailure> | undefined
 
-  constructor(read: Read, question: Question<A, E>, clock: Clock.Clock, deadline: number) {
+  constructor(read: Read, question: Question<A, E>, clock: Clock.Clock, deadline: number, budget: RetryBudget) {
     this.read = read
     this.question = question
     this.clock = clock
+    this.budget = budget
     this.until = millisOf(clock) + deadline
   }
 
@@ -127,7 +129,7 @@ const outcomeOf = <A, E>(verdict: Verdict<A, E>, status: number): Judged<unknown
 
 /** The reads of a gateway. */
 export const make = (parts: Parts, options: Options) => {
-  const { deadline, retryBudget } = options
+  const { deadline, retryBudgetOf } = options
   const meterOf = meters()
   const latencies = new Map<Meter, Latencies>()
 
@@ -219,7 +221,7 @@ export const make = (parts: Parts, options: Options) => {
     const primary = yield* Effect.forkChild(attempt(call, first, time, time), { startImmediately: true })
     const early = yield* Effect.timeoutOption(Fiber.join(primary), delay)
     if (Option.isSome(early)) return early.value
-    if (!(yield* retryBudget.withdraw)) return yield* Fiber.join(primary)
+    if (!(yield* call.budget.withdraw)) return yield* Fiber.join(primary)
     call.begin(second)
     const other = yield* Effect.forkChild(attempt(call, second, call.left, 0), { startImmediately: true })
     const winner = yield* Effect.raceFirst(
@@ -293,7 +295,7 @@ export const make = (parts: Parts, options: Options) => {
       const wait = untried === undefined ? yield* pause(call, target) : 0
       if (wait >= call.left) return yield* end(call)
       const isFree = untried !== undefined && (said.fault === "not_sent" || said.fault === "withheld")
-      if (!isFree && !(yield* retryBudget.withdraw)) return yield* end(call)
+      if (!isFree && !(yield* call.budget.withdraw)) return yield* end(call)
       if (wait > 0) yield* Effect.sleep(wait)
       const meter = meterOf(target.label, operation)
       yield* Effect.withFiber((fiber) => Effect.sync(() => meter.retried(fiber.context, said.fault)))
@@ -302,8 +304,10 @@ export const make = (parts: Parts, options: Options) => {
 
   return <A, E>(read: Read, question: Question<A, E>): Effect.Effect<A, E | ReadFailure> =>
     Effect.clockWith((clock) => {
-      retryBudget.deposit()
-      const call = new Call(read, question, clock, deadline)
+      // that of the upstream that the call is meant for, also where another kind of address answers in its place
+      const budget = retryBudgetOf(read.targets[0].label)
+      budget.deposit()
+      const call = new Call(read, question, clock, deadline, budget)
       return Effect.flatMap(parts.health.usable(read.targets), ({ retryAfter, targets: usable }) => {
         const [first] = usable
         return first === undefined

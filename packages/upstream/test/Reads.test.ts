@@ -243,6 +243,26 @@ describe("a storm", () => {
     ))
   })
 
+  it.effect("at one upstream has no tokens of the calls to another", () => {
+    const wire = Scripted.make(({ host }) => host === "calm" ? ok : Scripted.answer(500, "null"))
+    const [{ url: _, ...target }] = Scripted.targets("troubled")
+    const troubled = { ...target, label: "token-chain", url: Redacted.make("http://troubled/") } as const
+    const times = (count: number, one: ReturnType<typeof read>) =>
+      within("1 seconds", Effect.forEach(Array.from({ length: count }), () => one, { concurrency: "unbounded" }))
+    return Effect.gen(function*() {
+      yield* times(1000, read("calm"))
+      wire.seen.length = 0
+      const { read: ask } = yield* Calls.Calls
+      yield* times(100, ask({ operation: lookUp, targets: [troubled] }, { body, read: Verdict.ofPlain(lookUp) }))
+      assert.isAtMost(wire.seen.length, 100 + 20 + 20)
+      assert.isAtLeast(wire.seen.length, 100 + 20)
+    }).pipe(Effect.provide(
+      Calls.layerNoDeps({ readDeadline: "1 second" }).pipe(
+        Layer.provide([wire.layer, Budgets.layerUnlimited, AddressHealth.layerAlways])
+      )
+    ))
+  })
+
   it.effect("is left alone once five faults in a row have opened the circuit", () => {
     const wire = Scripted.make(() => Scripted.answer(500, "null"))
     return Effect.gen(function*() {
