@@ -6,13 +6,16 @@ import { UpstreamMalformed, UpstreamRateLimited, UpstreamUnavailable } from "@tr
 import { Layer2 } from "@trigate/layer2/Layer2"
 import * as Layer2Upstream from "@trigate/layer2/Layer2Upstream"
 import * as Calls from "@trigate/upstream/Calls"
+import * as RpcCalls from "@trigate/upstream/RpcCalls"
 import { WireError } from "@trigate/upstream/Wire"
 import * as WireUndici from "@trigate/upstream/WireUndici"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
+import * as TestClock from "effect/testing/TestClock"
 import * as Http from "node:http"
 import anvil from "./fixtures/l2-anvil.json" with { type: "json" }
 import errors from "./fixtures/l2-rpc-errors.json" with { type: "json" }
@@ -74,6 +77,37 @@ describe("what goes out", () => {
       assert.isNull(yield* Effect.provide(ask, layer))
       assert.deepStrictEqual(sent.map(({ url }) => url), ["http://a/K", "http://b/K"])
       assert.strictEqual(sent[0]?.body, sent[1]?.body)
+    }))
+
+  it.effect("a receipt that is asked for in batches is kept once it is final", () =>
+    Effect.gen(function*() {
+      const { calls, sent } = scripted((request) => {
+        const isBlock = request.body.includes("eth_getBlockByNumber")
+        const { blockHash, blockNumber } = receipt
+        const block = `{"number":"0x${blockNumber.toString(16)}","hash":"${blockHash}","extraData":"0x"}`
+        return Effect.delay(Effect.succeed(result(request, isBlock ? block : wireText(receipt))), "10 millis")
+      })
+      const call = Layer2.use((layer2) =>
+        layer2.relay({ operation: getTransactionReceipt, params: `["${hash}"]`, surface: "gateway" })
+      )
+      const asked = Effect.gen(function*() {
+        const fiber = yield* Effect.forkChild(RpcCalls.together(call), { startImmediately: true })
+        yield* TestClock.adjust("10 millis")
+        const { age } = yield* Fiber.join(fiber)
+        // what is looked up about the receipt has no caller who waits for it
+        yield* TestClock.adjust("20 millis")
+        return age
+      })
+      const ages = Effect.all([asked, asked, asked]).pipe(
+        Effect.provide(Layer2Upstream.layer({ addresses: [base] }).pipe(Layer.provide(calls)))
+      )
+      assert.deepStrictEqual(yield* ages, [undefined, undefined, 0])
+      assert.deepStrictEqual(sent.map(({ body }) => /"method":"([^"]+)"/u.exec(body)?.[1]), [
+        "eth_getTransactionReceipt",
+        "eth_getTransactionReceipt",
+        "eth_getBlockByNumber",
+        "eth_getBlockByNumber"
+      ])
     }))
 
   it.live("reaches a real socket byte for byte", () =>

@@ -29,7 +29,9 @@ const make = Effect.fnUntraced(function*(addresses: TradingUpstreams.Addresses) 
   const calls = yield* Calls
   const upstreams = TradingUpstreams.make(addresses)
   const route = TradingUpstreams.routes(upstreams, "/info")
-  const space = yield* ReadSpace.of(upstreams["official-api"])
+  const { node, "official-api": api } = upstreams
+  // where only nodes are configured, they alone tell one network from another
+  const space = yield* ReadSpace.of({ ...api, addresses: [...api.addresses, ...node.addresses] })
   const read = (yield* SharedReads).reader<Relayed.Relayed, ReadFailure>({ space, codec: AnswerCodec.relayed })
   return Info.make(({ body, operation, request, surface }) =>
     Effect.flatMap(route(operation, surface), (targets) =>

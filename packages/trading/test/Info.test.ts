@@ -47,6 +47,23 @@ const candleCall = (surface: "gateway" | "node", body: string): Info.InfoCall =>
 })
 const relay = (call: Info.InfoCall) => info.use((service) => service.relay(call))
 
+describe("kept answers", () => {
+  it.effect("of one node's network are not given to a gateway of another's", () => {
+    const wire = FakeWire.make(({ url }) => FakeWire.answer(200, JSON.stringify({ ...spotMeta, from: url })))
+    const testnet = "https://testnet.test/KEY"
+    return Effect.gen(function*() {
+      // one process here; what replicas keep in Redis has the same keys
+      const shared = Layer.succeedContext(yield* Layer.build(wire.layer))
+      const ask = (address: string) =>
+        Effect.provide(relay(metaCall("gateway")), Layer.provide(InfoUpstream.layer({ node: [address] }), shared))
+      yield* ask(node)
+      yield* ask(testnet)
+      yield* ask(node)
+      assert.deepStrictEqual(wire.sent.map(({ url }) => url), [`${node}/info`, `${testnet}/info`])
+    })
+  })
+})
+
 describe("spotMeta", () => {
   it.effect("reads the recorded answer from the official API", () => {
     const wire = answering(200, JSON.stringify(spotMeta))

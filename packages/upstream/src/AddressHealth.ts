@@ -51,7 +51,7 @@ export class AddressHealth extends Context.Service<AddressHealth, {
     exchange: Effect.Effect<A, E>,
     signOf: (exit: Exit.Exit<A, E>) => Sign
   ) => Effect.Effect<A, E | AddressClosed>
-  /** Passes an address over for some milliseconds, as its `Retry-After` asks for. */
+  /** Passes an address over for some milliseconds, as its `Retry-After` asks for, and for an hour at most. */
   readonly bench: (target: Target, millis: number) => Effect.Effect<void>
 }>()("@trigate/upstream/AddressHealth") {}
 

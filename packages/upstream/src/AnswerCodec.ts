@@ -1,4 +1,5 @@
 /** How each kind of answer is kept: in the form in which it goes out again, so that giving it costs no encoding. */
+import { isRateLimit } from "@trigate/domain/JsonRpc"
 import type { RpcAnswer } from "@trigate/domain/JsonRpc"
 import * as JsonText from "@trigate/domain/JsonText"
 import { bytes } from "@trigate/domain/Relayed"
@@ -29,8 +30,7 @@ export const relayed: Codec<Relayed> = {
   isFault: ({ status }) => status >= 500 || status === 429
 }
 
-const rateLimitCodes = new Set([-32005, -32007, 429])
-const isFaultCode = (code: number): boolean => code === -32603 || rateLimitCodes.has(code) || code >= 500
+const isFaultCode = (code: number): boolean => code === -32603 || isRateLimit(code) || code >= 500
 
 /** JSON-RPC results. */
 export const rpc: Codec<RpcAnswer> = {

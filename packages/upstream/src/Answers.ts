@@ -50,11 +50,8 @@ export const of = (target: Target, answer: WireAnswer): Relayed.Relayed => {
     ...(retryAfter === undefined ? {} : { retryAfter })
   }
   if (answer.status < 300 || Redacted.value(target.secrets).length === 0) return relayed
-  return Option.match(Relayed.utf8(answer.body), {
-    onNone: () => relayed,
-    onSome: (text) => {
-      const left = concealed(target, text)
-      return left === text ? relayed : withText(relayed, left)
-    }
-  })
+  // bytes that are not UTF-8 can quote the key as well, and a refusal may lose them
+  const text = Relayed.text(relayed)
+  const left = concealed(target, text)
+  return left === text ? relayed : withText(relayed, left)
 }

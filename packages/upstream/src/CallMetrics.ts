@@ -39,14 +39,8 @@ type Services = Context.Context<never>
 
 /** The meters of one operation at one upstream. */
 export interface Meter {
-  /** Counts one exchange and what it cost; `rows` is the length of an answer that is billed by it. */
-  readonly exchanged: (
-    services: Services,
-    outcome: Outcome,
-    milliseconds: number,
-    cost: Cost,
-    rows: number
-  ) => void
+  /** Counts one exchange at its own cost; `rows` is the length of an answer that is billed by it. */
+  readonly exchanged: (services: Services, cost: Cost, outcome: Outcome, milliseconds: number, rows: number) => void
   readonly retried: (services: Services, fault: Fault) => void
   readonly hedged: (services: Services, won: "first" | "second") => void
 }
@@ -73,7 +67,7 @@ const make = (upstream: UpstreamLabel, operation: string): Meter => {
   const again = memo((cause: Fault) => Metric.withAttributes(retries, { ...named, cause }))
   const beside = memo((won: "first" | "second") => Metric.withAttributes(hedges, { ...named, won }))
   return {
-    exchanged: (services, outcome, milliseconds, cost, rows) => {
+    exchanged: (services, cost, outcome, milliseconds, rows) => {
       ended(outcome).updateUnsafe(1, services)
       took.updateUnsafe(milliseconds / 1000, services)
       if (outcome === "not_sent") return

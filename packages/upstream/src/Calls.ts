@@ -32,7 +32,7 @@ export interface Options {
   readonly maxAnswerBytes?: number
   /** Exchanges of one read at most, or one for each address where there are more of those; 3 when not given. */
   readonly exchanges?: number
-  /** How much more than the traffic may be sent by sending reads again; a fifth and 10 a second when not given. */
+  /** How much more than its traffic each upstream may get by sending reads again; a fifth and 10 a second when not given. */
   readonly retries?: RetryBudget.Options
 }
 
@@ -67,7 +67,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     read: Reads.make(parts, {
       deadline: millisOf(options.readDeadline ?? defaults.readDeadline),
       exchanges: options.exchanges ?? defaults.exchanges,
-      retryBudget: RetryBudget.make(options.retries)
+      retryBudgetOf: RetryBudget.each(options.retries)
     }),
     once: OnceCalls.make(parts, millisOf(options.onceDeadline ?? defaults.onceDeadline))
   })

@@ -2,7 +2,7 @@
 import type { Cost, MethodClass } from "@trigate/domain/Operation"
 import { weightOf, worstWeightOf } from "@trigate/domain/Operation"
 import type * as Relayed from "@trigate/domain/Relayed"
-import type { UpstreamRateLimited } from "@trigate/domain/UpstreamError"
+import { UpstreamRateLimited } from "@trigate/domain/UpstreamError"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
@@ -71,7 +71,7 @@ const signOf = (exit: Exit.Exit<Judged<unknown>, unknown>): Sign =>
 /** Sends and counts; a single pass, since this is done for every call. */
 const send = <A>({ maxAnswerBytes, wire }: Parts, exchange: Exchange<A>, timeout: number): Effect.Effect<Judged<A>> =>
   Effect.withFiber((fiber) => {
-    const { answered, body, broke, meter, sendWithin, target } = exchange
+    const { answered, body, broke, cost, meter, sendWithin, target } = exchange
     const services = fiber.context
     const clock = fiber.getRef(Clock.Clock)
     const start = clock.currentTimeMillisUnsafe()
@@ -90,17 +90,25 @@ const send = <A>({ maxAnswerBytes, wire }: Parts, exchange: Exchange<A>, timeout
     })
     return Effect.onExitPrimitive(judged, (exit) => {
       const took = clock.currentTimeMillisUnsafe() - start
-      if (exit._tag === "Success") meter.exchanged(services, exit.value.outcome, took, exchange.cost, exit.value.rows)
-      else meter.exchanged(services, "abandoned", took, exchange.cost, 0)
+      if (exit._tag === "Success") meter.exchanged(services, cost, exit.value.outcome, took, exit.value.rows)
+      else meter.exchanged(services, cost, "abandoned", took, 0)
       return undefined
     })
   })
 
 /** What the exchange did not cost after all, in the units of its upstream's budget. */
-const unusedOf = <A>({ cost, target }: Exchange<A>, { outcome, rows }: Judged<A>): number => {
+const unusedOf = <A>({ cost, target }: Exchange<A>, { outcome, rows }: Omit<Judged<A>, "value">): number => {
   if (target.label !== "trading-api") return outcome === "not_sent" ? cost.requestUnits : 0
   return worstWeightOf({ cost }) - (outcome === "not_sent" ? 0 : weightOf({ cost }, rows))
 }
+
+const nothing = { outcome: "not_sent", rows: 0 } as const
+
+const tooLate = ({ label }: Target) =>
+  new UpstreamRateLimited({
+    upstream: label,
+    detail: `The budget of ${label} left no time to ask; nothing was sent`
+  })
 
 /** Waits for the budget, then sends in what is left of the time, whatever is known of the address. */
 export const runAnyway = <A>(parts: Parts, exchange: Exchange<A>): Effect.Effect<Judged<A>, UpstreamRateLimited> =>
@@ -109,11 +117,14 @@ export const runAnyway = <A>(parts: Parts, exchange: Exchange<A>): Effect.Effect
     const begin = millisOf(clock)
     return Effect.flatMap(
       parts.budgets.take({ upstream: target.label, class: exchange.class, cost, patience }),
-      (spent) =>
-        Effect.flatMap(send(parts, exchange, timeout - (millisOf(clock) - begin)), (judged) => {
+      (spent): Effect.Effect<Judged<A>, UpstreamRateLimited> => {
+        const left = timeout - (millisOf(clock) - begin)
+        if (left <= 0) return Effect.andThen(spent.giveBack(unusedOf(exchange, nothing)), Effect.fail(tooLate(target)))
+        return Effect.flatMap(send(parts, exchange, left), (judged) => {
           const unused = unusedOf(exchange, judged)
           return unused > 0 ? Effect.as(spent.giveBack(unused), judged) : Effect.succeed(judged)
         })
+      }
     )
   })
 

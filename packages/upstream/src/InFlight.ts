@@ -11,6 +11,7 @@ import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import { constFalse } from "effect/Function"
 
 /** How callers wait for each other. */
 export interface Options {
@@ -43,25 +44,29 @@ interface Flight<A, E> {
   ended: Deferred.Deferred<Exit.Exit<A, E>> | undefined
 }
 
-/** Calls that have nothing to do with those of another `make`. */
-export const make = <A, E>(options: Options = {}): InFlight<A, E> => {
+/** Calls that have nothing to do with those of another `make`; an answer that is a fault is shared like a failure. */
+export const make = <A, E>(
+  options: Options = {},
+  isFault: (answer: A) => boolean = constFalse
+): InFlight<A, E> => {
   const patience = Duration.toMillis(Duration.fromInputUnsafe(options.patience ?? "5 seconds"))
   const flights = new Map<string, Flight<A, E>>()
+
+  const shared = (exit: Exit.Exit<A, E>, { onShared }: Call<A, E>): Exit.Exit<A, E> => {
+    if (Exit.isSuccess(exit)) onShared?.()
+    return exit
+  }
 
   const follow = (flight: Flight<A, E>, call: Call<A, E>, asksAgain: boolean): Effect.Effect<A, E> =>
     Effect.flatMap(Clock.currentTimeMillis, (since) => {
       flight.ended ??= Deferred.makeUnsafe<Exit.Exit<A, E>>()
       return Effect.flatMap(Deferred.await(flight.ended), (exit) => {
-        if (Exit.isSuccess(exit)) {
-          call.onShared?.()
-          return exit
-        }
         // a leader who left says nothing about the upstream
-        if (Cause.hasInterrupts(exit.cause)) return run(call, asksAgain)
-        if (!asksAgain) return exit
+        if (Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)) return run(call, asksAgain)
+        if (!asksAgain || (Exit.isSuccess(exit) && !isFault(exit.value))) return shared(exit, call)
         return Effect.flatMap(
           Clock.currentTimeMillis,
-          (now) => now - since > patience ? exit : run(call, false)
+          (now) => now - since > patience ? shared(exit, call) : run(call, false)
         )
       })
     })

@@ -22,7 +22,7 @@ import * as Exchanges from "./Exchanges.ts"
 import { millisOf } from "./internal/Monotonic.ts"
 import { Latencies } from "./Latencies.ts"
 import type { RetryBudget } from "./RetryBudget.ts"
-import type { Target } from "./Upstream.ts"
+import type { Target, UpstreamLabel } from "./Upstream.ts"
 import type { Fault, Passing, Verdict } from "./Verdict.ts"
 import { passing, unreachable, unreadable } from "./Verdict.ts"
 import type { WireError } from "./Wire.ts"
@@ -46,7 +46,7 @@ export interface Options {
   readonly deadline: number
   /** Exchanges at most, or one for each address where there are more of those. */
   readonly exchanges: number
-  readonly retryBudget: RetryBudget
+  readonly retryBudgetOf: (upstream: UpstreamLabel) => RetryBudget
 }
 
 // a second address is not asked sooner than a busy process needs to get round to an answer that is there
@@ -69,6 +69,7 @@ class Call<A, E> {
   readonly read: Read
   readonly question: Question<A, E>
   readonly clock: Clock.Clock
+  readonly budget: RetryBudget
   readonly until: number
   readonly #tried: Array<Target["base"]> = []
   /** When an address wants to be asked again, as it said; most calls need none. */
@@ -76,10 +77,11 @@ class Call<A, E> {
   exchanges = 0
   kept: Passing<A, E | ReadFailure> | undefined
 
-  constructor(read: Read, question: Question<A, E>, clock: Clock.Clock, deadline: number) {
+  constructor(read: Read, question: Question<A, E>, clock: Clock.Clock, deadline: number, budget: RetryBudget) {
     this.read = read
     this.question = question
     this.clock = clock
+    this.budget = budget
     this.until = millisOf(clock) + deadline
   }
 
@@ -127,7 +129,7 @@ const outcomeOf = <A, E>(verdict: Verdict<A, E>, status: number): Judged<unknown
 
 /** The reads of a gateway. */
 export const make = (parts: Parts, options: Options) => {
-  const { deadline, retryBudget } = options
+  const { deadline, retryBudgetOf } = options
   const meterOf = meters()
   const latencies = new Map<Meter, Latencies>()
 
@@ -208,8 +210,6 @@ export const make = (parts: Parts, options: Options) => {
     })
   }
 
-  const isAnswer = <A, E>(verdict: Verdict<A, E>) => verdict._tag !== "Passing"
-
   /** Asks `second` as well when `first` takes longer than nearly all answers; whoever answers first is taken. */
   const hedged = Effect.fnUntraced(function*<A, E>(
     call: Call<A, E>,
@@ -221,17 +221,25 @@ export const make = (parts: Parts, options: Options) => {
     const primary = yield* Effect.forkChild(attempt(call, first, time, time), { startImmediately: true })
     const early = yield* Effect.timeoutOption(Fiber.join(primary), delay)
     if (Option.isSome(early)) return early.value
-    if (!(yield* retryBudget.withdraw)) return yield* Fiber.join(primary)
+    if (!(yield* call.budget.withdraw)) return yield* Fiber.join(primary)
     call.begin(second)
     const other = yield* Effect.forkChild(attempt(call, second, call.left, 0), { startImmediately: true })
     const winner = yield* Effect.raceFirst(
       Effect.map(Fiber.join(primary), (verdict) => ({ verdict, rest: other, won: "first" as const })),
       Effect.map(Fiber.join(other), (verdict) => ({ verdict, rest: primary, won: "second" as const }))
     )
-    if (!isAnswer(winner.verdict)) return yield* Fiber.join(winner.rest)
-    yield* Fiber.interrupt(winner.rest)
+    if (winner.verdict._tag === "Passing") {
+      call.keep(winner.verdict)
+      return yield* Fiber.join(winner.rest)
+    }
     const meter = meterOf(first.label, call.read.operation.name)
-    yield* Effect.withFiber((fiber) => Effect.sync(() => meter.hedged(fiber.context, winner.won)))
+    yield* Effect.withFiber((fiber) =>
+      Effect.sync(() => {
+        // not waited for: telling a shared circuit of it takes time
+        winner.rest.interruptUnsafe()
+        meter.hedged(fiber.context, winner.won)
+      })
+    )
     return winner.verdict
   })
 
@@ -287,7 +295,7 @@ export const make = (parts: Parts, options: Options) => {
       const wait = untried === undefined ? yield* pause(call, target) : 0
       if (wait >= call.left) return yield* end(call)
       const isFree = untried !== undefined && (said.fault === "not_sent" || said.fault === "withheld")
-      if (!isFree && !(yield* retryBudget.withdraw)) return yield* end(call)
+      if (!isFree && !(yield* call.budget.withdraw)) return yield* end(call)
       if (wait > 0) yield* Effect.sleep(wait)
       const meter = meterOf(target.label, operation.name)
       yield* Effect.withFiber((fiber) => Effect.sync(() => meter.retried(fiber.context, said.fault)))
@@ -296,8 +304,10 @@ export const make = (parts: Parts, options: Options) => {
 
   return <A, E>(read: Read, question: Question<A, E>): Effect.Effect<A, E | ReadFailure> =>
     Effect.clockWith((clock) => {
-      retryBudget.deposit()
-      const call = new Call(read, question, clock, deadline)
+      // that of the upstream that the call is meant for, also where another kind of address answers in its place
+      const budget = retryBudgetOf(read.targets[0].label)
+      budget.deposit()
+      const call = new Call(read, question, clock, deadline, budget)
       return Effect.flatMap(parts.health.usable(read.targets), ({ retryAfter, targets: usable }) => {
         const [first] = usable
         return first === undefined

@@ -5,8 +5,9 @@
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import type { UpstreamLabel } from "./Upstream.ts"
 
-/** A budget; shared by all reads of a gateway, or one for each upstream. */
+/** The budget of one upstream. */
 export interface RetryBudget {
   /** Counts a call. */
   readonly deposit: () => void
@@ -25,8 +26,7 @@ export interface Options {
 // tokens of calm times must not fuel a storm: ten seconds of a thousand calls each
 const MOST = 2000
 
-/** A budget of its own. */
-export const make = ({ floor = 10, share = 0.2 }: Options = {}): RetryBudget => {
+const make = ({ floor = 10, share = 0.2 }: Options = {}): RetryBudget => {
   let fromCalls = 0
   let fromTime = floor
   let lastRefill: number | undefined
@@ -43,5 +43,17 @@ export const make = ({ floor = 10, share = 0.2 }: Options = {}): RetryBudget => 
       else return false
       return true
     })
+  }
+}
+
+/** The budget of each upstream, made when it is first needed: calm calls to one must not pay for a storm at another. */
+export const each = (options?: Options): (upstream: UpstreamLabel) => RetryBudget => {
+  const budgets = new Map<UpstreamLabel, RetryBudget>()
+  return (upstream) => {
+    const found = budgets.get(upstream)
+    if (found !== undefined) return found
+    const budget = make(options)
+    budgets.set(upstream, budget)
+    return budget
   }
 }

@@ -33,6 +33,10 @@ const CurrentBatch = Context.Reference<Together | undefined>("@trigate/upstream/
 export const together = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.scopedWith((scope) => Effect.provideService(effect, CurrentBatch, { scope }))
 
+/** Sends the reads of an effect on their own: for work that goes on when the caller of the batch has its answers. */
+export const apart = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.provideService(effect, CurrentBatch, undefined)
+
 /** One call to an upstream; `params` is raw JSON text. */
 export type Ask = (read: Read, params: string) => Effect.Effect<RpcAnswer, CommonFailure>
 

@@ -7,6 +7,7 @@ import * as JsonText from "@trigate/domain/JsonText"
 import * as Relayed from "@trigate/domain/Relayed"
 import { UpstreamUnavailable } from "@trigate/domain/UpstreamError"
 import type { UpstreamMalformed } from "@trigate/domain/UpstreamError"
+import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Answers from "./Answers.ts"
 import type { Target } from "./Upstream.ts"
@@ -67,6 +68,9 @@ export const ofCall = (id: number) => (answer: Relayed.Relayed, target: Target):
     : answered(rpcAnswer)
 }
 
+/** An id that no request has. */
+const nobodys = 0
+
 /** Reads the answer to a batch that was sent with `ids`. */
 export const ofBatch =
   (ids: ReadonlyArray<number>) => (answer: Relayed.Relayed, target: Target): Verdict<BatchAnswer, CommonFailure> => {
@@ -81,9 +85,17 @@ export const ofBatch =
       const broken = answers.find(Result.isFailure)
       return broken === undefined ? answered(batch) : passing("mismatched", () => broken.failure, { answer: batch })
     }
-    // one object for all of them, or a refusal of the request as such
+    const refusal = Option.getOrUndefined(Result.getSuccess(JsonRpc.readAnswer(answer.upstream, text, nobodys)))
+    if (refusal?._tag === "Error" && JsonRpc.isRateLimit(refusal.code)) {
+      const each = Result.succeed(concealed(target, refusal))
+      return passing("rate_limited", () => failureOf(answer), {
+        answer: { _tag: "Each", answers: ids.map(() => each) },
+        retryAfter: answer.retryAfter
+      })
+    }
+    // one object for all of them, or a refusal of the request as such: the node is well, and takes no batches
     if (text.trimStart().startsWith("{") || answer.status >= 400) {
-      return passing("mismatched", () => read.failure, { answer: { _tag: "NoBatches" } })
+      return passing("declined", () => read.failure, { answer: { _tag: "NoBatches" } })
     }
     return unread(answer.upstream, text, read.failure)
   }

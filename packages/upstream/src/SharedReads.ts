@@ -18,6 +18,7 @@ import { ageOf, isFresh } from "./Kept.ts"
 import * as ReadCache from "./ReadCache.ts"
 import * as ReplicaCache from "./ReplicaCache.ts"
 import * as ReplicaCacheRedis from "./ReplicaCacheRedis.ts"
+import * as RpcCalls from "./RpcCalls.ts"
 import * as SharedReadMetrics from "./SharedReadMetrics.ts"
 import type { UpstreamLabel } from "./Upstream.ts"
 
@@ -66,6 +67,9 @@ const RENEWAL_PAUSE = 5000
 /** What lasts shorter than this is not worth a way to another process. */
 const SHORTEST_SHARED = 1000
 
+/** How far the clock of another replica may be ahead. */
+const MOST_AHEAD = 1000
+
 const renewalDue = ({ keeping: { renewAfter }, ...kept }: Kept, now: number): boolean =>
   renewAfter !== undefined && now - kept.readAt >= renewAfter
 
@@ -78,10 +82,11 @@ const make = Effect.fnUntraced(function*(options: InFlight.Options) {
   const scope = yield* Effect.scope
   const countersOf = SharedReadMetrics.counters()
 
-  const inBackground = <A, E>(effect: Effect.Effect<A, E>) => Effect.asVoid(Effect.forkIn(Effect.ignore(effect), scope))
+  const inBackground = <A, E>(effect: Effect.Effect<A, E>) =>
+    Effect.asVoid(Effect.forkIn(Effect.ignore(RpcCalls.apart(effect)), scope))
 
   const reader = <A extends Shareable, E>({ codec, space }: Sharing<A>): Reader<A, E> => {
-    const flights = InFlight.make<A, E>(options)
+    const flights = InFlight.make<A, E>(options, codec.isFault)
     const checks = InFlight.make<void, never>(options)
     const renewedAt = new WeakMap<Kept, number>()
 
@@ -126,6 +131,8 @@ const make = Effect.fnUntraced(function*(options: InFlight.Options) {
       return Effect.flatMap(replicas.get(key), (kept) =>
         kept === undefined ? ask : Effect.withFiber((fiber) => {
           const now = currentTime(fiber)
+          // nobody can tell the age of what was read in the future, and it would stay fresh until then
+          if (kept.readAt - now > MOST_AHEAD) return ask
           if (kept.readAt > (cache.get(key, now)?.readAt ?? 0)) cache.put(key, kept)
           if (!isFresh(kept, now) || ageOf(kept, now) >= maxAge) return ask
           countersOf(query.upstream, query.operation)("redis", fiber.context)
@@ -164,16 +171,13 @@ const make = Effect.fnUntraced(function*(options: InFlight.Options) {
         const count = (how: SharedReadMetrics.How) => countersOf(query.upstream, query.operation)(how, fiber.context)
         const onShared = () => count("in_flight")
         const key = `${space} ${query.operation} ${query.key}`
-        if (query.keeping === undefined && query.confirm === undefined) {
-          return flights.run({ key, ask: query.ask, onShared })
-        }
         const freshness = fiber.getRef(Freshness)
         const now = currentTime(fiber)
         const rule = query.keeping?.(now, freshness)
         // whoever wants no kept answer must not get one from a call that began with a look at what others keep
         if (freshness === "none") return flights.run({ key: `${key} !`, ask: load(query, key, rule, 0), onShared })
         if (rule === undefined && query.confirm === undefined) {
-          return flights.run({ key, ask: query.ask, onShared })
+          return flights.run({ key: `${key} -`, ask: query.ask, onShared })
         }
         const kept = cache.get(key, now)
         if (kept !== undefined && isFresh(kept, now)) {

@@ -5,10 +5,13 @@ import * as AddressHealth from "@trigate/upstream/AddressHealth"
 import * as Budgets from "@trigate/upstream/Budgets"
 import * as Calls from "@trigate/upstream/Calls"
 import * as Verdict from "@trigate/upstream/Verdict"
+import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
+import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
 import * as Scripted from "./scripted.ts"
@@ -69,6 +72,22 @@ describe("a read with two addresses", () => {
       }).pipe(Effect.provide(over(wire)))
     })
   }
+
+  it.effect("passes an address over for an hour at most, whatever its Retry-After says", () => {
+    let isFull = true
+    const wire = Scripted.make(({ host }) =>
+      host === "a" && isFull ? Scripted.answer(429, "null", { "retry-after": "999999999" }) : ok
+    )
+    return Effect.gen(function*() {
+      isOk(yield* read("a", "b"))
+      isFull = false
+      yield* TestClock.adjust("59 minutes")
+      isOk(yield* read("a", "b"))
+      yield* TestClock.adjust("1 minutes")
+      isOk(yield* read("a", "b"))
+      assert.deepStrictEqual(wire.hosts(), ["a", "b", "b", "a"])
+    }).pipe(Effect.provide(over(wire)))
+  })
 
   it.effect("leaves a silent address after half of its time", () => {
     const wire = Scripted.make(({ host }) => host === "a" ? Scripted.silence : ok)
@@ -151,6 +170,17 @@ describe("a read with one address", () => {
     })
   }
 
+  it.effect("does not give the endpoint key away in a refusal that is not UTF-8", () => {
+    const latin1 = Uint8Array.from("no /KEY-OF-a, d\u00e9sol\u00e9", (letter) => letter.charCodeAt(0))
+    const wire = Scripted.make(() => ({
+      result: { status: 404, headers: { "content-type": "text/plain" }, body: latin1 }
+    }))
+    return Effect.gen(function*() {
+      const answer = yield* read("a")
+      assert.strictEqual(Relayed.text(answer), "no /\u2026, d\ufffdsol\ufffd")
+    }).pipe(Effect.provide(over(wire)))
+  })
+
   it.effect("is not asked again without a token", () => {
     const wire = Scripted.make(() => Scripted.reset)
     return Effect.gen(function*() {
@@ -167,6 +197,31 @@ describe("a read with one address", () => {
       assert.deepStrictEqual(wire.seen.map(({ isAborted }) => isAborted), [true])
     }).pipe(Effect.provide(over(wire)))
   })
+
+  it.effect("is not sent when its budget took all of its time", () => {
+    const wire = Scripted.make(() => ok)
+    const given: Array<number> = []
+    const slow = Layer.succeed(
+      Budgets.Budgets,
+      Budgets.Budgets.of({
+        take: () =>
+          Effect.delay(
+            Effect.succeed({ giveBack: (units: number) => Effect.sync(() => void given.push(units)) }),
+            "1 second"
+          )
+      })
+    )
+    return Effect.gen(function*() {
+      const error = yield* within("1 seconds", Effect.flip(read("a")))
+      assert.strictEqual(error._tag, "UpstreamTimeout")
+      assert.strictEqual(wire.seen.length, 0)
+      assert.deepStrictEqual(given, [1])
+    }).pipe(Effect.provide(
+      Calls.layerNoDeps({ readDeadline: "1 second" }).pipe(
+        Layer.provide([wire.layer, slow, AddressHealth.layerAlways])
+      )
+    ))
+  })
 })
 
 describe("a storm", () => {
@@ -181,6 +236,26 @@ describe("a storm", () => {
       )
       assert.isAtMost(wire.seen.length, 1000 + 200 + 30)
       assert.isAtLeast(wire.seen.length, 1000 + 200)
+    }).pipe(Effect.provide(
+      Calls.layerNoDeps({ readDeadline: "1 second" }).pipe(
+        Layer.provide([wire.layer, Budgets.layerUnlimited, AddressHealth.layerAlways])
+      )
+    ))
+  })
+
+  it.effect("at one upstream has no tokens of the calls to another", () => {
+    const wire = Scripted.make(({ host }) => host === "calm" ? ok : Scripted.answer(500, "null"))
+    const [{ url: _, ...target }] = Scripted.targets("troubled")
+    const troubled = { ...target, label: "token-chain", url: Redacted.make("http://troubled/") } as const
+    const times = (count: number, one: ReturnType<typeof read>) =>
+      within("1 seconds", Effect.forEach(Array.from({ length: count }), () => one, { concurrency: "unbounded" }))
+    return Effect.gen(function*() {
+      yield* times(1000, read("calm"))
+      wire.seen.length = 0
+      const { read: ask } = yield* Calls.Calls
+      yield* times(100, ask({ operation: lookUp, targets: [troubled] }, { body, read: Verdict.ofPlain(lookUp) }))
+      assert.isAtMost(wire.seen.length, 100 + 20 + 20)
+      assert.isAtLeast(wire.seen.length, 100 + 20)
     }).pipe(Effect.provide(
       Calls.layerNoDeps({ readDeadline: "1 second" }).pipe(
         Layer.provide([wire.layer, Budgets.layerUnlimited, AddressHealth.layerAlways])
@@ -214,6 +289,37 @@ describe("a slow answer", () => {
       isOk(yield* within("30 millis", read("a", "b")))
       assert.deepStrictEqual(wire.seen.map(({ host, isAborted }) => [host, isAborted]), [["a", true], ["b", false]])
     }).pipe(Effect.provide(over(wire)))
+  })
+
+  it.effect("is not waited for once it lost, however long its address takes to hear of it", () => {
+    let isSlow = false
+    const wire = Scripted.make(({ host }) => isSlow && host === "a" ? Scripted.late(400, ok) : Scripted.late(10, ok))
+    const slowToLeave = Layer.succeed(
+      AddressHealth.AddressHealth,
+      AddressHealth.AddressHealth.of({
+        usable: (usable) => Effect.succeed({ targets: usable, retryAfter: undefined }),
+        guard: (_target, exchange) => Effect.onInterrupt(exchange, () => Effect.sleep("250 millis")),
+        bench: () => Effect.void
+      })
+    )
+    return Effect.gen(function*() {
+      yield* warm
+      isSlow = true
+      wire.seen.length = 0
+      const answered = yield* Deferred.make<number>()
+      const asking = Effect.andThen(
+        read("a", "b"),
+        Effect.flatMap(Clock.currentTimeMillis, (now) => Deferred.succeed(answered, now))
+      )
+      const begin = yield* Clock.currentTimeMillis
+      yield* within("1 seconds", asking)
+      assert.strictEqual((yield* Deferred.await(answered)) - begin, 30)
+      assert.deepStrictEqual(wire.seen.map(({ host, isAborted }) => [host, isAborted]), [["a", true], ["b", false]])
+    }).pipe(Effect.provide(
+      Calls.layerNoDeps({ readDeadline: "1 second" }).pipe(
+        Layer.provide([wire.layer, Budgets.layerUnlimited, slowToLeave])
+      )
+    ))
   })
 
   it.effect("that comes first after all is taken, and the second given up", () => {
@@ -254,5 +360,21 @@ describe("a slow answer", () => {
       isOk(yield* within("80 millis", read("a", "b")))
       assert.deepStrictEqual(wire.hosts(), ["a", "b"])
     }).pipe(Effect.provide(over(wire)))
+  })
+
+  it.effect("whose own words are all that there is is answered with them", () => {
+    let isSlow = false
+    const wire = Scripted.make(({ host }) => {
+      if (!isSlow) return Scripted.late(10, ok)
+      return host === "a" ? Scripted.late(30, Scripted.answer(500, "\"own words\"")) : Scripted.late(60, Scripted.html)
+    })
+    return Effect.gen(function*() {
+      yield* warm
+      isSlow = true
+      wire.seen.length = 0
+      const answer = yield* within("80 millis", read("a", "b"))
+      assert.strictEqual(Relayed.text(answer), "\"own words\"")
+      assert.deepStrictEqual(wire.hosts(), ["a", "b"])
+    }).pipe(Effect.provide(over(wire, { exchanges: 1 })))
   })
 })

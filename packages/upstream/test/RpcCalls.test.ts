@@ -4,10 +4,13 @@ import * as JsonText from "@trigate/domain/JsonText"
 import * as Calls from "@trigate/upstream/Calls"
 import * as RpcCalls from "@trigate/upstream/RpcCalls"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
+import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import * as TestClock from "effect/testing/TestClock"
 import * as Scripted from "./scripted.ts"
 
 const Sent = Schema.Struct({ id: Schema.Number, method: Schema.String, params: Schema.Unknown })
@@ -138,6 +141,20 @@ describe("a batch", () => {
     }).pipe(Effect.provide(over(wire)))
   })
 
+  it.effect("is counted with what it costs itself, whatever the first one cost", () => {
+    const wire = Scripted.make(({ body }) => array(...decodeBatch(body).map(({ id }) => result(id, "1"))))
+    return Effect.gen(function*() {
+      const ask = RpcCalls.make(yield* Calls.Calls)
+      const call = ask({ operation: gasPrice, targets }, "[]")
+      const batchOf = (length: number) =>
+        RpcCalls.together(Effect.all(Array.from({ length }, () => call), { concurrency: "unbounded" }))
+      yield* batchOf(2)
+      yield* batchOf(5)
+      const units = (yield* Metric.snapshot).find(({ id }) => id === "trigate_upstream_request_units_total")
+      assert.strictEqual(units?.type === "Counter" ? units.state.count : undefined, 7)
+    }).pipe(Effect.provide(over(wire)), Effect.provideService(Metric.MetricRegistry, new Map()))
+  })
+
   it.effect("is asked call by call of a node that takes none", () => {
     const wire = Scripted.make(({ body }) =>
       body.startsWith("[")
@@ -147,6 +164,43 @@ describe("a batch", () => {
     return Effect.gen(function*() {
       assert.deepStrictEqual(values(yield* three(targets)), ["1", "1", "1"])
       assert.strictEqual(wire.seen.length, 4)
+    }).pipe(Effect.provide(over(wire)))
+  })
+
+  it.effect("does not open the circuit of a node that takes none", () => {
+    const wire = Scripted.make(({ body }) =>
+      Scripted.late(
+        1,
+        body.startsWith("[")
+          ? Scripted.answer(200, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no batches"}}`)
+          : Scripted.answer(200, result(decodeSent(body).id, "1"))
+      )
+    )
+    return Effect.gen(function*() {
+      const fiber = yield* Effect.forkChild(
+        Effect.all(Array.from({ length: 6 }, () => three(targets)), { concurrency: "unbounded" }),
+        { startImmediately: true }
+      )
+      yield* TestClock.adjust(2)
+      for (const answers of yield* Fiber.join(fiber)) assert.deepStrictEqual(values(answers), ["1", "1", "1"])
+    }).pipe(Effect.provide(over(wire)))
+  })
+
+  it.effect("that a full budget refuses in one object is not asked call by call", () => {
+    const full = `{"code":-32005,"message":"limit exceeded for /KEY-OF-a"}`
+    const wire = Scripted.make(() => Scripted.answer(200, `{"jsonrpc":"2.0","id":null,"error":${full}}`))
+    return Effect.gen(function*() {
+      const error = {
+        _tag: "Error",
+        code: -32005,
+        message: "limit exceeded for /…",
+        error: `{"code":-32005,"message":"limit exceeded for /…"}`
+      }
+      assert.deepStrictEqual<unknown>(
+        (yield* three(targets)).map(Result.getSuccess),
+        Array.from({ length: 3 }, () => Option.some(error))
+      )
+      assert.strictEqual(wire.seen.length, 1)
     }).pipe(Effect.provide(over(wire)))
   })
 

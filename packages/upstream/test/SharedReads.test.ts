@@ -4,10 +4,13 @@ import * as Relayed from "@trigate/domain/Relayed"
 import * as AnswerCodec from "@trigate/upstream/AnswerCodec"
 import { Freshness } from "@trigate/upstream/Freshness"
 import * as SharedReads from "@trigate/upstream/SharedReads"
+import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
+import * as Redis from "effect/persistence/Redis"
 import * as TestClock from "effect/testing/TestClock"
 
 const minute = 60_000
@@ -222,6 +225,42 @@ describe("SharedReads", () => {
       assert.strictEqual(state.asked, 3)
     })))
 
+  it.effect("callers who want different answers share no call that is under way", () =>
+    run(Effect.gen(function*() {
+      const gate = yield* Deferred.make<void>()
+      const peer = makePeer()
+      const ask = Effect.andThen(peer.ask, (answer) => Effect.as(Deferred.await(gate), answer))
+      const { query, read, spoken } = yield* setup()
+      const { keeping: _, ...unkept } = query
+      const get = Effect.map(read({ ...unkept, ask }), spoken)
+      const fibers = yield* Effect.forEach(
+        [get, get, Effect.provideService(get, Freshness, "none")],
+        (each) => Effect.forkChild(each, { startImmediately: true })
+      )
+      yield* Deferred.succeed(gate, undefined)
+      assert.deepStrictEqual(yield* Fiber.joinAll(fibers), [
+        ["\"answer 1\"", undefined],
+        ["\"answer 1\"", undefined],
+        ["\"answer 2\"", undefined]
+      ])
+    })))
+
+  it.effect("an answer that says the upstream cannot now is the leader's own: the others ask once more", () =>
+    run(Effect.gen(function*() {
+      const { ask, state } = makePeer()
+      const { query, read, spoken } = yield* setup()
+      const get = Effect.map(read({ ...query, ask: Effect.delay(ask, "10 millis") }), spoken)
+      state.status = 503
+      const fibers = yield* Effect.forEach(
+        Array.from({ length: 10 }),
+        () => Effect.forkChild(get, { startImmediately: true })
+      )
+      yield* TestClock.adjust(20)
+      const texts = (yield* Fiber.joinAll(fibers)).map(([text]) => text)
+      assert.deepStrictEqual(texts, ["\"answer 1\"", ...Array.from({ length: 9 }, () => "\"answer 2\"")])
+      assert.strictEqual(state.asked, 2)
+    })))
+
   it.effect("an answer to confirm is given at once, kept when that is confirmed, and checked once at a time", () =>
     run(Effect.gen(function*() {
       const gate = yield* Deferred.make<Keeping | undefined>()
@@ -275,4 +314,51 @@ describe("SharedReads", () => {
       }),
       { maxBytes: 8 * 400 }
     ))
+})
+
+describe("SharedReads with other replicas", () => {
+  const shared = (stored: (now: number) => { readonly readAt: number; readonly keeping: Keeping }) =>
+    SharedReads.layerRedis().pipe(Layer.provide(Layer.succeed(
+      Redis.Redis,
+      Redis.Redis.of({
+        send: <A>(command: string) =>
+          Effect.map(Clock.currentTimeMillis, (now) =>
+            (command === "GET"
+              ? JSON.stringify({
+                ...stored(now),
+                head: "trading-api application/json",
+                form: "bytes",
+                body: "\"kept\""
+              })
+              : "OK") as A).pipe(Effect.delay("10 millis")),
+        eval: () => () => Effect.die("not used"),
+        reserve: Effect.die("not used"),
+        subscribe: () => Effect.die("not used")
+      })
+    )))
+
+  it.effect("who wants no kept answer follows nobody who takes one", () =>
+    Effect.gen(function*() {
+      const asked: Keeping = { fresh: 1000, stale: 0 }
+      const { get, state } = yield* setup({
+        keeping: (_now, freshness) => freshness === "block" ? asked : undefined
+      })
+      const fibers = yield* Effect.forEach(
+        [Effect.provideService(get, Freshness, "block"), get],
+        (each) => Effect.forkChild(each, { startImmediately: true })
+      )
+      yield* TestClock.adjust(10)
+      assert.deepStrictEqual(yield* Fiber.joinAll(fibers), [["\"kept\"", 0], ["\"answer 1\"", undefined]])
+      assert.strictEqual(state.asked, 1)
+    }).pipe(Effect.provide(shared((now) => ({ readAt: now, keeping: { fresh: 1000, stale: 0 } })))))
+
+  for (const [ahead, expected] of [[1000, ["\"kept\"", 0]], [1001, ["\"answer 1\"", undefined]]] as const) {
+    it.effect(`what was read ${ahead} ms ahead of the own clock is given as ${expected[0]}`, () =>
+      Effect.gen(function*() {
+        const { get } = yield* setup()
+        const reading = yield* Effect.forkChild(get, { startImmediately: true })
+        yield* TestClock.adjust(10)
+        assert.deepStrictEqual<unknown>(yield* Fiber.join(reading), expected)
+      }).pipe(Effect.provide(shared((now) => ({ readAt: now + ahead, keeping: rule })))))
+  }
 })

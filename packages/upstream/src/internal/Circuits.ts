@@ -29,6 +29,9 @@ const isRefusal = Schema.is(CircuitBreaker.CircuitBreakerError)
 const isInterruption = <A, E>(exit: Exit.Exit<A, E>): boolean =>
   Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)
 
+// a slip of the upstream's, or somebody's in between, must not take an address out of use for good
+const LONGEST_BENCH = 3_600_000
+
 /** The service, and what a poll of a shared store needs. */
 export const make = Effect.fnUntraced(function*(
   store: CircuitBreaker.CircuitBreakerStore["Service"],
@@ -149,7 +152,7 @@ export const make = Effect.fnUntraced(function*(
       Effect.map(Clock.currentTimeMillis, (now) => {
         const view = known.of(target)
         if (view.benchedUntil <= now) view.metrics.benched("retry_after")
-        view.benchedUntil = Math.max(view.benchedUntil, now + millis)
+        view.benchedUntil = Math.max(view.benchedUntil, now + Math.min(millis, LONGEST_BENCH))
       })
   })
 
