@@ -59,6 +59,6 @@ export const layer = (settings: Settings, redis: SharedBy): Layer.Layer<Calls.Ca
   }).pipe(
     Layer.provide(health(settings, redis)),
     Layer.provide(budgets(settings, redis)),
-    Layer.provide(WireUndici.layer()),
+    Layer.provide(WireUndici.layer({ connections: 512 })),
     Layer.merge(sharing(redis))
   )

@@ -7,7 +7,10 @@ import * as Redacted from "effect/Redacted"
 import type { Target } from "./Upstream.ts"
 import type { WireAnswer } from "./Wire.ts"
 
-const instant = (header: string | undefined) => Option.flatMap(Option.fromNullishOr(header), DateTime.make)
+const httpDate = /^[A-Za-z]{3,9}, .+ GMT$/u
+
+const instant = (header: string | undefined) =>
+  Option.flatMap(Option.filter(Option.fromNullishOr(header), (text) => httpDate.test(text)), DateTime.make)
 
 /** Seconds of a `Retry-After`; a date counts from the answer's own, so that no clocks have to agree. */
 const retryAfterOf = (headers: WireAnswer["headers"]): number | undefined => {

@@ -16,6 +16,7 @@ import * as AddressHealthMemory from "./AddressHealthMemory.ts"
 import * as Budgets_ from "./Budgets.ts"
 import { Budgets } from "./Budgets.ts"
 import * as OnceCalls from "./OnceCalls.ts"
+import type { Question, Read } from "./Read.ts"
 import * as Reads from "./Reads.ts"
 import * as RetryBudget from "./RetryBudget.ts"
 import * as SharedReads from "./SharedReads.ts"
@@ -39,7 +40,7 @@ export interface Options {
 /** Sends calls of declared operations. */
 export class Calls extends Context.Service<Calls, {
   /** Asks the addresses until one answers; see {@link Reads}. */
-  readonly read: <A, E>(read: Reads.Read, question: Reads.Question<A, E>) => Effect.Effect<A, E | ReadFailure>
+  readonly read: <A, E>(read: Read, question: Question<A, E>) => Effect.Effect<A, E | ReadFailure>
   /** Sends a call at most once; see {@link OnceCalls}. */
   readonly once: (
     call: OnceCalls.OnceCall,

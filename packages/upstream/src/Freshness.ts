@@ -7,6 +7,11 @@ import * as Context from "effect/Context"
  */
 export type Freshness = "declared" | "block" | "none"
 
+/** Seconds that a kept answer may be old for the caller of the current request; as the rule has it when undefined. */
+export const MaxAge = Context.Reference<number | undefined>("@trigate/upstream/Freshness/MaxAge", {
+  defaultValue: () => undefined
+})
+
 /** The freshness that the current request asks for. */
 export const Freshness = Context.Reference<Freshness>("@trigate/upstream/Freshness", {
   defaultValue: () => "declared"

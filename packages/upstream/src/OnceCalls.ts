@@ -92,7 +92,8 @@ export const make = (parts: Parts, deadline: number) => {
         timeout: time,
         // an address that cannot be reached must leave time for the next one
         ...(isLast ? {} : { sendWithin: time / 2 }),
-        patience: time,
+        // an action that has waited to the last moment would go out only to end with an unknown outcome
+        patience: time / 2,
         answered,
         broke
       }),

@@ -6,11 +6,8 @@
  * deadline, by a number of exchanges and by the retry budget; going on to another address costs no token where nothing was
  * sent.
  */
-import type { Cost } from "@trigate/domain/Operation"
-import type * as Relayed from "@trigate/domain/Relayed"
 import type { ReadFailure } from "@trigate/domain/TransportFailure"
 import { UpstreamTimeout, UpstreamUnavailable } from "@trigate/domain/UpstreamError"
-import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
@@ -20,25 +17,14 @@ import type { Meter } from "./CallMetrics.ts"
 import type { Judged, Parts } from "./Exchanges.ts"
 import * as Exchanges from "./Exchanges.ts"
 import { millisOf } from "./internal/Monotonic.ts"
+import { ReadProgress } from "./internal/ReadProgress.ts"
 import { Latencies } from "./Latencies.ts"
+import type { Question, Read } from "./Read.ts"
 import type { RetryBudget } from "./RetryBudget.ts"
 import type { Target, UpstreamLabel } from "./Upstream.ts"
 import type { Fault, Passing, Verdict } from "./Verdict.ts"
 import { passing, unreachable, unreadable } from "./Verdict.ts"
 import type { WireError } from "./Wire.ts"
-
-/** What a read asks, and how its answers are read. */
-export interface Question<A, E> {
-  /** A body means POST, none means GET. */
-  readonly body: Uint8Array | undefined
-  readonly read: (answer: Relayed.Relayed, target: Target) => Verdict<A, E>
-}
-
-/** A read: its operation, and where it can be asked, in order of preference. */
-export interface Read {
-  readonly operation: { readonly name: string; readonly class: "read"; readonly cost: Cost }
-  readonly targets: readonly [Target, ...ReadonlyArray<Target>]
-}
 
 /** Bounds of every read. */
 export interface Options {
@@ -63,64 +49,6 @@ const passingFaults: ReadonlySet<Fault> = new Set(["not_sent", "broken", "timeou
 /** A full budget is asked again only when the upstream says when. */
 const isRepeatable = ({ fault, retryAfter }: Passing<unknown, unknown>): boolean =>
   passingFaults.has(fault) || (fault === "rate_limited" && retryAfter !== undefined)
-
-/** One read on its way. */
-class Call<A, E> {
-  readonly read: Read
-  readonly question: Question<A, E>
-  readonly clock: Clock.Clock
-  readonly budget: RetryBudget
-  readonly until: number
-  readonly #tried: Array<Target["base"]> = []
-  /** When an address wants to be asked again, as it said; most calls need none. */
-  #notBefore: Map<Target["base"], number> | undefined
-  exchanges = 0
-  kept: Passing<A, E | ReadFailure> | undefined
-
-  constructor(read: Read, question: Question<A, E>, clock: Clock.Clock, deadline: number, budget: RetryBudget) {
-    this.read = read
-    this.question = question
-    this.clock = clock
-    this.budget = budget
-    this.until = millisOf(clock) + deadline
-  }
-
-  get left(): number {
-    return this.until - millisOf(this.clock)
-  }
-
-  begin(target: Target) {
-    this.exchanges++
-    this.#tried.push(target.base)
-  }
-
-  /** The first of some targets whose address has not been asked. */
-  untriedOf(usable: ReadonlyArray<Target>): Target | undefined {
-    return usable.find(({ base }) => !this.#tried.includes(base))
-  }
-
-  /** Takes note of the seconds that an address wants to be left alone. */
-  defer({ base }: Target, seconds: number) {
-    this.#notBefore ??= new Map()
-    this.#notBefore.set(base, millisOf(this.clock) + seconds * 1000)
-  }
-
-  /** Milliseconds that are left of them; nothing where the address said nothing. */
-  waitFor({ base }: Target): number | undefined {
-    const until = this.#notBefore?.get(base)
-    return until === undefined ? undefined : Math.max(0, until - millisOf(this.clock))
-  }
-
-  /** An answer is worth more than none, and what an address said more than that it was not asked. */
-  keep(said: Passing<A, E | ReadFailure>) {
-    // where all are full, the caller has to know when the first of them is not
-    const isLater = this.kept?.fault === "rate_limited" && said.fault === "rate_limited" &&
-      (this.kept.retryAfter ?? 0) <= (said.retryAfter ?? 0)
-    if (isLater) return
-    if (this.kept === undefined || said.answer !== undefined) this.kept = said
-    else if (this.kept.answer === undefined && said.fault !== "withheld") this.kept = said
-  }
-}
 
 const outcomeOf = <A, E>(verdict: Verdict<A, E>, status: number): Judged<unknown>["outcome"] => {
   if (verdict._tag !== "Passing") return status < 400 && verdict._tag === "Answered" ? "ok" : "refused"
@@ -166,7 +94,7 @@ export const make = (parts: Parts, options: Options) => {
 
   /** One exchange; a full budget of the upstream's makes its address wait. */
   const attempt = <A, E>(
-    call: Call<A, E>,
+    call: ReadProgress<A, E>,
     target: Target,
     time: number,
     patience: number
@@ -212,7 +140,7 @@ export const make = (parts: Parts, options: Options) => {
 
   /** Asks `second` as well when `first` takes longer than nearly all answers; whoever answers first is taken. */
   const hedged = Effect.fnUntraced(function*<A, E>(
-    call: Call<A, E>,
+    call: ReadProgress<A, E>,
     first: Target,
     second: Target,
     time: number,
@@ -243,14 +171,14 @@ export const make = (parts: Parts, options: Options) => {
     return winner.verdict
   })
 
-  const end = <A, E>({ exchanges, kept, left, read }: Call<A, E>): Effect.Effect<A, E | ReadFailure> => {
+  const end = <A, E>({ exchanges, kept, left, read }: ReadProgress<A, E>): Effect.Effect<A, E | ReadFailure> => {
     if (kept?.answer !== undefined) return Effect.succeed(kept.answer)
     const [{ label }] = read.targets
     return Effect.fail(kept === undefined || left <= 0 ? timeout(label)() : kept.failure(exchanges))
   }
 
   const next = <A, E>(
-    call: Call<A, E>,
+    call: ReadProgress<A, E>,
     target: Target,
     usable: ReadonlyArray<Target>
   ): Effect.Effect<A, E | ReadFailure> => {
@@ -276,14 +204,17 @@ export const make = (parts: Parts, options: Options) => {
   }
 
   /** Milliseconds before an address is asked again: what it said, else full jitter. */
-  const pause = <A, E>(call: Call<A, E>, target: Target): Effect.Effect<number> => {
+  const pause = <A, E>(call: ReadProgress<A, E>, target: Target): Effect.Effect<number> => {
     const wait = call.waitFor(target)
     return wait === undefined
       ? Random.nextBetween(0, Math.min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** (call.exchanges - 1)))
       : Effect.succeed(wait)
   }
 
-  const again = <A, E>(call: Call<A, E>, said: Passing<A, E | ReadFailure>): Effect.Effect<A, E | ReadFailure> =>
+  const again = <A, E>(
+    call: ReadProgress<A, E>,
+    said: Passing<A, E | ReadFailure>
+  ): Effect.Effect<A, E | ReadFailure> =>
     Effect.gen(function*() {
       call.keep(said)
       const { operation, targets } = call.read
@@ -307,7 +238,7 @@ export const make = (parts: Parts, options: Options) => {
       // that of the upstream that the call is meant for, also where another kind of address answers in its place
       const budget = retryBudgetOf(read.targets[0].label)
       budget.deposit()
-      const call = new Call(read, question, clock, deadline, budget)
+      const call = new ReadProgress(read, question, clock, deadline, budget)
       return Effect.flatMap(parts.health.usable(read.targets), ({ retryAfter, targets: usable }) => {
         const [first] = usable
         return first === undefined

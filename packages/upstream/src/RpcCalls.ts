@@ -17,7 +17,7 @@ import * as RequestResolver from "effect/RequestResolver"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import type { Calls } from "./Calls.ts"
-import type { Read } from "./Reads.ts"
+import type { Read } from "./Read.ts"
 import * as RpcVerdict from "./RpcVerdict.ts"
 
 /** The calls that one caller sent together; what goes out for them is given up with the scope. */

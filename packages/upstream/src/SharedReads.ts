@@ -11,7 +11,7 @@ import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import type * as Redis from "effect/persistence/Redis"
-import { Freshness } from "./Freshness.ts"
+import { Freshness, MaxAge } from "./Freshness.ts"
 import * as InFlight from "./InFlight.ts"
 import type { Codec, Kept, Shareable } from "./Kept.ts"
 import { ageOf, isFresh } from "./Kept.ts"
@@ -179,8 +179,9 @@ const make = Effect.fnUntraced(function*(options: InFlight.Options) {
         if (rule === undefined && query.confirm === undefined) {
           return flights.run({ key: `${key} -`, ask: query.ask, onShared })
         }
+        const maxAge = (fiber.getRef(MaxAge) ?? Number.POSITIVE_INFINITY) * 1000
         const kept = cache.get(key, now)
-        if (kept !== undefined && isFresh(kept, now)) {
+        if (kept !== undefined && isFresh(kept, now) && ageOf(kept, now) <= maxAge) {
           count("cache")
           const answer = given(kept, now)
           if (rule === undefined || !renewalDue(kept, now) || now < (renewedAt.get(kept) ?? 0)) {
@@ -189,10 +190,12 @@ const make = Effect.fnUntraced(function*(options: InFlight.Options) {
           renewedAt.set(kept, now + RENEWAL_PAUSE)
           return Effect.as(renew(query, key, rule), answer)
         }
-        const ask = load(query, key, rule, rule?.fresh ?? 0)
+        const ask = load(query, key, rule, Math.min(rule?.fresh ?? 0, maxAge))
+        // what another replica has kept may be too old for the next one who asks
+        const flight = Number.isFinite(maxAge) ? `${key} ${maxAge}` : key
         // nothing is kept that could serve instead, nor will there be
-        if (kept === undefined && rule === undefined) return flights.run({ key, ask, onShared })
-        return orStale(query, key, flights.run({ key, ask, takesFailure: kept !== undefined, onShared }))
+        if (kept === undefined && rule === undefined) return flights.run({ key: flight, ask, onShared })
+        return orStale(query, key, flights.run({ key: flight, ask, takesFailure: kept !== undefined, onShared }))
       })
   }
 

@@ -5,7 +5,7 @@ import { spotMeta } from "@trigate/domain/InfoOperations"
 import * as Operation from "@trigate/domain/Operation"
 import * as Relayed from "@trigate/domain/Relayed"
 import type { Calls } from "@trigate/upstream/Calls"
-import type * as Reads from "@trigate/upstream/Reads"
+import type { Read } from "@trigate/upstream/Read"
 import * as RpcCalls from "@trigate/upstream/RpcCalls"
 import * as Verdict from "@trigate/upstream/Verdict"
 import * as Schema from "effect/Schema"
@@ -23,7 +23,7 @@ describe("a once operation", () => {
       // @ts-expect-error -- nor as a JSON-RPC call
       RpcCalls.make(calls)({ operation: tokenDelegate, targets }, "[]"),
       // @ts-expect-error -- nor as what the loop itself takes
-      { operation: tokenDelegate, targets } satisfies Reads.Read
+      { operation: tokenDelegate, targets } satisfies Read
     ]
     assert.isFunction(impossible)
   })

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import type { Keeping } from "@trigate/domain/Operation"
 import * as Relayed from "@trigate/domain/Relayed"
 import * as AnswerCodec from "@trigate/upstream/AnswerCodec"
-import { Freshness } from "@trigate/upstream/Freshness"
+import { Freshness, MaxAge } from "@trigate/upstream/Freshness"
 import * as SharedReads from "@trigate/upstream/SharedReads"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
@@ -66,6 +66,16 @@ const run = <A, E>(test: Effect.Effect<A, E, SharedReads.SharedReads>, options: 
   )
 
 describe("SharedReads", () => {
+  it.effect("asks for a caller who takes no answer as old as the one that is kept", () =>
+    run(Effect.gen(function*() {
+      const { get } = yield* setup()
+      yield* get
+      yield* TestClock.adjust(30_000)
+      assert.deepStrictEqual(yield* Effect.provideService(get, MaxAge, 30), ["\"answer 1\"", 30])
+      assert.deepStrictEqual(yield* Effect.provideService(get, MaxAge, 29), ["\"answer 2\"", undefined])
+      assert.deepStrictEqual(yield* get, ["\"answer 2\"", 0])
+    })))
+
   it.effect("asks once while the answer is fresh, and says how old it is", () =>
     run(Effect.gen(function*() {
       const { get, state } = yield* setup({ keeping: () => ({ fresh: 2000, stale: 0 }) })
