@@ -33,7 +33,7 @@ export class NodeApi extends HttpApiGroup.make("node").add(
     success: SpotMeta,
     error: infoErrors
   }).annotateMerge(OpenApi.annotations({
-    summary: "Query the trading chain's node: spotMeta; candleSnapshot is UnavailableOnNode"
+    summary: "Query the trading chain's node: spotMeta and what else it serves; candleSnapshot is UnavailableOnNode"
   })),
   HttpApiEndpoint.post("evm", "/:endpointKey/evm", {
     disableCodecs: true,

@@ -100,6 +100,8 @@ export interface Operation<
   readonly recognized?: (text: string) => number | undefined
   /** An answer that means something else than its status says. */
   readonly refusal?: Refusal<Request["Type"], Failures[number]["Type"]>
+  /** Whether an answer is the upstream's last word, whatever its status says. */
+  readonly isFinal?: (answer: Relayed) => boolean
   /** Request and answer are relayed unread, so that only requests of the same text are known to be the same. */
   readonly verbatim?: true
 }

@@ -12,6 +12,7 @@ import * as Gateway from "./Gateway.ts"
 import { GatewayStatus } from "./GatewayStatus.ts"
 import * as NodeServer from "./NodeServer.ts"
 import * as Observe from "./Observe.ts"
+import { RelayInfo } from "./RelayInfo.ts"
 import { RelayMethods } from "./RelayMethods.ts"
 import * as RequestIds from "./RequestIds.ts"
 import type { Settings } from "./Settings.ts"
@@ -29,6 +30,7 @@ export const layer = (settings: Settings) => {
   const served = HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(
     Layer.provide(Chains.layer(settings)),
     Layer.provide(Layer.succeed(RelayMethods, settings.TRIGATE_RELAY_METHODS)),
+    Layer.provide(Layer.succeed(RelayInfo, settings.TRIGATE_RELAY_INFO)),
     Layer.provide(CallerKeys.layerOpen)
   )
   const surroundings = Layer.mergeAll(

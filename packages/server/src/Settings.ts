@@ -69,6 +69,7 @@ const configs = {
   TRIGATE_RELAY_ACTIONS: Config.option(
     Config.schema(Schema.Union([Schema.Literal("*"), ActionTypes]), "TRIGATE_RELAY_ACTIONS")
   ),
+  TRIGATE_RELAY_INFO: onOff("TRIGATE_RELAY_INFO", "on"),
   TRIGATE_RELAY_METHODS: Config.withDefault(Config.schema(MethodNames, "TRIGATE_RELAY_METHODS"), []),
   TRIGATE_TRADING_API_WEIGHT: Config.withDefault(
     UpstreamConfig.limit("TRIGATE_TRADING_API_WEIGHT"),
@@ -142,6 +143,11 @@ export const texts: { readonly [N in SettingName]: SettingText } = {
     meaning: "further action types that /exchange relays",
     takes: "action types, comma separated, or `*`",
     fallback: "unset: the four"
+  },
+  TRIGATE_RELAY_INFO: {
+    meaning: "relay queries of /info of any type, not only of the two that are checked and kept",
+    takes: "`on` or `off`",
+    fallback: "on"
   },
   TRIGATE_RELAY_METHODS: {
     meaning: "further JSON-RPC methods that /evm and /l2 relay as reads, unread; each may be sent more than once",

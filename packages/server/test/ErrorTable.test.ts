@@ -132,6 +132,7 @@ const invalidRequest: ReadonlyArray<Row> = [
   {
     what: "/info, an unknown type",
     tag: "InvalidRequest",
+    environment: { TRIGATE_RELAY_INFO: "off" },
     ask: (url) => post(`${url}/info`, `{"type":"meta"}`),
     status: 400,
     fields: faults([["type"], "Expected one of spotMeta, candleSnapshot"]),

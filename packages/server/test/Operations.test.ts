@@ -3,7 +3,7 @@ import { GatewayApi } from "@trigate/api/GatewayApi"
 import { evmMethods } from "@trigate/domain/EvmOperations"
 import { exchangeOperations, furtherAction } from "@trigate/domain/ExchangeOperations"
 import { gatewayErrors } from "@trigate/domain/GatewayError"
-import { infoOperations } from "@trigate/domain/InfoOperations"
+import { furtherQuery, infoOperations } from "@trigate/domain/InfoOperations"
 import { layer2Methods } from "@trigate/domain/Layer2Operations"
 import { tokenRpcOperations } from "@trigate/domain/TokenOperations"
 import * as Clock from "effect/Clock"
@@ -114,6 +114,7 @@ const declared = [
   ...Object.values(exchangeOperations),
   furtherAction,
   ...Object.values(infoOperations),
+  furtherQuery,
   ...evmMethods,
   ...Object.values(tokenRpcOperations),
   ...layer2Methods
@@ -217,7 +218,7 @@ describe("metrics", () => {
         node: rpcReply(`"0x1"`),
         tokens: () => ({ body: `{"ok":true,"result":1}` }),
         layer2: rpcReply("null")
-      }, { TRIGATE_RELAY_ACTIONS: "*" })
+      }, { TRIGATE_RELAY_ACTIONS: "*", TRIGATE_TRADING_API_WEIGHT: "1000000" })
       const now = yield* Clock.currentTimeMillis
       const methods = ["GET", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD"]
       const asks: ReadonlyArray<(odd: string, index: number) => Effect.Effect<unknown>> = [

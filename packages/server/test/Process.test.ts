@@ -112,6 +112,7 @@ const more: Wrong = [
   ["TRIGATE_SIGNERS", "0x0123456789abcdef0123456789abcdef0123456"],
   ["TRIGATE_SIGNERS", ","],
   ["TRIGATE_STRICT", "yes"],
+  ["TRIGATE_RELAY_INFO", "l2Book"],
   ["TRIGATE_RELAY_METHODS", ","],
   ["TRIGATE_RELAY_METHODS", "*"],
   ["TRIGATE_RELAY_METHODS", "eth_sendTransaction"],

@@ -39,8 +39,8 @@ type Services = Context.Context<never>
 
 /** The meters of one operation at one upstream. */
 export interface Meter {
-  /** Counts one exchange; `rows` is the length of an answer that is billed by it. */
-  readonly exchanged: (services: Services, outcome: Outcome, milliseconds: number, rows: number) => void
+  /** Counts one exchange and its cost, which is not the same for all calls of a name; `rows` is the length of an answer that is billed by it. */
+  readonly exchanged: (services: Services, cost: Cost, outcome: Outcome, milliseconds: number, rows: number) => void
   readonly retried: (services: Services, fault: Fault) => void
   readonly hedged: (services: Services, won: "first" | "second") => void
 }
@@ -57,7 +57,7 @@ const memo = <Key, Value>(make: (key: Key) => Value) => {
   }
 }
 
-const make = (upstream: UpstreamLabel, operation: string, cost: Cost): Meter => {
+const make = (upstream: UpstreamLabel, operation: string): Meter => {
   const at = { upstream }
   const named = { upstream, operation }
   const ended = memo((outcome: Outcome) => Metric.withAttributes(calls, { ...named, outcome }))
@@ -67,7 +67,7 @@ const make = (upstream: UpstreamLabel, operation: string, cost: Cost): Meter => 
   const again = memo((cause: Fault) => Metric.withAttributes(retries, { ...named, cause }))
   const beside = memo((won: "first" | "second") => Metric.withAttributes(hedges, { ...named, won }))
   return {
-    exchanged: (services, outcome, milliseconds, rows) => {
+    exchanged: (services, cost, outcome, milliseconds, rows) => {
       ended(outcome).updateUnsafe(1, services)
       took.updateUnsafe(milliseconds / 1000, services)
       if (outcome === "not_sent") return
@@ -82,11 +82,11 @@ const make = (upstream: UpstreamLabel, operation: string, cost: Cost): Meter => 
 /** The meters of a gateway, each made when it is first needed. */
 export const meters = () => {
   const made = new Map<string, Meter>()
-  return (upstream: UpstreamLabel, operation: { readonly name: string; readonly cost: Cost }): Meter => {
+  return (upstream: UpstreamLabel, operation: { readonly name: string }): Meter => {
     const key = `${upstream} ${operation.name}`
     const found = made.get(key)
     if (found !== undefined) return found
-    const meter = make(upstream, operation.name, operation.cost)
+    const meter = make(upstream, operation.name)
     made.set(key, meter)
     return meter
   }

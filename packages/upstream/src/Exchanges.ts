@@ -69,7 +69,7 @@ const signOf = (exit: Exit.Exit<Judged<unknown>, unknown>): Sign =>
 /** Sends and counts; a single pass, since this is done for every call. */
 const send = <A>({ maxAnswerBytes, wire }: Parts, exchange: Exchange<A>, timeout: number): Effect.Effect<Judged<A>> =>
   Effect.withFiber((fiber) => {
-    const { answered, body, broke, meter, sendWithin, target } = exchange
+    const { answered, body, broke, cost, meter, sendWithin, target } = exchange
     const services = fiber.context
     const clock = fiber.getRef(Clock.Clock)
     const start = clock.currentTimeMillisUnsafe()
@@ -88,8 +88,8 @@ const send = <A>({ maxAnswerBytes, wire }: Parts, exchange: Exchange<A>, timeout
     })
     return Effect.onExitPrimitive(judged, (exit) => {
       const took = clock.currentTimeMillisUnsafe() - start
-      if (exit._tag === "Success") meter.exchanged(services, exit.value.outcome, took, exit.value.rows)
-      else meter.exchanged(services, "abandoned", took, 0)
+      if (exit._tag === "Success") meter.exchanged(services, cost, exit.value.outcome, took, exit.value.rows)
+      else meter.exchanged(services, cost, "abandoned", took, 0)
       return undefined
     })
   })
