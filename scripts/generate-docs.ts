@@ -6,11 +6,11 @@
  */
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import { ActionRejected } from "@trigate/domain/ActionOutcome"
-import { evmOperations } from "@trigate/domain/EvmOperations"
+import { evmMethods } from "@trigate/domain/EvmOperations"
 import { exchangeOperations } from "@trigate/domain/ExchangeOperations"
 import { commonFailures, gatewayErrors, rpcCodes } from "@trigate/domain/GatewayError"
-import { infoOperations } from "@trigate/domain/InfoOperations"
-import { layer2Operations } from "@trigate/domain/Layer2Operations"
+import { furtherQuery, infoOperations } from "@trigate/domain/InfoOperations"
+import { layer2Methods } from "@trigate/domain/Layer2Operations"
 import type { AnyCodec, Cost, Operation } from "@trigate/domain/Operation"
 import { getTokenData, tokenRpcOperations } from "@trigate/domain/TokenOperations"
 import { texts } from "@trigate/server/Settings"
@@ -73,12 +73,12 @@ const sections: ReadonlyArray<Section> = [
   {
     title: "Queries of the trading chain",
     routes: [info.endpoints.query, node.endpoints.info],
-    operations: Object.values(infoOperations)
+    operations: [...Object.values(infoOperations), furtherQuery]
   },
   {
     title: "EVM of the trading chain",
     routes: [evm.endpoints.rpc, node.endpoints.evm],
-    operations: Object.values(evmOperations)
+    operations: evmMethods
   },
   {
     title: "Token data",
@@ -93,7 +93,7 @@ const sections: ReadonlyArray<Section> = [
   {
     title: "JSON-RPC of the layer 2",
     routes: [layer2.endpoints.rpc, node.endpoints.layer2, node.endpoints.root],
-    operations: Object.values(layer2Operations)
+    operations: layer2Methods
   }
 ]
 

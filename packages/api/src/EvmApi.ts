@@ -1,5 +1,5 @@
 /** `POST /evm`: JSON-RPC of the trading chain's EVM. */
-import { evmOperations } from "@trigate/domain/EvmOperations"
+import { evmMethods } from "@trigate/domain/EvmOperations"
 import { PayloadTooLarge } from "@trigate/domain/RequestError"
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
@@ -7,10 +7,13 @@ import * as OpenApi from "effect/http-api/OpenApi"
 import { orBatch, RpcAnswer, rpcCall } from "./JsonRpcSchema.ts"
 import { Problems } from "./Problems.ts"
 
+/** A call of the route, as the documents show it. */
+export const evmCall = rpcCall(evmMethods)
+
 export class EvmApi extends HttpApiGroup.make("evm").add(
   HttpApiEndpoint.post("rpc", "/evm", {
     disableCodecs: true,
-    payload: orBatch(rpcCall(evmOperations)),
+    payload: orBatch(evmCall),
     success: orBatch(RpcAnswer),
     error: PayloadTooLarge
   }).annotateMerge(OpenApi.annotations({
@@ -21,5 +24,5 @@ export class EvmApi extends HttpApiGroup.make("evm").add(
   }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "EVM",
-  description: `JSON-RPC of the trading chain: ${Object.values(evmOperations).map((each) => each.name).join(", ")}`
+  description: `JSON-RPC of the trading chain: ${evmMethods.map((each) => each.name).join(", ")}`
 })) {}

@@ -1,7 +1,7 @@
 /** `POST /info`: queries of the trading chain. */
 import { Candle } from "@trigate/domain/Candle"
 import { commonFailures } from "@trigate/domain/GatewayError"
-import { candleSnapshot, spotMeta } from "@trigate/domain/InfoOperations"
+import { candleSnapshot, furtherQuery, spotMeta } from "@trigate/domain/InfoOperations"
 import { SpotMeta } from "@trigate/domain/SpotMeta"
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
@@ -13,21 +13,26 @@ import { Problems } from "./Problems.ts"
 export const infoErrors = [...candleSnapshot.failures, ...commonFailures] as const
 
 /** A query as the wire carries it, told apart by `type`. */
-export const InfoRequest = Schema.Union([Schema.toEncoded(spotMeta.request), Schema.toEncoded(candleSnapshot.request)])
+export const InfoRequest = Schema.Union([
+  Schema.toEncoded(spotMeta.request),
+  Schema.toEncoded(candleSnapshot.request),
+  furtherQuery.request.annotate({ description: "A query of another type, with whatever members it has" })
+])
 
 export class InfoApi extends HttpApiGroup.make("info").add(
   HttpApiEndpoint.post("query", "/info", {
     disableCodecs: true,
     payload: InfoRequest,
-    success: [SpotMeta, Schema.Array(Candle)],
+    success: [SpotMeta, Schema.Array(Candle), furtherQuery.response],
     error: infoErrors
   }).annotateMerge(OpenApi.annotations({
     summary: "Query the trading chain",
     description:
       "`spotMeta` is served by the official API with the node as fallback, `candleSnapshot` by the official API only. " +
-      "The upstream's answer comes back as it is, except that its 500 `null` for an unknown coin is UnknownAsset."
+      "The upstream's answer comes back as it is, except that its 500 `null` for an unknown coin of a candle query is " +
+      "UnknownAsset. A query of any other type is relayed unread to the official API."
   }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Info",
-  description: "Queries of the trading chain: spotMeta, candleSnapshot"
+  description: "Queries of the trading chain: spotMeta, candleSnapshot, and any other type as it is"
 })) {}

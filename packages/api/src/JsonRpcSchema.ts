@@ -1,4 +1,5 @@
 /** JSON-RPC 2.0 envelopes as the documents show them; the gateway itself reads and writes them as text. */
+import { Params } from "@trigate/domain/EvmMethods"
 import type { Operation } from "@trigate/domain/Operation"
 import * as Schema from "effect/Schema"
 
@@ -15,9 +16,17 @@ const callOf = (operation: Operation) =>
     params: Schema.optionalKey(Schema.toEncoded(operation.request))
   }).annotate({ description: operation.summary })
 
-/** The calls that a route takes, one branch for each declared method. */
-export const rpcCall = (operations: Readonly<Record<string, Operation>>) =>
-  Schema.Union(Object.values(operations).map(callOf))
+/** The calls that a route takes, one branch for each method with a schema and one for all that are relayed unread. */
+export const rpcCall = (operations: ReadonlyArray<Operation>) => {
+  const names = operations.filter(({ verbatim }) => verbatim === true).map(({ name }) => name)
+  const relayed = Schema.Struct({
+    jsonrpc: Schema.Literal("2.0"),
+    id: Schema.optionalKey(Id),
+    method: Schema.Literals(names),
+    params: Schema.optionalKey(Params)
+  }).annotate({ description: "A read that is relayed as it is" })
+  return Schema.Union([...operations.filter(({ verbatim }) => verbatim !== true).map(callOf), relayed])
+}
 
 /** An error of a call: a JSON-RPC code, and the typed error in `data` where it is one of ours. */
 export const RpcError = Schema.Struct({

@@ -1,5 +1,5 @@
 /** `POST /l2`: JSON-RPC of an EVM layer 2. */
-import { layer2Operations } from "@trigate/domain/Layer2Operations"
+import { layer2Methods } from "@trigate/domain/Layer2Operations"
 import { PayloadTooLarge } from "@trigate/domain/RequestError"
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
@@ -7,10 +7,13 @@ import * as OpenApi from "effect/http-api/OpenApi"
 import { orBatch, RpcAnswer, rpcCall } from "./JsonRpcSchema.ts"
 import { Problems } from "./Problems.ts"
 
+/** A call of the route, as the documents show it. */
+export const layer2Call = rpcCall(layer2Methods)
+
 export class Layer2Api extends HttpApiGroup.make("layer2").add(
   HttpApiEndpoint.post("rpc", "/l2", {
     disableCodecs: true,
-    payload: orBatch(rpcCall(layer2Operations)),
+    payload: orBatch(layer2Call),
     success: orBatch(RpcAnswer),
     error: PayloadTooLarge
   }).annotateMerge(OpenApi.annotations({
@@ -21,5 +24,5 @@ export class Layer2Api extends HttpApiGroup.make("layer2").add(
   }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Layer 2",
-  description: `JSON-RPC of an EVM layer 2: ${Object.values(layer2Operations).map((each) => each.name).join(", ")}`
+  description: `JSON-RPC of an EVM layer 2: ${layer2Methods.map((each) => each.name).join(", ")}`
 })) {}

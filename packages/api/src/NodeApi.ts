@@ -4,8 +4,6 @@
  * What only the official API serves answers `UnavailableOnNode` here, before anything is sent.
  */
 import { Unauthorized } from "@trigate/domain/CallerError"
-import { evmOperations } from "@trigate/domain/EvmOperations"
-import { layer2Operations } from "@trigate/domain/Layer2Operations"
 import { PayloadTooLarge } from "@trigate/domain/RequestError"
 import { SignedAction } from "@trigate/domain/SignedAction"
 import { SpotMeta } from "@trigate/domain/SpotMeta"
@@ -13,9 +11,11 @@ import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import { KeyedPath } from "./EndpointKey.ts"
+import { evmCall } from "./EvmApi.ts"
 import { exchangeErrors } from "./ExchangeApi.ts"
 import { infoErrors, InfoRequest } from "./InfoApi.ts"
-import { orBatch, RpcAnswer, rpcCall } from "./JsonRpcSchema.ts"
+import { orBatch, RpcAnswer } from "./JsonRpcSchema.ts"
+import { layer2Call } from "./Layer2Api.ts"
 import { Problems } from "./Problems.ts"
 import { keyedTokenEndpoints } from "./TokensApi.ts"
 
@@ -33,12 +33,12 @@ export class NodeApi extends HttpApiGroup.make("node").add(
     success: SpotMeta,
     error: infoErrors
   }).annotateMerge(OpenApi.annotations({
-    summary: "Query the trading chain's node: spotMeta; candleSnapshot is UnavailableOnNode"
+    summary: "Query the trading chain's node: spotMeta and what else it serves; candleSnapshot is UnavailableOnNode"
   })),
   HttpApiEndpoint.post("evm", "/:endpointKey/evm", {
     disableCodecs: true,
     params: KeyedPath,
-    payload: orBatch(rpcCall(evmOperations)),
+    payload: orBatch(evmCall),
     success: orBatch(RpcAnswer),
     error: [PayloadTooLarge, Unauthorized]
   }).annotateMerge(OpenApi.annotations({ summary: "JSON-RPC of the trading chain's EVM" })),
@@ -46,14 +46,14 @@ export class NodeApi extends HttpApiGroup.make("node").add(
   HttpApiEndpoint.post("layer2", "/:endpointKey/l2", {
     disableCodecs: true,
     params: KeyedPath,
-    payload: orBatch(rpcCall(layer2Operations)),
+    payload: orBatch(layer2Call),
     success: orBatch(RpcAnswer),
     error: [PayloadTooLarge, Unauthorized]
   }).annotateMerge(OpenApi.annotations({ summary: "JSON-RPC of the layer 2" })),
   HttpApiEndpoint.post("root", "/:endpointKey", {
     disableCodecs: true,
     params: KeyedPath,
-    payload: orBatch(rpcCall(layer2Operations)),
+    payload: orBatch(layer2Call),
     success: orBatch(RpcAnswer),
     error: [PayloadTooLarge, Unauthorized]
   }).annotateMerge(OpenApi.annotations({ summary: "JSON-RPC of the layer 2, where node providers serve it" }))

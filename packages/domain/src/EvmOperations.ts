@@ -1,6 +1,7 @@
 /** The JSON-RPC methods of `POST /evm`: the trading chain's EVM. */
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
+import * as EvmMethods from "./EvmMethods.ts"
 import { Address, Quantity, StorageSlot } from "./Hex.ts"
 import { decodes } from "./Keepable.ts"
 import * as Operation from "./Operation.ts"
@@ -94,5 +95,29 @@ export const usingBigBlocks = Operation.read({
   failures: []
 })
 
-/** The methods of `POST /evm`, by the name they have in the typed services and the client. */
+/** The methods with a schema, by the name they have in the typed services and the client. */
 export const evmOperations = { getStorageAt, gasPrice, bigBlockGasPrice, usingBigBlocks } as const
+
+/** The route: a node of the trading chain silently answers latest state for any other block. */
+export const serving: EvmMethods.Serving = { chain: "trading", protocol: "evm", latestOnly: true }
+
+const systemMethods = {
+  eth_getSystemTxsByBlockHash: { summary: "Transactions of a block that come from the trading chain itself" },
+  eth_getSystemTxsByBlockNumber: { summary: "Transactions of a block that come from the trading chain itself" }
+}
+
+const typed: ReadonlySet<string> = new Set(Object.values(evmOperations).map(({ name }) => name))
+
+/** Sends a signed transaction. */
+export const sendRawTransaction = EvmMethods.rawTransaction(serving)
+
+/** Any method of `POST /evm`. */
+export type EvmOperation = Operation.Operation<string, "read"> | Operation.OnceOperation
+
+/** All methods of `POST /evm`. */
+export const evmMethods: ReadonlyArray<EvmOperation> = [
+  ...Object.values(evmOperations),
+  sendRawTransaction,
+  ...EvmMethods.relayedReads({ ...EvmMethods.standardMethods, ...systemMethods }, serving)
+    .filter(({ name }) => !typed.has(name))
+]

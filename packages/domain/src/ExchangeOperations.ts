@@ -44,6 +44,11 @@ const summaries: { readonly [Type in ActionType]: string } = {
   evmUserModify: "Choose big or small blocks for EVM transactions"
 }
 
+/** What to do when the outcome of an action is not known. */
+export const resendAdvice =
+  "Resend the identical bytes: a duplicate-nonce answer then means that the first one landed. " +
+  "Do not sign the action again under a fresh nonce before you know"
+
 const signed = <const Name extends string, Request extends Operation.AnyCodec>(
   name: Name,
   summary: string,
@@ -58,7 +63,8 @@ const signed = <const Name extends string, Request extends Operation.AnyCodec>(
     cost: { weight: 1, requestUnits: 1 },
     request,
     response: ActionAccepted,
-    failures: exchangeFailures
+    failures: exchangeFailures,
+    advice: resendAdvice
   })
 
 const actionOf = <const Type extends ActionType>(type: Type) => signed(type, summaries[type], signedActionOf(type))
@@ -90,11 +96,6 @@ export const isActionType = (type: string): type is ActionType => Object.hasOwn(
 /** The operation of an action type. */
 export const operationOf = (type: string): ExchangeOperation =>
   isActionType(type) ? exchangeOperations[type] : furtherAction
-
-/** What to do when the outcome of an action is not known. */
-export const resendAdvice =
-  "Resend the identical bytes: a duplicate-nonce answer then means that the first one landed. " +
-  "Do not sign the action again under a fresh nonce before you know"
 
 const VenueAnswer = Schema.Struct({ status: Schema.String, response: Schema.optionalKey(Schema.Unknown) })
 const decodeAnswer = Schema.decodeUnknownOption(VenueAnswer)

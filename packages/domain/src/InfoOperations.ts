@@ -20,6 +20,9 @@ const spotMetaRequest = Schema.Struct({ type: Schema.Literal("spotMeta") }).pipe
 
 const minute = 60_000
 
+/** HTTP 500 `null`: what the venue says of a coin, or whatever else was asked for, that it does not know. */
+const isNothing = (answer: Relayed.Relayed): boolean => answer.status === 500 && Relayed.text(answer).trim() === "null"
+
 /** All spot pairs and tokens. */
 export const spotMeta = Operation.read({
   name: "spotMeta",
@@ -61,7 +64,7 @@ export const candleSnapshot = Operation.read({
   recognized: CandleText.barsIn,
   failures: [UnknownAsset],
   refusal: {
-    matches: (answer) => answer.status === 500 && Relayed.text(answer).trim() === "null",
+    matches: isNothing,
     failure: ({ coin }) => new UnknownAsset({ coin, detail: `The venue knows no coin ${JSON.stringify(coin)}` })
   },
   keeping: CandleKeeping.keeping,
@@ -70,3 +73,53 @@ export const candleSnapshot = Operation.read({
 
 /** The documented queries by their `type`. */
 export const infoOperations = { spotMeta, candleSnapshot } as const
+
+/** The name of a query; whatever else the request has is the venue's to judge. */
+const furtherRequest = Schema.Struct({
+  type: Schema.String.check(Schema.isPattern(/^[A-Za-z][A-Za-z0-9_]{0,63}$/u, { expected: "the type of a query" }))
+})
+
+const furtherOf = (source: Operation.Source, weight: number) =>
+  Operation.read({
+    name: "info",
+    chain: "trading",
+    protocol: "info",
+    summary: "A query of another type, relayed as it is; some types weigh 2, `userRole` weighs 60",
+    sources: [source],
+    cost: { weight, requestUnits: 1 },
+    request: furtherRequest,
+    response: Schema.Unknown,
+    failures: [],
+    verbatim: true,
+    isFinal: isNothing
+  })
+
+const furtherQueries = {
+  gateway: {
+    light: furtherOf("official-api", 2),
+    usual: furtherOf("official-api", 20),
+    heavy: furtherOf("official-api", 60)
+  },
+  node: { light: furtherOf("node", 2), usual: furtherOf("node", 20), heavy: furtherOf("node", 60) }
+}
+
+/** A query of another type; all of them share one name, so that it can label. */
+export const furtherQuery = furtherQueries.gateway.usual
+
+const weights: ReadonlyMap<string, "light" | "heavy"> = new Map([
+  ["l2Book", "light"],
+  ["allMids", "light"],
+  ["clearinghouseState", "light"],
+  ["orderStatus", "light"],
+  ["spotClearinghouseState", "light"],
+  ["exchangeStatus", "light"],
+  ["userRole", "heavy"]
+])
+
+/**
+ * The operation of a further type on a surface, with what the type costs.
+ *
+ * Nodes serve some of them and answer otherwise than the venue, so that none stands in for the official API.
+ */
+export const furtherQueryOf = (type: string, surface: Operation.Surface): typeof furtherQuery =>
+  furtherQueries[surface][weights.get(type) ?? "usual"]

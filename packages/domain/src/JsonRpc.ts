@@ -38,6 +38,12 @@ export type RpcAnswer =
     readonly age?: number
   }
 
+/** What a node says that does not have a method. */
+export const methodNotFound = (method: string): RpcAnswer => {
+  const message = `the method ${method} does not exist`
+  return { _tag: "Error", code: -32601, message, error: JSON.stringify({ code: -32601, message }) }
+}
+
 const RpcError = Schema.Struct({
   code: Schema.Int,
   message: Schema.String,

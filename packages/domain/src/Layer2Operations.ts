@@ -1,6 +1,7 @@
 /** The JSON-RPC methods of `POST /l2`: any EVM layer 2. */
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
+import * as EvmMethods from "./EvmMethods.ts"
 import { Hash, Quantity } from "./Hex.ts"
 import * as Operation from "./Operation.ts"
 import { Receipt } from "./Receipt.ts"
@@ -44,7 +45,7 @@ const blockParams = Schema.Tuple([BlockParam, Schema.Literal(false)]).pipe(
 /**
  * A block without its transactions; `null` where there is none yet.
  *
- * No route relays it: it is asked to learn whether a receipt is final.
+ * It is asked to learn whether a receipt is final; the route relays the method with any params.
  */
 export const getBlockByNumber = Operation.read({
   name: "eth_getBlockByNumber",
@@ -58,8 +59,23 @@ export const getBlockByNumber = Operation.read({
   failures: []
 })
 
-/** The methods of `POST /l2`, by the name they have in the typed services and the client. */
+/** The methods with a schema, by the name they have in the typed services and the client. */
 export const layer2Operations = { getTransactionReceipt } as const
 
+/** The route: its nodes know the blocks that they are asked for, or say that they do not. */
+export const serving: EvmMethods.Serving = { chain: "layer2", protocol: "layer2", latestOnly: false }
+
+const typed: ReadonlySet<string> = new Set(Object.values(layer2Operations).map(({ name }) => name))
+
+/** Sends a signed transaction. */
+export const sendRawTransaction = EvmMethods.rawTransaction(serving)
+
 /** Any method of `POST /l2`. */
-export type Layer2Operation = (typeof layer2Operations)[keyof typeof layer2Operations]
+export type Layer2Operation = Operation.Operation<string, "read"> | Operation.OnceOperation
+
+/** All methods of `POST /l2`. */
+export const layer2Methods: ReadonlyArray<Layer2Operation> = [
+  ...Object.values(layer2Operations),
+  sendRawTransaction,
+  ...EvmMethods.relayedReads(EvmMethods.standardMethods, serving).filter(({ name }) => !typed.has(name))
+]

@@ -100,6 +100,21 @@ export interface Operation<
   readonly recognized?: (text: string) => number | undefined
   /** An answer that means something else than its status says. */
   readonly refusal?: Refusal<Request["Type"], Failures[number]["Type"]>
+  /** Whether an answer is the upstream's last word, whatever its status says. */
+  readonly isFinal?: (answer: Relayed) => boolean
+  /** Request and answer are relayed unread, so that only requests of the same text are known to be the same. */
+  readonly verbatim?: true
+}
+
+/** The declaration of a call that is sent at most once. */
+export interface OnceOperation<
+  Name extends string = string,
+  Request extends AnyCodec = AnyCodec,
+  Response extends AnyCodec = AnyCodec,
+  Failures extends ReadonlyArray<AnyCodec> = ReadonlyArray<AnyCodec>
+> extends Operation<Name, "once", Request, Response, Failures> {
+  /** What a caller does who is told that the outcome is not known. */
+  readonly advice: string
 }
 
 /** Domain type of an operation's request. */
@@ -126,8 +141,8 @@ export const once = <
   Response extends AnyCodec,
   const Failures extends ReadonlyArray<AnyCodec>
 >(
-  declaration: Omit<Operation<Name, "once", Request, Response, Failures>, "class" | keyof Sharing<unknown>>
-): Operation<Name, "once", Request, Response, Failures> => ({ ...declaration, class: "once" })
+  declaration: Omit<OnceOperation<Name, Request, Response, Failures>, "class" | keyof Sharing<unknown>>
+): OnceOperation<Name, Request, Response, Failures> => ({ ...declaration, class: "once" })
 
 /** Which of our surfaces was asked: the gateway's own routes, or the node provider's behind an endpoint key. */
 export type Surface = "gateway" | "node"

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { evmOperations } from "@trigate/domain/EvmOperations"
+import { evmMethods, evmOperations } from "@trigate/domain/EvmOperations"
 import { exchangeOperations } from "@trigate/domain/ExchangeOperations"
 import { infoOperations } from "@trigate/domain/InfoOperations"
-import { getBlockByNumber, layer2Operations } from "@trigate/domain/Layer2Operations"
+import { getBlockByNumber, layer2Methods } from "@trigate/domain/Layer2Operations"
 import type { Keeping, Operation } from "@trigate/domain/Operation"
 import * as OperationModule from "@trigate/domain/Operation"
 import { getTokenData, tokenRpcOperations } from "@trigate/domain/TokenOperations"
@@ -17,10 +17,10 @@ const window = { coin: "BTC", interval: "1h", startTime: 0, endTime: 3_600_000 }
 
 const reads: ReadonlyArray<Operation> = [
   ...Object.values(infoOperations),
-  ...Object.values(evmOperations),
+  ...evmMethods,
   getTokenData,
   ...Object.values(tokenRpcOperations),
-  ...Object.values(layer2Operations),
+  ...layer2Methods,
   getBlockByNumber
 ]
 

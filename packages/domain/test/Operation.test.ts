@@ -20,7 +20,7 @@ const declaration = {
 describe("the method class", () => {
   it("is in the declaration and in its type", () => {
     const read: "read" = Operation.read(declaration).class
-    const once: "once" = Operation.once(declaration).class
+    const once: "once" = Operation.once({ ...declaration, advice: "" }).class
     assert.deepStrictEqual([read, once], ["read", "once"])
   })
 

@@ -5,9 +5,11 @@ import * as JsonRpc from "@trigate/domain/JsonRpc"
 import * as JsonText from "@trigate/domain/JsonText"
 import type { Layer2Operation } from "@trigate/domain/Layer2Operations"
 import { layer2Operations } from "@trigate/domain/Layer2Operations"
-import type { Request, Surface } from "@trigate/domain/Operation"
+import type { OnceOperation, Operation, Request, Surface } from "@trigate/domain/Operation"
 import { sourcesOn, unavailableOnNode } from "@trigate/domain/Operation"
 import type { Receipt } from "@trigate/domain/Receipt"
+import * as RpcParams from "@trigate/domain/RpcParams"
+import type { OutcomeUnknown } from "@trigate/domain/UpstreamError"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -21,18 +23,39 @@ export interface RelayCall {
   readonly surface: Surface
 }
 
-/** A call that was checked: `request` is what its params mean. */
-export interface CheckedCall extends Pick<RelayCall, "operation" | "params"> {
-  readonly request: Request<Layer2Operation>
+/** A request for a receipt that was checked. */
+export interface ReceiptCall {
+  readonly params: string
+  readonly request: Request<typeof layer2Operations.getTransactionReceipt>
+}
+
+/** A further read, whose params were checked to be some. */
+export interface ReadCall {
+  readonly operation: Operation<string, "read">
+  readonly params: string
+}
+
+/** A call that was checked and is sent at most once. */
+export interface OnceCall {
+  readonly operation: OnceOperation
+  readonly params: string
 }
 
 /** Sends the params of a call to a layer 2 and gives its answer: the one thing in which the layers differ. */
-export type Transport = (call: CheckedCall) => Effect.Effect<JsonRpc.RpcAnswer, CommonFailure>
+export interface Transport {
+  readonly receipt: (call: ReceiptCall) => Effect.Effect<JsonRpc.RpcAnswer, CommonFailure>
+  readonly read: (call: ReadCall) => Effect.Effect<JsonRpc.RpcAnswer, CommonFailure>
+  readonly once: (call: OnceCall) => Effect.Effect<JsonRpc.RpcAnswer, CommonFailure | OutcomeUnknown>
+}
 
 /** An EVM layer 2. */
 export class Layer2 extends Context.Service<Layer2, {
-  /** Relays a call; params that do not decode are refused before anything is sent. */
-  readonly relay: (call: RelayCall) => Effect.Effect<JsonRpc.RpcAnswer, CommonFailure>
+  /**
+   * Relays a call; params that do not decode are refused before anything is sent.
+   *
+   * A transaction is sent at most once; `OutcomeUnknown` means that it may have been taken.
+   */
+  readonly relay: (call: RelayCall) => Effect.Effect<JsonRpc.RpcAnswer, CommonFailure | OutcomeUnknown>
   /** The receipt of a transaction; `null` while it is unknown or not yet in a block. */
   readonly getTransactionReceipt: (
     request: Request<typeof layer2Operations.getTransactionReceipt>
@@ -51,31 +74,27 @@ export class Layer2 extends Context.Service<Layer2, {
 const { getTransactionReceipt } = layer2Operations
 
 /** The service over a transport; live, memory and sandbox layers hand in theirs. */
-export const make = (transport: Transport): Layer2["Service"] => {
+export const make = ({ once, read, receipt }: Transport): Layer2["Service"] => {
   const encodeParams = Schema.encodeEffect(getTransactionReceipt.request)
-  const decodeParams = {
-    eth_getTransactionReceipt: decodeValue(getTransactionReceipt.request, ["params"])
-  } satisfies Record<Layer2Operation["name"], unknown>
+  const decodeHash = decodeValue(getTransactionReceipt.request, ["params"])
+  const decodeParams = RpcParams.reader()
   const readReceipt = JsonRpc.readerOf(getTransactionReceipt)
 
-  const relay = ({ operation, params, surface }: RelayCall) =>
-    sourcesOn(operation, surface).length === 0
-      ? Effect.fail(unavailableOnNode(operation))
-      : parseRequest(params).pipe(
-        Effect.flatMap(decodeParams[operation.name]),
-        Effect.flatMap((request) => transport({ operation, params, request }))
-      )
+  const relay = Effect.fnUntraced(function*({ operation, params, surface }: RelayCall) {
+    if (sourcesOn(operation, surface).length === 0) return yield* unavailableOnNode(operation)
+    const value = yield* parseRequest(params)
+    if (operation.name === getTransactionReceipt.name) {
+      return yield* receipt({ params, request: yield* decodeHash(value) })
+    }
+    yield* decodeParams(operation, value)
+    return yield* operation.class === "once" ? once({ operation, params }) : read({ operation, params })
+  })
 
   const getReceipt = Effect.fn("Layer2.getTransactionReceipt")(function*(
     request: Request<typeof getTransactionReceipt>
   ) {
     const params = yield* Effect.mapError(encodeParams(request), (error) => invalidRequest(faultsOf(error)))
-    const answer = yield* relay({
-      operation: getTransactionReceipt,
-      params: JsonText.stringify(params),
-      surface: "gateway"
-    })
-    return yield* readReceipt("layer2", answer)
+    return yield* readReceipt("layer2", yield* receipt({ params: JsonText.stringify(params), request }))
   })
 
   return Layer2.of({

@@ -1,5 +1,6 @@
-/** A layer 2 in memory, for tests: it answers with the receipts that it was given. */
+/** A layer 2 in memory, for tests: it answers with the receipts that it was given, and has no other method. */
 import type { Hash } from "@trigate/domain/Hex"
+import { methodNotFound } from "@trigate/domain/JsonRpc"
 import * as JsonText from "@trigate/domain/JsonText"
 import { layer2Operations } from "@trigate/domain/Layer2Operations"
 import type { Receipt } from "@trigate/domain/Receipt"
@@ -46,18 +47,19 @@ const state = Effect.gen(function*() {
   })
 })
 
-const { request, response } = layer2Operations.getTransactionReceipt
-const decodeParams = Schema.decodeUnknownEffect(Schema.fromJsonString(request))
-const encodeReceipt = Schema.encodeEffect(response)
+const encodeReceipt = Schema.encodeEffect(layer2Operations.getTransactionReceipt.response)
 
-const transport = (state: Layer2State["Service"]): Layer2.Transport => ({ params }) =>
-  decodeParams(params).pipe(
-    Effect.flatMap(({ hash }) => state.get(hash)),
-    Effect.flatMap(encodeReceipt),
-    // what a test put in is its own; params were decoded before they came here
-    Effect.orDie,
-    Effect.map((receipt) => ({ _tag: "Result", result: JsonText.stringify(receipt) }))
-  )
+const transport = (state: Layer2State["Service"]): Layer2.Transport => ({
+  receipt: ({ request }) =>
+    state.get(request.hash).pipe(
+      Effect.flatMap(encodeReceipt),
+      // what a test put in is its own
+      Effect.orDie,
+      Effect.map((receipt) => ({ _tag: "Result", result: JsonText.stringify(receipt) }))
+    ),
+  read: ({ operation }) => Effect.succeed(methodNotFound(operation.name)),
+  once: ({ operation }) => Effect.succeed(methodNotFound(operation.name))
+})
 
 /** A layer 2 without transactions, and the state to give it some; a function, so that two in one program share none. */
 export const layer = (): Layer.Layer<Layer2.Layer2 | Layer2State> =>

@@ -1,11 +1,13 @@
 /** Layer 2 as it is upstream: JSON-RPC by POST to the base address itself. */
 import type { CommonFailure } from "@trigate/domain/GatewayError"
 import type { RpcAnswer } from "@trigate/domain/JsonRpc"
+import { getTransactionReceipt } from "@trigate/domain/Layer2Operations"
 import { ChainNotConfigured } from "@trigate/domain/RequestError"
 import * as AnswerCodec from "@trigate/upstream/AnswerCodec"
 import { Calls } from "@trigate/upstream/Calls"
 import * as ReadSpace from "@trigate/upstream/ReadSpace"
 import * as RpcCalls from "@trigate/upstream/RpcCalls"
+import * as RpcOnceCalls from "@trigate/upstream/RpcOnceCalls"
 import { SharedReads } from "@trigate/upstream/SharedReads"
 import * as SharingRules from "@trigate/upstream/SharingRules"
 import * as Upstream from "@trigate/upstream/Upstream"
@@ -30,27 +32,45 @@ const notConfigured = Effect.suspend(() =>
   Effect.fail(new ChainNotConfigured({ chain: "layer2", detail: "No address of a layer 2 is configured" }))
 )
 
+const nowhere: Layer2.Transport = {
+  receipt: () => notConfigured,
+  read: () => notConfigured,
+  once: () => notConfigured
+}
+
 const textOf = (answer: RpcAnswer): string => answer._tag === "Result" ? answer.result : ""
 
 const transport = Effect.fnUntraced(function*({ addresses, finality }: Options) {
   const upstream = Upstream.make("layer2", addresses)
   const [first, ...others] = Upstream.targets(upstream, "")
-  if (first === undefined) return () => notConfigured
+  if (first === undefined) return nowhere
   const targets = [first, ...others] as const
-  const ask = RpcCalls.make(yield* Calls)
+  const calls = yield* Calls
+  const ask = RpcCalls.make(calls)
+  const sendOnce = RpcOnceCalls.make(calls)
   const space = yield* ReadSpace.of(upstream)
   const read = (yield* SharedReads).reader<RpcAnswer, CommonFailure>({ space, codec: AnswerCodec.rpc })
   const receipts = FinalReceipts.make(({ operation, params }) => ask({ operation, targets }, params), finality)
-  return ({ operation, params, request }: Layer2.CheckedCall) =>
-    read({
-      operation: operation.name,
-      upstream: "layer2",
-      // hexadecimal digits mean the same in either case
-      key: request.hash.toLowerCase(),
-      ...SharingRules.of(operation, request, textOf),
-      confirm: (answer) => receipts.confirm(request.hash, answer),
-      ask: ask({ operation, targets }, params)
-    })
+  return {
+    receipt: ({ params, request }) =>
+      read({
+        operation: getTransactionReceipt.name,
+        upstream: "layer2",
+        // hexadecimal digits mean the same in either case
+        key: request.hash.toLowerCase(),
+        ...SharingRules.of(getTransactionReceipt, request, textOf),
+        confirm: (answer) => receipts.confirm(request.hash, answer),
+        ask: ask({ operation: getTransactionReceipt, targets }, params)
+      }),
+    read: ({ operation, params }) =>
+      read({
+        operation: operation.name,
+        upstream: "layer2",
+        key: params,
+        ask: ask({ operation, targets }, params)
+      }),
+    once: ({ operation, params }) => sendOnce({ operation, targets }, params)
+  } satisfies Layer2.Transport
 })
 
 /** The layer 2 at the given addresses; a function, so that two layer 2s in one program never share a memoised layer. */

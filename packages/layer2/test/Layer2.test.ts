@@ -32,13 +32,13 @@ const result = (text: string): RpcAnswer => ({ _tag: "Result", result: text })
 const over = (answer: (call: number) => Effect.Effect<RpcAnswer, CommonFailure>) => {
   const params: Array<string> = []
   const times: Array<number> = []
-  const layer2 = Layer2.make((call) =>
+  const answered = (call: { readonly params: string }) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => {
       params.push(call.params)
       times.push(now)
       return answer(times.length)
     })
-  )
+  const layer2 = Layer2.make({ receipt: answered, read: answered, once: answered })
   return { layer2, params, times }
 }
 

@@ -4,9 +4,8 @@
  * The services are those of the chain packages over transports that answer in the wire's own shapes, so that typed methods and
  * relaying run the code that they run live.
  */
-import type { Hash } from "@trigate/domain/Hex"
+import { methodNotFound } from "@trigate/domain/JsonRpc"
 import * as JsonText from "@trigate/domain/JsonText"
-import { layer2Operations } from "@trigate/domain/Layer2Operations"
 import { sourcesOn, unavailableOnNode } from "@trigate/domain/Operation"
 import * as Layer2 from "@trigate/layer2/Layer2"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
@@ -25,7 +24,6 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
-import * as Schema from "effect/Schema"
 import * as Layer2Chain from "./Layer2Chain.ts"
 import { SandboxState } from "./SandboxState.ts"
 import * as SandboxState_ from "./SandboxState.ts"
@@ -73,15 +71,18 @@ const info = (state: State) =>
   }))
 
 const evm = (state: State) =>
-  TradingEvm.make(Effect.fnUntraced(function*({ operation, params }) {
-    const view = {
-      seed: state.seed,
-      evm: yield* Ref.get(state.evm.state),
-      venue: yield* Ref.get(state.venue.state),
-      now: yield* Clock.currentTimeMillis
-    }
-    return VenueEvm.answer(view, operation.name, params)
-  }))
+  TradingEvm.make({
+    read: Effect.fnUntraced(function*({ operation, params }) {
+      const view = {
+        seed: state.seed,
+        evm: yield* Ref.get(state.evm.state),
+        venue: yield* Ref.get(state.venue.state),
+        now: yield* Clock.currentTimeMillis
+      }
+      return VenueEvm.answer(view, operation.name, params)
+    }),
+    once: ({ operation }) => Effect.succeed(methodNotFound(operation.name))
+  })
 
 /** Documents are read from the state: a sandbox never reaches out. */
 const metadata = ({ tokens }: State): MetadataFetch["Service"] => ({
@@ -112,24 +113,16 @@ const tokens = (state: State) => {
   }, metadata(state))
 }
 
-const decodeHash = Schema.decodeUnknownEffect(
-  Schema.fromJsonString(layer2Operations.getTransactionReceipt.request)
-)
-
-const layer2 = (state: State) => {
-  const receipt = Effect.fnUntraced(function*(hash: Hash) {
-    const now = yield* Clock.currentTimeMillis
-    return Layer2Chain.receiptAt(state.seed, yield* Ref.get(state.layer2.state), hash, now)
+const layer2 = (state: State) =>
+  Layer2.make({
+    receipt: Effect.fnUntraced(function*({ request }) {
+      const now = yield* Clock.currentTimeMillis
+      const wire = Layer2Chain.receiptAt(state.seed, yield* Ref.get(state.layer2.state), request.hash, now)
+      return { _tag: "Result", result: JsonText.stringify(wire) }
+    }),
+    read: ({ operation }) => Effect.succeed(methodNotFound(operation.name)),
+    once: ({ operation }) => Effect.succeed(methodNotFound(operation.name))
   })
-  return Layer2.make(({ params }) =>
-    decodeHash(params).pipe(
-      // params were decoded before they came here
-      Effect.orDie,
-      Effect.flatMap(({ hash }) => receipt(hash)),
-      Effect.map((wire) => ({ _tag: "Result", result: JsonText.stringify(wire) }))
-    )
-  )
-}
 
 /**
  * The chains, with the `Admission`, the `Journal` and the `UsedNonces` of the context in front of the venue.

@@ -2,6 +2,7 @@
 import { evmOperations } from "@trigate/domain/EvmOperations"
 import type { Address, Hash } from "@trigate/domain/Hex"
 import type { RpcAnswer } from "@trigate/domain/JsonRpc"
+import { methodNotFound } from "@trigate/domain/JsonRpc"
 import * as JsonText from "@trigate/domain/JsonText"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
@@ -97,8 +98,11 @@ const methods = {
   )
 }
 
-/** Answers a method, whose params are raw JSON text; only the latest state can be read. */
-export const answer = (view: EvmView, name: keyof typeof methods, params: string): RpcAnswer => {
+const isKnown = (name: string): name is keyof typeof methods => Object.hasOwn(methods, name)
+
+/** Answers a method, whose params are raw JSON text; only the latest state can be read, and of that what is made up here. */
+export const answer = (view: EvmView, name: string, params: string): RpcAnswer => {
+  if (!isKnown(name)) return methodNotFound(name)
   const parsed = Result.getSuccess(JsonText.parse(params))
   return Option.match(Option.flatMap(parsed, (value) => methods[name](view, value)), {
     onNone: () => invalidParams,

@@ -1,4 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
+import { evmMethods } from "@trigate/domain/EvmOperations"
+import { Layer2 } from "@trigate/layer2/Layer2"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import { contracts } from "@trigate/sandbox/SandboxExamples"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
@@ -78,6 +80,26 @@ describe("gas prices", () => {
           message: "invalid params",
           error: "{\"code\":-32602,\"message\":\"invalid params\"}"
         })
+      }
+    })))
+})
+
+describe("a method that the sandbox does not know", () => {
+  it.effect("is told as a node tells it, and a transaction is not taken", () =>
+    test(Effect.gen(function*() {
+      const evm = yield* TradingEvm
+      const layer2 = yield* Layer2
+      for (const [name, params] of [["eth_getLogs", "[{}]"], ["eth_sendRawTransaction", `["0x02"]`]] as const) {
+        const operation = evmMethods.find((each) => each.name === name) ?? assert.fail()
+        for (const service of [evm, layer2]) {
+          const answer = yield* service.relay({ operation, params, surface: "gateway" })
+          assert.deepStrictEqual(answer, {
+            _tag: "Error",
+            code: -32601,
+            message: `the method ${name} does not exist`,
+            error: `{"code":-32601,"message":"the method ${name} does not exist"}`
+          })
+        }
       }
     })))
 })

@@ -1,15 +1,21 @@
 /** `POST /evm`. */
 import { batchLimit } from "@trigate/api/JsonRpcSchema"
-import { evmOperations } from "@trigate/domain/EvmOperations"
+import { configuredRead } from "@trigate/domain/EvmMethods"
+import { evmMethods, serving } from "@trigate/domain/EvmOperations"
 import { TradingEvm } from "@trigate/trading/TradingEvm"
 import * as Effect from "effect/Effect"
+import { RelayMethods } from "./RelayMethods.ts"
 import * as RpcRoute from "./RpcRoute.ts"
 
 /** The route's handler, shared with the keyed one. */
-export const route = Effect.map(TradingEvm, (evm) =>
-  RpcRoute.make({
-    operations: Object.values(evmOperations),
+export const route = Effect.gen(function*() {
+  const evm = yield* TradingEvm
+  const further = yield* RelayMethods
+  return RpcRoute.make({
+    // a declared method stays what it is declared to be
+    operations: [...further.map((name) => configuredRead(name, serving)), ...evmMethods],
     envelope: RpcRoute.jsonRpcEnvelope,
     concurrency: batchLimit,
     relay: (operation, params, surface) => evm.relay({ operation, params, surface })
-  }))
+  })
+})

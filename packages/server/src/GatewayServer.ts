@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as HttpMiddleware from "effect/http/HttpMiddleware"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as AccessLog from "./AccessLog.ts"
 import * as CallerKeys from "./CallerKeys.ts"
 import * as Chains from "./Chains.ts"
@@ -12,6 +13,8 @@ import * as Gateway from "./Gateway.ts"
 import { GatewayStatus } from "./GatewayStatus.ts"
 import * as NodeServer from "./NodeServer.ts"
 import * as Observe from "./Observe.ts"
+import { RelayInfo } from "./RelayInfo.ts"
+import { RelayMethods } from "./RelayMethods.ts"
 import * as RequestIds from "./RequestIds.ts"
 import type { Settings } from "./Settings.ts"
 
@@ -24,9 +27,15 @@ const drainOnClose = Layer.effectDiscard(
 
 /** The gateway of the settings, listening; its scope closes gracefully: readiness first, then requests, then the socket. */
 export const layer = (settings: Settings) => {
-  const routes = Layer.merge(Gateway.layerRoutes, Observe.layer({ sandbox: Chains.isSandbox(settings) }))
+  const observed = Observe.layer({
+    sandbox: Chains.isSandbox(settings),
+    ...(Option.isSome(settings.TRIGATE_CORS_ORIGINS) ? { origins: settings.TRIGATE_CORS_ORIGINS.value } : {})
+  })
+  const routes = Layer.merge(Gateway.layerRoutes, observed)
   const served = HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(
     Layer.provide(Chains.layer(settings)),
+    Layer.provide(Layer.succeed(RelayMethods, settings.TRIGATE_RELAY_METHODS)),
+    Layer.provide(Layer.succeed(RelayInfo, settings.TRIGATE_RELAY_INFO)),
     Layer.provide(CallerKeys.layerOpen)
   )
   const surroundings = Layer.mergeAll(

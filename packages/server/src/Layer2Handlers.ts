@@ -1,15 +1,21 @@
 /** `POST /l2`. */
 import { batchLimit } from "@trigate/api/JsonRpcSchema"
-import { layer2Operations } from "@trigate/domain/Layer2Operations"
+import { configuredRead } from "@trigate/domain/EvmMethods"
+import { layer2Methods, serving } from "@trigate/domain/Layer2Operations"
 import { Layer2 } from "@trigate/layer2/Layer2"
 import * as Effect from "effect/Effect"
+import { RelayMethods } from "./RelayMethods.ts"
 import * as RpcRoute from "./RpcRoute.ts"
 
 /** The route's handler, shared with the keyed one. */
-export const route = Effect.map(Layer2, (layer2) =>
-  RpcRoute.make({
-    operations: Object.values(layer2Operations),
+export const route = Effect.gen(function*() {
+  const layer2 = yield* Layer2
+  const further = yield* RelayMethods
+  return RpcRoute.make({
+    // a declared method stays what it is declared to be
+    operations: [...further.map((name) => configuredRead(name, serving)), ...layer2Methods],
     envelope: RpcRoute.jsonRpcEnvelope,
     concurrency: batchLimit,
     relay: (operation, params, surface) => layer2.relay({ operation, params, surface })
-  }))
+  })
+})

@@ -1,6 +1,6 @@
 /**
- * What happens around every request: decompression, its id, the count of those in flight, headers of ours, metrics,
- * the access log, and a typed body for whatever has none.
+ * What happens around every request: decompression, its id, the count of those in flight, headers of ours, the origins of
+ * pages, metrics, the access log, and a typed body for whatever has none.
  */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -14,6 +14,7 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type { unhandled } from "effect/Types"
 import * as AccessLog from "./AccessLog.ts"
 import * as AskedFreshness from "./AskedFreshness.ts"
+import * as Cors from "./Cors.ts"
 import { Drain } from "./Drain.ts"
 import * as RequestBody from "./RequestBody.ts"
 import * as RequestFacts from "./RequestFacts.ts"
@@ -26,6 +27,8 @@ import * as Unmatched from "./Unmatched.ts"
 export interface Options {
   /** Whether the sandbox is behind, which every answer then says. */
   readonly sandbox: boolean
+  /** The origins whose pages may read answers; none when not given. */
+  readonly origins?: Cors.Origins
 }
 
 const isRouteNotFound = (error: unknown): boolean =>
@@ -60,6 +63,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
   const log = yield* AccessLog.AccessLog
   const drain = yield* Drain
   const ids = yield* RequestIds
+  const cors = options.origins === undefined ? Cors.denied : Cors.make(options.origins)
   const decompression = HttpMiddleware.decompression({ maxDecompressedSize: RequestBody.bodyLimit })
 
   const marked = (response: HttpServerResponse.HttpServerResponse, id: string, age: number | undefined) => {
@@ -89,13 +93,15 @@ const make = Effect.fnUntraced(function*(options: Options) {
       const facts = RequestFacts.make()
       const id = ids.of(request.headers["x-request-id"])
       const answered = (response: HttpServerResponse.HttpServerResponse) => {
-        const answer = marked(withBody(response), id, facts.age)
+        const answer = cors.mark(request, marked(withBody(response), id, facts.age))
         const milliseconds = clock.currentTimeMillisUnsafe() - start
         RequestMetrics.count(fiber.context, facts, answer.status, milliseconds)
         return log === AccessLog.silent
           ? Effect.succeed(answer)
           : Effect.as(log.write(entryOf(id, request.method, facts, answer.status, milliseconds)), answer)
       }
+      const preflight = cors.preflight(request)
+      if (preflight !== undefined) return answered(preflight)
       const plain = request.headers["content-encoding"] === undefined ? app : decompressed
       const handled = AskedFreshness.provide(plain, request.headers["cache-control"])
       return Effect.matchCauseEffect(Effect.provideService(handled, RequestFacts.CurrentRequestFacts, facts), {

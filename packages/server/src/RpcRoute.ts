@@ -84,7 +84,7 @@ export const make = <O extends Operation, Answer extends { readonly age?: number
     return operation === undefined ? Effect.fail(unsupported(call.method)) : relay(operation, call.params, surface)
   }
 
-  // none of the methods here has an effect, so there is nothing to do for a notification
+  // a read without an answer is nothing to do, and a call whose outcome nobody would hear of is not sent
   const answerCall = (call: RpcCall, { facts, surface }: Asked): Effect.Effect<string | undefined> => {
     if (envelope.isNotification(call)) return Effect.undefined
     const { id } = call

@@ -27,6 +27,23 @@ const Port = Schema.FiniteFromString.check(Schema.isInt(), Schema.isBetween({ mi
 const ActionTypes = UpstreamConfig.CommaSeparated.pipe(
   Schema.decodeTo(Schema.NonEmptyArray(Schema.String.check(Schema.isPattern(/^[A-Za-z][A-Za-z0-9]{0,63}$/u))))
 )
+// as browsers write it: lower case, no default port, no path
+const isOrigin = Schema.makeFilter<string>((text) =>
+  URL.canParse(text) && new URL(text).origin === text ? undefined : "an origin"
+)
+const Origins = Schema.Union([
+  Schema.Literal("*"),
+  UpstreamConfig.CommaSeparated.pipe(Schema.decodeTo(Schema.NonEmptyArray(Schema.String.check(isOrigin))))
+])
+// what is configured may be sent again and reach any node
+const isRead = Schema.makeFilter<string>((name) =>
+  /send|submit|subscri|filter/iu.test(name) ? "a method that only reads" : undefined
+)
+const MethodNames = UpstreamConfig.CommaSeparated.pipe(
+  Schema.decodeTo(
+    Schema.NonEmptyArray(Schema.String.check(Schema.isPattern(/^[A-Za-z][A-Za-z0-9]*_[A-Za-z0-9_]{1,100}$/u), isRead))
+  )
+)
 const RedisUrl = Schema.RedactedFromValue(
   Schema.String.check(
     Schema.makeFilter((text) =>
@@ -60,6 +77,9 @@ const configs = {
   TRIGATE_RELAY_ACTIONS: Config.option(
     Config.schema(Schema.Union([Schema.Literal("*"), ActionTypes]), "TRIGATE_RELAY_ACTIONS")
   ),
+  TRIGATE_RELAY_INFO: onOff("TRIGATE_RELAY_INFO", "on"),
+  TRIGATE_RELAY_METHODS: Config.withDefault(Config.schema(MethodNames, "TRIGATE_RELAY_METHODS"), []),
+  TRIGATE_CORS_ORIGINS: Config.option(Config.schema(Origins, "TRIGATE_CORS_ORIGINS")),
   TRIGATE_TRADING_API_WEIGHT: Config.withDefault(
     UpstreamConfig.limit("TRIGATE_TRADING_API_WEIGHT"),
     Budgets.defaultWeight
@@ -132,6 +152,21 @@ export const texts: { readonly [N in SettingName]: SettingText } = {
     meaning: "further action types that /exchange relays",
     takes: "action types, comma separated, or `*`",
     fallback: "unset: the four"
+  },
+  TRIGATE_RELAY_INFO: {
+    meaning: "relay queries of /info of any type, not only of the two that are checked and kept",
+    takes: "`on` or `off`",
+    fallback: "on"
+  },
+  TRIGATE_RELAY_METHODS: {
+    meaning: "further JSON-RPC methods that /evm and /l2 relay as reads, unread; each may be sent more than once",
+    takes: "exact method names, comma separated, none that sends, submits, filters or subscribes",
+    fallback: "unset: the declared ones"
+  },
+  TRIGATE_CORS_ORIGINS: {
+    meaning: "origins whose pages may call the gateway from a browser",
+    takes: "origins like `https://app.example`, comma separated, or `*`",
+    fallback: "unset: none"
   },
   TRIGATE_TRADING_API_WEIGHT: {
     meaning: "weight a minute that the official API grants this IP address",

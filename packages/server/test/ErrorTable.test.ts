@@ -132,6 +132,7 @@ const invalidRequest: ReadonlyArray<Row> = [
   {
     what: "/info, an unknown type",
     tag: "InvalidRequest",
+    environment: { TRIGATE_RELAY_INFO: "off" },
     ask: (url) => post(`${url}/info`, `{"type":"meta"}`),
     status: 400,
     fields: faults([["type"], "Expected one of spotMeta, candleSnapshot"]),
@@ -257,10 +258,10 @@ const notSupported: ReadonlyArray<Row> = [
   ...(["evm", "l2"] as const).map((route): Row => ({
     what: `/${route}, a method beyond its own`,
     tag: "UnsupportedMethod",
-    ask: (url) => post(`${url}/${route}`, `{"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{},"latest"]}`),
+    ask: (url) => post(`${url}/${route}`, `{"jsonrpc":"2.0","id":1,"method":"debug_traceCall","params":[{},"latest"]}`),
     status: 404,
     rpc: rpc(-32601),
-    fields: () => ({ method: "eth_call" }),
+    fields: () => ({ method: "debug_traceCall" }),
     sent: 0,
     client: route === "evm" ? gasPrice.client : receipt.client,
     replay: true

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fixtures from "./fixtures.ts"
-import { post } from "./gateway.ts"
+import { get, post } from "./gateway.ts"
 import { liveGateway, upstreamKeys } from "./liveGateway.ts"
 import type { Reply } from "./recordingUpstream.ts"
 import { refusingUrl } from "./recordingUpstream.ts"
@@ -127,6 +127,148 @@ describe("candleSnapshot", () => {
       const answer = yield* post(`${live.url}/info`, body)
       assert.strictEqual(answer.text, "[]")
       assert.deepStrictEqual(first.seen(), ["api POST /info"])
+      assert.deepStrictEqual(live.seen(), [])
+    }))
+})
+
+describe("a query of another type", () => {
+  const body = ` {"coin":"BTC","n":123456789012345678901234567890 , "type":"l2Book"}`
+  const book = `{ "levels":[[],[]],"time":1.50 }`
+  const weight = (metrics: string): number =>
+    Number(/^trigate_upstream_weight_total\{upstream="trading-api"\} (\d+)$/mu.exec(metrics)?.[1] ?? 0)
+
+  it.live("goes to the official API with the very bytes that came, and its answer comes back as it is", () =>
+    Effect.gen(function*() {
+      const live = yield* liveGateway({ api: () => ({ body: book }) })
+      const answer = yield* post(`${live.url}/info`, body)
+      assert.strictEqual(answer.status, 200)
+      assert.strictEqual(answer.type, "application/json")
+      assert.strictEqual(answer.text, book)
+      assert.deepStrictEqual(live.seen(), ["api POST /info"])
+      assert.deepStrictEqual(live.api.seen.map((seen) => seen.body), [body])
+    }))
+
+  it.live("goes to the node alone where a node was asked", () =>
+    Effect.gen(function*() {
+      const live = yield* liveGateway({ node: () => ({ body: book }) })
+      const answer = yield* post(`${live.url}/caller-key-1/info`, body)
+      assert.strictEqual(answer.text, book)
+      assert.deepStrictEqual(live.seen(), [nodeInfo])
+      assert.deepStrictEqual(live.node.seen.map((seen) => seen.body), [body])
+    }))
+
+  it.live("goes to nobody else when the official API fails, and may be sent again there", () =>
+    Effect.gen(function*() {
+      const live = yield* liveGateway({ api: () => ({ status: 503, body: "{}" }) })
+      const answer = yield* post(`${live.url}/info`, body)
+      assert.strictEqual(answer.status, 503)
+      assert.strictEqual(answer.text, "{}")
+      assert.deepStrictEqual(live.seen(), Array.from({ length: 3 }, () => "api POST /info"))
+    }))
+
+  for (
+    const [what, reply] of [
+      ["500 null", { status: 500, body: "null" }],
+      ["422", { status: 422, type: "text/plain", body: "Failed to deserialize" }]
+    ] as const
+  ) {
+    it.live(`that is answered ${what} is answered so, after one request`, () =>
+      Effect.gen(function*() {
+        const live = yield* liveGateway({ api: () => reply })
+        const answer = yield* post(`${live.url}/info`, body)
+        assert.strictEqual(answer.status, reply.status)
+        assert.strictEqual(answer.text, reply.body)
+        assert.deepStrictEqual(live.seen(), ["api POST /info"])
+      }))
+  }
+
+  it.live("is never kept", () =>
+    Effect.gen(function*() {
+      const live = yield* liveGateway({ api: () => ({ body: book }) })
+      for (const _ of [1, 2, 3]) yield* post(`${live.url}/info`, body)
+      assert.strictEqual(live.api.seen.length, 3)
+    }))
+
+  it.live("shares a call in flight with its like only", () =>
+    Effect.gen(function*() {
+      const live = yield* liveGateway({ api: () => ({ body: book }) })
+      yield* Effect.forEach(
+        ["BTC", "BTC", "ETH"],
+        (coin) => post(`${live.url}/info`, `{"type":"l2Book","coin":"${coin}"}`),
+        { concurrency: "unbounded" }
+      )
+      assert.include([2, 3], live.api.seen.length)
+      assert.strictEqual(new Set(live.api.seen.map((seen) => seen.body)).size, 2)
+    }))
+
+  for (
+    const [type, expected] of [
+      ["l2Book", 2],
+      ["allMids", 2],
+      ["clearinghouseState", 2],
+      ["orderStatus", 2],
+      ["spotClearinghouseState", 2],
+      ["exchangeStatus", 2],
+      ["userRole", 60],
+      ["meta", 20],
+      ["constructor", 20]
+    ] as const
+  ) {
+    it.live(`costs what the venue asks for it, under one label: ${type}`, () =>
+      Effect.gen(function*() {
+        const live = yield* liveGateway({ api: () => ({ body: "{}" }) })
+        const before = weight((yield* get(`${live.url}/metrics`)).text)
+        yield* post(`${live.url}/info`, `{"type":"${type}"}`)
+        const after = (yield* get(`${live.url}/metrics`)).text
+        assert.strictEqual(weight(after) - before, expected)
+        assert.match(after, /^trigate_operations_total\{operation="info",outcome="ok"\} /mu)
+        assert.notInclude(after, `operation="${type}"`)
+      }))
+  }
+
+  it.live("is refused without a type, and a documented one is still checked", () =>
+    Effect.gen(function*() {
+      const live = yield* liveGateway()
+      for (
+        const wrong of [
+          "{}",
+          "[]",
+          `{"type":5}`,
+          `{"type":""}`,
+          `{"type":"__proto__"}`,
+          `{"type":"l2 Book"}`,
+          `{"type":"\\ud800"}`,
+          `{"type":"candleSnapshot"}`,
+          `{"type":"a","type":"b"}`
+        ]
+      ) {
+        const answer = yield* post(`${live.url}/info`, wrong)
+        assert.strictEqual(answer.status, 400, wrong)
+        assert.include(answer.json, { _tag: "InvalidRequest" })
+      }
+      const long = yield* post(`${live.url}/info`, `{"type":"${"a".repeat(1024 * 1024)}"}`)
+      assert.strictEqual(long.status, 413)
+      assert.deepStrictEqual(live.seen(), [])
+    }))
+
+  it.live("is UnavailableOnNode where there is no official API", () =>
+    Effect.gen(function*() {
+      const live = yield* liveGateway({}, { TRIGATE_TRADING_API_URL: "" })
+      const answer = yield* post(`${live.url}/info`, body)
+      assert.strictEqual(answer.status, 501)
+      assert.include(answer.json, { _tag: "UnavailableOnNode", operation: "info" })
+      assert.deepStrictEqual(live.seen(), [])
+    }))
+
+  it.live("is refused by a gateway that is told so", () =>
+    Effect.gen(function*() {
+      const live = yield* liveGateway({}, { TRIGATE_RELAY_INFO: "off" })
+      const answer = yield* post(`${live.url}/info`, body)
+      assert.strictEqual(answer.status, 400)
+      assert.strictEqual(
+        Fixtures.value(answer.text, "errors", 0, "message"),
+        "Expected one of spotMeta, candleSnapshot"
+      )
       assert.deepStrictEqual(live.seen(), [])
     }))
 })

@@ -113,7 +113,8 @@ describe("malformed requests", () => {
     "are refused with a typed body, quickly, and reach nobody; the gateway lives on",
     () =>
       Effect.gen(function*() {
-        const live = yield* liveGateway({ api: () => ({ body: "[]" }) })
+        // a query of a wrong type is one of another type where those are relayed
+        const live = yield* liveGateway({ api: () => ({ body: "[]" }) }, { TRIGATE_RELAY_INFO: "off" })
         const now = yield* Clock.currentTimeMillis
         const requests = malformedRequests(seed, now)
         assert.isAbove(requests.length, 300)

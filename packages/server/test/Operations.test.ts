@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { GatewayApi } from "@trigate/api/GatewayApi"
-import { evmOperations } from "@trigate/domain/EvmOperations"
+import { evmMethods } from "@trigate/domain/EvmOperations"
 import { exchangeOperations, furtherAction } from "@trigate/domain/ExchangeOperations"
 import { gatewayErrors } from "@trigate/domain/GatewayError"
-import { infoOperations } from "@trigate/domain/InfoOperations"
-import { layer2Operations } from "@trigate/domain/Layer2Operations"
+import { furtherQuery, infoOperations } from "@trigate/domain/InfoOperations"
+import { layer2Methods } from "@trigate/domain/Layer2Operations"
 import { tokenRpcOperations } from "@trigate/domain/TokenOperations"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
@@ -114,9 +114,10 @@ const declared = [
   ...Object.values(exchangeOperations),
   furtherAction,
   ...Object.values(infoOperations),
-  ...Object.values(evmOperations),
+  furtherQuery,
+  ...evmMethods,
   ...Object.values(tokenRpcOperations),
-  ...Object.values(layer2Operations)
+  ...layer2Methods
 ].map(({ name }) => name)
 const values: { readonly [label: string]: ReadonlyArray<string> } = {
   route: routes,
@@ -219,7 +220,7 @@ describe("metrics", () => {
         node: rpcReply(`"0x1"`),
         tokens: () => ({ body: `{"ok":true,"result":1}` }),
         layer2: rpcReply("null")
-      }, { TRIGATE_RELAY_ACTIONS: "*" })
+      }, { TRIGATE_RELAY_ACTIONS: "*", TRIGATE_TRADING_API_WEIGHT: "1000000" })
       const now = yield* Clock.currentTimeMillis
       const methods = ["GET", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD"]
       const asks: ReadonlyArray<(odd: string, index: number) => Effect.Effect<unknown>> = [

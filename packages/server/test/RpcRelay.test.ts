@@ -105,7 +105,7 @@ describe("an id", () => {
           `{ "params" : [], "id" : ${id} , "jsonrpc":"2.0","method":"eth_gasPrice"}`
         )
         assert.strictEqual(other.text, `{"jsonrpc":"2.0","id":${id},"result":"0x1"}`)
-        const refused = yield* post(`${live.url}/evm`, `{"jsonrpc":"2.0","id":${id},"method":"eth_call"}`)
+        const refused = yield* post(`${live.url}/evm`, `{"jsonrpc":"2.0","id":${id},"method":"eth_noSuchMethod"}`)
         assert.isTrue(refused.text.startsWith(`{"jsonrpc":"2.0","id":${id},"error":{"code":-32601,`), refused.text)
         assert.deepStrictEqual(live.seen(), [nodePath, layer2Path])
       }))
@@ -167,7 +167,7 @@ describe("a batch", () => {
         `[${receiptCall("1", good)},${receiptCall("2", wrong)},${receiptCall("3", failed)},${
           receiptCall("4", broken)
         },` +
-          `{"jsonrpc":"2.0","id":5,"method":"eth_chainId"},` +
+          `{"jsonrpc":"2.0","id":5,"method":"debug_traceTransaction"},` +
           `{"jsonrpc":"2.0","method":"eth_getTransactionReceipt","params":["${good}"]},7]`
       )
       assert.strictEqual(answer.status, 200)

@@ -5,6 +5,7 @@ import type { CandleStretch, CandleWindow } from "@trigate/domain/CandleWindow"
 import { fromSnapshot } from "@trigate/domain/CandleWindow"
 import { faultsOf, invalidRequest } from "@trigate/domain/Decode"
 import type { CommonFailure } from "@trigate/domain/GatewayError"
+import type { furtherQuery } from "@trigate/domain/InfoOperations"
 import { infoOperations } from "@trigate/domain/InfoOperations"
 import * as JsonText from "@trigate/domain/JsonText"
 import type { AnyCodec, Request, Surface } from "@trigate/domain/Operation"
@@ -20,8 +21,6 @@ import * as Schema from "effect/Schema"
 import type * as Stream from "effect/Stream"
 import * as CandleWalk from "./CandleWalk.ts"
 
-type Operations = typeof infoOperations
-
 /** A query to relay: its operation, the request that was read from the body, the body, and the surface it came to. */
 export type InfoCall = {
   readonly [Type in keyof Operations]: {
@@ -32,6 +31,9 @@ export type InfoCall = {
   }
 }[keyof Operations]
 
+/** What calls relay: the documented queries, and those of further types. */
+type Operations = typeof infoOperations & { readonly further: typeof furtherQuery }
+
 /** What sending a query can end in. */
 export type InfoSendFailure = ReadFailure | ChainNotConfigured | UnavailableOnNode
 
@@ -40,7 +42,10 @@ export type Transport = (call: InfoCall) => Effect.Effect<Relayed.Relayed, InfoS
 
 /** Answers queries. */
 export class Info extends Context.Service<Info, {
-  /** Sends a body; the answer comes as it is, but for the venue's HTTP 500 `null`, which means `UnknownAsset`. */
+  /**
+   * Sends a body; the answer comes as it is, but for the venue's HTTP 500 `null`, which to a candle query means
+   * `UnknownAsset`.
+   */
   readonly relay: (call: InfoCall) => Effect.Effect<Relayed.Relayed, InfoSendFailure | UnknownAsset>
   /** All spot pairs and tokens; `SpotLookup.make` finds one. */
   readonly spotMeta: () => Effect.Effect<SpotMeta, CommonFailure>
@@ -73,7 +78,7 @@ export const make = (send: Transport): Info["Service"] => {
   const relay = Effect.fnUntraced(function*(call: InfoCall) {
     const answer = yield* send(call)
     const { request } = call
-    return request !== undefined && candleSnapshot.refusal?.matches(answer) === true
+    return request !== undefined && "coin" in request && candleSnapshot.refusal?.matches(answer) === true
       ? yield* candleSnapshot.refusal.failure(request, answer)
       : answer
   })

@@ -37,6 +37,12 @@ const answered = (wire: unknown): Relayed.Relayed => Relayed.json("trading-api",
 /** HTTP 500 `null`: what the venue says of a coin that it does not know. */
 const unknownCoin = Relayed.json("trading-api", 500, "null")
 
+const unknownType = Relayed.plain(
+  "trading-api",
+  422,
+  "Failed to deserialize the JSON body into the target type"
+)
+
 const windowOf = (candles: ReadonlyArray<Candle>, request: CandleWindowRequest, now: number): ReadonlyArray<Candle> => {
   const end = request.endTime ?? now
   return candles
@@ -53,6 +59,7 @@ const make = Effect.gen(function*() {
     if (call.request === undefined) {
       return answered(yield* Effect.orDie(Effect.flatMap(Ref.get(spotMeta), encodeMeta)))
     }
+    if (!("coin" in call.request)) return unknownType
     const bars = (yield* Ref.get(candles)).get(call.request.coin)
     if (bars === undefined) return unknownCoin
     const now = yield* Clock.currentTimeMillis

@@ -1,6 +1,7 @@
 /** The trading chain's EVM: storage at the latest block, and what a transaction costs. */
 import { checkBlock } from "@trigate/domain/BlockParam"
-import { decodeValue, faultsOf, invalidRequest, parseRequest } from "@trigate/domain/Decode"
+import { faultsOf, invalidRequest, parseRequest } from "@trigate/domain/Decode"
+import type { EvmOperation } from "@trigate/domain/EvmOperations"
 import { evmOperations } from "@trigate/domain/EvmOperations"
 import * as Gas from "@trigate/domain/Gas"
 import type { CommonFailure } from "@trigate/domain/GatewayError"
@@ -8,14 +9,13 @@ import type { Address, StorageSlot } from "@trigate/domain/Hex"
 import type { RpcAnswer } from "@trigate/domain/JsonRpc"
 import { readerOf } from "@trigate/domain/JsonRpc"
 import * as JsonText from "@trigate/domain/JsonText"
-import type { AnyCodec, MethodClass, Operation, Surface } from "@trigate/domain/Operation"
+import type { AnyCodec, OnceOperation, Operation, Surface } from "@trigate/domain/Operation"
 import type { UnsupportedBlock } from "@trigate/domain/RequestError"
+import * as RpcParams from "@trigate/domain/RpcParams"
+import type { OutcomeUnknown } from "@trigate/domain/UpstreamError"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-
-/** Any method of `POST /evm`. */
-export type EvmOperation = (typeof evmOperations)[keyof typeof evmOperations]
 
 /** A call to relay: its method, its params as raw JSON text, and the surface it came to. */
 export interface EvmCall {
@@ -24,13 +24,22 @@ export interface EvmCall {
   readonly surface: Surface
 }
 
-/** A call that was checked: `request` is what its params mean. */
-export interface CheckedCall extends EvmCall {
+/** A read that was checked: `request` is what its params mean. */
+export interface CheckedRead extends EvmCall {
+  readonly operation: Operation<string, "read">
   readonly request: unknown
 }
 
-/** Sends a call and reads the envelope of its answer. */
-export type Transport = (call: CheckedCall) => Effect.Effect<RpcAnswer, CommonFailure>
+/** A call that was checked and is sent at most once. */
+export interface CheckedOnce extends EvmCall {
+  readonly operation: OnceOperation
+}
+
+/** Sends calls and reads the envelopes of their answers. */
+export interface Transport {
+  readonly read: (call: CheckedRead) => Effect.Effect<RpcAnswer, CommonFailure>
+  readonly once: (call: CheckedOnce) => Effect.Effect<RpcAnswer, CommonFailure | OutcomeUnknown>
+}
 
 /** Whose transaction. */
 export interface Account {
@@ -42,9 +51,10 @@ export class TradingEvm extends Context.Service<TradingEvm, {
   /**
    * Sends a call; the result or error object comes as the node wrote it.
    *
-   * A block other than `latest` fails with `UnsupportedBlock` before anything is sent: nodes answer it with latest state.
+   * State at a block other than `latest` fails with `UnsupportedBlock` before anything is sent: nodes answer it with latest
+   * state. A transaction is sent at most once; `OutcomeUnknown` means that it may have been taken.
    */
-  readonly relay: (call: EvmCall) => Effect.Effect<RpcAnswer, CommonFailure | UnsupportedBlock>
+  readonly relay: (call: EvmCall) => Effect.Effect<RpcAnswer, CommonFailure | OutcomeUnknown | UnsupportedBlock>
   /** One storage word of a contract, at the latest block. */
   readonly getStorageAt: (
     request: { readonly address: Address; readonly slot: StorageSlot }
@@ -71,11 +81,11 @@ const methodOf = <
   Response extends AnyCodec,
   const Failures extends ReadonlyArray<AnyCodec>
 >(
-  operation: EvmOperation & Operation<string, MethodClass, Request, Response, Failures>
+  operation: Operation<string, "read", Request, Response, Failures>
 ) => {
   const encode = Schema.encodeEffect<AnyCodec>(operation.request, { errors: "all" })
   const read = readerOf<Request, Response, Failures>(operation)
-  return (send: Transport) =>
+  return (send: Transport["read"]) =>
     Effect.fn(`TradingEvm.${operation.name}`)(function*(request: Request["Type"]) {
       const params = yield* Effect.mapBoth(encode(request), {
         onFailure: (error) => invalidRequest(faultsOf(error, ["params"])),
@@ -90,15 +100,9 @@ const gasPrice = methodOf(evmOperations.gasPrice)
 const bigBlockGasPrice = methodOf(evmOperations.bigBlockGasPrice)
 const usingBigBlocks = methodOf(evmOperations.usingBigBlocks)
 
-const decodeParams = {
-  eth_getStorageAt: decodeValue(evmOperations.getStorageAt.request, ["params"]),
-  eth_gasPrice: decodeValue(evmOperations.gasPrice.request, ["params"]),
-  eth_bigBlockGasPrice: decodeValue(evmOperations.bigBlockGasPrice.request, ["params"]),
-  eth_usingBigBlocks: decodeValue(evmOperations.usingBigBlocks.request, ["params"])
-} satisfies Record<EvmOperation["name"], unknown>
-
 /** The service over some way to send. */
-export const make = (send: Transport): TradingEvm["Service"] => {
+export const make = ({ once, read: send }: Transport): TradingEvm["Service"] => {
+  const decodeParams = RpcParams.reader()
   const smallPrice = gasPrice(send)
   const bigPrice = bigBlockGasPrice(send)
   const isBig = usingBigBlocks(send)
@@ -106,11 +110,11 @@ export const make = (send: Transport): TradingEvm["Service"] => {
     return yield* (yield* isBig(account)) ? bigPrice() : smallPrice()
   })
   return TradingEvm.of({
-    relay: Effect.fnUntraced(function*(call: EvmCall) {
+    relay: Effect.fnUntraced(function*({ operation, ...call }: EvmCall) {
       const params = yield* parseRequest(call.params)
-      yield* checkBlock(call.operation, params)
-      const request = yield* decodeParams[call.operation.name](params)
-      return yield* send({ ...call, request })
+      yield* checkBlock(operation, params)
+      const request = yield* decodeParams(operation, params)
+      return yield* operation.class === "once" ? once({ ...call, operation }) : send({ ...call, operation, request })
     }),
     getStorageAt: getStorageAt(send),
     gasPrice: () => smallPrice(),

@@ -1,8 +1,13 @@
-/** `TradingEvm` in memory: storage, prices and flags that a test sets, answered as a node answers them. */
+/**
+ * `TradingEvm` in memory: storage, prices and flags that a test sets, answered as a node answers them.
+ *
+ * It has no other method, and takes no transaction.
+ */
 import { decodeValue } from "@trigate/domain/Decode"
 import { evmOperations } from "@trigate/domain/EvmOperations"
 import type { Address, Hash, StorageSlot } from "@trigate/domain/Hex"
 import type { RpcAnswer } from "@trigate/domain/JsonRpc"
+import { methodNotFound } from "@trigate/domain/JsonRpc"
 import * as JsonText from "@trigate/domain/JsonText"
 import type { AnyCodec, MethodClass, Operation } from "@trigate/domain/Operation"
 import * as Context from "effect/Context"
@@ -71,7 +76,12 @@ const make = Effect.gen(function*() {
       ({ address }) => Effect.map(Ref.get(usingBigBlocks), (accounts) => accounts.has(address.toLowerCase()))
     )
   }
-  return TradingEvm.make(({ operation, params }) => answers[operation.name](params))
+  const isKnown = (name: string): name is keyof typeof answers => Object.hasOwn(answers, name)
+  return TradingEvm.make({
+    read: ({ operation: { name }, params }) =>
+      isKnown(name) ? answers[name](params) : Effect.succeed(methodNotFound(name)),
+    once: ({ operation }) => Effect.succeed(methodNotFound(operation.name))
+  })
 })
 
 /** The service and its state; a function, so that two chains in one program share no state. */

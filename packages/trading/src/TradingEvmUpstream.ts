@@ -6,6 +6,7 @@ import * as AnswerCodec from "@trigate/upstream/AnswerCodec"
 import { Calls } from "@trigate/upstream/Calls"
 import * as ReadSpace from "@trigate/upstream/ReadSpace"
 import * as RpcCalls from "@trigate/upstream/RpcCalls"
+import * as RpcOnceCalls from "@trigate/upstream/RpcOnceCalls"
 import { SharedReads } from "@trigate/upstream/SharedReads"
 import * as SharingRules from "@trigate/upstream/SharingRules"
 import type * as Config from "effect/Config"
@@ -17,23 +18,33 @@ import * as TradingUpstreams from "./TradingUpstreams.ts"
 
 const textOf = (answer: RpcAnswer): string => answer._tag === "Result" ? answer.result : ""
 
+/** What is equal here is the same request; hexadecimal digits mean the same in either case where a schema says that they are some. */
+const keyOf = ({ operation, params, request }: TradingEvm.CheckedRead): string => {
+  if (operation.verbatim === true) return params
+  return request === undefined ? "" : JsonText.canonical(request).toLowerCase()
+}
+
 const make = Effect.fnUntraced(function*(addresses: TradingUpstreams.Addresses) {
-  const ask = RpcCalls.make(yield* Calls)
+  const calls = yield* Calls
+  const ask = RpcCalls.make(calls)
+  const sendOnce = RpcOnceCalls.make(calls)
   const upstreams = TradingUpstreams.make(addresses)
   const route = TradingUpstreams.routes(upstreams, "/evm")
   const space = yield* ReadSpace.of(upstreams.node)
   const read = (yield* SharedReads).reader<RpcAnswer, CommonFailure>({ space, codec: AnswerCodec.rpc })
-  return TradingEvm.make(({ operation, params, request, surface }) =>
-    Effect.flatMap(route(operation, surface), (targets) =>
-      read({
-        operation: operation.name,
-        upstream: "trading-node",
-        // hexadecimal digits mean the same in either case
-        key: request === undefined ? "" : JsonText.canonical(request).toLowerCase(),
-        ...SharingRules.of<unknown, RpcAnswer>(operation, request, textOf),
-        ask: ask({ operation, targets }, params)
-      }))
-  )
+  return TradingEvm.make({
+    read: (call) =>
+      Effect.flatMap(route(call.operation, call.surface), (targets) =>
+        read({
+          operation: call.operation.name,
+          upstream: "trading-node",
+          key: keyOf(call),
+          ...SharingRules.of<unknown, RpcAnswer>(call.operation, call.request, textOf),
+          ask: ask({ operation: call.operation, targets }, call.params)
+        })),
+    once: ({ operation, params, surface }) =>
+      Effect.flatMap(route(operation, surface), (targets) => sendOnce({ operation, targets }, params))
+  })
 })
 
 /** The service over some addresses; a function, so that two chains in one program share nothing. */

@@ -61,9 +61,17 @@ export type Route = (
  */
 export const routes = (upstreams: TradingUpstreams, path: string): Route => {
   const known = new Map<string, ReturnType<Route>>()
+  const lists = new Map<string, ReadonlyArray<Target>>()
+  // operations of the same sources share one list: by it calls are told that can go out together
+  const targetsOf = (sources: ReadonlyArray<Source>): ReadonlyArray<Target> => {
+    const key = sources.join()
+    const list = lists.get(key) ?? sources.flatMap((source) => targets(upstreams[source], path))
+    lists.set(key, list)
+    return list
+  }
   const find: Route = (operation, surface) => {
     const sources = sourcesOn(operation, surface)
-    const found = sources.flatMap((source) => targets(upstreams[source], path))
+    const found = targetsOf(sources)
     if (Arr.isReadonlyArrayNonEmpty(found)) return Effect.succeed(found)
     const onlyNode = sources.length === 0 ||
       (!sources.includes("node") && upstreams.node.addresses.length > 0)

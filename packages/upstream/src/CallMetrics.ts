@@ -39,7 +39,7 @@ type Services = Context.Context<never>
 
 /** The meters of one operation at one upstream. */
 export interface Meter {
-  /** Counts one exchange at its own cost; `rows` is the length of an answer that is billed by it. */
+  /** Counts one exchange and its cost, which is not the same for all calls of a name; `rows` is the length of an answer that is billed by it. */
   readonly exchanged: (services: Services, cost: Cost, outcome: Outcome, milliseconds: number, rows: number) => void
   readonly retried: (services: Services, fault: Fault) => void
   readonly hedged: (services: Services, won: "first" | "second") => void

@@ -4,7 +4,6 @@
  * It moves to the next address only while it is certain that no byte was sent, and afterwards fails with
  * `OutcomeUnknown`. Nothing here sends again, and nothing that could do so takes an operation of this class.
  */
-import { resendAdvice } from "@trigate/domain/ExchangeOperations"
 import * as JsonText from "@trigate/domain/JsonText"
 import type { Cost } from "@trigate/domain/Operation"
 import * as Relayed from "@trigate/domain/Relayed"
@@ -24,7 +23,13 @@ import type { WireError } from "./Wire.ts"
 
 /** A call: its operation, where it can go, in order of preference, and its bytes. */
 export interface OnceCall {
-  readonly operation: { readonly name: string; readonly class: "once"; readonly cost: Cost }
+  readonly operation: {
+    readonly name: string
+    readonly class: "once"
+    readonly cost: Cost
+    /** What an unknown outcome is told with. */
+    readonly advice: string
+  }
   readonly targets: readonly [Target, ...ReadonlyArray<Target>]
   readonly body: Uint8Array
 }
@@ -100,8 +105,8 @@ export const make = (parts: Parts, deadline: number) => {
       ({ value }) => value
     )
 
-  const unknown = (upstream: string, identity: OnceIdentity, detail: string) =>
-    new OutcomeUnknown({ upstream, ...identity, advice: resendAdvice, detail: `${upstream}: ${detail}` })
+  const unknown = (upstream: string, advice: string, identity: OnceIdentity, detail: string) =>
+    new OutcomeUnknown({ upstream, ...identity, advice, detail: `${upstream}: ${detail}` })
 
   const notSent = (upstream: string, attempts: number, detail: string) =>
     new UpstreamUnavailable({
@@ -127,7 +132,7 @@ export const make = (parts: Parts, deadline: number) => {
         case "Answered":
           return sending.answer
         case "Unknown":
-          return yield* unknown(target.label, identity, sending.detail)
+          return yield* unknown(target.label, call.operation.advice, identity, sending.detail)
         case "NotSent":
           said = sending.detail
       }

@@ -18,6 +18,7 @@ import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import type { Calls } from "./Calls.ts"
 import type { Read } from "./Read.ts"
+import * as RpcIds from "./RpcIds.ts"
 import * as RpcVerdict from "./RpcVerdict.ts"
 
 /** The calls that one caller sent together; what goes out for them is given up with the scope. */
@@ -49,11 +50,7 @@ const sum = (reads: ReadonlyArray<Read>): Cost => ({
 
 /** The JSON-RPC reads over some calls. */
 export const make = (calls: Calls["Service"]): Ask => {
-  let lastId = 0
-  const nextId = () => {
-    lastId = lastId % Number.MAX_SAFE_INTEGER + 1
-    return lastId
-  }
+  const nextId = RpcIds.make()
 
   const single: Ask = (read, params) =>
     Effect.suspend(() => {

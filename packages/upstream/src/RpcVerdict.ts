@@ -19,7 +19,8 @@ export type BatchAnswer =
   | { readonly _tag: "Each"; readonly answers: ReadonlyArray<Result.Result<RpcAnswer, UpstreamMalformed>> }
   | { readonly _tag: "NoBatches" }
 
-const concealed = (target: Target, answer: RpcAnswer): RpcAnswer =>
+/** An answer without the endpoint key that its error may quote. */
+export const concealed = (target: Target, answer: RpcAnswer): RpcAnswer =>
   answer._tag === "Result" ? answer : {
     ...answer,
     message: Answers.concealed(target, answer.message),

@@ -114,12 +114,12 @@ export const foreignVerdict = (
 export const notText = "what is not UTF-8 (HTTP 200)"
 
 /** Reads an exchange of a plain call (`/info`, REST), whose answer is relayed as it came. */
-export const ofPlain = (operation: Pick<Operation, "recognized" | "refusal">) =>
+export const ofPlain = (operation: Pick<Operation, "isFinal" | "recognized" | "refusal">) =>
 (
   answer: Relayed.Relayed,
   target: Target
 ): Verdict<Relayed.Relayed, UpstreamUnavailable | UpstreamMalformed> => {
-  if (operation.refusal?.matches(answer) === true) return answered(answer)
+  if (operation.refusal?.matches(answer) === true || operation.isFinal?.(answer) === true) return answered(answer)
   const verdict = foreignVerdict(answer)
   if (verdict !== undefined) return verdict
   if (answer.status === 429 || answer.status >= 500) {

@@ -26,7 +26,8 @@ const submit = Operation.once({
   cost: { weight: 1, requestUnits: 1 },
   request: Schema.Unknown,
   response: Schema.Unknown,
-  failures: []
+  failures: [],
+  advice: "Resend the identical bytes"
 })
 
 interface Peer {

@@ -1,5 +1,6 @@
 /** The compiler proves these: a directive that expects no error is one itself. */
 import { assert, describe, it } from "@effect/vitest"
+import { gasPrice } from "@trigate/domain/EvmOperations"
 import { tokenDelegate } from "@trigate/domain/ExchangeOperations"
 import { spotMeta } from "@trigate/domain/InfoOperations"
 import * as Operation from "@trigate/domain/Operation"
@@ -7,6 +8,7 @@ import * as Relayed from "@trigate/domain/Relayed"
 import type { Calls } from "@trigate/upstream/Calls"
 import type { Read } from "@trigate/upstream/Read"
 import * as RpcCalls from "@trigate/upstream/RpcCalls"
+import * as RpcOnceCalls from "@trigate/upstream/RpcOnceCalls"
 import * as Verdict from "@trigate/upstream/Verdict"
 import * as Schema from "effect/Schema"
 import * as Scripted from "./scripted.ts"
@@ -40,6 +42,7 @@ describe("a once operation", () => {
         request: Schema.Unknown,
         response: Schema.Unknown,
         failures: [],
+        advice: "Resend the identical bytes",
         // @ts-expect-error -- a once operation keeps nothing
         keeping: () => ({ fresh: 1000, stale: 0 })
       })
@@ -47,9 +50,12 @@ describe("a once operation", () => {
   })
 
   it("is the only one that can be sent once", () => {
-    const impossible = (calls: Calls["Service"]) =>
+    const impossible = (calls: Calls["Service"]) => [
       // @ts-expect-error -- a read is no once operation
-      calls.once({ operation: spotMeta, targets, body }, {})
+      calls.once({ operation: spotMeta, targets, body }, {}),
+      // @ts-expect-error -- nor as a JSON-RPC call
+      RpcOnceCalls.make(calls)({ operation: gasPrice, targets }, "[]")
+    ]
     assert.isFunction(impossible)
   })
 })

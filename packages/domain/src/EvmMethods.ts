@@ -1,0 +1,128 @@
+/**
+ * The methods of an EVM node that stock clients call: reads that are relayed as they are, and the sending of a raw
+ * transaction.
+ *
+ * They are the same on every chain, so that each is declared once and made an operation of the chain that serves it.
+ * Filters and subscriptions are no part of them: those live in one node, and the next call may reach another one.
+ */
+import * as Schema from "effect/Schema"
+import { Data, Hash } from "./Hex.ts"
+import * as Operation from "./Operation.ts"
+import { UnsupportedBlock } from "./RequestError.ts"
+import { OutcomeUnknown } from "./UpstreamError.ts"
+
+/** A relayed read: what it does, and at which position of its params the block is whose state it reads. */
+interface Method {
+  readonly summary: string
+  readonly block?: number
+}
+
+/** Methods that the common nodes have. */
+export const standardMethods: { readonly [name: string]: Method } = {
+  web3_clientVersion: { summary: "Name and version of the node" },
+  web3_sha3: { summary: "Keccak-256 of some bytes" },
+  net_version: { summary: "Network id, as a decimal number" },
+  net_listening: { summary: "Whether the node listens for others" },
+  net_peerCount: { summary: "Number of the node's peers" },
+  eth_protocolVersion: { summary: "Version of the protocol that the node speaks" },
+  eth_chainId: { summary: "Chain id" },
+  eth_syncing: { summary: "Whether the node is still catching up" },
+  eth_accounts: { summary: "Accounts that the node itself holds, as a rule none" },
+  eth_blockNumber: { summary: "Number of the newest block" },
+  eth_gasPrice: { summary: "Gas price that the node proposes, in wei" },
+  eth_maxPriorityFeePerGas: { summary: "Priority fee that the node proposes, in wei" },
+  eth_blobBaseFee: { summary: "Base fee of a blob in the next block, in wei" },
+  eth_feeHistory: { summary: "Base fees and priority fees of past blocks", block: 1 },
+  eth_getBalance: { summary: "Balance of an account, in wei", block: 1 },
+  eth_getTransactionCount: { summary: "Number of transactions that an account has sent", block: 1 },
+  eth_getCode: { summary: "Code of a contract", block: 1 },
+  eth_getStorageAt: { summary: "One storage word of a contract", block: 2 },
+  eth_getProof: { summary: "An account and storage words with their Merkle proofs", block: 2 },
+  eth_call: { summary: "What a call would return", block: 1 },
+  eth_estimateGas: { summary: "Gas that a transaction would use", block: 1 },
+  eth_createAccessList: { summary: "Access list of a transaction", block: 1 },
+  eth_simulateV1: { summary: "What some blocks of calls would return", block: 1 },
+  eth_getBlockByHash: { summary: "A block" },
+  eth_getBlockByNumber: { summary: "A block" },
+  eth_getBlockTransactionCountByHash: { summary: "Number of a block's transactions" },
+  eth_getBlockTransactionCountByNumber: { summary: "Number of a block's transactions" },
+  eth_getUncleCountByBlockHash: { summary: "Number of a block's uncles" },
+  eth_getUncleCountByBlockNumber: { summary: "Number of a block's uncles" },
+  eth_getUncleByBlockHashAndIndex: { summary: "An uncle of a block" },
+  eth_getUncleByBlockNumberAndIndex: { summary: "An uncle of a block" },
+  eth_getBlockReceipts: { summary: "Receipts of all transactions of a block" },
+  eth_getTransactionByHash: { summary: "A transaction" },
+  eth_getTransactionByBlockHashAndIndex: { summary: "A transaction of a block" },
+  eth_getTransactionByBlockNumberAndIndex: { summary: "A transaction of a block" },
+  eth_getTransactionReceipt: { summary: "The receipt of a transaction" },
+  eth_getLogs: { summary: "Logs of a range of blocks" }
+}
+
+/** Params that are told to be a list of at most so many, and are otherwise the node's to judge. */
+export const Params = Schema.Array(Schema.Unknown).check(Schema.isMaxLength(4))
+
+/** Which route takes the methods, and whether its nodes know the state of the latest block only. */
+export interface Serving {
+  readonly chain: Operation.Chain
+  readonly protocol: Operation.Protocol
+  readonly latestOnly: boolean
+}
+
+/** A read whose request and answer are relayed unread. */
+export type RelayedRead = Operation.Operation<string, "read">
+
+/** The relayed reads of a table. */
+export const relayedReads = (
+  methods: { readonly [name: string]: Method },
+  { chain, latestOnly, protocol }: Serving
+): ReadonlyArray<RelayedRead> =>
+  Object.entries(methods).map(([name, { block, summary }]) =>
+    Operation.read({
+      name,
+      chain,
+      protocol,
+      summary,
+      sources: ["node"],
+      cost: { weight: 0, requestUnits: 1 },
+      request: Params,
+      response: Schema.Unknown,
+      failures: latestOnly && block !== undefined ? [UnsupportedBlock] : [],
+      verbatim: true,
+      ...(latestOnly && block !== undefined ? { blockParam: block } : {})
+    })
+  )
+
+/** A further method that a gateway was configured to relay; whatever its params are. */
+export const configuredRead = (name: string, { chain, protocol }: Serving): RelayedRead =>
+  Operation.read({
+    name,
+    chain,
+    protocol,
+    summary: "A method of the configuration",
+    sources: ["node"],
+    cost: { weight: 0, requestUnits: 1 },
+    request: Schema.Unknown,
+    response: Schema.Unknown,
+    failures: [],
+    verbatim: true
+  })
+
+/** What to do when it is not known what became of a raw transaction. */
+export const transactionAdvice =
+  "Resend the identical bytes: \"already known\" or \"nonce too low\" then means that the first one landed. " +
+  "Do not sign the transaction again under another nonce before you know"
+
+/** Sends a signed transaction. */
+export const rawTransaction = ({ chain, protocol }: Serving) =>
+  Operation.once({
+    name: "eth_sendRawTransaction",
+    chain,
+    protocol,
+    summary: "Send a signed transaction, at most once",
+    sources: ["node"],
+    cost: { weight: 0, requestUnits: 1 },
+    request: Schema.Tuple([Data]),
+    response: Hash,
+    failures: [OutcomeUnknown],
+    advice: transactionAdvice
+  })

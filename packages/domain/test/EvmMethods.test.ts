@@ -1,0 +1,85 @@
+import { assert, describe, it } from "@effect/vitest"
+import { configuredRead, transactionAdvice } from "@trigate/domain/EvmMethods"
+import { evmMethods, evmOperations, serving } from "@trigate/domain/EvmOperations"
+import { layer2Methods, layer2Operations } from "@trigate/domain/Layer2Operations"
+import * as RpcParams from "@trigate/domain/RpcParams"
+import * as Effect from "effect/Effect"
+
+const named = (methods: typeof evmMethods, name: string) =>
+  methods.find((each) => each.name === name) ?? assert.fail(name)
+
+describe("the methods of an EVM route", () => {
+  it.each([["/evm", evmMethods], ["/l2", layer2Methods]] as const)("of %s have each name once", (_route, methods) => {
+    const names = methods.map(({ name }) => name)
+    assert.deepStrictEqual(names, [...new Set(names)])
+  })
+
+  it("keep the declarations with a schema", () => {
+    for (const each of Object.values(evmOperations)) assert.strictEqual(named(evmMethods, each.name), each)
+    const { getTransactionReceipt } = layer2Operations
+    assert.strictEqual(named(layer2Methods, getTransactionReceipt.name), getTransactionReceipt)
+  })
+
+  it.each([["/evm", evmMethods], ["/l2", layer2Methods]] as const)(
+    "of %s change nothing but one",
+    (_route, methods) => {
+      assert.deepStrictEqual(methods.filter((each) => each.class === "once").map(({ name }) => name), [
+        "eth_sendRawTransaction"
+      ])
+      const { advice } = methods.find((each) => each.class === "once") ?? assert.fail()
+      assert.strictEqual(advice, transactionAdvice)
+      const changing = methods.filter(({ class: kind, name }) =>
+        kind === "read" && /send|submit|sign|subscri|filter/iu.test(name)
+      )
+      assert.deepStrictEqual(changing, [])
+    }
+  )
+
+  it("read state at the latest block only where nodes know no other", () => {
+    const positions = evmMethods.flatMap(({ blockParam, name }) => blockParam === undefined ? [] : [[name, blockParam]])
+    assert.deepStrictEqual(positions, [
+      ["eth_getStorageAt", 2],
+      ["eth_feeHistory", 1],
+      ["eth_getBalance", 1],
+      ["eth_getTransactionCount", 1],
+      ["eth_getCode", 1],
+      ["eth_getProof", 2],
+      ["eth_call", 1],
+      ["eth_estimateGas", 1],
+      ["eth_createAccessList", 1],
+      ["eth_simulateV1", 1]
+    ])
+    assert.deepStrictEqual(layer2Methods.filter(({ blockParam }) => blockParam !== undefined), [])
+  })
+})
+
+describe("the params of a method", () => {
+  const read = RpcParams.reader()
+  const faultOf = (operation: Parameters<typeof read>[0], params: unknown) =>
+    Effect.runSync(Effect.match(read(operation, params), {
+      onFailure: (error) => error.errors[0]?.path,
+      onSuccess: () => undefined
+    }))
+
+  it.each([[[]], [[{ to: "0x" }, "latest", {}, null]], [[1n, "x"]]])("that is relayed may be %j", (params) => {
+    assert.isUndefined(faultOf(named(evmMethods, "eth_call"), params))
+  })
+
+  it.each([[{}], [null], ["x"], [[1, 2, 3, 4, 5]]])("that is relayed may not be %j", (params) => {
+    assert.deepStrictEqual(faultOf(named(evmMethods, "eth_call"), params), ["params"])
+  })
+
+  it.each([
+    [["0x02f8"], undefined],
+    [["0x02f"], ["params", 0]],
+    [["02f8"], ["params", 0]],
+    [[], ["params", 0]],
+    [["0x02f8", "0x02f8"], ["params", 1]]
+  ])("that sends a transaction are one of bytes: %j", (params, path) => {
+    assert.deepStrictEqual(faultOf(named(evmMethods, "eth_sendRawTransaction"), params), path)
+  })
+
+  it.each([[{}], [[1, 2, 3, 4, 5]], [[]]])("of the configuration may be %j", (params) => {
+    assert.isUndefined(faultOf(configuredRead("debug_traceCall", serving), params))
+  })
+})

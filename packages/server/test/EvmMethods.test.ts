@@ -1,0 +1,214 @@
+import { assert, describe, it } from "@effect/vitest"
+import { evmMethods } from "@trigate/domain/EvmOperations"
+import * as JsonText from "@trigate/domain/JsonText"
+import { layer2Methods } from "@trigate/domain/Layer2Operations"
+import * as Effect from "effect/Effect"
+import * as Fixtures from "./fixtures.ts"
+import { post } from "./gateway.ts"
+import type { LiveGateway } from "./liveGateway.ts"
+import { liveGateway, upstreamKeys } from "./liveGateway.ts"
+import { rpcReply } from "./recordingUpstream.ts"
+
+interface Path {
+  readonly path: string
+  readonly upstream: "node" | "layer2"
+  readonly upstreamPath: string
+}
+
+const evmPaths: ReadonlyArray<Path> = ["/evm", "/caller-key-1/evm"].map((path) => ({
+  path,
+  upstream: "node",
+  upstreamPath: `/${upstreamKeys.node}/evm`
+}))
+const layer2Paths: ReadonlyArray<Path> = ["/l2", "/caller-key-1/l2", "/caller-key-1"].map((path) => ({
+  path,
+  upstream: "layer2",
+  upstreamPath: `/${upstreamKeys.layer2}`
+}))
+
+const relayedNames = (methods: typeof evmMethods) =>
+  methods.flatMap(({ name, verbatim }) => verbatim === true ? [name] : [])
+
+const call = (method: string, params: string, id = "7"): string =>
+  `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`
+
+/** The envelopes that reached an upstream, their ids blanked out: those are the gateway's own. */
+const sent = (upstream: LiveGateway["node"]): ReadonlyArray<string> =>
+  upstream.seen.map(({ body }) => body.replaceAll(/"id":\d+/gu, `"id":0`))
+
+const answer = `{ "big":123456789012345678901234567890, "n":1.50, "odd\\u0041":[null] }`
+const params = `[ {"to" : "0xAb", "n":123456789012345678901234567890} ,"latest"]`
+
+for (const { path, upstream, upstreamPath } of [...evmPaths, ...layer2Paths]) {
+  describe(`${path}: a method that is relayed as it is`, () => {
+    it.live("goes out with its own params and comes back with the node's own text", () =>
+      Effect.gen(function*() {
+        const live = yield* liveGateway({ node: rpcReply(answer), layer2: rpcReply(answer) })
+        const names = relayedNames(path.endsWith("evm") ? evmMethods : layer2Methods)
+        assert.isAtLeast(names.length, 35)
+        for (const name of names) {
+          const said = yield* post(`${live.url}${path}`, call(name, name === "eth_getProof" ? `["0xAb",[]]` : params))
+          assert.strictEqual(said.status, 200)
+          assert.strictEqual(said.text, `{"jsonrpc":"2.0","id":7,"result":${answer}}`)
+        }
+        const seen = live[upstream].seen
+        assert.deepStrictEqual(
+          sent(live[upstream]),
+          names.map((name) => call(name, name === "eth_getProof" ? `["0xAb",[]]` : params, "0"))
+        )
+        assert.deepStrictEqual([...new Set(seen.map((each) => `${each.method} ${each.path}`))], [
+          `POST ${upstreamPath}`
+        ])
+        assert.strictEqual(live.seen().length, names.length)
+      }))
+
+    it.live("without params goes out with none", () =>
+      Effect.gen(function*() {
+        const live = yield* liveGateway({ node: rpcReply(`"0x3e7"`), layer2: rpcReply(`"0x3e7"`) })
+        yield* post(`${live.url}${path}`, `{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}`)
+        assert.deepStrictEqual(sent(live[upstream]), [call("eth_chainId", "[]", "0")])
+      }))
+
+    it.live("is never kept", () =>
+      Effect.gen(function*() {
+        const live = yield* liveGateway({ node: rpcReply(`"0x1"`), layer2: rpcReply(`"0x1"`) })
+        for (const _ of [1, 2, 3]) yield* post(`${live.url}${path}`, call("eth_blockNumber", "[]"))
+        assert.strictEqual(live[upstream].seen.length, 3)
+      }))
+
+    it.live("is refused with params that are no list, or too long a one", () =>
+      Effect.gen(function*() {
+        const live = yield* liveGateway()
+        for (const bad of [`{"to":"0x"}`, `[{},"latest",3,4,5]`]) {
+          const said = yield* post(`${live.url}${path}`, call("eth_call", bad))
+          assert.strictEqual(Fixtures.value(said.text, "error", "code"), -32602)
+          assert.strictEqual(Fixtures.value(said.text, "error", "data", "_tag"), "InvalidRequest")
+        }
+        assert.deepStrictEqual(live.seen(), [])
+      }))
+
+    it.live("is told by its exact name", () =>
+      Effect.gen(function*() {
+        const live = yield* liveGateway()
+        const names = [
+          "ETH_CALL",
+          "eth_Call",
+          "eth_call ",
+          "eth_newFilter",
+          "eth_getFilterChanges",
+          "eth_subscribe",
+          "eth_sign",
+          "debug_traceTransaction",
+          "trace_block",
+          "admin_peers",
+          "personal_listAccounts",
+          "anvil_setBalance",
+          "hardhat_reset",
+          "evm_mine",
+          "txpool_content",
+          "miner_stop",
+          "engine_newPayloadV4"
+        ]
+        for (const name of names) {
+          const said = yield* post(`${live.url}${path}`, call(name, "[]"))
+          assert.strictEqual(Fixtures.value(said.text, "error", "data", "_tag"), "UnsupportedMethod", name)
+        }
+        assert.deepStrictEqual(live.seen(), [])
+      }))
+  })
+}
+
+describe("state at another block than latest", () => {
+  const requests = evmMethods.flatMap(({ blockParam, name, verbatim }) =>
+    blockParam === undefined || verbatim !== true ?
+      [] :
+      [`"0x1"`, `"pending"`, `{"blockNumber":"0x1"}`, `{"blockHash":"0x1"}`]
+        .map((block) => [name, `[${`"0xab",`.repeat(blockParam)}${block}]`] as const)
+  )
+
+  it.live("is refused by the trading chain's route, and nothing is sent", () =>
+    Effect.gen(function*() {
+      const live = yield* liveGateway()
+      assert.strictEqual(requests.length, 9 * 4)
+      for (const [name, params] of requests) {
+        const said = yield* post(`${live.url}/evm`, call(name, params))
+        assert.strictEqual(Fixtures.value(said.text, "error", "code"), -32602)
+        const error = Fixtures.value(said.text, "error", "data")
+        assert.strictEqual(Fixtures.at(error, "_tag"), "UnsupportedBlock", name)
+        assert.strictEqual(Fixtures.at(error, "method"), name)
+      }
+      assert.deepStrictEqual(live.seen(), [])
+    }))
+
+  it.live("is relayed to a layer 2", () =>
+    Effect.gen(function*() {
+      const live = yield* liveGateway({ layer2: rpcReply("null") })
+      for (const [name, params] of requests) yield* post(`${live.url}/l2`, call(name, params))
+      assert.deepStrictEqual(sent(live.layer2), requests.map(([name, params]) => call(name, params, "0")))
+    }))
+
+  it.live("is a block of its own where a method names one", () =>
+    Effect.gen(function*() {
+      const live = yield* liveGateway({ node: rpcReply("null") })
+      const named = [["eth_getBlockByNumber", `["0x1",false]`], [
+        "eth_getLogs",
+        `[{"fromBlock":"0x1","toBlock":"0x2"}]`
+      ]]
+      for (const [name = "", params = ""] of named) yield* post(`${live.url}/evm`, call(name, params))
+      assert.deepStrictEqual(sent(live.node), named.map(([name = "", params = ""]) => call(name, params, "0")))
+    }))
+})
+
+describe("calls of a batch that are relayed as they are", () => {
+  it.live("go out as one batch", () =>
+    Effect.gen(function*() {
+      const live = yield* liveGateway({
+        node: ({ body }) => ({
+          body: `[${
+            (JsonText.elements(body) ?? []).map((each) =>
+              `{"jsonrpc":"2.0","id":${/"id":(\d+)/u.exec(each)?.[1] ?? ""},"result":"0x1"}`
+            ).join(",")
+          }]`
+        })
+      })
+      const said = yield* post(
+        `${live.url}/evm`,
+        `[${call("eth_chainId", "[]", "1")},${call("eth_blockNumber", "[]", "2")},${call("eth_mine", "[]", "3")}]`
+      )
+      const rows = JsonText.elements(said.text) ?? []
+      assert.deepStrictEqual(rows.slice(0, 2), [
+        `{"jsonrpc":"2.0","id":1,"result":"0x1"}`,
+        `{"jsonrpc":"2.0","id":2,"result":"0x1"}`
+      ])
+      assert.strictEqual(Fixtures.value(rows[2] ?? "", "error", "data", "_tag"), "UnsupportedMethod")
+      assert.deepStrictEqual(sent(live.node), [
+        `[${call("eth_chainId", "[]", "0")},${call("eth_blockNumber", "[]", "0")}]`
+      ])
+    }))
+})
+
+describe("a method of the configuration", () => {
+  it.live("is relayed unread on both routes, whatever its params; a declared one stays what it is", () =>
+    Effect.gen(function*() {
+      const live = yield* liveGateway({ node: rpcReply("[]"), layer2: rpcReply("[]") }, {
+        TRIGATE_RELAY_METHODS: "debug_traceCall, zks_getMainContract,eth_call"
+      })
+      const odd = `[{"to":"0x"},"0x1",{"tracer":"callTracer"},4,5]`
+      for (const path of ["/evm", "/l2", "/caller-key-1/evm", "/caller-key-1"]) {
+        const said = yield* post(`${live.url}${path}`, call("debug_traceCall", odd))
+        assert.strictEqual(said.text, `{"jsonrpc":"2.0","id":7,"result":[]}`)
+      }
+      const named = yield* post(`${live.url}/l2`, call("zks_getMainContract", `{"a":1}`))
+      assert.strictEqual(named.text, `{"jsonrpc":"2.0","id":7,"result":[]}`)
+      const state = yield* post(`${live.url}/evm`, call("eth_call", `[{},"0x1"]`))
+      assert.strictEqual(Fixtures.value(state.text, "error", "data", "_tag"), "UnsupportedBlock")
+      const other = yield* post(`${live.url}/evm`, call("debug_traceTransaction", "[]"))
+      assert.strictEqual(Fixtures.value(other.text, "error", "data", "_tag"), "UnsupportedMethod")
+      assert.deepStrictEqual(sent(live.node), [call("debug_traceCall", odd, "0"), call("debug_traceCall", odd, "0")])
+      assert.deepStrictEqual(sent(live.layer2), [
+        call("debug_traceCall", odd, "0"),
+        call("debug_traceCall", odd, "0"),
+        call("zks_getMainContract", `{"a":1}`, "0")
+      ])
+    }))
+})
