@@ -61,7 +61,7 @@ describe("the params of a method", () => {
       onSuccess: () => undefined
     }))
 
-  it.each([[[]], [[{ to: "0x" }, "latest", {}, null]], [[1n, "x"]]])("that is relayed may be %j", (params) => {
+  it.each([[[]], [[{ to: "0x" }, "latest", {}, null]], [[1n, "x"]]])("that is relayed may be %s", (params) => {
     assert.isUndefined(faultOf(named(evmMethods, "eth_call"), params))
   })
 

@@ -40,6 +40,8 @@ export interface Exchange<A> {
   readonly body: Uint8Array | undefined
   /** Milliseconds for all of it. */
   readonly timeout: number
+  /** Whether to use a connection that nobody has used before. */
+  readonly onNewConnection?: boolean
   /** Milliseconds after which nothing may be sent any more, of what the budget has left of the time. */
   readonly sendWithin?: number
   /** Milliseconds of those that it may wait for its budget. */
@@ -82,7 +84,8 @@ const send = <A>({ maxAnswerBytes, wire }: Parts, exchange: Exchange<A>, timeout
       body,
       maxAnswerBytes,
       timeout,
-      ...(sendWithin === undefined ? {} : { sendWithin: Math.min(sendWithin, timeout) })
+      ...(sendWithin === undefined ? {} : { sendWithin: Math.min(sendWithin, timeout) }),
+      ...(exchange.onNewConnection === true ? { onNewConnection: true } : {})
     })
     const judged = Effect.match(sent, {
       onFailure: broke,

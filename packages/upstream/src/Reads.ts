@@ -110,6 +110,8 @@ export const make = (parts: Parts, options: Options) => {
       target,
       body,
       timeout: time,
+      // a kept connection may have been closed just then; asked again on another kept one it may happen again
+      onNewConnection: call.kept?.fault === "broken",
       patience,
       answered: (answer) => {
         const value = read(answer, target)

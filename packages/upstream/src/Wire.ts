@@ -16,6 +16,8 @@ export interface WireRequest {
   readonly timeout: number
   /** Milliseconds of those after which nothing may be sent any more; all of them when not given. */
   readonly sendWithin?: number
+  /** Whether to use a connection that nobody has used before, where the wire keeps connections. */
+  readonly onNewConnection?: boolean
 }
 
 /** The answer: status, headers with lower-case names, and the whole body. */

@@ -50,23 +50,28 @@ const send = (dispatcher: Dispatcher, request: WireRequest): Effect.Effect<WireA
     return Effect.sync(() => exchange.interrupt())
   })
 
+const agent = (options: Options, settings: Agent.Options) =>
+  Effect.acquireRelease(
+    Effect.sync(() =>
+      new Agent({
+        ...(options.connections === undefined ? {} : { connections: options.connections }),
+        connect: { timeout: 5_000 },
+        // over HTTP/2 undici sends a refused or unanswered stream again by itself
+        allowH2: false,
+        ...settings
+      })
+    ),
+    (made) => Effect.promise(() => made.destroy())
+  )
+
 /** The wire with its own pools, closed with the layer's scope. */
 export const layer = (options: Options = {}): Layer.Layer<Wire> =>
   Layer.effect(
     Wire,
-    Effect.map(
-      Effect.acquireRelease(
-        Effect.sync(() =>
-          new Agent({
-            ...(options.connections === undefined ? {} : { connections: options.connections }),
-            connect: { timeout: 5_000 },
-            // over HTTP/2 undici sends a refused or unanswered stream again by itself
-            allowH2: false,
-            keepAliveTimeout: 10_000
-          })
-        ),
-        (agent) => Effect.promise(() => agent.destroy())
-      ),
-      (agent) => Wire.of({ send: (request) => send(agent, request) })
-    )
+    Effect.gen(function*() {
+      const pooled = yield* agent(options, { keepAliveTimeout: 10_000 })
+      // a connection that was kept may be closed by the other side at the moment of sending; one of these cannot be
+      const unshared = yield* agent(options, { pipelining: 0 })
+      return Wire.of({ send: (request) => send(request.onNewConnection === true ? unshared : pooled, request) })
+    })
   )

@@ -129,6 +129,8 @@ describe("a read with one address", () => {
       if (error._tag === "UpstreamUnavailable") assert.strictEqual(error.attempts, 3)
       const [first, second, third] = wire.seen.map(({ at }) => at)
       assert.deepStrictEqual([first, second, third], [0, 25, 75])
+      // a kept connection may have been closed by the other side just then
+      assert.deepStrictEqual(wire.seen.map(({ isOnNewConnection }) => isOnNewConnection), [false, true, true])
     }).pipe(
       Effect.provide(over(wire)),
       // the middle of every range: 50 and 100 milliseconds

@@ -14,6 +14,7 @@ export interface Seen {
   readonly body: string
   readonly at: number
   readonly timeout: number
+  readonly isOnNewConnection: boolean
   isAborted: boolean
 }
 
@@ -39,13 +40,13 @@ export const make = (
   const layer = Layer.succeed(
     Wire,
     Wire.of({
-      send: ({ body, timeout, url }) =>
+      send: ({ body, onNewConnection = false, timeout, url }) =>
         Effect.gen(function*() {
           const { host } = new URL(Redacted.value(url))
           const text = new TextDecoder().decode(body)
           const at = yield* Clock.currentTimeMillis
           const nth = seen.filter((each) => each.host === host).length
-          const exchange: Seen = { host, body: text, at, timeout, isAborted: false }
+          const exchange: Seen = { host, body: text, at, timeout, isOnNewConnection: onNewConnection, isAborted: false }
           seen.push(exchange)
           const { after = 0, result } = react({ host, body: text, nth })
           const isLate = result === "silence" || after > timeout
