@@ -3,7 +3,7 @@ import { Unauthorized } from "@trigate/domain/CallerError"
 import { commonFailures } from "@trigate/domain/GatewayError"
 import { PayloadTooLarge } from "@trigate/domain/RequestError"
 import { TokenData } from "@trigate/domain/TokenData"
-import { getTokenData, tokenRpcOperations } from "@trigate/domain/TokenOperations"
+import { getTokenData, tokenRpcOperations, tokenSendOperations } from "@trigate/domain/TokenOperations"
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
@@ -15,11 +15,13 @@ const tokenErrors = [...getTokenData.failures, ...commonFailures] as const
 
 const Id = Schema.Union([Schema.String, Schema.Finite, Schema.Null])
 
+const methods = [...Object.values(tokenRpcOperations), ...Object.values(tokenSendOperations)].map(({ name }) => name)
+
 /** A call of the token chain's JSON-RPC: `params` is a named object. */
 export const TokenRpcCall = Schema.Struct({
   jsonrpc: Schema.Literal("2.0"),
   id: Schema.optionalKey(Id),
-  method: Schema.Literals(Object.values(tokenRpcOperations).map((operation) => operation.name)),
+  method: Schema.Literals(methods),
   params: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown))
 }).annotate({ identifier: "TokenRpcCall" })
 
@@ -44,7 +46,7 @@ const tokenDataDocs = OpenApi.annotations({
 const tokenRpcDocs = OpenApi.annotations({
   summary: "JSON-RPC of the token chain",
   description: `The chain's own envelope, always HTTP 200; addresses are checked before a request is spent. Methods: ${
-    Object.values(tokenRpcOperations).map((operation) => operation.name).join(", ")
+    methods.join(", ")
   }.`
 })
 
@@ -80,5 +82,5 @@ export class TokensApi extends HttpApiGroup.make("tokens").add(
   }).annotateMerge(tokenRpcDocs)
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Tokens",
-  description: "The token chain: token data and its read methods"
+  description: "The token chain: token data, its read methods, and the sending of messages"
 })) {}

@@ -1,6 +1,6 @@
 /** `GET /api/v2/getTokenData` and `POST /api/v2/jsonRPC`. */
 import type { Surface } from "@trigate/domain/Operation"
-import { tokenRpcOperations } from "@trigate/domain/TokenOperations"
+import { tokenRpcOperations, tokenSendOperations } from "@trigate/domain/TokenOperations"
 import * as TokenRpc from "@trigate/domain/TokenRpc"
 import { TokenChain } from "@trigate/tokens/TokenChain"
 import * as Effect from "effect/Effect"
@@ -21,7 +21,7 @@ const envelope: RpcRoute.Envelope<TokenRpc.TokenRpcAnswer> = {
 /** The handler of the JSON-RPC route, shared with the keyed one. */
 export const rpcRoute = Effect.map(TokenChain, (tokens) =>
   RpcRoute.make({
-    operations: Object.values(tokenRpcOperations),
+    operations: [...Object.values(tokenRpcOperations), ...Object.values(tokenSendOperations)],
     envelope,
     concurrency: 8,
     relay: (operation, params, surface) => tokens.relay({ operation, params, surface })

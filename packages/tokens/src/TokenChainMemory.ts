@@ -145,6 +145,8 @@ const transport = (state: TokenChainState["Service"]): TokenChain.Transport => {
 
   return {
     getTokenData: (address) => atAddress(address, contractAt),
+    // nothing is ever sent to a chain in memory
+    once: () => Effect.succeed(failed(404, "Not Found")),
     call: ({ operation, params }) =>
       Effect.gen(function*() {
         const named = Result.getOrElse(JsonText.parse(params), () => undefined)

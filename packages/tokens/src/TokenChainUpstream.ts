@@ -7,6 +7,7 @@ import * as Relayed from "@trigate/domain/Relayed"
 import { ChainNotConfigured } from "@trigate/domain/RequestError"
 import { getTokenData } from "@trigate/domain/TokenOperations"
 import * as AnswerCodec from "@trigate/upstream/AnswerCodec"
+import * as Answers from "@trigate/upstream/Answers"
 import { Calls } from "@trigate/upstream/Calls"
 import type { Read } from "@trigate/upstream/Reads"
 import * as ReadSpace from "@trigate/upstream/ReadSpace"
@@ -77,7 +78,19 @@ const transport = Effect.fnUntraced(function*(options: Options) {
         rpcTargets,
         canonical(params),
         Relayed.bytes(JsonRpc.requestText(1, operation.name, params))
+      ),
+    once: ({ operation, params }) => {
+      const [first, ...others] = rpcTargets
+      if (first === undefined) return notConfigured
+      const call = { operation, targets: [first, ...others] as const }
+      const body = Relayed.bytes(JsonRpc.requestText(1, operation.name, params))
+      return Effect.map(
+        calls.once({ ...call, body }, {}),
+        // which of them answered is not told
+        (answer) =>
+          call.targets.reduce((left, target) => Answers.concealedError(target, left, Relayed.text(left)), answer)
       )
+    }
   }
   return made
 })
