@@ -3,7 +3,14 @@ import { Unauthorized } from "@trigate/domain/CallerError"
 import { commonFailures } from "@trigate/domain/GatewayError"
 import { PayloadTooLarge } from "@trigate/domain/RequestError"
 import { TokenData } from "@trigate/domain/TokenData"
-import { getTokenData, tokenRpcOperations, tokenSendOperations } from "@trigate/domain/TokenOperations"
+import {
+  getTokenData,
+  tokenRestPosts,
+  tokenRestReads,
+  tokenRpcOperations,
+  tokenSendOperations
+} from "@trigate/domain/TokenOperations"
+import { OutcomeUnknown } from "@trigate/domain/UpstreamError"
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
@@ -53,6 +60,34 @@ const tokenRpcDocs = OpenApi.annotations({
 const tokenDataParts = { query: { address: Schema.String }, success: TokenData }
 const tokenRpcParts = { payload: TokenRpcCall, success: TokenRpcAnswer }
 
+const restReads = tokenRestReads.map(({ name }) => name)
+const restPosts = tokenRestPosts.map(({ name }) => name)
+
+/** The paths of an endpoint: one for each method where it stands for many. */
+export const pathsOf = (endpoint: { readonly path: string; readonly method: string }): ReadonlyArray<string> => {
+  const { method, path } = endpoint
+  return path.endsWith("/:method")
+    ? (method === "GET" ? restReads : restPosts).map((name) => path.replace(/:method$/u, name))
+    : [path]
+}
+
+const restErrors = [...tokenErrors, OutcomeUnknown] as const
+
+const restReadParts = { success: Schema.Unknown, error: tokenErrors }
+const restReadDocs = OpenApi.annotations({
+  summary: "A read method of the token chain over REST",
+  description: "The query names the params of the JSON-RPC method; the server's own answer comes back as it is."
+})
+const restPostParts = {
+  payload: Schema.Record(Schema.String, Schema.Unknown),
+  success: Schema.Unknown,
+  error: restErrors
+}
+const restPostDocs = OpenApi.annotations({
+  summary: "A method of the token chain over REST whose params are a body",
+  description: "Methods that send are sent at most once; the server's own answer comes back as it is."
+})
+
 /** The endpoints of the token chain behind an endpoint key. */
 export const keyedTokenEndpoints = [
   HttpApiEndpoint.get("getTokenData", "/:endpointKey/api/v2/getTokenData", {
@@ -66,7 +101,17 @@ export const keyedTokenEndpoints = [
     params: KeyedPath,
     ...tokenRpcParts,
     error: [PayloadTooLarge, Unauthorized]
-  }).annotateMerge(tokenRpcDocs)
+  }).annotateMerge(tokenRpcDocs),
+  HttpApiEndpoint.get("tokenRest", "/:endpointKey/api/v2/:method", {
+    disableCodecs: true,
+    params: { ...KeyedPath, method: Schema.Literals(restReads) },
+    ...restReadParts
+  }).annotateMerge(restReadDocs),
+  HttpApiEndpoint.post("tokenRestPost", "/:endpointKey/api/v2/:method", {
+    disableCodecs: true,
+    params: { ...KeyedPath, method: Schema.Literals(restPosts) },
+    ...restPostParts
+  }).annotateMerge(restPostDocs)
 ] as const
 
 export class TokensApi extends HttpApiGroup.make("tokens").add(
@@ -79,7 +124,17 @@ export class TokensApi extends HttpApiGroup.make("tokens").add(
     disableCodecs: true,
     ...tokenRpcParts,
     error: PayloadTooLarge
-  }).annotateMerge(tokenRpcDocs)
+  }).annotateMerge(tokenRpcDocs),
+  HttpApiEndpoint.get("rest", "/api/v2/:method", {
+    disableCodecs: true,
+    params: { method: Schema.Literals(restReads) },
+    ...restReadParts
+  }).annotateMerge(restReadDocs),
+  HttpApiEndpoint.post("restPost", "/api/v2/:method", {
+    disableCodecs: true,
+    params: { method: Schema.Literals(restPosts) },
+    ...restPostParts
+  }).annotateMerge(restPostDocs)
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Tokens",
   description: "The token chain: token data, its read methods, and the sending of messages"

@@ -308,3 +308,15 @@ export const readParams = <Request extends Operation.AnyCodec>(operation: { read
       }
     })
 }
+
+/** The read methods of `GET /api/v2/{method}`; `getTokenData` has a route of its own. */
+export const tokenRestReads: ReadonlyArray<TokenRpcOperation> = Object.values(tokenRpcOperations)
+  .filter(({ name }) => name !== "getTokenData")
+
+/** The methods of `POST /api/v2/{method}`: those that send, and the reads whose params do not fit into a query. */
+export const tokenRestPosts: ReadonlyArray<TokenRpcOperation | TokenSendOperation> = [
+  tokenRpcOperations.runGetMethod,
+  tokenRpcOperations.runGetMethodStd,
+  tokenRpcOperations.estimateFee,
+  ...Object.values(tokenSendOperations)
+]

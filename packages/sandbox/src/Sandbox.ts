@@ -113,7 +113,9 @@ const tokens = (state: State) => {
   return TokenChain.make({
     getTokenData: (address) => ask("getTokenData", { address }, TokenEnvelope.rest),
     call,
-    once: call
+    once: call,
+    rest: ({ operation, params }) => ask(operation.name, params, TokenEnvelope.rest),
+    restOnce: ({ operation, params }) => ask(operation.name, params, TokenEnvelope.rest)
   }, metadata(state))
 }
 

@@ -9,11 +9,15 @@ import type { TokenNotFound } from "@trigate/domain/ResourceError"
 import type { DetectedAddress, TokenContract, TokenData } from "@trigate/domain/TokenData"
 import { readParams, tokenRpcOperations } from "@trigate/domain/TokenOperations"
 import type { TokenRpcOperation, TokenSendOperation } from "@trigate/domain/TokenOperations"
+import * as TokenQuery from "@trigate/domain/TokenQuery"
+import type { Query } from "@trigate/domain/TokenQuery"
 import * as TokenRpc from "@trigate/domain/TokenRpc"
 import * as TonAddress from "@trigate/domain/TonAddress"
 import type { OutcomeUnknown } from "@trigate/domain/UpstreamError"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
 import * as Dialect from "./Dialect.ts"
 import * as Metadata from "./Metadata.ts"
 import type { MetadataFetch } from "./MetadataFetch.ts"
@@ -24,6 +28,18 @@ export interface RelayCall {
   readonly operation: TokenRpcOperation | TokenSendOperation
   readonly params: string
   readonly surface: Surface
+}
+
+/** A REST call to relay: a query means GET, a body POST. */
+export type RestCall =
+  | { readonly operation: TokenRpcOperation; readonly asked: Query | string; readonly surface: Surface }
+  | { readonly operation: TokenSendOperation; readonly asked: string; readonly surface: Surface }
+
+/** A REST read that was checked: `params` is what its query or its body names. */
+export interface CheckedRest {
+  readonly operation: TokenRpcOperation
+  readonly asked: Query | string
+  readonly params: unknown
 }
 
 /** Sends calls to a token chain and gives its answers as they came: the one thing in which the layers differ. */
@@ -37,6 +53,12 @@ export interface Transport {
   /** The same for a call that is sent at most once. */
   readonly once: (
     call: { readonly operation: TokenSendOperation; readonly params: string }
+  ) => Effect.Effect<Relayed.Relayed, CommonFailure | OutcomeUnknown>
+  /** `/api/v2/{method}`, by GET with a query and by POST with a body. */
+  readonly rest: (call: CheckedRest) => Effect.Effect<Relayed.Relayed, CommonFailure>
+  /** The same for a call that is sent at most once. */
+  readonly restOnce: (
+    call: { readonly operation: TokenSendOperation; readonly asked: string; readonly params: unknown }
   ) => Effect.Effect<Relayed.Relayed, CommonFailure | OutcomeUnknown>
 }
 
@@ -56,6 +78,10 @@ export class TokenChain extends Context.Service<TokenChain, {
   readonly relay: (
     call: RelayCall
   ) => Effect.Effect<TokenRpc.TokenRpcAnswer, CommonFailure | InvalidAddress | OutcomeUnknown>
+  /** Relays a REST call; the answer comes as it is, whatever its status. Checks and outcomes are those of `relay`. */
+  readonly rest: (
+    call: RestCall
+  ) => Effect.Effect<Relayed.Relayed, CommonFailure | InvalidAddress | OutcomeUnknown>
   /** A fungible token by its master contract, metadata resolved as far as the layer's `MetadataFetch` reaches. */
   readonly getTokenData: (
     request: AddressRequest
@@ -98,6 +124,30 @@ export const make = (transport: Transport, metadata: MetadataFetch["Service"]): 
       : read(operation, params)
   })
 
+  const parsed = (body: string): unknown => Result.getOrElse(JsonText.parse(body), () => undefined)
+
+  const restRead = Effect.fnUntraced(function*(operation: TokenRpcOperation, asked: Query | string) {
+    if (!Predicate.isString(asked)) {
+      return yield* transport.rest({ operation, asked, params: yield* TokenQuery.read(operation, asked) })
+    }
+    yield* readParams<TokenRpcOperation["request"]>(operation)(asked)
+    return yield* transport.rest({ operation, asked, params: parsed(asked) })
+  })
+
+  const restOnce = Effect.fnUntraced(function*(operation: TokenSendOperation, asked: string) {
+    yield* readParams<TokenSendOperation["request"]>(operation)(asked)
+    const answer = yield* transport.restOnce({ operation, asked, params: parsed(asked) })
+    return yield* Effect.as(SentMessage.read(operation, answer), answer)
+  })
+
+  const isSending = (call: RestCall): call is Extract<RestCall, { readonly operation: TokenSendOperation }> =>
+    call.operation.class === "once"
+
+  const rest = Effect.fnUntraced(function*(call: RestCall) {
+    if (sourcesOn(call.operation, call.surface).length === 0) return yield* unavailableOnNode(call.operation)
+    return yield* isSending(call) ? restOnce(call.operation, call.asked) : restRead(call.operation, call.asked)
+  })
+
   const checked = ({ address }: AddressRequest) => Effect.fromResult(TonAddress.check(address))
 
   const ask = Effect.fnUntraced(function*(operation: TokenRpcOperation, request: object) {
@@ -136,5 +186,5 @@ export const make = (transport: Transport, metadata: MetadataFetch["Service"]): 
     return yield* readers.detectAddress(asked, UPSTREAM, yield* ask(tokenRpcOperations.detectAddress, asked))
   })
 
-  return TokenChain.of({ relay, getTokenData, getTokenContract, packAddress, unpackAddress, detectAddress })
+  return TokenChain.of({ relay, rest, getTokenData, getTokenContract, packAddress, unpackAddress, detectAddress })
 }
