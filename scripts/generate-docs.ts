@@ -12,7 +12,7 @@ import { commonFailures, gatewayErrors, rpcCodes } from "@trigate/domain/Gateway
 import { furtherQuery, infoOperations } from "@trigate/domain/InfoOperations"
 import { layer2Methods } from "@trigate/domain/Layer2Operations"
 import type { AnyCodec, Cost, Operation } from "@trigate/domain/Operation"
-import { getTokenData, tokenRpcOperations } from "@trigate/domain/TokenOperations"
+import { getTokenData, tokenRpcOperations, tokenSendOperations } from "@trigate/domain/TokenOperations"
 import { texts } from "@trigate/server/Settings"
 import * as OpenApi from "effect/http-api/OpenApi"
 import type * as JsonSchema from "effect/JsonSchema"
@@ -88,7 +88,7 @@ const sections: ReadonlyArray<Section> = [
   {
     title: "JSON-RPC of the token chain",
     routes: [tokens.endpoints.rpc, node.endpoints.tokenRpc],
-    operations: Object.values(tokenRpcOperations)
+    operations: [...Object.values(tokenRpcOperations), ...Object.values(tokenSendOperations)]
   },
   {
     title: "JSON-RPC of the layer 2",

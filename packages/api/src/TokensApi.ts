@@ -3,7 +3,14 @@ import { Unauthorized } from "@trigate/domain/CallerError"
 import { commonFailures } from "@trigate/domain/GatewayError"
 import { PayloadTooLarge } from "@trigate/domain/RequestError"
 import { TokenData } from "@trigate/domain/TokenData"
-import { getTokenData, tokenRpcOperations } from "@trigate/domain/TokenOperations"
+import {
+  getTokenData,
+  tokenRestPosts,
+  tokenRestReads,
+  tokenRpcOperations,
+  tokenSendOperations
+} from "@trigate/domain/TokenOperations"
+import { OutcomeUnknown } from "@trigate/domain/UpstreamError"
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
@@ -15,11 +22,13 @@ const tokenErrors = [...getTokenData.failures, ...commonFailures] as const
 
 const Id = Schema.Union([Schema.String, Schema.Finite, Schema.Null])
 
+const methods = [...Object.values(tokenRpcOperations), ...Object.values(tokenSendOperations)].map(({ name }) => name)
+
 /** A call of the token chain's JSON-RPC: `params` is a named object. */
 export const TokenRpcCall = Schema.Struct({
   jsonrpc: Schema.Literal("2.0"),
   id: Schema.optionalKey(Id),
-  method: Schema.Literals(Object.values(tokenRpcOperations).map((operation) => operation.name)),
+  method: Schema.Literals(methods),
   params: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown))
 }).annotate({ identifier: "TokenRpcCall" })
 
@@ -44,12 +53,40 @@ const tokenDataDocs = OpenApi.annotations({
 const tokenRpcDocs = OpenApi.annotations({
   summary: "JSON-RPC of the token chain",
   description: `The chain's own envelope, always HTTP 200; addresses are checked before a request is spent. Methods: ${
-    Object.values(tokenRpcOperations).map((operation) => operation.name).join(", ")
+    methods.join(", ")
   }.`
 })
 
 const tokenDataParts = { query: { address: Schema.String }, success: TokenData }
 const tokenRpcParts = { payload: TokenRpcCall, success: TokenRpcAnswer }
+
+const restReads = tokenRestReads.map(({ name }) => name)
+const restPosts = tokenRestPosts.map(({ name }) => name)
+
+/** The paths of an endpoint: one for each method where it stands for many. */
+export const pathsOf = (endpoint: { readonly path: string; readonly method: string }): ReadonlyArray<string> => {
+  const { method, path } = endpoint
+  return path.endsWith("/:method")
+    ? (method === "GET" ? restReads : restPosts).map((name) => path.replace(/:method$/u, name))
+    : [path]
+}
+
+const restErrors = [...tokenErrors, OutcomeUnknown] as const
+
+const restReadParts = { success: Schema.Unknown, error: tokenErrors }
+const restReadDocs = OpenApi.annotations({
+  summary: "A read method of the token chain over REST",
+  description: "The query names the params of the JSON-RPC method; the server's own answer comes back as it is."
+})
+const restPostParts = {
+  payload: Schema.Record(Schema.String, Schema.Unknown),
+  success: Schema.Unknown,
+  error: restErrors
+}
+const restPostDocs = OpenApi.annotations({
+  summary: "A method of the token chain over REST whose params are a body",
+  description: "Methods that send are sent at most once; the server's own answer comes back as it is."
+})
 
 /** The endpoints of the token chain behind an endpoint key. */
 export const keyedTokenEndpoints = [
@@ -64,7 +101,17 @@ export const keyedTokenEndpoints = [
     params: KeyedPath,
     ...tokenRpcParts,
     error: [PayloadTooLarge, Unauthorized]
-  }).annotateMerge(tokenRpcDocs)
+  }).annotateMerge(tokenRpcDocs),
+  HttpApiEndpoint.get("tokenRest", "/:endpointKey/api/v2/:method", {
+    disableCodecs: true,
+    params: { ...KeyedPath, method: Schema.Literals(restReads) },
+    ...restReadParts
+  }).annotateMerge(restReadDocs),
+  HttpApiEndpoint.post("tokenRestPost", "/:endpointKey/api/v2/:method", {
+    disableCodecs: true,
+    params: { ...KeyedPath, method: Schema.Literals(restPosts) },
+    ...restPostParts
+  }).annotateMerge(restPostDocs)
 ] as const
 
 export class TokensApi extends HttpApiGroup.make("tokens").add(
@@ -77,8 +124,18 @@ export class TokensApi extends HttpApiGroup.make("tokens").add(
     disableCodecs: true,
     ...tokenRpcParts,
     error: PayloadTooLarge
-  }).annotateMerge(tokenRpcDocs)
+  }).annotateMerge(tokenRpcDocs),
+  HttpApiEndpoint.get("rest", "/api/v2/:method", {
+    disableCodecs: true,
+    params: { method: Schema.Literals(restReads) },
+    ...restReadParts
+  }).annotateMerge(restReadDocs),
+  HttpApiEndpoint.post("restPost", "/api/v2/:method", {
+    disableCodecs: true,
+    params: { method: Schema.Literals(restPosts) },
+    ...restPostParts
+  }).annotateMerge(restPostDocs)
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Tokens",
-  description: "The token chain: token data and its read methods"
+  description: "The token chain: token data, its read methods, and the sending of messages"
 })) {}

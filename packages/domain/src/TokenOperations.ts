@@ -1,7 +1,7 @@
 /**
- * The calls of the token chain: `GET /api/v2/getTokenData`, and the read methods of `POST /api/v2/jsonRPC`.
+ * The calls of the token chain: `GET /api/v2/getTokenData`, and the methods of `POST /api/v2/jsonRPC`.
  *
- * The methods are those that both server families document, by name; methods that write (`send…`) are not relayed.
+ * The methods are those that both server families document, by name; those that write (`send…`) are sent at most once.
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -17,6 +17,7 @@ import { InvalidAddress } from "./RequestError.ts"
 import { TokenNotFound } from "./ResourceError.ts"
 import { DetectedAddress, TokenContract, TokenData } from "./TokenData.ts"
 import * as TonAddress from "./TonAddress.ts"
+import { OutcomeUnknown } from "./UpstreamError.ts"
 
 const Address = TonAddress.TonAddress
 const seqno = Schema.Natural.annotate({ description: "Sequence number of a block" })
@@ -223,12 +224,52 @@ export const tokenRpcOperations = {
   })
 } as const
 
-/** Any method of the table. */
+/** Any read method of the table. */
 export type TokenRpcOperation = (typeof tokenRpcOperations)[keyof typeof tokenRpcOperations]
+
+/** What to do when it is not known what became of a message. */
+export const messageAdvice =
+  "Look for the message among the account's transactions first. A wallet takes the identical bytes once only, by its seqno, " +
+  "so that there they may be sent again; do not sign again under another seqno before you know"
+
+const sending = <const Name extends string, Fields extends Record<string, Operation.AnyCodec>>(
+  name: Name,
+  summary: string,
+  fields: Fields
+) =>
+  Operation.once({
+    name,
+    chain: "tokens",
+    protocol: "token-rpc",
+    summary,
+    sources: ["node"],
+    cost: { weight: 0, requestUnits: 1 },
+    request: Schema.Struct(fields),
+    response: Schema.Unknown,
+    failures: [InvalidAddress, OutcomeUnknown],
+    advice: messageAdvice
+  })
+
+/** The methods that send a message to the chain, by name. */
+export const tokenSendOperations = {
+  sendBoc: sending("sendBoc", "Send a message, at most once", { boc: Schema.NonEmptyString }),
+  sendBocReturnHash: sending("sendBocReturnHash", "Send a message, at most once, and tell its hash", {
+    boc: Schema.NonEmptyString
+  }),
+  sendQuery: sending("sendQuery", "Send a message that is put together from its parts, at most once", {
+    address: Address,
+    body: Schema.String,
+    init_code: optionalText,
+    init_data: optionalText
+  })
+} as const
+
+/** Any method that sends. */
+export type TokenSendOperation = (typeof tokenSendOperations)[keyof typeof tokenSendOperations]
 
 const byName: ReadonlyMap<string, TokenRpcOperation> = new Map(Object.entries(tokenRpcOperations))
 
-/** The method of a name; none for methods that write, and for anything else that the route does not relay. */
+/** The read method of a name; none for methods that write, and for anything else that the route does not relay. */
 export const findTokenMethod = (name: string): Option.Option<TokenRpcOperation> =>
   Option.fromUndefinedOr(byName.get(name))
 
@@ -267,3 +308,15 @@ export const readParams = <Request extends Operation.AnyCodec>(operation: { read
       }
     })
 }
+
+/** The read methods of `GET /api/v2/{method}`; `getTokenData` has a route of its own. */
+export const tokenRestReads: ReadonlyArray<TokenRpcOperation> = Object.values(tokenRpcOperations)
+  .filter(({ name }) => name !== "getTokenData")
+
+/** The methods of `POST /api/v2/{method}`: those that send, and the reads whose params do not fit into a query. */
+export const tokenRestPosts: ReadonlyArray<TokenRpcOperation | TokenSendOperation> = [
+  tokenRpcOperations.runGetMethod,
+  tokenRpcOperations.runGetMethodStd,
+  tokenRpcOperations.estimateFee,
+  ...Object.values(tokenSendOperations)
+]

@@ -5,7 +5,7 @@ import { infoOperations } from "@trigate/domain/InfoOperations"
 import { getBlockByNumber, layer2Methods } from "@trigate/domain/Layer2Operations"
 import type { Keeping, Operation } from "@trigate/domain/Operation"
 import * as OperationModule from "@trigate/domain/Operation"
-import { getTokenData, tokenRpcOperations } from "@trigate/domain/TokenOperations"
+import { getTokenData, tokenRpcOperations, tokenSendOperations } from "@trigate/domain/TokenOperations"
 import * as TonAddress from "@trigate/domain/TonAddress"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -20,6 +20,7 @@ const reads: ReadonlyArray<Operation> = [
   ...evmMethods,
   getTokenData,
   ...Object.values(tokenRpcOperations),
+  ...Object.values(tokenSendOperations),
   ...layer2Methods,
   getBlockByNumber
 ]

@@ -93,23 +93,29 @@ const metadata = ({ tokens }: State): MetadataFetch["Service"] => ({
     )
 })
 
+type Method = Parameters<typeof TokenServer.answer>[2]
+
 const tokens = (state: State) => {
   const ask = Effect.fnUntraced(function*(
-    method: Parameters<typeof TokenServer.answer>[2],
+    method: Method,
     params: unknown,
     wrap: typeof TokenEnvelope.rest
   ) {
     const now = yield* Clock.currentTimeMillis
     return wrap(TokenServer.answer(state.seed, yield* Ref.get(state.tokens.state), method, params, now), now)
   })
+  const call = ({ operation, params }: { readonly operation: { readonly name: Method }; readonly params: string }) =>
+    ask(
+      operation.name,
+      Result.getOrElse(JsonText.parse(params), () => undefined),
+      (answer, now) => TokenEnvelope.rpc(answer, now, "1")
+    )
   return TokenChain.make({
     getTokenData: (address) => ask("getTokenData", { address }, TokenEnvelope.rest),
-    call: ({ operation, params }) =>
-      ask(
-        operation.name,
-        Result.getOrElse(JsonText.parse(params), () => undefined),
-        (answer, now) => TokenEnvelope.rpc(answer, now, "1")
-      )
+    call,
+    once: call,
+    rest: ({ operation, params }) => ask(operation.name, params, TokenEnvelope.rest),
+    restOnce: ({ operation, params }) => ask(operation.name, params, TokenEnvelope.rest)
   }, metadata(state))
 }
 

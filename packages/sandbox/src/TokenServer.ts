@@ -1,5 +1,5 @@
 /** The token chain's HTTP API v2 as either family of its servers answers it. */
-import type { TokenRpcOperation } from "@trigate/domain/TokenOperations"
+import type { TokenRpcOperation, TokenSendOperation } from "@trigate/domain/TokenOperations"
 import * as TonAddress from "@trigate/domain/TonAddress"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
@@ -140,7 +140,7 @@ const walletInformation = (asked: Asked): TokenAnswer => {
   })
 }
 
-type Method = TokenRpcOperation["name"]
+type Method = (TokenRpcOperation | TokenSendOperation)["name"]
 
 /** Methods that take an address and answer about it. */
 const addressMethods: { readonly [Name in Method]?: (asked: Asked) => TokenAnswer } = {

@@ -6,6 +6,7 @@
  */
 import { KeyedPath } from "@trigate/api/EndpointKey"
 import { GatewayApi } from "@trigate/api/GatewayApi"
+import { pathsOf } from "@trigate/api/TokensApi"
 import type { Unauthorized } from "@trigate/domain/CallerError"
 import { faultsOf, invalidRequest } from "@trigate/domain/Decode"
 import type { GatewayError } from "@trigate/domain/GatewayError"
@@ -53,6 +54,7 @@ const handlers = Effect.gen(function*() {
   const evm = yield* EvmHandlers.route
   const layer2 = yield* Layer2Handlers.route
   const tokens = yield* TokensHandlers.rpcRoute
+  const tokenRest = yield* TokensHandlers.restRoute
   /** A route behind the caller's key; a JSON-RPC route tells in its own words that the key is refused. */
   const keyed = (
     handle: (
@@ -67,11 +69,15 @@ const handlers = Effect.gen(function*() {
       "info.query": (request) => info(request, "gateway"),
       "evm.rpc": (request) => evm(request, "gateway"),
       "tokens.rpc": (request) => tokens(request, "gateway"),
+      "tokens.rest": (request) => tokenRest(request, "gateway"),
+      "tokens.restPost": (request) => tokenRest(request, "gateway"),
       "layer2.rpc": (request) => layer2(request, "gateway"),
       "node.exchange": keyed((request, admission) => Effect.andThen(admission, exchange(request, "node"))),
       "node.info": keyed((request, admission) => Effect.andThen(admission, info(request, "node"))),
       "node.evm": keyed((request, admission) => evm(request, "node", admission)),
       "node.tokenRpc": keyed((request, admission) => tokens(request, "node", admission)),
+      "node.tokenRest": keyed((request, admission) => Effect.andThen(admission, tokenRest(request, "node"))),
+      "node.tokenRestPost": keyed((request, admission) => Effect.andThen(admission, tokenRest(request, "node"))),
       "node.layer2": keyed((request, admission) => layer2(request, "node", admission)),
       "node.root": keyed((request, admission) => layer2(request, "node", admission))
     } satisfies { readonly [Name in Relayed]: Handler }
@@ -95,9 +101,9 @@ export const layer = HttpRouter.addAll(Effect.map(handlers, (handlers) => {
       const handle = handlers.get(name)
       if (handle === undefined) return
       const answered = Effect.catchCause(Effect.flatMap(HttpServerRequest, handle), answerOf)
-      routes.push(
-        HttpRouter.route(endpoint.method, `/${endpoint.path.slice(1)}`, RequestFacts.named(name, answered))
-      )
+      for (const path of pathsOf(endpoint)) {
+        routes.push(HttpRouter.route(endpoint.method, `/${path.slice(1)}`, RequestFacts.named(name, answered)))
+      }
     }
   })
   return routes

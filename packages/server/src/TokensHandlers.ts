@@ -1,12 +1,23 @@
-/** `GET /api/v2/getTokenData` and `POST /api/v2/jsonRPC`. */
+/** `GET /api/v2/getTokenData`, `POST /api/v2/jsonRPC`, and the methods over REST. */
 import type { Surface } from "@trigate/domain/Operation"
-import { tokenRpcOperations } from "@trigate/domain/TokenOperations"
+import { UnsupportedMethod } from "@trigate/domain/RequestError"
+import {
+  tokenRestPosts,
+  tokenRestReads,
+  tokenRpcOperations,
+  tokenSendOperations
+} from "@trigate/domain/TokenOperations"
+import type { TokenRpcOperation, TokenSendOperation } from "@trigate/domain/TokenOperations"
 import * as TokenRpc from "@trigate/domain/TokenRpc"
 import { TokenChain } from "@trigate/tokens/TokenChain"
+import type { RestCall } from "@trigate/tokens/TokenChain"
 import * as Effect from "effect/Effect"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
+import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import { EncodedApi } from "./EncodedApi.ts"
-import { CurrentRequestFacts } from "./RequestFacts.ts"
+import * as RequestBody from "./RequestBody.ts"
+import { CurrentRequestFacts, noteAge } from "./RequestFacts.ts"
+import * as Responses from "./Responses.ts"
 import * as RpcRoute from "./RpcRoute.ts"
 
 const envelope: RpcRoute.Envelope<TokenRpc.TokenRpcAnswer> = {
@@ -21,11 +32,54 @@ const envelope: RpcRoute.Envelope<TokenRpc.TokenRpcAnswer> = {
 /** The handler of the JSON-RPC route, shared with the keyed one. */
 export const rpcRoute = Effect.map(TokenChain, (tokens) =>
   RpcRoute.make({
-    operations: Object.values(tokenRpcOperations),
+    operations: [...Object.values(tokenRpcOperations), ...Object.values(tokenSendOperations)],
     envelope,
     concurrency: 8,
     relay: (operation, params, surface) => tokens.relay({ operation, params, surface })
   }))
+
+const reads: ReadonlyMap<string, TokenRpcOperation> = new Map(tokenRestReads.map((each) => [each.name, each]))
+const posts: ReadonlyMap<string, TokenRpcOperation | TokenSendOperation> = new Map(
+  tokenRestPosts.map((each) => [each.name, each])
+)
+
+/** A provider's key in the query is the caller's, and none of the method's params. */
+const isKey = (name: string): boolean => name === "api_key"
+
+/** The call of a request; the routes have a path for each method. */
+const restCall = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, surface: Surface) {
+  const end = request.url.indexOf("?")
+  const path = end < 0 ? request.url : request.url.slice(0, end)
+  const name = path.slice(path.lastIndexOf("/") + 1)
+  if (request.method === "POST") {
+    const operation = posts.get(name)
+    const asked = yield* RequestBody.text(request)
+    if (operation?.class === "once") return { operation, asked, surface }
+    if (operation !== undefined) return { operation, asked, surface }
+  } else {
+    const operation = reads.get(name)
+    const asked = [...new URLSearchParams(end < 0 ? "" : request.url.slice(end))].filter(([name]) => !isKey(name))
+    if (operation !== undefined) return { operation, asked, surface }
+  }
+  return yield* new UnsupportedMethod({ method: name.slice(0, 128), detail: "No such method" })
+})
+
+/** The handler of the REST routes, shared with the keyed ones. */
+export const restRoute = Effect.map(
+  TokenChain,
+  (tokens) =>
+    Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, surface: Surface) {
+      const facts = yield* CurrentRequestFacts
+      const call: RestCall = yield* restCall(request, surface)
+      const answer = yield* tokens.rest(call)
+      facts.operations.push({
+        operation: call.operation.name,
+        outcome: answer.status === 200 ? "ok" : "upstream_error"
+      })
+      noteAge(facts, answer.age)
+      return Responses.relayed(answer)
+    })
+)
 
 /** The handler of the token-data route, shared with the keyed one. */
 export const tokenDataRoute = Effect.map(

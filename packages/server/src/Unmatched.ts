@@ -1,6 +1,7 @@
 /** What a request is answered that no route takes: 405 with the methods of its path, else 404. */
 import { EndpointKey } from "@trigate/api/EndpointKey"
 import { GatewayApi } from "@trigate/api/GatewayApi"
+import { pathsOf } from "@trigate/api/TokensApi"
 import * as HttpApi from "effect/http-api/HttpApi"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import type * as HttpServerResponse from "effect/http/HttpServerResponse"
@@ -12,7 +13,9 @@ const methodsByPath = new Map([["/openapi.json", ["GET"]], ["/docs", ["GET"]]])
 HttpApi.reflect(GatewayApi, {
   onGroup: () => {},
   onEndpoint: ({ endpoint }) => {
-    methodsByPath.set(endpoint.path, [...methodsByPath.get(endpoint.path) ?? [], endpoint.method])
+    for (const path of pathsOf(endpoint)) {
+      methodsByPath.set(path, [...methodsByPath.get(path) ?? [], endpoint.method])
+    }
   }
 })
 

@@ -267,12 +267,13 @@ const notSupported: ReadonlyArray<Row> = [
     replay: true
   })),
   {
-    what: "/api/v2/jsonRPC, a method that writes",
+    what: "/api/v2/jsonRPC, a method beyond its own",
     tag: "UnsupportedMethod",
-    ask: (url) => post(`${url}/api/v2/jsonRPC`, `{"jsonrpc":"2.0","id":1,"method":"sendBoc","params":{"boc":"te6"}}`),
+    ask: (url) =>
+      post(`${url}/api/v2/jsonRPC`, `{"jsonrpc":"2.0","id":1,"method":"sendBocUnsafe","params":{"boc":"te6"}}`),
     status: 404,
     rpc: tokenRpc(-32601),
-    fields: () => ({ method: "sendBoc" }),
+    fields: () => ({ method: "sendBocUnsafe" }),
     sent: 0,
     client: detect.client,
     replay: true

@@ -5,7 +5,7 @@ import { exchangeOperations, furtherAction } from "@trigate/domain/ExchangeOpera
 import { gatewayErrors } from "@trigate/domain/GatewayError"
 import { furtherQuery, infoOperations } from "@trigate/domain/InfoOperations"
 import { layer2Methods } from "@trigate/domain/Layer2Operations"
-import { tokenRpcOperations } from "@trigate/domain/TokenOperations"
+import { tokenRpcOperations, tokenSendOperations } from "@trigate/domain/TokenOperations"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -117,6 +117,7 @@ const declared = [
   furtherQuery,
   ...evmMethods,
   ...Object.values(tokenRpcOperations),
+  ...Object.values(tokenSendOperations),
   ...layer2Methods
 ].map(({ name }) => name)
 const values: { readonly [label: string]: ReadonlyArray<string> } = {

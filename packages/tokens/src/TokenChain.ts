@@ -8,20 +8,38 @@ import type { InvalidAddress } from "@trigate/domain/RequestError"
 import type { TokenNotFound } from "@trigate/domain/ResourceError"
 import type { DetectedAddress, TokenContract, TokenData } from "@trigate/domain/TokenData"
 import { readParams, tokenRpcOperations } from "@trigate/domain/TokenOperations"
-import type { TokenRpcOperation } from "@trigate/domain/TokenOperations"
+import type { TokenRpcOperation, TokenSendOperation } from "@trigate/domain/TokenOperations"
+import * as TokenQuery from "@trigate/domain/TokenQuery"
+import type { Query } from "@trigate/domain/TokenQuery"
 import * as TokenRpc from "@trigate/domain/TokenRpc"
 import * as TonAddress from "@trigate/domain/TonAddress"
+import type { OutcomeUnknown } from "@trigate/domain/UpstreamError"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
 import * as Dialect from "./Dialect.ts"
 import * as Metadata from "./Metadata.ts"
 import type { MetadataFetch } from "./MetadataFetch.ts"
+import * as SentMessage from "./SentMessage.ts"
 
 /** A call to relay: `params` is raw JSON text and goes out as it is; `surface` is the one of ours that was asked. */
 export interface RelayCall {
-  readonly operation: TokenRpcOperation
+  readonly operation: TokenRpcOperation | TokenSendOperation
   readonly params: string
   readonly surface: Surface
+}
+
+/** A REST call to relay: a query means GET, a body POST. */
+export type RestCall =
+  | { readonly operation: TokenRpcOperation; readonly asked: Query | string; readonly surface: Surface }
+  | { readonly operation: TokenSendOperation; readonly asked: string; readonly surface: Surface }
+
+/** A REST read that was checked: `params` is what its query or its body names. */
+export interface CheckedRest {
+  readonly operation: TokenRpcOperation
+  readonly asked: Query | string
+  readonly params: unknown
 }
 
 /** Sends calls to a token chain and gives its answers as they came: the one thing in which the layers differ. */
@@ -30,8 +48,18 @@ export interface Transport {
   readonly getTokenData: (address: TonAddress.TonAddress) => Effect.Effect<Relayed.Relayed, CommonFailure>
   /** `POST /api/v2/jsonRPC`; `params` is the raw text of a named object, checked. */
   readonly call: (
-    call: Pick<RelayCall, "operation" | "params">
+    call: { readonly operation: TokenRpcOperation; readonly params: string }
   ) => Effect.Effect<Relayed.Relayed, CommonFailure>
+  /** The same for a call that is sent at most once. */
+  readonly once: (
+    call: { readonly operation: TokenSendOperation; readonly params: string }
+  ) => Effect.Effect<Relayed.Relayed, CommonFailure | OutcomeUnknown>
+  /** `/api/v2/{method}`, by GET with a query and by POST with a body. */
+  readonly rest: (call: CheckedRest) => Effect.Effect<Relayed.Relayed, CommonFailure>
+  /** The same for a call that is sent at most once. */
+  readonly restOnce: (
+    call: { readonly operation: TokenSendOperation; readonly asked: string; readonly params: unknown }
+  ) => Effect.Effect<Relayed.Relayed, CommonFailure | OutcomeUnknown>
 }
 
 /** An address in any form; it is checked before anything is sent. */
@@ -44,9 +72,16 @@ export class TokenChain extends Context.Service<TokenChain, {
   /**
    * Relays a JSON-RPC call; params that do not decode are refused before anything is sent.
    *
-   * A failure that the chain answered is an answer here: `TokenRpc.readerOf` reads it into a typed error.
+   * A failure that the chain answered is an answer here: `TokenRpc.readerOf` reads it into a typed error. A message is sent
+   * at most once; `OutcomeUnknown` means that it may have been taken.
    */
-  readonly relay: (call: RelayCall) => Effect.Effect<TokenRpc.TokenRpcAnswer, CommonFailure | InvalidAddress>
+  readonly relay: (
+    call: RelayCall
+  ) => Effect.Effect<TokenRpc.TokenRpcAnswer, CommonFailure | InvalidAddress | OutcomeUnknown>
+  /** Relays a REST call; the answer comes as it is, whatever its status. Checks and outcomes are those of `relay`. */
+  readonly rest: (
+    call: RestCall
+  ) => Effect.Effect<Relayed.Relayed, CommonFailure | InvalidAddress | OutcomeUnknown>
   /** A fungible token by its master contract, metadata resolved as far as the layer's `MetadataFetch` reaches. */
   readonly getTokenData: (
     request: AddressRequest
@@ -76,17 +111,50 @@ const named = (params: string): string => params.trimStart().startsWith("[") ? "
 
 /** The service over a transport; live, memory and sandbox layers hand in theirs. */
 export const make = (transport: Transport, metadata: MetadataFetch["Service"]): TokenChain["Service"] => {
-  const relay = Effect.fnUntraced(function*({ operation, params, surface }: RelayCall) {
-    if (sourcesOn(operation, surface).length === 0) return yield* unavailableOnNode(operation)
-    yield* readParams<TokenRpcOperation["request"]>(operation)(params)
+  const read = Effect.fnUntraced(function*(operation: TokenRpcOperation, params: string) {
     const answer = yield* transport.call({ operation, params: named(params) })
     return yield* TokenRpc.readAnswer(answer.upstream, answer.status, Relayed.text(answer), answer.retryAfter)
   })
 
+  const relay = Effect.fnUntraced(function*({ operation, params, surface }: RelayCall) {
+    if (sourcesOn(operation, surface).length === 0) return yield* unavailableOnNode(operation)
+    yield* readParams<RelayCall["operation"]["request"]>(operation)(params)
+    return yield* operation.class === "once"
+      ? SentMessage.read(operation, yield* transport.once({ operation, params }))
+      : read(operation, params)
+  })
+
+  const parsed = (body: string): unknown => Result.getOrElse(JsonText.parse(body), () => undefined)
+
+  const restRead = Effect.fnUntraced(function*(operation: TokenRpcOperation, asked: Query | string) {
+    if (!Predicate.isString(asked)) {
+      return yield* transport.rest({ operation, asked, params: yield* TokenQuery.read(operation, asked) })
+    }
+    yield* readParams<TokenRpcOperation["request"]>(operation)(asked)
+    return yield* transport.rest({ operation, asked, params: parsed(asked) })
+  })
+
+  const restOnce = Effect.fnUntraced(function*(operation: TokenSendOperation, asked: string) {
+    yield* readParams<TokenSendOperation["request"]>(operation)(asked)
+    const answer = yield* transport.restOnce({ operation, asked, params: parsed(asked) })
+    return yield* Effect.as(SentMessage.read(operation, answer), answer)
+  })
+
+  const isSending = (call: RestCall): call is Extract<RestCall, { readonly operation: TokenSendOperation }> =>
+    call.operation.class === "once"
+
+  const rest = Effect.fnUntraced(function*(call: RestCall) {
+    if (sourcesOn(call.operation, call.surface).length === 0) return yield* unavailableOnNode(call.operation)
+    return yield* isSending(call) ? restOnce(call.operation, call.asked) : restRead(call.operation, call.asked)
+  })
+
   const checked = ({ address }: AddressRequest) => Effect.fromResult(TonAddress.check(address))
 
-  const ask = (operation: TokenRpcOperation, request: object) =>
-    relay({ operation, params: JsonText.stringify(request), surface: "gateway" })
+  const ask = Effect.fnUntraced(function*(operation: TokenRpcOperation, request: object) {
+    const params = JsonText.stringify(request)
+    yield* readParams<TokenRpcOperation["request"]>(operation)(params)
+    return yield* read(operation, params)
+  })
 
   const getTokenData = Effect.fn("TokenChain.getTokenData")(function*(request: AddressRequest) {
     const address = yield* checked(request)
@@ -118,5 +186,5 @@ export const make = (transport: Transport, metadata: MetadataFetch["Service"]): 
     return yield* readers.detectAddress(asked, UPSTREAM, yield* ask(tokenRpcOperations.detectAddress, asked))
   })
 
-  return TokenChain.of({ relay, getTokenData, getTokenContract, packAddress, unpackAddress, detectAddress })
+  return TokenChain.of({ relay, rest, getTokenData, getTokenContract, packAddress, unpackAddress, detectAddress })
 }

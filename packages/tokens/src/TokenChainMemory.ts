@@ -143,27 +143,32 @@ const transport = (state: TokenChainState["Service"]): TokenChain.Transport => {
   const pure = (result: (address: TonAddress.Parsed) => unknown) => (_text: string, address: TonAddress.Parsed) =>
     Effect.sync(() => succeeded(JsonText.stringify(result(address))))
 
+  const answered = ({ operation }: Pick<TokenChain.CheckedRest, "operation">, named: unknown) =>
+    Effect.gen(function*() {
+      const address = Predicate.hasProperty(named, "address") ? named.address : undefined
+      switch (operation.name) {
+        case "getTokenData":
+          return yield* atAddress(address, contractAt)
+        case "packAddress":
+          return yield* atAddress(address, pure(packed))
+        case "unpackAddress":
+          return yield* atAddress(address, pure(TonAddress.formatRaw))
+        case "detectAddress":
+          return yield* atAddress(address, pure(detected))
+        default: {
+          const result = (yield* Ref.get(state.results)).get(operation.name)
+          return result === undefined ? failed(404, "Not Found") : succeeded(result)
+        }
+      }
+    })
+  // nothing is ever sent to a chain in memory
+  const notSent = () => Effect.succeed(failed(404, "Not Found"))
   return {
     getTokenData: (address) => atAddress(address, contractAt),
-    call: ({ operation, params }) =>
-      Effect.gen(function*() {
-        const named = Result.getOrElse(JsonText.parse(params), () => undefined)
-        const address = Predicate.hasProperty(named, "address") ? named.address : undefined
-        switch (operation.name) {
-          case "getTokenData":
-            return yield* atAddress(address, contractAt)
-          case "packAddress":
-            return yield* atAddress(address, pure(packed))
-          case "unpackAddress":
-            return yield* atAddress(address, pure(TonAddress.formatRaw))
-          case "detectAddress":
-            return yield* atAddress(address, pure(detected))
-          default: {
-            const result = (yield* Ref.get(state.results)).get(operation.name)
-            return result === undefined ? failed(404, "Not Found") : succeeded(result)
-          }
-        }
-      })
+    call: (call) => answered(call, Result.getOrElse(JsonText.parse(call.params), () => undefined)),
+    rest: (call) => answered(call, call.params),
+    once: notSent,
+    restOnce: notSent
   }
 }
 

@@ -6,8 +6,12 @@ import type { Sharing } from "@trigate/domain/Operation"
 import * as Relayed from "@trigate/domain/Relayed"
 import { ChainNotConfigured } from "@trigate/domain/RequestError"
 import { getTokenData } from "@trigate/domain/TokenOperations"
+import type { Query } from "@trigate/domain/TokenQuery"
+import type { OutcomeUnknown } from "@trigate/domain/UpstreamError"
 import * as AnswerCodec from "@trigate/upstream/AnswerCodec"
+import * as Answers from "@trigate/upstream/Answers"
 import { Calls } from "@trigate/upstream/Calls"
+import type { OnceCall } from "@trigate/upstream/OnceCalls"
 import type { Read } from "@trigate/upstream/Read"
 import * as ReadSpace from "@trigate/upstream/ReadSpace"
 import { SharedReads } from "@trigate/upstream/SharedReads"
@@ -18,6 +22,7 @@ import type * as Config from "effect/Config"
 import * as Digest from "effect/crypto/Digest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import { MetadataFetch } from "./MetadataFetch.ts"
@@ -44,6 +49,13 @@ const notConfigured = Effect.suspend(() =>
 const canonical = (params: string): string =>
   Result.match(JsonText.parse(params), { onFailure: () => params, onSuccess: JsonText.canonical })
 
+/** The encoding turns + into %2B: servers read a bare + as a space, which makes an address wrong. */
+const queryText = (query: Query): string =>
+  query.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join("&")
+
+/** What is kept of an operation are results of its JSON-RPC, not bodies of its REST. */
+const unkept = ({ class: kind, cost, name }: Read["operation"]): Read["operation"] => ({ class: kind, cost, name })
+
 const transport = Effect.fnUntraced(function*(options: Options) {
   const upstream = Upstream.make("token-chain", options.addresses.map(baseOf))
   const calls = yield* Calls
@@ -64,6 +76,19 @@ const transport = Effect.fnUntraced(function*(options: Options) {
       ...SharingRules.of<unknown, Relayed.Relayed>(operation, request, Relayed.text),
       ask: calls.read({ operation, targets: [first, ...others] }, { body, read: TokenVerdict.of })
     })
+  const sendOnce = (
+    operation: OnceCall["operation"],
+    [first, ...others]: ReadonlyArray<Upstream.Target>,
+    body: Uint8Array
+  ): Effect.Effect<Relayed.Relayed, CommonFailure | OutcomeUnknown> => {
+    if (first === undefined) return notConfigured
+    const targets = [first, ...others] as const
+    return Effect.map(
+      calls.once({ operation, targets, body }, {}),
+      // which of them answered is not told
+      (answer) => targets.reduce((left, target) => Answers.concealedError(target, left, Relayed.text(left)), answer)
+    )
+  }
   const made: TokenChain.Transport = {
     getTokenData: (address) => {
       // the encoding turns + into %2B: servers read a bare + as a space, which makes the address wrong
@@ -77,7 +102,25 @@ const transport = Effect.fnUntraced(function*(options: Options) {
         rpcTargets,
         canonical(params),
         Relayed.bytes(JsonRpc.requestText(1, operation.name, params))
+      ),
+    once: ({ operation, params }) =>
+      sendOnce(operation, rpcTargets, Relayed.bytes(JsonRpc.requestText(1, operation.name, params))),
+    rest: ({ asked, operation }) => {
+      const path = `/api/v2/${operation.name}`
+      if (!Predicate.isString(asked)) {
+        const targets = Upstream.targets(upstream, asked.length === 0 ? path : `${path}?${queryText(asked)}`)
+        return send(unkept(operation), undefined, targets, `get ${queryText(asked)}`, undefined)
+      }
+      return send(
+        unkept(operation),
+        undefined,
+        Upstream.targets(upstream, path),
+        `post ${canonical(asked)}`,
+        Relayed.bytes(asked)
       )
+    },
+    restOnce: ({ asked, operation }) =>
+      sendOnce(operation, Upstream.targets(upstream, `/api/v2/${operation.name}`), Relayed.bytes(asked))
   }
   return made
 })

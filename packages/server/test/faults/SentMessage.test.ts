@@ -1,0 +1,135 @@
+import { assert, describe, it } from "@effect/vitest"
+import { messageAdvice } from "@trigate/domain/TokenOperations"
+import * as Effect from "effect/Effect"
+import * as Fixtures from "../fixtures.ts"
+import { post } from "../gateway.ts"
+import { refusingUrl } from "../recordingUpstream.ts"
+import { askedOf, assertAtDeadline, assertWithinDeadline, gatewayOver, secretKey, timed } from "./faultyGateway.ts"
+import type { Reaction } from "./faultyUpstream.ts"
+import { faultyUpstream } from "./faultyUpstream.ts"
+import { hangUp, reset, say, sayHalf, sayHead, silence } from "./reactions.ts"
+import { assertFailure } from "./routes.ts"
+
+const address = "EQClb6WL4TgcNsmu7KdNii5mw330v-k_cl6jCKyPj9pWNfJz"
+const boc = `{ "boc" : "te6cckEBAQEA" }`
+const params: ReadonlyArray<readonly [method: string, params: string]> = [
+  ["sendBoc", boc],
+  ["sendBocReturnHash", `{"boc":"te6cckEBAQEA"}`],
+  ["sendQuery", `{"address":"${address}","body":"te6cc","init_code":"","init_data":""}`]
+]
+const call = (method: string, named: string, id = "7"): string =>
+  `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${named}}`
+
+const ok = { body: `{"ok":true,"result":{"@type":"ok"},"@extra":"1"}` }
+const failed = (status: number, error: string): Reaction =>
+  say({ status, body: JSON.stringify({ ok: false, error, code: status }) })
+const html: ReadonlyArray<readonly [string, string]> = [["content-type", "text/html"]]
+
+/** What leaves open whether the message was taken; the last column: whether it takes the whole deadline. */
+const unknown: ReadonlyArray<readonly [what: string, react: Reaction, takesDeadline: boolean]> = [
+  ["is never answered", silence, true],
+  ["is answered with a head and then silence", sayHead(ok, silence), true],
+  ["is answered with half a body and then a reset", sayHalf(ok, reset), false],
+  ["is reset", reset, false],
+  ["is ended", hangUp, false],
+  ["is answered with a 502 in HTML", say({ status: 502, headers: html, body: "<html></html>" }), false],
+  ["is answered with an empty 200", say({ body: "" }), false],
+  ["is answered with neither result nor error", say({ body: "{}" }), false],
+  ["is answered with a server's time-out", failed(504, "Liteserver timeout"), false],
+  ["is answered with a fault of the server's", failed(500, "LITE_SERVER_NETWORK"), false],
+  ["is answered with a fault under HTTP 200", say({ body: `{"ok":false,"error":"timeout","code":504}` }), false]
+]
+
+for (const path of ["/api/v2/jsonRPC", "/some-key/api/v2/jsonRPC"]) {
+  describe.concurrent(`${path}: a message`, () => {
+    for (const [method, named] of params) {
+      it.live(`is sent as it came, to the first address only: ${method}`, () =>
+        Effect.gen(function*() {
+          const first = yield* faultyUpstream(say(ok))
+          const second = yield* faultyUpstream(say(ok))
+          const { url } = yield* gatewayOver({ tokens: [first, second] })
+          const answer = yield* post(`${url}${path}`, call(method, named))
+          assert.strictEqual(answer.text, `{"ok":true,"result":{"@type":"ok"},"@extra":"1","jsonrpc":"2.0","id":7}`)
+          assert.deepStrictEqual(askedOf(first, second), [1, 0])
+          assert.strictEqual(first.asked[0]?.body, call(method, named, "1"))
+          assert.strictEqual(first.asked[0]?.path, `/${secretKey}/api/v2/jsonRPC`)
+        }))
+    }
+
+    for (const [what, react, takesDeadline] of unknown) {
+      it.live(`that ${what} is sent once, and its outcome is unknown`, () =>
+        Effect.gen(function*() {
+          const first = yield* faultyUpstream(react)
+          const second = yield* faultyUpstream(say(ok))
+          const { url } = yield* gatewayOver({ tokens: [first, second] })
+          const { milliseconds, value } = yield* timed(post(`${url}${path}`, call("sendBoc", boc)))
+          const error = assertFailure("token-rpc", value, "OutcomeUnknown")
+          assert.strictEqual(Fixtures.at(error, "upstream"), "token-chain")
+          assert.strictEqual(Fixtures.at(error, "advice"), messageAdvice)
+          if (takesDeadline) assertAtDeadline(milliseconds)
+          else assertWithinDeadline(milliseconds)
+          assert.deepStrictEqual(askedOf(first, second), [1, 0])
+        }))
+    }
+
+    for (
+      const [status, words] of [
+        [500, "LITE_SERVER_UNKNOWN: cannot apply external message to current state"],
+        [422, "failed to parse boc"],
+        [429, "Ratelimit exceed"]
+      ] as const
+    ) {
+      it.live(`that is refused is sent once, and refused in the server's words: ${words}`, () =>
+        Effect.gen(function*() {
+          const first = yield* faultyUpstream(failed(status, `${words} /${secretKey}`))
+          const second = yield* faultyUpstream(say(ok))
+          const { url } = yield* gatewayOver({ tokens: [first, second] })
+          const answer = yield* post(`${url}${path}`, call("sendBoc", boc))
+          assert.strictEqual(answer.status, 200)
+          assert.deepStrictEqual(answer.json, {
+            ok: false,
+            error: `${words} /…`,
+            code: status,
+            jsonrpc: "2.0",
+            id: 7
+          })
+          assert.deepStrictEqual(askedOf(first, second), [1, 0])
+        }))
+    }
+
+    it.live("that certainly was not sent goes to the next address", () =>
+      Effect.gen(function*() {
+        const second = yield* faultyUpstream(say(ok))
+        const { url } = yield* gatewayOver({ tokens: [yield* refusingUrl, second] })
+        const answer = yield* post(`${url}${path}`, call("sendBoc", boc))
+        assert.strictEqual(Fixtures.value(answer.text, "ok"), true)
+        assert.deepStrictEqual(askedOf(second), [1])
+      }))
+
+    it.live("that no address takes was not sent", () =>
+      Effect.gen(function*() {
+        const { url } = yield* gatewayOver({ tokens: [yield* refusingUrl, yield* refusingUrl] })
+        const answer = yield* post(`${url}${path}`, call("sendBoc", boc))
+        assert.strictEqual(Fixtures.at(assertFailure("token-rpc", answer, "UpstreamUnavailable"), "attempts"), 2)
+      }))
+
+    it.live("of a wrong shape is refused, and nothing is sent", () =>
+      Effect.gen(function*() {
+        const first = yield* faultyUpstream(say(ok))
+        const { url } = yield* gatewayOver({ tokens: [first] })
+        const wrong: ReadonlyArray<readonly [method: string, params: string, tag: string]> = [
+          ["sendBoc", `["te6"]`, "InvalidRequest"],
+          ["sendBoc", "[]", "InvalidRequest"],
+          ["sendBoc", `{"boc":""}`, "InvalidRequest"],
+          ["sendBoc", `{"boc":"te6","boc":"te7"}`, "InvalidRequest"],
+          ["sendBocReturnHash", `{"boc":"te6","more":1}`, "InvalidRequest"],
+          ["sendQuery", `{"address":"EQ","body":"te6"}`, "InvalidAddress"]
+        ]
+        for (const [method, named, tag] of wrong) {
+          const answer = yield* post(`${url}${path}`, call(method, named))
+          assert.strictEqual(Fixtures.value(answer.text, "data", "_tag"), tag, named)
+        }
+        assert.deepStrictEqual(askedOf(first), [0])
+      }))
+  })
+}
