@@ -11,7 +11,7 @@ import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Schema from "effect/Schema"
 import { EncodedApi } from "./EncodedApi.ts"
 import * as RequestBody from "./RequestBody.ts"
-import { CurrentRequestFacts } from "./RequestFacts.ts"
+import { CurrentRequestFacts, noteRelayed } from "./RequestFacts.ts"
 import * as Responses from "./Responses.ts"
 
 const expectedSignerHeader = "x-trigate-expected-signer"
@@ -45,10 +45,7 @@ export const route = Effect.map(
         surface,
         ...(expected === undefined ? {} : { expectedSigner: expected })
       })
-      facts.operations.push({
-        operation: relayed.operation,
-        outcome: relayed.answer.status === 200 ? "ok" : "upstream_error"
-      })
+      noteRelayed(facts, relayed.operation, relayed.answer)
       return Responses.relayed(relayed.answer, {
         ...(relayed.signer === undefined ? {} : { [signerHeader]: relayed.signer }),
         ...(relayed.warnings.length === 0 ? {} : { "x-trigate-warning": relayed.warnings.join("; ") })

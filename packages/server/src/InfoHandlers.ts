@@ -10,7 +10,7 @@ import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Predicate from "effect/Predicate"
 import { RelayInfo } from "./RelayInfo.ts"
 import * as RequestBody from "./RequestBody.ts"
-import { CurrentRequestFacts, noteAge } from "./RequestFacts.ts"
+import { CurrentRequestFacts, noteRelayed } from "./RequestFacts.ts"
 import * as Responses from "./Responses.ts"
 
 const { candleSnapshot, spotMeta } = infoOperations
@@ -55,11 +55,7 @@ export const route = Effect.gen(function*() {
     const facts = yield* CurrentRequestFacts
     const call = yield* callOf(value, body, surface, relaysFurther)
     const answer = yield* info.relay(call)
-    facts.operations.push({
-      operation: call.operation.name,
-      outcome: answer.status === 200 ? "ok" : "upstream_error"
-    })
-    noteAge(facts, answer.age)
+    noteRelayed(facts, call.operation.name, answer)
     return Responses.relayed(answer)
   })
 })

@@ -1,4 +1,5 @@
 /** What one request turned out to be: filled in on its way, read by the access log and the metrics at its end. */
+import type { Relayed } from "@trigate/domain/Relayed"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 
@@ -17,6 +18,12 @@ export interface RequestFacts {
 /** Takes note of an answer's age. */
 export const noteAge = (facts: RequestFacts, age: number | undefined): void => {
   if (age !== undefined) facts.age = Math.max(facts.age ?? 0, age)
+}
+
+/** Takes note of an operation whose answer goes out as it came, and of that answer's age. */
+export const noteRelayed = (facts: RequestFacts, operation: string, { age, status }: Relayed): void => {
+  facts.operations.push({ operation, outcome: status === 200 ? "ok" : "upstream_error" })
+  noteAge(facts, age)
 }
 
 /** A fresh record of a request that has not been matched yet. */

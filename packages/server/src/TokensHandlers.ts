@@ -16,7 +16,7 @@ import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import { EncodedApi } from "./EncodedApi.ts"
 import * as RequestBody from "./RequestBody.ts"
-import { CurrentRequestFacts, noteAge } from "./RequestFacts.ts"
+import { CurrentRequestFacts, noteRelayed } from "./RequestFacts.ts"
 import * as Responses from "./Responses.ts"
 import * as RpcRoute from "./RpcRoute.ts"
 
@@ -72,11 +72,7 @@ export const restRoute = Effect.map(
       const facts = yield* CurrentRequestFacts
       const call: RestCall = yield* restCall(request, surface)
       const answer = yield* tokens.rest(call)
-      facts.operations.push({
-        operation: call.operation.name,
-        outcome: answer.status === 200 ? "ok" : "upstream_error"
-      })
-      noteAge(facts, answer.age)
+      noteRelayed(facts, call.operation.name, answer)
       return Responses.relayed(answer)
     })
 )

@@ -10,12 +10,14 @@ export interface Ended {
   readonly stderr: string
 }
 
-const main = new URL("../src/main.ts", import.meta.url).pathname
-
-/** Runs `main.ts` with some arguments under the given environment alone, until it ends by itself. */
-export const program = (args: ReadonlyArray<string>, environment: { readonly [name: string]: string } = {}) =>
-  Effect.callback<Ended>((resume) => {
-    const child = spawn(process.execPath, [main, ...args], {
+/** Runs a program under the given environment alone, until it ends by itself. */
+export const run = (
+  file: URL,
+  args: ReadonlyArray<string>,
+  environment: { readonly [name: string]: string } = {}
+): Effect.Effect<Ended> =>
+  Effect.callback((resume) => {
+    const child = spawn(process.execPath, [file.pathname, ...args], {
       env: { PATH: process.env["PATH"], ...environment },
       stdio: ["ignore", "pipe", "pipe"]
     })
@@ -29,6 +31,12 @@ export const program = (args: ReadonlyArray<string>, environment: { readonly [na
     child.on("close", (code) => resume(Effect.succeed({ code, ...printed })))
     return Effect.sync(() => child.kill("SIGKILL"))
   })
+
+const main = new URL("../src/main.ts", import.meta.url)
+
+/** Runs `main.ts` with some arguments. */
+export const program = (args: ReadonlyArray<string>, environment: { readonly [name: string]: string } = {}) =>
+  run(main, args, environment)
 
 export interface Said {
   readonly status: number

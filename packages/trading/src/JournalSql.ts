@@ -165,6 +165,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
     if (written === "full") return yield* Journal.notSent(Journal.full)
     inFlight += 1
     yield* JournalMetrics.report({ inFlight })
+    // a database that is away is told of by the sends; what could not be pruned is with the next hour's
     if (now - prunedAt > hour) yield* Effect.forkIn(Effect.ignore(step(prune)), scope)
     const isDoubtful = written === "doubtful"
     return yield* Journal.opened(isDoubtful, settle(id, token, isDoubtful))

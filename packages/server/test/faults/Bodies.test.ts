@@ -1,12 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fixtures from "../fixtures.ts"
+import { assertNextAnswers } from "./failover.ts"
 import { askedOf, assertWithinDeadline, gatewayOver, secretKey, timed } from "./faultyGateway.ts"
 import { faultyUpstream } from "./faultyUpstream.ts"
 import type { Asked } from "./faultyUpstream.ts"
 import type { Said } from "./reactions.ts"
 import { say } from "./reactions.ts"
-import { assertFailure, assertGood, reads } from "./routes.ts"
+import { assertFailure, reads } from "./routes.ts"
 
 const utf8 = new TextEncoder()
 
@@ -46,12 +47,7 @@ for (const route of reads) {
       it.live(`${what} sends a read to the next address, one request to each`, () =>
         Effect.gen(function*() {
           const first = yield* faultyUpstream(say(of(route.good)))
-          const second = yield* faultyUpstream(say(route.good))
-          const { url } = yield* gatewayOver({ [route.kind]: [first, second] })
-          const { milliseconds, value } = yield* timed(route.ask(url))
-          assertGood(route, value)
-          assertWithinDeadline(milliseconds)
-          assert.deepStrictEqual(askedOf(first, second), [1, 1])
+          yield* assertNextAnswers(route, first, 1)
         }))
 
       it.live(`${what} is a typed error from a single address, after one request`, () =>

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { askedOf, assertWithinDeadline, gatewayOver, timed } from "./faultyGateway.ts"
+import { assertNextAnswers } from "./failover.ts"
+import { askedOf, gatewayOver } from "./faultyGateway.ts"
 import { faultyUpstream, idIn } from "./faultyUpstream.ts"
 import { say } from "./reactions.ts"
 import { assertFailure, assertGood, jsonRpcReads, tokenRpc } from "./routes.ts"
@@ -41,12 +42,7 @@ for (const route of jsonRpcReads) {
       it.live(`${what} sends a read to the next address, one request to each`, () =>
         Effect.gen(function*() {
           const first = yield* faultyUpstream(say({ body: (asked) => body(idIn(asked.body)) }))
-          const second = yield* faultyUpstream(say(route.good))
-          const { url } = yield* gatewayOver({ [route.kind]: [first, second] })
-          const { milliseconds, value } = yield* timed(route.ask(url))
-          assertGood(route, value)
-          assertWithinDeadline(milliseconds)
-          assert.deepStrictEqual(askedOf(first, second), [1, 1])
+          yield* assertNextAnswers(route, first, 1)
         }))
 
       it.live(`${what} is a typed error from a single address, after one request`, () =>

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fixtures from "../fixtures.ts"
+import { assertNextAnswers } from "./failover.ts"
 import { askedOf, assertWithinDeadline, gatewayOver, timed } from "./faultyGateway.ts"
 import { faultyUpstream } from "./faultyUpstream.ts"
 import { inTurn, say } from "./reactions.ts"
@@ -25,12 +26,7 @@ for (const route of reads) {
       it.live(`sends a read to the next address, one request to each: Retry-After ${retryAfter ?? "missing"}`, () =>
         Effect.gen(function*() {
           const first = yield* faultyUpstream(say(full(retryAfter)))
-          const second = yield* faultyUpstream(say(route.good))
-          const { url } = yield* gatewayOver({ [route.kind]: [first, second] })
-          const { milliseconds, value } = yield* timed(route.ask(url))
-          assertGood(route, value)
-          assertWithinDeadline(milliseconds)
-          assert.deepStrictEqual(askedOf(first, second), [1, 1])
+          yield* assertNextAnswers(route, first, 1)
         }))
 
       it.live(`never keeps a caller beyond the deadline: Retry-After ${retryAfter ?? "missing"}`, () =>

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fixtures from "../fixtures.ts"
 import { refusingUrl } from "../recordingUpstream.ts"
+import { assertNextAnswers } from "./failover.ts"
 import { askedOf, assertWithinDeadline, gatewayOver, timed } from "./faultyGateway.ts"
 import type { Reaction } from "./faultyUpstream.ts"
 import { faultyUpstream } from "./faultyUpstream.ts"
@@ -30,12 +31,7 @@ for (const route of reads) {
       it.live(`is answered by the next address after ${what}, one request to each`, () =>
         Effect.gen(function*() {
           const first = yield* faultyUpstream(react(route.good))
-          const second = yield* faultyUpstream(say(route.good))
-          const { url } = yield* gatewayOver({ [route.kind]: [first, second] })
-          const { milliseconds, value } = yield* timed(route.ask(url))
-          assertGood(route, value)
-          assertWithinDeadline(milliseconds)
-          assert.deepStrictEqual(askedOf(first, second), [1, 1])
+          yield* assertNextAnswers(route, first, 1)
         }))
 
       it.live(`is asked of a single address once more after ${what}`, () =>
@@ -53,12 +49,7 @@ for (const route of reads) {
       Effect.gen(function*() {
         const first = yield* faultyUpstream(say(route.good))
         first.accept = (socket) => socket.resetAndDestroy()
-        const second = yield* faultyUpstream(say(route.good))
-        const { url } = yield* gatewayOver({ [route.kind]: [first, second] })
-        const { milliseconds, value } = yield* timed(route.ask(url))
-        assertGood(route, value)
-        assertWithinDeadline(milliseconds)
-        assert.deepStrictEqual(askedOf(first, second), [0, 1])
+        yield* assertNextAnswers(route, first, 0)
       }))
 
     it.live("is answered by the next address when the connection is refused", () =>

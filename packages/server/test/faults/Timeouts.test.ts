@@ -1,12 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fixtures from "../fixtures.ts"
-import { askedOf, assertAtDeadline, assertWithinDeadline, deadline, gatewayOver, timed } from "./faultyGateway.ts"
+import { assertNextAnswers } from "./failover.ts"
+import { askedOf, assertAtDeadline, deadline, gatewayOver, timed } from "./faultyGateway.ts"
 import type { Reaction } from "./faultyUpstream.ts"
 import { faultyUpstream } from "./faultyUpstream.ts"
 import type { Said } from "./reactions.ts"
-import { drip, say, sayHalf, sayHead, silence } from "./reactions.ts"
-import { assertFailure, assertGood, reads } from "./routes.ts"
+import { drip, sayHalf, sayHead, silence } from "./reactions.ts"
+import { assertFailure, reads } from "./routes.ts"
 
 const silences: ReadonlyArray<readonly [what: string, react: (good: Said) => Reaction]> = [
   ["a request taken and never answered", () => silence],
@@ -34,12 +35,7 @@ for (const route of reads) {
       it.live(`is answered by the next address in time: ${what}`, () =>
         Effect.gen(function*() {
           const first = yield* faultyUpstream(react(route.good))
-          const second = yield* faultyUpstream(say(route.good))
-          const { url } = yield* gatewayOver({ [route.kind]: [first, second] })
-          const { milliseconds, value } = yield* timed(route.ask(url))
-          assertGood(route, value)
-          assertWithinDeadline(milliseconds)
-          assert.deepStrictEqual(askedOf(first, second), [1, 1])
+          yield* assertNextAnswers(route, first, 1)
           yield* first.until(() => first.open() < first.connections())
         }))
     }
