@@ -8,6 +8,7 @@
 import * as Schema from "effect/Schema"
 import { Data, Hash } from "./Hex.ts"
 import * as Operation from "./Operation.ts"
+import type { StateBlock } from "./RequestError.ts"
 import { UnsupportedBlock } from "./RequestError.ts"
 import { OutcomeUnknown } from "./UpstreamError.ts"
 
@@ -15,6 +16,8 @@ import { OutcomeUnknown } from "./UpstreamError.ts"
 interface Method {
   readonly summary: string
   readonly block?: number
+  /** Blocks besides `latest` that are relayed to nodes which know the latest state only. */
+  readonly alsoAt?: ReadonlyArray<StateBlock>
 }
 
 /** Methods that the common nodes have. */
@@ -34,7 +37,12 @@ export const standardMethods: { readonly [name: string]: Method } = {
   eth_blobBaseFee: { summary: "Base fee of a blob in the next block, in wei" },
   eth_feeHistory: { summary: "Base fees and priority fees of past blocks", block: 1 },
   eth_getBalance: { summary: "Balance of an account, in wei", block: 1 },
-  eth_getTransactionCount: { summary: "Number of transactions that an account has sent", block: 1 },
+  // wallets always ask for it at `pending` to number their next transaction; refused, none of them could send
+  eth_getTransactionCount: {
+    summary: "Number of transactions that an account has sent",
+    block: 1,
+    alsoAt: ["pending"]
+  },
   eth_getCode: { summary: "Code of a contract", block: 1 },
   eth_getStorageAt: { summary: "One storage word of a contract", block: 2 },
   eth_getProof: { summary: "An account and storage words with their Merkle proofs", block: 2 },
@@ -76,7 +84,7 @@ export const relayedReads = (
   methods: { readonly [name: string]: Method },
   { chain, latestOnly, protocol }: Serving
 ): ReadonlyArray<RelayedRead> =>
-  Object.entries(methods).map(([name, { block, summary }]) =>
+  Object.entries(methods).map(([name, { alsoAt = [], block, summary }]) =>
     Operation.read({
       name,
       chain,
@@ -88,7 +96,9 @@ export const relayedReads = (
       response: Schema.Unknown,
       failures: latestOnly && block !== undefined ? [UnsupportedBlock] : [],
       verbatim: true,
-      ...(latestOnly && block !== undefined ? { blockParam: block } : {})
+      ...(latestOnly && block !== undefined
+        ? { blockParam: { position: block, supported: ["latest", ...alsoAt] } }
+        : {})
     })
   )
 

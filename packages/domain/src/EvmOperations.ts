@@ -47,7 +47,7 @@ export const getStorageAt = Operation.read({
   request: storageParams,
   response: StorageSlot,
   failures: [UnsupportedBlock],
-  blockParam: 2,
+  blockParam: { position: 2, supported: ["latest"] },
   keepingWhenAsked: () => ({ fresh: blockMillis, stale: 0 }),
   keepable: decodes(StorageSlot)
 })

@@ -6,6 +6,7 @@
  */
 import type * as Schema from "effect/Schema"
 import type { Relayed } from "./Relayed.ts"
+import type { StateBlock } from "./RequestError.ts"
 import { UnavailableOnNode } from "./RequestError.ts"
 
 /** The three upstream chains, by role. */
@@ -90,8 +91,8 @@ export interface Operation<
   readonly response: Response
   /** Errors that this operation has besides those that every call can end in (`CommonFailure`). */
   readonly failures: Failures
-  /** Position of the block parameter of a method that reads state. */
-  readonly blockParam?: number
+  /** The block parameter of a method that reads state: its position, and what it may be. */
+  readonly blockParam?: { readonly position: number; readonly supported: ReadonlyArray<StateBlock> }
   /**
    * The length of an answer that is recognised as a list from its text alone, as which it need not be parsed.
    *

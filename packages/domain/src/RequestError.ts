@@ -31,7 +31,13 @@ export class UnsupportedMethod extends HttpApiError.Problem<UnsupportedMethod>()
   { ...tagged("UnsupportedMethod"), method: Schema.String }
 ) {}
 
-/** State of the trading chain asked for at a block other than `latest`, which real nodes answer with latest state. */
+/** A block by name, of which a node of the trading chain tells the state. */
+export const StateBlock = Schema.Literals(["latest", "pending"])
+
+/** See {@link StateBlock}. */
+export type StateBlock = typeof StateBlock.Type
+
+/** State of the trading chain asked for at a block that is not `supported`, which real nodes answer with latest state. */
 export class UnsupportedBlock extends HttpApiError.Problem<UnsupportedBlock>()(
   "UnsupportedBlock",
   declare("UnsupportedBlock", 400, "Unsupported block"),
@@ -39,7 +45,7 @@ export class UnsupportedBlock extends HttpApiError.Problem<UnsupportedBlock>()(
     ...tagged("UnsupportedBlock"),
     method: Schema.String,
     block: Schema.String,
-    supported: Schema.Array(Schema.Literal("latest"))
+    supported: Schema.Array(StateBlock)
   }
 ) {}
 

@@ -38,12 +38,29 @@ describe("checkBlock", () => {
     }
   })
 
+  it("lets the other blocks pass that a method supports, and says which they are", () => {
+    const operation = {
+      name: "eth_getTransactionCount",
+      blockParam: { position: 1, supported: ["latest", "pending"] }
+    } as const
+    assert.isUndefined(blockOf(["0x1", "pending"], operation))
+    const error = blockOf(["0x1", "0x5"], operation)
+    assert.deepStrictEqual(error?.supported, ["latest", "pending"])
+    assert.strictEqual(error?.detail, "eth_getTransactionCount reads the latest or pending block only, not 0x5")
+  })
+
   it("cuts what is too long to show", () => {
     assert.strictEqual(blockOf(["0x1", "0x0", "x".repeat(10_000)])?.block.length, 128)
   })
 
   it("looks at methods with a block parameter only", () => {
     assert.isUndefined(blockOf(["0x1"], gasPrice))
-    assert.strictEqual(blockOf(["0x1"], { name: "eth_getBalance", blockParam: 0 })?.block, "0x1")
+    assert.strictEqual(
+      blockOf(["0x1"], {
+        name: "eth_getBalance",
+        blockParam: { position: 0, supported: ["latest"] }
+      })?.block,
+      "0x1"
+    )
   })
 })

@@ -36,18 +36,20 @@ describe("the methods of an EVM route", () => {
   )
 
   it("read state at the latest block only where nodes know no other", () => {
-    const positions = evmMethods.flatMap(({ blockParam, name }) => blockParam === undefined ? [] : [[name, blockParam]])
+    const positions = evmMethods.flatMap(({ blockParam, name }) =>
+      blockParam === undefined ? [] : [[name, blockParam.position, ...blockParam.supported]]
+    )
     assert.deepStrictEqual(positions, [
-      ["eth_getStorageAt", 2],
-      ["eth_feeHistory", 1],
-      ["eth_getBalance", 1],
-      ["eth_getTransactionCount", 1],
-      ["eth_getCode", 1],
-      ["eth_getProof", 2],
-      ["eth_call", 1],
-      ["eth_estimateGas", 1],
-      ["eth_createAccessList", 1],
-      ["eth_simulateV1", 1]
+      ["eth_getStorageAt", 2, "latest"],
+      ["eth_feeHistory", 1, "latest"],
+      ["eth_getBalance", 1, "latest"],
+      ["eth_getTransactionCount", 1, "latest", "pending"],
+      ["eth_getCode", 1, "latest"],
+      ["eth_getProof", 2, "latest"],
+      ["eth_call", 1, "latest"],
+      ["eth_estimateGas", 1, "latest"],
+      ["eth_createAccessList", 1, "latest"],
+      ["eth_simulateV1", 1, "latest"]
     ])
     assert.deepStrictEqual(layer2Methods.filter(({ blockParam }) => blockParam !== undefined), [])
   })
