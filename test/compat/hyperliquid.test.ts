@@ -6,8 +6,10 @@ import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { privateKeyToAccount } from "viem/accounts"
-import { gatewayProcess } from "../../packages/server/test/process.ts"
 import { rejection } from "./rejection.ts"
+import { session } from "./session.ts"
+
+const client = "@nktkas/hyperliquid 0.33.3"
 
 const hour = 3_600_000
 
@@ -16,18 +18,19 @@ const done = { status: "ok", response: { type: "default" } }
 const wallet = ({ privateKey }: TestKey) => privateKeyToAccount(privateKey)
 
 /** The library's clients over a gateway that has the sandbox behind it. */
-const connected = Effect.map(gatewayProcess({}), ({ url }) => {
-  const transport = new HttpTransport({ apiUrl: url })
-  return {
-    info: new InfoClient({ transport }),
-    by: (key: TestKey) => new ExchangeClient({ transport, wallet: wallet(key) }),
-    together: new ExchangeClient({
-      transport,
-      multiSigUser: keys.multiSigUser.address,
-      signers: [wallet(keys.leader), wallet(keys.cosigner)]
-    })
-  }
-})
+const connected = (name: string) =>
+  Effect.map(session({ name: `hyperliquid/${name}`, client }), (url) => {
+    const transport = new HttpTransport({ apiUrl: url })
+    return {
+      info: new InfoClient({ transport }),
+      by: (key: TestKey) => new ExchangeClient({ transport, wallet: wallet(key) }),
+      together: new ExchangeClient({
+        transport,
+        multiSigUser: keys.multiSigUser.address,
+        signers: [wallet(keys.leader), wallet(keys.cosigner)]
+      })
+    }
+  })
 
 const inTurn = (calls: ReadonlyArray<() => Promise<unknown>>) => Effect.forEach(calls, (call) => Effect.promise(call))
 
@@ -48,7 +51,7 @@ const httpRefusal = Effect.fnUntraced(function*(call: () => Promise<unknown>) {
 describe("@nktkas/hyperliquid", () => {
   it.live("reads spot metadata", () =>
     Effect.gen(function*() {
-      const { info } = yield* connected
+      const { info } = yield* connected("spot-meta")
       const { tokens, universe } = yield* Effect.promise(() => info.spotMeta())
       assert.deepStrictEqual(tokens[0], {
         name: "USDC",
@@ -66,7 +69,7 @@ describe("@nktkas/hyperliquid", () => {
 
   it.live("reads the candles of a window", () =>
     Effect.gen(function*() {
-      const { info } = yield* connected
+      const { info } = yield* connected("candles")
       const endTime = Math.floor((yield* Clock.currentTimeMillis) / hour) * hour - 1
       const startTime = endTime + 1 - 3 * hour
       const candles = yield* Effect.promise(() =>
@@ -85,7 +88,7 @@ describe("@nktkas/hyperliquid", () => {
 
   it.live("is told of an unknown coin, and of an unknown type in the venue's own words", () =>
     Effect.gen(function*() {
-      const { info } = yield* connected
+      const { info } = yield* connected("refused-reads")
       const coin = yield* httpRefusal(() => info.candleSnapshot({ coin: "NOPE", interval: "1h", startTime: 1 }))
       assert.strictEqual(coin.status, 404)
       assert.include(coin.message, `"_tag":"UnknownAsset","coin":"NOPE"`)
@@ -97,7 +100,7 @@ describe("@nktkas/hyperliquid", () => {
 
   it.live("delegates, switches the block size, and frees a validator", () =>
     Effect.gen(function*() {
-      const { by } = yield* connected
+      const { by } = yield* connected("actions")
       const delegation = { validator: keys.validator.address, wei: 100_000 }
       const trader = by(keys.trader)
       const answers = yield* inTurn([
@@ -111,7 +114,7 @@ describe("@nktkas/hyperliquid", () => {
 
   it.live("acts for a multi-sig account, by a signature over an action and by one over typed data", () =>
     Effect.gen(function*() {
-      const { together } = yield* connected
+      const { together } = yield* connected("multi-sig")
       const answers = yield* inTurn([
         () => together.evmUserModify({ usingBigBlocks: true }),
         () => together.tokenDelegate({ validator: keys.validator.address, wei: 1, isUndelegate: false })
@@ -121,7 +124,7 @@ describe("@nktkas/hyperliquid", () => {
 
   it.live("is told what the venue refuses", () =>
     Effect.gen(function*() {
-      const { by } = yield* connected
+      const { by } = yield* connected("refused-actions")
       const validator = keys.validator.address
       assert.deepStrictEqual<unknown>(
         yield* venueRefusal(() => by(keys.trader).tokenDelegate({ validator, wei: 10 ** 15, isUndelegate: false })),
@@ -135,7 +138,7 @@ describe("@nktkas/hyperliquid", () => {
 
   it.live("is told which actions the gateway does not relay", () =>
     Effect.gen(function*() {
-      const { by } = yield* connected
+      const { by } = yield* connected("unsupported-actions")
       const { message, status } = yield* httpRefusal(() =>
         by(keys.trader).usdSend({ destination: keys.validator.address, amount: "1" })
       )

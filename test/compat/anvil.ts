@@ -1,0 +1,70 @@
+/** A real EVM node of one test: on a free port, with funded accounts, gone with the scope. */
+import * as Effect from "effect/Effect"
+import type { ChildProcess } from "node:child_process"
+import { spawn, spawnSync } from "node:child_process"
+import { createRequire } from "node:module"
+import { forwarder } from "./forwarder.ts"
+
+const system = process.platform === "win32" ? "win32" : process.platform
+const architecture = process.arch === "x64" ? "amd64" : process.arch
+
+/** Where the package of this system keeps the program; the launcher beside it would stay behind when it is killed. */
+const programOf = (): string | undefined => {
+  const name = `@foundry-rs/anvil-${system}-${architecture}/bin/anvil${system === "win32" ? ".exe" : ""}`
+  try {
+    return createRequire(import.meta.url).resolve(name)
+  } catch {
+    return undefined
+  }
+}
+
+const program = programOf()
+
+/** Whether this machine can run a node; tests that need one say so where it cannot. */
+export const canRun = program !== undefined && spawnSync(program, ["--version"]).status === 0
+
+if (!canRun) {
+  console.log(
+    `Not run here: tests against a real EVM node, since anvil ${
+      program === undefined ? `has no package for ${system}-${architecture}` : `does not start (${program})`
+    }`
+  )
+}
+
+export interface Anvil {
+  /** Answers JSON-RPC at this URL, and at no other path. */
+  readonly url: string
+  /** Ends the process as a crash does. */
+  readonly kill: Effect.Effect<void>
+}
+
+const listening = /Listening on (?<address>\S+:\d+)/u
+
+const start = Effect.callback<{ readonly child: ChildProcess; readonly url: string }>((resume) => {
+  const child = spawn(program ?? "anvil", ["--port", "0"], { stdio: ["ignore", "pipe", "pipe"] })
+  let printed = ""
+  const read = (chunk: Buffer) => {
+    printed += chunk.toString("utf8")
+    const address = listening.exec(printed)?.groups?.["address"]
+    if (address !== undefined) resume(Effect.succeed({ child, url: `http://${address}` }))
+  }
+  child.stdout.on("data", read)
+  child.stderr.on("data", read)
+  child.once("exit", () => resume(Effect.die(new Error(`The node ended before it listened:\n${printed}`))))
+})
+
+const end = (child: ChildProcess) =>
+  Effect.callback<void>((resume) => {
+    if (child.exitCode !== null || child.signalCode !== null) return resume(Effect.void)
+    child.once("exit", () => resume(Effect.void))
+    return void child.kill("SIGKILL")
+  })
+
+/** The URL of a node as one of the trading chain has it: it answers below `/evm`. */
+export const withEvmPath = (node: Anvil) => Effect.map(forwarder(node.url, () => "/"), ({ url }) => url)
+
+/** Starts a node (chain id 31337, a block per transaction); it ends with the scope. */
+export const anvil = Effect.map(
+  Effect.acquireRelease(start, ({ child }) => end(child)),
+  ({ child, url }): Anvil => ({ url, kill: end(child) })
+)
