@@ -5,6 +5,7 @@ import * as TonAddress from "@trigate/domain/TonAddress"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import { markets } from "./CandleMarket.ts"
+import type { Ledger } from "./EvmChain.ts"
 import type { Layer2State } from "./Layer2Chain.ts"
 import { firstBlock } from "./Layer2Chain.ts"
 import type { NewTransaction } from "./Layer2Controls.ts"
@@ -79,8 +80,18 @@ const textWord = (text: string): Hash => {
   return `0x${hex.padEnd(62, "0")}${(text.length * 2).toString(16).padStart(2, "0")}`
 }
 
-/** The wrapped token and the contracts that spot tokens are linked to. */
-export const evm = (spotMeta: SpotMeta): EvmState => ({
+/** What the keys have on each EVM chain, in wei: 10000 of the native coin; the stranger has nothing. */
+const balances: Ledger["balances"] = new Map(
+  Object.values(keys).flatMap(({ address }) =>
+    address === keys.stranger.address ? [] : [[address, 10n ** 22n] as const]
+  )
+)
+
+/** The wrapped token and the contracts that spot tokens are linked to, on a chain that starts at an instant. */
+export const evm = (spotMeta: SpotMeta, startedAt: number): EvmState => ({
+  startedAt,
+  balances,
+  transactions: new Map(),
   contracts: new Set([
     contracts.wrapped,
     ...spotMeta.tokens.flatMap(({ evmContract }) => evmContract === null ? [] : [lower(evmContract.address)])
@@ -215,5 +226,5 @@ const sent: ReadonlyArray<NewTransaction> = [
 export const layer2 = (startedAt: number): Layer2State =>
   sent.reduce<Layer2State>(
     (state, transaction) => withTransaction(state, transactionOf(transaction, firstBlock)),
-    { startedAt, finalizedFloor: 0, transactions: new Map() }
+    { startedAt, finalizedFloor: 0, balances, transactions: new Map() }
   )

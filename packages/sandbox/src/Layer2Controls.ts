@@ -4,9 +4,12 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import { withEntry, withoutEntry } from "./Entries.ts"
-import type { Heads, Layer2State, Transaction, TransactionLog } from "./Layer2Chain.ts"
+import type { Heads } from "./EvmChain.ts"
+import type { Transaction, TransactionLog } from "./EvmTransaction.ts"
+import type { Layer2State } from "./Layer2Chain.ts"
 import { headsAt } from "./Layer2Chain.ts"
 import type { Layer2Family } from "./Layer2Family.ts"
+import { families } from "./Layer2Family.ts"
 import { lower } from "./VenueState.ts"
 
 /** A transaction to send; what is not given is that of a plain transfer on an OP-stack chain. */
@@ -49,7 +52,7 @@ export const transactionOf = (transaction: NewTransaction, latest: number): Tran
   const { contractAddress = null, extras = {}, family = "op-stack", from = someone, hash, inBlocks = 1 } = transaction
   return {
     hash: lower(hash),
-    family,
+    fields: families[family],
     from,
     to: transaction.to === undefined ? someone : transaction.to,
     contractAddress,
@@ -58,7 +61,8 @@ export const transactionOf = (transaction: NewTransaction, latest: number): Tran
     logs: transaction.logs ?? [],
     extras,
     block: latest + inBlocks,
-    promisedFrom: transaction.preconfirmed === true ? latest : undefined
+    promisedFrom: transaction.preconfirmed === true ? latest : undefined,
+    envelope: undefined
   }
 }
 

@@ -45,6 +45,9 @@ const l1Costs = (place: ReceiptPlace) => ({
 
 const batchOf = ({ block, posted }: ReceiptPlace): string | null => posted ? quantity(Math.floor(block / 60)) : null
 
+/** No field of its own, as on most EVM chains. */
+export const plain: FamilyFields = { type: "0x2", effectiveGasPrice: gasPrice, receipt: none, log: none }
+
 /** The families by name. */
 export const families: { readonly [Family in Layer2Family]: FamilyFields } = {
   "op-stack": {
@@ -100,7 +103,7 @@ export const families: { readonly [Family in Layer2Family]: FamilyFields } = {
       logType: null
     })
   },
-  linea: { type: "0x2", effectiveGasPrice: gasPrice, receipt: none, log: none },
+  linea: plain,
   scroll: {
     type: "0x2",
     effectiveGasPrice: gasPrice,

@@ -4,7 +4,6 @@
  * The services are those of the chain packages over transports that answer in the wire's own shapes, so that typed methods and
  * relaying run the code that they run live.
  */
-import { methodNotFound } from "@trigate/domain/JsonRpc"
 import * as JsonText from "@trigate/domain/JsonText"
 import { sourcesOn, unavailableOnNode } from "@trigate/domain/Operation"
 import * as Layer2 from "@trigate/layer2/Layer2"
@@ -24,6 +23,8 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
+import * as EvmNode from "./EvmNode.ts"
+import * as EvmSubmission from "./EvmSubmission.ts"
 import * as Layer2Chain from "./Layer2Chain.ts"
 import { SandboxState } from "./SandboxState.ts"
 import * as SandboxState_ from "./SandboxState.ts"
@@ -70,18 +71,20 @@ const info = (state: State) =>
     return VenueInfo.answer(state.seed, yield* Ref.get(state.info.state), body, now)
   }))
 
-const evm = (state: State) =>
+const evm = ({ evm, seed, venue }: State, profile: VenueProfile) =>
   TradingEvm.make({
     read: Effect.fnUntraced(function*({ operation, params }) {
       const view = {
-        seed: state.seed,
-        evm: yield* Ref.get(state.evm.state),
-        venue: yield* Ref.get(state.venue.state),
+        seed,
+        profile,
+        evm: yield* Ref.get(evm.state),
+        venue: yield* Ref.get(venue.state),
         now: yield* Clock.currentTimeMillis
       }
       return VenueEvm.answer(view, operation.name, params)
     }),
-    once: ({ operation }) => Effect.succeed(methodNotFound(operation.name))
+    once: ({ params }) =>
+      EvmSubmission.submit(evm.state, (known, now) => VenueEvm.at({ seed, profile, evm: known, now }), params)
   })
 
 /** Documents are read from the state: a sandbox never reaches out. */
@@ -126,8 +129,13 @@ const layer2 = (state: State) =>
       const wire = Layer2Chain.receiptAt(state.seed, yield* Ref.get(state.layer2.state), request.hash, now)
       return { _tag: "Result", result: JsonText.stringify(wire) }
     }),
-    read: ({ operation }) => Effect.succeed(methodNotFound(operation.name)),
-    once: ({ operation }) => Effect.succeed(methodNotFound(operation.name))
+    read: Effect.fnUntraced(function*({ operation, params }) {
+      const now = yield* Clock.currentTimeMillis
+      const chain = Layer2Chain.at(state.seed, yield* Ref.get(state.layer2.state), now)
+      return EvmNode.answer(chain, operation.name, params)
+    }),
+    once: ({ params }) =>
+      EvmSubmission.submit(state.layer2.state, (known, now) => Layer2Chain.at(state.seed, known, now), params)
   })
 
 /**
@@ -143,7 +151,7 @@ export const layerNoDeps = ({ profile = mainnet, seed }: Options = {}): Layer.La
   Layer.mergeAll(
     Layer.effect(Exchange.Exchange, exchange(profile)),
     Layer.effect(Info.Info, Effect.map(SandboxState, info)),
-    Layer.effect(TradingEvm.TradingEvm, Effect.map(SandboxState, evm)),
+    Layer.effect(TradingEvm.TradingEvm, Effect.map(SandboxState, (state) => evm(state, profile))),
     Layer.effect(TokenChain.TokenChain, Effect.map(SandboxState, tokens)),
     Layer.effect(Layer2.Layer2, Effect.map(SandboxState, layer2))
   ).pipe(Layer.provideMerge(SandboxState_.layer(seed)))

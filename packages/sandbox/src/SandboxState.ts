@@ -43,7 +43,7 @@ const make = Effect.fnUntraced(function*(seed: Seed) {
     seed,
     venue: VenueControls_.make(yield* Ref.make(Genesis.venue)),
     info: MarketControls.info(yield* Ref.make(Genesis.info(spotMeta))),
-    evm: MarketControls.evm(yield* Ref.make(Genesis.evm(spotMeta))),
+    evm: MarketControls.evm(yield* Ref.make(Genesis.evm(spotMeta, startedAt))),
     tokens: TokenControls_.make(yield* Ref.make(Genesis.tokenChain)),
     layer2: Layer2Controls_.make(yield* Ref.make(Genesis.layer2(startedAt)))
   })

@@ -5,6 +5,7 @@ import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
 import * as VenueEvm from "@trigate/sandbox/VenueEvm"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
+import { mainnet } from "@trigate/signing/VenueProfile"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
@@ -23,7 +24,13 @@ const balances = Effect.gen(function*() {
 const usesBigBlocks = (address: `0x${string}`) =>
   Effect.gen(function*() {
     const { evm, seed, venue } = yield* SandboxState
-    const view = { seed, evm: yield* Ref.get(evm.state), venue: yield* Ref.get(venue.state), now: start }
+    const view = {
+      seed,
+      profile: mainnet,
+      evm: yield* Ref.get(evm.state),
+      venue: yield* Ref.get(venue.state),
+      now: start
+    }
     const answer = VenueEvm.answer(view, "eth_usingBigBlocks", JSON.stringify([address]))
     return answer._tag === "Result" ? answer.result : answer.message
   })

@@ -1,0 +1,267 @@
+/** The sandbox's two EVM chains, asked by viem as a node is asked. */
+import { assert, describe, it } from "@effect/vitest"
+import { evmMethods } from "@trigate/domain/EvmOperations"
+import type { GatewayError } from "@trigate/domain/GatewayError"
+import type { RpcAnswer } from "@trigate/domain/JsonRpc"
+import { layer2Methods } from "@trigate/domain/Layer2Operations"
+import { Layer2 } from "@trigate/layer2/Layer2"
+import { firstBlock as firstLayer2Block } from "@trigate/sandbox/Layer2Chain"
+import * as Sandbox from "@trigate/sandbox/Sandbox"
+import { contracts, keys, transactions } from "@trigate/sandbox/SandboxExamples"
+import { firstBlock } from "@trigate/sandbox/VenueEvm"
+import { TradingEvm } from "@trigate/trading/TradingEvm"
+import * as Effect from "effect/Effect"
+import * as TestClock from "effect/testing/TestClock"
+import type { Hex, TransactionSerializableEIP1559 } from "viem"
+import { createPublicClient, custom, erc20Abi, keccak256, parseEther, serializeTransaction } from "viem"
+import { privateKeyToAccount } from "viem/accounts"
+import { start } from "./venue.ts"
+
+const trader = privateKeyToAccount(keys.trader.privateKey)
+
+const test = <A, E>(effect: Effect.Effect<A, E, Sandbox.Services>) =>
+  Effect.andThen(TestClock.setTime(start), Effect.provide(effect, Sandbox.layer()))
+
+const answered = (answer: RpcAnswer): Promise<unknown> =>
+  answer._tag === "Result"
+    ? Promise.resolve(JSON.parse(answer.result))
+    : Promise.reject(Object.assign(new Error(answer.message), { code: answer.code }))
+
+/** A client per chain, whose calls go to the services. */
+const clients = Effect.gen(function*() {
+  const evm = yield* TradingEvm
+  const layer2 = yield* Layer2
+  const run = Effect.runPromiseWith(yield* Effect.context())
+  const clientOf = (relay: (method: string, params: string) => Effect.Effect<RpcAnswer, GatewayError>) =>
+    createPublicClient({
+      transport: custom({
+        request: ({ method, params }: { readonly method: string; readonly params?: unknown }) =>
+          run(relay(method, JSON.stringify(params ?? []))).then(answered)
+      }, { retryCount: 0 })
+    })
+  return {
+    evm: clientOf((method, params) =>
+      evm.relay({
+        operation: evmMethods.find(({ name }) => name === method) ?? assert.fail(method),
+        params,
+        surface: "gateway"
+      })
+    ),
+    layer2: clientOf((method, params) =>
+      layer2.relay({
+        operation: layer2Methods.find(({ name }) => name === method) ?? assert.fail(method),
+        params,
+        surface: "gateway"
+      })
+    )
+  }
+})
+
+const call = <A>(promise: () => Promise<A>) => Effect.promise(promise)
+
+const refusal = (promise: () => Promise<unknown>) =>
+  call(() => promise().then(() => assert.fail("It was taken"), (error: unknown) => String(error)))
+
+/** A transfer of the trader's that is good on the trading chain. */
+const transfer: TransactionSerializableEIP1559 & { readonly type: "eip1559" } = {
+  type: "eip1559",
+  chainId: 999,
+  nonce: 0,
+  to: keys.stranger.address,
+  value: parseEther("1"),
+  gas: 21_000n,
+  maxFeePerGas: 10_000_000_000n,
+  maxPriorityFeePerGas: 0n
+}
+
+const sign = (fields: Partial<Omit<TransactionSerializableEIP1559, "type">>) =>
+  call(() => trader.signTransaction({ ...transfer, ...fields }))
+
+describe("blocks", () => {
+  it.effect("come with the clock, are linked, and are found by number and by hash", () =>
+    test(Effect.gen(function*() {
+      const { evm, layer2 } = yield* clients
+      assert.deepStrictEqual(
+        yield* call(() => Promise.all([evm.getChainId(), evm.getBlockNumber(), layer2.getChainId()])),
+        [999, BigInt(firstBlock), 901]
+      )
+      yield* TestClock.adjust("4 seconds")
+      for (const [client, number] of [[evm, firstBlock + 4], [layer2, firstLayer2Block + 2]] as const) {
+        const newest = yield* call(() => client.getBlock())
+        assert.deepStrictEqual([newest.number, newest.timestamp], [BigInt(number), BigInt(start / 1_000 + 4)])
+        const parent = yield* call(() => client.getBlock({ blockHash: newest.parentHash }))
+        assert.deepStrictEqual([parent.number, parent.hash], [BigInt(number - 1), newest.parentHash])
+        yield* refusal(() => client.getBlock({ blockNumber: BigInt(number + 1) }))
+      }
+    })))
+
+  it.effect("hold the transactions that receipts tell of, and their logs are found", () =>
+    test(Effect.gen(function*() {
+      const { layer2 } = yield* clients
+      const hash = transactions.linea
+      const receipt = yield* call(() => layer2.getTransactionReceipt({ hash }))
+      const transaction = yield* call(() => layer2.getTransaction({ hash }))
+      assert.deepStrictEqual(
+        [transaction.blockHash, transaction.gasPrice, transaction.from],
+        [receipt.blockHash, receipt.effectiveGasPrice, receipt.from]
+      )
+      const block = yield* call(() => layer2.getBlock({ blockHash: receipt.blockHash }))
+      assert.deepStrictEqual(block.transactions, [hash])
+      const [log] = receipt.logs
+      const { blockHash } = receipt
+      assert.deepStrictEqual(yield* call(() => layer2.getLogs({ blockHash })), [...receipt.logs])
+      assert.deepStrictEqual(
+        yield* call(() =>
+          layer2.getLogs({
+            fromBlock: receipt.blockNumber - 1n,
+            toBlock: receipt.blockNumber,
+            ...(log === undefined ? {} : { address: log.address })
+          })
+        ),
+        [...receipt.logs]
+      )
+      assert.deepStrictEqual(yield* call(() => layer2.getLogs({ blockHash, address: contracts.none })), [])
+    })))
+})
+
+describe("a transaction", () => {
+  it.effect("moves value with the next block, and its sender pays for its gas", () =>
+    test(Effect.gen(function*() {
+      const { evm } = yield* clients
+      const serializedTransaction = yield* sign({})
+      const { address } = trader
+      const counts = () =>
+        call(() =>
+          Promise.all([
+            evm.getTransactionCount({ address }),
+            evm.getTransactionCount({ address, blockTag: "pending" })
+          ])
+        )
+      const hash = yield* call(() => evm.sendRawTransaction({ serializedTransaction }))
+      assert.strictEqual(hash, keccak256(serializedTransaction))
+      assert.deepStrictEqual(yield* counts(), [0, 1])
+      yield* refusal(() => evm.getTransactionReceipt({ hash }))
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* counts(), [1, 1])
+      const receipt = yield* call(() => evm.getTransactionReceipt({ hash }))
+      const { baseFeePerGas } = yield* call(() => evm.getBlock({ blockHash: receipt.blockHash }))
+      assert.deepStrictEqual(
+        [receipt.status, receipt.blockNumber, receipt.gasUsed, receipt.effectiveGasPrice],
+        ["success", BigInt(firstBlock + 1), 21_000n, baseFeePerGas]
+      )
+      const [mine, theirs] = yield* call(() =>
+        Promise.all([evm.getBalance({ address }), evm.getBalance({ address: keys.stranger.address })])
+      )
+      assert.deepStrictEqual(
+        [mine, theirs],
+        [parseEther("9999") - 21_000n * receipt.effectiveGasPrice, parseEther("1")]
+      )
+      const told = yield* call(() => evm.getTransaction({ hash }))
+      const { r, s, yParity } = told
+      assert.isDefined(yParity)
+      assert.strictEqual(
+        serializeTransaction(transfer, { r, s, yParity: yParity ?? assert.fail() }),
+        serializedTransaction
+      )
+    })))
+
+  it.effect("of the old type is told as it was signed", () =>
+    test(Effect.gen(function*() {
+      const { evm } = yield* clients
+      const legacy = {
+        type: "legacy",
+        chainId: 999,
+        nonce: 0,
+        to: contracts.none,
+        gas: 21_000n,
+        gasPrice: 10n ** 10n
+      } as const
+      const serializedTransaction = yield* call(() => trader.signTransaction(legacy))
+      const hash = yield* call(() => evm.sendRawTransaction({ serializedTransaction }))
+      yield* TestClock.adjust("1 second")
+      const { r, s, v } = yield* call(() => evm.getTransaction({ hash }))
+      assert.strictEqual(serializeTransaction(legacy, { r, s, v }), serializedTransaction)
+    })))
+
+  it.effect("is refused in a node's words", () =>
+    test(Effect.gen(function*() {
+      const { evm, layer2 } = yield* clients
+      const good = yield* sign({})
+      const said = (serializedTransaction: Hex, client = evm) =>
+        refusal(() => client.sendRawTransaction({ serializedTransaction }))
+      yield* call(() => evm.sendRawTransaction({ serializedTransaction: good }))
+      assert.include(yield* said(good), "already known")
+      assert.include(yield* said(yield* sign({ value: parseEther("2") })), "nonce too low: next nonce 1, tx nonce 0")
+      assert.include(yield* said(yield* sign({ nonce: 3 })), "nonce too high: next nonce 1, tx nonce 3")
+      const next = { nonce: 1 }
+      assert.include(yield* said(yield* sign({ ...next, value: parseEther("20000") })), "insufficient funds for gas")
+      assert.include(
+        yield* said(yield* sign({ ...next, gas: 20_999n })),
+        "intrinsic gas too low: have 20999, want 21000"
+      )
+      assert.include(
+        yield* said(yield* sign({ ...next, maxFeePerGas: 1n })),
+        "max fee per gas less than block base fee"
+      )
+      assert.include(yield* said(yield* sign({ ...next, to: contracts.wrapped })), "the sandbox runs no contract code")
+      assert.include(yield* said(good, layer2), "invalid chain id for signer: have 999 want 901")
+      assert.include(yield* said("0x02c0"), "the transaction cannot be read")
+      assert.include(yield* said("0x7f01"), "transaction type not supported")
+    })))
+
+  it.effect("of which only one fits a nonce is taken once, however many come together", () =>
+    test(Effect.gen(function*() {
+      const { evm } = yield* clients
+      const both = yield* Effect.all([sign({}), sign({ value: 1n })])
+      const outcomes = yield* Effect.forEach(
+        both,
+        (serializedTransaction) =>
+          call(() => evm.sendRawTransaction({ serializedTransaction }).then(() => "taken", () => "refused")),
+        {
+          concurrency: "unbounded"
+        }
+      )
+      assert.deepStrictEqual(outcomes.toSorted(), ["refused", "taken"])
+    })))
+})
+
+describe("state", () => {
+  it.effect("of the wrapped token is what its contract would say", () =>
+    test(Effect.gen(function*() {
+      const { evm } = yield* clients
+      const of = { address: contracts.wrapped, abi: erc20Abi } as const
+      assert.deepStrictEqual(
+        yield* call(() =>
+          Promise.all([
+            evm.readContract({ ...of, functionName: "name" }),
+            evm.readContract({ ...of, functionName: "symbol" }),
+            evm.readContract({ ...of, functionName: "decimals" })
+          ])
+        ),
+        ["Wrapped HYPE", "WHYPE", 18]
+      )
+      assert.include(
+        yield* refusal(() => evm.readContract({ ...of, functionName: "totalSupply" })),
+        "the sandbox runs no contract code"
+      )
+      assert.strictEqual(yield* call(() => evm.getCode({ address: contracts.wrapped })), "0xfe")
+      assert.isUndefined(yield* call(() => evm.getCode({ address: contracts.none })))
+    })))
+
+  it.effect("prices agree: of gas, of the next block, of the history", () =>
+    test(Effect.gen(function*() {
+      const { evm, layer2 } = yield* clients
+      const price = yield* call(() => evm.getGasPrice())
+      const history = yield* call(() => evm.getFeeHistory({ blockCount: 2, rewardPercentiles: [50] }))
+      assert.strictEqual(history.baseFeePerGas.length, 3)
+      assert.strictEqual(history.baseFeePerGas[2], price)
+      assert.deepStrictEqual(history.reward, [[0n], [0n]])
+      const block = yield* call(() => evm.getBlock())
+      assert.strictEqual(history.baseFeePerGas[1], block.baseFeePerGas)
+      assert.strictEqual(yield* call(() => layer2.getGasPrice()), 1_200_000n)
+      assert.strictEqual(
+        yield* call(() => evm.estimateGas({ account: trader, to: contracts.none, data: "0x0001" })),
+        21_020n
+      )
+    })))
+})
