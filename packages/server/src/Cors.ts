@@ -23,8 +23,13 @@ export interface Cors {
   ) => HttpServerResponse.HttpServerResponse
 }
 
-/** The headers that a page may send beside the plain ones. */
-const sent = ["cache-control", "content-type", "x-api-key", "x-request-id", "x-trigate-expected-signer"].join(", ")
+/**
+ * The headers that a page may send beside the plain ones: those that mean something here, and any other.
+ *
+ * Libraries add headers of their own (`x-ton-client-version`, trace headers); they are not forwarded. Browsers take `*` as any
+ * header of a request without credentials, which are never asked for.
+ */
+const sent = ["cache-control", "content-type", "x-api-key", "x-request-id", "x-trigate-expected-signer", "*"].join(", ")
 
 /** The headers that a page may read beside the plain ones. */
 const read = ["age", "retry-after", "x-request-id", "x-trigate-sandbox", "x-trigate-signer", "x-trigate-warning"].join(
