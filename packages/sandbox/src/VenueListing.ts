@@ -59,24 +59,25 @@ export const meta = (listing: Listing, dex: string) => {
   }
 }
 
+const perpetualContext = (listing: Listing, market: CandleMarket) => {
+  const known = context(listing, market)
+  const [[bid], [ask]] = VenuePrices.bookOf(listing.seed, market, listing.now)
+  return {
+    ...known,
+    funding: "0.0000125",
+    openInterest: "0.0",
+    premium: "0.0",
+    oraclePx: known.markPx,
+    impactPxs: bid === undefined || ask === undefined ? null : [bid.px, ask.px]
+  }
+}
+
 /** `metaAndAssetCtxs`: the perpetuals of a dex with their prices; nobody holds a position here. */
 export const metaAndContexts = (listing: Listing, dex: string) => {
   const listed = meta(listing, dex)
-  return listed === undefined ? undefined : [
-    listed,
-    perpetuals(listing, dex).map((market) => {
-      const known = context(listing, market)
-      const [[bid], [ask]] = VenuePrices.bookOf(listing.seed, market, listing.now)
-      return {
-        ...known,
-        funding: "0.0000125",
-        openInterest: "0.0",
-        premium: "0.0",
-        oraclePx: known.markPx,
-        impactPxs: bid === undefined || ask === undefined ? null : [bid.px, ask.px]
-      }
-    })
-  ]
+  return listed === undefined
+    ? undefined
+    : [listed, perpetuals(listing, dex).map((market) => perpetualContext(listing, market))]
 }
 
 const untraded = { prevDayPx: "0.0", dayNtlVlm: "0.0", markPx: "0.0", midPx: null, dayBaseVlm: "0.0" }
