@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Fixtures from "../../packages/server/test/fixtures.ts"
 import { gatewayProcess } from "../../packages/server/test/process.ts"
 import type { Reply } from "../../packages/server/test/recordingUpstream.ts"
 import { recordingUpstream } from "../../packages/server/test/recordingUpstream.ts"
@@ -76,10 +77,10 @@ describe("ccxt reads", () => {
         [0, hour]
       )
       const windows = upstream.seen.map(({ body }) => {
-        const { endTime, startTime } = JSON.parse(body).req
-        return [startTime, endTime >= now ? "now" : endTime]
+        const endTime = Number(Fixtures.value(body, "req", "endTime"))
+        return [Fixtures.value(body, "req", "startTime"), endTime >= now ? "now" : endTime]
       })
-      assert.deepStrictEqual(windows, [[since, until], [since, until + 1], [since, "now"], [0, "now"]])
+      assert.deepStrictEqual<unknown>(windows, [[since, until], [since, until + 1], [since, "now"], [0, "now"]])
     }))
 
   it.live("tickers, a book, funding rates, the status and somebody's fills", () =>

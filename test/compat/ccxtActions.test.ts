@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as Effect from "effect/Effect"
+import * as Fixtures from "../../packages/server/test/fixtures.ts"
 import { send } from "../../packages/server/test/gateway.ts"
 import { gatewayProcess } from "../../packages/server/test/process.ts"
 import type { Reply, Seen } from "../../packages/server/test/recordingUpstream.ts"
@@ -52,7 +53,7 @@ type Exchange = ReturnType<typeof exchangeAt>
 
 const order = (exchange: Exchange, params = {}) => exchange.createOrder(btc, "limit", "buy", 0.001, 60_000, params)
 
-const typeOf = (body: string): unknown => JSON.parse(body).action.type
+const typeOf = (body: string): string => String(Fixtures.value(body, "action", "type"))
 
 describe("ccxt's signed calls", () => {
   const calls: ReadonlyArray<readonly [what: string, type: string, call: (exchange: Exchange) => Promise<unknown>]> = [

@@ -1,5 +1,5 @@
 /** ccxt's class for the venue, with no other option than its base URL and what keeps a test short. */
-import ccxt from "ccxt"
+import { BaseError, hyperliquid } from "ccxt"
 
 /** Client and version. */
 export const client = "ccxt 4.5.84"
@@ -12,7 +12,7 @@ export interface Credentials {
 
 /** The exchange at a base URL; without its own limiter, which would wait for a minute's budget that no test uses up. */
 export const exchangeAt = (url: string, key?: Credentials) =>
-  new ccxt.hyperliquid({
+  new hyperliquid({
     urls: { api: { public: url, private: url } },
     enableRateLimit: false,
     ...(key === undefined ? {} : { walletAddress: key.address, privateKey: key.privateKey })
@@ -20,4 +20,4 @@ export const exchangeAt = (url: string, key?: Credentials) =>
 
 /** The name of the class that ccxt tells a failure by, and its words. */
 export const classified = (error: unknown): { readonly name: string; readonly message: string } =>
-  error instanceof ccxt.BaseError ? { name: error.constructor.name, message: error.message } : { name: "", message: "" }
+  error instanceof BaseError ? { name: error.constructor.name, message: error.message } : { name: "", message: "" }

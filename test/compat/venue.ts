@@ -72,8 +72,8 @@ const byUser: ReadonlyMap<string, string> = new Map([
   ["openOrders", "[]"]
 ])
 
-const candles = ({ body }: Seen): Reply => {
-  const { coin, startTime } = /"coin":"(?<coin>[^"]+)".*"startTime":(?<startTime>\d+)/u.exec(body)?.groups ?? {}
+const candles = (asked: string): Reply => {
+  const { coin, startTime } = /"coin":"(?<coin>[^"]+)".*"startTime":(?<startTime>\d+)/u.exec(asked)?.groups ?? {}
   const first = Math.floor(Number(startTime) / 3_600_000) * 3_600_000
   return coin === "BTC"
     ? { body: `[${candle("BTC", first, "67010.5")},${candle("BTC", first + 3_600_000, "67020.0")}]` }
@@ -82,9 +82,10 @@ const candles = ({ body }: Seen): Reply => {
 
 /** Answers a query as the venue does; one that it does not know is HTTP 422. */
 export const info = (request: Seen): Reply => {
-  const type = /"type":"(?<type>\w+)"/u.exec(request.body)?.groups?.["type"] ?? ""
-  if (type === "candleSnapshot") return candles(request)
-  const body = answers.get(request.body.slice(1, -1)) ?? byUser.get(type)
+  const asked = JSON.stringify(JSON.parse(request.body))
+  const type = /"type":"(?<type>\w+)"/u.exec(asked)?.groups?.["type"] ?? ""
+  if (type === "candleSnapshot") return candles(asked)
+  const body = answers.get(asked.slice(1, -1)) ?? byUser.get(type)
   return body === undefined
     ? { status: 422, type: "text/plain", body: "Failed to deserialize the JSON body into the target type" }
     : { body }
