@@ -102,6 +102,43 @@ describe("ccxt's signed calls", () => {
       assert.include(sent()[0], `"builder":`)
     }))
 
+  it.live("are signed for the testnet where ccxt and the gateway are told so, and refused where only one is", () =>
+    Effect.gen(function*() {
+      const upstream = yield* venue(answered)
+      const connect = Effect.fnUntraced(function*(network: string) {
+        const url = yield* session({
+          name: `ccxt/testnet-on-${network}`,
+          client,
+          upstreams: { api: upstream.url },
+          environment: {
+            TRIGATE_NETWORK: network,
+            TRIGATE_RELAY_ACTIONS: "order,withdraw3",
+            TRIGATE_SIGNERS: trader.address
+          }
+        })
+        const exchange = exchangeAt(url, trader)
+        // it would turn to the testnet's own address, if that were not the gateway's too
+        exchange.urls = { ...exchange.urls, test: { public: url, private: url } }
+        exchange.setSandboxMode(true)
+        yield* Effect.promise(() => exchange.loadMarkets())
+        upstream.seen.length = 0
+        return exchange
+      })
+      const sent = () => upstream.seen.filter(({ path }) => path === "/exchange").map(({ body }) => body)
+      const right = yield* connect("testnet")
+      yield* Effect.promise(() => right.withdraw("USDC", 10, keys.stranger.address))
+      assert.deepStrictEqual(sent(), [right.last_request_body])
+      yield* Effect.promise(() => order(right))
+      assert.deepStrictEqual(sent().slice(1), [right.last_request_body])
+      const wrong = yield* connect("mainnet")
+      const field = classified(yield* rejection(() => wrong.withdraw("USDC", 10, keys.stranger.address)))
+      assert.include(field.message, `"_tag":"InvalidSignature"`)
+      assert.include(field.message, `The action is for \\"Testnet\\", not for \\"Mainnet\\"`)
+      const hashed = classified(yield* rejection(() => order(wrong)))
+      assert.include(hashed.message, `"_tag":"SignerNotAllowed"`)
+      assert.deepStrictEqual(sent(), [])
+    }))
+
   it.live("are sent once only: the same bytes again are refused here", () =>
     Effect.gen(function*() {
       const { exchange, sent, url } = yield* connected("same-bytes", "order")

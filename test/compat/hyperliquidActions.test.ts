@@ -1,54 +1,18 @@
-/** `@nktkas/hyperliquid` against a gateway process that has a venue behind it: what the gateway relays unread. */
+/** `@nktkas/hyperliquid`'s actions beyond the four, through a gateway process that is told to relay them. */
 import { assert, describe, it } from "@effect/vitest"
-import {
-  ApiRequestError,
-  ExchangeClient,
-  HttpRequestError,
-  HttpTransport,
-  InfoClient,
-  WebSocketTransport
-} from "@nktkas/hyperliquid"
+import { ApiRequestError, ExchangeClient, HttpTransport } from "@nktkas/hyperliquid"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as Effect from "effect/Effect"
-import * as Http from "node:http"
 import { privateKeyToAccount } from "viem/accounts"
 import { gatewayProcess } from "../../packages/server/test/process.ts"
-import type { Reply, Seen } from "../../packages/server/test/recordingUpstream.ts"
+import type { Reply } from "../../packages/server/test/recordingUpstream.ts"
+import { connected, sent, statusOf } from "./hyperliquidVenue.ts"
 import { rejection } from "./rejection.ts"
-import { session } from "./session.ts"
-import { taken, venue } from "./venue.ts"
-
-const client = "@nktkas/hyperliquid 0.33.3"
+import { venue } from "./venue.ts"
 
 const { stranger, trader, validator } = keys
 
 const done = { status: "ok", response: { type: "default" } }
-
-/** The transport of the library, which remembers the bodies that it sent. */
-class RememberingTransport extends HttpTransport {
-  readonly bodies: Array<string> = []
-  override request<T>(endpoint: "info" | "exchange" | "explorer", payload: unknown, signal?: AbortSignal): Promise<T> {
-    this.bodies.push(JSON.stringify(payload))
-    return super.request<T>(endpoint, payload, signal)
-  }
-}
-
-const connected = Effect.fnUntraced(function*(
-  name: string,
-  environment: { readonly [name: string]: string } = {},
-  respond: (request: Seen) => Reply = () => taken()
-) {
-  const upstream = yield* venue(respond)
-  const url = yield* session({ name: `hyperliquid/${name}`, client, upstreams: { api: upstream.url }, environment })
-  const transport = new RememberingTransport({ apiUrl: url })
-  return {
-    upstream,
-    transport,
-    info: new InfoClient({ transport }),
-    straight: new InfoClient({ transport: new HttpTransport({ apiUrl: upstream.url }) }),
-    exchange: new ExchangeClient({ transport, wallet: privateKeyToAccount(trader.privateKey) })
-  }
-})
 
 const order = { a: 0, b: true, p: "60000", s: "0.001", r: false, t: { limit: { tif: "Gtc" } } } as const
 const cloid = "0x1234567890abcdef1234567890abcdef"
@@ -95,40 +59,7 @@ const untold = {
   data: "0x"
 } as const
 
-const sent = ({ seen }: { readonly seen: ReadonlyArray<Seen> }) =>
-  seen.filter(({ path }) => path === "/exchange").map(({ body }) => body)
-
-const statusOf = Effect.fnUntraced(function*(call: () => Promise<unknown>) {
-  const error = yield* rejection(call)
-  assert.instanceOf(error, HttpRequestError)
-  return { status: error.response?.status, message: error.message }
-})
-
-describe("@nktkas/hyperliquid, relayed", () => {
-  it.live("reads what the gateway does not know, as it does straight from the venue", () =>
-    Effect.gen(function*() {
-      const { info, straight, transport, upstream } = yield* connected("other-reads")
-      const user = trader.address
-      const reads: ReadonlyArray<(of: InfoClient) => Promise<unknown>> = [
-        (of) => of.allMids(),
-        (of) => of.l2Book({ coin: "ETH" }),
-        (of) => of.meta(),
-        (of) => of.metaAndAssetCtxs(),
-        (of) => of.spotMetaAndAssetCtxs(),
-        (of) => of.perpDexs(),
-        (of) => of.exchangeStatus(),
-        (of) => of.clearinghouseState({ user }),
-        (of) => of.openOrders({ user }),
-        (of) => of.userFills({ user })
-      ]
-      for (const read of reads) {
-        upstream.seen.length = 0
-        const through = yield* Effect.promise(() => read(info))
-        assert.deepStrictEqual(upstream.seen.map(({ body }) => body), transport.bodies.slice(-1))
-        assert.deepStrictEqual(through, yield* Effect.promise(() => read(straight)))
-      }
-    }))
-
+describe("@nktkas/hyperliquid's further actions", () => {
   it.live("is refused what the gateway is told not to relay, reads as well as actions", () =>
     Effect.gen(function*() {
       const { exchange, info, upstream } = yield* connected("not-relayed", { TRIGATE_RELAY_INFO: "off" })
@@ -261,41 +192,5 @@ describe("@nktkas/hyperliquid, relayed", () => {
         assert.deepStrictEqual<unknown>(error.response, JSON.parse(body))
       }
       assert.strictEqual(sent(upstream).length, 2)
-    }))
-})
-
-/** What a server answers to the first request of a WebSocket. */
-const upgrade = (url: string) =>
-  Effect.callback<{ readonly status: number | undefined; readonly body: string }>((resume) => {
-    Http.get(`${url}/ws`, {
-      headers: {
-        connection: "upgrade",
-        upgrade: "websocket",
-        "sec-websocket-version": "13",
-        "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ=="
-      }
-    }, (response) => {
-      let body = ""
-      response.on("data", (chunk: Buffer) => {
-        body += chunk.toString("utf8")
-      })
-      response.on("end", () => resume(Effect.succeed({ status: response.statusCode, body })))
-    })
-  })
-
-describe("@nktkas/hyperliquid over a WebSocket", () => {
-  // not recorded: nothing of it is a request with a body
-  it.live("is told at once that there is none", () =>
-    Effect.gen(function*() {
-      const { url } = yield* gatewayProcess({})
-      const transport = new WebSocketTransport({
-        url: `${url.replace(/^http/u, "ws")}/ws`,
-        reconnect: { maxRetries: 0 }
-      })
-      const error = yield* rejection(() => transport.ready())
-      assert.strictEqual(String(error), "WebSocketRequestError: Failed to establish WebSocket connection")
-      const answer = yield* upgrade(url)
-      assert.strictEqual(answer.status, 404)
-      assert.include(answer.body, "This gateway has no WebSocket; ask POST /info and POST /exchange")
     }))
 })
