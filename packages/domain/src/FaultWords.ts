@@ -19,6 +19,7 @@ const words: { readonly [name: string]: string } = {
   SignaturePart: "0x hex of 1 to 64 digits",
   StorageSlot: "a storage position of 1 to 64 digits in 0x hex",
   TonAddress: "a token-chain address",
+  VaultAddress: "a 20-byte address in hex",
   VenueChain: "\"Mainnet\" or \"Testnet\""
 }
 

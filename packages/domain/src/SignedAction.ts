@@ -1,15 +1,29 @@
 /** The body of `POST /exchange`: an action, its nonce and its signature. */
 import * as Schema from "effect/Schema"
+import * as SchemaTransformation from "effect/SchemaTransformation"
 import { Action, actionForms } from "./Action.ts"
 import type { ActionType } from "./Action.ts"
 import { Address } from "./Hex.ts"
 import { Signature } from "./Signature.ts"
 import { Millis } from "./Time.ts"
 
+/** A vault or sub-account that is acted for. The venue reads it without its 0x too, as some clients send it (ccxt). */
+const VaultAddress = Schema.String.check(
+  Schema.isPattern(/^(?:0x)?[0-9a-fA-F]{40}$/u, { expected: "a 20-byte address in hex" })
+).annotate({ identifier: "VaultAddress", description: "a 20-byte address in hex, with 0x or without" }).pipe(
+  Schema.decodeTo(
+    Address,
+    SchemaTransformation.transform({
+      decode: (text) => text.startsWith("0x") ? text : `0x${text}`,
+      encode: (address): string => address
+    })
+  )
+)
+
 const envelope = {
   nonce: Millis.annotateKey({ description: "Milliseconds; within (now - 2 days, now + 1 day), unique per signer" }),
   signature: Signature,
-  vaultAddress: Schema.optionalKey(Schema.NullOr(Address)),
+  vaultAddress: Schema.optionalKey(Schema.NullOr(VaultAddress)),
   expiresAfter: Schema.optionalKey(Schema.NullOr(Millis))
 }
 

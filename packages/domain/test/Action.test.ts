@@ -93,6 +93,17 @@ describe("Action", () => {
     assert.isTrue(Option.isNone(read({ ...body, vaultAddress: "0x1" })))
   })
 
+  it("a signed action's vault may come without its 0x, and is read with it", () => {
+    const read = Schema.decodeUnknownOption(SignedAction)
+    const body = { action: delegate, nonce: delegate.nonce, signature }
+    const vault = (text: string) =>
+      Option.map(read({ ...body, vaultAddress: text }), ({ vaultAddress }) => vaultAddress)
+    assert.deepStrictEqual(vault(address.slice(2)), Option.some(address))
+    assert.deepStrictEqual(vault(address), Option.some(address))
+    assert.isTrue(Option.isNone(vault(`0x${address}`)))
+    assert.isTrue(Option.isNone(vault(address.slice(3))))
+  })
+
   it("an action of one type does not decode as another", () => {
     const read = Schema.decodeUnknownOption(signedActionOf("evmUserModify"))
     assert.isTrue(Option.isNone(read({ action: delegate, nonce: 1, signature })))

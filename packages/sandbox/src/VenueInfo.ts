@@ -1,4 +1,4 @@
-/** The venue's `POST /info`: `spotMeta` and `candleSnapshot`, with the answers of the real venue to what it cannot answer. */
+/** The venue's `POST /info`, with the answers of the real venue to what it cannot answer. */
 import { infoOperations } from "@trigate/domain/InfoOperations"
 import * as JsonText from "@trigate/domain/JsonText"
 import * as Relayed from "@trigate/domain/Relayed"
@@ -9,6 +9,7 @@ import * as Schema from "effect/Schema"
 import * as CandleFeed from "./CandleFeed.ts"
 import type { CandleMarket } from "./CandleMarket.ts"
 import type { Seed } from "./Seed.ts"
+import * as VenueListing from "./VenueListing.ts"
 import * as VenueRefusal from "./VenueRefusal.ts"
 
 /** What the venue can be asked about. */
@@ -23,25 +24,67 @@ const upstream = "trading-api"
 const decodeSpotMeta = Schema.decodeUnknownOption(infoOperations.spotMeta.request)
 const decodeCandles = Schema.decodeUnknownOption(infoOperations.candleSnapshot.request)
 
+const dex = Schema.optionalKey(Schema.NullOr(Schema.String))
+
+/** The undocumented reads that follow from the markets. */
+const FurtherRead = Schema.Union([
+  Schema.Struct({ type: Schema.Literals(["meta", "metaAndAssetCtxs", "allMids"]), dex }),
+  Schema.Struct({ type: Schema.Literals(["spotMetaAndAssetCtxs", "perpDexs", "exchangeStatus"]) }),
+  // prices have five significant digits here, so that a book gathered by fewer would be another one
+  Schema.Struct({
+    type: Schema.Literal("l2Book"),
+    coin: Schema.String,
+    nSigFigs: Schema.optionalKey(Schema.NullOr(Schema.Literal(5))),
+    mantissa: Schema.optionalKey(Schema.Null)
+  })
+])
+
+const decodeFurther = Schema.decodeUnknownOption(FurtherRead)
+
 const json = (value: unknown): Relayed.Relayed => Relayed.json(upstream, 200, JSON.stringify(value))
 
-const unknownCoin = Relayed.json(upstream, 500, "null")
+const nothing = Relayed.json(upstream, 500, "null")
+
+const wrongShape = Relayed.plain(upstream, 422, VenueRefusal.wrongShape)
+
+const known = (value: unknown): Relayed.Relayed => value === undefined ? nothing : json(value)
+
+const furtherAnswer = (listing: VenueListing.Listing, read: typeof FurtherRead.Type): Relayed.Relayed => {
+  switch (read.type) {
+    case "meta":
+      return known(VenueListing.meta(listing, read.dex ?? ""))
+    case "metaAndAssetCtxs":
+      return known(VenueListing.metaAndContexts(listing, read.dex ?? ""))
+    case "allMids":
+      return json(VenueListing.allMids(listing, read.dex ?? ""))
+    case "spotMetaAndAssetCtxs":
+      return json(VenueListing.spotMetaAndContexts(listing))
+    case "perpDexs":
+      return json(VenueListing.perpDexs(listing))
+    case "exchangeStatus":
+      return json({ time: listing.now, specialStatuses: null })
+    case "l2Book":
+      return json(VenueListing.l2Book(listing, read.coin))
+  }
+}
 
 /**
  * Answers a query at the instant `now`.
  *
- * A coin that does not trade here is HTTP 500 `null`; a query of another type or shape is HTTP 422, a body that is no JSON
- * HTTP 400.
+ * A coin or a dex that does not trade here is HTTP 500 `null`, a book of one `null`; a query of another type or shape is
+ * HTTP 422, a body that is no JSON HTTP 400.
  */
 export const answer = (seed: Seed, state: InfoState, body: Uint8Array, now: number): Relayed.Relayed => {
   const parsed = Option.flatMap(Relayed.utf8(body), (text) => Result.getSuccess(JsonText.parse(text)))
   if (Option.isNone(parsed)) return Relayed.plain(upstream, 400, VenueRefusal.notJson)
   if (Option.isSome(decodeSpotMeta(parsed.value))) return json(state.spotMeta)
+  const further = decodeFurther(parsed.value)
+  if (Option.isSome(further)) return furtherAnswer({ seed, ...state, now }, further.value)
   return Option.match(decodeCandles(parsed.value), {
-    onNone: () => Relayed.plain(upstream, 422, VenueRefusal.wrongShape),
+    onNone: () => wrongShape,
     onSome: (window) => {
       const market = state.markets.get(window.coin)
-      return market === undefined ? unknownCoin : json(CandleFeed.bars(seed, market, window, now))
+      return market === undefined ? nothing : json(CandleFeed.bars(seed, market, window, now))
     }
   })
 }

@@ -36,6 +36,9 @@ const methodsOf = (path: string): ReadonlyArray<string> | undefined => {
 /** The answer; it never quotes the path, which may hold an endpoint key. */
 export const response = (request: HttpServerRequest.HttpServerRequest): HttpServerResponse.HttpServerResponse => {
   const methods = methodsOf(request.url.split("?", 1)[0] ?? "")
+  if (request.headers["upgrade"]?.toLowerCase() === "websocket") {
+    return Responses.plainProblem(404, "Not Found", "This gateway has no WebSocket; ask POST /info and POST /exchange")
+  }
   if (methods === undefined) {
     return Responses.plainProblem(404, "Not Found", "No such route; GET /docs lists what there is")
   }

@@ -251,6 +251,15 @@ describe("a query of another type", () => {
       assert.deepStrictEqual(live.seen(), [])
     }))
 
+  it.live("that is answered with more than 16 MiB is refused", () =>
+    Effect.gen(function*() {
+      const live = yield* liveGateway({ api: () => ({ body: `"${"a".repeat(16 * 1024 * 1024)}"` }) })
+      const answer = yield* post(`${live.url}/info`, body)
+      assert.strictEqual(answer.status, 502)
+      assert.include(answer.json, { _tag: "UpstreamMalformed" })
+      assert.deepStrictEqual(live.seen(), ["api POST /info"])
+    }))
+
   it.live("is UnavailableOnNode where there is no official API", () =>
     Effect.gen(function*() {
       const live = yield* liveGateway({}, { TRIGATE_TRADING_API_URL: "" })

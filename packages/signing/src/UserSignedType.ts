@@ -64,6 +64,11 @@ const further: ReadonlyArray<UserSignedType> = [
   },
   { actionType: "convertToMultiSigUser", name: "ConvertToMultiSigUser", fields: [text("signers"), nonce] },
   { actionType: "linkStakingUser", name: "LinkStakingUser", fields: [address("user"), flag("isFinalize"), nonce] },
+  {
+    actionType: "stakingLinkDisableTradingUser",
+    name: "StakingLinkDisableTradingUser",
+    fields: [address("tradingUser"), nonce]
+  },
   { actionType: "userDexAbstraction", name: "UserDexAbstraction", fields: [address("user"), flag("enabled"), nonce] },
   { actionType: "userPortfolioMargin", name: "UserPortfolioMargin", fields: [address("user"), flag("enabled"), nonce] },
   {

@@ -14,6 +14,7 @@ const peer: { readonly [actionType: string]: object } = {
   linkStakingUser: exchange.LinkStakingUserTypes,
   sendAsset: exchange.SendAssetTypes,
   spotSend: exchange.SpotSendTypes,
+  stakingLinkDisableTradingUser: exchange.StakingLinkDisableTradingUserTypes,
   tokenDelegate: exchange.TokenDelegateTypes,
   usdClassTransfer: exchange.UsdClassTransferTypes,
   usdSend: exchange.UsdSendTypes,

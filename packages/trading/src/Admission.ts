@@ -11,6 +11,7 @@ import type { InvalidRequest } from "@trigate/domain/RequestError"
 import { UnsupportedAction } from "@trigate/domain/RequestError"
 import type { SignedEnvelope } from "@trigate/domain/SignedAction"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
+import * as UserSignedType from "@trigate/signing/UserSignedType"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import { mainnet, testnet } from "@trigate/signing/VenueProfile"
 import { CommaSeparated } from "@trigate/upstream/UpstreamConfig"
@@ -107,8 +108,11 @@ const readShape = (value: unknown): Effect.Effect<ActionInspection.ReadBody, Inv
 
 const MAX_TYPE = 64
 
+/** Where an action repeats the nonce of its body: transfers and withdrawals call it their time. */
+const nonceMember = (type: string): string => UserSignedType.find(type)?.fields.at(-1)?.name ?? "nonce"
+
 const checkNonce = ({ action, nonce }: SignedEnvelope): Effect.Effect<void, NonceMismatch> => {
-  const actionNonce = action["nonce"]
+  const actionNonce = action[nonceMember(action.type)]
   return Predicate.isNumber(actionNonce) && Number.isSafeInteger(actionNonce) && actionNonce >= 0 &&
       actionNonce !== nonce
     ? Effect.fail(

@@ -209,7 +209,7 @@ describe("what is refused", () => {
           "signature.r: Expected 0x hex of 1 to 64 digits",
           "signature.s: Missing key",
           "signature.v: Expected 27 or 28 or 0 or 1",
-          "vaultAddress: Expected a 20-byte address in 0x hex or null"
+          "vaultAddress: Expected a 20-byte address in hex or null"
         ]
       )
     }))
@@ -297,6 +297,22 @@ describe("what is refused", () => {
       const error = yield* refuse(bodyOf({ ...delegate, nonce: now + 1 }))
       assert.strictEqual(error._tag, "NonceMismatch")
       if (error._tag === "NonceMismatch") assert.deepStrictEqual([error.nonce, error.actionNonce], [now, now + 1])
+    }))
+
+  it.effect("a time inside a transfer that is not the body's nonce", () =>
+    Effect.gen(function*() {
+      const send = {
+        type: "usdSend",
+        signatureChainId: "0x66eee",
+        hyperliquidChain: "Mainnet",
+        destination: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
+        amount: "1"
+      }
+      const options = { relayActions: ["usdSend"] }
+      const error = yield* refuse(bodyOf({ ...send, time: now - 1 }), options)
+      assert.strictEqual(error._tag, "NonceMismatch")
+      if (error._tag === "NonceMismatch") assert.deepStrictEqual([error.nonce, error.actionNonce], [now, now - 1])
+      assert.strictEqual((yield* admit(bodyOf({ ...send, time: now }), options)).nonce, now)
     }))
 
   it.effect("a nonce at either end of the window or beyond it", () =>

@@ -1,0 +1,72 @@
+/** `@nktkas/hyperliquid`'s reads that the gateway does not know, and its WebSocket, which the gateway has not. */
+import { assert, describe, it } from "@effect/vitest"
+import type { InfoClient } from "@nktkas/hyperliquid"
+import { WebSocketTransport } from "@nktkas/hyperliquid"
+import { keys } from "@trigate/sandbox/SandboxExamples"
+import * as Effect from "effect/Effect"
+import * as Http from "node:http"
+import { gatewayProcess } from "../../packages/server/test/process.ts"
+import { connected } from "./hyperliquidVenue.ts"
+import { rejection } from "./rejection.ts"
+
+describe("@nktkas/hyperliquid, relayed", () => {
+  it.live("reads what the gateway does not know, as it does straight from the venue", () =>
+    Effect.gen(function*() {
+      const { info, straight, transport, upstream } = yield* connected("other-reads")
+      const user = keys.trader.address
+      const reads: ReadonlyArray<(of: InfoClient) => Promise<unknown>> = [
+        (of) => of.allMids(),
+        (of) => of.l2Book({ coin: "ETH" }),
+        (of) => of.meta(),
+        (of) => of.metaAndAssetCtxs(),
+        (of) => of.spotMetaAndAssetCtxs(),
+        (of) => of.perpDexs(),
+        (of) => of.exchangeStatus(),
+        (of) => of.clearinghouseState({ user }),
+        (of) => of.openOrders({ user }),
+        (of) => of.userFills({ user })
+      ]
+      for (const read of reads) {
+        upstream.seen.length = 0
+        const through = yield* Effect.promise(() => read(info))
+        assert.deepStrictEqual(upstream.seen.map(({ body }) => body), transport.bodies.slice(-1))
+        assert.deepStrictEqual(through, yield* Effect.promise(() => read(straight)))
+      }
+    }))
+})
+
+/** What a server answers to the first request of a WebSocket. */
+const upgrade = (url: string) =>
+  Effect.callback<{ readonly status: number | undefined; readonly body: string }>((resume) => {
+    Http.get(`${url}/ws`, {
+      headers: {
+        connection: "upgrade",
+        upgrade: "websocket",
+        "sec-websocket-version": "13",
+        "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ=="
+      }
+    }, (response) => {
+      let body = ""
+      response.on("data", (chunk: Buffer) => {
+        body += chunk.toString("utf8")
+      })
+      response.on("end", () => resume(Effect.succeed({ status: response.statusCode, body })))
+    })
+  })
+
+describe("@nktkas/hyperliquid over a WebSocket", () => {
+  // not recorded: nothing of it is a request with a body
+  it.live("is told at once that there is none", () =>
+    Effect.gen(function*() {
+      const { url } = yield* gatewayProcess({})
+      const transport = new WebSocketTransport({
+        url: `${url.replace(/^http/u, "ws")}/ws`,
+        reconnect: { maxRetries: 0 }
+      })
+      const error = yield* rejection(() => transport.ready())
+      assert.strictEqual(String(error), "WebSocketRequestError: Failed to establish WebSocket connection")
+      const answer = yield* upgrade(url)
+      assert.strictEqual(answer.status, 404)
+      assert.include(answer.body, "This gateway has no WebSocket; ask POST /info and POST /exchange")
+    }))
+})

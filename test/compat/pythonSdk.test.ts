@@ -1,0 +1,131 @@
+/**
+ * What the venue's own Python library sends, without it: the bodies in its layout and under its headers.
+ *
+ * It prints JSON with a space after each comma and colon, sends `null` for a vault and an expiry that are not there, trims
+ * the halves of a signature, and puts the chain's two members at the end of what a user signs (0.23.0).
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { UsdSendTypes, Withdraw3Types } from "@nktkas/hyperliquid/api/exchange"
+import { signL1Action, signUserSignedAction } from "@nktkas/hyperliquid/signing"
+import { keys } from "@trigate/sandbox/SandboxExamples"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import { privateKeyToAccount } from "viem/accounts"
+import { send } from "../../packages/server/test/gateway.ts"
+import { session } from "./session.ts"
+import { venue } from "./venue.ts"
+
+const headers = {
+  "user-agent": "python-requests/2.32.3",
+  "accept-encoding": "gzip, deflate",
+  accept: "*/*",
+  "content-type": "application/json"
+}
+
+const wallet = privateKeyToAccount(keys.trader.privateKey)
+
+/** A JSON text as Python's `json.dumps` prints it; none of the texts in it holds what separates its members. */
+const dumps = (value: unknown): string =>
+  JSON.stringify(value).replaceAll(/(?<=["\d\]}el]),(?=["[{])/gu, ", ").replaceAll(/":(?=\S)/gu, `": `)
+
+interface Signature {
+  readonly r: `0x${string}`
+  readonly s: `0x${string}`
+  readonly v: number
+}
+
+const trim = (half: string): string => `0x${half.slice(2).replace(/^0+/u, "")}`
+
+const bodyOf = (
+  action: unknown,
+  nonce: number,
+  { r, s, v }: Signature,
+  vaultAddress: string | null = null,
+  expiresAfter: number | null = null
+): string => dumps({ action, nonce, signature: { r: trim(r), s: trim(s), v }, vaultAddress, expiresAfter })
+
+const order = {
+  type: "order",
+  orders: [{ a: 1, b: true, p: "1100", s: "0.2", r: false, t: { limit: { tif: "Gtc" } } }],
+  grouping: "na",
+  builder: { b: keys.stranger.address, f: 10 }
+}
+
+type Body = (nonce: number) => Promise<string>
+
+const l1 = (action: Record<string, unknown>, vaultAddress?: `0x${string}`, expiresAfter?: number): Body => (nonce) =>
+  signL1Action({
+    wallet,
+    action,
+    nonce,
+    ...(vaultAddress === undefined ? {} : { vaultAddress }),
+    ...(expiresAfter === undefined ? {} : { expiresAfter })
+  }).then((signature) => bodyOf(action, nonce, signature, vaultAddress, expiresAfter))
+
+const chain = { signatureChainId: "0x66eee", hyperliquidChain: "Mainnet" } as const
+
+const bodies: ReadonlyArray<readonly [what: string, body: Body]> = [
+  ["an order with a builder", l1(order)],
+  ["an order of a vault that expires", l1(order, keys.multiSigUser.address, 1_892_000_000_000)],
+  ["a cancellation", l1({ type: "cancel", cancels: [{ a: 1, o: 77_738_308 }] })],
+  ["a leverage", l1({ type: "updateLeverage", asset: 1, isCross: true, leverage: 20 })],
+  ["the size of blocks", l1({ type: "evmUserModify", usingBigBlocks: true })],
+  ["a validator's own freedom", l1({ type: "CSignerAction", unjailSelf: null })],
+  ["a transfer", (nonce) => {
+    const action = { destination: keys.stranger.address, amount: "1.0", time: nonce, type: "usdSend", ...chain }
+    return signUserSignedAction({ wallet, action, types: UsdSendTypes }).then((signed) => bodyOf(action, nonce, signed))
+  }],
+  ["a withdrawal", (nonce) => {
+    const action = { destination: keys.stranger.address, amount: "2.0", time: nonce, type: "withdraw3", ...chain }
+    return signUserSignedAction({ wallet, action, types: Withdraw3Types }).then((signed) =>
+      bodyOf(action, nonce, signed)
+    )
+  }]
+]
+
+describe("the Python library's requests", () => {
+  it("are laid out as it lays them out", () => {
+    assert.strictEqual(
+      dumps({ a: [{ b: true, c: [1, 2] }, { d: null }], e: "0x1", f: {}, g: 5 }),
+      `{"a": [{"b": true, "c": [1,2]}, {"d": null}], "e": "0x1", "f": {}, "g": 5}`
+    )
+  })
+
+  it.live("are relayed as they are, and their signer is told", () =>
+    Effect.gen(function*() {
+      const upstream = yield* venue()
+      const url = yield* session({
+        name: "python-sdk/actions",
+        client: "hyperliquid-python-sdk 0.23.0, by hand",
+        upstreams: { api: upstream.url },
+        environment: { TRIGATE_RELAY_ACTIONS: "*", TRIGATE_SIGNERS: keys.trader.address }
+      })
+      const now = yield* Clock.currentTimeMillis
+      for (const [index, [what, body]] of bodies.entries()) {
+        upstream.seen.length = 0
+        const text = yield* Effect.promise(() => body(now + index))
+        assert.include(text, `, "vaultAddress": `, what)
+        const answer = yield* send(`${url}/exchange`, { method: "POST", headers, body: text })
+        assert.strictEqual(answer.text, `{"status":"ok","response":{"type":"default"}}`, what)
+        assert.strictEqual(answer.headers.get("x-trigate-signer"), keys.trader.address, what)
+        assert.deepStrictEqual(upstream.seen.map((seen) => seen.body), [text], what)
+      }
+    }))
+
+  it.live("are answered with what they asked for", () =>
+    Effect.gen(function*() {
+      const upstream = yield* venue()
+      const url = yield* session({
+        name: "python-sdk/reads",
+        client: "hyperliquid-python-sdk 0.23.0, by hand",
+        upstreams: { api: upstream.url }
+      })
+      const reads = [`{"type": "spotMeta"}`, `{"type": "openOrders", "user": "${keys.trader.address}", "dex": ""}`]
+      for (const body of reads) {
+        upstream.seen.length = 0
+        const answer = yield* send(`${url}/info`, { method: "POST", headers, body })
+        assert.strictEqual(answer.status, 200)
+        assert.deepStrictEqual(upstream.seen.map((seen) => seen.body), [body])
+      }
+    }))
+})
