@@ -313,10 +313,8 @@ export const readParams = <Request extends Operation.AnyCodec>(operation: { read
 export const tokenRestReads: ReadonlyArray<TokenRpcOperation> = Object.values(tokenRpcOperations)
   .filter(({ name }) => name !== "getTokenData")
 
-/** The methods of `POST /api/v2/{method}`: those that send, and the reads whose params do not fit into a query. */
+/** The methods of `POST /api/v2/{method}`: the same reads, for params that do not fit into a query, and those that send. */
 export const tokenRestPosts: ReadonlyArray<TokenRpcOperation | TokenSendOperation> = [
-  tokenRpcOperations.runGetMethod,
-  tokenRpcOperations.runGetMethodStd,
-  tokenRpcOperations.estimateFee,
+  ...tokenRestReads,
   ...Object.values(tokenSendOperations)
 ]

@@ -88,7 +88,7 @@ for (const surface of surfaces) {
         ) {
           assert.strictEqual((yield* get(`${live.url}${surface}/${path}`)).status, status, path)
         }
-        assert.strictEqual((yield* post(`${live.url}${surface}/shards`, `{"seqno":1}`)).status, 405)
+        assert.strictEqual((yield* post(`${live.url}${surface}/getTokenData`, `{"address":"${address}"}`)).status, 405)
         assert.strictEqual((yield* send(`${live.url}${surface}/shards?seqno=1`, { method: "DELETE" })).status, 405)
         assert.strictEqual((yield* post(`${live.url}${surface}/sendBocUnsafe`, `{"boc":"te6"}`)).status, 404)
         assert.deepStrictEqual(live.seen(), [])
@@ -116,7 +116,10 @@ for (const surface of surfaces) {
         ["sendBocReturnHash", boc],
         ["sendQuery", `{"address":"${address}","body":"te6"}`],
         ["runGetMethod", `{"address":"${address}","method":"seqno","stack":[["num","0x1"]]}`],
-        ["estimateFee", `{"address":"${address}","body":"te6","ignore_chksig":true}`]
+        ["estimateFee", `{"address":"${address}","body":"te6","ignore_chksig":true}`],
+        ["shards", `{ "seqno":7 }`],
+        ["getMasterchainInfo", "{}"],
+        ["getTransactions", `{"address":"${address}","limit":10,"lt":9223372036854775807}`]
       ] as const
     ) {
       it.live(`goes to the same method of the node with the bytes that came: ${method}`, () =>
