@@ -1,41 +1,12 @@
-import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { assert, describe, it } from "@effect/vitest"
-import { Unauthorized } from "@trigate/domain/CallerError"
-import * as Sandbox from "@trigate/sandbox/Sandbox"
-import * as CallerKeys from "@trigate/server/CallerKeys"
-import * as Gateway from "@trigate/server/Gateway"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as HttpRouter from "effect/http/HttpRouter"
-import { formatAddress, HttpServer } from "effect/http/HttpServer"
-import * as Layer from "effect/Layer"
-import * as Redacted from "effect/Redacted"
-import * as Http from "node:http"
 import * as Fixtures from "./fixtures.ts"
 import { get, post } from "./gateway.ts"
+import { guardedGateway, known } from "./guardedGateway.ts"
 
-const known = "known-caller-key"
 const unknown = "unknown-caller-key"
 const address = "EQClb6WL4TgcNsmu7KdNii5mw330v-k_cl6jCKyPj9pWNfJz"
 const call = `{"id":"1","jsonrpc":"2.0","method":"getMasterchainInfo","params":{}}`
-
-/** A gateway that knows one caller. */
-const guarded = Effect.gen(function*() {
-  const keys = Layer.succeed(CallerKeys.CallerKeys, {
-    check: (key) =>
-      Redacted.value(key) === known ? Effect.void : Effect.fail(new Unauthorized({ detail: "The key is not known" }))
-  })
-  const routes = Gateway.layerRoutes.pipe(
-    Layer.provide(Sandbox.layer()),
-    Layer.provide(keys),
-    Layer.provide(Gateway.layerDefaults({ sandbox: true }))
-  )
-  const server = NodeHttpServer.layer(() => Http.createServer(), { port: 0, host: "127.0.0.1" })
-  const context = yield* Layer.build(
-    HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(Layer.provideMerge(server))
-  )
-  return formatAddress(Context.get(context, HttpServer).address)
-})
 
 describe("a caller's X-API-Key", () => {
   const asked = [
@@ -52,7 +23,7 @@ describe("a caller's X-API-Key", () => {
   for (const [what, ask] of asked) {
     it.live(`is checked as the first word of a keyed path is: ${what}`, () =>
       Effect.gen(function*() {
-        const url = yield* guarded
+        const url = yield* guardedGateway
         const refused = yield* ask(`${url}/api/v2`, { "x-api-key": unknown })
         assert.strictEqual(refused.status, 401)
         assert.include(refused.text, `"_tag":"Unauthorized"`)
@@ -65,7 +36,7 @@ describe("a caller's X-API-Key", () => {
 
     it.live(`says nothing where the path has a key: ${what}`, () =>
       Effect.gen(function*() {
-        const url = yield* guarded
+        const url = yield* guardedGateway
         const admitted = yield* ask(`${url}/${known}/api/v2`, { "x-api-key": unknown })
         assert.strictEqual(admitted.status, (yield* ask(`${url}/api/v2`)).status)
         assert.strictEqual((yield* ask(`${url}/${unknown}/api/v2`, { "x-api-key": known })).status, 401)
@@ -74,7 +45,7 @@ describe("a caller's X-API-Key", () => {
 
   it.live("is checked in the query, too, and beside another", () =>
     Effect.gen(function*() {
-      const url = `${yield* guarded}/api/v2/getMasterchainInfo`
+      const url = `${yield* guardedGateway}/api/v2/getMasterchainInfo`
       assert.strictEqual((yield* get(`${url}?api_key=${unknown}`)).status, 401)
       assert.strictEqual((yield* get(`${url}?api_key=${known}&api_key=${unknown}`)).status, 401)
       assert.strictEqual((yield* get(`${url}?api_key=${unknown}`, { "x-api-key": known })).status, 401)
