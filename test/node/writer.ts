@@ -2,15 +2,15 @@
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as Effect from "effect/Effect"
 import type { Hex } from "viem"
-import { createWalletClient, encodeFunctionData, http, publicActions } from "viem"
+import { createWalletClient, encodeFunctionData, http } from "viem"
 import { privateKeyToAccount } from "viem/accounts"
 import { foundry } from "viem/chains"
 import * as Fixtures from "../../packages/server/test/fixtures.ts"
 import { post } from "../../packages/server/test/gateway.ts"
 import { abi, bytecode } from "../compat/counter.ts"
 
-/** An account that the node has funded; its key is the first of the public test mnemonic. */
-export const account = privateKeyToAccount(keys.trader.privateKey)
+// the node has funded it
+const account = privateKeyToAccount(keys.trader.privateKey)
 
 const gas = 30_000_000n
 
@@ -25,11 +25,10 @@ export const answerOf = (url: string, method: string, params: string, id = "1") 
 export const resultOf = (url: string, method: string, params: string) =>
   Effect.map(answerOf(url, method, params), (text) => Fixtures.raw(text, ["result"]))
 
-/** viem's client with a key, straight at a node. */
-export const clientOf = (url: string) =>
-  createWalletClient({ account, chain: foundry, transport: http(url, { retryCount: 0 }) }).extend(publicActions)
+const clientOf = (url: string) =>
+  createWalletClient({ account, chain: foundry, transport: http(url, { retryCount: 0 }) })
 
-/** Sends what a contract is called with; a call that reverts is sent as well. */
+/** Calls a contract; with gas given, a call that reverts is sent as well. */
 const call = (url: string, to: Hex, data: Hex) =>
   Effect.promise(() => clientOf(url).sendTransactionSync({ to, data, gas, throwOnReceiptRevert: false }))
 
