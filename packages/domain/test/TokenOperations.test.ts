@@ -26,6 +26,7 @@ const names = [
   "detectHash",
   "dnsResolve",
   "getTransactions",
+  "getTransactionsStd",
   "tryLocateTx",
   "tryLocateResultTx",
   "tryLocateSourceTx",
@@ -33,6 +34,7 @@ const names = [
   "getConsensusBlock",
   "getMasterchainBlockSignatures",
   "shards",
+  "getShards",
   "getShardBlockProof",
   "lookupBlock",
   "getBlockTransactions",
@@ -70,7 +72,19 @@ describe("TokenOperations", () => {
 
   it("finds a method by name, and no others", () => {
     assert.strictEqual(Option.getOrThrow(TokenOperations.findTokenMethod("shards")), tokenRpcOperations.shards)
-    for (const name of ["sendBoc", "sendBocReturnHash", "sendQuery", "constructor", "__proto__", "", "PackAddress"]) {
+    for (
+      const name of [
+        "sendBoc",
+        "sendBocReturnHash",
+        "sendBocReturnHashNoError",
+        "sendQuery",
+        "sendQuerySimple",
+        "constructor",
+        "__proto__",
+        "",
+        "PackAddress"
+      ]
+    ) {
       assert.isTrue(Option.isNone(TokenOperations.findTokenMethod(name)), name)
     }
   })

@@ -32,6 +32,8 @@ const queries: ReadonlyArray<readonly [asked: string, sent: string]> = [
   ["getLibraries?libraries=a&libraries=b", "getLibraries?libraries=a&libraries=b"],
   ["getLibraries?libraries=a", "getLibraries?libraries=a"],
   ["shards?seqno=7&api_key=canary", "shards?seqno=7"],
+  ["getShards?seqno=7", "getShards?seqno=7"],
+  [`getTransactionsStd?address=${address}&limit=10`, `getTransactionsStd?address=${address}&limit=10`],
   [`packAddress?address=${address}`, `packAddress?address=${address}`]
 ]
 
@@ -114,7 +116,9 @@ for (const surface of surfaces) {
       const [method, named] of [
         ["sendBoc", boc],
         ["sendBocReturnHash", boc],
+        ["sendBocReturnHashNoError", boc],
         ["sendQuery", `{"address":"${address}","body":"te6"}`],
+        ["sendQuerySimple", `{"address":"${address}","body":{"refs":[]}}`],
         ["runGetMethod", `{"address":"${address}","method":"seqno","stack":[["num","0x1"]]}`],
         ["estimateFee", `{"address":"${address}","body":"te6","ignore_chksig":true}`],
         ["shards", `{ "seqno":7 }`],
