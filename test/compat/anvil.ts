@@ -36,6 +36,9 @@ export interface Anvil {
   readonly url: string
   /** Ends the process as a crash does. */
   readonly kill: Effect.Effect<void>
+  /** Holds the process: connections open and take what is sent, and nothing is answered until it goes on. */
+  readonly pause: Effect.Effect<void>
+  readonly goOn: Effect.Effect<void>
 }
 
 const listening = /Listening on (?<address>\S+:\d+)/u
@@ -66,5 +69,10 @@ export const withEvmPath = (node: Anvil) => Effect.map(forwarder(node.url, () =>
 /** Starts a node (chain id 31337, a block per transaction); it ends with the scope. */
 export const anvil = Effect.map(
   Effect.acquireRelease(start, ({ child }) => end(child)),
-  ({ child, url }): Anvil => ({ url, kill: end(child) })
+  ({ child, url }): Anvil => ({
+    url,
+    kill: end(child),
+    pause: Effect.sync(() => void child.kill("SIGSTOP")),
+    goOn: Effect.sync(() => void child.kill("SIGCONT"))
+  })
 )

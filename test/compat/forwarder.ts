@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Http from "node:http"
 
-/** A request and its answer, as text; of the headers those that say something of the message. */
+/** A request and its answer, as text; of the headers those that say something of the message. Status 0 is no answer. */
 export interface Exchange {
   readonly method: string
   readonly path: string
@@ -59,6 +59,8 @@ export const forwarder = (target: string, pathOf: (path: string) => string = bel
         const path = request.url ?? "/"
         const method = request.method ?? "GET"
         const { "accept-encoding": _, connection: __, ...headers } = request.headers
+        const keep = (answer: Exchange["answer"]) =>
+          exchanges.push({ method, path, headers: kept(request.headers), body: body.toString("utf8"), answer })
         const onward = Http.request(new URL(pathOf(path), target), { method, headers, agent }, (incoming) => {
           const answered: Array<Buffer> = []
           incoming.on("data", (chunk: Buffer) => answered.push(chunk))
@@ -66,18 +68,15 @@ export const forwarder = (target: string, pathOf: (path: string) => string = bel
           incoming.on("end", () => {
             const answer = Buffer.concat(answered)
             const status = incoming.statusCode ?? 0
-            exchanges.push({
-              method,
-              path,
-              headers: kept(request.headers),
-              body: body.toString("utf8"),
-              answer: { status, type: incoming.headers["content-type"] ?? "", body: answer.toString("utf8") }
-            })
+            keep({ status, type: incoming.headers["content-type"] ?? "", body: answer.toString("utf8") })
             const { "transfer-encoding": ___, ...answerHeaders } = incoming.headers
             response.writeHead(status, answerHeaders).end(answer)
           })
         })
-        onward.on("error", () => response.destroy())
+        onward.on("error", () => {
+          keep({ status: 0, type: "", body: "" })
+          response.destroy()
+        })
         onward.end(body)
       })
     })

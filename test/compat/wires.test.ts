@@ -26,9 +26,8 @@ const playedUpstream = (exchanges: ReadonlyArray<Exchange>) => {
   return recordingUpstream((request: Seen) => {
     const index = left.findIndex((exchange) => line(exchange) === line(request))
     const [found] = index < 0 ? [] : left.splice(index, 1)
-    return found === undefined
-      ? { status: 500, body: `{"never sent":${JSON.stringify(line(request))}}` }
-      : found.answer
+    if (found === undefined) return { status: 500, body: `{"never sent":${JSON.stringify(line(request))}}` }
+    return found.answer.status === 0 ? "hang-up" : found.answer
   })
 }
 

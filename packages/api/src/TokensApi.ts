@@ -123,7 +123,7 @@ export class TokensApi extends HttpApiGroup.make("tokens").add(
   HttpApiEndpoint.post("rpc", "/api/v2/jsonRPC", {
     disableCodecs: true,
     ...tokenRpcParts,
-    error: PayloadTooLarge
+    error: [PayloadTooLarge, Unauthorized]
   }).annotateMerge(tokenRpcDocs),
   HttpApiEndpoint.get("rest", "/api/v2/:method", {
     disableCodecs: true,

@@ -103,6 +103,14 @@ const blockTransactions = {
   after_hash: optionalText,
   count: Schema.optionalKey(Schema.Natural)
 }
+const accountTransactions = {
+  address: Address,
+  limit: Schema.optionalKey(Schema.Natural),
+  lt: Schema.optionalKey(Int64),
+  hash: optionalText,
+  to_lt: Schema.optionalKey(Int64),
+  archival: Schema.optionalKey(Schema.Boolean)
+}
 const getMethod = {
   ...account,
   method: Schema.Union([Schema.String, Schema.Int]),
@@ -171,14 +179,13 @@ export const tokenRpcOperations = {
     resolver_address: Schema.optionalKey(Address),
     ...atBlock
   }),
-  getTransactions: relayed("getTransactions", "Transactions of an account, newest first", {
-    address: Address,
-    limit: Schema.optionalKey(Schema.Natural),
-    lt: Schema.optionalKey(Int64),
-    hash: optionalText,
-    to_lt: Schema.optionalKey(Int64),
-    archival: Schema.optionalKey(Schema.Boolean)
-  }, 2),
+  getTransactions: relayed("getTransactions", "Transactions of an account, newest first", accountTransactions, 2),
+  getTransactionsStd: relayed(
+    "getTransactionsStd",
+    "Transactions of an account, newest first, with the one that the next page begins at",
+    accountTransactions,
+    2
+  ),
   tryLocateTx: relayed("tryLocateTx", "The transaction that received a message", message),
   tryLocateResultTx: relayed("tryLocateResultTx", "The transaction that received a message", message),
   tryLocateSourceTx: relayed("tryLocateSourceTx", "The transaction that sent a message", message),
@@ -190,6 +197,7 @@ export const tokenRpcOperations = {
     { seqno }
   ),
   shards: relayed("shards", "The shard blocks of a masterchain block", { seqno }),
+  getShards: relayed("getShards", "The shard blocks of a masterchain block, by another name", { seqno }),
   getShardBlockProof: relayed("getShardBlockProof", "The proof that ties a shard block to the masterchain", {
     workchain: Schema.Int,
     shard: Int64,
@@ -250,17 +258,31 @@ const sending = <const Name extends string, Fields extends Record<string, Operat
     advice: messageAdvice
   })
 
+/** A cell as bytes in base64, or as an object of its bits and references. */
+const cell = Schema.Union([Schema.String, Schema.Record(Schema.String, Schema.Unknown)])
+
 /** The methods that send a message to the chain, by name. */
 export const tokenSendOperations = {
   sendBoc: sending("sendBoc", "Send a message, at most once", { boc: Schema.NonEmptyString }),
   sendBocReturnHash: sending("sendBocReturnHash", "Send a message, at most once, and tell its hash", {
     boc: Schema.NonEmptyString
   }),
+  sendBocReturnHashNoError: sending(
+    "sendBocReturnHashNoError",
+    "Send a message, at most once, and tell its hash whatever the server says of it",
+    { boc: Schema.NonEmptyString }
+  ),
   sendQuery: sending("sendQuery", "Send a message that is put together from its parts, at most once", {
     address: Address,
     body: Schema.String,
     init_code: optionalText,
     init_data: optionalText
+  }),
+  sendQuerySimple: sending("sendQuerySimple", "The same with cells as objects, at most once", {
+    address: Address,
+    body: cell,
+    init_code: Schema.optionalKey(cell),
+    init_data: Schema.optionalKey(cell)
   })
 } as const
 
@@ -313,10 +335,8 @@ export const readParams = <Request extends Operation.AnyCodec>(operation: { read
 export const tokenRestReads: ReadonlyArray<TokenRpcOperation> = Object.values(tokenRpcOperations)
   .filter(({ name }) => name !== "getTokenData")
 
-/** The methods of `POST /api/v2/{method}`: those that send, and the reads whose params do not fit into a query. */
+/** The methods of `POST /api/v2/{method}`: the same reads, for params that do not fit into a query, and those that send. */
 export const tokenRestPosts: ReadonlyArray<TokenRpcOperation | TokenSendOperation> = [
-  tokenRpcOperations.runGetMethod,
-  tokenRpcOperations.runGetMethodStd,
-  tokenRpcOperations.estimateFee,
+  ...tokenRestReads,
   ...Object.values(tokenSendOperations)
 ]

@@ -26,6 +26,7 @@ const names = [
   "detectHash",
   "dnsResolve",
   "getTransactions",
+  "getTransactionsStd",
   "tryLocateTx",
   "tryLocateResultTx",
   "tryLocateSourceTx",
@@ -33,6 +34,7 @@ const names = [
   "getConsensusBlock",
   "getMasterchainBlockSignatures",
   "shards",
+  "getShards",
   "getShardBlockProof",
   "lookupBlock",
   "getBlockTransactions",
@@ -63,14 +65,26 @@ describe("TokenOperations", () => {
       assert.strictEqual(operation.class, "read")
       assert.strictEqual(operation.protocol, "token-rpc")
       assert.deepStrictEqual(operation.sources, ["node"])
-      assert.strictEqual(operation.cost.requestUnits, name === "getTransactions" ? 2 : 1)
+      assert.strictEqual(operation.cost.requestUnits, name.startsWith("getTransactions") ? 2 : 1)
       assert.strictEqual(weightOf(operation, 0), 0)
     }
   })
 
   it("finds a method by name, and no others", () => {
     assert.strictEqual(Option.getOrThrow(TokenOperations.findTokenMethod("shards")), tokenRpcOperations.shards)
-    for (const name of ["sendBoc", "sendBocReturnHash", "sendQuery", "constructor", "__proto__", "", "PackAddress"]) {
+    for (
+      const name of [
+        "sendBoc",
+        "sendBocReturnHash",
+        "sendBocReturnHashNoError",
+        "sendQuery",
+        "sendQuerySimple",
+        "constructor",
+        "__proto__",
+        "",
+        "PackAddress"
+      ]
+    ) {
       assert.isTrue(Option.isNone(TokenOperations.findTokenMethod(name)), name)
     }
   })

@@ -6,6 +6,7 @@ import * as HttpRouter from "effect/http/HttpRouter"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as AccessLog from "./AccessLog.ts"
+import * as ApiKey from "./ApiKey.ts"
 import * as CallerKeys from "./CallerKeys.ts"
 import * as Chains from "./Chains.ts"
 import * as Drain from "./Drain.ts"
@@ -43,8 +44,11 @@ export const layer = (settings: Settings) => {
     Drain.layer,
     settings.TRIGATE_ACCESS_LOG ? AccessLog.layer.pipe(Layer.provide(NodeStdio.layer)) : AccessLog.layerOff,
     Layer.succeed(GatewayStatus, GatewayStatus.of(Chains.statusOf(settings))),
-    // a span would hold the path, and the path holds the caller's key
-    Layer.succeed(HttpMiddleware.TracerDisabledWhen, (request) => CallerKeys.isKeyed(request.url)),
+    // a span would hold path and query, and one of them holds the caller's key
+    Layer.succeed(
+      HttpMiddleware.TracerDisabledWhen,
+      (request) => CallerKeys.isKeyed(request.url) || ApiKey.isInQuery(request.url)
+    ),
     NodeServer.layer({ host: settings.TRIGATE_HOST, port: settings.TRIGATE_PORT })
   )
   return drainOnClose.pipe(Layer.provideMerge(served), Layer.provideMerge(surroundings))

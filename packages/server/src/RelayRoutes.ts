@@ -20,6 +20,7 @@ import type { HttpServerResponse } from "effect/http/HttpServerResponse"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import * as ApiKey from "./ApiKey.ts"
 import { CallerKeys } from "./CallerKeys.ts"
 import type { EncodedApi } from "./EncodedApi.ts"
 import * as EvmHandlers from "./EvmHandlers.ts"
@@ -63,14 +64,16 @@ const handlers = Effect.gen(function*() {
     ) => Effect.Effect<HttpServerResponse, GatewayError>
   ): Handler =>
   (request) => Effect.flatMap(endpointKey, (key) => handle(request, keys.check(key)))
+  const unkeyedRest: Handler = (request) =>
+    Effect.andThen(ApiKey.admission(keys, request) ?? Effect.void, tokenRest(request, "gateway"))
   return new Map<string, Handler>(Object.entries<Handler>(
     {
       "exchange.submit": (request) => exchange(request, "gateway"),
       "info.query": (request) => info(request, "gateway"),
       "evm.rpc": (request) => evm(request, "gateway"),
-      "tokens.rpc": (request) => tokens(request, "gateway"),
-      "tokens.rest": (request) => tokenRest(request, "gateway"),
-      "tokens.restPost": (request) => tokenRest(request, "gateway"),
+      "tokens.rpc": (request) => tokens(request, "gateway", ApiKey.admission(keys, request)),
+      "tokens.rest": unkeyedRest,
+      "tokens.restPost": unkeyedRest,
       "layer2.rpc": (request) => layer2(request, "gateway"),
       "node.exchange": keyed((request, admission) => Effect.andThen(admission, exchange(request, "node"))),
       "node.info": keyed((request, admission) => Effect.andThen(admission, info(request, "node"))),

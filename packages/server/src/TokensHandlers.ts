@@ -14,6 +14,8 @@ import type { RestCall } from "@trigate/tokens/TokenChain"
 import * as Effect from "effect/Effect"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as ApiKey from "./ApiKey.ts"
+import { CallerKeys } from "./CallerKeys.ts"
 import { EncodedApi } from "./EncodedApi.ts"
 import * as RequestBody from "./RequestBody.ts"
 import { CurrentRequestFacts, noteRelayed } from "./RequestFacts.ts"
@@ -43,9 +45,6 @@ const posts: ReadonlyMap<string, TokenRpcOperation | TokenSendOperation> = new M
   tokenRestPosts.map((each) => [each.name, each])
 )
 
-/** A provider's key in the query is the caller's, and none of the method's params. */
-const isKey = (name: string): boolean => name === "api_key"
-
 /** The call of a request; the routes have a path for each method. */
 const restCall = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, surface: Surface) {
   const end = request.url.indexOf("?")
@@ -58,7 +57,9 @@ const restCall = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServ
     if (operation !== undefined) return { operation, asked, surface }
   } else {
     const operation = reads.get(name)
-    const asked = [...new URLSearchParams(end < 0 ? "" : request.url.slice(end))].filter(([name]) => !isKey(name))
+    const asked = [...new URLSearchParams(end < 0 ? "" : request.url.slice(end))].filter(([name]) =>
+      !ApiKey.isQueryName(name)
+    )
     if (operation !== undefined) return { operation, asked, surface }
   }
   return yield* new UnsupportedMethod({ method: name.slice(0, 128), detail: "No such method" })
@@ -93,7 +94,12 @@ export const layer = HttpApiBuilder.group(
   EncodedApi,
   "tokens",
   Effect.fnUntraced(function*(handlers) {
+    const keys = yield* CallerKeys
     const tokenData = yield* tokenDataRoute
-    return handlers.handle("getTokenData", ({ query }) => tokenData(query.address, "gateway"))
+    return handlers.handle(
+      "getTokenData",
+      ({ query, request }) =>
+        Effect.andThen(ApiKey.admission(keys, request) ?? Effect.void, tokenData(query.address, "gateway"))
+    )
   })
 )

@@ -32,6 +32,8 @@ const queries: ReadonlyArray<readonly [asked: string, sent: string]> = [
   ["getLibraries?libraries=a&libraries=b", "getLibraries?libraries=a&libraries=b"],
   ["getLibraries?libraries=a", "getLibraries?libraries=a"],
   ["shards?seqno=7&api_key=canary", "shards?seqno=7"],
+  ["getShards?seqno=7", "getShards?seqno=7"],
+  [`getTransactionsStd?address=${address}&limit=10`, `getTransactionsStd?address=${address}&limit=10`],
   [`packAddress?address=${address}`, `packAddress?address=${address}`]
 ]
 
@@ -88,7 +90,7 @@ for (const surface of surfaces) {
         ) {
           assert.strictEqual((yield* get(`${live.url}${surface}/${path}`)).status, status, path)
         }
-        assert.strictEqual((yield* post(`${live.url}${surface}/shards`, `{"seqno":1}`)).status, 405)
+        assert.strictEqual((yield* post(`${live.url}${surface}/getTokenData`, `{"address":"${address}"}`)).status, 405)
         assert.strictEqual((yield* send(`${live.url}${surface}/shards?seqno=1`, { method: "DELETE" })).status, 405)
         assert.strictEqual((yield* post(`${live.url}${surface}/sendBocUnsafe`, `{"boc":"te6"}`)).status, 404)
         assert.deepStrictEqual(live.seen(), [])
@@ -114,9 +116,14 @@ for (const surface of surfaces) {
       const [method, named] of [
         ["sendBoc", boc],
         ["sendBocReturnHash", boc],
+        ["sendBocReturnHashNoError", boc],
         ["sendQuery", `{"address":"${address}","body":"te6"}`],
+        ["sendQuerySimple", `{"address":"${address}","body":{"refs":[]}}`],
         ["runGetMethod", `{"address":"${address}","method":"seqno","stack":[["num","0x1"]]}`],
-        ["estimateFee", `{"address":"${address}","body":"te6","ignore_chksig":true}`]
+        ["estimateFee", `{"address":"${address}","body":"te6","ignore_chksig":true}`],
+        ["shards", `{ "seqno":7 }`],
+        ["getMasterchainInfo", "{}"],
+        ["getTransactions", `{"address":"${address}","limit":10,"lt":9223372036854775807}`]
       ] as const
     ) {
       it.live(`goes to the same method of the node with the bytes that came: ${method}`, () =>

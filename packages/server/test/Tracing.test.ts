@@ -30,6 +30,8 @@ describe("tracing", () => {
       const plain = yield* post(`${url}/evm`, body)
       assert.strictEqual(plain.status, 200)
       yield* get(`${url}/CALLER-SECRET/nowhere`)
+      yield* get(`${url}/api/v2/getMasterchainInfo?api_key=CALLER-SECRET`)
+      yield* get(`${url}/api/v2/getMasterchainInfo`, { "x-api-key": "CALLER-SECRET" })
       assert.isAbove(spans.length, 0)
       assert.include(text(), "/evm")
       assert.notInclude(text(), "CALLER-SECRET")

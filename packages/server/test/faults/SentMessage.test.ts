@@ -15,7 +15,9 @@ const boc = `{ "boc" : "te6cckEBAQEA" }`
 const params: ReadonlyArray<readonly [method: string, params: string]> = [
   ["sendBoc", boc],
   ["sendBocReturnHash", `{"boc":"te6cckEBAQEA"}`],
-  ["sendQuery", `{"address":"${address}","body":"te6cc","init_code":"","init_data":""}`]
+  ["sendBocReturnHashNoError", `{"boc":"te6cckEBAQEA"}`],
+  ["sendQuery", `{"address":"${address}","body":"te6cc","init_code":"","init_data":""}`],
+  ["sendQuerySimple", `{"address":"${address}","body":{"data":{"b64":"AA==","len":8},"refs":[]},"init_data":""}`]
 ]
 const call = (method: string, named: string, id = "7"): string =>
   `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${named}}`

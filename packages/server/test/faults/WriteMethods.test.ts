@@ -57,7 +57,9 @@ const started = Effect.gen(function*() {
 
 for (const path of paths) {
   const isTokenChain = path.endsWith("/jsonRPC")
-  const methods = isTokenChain ? [...taken, ...others] : [...others, "sendBoc", "sendBocReturnHash", "sendQuery"]
+  const methods = isTokenChain
+    ? [...taken, ...others]
+    : [...others, "sendBoc", "sendBocReturnHash", "sendBocReturnHashNoError", "sendQuery", "sendQuerySimple"]
   describe(`${path}: a method that changes something`, () => {
     it.live("is refused in every spelling, and nothing is sent", () =>
       Effect.gen(function*() {

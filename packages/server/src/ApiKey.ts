@@ -1,0 +1,42 @@
+/**
+ * The key that a caller of the token chain sends beside a path without one: `X-API-Key`, or `api_key` in the query.
+ *
+ * Stock clients are configured with such a key. It is the caller's key here, as the first word of a keyed path is: it is
+ * checked, and no upstream ever sees it. A request without it is no business of this module.
+ */
+import type { Unauthorized } from "@trigate/domain/CallerError"
+import * as Effect from "effect/Effect"
+import type * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as Redacted from "effect/Redacted"
+import type { CallerKeys } from "./CallerKeys.ts"
+
+const QUERY_NAME = "api_key"
+
+/** Whether a query names the caller's key: it is none of a method's params. */
+export const isQueryName = (name: string): boolean => name === QUERY_NAME
+
+/** The query of a URL, without its question mark. */
+const queryOf = (url: string): string => {
+  const start = url.indexOf("?")
+  return start < 0 ? "" : url.slice(start + 1)
+}
+
+/** Whether a URL holds a caller's key in its query. */
+export const isInQuery = (url: string): boolean => new URLSearchParams(queryOf(url)).has(QUERY_NAME)
+
+const keysOf = ({ headers, url }: HttpServerRequest.HttpServerRequest): ReadonlyArray<string> => {
+  const header = headers["x-api-key"]
+  const inQuery = url.includes(QUERY_NAME) ? new URLSearchParams(queryOf(url)).getAll(QUERY_NAME) : []
+  return header === undefined ? inQuery : [header, ...inQuery]
+}
+
+/** The check of every key that a request brings; nothing to do when it brings none. */
+export const admission = (
+  keys: CallerKeys["Service"],
+  request: HttpServerRequest.HttpServerRequest
+): Effect.Effect<void, Unauthorized> | undefined => {
+  const brought = keysOf(request)
+  return brought.length === 0
+    ? undefined
+    : Effect.forEach(brought, (key) => keys.check(Redacted.make(key)), { discard: true })
+}

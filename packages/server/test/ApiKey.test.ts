@@ -1,0 +1,55 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Fixtures from "./fixtures.ts"
+import { get, post } from "./gateway.ts"
+import { guardedGateway, known } from "./guardedGateway.ts"
+
+const unknown = "unknown-caller-key"
+const address = "EQClb6WL4TgcNsmu7KdNii5mw330v-k_cl6jCKyPj9pWNfJz"
+const call = `{"id":"1","jsonrpc":"2.0","method":"getMasterchainInfo","params":{}}`
+
+describe("a caller's X-API-Key", () => {
+  const asked = [
+    ["POST jsonRPC", (url: string, headers = {}) => post(`${url}/jsonRPC`, call, headers)],
+    ["GET a read", (url: string, headers = {}) => get(`${url}/getMasterchainInfo`, headers)],
+    [
+      "POST a read",
+      (url: string, headers = {}) => post(`${url}/estimateFee`, `{"address":"${address}","body":"te6"}`, headers)
+    ],
+    ["POST a message", (url: string, headers = {}) => post(`${url}/sendBoc`, `{"boc":"te6"}`, headers)],
+    ["GET getTokenData", (url: string, headers = {}) => get(`${url}/getTokenData?address=${address}`, headers)]
+  ] as const
+
+  for (const [what, ask] of asked) {
+    it.live(`is checked as the first word of a keyed path is: ${what}`, () =>
+      Effect.gen(function*() {
+        const url = yield* guardedGateway
+        const refused = yield* ask(`${url}/api/v2`, { "x-api-key": unknown })
+        assert.strictEqual(refused.status, 401)
+        assert.include(refused.text, `"_tag":"Unauthorized"`)
+        assert.notInclude(refused.text, unknown)
+        const plain = yield* ask(`${url}/api/v2`)
+        const admitted = yield* ask(`${url}/api/v2`, { "x-api-key": known })
+        assert.notStrictEqual(admitted.status, 401)
+        assert.strictEqual(admitted.status, plain.status)
+      }))
+
+    it.live(`says nothing where the path has a key: ${what}`, () =>
+      Effect.gen(function*() {
+        const url = yield* guardedGateway
+        const admitted = yield* ask(`${url}/${known}/api/v2`, { "x-api-key": unknown })
+        assert.strictEqual(admitted.status, (yield* ask(`${url}/api/v2`)).status)
+        assert.strictEqual((yield* ask(`${url}/${unknown}/api/v2`, { "x-api-key": known })).status, 401)
+      }))
+  }
+
+  it.live("is checked in the query, too, and beside another", () =>
+    Effect.gen(function*() {
+      const url = `${yield* guardedGateway}/api/v2/getMasterchainInfo`
+      assert.strictEqual((yield* get(`${url}?api_key=${unknown}`)).status, 401)
+      assert.strictEqual((yield* get(`${url}?api_key=${known}&api_key=${unknown}`)).status, 401)
+      assert.strictEqual((yield* get(`${url}?api_key=${unknown}`, { "x-api-key": known })).status, 401)
+      const admitted = yield* get(`${url}?api_key=${known}`, { "x-api-key": known })
+      assert.strictEqual(Fixtures.value(admitted.text, "ok"), true)
+    }))
+})
