@@ -112,6 +112,10 @@ for (const { path, upstream, upstreamPath } of [...evmPaths, ...layer2Paths]) {
         for (const name of names) {
           const said = yield* post(`${live.url}${path}`, call(name, "[]"))
           assert.strictEqual(Fixtures.value(said.text, "error", "data", "_tag"), "UnsupportedMethod", name)
+          assert.strictEqual(
+            Fixtures.value(said.text, "error", "message"),
+            `the method ${name} does not exist on this route`
+          )
         }
         assert.deepStrictEqual(live.seen(), [])
       }))
