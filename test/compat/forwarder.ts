@@ -13,6 +13,7 @@ export interface Exchange {
 
 export interface Forwarder {
   readonly url: string
+  /** Those that were answered, in the order of the requests. */
   readonly exchanges: ReadonlyArray<Exchange>
 }
 
@@ -49,7 +50,7 @@ const below = (target: string) => {
 /** Hands on to `target`, at the path that `pathOf` makes of a request's; a target that is gone is a closed connection. */
 export const forwarder = (target: string, pathOf: (path: string) => string = below(target)) =>
   Effect.gen(function*() {
-    const exchanges: Array<Exchange> = []
+    const seats: Array<Exchange | undefined> = []
     const agent = new Http.Agent({ keepAlive: true })
     const server = Http.createServer((request, response) => {
       const asked: Array<Buffer> = []
@@ -58,6 +59,8 @@ export const forwarder = (target: string, pathOf: (path: string) => string = bel
         const body = Buffer.concat(asked)
         const path = request.url ?? "/"
         const method = request.method ?? "GET"
+        // requests that overlap can be answered the other way round
+        const seat = seats.push(undefined) - 1
         const { "accept-encoding": _, connection: __, ...headers } = request.headers
         const onward = Http.request(new URL(pathOf(path), target), { method, headers, agent }, (incoming) => {
           const answered: Array<Buffer> = []
@@ -66,13 +69,13 @@ export const forwarder = (target: string, pathOf: (path: string) => string = bel
           incoming.on("end", () => {
             const answer = Buffer.concat(answered)
             const status = incoming.statusCode ?? 0
-            exchanges.push({
+            seats[seat] = {
               method,
               path,
               headers: kept(request.headers),
               body: body.toString("utf8"),
               answer: { status, type: incoming.headers["content-type"] ?? "", body: answer.toString("utf8") }
-            })
+            }
             const { "transfer-encoding": ___, ...answerHeaders } = incoming.headers
             response.writeHead(status, answerHeaders).end(answer)
           })
@@ -87,6 +90,11 @@ export const forwarder = (target: string, pathOf: (path: string) => string = bel
         server.close()
         agent.destroy()
       }))
-    const running: Forwarder = { url, exchanges }
+    const running: Forwarder = {
+      url,
+      get exchanges() {
+        return seats.filter((exchange) => exchange !== undefined)
+      }
+    }
     return running
   })
