@@ -1,8 +1,8 @@
 /** ethers against a gateway process with a real node behind it: only the URL of the provider is changed. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import type { ErrorCode, EthersError } from "ethers"
-import { Contract, ContractFactory, isError, JsonRpcProvider, Network, toBeHex, Wallet } from "ethers"
+import type { Contract, ErrorCode, EthersError } from "ethers"
+import { ContractFactory, isError, JsonRpcProvider, Network, toBeHex, Wallet } from "ethers"
 import * as Fixtures from "../../packages/server/test/fixtures.ts"
 import { canRun } from "./anvil.ts"
 import { abi, bytecode } from "./counter.ts"
