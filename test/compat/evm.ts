@@ -1,10 +1,7 @@
 /** A gateway whose trading chain's EVM and layer 2 are one real node, and what that node was asked. */
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as Effect from "effect/Effect"
-import { faultyUpstream } from "../../packages/server/test/faults/faultyUpstream.ts"
-import type { Reaction } from "../../packages/server/test/faults/faultyUpstream.ts"
 import { at } from "../../packages/server/test/fixtures.ts"
-import { gatewayProcess } from "../../packages/server/test/process.ts"
 import { anvil } from "./anvil.ts"
 import { forwarder } from "./forwarder.ts"
 import { session } from "./session.ts"
