@@ -1,5 +1,6 @@
 /** ethers against a gateway process with a real node behind it: only the URL of the provider is changed. */
 import { assert, describe, it } from "@effect/vitest"
+import { chainIds, contracts, transactions } from "@trigate/sandbox/SandboxExamples"
 import * as Effect from "effect/Effect"
 import type { Contract, ErrorCode, EthersError } from "ethers"
 import { ContractFactory, isError, JsonRpcProvider, Network, toBeHex, Wallet } from "ethers"
@@ -8,6 +9,7 @@ import { canRun } from "./anvil.ts"
 import { abi, bytecode } from "./counter.ts"
 import { chainId, firstContract, gatewayOnNode, poor, rich, routes } from "./evm.ts"
 import { rejection } from "./rejection.ts"
+import { session } from "./session.ts"
 
 const client = "ethers 6.17.0"
 
@@ -56,6 +58,32 @@ const told = (error: EthersError) => {
 }
 
 const tag = (error: EthersError) => Fixtures.at(told(error), "_tag")
+
+describe("ethers over the sandbox", () => {
+  it.live("finds the networks, reads storage, and receipts of each family", () =>
+    Effect.gen(function*() {
+      const url = yield* session({ name: "ethers/sandbox", client })
+      const evm = yield* providerOf(`${url}/evm`)
+      assert.strictEqual((yield* Effect.promise(() => evm.getNetwork())).chainId, BigInt(chainIds.mainnet))
+      assert.strictEqual(yield* Effect.promise(() => evm.getStorage(contracts.wrapped, 2)), toBeHex(18, 32))
+      const layer2 = yield* providerOf(`${url}/l2`)
+      const { arbitrum, creation, failed, opStack, unknown, zksync } = transactions
+      const receipts = yield* Effect.promise(() =>
+        Promise.all(
+          [opStack, arbitrum, zksync, failed, creation, unknown].map((hash) => layer2.getTransactionReceipt(hash))
+        )
+      )
+      assert.deepStrictEqual(receipts.map((receipt) => receipt?.hash ?? null), [
+        opStack,
+        arbitrum,
+        zksync,
+        failed,
+        creation,
+        null
+      ])
+      assert.deepStrictEqual(receipts.map((receipt) => receipt?.status ?? null), [1, 1, 1, 0, 1, null])
+    }))
+})
 
 describe.runIf(canRun)("ethers", () => {
   for (const route of routes) {

@@ -1,5 +1,6 @@
 /** web3 against a gateway process with a real node behind it: only the URL is changed. */
 import { assert, describe, it } from "@effect/vitest"
+import { chainIds, contracts, transactions } from "@trigate/sandbox/SandboxExamples"
 import * as Effect from "effect/Effect"
 import { Web3 } from "web3"
 import * as Fixtures from "../../packages/server/test/fixtures.ts"
@@ -7,6 +8,7 @@ import { canRun } from "./anvil.ts"
 import { abi, bytecode } from "./counter.ts"
 import { chainId, firstContract, gatewayOnNode, poor, rich, routes } from "./evm.ts"
 import { rejection } from "./rejection.ts"
+import { session } from "./session.ts"
 
 const client = "web3 4.16.0"
 
@@ -46,6 +48,28 @@ const cause = (call: () => Promise<unknown>) =>
   Effect.map(rejection(call), (error) => Fixtures.at(error, "cause") ?? Fixtures.at(error, "innerError"))
 
 const tag = (call: () => Promise<unknown>) => Effect.map(cause(call), (error) => Fixtures.at(error, "data", "_tag"))
+
+describe("web3 over the sandbox", () => {
+  it.live("reads storage, and receipts of each family", () =>
+    Effect.gen(function*() {
+      const url = yield* session({ name: "web3/sandbox", client })
+      const evm = new Web3(`${url}/evm`)
+      assert.strictEqual(yield* Effect.promise(() => evm.eth.getChainId()), BigInt(chainIds.mainnet))
+      assert.strictEqual(yield* Effect.promise(() => evm.eth.getStorageAt(contracts.wrapped, 2)), word(18))
+      const layer2 = new Web3(`${url}/l2`)
+      const { arbitrum, creation, failed, opLegacy, opStack, zksync } = transactions
+      const read = Effect.forEach([opStack, opLegacy, arbitrum, zksync, failed, creation], (hash) =>
+        Effect.promise(() => layer2.eth.getTransactionReceipt(hash)))
+      assert.deepStrictEqual((yield* read).map(({ status, transactionHash }) => [transactionHash, status]), [
+        [opStack, 1n],
+        [opLegacy, 1n],
+        [arbitrum, 1n],
+        [zksync, 1n],
+        [failed, 0n],
+        [creation, 1n]
+      ])
+    }))
+})
 
 describe.runIf(canRun)("web3", () => {
   for (const route of routes) {

@@ -24,7 +24,9 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
+import * as ChainHead from "./ChainHead.ts"
 import * as Layer2Chain from "./Layer2Chain.ts"
+import { chainIds } from "./SandboxExamples.ts"
 import { SandboxState } from "./SandboxState.ts"
 import * as SandboxState_ from "./SandboxState.ts"
 import type { Seed } from "./Seed.ts"
@@ -70,11 +72,12 @@ const info = (state: State) =>
     return VenueInfo.answer(state.seed, yield* Ref.get(state.info.state), body, now)
   }))
 
-const evm = (state: State) =>
+const evm = (state: State, profile: VenueProfile) =>
   TradingEvm.make({
     read: Effect.fnUntraced(function*({ operation, params }) {
       const view = {
         seed: state.seed,
+        chainId: chainIds[profile.name],
         evm: yield* Ref.get(state.evm.state),
         venue: yield* Ref.get(state.venue.state),
         now: yield* Clock.currentTimeMillis
@@ -126,7 +129,10 @@ const layer2 = (state: State) =>
       const wire = Layer2Chain.receiptAt(state.seed, yield* Ref.get(state.layer2.state), request.hash, now)
       return { _tag: "Result", result: JsonText.stringify(wire) }
     }),
-    read: ({ operation }) => Effect.succeed(methodNotFound(operation.name)),
+    read: Effect.fnUntraced(function*({ operation }) {
+      const { latest } = Layer2Chain.headsAt(yield* Ref.get(state.layer2.state), yield* Clock.currentTimeMillis)
+      return ChainHead.answer({ chainId: chainIds.layer2, block: latest }, operation.name)
+    }),
     once: ({ operation }) => Effect.succeed(methodNotFound(operation.name))
   })
 
@@ -143,7 +149,7 @@ export const layerNoDeps = ({ profile = mainnet, seed }: Options = {}): Layer.La
   Layer.mergeAll(
     Layer.effect(Exchange.Exchange, exchange(profile)),
     Layer.effect(Info.Info, Effect.map(SandboxState, info)),
-    Layer.effect(TradingEvm.TradingEvm, Effect.map(SandboxState, evm)),
+    Layer.effect(TradingEvm.TradingEvm, Effect.map(SandboxState, (state) => evm(state, profile))),
     Layer.effect(TokenChain.TokenChain, Effect.map(SandboxState, tokens)),
     Layer.effect(Layer2.Layer2, Effect.map(SandboxState, layer2))
   ).pipe(Layer.provideMerge(SandboxState_.layer(seed)))

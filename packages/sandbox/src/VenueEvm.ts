@@ -2,11 +2,11 @@
 import { evmOperations } from "@trigate/domain/EvmOperations"
 import type { Address, Hash } from "@trigate/domain/Hex"
 import type { RpcAnswer } from "@trigate/domain/JsonRpc"
-import { methodNotFound } from "@trigate/domain/JsonRpc"
 import * as JsonText from "@trigate/domain/JsonText"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import * as ChainHead from "./ChainHead.ts"
 import type { Seed } from "./Seed.ts"
 import * as Random from "./Seed.ts"
 import type { VenueState } from "./VenueState.ts"
@@ -65,6 +65,7 @@ const invalidParams: RpcAnswer = {
 /** What a call is answered from. */
 export interface EvmView {
   readonly seed: Seed
+  readonly chainId: number
   readonly evm: EvmState
   readonly venue: VenueState
   readonly now: number
@@ -102,7 +103,9 @@ const isKnown = (name: string): name is keyof typeof methods => Object.hasOwn(me
 
 /** Answers a method, whose params are raw JSON text; only the latest state can be read, and of that what is made up here. */
 export const answer = (view: EvmView, name: string, params: string): RpcAnswer => {
-  if (!isKnown(name)) return methodNotFound(name)
+  if (!isKnown(name)) {
+    return ChainHead.answer({ chainId: view.chainId, block: Math.floor(view.now / blockKinds.small.every) }, name)
+  }
   const parsed = Result.getSuccess(JsonText.parse(params))
   return Option.match(Option.flatMap(parsed, (value) => methods[name](view, value)), {
     onNone: () => invalidParams,

@@ -1,10 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { evmMethods } from "@trigate/domain/EvmOperations"
 import { Layer2 } from "@trigate/layer2/Layer2"
+import { firstBlock } from "@trigate/sandbox/Layer2Chain"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
-import { contracts } from "@trigate/sandbox/SandboxExamples"
+import { chainIds, contracts } from "@trigate/sandbox/SandboxExamples"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
 import * as VenueEvm from "@trigate/sandbox/VenueEvm"
+import { testnet } from "@trigate/signing/VenueProfile"
 import { TradingEvm } from "@trigate/trading/TradingEvm"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
@@ -72,7 +74,13 @@ describe("gas prices", () => {
   it.effect("params of another shape are refused by the node", () =>
     test(Effect.gen(function*() {
       const { evm, seed, venue } = yield* SandboxState
-      const view = { seed, evm: yield* Ref.get(evm.state), venue: yield* Ref.get(venue.state), now: start }
+      const view = {
+        chainId: chainIds.mainnet,
+        seed,
+        evm: yield* Ref.get(evm.state),
+        venue: yield* Ref.get(venue.state),
+        now: start
+      }
       for (const params of ["[1]", "{}", "["]) {
         assert.deepStrictEqual(VenueEvm.answer(view, "eth_usingBigBlocks", params), {
           _tag: "Error",
@@ -82,6 +90,36 @@ describe("gas prices", () => {
         })
       }
     })))
+})
+
+describe("the chain itself", () => {
+  const ask = Effect.fnUntraced(function*(name: string) {
+    const operation = evmMethods.find((each) => each.name === name) ?? assert.fail()
+    const relayed = { operation, params: "[]", surface: "gateway" } as const
+    const [evm, layer2] = [yield* TradingEvm, yield* Layer2]
+    return [yield* evm.relay(relayed), yield* layer2.relay(relayed)].map((answer) =>
+      answer._tag === "Result" ? answer.result : answer.error
+    )
+  })
+
+  it.effect("says its id and its newest block, as libraries ask first", () =>
+    test(Effect.gen(function*() {
+      assert.deepStrictEqual(yield* ask("eth_chainId"), [`"0x3e7"`, `"0x7a69"`])
+      assert.deepStrictEqual(yield* ask("net_version"), [`"${chainIds.mainnet}"`, `"${chainIds.layer2}"`])
+      const [evm, layer2] = yield* ask("eth_blockNumber")
+      assert.strictEqual(evm, `"0x${Math.floor(start / 1000).toString(16)}"`)
+      assert.strictEqual(layer2, `"0x${firstBlock.toString(16)}"`)
+      yield* TestClock.adjust("2 seconds")
+      assert.deepStrictEqual(yield* ask("eth_blockNumber"), [
+        `"0x${(Math.floor(start / 1000) + 2).toString(16)}"`,
+        `"0x${(firstBlock + 1).toString(16)}"`
+      ])
+    })))
+
+  it.effect("has another id on the test network", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(yield* ask("eth_chainId"), [`"0x3e6"`, `"0x7a69"`])
+    }).pipe(Effect.provide(Sandbox.layer({ profile: testnet }))))
 })
 
 describe("a method that the sandbox does not know", () => {

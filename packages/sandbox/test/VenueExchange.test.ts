@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as JsonText from "@trigate/domain/JsonText"
-import { contracts, keys, traderStake } from "@trigate/sandbox/SandboxExamples"
+import { chainIds, contracts, keys, traderStake } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
 import * as VenueEvm from "@trigate/sandbox/VenueEvm"
@@ -23,7 +23,13 @@ const balances = Effect.gen(function*() {
 const usesBigBlocks = (address: `0x${string}`) =>
   Effect.gen(function*() {
     const { evm, seed, venue } = yield* SandboxState
-    const view = { seed, evm: yield* Ref.get(evm.state), venue: yield* Ref.get(venue.state), now: start }
+    const view = {
+      chainId: chainIds.mainnet,
+      seed,
+      evm: yield* Ref.get(evm.state),
+      venue: yield* Ref.get(venue.state),
+      now: start
+    }
     const answer = VenueEvm.answer(view, "eth_usingBigBlocks", JSON.stringify([address]))
     return answer._tag === "Result" ? answer.result : answer.message
   })
