@@ -13,6 +13,7 @@ export interface Exchange {
 
 export interface Forwarder {
   readonly url: string
+  /** Those that were answered, in the order of the requests. */
   readonly exchanges: ReadonlyArray<Exchange>
 }
 
@@ -49,7 +50,7 @@ const below = (target: string) => {
 /** Hands on to `target`, at the path that `pathOf` makes of a request's; a target that is gone is a closed connection. */
 export const forwarder = (target: string, pathOf: (path: string) => string = below(target)) =>
   Effect.gen(function*() {
-    const exchanges: Array<Exchange> = []
+    const seats: Array<Exchange | undefined> = []
     const agent = new Http.Agent({ keepAlive: true })
     const server = Http.createServer((request, response) => {
       const asked: Array<Buffer> = []
@@ -58,9 +59,12 @@ export const forwarder = (target: string, pathOf: (path: string) => string = bel
         const body = Buffer.concat(asked)
         const path = request.url ?? "/"
         const method = request.method ?? "GET"
+        // requests that overlap can be answered the other way round
+        const seat = seats.push(undefined) - 1
         const { "accept-encoding": _, connection: __, ...headers } = request.headers
-        const keep = (answer: Exchange["answer"]) =>
-          exchanges.push({ method, path, headers: kept(request.headers), body: body.toString("utf8"), answer })
+        const keep = (answer: Exchange["answer"]) => {
+          seats[seat] = { method, path, headers: kept(request.headers), body: body.toString("utf8"), answer }
+        }
         const onward = Http.request(new URL(pathOf(path), target), { method, headers, agent }, (incoming) => {
           const answered: Array<Buffer> = []
           incoming.on("data", (chunk: Buffer) => answered.push(chunk))
@@ -86,6 +90,11 @@ export const forwarder = (target: string, pathOf: (path: string) => string = bel
         server.close()
         agent.destroy()
       }))
-    const running: Forwarder = { url, exchanges }
+    const running: Forwarder = {
+      url,
+      get exchanges() {
+        return seats.filter((exchange) => exchange !== undefined)
+      }
+    }
     return running
   })

@@ -21,7 +21,7 @@ export const roles = {
 
 export type Role = keyof typeof roles
 
-/** What passed while a client did something, in the order of the answers. */
+/** What passed while a client did something, in the order of the requests. */
 export interface Recording {
   /** Client and version. */
   readonly client: string

@@ -20,6 +20,12 @@ interface Method {
   readonly alsoAt?: ReadonlyArray<StateBlock>
 }
 
+/**
+ * What a wallet asks before it sends its next transaction, and which libraries ask at `pending`: its number, its gas, and
+ * whether there is a contract to call. Refused, none of them could send.
+ */
+const beforeSending = { alsoAt: ["pending"] } as const
+
 /** Methods that the common nodes have. */
 export const standardMethods: { readonly [name: string]: Method } = {
   web3_clientVersion: { summary: "Name and version of the node" },
@@ -37,17 +43,12 @@ export const standardMethods: { readonly [name: string]: Method } = {
   eth_blobBaseFee: { summary: "Base fee of a blob in the next block, in wei" },
   eth_feeHistory: { summary: "Base fees and priority fees of past blocks", block: 1 },
   eth_getBalance: { summary: "Balance of an account, in wei", block: 1 },
-  // wallets always ask for it at `pending` to number their next transaction; refused, none of them could send
-  eth_getTransactionCount: {
-    summary: "Number of transactions that an account has sent",
-    block: 1,
-    alsoAt: ["pending"]
-  },
-  eth_getCode: { summary: "Code of a contract", block: 1 },
+  eth_getTransactionCount: { summary: "Number of transactions that an account has sent", block: 1, ...beforeSending },
+  eth_getCode: { summary: "Code of a contract", block: 1, ...beforeSending },
   eth_getStorageAt: { summary: "One storage word of a contract", block: 2 },
   eth_getProof: { summary: "An account and storage words with their Merkle proofs", block: 2 },
   eth_call: { summary: "What a call would return", block: 1 },
-  eth_estimateGas: { summary: "Gas that a transaction would use", block: 1 },
+  eth_estimateGas: { summary: "Gas that a transaction would use", block: 1, ...beforeSending },
   eth_createAccessList: { summary: "Access list of a transaction", block: 1 },
   eth_simulateV1: { summary: "What some blocks of calls would return", block: 1 },
   eth_getBlockByHash: { summary: "A block" },

@@ -68,7 +68,12 @@ export const commonFailures = [
 export const CommonFailure = Schema.Union(commonFailures)
 export type CommonFailure = typeof CommonFailure.Type
 
-/** JSON-RPC code of each error (JSON-RPC 2.0, EIP-1474); errors of routes that speak no JSON-RPC have -32603. */
+/**
+ * JSON-RPC code of each error (JSON-RPC 2.0, EIP-1474); errors of routes that speak no JSON-RPC have -32603.
+ *
+ * Clients send again by themselves after -32603 and -32005. `OutcomeUnknown` has a code that no client knows: the sender
+ * has to hear of it, and a second sending of what had landed would end as "nonce too low", which reads like a refusal.
+ */
 export const rpcCodes: { readonly [Tag in GatewayError["_tag"]]: number } = {
   InvalidRequest: -32602,
   UnsupportedAction: -32603,
@@ -91,5 +96,5 @@ export const rpcCodes: { readonly [Tag in GatewayError["_tag"]]: number } = {
   UpstreamRateLimited: -32005,
   UpstreamTimeout: -32603,
   UpstreamMalformed: -32603,
-  OutcomeUnknown: -32603
+  OutcomeUnknown: -32050
 }

@@ -44,10 +44,10 @@ describe("the methods of an EVM route", () => {
       ["eth_feeHistory", 1, "latest"],
       ["eth_getBalance", 1, "latest"],
       ["eth_getTransactionCount", 1, "latest", "pending"],
-      ["eth_getCode", 1, "latest"],
+      ["eth_getCode", 1, "latest", "pending"],
       ["eth_getProof", 2, "latest"],
       ["eth_call", 1, "latest"],
-      ["eth_estimateGas", 1, "latest"],
+      ["eth_estimateGas", 1, "latest", "pending"],
       ["eth_createAccessList", 1, "latest"],
       ["eth_simulateV1", 1, "latest"]
     ])

@@ -33,7 +33,7 @@ const table: ReadonlyArray<readonly [tag: Tag, status: number, code: number, fie
   ["UpstreamRateLimited", 429, -32005, ["upstream", "retryAfter"]],
   ["UpstreamTimeout", 504, -32603, ["upstream", "deadline"]],
   ["UpstreamMalformed", 502, -32603, ["upstream", "issue"]],
-  ["OutcomeUnknown", 504, -32603, ["upstream", "nonce", "signer", "advice"]]
+  ["OutcomeUnknown", 504, -32050, ["upstream", "nonce", "signer", "advice"]]
 ]
 
 const kebab = (tag: string) => tag.replace(/[A-Z]/gu, (letter, at) => `${at === 0 ? "" : "-"}${letter.toLowerCase()}`)

@@ -4,6 +4,7 @@ import { receiptOf } from "./EvmBlocks.ts"
 import type { BlockClock, EvmChain, Heads, Ledger } from "./EvmChain.ts"
 import { latestAt, zeroWord } from "./EvmChain.ts"
 import { families } from "./Layer2Family.ts"
+import { chainIds } from "./SandboxExamples.ts"
 import type { Seed } from "./Seed.ts"
 
 /** What the layer 2 remembers. */
@@ -13,9 +14,6 @@ export interface Layer2State extends Ledger {
   /** A block that is final ahead of time. */
   readonly finalizedFloor: number
 }
-
-/** Chain id: that of the OP stack's own test networks, so that nothing signed for it is good anywhere else. */
-export const chainId = 901
 
 /** Milliseconds between two blocks. */
 const blockTime = 2_000
@@ -42,7 +40,7 @@ const priorityFee = 200_000n
 export const at = (seed: Seed, state: Layer2State, now: number): EvmChain => ({
   seed,
   name: "layer2",
-  chainId,
+  chainId: chainIds.layer2,
   clock: clockOf(state),
   heads: headsAt(state, now),
   ledger: state,

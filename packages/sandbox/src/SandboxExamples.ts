@@ -87,6 +87,9 @@ export const coins = {
   unknown: "NOSUCHCOIN"
 } as const
 
+/** Ids of the EVM chains: the trading chain's on its two networks, and one for the layer 2 that no public chain has. */
+export const chainIds = { mainnet: 999, testnet: 998, layer2: 31_337 } as const
+
 /** Contracts of the trading chain's EVM. */
 export const contracts = {
   /** The wrapped native token: name, symbol and decimals in its first three slots. */

@@ -11,7 +11,7 @@ import * as EvmNode from "./EvmNode.ts"
 import type { Method } from "./EvmReply.ts"
 import { answerOf, method } from "./EvmReply.ts"
 import { plain, quantity } from "./Layer2Family.ts"
-import { contracts } from "./SandboxExamples.ts"
+import { chainIds, contracts } from "./SandboxExamples.ts"
 import type { Seed } from "./Seed.ts"
 import * as Random from "./Seed.ts"
 import type { VenueState } from "./VenueState.ts"
@@ -72,8 +72,6 @@ export interface EvmMoment {
 export interface EvmView extends EvmMoment {
   readonly venue: VenueState
 }
-
-const chainIds = { mainnet: 999, testnet: 998 } as const
 
 /** Number of the newest block when the chain starts. */
 export const firstBlock = 40_000_000

@@ -83,7 +83,7 @@ describe("blocks", () => {
       const { evm, layer2 } = yield* clients
       assert.deepStrictEqual(
         yield* call(() => Promise.all([evm.getChainId(), evm.getBlockNumber(), layer2.getChainId()])),
-        [999, BigInt(firstBlock), 901]
+        [999, BigInt(firstBlock), 31337]
       )
       yield* TestClock.adjust("4 seconds")
       for (const [client, number] of [[evm, firstBlock + 4], [layer2, firstLayer2Block + 2]] as const) {
@@ -204,7 +204,7 @@ describe("a transaction", () => {
         "max fee per gas less than block base fee"
       )
       assert.include(yield* said(yield* sign({ ...next, to: contracts.wrapped })), "the sandbox runs no contract code")
-      assert.include(yield* said(good, layer2), "invalid chain id for signer: have 999 want 901")
+      assert.include(yield* said(good, layer2), "invalid chain id for signer: have 999 want 31337")
       assert.include(yield* said("0x02c0"), "the transaction cannot be read")
       assert.include(yield* said("0x7f01"), "transaction type not supported")
     })))

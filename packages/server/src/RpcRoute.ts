@@ -66,10 +66,11 @@ export const jsonRpcEnvelope: Envelope<JsonRpc.RpcAnswer> = {
   isError: (answer) => answer._tag === "Error"
 }
 
+// clients tell by a node's usual words that they have to do without a method: ethers then polls instead of using filters
 const unsupported = (method: string) =>
   new UnsupportedMethod({
     method: method.slice(0, 128),
-    detail: `${JSON.stringify(method.slice(0, 128))} is not a method of this route`
+    detail: `the method ${method.slice(0, 128)} does not exist on this route`
   })
 
 /** Builds the handler of a route; the handler's `admission` has to succeed before it reads the body. */

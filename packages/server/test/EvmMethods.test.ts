@@ -112,6 +112,10 @@ for (const { path, upstream, upstreamPath } of [...evmPaths, ...layer2Paths]) {
         for (const name of names) {
           const said = yield* post(`${live.url}${path}`, call(name, "[]"))
           assert.strictEqual(Fixtures.value(said.text, "error", "data", "_tag"), "UnsupportedMethod", name)
+          assert.strictEqual(
+            Fixtures.value(said.text, "error", "message"),
+            `the method ${name} does not exist on this route`
+          )
         }
         assert.deepStrictEqual(live.seen(), [])
       }))
@@ -130,7 +134,7 @@ describe("state at another block than latest", () => {
   it.live("is refused by the trading chain's route, and nothing is sent", () =>
     Effect.gen(function*() {
       const live = yield* liveGateway()
-      assert.strictEqual(requests.length, 9 * 4 - 1)
+      assert.strictEqual(requests.length, 9 * 4 - 3)
       for (const [name, params] of requests) {
         const said = yield* post(`${live.url}/evm`, call(name, params))
         assert.strictEqual(Fixtures.value(said.text, "error", "code"), -32602)
@@ -141,13 +145,15 @@ describe("state at another block than latest", () => {
       assert.deepStrictEqual(live.seen(), [])
     }))
 
-  it.live("is relayed where a wallet asks for the number of its next transaction", () =>
-    Effect.gen(function*() {
-      const live = yield* liveGateway({ node: rpcReply(`"0x7"`) })
-      const said = yield* post(`${live.url}/evm`, call("eth_getTransactionCount", `["0xab","pending"]`))
-      assert.strictEqual(Fixtures.value(said.text, "result"), "0x7")
-      assert.deepStrictEqual(sent(live.node), [call("eth_getTransactionCount", `["0xab","pending"]`, "0")])
-    }))
+  for (const name of ["eth_getTransactionCount", "eth_estimateGas", "eth_getCode"]) {
+    it.live(`is relayed where a wallet asks for it before it sends: ${name}`, () =>
+      Effect.gen(function*() {
+        const live = yield* liveGateway({ node: rpcReply(`"0x7"`) })
+        const said = yield* post(`${live.url}/evm`, call(name, `["0xab","pending"]`))
+        assert.strictEqual(Fixtures.value(said.text, "result"), "0x7")
+        assert.deepStrictEqual(sent(live.node), [call(name, `["0xab","pending"]`, "0")])
+      }))
+  }
 
   it.live("is relayed to a layer 2", () =>
     Effect.gen(function*() {

@@ -18,7 +18,7 @@ const sent = (upstream: LiveGateway["node"]): ReadonlyArray<string> =>
   upstream.seen.map(({ body }) => body.replace(/"id":\d+/u, `"id":0`))
 
 describe("a recorded receipt", () => {
-  for (const family of ["l2-op-stack.json", "l2-zksync.json"]) {
+  for (const family of ["l2-op-stack.json", "l2-zksync.json", "l2-arbitrum.json"]) {
     const file = Fixtures.text(family)
     Fixtures.rows(file, ["receipts"]).forEach((row, index) => {
       it.live(`comes back with its own text: ${family} ${index}`, () =>
