@@ -201,7 +201,7 @@ metadata  onchain
         `receipt ${transactions.creation}`,
         `transaction  ${transactions.creation}
 status       success
-block        20999940 0x33be1693728ff2649843f955eb4119dd8c8219a4f958296933916a8af8dd84ee
+block        20999940 0x33be1693728ff2649843f955eb4119dd8c8219a4f958296933916a8a01406f04
 from         0x17281460228691b044e080a5f5257dce8e47f79c
 to           (none: creates a contract)
 created      0x4d11a23e4408ef08ae1216b3917560e0001cd000
