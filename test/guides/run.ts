@@ -1,6 +1,6 @@
 /** Runs the programs of a document in a folder of their own, against a gateway. */
 import * as Effect from "effect/Effect"
-import { spawn } from "node:child_process"
+import { spawn, spawnSync } from "node:child_process"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import type { Document, Program } from "./blocks.ts"
@@ -74,6 +74,10 @@ const prepare = (cwd: string) => {
   fs.writeFileSync(path.join(cwd, "vitest.config.ts"), "export default {}\n")
 }
 
+const isCurlInstalled = spawnSync("curl", ["--version"]).status === 0
+
+const usesCurl = ({ language, text }: Program): boolean => language === "sh" && /\bcurl\b/u.test(text)
+
 /** Runs what a document does not excuse, in its order; gives what is not as the document shows it. */
 export const run = Effect.fn(function*(document: Document, url: string) {
   const cwd = yield* folder
@@ -84,6 +88,10 @@ export const run = Effect.fn(function*(document: Document, url: string) {
     const program = { ...found, text: moved(found.text, url), output }
     if (program.language === "ts") fs.writeFileSync(path.join(cwd, program.file), program.text)
     if (program.excuse !== undefined || program.named) continue
+    if (!isCurlInstalled && usesCurl(program)) {
+      console.log(`not run: ${document.path}:${program.line} (no curl on this machine)`)
+      continue
+    }
     const verdict = Verdict.of(document.path, program, yield* ended(program, cwd, url))
     if (verdict !== undefined) wrong.push(verdict)
   }

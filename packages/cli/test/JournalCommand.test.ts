@@ -207,6 +207,12 @@ describe("trigate journal", () => {
         const open = yield* resolve(second.id)
         assert.deepStrictEqual([open.code, open.stdout], [7, ""])
         assert.match(open.stderr, /^trigate: Still unknown: [^\n]+\n$/u)
+        const nowhere = { TRIGATE_DATABASE_URL: database, TRIGATE_GATEWAY_URL: "http://127.0.0.1:1/SECRET" }
+        assert.deepStrictEqual(yield* trigate(["journal", "resolve", second.id], nowhere), {
+          code: 7,
+          stdout: "",
+          stderr: "trigate: Still unknown: no gateway answers at http://127.0.0.1:1; name another with --gateway\n"
+        })
         assert.strictEqual((yield* tool("forget", third.id)).stdout, `${third.id} is forgotten\n`)
         assert.deepStrictEqual(upstream.bodies.slice(3), [first.body, second.body])
         assert.deepStrictEqual((yield* listed(database)).map(({ body }) => body), [second.body])
