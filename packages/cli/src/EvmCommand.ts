@@ -38,7 +38,10 @@ const gas = Command.make("gas", {}, () =>
         [row("small", small), row("big", big)]
       )
     })
-  })).pipe(Command.withDescription("Print the base fee of the next small and the next big block; --json prints wei"))
+  })).pipe(
+    Command.withDescription("Print the base fee of the next small and the next big block; --json prints wei"),
+    Command.withExamples([{ command: "trigate evm gas --json" }])
+  )
 
 /** The command. */
 export const command = Command.make("evm").pipe(

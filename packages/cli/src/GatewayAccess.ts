@@ -1,7 +1,7 @@
 /** The gateway that a command talks to: the options `--gateway` and `--json`, the client, and what an absent gateway means. */
 import * as GatewayClient from "@trigate/client/GatewayClient"
 import * as Transport from "@trigate/client/Transport"
-import { UpstreamTimeout, UpstreamUnavailable } from "@trigate/domain/UpstreamError"
+import { UpstreamMalformed, UpstreamTimeout, UpstreamUnavailable } from "@trigate/domain/UpstreamError"
 import * as CommandLineNames from "@trigate/server/CommandLineNames"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -15,22 +15,24 @@ import * as MutableRef from "effect/MutableRef"
 import * as Schema from "effect/Schema"
 import { UsageFault } from "./UsageFault.ts"
 
+/** Names a gateway. */
+export const gatewayFlag = Flag.String("gateway").pipe(
+  Flag.withMetavar("url"),
+  Flag.withFallbackConfig(Config.String(CommandLineNames.gatewayUrl)),
+  Flag.withDefault("http://127.0.0.1:8080"),
+  Flag.withDescription(`Gateway to ask (else ${CommandLineNames.gatewayUrl}, else http://127.0.0.1:8080)`)
+)
+
 /** Where the gateway is. */
-export const Gateway = GlobalFlag.Setting("gateway")({
-  flag: Flag.String("gateway").pipe(
-    Flag.withMetavar("url"),
-    Flag.withFallbackConfig(Config.String(CommandLineNames.gatewayUrl)),
-    Flag.withDefault("http://127.0.0.1:8080"),
-    Flag.withDescription(`Gateway to ask (else ${CommandLineNames.gatewayUrl}, else http://127.0.0.1:8080)`)
-  )
-})
+export const Gateway = GlobalFlag.Setting("gateway")({ flag: gatewayFlag })
 
 /** Whether a program reads the output. */
 export const Json = GlobalFlag.Setting("json")({
   flag: Flag.Boolean("json").pipe(Flag.withDefault(false), Flag.withDescription("Print JSON instead of a table"))
 })
 
-const baseUrlOf = (text: string): Effect.Effect<URL, UsageFault> => {
+/** The address that a flag or the environment names. */
+export const baseUrlOf = (text: string): Effect.Effect<URL, UsageFault> => {
   const url = URL.parse(text)
   return url !== null && /^https?:$/u.test(url.protocol) && url.search === ""
     ? Effect.succeed(url)
@@ -65,23 +67,37 @@ export const connect = Effect.gen(function*() {
 })
 
 const isUnavailable = Schema.is(UpstreamUnavailable)
+const isMalformed = Schema.is(UpstreamMalformed)
+
+/** What a gateway that is not there, and something there that is no gateway, mean to whoever named its address. */
+const inWords = <E>(error: E, { origin, unreachable }: Connection): E | UpstreamMalformed | UpstreamUnavailable => {
+  if (isUnavailable(error) && error.upstream === Transport.label) {
+    return new UpstreamUnavailable({
+      upstream: error.upstream,
+      attempts: error.attempts,
+      detail: MutableRef.get(unreachable)
+        ? `No gateway answers at ${origin}; start one with trigate serve, or name another with --gateway`
+        : `${error.message} (${origin})`,
+      ...(error.retryAfter === undefined ? {} : { retryAfter: error.retryAfter })
+    })
+  }
+  return isMalformed(error) && error.upstream === Transport.label
+    ? new UpstreamMalformed({
+      upstream: error.upstream,
+      issue: error.issue,
+      detail: `What answers at ${origin} is no gateway (${error.issue}); name another with --gateway`
+    })
+    : error
+}
 
 /** Asks over a connection; a gateway that is not there is told in words that say what to do. */
 export const over = Effect.fnUntraced(function*<A, E, R>(
-  { client, origin, unreachable }: Connection,
+  connection: Connection,
   use: (client: Connection["client"]) => Effect.Effect<A, E, R>
 ) {
-  MutableRef.set(unreachable, false)
-  return yield* use(client).pipe(
-    Effect.mapError((error) =>
-      isUnavailable(error) && MutableRef.get(unreachable)
-        ? new UpstreamUnavailable({
-          upstream: error.upstream,
-          attempts: error.attempts,
-          detail: `No gateway answers at ${origin}; start one with trigate serve, or name another with --gateway`
-        })
-        : error
-    ),
+  MutableRef.set(connection.unreachable, false)
+  return yield* use(connection.client).pipe(
+    Effect.mapError((error) => inWords(error, connection)),
     Effect.timeoutOrElse({
       duration: patience,
       orElse: () =>
@@ -89,7 +105,7 @@ export const over = Effect.fnUntraced(function*<A, E, R>(
           new UpstreamTimeout({
             upstream: "gateway",
             deadline: patience,
-            detail: `The gateway at ${origin} did not answer within ${patience / 1000} seconds`
+            detail: `The gateway at ${connection.origin} did not answer within ${patience / 1000} seconds`
           })
         )
     })

@@ -12,6 +12,7 @@ import * as Schema from "effect/Schema"
 import * as Input from "./Input.ts"
 import * as Params from "./Params.ts"
 import * as SignedSending from "./SignedSending.ts"
+import { UsageFault } from "./UsageFault.ts"
 
 const encode = Schema.encodeEffect(Inspection)
 
@@ -29,7 +30,10 @@ export const command = Command.make("inspect", {
   Effect.gen(function*() {
     const bytes = yield* Input.bytes(body)
     const admission = yield* Admission.Admission
-    const seen = yield* admission.inspect(bytes, Option.getOrUndefined(expectedSigner))
+    const seen = yield* Effect.mapError(
+      admission.inspect(bytes, Option.getOrUndefined(expectedSigner)),
+      ({ message }) => new UsageFault({ message: `${body === "-" ? "Standard input" : body}: ${message}` })
+    )
     yield* Console.log(JsonText.stringifyPretty(yield* Effect.orDie(encode(seen))))
   })).pipe(
     Command.provide(({ network }) => Admission.layer({ profile: SignedSending.profileOf(network) })),

@@ -21,21 +21,33 @@ import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
+import * as GatewayAccess from "./GatewayAccess.ts"
+import { UsageFault } from "./UsageFault.ts"
 
-/** Why the journal could not be read, or an action is as unknown as before, in one line. */
+/** Why the journal could not be read, in one line. */
 export class JournalFault extends Schema.TaggedError<JournalFault>()("JournalFault", { message: Schema.String }) {}
+
+/** No action of the journal has the ID. */
+export class ActionAbsent extends Schema.TaggedError<ActionAbsent>()("ActionAbsent", { id: Schema.String }) {
+  override get message() {
+    return `${this.id} is no action of the journal`
+  }
+}
+
+/** The bytes were sent again, or could not be, and what became of the action is as unknown as before. */
+export class StillUnknown extends Schema.TaggedError<StillUnknown>()("StillUnknown", { message: Schema.String }) {}
 
 const fault = (message: string): JournalFault => new JournalFault({ message })
 
 const inMemory =
   "TRIGATE_DATABASE_URL is not set: a gateway without it keeps its journal in memory, which nobody else can read"
 
-const settings = Effect.mapError(Settings.load, ({ message }) => fault(message))
+const settings = Effect.mapError(Settings.load, ({ message }) => new UsageFault({ message }))
 
 /** The journal that a gateway in this environment would use; creates nothing. */
 const journalOfEnvironment = Layer.unwrap(Effect.gen(function*() {
   const found = yield* settings
-  const place = yield* Effect.fromOption(JournalSettings.placeOf(found), () => fault(inMemory))
+  const place = yield* Effect.fromOption(JournalSettings.placeOf(found), () => new UsageFault({ message: inMemory }))
   return JournalSql.layerExisting(JournalSettings.optionsOf(found)).pipe(
     Layer.provide(Database.layer(place, "existing"))
   )
@@ -89,8 +101,10 @@ const idArgument = Argument.String("id").pipe(Argument.withDescription("An ID of
 
 const entryOf = Effect.fnUntraced(function*(prefix: string) {
   const [found, ...others] = (yield* unanswered).filter(({ id }) => id.startsWith(prefix))
-  if (found === undefined) return yield* fault(`${prefix} is no action of the journal`)
-  if (others.length > 0) return yield* fault(`${prefix} begins the IDs of ${others.length + 1} actions`)
+  if (found === undefined) return yield* new ActionAbsent({ id: prefix })
+  if (others.length > 0) {
+    return yield* new UsageFault({ message: `${prefix} begins the IDs of ${others.length + 1} actions` })
+  }
   return found
 })
 
@@ -107,17 +121,22 @@ const meaningOf = (resolution: Resolution, { nonce }: Journal.Unanswered): strin
   }
 }
 
-const send = Effect.fnUntraced(function*(gateway: string, entry: Journal.Unanswered) {
+const send = Effect.fnUntraced(function*(gateway: URL, entry: Journal.Unanswered) {
   const client = yield* HttpClient.HttpClient
-  const request = HttpClientRequest.post(`${gateway.replace(/\/+$/u, "")}/exchange`).pipe(
+  const request = HttpClientRequest.post(`${gateway.href.replace(/\/+$/u, "")}/exchange`).pipe(
     HttpClientRequest.bodyUint8Array(entry.body, "application/json")
   )
-  const response = yield* client.execute(request)
+  const response = yield* Effect.mapError(
+    client.execute(request),
+    () => fault(`no gateway answers at ${gateway.origin}; name another with --gateway`)
+  )
   const answer: Relayed.Relayed = {
     upstream: "gateway",
     status: response.status,
     contentType: response.headers["content-type"] ?? "",
-    body: new Uint8Array(yield* response.arrayBuffer),
+    body: new Uint8Array(
+      yield* Effect.mapError(response.arrayBuffer, () => fault(`the gateway at ${gateway.origin} broke its answer off`))
+    ),
     ...Relayed.signerIn(response.headers)
   }
   return yield* readResolution(answer, { nonce: entry.nonce })
@@ -125,25 +144,24 @@ const send = Effect.fnUntraced(function*(gateway: string, entry: Journal.Unanswe
 
 const resolve = Command.make("resolve", {
   id: idArgument,
-  gateway: Flag.String("gateway").pipe(
-    Flag.withDefault("http://127.0.0.1:8080"),
-    Flag.withDescription("Base URL of the gateway to send by")
-  )
+  gateway: GatewayAccess.gatewayFlag
 }, ({ gateway, id }) =>
   Effect.gen(function*() {
+    const url = yield* GatewayAccess.baseUrlOf(gateway)
     const entry = yield* entryOf(id)
     const resolution = yield* Effect.mapError(
-      send(gateway, entry),
-      (error) => fault(`Still unknown: ${error.message}`)
+      send(url, entry),
+      (error) => new StillUnknown({ message: `Still unknown: ${error.message}` })
     )
     const meaning = meaningOf(resolution, entry)
-    if (!isDecided(resolution)) return yield* fault(meaning)
+    if (!isDecided(resolution)) return yield* new StillUnknown({ message: meaning })
     // a gateway with another journal does not know of this entry
     yield* drop(entry.id)
     yield* Console.log(meaning)
   })).pipe(
     Command.provide(Layer.merge(journalOfEnvironment, FetchHttpClient.layer)),
-    Command.withDescription("Send the identical bytes of one action again, and say what the answer means")
+    Command.withDescription("Send the identical bytes of one action again, and say what the answer means"),
+    Command.withExamples([{ command: "trigate journal resolve 0x1f2e3d4c5b" }])
   )
 
 const forget = Command.make("forget", { id: idArgument }, ({ id }) =>
@@ -153,7 +171,8 @@ const forget = Command.make("forget", { id: idArgument }, ({ id }) =>
     yield* Console.log(`${entry.id} is forgotten`)
   })).pipe(
     Command.provide(journalOfEnvironment),
-    Command.withDescription("Drop one action whose fate you know; nothing is sent")
+    Command.withDescription("Drop one action whose fate you know; nothing is sent"),
+    Command.withExamples([{ command: "trigate journal forget 0x1f2e3d4c5b" }])
   )
 
 /** The command. */

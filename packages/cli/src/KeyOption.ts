@@ -50,8 +50,17 @@ const keyOf = ({ keyEnv, keyFile }: KeyOption) => {
   return fromEnvironment(Option.getOrElse(keyEnv, () => CommandLineNames.privateKey))
 }
 
+const placeOf = ({ keyEnv, keyFile }: KeyOption): string =>
+  Option.match(keyFile, {
+    onNone: () => Option.getOrElse(keyEnv, () => CommandLineNames.privateKey),
+    onSome: (path) => path === "-" ? "Standard input" : path
+  })
+
 /** The signer of the options' key. */
 export const signer = Effect.fnUntraced(function*(option: KeyOption) {
   const key = yield* keyOf(option)
-  return yield* Signer.makePrivateKey(Redacted.make(Redacted.value(key).trim()))
+  return yield* Effect.mapError(
+    Signer.makePrivateKey(Redacted.make(Redacted.value(key).trim())),
+    ({ message }) => fault(`${placeOf(option)}: ${message}`)
+  )
 })

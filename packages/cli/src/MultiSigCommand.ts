@@ -2,23 +2,40 @@
 import * as MultiSigApproval from "@trigate/signing/MultiSigApproval"
 import * as MultiSigAssembly from "@trigate/signing/MultiSigAssembly"
 import * as MultiSigProposal from "@trigate/signing/MultiSigProposal"
+import { MultiSigMalformed } from "@trigate/signing/MultiSigRefusal"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 import * as GatewayAccess from "./GatewayAccess.ts"
 import * as Input from "./Input.ts"
 import * as KeyOption from "./KeyOption.ts"
 import * as MultiSigProposeCommand from "./MultiSigProposeCommand.ts"
 import * as Save from "./Save.ts"
 import * as SignedSending from "./SignedSending.ts"
+import { UsageFault } from "./UsageFault.ts"
+
+const isMalformed = Schema.is(MultiSigMalformed)
 
 const proposal = Argument.String("proposal").pipe(
   Argument.withDescription("File with the proposal; - reads standard input")
 )
 
-const proposalAt = (path: string) => Effect.flatMap(Input.text(path), MultiSigProposal.fromJson)
+/** Reads a document; what is none is told with the name of its file, since there are several. */
+const readAt = <A, E extends { readonly _tag: string; readonly message: string }>(
+  path: string,
+  read: (text: string) => Effect.Effect<A, E | MultiSigMalformed>
+) =>
+  Effect.flatMap(
+    Input.text(path),
+    (text) =>
+      Effect.catchIf(read(text), isMalformed, ({ message }) =>
+        new UsageFault({ message: `${path === "-" ? "Standard input" : path}: ${message}` }))
+  )
+
+const proposalAt = (path: string) => readAt(path, MultiSigProposal.fromJson)
 
 const approve = Command.make(
   "approve",
@@ -55,7 +72,7 @@ const submit = Command.make(
     const read = yield* proposalAt(proposal)
     const collected = yield* Effect.forEach(
       approvals,
-      (path) => Effect.flatMap(Input.text(path), MultiSigApproval.fromJson)
+      (path) => readAt(path, MultiSigApproval.fromJson)
     )
     const sign = Effect.gen(function*() {
       const leader = yield* KeyOption.signer({ keyEnv, keyFile })

@@ -19,9 +19,9 @@ import { stakeArguments } from "./StakeCommands.ts"
 import { UsageFault } from "./UsageFault.ts"
 
 const terms = {
-  account: Params.addressFlag("account").pipe(Flag.withDescription("The multi-sig account that acts")),
-  leader: Params.addressFlag("leader").pipe(Flag.withDescription("Who sends it, and whose nonce counts")),
-  threshold: Flag.Int("threshold").pipe(
+  account: Params.addressFlag("account").pipe(Flag.withDescription("The multi-sig account that acts (required)")),
+  leader: Params.addressFlag("leader").pipe(Flag.withDescription("Who sends it, and whose nonce counts (required)")),
+  threshold: Params.countFlag("threshold", 10).pipe(
     Flag.optional,
     Flag.withDescription("How many co-signers the account asks for, 1 to 10; unset: not checked here")
   ),
@@ -36,6 +36,12 @@ const terms = {
   network: Params.network,
   save: Save.flag
 }
+
+const example = (args: string) =>
+  Command.withExamples([{
+    command: `trigate multisig propose ${args} --save proposal.json \\\n` +
+      "    --account 0x90f79bf6eb2c4f870365e785982e1f101e93b906 --leader 0x15d34aaf54267db7d7c367839aaf71a00a2c6a65"
+  }])
 
 type Terms = Command.Command.Config.Infer<typeof terms>
 
@@ -70,13 +76,16 @@ const stake = (name: "delegate" | "undelegate", description: string) =>
         isUndelegate: name === "undelegate",
         nonce
       })
-    })).pipe(Command.withDescription(description))
+    })).pipe(Command.withDescription(description), example(`${name} 0x70997970c51812dc3a010c7d01b50e0d17dc79c8 1.5`))
 
 const bigBlocks = Command.make(
   "big-blocks",
   { state: stateArgument, ...terms },
   (given) => propose(given, () => Effect.succeed({ type: "evmUserModify", usingBigBlocks: given.state === "on" }))
-).pipe(Command.withDescription("Propose to send the account's EVM transactions to big or to small blocks"))
+).pipe(
+  Command.withDescription("Propose to send the account's EVM transactions to big or to small blocks"),
+  example("big-blocks on")
+)
 
 const readAction = Schema.decodeUnknownOption(
   Schema.StructWithRest(Schema.Struct({ type: Schema.String }), [Schema.Record(Schema.String, Schema.Unknown)])
@@ -102,7 +111,10 @@ const action = Command.make(
     ...terms
   },
   (given) => propose(given, () => actionAt(given.file))
-).pipe(Command.withDescription("Propose any action of the venue; a nonce or time in it has to be that of --nonce"))
+).pipe(
+  Command.withDescription("Propose any action of the venue; a nonce or time in it has to be that of --nonce"),
+  example("action action.json")
+)
 
 /** The command. */
 export const command = Command.make("propose").pipe(
@@ -113,11 +125,5 @@ export const command = Command.make("propose").pipe(
     bigBlocks,
     action
   ]),
-  Command.withExamples([
-    {
-      command:
-        "trigate multisig propose delegate 0x70997970c51812dc3a010c7d01b50e0d17dc79c8 1.5 --save proposal.json " +
-        "--account 0x90f79bf6eb2c4f870365e785982e1f101e93b906 --leader 0x15d34aaf54267db7d7c367839aaf71a00a2c6a65"
-    }
-  ])
+  example("delegate 0x70997970c51812dc3a010c7d01b50e0d17dc79c8 1.5")
 )

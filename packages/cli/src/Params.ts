@@ -34,9 +34,31 @@ export const slot = (name: string) =>
     )
   )
 
-/** A whole number of milliseconds, from 0. */
+/** A whole number from 1 to a limit. */
+export const countFlag = (name: string, most: number) =>
+  Flag.String(name).pipe(
+    Flag.withMetavar("count"),
+    Flag.filterMap(
+      (text) =>
+        /^[0-9]{1,4}$/u.test(text) && Number(text) >= 1 && Number(text) <= most
+          ? Option.some(Number(text))
+          : Option.none(),
+      () => `a whole number from 1 to ${most}`
+    )
+  )
+
+// ten digits would be seconds
+const millis = /^[0-9]{12,14}$/u
+
+/** An instant as a nonce. */
 export const millisFlag = (name: string) =>
-  Flag.Int(name).pipe(Flag.withMetavar("ms"), Flag.filter((value) => value >= 0, () => "milliseconds since 1970"))
+  Flag.String(name).pipe(
+    Flag.withMetavar("ms"),
+    Flag.filterMap(
+      (text) => millis.test(text) ? Option.some(Number(text)) : Option.none(),
+      () => "milliseconds since 1970, such as 1767225600000"
+    )
+  )
 
 /** One of the two networks of the venue. */
 export const network = Flag.Literals("network", ["mainnet", "testnet"]).pipe(

@@ -9,7 +9,11 @@ import * as Interruption from "./Interruption.ts"
 import * as Trigate from "./Trigate.ts"
 
 // `trigate … | head` is no failure to tell; standard error may go away while a signed action is under way
-process.stdout.on("error", () => process.exit(ExitCode.codes.closed.code))
+process.stdout.on("error", ({ code, message }: NodeJS.ErrnoException) => {
+  if (code === "EPIPE") process.exit(ExitCode.codes.closed.code)
+  process.stderr.write(`trigate: Standard output cannot be written: ${message}\n`)
+  process.exit(ExitCode.codes.unexpected.code)
+})
 process.stderr.on("error", () => undefined)
 
 const ended = MutableRef.make(false)

@@ -3,10 +3,13 @@ import * as Cause from "effect/Cause"
 import type * as CliError from "effect/cli/CliError"
 import type { Presenter } from "effect/cli/CliOutput"
 import * as CliOutput from "effect/cli/CliOutput"
+import type { HelpDoc } from "effect/cli/HelpDoc"
+import * as TerminalCapabilities from "effect/cli/TerminalCapabilities"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
+import * as HelpText from "./HelpText.ts"
 import { oneLine, withoutKeys } from "./PlainText.ts"
 
 const say = (line: string) => Console.error(`trigate: ${oneLine(line)}`)
@@ -34,6 +37,8 @@ export const lineOf = (error: { readonly _tag: string; readonly message: string 
     case "UsageFault":
     case "InvalidPrivateKey":
       return withoutKeys(error.message)
+    case "UnknownAsset":
+      return /[a-z]/u.test(field(error, "coin")) ? `${error.message}; letter case counts` : error.message
     default: {
       const wait = field(error, "retryAfter")
       return wait === "" ? error.message : `${error.message}; try again in ${wait} s`
@@ -60,14 +65,34 @@ const usage = (error: CliError.CliError): string => {
   return meant.length === 0 ? what : `${what}; did you mean ${meant.join(" ").split(/\s+/u).join(", ")}?`
 }
 
-/** Help on standard output; a command line that does not parse ends in one line that names the help to read. */
-export const presenter: Presenter = {
-  present: (event) =>
-    event._tag === "InvalidInvocation"
-      ? Effect.forEach(
-        event.errors.slice(0, 1),
-        (error) => say(`${withoutKeys(usage(error))}; see ${event.commandPath.join(" ")} --help`),
-        { discard: true }
-      )
-      : CliOutput.defaultPresenter.present(event)
-}
+const subcommandsOf = ({ subcommands = [] }: HelpDoc): string =>
+  subcommands.flatMap(({ commands }) => commands.map(({ name }) => name)).join(", ")
+
+/**
+ * Help that was asked for on standard output, in lines of a width; a command line that does not parse, or ends before its
+ * subcommand, ends in one line that names the help to read.
+ */
+export const presenter = (width: number): Presenter => ({
+  present: Effect.fnUntraced(function*(event) {
+    switch (event._tag) {
+      case "Help": {
+        if (event.reason === "Implicit") {
+          return yield* say(
+            `Missing subcommand: ${subcommandsOf(event.helpDoc)}; see ${event.commandPath.join(" ")} --help`
+          )
+        }
+        const { canColor } = yield* TerminalCapabilities.TerminalCapabilities
+        return yield* Console.log(HelpText.format(event.helpDoc, width, canColor))
+      }
+      case "InvalidInvocation": {
+        return yield* Effect.forEach(
+          event.errors.slice(0, 1),
+          (error) => say(`${withoutKeys(usage(error))}; see ${event.commandPath.join(" ")} --help`),
+          { discard: true }
+        )
+      }
+      case "Version":
+        return yield* CliOutput.defaultPresenter.present(event)
+    }
+  })
+})

@@ -14,7 +14,7 @@ export const command = Command.make(
 ).pipe(
   Command.withDescription(
     "Serve the gateway until a signal ends it. Settings are environment variables; without upstream addresses the " +
-      "sandbox answers. npm start -- --help lists them"
+      "sandbox answers. npm start -- --help and docs/configuration.md list them"
   ),
   Command.withShortDescription("Serve the gateway"),
   Command.withExamples([{ command: "TRIGATE_PORT=9000 trigate serve" }])

@@ -39,7 +39,8 @@ const checkNetwork = Effect.fnUntraced(function*(connection: GatewayAccess.Conne
   if (ready.network !== network) {
     return yield* new UsageFault({
       message:
-        `The gateway expects signatures for ${ready.network}, and this one would be for ${network}; nothing was sent`
+        `The gateway expects signatures for ${ready.network}, and this one would be for ${network}; nothing was sent. ` +
+        `Name the network with --network, or another gateway with --gateway`
     })
   }
   return ready.sandbox ? "the sandbox, nothing here is real" : `a gateway for ${network}`

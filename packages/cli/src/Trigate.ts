@@ -4,6 +4,7 @@ import * as CliOutput from "effect/cli/CliOutput"
 import * as Command from "effect/cli/Command"
 import * as GlobalFlag from "effect/cli/GlobalFlag"
 import * as Effect from "effect/Effect"
+import * as Terminal from "effect/Terminal"
 import * as BigBlocksCommand from "./BigBlocksCommand.ts"
 import * as EvmCommand from "./EvmCommand.ts"
 import * as ExitCode from "./ExitCode.ts"
@@ -46,6 +47,9 @@ ${ExitCode.text.replace(/^/gmu, "  ")}`),
 // neither a wizard nor log levels: nothing here asks back or logs
 const config = CliConfig.make({ builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions] })
 
+// what is no terminal takes lines of any length
+const width = Terminal.Terminal.use(({ columns }) => Effect.map(columns, (count) => count > 0 ? count : Infinity))
+
 /** Runs a command line; a failure has been told on standard error when it comes out. */
 export const run = Effect.fnUntraced(
   function*(args: ReadonlyArray<string>) {
@@ -53,5 +57,5 @@ export const run = Effect.fnUntraced(
   },
   Effect.tapCause(Report.failure),
   Effect.provideService(CliConfig.CliConfig, config),
-  Effect.provideService(CliOutput.Presenter, Report.presenter)
+  Effect.provideServiceEffect(CliOutput.Presenter, Effect.map(width, Report.presenter))
 )

@@ -43,9 +43,9 @@ describe("trigate inspect", () => {
         stderr: "trigate: /nowhere/body.json cannot be read\n"
       })
       assert.deepStrictEqual(yield* run(["inspect", "-"], { stdin: "{}" }), {
-        code: 3,
+        code: 2,
         stdout: "",
-        stderr: "trigate: action: Missing key\n"
+        stderr: "trigate: Standard input: action: Missing key\n"
       })
     }))
 })

@@ -205,8 +205,14 @@ describe("trigate journal", () => {
         })
         upstream.treat = () => "reset"
         const open = yield* resolve(second.id)
-        assert.deepStrictEqual([open.code, open.stdout], [1, ""])
+        assert.deepStrictEqual([open.code, open.stdout], [7, ""])
         assert.match(open.stderr, /^trigate: Still unknown: [^\n]+\n$/u)
+        const nowhere = { TRIGATE_DATABASE_URL: database, TRIGATE_GATEWAY_URL: "http://127.0.0.1:1/SECRET" }
+        assert.deepStrictEqual(yield* trigate(["journal", "resolve", second.id], nowhere), {
+          code: 7,
+          stdout: "",
+          stderr: "trigate: Still unknown: no gateway answers at http://127.0.0.1:1; name another with --gateway\n"
+        })
         assert.strictEqual((yield* tool("forget", third.id)).stdout, `${third.id} is forgotten\n`)
         assert.deepStrictEqual(upstream.bodies.slice(3), [first.body, second.body])
         assert.deepStrictEqual((yield* listed(database)).map(({ body }) => body), [second.body])
@@ -216,11 +222,12 @@ describe("trigate journal", () => {
 
   it.live("says in one line why there is nothing to list", () =>
     Effect.gen(function*() {
-      const failed = (stderr: string) => ({ code: 1, stdout: "", stderr })
+      const failed = (code: number, stderr: string) => ({ code, stdout: "", stderr })
       const unset = yield* trigate(["journal"])
       assert.deepStrictEqual(
         unset,
         failed(
+          2,
           "trigate: TRIGATE_DATABASE_URL is not set: a gateway without it keeps its journal in memory, " +
             "which nobody else can read\n"
         )
@@ -229,7 +236,7 @@ describe("trigate journal", () => {
       const missing = yield* trigate(["journal"], { TRIGATE_DATABASE_URL: path })
       assert.deepStrictEqual(
         missing,
-        failed("trigate: The journal of unanswered actions is away (unable to open database file)\n")
+        failed(1, "trigate: The journal of unanswered actions is away (unable to open database file)\n")
       )
       assert.isFalse(Fs.existsSync(path))
     }), 60_000)
@@ -248,7 +255,7 @@ describe("trigate journal", () => {
         "No signed action is without an answer (mainnet)\n"
       )
       const absent = yield* trigate(["journal", "forget", "0xabc"], environment)
-      assert.deepStrictEqual([absent.code, absent.stderr], [1, "trigate: 0xabc is no action of the journal\n"])
+      assert.deepStrictEqual([absent.code, absent.stderr], [4, "trigate: 0xabc is no action of the journal\n"])
       running.signal("SIGTERM")
       assert.strictEqual(yield* Effect.promise(() => running.ended), 0)
     }), 60_000)

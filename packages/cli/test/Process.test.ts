@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as Effect from "effect/Effect"
-import { spawnSync } from "node:child_process"
 import * as fs from "node:fs"
 import { gateway } from "../../server/test/gateway.ts"
 import { command, main, spawned, start } from "./run.ts"
@@ -108,10 +107,14 @@ describe("trigate as a process", () => {
       })
     }))
 
-  it.live("gives the shells completions that they accept", () =>
+  it.live("says that its output cannot be written, where nobody has gone", () =>
     Effect.gen(function*() {
-      const { stdout } = yield* spawned(["--completions", "bash"])
-      const checked = spawnSync("bash", ["-n"], { input: stdout, encoding: "utf8" })
-      assert.deepStrictEqual([checked.status, checked.stderr], [0, ""])
+      const { url } = yield* gateway({})
+      const ended = yield* command("bash", ["-c", "\"$0\" evm gas > /dev/full", main], { TRIGATE_GATEWAY_URL: url })
+      assert.deepStrictEqual(ended, {
+        code: 1,
+        stdout: "",
+        stderr: "trigate: Standard output cannot be written: ENOSPC: no space left on device, write\n"
+      })
     }))
 })

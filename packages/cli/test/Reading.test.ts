@@ -118,6 +118,7 @@ layer(sandbox)("commands that read", (it) => {
   it.effect("info candles: refuses what cannot be meant", () =>
     Effect.gen(function*() {
       yield* refused(`info candles ${coins.unknown} 1h`, 4, "trigate: The venue knows no coin \"NOSUCHCOIN\"")
+      yield* refused("info candles btc 1h", 4, "trigate: The venue knows no coin \"btc\"; letter case counts")
       yield* refused(
         "info candles BTC 1h --from 1d --to 2d",
         2,

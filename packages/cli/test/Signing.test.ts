@@ -102,11 +102,15 @@ layer(sandbox)("commands that sign", (it) => {
       yield* told("", `No private key: set TRIGATE_PRIVATE_KEY, ${otherwise}`)
       yield* told("--key-env MY_KEY", `No private key: set MY_KEY, ${otherwise}`)
       yield* told("--key-file /nowhere/key", "/nowhere/key cannot be read")
+      const noKey = "Not a private key: 32 bytes in hex, from 1 to the group order minus 1"
+      const file = yield* fileWith("my key")
+      yield* told(`--key-file ${file}`, `${file}: ${noKey}`)
+      yield* told("--key-file -", `Standard input: ${noKey}`, { stdin: `${trader.privateKey} ${trader.privateKey}` })
       yield* told("", "TRIGATE_PRIVATE_KEY is empty; it takes a private key", {
         environment: { TRIGATE_PRIVATE_KEY: " " }
       })
       yield* told("--key-env A --key-file b", "--key-env and --key-file name two keys; leave one out")
-      yield* told("", "Not a private key: 32 bytes in hex, from 1 to the group order minus 1", {
+      yield* told("", "TRIGATE_PRIVATE_KEY: Not a private key: 32 bytes in hex, from 1 to the group order minus 1", {
         environment: { TRIGATE_PRIVATE_KEY: `${trader.privateKey}0` }
       })
     }))
@@ -117,7 +121,8 @@ layer(sandbox)("commands that sign", (it) => {
         code: 2,
         stdout: "",
         stderr:
-          "trigate: The gateway expects signatures for mainnet, and this one would be for testnet; nothing was sent\n"
+          "trigate: The gateway expects signatures for mainnet, and this one would be for testnet; nothing was sent. " +
+          "Name the network with --network, or another gateway with --gateway\n"
       })
       yield* tick
       const poor = yield* trigate(["delegate", validator.address, "5000"], as(trader))
@@ -217,8 +222,11 @@ layer(sandbox)("commands that sign", (it) => {
         stderr: "trigate: Standard input holds no action: a JSON object with a type\n"
       })
       const altered = yield* trigate(["multisig", "approve", "-"], { ...as(cosigner), stdin: "{}" })
-      assert.strictEqual(altered.code, 3)
-      assert.match(altered.stderr, /^trigate: Not a multi-sig proposal: [^\n]+\n$/u)
+      assert.deepStrictEqual(altered, {
+        code: 2,
+        stdout: "",
+        stderr: "trigate: Standard input: Not a multi-sig proposal: network: Missing key, and 6 more\n"
+      })
     }))
 })
 

@@ -83,11 +83,35 @@ describe("a command line that is wrong", () => {
       )
     }))
 
-  it.effect("without a subcommand prints its help and is no success", () =>
+  it.effect("without a subcommand names those that there are", () =>
     Effect.gen(function*() {
-      const { code, stderr, stdout } = yield* run(["info"])
-      assert.deepStrictEqual({ code, stderr }, { code: 2, stderr: "" })
-      assert.include(stdout, "trigate info <subcommand> [flags]")
+      yield* refused("info", 2, "trigate: Missing subcommand: spot-meta, candles; see trigate info --help")
+      yield* refused(
+        "",
+        2,
+        "trigate: Missing subcommand: info, evm, token, receipt, delegate, undelegate, big-blocks, multisig, serve, " +
+          "inspect, journal; see trigate --help"
+      )
+    }))
+
+  it.effect("is told which numbers an option takes", () =>
+    Effect.gen(function*() {
+      const propose = `multisig propose delegate ${validator} 1 --account ${validator} --leader ${validator}`
+      const help = "see trigate multisig propose delegate --help"
+      for (const given of ["0", "11", "x", "1.5"]) {
+        yield* refused(
+          `${propose} --threshold ${given}`,
+          2,
+          `trigate: Invalid value for flag --threshold: "${given}". Expected: a whole number from 1 to 10; ${help}`
+        )
+      }
+      // seconds
+      yield* refused(
+        `${propose} --nonce 1767225600`,
+        2,
+        "trigate: Invalid value for flag --nonce: \"1767225600\". Expected: milliseconds since 1970, such as 1767225600000; " +
+          help
+      )
     }))
 })
 

@@ -39,7 +39,9 @@ const unreachable = (error: HttpClientError.HttpClientError): UpstreamUnavailabl
   new UpstreamUnavailable({
     upstream: Transport.label,
     attempts: 1,
-    detail: `The gateway could not be reached (${error.reason._tag})`
+    detail: error.reason._tag === "DecodeError"
+      ? "The gateway broke its answer off"
+      : `The gateway could not be reached (${error.reason._tag})`
   })
 
 /** A query whose request is the body. */

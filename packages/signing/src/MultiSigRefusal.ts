@@ -12,7 +12,10 @@ export class MultiSigMalformed extends Schema.TaggedError<MultiSigMalformed>()("
   }))
 }) {
   override get message() {
-    return `Not a multi-sig ${this.what}: ${this.faults.map(({ message }) => message).join("; ")}`
+    const [first, ...more] = this.faults
+    const where = first === undefined || first.path.length === 0 ? "" : `${first.path.join(".")}: `
+    const rest = more.length === 0 ? "" : `, and ${more.length} more`
+    return `Not a multi-sig ${this.what}: ${where}${first?.message ?? ""}${rest}`
   }
 }
 

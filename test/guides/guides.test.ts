@@ -1,0 +1,43 @@
+/** Every block of the guides is run as a reader would run it, against a gateway with its sandbox. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as fs from "node:fs"
+import * as path from "node:path"
+import { gatewayProcess } from "../../packages/server/test/process.ts"
+import { excused, read } from "./blocks.ts"
+import { notRun } from "./notRun.ts"
+import { root, run } from "./run.ts"
+import { check } from "./types.ts"
+
+const paths = ["README.md", "docs/cli.md", ...fs.globSync(["docs/guides/*.md", "examples/*/README.md"], { cwd: root })]
+
+const documents = paths.toSorted().map((file) => read(file, fs.readFileSync(path.join(root, file), "utf8")))
+
+const excuses = documents.flatMap(excused)
+
+describe("the blocks of the guides", () => {
+  it("are programs, or the output of the program before them", () => {
+    assert.isAtLeast(documents.length, 10)
+    assert.deepStrictEqual(documents.flatMap(({ faults }) => faults), [])
+  })
+
+  it("are all run but those that are known, each for a reason", () => {
+    for (const excuse of excuses) console.log(`not run: ${excuse}`)
+    assert.deepStrictEqual(excuses.toSorted(), notRun.toSorted())
+  })
+
+  it.live("have the types that the packages want", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(yield* check(documents), [])
+    }), 120_000)
+})
+
+describe("does what it shows, line after line:", () => {
+  for (const document of documents.filter(({ programs }) => programs.some(({ excuse }) => excuse === undefined))) {
+    it.live(document.path, () =>
+      Effect.gen(function*() {
+        const { url } = yield* gatewayProcess({ TRIGATE_ACCESS_LOG: "off" })
+        assert.deepStrictEqual((yield* run(document, url)).join("\n"), "")
+      }), 120_000)
+  }
+})

@@ -1,0 +1,16 @@
+/** The blocks that no test runs as they stand: `path: first line (reason)`, as the documents excuse them. */
+export const notRun: ReadonlyArray<string> = [
+  "README.md: npm ci && npm start (every test starts a gateway)",
+  "README.md: npm ci && npm test (it would run itself)",
+  "README.md: TRIGATE_TRADING_API_URL=https://api.hyperliquid.xyz \\ (real upstreams)",
+  "docs/guides/unknown-outcomes.md: npx trigate journal (it takes a database in which a crash left something)",
+  "examples/client/README.md: npm start (two terminals; the tests of the example run it)",
+  "examples/embedded/README.md: TRIGATE_TRADING_API_URL=https://api.hyperliquid.xyz \\ (real upstreams)",
+  "examples/embedded/README.md: npm start (two terminals; the tests of the example run it)",
+  "examples/multisig/README.md: node src/propose.ts > proposal.json (it leaves the keys open; the tests of the example run " +
+  "the three programs)",
+  "examples/multisig/README.md: npm start (two terminals; the tests of the example run it)",
+  "examples/nonces/README.md: redis-server --save \"\" (two terminals; the tests of the example run it)",
+  "examples/own-server/README.md: npm start (it serves until it is stopped; the tests of the example run it)",
+  "examples/test-with-mocks/README.md: npm test (it is what the tests of the example do)"
+]

@@ -1,0 +1,99 @@
+/** Runs the programs of a document in a folder of their own, against a gateway. */
+import * as Effect from "effect/Effect"
+import { spawn, spawnSync } from "node:child_process"
+import * as fs from "node:fs"
+import * as path from "node:path"
+import type { Document, Program } from "./blocks.ts"
+import type { Ended } from "./verdict.ts"
+import * as Verdict from "./verdict.ts"
+
+/** The repository. */
+export const root = path.resolve(import.meta.dirname, "../..")
+
+const blocks = path.join(import.meta.dirname, ".blocks")
+
+/** A folder inside the repository, so that modules find the packages; removed with the scope. */
+export const folder = Effect.acquireRelease(
+  Effect.sync(() => {
+    fs.mkdirSync(blocks, { recursive: true })
+    return fs.mkdtempSync(`${blocks}/run-`)
+  }),
+  (made) => Effect.sync(() => fs.rmSync(made, { recursive: true }))
+)
+
+/** A document speaks of a gateway at its usual place; this one listens elsewhere. */
+const moved = (text: string, url: string): string =>
+  text.replaceAll(
+    /(?:http:\/\/)?(?:localhost|127\.0\.0\.1):8080/gu,
+    (found) => found.startsWith("http") ? url : new URL(url).host
+  )
+
+const binaries = path.join(root, "node_modules/.bin")
+
+const commandOf = (program: Program, cwd: string): readonly [file: string, ...args: ReadonlyArray<string>] => {
+  if (program.language === "sh") {
+    const streams = Verdict.showsErrors(program) ? "exec 2>&1\n" : ""
+    return ["bash", "-euo", "pipefail", "-c", `${streams}${program.text}`]
+  }
+  return [process.execPath, path.join(cwd, program.file)]
+}
+
+const ended = (program: Program, cwd: string, url: string) =>
+  Effect.callback<Ended>((resume) => {
+    const [file, ...args] = commandOf(program, cwd)
+    const child = spawn(file, args, {
+      cwd,
+      env: {
+        PATH: `${binaries}:${process.env["PATH"] ?? ""}`,
+        // an empty home: neither npm nor curl reads the settings of whoever runs the tests
+        HOME: cwd,
+        TRIGATE_GATEWAY_URL: url,
+        NO_COLOR: "1",
+        npm_config_update_notifier: "false"
+      },
+      stdio: ["ignore", "pipe", "pipe"]
+    })
+    const printed = { stdout: "", stderr: "" }
+    child.stdout.on("data", (chunk: Buffer) => {
+      printed.stdout += chunk.toString("utf8")
+    })
+    child.stderr.on("data", (chunk: Buffer) => {
+      printed.stderr += chunk.toString("utf8")
+    })
+    child.on("close", (code) => resume(Effect.succeed({ code, ...printed })))
+    return Effect.sync(() => child.kill("SIGKILL"))
+  })
+
+/**
+ * What a fresh folder holds: the examples where a document names them, a curl that fails with an error status, and a vitest
+ * that takes the folder for its project.
+ */
+const prepare = (cwd: string) => {
+  fs.symlinkSync(path.join(root, "examples"), path.join(cwd, "examples"))
+  fs.writeFileSync(path.join(cwd, ".curlrc"), "fail-with-body\n")
+  fs.writeFileSync(path.join(cwd, "vitest.config.ts"), "export default {}\n")
+}
+
+const isCurlInstalled = spawnSync("curl", ["--version"]).status === 0
+
+const usesCurl = ({ language, text }: Program): boolean => language === "sh" && /\bcurl\b/u.test(text)
+
+/** Runs what a document does not excuse, in its order; gives what is not as the document shows it. */
+export const run = Effect.fn(function*(document: Document, url: string) {
+  const cwd = yield* folder
+  prepare(cwd)
+  const wrong: Array<string> = []
+  for (const found of document.programs) {
+    const output = found.output === undefined ? undefined : { ...found.output, text: moved(found.output.text, url) }
+    const program = { ...found, text: moved(found.text, url), output }
+    if (program.language === "ts") fs.writeFileSync(path.join(cwd, program.file), program.text)
+    if (program.excuse !== undefined || program.named) continue
+    if (!isCurlInstalled && usesCurl(program)) {
+      console.log(`not run: ${document.path}:${program.line} (no curl on this machine)`)
+      continue
+    }
+    const verdict = Verdict.of(document.path, program, yield* ended(program, cwd, url))
+    if (verdict !== undefined) wrong.push(verdict)
+  }
+  return wrong
+})
