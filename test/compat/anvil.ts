@@ -5,29 +5,25 @@ import { spawn, spawnSync } from "node:child_process"
 import { createRequire } from "node:module"
 import { forwarder } from "./forwarder.ts"
 
-const system = process.platform === "win32" ? "win32" : process.platform
-const architecture = process.arch === "x64" ? "amd64" : process.arch
+const platform = `${process.platform}-${process.arch === "x64" ? "amd64" : process.arch}`
 
-/** Where the package of this system keeps the program; the launcher beside it would stay behind when it is killed. */
-const programOf = (): string | undefined => {
-  const name = `@foundry-rs/anvil-${system}-${architecture}/bin/anvil${system === "win32" ? ".exe" : ""}`
+/** Where the package of this system keeps the program, which is installed where there is one; else the one on the path. */
+const programOf = (): string => {
   try {
-    return createRequire(import.meta.url).resolve(name)
+    return createRequire(import.meta.url).resolve(`@foundry-rs/anvil-${platform}/bin/anvil`)
   } catch {
-    return undefined
+    return "anvil"
   }
 }
 
 const program = programOf()
 
 /** Whether this machine can run a node; tests that need one say so where it cannot. */
-export const canRun = program !== undefined && spawnSync(program, ["--version"]).status === 0
+export const canRun = spawnSync(program, ["--version"]).status === 0
 
 if (!canRun) {
   console.log(
-    `Not run here: tests against a real EVM node, since anvil ${
-      program === undefined ? `has no package for ${system}-${architecture}` : `does not start (${program})`
-    }`
+    `Not run here: tests against a real EVM node, since ${program} does not start on ${platform}`
   )
 }
 
@@ -44,7 +40,7 @@ export interface Anvil {
 const listening = /Listening on (?<address>\S+:\d+)/u
 
 const start = Effect.callback<{ readonly child: ChildProcess; readonly url: string }>((resume) => {
-  const child = spawn(program ?? "anvil", ["--port", "0"], { stdio: ["ignore", "pipe", "pipe"] })
+  const child = spawn(program, ["--port", "0"], { stdio: ["ignore", "pipe", "pipe"] })
   let printed = ""
   const read = (chunk: Buffer) => {
     printed += chunk.toString("utf8")
