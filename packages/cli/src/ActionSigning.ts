@@ -1,4 +1,4 @@
-/** Signs one action with the key of the options, under a nonce of its own. */
+/** Signs one action under a nonce of its own. */
 import type { SignedAction } from "@trigate/domain/SignedAction"
 import type { BuildFailure } from "@trigate/signing/ActionBuilder"
 import * as NonceSource from "@trigate/signing/NonceSource"
@@ -6,7 +6,6 @@ import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Signer from "@trigate/signing/Signer"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as KeyOption from "./KeyOption.ts"
 import type { Signed } from "./SignedSending.ts"
 
 /** What is to be signed: the body under a nonce, and the same in the words of a person. */
@@ -18,15 +17,15 @@ export interface Deed {
 }
 
 /** The signed action. */
-export const sign = Effect.fnUntraced(function*(key: KeyOption.KeyOption, { body, network, says }: Deed) {
-  const signer = yield* KeyOption.signer(key)
-  const nonce = yield* NonceSource.NonceSource.use((nonces) => nonces.next(signer.address))
-  return {
-    body: yield* Effect.provideService(body(nonce), Signer.Signer, signer),
-    signer: signer.address,
-    says: [`On ${network}, ${signer.address} ${says}, under the nonce ${nonce}.`]
-  } satisfies Signed
-})
+export const sign = ({ body, network, says }: Deed) =>
+  Effect.fnUntraced(function*(signer: Signer.Signer["Service"]) {
+    const nonce = yield* NonceSource.NonceSource.use((nonces) => nonces.next(signer.address))
+    return {
+      body: yield* Effect.provideService(body(nonce), Signer.Signer, signer),
+      signer: signer.address,
+      says: [`On ${network}, ${signer.address} ${says}, under the nonce ${nonce}.`]
+    } satisfies Signed
+  })
 
 /** What signing needs; a function, so that commands share no nonces. */
 export const layer = () => Layer.merge(Secp256k1.layer, NonceSource.layerMemory())

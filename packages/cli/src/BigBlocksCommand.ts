@@ -19,8 +19,8 @@ export const command = Command.make(
   { state: stateArgument, network: Params.network, ...KeyOption.flags, dryRun: SignedSending.dryRun },
   ({ dryRun, keyEnv, keyFile, network, state }) =>
     SignedSending.run(
-      { dryRun, network },
-      ActionSigning.sign({ keyEnv, keyFile }, {
+      { dryRun, network, keyEnv, keyFile },
+      ActionSigning.sign({
         network,
         body: (nonce) =>
           (state === "on" ? ActionBuilder.useBigBlocks : ActionBuilder.useSmallBlocks)(

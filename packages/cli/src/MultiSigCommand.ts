@@ -74,12 +74,14 @@ const submit = Command.make(
       approvals,
       (path) => readAt(path, MultiSigApproval.fromJson)
     )
-    const sign = Effect.gen(function*() {
-      const leader = yield* KeyOption.signer({ keyEnv, keyFile })
-      const body = yield* MultiSigAssembly.assemble(read, collected, leader)
-      return { body, signer: leader.address, says: read.summary }
-    })
-    yield* SignedSending.run({ dryRun, network: read.network }, sign)
+    yield* SignedSending.run(
+      { dryRun, network: read.network, keyEnv, keyFile },
+      (leader) =>
+        Effect.map(
+          MultiSigAssembly.assemble(read, collected, leader),
+          (body) => ({ body, signer: leader.address, says: read.summary })
+        )
+    )
   })
 ).pipe(
   Command.withDescription("Assemble a proposal and its approvals, sign with the leader's key, send it"),

@@ -1,15 +1,17 @@
-/** The way of a signed action: is the gateway there, what is signed, by whom, then send it once. */
+/** The way of a signed action: whose key, is the gateway there, what is signed, then send it once. */
 import { resendAdvice } from "@trigate/domain/ExchangeOperations"
 import type { Address } from "@trigate/domain/Hex"
 import * as JsonText from "@trigate/domain/JsonText"
 import type { SignedAction } from "@trigate/domain/SignedAction"
 import { OutcomeUnknown } from "@trigate/domain/UpstreamError"
+import type * as Signer from "@trigate/signing/Signer"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import { mainnet, testnet } from "@trigate/signing/VenueProfile"
 import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as GatewayAccess from "./GatewayAccess.ts"
+import * as KeyOption from "./KeyOption.ts"
 import * as Output from "./Output.ts"
 import * as Report from "./Report.ts"
 import * as Table from "./Table.ts"
@@ -64,19 +66,31 @@ const send = Effect.fnUntraced(function*(connection: GatewayAccess.Connection, {
   )
 })
 
-/** Signs and sends for a network; `sign` comes after the gateway has been found to be there, and to be the right one. */
+/** How to sign and send. */
+export interface Options extends KeyOption.KeyOption {
+  readonly dryRun: boolean
+  readonly network: VenueProfile["name"]
+}
+
+/**
+ * Signs with the key of the options and sends for a network.
+ *
+ * A key that is not there is told before anybody is asked; `sign` comes after the gateway has been found to be there, and to be
+ * the right one.
+ */
 export const run = Effect.fnUntraced(function*<E, R>(
-  { dryRun, network }: { readonly dryRun: boolean; readonly network: VenueProfile["name"] },
-  sign: Effect.Effect<Signed, E, R>
+  { dryRun, network, ...key }: Options,
+  sign: (signer: Signer.Signer["Service"]) => Effect.Effect<Signed, E, R>
 ) {
+  const by = yield* KeyOption.signer(key)
   if (dryRun) {
-    const signed = yield* sign
+    const signed = yield* sign(by)
     yield* tell(signed)
     return yield* Console.log(JsonText.stringify(signed.body))
   }
   const connection = yield* GatewayAccess.connect
   const behind = yield* checkNetwork(connection, network)
-  const signed = yield* sign
+  const signed = yield* sign(by)
   yield* tell(signed)
   yield* Console.error(`Sending it to ${connection.origin}: ${behind}.`)
   const answer = yield* send(connection, signed)

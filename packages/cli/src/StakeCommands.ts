@@ -37,8 +37,8 @@ const make = ({ description, name, says }: StakeCommand) => {
     { ...stakeArguments, network: Params.network, ...KeyOption.flags, dryRun: SignedSending.dryRun },
     ({ dryRun, keyEnv, keyFile, network, validator, wei }) =>
       SignedSending.run(
-        { dryRun, network },
-        ActionSigning.sign({ keyEnv, keyFile }, {
+        { dryRun, network, keyEnv, keyFile },
+        ActionSigning.sign({
           network,
           body: (nonce) => build(SignedSending.profileOf(network), { validator, wei, nonce }),
           says: says(`${Hype.hypeFromWei(wei)} HYPE (${wei} wei)`, validator)

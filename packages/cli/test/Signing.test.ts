@@ -102,6 +102,8 @@ layer(sandbox)("commands that sign", (it) => {
       yield* told("", `No private key: set TRIGATE_PRIVATE_KEY, ${otherwise}`)
       yield* told("--key-env MY_KEY", `No private key: set MY_KEY, ${otherwise}`)
       yield* told("--key-file /nowhere/key", "/nowhere/key cannot be read")
+      // nobody is asked for it
+      yield* told("--gateway http://127.0.0.1:1", `No private key: set TRIGATE_PRIVATE_KEY, ${otherwise}`)
       const noKey = "Not a private key: 32 bytes in hex, from 1 to the group order minus 1"
       const file = yield* fileWith("my key")
       yield* told(`--key-file ${file}`, `${file}: ${noKey}`)
