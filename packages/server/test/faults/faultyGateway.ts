@@ -13,7 +13,7 @@ export const secretKey = "upstream-secret-31c9d2"
 export const deadline = 800
 
 /** How much later than its deadline a call may end on a busy machine, in milliseconds. */
-export const slack = 1_200
+export const slack = 3_000
 
 /** The upstreams of each kind, in order of preference; a text is an address without a server of ours behind it. */
 export type Upstreams = { readonly [K in Kind]?: ReadonlyArray<FaultyUpstream | string> }
