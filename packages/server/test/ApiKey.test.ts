@@ -48,6 +48,12 @@ describe("a caller's X-API-Key", () => {
       const url = `${yield* guardedGateway}/api/v2/getMasterchainInfo`
       assert.strictEqual((yield* get(`${url}?api_key=${unknown}`)).status, 401)
       assert.strictEqual((yield* get(`${url}?api_key=${known}&api_key=${unknown}`)).status, 401)
+      // names of a query are read decoded, as the method's params are
+      assert.strictEqual((yield* get(`${url}?api%5Fkey=${unknown}`)).status, 401)
+      assert.strictEqual((yield* get(`${url}?api_key=${known}&%61pi_key=${unknown}`)).status, 401)
+      // two headers of one name are one value, which is nobody's key
+      assert.strictEqual((yield* get(url, { "x-api-key": `${known}, ${unknown}` })).status, 401)
+      assert.strictEqual((yield* get(url, { "x-api-key": "" })).status, 401)
       assert.strictEqual((yield* get(`${url}?api_key=${unknown}`, { "x-api-key": known })).status, 401)
       const admitted = yield* get(`${url}?api_key=${known}`, { "x-api-key": known })
       assert.strictEqual(Fixtures.value(admitted.text, "ok"), true)
