@@ -15,7 +15,7 @@ import * as Chain from "./EvmChain.ts"
 import * as Gas from "./EvmGas.ts"
 import type { Refusal } from "./EvmReply.ts"
 import { answerOf, invalidParams, noCode, refused } from "./EvmReply.ts"
-import type { Envelope, Transaction } from "./EvmTransaction.ts"
+import type { Before, Envelope, Transaction } from "./EvmTransaction.ts"
 import { lower } from "./VenueState.ts"
 
 /** A transaction whose bytes were read and whose sender is known. */
@@ -26,7 +26,7 @@ export interface Signed {
 }
 
 /** A legacy one is an RLP list; of the typed ones those that every chain takes. */
-const isTransaction = (bytes: Data): bytes is Data & TransactionSerialized => /^0x(?:0[12]|[c-f])/u.test(bytes)
+const isTransaction = (bytes: Data): bytes is Data & TransactionSerialized => /^0x(?:0[12]|[c-f])/iu.test(bytes)
 
 /** Reads the bytes of a signed transaction and recovers its sender. */
 export const read = Effect.fnUntraced(function*(bytes: Data) {
@@ -99,6 +99,11 @@ const refusalOf = (
     : undefined
 }
 
+const beforeIn = (chain: EvmChain, block: number): Before => {
+  const others = Chain.transactionsIn(chain, block)
+  return { count: others.length, gasUsed: others.reduce((sum, { gasUsed }) => sum + gasUsed, 0n) }
+}
+
 /** The transaction as the next block holds it, or why it is not taken. */
 export const accept = (chain: EvmChain, signed: Signed): Result.Result<Transaction, Refusal> => {
   const block = chain.heads.latest + 1
@@ -120,6 +125,7 @@ export const accept = (chain: EvmChain, signed: Signed): Result.Result<Transacti
       logs: [],
       extras: {},
       block,
+      before: beforeIn(chain, block),
       promisedFrom: undefined,
       envelope
     })

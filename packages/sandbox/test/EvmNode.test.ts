@@ -177,7 +177,8 @@ describe("a transaction", () => {
         gasPrice: 10n ** 10n
       } as const
       const serializedTransaction = yield* call(() => trader.signTransaction(legacy))
-      const hash = yield* call(() => evm.sendRawTransaction({ serializedTransaction }))
+      const inCapitals: Hex = `0x${serializedTransaction.slice(2).toUpperCase()}`
+      const hash = yield* call(() => evm.sendRawTransaction({ serializedTransaction: inCapitals }))
       yield* TestClock.adjust("1 second")
       const { r, s, v } = yield* call(() => evm.getTransaction({ hash }))
       assert.strictEqual(serializeTransaction(legacy, { r, s, v }), serializedTransaction)
@@ -207,6 +208,29 @@ describe("a transaction", () => {
       assert.include(yield* said(good, layer2), "invalid chain id for signer: have 999 want 31337")
       assert.include(yield* said("0x02c0"), "the transaction cannot be read")
       assert.include(yield* said("0x7f01"), "transaction type not supported")
+    })))
+
+  it.effect("stands behind those of its block that came before it", () =>
+    test(Effect.gen(function*() {
+      const { evm } = yield* clients
+      const cosigner = privateKeyToAccount(keys.cosigner.privateKey)
+      const later = yield* call(() => cosigner.signTransaction({ ...transfer, data: "0x01", gas: 30_000n }))
+      const hashes = yield* Effect.forEach(
+        [yield* sign({}), later],
+        (serializedTransaction) => call(() => evm.sendRawTransaction({ serializedTransaction }))
+      )
+      yield* TestClock.adjust("1 second")
+      const receipts = yield* Effect.forEach(hashes, (hash) => call(() => evm.getTransactionReceipt({ hash })))
+      assert.deepStrictEqual(
+        receipts.map(({ cumulativeGasUsed, transactionIndex }) => [transactionIndex, cumulativeGasUsed]),
+        [[0, 21_000n], [1, 42_016n]]
+      )
+      const block = yield* call(() => evm.getBlock({ includeTransactions: true }))
+      assert.deepStrictEqual(
+        block.transactions.map(({ hash, transactionIndex }) => [hash, transactionIndex]),
+        hashes.map((hash, index) => [hash, index])
+      )
+      assert.strictEqual(block.gasUsed, 42_016n)
     })))
 
   it.effect("of which only one fits a nonce is taken once, however many come together", () =>
@@ -259,6 +283,13 @@ describe("state", () => {
       const block = yield* call(() => evm.getBlock())
       assert.strictEqual(history.baseFeePerGas[1], block.baseFeePerGas)
       assert.strictEqual(yield* call(() => layer2.getGasPrice()), 1_200_000n)
+      const most = yield* call(() => evm.getFeeHistory({ blockCount: 5_000, rewardPercentiles: Array(100).fill(50) }))
+      assert.deepStrictEqual([most.baseFeePerGas.length, most.reward?.length], [1_025, 1_024])
+      // blocks times percentiles is what a few bytes could ask for
+      assert.include(
+        yield* refusal(() => evm.getFeeHistory({ blockCount: 1, rewardPercentiles: Array(101).fill(50) })),
+        "invalid params"
+      )
       assert.strictEqual(
         yield* call(() => evm.estimateGas({ account: trader, to: contracts.none, data: "0x0001" })),
         21_020n
