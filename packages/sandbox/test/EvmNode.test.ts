@@ -283,11 +283,15 @@ describe("state", () => {
       const block = yield* call(() => evm.getBlock())
       assert.strictEqual(history.baseFeePerGas[1], block.baseFeePerGas)
       assert.strictEqual(yield* call(() => layer2.getGasPrice()), 1_200_000n)
-      const most = yield* call(() => evm.getFeeHistory({ blockCount: 5_000, rewardPercentiles: Array(100).fill(50) }))
+      const most = yield* call(() =>
+        evm.getFeeHistory({ blockCount: 5_000, rewardPercentiles: Array.from({ length: 100 }, () => 50) })
+      )
       assert.deepStrictEqual([most.baseFeePerGas.length, most.reward?.length], [1_025, 1_024])
       // blocks times percentiles is what a few bytes could ask for
       assert.include(
-        yield* refusal(() => evm.getFeeHistory({ blockCount: 1, rewardPercentiles: Array(101).fill(50) })),
+        yield* refusal(() =>
+          evm.getFeeHistory({ blockCount: 1, rewardPercentiles: Array.from({ length: 101 }, () => 50) })
+        ),
         "invalid params"
       )
       assert.strictEqual(
