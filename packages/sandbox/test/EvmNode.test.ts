@@ -1,5 +1,6 @@
 /** The sandbox's two EVM chains, asked by viem as a node is asked. */
 import { assert, describe, it } from "@effect/vitest"
+import { standardMethods } from "@trigate/domain/EvmMethods"
 import { evmMethods } from "@trigate/domain/EvmOperations"
 import type { GatewayError } from "@trigate/domain/GatewayError"
 import type { RpcAnswer } from "@trigate/domain/JsonRpc"
@@ -246,6 +247,38 @@ describe("a transaction", () => {
         }
       )
       assert.deepStrictEqual(outcomes.toSorted(), ["refused", "taken"])
+    })))
+})
+
+describe("the standard methods", () => {
+  it.effect("are known, but for those that docs/sandbox.md leaves out", () =>
+    test(Effect.gen(function*() {
+      const { evm, layer2 } = yield* clients
+      for (const client of [evm, layer2]) {
+        const unknown = yield* Effect.filter(
+          Object.keys(standardMethods),
+          (method) =>
+            call(() =>
+              client.transport.request({ method, params: [] }).then(
+                () => false,
+                (error: unknown) => String(error).includes("does not exist")
+              )
+            )
+        )
+        assert.deepStrictEqual(unknown, [
+          "eth_protocolVersion",
+          "eth_blobBaseFee",
+          "eth_getProof",
+          "eth_createAccessList",
+          "eth_simulateV1",
+          "eth_getUncleCountByBlockHash",
+          "eth_getUncleCountByBlockNumber",
+          "eth_getUncleByBlockHashAndIndex",
+          "eth_getUncleByBlockNumberAndIndex",
+          "eth_getTransactionByBlockHashAndIndex",
+          "eth_getTransactionByBlockNumberAndIndex"
+        ])
+      }
     })))
 })
 
