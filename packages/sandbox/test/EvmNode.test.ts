@@ -208,6 +208,11 @@ describe("a transaction", () => {
       assert.include(yield* said(yield* sign({ ...next, to: contracts.wrapped })), "the sandbox runs no contract code")
       assert.include(yield* said(good, layer2), "invalid chain id for signer: have 999 want 31337")
       assert.include(yield* said("0x02c0"), "the transaction cannot be read")
+      const beyond: Hex = `0x${"f".repeat(64)}`
+      assert.include(
+        yield* said(serializeTransaction(transfer, { r: beyond, s: beyond, yParity: 0 })),
+        "invalid sender"
+      )
       assert.include(yield* said("0x7f01"), "transaction type not supported")
     })))
 
