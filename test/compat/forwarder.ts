@@ -13,7 +13,7 @@ export interface Exchange {
 
 export interface Forwarder {
   readonly url: string
-  /** Those that were answered, in the order of the requests. */
+  /** Those that were answered, or broken off, in the order of the requests. */
   readonly exchanges: ReadonlyArray<Exchange>
 }
 
@@ -65,10 +65,14 @@ export const forwarder = (target: string, pathOf: (path: string) => string = bel
         const keep = (answer: Exchange["answer"]) => {
           seats[seat] = { method, path, headers: kept(request.headers), body: body.toString("utf8"), answer }
         }
+        const breakOff = () => {
+          keep({ status: 0, type: "", body: "" })
+          response.destroy()
+        }
         const onward = Http.request(new URL(pathOf(path), target), { method, headers, agent }, (incoming) => {
           const answered: Array<Buffer> = []
           incoming.on("data", (chunk: Buffer) => answered.push(chunk))
-          incoming.on("error", () => response.destroy())
+          incoming.on("error", breakOff)
           incoming.on("end", () => {
             const answer = Buffer.concat(answered)
             const status = incoming.statusCode ?? 0
@@ -77,10 +81,7 @@ export const forwarder = (target: string, pathOf: (path: string) => string = bel
             response.writeHead(status, answerHeaders).end(answer)
           })
         })
-        onward.on("error", () => {
-          keep({ status: 0, type: "", body: "" })
-          response.destroy()
-        })
+        onward.on("error", breakOff)
         onward.end(body)
       })
     })

@@ -36,9 +36,9 @@ describe("@nktkas/hyperliquid, relayed", () => {
 })
 
 /** What a server answers to the first request of a WebSocket. */
-const upgrade = (url: string) =>
+const upgrade = (url: string, path: string) =>
   Effect.callback<{ readonly status: number | undefined; readonly body: string }>((resume) => {
-    Http.get(`${url}/ws`, {
+    Http.get(url + path, {
       headers: {
         connection: "upgrade",
         upgrade: "websocket",
@@ -65,8 +65,11 @@ describe("@nktkas/hyperliquid over a WebSocket", () => {
       })
       const error = yield* rejection(() => transport.ready())
       assert.strictEqual(String(error), "WebSocketRequestError: Failed to establish WebSocket connection")
-      const answer = yield* upgrade(url)
-      assert.strictEqual(answer.status, 404)
-      assert.include(answer.body, "This gateway has no WebSocket; ask POST /info and POST /exchange")
+      // other libraries ask for one at the routes that they know
+      for (const path of ["/ws", "/evm", "/some-key/evm"]) {
+        const answer = yield* upgrade(url, path)
+        assert.strictEqual(answer.status, 404)
+        assert.include(answer.body, `"detail":"This gateway has no WebSocket; its routes are asked over HTTP"`)
+      }
     }))
 })

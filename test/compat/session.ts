@@ -53,6 +53,12 @@ export interface Options {
   readonly environment?: { readonly [name: string]: string }
 }
 
+/** A client whose recording was never made, or was named otherwise, would be played back by nothing. */
+const mustBeRecorded = (name: string) =>
+  Fs.existsSync(new URL(`${name}.json`, recordings))
+    ? Effect.void
+    : Effect.die(new Error(`fixtures/${name}.json is not there: run this test with RECORD_WIRES=1 once`))
+
 const write = (name: string, recording: Recording) =>
   Effect.sync(() => {
     const file = new URL(`${name}.json`, recordings)
@@ -73,7 +79,10 @@ export const session = Effect.fnUntraced(function*({ client, environment = {}, n
     ...environment,
     ...Object.fromEntries(behind.map(({ role, url }) => [roles[role], url]))
   })
-  if (!isRecorded) return gateway.url
+  if (!isRecorded) {
+    yield* mustBeRecorded(name)
+    return gateway.url
+  }
   const front = yield* forwarder(gateway.url)
   const time = yield* Clock.currentTimeMillis
   yield* Effect.addFinalizer(() =>

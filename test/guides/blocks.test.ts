@@ -1,8 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as fs from "node:fs"
 import type { Program } from "./blocks.ts"
 import { excused, read } from "./blocks.ts"
-import { run } from "./run.ts"
+import { folder, run } from "./run.ts"
 import { check } from "./types.ts"
 import * as Verdict from "./verdict.ts"
 
@@ -158,6 +159,18 @@ describe("a document that is run", () => {
       assert.strictEqual(exited, "a.md:13: ended with 4\n")
       assert.match(unset ?? "", /^a\.md:17: ended with 1\n.*unset: unbound variable\n$/u)
       assert.deepStrictEqual(more, [])
+    }), 60_000)
+
+  it.live("leaves no process behind when nobody waits for it any longer", () =>
+    Effect.gen(function*() {
+      const cwd = yield* folder
+      const endless = document(["sh", `sleep 1000 &\ntouch ${cwd}/begun\nwait`])
+      const begun = Effect.callback<void>((resume) => {
+        const watcher = fs.watch(cwd, () => resume(Effect.void))
+        return Effect.sync(() => watcher.close())
+      })
+      // what is interrupted is waited for: whoever still had its output open would be waited for as well
+      assert.isUndefined(yield* Effect.raceFirst(begun, run(endless, nobody)))
     }), 60_000)
 
   it.live("has the mistakes in its types told with the line of the document", () =>

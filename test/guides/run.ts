@@ -51,6 +51,8 @@ const ended = (program: Program, cwd: string, url: string) =>
         NO_COLOR: "1",
         npm_config_update_notifier: "false"
       },
+      // a group of its own, so that what a block starts beside itself can be ended with it
+      detached: true,
       stdio: ["ignore", "pipe", "pipe"]
     })
     const printed = { stdout: "", stderr: "" }
@@ -60,8 +62,13 @@ const ended = (program: Program, cwd: string, url: string) =>
     child.stderr.on("data", (chunk: Buffer) => {
       printed.stderr += chunk.toString("utf8")
     })
+    // whoever still writes to the output holds it open
+    const closed = new Promise<void>((resolve) => child.once("close", () => resolve()))
     child.on("close", (code) => resume(Effect.succeed({ code, ...printed })))
-    return Effect.sync(() => child.kill("SIGKILL"))
+    return Effect.suspend(() => {
+      if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL")
+      return Effect.promise(() => closed)
+    })
   })
 
 /**

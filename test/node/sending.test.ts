@@ -95,7 +95,7 @@ describe.runIf(canRun)("a transaction", () => {
 
   it.live("that a node has taken without an answer is unknown, goes to no other, and may come again as it is", () =>
     Effect.gen(function*() {
-      const { first, second, send, toSecond } = yield* started("1 second")
+      const { first, second, send, toSecond } = yield* started("3 seconds")
       const raw = yield* signed(0)
       const hash = keccak256(raw)
       yield* first.pause

@@ -2,7 +2,7 @@
 import * as CliOutput from "effect/cli/CliOutput"
 import type { FlagDoc, HelpDoc } from "effect/cli/HelpDoc"
 
-// eslint-disable-next-line no-control-regex -- the escape that begins a colour
+// oxlint-disable-next-line no-control-regex -- the escape that begins a colour
 const colour = /\u001B\[[0-9;]*m/gu
 
 // a description beside a column that leaves it less than this would be a column of words

@@ -16,7 +16,6 @@ import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
-import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as Layer from "effect/Layer"
@@ -159,7 +158,7 @@ const resolve = Command.make("resolve", {
     yield* drop(entry.id)
     yield* Console.log(meaning)
   })).pipe(
-    Command.provide(Layer.merge(journalOfEnvironment, FetchHttpClient.layer)),
+    Command.provide(Layer.merge(journalOfEnvironment, GatewayAccess.layerHttp)),
     Command.withDescription("Send the identical bytes of one action again, and say what the answer means"),
     Command.withExamples([{ command: "trigate journal resolve 0x1f2e3d4c5b" }])
   )

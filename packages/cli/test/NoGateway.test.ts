@@ -64,6 +64,32 @@ describe("what answers is no gateway", () => {
       )
     }))
 
+  it.live("sends on to another address, which is not followed: nothing that is signed goes where nobody sent it", () =>
+    Effect.gen(function*() {
+      let heard = 0
+      const elsewhere = yield* stranger((response) => {
+        heard += 1
+        html(200)(response)
+      })
+      const moved = (response: Http.ServerResponse) => response.writeHead(307, { location: `${elsewhere}/evm` }).end()
+      const line = (origin: string) => `gateway answered HTTP 307 (${origin})`
+      yield* told(moved, line)
+      yield* told(moved, line, ["big-blocks", "on"])
+      const chain = `{"mode":"sandbox","upstreams":{}}`
+      const ready = `{"status":"ready","sandbox":true,"network":"mainnet","chains":{"trading":${chain},` +
+        `"tokens":${chain},"layer2":${chain}}}`
+      const movedAction = yield* stranger((response) =>
+        response.req.url === "/exchange"
+          ? moved(response)
+          : response.writeHead(200, { "content-type": "application/json" }).end(ready)
+      )
+      const ended = yield* run(["big-blocks", "on", "--gateway", movedAction], {
+        environment: { TRIGATE_PRIVATE_KEY: `0x${"ac".repeat(32)}` }
+      })
+      assert.strictEqual(ended.code, 7, ended.stderr)
+      assert.strictEqual(heard, 0)
+    }))
+
   it.live("breaks its answer off", () =>
     told(
       (response) => {

@@ -5,7 +5,7 @@ import * as Schema from "effect/Schema"
 import type { EvmChain } from "./EvmChain.ts"
 import * as Chain from "./EvmChain.ts"
 import type { Transaction } from "./EvmTransaction.ts"
-import { wireReceipt, wireTransaction } from "./EvmTransaction.ts"
+import { bloom, wireReceipt, wireTransaction } from "./EvmTransaction.ts"
 import { quantity } from "./Layer2Family.ts"
 import { lower } from "./VenueState.ts"
 
@@ -74,7 +74,7 @@ export const blockAt = (chain: EvmChain, number: number | undefined, isFull: boo
     nonce: "0x0000000000000000",
     mixHash: Chain.zeroWord,
     sha3Uncles: noUncles,
-    logsBloom: `0x${(transactions.some(({ logs }) => logs.length > 0) ? "f" : "0").repeat(512)}`,
+    logsBloom: bloom(transactions.flatMap(({ logs }) => logs)),
     transactionsRoot: emptyRoot,
     stateRoot: emptyRoot,
     receiptsRoot: emptyRoot

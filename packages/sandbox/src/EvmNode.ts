@@ -4,7 +4,7 @@ import type { RpcAnswer } from "@trigate/domain/JsonRpc"
 import { methodNotFound } from "@trigate/domain/JsonRpc"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { keccak256 } from "viem"
+import { keccak256 } from "viem/utils"
 import * as Blocks from "./EvmBlocks.ts"
 import { Block, numberOf } from "./EvmBlocks.ts"
 import type { EvmChain } from "./EvmChain.ts"
@@ -47,7 +47,8 @@ const StateBlock = Schema.optionalKey(Schema.NullOr(Block))
 const Account = Schema.Tuple([Address, StateBlock])
 const FullBlock = <B extends Schema.ConstraintCodec<unknown, unknown>>(block: B) =>
   Schema.Tuple([block, Schema.Boolean])
-const Percentiles = Schema.NullOr(Schema.Array(Schema.Finite))
+// as many as common nodes take: each is told of each block
+const Percentiles = Schema.NullOr(Schema.Array(Schema.Finite).check(Schema.isMaxLength(100)))
 
 const methods: ReadonlyMap<string, Method<EvmChain>> = new Map(Object.entries({
   web3_clientVersion: always(() => "trigate-sandbox"),

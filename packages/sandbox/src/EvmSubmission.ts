@@ -8,35 +8,45 @@ import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { TransactionSerializable, TransactionSerialized } from "viem"
-import { keccak256, pad, parseTransaction, recoverTransactionAddress } from "viem"
+import { keccak256, pad, parseTransaction, recoverAddress, serializeTransaction } from "viem/utils"
 import { withEntry } from "./Entries.ts"
 import type { EvmChain, Ledger } from "./EvmChain.ts"
 import * as Chain from "./EvmChain.ts"
 import * as Gas from "./EvmGas.ts"
 import type { Refusal } from "./EvmReply.ts"
 import { answerOf, invalidParams, noCode, refused } from "./EvmReply.ts"
-import type { Envelope, Transaction } from "./EvmTransaction.ts"
+import type { Before, Envelope, Transaction } from "./EvmTransaction.ts"
 import { lower } from "./VenueState.ts"
 
 /** A transaction whose bytes were read and whose sender is known. */
-export interface Signed {
+interface Signed {
   readonly hash: Hash
   readonly from: Address
   readonly fields: TransactionSerializable
 }
 
 /** A legacy one is an RLP list; of the typed ones those that every chain takes. */
-const isTransaction = (bytes: Data): bytes is Data & TransactionSerialized => /^0x(?:0[12]|[c-f])/u.test(bytes)
+const isTransaction = (bytes: Data): bytes is Data & TransactionSerialized => /^0x(?:0[12]|[c-f])/iu.test(bytes)
+
+const signatureOf = ({ r = "0x0", s = "0x0", v, yParity }: TransactionSerializable): Envelope["signature"] => ({
+  r: pad(r),
+  s: pad(s),
+  // of the old type: 27 or 28, or the chain's id doubled and 35 or 36 (EIP-155)
+  yParity: yParity ?? (Number(v) + 1) % 2
+})
 
 /** Reads the bytes of a signed transaction and recovers its sender. */
-export const read = Effect.fnUntraced(function*(bytes: Data) {
+const read = Effect.fnUntraced(function*(bytes: Data) {
   if (!isTransaction(bytes)) return yield* Effect.fail(refused("transaction type not supported"))
   const fields = yield* Effect.try({
     try: (): TransactionSerializable => parseTransaction(bytes),
     catch: () => refused("rlp: the transaction cannot be read")
   })
   const from = yield* Effect.tryPromise({
-    try: () => recoverTransactionAddress({ serializedTransaction: bytes }),
+    try: () => {
+      const { r: _, s: __, v: ___, yParity: ____, ...unsigned } = fields
+      return recoverAddress({ hash: keccak256(serializeTransaction(unsigned)), signature: signatureOf(fields) })
+    },
     catch: () => refused("invalid sender")
   })
   const signed: Signed = { hash: keccak256(bytes), from: lower(from), fields }
@@ -57,11 +67,7 @@ const envelopeOf = ({ fields }: Signed, baseFee: bigint): Envelope => {
     value: fields.value ?? 0n,
     gas: fields.gas ?? 0n,
     input: fields.data ?? "0x",
-    signature: {
-      r: pad(fields.r ?? "0x0"),
-      s: pad(fields.s ?? "0x0"),
-      yParity: fields.yParity ?? (Number(fields.v) + 1) % 2
-    },
+    signature: signatureOf(fields),
     pricing,
     paid: pricing.type === "0x2"
       ? least(pricing.maxFeePerGas, baseFee + pricing.maxPriorityFeePerGas)
@@ -99,8 +105,13 @@ const refusalOf = (
     : undefined
 }
 
+const beforeIn = (chain: EvmChain, block: number): Before => {
+  const others = Chain.transactionsIn(chain, block)
+  return { count: others.length, gasUsed: others.reduce((sum, { gasUsed }) => sum + gasUsed, 0n) }
+}
+
 /** The transaction as the next block holds it, or why it is not taken. */
-export const accept = (chain: EvmChain, signed: Signed): Result.Result<Transaction, Refusal> => {
+const accept = (chain: EvmChain, signed: Signed): Result.Result<Transaction, Refusal> => {
   const block = chain.heads.latest + 1
   const baseFee = chain.baseFee(block)
   const envelope = envelopeOf(signed, baseFee)
@@ -120,6 +131,7 @@ export const accept = (chain: EvmChain, signed: Signed): Result.Result<Transacti
       logs: [],
       extras: {},
       block,
+      before: beforeIn(chain, block),
       promisedFrom: undefined,
       envelope
     })

@@ -26,6 +26,12 @@ export interface Envelope {
   readonly paid: bigint
 }
 
+/** The transactions of a block before one of them. */
+export interface Before {
+  readonly count: number
+  readonly gasUsed: bigint
+}
+
 /** A transaction as a chain keeps it. */
 export interface Transaction {
   readonly hash: Hash
@@ -42,6 +48,8 @@ export interface Transaction {
   readonly extras: { readonly [field: string]: unknown }
   /** Number of its block. */
   readonly block: number
+  /** What its block holds before it; none where that is made up as well. */
+  readonly before: Before | undefined
   /** Block from which on the sequencer promises the receipt, its block hash all zeros; none makes no promise. */
   readonly promisedFrom: number | undefined
   /** What was signed; none for a transaction that was made up. */
@@ -50,16 +58,19 @@ export interface Transaction {
 
 type Wire = { readonly [field: string]: unknown }
 
-// a bloom of ones says "may be here" of every topic: never wrong, and no hashing
-const bloom = (logs: ReadonlyArray<unknown>): string => `0x${(logs.length === 0 ? "0" : "f").repeat(512)}`
+/** The bloom of some logs; one of ones says "may be here" of every topic: never wrong, and no hashing. */
+export const bloom = (logs: ReadonlyArray<unknown>): string => `0x${(logs.length === 0 ? "0" : "f").repeat(512)}`
 
-const positionOf = ({ envelope, fields, hash }: Transaction, { seed }: ReceiptPlace): number =>
-  envelope !== undefined || fields.type === "0x7e"
-    ? 0
-    : Random.below(Random.series(seed, `layer2/${hash}`), 0, 60) + 1
+const madeUpBefore = ({ fields, hash }: Transaction, { seed }: ReceiptPlace): Before => {
+  const count = fields.type === "0x7e" ? 0 : Random.below(Random.series(seed, `layer2/${hash}`), 0, 60) + 1
+  return { count, gasUsed: BigInt(count * 120_000) }
+}
+
+const beforeOf = (transaction: Transaction, place: ReceiptPlace): Before =>
+  transaction.before ?? madeUpBefore(transaction, place)
 
 const inBlock = (transaction: Transaction, place: ReceiptPlace) => ({
-  transactionIndex: quantity(positionOf(transaction, place)),
+  transactionIndex: quantity(beforeOf(transaction, place).count),
   blockHash: place.blockHash,
   blockNumber: quantity(place.block)
 })
@@ -88,7 +99,7 @@ export const wireReceipt = (transaction: Transaction, place: ReceiptPlace): Wire
     from: transaction.from,
     to: transaction.to,
     contractAddress: transaction.contractAddress,
-    cumulativeGasUsed: quantity(transaction.gasUsed + BigInt(positionOf(transaction, place) * 120_000)),
+    cumulativeGasUsed: quantity(beforeOf(transaction, place).gasUsed + transaction.gasUsed),
     gasUsed: quantity(transaction.gasUsed),
     ...(price === undefined ? {} : { effectiveGasPrice: price }),
     status: transaction.status === "success" ? "0x1" : "0x0",

@@ -1,5 +1,6 @@
 /** The sandbox's two EVM chains, asked by viem as a node is asked. */
 import { assert, describe, it } from "@effect/vitest"
+import { standardMethods } from "@trigate/domain/EvmMethods"
 import { evmMethods } from "@trigate/domain/EvmOperations"
 import type { GatewayError } from "@trigate/domain/GatewayError"
 import type { RpcAnswer } from "@trigate/domain/JsonRpc"
@@ -177,7 +178,8 @@ describe("a transaction", () => {
         gasPrice: 10n ** 10n
       } as const
       const serializedTransaction = yield* call(() => trader.signTransaction(legacy))
-      const hash = yield* call(() => evm.sendRawTransaction({ serializedTransaction }))
+      const inCapitals: Hex = `0x${serializedTransaction.slice(2).toUpperCase()}`
+      const hash = yield* call(() => evm.sendRawTransaction({ serializedTransaction: inCapitals }))
       yield* TestClock.adjust("1 second")
       const { r, s, v } = yield* call(() => evm.getTransaction({ hash }))
       assert.strictEqual(serializeTransaction(legacy, { r, s, v }), serializedTransaction)
@@ -206,7 +208,35 @@ describe("a transaction", () => {
       assert.include(yield* said(yield* sign({ ...next, to: contracts.wrapped })), "the sandbox runs no contract code")
       assert.include(yield* said(good, layer2), "invalid chain id for signer: have 999 want 31337")
       assert.include(yield* said("0x02c0"), "the transaction cannot be read")
+      const beyond: Hex = `0x${"f".repeat(64)}`
+      assert.include(
+        yield* said(serializeTransaction(transfer, { r: beyond, s: beyond, yParity: 0 })),
+        "invalid sender"
+      )
       assert.include(yield* said("0x7f01"), "transaction type not supported")
+    })))
+
+  it.effect("stands behind those of its block that came before it", () =>
+    test(Effect.gen(function*() {
+      const { evm } = yield* clients
+      const cosigner = privateKeyToAccount(keys.cosigner.privateKey)
+      const later = yield* call(() => cosigner.signTransaction({ ...transfer, data: "0x01", gas: 30_000n }))
+      const hashes = yield* Effect.forEach(
+        [yield* sign({}), later],
+        (serializedTransaction) => call(() => evm.sendRawTransaction({ serializedTransaction }))
+      )
+      yield* TestClock.adjust("1 second")
+      const receipts = yield* Effect.forEach(hashes, (hash) => call(() => evm.getTransactionReceipt({ hash })))
+      assert.deepStrictEqual(
+        receipts.map(({ cumulativeGasUsed, transactionIndex }) => [transactionIndex, cumulativeGasUsed]),
+        [[0, 21_000n], [1, 42_016n]]
+      )
+      const block = yield* call(() => evm.getBlock({ includeTransactions: true }))
+      assert.deepStrictEqual(
+        block.transactions.map(({ hash, transactionIndex }) => [hash, transactionIndex]),
+        hashes.map((hash, index) => [hash, index])
+      )
+      assert.strictEqual(block.gasUsed, 42_016n)
     })))
 
   it.effect("of which only one fits a nonce is taken once, however many come together", () =>
@@ -222,6 +252,38 @@ describe("a transaction", () => {
         }
       )
       assert.deepStrictEqual(outcomes.toSorted(), ["refused", "taken"])
+    })))
+})
+
+describe("the standard methods", () => {
+  it.effect("are known, but for those that docs/sandbox.md leaves out", () =>
+    test(Effect.gen(function*() {
+      const { evm, layer2 } = yield* clients
+      for (const client of [evm, layer2]) {
+        const unknown = yield* Effect.filter(
+          Object.keys(standardMethods),
+          (method) =>
+            call(() =>
+              client.transport.request({ method, params: [] }).then(
+                () => false,
+                (error: unknown) => String(error).includes("does not exist")
+              )
+            )
+        )
+        assert.deepStrictEqual(unknown, [
+          "eth_protocolVersion",
+          "eth_blobBaseFee",
+          "eth_getProof",
+          "eth_createAccessList",
+          "eth_simulateV1",
+          "eth_getUncleCountByBlockHash",
+          "eth_getUncleCountByBlockNumber",
+          "eth_getUncleByBlockHashAndIndex",
+          "eth_getUncleByBlockNumberAndIndex",
+          "eth_getTransactionByBlockHashAndIndex",
+          "eth_getTransactionByBlockNumberAndIndex"
+        ])
+      }
     })))
 })
 
@@ -259,6 +321,17 @@ describe("state", () => {
       const block = yield* call(() => evm.getBlock())
       assert.strictEqual(history.baseFeePerGas[1], block.baseFeePerGas)
       assert.strictEqual(yield* call(() => layer2.getGasPrice()), 1_200_000n)
+      const most = yield* call(() =>
+        evm.getFeeHistory({ blockCount: 5_000, rewardPercentiles: Array.from({ length: 100 }, () => 50) })
+      )
+      assert.deepStrictEqual([most.baseFeePerGas.length, most.reward?.length], [1_025, 1_024])
+      // blocks times percentiles is what a few bytes could ask for
+      assert.include(
+        yield* refusal(() =>
+          evm.getFeeHistory({ blockCount: 1, rewardPercentiles: Array.from({ length: 101 }, () => 50) })
+        ),
+        "invalid params"
+      )
       assert.strictEqual(
         yield* call(() => evm.estimateGas({ account: trader, to: contracts.none, data: "0x0001" })),
         21_020n

@@ -15,28 +15,23 @@ const QUERY_NAME = "api_key"
 /** Whether a query names the caller's key: it is none of a method's params. */
 export const isQueryName = (name: string): boolean => name === QUERY_NAME
 
-/** The query of a URL, without its question mark. */
-const queryOf = (url: string): string => {
+/** The keys in the query of a URL; its names are read decoded, as those of a method's params are. */
+const inQuery = (url: string): ReadonlyArray<string> => {
   const start = url.indexOf("?")
-  return start < 0 ? "" : url.slice(start + 1)
+  return start < 0 ? [] : new URLSearchParams(url.slice(start + 1)).getAll(QUERY_NAME)
 }
 
 /** Whether a URL holds a caller's key in its query. */
-export const isInQuery = (url: string): boolean => new URLSearchParams(queryOf(url)).has(QUERY_NAME)
+export const isInQuery = (url: string): boolean => inQuery(url).length > 0
 
-const keysOf = ({ headers, url }: HttpServerRequest.HttpServerRequest): ReadonlyArray<string> => {
-  const header = headers["x-api-key"]
-  const inQuery = url.includes(QUERY_NAME) ? new URLSearchParams(queryOf(url)).getAll(QUERY_NAME) : []
-  return header === undefined ? inQuery : [header, ...inQuery]
-}
-
-/** The check of every key that a request brings; nothing to do when it brings none. */
+/** The check of every key that a request brings; nothing to check when it brings none. */
 export const admission = (
   keys: CallerKeys["Service"],
-  request: HttpServerRequest.HttpServerRequest
-): Effect.Effect<void, Unauthorized> | undefined => {
-  const brought = keysOf(request)
+  { headers, url }: HttpServerRequest.HttpServerRequest
+): Effect.Effect<void, Unauthorized> => {
+  const header = headers["x-api-key"]
+  const brought = header === undefined ? inQuery(url) : [header, ...inQuery(url)]
   return brought.length === 0
-    ? undefined
+    ? Effect.void
     : Effect.forEach(brought, (key) => keys.check(Redacted.make(key)), { discard: true })
 }

@@ -25,7 +25,7 @@ export const layerOpen: Layer.Layer<CallerKeys> = Layer.succeed(
   CallerKeys.of({
     check: (key) =>
       reserved.has(Redacted.value(key))
-        ? Effect.fail(new Unauthorized({ detail: "The path has no endpoint key" }))
+        ? Effect.fail(new Unauthorized({ detail: "The name of a route is no endpoint key" }))
         : Effect.void
   })
 )

@@ -27,7 +27,7 @@ export interface Cors {
  * The headers that a page may send beside the plain ones: those that mean something here, and any other.
  *
  * Libraries add headers of their own (`x-ton-client-version`, trace headers); they are not forwarded. Browsers take `*` as any
- * header of a request without credentials, which are never asked for.
+ * header but `Authorization`, which means nothing here, of a request without credentials, which are never asked for (Fetch standard).
  */
 const sent = ["cache-control", "content-type", "x-api-key", "x-request-id", "x-trigate-expected-signer", "*"].join(", ")
 

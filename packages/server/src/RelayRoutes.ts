@@ -65,7 +65,7 @@ const handlers = Effect.gen(function*() {
   ): Handler =>
   (request) => Effect.flatMap(endpointKey, (key) => handle(request, keys.check(key)))
   const unkeyedRest: Handler = (request) =>
-    Effect.andThen(ApiKey.admission(keys, request) ?? Effect.void, tokenRest(request, "gateway"))
+    Effect.andThen(ApiKey.admission(keys, request), tokenRest(request, "gateway"))
   return new Map<string, Handler>(Object.entries<Handler>(
     {
       "exchange.submit": (request) => exchange(request, "gateway"),

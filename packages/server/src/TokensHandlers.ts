@@ -98,8 +98,7 @@ export const layer = HttpApiBuilder.group(
     const tokenData = yield* tokenDataRoute
     return handlers.handle(
       "getTokenData",
-      ({ query, request }) =>
-        Effect.andThen(ApiKey.admission(keys, request) ?? Effect.void, tokenData(query.address, "gateway"))
+      ({ query, request }) => Effect.andThen(ApiKey.admission(keys, request), tokenData(query.address, "gateway"))
     )
   })
 )

@@ -1,4 +1,4 @@
-/** What a request is answered that no route takes: 405 with the methods of its path, else 404. */
+/** What a request is answered that no route takes: 404 for a WebSocket, 405 with the methods of its path, else 404. */
 import { EndpointKey } from "@trigate/api/EndpointKey"
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import { pathsOf } from "@trigate/api/TokensApi"
@@ -37,7 +37,7 @@ const methodsOf = (path: string): ReadonlyArray<string> | undefined => {
 export const response = (request: HttpServerRequest.HttpServerRequest): HttpServerResponse.HttpServerResponse => {
   const methods = methodsOf(request.url.split("?", 1)[0] ?? "")
   if (request.headers["upgrade"]?.toLowerCase() === "websocket") {
-    return Responses.plainProblem(404, "Not Found", "This gateway has no WebSocket; ask POST /info and POST /exchange")
+    return Responses.plainProblem(404, "Not Found", "This gateway has no WebSocket; its routes are asked over HTTP")
   }
   if (methods === undefined) {
     return Responses.plainProblem(404, "Not Found", "No such route; GET /docs lists what there is")

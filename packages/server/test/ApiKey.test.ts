@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fixtures from "./fixtures.ts"
-import { get, post } from "./gateway.ts"
+import { gateway, get, post } from "./gateway.ts"
 import { guardedGateway, known } from "./guardedGateway.ts"
 
 const unknown = "unknown-caller-key"
@@ -48,8 +48,27 @@ describe("a caller's X-API-Key", () => {
       const url = `${yield* guardedGateway}/api/v2/getMasterchainInfo`
       assert.strictEqual((yield* get(`${url}?api_key=${unknown}`)).status, 401)
       assert.strictEqual((yield* get(`${url}?api_key=${known}&api_key=${unknown}`)).status, 401)
+      // names of a query are read decoded, as the method's params are
+      assert.strictEqual((yield* get(`${url}?api%5Fkey=${unknown}`)).status, 401)
+      assert.strictEqual((yield* get(`${url}?api_key=${known}&%61pi_key=${unknown}`)).status, 401)
+      // two headers of one name are one value, which is nobody's key
+      assert.strictEqual((yield* get(url, { "x-api-key": `${known}, ${unknown}` })).status, 401)
+      assert.strictEqual((yield* get(url, { "x-api-key": "" })).status, 401)
       assert.strictEqual((yield* get(`${url}?api_key=${unknown}`, { "x-api-key": known })).status, 401)
       const admitted = yield* get(`${url}?api_key=${known}`, { "x-api-key": known })
       assert.strictEqual(Fixtures.value(admitted.text, "ok"), true)
+    }))
+
+  it.live("may be any where no caller is known, but the name of a route, which stands there by mistake", () =>
+    Effect.gen(function*() {
+      const { url } = yield* gateway({})
+      const read = `${url}/api/v2/getMasterchainInfo`
+      assert.strictEqual((yield* get(read, { "x-api-key": unknown })).status, 200)
+      for (
+        const refused of [yield* get(read, { "x-api-key": "info" }), yield* get(`${url}/health/api/v2/shards?seqno=1`)]
+      ) {
+        assert.strictEqual(refused.status, 401)
+        assert.strictEqual(Fixtures.value(refused.text, "detail"), "The name of a route is no endpoint key")
+      }
     }))
 })

@@ -31,6 +31,7 @@ describe("tracing", () => {
       assert.strictEqual(plain.status, 200)
       yield* get(`${url}/CALLER-SECRET/nowhere`)
       yield* get(`${url}/api/v2/getMasterchainInfo?api_key=CALLER-SECRET`)
+      yield* get(`${url}/api/v2/getMasterchainInfo?api%5Fkey=CALLER-SECRET`)
       yield* get(`${url}/api/v2/getMasterchainInfo`, { "x-api-key": "CALLER-SECRET" })
       assert.isAbove(spans.length, 0)
       assert.include(text(), "/evm")

@@ -17,6 +17,7 @@ import { maxSigners } from "./MultiSigAction.ts"
 import type * as Signable from "./Signable.ts"
 import * as SigningScheme from "./SigningScheme.ts"
 import { UnsignableAction, wrongShape } from "./UnsignableAction.ts"
+import { nonceField } from "./UserSignedType.ts"
 import { mainnet, testnet, type VenueProfile } from "./VenueProfile.ts"
 
 /** What surrounds the action; `threshold` and `authorizedUsers` are the account's rule, where it is known. */
@@ -81,7 +82,7 @@ const single = (
 const checkScheme = (terms: MultiSigTerms, action: Inner): Result.Result<void, UnsignableAction> =>
   Result.flatMap(SigningScheme.of(action), (scheme) => {
     if (scheme.scheme === "l1") return Result.succeed(undefined)
-    const field = scheme.type.fields.find(({ name }) => name === "nonce" || name === "time")
+    const field = nonceField(scheme.type)
     return field === undefined || toUint64(action[field.name]) === BigInt(terms.nonce)
       ? Result.succeed(undefined)
       : Result.fail(wrongShape(field.name, "the nonce of the proposal"))

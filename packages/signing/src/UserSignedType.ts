@@ -83,3 +83,7 @@ const known = new Map([tokenDelegate, sendAsset, ...further].map((type) => [type
 /** The type that signs actions of this `type`, if it is a known user-signed one. */
 export const find = (actionType: unknown): UserSignedType | undefined =>
   typeof actionType === "string" ? known.get(actionType) : undefined
+
+/** The field in which an action repeats the nonce of its body: transfers and withdrawals call it their time. */
+export const nonceField = ({ fields }: UserSignedType): Field | undefined =>
+  fields.find(({ name }) => name === nonce.name || name === time.name)

@@ -34,6 +34,17 @@ describe("UserSignedType", () => {
     })
   }
 
+  it("tells which field repeats the nonce, in every one", () => {
+    const fields = Object.keys(peer).map((actionType) => {
+      const type = UserSignedType.find(actionType)
+      assert(type !== undefined)
+      return [actionType, UserSignedType.nonceField(type)?.name] as const
+    })
+    const times = fields.filter(([, name]) => name === "time").map(([actionType]) => actionType)
+    assert.deepStrictEqual(times, ["spotSend", "usdSend", "withdraw3"])
+    assert.isTrue(fields.every(([, name]) => name === "time" || name === "nonce"))
+  })
+
   it("is not made up for types that are not known", () => {
     assert.isUndefined(UserSignedType.find("sendToEvmWithData"))
     assert.isUndefined(UserSignedType.find("order"))

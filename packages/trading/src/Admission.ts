@@ -108,8 +108,10 @@ const readShape = (value: unknown): Effect.Effect<ActionInspection.ReadBody, Inv
 
 const MAX_TYPE = 64
 
-/** Where an action repeats the nonce of its body: transfers and withdrawals call it their time. */
-const nonceMember = (type: string): string => UserSignedType.find(type)?.fields.at(-1)?.name ?? "nonce"
+const nonceMember = (actionType: string): string => {
+  const type = UserSignedType.find(actionType)
+  return (type === undefined ? undefined : UserSignedType.nonceField(type)?.name) ?? "nonce"
+}
 
 const checkNonce = ({ action, nonce }: SignedEnvelope): Effect.Effect<void, NonceMismatch> => {
   const actionNonce = action[nonceMember(action.type)]
