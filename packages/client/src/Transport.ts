@@ -2,10 +2,12 @@
 import * as Relayed from "@trigate/domain/Relayed"
 import * as Effect from "effect/Effect"
 import { constTrue } from "effect/Function"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as HttpClient from "effect/http/HttpClient"
 import type * as HttpClientError from "effect/http/HttpClientError"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import type * as HttpClientResponse from "effect/http/HttpClientResponse"
+import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 
 /** What answers and errors call the gateway. */
@@ -39,10 +41,25 @@ const relayed = (response: HttpClientResponse.HttpClientResponse) =>
     }
   })
 
+/**
+ * Sends to the address that was named and to none that an answer names.
+ *
+ * `fetch` alone follows redirects by itself: a 307 would have it send a body again, what is signed included.
+ */
+const execute = (client: HttpClient.HttpClient, request: HttpClientRequest.HttpClientRequest) =>
+  Effect.flatMap(
+    Effect.serviceOption(FetchHttpClient.RequestInit),
+    (given) =>
+      Effect.provideService(client.execute(request), FetchHttpClient.RequestInit, {
+        ...Option.getOrUndefined(given),
+        redirect: "manual"
+      })
+  )
+
 /** The gateway's own routes; an endpoint key changes nothing here. */
 export const own = (client: HttpClient.HttpClient, { baseUrl }: Options): Transport => {
   const base = String(baseUrl).replace(/\/+$/u, "")
-  const send = (request: HttpClientRequest.HttpClientRequest) => Effect.flatMap(client.execute(request), relayed)
+  const send = (request: HttpClientRequest.HttpClientRequest) => Effect.flatMap(execute(client, request), relayed)
   return {
     post: (path, body) =>
       send(HttpClientRequest.bodyText(HttpClientRequest.post(`${base}${path}`), body, "application/json")),
