@@ -4,7 +4,7 @@ import { faultyUpstream } from "../../packages/server/test/faults/faultyUpstream
 import type { Reaction } from "../../packages/server/test/faults/faultyUpstream.ts"
 import { value } from "../../packages/server/test/fixtures.ts"
 import { gatewayProcess } from "../../packages/server/test/process.ts"
-import { anvil } from "./anvil.ts"
+import { anvil } from "../node/anvil.ts"
 
 /** Hands requests on to a node; of the first transaction the node's answer gets lost. */
 const losing = (url: string): Reaction => {

@@ -13,9 +13,9 @@ import {
 } from "viem"
 import { privateKeyToAccount } from "viem/accounts"
 import { foundry } from "viem/chains"
-import { canRun } from "./anvil.ts"
-import { abi, bytecode } from "./counter.ts"
-import { firstContract, gatewayOnNode, poor, rich, routes } from "./evm.ts"
+import { canRun } from "../node/anvil.ts"
+import { abi, bytecode } from "../node/counter.ts"
+import { firstContract, gatewayOnNode, poor, rich, routes } from "./gatewayOnNode.ts"
 import { rejection } from "./rejection.ts"
 
 const client = "viem 2.57.1"

@@ -4,9 +4,9 @@ import { chainIds, contracts, transactions } from "@trigate/sandbox/SandboxExamp
 import * as Effect from "effect/Effect"
 import { Web3 } from "web3"
 import * as Fixtures from "../../packages/server/test/fixtures.ts"
-import { canRun } from "./anvil.ts"
-import { abi, bytecode } from "./counter.ts"
-import { chainId, firstContract, gatewayOnNode, poor, rich, routes } from "./evm.ts"
+import { canRun } from "../node/anvil.ts"
+import { abi, bytecode } from "../node/counter.ts"
+import { chainId, firstContract, gatewayOnNode, poor, rich, routes } from "./gatewayOnNode.ts"
 import { rejection } from "./rejection.ts"
 import { session } from "./session.ts"
 

@@ -4,8 +4,8 @@ import * as Effect from "effect/Effect"
 import type { Hex } from "viem"
 import { createPublicClient, http, pad, toHex } from "viem"
 import { gatewayProcess } from "../../packages/server/test/process.ts"
-import type { Anvil } from "../compat/anvil.ts"
-import { anvil, canRun } from "../compat/anvil.ts"
+import type { Anvil } from "./anvil.ts"
+import { anvil, canRun } from "./anvil.ts"
 import { deployCounter, resultOf } from "./writer.ts"
 
 const readers = 32

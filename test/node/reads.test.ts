@@ -3,8 +3,8 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { createPublicClient, http, pad, toHex } from "viem"
 import { clientOf } from "../../packages/server/test/client.ts"
-import { anvil, canRun, withEvmPath } from "../compat/anvil.ts"
 import { session } from "../compat/session.ts"
+import { anvil, canRun, withEvmPath } from "./anvil.ts"
 import { deployCounter, resultOf } from "./writer.ts"
 
 /** A node with a counter at 3, and a gateway that has it as both chains. */

@@ -7,9 +7,9 @@ import { clientOf } from "../../packages/server/test/client.ts"
 import * as Fixtures from "../../packages/server/test/fixtures.ts"
 import { gatewayProcess } from "../../packages/server/test/process.ts"
 import { recordingUpstream, rpcReply } from "../../packages/server/test/recordingUpstream.ts"
-import { anvil, canRun } from "../compat/anvil.ts"
 import { rejection } from "../compat/rejection.ts"
 import { session } from "../compat/session.ts"
+import { anvil, canRun } from "./anvil.ts"
 import { answerOf, deployCounter, resultOf } from "./writer.ts"
 
 const readerOf = (url: string) => createPublicClient({ transport: http(url, { retryCount: 0 }) })

@@ -8,9 +8,9 @@ import { privateKeyToAccount } from "viem/accounts"
 import { foundry } from "viem/chains"
 import * as Fixtures from "../../packages/server/test/fixtures.ts"
 import { gatewayProcess } from "../../packages/server/test/process.ts"
-import { anvil, canRun } from "../compat/anvil.ts"
 import type { Forwarder } from "../compat/forwarder.ts"
 import { forwarder } from "../compat/forwarder.ts"
+import { anvil, canRun } from "./anvil.ts"
 import { answerOf, resultOf } from "./writer.ts"
 
 // the ten that the node funds: the first of the same mnemonic

@@ -7,7 +7,7 @@ import { privateKeyToAccount } from "viem/accounts"
 import { foundry } from "viem/chains"
 import * as Fixtures from "../../packages/server/test/fixtures.ts"
 import { post } from "../../packages/server/test/gateway.ts"
-import { abi, bytecode } from "../compat/counter.ts"
+import { abi, bytecode } from "./counter.ts"
 
 // the node has funded it
 const account = privateKeyToAccount(keys.trader.privateKey)

@@ -2,7 +2,7 @@
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as Effect from "effect/Effect"
 import { at } from "../../packages/server/test/fixtures.ts"
-import { anvil } from "./anvil.ts"
+import { anvil } from "../node/anvil.ts"
 import { forwarder } from "./forwarder.ts"
 import { session } from "./session.ts"
 

@@ -2,8 +2,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { createPublicClient, http } from "viem"
+import { rejection } from "../compat/rejection.ts"
 import { anvil, canRun, withEvmPath } from "./anvil.ts"
-import { rejection } from "./rejection.ts"
 
 const chainId = (url: string) => createPublicClient({ transport: http(url, { retryCount: 0 }) }).getChainId()
 

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import type { ChildProcess } from "node:child_process"
 import { spawn, spawnSync } from "node:child_process"
 import { createRequire } from "node:module"
-import { forwarder } from "./forwarder.ts"
+import { forwarder } from "../compat/forwarder.ts"
 
 const platform = `${process.platform}-${process.arch === "x64" ? "amd64" : process.arch}`
 
