@@ -1,8 +1,11 @@
 /** What transactions of a sandbox's EVM chain use and cost. */
 import type { Address, Data } from "@trigate/domain/Hex"
+import * as Result from "effect/Result"
 import type { Block } from "./EvmBlocks.ts"
 import { numberOf } from "./EvmBlocks.ts"
 import type { EvmChain } from "./EvmChain.ts"
+import type { Reply } from "./EvmReply.ts"
+import { refused } from "./EvmReply.ts"
 import { quantity } from "./Layer2Family.ts"
 import { lower } from "./VenueState.ts"
 
@@ -25,14 +28,17 @@ export const feeHistory = (
   count: number,
   newest: Block,
   percentiles: ReadonlyArray<number> | null = null
-) => {
-  const last = Math.min(numberOf(chain, newest), chain.heads.latest)
+): Reply => {
+  const last = numberOf(chain, newest)
+  if (last > chain.heads.latest) {
+    return Result.fail(refused(`request beyond head block: requested ${last}, head ${chain.heads.latest}`))
+  }
   const blocks = Math.min(count, maxHistory, last + 1)
   const numbers = Array.from({ length: blocks }, (_, index) => last - blocks + 1 + index)
-  return {
+  return Result.succeed({
     oldestBlock: quantity(numbers[0] ?? last),
     baseFeePerGas: [...numbers, last + 1].map((number) => quantity(chain.baseFee(number))),
     gasUsedRatio: numbers.map(() => 0),
     ...(percentiles === null ? {} : { reward: numbers.map(() => percentiles.map(() => quantity(chain.priorityFee))) })
-  }
+  })
 }
