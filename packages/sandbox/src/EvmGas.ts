@@ -3,6 +3,7 @@ import type { Address, Data } from "@trigate/domain/Hex"
 import * as Result from "effect/Result"
 import type { Block } from "./EvmBlocks.ts"
 import { numberOf } from "./EvmBlocks.ts"
+import { codeAt } from "./EvmCalls.ts"
 import type { EvmChain } from "./EvmChain.ts"
 import type { Reply } from "./EvmReply.ts"
 import { refused } from "./EvmReply.ts"
@@ -15,7 +16,7 @@ const intrinsicGas = (input: Data): bigint =>
 
 /** Gas of a transaction to somebody; none where that is a contract, or is to become one. */
 export const gasOf = (chain: EvmChain, to: Address | null | undefined, input: Data): bigint | undefined =>
-  to === null || to === undefined || chain.code(lower(to)) !== "0x" ? undefined : intrinsicGas(input)
+  to === null || to === undefined || codeAt(chain, lower(to)) !== "0x" ? undefined : intrinsicGas(input)
 
 /** Base fee of the next block and what is proposed to be added, in wei. */
 export const gasPrice = (chain: EvmChain): bigint => chain.baseFee(chain.heads.latest + 1) + chain.priorityFee

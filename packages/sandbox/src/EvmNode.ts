@@ -7,6 +7,7 @@ import * as Schema from "effect/Schema"
 import { keccak256 } from "viem"
 import * as Blocks from "./EvmBlocks.ts"
 import { Block, numberOf } from "./EvmBlocks.ts"
+import * as Calls from "./EvmCalls.ts"
 import type { EvmChain } from "./EvmChain.ts"
 import * as Chain from "./EvmChain.ts"
 import * as Gas from "./EvmGas.ts"
@@ -29,7 +30,7 @@ const Call = Schema.TupleWithRest(
 
 const call = (chain: EvmChain, [{ data = "0x", input = data, to }]: typeof Call.Type): Reply => {
   if (to === null || to === undefined) return Result.fail(noCode)
-  const returned = chain.code(lower(to)) === "0x" ? "0x" : chain.call(lower(to), lower(input))
+  const returned = Calls.returned(chain, lower(to), input)
   return returned === undefined ? Result.fail(noCode) : Result.succeed(returned)
 }
 
@@ -85,7 +86,7 @@ const methods: ReadonlyMap<string, Method<EvmChain>> = new Map(Object.entries({
   ),
   eth_getBalance: account((chain, address, block) => quantity(Chain.balanceAt(chain, address, block))),
   eth_getTransactionCount: account((chain, address, block) => quantity(Chain.nonceAt(chain, address, block))),
-  eth_getCode: account((chain, address) => chain.code(address)),
+  eth_getCode: account((chain, address) => Calls.codeAt(chain, address)),
   eth_getStorageAt: method(
     Schema.Tuple([Address, StorageSlot, StateBlock]),
     (chain, [address, slot, block]) => Result.map(Blocks.stateAt(chain, block), () => chain.word(lower(address), slot))

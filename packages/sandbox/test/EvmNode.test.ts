@@ -18,6 +18,7 @@ import {
   custom,
   erc20Abi,
   keccak256,
+  multicall3Abi,
   parseEther,
   serializeTransaction,
   toHex,
@@ -318,9 +319,9 @@ describe("transactions of one sender", () => {
 })
 
 describe("state", () => {
-  it.effect("of the wrapped token is what its contract would say", () =>
+  it.effect("of the wrapped token is what its contract would say, asked alone or with others", () =>
     test(Effect.gen(function*() {
-      const { evm } = yield* clients
+      const { evm, layer2 } = yield* clients
       const of = { address: contracts.wrapped, abi: erc20Abi } as const
       assert.deepStrictEqual(
         yield* call(() =>
@@ -336,6 +337,32 @@ describe("state", () => {
         yield* refusal(() => evm.readContract({ ...of, functionName: "totalSupply" })),
         "the sandbox runs no contract code"
       )
+      const multicallAddress = contracts.multicall
+      const both = [{ ...of, functionName: "symbol" }, { ...of, functionName: "decimals" }] as const
+      assert.deepStrictEqual(
+        yield* call(() => evm.multicall({ multicallAddress, allowFailure: false, contracts: both })),
+        ["WHYPE", 18]
+      )
+      assert.include(
+        yield* refusal(() =>
+          evm.multicall({
+            multicallAddress,
+            allowFailure: false,
+            contracts: [...both, { ...of, functionName: "totalSupply" }]
+          })
+        ),
+        "the sandbox runs no contract code"
+      )
+      const args = [trader.address] as const
+      for (const client of [evm, layer2]) {
+        assert.strictEqual(
+          yield* call(() =>
+            client.readContract({ address: multicallAddress, abi: multicall3Abi, functionName: "getEthBalance", args })
+          ),
+          parseEther("10000")
+        )
+        assert.strictEqual(yield* call(() => client.getCode({ address: multicallAddress })), "0xfe")
+      }
       assert.strictEqual(yield* call(() => evm.getCode({ address: contracts.wrapped })), "0xfe")
       assert.isUndefined(yield* call(() => evm.getCode({ address: contracts.none })))
     })))
