@@ -5,8 +5,8 @@ import * as Schema from "effect/Schema"
 
 const Id = Schema.Union([Schema.String, Schema.Finite, Schema.Null])
 
-/** One call, or a batch of up to 100. */
-export const batchLimit = 100
+/** Calls of a batch at most: as many as common nodes take, and as viem puts together when nobody tells it otherwise. */
+export const batchLimit = 1_000
 
 const callOf = (operation: Operation) =>
   Schema.Struct({

@@ -15,6 +15,7 @@ export const route = Effect.gen(function*() {
     // a declared method stays what it is declared to be
     operations: [...further.map((name) => configuredRead(name, serving)), ...evmMethods],
     envelope: RpcRoute.jsonRpcEnvelope,
+    longest: batchLimit,
     concurrency: batchLimit,
     relay: (operation, params, surface) => evm.relay({ operation, params, surface })
   })

@@ -15,6 +15,7 @@ export const route = Effect.gen(function*() {
     // a declared method stays what it is declared to be
     operations: [...further.map((name) => configuredRead(name, serving)), ...layer2Methods],
     envelope: RpcRoute.jsonRpcEnvelope,
+    longest: batchLimit,
     concurrency: batchLimit,
     relay: (operation, params, surface) => layer2.relay({ operation, params, surface })
   })

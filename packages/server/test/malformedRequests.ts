@@ -191,7 +191,7 @@ const batchCases = (some: Dice, route: Route): ReadonlyArray<Malformed> => {
   const small = () =>
     `{"jsonrpc":"2.0","id":${some.roll(9)},"method":"toString","params":{"__proto__":${some.roll(9)}}}`
   const batches: ReadonlyArray<readonly [name: string, body: string]> = [
-    ["of 101 valid calls", `[${repeated(101, () => good)}]`],
+    ["of 1001 valid calls", `[${repeated(1_001, () => good)}]`],
     ["of 9000 numbers", `[${repeated(9000, String)}]`],
     ["of 10000 valid calls", `[${repeated(10_000, () => good)}]`.slice(0, overLimit - 1)],
     ["of 100 numbers", `[${repeated(100, String)}]`],
