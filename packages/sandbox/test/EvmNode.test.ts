@@ -257,7 +257,7 @@ describe("transactions of one sender", () => {
       assert.deepStrictEqual(
         yield* Effect.forEach(
           late,
-          (hash) => call(() => layer2.getTransaction({ hash }).then((told) => String(told.blockHash)))
+          (hash) => call(() => layer2.getTransaction({ hash }).then((told) => JSON.stringify(told.blockHash)))
         ),
         ["null", "null", "null"]
       )
