@@ -94,7 +94,8 @@ describe("@nktkas/hyperliquid", () => {
       assert.include(coin.message, `"_tag":"UnknownAsset","coin":"NOPE"`)
       assert.deepStrictEqual(yield* httpRefusal(() => info.delegatorSummary({ user: keys.trader.address })), {
         status: 422,
-        message: "422 Unprocessable Entity - Failed to deserialize the JSON body into the target type"
+        message: "422 Unprocessable Entity - Failed to deserialize the JSON body into the target type: " +
+          "the sandbox has no answer to \"delegatorSummary\""
       })
     }))
 

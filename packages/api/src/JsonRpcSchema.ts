@@ -5,8 +5,8 @@ import * as Schema from "effect/Schema"
 
 const Id = Schema.Union([Schema.String, Schema.Finite, Schema.Null])
 
-/** One call, or a batch of up to 100. */
-export const batchLimit = 100
+/** Calls of a batch where a gateway takes the most: as many as viem puts together when nobody tells it otherwise. */
+export const longestBatch = 1_000
 
 const callOf = (operation: Operation) =>
   Schema.Struct({
@@ -45,4 +45,4 @@ export const RpcAnswer = Schema.Struct({
 
 /** A call or a batch of calls. */
 export const orBatch = <S extends Schema.Top>(schema: S) =>
-  Schema.Union([schema, Schema.Array(schema).check(Schema.isMaxLength(batchLimit))])
+  Schema.Union([schema, Schema.Array(schema).check(Schema.isMaxLength(longestBatch))])

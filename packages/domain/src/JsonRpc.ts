@@ -79,7 +79,8 @@ export const readCall = (text: string, value: unknown): Result.Result<RpcCall, I
   const { id, jsonrpc, method, params } = value
   if (jsonrpc !== "2.0") return Result.fail(invalid(`Expected "jsonrpc": "2.0"`))
   if (!Predicate.isString(method)) return Result.fail(invalid("Expected a method name"))
-  if (params !== undefined && !Array.isArray(params) && !Predicate.isObject(params)) {
+  // some clients of Ethereum nodes write no params as null, and nodes take that
+  if (params !== undefined && params !== null && !Array.isArray(params) && !Predicate.isObject(params)) {
     return Result.fail(invalid("Expected params to be an array or an object"))
   }
   if (id !== undefined && !isId(id)) return Result.fail(invalid("Expected id to be a string, a number or null"))
@@ -88,7 +89,7 @@ export const readCall = (text: string, value: unknown): Result.Result<RpcCall, I
     const span = spans.get(key)
     return span === undefined ? undefined : text.slice(span.start, span.end)
   }
-  return Result.succeed({ id: slice("id"), method, params: slice("params") ?? "[]" })
+  return Result.succeed({ id: slice("id"), method, params: params === null ? "[]" : slice("params") ?? "[]" })
 }
 
 /** The raw text of a member; nothing where there is none. */

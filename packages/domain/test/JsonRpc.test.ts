@@ -51,6 +51,7 @@ describe("readCall", () => {
 
   it.each([
     ["{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"id\":1}", "[]"],
+    ["{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"id\":1,\"params\":null}", "[]"],
     ["{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"id\":1,\"params\": [ 1.0 , {} ] }", "[ 1.0 , {} ]"],
     [
       "{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"id\":1,\"params\":{\"n\":12345678901234567890}}",
@@ -72,7 +73,6 @@ describe("readCall", () => {
     ["{\"jsonrpc\":\"2.0\",\"id\":1}", "Expected a method name"],
     ["{\"jsonrpc\":\"2.0\",\"method\":1,\"id\":1}", "Expected a method name"],
     ["{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":\"x\"}", "Expected params to be an array or an object"],
-    ["{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":null}", "Expected params to be an array or an object"],
     ["{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":1}", "Expected params to be an array or an object"],
     ["{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"id\":true}", "Expected id to be a string, a number or null"],
     ["{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"id\":{}}", "Expected id to be a string, a number or null"],

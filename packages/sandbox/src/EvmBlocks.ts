@@ -1,9 +1,11 @@
 /** The blocks of a sandbox's EVM chain as a node tells them, with their transactions and receipts. */
-import type { Hash } from "@trigate/domain/Hex"
-import { Quantity } from "@trigate/domain/Hex"
+import { Hash, Quantity } from "@trigate/domain/Hex"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { EvmChain } from "./EvmChain.ts"
 import * as Chain from "./EvmChain.ts"
+import type { Refusal } from "./EvmReply.ts"
+import { refused } from "./EvmReply.ts"
 import type { Transaction } from "./EvmTransaction.ts"
 import { bloom, wireReceipt, wireTransaction } from "./EvmTransaction.ts"
 import { quantity } from "./Layer2Family.ts"
@@ -15,11 +17,35 @@ export const Block = Schema.Union([Schema.Literals(["latest", "pending", "safe",
 /** See {@link Block}. */
 export type Block = typeof Block.Type
 
+/** A block whose state is read: also by an object (EIP-1898). */
+export const StateBlock = Schema.Union([
+  Block,
+  Schema.Struct({ blockNumber: Quantity }),
+  Schema.Struct({ blockHash: Hash })
+])
+
 /** The number of a block; no block is the newest one. */
 export const numberOf = ({ heads }: EvmChain, block: Block | null = "latest"): number => {
   if (block === null || block === "latest" || block === "pending") return heads.latest
   if (block === "earliest") return 0
   return typeof block === "bigint" ? Number(block) : heads[block]
+}
+
+const stateNumberOf = (chain: EvmChain, block: typeof StateBlock.Type | null = "latest"): number | undefined => {
+  if (block === "pending") return Chain.nextBlock(chain)
+  if (block === null || typeof block !== "object") return numberOf(chain, block)
+  return "blockHash" in block ? Chain.blockOf(chain, block.blockHash) : Number(block.blockNumber)
+}
+
+/** The number of a block whose state is read, the next one if that is pending. */
+export const stateAt = (
+  chain: EvmChain,
+  block: typeof StateBlock.Type | null | undefined
+): Result.Result<number, Refusal> => {
+  const number = stateNumberOf(chain, block)
+  return number === undefined || (number > chain.heads.latest && block !== "pending")
+    ? Result.fail(refused("header not found"))
+    : Result.succeed(number)
 }
 
 const isThere = ({ heads }: EvmChain, number: number | undefined): number is number =>
@@ -59,7 +85,7 @@ export const blockAt = (chain: EvmChain, number: number | undefined, isFull: boo
   return {
     number: quantity(number),
     hash: Chain.blockHash(seed, name, number),
-    parentHash: Chain.blockHash(seed, name, Math.max(0, number - 1)),
+    parentHash: number === 0 ? Chain.zeroWord : Chain.blockHash(seed, name, number - 1),
     timestamp: quantity(Chain.timestampOf(clock, number)),
     baseFeePerGas: quantity(chain.baseFee(number)),
     gasLimit: quantity(gasLimit),
@@ -81,9 +107,20 @@ export const blockAt = (chain: EvmChain, number: number | undefined, isFull: boo
   }
 }
 
+/** The transaction at a position of a block; null where there is none. */
+export const transactionAt = (chain: EvmChain, number: number | undefined, index: bigint) =>
+  isThere(chain, number)
+    ? Chain.transactionsIn(chain, number).map((transaction) => told(chain, transaction)).find(
+      ({ transactionIndex }) => transactionIndex === quantity(index)
+    ) ?? null
+    : null
+
 /** The receipts of a block; null where there is none. */
 export const receiptsAt = (chain: EvmChain, number: number | undefined) =>
   isThere(chain, number) ? Chain.transactionsIn(chain, number).map(({ hash }) => receiptOf(chain, hash)) : null
+
+/** The number of a block's uncles, of which there never are any; null where there is no block. */
+export const unclesAt = (chain: EvmChain, number: number | undefined) => isThere(chain, number) ? "0x0" : null
 
 /** The number of a block's transactions; null where there is none. */
 export const countAt = (chain: EvmChain, number: number | undefined) =>

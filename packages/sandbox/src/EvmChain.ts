@@ -22,11 +22,14 @@ export interface Heads {
   readonly finalized: number
 }
 
+/** The block of a transaction that waits for an earlier one of its sender. */
+export const waiting = Number.POSITIVE_INFINITY
+
 /** Who had what at the start, in wei, and what was sent since. */
 export interface Ledger {
   /** By address, in lower case; everybody else has nothing. */
   readonly balances: ReadonlyMap<Address, bigint>
-  /** By hash, in lower case. */
+  /** By hash, in lower case; those of a block in their order. */
   readonly transactions: ReadonlyMap<Hash, Transaction>
 }
 
@@ -45,6 +48,8 @@ export interface EvmChain {
   readonly baseFee: (block: number) => bigint
   /** What a sender is proposed to add to the base fee, in wei. */
   readonly priorityFee: bigint
+  /** What a transaction pays beside its gas, in wei. */
+  readonly dataFee: (hash: Hash) => bigint
   /** Code of a contract, in lower case; `0x` for everybody else. */
   readonly code: (address: Address) => Data
   readonly word: (address: Address, slot: string) => Hash
@@ -77,36 +82,45 @@ export const blockOf = ({ heads, name, seed }: EvmChain, hash: Hash): number | u
 /** 32 bytes of nothing: an empty storage word, or the hash of a block that has none yet. */
 export const zeroWord: Hash = `0x${"0".repeat(64)}`
 
-/** Where a transaction stands; no block hash while its block is not there. */
-export const placeOf = ({ clock, heads, name, seed }: EvmChain, { block, hash }: Transaction): ReceiptPlace => ({
-  seed,
-  hash,
-  block,
-  blockHash: block <= heads.latest ? blockHash(seed, name, block) : zeroWord,
-  timestamp: timestampOf(clock, block),
-  posted: block <= heads.safe
-})
+/** Number of the block that is made next. */
+export const nextBlock = ({ heads }: EvmChain): number => heads.latest + 1
 
-/** The transactions of a block, in the order in which they were sent. */
+/** The transactions of a block, in their order. */
 export const transactionsIn = ({ ledger }: EvmChain, block: number): ReadonlyArray<Transaction> =>
   [...ledger.transactions.values()].filter((transaction) => transaction.block === block)
 
-const sentUpTo = ({ ledger }: EvmChain, block: number) =>
-  [...ledger.transactions.values()].flatMap((transaction) =>
-    transaction.block <= block && transaction.envelope !== undefined
-      ? [{ ...transaction, envelope: transaction.envelope }]
-      : []
-  )
+/** Where a transaction stands; no block hash while its block is not there. */
+export const placeOf = (chain: EvmChain, { block, envelope, hash }: Transaction): ReceiptPlace => {
+  const { clock, heads, name, seed } = chain
+  const sent = envelope === undefined ? [] : transactionsIn(chain, block).filter((each) => each.envelope !== undefined)
+  const index = Math.max(0, sent.findIndex((each) => each.hash === hash))
+  return {
+    seed,
+    hash,
+    block,
+    blockHash: block <= heads.latest ? blockHash(seed, name, block) : zeroWord,
+    timestamp: timestampOf(clock, block),
+    posted: block <= heads.safe,
+    index,
+    gasBefore: sent.slice(0, index).reduce((sum, { gasUsed }) => sum + gasUsed, 0n)
+  }
+}
 
 /** What an account, in lower case, has at a block, in wei. */
-export const balanceAt = (chain: EvmChain, account: Address, block: number): bigint =>
-  sentUpTo(chain, block).reduce(
-    (balance, { envelope, from, gasUsed, to }) =>
-      balance + (to === account ? envelope.value : 0n) -
-      (from === account ? envelope.value + gasUsed * envelope.paid : 0n),
-    chain.ledger.balances.get(account) ?? 0n
+export const balanceAt = ({ ledger }: EvmChain, account: Address, upTo: number): bigint =>
+  ledger.transactions.values().reduce(
+    (balance, { block, envelope, from, gasUsed, to }) => {
+      if (envelope === undefined || block > upTo) return balance
+      const { dataFee, paid, value } = envelope
+      return balance + (to === account ? value : 0n) - (from === account ? value + gasUsed * paid + dataFee : 0n)
+    },
+    ledger.balances.get(account) ?? 0n
   )
 
 /** How many transactions an account, in lower case, has sent up to a block. */
-export const nonceAt = (chain: EvmChain, account: Address, block: number): number =>
-  sentUpTo(chain, block).filter(({ from }) => from === account).length
+export const nonceAt = ({ ledger }: EvmChain, account: Address, upTo: number): number =>
+  ledger.transactions.values().reduce(
+    (count, { block, envelope, from }) =>
+      envelope !== undefined && from === account && block <= upTo ? count + 1 : count,
+    0
+  )

@@ -1,8 +1,12 @@
 /** What transactions of a sandbox's EVM chain use and cost. */
 import type { Address, Data } from "@trigate/domain/Hex"
+import * as Result from "effect/Result"
 import type { Block } from "./EvmBlocks.ts"
 import { numberOf } from "./EvmBlocks.ts"
+import { codeAt } from "./EvmCalls.ts"
 import type { EvmChain } from "./EvmChain.ts"
+import type { Reply } from "./EvmReply.ts"
+import { refused } from "./EvmReply.ts"
 import { quantity } from "./Layer2Family.ts"
 import { lower } from "./VenueState.ts"
 
@@ -12,7 +16,7 @@ const intrinsicGas = (input: Data): bigint =>
 
 /** Gas of a transaction to somebody; none where that is a contract, or is to become one. */
 export const gasOf = (chain: EvmChain, to: Address | null | undefined, input: Data): bigint | undefined =>
-  to === null || to === undefined || chain.code(lower(to)) !== "0x" ? undefined : intrinsicGas(input)
+  to === null || to === undefined || codeAt(chain, lower(to)) !== "0x" ? undefined : intrinsicGas(input)
 
 /** Base fee of the next block and what is proposed to be added, in wei. */
 export const gasPrice = (chain: EvmChain): bigint => chain.baseFee(chain.heads.latest + 1) + chain.priorityFee
@@ -25,14 +29,17 @@ export const feeHistory = (
   count: number,
   newest: Block,
   percentiles: ReadonlyArray<number> | null = null
-) => {
-  const last = Math.min(numberOf(chain, newest), chain.heads.latest)
+): Reply => {
+  const last = numberOf(chain, newest)
+  if (last > chain.heads.latest) {
+    return Result.fail(refused(`request beyond head block: requested ${last}, head ${chain.heads.latest}`))
+  }
   const blocks = Math.min(count, maxHistory, last + 1)
   const numbers = Array.from({ length: blocks }, (_, index) => last - blocks + 1 + index)
-  return {
+  return Result.succeed({
     oldestBlock: quantity(numbers[0] ?? last),
     baseFeePerGas: [...numbers, last + 1].map((number) => quantity(chain.baseFee(number))),
     gasUsedRatio: numbers.map(() => 0),
     ...(percentiles === null ? {} : { reward: numbers.map(() => percentiles.map(() => quantity(chain.priorityFee))) })
-  }
+  })
 }

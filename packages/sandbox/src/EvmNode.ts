@@ -7,17 +7,20 @@ import * as Schema from "effect/Schema"
 import { keccak256 } from "viem/utils"
 import * as Blocks from "./EvmBlocks.ts"
 import { Block, numberOf } from "./EvmBlocks.ts"
+import * as Calls from "./EvmCalls.ts"
 import type { EvmChain } from "./EvmChain.ts"
 import * as Chain from "./EvmChain.ts"
 import * as Gas from "./EvmGas.ts"
 import { getLogs } from "./EvmLogs.ts"
 import type { Method, Reply } from "./EvmReply.ts"
-import { answerOf, method, noCode } from "./EvmReply.ts"
+import { answerOf, method, noCode, refused } from "./EvmReply.ts"
 import { quantity } from "./Layer2Family.ts"
 import { lower } from "./VenueState.ts"
 
 const Call = Schema.TupleWithRest(
   Schema.Tuple([Schema.Struct({
+    from: Schema.optionalKey(Schema.NullOr(Address)),
+    value: Schema.optionalKey(Schema.NullOr(Quantity)),
     to: Schema.optionalKey(Schema.NullOr(Address)),
     data: Schema.optionalKey(Data),
     input: Schema.optionalKey(Data)
@@ -27,13 +30,17 @@ const Call = Schema.TupleWithRest(
 
 const call = (chain: EvmChain, [{ data = "0x", input = data, to }]: typeof Call.Type): Reply => {
   if (to === null || to === undefined) return Result.fail(noCode)
-  const returned = chain.code(lower(to)) === "0x" ? "0x" : chain.call(lower(to), lower(input))
+  const returned = Calls.returned(chain, lower(to), input)
   return returned === undefined ? Result.fail(noCode) : Result.succeed(returned)
 }
 
-const estimateGas = (chain: EvmChain, [{ data = "0x", input = data, to }]: typeof Call.Type): Reply => {
+const gasOf = (chain: EvmChain, [{ data = "0x", from, input = data, to, value }]: typeof Call.Type) => {
   const gas = Gas.gasOf(chain, to, input)
-  return gas === undefined ? Result.fail(noCode) : Result.succeed(quantity(gas))
+  const balance = (account: Address) => Chain.balanceAt(chain, lower(account), Chain.nextBlock(chain))
+  if (gas === undefined) return Result.fail(noCode)
+  return typeof from === "string" && typeof value === "bigint" && balance(from) < value
+    ? Result.fail(refused("insufficient funds for transfer"))
+    : Result.succeed(quantity(gas))
 }
 
 const value = <Request>(
@@ -43,8 +50,20 @@ const value = <Request>(
 
 const always = (answer: (chain: EvmChain) => unknown): Method<EvmChain> => value(Schema.Unknown, answer)
 
-const StateBlock = Schema.optionalKey(Schema.NullOr(Block))
-const Account = Schema.Tuple([Address, StateBlock])
+const StateBlock = Schema.optionalKey(Schema.NullOr(Blocks.StateBlock))
+
+const account = (answer: (chain: EvmChain, account: Address, block: number) => unknown): Method<EvmChain> =>
+  method(
+    Schema.Tuple([Address, StateBlock]),
+    (chain, [address, block]) =>
+      Result.map(Blocks.stateAt(chain, block), (number) => answer(chain, lower(address), number))
+  )
+
+const byNumber = (answer: (chain: EvmChain, number: number) => unknown) =>
+  value(Schema.Tuple([Block]), (chain, [block]) => answer(chain, numberOf(chain, block)))
+
+const byHash = (answer: (chain: EvmChain, number: number | undefined) => unknown) =>
+  value(Schema.Tuple([Hash]), (chain, [hash]) => answer(chain, Chain.blockOf(chain, hash)))
 const FullBlock = <B extends Schema.ConstraintCodec<unknown, unknown>>(block: B) =>
   Schema.Tuple([block, Schema.Boolean])
 // as many as common nodes take: each is told of each block
@@ -62,25 +81,23 @@ const methods: ReadonlyMap<string, Method<EvmChain>> = new Map(Object.entries({
   eth_blockNumber: always(({ heads }) => quantity(heads.latest)),
   eth_gasPrice: always((chain) => quantity(Gas.gasPrice(chain))),
   eth_maxPriorityFeePerGas: always(({ priorityFee }) => quantity(priorityFee)),
-  eth_feeHistory: value(
+  eth_feeHistory: method(
     Schema.Tuple([Schema.Union([Quantity, Schema.Natural]), Block, Schema.optionalKey(Percentiles)]),
     (chain, [count, newest, percentiles]) => Gas.feeHistory(chain, Number(count), newest, percentiles)
   ),
-  eth_getBalance: value(
-    Account,
-    (chain, [address, block]) => quantity(Chain.balanceAt(chain, lower(address), numberOf(chain, block)))
-  ),
-  eth_getTransactionCount: value(Account, (chain, [address, block]) => {
-    const upTo = block === "pending" ? Number.POSITIVE_INFINITY : numberOf(chain, block)
-    return quantity(Chain.nonceAt(chain, lower(address), upTo))
-  }),
-  eth_getCode: value(Account, (chain, [address]) => chain.code(lower(address))),
-  eth_getStorageAt: value(
+  eth_getBalance: account((chain, address, block) => quantity(Chain.balanceAt(chain, address, block))),
+  eth_getTransactionCount: account((chain, address, block) => quantity(Chain.nonceAt(chain, address, block))),
+  eth_getCode: account((chain, address) => Calls.codeAt(chain, address)),
+  eth_getStorageAt: method(
     Schema.Tuple([Address, StorageSlot, StateBlock]),
-    (chain, [address, slot]) => chain.word(lower(address), slot)
+    (chain, [address, slot, block]) => Result.map(Blocks.stateAt(chain, block), () => chain.word(lower(address), slot))
   ),
   eth_call: method(Call, call),
-  eth_estimateGas: method(Call, estimateGas),
+  eth_estimateGas: method(Call, gasOf),
+  eth_createAccessList: method(
+    Call,
+    (chain, request) => Result.map(gasOf(chain, request), (gasUsed) => ({ accessList: [], gasUsed }))
+  ),
   eth_getBlockByNumber: value(
     FullBlock(Block),
     (chain, [block, isFull]) => Blocks.blockAt(chain, numberOf(chain, block), isFull)
@@ -89,17 +106,20 @@ const methods: ReadonlyMap<string, Method<EvmChain>> = new Map(Object.entries({
     FullBlock(Hash),
     (chain, [hash, isFull]) => Blocks.blockAt(chain, Chain.blockOf(chain, hash), isFull)
   ),
-  eth_getBlockTransactionCountByNumber: value(
-    Schema.Tuple([Block]),
-    (chain, [block]) => Blocks.countAt(chain, numberOf(chain, block))
+  eth_getBlockTransactionCountByNumber: byNumber(Blocks.countAt),
+  eth_getBlockTransactionCountByHash: byHash(Blocks.countAt),
+  eth_getUncleCountByBlockNumber: byNumber(Blocks.unclesAt),
+  eth_getUncleCountByBlockHash: byHash(Blocks.unclesAt),
+  eth_getUncleByBlockNumberAndIndex: always(() => null),
+  eth_getUncleByBlockHashAndIndex: always(() => null),
+  eth_getBlockReceipts: byNumber(Blocks.receiptsAt),
+  eth_getTransactionByBlockNumberAndIndex: value(
+    Schema.Tuple([Block, Quantity]),
+    (chain, [block, index]) => Blocks.transactionAt(chain, numberOf(chain, block), index)
   ),
-  eth_getBlockTransactionCountByHash: value(
-    Schema.Tuple([Hash]),
-    (chain, [hash]) => Blocks.countAt(chain, Chain.blockOf(chain, hash))
-  ),
-  eth_getBlockReceipts: value(
-    Schema.Tuple([Block]),
-    (chain, [block]) => Blocks.receiptsAt(chain, numberOf(chain, block))
+  eth_getTransactionByBlockHashAndIndex: value(
+    Schema.Tuple([Hash, Quantity]),
+    (chain, [hash, index]) => Blocks.transactionAt(chain, Chain.blockOf(chain, hash), index)
   ),
   eth_getTransactionByHash: value(Schema.Tuple([Hash]), (chain, [hash]) => Blocks.transactionOf(chain, hash)),
   eth_getTransactionReceipt: value(Schema.Tuple([Hash]), (chain, [hash]) => Blocks.receiptOf(chain, hash)),

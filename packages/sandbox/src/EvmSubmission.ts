@@ -9,13 +9,13 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { TransactionSerializable, TransactionSerialized } from "viem"
 import { keccak256, pad, parseTransaction, recoverAddress, serializeTransaction } from "viem/utils"
-import { withEntry } from "./Entries.ts"
 import type { EvmChain, Ledger } from "./EvmChain.ts"
 import * as Chain from "./EvmChain.ts"
 import * as Gas from "./EvmGas.ts"
+import * as Pool from "./EvmPool.ts"
 import type { Refusal } from "./EvmReply.ts"
 import { answerOf, invalidParams, noCode, refused } from "./EvmReply.ts"
-import type { Before, Envelope, Transaction } from "./EvmTransaction.ts"
+import type { Envelope } from "./EvmTransaction.ts"
 import { lower } from "./VenueState.ts"
 
 /** A transaction whose bytes were read and whose sender is known. */
@@ -58,9 +58,8 @@ const pricingOf = ({ accessList, gasPrice = 0n, maxFeePerGas, maxPriorityFeePerG
     ? { type: accessList === undefined ? "0x0" as const : "0x1" as const, gasPrice }
     : { type: "0x2" as const, maxFeePerGas, maxPriorityFeePerGas }
 
-const least = (one: bigint, other: bigint): bigint => one < other ? one : other
-
-const envelopeOf = ({ fields }: Signed, baseFee: bigint): Envelope => {
+/** What is signed of a transaction that the next block would hold. */
+const envelopeOf = (chain: EvmChain, { fields, hash }: Signed): Envelope => {
   const pricing = pricingOf(fields)
   return {
     nonce: fields.nonce ?? 0,
@@ -69,73 +68,77 @@ const envelopeOf = ({ fields }: Signed, baseFee: bigint): Envelope => {
     input: fields.data ?? "0x",
     signature: signatureOf(fields),
     pricing,
-    paid: pricing.type === "0x2"
-      ? least(pricing.maxFeePerGas, baseFee + pricing.maxPriorityFeePerGas)
-      : pricing.gasPrice
+    paid: Pool.paidAt(pricing, chain.baseFee(Chain.nextBlock(chain))),
+    dataFee: chain.dataFee(hash)
   }
 }
 
-const mostPaid = ({ gas, pricing, value }: Envelope): bigint =>
-  gas * (pricing.type === "0x2" ? pricing.maxFeePerGas : pricing.gasPrice) + value
+const tooPoor = (balance: bigint, most: bigint): Refusal | undefined =>
+  balance < most
+    ? refused(
+      `insufficient funds for gas * price + value: balance ${balance}, tx cost ${most}, overshot ${most - balance}`
+    )
+    : undefined
+
+/** Why a transaction is not taken that has no other one in its place. */
+const misnumbered = (next: number, nonce: number): Refusal | undefined => {
+  if (nonce < next) return refused(`nonce too low: next nonce ${next}, tx nonce ${nonce}`)
+  return nonce < next + Pool.furthest
+    ? undefined
+    : refused(`nonce too high: next nonce ${next}, tx nonce ${nonce}`)
+}
 
 const refusalOf = (
   chain: EvmChain,
   { fields, from, hash }: Signed,
   envelope: Envelope,
-  used: bigint,
-  baseFee: bigint
+  used: bigint
 ): Refusal | undefined => {
+  const block = Chain.nextBlock(chain)
   const { gas, nonce, paid } = envelope
-  const next = Chain.nonceAt(chain, from, Number.POSITIVE_INFINITY)
-  const balance = Chain.balanceAt(chain, from, Number.POSITIVE_INFINITY)
-  const most = mostPaid(envelope)
   if (chain.ledger.transactions.has(hash)) return refused("already known")
   if (fields.chainId === undefined) return refused("only replay-protected (EIP-155) transactions allowed over RPC")
   if (fields.chainId !== chain.chainId) {
     return refused(`invalid chain id for signer: have ${fields.chainId} want ${chain.chainId}`)
   }
-  if (nonce < next) return refused(`nonce too low: next nonce ${next}, tx nonce ${nonce}`)
-  if (nonce > next) return refused(`nonce too high: next nonce ${next}, tx nonce ${nonce}`)
   if (gas < used) return refused(`intrinsic gas too low: have ${gas}, want ${used}`)
-  if (paid < baseFee) return refused("max fee per gas less than block base fee")
-  return balance < most
-    ? refused(
-      `insufficient funds for gas * price + value: balance ${balance}, tx cost ${most}, overshot ${most - balance}`
-    )
-    : undefined
+  if (paid < chain.baseFee(block)) return refused("max fee per gas less than block base fee")
+  const earlier = Pool.unminedOf(chain, from, nonce)
+  if (earlier !== undefined && !Pool.outbids(envelope, earlier.envelope)) {
+    return refused("replacement transaction underpriced")
+  }
+  const others = earlier === undefined ? chain : Pool.without(chain, earlier)
+  return (earlier === undefined ? misnumbered(Chain.nonceAt(chain, from, block), nonce) : undefined) ??
+    tooPoor(Chain.balanceAt(others, from, block), Pool.mostPaid(envelope))
 }
 
-const beforeIn = (chain: EvmChain, block: number): Before => {
-  const others = Chain.transactionsIn(chain, block)
-  return { count: others.length, gasUsed: others.reduce((sum, { gasUsed }) => sum + gasUsed, 0n) }
-}
-
-/** The transaction as the next block holds it, or why it is not taken. */
-const accept = (chain: EvmChain, signed: Signed): Result.Result<Transaction, Refusal> => {
-  const block = chain.heads.latest + 1
-  const baseFee = chain.baseFee(block)
-  const envelope = envelopeOf(signed, baseFee)
-  const to = signed.fields.to ?? null
+/** The chain's transactions with a further one, or why it is not taken. */
+export const accept = (chain: EvmChain, signed: Signed): Result.Result<Ledger["transactions"], Refusal> => {
+  const { fields, from, hash } = signed
+  const to = fields.to ?? null
+  const envelope = envelopeOf(chain, signed)
   const gasUsed = Gas.gasOf(chain, to, envelope.input)
   if (gasUsed === undefined || to === null) return Result.fail(noCode)
-  const refusal = refusalOf(chain, signed, envelope, gasUsed, baseFee)
-  return refusal === undefined
-    ? Result.succeed({
-      hash: signed.hash,
-      fields: chain.fields,
-      from: signed.from,
-      to: lower(to),
-      contractAddress: null,
-      status: "success",
-      gasUsed,
-      logs: [],
-      extras: {},
-      block,
-      before: beforeIn(chain, block),
-      promisedFrom: undefined,
-      envelope
-    })
-    : Result.fail(refusal)
+  const refusal = refusalOf(chain, signed, envelope, gasUsed)
+  if (refusal !== undefined) return Result.fail(refusal)
+  const sent = {
+    hash,
+    fields: chain.fields,
+    from,
+    to: lower(to),
+    contractAddress: null,
+    status: "success",
+    gasUsed,
+    logs: [],
+    extras: {},
+    block: Chain.nextBlock(chain),
+    promisedFrom: undefined,
+    envelope
+  } as const
+  const earlier = Pool.unminedOf(chain, from, envelope.nonce)
+  return Result.succeed(
+    earlier === undefined ? Pool.withSent(chain, sent) : Pool.withReplaced(chain, earlier, sent)
+  )
 }
 
 const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Tuple([Data])))
@@ -152,12 +155,7 @@ export const submit = <State extends Ledger>(
     const now = yield* Clock.currentTimeMillis
     const accepted = yield* Ref.modify(state, (known) => {
       const result = accept(chainAt(known, now), signed)
-      return [
-        result,
-        Result.isSuccess(result)
-          ? { ...known, transactions: withEntry(known.transactions, signed.hash, result.success) }
-          : known
-      ]
+      return [result, Result.isSuccess(result) ? { ...known, transactions: result.success } : known]
     })
-    return yield* Effect.map(Effect.fromResult(accepted), ({ hash }) => hash)
+    return yield* Effect.as(Effect.fromResult(accepted), signed.hash)
   }).pipe(Effect.result, Effect.map(answerOf))

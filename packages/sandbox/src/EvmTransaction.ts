@@ -24,12 +24,8 @@ export interface Envelope {
     | { readonly type: "0x2"; readonly maxFeePerGas: bigint; readonly maxPriorityFeePerGas: bigint }
   /** What is paid for a unit of gas. */
   readonly paid: bigint
-}
-
-/** The transactions of a block before one of them. */
-export interface Before {
-  readonly count: number
-  readonly gasUsed: bigint
+  /** What is paid beside the gas. */
+  readonly dataFee: bigint
 }
 
 /** A transaction as a chain keeps it. */
@@ -46,10 +42,8 @@ export interface Transaction {
   readonly logs: ReadonlyArray<TransactionLog>
   /** Further fields of the receipt, which win over the family's. */
   readonly extras: { readonly [field: string]: unknown }
-  /** Number of its block. */
+  /** Number of its block; infinite while it waits for an earlier one of its sender. */
   readonly block: number
-  /** What its block holds before it; none where that is made up as well. */
-  readonly before: Before | undefined
   /** Block from which on the sequencer promises the receipt, its block hash all zeros; none makes no promise. */
   readonly promisedFrom: number | undefined
   /** What was signed; none for a transaction that was made up. */
@@ -61,16 +55,17 @@ type Wire = { readonly [field: string]: unknown }
 /** The bloom of some logs; one of ones says "may be here" of every topic: never wrong, and no hashing. */
 export const bloom = (logs: ReadonlyArray<unknown>): string => `0x${(logs.length === 0 ? "0" : "f").repeat(512)}`
 
-const madeUpBefore = ({ fields, hash }: Transaction, { seed }: ReceiptPlace): Before => {
-  const count = fields.type === "0x7e" ? 0 : Random.below(Random.series(seed, `layer2/${hash}`), 0, 60) + 1
-  return { count, gasUsed: BigInt(count * 120_000) }
+/** A made up transaction has neighbours in its block that are not told. */
+const positionOf = ({ envelope, fields, hash }: Transaction, { index, seed }: ReceiptPlace): number => {
+  if (envelope !== undefined) return index
+  return fields.type === "0x7e" ? 0 : Random.below(Random.series(seed, `layer2/${hash}`), 0, 60) + 1
 }
 
-const beforeOf = (transaction: Transaction, place: ReceiptPlace): Before =>
-  transaction.before ?? madeUpBefore(transaction, place)
+const gasBefore = (transaction: Transaction, place: ReceiptPlace): bigint =>
+  transaction.envelope === undefined ? BigInt(positionOf(transaction, place) * 120_000) : place.gasBefore
 
 const inBlock = (transaction: Transaction, place: ReceiptPlace) => ({
-  transactionIndex: quantity(beforeOf(transaction, place).count),
+  transactionIndex: quantity(positionOf(transaction, place)),
   blockHash: place.blockHash,
   blockNumber: quantity(place.block)
 })
@@ -99,7 +94,7 @@ export const wireReceipt = (transaction: Transaction, place: ReceiptPlace): Wire
     from: transaction.from,
     to: transaction.to,
     contractAddress: transaction.contractAddress,
-    cumulativeGasUsed: quantity(beforeOf(transaction, place).gasUsed + transaction.gasUsed),
+    cumulativeGasUsed: quantity(gasBefore(transaction, place) + transaction.gasUsed),
     gasUsed: quantity(transaction.gasUsed),
     ...(price === undefined ? {} : { effectiveGasPrice: price }),
     status: transaction.status === "success" ? "0x1" : "0x0",
@@ -125,7 +120,8 @@ const madeUp = ({ fields, gasUsed, hash }: Transaction, place: ReceiptPlace): En
       yParity: 0
     },
     pricing: { type: "0x2", maxFeePerGas: price, maxPriorityFeePerGas: 0n },
-    paid: price
+    paid: price,
+    dataFee: 0n
   }
 }
 

@@ -3,7 +3,7 @@ import type { Hash } from "@trigate/domain/Hex"
 import { receiptOf } from "./EvmBlocks.ts"
 import type { BlockClock, EvmChain, Heads, Ledger } from "./EvmChain.ts"
 import { latestAt, zeroWord } from "./EvmChain.ts"
-import { families } from "./Layer2Family.ts"
+import { families, l1Fee } from "./Layer2Family.ts"
 import { chainIds } from "./SandboxExamples.ts"
 import type { Seed } from "./Seed.ts"
 
@@ -47,6 +47,7 @@ export const at = (seed: Seed, state: Layer2State, now: number): EvmChain => ({
   fields: families["op-stack"],
   baseFee: () => baseFee,
   priorityFee,
+  dataFee: (hash) => BigInt(l1Fee({ seed, hash })),
   // no contract of this chain can be run, or read
   code: () => "0x",
   word: () => zeroWord,

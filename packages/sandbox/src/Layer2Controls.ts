@@ -61,7 +61,6 @@ export const transactionOf = (transaction: NewTransaction, latest: number): Tran
     logs: transaction.logs ?? [],
     extras,
     block: latest + inBlocks,
-    before: undefined,
     promisedFrom: transaction.preconfirmed === true ? latest : undefined,
     envelope: undefined
   }

@@ -15,6 +15,9 @@ export interface ReceiptPlace {
   readonly timestamp: number
   /** Whether the block has been posted to layer 1. */
   readonly posted: boolean
+  /** Position in the block among those that were sent, and the gas of those before it. */
+  readonly index: number
+  readonly gasBefore: bigint
 }
 
 /** The fields of a family. */
@@ -30,15 +33,18 @@ export interface FamilyFields {
 export const quantity = (value: number | bigint): string => `0x${value.toString(16)}`
 
 /** A made up integer around `middle`, the same for a transaction whenever it is asked for. */
-const around = ({ hash, seed }: ReceiptPlace, field: string, middle: number): string =>
+const around = ({ hash, seed }: Pick<ReceiptPlace, "hash" | "seed">, field: string, middle: number): string =>
   quantity(Math.floor(middle * (0.5 + Random.fraction(Random.series(seed, `receipt/${hash}/${field}`), 0))))
 
 const gasPrice = (place: ReceiptPlace): string => around(place, "effectiveGasPrice", 1_200_000)
 
 const none = () => ({})
 
+/** What a transaction pays for its bytes on layer 1, in wei. */
+export const l1Fee = (place: Pick<ReceiptPlace, "hash" | "seed">): string => around(place, "l1Fee", 2_400_000_000)
+
 const l1Costs = (place: ReceiptPlace) => ({
-  l1Fee: around(place, "l1Fee", 2_400_000_000),
+  l1Fee: l1Fee(place),
   l1GasUsed: around(place, "l1GasUsed", 1_600),
   l1GasPrice: around(place, "l1GasPrice", 900_000_000)
 })
@@ -107,7 +113,7 @@ export const families: { readonly [Family in Layer2Family]: FamilyFields } = {
   scroll: {
     type: "0x2",
     effectiveGasPrice: gasPrice,
-    receipt: (place) => ({ l1Fee: around(place, "l1Fee", 2_400_000_000) }),
+    receipt: (place) => ({ l1Fee: l1Fee(place) }),
     log: none
   }
 }

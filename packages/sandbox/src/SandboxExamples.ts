@@ -94,6 +94,8 @@ export const chainIds = { mainnet: 999, testnet: 998, layer2: 31_337 } as const
 export const contracts = {
   /** The wrapped native token: name, symbol and decimals in its first three slots. */
   wrapped: "0x5555555555555555555555555555555555555555",
+  /** Makes several calls at once, at the address that it has on most chains. */
+  multicall: "0xca11bde05977b3631167028862be2a173976ca11",
   /** No contract: every word of it is zero. */
   none: "0x000000000000000000000000000000000000dead"
 } as const satisfies { readonly [name: string]: Address }

@@ -7,6 +7,7 @@ import type { Seed } from "./Seed.ts"
 import * as Random from "./Seed.ts"
 import type { Contract, Dialect } from "./TokenContracts.ts"
 import { accountKey, base64, describe } from "./TokenContracts.ts"
+import * as GetMethods from "./TokenGetMethods.ts"
 
 /** What is deployed on the token chain, and which family of servers is asked about it. */
 export interface TokenState {
@@ -34,6 +35,7 @@ interface Asked extends View {
   /** As it was written. */
   readonly address: string
   readonly parsed: TonAddress.Parsed
+  readonly params: unknown
   readonly contract: Contract | undefined
 }
 
@@ -135,12 +137,23 @@ const walletInformation = (asked: Asked): TokenAnswer => {
     wallet: isWallet,
     balance: balanceOf(asked),
     account_state: stateOf(asked),
-    ...(isWallet ? { wallet_type: "wallet v4 r2", seqno: contract.seqno, wallet_id: 698_983_191 } : {}),
+    ...(isWallet ? { wallet_type: "wallet v4 r2", seqno: contract.seqno, wallet_id: GetMethods.walletId } : {}),
     last_transaction_id: lastTransaction(asked)
   })
 }
 
 type Method = (TokenRpcOperation | TokenSendOperation)["name"]
+
+const getMethod = (asked: Asked): TokenAnswer => {
+  const { dialect, params } = asked
+  const method = Predicate.hasProperty(params, "method") ? params.method : undefined
+  const result = Predicate.isString(method) || Predicate.isNumber(method)
+    ? GetMethods.result(asked.contract, method)
+    : undefined
+  return result === undefined
+    ? { dialect, status: 500, error: `the sandbox runs no contract code: ${String(method)} has no answer` }
+    : ok(asked, result)
+}
 
 /** Methods that take an address and answer about it. */
 const addressMethods: { readonly [Name in Method]?: (asked: Asked) => TokenAnswer } = {
@@ -151,7 +164,8 @@ const addressMethods: { readonly [Name in Method]?: (asked: Asked) => TokenAnswe
   getAddressBalance: (asked) => ok(asked, balanceOf(asked)),
   getAddressState: (asked) => ok(asked, stateOf(asked)),
   getAddressInformation: information,
-  getWalletInformation: walletInformation
+  getWalletInformation: walletInformation,
+  runGetMethod: getMethod
 }
 
 const masterchainInfo = (view: View): TokenAnswer =>
@@ -169,8 +183,12 @@ const masterchainInfo = (view: View): TokenAnswer =>
     }
   })
 
-const unknownMethod = ({ dialect }: View): TokenAnswer =>
-  dialect === "cpp" ? { dialect, status: 404, error: "Not Found" } : { dialect, status: 422, error: "Unknown method" }
+const unknownMethod = ({ dialect }: View, method: Method): TokenAnswer => {
+  const reason = `the sandbox has no answer to ${method}`
+  return dialect === "cpp"
+    ? { dialect, status: 404, error: `Not Found: ${reason}` }
+    : { dialect, status: 422, error: `Unknown method: ${reason}` }
+}
 
 const badAddress = ({ dialect }: View): TokenAnswer =>
   dialect === "cpp"
@@ -180,13 +198,13 @@ const badAddress = ({ dialect }: View): TokenAnswer =>
 /**
  * Answers a method at the instant `now`; `params` is the named object that the caller sent.
  *
- * Methods that this chain has no data for are answered as both families answer a method that they do not know.
+ * Methods that this chain has no data for are answered as both families answer a method that they do not know, and why.
  */
 export const answer = (seed: Seed, state: TokenState, method: Method, params: unknown, now: number): TokenAnswer => {
   const view: View = { seed, state, dialect: state.dialect, now }
   if (method === "getMasterchainInfo") return masterchainInfo(view)
   const answerAddress = addressMethods[method]
-  if (answerAddress === undefined) return unknownMethod(view)
+  if (answerAddress === undefined) return unknownMethod(view, method)
   const address = Predicate.hasProperty(params, "address") && Predicate.isString(params.address) ? params.address : ""
   return Result.match(TonAddress.parse(address), {
     onFailure: () => badAddress(view),
@@ -197,6 +215,7 @@ export const answer = (seed: Seed, state: TokenState, method: Method, params: un
         dialect: found?.dialect ?? state.dialect,
         address,
         parsed,
+        params,
         contract: found?.contract
       })
     }

@@ -111,6 +111,7 @@ export const at = ({ evm, now, profile, seed }: EvmMoment): EvmChain => {
     fields: plain,
     baseFee: (block) => baseFee(seed, evm, "small", clock.startedAt + (block - 1 - firstBlock) * clock.every),
     priorityFee: 0n,
+    dataFee: () => 0n,
     code: (address) => evm.contracts.has(address) ? invalid : "0x",
     word: (address, slot) => wordAt(seed, evm, address, slot),
     call: (to, data) =>

@@ -45,7 +45,22 @@ const json = (value: unknown): Relayed.Relayed => Relayed.json(upstream, 200, JS
 
 const nothing = Relayed.json(upstream, 500, "null")
 
-const wrongShape = Relayed.plain(upstream, 422, VenueRefusal.wrongShape)
+const hasType = Schema.decodeUnknownOption(Schema.Struct({ type: Schema.String }))
+
+const own = new Set<string>([
+  "spotMeta",
+  "candleSnapshot",
+  ...FurtherRead.members.flatMap(({ fields }) =>
+    "literals" in fields.type ? fields.type.literals : [fields.type.literal]
+  )
+])
+
+/** The venue's words; of a type that is known to it and not here they say that. */
+const wrongShape = (query: unknown): Relayed.Relayed => {
+  const type = Option.match(hasType(query), { onNone: () => undefined, onSome: (named) => named.type })
+  const why = type === undefined || own.has(type) ? "" : `: the sandbox has no answer to ${JSON.stringify(type)}`
+  return Relayed.plain(upstream, 422, VenueRefusal.wrongShape + why)
+}
 
 const known = (value: unknown): Relayed.Relayed => value === undefined ? nothing : json(value)
 
@@ -81,7 +96,7 @@ export const answer = (seed: Seed, state: InfoState, body: Uint8Array, now: numb
   const further = decodeFurther(parsed.value)
   if (Option.isSome(further)) return furtherAnswer({ seed, ...state, now }, further.value)
   return Option.match(decodeCandles(parsed.value), {
-    onNone: () => wrongShape,
+    onNone: () => wrongShape(parsed.value),
     onSome: (window) => {
       const market = state.markets.get(window.coin)
       return market === undefined ? nothing : json(CandleFeed.bars(seed, market, window, now))

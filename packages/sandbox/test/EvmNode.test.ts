@@ -14,7 +14,17 @@ import { TradingEvm } from "@trigate/trading/TradingEvm"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
 import type { Hex, TransactionSerializableEIP1559 } from "viem"
-import { createPublicClient, custom, erc20Abi, keccak256, parseEther, serializeTransaction } from "viem"
+import {
+  createPublicClient,
+  custom,
+  erc20Abi,
+  keccak256,
+  multicall3Abi,
+  parseEther,
+  serializeTransaction,
+  toHex,
+  zeroHash
+} from "viem"
 import { privateKeyToAccount } from "viem/accounts"
 import { start } from "./venue.ts"
 
@@ -193,8 +203,8 @@ describe("a transaction", () => {
         refusal(() => client.sendRawTransaction({ serializedTransaction }))
       yield* call(() => evm.sendRawTransaction({ serializedTransaction: good }))
       assert.include(yield* said(good), "already known")
-      assert.include(yield* said(yield* sign({ value: parseEther("2") })), "nonce too low: next nonce 1, tx nonce 0")
-      assert.include(yield* said(yield* sign({ nonce: 3 })), "nonce too high: next nonce 1, tx nonce 3")
+      assert.include(yield* said(yield* sign({ value: parseEther("2") })), "replacement transaction underpriced")
+      assert.include(yield* said(yield* sign({ nonce: 65 })), "nonce too high: next nonce 1, tx nonce 65")
       const next = { nonce: 1 }
       assert.include(yield* said(yield* sign({ ...next, value: parseEther("20000") })), "insufficient funds for gas")
       assert.include(
@@ -214,6 +224,8 @@ describe("a transaction", () => {
         "invalid sender"
       )
       assert.include(yield* said("0x7f01"), "transaction type not supported")
+      yield* TestClock.adjust("1 second")
+      assert.include(yield* said(yield* sign({ value: 1n })), "nonce too low: next nonce 1, tx nonce 0")
     })))
 
   it.effect("stands behind those of its block that came before it", () =>
@@ -274,23 +286,97 @@ describe("the standard methods", () => {
           "eth_protocolVersion",
           "eth_blobBaseFee",
           "eth_getProof",
-          "eth_createAccessList",
-          "eth_simulateV1",
-          "eth_getUncleCountByBlockHash",
-          "eth_getUncleCountByBlockNumber",
-          "eth_getUncleByBlockHashAndIndex",
-          "eth_getUncleByBlockNumberAndIndex",
-          "eth_getTransactionByBlockHashAndIndex",
-          "eth_getTransactionByBlockNumberAndIndex"
+          "eth_simulateV1"
         ])
       }
     })))
 })
 
-describe("state", () => {
-  it.effect("of the wrapped token is what its contract would say", () =>
+describe("transactions of one sender", () => {
+  const value = (nonce: number) => BigInt(nonce + 1)
+
+  it.effect("may come in any order, and fill one block in that of their nonces", () =>
+    test(Effect.gen(function*() {
+      const { layer2 } = yield* clients
+      const { address } = trader
+      const before = yield* call(() => layer2.getBalance({ address }))
+      const send = (nonce: number) =>
+        Effect.flatMap(
+          sign({ chainId: 31337, nonce, value: value(nonce) }),
+          (serializedTransaction) => call(() => layer2.sendRawTransaction({ serializedTransaction }))
+        )
+      const late = yield* Effect.forEach([3, 2, 1], send)
+      const pending = () => call(() => layer2.getTransactionCount({ address, blockTag: "pending" }))
+      assert.strictEqual(yield* pending(), 0)
+      yield* TestClock.adjust("10 seconds")
+      assert.deepStrictEqual(
+        yield* Effect.forEach(
+          late,
+          (hash) => call(() => layer2.getTransaction({ hash }).then((told) => JSON.stringify(told.blockHash)))
+        ),
+        ["null", "null", "null"]
+      )
+      const first = yield* send(0)
+      assert.strictEqual(yield* pending(), 4)
+      yield* TestClock.adjust("2 seconds")
+      const inOrder = [first, ...late.toReversed()]
+      const block = yield* call(() => layer2.getBlock())
+      assert.deepStrictEqual([block.transactions, block.gasUsed], [inOrder, 84_000n])
+      const receipts = yield* Effect.forEach(inOrder, (hash) => call(() => layer2.getTransactionReceipt({ hash })))
+      assert.deepStrictEqual(
+        receipts.map(({ cumulativeGasUsed, transactionIndex }) => [transactionIndex, cumulativeGasUsed]),
+        [[0, 21_000n], [1, 42_000n], [2, 63_000n], [3, 84_000n]]
+      )
+      assert.strictEqual(
+        yield* call(() => layer2.getTransaction({ blockHash: block.hash, index: 2 }).then(({ hash }) => hash)),
+        late[1]
+      )
+      // an OP-stack chain charges for the bytes as well
+      const fees = yield* Effect.forEach(inOrder, (hash) =>
+        call(() =>
+          layer2.request<{ ReturnType: { readonly l1Fee: Hex } }>({
+            method: "eth_getTransactionReceipt",
+            params: [hash]
+          })
+        ))
+      const spent = receipts.reduce((sum, { effectiveGasPrice, gasUsed }) =>
+        sum + gasUsed * effectiveGasPrice, 10n)
+      assert.strictEqual(
+        before - (yield* call(() =>
+          layer2.getBalance({ address })
+        )),
+        fees.reduce((sum, { l1Fee }) => sum + BigInt(l1Fee), spent)
+      )
+    })))
+
+  it.effect("are replaced by one that offers a tenth more, as long as they are in no block", () =>
     test(Effect.gen(function*() {
       const { evm } = yield* clients
+      const send = (fields: Partial<TransactionSerializableEIP1559>) =>
+        Effect.flatMap(
+          sign(fields),
+          (serializedTransaction) => call(() => evm.sendRawTransaction({ serializedTransaction }))
+        )
+      const replaced = yield* send({})
+      const next = yield* send({ nonce: 1 })
+      const waiting = yield* send({ nonce: 5 })
+      const by = { maxFeePerGas: 11_000_000_000n }
+      const winner = yield* send({ ...by, value: 7n })
+      yield* send({ ...by, nonce: 5, value: 7n })
+      for (const hash of [replaced, waiting]) yield* refusal(() => evm.getTransaction({ hash }))
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual((yield* call(() => evm.getBlock())).transactions, [winner, next])
+      assert.strictEqual(
+        yield* call(() => evm.getBalance({ address: keys.stranger.address })),
+        parseEther("1") + 7n
+      )
+    })))
+})
+
+describe("state", () => {
+  it.effect("of the wrapped token is what its contract would say, asked alone or with others", () =>
+    test(Effect.gen(function*() {
+      const { evm, layer2 } = yield* clients
       const of = { address: contracts.wrapped, abi: erc20Abi } as const
       assert.deepStrictEqual(
         yield* call(() =>
@@ -306,8 +392,63 @@ describe("state", () => {
         yield* refusal(() => evm.readContract({ ...of, functionName: "totalSupply" })),
         "the sandbox runs no contract code"
       )
+      const multicallAddress = contracts.multicall
+      const both = [{ ...of, functionName: "symbol" }, { ...of, functionName: "decimals" }] as const
+      assert.deepStrictEqual(
+        yield* call(() => evm.multicall({ multicallAddress, allowFailure: false, contracts: both })),
+        ["WHYPE", 18]
+      )
+      assert.include(
+        yield* refusal(() =>
+          evm.multicall({
+            multicallAddress,
+            allowFailure: false,
+            contracts: [...both, { ...of, functionName: "totalSupply" }]
+          })
+        ),
+        "the sandbox runs no contract code"
+      )
+      const args = [trader.address] as const
+      for (const client of [evm, layer2]) {
+        assert.strictEqual(
+          yield* call(() =>
+            client.readContract({ address: multicallAddress, abi: multicall3Abi, functionName: "getEthBalance", args })
+          ),
+          parseEther("10000")
+        )
+        assert.strictEqual(yield* call(() => client.getCode({ address: multicallAddress })), "0xfe")
+      }
       assert.strictEqual(yield* call(() => evm.getCode({ address: contracts.wrapped })), "0xfe")
       assert.isUndefined(yield* call(() => evm.getCode({ address: contracts.none })))
+    })))
+
+  it.effect("is told of a block by number and by hash, and of none that is not there", () =>
+    test(Effect.gen(function*() {
+      const { evm, layer2 } = yield* clients
+      const { address } = trader
+      const balance = parseEther("10000")
+      const { hash, number } = yield* call(() => layer2.getBlock())
+      const at = (block: object | string) =>
+        layer2.request<{ ReturnType: Hex }>({ method: "eth_getBalance", params: [address, block] })
+      for (const block of [{ blockHash: hash }, { blockNumber: toHex(number) }, toHex(number), "earliest"]) {
+        assert.strictEqual(yield* call(() => at(block)), toHex(balance))
+      }
+      for (const block of [{ blockHash: transactions.unknown }, toHex(number + 1n)]) {
+        assert.include(yield* refusal(() => at(block)), "header not found")
+      }
+      assert.include(
+        yield* refusal(() => layer2.getFeeHistory({ blockCount: 1, blockNumber: number + 1n, rewardPercentiles: [] })),
+        "request beyond head block"
+      )
+      assert.strictEqual((yield* call(() => layer2.getBlock({ blockTag: "earliest" }))).parentHash, zeroHash)
+      assert.include(
+        yield* refusal(() => evm.estimateGas({ account: address, to: contracts.none, value: balance + 1n })),
+        "insufficient funds for transfer"
+      )
+      assert.deepStrictEqual(
+        yield* call(() => evm.createAccessList({ account: address, to: contracts.none, value: 1n })),
+        { accessList: [], gasUsed: 21_000n }
+      )
     })))
 
   it.effect("prices agree: of gas, of the next block, of the history", () =>

@@ -64,13 +64,13 @@ describe("two families of servers", () => {
       ...cpp,
       status: 404,
       code: 404,
-      error: "Not Found"
+      error: "Not Found: the sandbox has no answer to getTransactions"
     })
     assert.deepStrictEqual(envelope(ask("getTransactions", tokens.wallet, python)), {
       ...py,
       status: 422,
       code: 422,
-      error: "Unknown method"
+      error: "Unknown method: the sandbox has no answer to getTransactions"
     })
     assert.deepStrictEqual(envelope(ask("packAddress", tokens.invalid)), {
       ...cpp,
@@ -84,6 +84,36 @@ describe("two families of servers", () => {
       code: 416,
       error: "Incorrect address"
     })
+  })
+
+  it("run the get methods of wallets that take no code, and tell a missing one from one without an answer", () => {
+    const run = (address: string, method: unknown) => {
+      const params = { address, method, stack: [] }
+      const answer = TokenServer.answer("trigate", Genesis.tokenChain, "runGetMethod", params, start)
+      return "result" in answer ? answer.result : [answer.status, answer.error]
+    }
+    const ran = (exit_code: number, gas_used: number, stack: ReadonlyArray<unknown> = []) => ({
+      "@type": "smc.runResult",
+      gas_used,
+      stack,
+      exit_code
+    })
+    assert.deepStrictEqual(run(tokens.admin, "seqno"), ran(0, 549, [["num", "0x29"]]))
+    assert.deepStrictEqual(run(tokens.admin, 85_143), ran(0, 549, [["num", "0x29"]]))
+    assert.deepStrictEqual(run(tokens.wallet, "get_subwallet_id"), ran(0, 549, [["num", "0x29a9a317"]]))
+    assert.deepStrictEqual(run(tokens.onchain, "seqno"), ran(11, 308))
+    assert.deepStrictEqual(run(`0:${"12".repeat(32)}`, "seqno"), ran(-13, 0))
+    for (
+      const [address, method] of [[tokens.wallet, "get_public_key"], [tokens.onchain, "get_jetton_data"], [
+        tokens.wallet,
+        1
+      ]]
+    ) {
+      assert.deepStrictEqual(run(String(address), method), [
+        500,
+        `the sandbox runs no contract code: ${method} has no answer`
+      ])
+    }
   })
 
   it("write addresses as recorded", () => {

@@ -7,9 +7,16 @@ import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Scope from "effect/Scope"
 
-// no font and no proxy is fetched
+// no font and no proxy is fetched, and no toolbar offers to upload the document
 const page = HttpRouter.toHttpEffect(
-  HttpApiScalar.layer(GatewayApi, { path: "/docs", scalar: { withDefaultFonts: false, theme: "default" } })
+  HttpApiScalar.layer(GatewayApi, {
+    path: "/docs",
+    scalar: {
+      withDefaultFonts: false,
+      theme: "default",
+      customCss: ".api-reference-toolbar { display: none !important }"
+    }
+  })
 )
 
 const document = Effect.sync(() => HttpServerResponse.jsonUnsafe(OpenApi.fromApi(GatewayApi)))

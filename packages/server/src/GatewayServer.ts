@@ -7,6 +7,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as AccessLog from "./AccessLog.ts"
 import * as ApiKey from "./ApiKey.ts"
+import { BatchLimit } from "./BatchLimit.ts"
 import * as CallerKeys from "./CallerKeys.ts"
 import * as Chains from "./Chains.ts"
 import * as Drain from "./Drain.ts"
@@ -36,6 +37,7 @@ export const layer = (settings: Settings) => {
   const served = HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(
     Layer.provide(Chains.layer(settings)),
     Layer.provide(Layer.succeed(RelayMethods, settings.TRIGATE_RELAY_METHODS)),
+    Layer.provide(Layer.succeed(BatchLimit, settings.TRIGATE_BATCH_LIMIT)),
     Layer.provide(Layer.succeed(RelayInfo, settings.TRIGATE_RELAY_INFO)),
     Layer.provide(CallerKeys.layerOpen)
   )

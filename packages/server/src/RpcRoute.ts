@@ -4,7 +4,6 @@
  * Derived from a table of operations. Ids go back as they came, results are the upstream's own text, a batch keeps its
  * order and the failure of one call is that call's only. Notifications are relayed to nobody and answered by nobody.
  */
-import { batchLimit } from "@trigate/api/JsonRpcSchema"
 import type { Unauthorized } from "@trigate/domain/CallerError"
 import { invalidRequest } from "@trigate/domain/Decode"
 import type { GatewayError } from "@trigate/domain/GatewayError"
@@ -41,6 +40,8 @@ export interface Envelope<Answer> {
 export interface Definition<O extends Operation, Answer extends { readonly age?: number }> {
   readonly operations: ReadonlyArray<O>
   readonly envelope: Envelope<Answer>
+  /** Calls of one batch at most. */
+  readonly longest: number
   /** Calls of one batch that are relayed at the same time; those of a chain that takes batches go out as one. */
   readonly concurrency: number
   /** Checks the params and relays the call; `params` is their raw text. */
@@ -52,6 +53,9 @@ interface Asked {
   readonly facts: RequestFacts
   readonly surface: Surface
 }
+
+/** Room for a batch of the longest, whose calls have up to a dozen values each, and some more in a filter. */
+const limits = { ...JsonText.defaultLimits, maxValues: 20_000 }
 
 const parseError = -32700
 const invalidEnvelope = -32600
@@ -127,8 +131,10 @@ export const make = <O extends Operation, Answer extends { readonly age?: number
     values: ReadonlyArray<unknown>,
     asked: Asked
   ): Effect.Effect<string | undefined> => {
-    if (texts.length === 0 || texts.length > batchLimit) {
-      const message = texts.length === 0 ? "A batch has at least one call" : `A batch has at most ${batchLimit} calls`
+    if (texts.length === 0 || texts.length > definition.longest) {
+      const message = texts.length === 0
+        ? "A batch has at least one call"
+        : `A batch has at most ${definition.longest} call${definition.longest === 1 ? "" : "s"}`
       return refuse(undefined, invalidRequest([{ path: [], message }]), invalidEnvelope, asked)
     }
     const answers = RpcCalls.together(
@@ -143,7 +149,7 @@ export const make = <O extends Operation, Answer extends { readonly age?: number
   }
 
   const answerText = (text: string, asked: Asked): Effect.Effect<string | undefined> =>
-    Result.match(JsonText.parseStrict(text), {
+    Result.match(JsonText.parseStrict(text, limits), {
       onFailure: (refusal) =>
         refuse(undefined, invalidRequest([refusal]), refusal.path.length === 0 ? parseError : invalidEnvelope, asked),
       onSuccess: (value) =>

@@ -4,6 +4,7 @@
  * The same declarations give the decoded settings, the refusal of unknown names and the text of `--help`. A fault stops
  * the start with one line that names the setting; it never quotes the value, which may hold an endpoint key.
  */
+import { longestBatch } from "@trigate/api/JsonRpcSchema"
 import { Address } from "@trigate/domain/Hex"
 import * as Budgets from "@trigate/upstream/Budgets"
 import * as UpstreamConfig from "@trigate/upstream/UpstreamConfig"
@@ -24,6 +25,10 @@ export class SettingsError extends Schema.TaggedError<SettingsError>()("Settings
 const OnOff = Schema.Literals(["on", "off"])
 const Host = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9.:_-]{1,255}$/u))
 const Port = Schema.FiniteFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 0, maximum: 65535 }))
+const BatchCalls = Schema.FiniteFromString.check(
+  Schema.isInt(),
+  Schema.isBetween({ minimum: 1, maximum: longestBatch })
+)
 const ActionTypes = UpstreamConfig.CommaSeparated.pipe(
   Schema.decodeTo(Schema.NonEmptyArray(Schema.String.check(Schema.isPattern(/^[A-Za-z][A-Za-z0-9]{0,63}$/u))))
 )
@@ -79,6 +84,7 @@ const configs = {
   ),
   TRIGATE_RELAY_INFO: onOff("TRIGATE_RELAY_INFO", "on"),
   TRIGATE_RELAY_METHODS: Config.withDefault(Config.schema(MethodNames, "TRIGATE_RELAY_METHODS"), []),
+  TRIGATE_BATCH_LIMIT: Config.withDefault(Config.schema(BatchCalls, "TRIGATE_BATCH_LIMIT"), 100),
   TRIGATE_CORS_ORIGINS: Config.option(Config.schema(Origins, "TRIGATE_CORS_ORIGINS")),
   TRIGATE_TRADING_API_WEIGHT: Config.withDefault(
     UpstreamConfig.limit("TRIGATE_TRADING_API_WEIGHT"),
@@ -162,6 +168,11 @@ export const texts: { readonly [N in SettingName]: SettingText } = {
     meaning: "further JSON-RPC methods that /evm and /l2 relay as reads, unread; each may be sent more than once",
     takes: "exact method names, comma separated, none that sends, submits, filters or subscribes",
     fallback: "unset: the declared ones"
+  },
+  TRIGATE_BATCH_LIMIT: {
+    meaning: "calls that a JSON-RPC batch of /evm and /l2 may have; more than 100 go out as several batches",
+    takes: `an integer from 1 to ${longestBatch}`,
+    fallback: "100"
   },
   TRIGATE_CORS_ORIGINS: {
     meaning: "origins whose pages may call the gateway from a browser",

@@ -36,6 +36,7 @@ export const rpcRoute = Effect.map(TokenChain, (tokens) =>
   RpcRoute.make({
     operations: [...Object.values(tokenRpcOperations), ...Object.values(tokenSendOperations)],
     envelope,
+    longest: 100,
     concurrency: 8,
     relay: (operation, params, surface) => tokens.relay({ operation, params, surface })
   }))
@@ -48,7 +49,7 @@ const posts: ReadonlyMap<string, TokenRpcOperation | TokenSendOperation> = new M
 /** The call of a request; the routes have a path for each method. */
 const restCall = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, surface: Surface) {
   const end = request.url.indexOf("?")
-  const path = end < 0 ? request.url : request.url.slice(0, end)
+  const path = (end < 0 ? request.url : request.url.slice(0, end)).replace(/\/$/u, "")
   const name = path.slice(path.lastIndexOf("/") + 1)
   if (request.method === "POST") {
     const operation = posts.get(name)

@@ -147,6 +147,31 @@ describe("a batch", () => {
       assert.deepStrictEqual(live.seen(), [layer2Path])
     }))
 
+  it.live("of as many calls as viem puts together goes out in batches that providers take", () =>
+    Effect.gen(function*() {
+      const sizes: Array<number> = []
+      const live = yield* liveGateway({
+        layer2: (request) => {
+          const calls = Fixtures.rows(`{"all":${request.body}}`, ["all"])
+          sizes.push(calls.length)
+          const answers = calls.map((body) => rpcReply(`"${asked({ ...request, body })}"`)({ ...request, body }).body)
+          return { body: `[${answers.join(",")}]` }
+        }
+      }, { TRIGATE_BATCH_LIMIT: "1000" })
+      const count = 1_000
+      const all = Array.from({ length: count }, (_, index) => `0x${index.toString(16).padStart(64, "0")}`)
+      const filter = (of: string) =>
+        `[{"fromBlock":"0x1","toBlock":"0x2","address":["${of.slice(0, 42)}"],"topics":["${of}",null,["${of}"]]}]`
+      const call = (of: string, index: number) =>
+        `{"jsonrpc":"2.0","id":${index},"method":"eth_getLogs","params":${filter(of)}}`
+      const answer = yield* post(`${live.url}/l2`, `[${all.map(call).join(",")}]`)
+      assert.strictEqual(
+        answer.text,
+        `[${all.map((of, id) => `{"jsonrpc":"2.0","id":${id},"result":"${of}"}`).join(",")}]`
+      )
+      assert.deepStrictEqual(sizes, Array.from({ length: 10 }, () => 100))
+    }))
+
   it.live("is asked call by call of a node that takes none, and keeps the failure of a call to that call", () =>
     Effect.gen(function*() {
       const [good, wrong, failed, broken] = hashes
@@ -208,16 +233,27 @@ describe("a batch", () => {
       assert.deepStrictEqual(live.seen(), [])
     }))
 
-  for (const [what, size] of [["no call", 0], ["101 calls", 101]] as const) {
-    it.live(`with ${what} is one error`, () =>
+  const refused = [
+    ["/l2", "no call", 0, {}],
+    ["/l2", "101 calls", 101, {}],
+    ["/evm", "101 calls", 101, {}],
+    ["/l2", "1001 calls", 1_001, { TRIGATE_BATCH_LIMIT: "1000" }],
+    ["/l2", "2 calls", 2, { TRIGATE_BATCH_LIMIT: "1" }],
+    ["/api/v2/jsonRPC", "101 calls", 101, { TRIGATE_BATCH_LIMIT: "1000" }]
+  ] as const
+  for (const [route, what, size, environment] of refused) {
+    it.live(`with ${what} is one error of ${route}, of at most ${"TRIGATE_BATCH_LIMIT" in environment ? environment.TRIGATE_BATCH_LIMIT : 100}`, () =>
       Effect.gen(function*() {
-        const live = yield* liveGateway()
+        const live = yield* liveGateway({}, environment)
         const answer = yield* post(
-          `${live.url}/l2`,
+          `${live.url}${route}`,
           `[${Array.from({ length: size }, () => receiptCall("1")).join(",")}]`
         )
         assert.strictEqual(answer.status, 200)
-        assert.isTrue(answer.text.startsWith(`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,`), answer.text)
+        assert.match(answer.text, size === 0 ? /at least one call/u : new RegExp(`at most ${size - 1} call`, "u"))
+        if (route !== "/api/v2/jsonRPC") {
+          assert.match(answer.text, /^\{"jsonrpc":"2.0","id":null,"error":\{"code":-32600,/u)
+        }
         assert.deepStrictEqual(live.seen(), [])
       }))
   }

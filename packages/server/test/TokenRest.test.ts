@@ -137,6 +137,14 @@ for (const surface of surfaces) {
         }))
     }
 
+    it.live("takes a slash behind the method", () =>
+      Effect.gen(function*() {
+        const live = yield* liveGateway({ tokens: () => ({ body }) })
+        const answer = yield* post(`${live.url}${surface}/getMasterchainInfo/`, "{}")
+        assert.strictEqual(answer.text, body)
+        assert.deepStrictEqual(live.seen(), [`tokens POST ${upstream}/getMasterchainInfo`])
+      }))
+
     it.live("sends a message once, and tells that its outcome is unknown", () =>
       Effect.gen(function*() {
         for (

@@ -8,6 +8,7 @@ import * as JsonRpc from "@trigate/domain/JsonRpc"
 import type { RpcAnswer } from "@trigate/domain/JsonRpc"
 import type { Cost } from "@trigate/domain/Operation"
 import * as Relayed from "@trigate/domain/Relayed"
+import * as Arr from "effect/Array"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -37,6 +38,9 @@ export const together = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect
 /** Sends the reads of an effect on their own: for work that goes on when the caller of the batch has its answers. */
 export const apart = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.provideService(effect, CurrentBatch, undefined)
+
+/** Calls that go out in one batch at most: providers take fewer than nodes do. */
+const longest = 100
 
 /** One call to an upstream; `params` is raw JSON text. */
 export type Ask = (read: Read, params: string) => Effect.Effect<RpcAnswer, CommonFailure>
@@ -99,8 +103,11 @@ export const make = (calls: Calls["Service"]): Ask => {
     const found = known.get(targets)
     if (found !== undefined) return found
     const made = RequestResolver.make<RpcAsk>((entries) => {
-      const [first, ...others] = entries
-      const asked = others.length === 0 ? one(first) : all([first, ...others], targets)
+      const asked = Effect.forEach(
+        Arr.chunksOf(entries, longest),
+        ([first, ...others]) => others.length === 0 ? one(first) : all([first, ...others], targets),
+        { concurrency: 4, discard: true }
+      )
       // a resolver does not hear that its callers have left
       return Effect.flatMap(Effect.forkIn(asked, batch.scope, { startImmediately: true }), Fiber.join)
     })
