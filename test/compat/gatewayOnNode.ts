@@ -39,6 +39,6 @@ export const gatewayOnNode = Effect.fnUntraced(function*(name: string, client: s
     url,
     asked,
     /** How often the node was sent a transaction. */
-    transactionsSent: () => asked().flat().filter((method) => method === "eth_sendRawTransaction").length
+    transactionsSent: () => asked().flat().filter((method) => method.startsWith("eth_sendRaw")).length
   }
 })

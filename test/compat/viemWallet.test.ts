@@ -79,6 +79,16 @@ describe.runIf(canRun)("viem's wallet", () => {
         assert.strictEqual(transactionsSent(), 3)
       }))
 
+    it.live(`sends on /${route} and is told the receipt at once`, () =>
+      Effect.gen(function*() {
+        const { asked, reader, transactionsSent, wallet } = yield* connected("sync", route)
+        const receipt = yield* Effect.promise(() => wallet.sendTransactionSync({ to: poor.address, value: 5n }))
+        assert.deepStrictEqual([receipt.status, receipt.gasUsed], ["success", 21_000n])
+        assert.strictEqual(yield* Effect.promise(() => reader.getBalance(poor)), 5n)
+        const sent = asked().flat().filter((method) => method.startsWith("eth_send"))
+        assert.deepStrictEqual([sent, transactionsSent()], [["eth_sendRawTransactionSync"], 1])
+      }))
+
     it.live(`reads a contract, its events and several calls in one on /${route}`, () =>
       Effect.gen(function*() {
         const { count, deploy, reader } = yield* connected("contract", route)

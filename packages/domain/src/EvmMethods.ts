@@ -6,8 +6,9 @@
  * Filters and subscriptions are no part of them: those live in one node, and the next call may reach another one.
  */
 import * as Schema from "effect/Schema"
-import { Data, Hash } from "./Hex.ts"
+import { Data, Hash, Quantity } from "./Hex.ts"
 import * as Operation from "./Operation.ts"
+import { Receipt } from "./Receipt.ts"
 import type { StateBlock } from "./RequestError.ts"
 import { UnsupportedBlock } from "./RequestError.ts"
 import { OutcomeUnknown } from "./UpstreamError.ts"
@@ -123,17 +124,31 @@ export const transactionAdvice =
   "Resend the identical bytes: \"already known\" or \"nonce too low\" then means that the first one landed. " +
   "Do not sign the transaction again under another nonce before you know"
 
+const sending = ({ chain, protocol }: Serving) => ({
+  chain,
+  protocol,
+  sources: ["node"],
+  cost: { weight: 0, requestUnits: 1 },
+  failures: [OutcomeUnknown],
+  advice: transactionAdvice
+} as const)
+
 /** Sends a signed transaction. */
-export const rawTransaction = ({ chain, protocol }: Serving) =>
+export const rawTransaction = (serving: Serving) =>
   Operation.once({
+    ...sending(serving),
     name: "eth_sendRawTransaction",
-    chain,
-    protocol,
     summary: "Send a signed transaction, at most once",
-    sources: ["node"],
-    cost: { weight: 0, requestUnits: 1 },
     request: Schema.Tuple([Data]),
-    response: Hash,
-    failures: [OutcomeUnknown],
-    advice: transactionAdvice
+    response: Hash
+  })
+
+/** Sends a signed transaction and waits, for so many milliseconds at most, until its receipt is there (EIP-7966). */
+export const rawTransactionSync = (serving: Serving) =>
+  Operation.once({
+    ...sending(serving),
+    name: "eth_sendRawTransactionSync",
+    summary: "Send a signed transaction, at most once, and tell its receipt",
+    request: Schema.Tuple([Data, Schema.optionalKey(Schema.Union([Quantity, Schema.Natural]))]),
+    response: Receipt
   })

@@ -111,6 +111,9 @@ const typed: ReadonlySet<string> = new Set(Object.values(evmOperations).map(({ n
 /** Sends a signed transaction. */
 export const sendRawTransaction = EvmMethods.rawTransaction(serving)
 
+/** Sends a signed transaction and waits for its receipt. */
+export const sendRawTransactionSync = EvmMethods.rawTransactionSync(serving)
+
 /** Any method of `POST /evm`. */
 export type EvmOperation = Operation.Operation<string, "read"> | Operation.OnceOperation
 
@@ -118,6 +121,7 @@ export type EvmOperation = Operation.Operation<string, "read"> | Operation.OnceO
 export const evmMethods: ReadonlyArray<EvmOperation> = [
   ...Object.values(evmOperations),
   sendRawTransaction,
+  sendRawTransactionSync,
   ...EvmMethods.relayedReads({ ...EvmMethods.standardMethods, ...systemMethods }, serving)
     .filter(({ name }) => !typed.has(name))
 ]

@@ -70,6 +70,9 @@ const typed: ReadonlySet<string> = new Set(Object.values(layer2Operations).map((
 /** Sends a signed transaction. */
 export const sendRawTransaction = EvmMethods.rawTransaction(serving)
 
+/** Sends a signed transaction and waits for its receipt. */
+export const sendRawTransactionSync = EvmMethods.rawTransactionSync(serving)
+
 /** Any method of `POST /l2`. */
 export type Layer2Operation = Operation.Operation<string, "read"> | Operation.OnceOperation
 
@@ -77,5 +80,6 @@ export type Layer2Operation = Operation.Operation<string, "read"> | Operation.On
 export const layer2Methods: ReadonlyArray<Layer2Operation> = [
   ...Object.values(layer2Operations),
   sendRawTransaction,
+  sendRawTransactionSync,
   ...EvmMethods.relayedReads(EvmMethods.standardMethods, serving).filter(({ name }) => !typed.has(name))
 ]

@@ -21,13 +21,13 @@ describe("the methods of an EVM route", () => {
   })
 
   it.each([["/evm", evmMethods], ["/l2", layer2Methods]] as const)(
-    "of %s change nothing but one",
+    "of %s change nothing but two",
     (_route, methods) => {
       assert.deepStrictEqual(methods.filter((each) => each.class === "once").map(({ name }) => name), [
-        "eth_sendRawTransaction"
+        "eth_sendRawTransaction",
+        "eth_sendRawTransactionSync"
       ])
-      const { advice } = methods.find((each) => each.class === "once") ?? assert.fail()
-      assert.strictEqual(advice, transactionAdvice)
+      for (const each of methods) if (each.class === "once") assert.strictEqual(each.advice, transactionAdvice)
       const changing = methods.filter(({ class: kind, name }) =>
         kind === "read" && /send|submit|sign|subscri|filter/iu.test(name)
       )
@@ -79,6 +79,16 @@ describe("the params of a method", () => {
     [["0x02f8", "0x02f8"], ["params", 1]]
   ])("that sends a transaction are one of bytes: %j", (params, path) => {
     assert.deepStrictEqual(faultOf(named(evmMethods, "eth_sendRawTransaction"), params), path)
+  })
+
+  it.each([
+    [["0x02f8"], undefined],
+    [["0x02f8", "0x7d0"], undefined],
+    [["0x02f8", 2000], undefined],
+    [["0x02f8", "soon"], ["params", 1]],
+    [[], ["params", 0]]
+  ])("that sends a transaction and waits are bytes and a time: %j", (params, path) => {
+    assert.deepStrictEqual(faultOf(named(evmMethods, "eth_sendRawTransactionSync"), params), path)
   })
 
   it.each([[{}], [[1, 2, 3, 4, 5]], [[]]])("of the configuration may be %j", (params) => {

@@ -2,6 +2,7 @@
 import type { Address, Hash } from "@trigate/domain/Hex"
 import { Data } from "@trigate/domain/Hex"
 import type { RpcAnswer } from "@trigate/domain/JsonRpc"
+import { methodNotFound } from "@trigate/domain/JsonRpc"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
@@ -143,8 +144,7 @@ export const accept = (chain: EvmChain, signed: Signed): Result.Result<Ledger["t
 
 const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Tuple([Data])))
 
-/** Sends a transaction, whose params are raw JSON text, to the chain that some state is at an instant. */
-export const submit = <State extends Ledger>(
+const take = <State extends Ledger>(
   state: Ref.Ref<State>,
   chainAt: (known: State, now: number) => EvmChain,
   params: string
@@ -159,3 +159,16 @@ export const submit = <State extends Ledger>(
     })
     return yield* Effect.as(Effect.fromResult(accepted), signed.hash)
   }).pipe(Effect.result, Effect.map(answerOf))
+
+/**
+ * Sends a transaction, whose params are raw JSON text, to the chain that some state is at an instant.
+ *
+ * Nobody waits here for a block to come: of the methods that send it knows the one that answers at once.
+ */
+export const submit = <State extends Ledger>(
+  state: Ref.Ref<State>,
+  chainAt: (known: State, now: number) => EvmChain,
+  method: string,
+  params: string
+): Effect.Effect<RpcAnswer> =>
+  method === "eth_sendRawTransaction" ? take(state, chainAt, params) : Effect.succeed(methodNotFound(method))

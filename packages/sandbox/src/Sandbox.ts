@@ -83,8 +83,13 @@ const evm = ({ evm, seed, venue }: State, profile: VenueProfile) =>
       }
       return VenueEvm.answer(view, operation.name, params)
     }),
-    once: ({ params }) =>
-      EvmSubmission.submit(evm.state, (known, now) => VenueEvm.at({ seed, profile, evm: known, now }), params)
+    once: ({ operation, params }) =>
+      EvmSubmission.submit(
+        evm.state,
+        (known, now) => VenueEvm.at({ seed, profile, evm: known, now }),
+        operation.name,
+        params
+      )
   })
 
 /** Documents are read from the state: a sandbox never reaches out. */
@@ -134,8 +139,13 @@ const layer2 = (state: State) =>
       const chain = Layer2Chain.at(state.seed, yield* Ref.get(state.layer2.state), now)
       return EvmNode.answer(chain, operation.name, params)
     }),
-    once: ({ params }) =>
-      EvmSubmission.submit(state.layer2.state, (known, now) => Layer2Chain.at(state.seed, known, now), params)
+    once: ({ operation, params }) =>
+      EvmSubmission.submit(
+        state.layer2.state,
+        (known, now) => Layer2Chain.at(state.seed, known, now),
+        operation.name,
+        params
+      )
   })
 
 /**

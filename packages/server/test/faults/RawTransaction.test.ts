@@ -73,20 +73,22 @@ for (const { kind, label, path } of paths) {
         assert.strictEqual(first.asked[0]?.body.replace(/"id":\d+/u, `"id":0`), call("0"))
       }))
 
-    for (const [what, react, takesDeadline] of unknown) {
-      it.live(`that ${what} is sent once, and its outcome is unknown`, () =>
-        Effect.gen(function*() {
-          const first = yield* faultyUpstream(react)
-          const second = yield* faultyUpstream(say(ok))
-          const { url } = yield* started(kind, [first, second])
-          const { milliseconds, value } = yield* timed(post(`${url}${path}`, call()))
-          const error = assertFailure("json-rpc", value, "OutcomeUnknown")
-          assert.strictEqual(Fixtures.at(error, "upstream"), label)
-          assert.strictEqual(Fixtures.at(error, "advice"), transactionAdvice)
-          if (takesDeadline) assertAtDeadline(milliseconds)
-          else assertWithinDeadline(milliseconds)
-          assert.deepStrictEqual(askedOf(first, second), [1, 0])
-        }))
+    for (const method of ["eth_sendRawTransaction", "eth_sendRawTransactionSync"]) {
+      for (const [what, react, takesDeadline] of unknown) {
+        it.live(`that ${what} is sent once, and its outcome is unknown: ${method}`, () =>
+          Effect.gen(function*() {
+            const first = yield* faultyUpstream(react)
+            const second = yield* faultyUpstream(say(ok))
+            const { url } = yield* started(kind, [first, second])
+            const { milliseconds, value } = yield* timed(post(`${url}${path}`, call("1", method)))
+            const error = assertFailure("json-rpc", value, "OutcomeUnknown")
+            assert.strictEqual(Fixtures.at(error, "upstream"), label)
+            assert.strictEqual(Fixtures.at(error, "advice"), transactionAdvice)
+            if (takesDeadline) assertAtDeadline(milliseconds)
+            else assertWithinDeadline(milliseconds)
+            assert.deepStrictEqual(askedOf(first, second), [1, 0])
+          }))
+      }
     }
 
     it.live("that the node refuses is refused in its own words, without the endpoint key", () =>

@@ -8,8 +8,8 @@ import { faultyUpstream } from "./faultyUpstream.ts"
 import { say } from "./reactions.ts"
 import { result } from "./routes.ts"
 
-/** The one method that an EVM route takes, as JSON may spell it; it is sent once, see `RawTransaction.test.ts`. */
-const taken = ["eth_sendRawTransaction", "eth\\u005fsendRawTransaction"]
+/** The methods that an EVM route takes, as JSON may spell them; they are sent once, see `RawTransaction.test.ts`. */
+const taken = ["eth_sendRawTransaction", "eth\\u005fsendRawTransaction", "eth_sendRawTransactionSync"]
 
 /** Methods that change something, in spellings that a careless table would let through. */
 const others = [
@@ -18,7 +18,7 @@ const others = [
   "eth_sendRawTransaction ",
   " eth_sendRawTransaction",
   "eth_sendRawTransaction\\u0000",
-  "eth_sendRawTransactionSync",
+  "eth_sendRawTransactionSYNC",
   "eth_sendTransaction",
   "eth_sendPrivateTransaction",
   "eth_sendBundle",
