@@ -1,0 +1,30 @@
+/** The versions that the README and the recordings name are those that are installed. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Fs from "node:fs"
+import * as Fixtures from "../../packages/server/test/fixtures.ts"
+import { recordings } from "./session.ts"
+
+const text = (path: string) => Fs.readFileSync(new URL(`../../${path}`, import.meta.url), "utf8")
+
+const installed = (client: string) => Fixtures.value(text("package.json"), "devDependencies", client)
+
+const clients = ["@nktkas/hyperliquid", "@ton/ton", "ccxt", "ethers", "viem", "web3"]
+
+describe("the versions of clients", () => {
+  it.each(clients)("of %s in the README is the installed one", (client) => {
+    const row = text("README.md").split("\n").find((line) => line.replaceAll("`", "").startsWith(`| ${client} `))
+    assert.include(row ?? assert.fail(`no row of ${client}`), ` ${String(installed(client))} `)
+  })
+
+  it("in the recordings are those that are installed", () => {
+    const named = Fs.globSync("**/*.json", { cwd: recordings }).map((file) =>
+      String(Fixtures.value(Fs.readFileSync(new URL(file, recordings), "utf8"), "client"))
+    )
+    // what is written by hand after a library of another language has no version here
+    const known = [
+      "hyperliquid-python-sdk 0.23.0, by hand",
+      ...clients.map((client) => `${client} ${String(installed(client))}`)
+    ]
+    assert.deepStrictEqual([...new Set(named)].filter((client) => !known.includes(client)), [])
+  })
+})
