@@ -5,12 +5,10 @@ import * as Sandbox from "@trigate/sandbox/Sandbox"
 import { contracts } from "@trigate/sandbox/SandboxExamples"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
 import * as VenueEvm from "@trigate/sandbox/VenueEvm"
-import { mainnet } from "@trigate/signing/VenueProfile"
 import { TradingEvm } from "@trigate/trading/TradingEvm"
 import * as Effect from "effect/Effect"
-import * as Ref from "effect/Ref"
 import * as TestClock from "effect/testing/TestClock"
-import { start } from "./venue.ts"
+import { evmView, start } from "./venue.ts"
 
 const zero = `0x${"0".repeat(64)}`
 
@@ -72,14 +70,7 @@ describe("gas prices", () => {
 
   it.effect("params of another shape are refused by the node", () =>
     test(Effect.gen(function*() {
-      const { evm, seed, venue } = yield* SandboxState
-      const view = {
-        seed,
-        profile: mainnet,
-        evm: yield* Ref.get(evm.state),
-        venue: yield* Ref.get(venue.state),
-        now: start
-      }
+      const view = yield* evmView
       for (const params of ["[1]", "{}", "["]) {
         assert.deepStrictEqual(VenueEvm.answer(view, "eth_usingBigBlocks", params), {
           _tag: "Error",

@@ -5,12 +5,10 @@ import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
 import * as VenueEvm from "@trigate/sandbox/VenueEvm"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
-import { mainnet } from "@trigate/signing/VenueProfile"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import * as Ref from "effect/Ref"
 import * as TestClock from "effect/testing/TestClock"
-import { act, atStart, bigBlocks, delegate, post, start, submit } from "./venue.ts"
+import { act, atStart, bigBlocks, delegate, evmView, post, start, submit } from "./venue.ts"
 
 const { agent, jailedValidator, multiSigUser, stranger, trader, validator } = keys
 
@@ -23,15 +21,7 @@ const balances = Effect.gen(function*() {
 
 const usesBigBlocks = (address: `0x${string}`) =>
   Effect.gen(function*() {
-    const { evm, seed, venue } = yield* SandboxState
-    const view = {
-      seed,
-      profile: mainnet,
-      evm: yield* Ref.get(evm.state),
-      venue: yield* Ref.get(venue.state),
-      now: start
-    }
-    const answer = VenueEvm.answer(view, "eth_usingBigBlocks", JSON.stringify([address]))
+    const answer = VenueEvm.answer(yield* evmView, "eth_usingBigBlocks", JSON.stringify([address]))
     return answer._tag === "Result" ? answer.result : answer.message
   })
 

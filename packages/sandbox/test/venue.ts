@@ -9,6 +9,7 @@ import * as VenueExchange from "@trigate/sandbox/VenueExchange"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
 
@@ -59,3 +60,15 @@ export const atStart = <A, E, R>(effect: Effect.Effect<A, E, R>, seed?: string) 
   TestClock.setTime(start).pipe(
     Effect.andThen(Effect.provide(effect, SandboxState.layer(seed)))
   )
+
+/** What the trading chain's EVM is asked of while the clock stands at `start`. */
+export const evmView = Effect.gen(function*() {
+  const { evm, seed, venue } = yield* SandboxState.SandboxState
+  return {
+    seed,
+    profile: VenueProfile.mainnet,
+    evm: yield* Ref.get(evm.state),
+    venue: yield* Ref.get(venue.state),
+    now: start
+  }
+})
