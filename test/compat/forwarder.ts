@@ -1,15 +1,7 @@
 /** An HTTP server that hands every request on and keeps what went through, both ways. */
 import * as Effect from "effect/Effect"
 import * as Http from "node:http"
-
-/** A request and its answer, as text; of the headers those that say something of the message. Status 0 is no answer. */
-export interface Exchange {
-  readonly method: string
-  readonly path: string
-  readonly headers: { readonly [name: string]: string }
-  readonly body: string
-  readonly answer: { readonly status: number; readonly type: string; readonly body: string }
-}
+import type { Exchange } from "./recording.ts"
 
 export interface Forwarder {
   readonly url: string

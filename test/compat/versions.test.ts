@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Fs from "node:fs"
 import * as Fixtures from "../../packages/server/test/fixtures.ts"
-import { recordings } from "./session.ts"
+import { names, read } from "./recording.ts"
 
 const text = (path: string) => Fs.readFileSync(new URL(`../../${path}`, import.meta.url), "utf8")
 
@@ -17,9 +17,7 @@ describe("the versions of clients", () => {
   })
 
   it("in the recordings are those that are installed", () => {
-    const named = Fs.globSync("**/*.json", { cwd: recordings }).map((file) =>
-      String(Fixtures.value(Fs.readFileSync(new URL(file, recordings), "utf8"), "client"))
-    )
+    const named = names.map((name) => read(name).client)
     // what is written by hand after a library of another language has no version here
     const known = new Set([
       "hyperliquid-python-sdk 0.23.0, by hand",

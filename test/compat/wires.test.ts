@@ -6,17 +6,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
-import * as Fs from "node:fs"
 import { gateway, send } from "../../packages/server/test/gateway.ts"
 import type { Seen } from "../../packages/server/test/recordingUpstream.ts"
 import { recordingUpstream } from "../../packages/server/test/recordingUpstream.ts"
-import type { Exchange } from "./forwarder.ts"
-import type { Recording, Role } from "./session.ts"
-import { recordings, roles } from "./session.ts"
-
-const files = Fs.globSync("**/*.json", { cwd: recordings }).toSorted()
-
-const read = (file: string): Recording => JSON.parse(Fs.readFileSync(new URL(file, recordings), "utf8")) as Recording
+import type { Exchange, Recording } from "./recording.ts"
+import { isRole, names, read, roles } from "./recording.ts"
 
 const line = ({ body, method, path }: Pick<Exchange, "body" | "method" | "path">) => `${method} ${path} ${body}`
 
@@ -31,8 +25,6 @@ const playedUpstream = (exchanges: ReadonlyArray<Exchange>) => {
   })
 }
 
-const isRole = (name: string): name is Role => name in roles
-
 const behind = ({ upstreams }: Recording) =>
   Effect.forEach(
     Object.entries(upstreams).flatMap(([role, exchanges]) => isRole(role) ? [{ role, exchanges }] : []),
@@ -40,11 +32,11 @@ const behind = ({ upstreams }: Recording) =>
   )
 
 describe("recorded clients", () => {
-  it("are there", () => assert.isAbove(files.length, 0))
+  it("are there", () => assert.isAbove(names.length, 0))
 
-  for (const file of files) {
-    const recording = read(file)
-    it.effect(`${file.replace(/\.json$/u, "")} of ${recording.client}`, () =>
+  for (const name of names) {
+    const recording = read(name)
+    it.effect(`${name} of ${recording.client}`, () =>
       Effect.gen(function*() {
         yield* TestClock.setTime(recording.time)
         const upstreams = yield* behind(recording)

@@ -11,7 +11,6 @@ import * as Effect from "effect/Effect"
 import { flow } from "effect/Function"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as HttpClient from "effect/http/HttpClient"
-import * as Layer from "effect/Layer"
 import * as MutableRef from "effect/MutableRef"
 import * as Schema from "effect/Schema"
 import { UsageFault } from "./UsageFault.ts"
@@ -117,12 +116,5 @@ export const over = Effect.fnUntraced(function*<A, E, R>(
 export const ask = <A, E, R>(use: (client: Connection["client"]) => Effect.Effect<A, E, R>) =>
   Effect.flatMap(connect, (connection) => over(connection, use))
 
-/** How bytes leave a command: to the address that was named, and to no other that an answer names. */
-export const layerHttp: Layer.Layer<HttpClient.HttpClient> = Layer.merge(
-  FetchHttpClient.layer,
-  // fetch would send a body again to wherever a 307 leads, what is signed included
-  Layer.succeed(FetchHttpClient.RequestInit, { redirect: "manual" })
-)
-
 /** Gives a command the options `--gateway` and `--json`, and a way to reach a gateway. */
-export const options = flow(Command.withGlobalFlags([Gateway, Json]), Command.provide(layerHttp))
+export const options = flow(Command.withGlobalFlags([Gateway, Json]), Command.provide(FetchHttpClient.layer))

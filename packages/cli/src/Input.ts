@@ -11,11 +11,14 @@ const bytesAt = Effect.fnUntraced(function*(path: string) {
   return Buffer.concat(yield* Stream.runCollect(stdin))
 })
 
+/** What a path is called to a person. */
+export const nameOf = (path: string): string => path === "-" ? "Standard input" : path
+
 /** The bytes; fails with one line that names the path. */
 export const bytes = (path: string) =>
   Effect.mapError(
     bytesAt(path),
-    () => new UsageFault({ message: `${path === "-" ? "Standard input" : path} cannot be read` })
+    () => new UsageFault({ message: `${nameOf(path)} cannot be read` })
   )
 
 /** The text. */

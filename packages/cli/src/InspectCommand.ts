@@ -32,7 +32,7 @@ export const command = Command.make("inspect", {
     const admission = yield* Admission.Admission
     const seen = yield* Effect.mapError(
       admission.inspect(bytes, Option.getOrUndefined(expectedSigner)),
-      ({ message }) => new UsageFault({ message: `${body === "-" ? "Standard input" : body}: ${message}` })
+      ({ message }) => new UsageFault({ message: `${Input.nameOf(body)}: ${message}` })
     )
     yield* Console.log(JsonText.stringifyPretty(yield* Effect.orDie(encode(seen))))
   })).pipe(

@@ -1,7 +1,7 @@
 /** `trigate journal`: the signed actions that nobody has an answer to, and what became of one. */
+import * as Transport from "@trigate/client/Transport"
 import { resendAdvice } from "@trigate/domain/ExchangeOperations"
 import * as JsonText from "@trigate/domain/JsonText"
-import * as Relayed from "@trigate/domain/Relayed"
 import type { Resolution } from "@trigate/domain/Resolution"
 import { isDecided, readResolution } from "@trigate/domain/Resolution"
 import type { UpstreamUnavailable } from "@trigate/domain/UpstreamError"
@@ -16,8 +16,8 @@ import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as HttpClient from "effect/http/HttpClient"
-import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as GatewayAccess from "./GatewayAccess.ts"
@@ -120,25 +120,18 @@ const meaningOf = (resolution: Resolution, { nonce }: Journal.Unanswered): strin
   }
 }
 
-const send = Effect.fnUntraced(function*(gateway: URL, entry: Journal.Unanswered) {
-  const client = yield* HttpClient.HttpClient
-  const request = HttpClientRequest.post(`${gateway.href.replace(/\/+$/u, "")}/exchange`).pipe(
-    HttpClientRequest.bodyUint8Array(entry.body, "application/json")
+const send = Effect.fnUntraced(function*(gateway: URL, { body, nonce }: Journal.Unanswered) {
+  const { post } = Transport.own(yield* HttpClient.HttpClient, { baseUrl: gateway })
+  const answer = yield* Effect.mapError(
+    post("/exchange", new TextDecoder().decode(body)),
+    ({ reason }) =>
+      fault(
+        reason._tag === "DecodeError"
+          ? `the gateway at ${gateway.origin} broke its answer off`
+          : `no gateway answers at ${gateway.origin}; name another with --gateway`
+      )
   )
-  const response = yield* Effect.mapError(
-    client.execute(request),
-    () => fault(`no gateway answers at ${gateway.origin}; name another with --gateway`)
-  )
-  const answer: Relayed.Relayed = {
-    upstream: "gateway",
-    status: response.status,
-    contentType: response.headers["content-type"] ?? "",
-    body: new Uint8Array(
-      yield* Effect.mapError(response.arrayBuffer, () => fault(`the gateway at ${gateway.origin} broke its answer off`))
-    ),
-    ...Relayed.signerIn(response.headers)
-  }
-  return yield* readResolution(answer, { nonce: entry.nonce })
+  return yield* readResolution(answer, { nonce })
 })
 
 const resolve = Command.make("resolve", {
@@ -158,7 +151,7 @@ const resolve = Command.make("resolve", {
     yield* drop(entry.id)
     yield* Console.log(meaning)
   })).pipe(
-    Command.provide(Layer.merge(journalOfEnvironment, GatewayAccess.layerHttp)),
+    Command.provide(Layer.merge(journalOfEnvironment, FetchHttpClient.layer)),
     Command.withDescription("Send the identical bytes of one action again, and say what the answer means"),
     Command.withExamples([{ command: "trigate journal resolve 0x1f2e3d4c5b" }])
   )

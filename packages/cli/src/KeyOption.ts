@@ -53,7 +53,7 @@ const keyOf = ({ keyEnv, keyFile }: KeyOption) => {
 const placeOf = ({ keyEnv, keyFile }: KeyOption): string =>
   Option.match(keyFile, {
     onNone: () => Option.getOrElse(keyEnv, () => CommandLineNames.privateKey),
-    onSome: (path) => path === "-" ? "Standard input" : path
+    onSome: Input.nameOf
   })
 
 /** The signer of the options' key. */

@@ -32,7 +32,7 @@ const readAt = <A, E extends { readonly _tag: string; readonly message: string }
     Input.text(path),
     (text) =>
       Effect.catchIf(read(text), isMalformed, ({ message }) =>
-        new UsageFault({ message: `${path === "-" ? "Standard input" : path}: ${message}` }))
+        new UsageFault({ message: `${Input.nameOf(path)}: ${message}` }))
   )
 
 const proposalAt = (path: string) => readAt(path, MultiSigProposal.fromJson)

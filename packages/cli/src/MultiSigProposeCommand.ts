@@ -97,7 +97,7 @@ const actionAt = Effect.fnUntraced(function*(path: string) {
     Option.flatMap(Result.getSuccess(JsonText.parseStrict(text)), (parsed) => readAction(parsed)),
     () =>
       new UsageFault({
-        message: `${path === "-" ? "Standard input" : path} holds no action: a JSON object with a type`
+        message: `${Input.nameOf(path)} holds no action: a JSON object with a type`
       })
   )
 })

@@ -25,16 +25,15 @@ type Multicall = Option.Option.Value<ReturnType<typeof decode>>
 
 /** What the contract that makes several calls at once returns: libraries put their reads together with it. */
 const multicall = (chain: EvmChain, { args, functionName }: Multicall): Data | undefined => {
-  const encode = encodeFunctionResult
   switch (functionName) {
     case "getEthBalance":
-      return encode({
+      return encodeFunctionResult({
         abi: multicall3,
         functionName,
         result: Chain.balanceAt(chain, lower(args[0]), chain.heads.latest)
       })
     case "getCurrentBlockTimestamp":
-      return encode({
+      return encodeFunctionResult({
         abi: multicall3,
         functionName,
         result: BigInt(Chain.timestampOf(chain.clock, chain.heads.latest))
@@ -42,7 +41,7 @@ const multicall = (chain: EvmChain, { args, functionName }: Multicall): Data | u
     case "aggregate3": {
       const results = args[0].map(({ callData, target }) => returned(chain, lower(target), callData))
       return results.every((result) => result !== undefined)
-        ? encode({
+        ? encodeFunctionResult({
           abi: multicall3,
           functionName,
           result: results.map((returnData) => ({ success: true, returnData }))

@@ -5,6 +5,7 @@ import type { Block } from "./EvmBlocks.ts"
 import { numberOf } from "./EvmBlocks.ts"
 import { codeAt } from "./EvmCalls.ts"
 import type { EvmChain } from "./EvmChain.ts"
+import { nextBlock } from "./EvmChain.ts"
 import type { Reply } from "./EvmReply.ts"
 import { refused } from "./EvmReply.ts"
 import { quantity } from "./Layer2Family.ts"
@@ -19,7 +20,7 @@ export const gasOf = (chain: EvmChain, to: Address | null | undefined, input: Da
   to === null || to === undefined || codeAt(chain, lower(to)) !== "0x" ? undefined : intrinsicGas(input)
 
 /** Base fee of the next block and what is proposed to be added, in wei. */
-export const gasPrice = (chain: EvmChain): bigint => chain.baseFee(chain.heads.latest + 1) + chain.priorityFee
+export const gasPrice = (chain: EvmChain): bigint => chain.baseFee(nextBlock(chain)) + chain.priorityFee
 
 const maxHistory = 1_024
 

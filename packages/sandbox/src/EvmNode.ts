@@ -64,7 +64,8 @@ const byNumber = (answer: (chain: EvmChain, number: number) => unknown) =>
 
 const byHash = (answer: (chain: EvmChain, number: number | undefined) => unknown) =>
   value(Schema.Tuple([Hash]), (chain, [hash]) => answer(chain, Chain.blockOf(chain, hash)))
-const FullBlock = <B extends Schema.ConstraintCodec<unknown, unknown>>(block: B) =>
+
+const fullBlock = <B extends Schema.ConstraintCodec<unknown, unknown>>(block: B) =>
   Schema.Tuple([block, Schema.Boolean])
 // as many as common nodes take: each is told of each block
 const Percentiles = Schema.NullOr(Schema.Array(Schema.Finite).check(Schema.isMaxLength(100)))
@@ -99,11 +100,11 @@ const methods: ReadonlyMap<string, Method<EvmChain>> = new Map(Object.entries({
     (chain, request) => Result.map(gasOf(chain, request), (gasUsed) => ({ accessList: [], gasUsed }))
   ),
   eth_getBlockByNumber: value(
-    FullBlock(Block),
+    fullBlock(Block),
     (chain, [block, isFull]) => Blocks.blockAt(chain, numberOf(chain, block), isFull)
   ),
   eth_getBlockByHash: value(
-    FullBlock(Hash),
+    fullBlock(Hash),
     (chain, [hash, isFull]) => Blocks.blockAt(chain, Chain.blockOf(chain, hash), isFull)
   ),
   eth_getBlockTransactionCountByNumber: byNumber(Blocks.countAt),

@@ -30,7 +30,7 @@ export interface EvmState extends Ledger {
 }
 
 /** Where a word is kept: an address and a slot, whatever their spelling. */
-export const wordKey = (address: Address, slot: string): Hash => `${lower(address)}/${BigInt(slot).toString(16)}`
+export const wordKey = (address: Address, slot: string): string => `${lower(address)}/${BigInt(slot).toString(16)}`
 
 /** Slots of a known contract that hold a word; the rest of its storage is empty. */
 const usedSlots = 16n

@@ -6,9 +6,10 @@ import * as Fixtures from "../fixtures.ts"
 import { post } from "../gateway.ts"
 import { refusingUrl } from "../recordingUpstream.ts"
 import { askedOf, assertAtDeadline, assertWithinDeadline, gatewayOver, secretKey, timed } from "./faultyGateway.ts"
-import type { FaultyUpstream, Reaction } from "./faultyUpstream.ts"
+import type { FaultyUpstream } from "./faultyUpstream.ts"
 import { faultyUpstream, idIn } from "./faultyUpstream.ts"
-import { hangUp, reset, say, sayHalf, sayHead, silence } from "./reactions.ts"
+import type { LeftOpen } from "./reactions.ts"
+import { leftOpen, say } from "./reactions.ts"
 import { assertFailure, result } from "./routes.ts"
 
 const bytes = "0x02F8aB"
@@ -32,16 +33,10 @@ type Addresses = ReadonlyArray<FaultyUpstream | string>
 const started = (kind: "node" | "layer2", addresses: Addresses) =>
   gatewayOver(kind === "node" ? { node: addresses } : { layer2: addresses })
 
-/** What leaves open whether the transaction was taken; the last column: whether it takes the whole deadline. */
-const unknown: ReadonlyArray<readonly [what: string, react: Reaction, takesDeadline: boolean]> = [
-  ["is never answered", silence, true],
-  ["is answered with a head and then silence", sayHead(ok, silence), true],
-  ["is answered with half a body and then a reset", sayHalf(ok, reset), false],
-  ["is reset", reset, false],
-  ["is ended", hangUp, false],
-  ["is answered with a 502 in HTML", say({ status: 502, headers: html, body: "<html></html>" }), false],
+/** What leaves open whether the transaction was taken. */
+const unknown: ReadonlyArray<LeftOpen> = [
+  ...leftOpen(ok),
   ["is answered with HTML", say({ headers: html, body: "<html></html>" }), false],
-  ["is answered with an empty 200", say({ body: "" }), false],
   ["is answered with a 503 in JSON", say({ status: 503, body: `{"error":"busy"}` }), false],
   [
     "is answered with a JSON-RPC error under HTTP 500",

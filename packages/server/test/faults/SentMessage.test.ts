@@ -7,7 +7,8 @@ import { refusingUrl } from "../recordingUpstream.ts"
 import { askedOf, assertAtDeadline, assertWithinDeadline, gatewayOver, secretKey, timed } from "./faultyGateway.ts"
 import type { Reaction } from "./faultyUpstream.ts"
 import { faultyUpstream } from "./faultyUpstream.ts"
-import { hangUp, reset, say, sayHalf, sayHead, silence } from "./reactions.ts"
+import type { LeftOpen } from "./reactions.ts"
+import { leftOpen, say } from "./reactions.ts"
 import { assertFailure } from "./routes.ts"
 
 const address = "EQClb6WL4TgcNsmu7KdNii5mw330v-k_cl6jCKyPj9pWNfJz"
@@ -25,17 +26,10 @@ const call = (method: string, named: string, id = "7"): string =>
 const ok = { body: `{"ok":true,"result":{"@type":"ok"},"@extra":"1"}` }
 const failed = (status: number, error: string): Reaction =>
   say({ status, body: JSON.stringify({ ok: false, error, code: status }) })
-const html: ReadonlyArray<readonly [string, string]> = [["content-type", "text/html"]]
 
-/** What leaves open whether the message was taken; the last column: whether it takes the whole deadline. */
-const unknown: ReadonlyArray<readonly [what: string, react: Reaction, takesDeadline: boolean]> = [
-  ["is never answered", silence, true],
-  ["is answered with a head and then silence", sayHead(ok, silence), true],
-  ["is answered with half a body and then a reset", sayHalf(ok, reset), false],
-  ["is reset", reset, false],
-  ["is ended", hangUp, false],
-  ["is answered with a 502 in HTML", say({ status: 502, headers: html, body: "<html></html>" }), false],
-  ["is answered with an empty 200", say({ body: "" }), false],
+/** What leaves open whether the message was taken. */
+const unknown: ReadonlyArray<LeftOpen> = [
+  ...leftOpen(ok),
   ["is answered with neither result nor error", say({ body: "{}" }), false],
   ["is answered with a server's time-out", failed(504, "Liteserver timeout"), false],
   ["is answered with a fault of the server's", failed(500, "LITE_SERVER_NETWORK"), false],

@@ -79,3 +79,19 @@ export const inTurn = (...reactions: readonly [Reaction, ...ReadonlyArray<Reacti
     reaction?.(socket, asked)
   }
 }
+
+/** A reaction to a call that is sent once, and whether it takes the whole deadline. */
+export type LeftOpen = readonly [what: string, react: Reaction, takesDeadline: boolean]
+
+const page = { headers: [["content-type", "text/html"]], body: "<html></html>" } as const
+
+/** What leaves open whether a call was taken, on any route; `ok` is an answer that would be good. */
+export const leftOpen = (ok: Said): ReadonlyArray<LeftOpen> => [
+  ["is never answered", silence, true],
+  ["is answered with a head and then silence", sayHead(ok, silence), true],
+  ["is answered with half a body and then a reset", sayHalf(ok, reset), false],
+  ["is reset", reset, false],
+  ["is ended", hangUp, false],
+  ["is answered with a 502 in HTML", say({ status: 502, ...page }), false],
+  ["is answered with an empty 200", say({ body: "" }), false]
+]
