@@ -9,7 +9,7 @@ import { ActionRejected } from "@trigate/domain/ActionOutcome"
 import { evmMethods } from "@trigate/domain/EvmOperations"
 import { exchangeOperations } from "@trigate/domain/ExchangeOperations"
 import { commonFailures, gatewayErrors, rpcCodes } from "@trigate/domain/GatewayError"
-import { furtherQuery, infoOperations } from "@trigate/domain/InfoOperations"
+import { infoOperations, passthroughQuery } from "@trigate/domain/InfoOperations"
 import { layer2Methods } from "@trigate/domain/Layer2Operations"
 import type { AnyCodec, Cost, Operation } from "@trigate/domain/Operation"
 import { getTokenData, tokenRpcOperations, tokenSendOperations } from "@trigate/domain/TokenOperations"
@@ -73,7 +73,7 @@ const sections: ReadonlyArray<Section> = [
   {
     title: "Queries of the trading chain",
     routes: [info.endpoints.query, node.endpoints.info],
-    operations: [...Object.values(infoOperations), furtherQuery]
+    operations: [...Object.values(infoOperations), passthroughQuery]
   },
   {
     title: "EVM of the trading chain",

@@ -5,7 +5,7 @@ import type { Program } from "./blocks.ts"
 import { excused, read } from "./blocks.ts"
 import { folder, run } from "./run.ts"
 import { check } from "./types.ts"
-import * as Verdict from "./verdict.ts"
+import * as AttemptResult from "./verdict.ts"
 
 /** A document of blocks, each an info string and its lines. */
 const document = (...blocks: ReadonlyArray<readonly [info: string, text: string, comment?: string]>) =>
@@ -86,11 +86,11 @@ describe("a program that does not do what is shown", () => {
 
   it("is told with the line of the document", () => {
     assert.strictEqual(
-      Verdict.of("a.md", program("", { format: "text", text: "other\n" }), { ...ended, stdout: "this\n" }),
+      AttemptResult.of("a.md", program("", { format: "text", text: "other\n" }), { ...ended, stdout: "this\n" }),
       "a.md:7: prints\nthis\ninstead of\nother\n"
     )
     assert.strictEqual(
-      Verdict.of("a.md", program(""), { code: 3, stdout: "out\n", stderr: "err" }),
+      AttemptResult.of("a.md", program(""), { code: 3, stdout: "out\n", stderr: "err" }),
       "a.md:7: ended with 3\nout\nerr"
     )
   })
@@ -98,14 +98,17 @@ describe("a program that does not do what is shown", () => {
   it("may fail where the document shows that it does", () => {
     for (const text of ["trigate: no\n", "{\"_tag\": \"InvalidRequest\"}\n", "HTTP/1.1 422 Unprocessable Entity\n"]) {
       const shown = program("", { format: "text", text })
-      assert.isUndefined(Verdict.of("a.md", shown, { code: 2, stdout: text, stderr: "" }))
+      assert.isUndefined(AttemptResult.of("a.md", shown, { code: 2, stdout: text, stderr: "" }))
     }
     const other = program("", { format: "text", text: "no\n" })
-    assert.strictEqual(Verdict.of("a.md", other, { code: 2, stdout: "no\n", stderr: "" }), "a.md:7: ended with 2\nno\n")
+    assert.strictEqual(
+      AttemptResult.of("a.md", other, { code: 2, stdout: "no\n", stderr: "" }),
+      "a.md:7: ended with 2\nno\n"
+    )
   })
 
   it("may lay out JSON in its own way, with every digit and every space inside a text", () => {
-    const json = (text: string) => Verdict.of("a.md", program("", { format: "json", text }), ended)
+    const json = (text: string) => AttemptResult.of("a.md", program("", { format: "json", text }), ended)
     assert.isUndefined(json("{\"a\":\"b  c\",\"n\":90071992547409931}"))
     assert.isDefined(json("{\"a\":\"b c\",\"n\":90071992547409931}"))
     assert.isDefined(json("{\"a\":\"b  c\",\"n\":90071992547409932}"))

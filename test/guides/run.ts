@@ -5,7 +5,7 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 import type { Document, Program } from "./blocks.ts"
 import type { Ended } from "./verdict.ts"
-import * as Verdict from "./verdict.ts"
+import * as AttemptResult from "./verdict.ts"
 
 /** The repository. */
 export const root = path.resolve(import.meta.dirname, "../..")
@@ -32,7 +32,7 @@ const binaries = path.join(root, "node_modules/.bin")
 
 const commandOf = (program: Program, cwd: string): readonly [file: string, ...args: ReadonlyArray<string>] => {
   if (program.language === "sh") {
-    const streams = Verdict.showsErrors(program) ? "exec 2>&1\n" : ""
+    const streams = AttemptResult.showsErrors(program) ? "exec 2>&1\n" : ""
     return ["bash", "-euo", "pipefail", "-c", `${streams}${program.text}`]
   }
   return [process.execPath, path.join(cwd, program.file)]
@@ -99,7 +99,7 @@ export const run = Effect.fn(function*(document: Document, url: string) {
       console.log(`not run: ${document.path}:${program.line} (no curl on this machine)`)
       continue
     }
-    const verdict = Verdict.of(document.path, program, yield* ended(program, cwd, url))
+    const verdict = AttemptResult.of(document.path, program, yield* ended(program, cwd, url))
     if (verdict !== undefined) wrong.push(verdict)
   }
   return wrong

@@ -4,7 +4,7 @@ import { coins, keys, transactions } from "@trigate/sandbox/SandboxExamples"
 import * as InfoUpstream from "@trigate/trading/InfoUpstream"
 import * as TradingEvmUpstream from "@trigate/trading/TradingEvmUpstream"
 import * as Calls from "@trigate/upstream/Calls"
-import * as WireUndici from "@trigate/upstream/WireUndici"
+import * as HttpTransportUndici from "@trigate/upstream/HttpTransportUndici"
 import { ConfigProvider, Console, Effect, Layer } from "effect"
 import * as Report from "./Report.ts"
 
@@ -12,7 +12,7 @@ import * as Report from "./Report.ts"
 const chains = Layer.mergeAll(InfoUpstream.layerConfig, TradingEvmUpstream.layerConfig, Layer2Upstream.layerConfig)
   .pipe(
     Layer.provide(Calls.layer()),
-    Layer.provide(WireUndici.layer())
+    Layer.provide(HttpTransportUndici.layer())
   )
 
 // a gateway with its sandbox on this machine, where the environment names no upstream

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Candle } from "@trigate/domain/Candle"
-import * as Relayed from "@trigate/domain/Relayed"
 import * as TonAddress from "@trigate/domain/TonAddress"
 import { OutcomeUnknown } from "@trigate/domain/UpstreamError"
+import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import { keys, tokens, traderStake } from "@trigate/sandbox/SandboxExamples"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
@@ -80,7 +80,7 @@ describe("a treasury over memory layers", () => {
       yield* TestClock.adjust("4999 millis")
       assert.deepStrictEqual(yield* sent, [delegation])
       const duplicate = `{"status":"err","response":"Invalid nonce: duplicate nonce ${now}"}`
-      yield* Ref.set(answer, Effect.succeed(Relayed.json("trading-api", 200, duplicate)))
+      yield* Ref.set(answer, Effect.succeed(UpstreamResponse.json("trading-api", 200, duplicate)))
       yield* TestClock.adjust("1 millis")
       assert.strictEqual(yield* Fiber.join(staking), "staked")
       assert.deepStrictEqual(yield* sent, [delegation, delegation])

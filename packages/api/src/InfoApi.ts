@@ -1,7 +1,7 @@
 /** `POST /info`: queries of the trading chain. */
 import { Candle } from "@trigate/domain/Candle"
 import { commonFailures } from "@trigate/domain/GatewayError"
-import { candleSnapshot, furtherQuery, spotMeta } from "@trigate/domain/InfoOperations"
+import { candleSnapshot, passthroughQuery, spotMeta } from "@trigate/domain/InfoOperations"
 import { SpotMeta } from "@trigate/domain/SpotMeta"
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
@@ -16,14 +16,14 @@ export const infoErrors = [...candleSnapshot.failures, ...commonFailures] as con
 export const InfoRequest = Schema.Union([
   Schema.toEncoded(spotMeta.request),
   Schema.toEncoded(candleSnapshot.request),
-  furtherQuery.request.annotate({ description: "A query of another type, with whatever members it has" })
+  passthroughQuery.request.annotate({ description: "A query of another type, with whatever members it has" })
 ])
 
 export class InfoApi extends HttpApiGroup.make("info").add(
   HttpApiEndpoint.post("query", "/info", {
     disableCodecs: true,
     payload: InfoRequest,
-    success: [SpotMeta, Schema.Array(Candle), furtherQuery.response],
+    success: [SpotMeta, Schema.Array(Candle), passthroughQuery.response],
     error: infoErrors
   }).annotateMerge(OpenApi.annotations({
     summary: "Query the trading chain",

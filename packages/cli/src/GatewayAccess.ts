@@ -43,7 +43,7 @@ export const baseUrlOf = (text: string): Effect.Effect<URL, UsageFault> => {
 }
 
 /** How long an answer may take: longer than a gateway's own deadlines, so that its word comes first. */
-export const patience = 40_000
+export const maxWait = 40_000
 
 /** A connection to the gateway. */
 export interface Connection {
@@ -99,13 +99,13 @@ export const over = Effect.fnUntraced(function*<A, E, R>(
   return yield* use(connection.client).pipe(
     Effect.mapError((error) => inWords(error, connection)),
     Effect.timeoutOrElse({
-      duration: patience,
+      duration: maxWait,
       orElse: () =>
         Effect.fail(
           new UpstreamTimeout({
             upstream: "gateway",
-            deadline: patience,
-            detail: `The gateway at ${connection.origin} did not answer within ${patience / 1000} seconds`
+            deadline: maxWait,
+            detail: `The gateway at ${connection.origin} did not answer within ${maxWait / 1000} seconds`
           })
         )
     })

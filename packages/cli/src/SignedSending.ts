@@ -56,8 +56,8 @@ const send = Effect.fnUntraced(function*(connection: GatewayAccess.Connection, {
   return yield* connection.client.exchange.submit(body).pipe(
     Effect.catchTag("OutcomeUnknown", ({ message, upstream }) => unknown(upstream, message)),
     Effect.timeoutOrElse({
-      duration: GatewayAccess.patience,
-      orElse: () => unknown("gateway", `The gateway did not answer within ${GatewayAccess.patience / 1000} seconds`)
+      duration: GatewayAccess.maxWait,
+      orElse: () => unknown("gateway", `The gateway did not answer within ${GatewayAccess.maxWait / 1000} seconds`)
     }),
     Effect.tapErrorTag("OutcomeUnknown", () => keep),
     Effect.onInterrupt(() =>

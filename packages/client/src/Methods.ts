@@ -8,13 +8,13 @@ import type { Address } from "@trigate/domain/Hex"
 import * as JsonRpc from "@trigate/domain/JsonRpc"
 import * as JsonText from "@trigate/domain/JsonText"
 import type { AnyCodec, MethodClass, Operation } from "@trigate/domain/Operation"
-import * as Relayed from "@trigate/domain/Relayed"
 import type { InvalidRequest } from "@trigate/domain/RequestError"
 import { readResolution } from "@trigate/domain/Resolution"
 import { SignedAction } from "@trigate/domain/SignedAction"
 import { readParams } from "@trigate/domain/TokenOperations"
 import * as TokenRpc from "@trigate/domain/TokenRpc"
 import { OutcomeUnknown, UpstreamUnavailable } from "@trigate/domain/UpstreamError"
+import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Effect from "effect/Effect"
 import type * as HttpClientError from "effect/http/HttpClientError"
 import * as Schema from "effect/Schema"
@@ -118,7 +118,7 @@ export const tokenRpc =
       return yield* read(
         request,
         Transport.label,
-        yield* TokenRpc.readAnswer(Transport.label, answer.status, Relayed.text(answer), answer.retryAfter)
+        yield* TokenRpc.readAnswer(Transport.label, answer.status, UpstreamResponse.text(answer), answer.retryAfter)
       )
     })
   }
@@ -153,7 +153,7 @@ export const submit = (transport: Transport.Transport, endpoint: Endpoint) =>
   })
 
 const readText = (body: Uint8Array) =>
-  Effect.fromOption(Relayed.utf8(body), () => invalidRequest([{ path: [], message: "Not valid UTF-8" }]))
+  Effect.fromOption(UpstreamResponse.utf8(body), () => invalidRequest([{ path: [], message: "Not valid UTF-8" }]))
 
 /**
  * Finds out what became of an action after `OutcomeUnknown`, by sending the identical bytes again; nothing else calls it.
@@ -172,9 +172,9 @@ export const resolve = (transport: Transport.Transport, endpoint: Endpoint) =>
 /** Reads an answer of the gateway itself; one may also come under a status that is not 200. */
 const ownReaderOf = <Response extends AnyCodec>(response: Response) => {
   const read = Answer.decodeText(response)
-  return (answer: Relayed.Relayed): Effect.Effect<Response["Type"], CommonFailure> =>
+  return (answer: UpstreamResponse.UpstreamResponse): Effect.Effect<Response["Type"], CommonFailure> =>
     Effect.mapError(
-      read(answer.upstream, Relayed.text(answer)),
+      read(answer.upstream, UpstreamResponse.text(answer)),
       (malformed) => answer.status === 200 ? malformed : Answer.failureOf(answer)
     )
 }

@@ -1,5 +1,5 @@
 /** How the client reaches a gateway: any Effect `HttpClient`, whole answers, typed failures. */
-import * as Relayed from "@trigate/domain/Relayed"
+import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Effect from "effect/Effect"
 import { constTrue } from "effect/Function"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
@@ -23,19 +23,22 @@ export interface Options {
 
 /** Posts a JSON text, or gets, and reads the whole answer. */
 export interface Transport {
-  readonly post: (path: string, body: string) => Effect.Effect<Relayed.Relayed, HttpClientError.HttpClientError>
-  readonly get: (path: string) => Effect.Effect<Relayed.Relayed, HttpClientError.HttpClientError>
+  readonly post: (
+    path: string,
+    body: string
+  ) => Effect.Effect<UpstreamResponse.UpstreamResponse, HttpClientError.HttpClientError>
+  readonly get: (path: string) => Effect.Effect<UpstreamResponse.UpstreamResponse, HttpClientError.HttpClientError>
 }
 
 const relayed = (response: HttpClientResponse.HttpClientResponse) =>
-  Effect.map(response.arrayBuffer, (buffer): Relayed.Relayed => {
+  Effect.map(response.arrayBuffer, (buffer): UpstreamResponse.UpstreamResponse => {
     const retryAfter = response.headers["retry-after"]
     return {
       upstream: label,
       status: response.status,
       contentType: response.headers["content-type"] ?? "",
       body: new Uint8Array(buffer),
-      ...Relayed.signerIn(response.headers),
+      ...UpstreamResponse.signerIn(response.headers),
       // the header may also hold a date, which is of no use without the server's clock
       ...(retryAfter !== undefined && /^[0-9]{1,6}$/u.test(retryAfter) ? { retryAfter: Number(retryAfter) } : {})
     }

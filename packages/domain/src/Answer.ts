@@ -12,19 +12,19 @@ import type { CommonFailure } from "./GatewayError.ts"
 import { CommonFailure as CommonFailureSchema, commonFailures } from "./GatewayError.ts"
 import * as JsonText from "./JsonText.ts"
 import type { AnyCodec, MethodClass, Operation } from "./Operation.ts"
-import type { Relayed } from "./Relayed.ts"
-import * as Relayed_ from "./Relayed.ts"
 import { InvalidRequest } from "./RequestError.ts"
 import { UpstreamMalformed, UpstreamRateLimited, UpstreamUnavailable } from "./UpstreamError.ts"
+import type { UpstreamResponse } from "./UpstreamResponse.ts"
+import * as UpstreamResponse_ from "./UpstreamResponse.ts"
 
 /** The error of an answer that is not what the protocol promises; `issue` never holds more than an excerpt of it. */
 export const malformed = (upstream: string, issue: string): UpstreamMalformed =>
   new UpstreamMalformed({ upstream, issue, detail: `${upstream} answered what does not decode: ${issue}` })
 
 /** The typed error that a status other than 200 stands for, from the upstream's own words. */
-export const failureOfStatus = (answer: Relayed): CommonFailure => {
+export const failureOfStatus = (answer: UpstreamResponse): CommonFailure => {
   const upstream = answer.upstream
-  const words = Relayed_.excerpt(answer)
+  const words = UpstreamResponse_.excerpt(answer)
   const detail = words === ""
     ? `${upstream} answered HTTP ${answer.status}`
     : `${upstream} answered HTTP ${answer.status}: ${words}`
@@ -39,16 +39,16 @@ export const failureOfStatus = (answer: Relayed): CommonFailure => {
 /** The error that an answer carries as a problem document, where it carries one. */
 const problemReader = <S extends AnyCodec>(schema: S) => {
   const decode = Schema.decodeUnknownOption(schema)
-  return (answer: Relayed): Option.Option<S["Type"]> =>
-    Relayed_.isProblem(answer)
-      ? Option.flatMap(Result.getSuccess(JsonText.parse(Relayed_.text(answer))), (body) => decode(body))
+  return (answer: UpstreamResponse): Option.Option<S["Type"]> =>
+    UpstreamResponse_.isProblem(answer)
+      ? Option.flatMap(Result.getSuccess(JsonText.parse(UpstreamResponse_.text(answer))), (body) => decode(body))
       : Option.none()
 }
 
 const commonProblemOf = problemReader(CommonFailureSchema)
 
 /** The typed error of an answer that is no answer of its protocol: the problem that it carries, or what its status says. */
-export const failureOf = (answer: Relayed): CommonFailure =>
+export const failureOf = (answer: UpstreamResponse): CommonFailure =>
   Option.getOrElse(commonProblemOf(answer), () => failureOfStatus(answer))
 
 const formatIssue = (error: Schema.SchemaError): string => error.message.split("\n").slice(0, 3).join(" ").slice(0, 240)
@@ -73,13 +73,13 @@ export const readerOf = <
   const decodeResponse = decodeText(operation.response)
   return (
     request: Request["Type"],
-    answer: Relayed
+    answer: UpstreamResponse
   ): Effect.Effect<Response["Type"], Failures[number]["Type"] | CommonFailure> => {
     const problem = problemOf(answer)
     if (Option.isSome(problem)) return Effect.fail(problem.value)
     if (operation.refusal?.matches(answer) === true) return Effect.fail(operation.refusal.failure(request, answer))
     return answer.status === 200
-      ? decodeResponse(answer.upstream, Relayed_.text(answer))
+      ? decodeResponse(answer.upstream, UpstreamResponse_.text(answer))
       : Effect.fail(failureOfStatus(answer))
   }
 }

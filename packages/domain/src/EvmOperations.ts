@@ -1,9 +1,9 @@
 /** The JSON-RPC methods of `POST /evm`: the trading chain's EVM. */
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
+import { decodes } from "./Cacheable.ts"
 import * as EvmMethods from "./EvmMethods.ts"
 import { Address, Quantity, StorageSlot } from "./Hex.ts"
-import { decodes } from "./Keepable.ts"
 import * as Operation from "./Operation.ts"
 import { UnsupportedBlock } from "./RequestError.ts"
 
@@ -34,7 +34,7 @@ const addressParam = Schema.Tuple([Address]).pipe(
 /** A small block of the trading chain comes every second. */
 const blockMillis = 1000
 
-const oneBlock = (): Operation.Keeping => ({ fresh: blockMillis, stale: 10 * blockMillis })
+const oneBlock = (): Operation.CachePolicy => ({ fresh: blockMillis, stale: 10 * blockMillis })
 
 /** One storage word of a contract, at `latest` only: real nodes silently answer latest state for any other block. */
 export const getStorageAt = Operation.read({
@@ -48,8 +48,8 @@ export const getStorageAt = Operation.read({
   response: StorageSlot,
   failures: [UnsupportedBlock],
   blockParam: { position: 2, supported: ["latest"] },
-  keepingWhenAsked: () => ({ fresh: blockMillis, stale: 0 }),
-  keepable: decodes(StorageSlot)
+  cachePolicyOnRequest: () => ({ fresh: blockMillis, stale: 0 }),
+  isCacheable: decodes(StorageSlot)
 })
 
 /** Base fee of the next small block, in wei. */
@@ -63,8 +63,8 @@ export const gasPrice = Operation.read({
   request: noParams,
   response: Quantity,
   failures: [],
-  keeping: oneBlock,
-  keepable: decodes(Quantity)
+  cachePolicy: oneBlock,
+  isCacheable: decodes(Quantity)
 })
 
 /** Base fee of the next big block, in wei. */
@@ -78,8 +78,8 @@ export const bigBlockGasPrice = Operation.read({
   request: noParams,
   response: Quantity,
   failures: [],
-  keeping: oneBlock,
-  keepable: decodes(Quantity)
+  cachePolicy: oneBlock,
+  isCacheable: decodes(Quantity)
 })
 
 /** Whether an account's transactions go to big blocks (what `evmUserModify` sets). */

@@ -16,11 +16,11 @@ import { commonFailures } from "./GatewayError.ts"
 import type { Address } from "./Hex.ts"
 import * as JsonText from "./JsonText.ts"
 import * as Operation from "./Operation.ts"
-import * as Relayed from "./Relayed.ts"
 import { UnsupportedAction } from "./RequestError.ts"
 import { signedActionOf, SignedEnvelope } from "./SignedAction.ts"
 import type { Millis } from "./Time.ts"
 import { OutcomeUnknown } from "./UpstreamError.ts"
+import * as UpstreamResponse from "./UpstreamResponse.ts"
 
 /** Errors that a signed action has besides those that every call can end in. */
 export const exchangeFailures = [
@@ -85,17 +85,17 @@ export const evmUserModify = actionOf("evmUserModify")
 export const exchangeOperations = { multiSig, tokenDelegate, CSignerAction, evmUserModify } as const
 
 /** An action of a further type that a gateway was configured to relay; all of them share one name, so that it can label. */
-export const furtherAction = signed("exchange", "A signed action of another type", SignedEnvelope)
+export const passthroughAction = signed("exchange", "A signed action of another type", SignedEnvelope)
 
 /** Any operation of `POST /exchange`. */
-export type ExchangeOperation = (typeof exchangeOperations)[ActionType] | typeof furtherAction
+export type ExchangeOperation = (typeof exchangeOperations)[ActionType] | typeof passthroughAction
 
 /** Whether a type is one of the four. */
 export const isActionType = (type: string): type is ActionType => Object.hasOwn(exchangeOperations, type)
 
 /** The operation of an action type. */
 export const operationOf = (type: string): ExchangeOperation =>
-  isActionType(type) ? exchangeOperations[type] : furtherAction
+  isActionType(type) ? exchangeOperations[type] : passthroughAction
 
 const VenueAnswer = Schema.Struct({ status: Schema.String, response: Schema.optionalKey(Schema.Unknown) })
 const decodeAnswer = Schema.decodeUnknownOption(VenueAnswer)
@@ -135,8 +135,8 @@ const rejectionIn = (response: unknown, known: Address | undefined): Option.Opti
 const wordsOf = (response: unknown, text: string): string =>
   Predicate.isString(response) ? response : response === undefined ? text : JsonText.stringify(response)
 
-const parsed = (answer: Relayed.Relayed): Option.Option<unknown> =>
-  Result.getSuccess(JsonText.parse(Relayed.text(answer)))
+const parsed = (answer: UpstreamResponse.UpstreamResponse): Option.Option<unknown> =>
+  Result.getSuccess(JsonText.parse(UpstreamResponse.text(answer)))
 
 /** What is known of an action besides its answer. */
 export interface Identity {
@@ -145,20 +145,21 @@ export interface Identity {
   readonly signer?: Address
 }
 
-const signerOf = (answer: Relayed.Relayed, identity: Identity): Address | undefined => identity.signer ?? answer.signer
+const signerOf = (answer: UpstreamResponse.UpstreamResponse, identity: Identity): Address | undefined =>
+  identity.signer ?? answer.signer
 
-const unknownOutcome = (answer: Relayed.Relayed, identity: Identity): OutcomeUnknown =>
+const unknownOutcome = (answer: UpstreamResponse.UpstreamResponse, identity: Identity): OutcomeUnknown =>
   new OutcomeUnknown({
     upstream: answer.upstream,
     ...identity,
     advice: resendAdvice,
     detail: `${answer.upstream} answered HTTP ${answer.status}, which does not say what became of the action: ${
-      Relayed.excerpt(answer)
+      UpstreamResponse.excerpt(answer)
     }`
   })
 
-const readOk = (answer: Relayed.Relayed, identity: Identity) => {
-  const text = Relayed.text(answer)
+const readOk = (answer: UpstreamResponse.UpstreamResponse, identity: Identity) => {
+  const text = UpstreamResponse.text(answer)
   const body = Option.flatMap(parsed(answer), (value) => decodeAnswer(value))
   if (Option.isNone(body)) return Effect.fail(unknownOutcome(answer, identity))
   const { response, status } = body.value
@@ -177,16 +178,16 @@ const readOk = (answer: Relayed.Relayed, identity: Identity) => {
  * the error it was.
  */
 export const readOutcome = (
-  answer: Relayed.Relayed,
+  answer: UpstreamResponse.UpstreamResponse,
   identity: Identity = {}
 ): Effect.Effect<ActionAccepted, ActionRejected | ExchangeFailure> => {
-  const problem = Relayed.isProblem(answer)
+  const problem = UpstreamResponse.isProblem(answer)
     ? Option.flatMap(parsed(answer), (value) => decodeProblem(value))
     : Option.none()
   if (Option.isSome(problem)) return Effect.fail(problem.value)
   if (answer.status === 200) return readOk(answer, identity)
   if (answer.status === 422) {
-    const { message } = classifyRejection(Relayed.text(answer))
+    const { message } = classifyRejection(UpstreamResponse.text(answer))
     return Effect.fail(new ActionRejected({ reason: "ShapeRefused", message }))
   }
   return Effect.fail(

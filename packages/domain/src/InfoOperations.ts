@@ -1,15 +1,15 @@
 /** The queries of `POST /info`. */
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
+import { decodes } from "./Cacheable.ts"
 import { Candle, CandleWindowRequest } from "./Candle.ts"
-import * as CandleKeeping from "./CandleKeeping.ts"
+import * as CandleCaching from "./CandleCaching.ts"
 import * as CandleText from "./CandleText.ts"
 import { retainedBars } from "./CandleWindow.ts"
-import { decodes } from "./Keepable.ts"
 import * as Operation from "./Operation.ts"
-import * as Relayed from "./Relayed.ts"
 import { UnknownAsset } from "./ResourceError.ts"
 import { SpotMeta } from "./SpotMeta.ts"
+import * as UpstreamResponse from "./UpstreamResponse.ts"
 
 const spotMetaRequest = Schema.Struct({ type: Schema.Literal("spotMeta") }).pipe(
   Schema.decodeTo(
@@ -21,7 +21,8 @@ const spotMetaRequest = Schema.Struct({ type: Schema.Literal("spotMeta") }).pipe
 const minute = 60_000
 
 /** HTTP 500 `null`: what the venue says of a coin, or whatever else was asked for, that it does not know. */
-const isNothing = (answer: Relayed.Relayed): boolean => answer.status === 500 && Relayed.text(answer).trim() === "null"
+const isNothing = (answer: UpstreamResponse.UpstreamResponse): boolean =>
+  answer.status === 500 && UpstreamResponse.text(answer).trim() === "null"
 
 /** All spot pairs and tokens. */
 export const spotMeta = Operation.read({
@@ -34,8 +35,8 @@ export const spotMeta = Operation.read({
   request: spotMetaRequest,
   response: SpotMeta,
   failures: [],
-  keeping: () => ({ fresh: 5 * minute, renewAfter: 4 * minute, stale: 60 * minute }),
-  keepable: decodes(SpotMeta)
+  cachePolicy: () => ({ fresh: 5 * minute, refreshAfter: 4 * minute, stale: 60 * minute }),
+  isCacheable: decodes(SpotMeta)
 })
 
 const candleSnapshotRequest = Schema.Struct({
@@ -67,15 +68,15 @@ export const candleSnapshot = Operation.read({
     matches: isNothing,
     failure: ({ coin }) => new UnknownAsset({ coin, detail: `The venue knows no coin ${JSON.stringify(coin)}` })
   },
-  keeping: CandleKeeping.keeping,
-  keepable: CandleKeeping.keepable
+  cachePolicy: CandleCaching.cachePolicy,
+  isCacheable: CandleCaching.isCacheable
 })
 
 /** The documented queries by their `type`. */
 export const infoOperations = { spotMeta, candleSnapshot } as const
 
 /** The name of a query; whatever else the request has is the venue's to judge. */
-const furtherRequest = Schema.Struct({
+const passthroughRequest = Schema.Struct({
   type: Schema.String.check(Schema.isPattern(/^[A-Za-z][A-Za-z0-9_]{0,63}$/u, { expected: "the type of a query" }))
 })
 
@@ -87,14 +88,14 @@ const furtherOf = (source: Operation.Source, weight: number) =>
     summary: "A query of another type, relayed as it is; some types weigh 2, `userRole` weighs 60",
     sources: [source],
     cost: { weight, requestUnits: 1 },
-    request: furtherRequest,
+    request: passthroughRequest,
     response: Schema.Unknown,
     failures: [],
     verbatim: true,
     isFinal: isNothing
   })
 
-const furtherQueries = {
+const passthroughQueries = {
   gateway: {
     light: furtherOf("official-api", 2),
     usual: furtherOf("official-api", 20),
@@ -104,7 +105,7 @@ const furtherQueries = {
 }
 
 /** A query of another type; all of them share one name, so that it can label. */
-export const furtherQuery = furtherQueries.gateway.usual
+export const passthroughQuery = passthroughQueries.gateway.usual
 
 const weights: ReadonlyMap<string, "light" | "heavy"> = new Map([
   ["l2Book", "light"],
@@ -121,5 +122,5 @@ const weights: ReadonlyMap<string, "light" | "heavy"> = new Map([
  *
  * Nodes serve some of them and answer otherwise than the venue, so that none stands in for the official API.
  */
-export const furtherQueryOf = (type: string, surface: Operation.Surface): typeof furtherQuery =>
-  furtherQueries[surface][weights.get(type) ?? "usual"]
+export const passthroughQueryOf = (type: string, surface: Operation.Surface): typeof passthroughQuery =>
+  passthroughQueries[surface][weights.get(type) ?? "usual"]

@@ -14,11 +14,11 @@ import type { CommonFailure, GatewayError } from "./GatewayError.ts"
 import { commonFailures, GatewayError as GatewayErrorSchema, rpcCodes } from "./GatewayError.ts"
 import * as JsonText from "./JsonText.ts"
 import type { AnyCodec, MethodClass, Operation } from "./Operation.ts"
-import type { Relayed } from "./Relayed.ts"
-import { text as textOf } from "./Relayed.ts"
 import { InvalidRequest, UnsupportedMethod } from "./RequestError.ts"
 import type { UpstreamMalformed } from "./UpstreamError.ts"
 import { UpstreamRateLimited, UpstreamUnavailable } from "./UpstreamError.ts"
+import type { UpstreamResponse } from "./UpstreamResponse.ts"
+import { text as textOf } from "./UpstreamResponse.ts"
 
 /** One call of a caller: `id` is its raw text, absent for a notification; `params` is `[]` when not given. */
 export interface RpcCall {
@@ -163,7 +163,7 @@ export const readBatch = (
  * Nodes send JSON-RPC errors with any status; only where there is none does the status (or the problem document of a
  * gateway upstream) say what happened. 429 is told by the status whatever the body says.
  */
-export const answerOf = (answer: Relayed, id: number): Effect.Effect<RpcAnswer, CommonFailure> => {
+export const answerOf = (answer: UpstreamResponse, id: number): Effect.Effect<RpcAnswer, CommonFailure> => {
   if (answer.status === 429) return Effect.fail(failureOf(answer))
   const read = Effect.fromResult(readAnswer(answer.upstream, textOf(answer), id))
   return answer.status === 200 ? read : Effect.mapError(read, () => failureOf(answer))

@@ -5,9 +5,9 @@
  * documents are all read from these declarations; nothing about an operation is written twice.
  */
 import type * as Schema from "effect/Schema"
-import type { Relayed } from "./Relayed.ts"
 import type { StateBlock } from "./RequestError.ts"
 import { UnavailableOnNode } from "./RequestError.ts"
+import type { UpstreamResponse } from "./UpstreamResponse.ts"
 
 /** The three upstream chains, by role. */
 export type Chain = "trading" | "tokens" | "layer2"
@@ -41,17 +41,17 @@ export interface Cost {
 
 /** An answer that is final and means a typed error, whatever its status says. */
 export interface Refusal<Request, Failure> {
-  readonly matches: (answer: Relayed) => boolean
+  readonly matches: (answer: UpstreamResponse) => boolean
   // a method, so that an operation of any request is an `Operation`
-  failure(request: Request, answer: Relayed): Failure
+  failure(request: Request, answer: UpstreamResponse): Failure
 }
 
 /** How long one answer of a read may be given again, in milliseconds. */
-export interface Keeping {
+export interface CachePolicy {
   /** So long it is served without asking. */
   readonly fresh: number
   /** From this age on a request for it renews it in the background; never when not given. */
-  readonly renewAfter?: number
+  readonly refreshAfter?: number
   /** So long after `fresh` it is served, with its age, where the upstream fails. */
   readonly stale: number
 }
@@ -60,11 +60,11 @@ export interface Keeping {
 export interface Sharing<Request> {
   // methods, so that an operation of any request is an `Operation`
   /** How long the answer to a request that is sent at `now` may be given again; not at all when not given or undefined. */
-  keeping?(request: Request, now: number): Keeping | undefined
+  cachePolicy?(request: Request, now: number): CachePolicy | undefined
   /** The same for a caller who asked for an answer that may be one block old. */
-  keepingWhenAsked?(request: Request, now: number): Keeping | undefined
+  cachePolicyOnRequest?(request: Request, now: number): CachePolicy | undefined
   /** Whether an answer (for JSON-RPC: its `result`), as JSON text, is one that may be kept: no error, none of another request. */
-  keepable?(request: Request, answer: string): boolean
+  isCacheable?(request: Request, answer: string): boolean
 }
 
 /** The declaration of one upstream call. */
@@ -102,7 +102,7 @@ export interface Operation<
   /** An answer that means something else than its status says. */
   readonly refusal?: Refusal<Request["Type"], Failures[number]["Type"]>
   /** Whether an answer is the upstream's last word, whatever its status says. */
-  readonly isFinal?: (answer: Relayed) => boolean
+  readonly isFinal?: (answer: UpstreamResponse) => boolean
   /** Request and answer are relayed unread, so that only requests of the same text are known to be the same. */
   readonly verbatim?: true
 }

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import type { ActionAccepted, ActionRejected, RejectionReason } from "./ActionOutcome.ts"
 import type { ExchangeFailure, Identity } from "./ExchangeOperations.ts"
 import { readOutcome } from "./ExchangeOperations.ts"
-import type { Relayed } from "./Relayed.ts"
+import type { UpstreamResponse } from "./UpstreamResponse.ts"
 
 /**
  * What became of an action whose outcome was unknown.
@@ -43,7 +43,10 @@ const resolutionOf = (rejection: ActionRejected): Resolution => {
  * Fails with `OutcomeUnknown` where the answer leaves it open, and with what the gateway or the venue says before the action
  * is looked at (`UpstreamRateLimited`, `NonceOutOfWindow`, …): the first sending is then as unknown as before.
  */
-export const readResolution = (answer: Relayed, identity: Identity = {}): Effect.Effect<Resolution, ExchangeFailure> =>
+export const readResolution = (
+  answer: UpstreamResponse,
+  identity: Identity = {}
+): Effect.Effect<Resolution, ExchangeFailure> =>
   readOutcome(answer, identity).pipe(
     Effect.map((accepted): Resolution => ({ _tag: "Accepted", answer: accepted })),
     Effect.catchTag("ActionRejected", (rejection) => Effect.succeed(resolutionOf(rejection)))

@@ -8,9 +8,9 @@ import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import { decodes, isSuccess } from "./Cacheable.ts"
 import { faultsOf, invalidRequest } from "./Decode.ts"
 import * as JsonText from "./JsonText.ts"
-import { decodes, isSuccess } from "./Keepable.ts"
 import * as Operation from "./Operation.ts"
 import type { InvalidRequest, RequestFault } from "./RequestError.ts"
 import { InvalidAddress } from "./RequestError.ts"
@@ -27,12 +27,12 @@ const optionalText = Schema.optionalKey(Schema.String)
 const Int64 = Schema.Union([Schema.Int, Schema.BigInt, Schema.String.check(Schema.isPattern(/^-?[0-9]{1,20}$/u))])
 
 /** Supplies change with any transaction. */
-const someSeconds = (): Operation.Keeping => ({ fresh: 10_000, stale: 5 * 60_000 })
+const someSeconds = (): Operation.CachePolicy => ({ fresh: 10_000, stale: 5 * 60_000 })
 
 const day = 24 * 60 * 60_000
 
 /** What is computed from the request alone never changes. */
-const pure = (): Operation.Keeping => ({ fresh: day, stale: day })
+const pure = (): Operation.CachePolicy => ({ fresh: day, stale: day })
 
 /** A fungible token by its master contract; the address may come in any form, the answer names one form. */
 export const getTokenData = Operation.read({
@@ -45,9 +45,9 @@ export const getTokenData = Operation.read({
   request: Schema.Struct({ address: Address }),
   response: TokenData,
   failures: [InvalidAddress, TokenNotFound],
-  keeping: someSeconds,
+  cachePolicy: someSeconds,
   // the body is in one of the servers' dialects, not in that of `response`
-  keepable: isSuccess
+  isCacheable: isSuccess
 })
 
 const method = <
@@ -125,8 +125,8 @@ export const tokenRpcOperations = {
     request: Schema.Struct({ address: Address }),
     response: Schema.String,
     failures: [InvalidAddress],
-    keeping: pure,
-    keepable: decodes(Schema.String)
+    cachePolicy: pure,
+    isCacheable: decodes(Schema.String)
   }),
   unpackAddress: method({
     name: "unpackAddress",
@@ -134,8 +134,8 @@ export const tokenRpcOperations = {
     request: Schema.Struct({ address: Address }),
     response: Schema.String,
     failures: [InvalidAddress],
-    keeping: pure,
-    keepable: decodes(Schema.String)
+    cachePolicy: pure,
+    isCacheable: decodes(Schema.String)
   }),
   detectAddress: method({
     name: "detectAddress",
@@ -143,8 +143,8 @@ export const tokenRpcOperations = {
     request: Schema.Struct({ address: Address }),
     response: DetectedAddress,
     failures: [InvalidAddress],
-    keeping: pure,
-    keepable: decodes(DetectedAddress)
+    cachePolicy: pure,
+    isCacheable: decodes(DetectedAddress)
   }),
   getTokenData: method({
     name: "getTokenData",
@@ -152,8 +152,8 @@ export const tokenRpcOperations = {
     request: Schema.Struct(account),
     response: TokenContract,
     failures: [InvalidAddress, TokenNotFound],
-    keeping: someSeconds,
-    keepable: decodes(TokenContract)
+    cachePolicy: someSeconds,
+    isCacheable: decodes(TokenContract)
   }),
   getAddressInformation: relayed("getAddressInformation", "Balance, code, data and state of an account", account),
   getExtendedAddressInformation: relayed(
@@ -171,8 +171,8 @@ export const tokenRpcOperations = {
     request: Schema.Struct({ hash: Schema.String }),
     response: Schema.Unknown,
     failures: [InvalidAddress],
-    keeping: pure,
-    keepable: decodes(Schema.Record(Schema.String, Schema.String))
+    cachePolicy: pure,
+    isCacheable: decodes(Schema.Record(Schema.String, Schema.String))
   }),
   dnsResolve: relayed("dnsResolve", "The records of a domain", {
     domain: Schema.String,

@@ -5,9 +5,9 @@ import { commonFailures, GatewayError as GatewayErrorSchema } from "@trigate/dom
 import { candleSnapshot } from "@trigate/domain/InfoOperations"
 import * as JsonText from "@trigate/domain/JsonText"
 import * as Operation from "@trigate/domain/Operation"
-import * as Relayed from "@trigate/domain/Relayed"
 import { UnknownAsset } from "@trigate/domain/ResourceError"
 import { UpstreamMalformed, UpstreamRateLimited } from "@trigate/domain/UpstreamError"
+import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { samples } from "./gatewayErrorSamples.ts"
@@ -23,12 +23,12 @@ const operation = Operation.read({
   response: Schema.Struct({ wei: Schema.Union([Schema.Int, Schema.BigInt]) }),
   failures: [UnknownAsset]
 })
-const read = (answer: Relayed.Relayed) => Answer.readerOf(operation)(undefined, answer)
+const read = (answer: UpstreamResponse.UpstreamResponse) => Answer.readerOf(operation)(undefined, answer)
 
-const problem = (error: GatewayError): Relayed.Relayed => {
+const problem = (error: GatewayError): UpstreamResponse.UpstreamResponse => {
   const body = Schema.encodeSync(GatewayErrorSchema)(error)
   return {
-    ...Relayed.json("trading-api", body.status ?? 0, JsonText.stringify(body)),
+    ...UpstreamResponse.json("trading-api", body.status ?? 0, JsonText.stringify(body)),
     contentType: "application/problem+json"
   }
 }
@@ -36,7 +36,7 @@ const problem = (error: GatewayError): Relayed.Relayed => {
 describe("readerOf", () => {
   it.effect("reads an answer digit for digit", () =>
     Effect.gen(function*() {
-      assert.deepStrictEqual(yield* read(Relayed.json("trading-api", 200, "{\"wei\":18446744073709551615}")), {
+      assert.deepStrictEqual(yield* read(UpstreamResponse.json("trading-api", 200, "{\"wei\":18446744073709551615}")), {
         wei: 2n ** 64n - 1n
       })
     }))
@@ -51,7 +51,7 @@ describe("readerOf", () => {
     ] as const
   )("%s is the upstream's fault", ([, body]) =>
     Effect.gen(function*() {
-      const error = yield* Effect.flip(read(Relayed.json("trading-api", 200, body)))
+      const error = yield* Effect.flip(read(UpstreamResponse.json("trading-api", 200, body)))
       assert.instanceOf(error, UpstreamMalformed)
       assert.strictEqual(error.upstream, "trading-api")
       assert.strictEqual(error.detail, `trading-api answered what does not decode: ${error.issue}`)
@@ -93,11 +93,11 @@ describe("readerOf", () => {
       ["a problem of somebody else", {
         ...problem(samples.UnknownAsset),
         status: 503,
-        body: Relayed.bytes("{\"type\":\"about:blank\"}")
+        body: UpstreamResponse.bytes("{\"type\":\"about:blank\"}")
       }, "UpstreamUnavailable"],
       [
         "a problem that is no JSON",
-        { ...problem(samples.UnknownAsset), status: 503, body: Relayed.bytes("{") },
+        { ...problem(samples.UnknownAsset), status: 503, body: UpstreamResponse.bytes("{") },
         "UpstreamUnavailable"
       ]
     ] as const
@@ -110,12 +110,12 @@ describe("readerOf", () => {
     Effect.gen(function*() {
       const readCandles = Answer.readerOf(candleSnapshot)
       const request = { coin: "NOPE", interval: "1m", startTime: 0 } as const
-      const error = yield* Effect.flip(readCandles(request, Relayed.json("trading-api", 500, " null\n")))
+      const error = yield* Effect.flip(readCandles(request, UpstreamResponse.json("trading-api", 500, " null\n")))
       assert.instanceOf(error, UnknownAsset)
       assert.strictEqual(error.coin, "NOPE")
-      const fault = yield* Effect.flip(readCandles(request, Relayed.json("trading-api", 500, "{}")))
+      const fault = yield* Effect.flip(readCandles(request, UpstreamResponse.json("trading-api", 500, "{}")))
       assert.strictEqual(fault._tag, "UpstreamUnavailable")
-      const notCandles = yield* Effect.flip(readCandles(request, Relayed.json("trading-api", 200, "null")))
+      const notCandles = yield* Effect.flip(readCandles(request, UpstreamResponse.json("trading-api", 200, "null")))
       assert.strictEqual(notCandles._tag, "UpstreamMalformed")
     }))
 })
@@ -137,23 +137,26 @@ describe("failureOfStatus", () => {
   ]
 
   it.each(rows)("HTTP %i is %s, in the upstream's words", (status, tag) => {
-    const error = Answer.failureOfStatus(Relayed.plain("trading-api", status, "Failed  to\n deserialize"))
+    const error = Answer.failureOfStatus(UpstreamResponse.plain("trading-api", status, "Failed  to\n deserialize"))
     assert.strictEqual(error._tag, tag)
     assert.strictEqual(error.detail, `trading-api answered HTTP ${status}: Failed to deserialize`)
   })
 
   it("has no words where there are none, and no more than an excerpt", () => {
-    assert.strictEqual(Answer.failureOfStatus(Relayed.plain("layer2", 503, "")).detail, "layer2 answered HTTP 503")
-    const long = Answer.failureOfStatus(Relayed.plain("layer2", 503, "x".repeat(10_000)))
+    assert.strictEqual(
+      Answer.failureOfStatus(UpstreamResponse.plain("layer2", 503, "")).detail,
+      "layer2 answered HTTP 503"
+    )
+    const long = Answer.failureOfStatus(UpstreamResponse.plain("layer2", 503, "x".repeat(10_000)))
     assert.strictEqual(long.detail, `layer2 answered HTTP 503: ${"x".repeat(120)}`)
   })
 
   it("passes the time to wait on", () => {
-    const limited = Answer.failureOfStatus({ ...Relayed.plain("layer2", 429, ""), retryAfter: 7 })
+    const limited = Answer.failureOfStatus({ ...UpstreamResponse.plain("layer2", 429, ""), retryAfter: 7 })
     assert.instanceOf(limited, UpstreamRateLimited)
     assert.strictEqual(limited.retryAfter, 7)
-    assert.isFalse("retryAfter" in Answer.failureOfStatus(Relayed.plain("layer2", 429, "")))
-    const unavailable = Answer.failureOfStatus({ ...Relayed.plain("layer2", 503, ""), retryAfter: 9 })
+    assert.isFalse("retryAfter" in Answer.failureOfStatus(UpstreamResponse.plain("layer2", 429, "")))
+    const unavailable = Answer.failureOfStatus({ ...UpstreamResponse.plain("layer2", 503, ""), retryAfter: 9 })
     assert.strictEqual(unavailable._tag === "UpstreamUnavailable" ? unavailable.retryAfter : undefined, 9)
   })
 })

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Candle, CandleInterval, CandleWindowRequest } from "@trigate/domain/Candle"
 import { candleSnapshot } from "@trigate/domain/InfoOperations"
-import * as Relayed from "@trigate/domain/Relayed"
+import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -59,9 +59,9 @@ describe("Candle", () => {
   })
 
   it("HTTP 500 null means an unknown coin, other server faults do not", () => {
-    assert.isTrue(candleSnapshot.refusal?.matches(Relayed.json("trading-api", 500, "null")))
-    assert.isFalse(candleSnapshot.refusal?.matches(Relayed.json("trading-api", 500, "{}")))
-    assert.isFalse(candleSnapshot.refusal?.matches(Relayed.json("trading-api", 502, "null")))
+    assert.isTrue(candleSnapshot.refusal?.matches(UpstreamResponse.json("trading-api", 500, "null")))
+    assert.isFalse(candleSnapshot.refusal?.matches(UpstreamResponse.json("trading-api", 500, "{}")))
+    assert.isFalse(candleSnapshot.refusal?.matches(UpstreamResponse.json("trading-api", 502, "null")))
   })
 
   it.effect.prop("a request survives the wire", [CandleWindowRequest], ([request]) =>

@@ -3,25 +3,26 @@ import { NonceOutOfWindow } from "@trigate/domain/ActionError"
 import * as ExchangeOperations from "@trigate/domain/ExchangeOperations"
 import { gatewayErrors } from "@trigate/domain/GatewayError"
 import * as Operation from "@trigate/domain/Operation"
-import * as Relayed from "@trigate/domain/Relayed"
+import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import recorded from "./fixtures/exchange-bodies.json" with { type: "json" }
 
-const outcome = (answer: Relayed.Relayed) => Effect.runSync(Effect.result(ExchangeOperations.readOutcome(answer)))
-const failure = (answer: Relayed.Relayed) =>
+const outcome = (answer: UpstreamResponse.UpstreamResponse) =>
+  Effect.runSync(Effect.result(ExchangeOperations.readOutcome(answer)))
+const failure = (answer: UpstreamResponse.UpstreamResponse) =>
   Result.match(outcome(answer), { onFailure: (error) => error, onSuccess: () => assert.fail("accepted") })
-const rejection = (answer: Relayed.Relayed) => {
+const rejection = (answer: UpstreamResponse.UpstreamResponse) => {
   const error = failure(answer)
   return error._tag === "ActionRejected" ? error : assert.fail(error._tag)
 }
-const venue = (status: number, body: unknown) => Relayed.json("trading-api", status, JSON.stringify(body))
+const venue = (status: number, body: unknown) => UpstreamResponse.json("trading-api", status, JSON.stringify(body))
 const recordedBody = (id: string) => {
   const found = recorded.bodies.find((body) => body.id === id) ?? assert.fail(id)
   return venue(found.http, found.body)
 }
-const problem = (status: number, body: unknown): Relayed.Relayed => ({
+const problem = (status: number, body: unknown): UpstreamResponse.UpstreamResponse => ({
   ...venue(status, body),
   contentType: "application/problem+json; charset=utf-8"
 })
@@ -98,30 +99,30 @@ describe("readOutcome", () => {
 
   it("HTTP 422 is a refused shape, whatever the words", () => {
     const text = "Failed to deserialize the JSON body into the target type: missing field `wei`"
-    assert.strictEqual(rejection(Relayed.plain("trading-api", 422, text)).reason, "ShapeRefused")
-    assert.strictEqual(rejection(Relayed.plain("trading-api", 422, text)).message, text)
-    assert.strictEqual(rejection(Relayed.plain("trading-api", 422, "?")).reason, "ShapeRefused")
+    assert.strictEqual(rejection(UpstreamResponse.plain("trading-api", 422, text)).reason, "ShapeRefused")
+    assert.strictEqual(rejection(UpstreamResponse.plain("trading-api", 422, text)).message, text)
+    assert.strictEqual(rejection(UpstreamResponse.plain("trading-api", 422, "?")).reason, "ShapeRefused")
   })
 
   it("HTTP 429 is the upstream's limit, with what it said about waiting", () => {
-    const error = failure({ ...Relayed.json("trading-api", 429, "null"), retryAfter: 7 })
+    const error = failure({ ...UpstreamResponse.json("trading-api", 429, "null"), retryAfter: 7 })
     assert.strictEqual(error._tag, "UpstreamRateLimited")
     if (error._tag === "UpstreamRateLimited") assert.strictEqual(error.retryAfter, 7)
   })
 
   it("other 4xx are certain refusals", () => {
-    assert.strictEqual(failure(Relayed.plain("trading-api", 400, "bad"))._tag, "InvalidRequest")
-    assert.strictEqual(failure(Relayed.plain("trading-api", 404, "no"))._tag, "UpstreamUnavailable")
+    assert.strictEqual(failure(UpstreamResponse.plain("trading-api", 400, "bad"))._tag, "InvalidRequest")
+    assert.strictEqual(failure(UpstreamResponse.plain("trading-api", 404, "no"))._tag, "UpstreamUnavailable")
   })
 
   it("a server fault and an answer that does not decode leave the outcome open", () => {
     const answers = [
-      Relayed.json("trading-api", 500, "null"),
-      Relayed.plain("trading-api", 502, "Bad gateway"),
-      Relayed.plain("trading-api", 200, "not json"),
-      Relayed.json("trading-api", 200, "{\"status\":\"ok\"}"),
-      Relayed.json("trading-api", 200, "[]"),
-      Relayed.json("trading-api", 204, ""),
+      UpstreamResponse.json("trading-api", 500, "null"),
+      UpstreamResponse.plain("trading-api", 502, "Bad gateway"),
+      UpstreamResponse.plain("trading-api", 200, "not json"),
+      UpstreamResponse.json("trading-api", 200, "{\"status\":\"ok\"}"),
+      UpstreamResponse.json("trading-api", 200, "[]"),
+      UpstreamResponse.json("trading-api", 204, ""),
       problem(503, { type: "urn:other:problem" })
     ]
     for (const answer of answers) {

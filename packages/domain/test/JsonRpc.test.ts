@@ -5,7 +5,7 @@ import { Quantity } from "@trigate/domain/Hex"
 import * as JsonRpc from "@trigate/domain/JsonRpc"
 import * as JsonText from "@trigate/domain/JsonText"
 import * as Operation from "@trigate/domain/Operation"
-import * as Relayed from "@trigate/domain/Relayed"
+import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -173,7 +173,7 @@ describe("readAnswer", () => {
 describe("answerOf", () => {
   const busy = "{\"id\":7,\"error\":{\"code\":-32000,\"message\":\"busy\"}}"
   const problem = (status: number, body: string) => ({
-    ...Relayed.json("layer2", status, body),
+    ...UpstreamResponse.json("layer2", status, body),
     contentType: "application/problem+json"
   })
 
@@ -181,27 +181,27 @@ describe("answerOf", () => {
     "an error object counts with HTTP %i",
     (status) =>
       Effect.gen(function*() {
-        const answer = yield* JsonRpc.answerOf(Relayed.json("layer2", status, busy), 7)
+        const answer = yield* JsonRpc.answerOf(UpstreamResponse.json("layer2", status, busy), 7)
         assert.strictEqual(answer._tag === "Error" ? answer.message : undefined, "busy")
       })
   )
 
   it.effect("HTTP 200 without an envelope is malformed", () =>
     Effect.gen(function*() {
-      const error = yield* Effect.flip(JsonRpc.answerOf(Relayed.json("layer2", 200, "{}"), 7))
+      const error = yield* Effect.flip(JsonRpc.answerOf(UpstreamResponse.json("layer2", 200, "{}"), 7))
       assert.strictEqual(error._tag, "UpstreamMalformed")
     }))
 
   it.effect("without an envelope the status says what happened", () =>
     Effect.gen(function*() {
-      const wrongId = yield* Effect.flip(JsonRpc.answerOf(Relayed.json("layer2", 503, busy), 8))
+      const wrongId = yield* Effect.flip(JsonRpc.answerOf(UpstreamResponse.json("layer2", 503, busy), 8))
       assert.strictEqual(wrongId._tag, "UpstreamUnavailable")
       assert.strictEqual(wrongId.detail, `layer2 answered HTTP 503: ${busy}`)
     }))
 
   it.effect("HTTP 429 is a full budget whatever the body says", () =>
     Effect.gen(function*() {
-      const answer = { ...Relayed.json("layer2", 429, busy), retryAfter: 7 }
+      const answer = { ...UpstreamResponse.json("layer2", 429, busy), retryAfter: 7 }
       const error = yield* Effect.flip(JsonRpc.answerOf(answer, 7))
       assert.strictEqual(error._tag === "UpstreamRateLimited" ? error.retryAfter : undefined, 7)
     }))

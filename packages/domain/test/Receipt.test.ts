@@ -9,26 +9,26 @@ import anvil from "./fixtures/l2-anvil.json" with { type: "json" }
 import opStack from "./fixtures/l2-op-stack.json" with { type: "json" }
 import zksync from "./fixtures/l2-zksync.json" with { type: "json" }
 
-type Wire = { readonly [field: string]: unknown }
+type HttpTransport = { readonly [field: string]: unknown }
 
-const anvilReceipts: ReadonlyArray<{ readonly name: string; readonly wire: Wire }> = anvil.records.flatMap((
+const anvilReceipts: ReadonlyArray<{ readonly name: string; readonly wire: HttpTransport }> = anvil.records.flatMap((
   { body, name }
 ) =>
   Predicate.isObject(body) && "result" in body && Predicate.isObject(body.result) && "logs" in body.result
     ? [{ name, wire: body.result }]
     : []
 )
-const recorded: ReadonlyArray<{ readonly name: string; readonly wire: Wire }> = [
-  ...opStack.receipts.map(({ name, response }) => ({ name, wire: response.result as Wire })),
-  ...zksync.receipts.map(({ name, response }) => ({ name, wire: response.result as Wire })),
+const recorded: ReadonlyArray<{ readonly name: string; readonly wire: HttpTransport }> = [
+  ...opStack.receipts.map(({ name, response }) => ({ name, wire: response.result as HttpTransport })),
+  ...zksync.receipts.map(({ name, response }) => ({ name, wire: response.result as HttpTransport })),
   ...anvilReceipts
 ]
 
 const decode = Schema.decodeUnknownSync(Receipt)
 const encode = Schema.encodeSync(Receipt)
 const roundTrip = (value: unknown): unknown => encode(decode(value))
-const logsOf = (wire: Wire) => wire["logs"] as ReadonlyArray<Wire>
-const without = (wire: Wire, ...fields: ReadonlyArray<string>): Wire =>
+const logsOf = (wire: HttpTransport) => wire["logs"] as ReadonlyArray<HttpTransport>
+const without = (wire: HttpTransport, ...fields: ReadonlyArray<string>): HttpTransport =>
   Object.fromEntries(Object.entries(wire).filter(([field]) => !fields.includes(field)))
 
 const documented = new Set([
@@ -58,11 +58,12 @@ const documentedOfLog = new Set([
   "logIndex",
   "removed"
 ])
-const extrasOf = (wire: Wire, known: ReadonlySet<string>) => Object.keys(wire).filter((field) => !known.has(field))
+const extrasOf = (wire: HttpTransport, known: ReadonlySet<string>) =>
+  Object.keys(wire).filter((field) => !known.has(field))
 
 const [first] = recorded
 assert.isDefined(first)
-const wire: Wire = first.wire
+const wire: HttpTransport = first.wire
 
 describe("Receipt, recorded", () => {
   it("finds every recorded receipt", () => {
@@ -83,9 +84,9 @@ describe("Receipt, recorded", () => {
   })
 
   it.each(recorded)("$name: keeps every extra as it came", ({ wire }) => {
-    const receipt: Wire = decode(wire)
+    const receipt: HttpTransport = decode(wire)
     for (const field of extrasOf(wire, documented)) assert.strictEqual(receipt[field], wire[field], field)
-    const logs = receipt["logs"] as ReadonlyArray<Wire>
+    const logs = receipt["logs"] as ReadonlyArray<HttpTransport>
     assert.strictEqual(logs.length, logsOf(wire).length)
     for (const [index, log] of logsOf(wire).entries()) {
       for (const field of extrasOf(log, documentedOfLog)) assert.strictEqual(logs[index]?.[field], log[field], field)

@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Relayed from "@trigate/domain/Relayed"
 import type { Resolution } from "@trigate/domain/Resolution"
 import { isDecided, readResolution } from "@trigate/domain/Resolution"
+import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Effect from "effect/Effect"
 
-const venue = (body: string, status = 200) => Relayed.json("trading-api", status, body)
+const venue = (body: string, status = 200) => UpstreamResponse.json("trading-api", status, body)
 
 const refused = (text: string) => venue(JSON.stringify({ status: "err", response: text }))
 
@@ -12,7 +12,7 @@ const wordOf = (resolution: Resolution): string =>
   resolution._tag === "Rejected" ? `${resolution._tag} ${resolution.first}` : resolution._tag
 
 /** What a second sending of the identical bytes is answered, and what follows for the first. */
-const answers: ReadonlyArray<readonly [answer: Relayed.Relayed, word: string, decided: boolean]> = [
+const answers: ReadonlyArray<readonly [answer: UpstreamResponse.UpstreamResponse, word: string, decided: boolean]> = [
   [refused("Invalid nonce: duplicate nonce 1795230000000"), "Landed", true],
   [refused("L1 error: Invalid nonce: duplicate nonce 1"), "Landed", true],
   [venue(`{"status":"ok","response":{"type":"default"}}`), "Accepted", true],
@@ -36,7 +36,7 @@ const answers: ReadonlyArray<readonly [answer: Relayed.Relayed, word: string, de
 
 describe("the answer to identical bytes", () => {
   for (const [answer, word, decided] of answers) {
-    it.effect(`${word}: ${Relayed.excerpt(answer, 70)}`, () =>
+    it.effect(`${word}: ${UpstreamResponse.excerpt(answer, 70)}`, () =>
       Effect.gen(function*() {
         const resolution = yield* readResolution(answer)
         assert.strictEqual(wordOf(resolution), word)

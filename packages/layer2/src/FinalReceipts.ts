@@ -2,7 +2,7 @@
  * Tells the receipts that can no longer change, so that they may be kept for good.
  *
  * A first-seen receipt can change: it may be a promise of the sequencer, its block may be reorganised away until L1 has
- * finalized it, and some families fill in fields later. Nothing shorter than finality is worth keeping: a receipt that is
+ * finalized it, and some families fill in fields later. Nothing shorter than finality is worth cachePolicy: a receipt that is
  * gone has to be seen at once. A receipt is looked into when it is asked for the second time.
  */
 import type { CommonFailure } from "@trigate/domain/GatewayError"
@@ -12,9 +12,9 @@ import type { RpcAnswer } from "@trigate/domain/JsonRpc"
 import { readerOf } from "@trigate/domain/JsonRpc"
 import * as JsonText from "@trigate/domain/JsonText"
 import { getBlockByNumber } from "@trigate/domain/Layer2Operations"
-import type { Keeping, Request, Response } from "@trigate/domain/Operation"
+import type { CachePolicy, Request, Response } from "@trigate/domain/Operation"
 import { isPreconfirmed } from "@trigate/domain/Receipt"
-import * as InFlight from "@trigate/upstream/InFlight"
+import * as SingleFlight from "@trigate/upstream/SingleFlight"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -37,14 +37,14 @@ export interface Options {
 /** Finds out how long a receipt may be kept. */
 export interface FinalReceipts {
   /** How long the answer to a request for `hash` may be kept; undefined, without asking, of what cannot be final. */
-  readonly confirm: (hash: Hash, answer: RpcAnswer) => Effect.Effect<Keeping | undefined> | undefined
+  readonly confirm: (hash: Hash, answer: RpcAnswer) => Effect.Effect<CachePolicy | undefined> | undefined
 }
 
 /** Hashes of a generation that are remembered to see whether somebody asks again. */
 const REMEMBERED = 4096
 
 /** As long as the cache has room for it. */
-const forGood: Keeping = { fresh: Duration.toMillis("365 days"), stale: 0 }
+const forGood: CachePolicy = { fresh: Duration.toMillis("365 days"), stale: 0 }
 
 const Sealed = Schema.fromJsonString(Schema.Struct({
   transactionHash: HashSchema,
@@ -71,7 +71,7 @@ const sealedIn = (hash: Hash, answer: RpcAnswer): Option.Option<Sealed> =>
 export const make = (askBlock: AskBlock, options: Options = {}): FinalReceipts => {
   if (options.finality === "off") return { confirm: () => undefined }
   const remember = Duration.toMillis(Duration.fromInputUnsafe(options.remember ?? "10 seconds"))
-  const asking = InFlight.make<bigint, never>()
+  const asking = SingleFlight.make<bigint, never>()
   // the highest number seen: what is final once stays so
   let finalized = -1n
   let askAgainAt = 0

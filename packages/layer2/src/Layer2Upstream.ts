@@ -3,13 +3,13 @@ import type { CommonFailure } from "@trigate/domain/GatewayError"
 import type { RpcAnswer } from "@trigate/domain/JsonRpc"
 import { getTransactionReceipt } from "@trigate/domain/Layer2Operations"
 import { ChainNotConfigured } from "@trigate/domain/RequestError"
-import * as AnswerCodec from "@trigate/upstream/AnswerCodec"
+import * as CacheCodec from "@trigate/upstream/CacheCodec"
+import * as CacheRules from "@trigate/upstream/CacheRules"
+import * as CacheSpace from "@trigate/upstream/CacheSpace"
 import { Calls } from "@trigate/upstream/Calls"
-import * as ReadSpace from "@trigate/upstream/ReadSpace"
+import { ResponseCache } from "@trigate/upstream/ResponseCache"
 import * as RpcCalls from "@trigate/upstream/RpcCalls"
 import * as RpcOnceCalls from "@trigate/upstream/RpcOnceCalls"
-import { SharedReads } from "@trigate/upstream/SharedReads"
-import * as SharingRules from "@trigate/upstream/SharingRules"
 import * as Upstream from "@trigate/upstream/Upstream"
 import * as UpstreamConfig from "@trigate/upstream/UpstreamConfig"
 import type * as Config from "effect/Config"
@@ -48,8 +48,8 @@ const transport = Effect.fnUntraced(function*({ addresses, finality }: Options) 
   const calls = yield* Calls
   const ask = RpcCalls.make(calls)
   const sendOnce = RpcOnceCalls.make(calls)
-  const space = yield* ReadSpace.of(upstream)
-  const read = (yield* SharedReads).reader<RpcAnswer, CommonFailure>({ space, codec: AnswerCodec.rpc })
+  const space = yield* CacheSpace.of(upstream)
+  const read = (yield* ResponseCache).reader<RpcAnswer, CommonFailure>({ space, codec: CacheCodec.rpc })
   const receipts = FinalReceipts.make(({ operation, params }) => ask({ operation, targets }, params), finality)
   return {
     receipt: ({ params, request }) =>
@@ -58,7 +58,7 @@ const transport = Effect.fnUntraced(function*({ addresses, finality }: Options) 
         upstream: "layer2",
         // hexadecimal digits mean the same in either case
         key: request.hash.toLowerCase(),
-        ...SharingRules.of(getTransactionReceipt, request, textOf),
+        ...CacheRules.of(getTransactionReceipt, request, textOf),
         confirm: (answer) => receipts.confirm(request.hash, answer),
         ask: ask({ operation: getTransactionReceipt, targets }, params)
       }),
@@ -74,10 +74,10 @@ const transport = Effect.fnUntraced(function*({ addresses, finality }: Options) 
 })
 
 /** The layer 2 at the given addresses; a function, so that two layer 2s in one program never share a memoised layer. */
-export const layer = (options: Options): Layer.Layer<Layer2.Layer2, never, Calls | SharedReads> =>
+export const layer = (options: Options): Layer.Layer<Layer2.Layer2, never, Calls | ResponseCache> =>
   Layer.effect(Layer2.Layer2, Effect.map(transport(options), Layer2.make)).pipe(Layer.provide(Digest.layerWebCrypto))
 
 /** The layer 2 at the addresses of `TRIGATE_LAYER2_URL`. */
-export const layerConfig: Layer.Layer<Layer2.Layer2, Config.ConfigError, Calls | SharedReads> = Layer.unwrap(
+export const layerConfig: Layer.Layer<Layer2.Layer2, Config.ConfigError, Calls | ResponseCache> = Layer.unwrap(
   Effect.map(UpstreamConfig.baseUrls("TRIGATE_LAYER2_URL"), (addresses) => layer({ addresses }))
 )

@@ -4,8 +4,8 @@ import type { Hash } from "@trigate/domain/Hex"
 import type { RpcAnswer } from "@trigate/domain/JsonRpc"
 import { UpstreamUnavailable } from "@trigate/domain/UpstreamError"
 import * as FinalReceipts from "@trigate/layer2/FinalReceipts"
-import * as AnswerCodec from "@trigate/upstream/AnswerCodec"
-import * as SharedReads from "@trigate/upstream/SharedReads"
+import * as CacheCodec from "@trigate/upstream/CacheCodec"
+import * as ResponseCache from "@trigate/upstream/ResponseCache"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
 import * as TestClock from "effect/testing/TestClock"
@@ -138,8 +138,8 @@ describe("FinalReceipts", () => {
     Effect.gen(function*() {
       const { ask, chain } = makeChain("0xf")
       const { confirm } = asked(ask)
-      const { reader } = yield* SharedReads.SharedReads
-      const read = reader<RpcAnswer, CommonFailure>({ space: "layer2", codec: AnswerCodec.rpc })
+      const { reader } = yield* ResponseCache.ResponseCache
+      const read = reader<RpcAnswer, CommonFailure>({ space: "layer2", codec: CacheCodec.rpc })
       let node = receipt()
       let sent = 0
       const get = read({
@@ -168,7 +168,7 @@ describe("FinalReceipts", () => {
       assert.deepStrictEqual(yield* get, { ...receipt(), age: 3600 })
       assert.strictEqual(sent, 4)
       assert.deepStrictEqual(chain.asked, [byTag, byTag, byNumber])
-    }).pipe(Effect.provide(SharedReads.layer()), Effect.provideService(Metric.MetricRegistry, new Map())))
+    }).pipe(Effect.provide(ResponseCache.layer()), Effect.provideService(Metric.MetricRegistry, new Map())))
 })
 
 describe("a receipt that is asked for once", () => {

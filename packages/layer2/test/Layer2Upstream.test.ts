@@ -6,9 +6,9 @@ import { UpstreamMalformed, UpstreamRateLimited, UpstreamUnavailable } from "@tr
 import { Layer2 } from "@trigate/layer2/Layer2"
 import * as Layer2Upstream from "@trigate/layer2/Layer2Upstream"
 import * as Calls from "@trigate/upstream/Calls"
+import { TransportError } from "@trigate/upstream/HttpTransport"
+import * as HttpTransportUndici from "@trigate/upstream/HttpTransportUndici"
 import * as RpcCalls from "@trigate/upstream/RpcCalls"
-import { WireError } from "@trigate/upstream/Wire"
-import * as WireUndici from "@trigate/upstream/WireUndici"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -70,7 +70,7 @@ describe("what goes out", () => {
     Effect.gen(function*() {
       const { calls, sent } = scripted((request) =>
         request.url === "http://a/K"
-          ? Effect.fail(new WireError({ sent: "no", reason: "Connect", detail: "ECONNREFUSED" }))
+          ? Effect.fail(new TransportError({ sent: "no", reason: "Connect", detail: "ECONNREFUSED" }))
           : Effect.succeed(result(request, "null"))
       )
       const layer = Layer2Upstream.layer({ addresses: ["http://a/K", "http://b/K"] }).pipe(Layer.provide(calls))
@@ -91,7 +91,7 @@ describe("what goes out", () => {
         layer2.relay({ operation: getTransactionReceipt, params: `["${hash}"]`, surface: "gateway" })
       )
       const asked = Effect.gen(function*() {
-        const fiber = yield* Effect.forkChild(RpcCalls.together(call), { startImmediately: true })
+        const fiber = yield* Effect.forkChild(RpcCalls.batched(call), { startImmediately: true })
         yield* TestClock.adjust("10 millis")
         const { age } = yield* Fiber.join(fiber)
         // what is looked up about the receipt has no caller who waits for it
@@ -126,7 +126,7 @@ describe("what goes out", () => {
       )
       const address = server.address()
       const port = address !== null && typeof address === "object" ? address.port : 0
-      const calls = Calls.layer().pipe(Layer.provide(WireUndici.layer()))
+      const calls = Calls.layer().pipe(Layer.provide(HttpTransportUndici.layer()))
       const layer = Layer2Upstream.layer({ addresses: [`http://127.0.0.1:${port}/KEY`] }).pipe(Layer.provide(calls))
       assert.isNull(yield* Effect.provide(ask, layer))
       assert.deepStrictEqual(seen, [
@@ -319,7 +319,7 @@ describe("what comes back", () => {
   it.effect("no error text holds an address", () =>
     Effect.gen(function*() {
       const { calls } = scripted(() =>
-        Effect.fail(new WireError({ sent: "maybe", reason: "Broken", detail: "ECONNRESET" }))
+        Effect.fail(new TransportError({ sent: "maybe", reason: "Broken", detail: "ECONNRESET" }))
       )
       const layer = Layer2Upstream.layer({ addresses: [base] }).pipe(Layer.provide(calls))
       const error = yield* Effect.flip(Effect.provide(ask, layer))

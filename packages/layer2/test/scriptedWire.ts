@@ -1,8 +1,8 @@
 /** A wire that answers from a script and keeps what was sent. */
 import * as Calls from "@trigate/upstream/Calls"
-import type { SharedReads } from "@trigate/upstream/SharedReads"
-import type { WireAnswer, WireError, WireRequest } from "@trigate/upstream/Wire"
-import { Wire } from "@trigate/upstream/Wire"
+import type { TransportError, TransportRequest, TransportResponse } from "@trigate/upstream/HttpTransport"
+import { HttpTransport } from "@trigate/upstream/HttpTransport"
+import type { ResponseCache } from "@trigate/upstream/ResponseCache"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
@@ -20,7 +20,7 @@ export const answer = (
   status: number,
   body: string,
   headers: { readonly [name: string]: string } = {}
-): WireAnswer => ({
+): TransportResponse => ({
   status,
   headers: { "content-type": "application/json", ...headers },
   body: new TextEncoder().encode(body)
@@ -28,13 +28,13 @@ export const answer = (
 
 /** Calls over a wire that answers each request by what was sent. */
 export const scripted = (
-  react: (sent: Sent) => Effect.Effect<WireAnswer, WireError>
-): { readonly sent: Array<Sent>; readonly calls: Layer.Layer<Calls.Calls | SharedReads> } => {
+  react: (sent: Sent) => Effect.Effect<TransportResponse, TransportError>
+): { readonly sent: Array<Sent>; readonly calls: Layer.Layer<Calls.Calls | ResponseCache> } => {
   const sent: Array<Sent> = []
   const wire = Layer.succeed(
-    Wire,
-    Wire.of({
-      send: ({ body, headers, method, url }: WireRequest) =>
+    HttpTransport,
+    HttpTransport.of({
+      send: ({ body, headers, method, url }: TransportRequest) =>
         Effect.suspend(() => {
           const request = { method, url: Redacted.value(url), headers, body: new TextDecoder().decode(body) }
           sent.push(request)

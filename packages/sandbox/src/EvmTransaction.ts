@@ -50,7 +50,7 @@ export interface Transaction {
   readonly envelope: Envelope | undefined
 }
 
-type Wire = { readonly [field: string]: unknown }
+type HttpTransport = { readonly [field: string]: unknown }
 
 /** The bloom of some logs; one of ones says "may be here" of every topic: never wrong, and no hashing. */
 export const bloom = (logs: ReadonlyArray<unknown>): string => `0x${(logs.length === 0 ? "0" : "f").repeat(512)}`
@@ -71,7 +71,7 @@ const inBlock = (transaction: Transaction, place: ReceiptPlace) => ({
 })
 
 /** The logs of a transaction on the wire. */
-export const wireLogs = (transaction: Transaction, place: ReceiptPlace): ReadonlyArray<Wire> => {
+export const wireLogs = (transaction: Transaction, place: ReceiptPlace): ReadonlyArray<HttpTransport> => {
   const firstLog = Random.below(Random.series(place.seed, `layer2/${transaction.hash}`), 1, 200)
   return transaction.logs.map((log, index) => ({
     ...log,
@@ -84,7 +84,7 @@ export const wireLogs = (transaction: Transaction, place: ReceiptPlace): Readonl
 }
 
 /** The receipt of a transaction on the wire. */
-export const wireReceipt = (transaction: Transaction, place: ReceiptPlace): Wire => {
+export const wireReceipt = (transaction: Transaction, place: ReceiptPlace): HttpTransport => {
   const { envelope, fields } = transaction
   const price = envelope === undefined ? fields.effectiveGasPrice(place) : quantity(envelope.paid)
   const type = envelope === undefined ? fields.type : envelope.pricing.type
@@ -146,7 +146,7 @@ export const wireTransaction = (
   place: ReceiptPlace,
   chainId: number,
   isMined: boolean
-): Wire => {
+): HttpTransport => {
   const envelope = transaction.envelope ?? madeUp(transaction, place)
   const { gas, input, nonce, pricing, signature, value } = envelope
   const isLegacy = pricing.type === "0x0"

@@ -1,7 +1,7 @@
 /** The venue's `POST /exchange`: bytes in, the answer that the real venue gives out. */
 import * as JsonText from "@trigate/domain/JsonText"
-import * as Relayed from "@trigate/domain/Relayed"
 import { SignedEnvelope } from "@trigate/domain/SignedAction"
+import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as SignerRecovery from "@trigate/signing/SignerRecovery"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import * as Clock from "effect/Clock"
@@ -21,14 +21,14 @@ const decodeEnvelope = Schema.decodeUnknownOption(SignedEnvelope)
 const decodeAction = Schema.decodeUnknownOption(VenueAction)
 const decodeInner = Schema.decodeUnknownOption(SingleAction)
 
-const accepted = Relayed.json(upstream, 200, "{\"status\":\"ok\",\"response\":{\"type\":\"default\"}}")
+const accepted = UpstreamResponse.json(upstream, 200, "{\"status\":\"ok\",\"response\":{\"type\":\"default\"}}")
 
-const refused = (text: string): Relayed.Relayed =>
-  Relayed.json(upstream, 200, JSON.stringify({ status: "err", response: text }))
+const refused = (text: string): UpstreamResponse.UpstreamResponse =>
+  UpstreamResponse.json(upstream, 200, JSON.stringify({ status: "err", response: text }))
 
-const wrongShape = Relayed.plain(upstream, 422, VenueRefusal.wrongShape)
+const wrongShape = UpstreamResponse.plain(upstream, 422, VenueRefusal.wrongShape)
 
-const notJson = Relayed.plain(upstream, 400, VenueRefusal.notJson)
+const notJson = UpstreamResponse.plain(upstream, 400, VenueRefusal.notJson)
 
 /** The envelope, the action and the action to execute; nothing when the venue could not parse it. */
 const read = (body: unknown) =>
@@ -70,8 +70,8 @@ export const submit = (
   profile: VenueProfile,
   venue: Ref.Ref<VenueState>,
   body: Uint8Array
-): Effect.Effect<Relayed.Relayed> => {
-  const parsed = Option.flatMap(Relayed.utf8(body), (text) => Result.getSuccess(JsonText.parse(text)))
+): Effect.Effect<UpstreamResponse.UpstreamResponse> => {
+  const parsed = Option.flatMap(UpstreamResponse.utf8(body), (text) => Result.getSuccess(JsonText.parse(text)))
   if (Option.isNone(parsed)) return Effect.succeed(notJson)
   return Option.match(read(parsed.value), {
     onNone: () => Effect.succeed(wrongShape),

@@ -1,8 +1,8 @@
 /** The venue's `POST /info`, with the answers of the real venue to what it cannot answer. */
 import { infoOperations } from "@trigate/domain/InfoOperations"
 import * as JsonText from "@trigate/domain/JsonText"
-import * as Relayed from "@trigate/domain/Relayed"
 import type { SpotMeta } from "@trigate/domain/SpotMeta"
+import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -41,9 +41,10 @@ const FurtherRead = Schema.Union([
 
 const decodeFurther = Schema.decodeUnknownOption(FurtherRead)
 
-const json = (value: unknown): Relayed.Relayed => Relayed.json(upstream, 200, JSON.stringify(value))
+const json = (value: unknown): UpstreamResponse.UpstreamResponse =>
+  UpstreamResponse.json(upstream, 200, JSON.stringify(value))
 
-const nothing = Relayed.json(upstream, 500, "null")
+const nothing = UpstreamResponse.json(upstream, 500, "null")
 
 const hasType = Schema.decodeUnknownOption(Schema.Struct({ type: Schema.String }))
 
@@ -56,15 +57,18 @@ const own = new Set<string>([
 ])
 
 /** The venue's words; of a type that is known to it and not here they say that. */
-const wrongShape = (query: unknown): Relayed.Relayed => {
+const wrongShape = (query: unknown): UpstreamResponse.UpstreamResponse => {
   const type = Option.match(hasType(query), { onNone: () => undefined, onSome: (named) => named.type })
   const why = type === undefined || own.has(type) ? "" : `: the sandbox has no answer to ${JSON.stringify(type)}`
-  return Relayed.plain(upstream, 422, VenueRefusal.wrongShape + why)
+  return UpstreamResponse.plain(upstream, 422, VenueRefusal.wrongShape + why)
 }
 
-const known = (value: unknown): Relayed.Relayed => value === undefined ? nothing : json(value)
+const known = (value: unknown): UpstreamResponse.UpstreamResponse => value === undefined ? nothing : json(value)
 
-const furtherAnswer = (listing: VenueListing.Listing, read: typeof FurtherRead.Type): Relayed.Relayed => {
+const furtherAnswer = (
+  listing: VenueListing.Listing,
+  read: typeof FurtherRead.Type
+): UpstreamResponse.UpstreamResponse => {
   switch (read.type) {
     case "meta":
       return known(VenueListing.meta(listing, read.dex ?? ""))
@@ -89,9 +93,14 @@ const furtherAnswer = (listing: VenueListing.Listing, read: typeof FurtherRead.T
  * A coin or a dex that does not trade here is HTTP 500 `null`, a book of one `null`; a query of another type or shape is
  * HTTP 422, a body that is no JSON HTTP 400.
  */
-export const answer = (seed: Seed, state: InfoState, body: Uint8Array, now: number): Relayed.Relayed => {
-  const parsed = Option.flatMap(Relayed.utf8(body), (text) => Result.getSuccess(JsonText.parse(text)))
-  if (Option.isNone(parsed)) return Relayed.plain(upstream, 400, VenueRefusal.notJson)
+export const answer = (
+  seed: Seed,
+  state: InfoState,
+  body: Uint8Array,
+  now: number
+): UpstreamResponse.UpstreamResponse => {
+  const parsed = Option.flatMap(UpstreamResponse.utf8(body), (text) => Result.getSuccess(JsonText.parse(text)))
+  if (Option.isNone(parsed)) return UpstreamResponse.plain(upstream, 400, VenueRefusal.notJson)
   if (Option.isSome(decodeSpotMeta(parsed.value))) return json(state.spotMeta)
   const further = decodeFurther(parsed.value)
   if (Option.isSome(further)) return furtherAnswer({ seed, ...state, now }, further.value)

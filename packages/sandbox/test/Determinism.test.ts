@@ -2,8 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { evmOperations } from "@trigate/domain/EvmOperations"
 import { infoOperations } from "@trigate/domain/InfoOperations"
 import { layer2Operations } from "@trigate/domain/Layer2Operations"
-import * as Relayed from "@trigate/domain/Relayed"
 import { tokenRpcOperations } from "@trigate/domain/TokenOperations"
+import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import { Layer2 } from "@trigate/layer2/Layer2"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import { contracts, tokens, transactions } from "@trigate/sandbox/SandboxExamples"
@@ -30,19 +30,19 @@ const bytes = Effect.gen(function*() {
   const surface = "gateway" as const
   const text = (answer: object) => JSON.stringify(answer)
   return {
-    spotMeta: Relayed.text(
+    spotMeta: UpstreamResponse.text(
       yield* info.relay({
         operation: infoOperations.spotMeta,
         request: undefined,
-        body: Relayed.bytes("{\"type\":\"spotMeta\"}"),
+        body: UpstreamResponse.bytes("{\"type\":\"spotMeta\"}"),
         surface
       })
     ),
-    candles: Relayed.text(
+    candles: UpstreamResponse.text(
       yield* info.relay({
         operation: infoOperations.candleSnapshot,
         request: window,
-        body: Relayed.bytes(JSON.stringify({ type: "candleSnapshot", req: window })),
+        body: UpstreamResponse.bytes(JSON.stringify({ type: "candleSnapshot", req: window })),
         surface
       })
     ),
@@ -122,10 +122,10 @@ describe("a sandbox", () => {
       const candles = yield* Effect.flip(info.relay({
         operation: infoOperations.candleSnapshot,
         request: window,
-        body: Relayed.bytes("{}"),
+        body: UpstreamResponse.bytes("{}"),
         surface: "node"
       }))
-      const action = yield* Effect.flip(exchange.relay({ body: Relayed.bytes("{}"), surface: "node" }))
+      const action = yield* Effect.flip(exchange.relay({ body: UpstreamResponse.bytes("{}"), surface: "node" }))
       assert.deepStrictEqual([candles._tag, action._tag], ["UnavailableOnNode", "UnavailableOnNode"])
     }).pipe(Effect.provide(Sandbox.layer())))
 })

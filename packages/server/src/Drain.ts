@@ -14,8 +14,8 @@ export class Drain extends Context.Service<Drain, {
   /** Runs a request as one in flight. */
   readonly track: <A, E, R>(request: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   readonly isDraining: () => boolean
-  /** Turns readiness off and waits until nothing is in flight, at most `patience`. */
-  readonly drain: (patience: Duration.Input) => Effect.Effect<void>
+  /** Turns readiness off and waits until nothing is in flight, at most `maxWait`. */
+  readonly drain: (maxWait: Duration.Input) => Effect.Effect<void>
 }>()("@trigate/server/Drain") {}
 
 /** One count for the process. */
@@ -40,11 +40,11 @@ export const layer: Layer.Layer<Drain> = Layer.effect(
           return Effect.onExit(request, leave)
         }),
       isDraining: () => draining,
-      drain: (patience) =>
+      drain: (maxWait) =>
         Effect.gen(function*() {
           draining = true
           settle()
-          yield* Effect.timeoutOrElse(Deferred.await(idle), { duration: patience, orElse: () => Effect.void })
+          yield* Effect.timeoutOrElse(Deferred.await(idle), { duration: maxWait, orElse: () => Effect.void })
         })
     })
   })

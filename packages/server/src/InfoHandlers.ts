@@ -1,6 +1,6 @@
 /** `POST /info`. */
 import { decodeValue, invalidRequest, parseRequest } from "@trigate/domain/Decode"
-import { furtherQuery, furtherQueryOf, infoOperations } from "@trigate/domain/InfoOperations"
+import { infoOperations, passthroughQuery, passthroughQueryOf } from "@trigate/domain/InfoOperations"
 import type { Surface } from "@trigate/domain/Operation"
 import type { InvalidRequest } from "@trigate/domain/RequestError"
 import { Info } from "@trigate/trading/Info"
@@ -19,7 +19,7 @@ const unknownType = () => invalidRequest([{ path: ["type"], message: `Expected o
 
 const decodeSpotMeta = decodeValue(spotMeta.request)
 const decodeCandleSnapshot = decodeValue(candleSnapshot.request)
-const decodeFurther = decodeValue(furtherQuery.request)
+const decodeFurther = decodeValue(passthroughQuery.request)
 
 /** The call that a body asks for. */
 const callOf = (
@@ -37,7 +37,7 @@ const callOf = (
   }
   return relaysFurther
     ? Effect.map(decodeFurther(value), (request) => ({
-      operation: furtherQueryOf(request.type, surface),
+      operation: passthroughQueryOf(request.type, surface),
       request,
       body,
       surface

@@ -3,14 +3,14 @@
  *
  * In process, or in the Redis that the settings name, whatever replicas of a gateway have to agree on.
  */
-import * as AddressHealthMemory from "@trigate/upstream/AddressHealthMemory"
-import * as AddressHealthRedis from "@trigate/upstream/AddressHealthRedis"
-import * as Budgets from "@trigate/upstream/Budgets"
 import * as Calls from "@trigate/upstream/Calls"
 import * as ChainGuard from "@trigate/upstream/ChainGuard"
-import * as SharedReads from "@trigate/upstream/SharedReads"
+import * as HttpTransportUndici from "@trigate/upstream/HttpTransportUndici"
+import * as OutlierDetectionMemory from "@trigate/upstream/OutlierDetectionMemory"
+import * as OutlierDetectionRedis from "@trigate/upstream/OutlierDetectionRedis"
+import * as RateLimiter from "@trigate/upstream/RateLimiter"
+import * as ResponseCache from "@trigate/upstream/ResponseCache"
 import * as Upstream from "@trigate/upstream/Upstream"
-import * as WireUndici from "@trigate/upstream/WireUndici"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Redis from "effect/persistence/Redis"
@@ -28,9 +28,9 @@ const budgets = (settings: Settings, redis: SharedBy) => {
     layer2: Option.getOrUndefined(settings.TRIGATE_LAYER2_RPS)
   }
   return Option.match(redis, {
-    onNone: () => Budgets.layerMemory(limits),
+    onNone: () => RateLimiter.layerMemory(limits),
     onSome: (shared) =>
-      Layer.provide(Budgets.layer({ ...limits, prefix: `trigate:{budgets:${settings.TRIGATE_NETWORK}}:` }), shared)
+      Layer.provide(RateLimiter.layer({ ...limits, prefix: `trigate:{budgets:${settings.TRIGATE_NETWORK}}:` }), shared)
   })
 }
 
@@ -41,24 +41,24 @@ const health = (settings: Settings, redis: SharedBy) =>
       { upstream: Upstream.make("layer2", settings.TRIGATE_LAYER2_URL), path: "" }
     ]
   }).pipe(Layer.provide(Option.match(redis, {
-    onNone: () => AddressHealthMemory.layer(),
-    onSome: (shared) => Layer.provide(AddressHealthRedis.layer(), shared)
+    onNone: () => OutlierDetectionMemory.layer(),
+    onSome: (shared) => Layer.provide(OutlierDetectionRedis.layer(), shared)
   })))
 
 const sharing = (redis: SharedBy) =>
   Option.match(redis, {
-    onNone: () => SharedReads.layer(),
-    onSome: (shared) => Layer.provide(SharedReads.layerRedis(), shared)
+    onNone: () => ResponseCache.layer(),
+    onSome: (shared) => Layer.provide(ResponseCache.layerRedis(), shared)
   })
 
 /** The calls of live chains, and what they share with each other. */
-export const layer = (settings: Settings, redis: SharedBy): Layer.Layer<Calls.Calls | SharedReads.SharedReads> =>
+export const layer = (settings: Settings, redis: SharedBy): Layer.Layer<Calls.Calls | ResponseCache.ResponseCache> =>
   Calls.layerNoDeps({
     readDeadline: settings.TRIGATE_READ_DEADLINE,
     onceDeadline: settings.TRIGATE_ONCE_DEADLINE
   }).pipe(
     Layer.provide(health(settings, redis)),
     Layer.provide(budgets(settings, redis)),
-    Layer.provide(WireUndici.layer({ connections: 512 })),
+    Layer.provide(HttpTransportUndici.layer({ connections: 512 })),
     Layer.merge(sharing(redis))
   )

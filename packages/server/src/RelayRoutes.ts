@@ -35,7 +35,7 @@ type NameIn<Groups extends { readonly [group: string]: { readonly endpoints: obj
   [Group in keyof Groups & string]: `${Group}.${keyof Groups[Group]["endpoints"] & string}`
 }[keyof Groups & string]
 
-type Relayed = Exclude<NameIn<typeof GatewayApi.groups>, NameIn<typeof EncodedApi.groups>>
+type UpstreamResponse = Exclude<NameIn<typeof GatewayApi.groups>, NameIn<typeof EncodedApi.groups>>
 
 type Handler = (
   request: HttpServerRequest
@@ -83,7 +83,7 @@ const handlers = Effect.gen(function*() {
       "node.tokenRestPost": keyed((request, admission) => Effect.andThen(admission, tokenRest(request, "node"))),
       "node.layer2": keyed((request, admission) => layer2(request, "node", admission)),
       "node.root": keyed((request, admission) => layer2(request, "node", admission))
-    } satisfies { readonly [Name in Relayed]: Handler }
+    } satisfies { readonly [Name in UpstreamResponse]: Handler }
   ))
 })
 

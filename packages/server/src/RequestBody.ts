@@ -1,8 +1,8 @@
 /** Reads a request's body: JSON by its content type, bounded, and kept as the bytes that came. */
 import { invalidRequest } from "@trigate/domain/Decode"
-import * as Relayed from "@trigate/domain/Relayed"
 import { PayloadTooLarge } from "@trigate/domain/RequestError"
 import type { InvalidRequest } from "@trigate/domain/RequestError"
+import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as ByteSize from "effect/ByteSize"
 import * as Effect from "effect/Effect"
 import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
@@ -56,7 +56,7 @@ export const bytes = (
 
 /** What bytes say; those that are not UTF-8 are refused. */
 export const textOf = (body: Uint8Array): Effect.Effect<string, InvalidRequest> =>
-  Option.match(Relayed.utf8(body), { onNone: () => notText, onSome: Effect.succeed })
+  Option.match(UpstreamResponse.utf8(body), { onNone: () => notText, onSome: Effect.succeed })
 
 /** The body as text. */
 export const text = (

@@ -1,5 +1,5 @@
 /** What one request turned out to be: filled in on its way, read by the access log and the metrics at its end. */
-import type { Relayed } from "@trigate/domain/Relayed"
+import type { UpstreamResponse } from "@trigate/domain/UpstreamResponse"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 
@@ -21,7 +21,7 @@ export const noteAge = (facts: RequestFacts, age: number | undefined): void => {
 }
 
 /** Takes note of an operation whose answer goes out as it came, and of that answer's age. */
-export const noteRelayed = (facts: RequestFacts, operation: string, { age, status }: Relayed): void => {
+export const noteRelayed = (facts: RequestFacts, operation: string, { age, status }: UpstreamResponse): void => {
   facts.operations.push({ operation, outcome: status === 200 ? "ok" : "upstream_error" })
   noteAge(facts, age)
 }

@@ -2,7 +2,7 @@
 import type { GatewayError as GatewayErrorType } from "@trigate/domain/GatewayError"
 import { GatewayError } from "@trigate/domain/GatewayError"
 import * as JsonText from "@trigate/domain/JsonText"
-import type { Relayed } from "@trigate/domain/Relayed"
+import type { UpstreamResponse } from "@trigate/domain/UpstreamResponse"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as ProblemDetails from "effect/http/ProblemDetails"
 import * as Result from "effect/Result"
@@ -10,7 +10,7 @@ import * as Schema from "effect/Schema"
 
 /** An upstream's answer as it came: status, content type, bytes. */
 export const relayed = (
-  answer: Relayed,
+  answer: UpstreamResponse,
   headers: { readonly [name: string]: string } = {}
 ): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.uint8Array(answer.body, {

@@ -137,7 +137,7 @@ export const make = <O extends Operation, Answer extends { readonly age?: number
         : `A batch has at most ${definition.longest} call${definition.longest === 1 ? "" : "s"}`
       return refuse(undefined, invalidRequest([{ path: [], message }]), invalidEnvelope, asked)
     }
-    const answers = RpcCalls.together(
+    const answers = RpcCalls.batched(
       Effect.forEach(texts, (text, index) => answerOne(text, values[index], asked), {
         concurrency: definition.concurrency
       })

@@ -6,7 +6,7 @@
  */
 import { longestBatch } from "@trigate/api/JsonRpcSchema"
 import { Address } from "@trigate/domain/Hex"
-import * as Budgets from "@trigate/upstream/Budgets"
+import * as RateLimiter from "@trigate/upstream/RateLimiter"
 import * as UpstreamConfig from "@trigate/upstream/UpstreamConfig"
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
@@ -88,7 +88,7 @@ const configs = {
   TRIGATE_CORS_ORIGINS: Config.option(Config.schema(Origins, "TRIGATE_CORS_ORIGINS")),
   TRIGATE_TRADING_API_WEIGHT: Config.withDefault(
     UpstreamConfig.limit("TRIGATE_TRADING_API_WEIGHT"),
-    Budgets.defaultWeight
+    RateLimiter.defaultWeight
   ),
   TRIGATE_TRADING_NODE_RPS: optionalLimit("TRIGATE_TRADING_NODE_RPS"),
   TRIGATE_TOKEN_CHAIN_RPS: optionalLimit("TRIGATE_TOKEN_CHAIN_RPS"),

@@ -19,7 +19,7 @@ import { TradingEvm } from "@trigate/trading/TradingEvm"
 import * as TradingEvmUpstream from "@trigate/trading/TradingEvmUpstream"
 import * as UsedNonces from "@trigate/trading/UsedNonces"
 import * as Calls from "@trigate/upstream/Calls"
-import * as WireUndici from "@trigate/upstream/WireUndici"
+import * as HttpTransportUndici from "@trigate/upstream/HttpTransportUndici"
 import * as Effect from "effect/Effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as Layer from "effect/Layer"
@@ -42,7 +42,7 @@ const services = Effect.gen(function*() {
 /** The live services in front of a gateway, as anyone embeds them in front of the real upstreams. */
 const live = (url: string) => {
   const trading = { api: [url], node: [`${url}/key`] }
-  const calls = Calls.layer().pipe(Layer.provide(WireUndici.layer()))
+  const calls = Calls.layer().pipe(Layer.provide(HttpTransportUndici.layer()))
   return Layer.mergeAll(
     ExchangeUpstream.layer(trading).pipe(
       Layer.provide([Admission.layer(), Journal.layerMemory(), UsedNonces.layerMemory()])

@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import { evmMethods } from "@trigate/domain/EvmOperations"
-import { exchangeOperations, furtherAction } from "@trigate/domain/ExchangeOperations"
+import { exchangeOperations, passthroughAction } from "@trigate/domain/ExchangeOperations"
 import { gatewayErrors } from "@trigate/domain/GatewayError"
-import { furtherQuery, infoOperations } from "@trigate/domain/InfoOperations"
+import { infoOperations, passthroughQuery } from "@trigate/domain/InfoOperations"
 import { layer2Methods } from "@trigate/domain/Layer2Operations"
 import { tokenRpcOperations, tokenSendOperations } from "@trigate/domain/TokenOperations"
 import * as Clock from "effect/Clock"
@@ -112,9 +112,9 @@ HttpApi.reflect(GatewayApi, {
 const tags: ReadonlyArray<string> = gatewayErrors.map(({ identifier }) => identifier)
 const declared = [
   ...Object.values(exchangeOperations),
-  furtherAction,
+  passthroughAction,
   ...Object.values(infoOperations),
-  furtherQuery,
+  passthroughQuery,
   ...evmMethods,
   ...Object.values(tokenRpcOperations),
   ...Object.values(tokenSendOperations),

@@ -32,7 +32,7 @@ const Scalar = Schema.String.check(Schema.isPattern(/^0x[0-9a-fA-F]{1,64}$/u))
 
 const Address = Schema.String.pipe(Schema.refine(isAddress))
 
-const Wire = Schema.Struct({
+const HttpTransport = Schema.Struct({
   signatureChainId: Schema.String,
   signatures: Schema.Array(Schema.Struct({
     r: Scalar,
@@ -56,7 +56,7 @@ const refusal = (error: Schema.SchemaError): UnsignableAction => {
   })
 }
 
-const decodeWire = Schema.decodeUnknownResult(Wire)
+const decodeWire = Schema.decodeUnknownResult(HttpTransport)
 
 /** Reads a wrapper into the venue's form; the inner action is taken as it is. Fails with `UnsignableAction`. */
 export const read = (action: unknown): Result.Result<MultiSigAction, UnsignableAction> =>

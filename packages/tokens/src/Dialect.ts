@@ -7,7 +7,6 @@
 import { decodeText, malformed } from "@trigate/domain/Answer"
 import type { CommonFailure } from "@trigate/domain/GatewayError"
 import * as JsonText from "@trigate/domain/JsonText"
-import * as Relayed from "@trigate/domain/Relayed"
 import type { InvalidAddress } from "@trigate/domain/RequestError"
 import { TokenNotFound } from "@trigate/domain/ResourceError"
 import { TokenContract, TokenData, TvmInteger } from "@trigate/domain/TokenData"
@@ -16,6 +15,7 @@ import { getTokenData } from "@trigate/domain/TokenOperations"
 import * as TokenRpc from "@trigate/domain/TokenRpc"
 import * as TonAddress from "@trigate/domain/TonAddress"
 import type { UpstreamMalformed } from "@trigate/domain/UpstreamError"
+import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
@@ -95,10 +95,10 @@ const readFlat = Effect.fnUntraced(function*(
  */
 export const read = Effect.fnUntraced(function*(
   address: TonAddress.TonAddress,
-  answer: Relayed.Relayed
+  answer: UpstreamResponse.UpstreamResponse
 ): Effect.fn.Return<Reading, CommonFailure | InvalidAddress | TokenNotFound> {
   const { retryAfter, status, upstream } = answer
-  const text = Relayed.text(answer)
+  const text = UpstreamResponse.text(answer)
   const asked = yield* Effect.fromResult(TonAddress.parse(address))
   if (status === 200 && isFlat(text)) return yield* readFlat(upstream, text, asked)
   const envelope = yield* TokenRpc.readAnswer(upstream, status, text, retryAfter)

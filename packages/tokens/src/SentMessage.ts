@@ -1,16 +1,16 @@
 /** What the token chain's answer says about a message that was sent. */
 import type { OnceOperation } from "@trigate/domain/Operation"
-import * as Relayed from "@trigate/domain/Relayed"
 import * as TokenRpc from "@trigate/domain/TokenRpc"
 import { OutcomeUnknown } from "@trigate/domain/UpstreamError"
+import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Effect from "effect/Effect"
 
-const unknown = ({ advice }: Pick<OnceOperation, "advice">, answer: Relayed.Relayed) =>
+const unknown = ({ advice }: Pick<OnceOperation, "advice">, answer: UpstreamResponse.UpstreamResponse) =>
   new OutcomeUnknown({
     upstream: answer.upstream,
     advice,
     detail: `${answer.upstream} answered HTTP ${answer.status}, which does not say what became of the message: ${
-      Relayed.excerpt(answer)
+      UpstreamResponse.excerpt(answer)
     }`
   })
 
@@ -24,10 +24,10 @@ const isRefusal = (message: string): boolean => /external message/iu.test(messag
  */
 export const read = (
   operation: Pick<OnceOperation, "advice">,
-  answer: Relayed.Relayed
+  answer: UpstreamResponse.UpstreamResponse
 ): Effect.Effect<TokenRpc.TokenRpcAnswer, OutcomeUnknown> =>
   Effect.matchEffect(
-    TokenRpc.readAnswer(answer.upstream, answer.status, Relayed.text(answer), answer.retryAfter),
+    TokenRpc.readAnswer(answer.upstream, answer.status, UpstreamResponse.text(answer), answer.retryAfter),
     {
       onFailure: () => Effect.fail(unknown(operation, answer)),
       onSuccess: (said) =>

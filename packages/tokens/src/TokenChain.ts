@@ -3,7 +3,6 @@ import type { CommonFailure } from "@trigate/domain/GatewayError"
 import * as JsonText from "@trigate/domain/JsonText"
 import { sourcesOn, unavailableOnNode } from "@trigate/domain/Operation"
 import type { Surface } from "@trigate/domain/Operation"
-import * as Relayed from "@trigate/domain/Relayed"
 import type { InvalidAddress } from "@trigate/domain/RequestError"
 import type { TokenNotFound } from "@trigate/domain/ResourceError"
 import type { DetectedAddress, TokenContract, TokenData } from "@trigate/domain/TokenData"
@@ -14,6 +13,7 @@ import type { Query } from "@trigate/domain/TokenQuery"
 import * as TokenRpc from "@trigate/domain/TokenRpc"
 import * as TonAddress from "@trigate/domain/TonAddress"
 import type { OutcomeUnknown } from "@trigate/domain/UpstreamError"
+import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
@@ -45,21 +45,23 @@ export interface CheckedRest {
 /** Sends calls to a token chain and gives its answers as they came: the one thing in which the layers differ. */
 export interface Transport {
   /** `GET /api/v2/getTokenData`; the address is checked. */
-  readonly getTokenData: (address: TonAddress.TonAddress) => Effect.Effect<Relayed.Relayed, CommonFailure>
+  readonly getTokenData: (
+    address: TonAddress.TonAddress
+  ) => Effect.Effect<UpstreamResponse.UpstreamResponse, CommonFailure>
   /** `POST /api/v2/jsonRPC`; `params` is the raw text of a named object, checked. */
   readonly call: (
     call: { readonly operation: TokenRpcOperation; readonly params: string }
-  ) => Effect.Effect<Relayed.Relayed, CommonFailure>
+  ) => Effect.Effect<UpstreamResponse.UpstreamResponse, CommonFailure>
   /** The same for a call that is sent at most once. */
   readonly once: (
     call: { readonly operation: TokenSendOperation; readonly params: string }
-  ) => Effect.Effect<Relayed.Relayed, CommonFailure | OutcomeUnknown>
+  ) => Effect.Effect<UpstreamResponse.UpstreamResponse, CommonFailure | OutcomeUnknown>
   /** `/api/v2/{method}`, by GET with a query and by POST with a body. */
-  readonly rest: (call: CheckedRest) => Effect.Effect<Relayed.Relayed, CommonFailure>
+  readonly rest: (call: CheckedRest) => Effect.Effect<UpstreamResponse.UpstreamResponse, CommonFailure>
   /** The same for a call that is sent at most once. */
   readonly restOnce: (
     call: { readonly operation: TokenSendOperation; readonly asked: string; readonly params: unknown }
-  ) => Effect.Effect<Relayed.Relayed, CommonFailure | OutcomeUnknown>
+  ) => Effect.Effect<UpstreamResponse.UpstreamResponse, CommonFailure | OutcomeUnknown>
 }
 
 /** An address in any form; it is checked before anything is sent. */
@@ -81,7 +83,7 @@ export class TokenChain extends Context.Service<TokenChain, {
   /** Relays a REST call; the answer comes as it is, whatever its status. Checks and outcomes are those of `relay`. */
   readonly rest: (
     call: RestCall
-  ) => Effect.Effect<Relayed.Relayed, CommonFailure | InvalidAddress | OutcomeUnknown>
+  ) => Effect.Effect<UpstreamResponse.UpstreamResponse, CommonFailure | InvalidAddress | OutcomeUnknown>
   /** A fungible token by its master contract, metadata resolved as far as the layer's `MetadataFetch` reaches. */
   readonly getTokenData: (
     request: AddressRequest
@@ -113,7 +115,7 @@ const named = (params: string): string => params.trimStart().startsWith("[") ? "
 export const make = (transport: Transport, metadata: MetadataFetch["Service"]): TokenChain["Service"] => {
   const read = Effect.fnUntraced(function*(operation: TokenRpcOperation, params: string) {
     const answer = yield* transport.call({ operation, params: named(params) })
-    return yield* TokenRpc.readAnswer(answer.upstream, answer.status, Relayed.text(answer), answer.retryAfter)
+    return yield* TokenRpc.readAnswer(answer.upstream, answer.status, UpstreamResponse.text(answer), answer.retryAfter)
   })
 
   const relay = Effect.fnUntraced(function*({ operation, params, surface }: RelayCall) {

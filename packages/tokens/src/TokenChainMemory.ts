@@ -1,9 +1,9 @@
 /** A token chain in memory: answers from a state that tests fill, in the newer servers' dialect. */
 import * as JsonText from "@trigate/domain/JsonText"
-import * as Relayed from "@trigate/domain/Relayed"
 import { TokenContract } from "@trigate/domain/TokenData"
 import type { TokenData } from "@trigate/domain/TokenData"
 import * as TonAddress from "@trigate/domain/TonAddress"
+import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -46,10 +46,14 @@ export class TokenChainState extends Context.Service<TokenChainState, {
 const encodeContract = Schema.encodeSync(TokenContract)
 
 const succeeded = (result: string) =>
-  Relayed.json("token-chain", 200, `{"ok":true,"result":${result},"@extra":"0:0:0"}`)
+  UpstreamResponse.json("token-chain", 200, `{"ok":true,"result":${result},"@extra":"0:0:0"}`)
 
 const failed = (status: number, error: string) =>
-  Relayed.json("token-chain", status, JsonText.stringify({ ok: false, error, code: status, "@extra": "0:0:0" }))
+  UpstreamResponse.json(
+    "token-chain",
+    status,
+    JsonText.stringify({ ok: false, error, code: status, "@extra": "0:0:0" })
+  )
 
 const documentOf = (token: TokenData): string => `https://metadata.invalid/${token.address}.json`
 
@@ -131,8 +135,8 @@ const transport = (state: TokenChainState["Service"]): TokenChain.Transport => {
 
   const atAddress = (
     text: unknown,
-    answer: (text: string, address: TonAddress.Parsed) => Effect.Effect<Relayed.Relayed>
-  ): Effect.Effect<Relayed.Relayed> =>
+    answer: (text: string, address: TonAddress.Parsed) => Effect.Effect<UpstreamResponse.UpstreamResponse>
+  ): Effect.Effect<UpstreamResponse.UpstreamResponse> =>
     Predicate.isString(text)
       ? Result.match(TonAddress.parse(text), {
         onFailure: () => Effect.succeed(failed(422, "failed to parse address")),

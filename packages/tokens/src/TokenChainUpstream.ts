@@ -3,19 +3,19 @@ import type { CommonFailure } from "@trigate/domain/GatewayError"
 import * as JsonRpc from "@trigate/domain/JsonRpc"
 import * as JsonText from "@trigate/domain/JsonText"
 import type { Sharing } from "@trigate/domain/Operation"
-import * as Relayed from "@trigate/domain/Relayed"
 import { ChainNotConfigured } from "@trigate/domain/RequestError"
 import { getTokenData } from "@trigate/domain/TokenOperations"
 import type { Query } from "@trigate/domain/TokenQuery"
 import type { OutcomeUnknown } from "@trigate/domain/UpstreamError"
-import * as AnswerCodec from "@trigate/upstream/AnswerCodec"
+import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Answers from "@trigate/upstream/Answers"
+import * as CacheCodec from "@trigate/upstream/CacheCodec"
+import * as CacheRules from "@trigate/upstream/CacheRules"
+import * as CacheSpace from "@trigate/upstream/CacheSpace"
 import { Calls } from "@trigate/upstream/Calls"
 import type { OnceCall } from "@trigate/upstream/OnceCalls"
 import type { Read } from "@trigate/upstream/Read"
-import * as ReadSpace from "@trigate/upstream/ReadSpace"
-import { SharedReads } from "@trigate/upstream/SharedReads"
-import * as SharingRules from "@trigate/upstream/SharingRules"
+import { ResponseCache } from "@trigate/upstream/ResponseCache"
 import * as Upstream from "@trigate/upstream/Upstream"
 import * as UpstreamConfig from "@trigate/upstream/UpstreamConfig"
 import type * as Config from "effect/Config"
@@ -26,8 +26,8 @@ import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import { MetadataFetch } from "./MetadataFetch.ts"
+import * as TokenAttemptResult from "./TokenAttemptResult.ts"
 import * as TokenChain from "./TokenChain.ts"
-import * as TokenVerdict from "./TokenVerdict.ts"
 
 /** Where the token chain is. */
 export interface Options {
@@ -59,8 +59,11 @@ const unkept = ({ class: kind, cost, name }: Read["operation"]): Read["operation
 const transport = Effect.fnUntraced(function*(options: Options) {
   const upstream = Upstream.make("token-chain", options.addresses.map(baseOf))
   const calls = yield* Calls
-  const space = yield* ReadSpace.of(upstream)
-  const read = (yield* SharedReads).reader<Relayed.Relayed, CommonFailure>({ space, codec: AnswerCodec.relayed })
+  const space = yield* CacheSpace.of(upstream)
+  const read = (yield* ResponseCache).reader<UpstreamResponse.UpstreamResponse, CommonFailure>({
+    space,
+    codec: CacheCodec.relayed
+  })
   const rpcTargets = Upstream.targets(upstream, "/api/v2/jsonRPC")
   const send = (
     operation: Read["operation"] & Sharing<unknown>,
@@ -68,25 +71,26 @@ const transport = Effect.fnUntraced(function*(options: Options) {
     [first, ...others]: ReadonlyArray<Upstream.Target>,
     key: string,
     body: Uint8Array | undefined
-  ): Effect.Effect<Relayed.Relayed, CommonFailure> =>
+  ): Effect.Effect<UpstreamResponse.UpstreamResponse, CommonFailure> =>
     first === undefined ? notConfigured : read({
       operation: operation.name,
       upstream: "token-chain",
       key,
-      ...SharingRules.of<unknown, Relayed.Relayed>(operation, request, Relayed.text),
-      ask: calls.read({ operation, targets: [first, ...others] }, { body, read: TokenVerdict.of })
+      ...CacheRules.of<unknown, UpstreamResponse.UpstreamResponse>(operation, request, UpstreamResponse.text),
+      ask: calls.read({ operation, targets: [first, ...others] }, { body, read: TokenAttemptResult.of })
     })
   const sendOnce = (
     operation: OnceCall["operation"],
     [first, ...others]: ReadonlyArray<Upstream.Target>,
     body: Uint8Array
-  ): Effect.Effect<Relayed.Relayed, CommonFailure | OutcomeUnknown> => {
+  ): Effect.Effect<UpstreamResponse.UpstreamResponse, CommonFailure | OutcomeUnknown> => {
     if (first === undefined) return notConfigured
     const targets = [first, ...others] as const
     return Effect.map(
       calls.once({ operation, targets, body }, {}),
       // which of them answered is not told
-      (answer) => targets.reduce((left, target) => Answers.concealedError(target, left, Relayed.text(left)), answer)
+      (answer) =>
+        targets.reduce((left, target) => Answers.concealedError(target, left, UpstreamResponse.text(left)), answer)
     )
   }
   const made: TokenChain.Transport = {
@@ -101,10 +105,10 @@ const transport = Effect.fnUntraced(function*(options: Options) {
         undefined,
         rpcTargets,
         canonical(params),
-        Relayed.bytes(JsonRpc.requestText(1, operation.name, params))
+        UpstreamResponse.bytes(JsonRpc.requestText(1, operation.name, params))
       ),
     once: ({ operation, params }) =>
-      sendOnce(operation, rpcTargets, Relayed.bytes(JsonRpc.requestText(1, operation.name, params))),
+      sendOnce(operation, rpcTargets, UpstreamResponse.bytes(JsonRpc.requestText(1, operation.name, params))),
     rest: ({ asked, operation }) => {
       const path = `/api/v2/${operation.name}`
       if (!Predicate.isString(asked)) {
@@ -116,11 +120,11 @@ const transport = Effect.fnUntraced(function*(options: Options) {
         undefined,
         Upstream.targets(upstream, path),
         `post ${canonical(asked)}`,
-        Relayed.bytes(asked)
+        UpstreamResponse.bytes(asked)
       )
     },
     restOnce: ({ asked, operation }) =>
-      sendOnce(operation, Upstream.targets(upstream, `/api/v2/${operation.name}`), Relayed.bytes(asked))
+      sendOnce(operation, Upstream.targets(upstream, `/api/v2/${operation.name}`), UpstreamResponse.bytes(asked))
   }
   return made
 })
@@ -128,7 +132,7 @@ const transport = Effect.fnUntraced(function*(options: Options) {
 /** The token chain at the given addresses; a function, so that two token chains in one program never share a layer. */
 export const layer = (
   options: Options
-): Layer.Layer<TokenChain.TokenChain, never, Calls | SharedReads | MetadataFetch> =>
+): Layer.Layer<TokenChain.TokenChain, never, Calls | ResponseCache | MetadataFetch> =>
   Layer.effect(
     TokenChain.TokenChain,
     Effect.gen(function*() {
@@ -137,7 +141,10 @@ export const layer = (
   ).pipe(Layer.provide(Digest.layerWebCrypto))
 
 /** The token chain at the addresses of `TRIGATE_TOKEN_CHAIN_URL`. */
-export const layerConfig: Layer.Layer<TokenChain.TokenChain, Config.ConfigError, Calls | SharedReads | MetadataFetch> =
-  Layer.unwrap(
-    Effect.map(UpstreamConfig.baseUrls("TRIGATE_TOKEN_CHAIN_URL"), (addresses) => layer({ addresses }))
-  )
+export const layerConfig: Layer.Layer<
+  TokenChain.TokenChain,
+  Config.ConfigError,
+  Calls | ResponseCache | MetadataFetch
+> = Layer.unwrap(
+  Effect.map(UpstreamConfig.baseUrls("TRIGATE_TOKEN_CHAIN_URL"), (addresses) => layer({ addresses }))
+)

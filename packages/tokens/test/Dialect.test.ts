@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { GatewayError } from "@trigate/domain/GatewayError"
-import * as Relayed from "@trigate/domain/Relayed"
 import { TokenNotFound } from "@trigate/domain/ResourceError"
 import { TonAddress } from "@trigate/domain/TonAddress"
+import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Dialect from "@trigate/tokens/Dialect"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -17,7 +17,10 @@ const address = TonAddress.make(usdt.request.query.address)
 const raw = TonAddress.make("0:b113a994b5024a16719f69139328eb759596c38a25f59028b146fecdc3621dfe")
 
 const read = (body: unknown, status = 200, asked = address) =>
-  Dialect.read(asked, Relayed.json("token-chain", status, typeof body === "string" ? body : JSON.stringify(body)))
+  Dialect.read(
+    asked,
+    UpstreamResponse.json("token-chain", status, typeof body === "string" ? body : JSON.stringify(body))
+  )
 
 const failure = (body: unknown, status = 200) => Effect.flip(read(body, status))
 
@@ -204,7 +207,10 @@ describe("failures", () => {
       const sent = new TokenNotFound({ address, contractType: "nft_collection", detail: "a collection" })
       const body = JSON.stringify(yield* Schema.encodeEffect(TokenNotFound)(sent))
       const error = yield* Effect.flip(
-        Dialect.read(address, { ...Relayed.json("token-chain", 404, body), contentType: "application/problem+json" })
+        Dialect.read(address, {
+          ...UpstreamResponse.json("token-chain", 404, body),
+          contentType: "application/problem+json"
+        })
       )
       assert.deepStrictEqual(error, sent)
     }))
@@ -212,7 +218,7 @@ describe("failures", () => {
   it.effect("keep the seconds to wait", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(
-        Dialect.read(address, { ...Relayed.plain("token-chain", 429, "slow down"), retryAfter: 4 })
+        Dialect.read(address, { ...UpstreamResponse.plain("token-chain", 429, "slow down"), retryAfter: 4 })
       )
       assert(error._tag === "UpstreamRateLimited")
       assert.strictEqual(error.retryAfter, 4)

@@ -8,7 +8,7 @@ import * as MetadataFetch from "@trigate/tokens/MetadataFetch"
 import * as TokenChain from "@trigate/tokens/TokenChain"
 import * as TokenChainUpstream from "@trigate/tokens/TokenChainUpstream"
 import * as Calls from "@trigate/upstream/Calls"
-import { Wire } from "@trigate/upstream/Wire"
+import { HttpTransport } from "@trigate/upstream/HttpTransport"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -42,8 +42,8 @@ const wire = (answer: (sent: Sent) => Answer) =>
   Layer.effectContext(Effect.sync(() => {
     const sends: Array<Sent> = []
     return Context.make(Sends, sends).pipe(Context.add(
-      Wire,
-      Wire.of({
+      HttpTransport,
+      HttpTransport.of({
         send: (request) =>
           Effect.sync(() => {
             const text = request.body === undefined ? undefined : new TextDecoder().decode(request.body)

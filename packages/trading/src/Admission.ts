@@ -6,10 +6,10 @@ import { invalidRequest, parseRequest } from "@trigate/domain/Decode"
 import { isActionType } from "@trigate/domain/ExchangeOperations"
 import { Address } from "@trigate/domain/Hex"
 import type { Inspection } from "@trigate/domain/Inspection"
-import * as Relayed from "@trigate/domain/Relayed"
 import type { InvalidRequest } from "@trigate/domain/RequestError"
 import { UnsupportedAction } from "@trigate/domain/RequestError"
 import type { SignedEnvelope } from "@trigate/domain/SignedAction"
+import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as UserSignedType from "@trigate/signing/UserSignedType"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
@@ -128,7 +128,7 @@ const checkNonce = ({ action, nonce }: SignedEnvelope): Effect.Effect<void, Nonc
 }
 
 const textOf = (body: Uint8Array): Effect.Effect<string, InvalidRequest> =>
-  Effect.fromOption(Relayed.utf8(body), () => invalidRequest([{ path: [], message: "Not valid UTF-8" }]))
+  Effect.fromOption(UpstreamResponse.utf8(body), () => invalidRequest([{ path: [], message: "Not valid UTF-8" }]))
 
 /** The checks of some options, recovering signers by the engine that is given; noble when none is. */
 export const make = (options: Options = {}, engine: Secp256k1.Engine = Secp256k1.noble): Admission["Service"] => {
@@ -193,7 +193,7 @@ export const make = (options: Options = {}, engine: Secp256k1.Engine = Secp256k1
       action,
       nonce: signed.nonce,
       signer,
-      body: respelled === text ? body : Relayed.bytes(respelled),
+      body: respelled === text ? body : UpstreamResponse.bytes(respelled),
       warnings: ActionAdvice.warnings(profile, signed, now)
     }
   }, withEngine)

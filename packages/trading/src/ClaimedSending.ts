@@ -3,9 +3,9 @@
  */
 import type { NonceAlreadyUsed } from "@trigate/domain/ActionError"
 import { readOutcome } from "@trigate/domain/ExchangeOperations"
-import * as Relayed from "@trigate/domain/Relayed"
 import { isDecided, readResolution } from "@trigate/domain/Resolution"
 import type { UpstreamUnavailable } from "@trigate/domain/UpstreamError"
+import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import { fingerprint } from "@trigate/signing/NonceFingerprint"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -19,7 +19,7 @@ import type { Claim, Settlement, UsedNonces } from "./UsedNonces.ts"
  * A full budget (HTTP 429) took nothing, nor did a gateway upstream that refused with a problem document, unless the
  * nonce was used there.
  */
-const settlementOf = (answer: Relayed.Relayed): Effect.Effect<Settlement> =>
+const settlementOf = (answer: UpstreamResponse.UpstreamResponse): Effect.Effect<Settlement> =>
   Effect.match(readOutcome(answer), {
     onSuccess: () => "known",
     onFailure: (error) => {
@@ -32,13 +32,16 @@ const settlementOf = (answer: Relayed.Relayed): Effect.Effect<Settlement> =>
         case "UpstreamRateLimited":
           return "released"
         default:
-          return Relayed.isProblem(answer) ? "released" : "unknown"
+          return UpstreamResponse.isProblem(answer) ? "released" : "unknown"
       }
     }
   })
 
 /** What an answer says about all sendings of the bytes: it may be the answer to the second. */
-const entrySettlementOf = (answer: Relayed.Relayed, settlement: Settlement): Effect.Effect<Journal.Settlement> =>
+const entrySettlementOf = (
+  answer: UpstreamResponse.UpstreamResponse,
+  settlement: Settlement
+): Effect.Effect<Journal.Settlement> =>
   settlement === "known"
     ? Effect.match(readResolution(answer), {
       onSuccess: (resolution) => isDecided(resolution) ? "decided" : "notTaken",
@@ -57,7 +60,7 @@ const unclaimed: Claim = { settle: () => Effect.void }
 export const make = <E extends { readonly _tag: string }>(
   usedNonces: UsedNonces["Service"],
   journal: Journal.Journal["Service"],
-  send: (admitted: Admitted) => Effect.Effect<Relayed.Relayed, E>
+  send: (admitted: Admitted) => Effect.Effect<UpstreamResponse.UpstreamResponse, E>
 ) => {
   const claimOf = ({ body, nonce, signer }: Admitted) =>
     signer === undefined
@@ -86,7 +89,9 @@ export const make = <E extends { readonly _tag: string }>(
     return answer
   }, Effect.scoped)
 
-  return (admitted: Admitted): Effect.Effect<Relayed.Relayed, E | NonceAlreadyUsed | UpstreamUnavailable> =>
+  return (
+    admitted: Admitted
+  ): Effect.Effect<UpstreamResponse.UpstreamResponse, E | NonceAlreadyUsed | UpstreamUnavailable> =>
     // a caller that leaves does not end the sending, so it must end neither the claim nor the entry
     Effect.flatMap(Effect.forkDetach(sendClaimed(admitted), { startImmediately: true }), Fiber.join)
 }

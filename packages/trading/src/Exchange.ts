@@ -3,18 +3,18 @@ import type { NonceAlreadyUsed } from "@trigate/domain/ActionError"
 import type { ActionAccepted, ActionRejected } from "@trigate/domain/ActionOutcome"
 import { faultsOf, invalidRequest } from "@trigate/domain/Decode"
 import type { ExchangeFailure } from "@trigate/domain/ExchangeOperations"
-import { furtherAction, operationOf, readOutcome } from "@trigate/domain/ExchangeOperations"
+import { operationOf, passthroughAction, readOutcome } from "@trigate/domain/ExchangeOperations"
 import type { Address } from "@trigate/domain/Hex"
 import type { Inspection } from "@trigate/domain/Inspection"
 import * as JsonText from "@trigate/domain/JsonText"
 import type { Surface } from "@trigate/domain/Operation"
 import { sourcesOn, unavailableOnNode } from "@trigate/domain/Operation"
-import * as Relayed from "@trigate/domain/Relayed"
 import type { ChainNotConfigured, InvalidRequest, UnavailableOnNode } from "@trigate/domain/RequestError"
 import type { Resolution } from "@trigate/domain/Resolution"
 import { readResolution } from "@trigate/domain/Resolution"
 import { SignedAction } from "@trigate/domain/SignedAction"
 import type { OnceFailure } from "@trigate/domain/TransportFailure"
+import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -35,7 +35,7 @@ export interface ExchangeCall {
 export interface ExchangeRelay {
   /** Name of the operation: the action type, or `exchange` for one beyond the four. */
   readonly operation: string
-  readonly answer: Relayed.Relayed
+  readonly answer: UpstreamResponse.UpstreamResponse
   /** Who signed, in lower case; absent for the forms that only the documents show. */
   readonly signer?: Address
   readonly warnings: ReadonlyArray<string>
@@ -52,7 +52,7 @@ export type ExchangeRelayFailure =
 /** Sends an admitted body at most once. */
 export type Transport = (
   admitted: Admitted
-) => Effect.Effect<Relayed.Relayed, OnceFailure | ChainNotConfigured | UnavailableOnNode>
+) => Effect.Effect<UpstreamResponse.UpstreamResponse, OnceFailure | ChainNotConfigured | UnavailableOnNode>
 
 /** Takes signed actions. */
 export class Exchange extends Context.Service<Exchange, {
@@ -83,7 +83,7 @@ const encode = Schema.encodeEffect(SignedAction, { errors: "all" })
 const encoded = (signed: SignedAction) =>
   Effect.mapBoth(encode(signed), {
     onFailure: (error) => invalidRequest(faultsOf(error)),
-    onSuccess: (wire) => Relayed.bytes(JsonText.stringify(wire))
+    onSuccess: (wire) => UpstreamResponse.bytes(JsonText.stringify(wire))
   })
 
 /** The service over some admission, some store of used nonces, some journal and some way to send. */
@@ -95,7 +95,7 @@ export const make = (
 ): Exchange["Service"] => {
   const sendOnce = ClaimedSending.make(usedNonces, journal, send)
   const relay = Effect.fnUntraced(function*({ body, expectedSigner, surface }: ExchangeCall) {
-    if (sourcesOn(furtherAction, surface).length === 0) return yield* unavailableOnNode(furtherAction)
+    if (sourcesOn(passthroughAction, surface).length === 0) return yield* unavailableOnNode(passthroughAction)
     const admitted = yield* admission.admit(body, expectedSigner)
     return {
       operation: operationOf(admitted.actionType).name,

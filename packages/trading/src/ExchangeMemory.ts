@@ -1,6 +1,6 @@
 /** `Exchange` in memory: records what would have been sent and answers what it was told to. */
-import * as Relayed from "@trigate/domain/Relayed"
 import type { OnceFailure } from "@trigate/domain/TransportFailure"
+import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -15,11 +15,11 @@ export class ExchangeState extends Context.Service<ExchangeState, {
   /** The bodies that passed admission, as they would have gone out, oldest first. */
   readonly received: Ref.Ref<ReadonlyArray<Uint8Array>>
   /** The answer to the next actions; accepted until it is set. */
-  readonly answer: Ref.Ref<Effect.Effect<Relayed.Relayed, OnceFailure>>
+  readonly answer: Ref.Ref<Effect.Effect<UpstreamResponse.UpstreamResponse, OnceFailure>>
 }>()("@trigate/trading/ExchangeMemory/ExchangeState") {}
 
 /** What the venue says to an action that it took. */
-export const accepted: Relayed.Relayed = Relayed.json(
+export const accepted: UpstreamResponse.UpstreamResponse = UpstreamResponse.json(
   "trading-api",
   200,
   "{\"status\":\"ok\",\"response\":{\"type\":\"default\"}}"
@@ -28,7 +28,7 @@ export const accepted: Relayed.Relayed = Relayed.json(
 const state = Effect.gen(function*() {
   return ExchangeState.of({
     received: yield* Ref.make<ReadonlyArray<Uint8Array>>([]),
-    answer: yield* Ref.make<Effect.Effect<Relayed.Relayed, OnceFailure>>(Effect.succeed(accepted))
+    answer: yield* Ref.make<Effect.Effect<UpstreamResponse.UpstreamResponse, OnceFailure>>(Effect.succeed(accepted))
   })
 })
 

@@ -5,15 +5,15 @@ import type { CandleStretch, CandleWindow } from "@trigate/domain/CandleWindow"
 import { fromSnapshot } from "@trigate/domain/CandleWindow"
 import { faultsOf, invalidRequest } from "@trigate/domain/Decode"
 import type { CommonFailure } from "@trigate/domain/GatewayError"
-import type { furtherQuery } from "@trigate/domain/InfoOperations"
+import type { passthroughQuery } from "@trigate/domain/InfoOperations"
 import { infoOperations } from "@trigate/domain/InfoOperations"
 import * as JsonText from "@trigate/domain/JsonText"
 import type { AnyCodec, Request, Surface } from "@trigate/domain/Operation"
-import * as Relayed from "@trigate/domain/Relayed"
 import type { ChainNotConfigured, InvalidRequest, UnavailableOnNode } from "@trigate/domain/RequestError"
 import type { UnknownAsset } from "@trigate/domain/ResourceError"
 import type { SpotMeta } from "@trigate/domain/SpotMeta"
 import type { ReadFailure } from "@trigate/domain/TransportFailure"
+import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -32,13 +32,13 @@ export type InfoCall = {
 }[keyof Operations]
 
 /** What calls relay: the documented queries, and those of further types. */
-type Operations = typeof infoOperations & { readonly further: typeof furtherQuery }
+type Operations = typeof infoOperations & { readonly further: typeof passthroughQuery }
 
 /** What sending a query can end in. */
 export type InfoSendFailure = ReadFailure | ChainNotConfigured | UnavailableOnNode
 
 /** Sends a query. */
-export type Transport = (call: InfoCall) => Effect.Effect<Relayed.Relayed, InfoSendFailure>
+export type Transport = (call: InfoCall) => Effect.Effect<UpstreamResponse.UpstreamResponse, InfoSendFailure>
 
 /** Answers queries. */
 export class Info extends Context.Service<Info, {
@@ -46,7 +46,7 @@ export class Info extends Context.Service<Info, {
    * Sends a body; the answer comes as it is, but for the venue's HTTP 500 `null`, which to a candle query means
    * `UnknownAsset`.
    */
-  readonly relay: (call: InfoCall) => Effect.Effect<Relayed.Relayed, InfoSendFailure | UnknownAsset>
+  readonly relay: (call: InfoCall) => Effect.Effect<UpstreamResponse.UpstreamResponse, InfoSendFailure | UnknownAsset>
   /** All spot pairs and tokens; `SpotLookup.make` finds one. */
   readonly spotMeta: () => Effect.Effect<SpotMeta, CommonFailure>
   /** Bars of a window as one answer holds them, and whether it holds all of them. */
@@ -63,7 +63,7 @@ const writerOf = <S extends AnyCodec>(schema: S) => {
   return (request: S["Type"]): Effect.Effect<Uint8Array, InvalidRequest> =>
     Effect.mapBoth(encode(request), {
       onFailure: (error) => invalidRequest(faultsOf(error)),
-      onSuccess: (wire) => Relayed.bytes(JsonText.stringify(wire))
+      onSuccess: (wire) => UpstreamResponse.bytes(JsonText.stringify(wire))
     })
 }
 

@@ -4,8 +4,8 @@ import { Candle as CandleSchema } from "@trigate/domain/Candle"
 import { retainedBars } from "@trigate/domain/CandleWindow"
 import * as JsonText from "@trigate/domain/JsonText"
 import { sourcesOn, unavailableOnNode } from "@trigate/domain/Operation"
-import * as Relayed from "@trigate/domain/Relayed"
 import { SpotMeta } from "@trigate/domain/SpotMeta"
+import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -32,12 +32,13 @@ const state = Effect.gen(function*() {
 const encodeMeta = Schema.encodeEffect(SpotMeta)
 const encodeCandles = Schema.encodeEffect(Schema.Array(CandleSchema))
 
-const answered = (wire: unknown): Relayed.Relayed => Relayed.json("trading-api", 200, JsonText.stringify(wire))
+const answered = (wire: unknown): UpstreamResponse.UpstreamResponse =>
+  UpstreamResponse.json("trading-api", 200, JsonText.stringify(wire))
 
 /** HTTP 500 `null`: what the venue says of a coin that it does not know. */
-const unknownCoin = Relayed.json("trading-api", 500, "null")
+const unknownCoin = UpstreamResponse.json("trading-api", 500, "null")
 
-const unknownType = Relayed.plain(
+const unknownType = UpstreamResponse.plain(
   "trading-api",
   422,
   "Failed to deserialize the JSON body into the target type"

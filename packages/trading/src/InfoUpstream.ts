@@ -1,13 +1,13 @@
 /** `Info` over the venue's official API, and over a node for what nodes serve. */
 import * as JsonText from "@trigate/domain/JsonText"
-import * as Relayed from "@trigate/domain/Relayed"
 import type { ReadFailure } from "@trigate/domain/TransportFailure"
-import * as AnswerCodec from "@trigate/upstream/AnswerCodec"
+import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as AttemptResult from "@trigate/upstream/AttemptResult"
+import * as CacheCodec from "@trigate/upstream/CacheCodec"
+import * as CacheRules from "@trigate/upstream/CacheRules"
+import * as CacheSpace from "@trigate/upstream/CacheSpace"
 import { Calls } from "@trigate/upstream/Calls"
-import * as ReadSpace from "@trigate/upstream/ReadSpace"
-import { SharedReads } from "@trigate/upstream/SharedReads"
-import * as SharingRules from "@trigate/upstream/SharingRules"
-import * as Verdict from "@trigate/upstream/Verdict"
+import { ResponseCache } from "@trigate/upstream/ResponseCache"
 import type * as Config from "effect/Config"
 import * as Digest from "effect/crypto/Digest"
 import * as Effect from "effect/Effect"
@@ -31,16 +31,19 @@ const make = Effect.fnUntraced(function*(addresses: TradingUpstreams.Addresses) 
   const route = TradingUpstreams.routes(upstreams, "/info")
   const { node, "official-api": api } = upstreams
   // where only nodes are configured, they alone tell one network from another
-  const space = yield* ReadSpace.of({ ...api, addresses: [...api.addresses, ...node.addresses] })
-  const read = (yield* SharedReads).reader<Relayed.Relayed, ReadFailure>({ space, codec: AnswerCodec.relayed })
+  const space = yield* CacheSpace.of({ ...api, addresses: [...api.addresses, ...node.addresses] })
+  const read = (yield* ResponseCache).reader<UpstreamResponse.UpstreamResponse, ReadFailure>({
+    space,
+    codec: CacheCodec.relayed
+  })
   return Info.make(({ body, operation, request, surface }) =>
     Effect.flatMap(route(operation, surface), (targets) =>
       read({
         operation: operation.name,
         upstream: targets[0].label,
         key: `${surface} ${canonical(body)}`,
-        ...SharingRules.of<unknown, Relayed.Relayed>(operation, request, Relayed.text),
-        ask: calls.read({ operation, targets }, { body, read: Verdict.ofPlain(operation) })
+        ...CacheRules.of<unknown, UpstreamResponse.UpstreamResponse>(operation, request, UpstreamResponse.text),
+        ask: calls.read({ operation, targets }, { body, read: AttemptResult.ofPlain(operation) })
       }))
   )
 })
@@ -48,10 +51,10 @@ const make = Effect.fnUntraced(function*(addresses: TradingUpstreams.Addresses) 
 /** The service over some addresses; a function, so that two chains in one program share nothing. */
 export const layer = (
   addresses: TradingUpstreams.Addresses
-): Layer.Layer<Info.Info, never, Calls | SharedReads> =>
+): Layer.Layer<Info.Info, never, Calls | ResponseCache> =>
   Layer.effect(Info.Info, make(addresses)).pipe(Layer.provide(Digest.layerWebCrypto))
 
 /** The service over the addresses of the configuration. */
-export const layerConfig: Layer.Layer<Info.Info, Config.ConfigError, Calls | SharedReads> = Layer.unwrap(
+export const layerConfig: Layer.Layer<Info.Info, Config.ConfigError, Calls | ResponseCache> = Layer.unwrap(
   Effect.map(TradingUpstreams.config, layer)
 )

@@ -130,7 +130,7 @@ export const opened = Effect.fnUntraced(function*(
 
 const hour = 3_600_000
 
-interface Kept extends Unanswered {
+interface CachedResponse extends Unanswered {
   /** Whether an earlier sending of the same bytes may have been taken. */
   readonly doubtful: boolean
 }
@@ -139,7 +139,7 @@ interface Kept extends Unanswered {
 export const layerMemory = (options: Options = {}): Layer.Layer<Journal> =>
   Layer.sync(Journal, () => {
     const { capacity, keep, maxBytes } = limitsOf(options)
-    const entries = new Map<string, Kept>()
+    const entries = new Map<string, CachedResponse>()
     let bytes = 0
     let inFlight = 0
     let prunedAt = 0
@@ -159,7 +159,7 @@ export const layerMemory = (options: Options = {}): Layer.Layer<Journal> =>
       JournalMetrics.report({ inFlight, unknown: Math.max(0, entries.size - inFlight) })
     )
 
-    const settle = (entry: Kept, settlement: Settlement) => {
+    const settle = (entry: CachedResponse, settlement: Settlement) => {
       inFlight -= 1
       if (settlement === "decided") remove(entry.id)
       if (entries.get(entry.id) !== entry) return
@@ -175,7 +175,7 @@ export const layerMemory = (options: Options = {}): Layer.Layer<Journal> =>
       const isFull = () => earlier === undefined && (entries.size >= capacity || bytes + sending.body.length > maxBytes)
       if (isFull()) yield* prune(now)
       if (isFull()) return yield* notSent(full)
-      const entry: Kept = {
+      const entry: CachedResponse = {
         ...sending,
         id,
         openedAt: earlier?.openedAt ?? now,

@@ -2,13 +2,13 @@
 import type { CommonFailure } from "@trigate/domain/GatewayError"
 import type { RpcAnswer } from "@trigate/domain/JsonRpc"
 import * as JsonText from "@trigate/domain/JsonText"
-import * as AnswerCodec from "@trigate/upstream/AnswerCodec"
+import * as CacheCodec from "@trigate/upstream/CacheCodec"
+import * as CacheRules from "@trigate/upstream/CacheRules"
+import * as CacheSpace from "@trigate/upstream/CacheSpace"
 import { Calls } from "@trigate/upstream/Calls"
-import * as ReadSpace from "@trigate/upstream/ReadSpace"
+import { ResponseCache } from "@trigate/upstream/ResponseCache"
 import * as RpcCalls from "@trigate/upstream/RpcCalls"
 import * as RpcOnceCalls from "@trigate/upstream/RpcOnceCalls"
-import { SharedReads } from "@trigate/upstream/SharedReads"
-import * as SharingRules from "@trigate/upstream/SharingRules"
 import type * as Config from "effect/Config"
 import * as Digest from "effect/crypto/Digest"
 import * as Effect from "effect/Effect"
@@ -30,8 +30,8 @@ const make = Effect.fnUntraced(function*(addresses: TradingUpstreams.Addresses) 
   const sendOnce = RpcOnceCalls.make(calls)
   const upstreams = TradingUpstreams.make(addresses)
   const route = TradingUpstreams.routes(upstreams, "/evm")
-  const space = yield* ReadSpace.of(upstreams.node)
-  const read = (yield* SharedReads).reader<RpcAnswer, CommonFailure>({ space, codec: AnswerCodec.rpc })
+  const space = yield* CacheSpace.of(upstreams.node)
+  const read = (yield* ResponseCache).reader<RpcAnswer, CommonFailure>({ space, codec: CacheCodec.rpc })
   return TradingEvm.make({
     read: (call) =>
       Effect.flatMap(route(call.operation, call.surface), (targets) =>
@@ -39,7 +39,7 @@ const make = Effect.fnUntraced(function*(addresses: TradingUpstreams.Addresses) 
           operation: call.operation.name,
           upstream: "trading-node",
           key: keyOf(call),
-          ...SharingRules.of<unknown, RpcAnswer>(call.operation, call.request, textOf),
+          ...CacheRules.of<unknown, RpcAnswer>(call.operation, call.request, textOf),
           ask: ask({ operation: call.operation, targets }, call.params)
         })),
     once: ({ operation, params, surface }) =>
@@ -50,10 +50,10 @@ const make = Effect.fnUntraced(function*(addresses: TradingUpstreams.Addresses) 
 /** The service over some addresses; a function, so that two chains in one program share nothing. */
 export const layer = (
   addresses: TradingUpstreams.Addresses
-): Layer.Layer<TradingEvm.TradingEvm, never, Calls | SharedReads> =>
+): Layer.Layer<TradingEvm.TradingEvm, never, Calls | ResponseCache> =>
   Layer.effect(TradingEvm.TradingEvm, make(addresses)).pipe(Layer.provide(Digest.layerWebCrypto))
 
 /** The service over the addresses of the configuration. */
-export const layerConfig: Layer.Layer<TradingEvm.TradingEvm, Config.ConfigError, Calls | SharedReads> = Layer.unwrap(
+export const layerConfig: Layer.Layer<TradingEvm.TradingEvm, Config.ConfigError, Calls | ResponseCache> = Layer.unwrap(
   Effect.map(TradingUpstreams.config, layer)
 )

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Relayed from "@trigate/domain/Relayed"
 import type { SignedAction } from "@trigate/domain/SignedAction"
 import { OutcomeUnknown, UpstreamUnavailable } from "@trigate/domain/UpstreamError"
+import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
 import { Exchange } from "@trigate/trading/Exchange"
@@ -19,7 +19,7 @@ const signer = keys.trader.address
 const action = (usingBigBlocks = true, nonce = now) =>
   SandboxSigner.signAction(keys.trader, { nonce, action: { type: "evmUserModify", usingBigBlocks } })
 
-const body = (signed: SignedAction) => Relayed.bytes(JSON.stringify(signed))
+const body = (signed: SignedAction) => UpstreamResponse.bytes(JSON.stringify(signed))
 
 const relay = (usingBigBlocks = true, nonce = now) =>
   Effect.flatMap(
@@ -30,10 +30,10 @@ const relay = (usingBigBlocks = true, nonce = now) =>
 const tagOf = (sending: ReturnType<typeof relay>) =>
   Effect.match(sending, { onSuccess: () => "relayed", onFailure: ({ _tag }) => _tag })
 
-const answerWith = (answer: Effect.Effect<Relayed.Relayed, OutcomeUnknown | UpstreamUnavailable>) =>
+const answerWith = (answer: Effect.Effect<UpstreamResponse.UpstreamResponse, OutcomeUnknown | UpstreamUnavailable>) =>
   ExchangeMemory.ExchangeState.use((state) => Ref.set(state.answer, answer))
 
-const venue = (status: number, text: string) => Effect.succeed(Relayed.json("trading-api", status, text))
+const venue = (status: number, text: string) => Effect.succeed(UpstreamResponse.json("trading-api", status, text))
 
 const unknown = Effect.fail(new OutcomeUnknown({ upstream: "trading-api", advice: "wait", nonce: now }))
 const unsent = Effect.fail(new UpstreamUnavailable({ upstream: "trading-api", attempts: 1 }))
@@ -45,18 +45,18 @@ const received = ExchangeMemory.ExchangeState.use((state) =>
 const known: ReadonlyArray<readonly [what: string, answer: ReturnType<typeof venue>]> = [
   ["an acceptance", venue(200, `{"status":"ok","response":{"type":"default"}}`)],
   ["a refusal", venue(200, `{"status":"err","response":"Unknown validator"}`)],
-  ["a refused shape", Effect.succeed(Relayed.plain("trading-api", 422, "Failed to deserialize"))]
+  ["a refused shape", Effect.succeed(UpstreamResponse.plain("trading-api", 422, "Failed to deserialize"))]
 ]
 
 const open: ReadonlyArray<readonly [what: string, answer: Parameters<typeof answerWith>[0]]> = [
   ["a broken exchange", unknown],
   ["a server fault", venue(500, "null")],
   ["an answer that says nothing", venue(200, "{}")],
-  ["something in between that forbids", Effect.succeed(Relayed.plain("trading-api", 403, "blocked"))],
+  ["something in between that forbids", Effect.succeed(UpstreamResponse.plain("trading-api", 403, "blocked"))],
   [
     "a gateway upstream that has seen the nonce",
     Effect.succeed({
-      ...Relayed.json(
+      ...UpstreamResponse.json(
         "trading-api",
         409,
         `{"_tag":"NonceAlreadyUsed","type":"urn:trigate:problem:nonce-already-used","title":"Nonce already used",` +
@@ -73,7 +73,7 @@ const free: ReadonlyArray<readonly [what: string, answer: Parameters<typeof answ
   [
     "a gateway upstream that refused",
     Effect.succeed({
-      ...Relayed.json(
+      ...UpstreamResponse.json(
         "trading-api",
         403,
         `{"_tag":"SignerNotAllowed","type":"urn:trigate:problem:signer-not-allowed","title":"Signer not allowed",` +

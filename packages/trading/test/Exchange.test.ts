@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as JsonText from "@trigate/domain/JsonText"
-import * as Relayed from "@trigate/domain/Relayed"
 import { SignedAction } from "@trigate/domain/SignedAction"
 import { OutcomeUnknown } from "@trigate/domain/UpstreamError"
+import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import { testnet } from "@trigate/signing/VenueProfile"
 import * as Admission from "@trigate/trading/Admission"
 import * as Exchange from "@trigate/trading/Exchange"
@@ -12,7 +12,7 @@ import * as Journal from "@trigate/trading/Journal"
 import type * as TradingUpstreams from "@trigate/trading/TradingUpstreams"
 import * as UsedNonces from "@trigate/trading/UsedNonces"
 import * as Calls from "@trigate/upstream/Calls"
-import * as WireUndici from "@trigate/upstream/WireUndici"
+import * as HttpTransportUndici from "@trigate/upstream/HttpTransportUndici"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -64,7 +64,7 @@ const at = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.andThen(TestClock
 const relay = (body: string | Uint8Array, surface: "gateway" | "node" = "gateway") =>
   at(
     Exchange.Exchange.use((exchange) =>
-      exchange.relay({ body: typeof body === "string" ? Relayed.bytes(body) : body, surface })
+      exchange.relay({ body: typeof body === "string" ? UpstreamResponse.bytes(body) : body, surface })
     )
   )
 const submit = (signed: SignedAction) => at(Exchange.Exchange.use((exchange) => exchange.submit(signed)))
@@ -78,7 +78,7 @@ describe("relay", () => {
       const { answer, warnings } = yield* relay(text)
       assert.deepStrictEqual(wire.sent, [{ method: "POST", url: `${api}/exchange`, body: text }])
       assert.strictEqual(answer.status, 200)
-      assert.strictEqual(Relayed.text(answer), "{ \"status\":\"err\",\"response\":\"Nonce mismatch.\"}")
+      assert.strictEqual(UpstreamResponse.text(answer), "{ \"status\":\"err\",\"response\":\"Nonce mismatch.\"}")
       assert.strictEqual(answer.upstream, "trading-api")
       assert.deepStrictEqual(warnings, ["evmUserModify takes `usingBigBlocks`, not `modifications`"])
     }).pipe(Effect.provide(over(wire)))
@@ -90,7 +90,7 @@ describe("relay", () => {
       const wire = FakeWire.make(() => FakeWire.answer(http, bytes, contentType))
       return Effect.gen(function*() {
         const { answer } = yield* relay(bigBlocksText)
-        assert.deepStrictEqual([answer.status, Relayed.text(answer)], [http, bytes])
+        assert.deepStrictEqual([answer.status, UpstreamResponse.text(answer)], [http, bytes])
       }).pipe(Effect.provide(over(wire)))
     }))
 
@@ -101,7 +101,7 @@ describe("relay", () => {
         yield* TestClock.setTime(nonce)
         const options = { relayActions: "all", ...(isMainnet ? {} : { profile: testnet }) } as const
         const relayed = yield* Exchange.Exchange.use((exchange) =>
-          exchange.relay({ body: Relayed.bytes(requestBody), surface: "gateway" })
+          exchange.relay({ body: UpstreamResponse.bytes(requestBody), surface: "gateway" })
         ).pipe(Effect.provide(over(wire, { api: [api] }, options)))
         assert.strictEqual(wire.sent.at(-1)?.body, requestBody)
         assert.strictEqual(relayed.signer, (signer ?? outerSigner)?.toLowerCase())
@@ -207,7 +207,7 @@ describe("submit", () => {
           Admission.layer({ nonceWindow: { past: "36500 days", future: "1 day" } }),
           Journal.layerMemory(),
           UsedNonces.layerMemory(),
-          Calls.layer().pipe(Layer.provide(WireUndici.layer()))
+          Calls.layer().pipe(Layer.provide(HttpTransportUndici.layer()))
         ])
       )
       yield* Exchange.Exchange.use((exchange) => exchange.submit(delegate)).pipe(Effect.provide(live))
@@ -280,7 +280,9 @@ describe("in memory", () => {
       assert.deepStrictEqual(yield* submit(bigBlocks), { status: "ok", response: { type: "default" } })
       yield* Ref.set(
         state.answer,
-        Effect.succeed(Relayed.json("trading-api", 200, "{\"status\":\"err\",\"response\":\"Multi-sig required\"}"))
+        Effect.succeed(
+          UpstreamResponse.json("trading-api", 200, "{\"status\":\"err\",\"response\":\"Multi-sig required\"}")
+        )
       )
       const rejected = yield* Effect.flip(submit(delegate))
       assert.strictEqual(rejected._tag === "ActionRejected" && rejected.reason, "MultiSig")
@@ -313,7 +315,7 @@ describe("two exchanges in one program", () => {
       Layer.provide(over(wire, { api: ["https://two.test"] }))
     )
     return Effect.gen(function*() {
-      const call = { body: Relayed.bytes(bigBlocksText), surface: "gateway" as const }
+      const call = { body: UpstreamResponse.bytes(bigBlocksText), surface: "gateway" as const }
       yield* at(Exchange.Exchange.use((exchange) => exchange.relay(call)))
       yield* at(Second.use((exchange) => exchange.relay(call)))
       assert.deepStrictEqual(wire.sent.map(({ url }) => url), [

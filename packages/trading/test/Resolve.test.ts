@@ -8,7 +8,7 @@ import * as ExchangeMemory from "@trigate/trading/ExchangeMemory"
 import * as ExchangeUpstream from "@trigate/trading/ExchangeUpstream"
 import * as Journal from "@trigate/trading/Journal"
 import * as UsedNonces from "@trigate/trading/UsedNonces"
-import type { WireAnswer, WireError } from "@trigate/upstream/Wire"
+import type { TransportError, TransportResponse } from "@trigate/upstream/HttpTransport"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -30,7 +30,7 @@ const duplicate = refused(`Invalid nonce: duplicate nonce ${now}`)
 const ok = FakeWire.answer(200, `{"status":"ok","response":{"type":"default"}}`)
 
 /** A gateway before a venue that reacts to one request after the other. */
-const venue = (...reactions: ReadonlyArray<WireAnswer | WireError>) => {
+const venue = (...reactions: ReadonlyArray<TransportResponse | TransportError>) => {
   let at = 0
   const wire = FakeWire.make(() => reactions[at++] ?? assert.fail("one request too many"))
   const gateway = ExchangeUpstream.layer({ api: ["https://venue.example"] }).pipe(
@@ -40,7 +40,7 @@ const venue = (...reactions: ReadonlyArray<WireAnswer | WireError>) => {
   return { wire, run: Effect.provide(gateway) }
 }
 
-const outcomes: ReadonlyArray<readonly [answer: WireAnswer | WireError, word: string, left: number]> = [
+const outcomes: ReadonlyArray<readonly [answer: TransportResponse | TransportError, word: string, left: number]> = [
   [duplicate, "Landed", 0],
   [ok, "Accepted", 0],
   [refused("Nonce mismatch."), "Rejected", 0],

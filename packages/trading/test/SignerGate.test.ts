@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Relayed from "@trigate/domain/Relayed"
+import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import { testnet } from "@trigate/signing/VenueProfile"
 import * as Admission from "@trigate/trading/Admission"
@@ -13,7 +13,7 @@ const nonce = 1_705_234_567_890
 const signer = "0x14791697260e4c9a71f18484c9f997b308e59325"
 const stranger = "0x0000000000000000000000000000000000000001"
 const body = (action: unknown, change: object = {}) =>
-  Relayed.bytes(JSON.stringify({
+  UpstreamResponse.bytes(JSON.stringify({
     action,
     signature: {
       r: "0x1d9faee8e7933cb344213de34ad3cd04bc441a8bbb04ed875a62bea053b604d0",
@@ -43,7 +43,7 @@ const wrapped = (inner: object, signatures: ReadonlyArray<object> = [{ r: "0x1",
   })
 
 const signedWrapper = (inner: object, signing: Signing = {}) =>
-  Relayed.bytes(signMultiSig(new TextDecoder().decode(wrapped(inner)), signing))
+  UpstreamResponse.bytes(signMultiSig(new TextDecoder().decode(wrapped(inner)), signing))
 
 const admit = (options: Admission.Options, bytes: Uint8Array, expected?: `0x${string}`) =>
   Effect.andThen(TestClock.setTime(nonce), Admission.make(options).admit(bytes, expected))
@@ -174,6 +174,6 @@ describe("a multi-sig wrapper", () => {
       const byStranger = yield* refusal({}, wrapped(inner))
       assert.strictEqual(byStranger.expected, leader.address)
       const text = new TextDecoder().decode(wrapped(inner))
-      assert.strictEqual((yield* admit({}, Relayed.bytes(signLeader(text)))).signer, leader.address)
+      assert.strictEqual((yield* admit({}, UpstreamResponse.bytes(signLeader(text)))).signer, leader.address)
     }))
 })

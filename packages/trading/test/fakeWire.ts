@@ -1,11 +1,11 @@
 /** A wire that records what would leave and answers as told; URLs are shown, they hold no real key. */
-import * as Relayed from "@trigate/domain/Relayed"
-import * as AddressHealth from "@trigate/upstream/AddressHealth"
-import * as Budgets from "@trigate/upstream/Budgets"
+import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Calls from "@trigate/upstream/Calls"
-import * as SharedReads from "@trigate/upstream/SharedReads"
-import { Wire, WireError } from "@trigate/upstream/Wire"
-import type { WireAnswer } from "@trigate/upstream/Wire"
+import { HttpTransport, TransportError } from "@trigate/upstream/HttpTransport"
+import type { TransportResponse } from "@trigate/upstream/HttpTransport"
+import * as OutlierDetection from "@trigate/upstream/OutlierDetection"
+import * as RateLimiter from "@trigate/upstream/RateLimiter"
+import * as ResponseCache from "@trigate/upstream/ResponseCache"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
@@ -16,28 +16,28 @@ export interface Sent {
   readonly body: string
 }
 
-export const answer = (status: number, body: string, contentType = "application/json"): WireAnswer => ({
+export const answer = (status: number, body: string, contentType = "application/json"): TransportResponse => ({
   status,
   headers: { "content-type": contentType },
-  body: Relayed.bytes(body)
+  body: UpstreamResponse.bytes(body)
 })
 
-export const unreachable = new WireError({ sent: "no", reason: "Connect", detail: "ECONNREFUSED" })
-export const broken = new WireError({ sent: "maybe", reason: "Broken", detail: "ECONNRESET" })
+export const unreachable = new TransportError({ sent: "no", reason: "Connect", detail: "ECONNREFUSED" })
+export const broken = new TransportError({ sent: "maybe", reason: "Broken", detail: "ECONNRESET" })
 
 // no circuit and no budget: a test that is about those makes its own
 const calls = Layer.merge(
   Calls.layerNoDeps({ exchanges: 1 }).pipe(
-    Layer.provide([Budgets.layerUnlimited, AddressHealth.layerAlways])
+    Layer.provide([RateLimiter.layerUnlimited, OutlierDetection.layerAlways])
   ),
-  SharedReads.layer()
+  ResponseCache.layer()
 )
 
-export const make = (react: (sent: Sent) => WireAnswer | WireError) => {
+export const make = (react: (sent: Sent) => TransportResponse | TransportError) => {
   const sent: Array<Sent> = []
   const wire = Layer.succeed(
-    Wire,
-    Wire.of({
+    HttpTransport,
+    HttpTransport.of({
       send: ({ body, method, url }) =>
         Effect.suspend(() => {
           const request = { method, url: Redacted.value(url), body: new TextDecoder().decode(body) }

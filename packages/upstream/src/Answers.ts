@@ -1,11 +1,11 @@
 /** Turns what came over the wire into an answer that may be shown: without the endpoint key that it may quote. */
 import * as JsonText from "@trigate/domain/JsonText"
-import * as Relayed from "@trigate/domain/Relayed"
+import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as DateTime from "effect/DateTime"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
+import type { TransportResponse } from "./HttpTransport.ts"
 import type { Target } from "./Upstream.ts"
-import type { WireAnswer } from "./Wire.ts"
 
 const httpDate = /^[A-Za-z]{3,9}, .+ GMT$/u
 
@@ -13,7 +13,7 @@ const instant = (header: string | undefined) =>
   Option.flatMap(Option.filter(Option.fromNullishOr(header), (text) => httpDate.test(text)), DateTime.make)
 
 /** Seconds of a `Retry-After`; a date counts from the answer's own, so that no clocks have to agree. */
-const retryAfterOf = (headers: WireAnswer["headers"]): number | undefined => {
+const retryAfterOf = (headers: TransportResponse["headers"]): number | undefined => {
   const header = headers["retry-after"]
   if (header === undefined) return undefined
   if (/^[0-9]{1,9}$/u.test(header)) return Number(header)
@@ -33,28 +33,35 @@ const retryAfterOf = (headers: WireAnswer["headers"]): number | undefined => {
 export const concealed = (target: Target, text: string): string =>
   Redacted.value(target.secrets).reduce((left, secret) => left.replaceAll(secret, "…"), text)
 
-const withText = (answer: Relayed.Relayed, text: string): Relayed.Relayed => ({ ...answer, body: Relayed.bytes(text) })
+const withText = (answer: UpstreamResponse.UpstreamResponse, text: string): UpstreamResponse.UpstreamResponse => ({
+  ...answer,
+  body: UpstreamResponse.bytes(text)
+})
 
 /** A successful answer without the endpoint key where it is an error all the same; `text` is its body. */
-export const concealedError = (target: Target, answer: Relayed.Relayed, text: string): Relayed.Relayed =>
+export const concealedError = (
+  target: Target,
+  answer: UpstreamResponse.UpstreamResponse,
+  text: string
+): UpstreamResponse.UpstreamResponse =>
   Redacted.value(target.secrets).some((secret) => text.includes(secret)) && JsonText.members(text).has("error")
     ? withText(answer, concealed(target, text))
     : answer
 
 /** The answer as it came, its refusal without the endpoint key. */
-export const of = (target: Target, answer: WireAnswer): Relayed.Relayed => {
+export const of = (target: Target, answer: TransportResponse): UpstreamResponse.UpstreamResponse => {
   const retryAfter = retryAfterOf(answer.headers)
-  const relayed: Relayed.Relayed = {
+  const relayed: UpstreamResponse.UpstreamResponse = {
     upstream: target.label,
     status: answer.status,
     contentType: answer.headers["content-type"] ?? "application/octet-stream",
     body: answer.body,
-    ...Relayed.signerIn(answer.headers),
+    ...UpstreamResponse.signerIn(answer.headers),
     ...(retryAfter === undefined ? {} : { retryAfter })
   }
   if (answer.status < 300 || Redacted.value(target.secrets).length === 0) return relayed
   // bytes that are not UTF-8 can quote the key as well, and a refusal may lose them
-  const text = Relayed.text(relayed)
+  const text = UpstreamResponse.text(relayed)
   const left = concealed(target, text)
   return left === text ? relayed : withText(relayed, left)
 }

@@ -3,8 +3,8 @@ import type { Cost } from "@trigate/domain/Operation"
 import { weightOf } from "@trigate/domain/Operation"
 import type * as Context from "effect/Context"
 import * as Metric from "effect/Metric"
+import type { Fault } from "./AttemptResult.ts"
 import type { UpstreamLabel } from "./Upstream.ts"
-import type { Fault } from "./Verdict.ts"
 
 /** How one exchange with an upstream ended. */
 export type Outcome = "ok" | "refused" | "abandoned" | Exclude<Fault, "withheld">

@@ -4,24 +4,24 @@
  * The method class is in the type: `read` takes read operations only, `once` takes once operations only. No other way out
  * exists.
  */
-import type * as Relayed from "@trigate/domain/Relayed"
 import type { OnceFailure, ReadFailure } from "@trigate/domain/TransportFailure"
+import type * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Config from "effect/Config"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { AddressHealth } from "./AddressHealth.ts"
-import * as AddressHealthMemory from "./AddressHealthMemory.ts"
-import * as Budgets_ from "./Budgets.ts"
-import { Budgets } from "./Budgets.ts"
+import { HttpTransport } from "./HttpTransport.ts"
 import * as OnceCalls from "./OnceCalls.ts"
+import { OutlierDetection } from "./OutlierDetection.ts"
+import * as OutlierDetectionMemory from "./OutlierDetectionMemory.ts"
+import * as Budgets_ from "./RateLimiter.ts"
+import { RateLimiter } from "./RateLimiter.ts"
 import type { Question, Read } from "./Read.ts"
 import * as Reads from "./Reads.ts"
+import * as ResponseCache from "./ResponseCache.ts"
 import * as RetryBudget from "./RetryBudget.ts"
-import * as SharedReads from "./SharedReads.ts"
 import { deadline } from "./UpstreamConfig.ts"
-import { Wire } from "./Wire.ts"
 
 /** Bounds of every call. */
 export interface Options {
@@ -45,7 +45,7 @@ export class Calls extends Context.Service<Calls, {
   readonly once: (
     call: OnceCalls.OnceCall,
     identity: OnceCalls.OnceIdentity
-  ) => Effect.Effect<Relayed.Relayed, OnceFailure>
+  ) => Effect.Effect<UpstreamResponse.UpstreamResponse, OnceFailure>
 }>()("@trigate/upstream/Calls") {}
 
 const defaults = {
@@ -59,9 +59,9 @@ const millisOf = (input: Duration.Input): number => Duration.toMillis(Duration.f
 
 const make = Effect.fnUntraced(function*(options: Options) {
   const parts = {
-    wire: yield* Wire,
-    budgets: yield* Budgets,
-    health: yield* AddressHealth,
+    wire: yield* HttpTransport,
+    budgets: yield* RateLimiter,
+    health: yield* OutlierDetection,
     maxAnswerBytes: options.maxAnswerBytes ?? defaults.maxAnswerBytes
   }
   return Calls.of({
@@ -74,30 +74,32 @@ const make = Effect.fnUntraced(function*(options: Options) {
   })
 })
 
-/** Calls over the `Wire`, the budgets and the address health of the context. */
-export const layerNoDeps = (options: Options = {}): Layer.Layer<Calls, never, Wire | Budgets | AddressHealth> =>
-  Layer.effect(Calls, make(options))
+/** Calls over the `HttpTransport`, the budgets and the address health of the context. */
+export const layerNoDeps = (
+  options: Options = {}
+): Layer.Layer<Calls, never, HttpTransport | RateLimiter | OutlierDetection> => Layer.effect(Calls, make(options))
 
 /** What one process needs that shares nothing with others. */
 const policies = Layer.merge(
   Budgets_.layerMemory({ "trading-api": Budgets_.defaultWeight }),
-  AddressHealthMemory.layer()
+  OutlierDetectionMemory.layer()
 )
 
 /**
- * Calls over the `Wire` of the context, and the sharing of their answers, for one process: its budget is the weight that
+ * Calls over the `HttpTransport` of the context, and the sharing of their answers, for one process: its budget is the weight that
  * the venue grants an IP address, its circuits and kept answers are its own.
  */
-export const layer = (options: Options = {}): Layer.Layer<Calls | SharedReads.SharedReads, never, Wire> =>
-  Layer.merge(Layer.provide(layerNoDeps(options), policies), SharedReads.layer())
+export const layer = (options: Options = {}): Layer.Layer<Calls | ResponseCache.ResponseCache, never, HttpTransport> =>
+  Layer.merge(Layer.provide(layerNoDeps(options), policies), ResponseCache.layer())
 
 /** The same with the deadlines of `TRIGATE_READ_DEADLINE` and `TRIGATE_ONCE_DEADLINE`. */
-export const layerConfig: Layer.Layer<Calls | SharedReads.SharedReads, Config.ConfigError, Wire> = Layer.unwrap(
-  Effect.map(
-    Config.all({
-      readDeadline: deadline("TRIGATE_READ_DEADLINE", defaults.readDeadline),
-      onceDeadline: deadline("TRIGATE_ONCE_DEADLINE", defaults.onceDeadline)
-    }),
-    layer
+export const layerConfig: Layer.Layer<Calls | ResponseCache.ResponseCache, Config.ConfigError, HttpTransport> = Layer
+  .unwrap(
+    Effect.map(
+      Config.all({
+        readDeadline: deadline("TRIGATE_READ_DEADLINE", defaults.readDeadline),
+        onceDeadline: deadline("TRIGATE_ONCE_DEADLINE", defaults.onceDeadline)
+      }),
+      layer
+    )
   )
-)

@@ -7,7 +7,7 @@
  */
 import { Quantity } from "@trigate/domain/Hex"
 import * as JsonRpc from "@trigate/domain/JsonRpc"
-import * as Relayed from "@trigate/domain/Relayed"
+import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Arr from "effect/Array"
 import * as Deferred from "effect/Deferred"
 import type * as Duration from "effect/Duration"
@@ -16,13 +16,13 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
-import { AddressHealth } from "./AddressHealth.ts"
-import type { Usable } from "./AddressHealth.ts"
+import { HttpTransport } from "./HttpTransport.ts"
 import * as HealthMetrics from "./internal/HealthMetrics.ts"
 import * as KnownAddresses from "./internal/KnownAddresses.ts"
+import { OutlierDetection } from "./OutlierDetection.ts"
+import type { Usable } from "./OutlierDetection.ts"
 import { nameOf, targets } from "./Upstream.ts"
 import type { Target, Upstream } from "./Upstream.ts"
-import { Wire } from "./Wire.ts"
 
 /** An upstream whose addresses have to be on one chain. */
 export interface Guarded {
@@ -52,16 +52,16 @@ interface Watched {
 const question = {
   method: "POST",
   headers: { accept: "application/json", "content-type": "application/json" },
-  body: Relayed.bytes(JsonRpc.requestText(1, "eth_chainId", "[]")),
+  body: UpstreamResponse.bytes(JsonRpc.requestText(1, "eth_chainId", "[]")),
   maxAnswerBytes: 64 * 1024,
   timeout: 5000
 } as const
 
 const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Struct({ result: Quantity })))
 
-const ask = (wire: Wire["Service"], { url }: Target) =>
+const ask = (wire: HttpTransport["Service"], { url }: Target) =>
   wire.send({ ...question, url }).pipe(
-    Effect.flatMap(({ body }) => decode(Option.getOrElse(Relayed.utf8(body), () => ""))),
+    Effect.flatMap(({ body }) => decode(Option.getOrElse(UpstreamResponse.utf8(body), () => ""))),
     Effect.map(({ result }) => result),
     Effect.option
   )
@@ -87,18 +87,20 @@ const judge = Effect.fnUntraced(function*(watched: Watched, right: bigint) {
   )
 })
 
-const round = Effect.fnUntraced(function*(wire: Wire["Service"], group: ReadonlyArray<Watched>, chainId?: bigint) {
-  yield* Effect.forEach(group, (watched) =>
-    Effect.map(ask(wire, watched.target), (answer) => {
-      if (Option.isSome(answer)) watched.chainId = answer.value
-    }), { concurrency: "unbounded", discard: true })
-  const right = chainId ?? majority(group.flatMap((watched) => watched.chainId ?? []))
-  if (right !== undefined) yield* Effect.forEach(group, (watched) => judge(watched, right), { discard: true })
-})
+const round = Effect.fnUntraced(
+  function*(wire: HttpTransport["Service"], group: ReadonlyArray<Watched>, chainId?: bigint) {
+    yield* Effect.forEach(group, (watched) =>
+      Effect.map(ask(wire, watched.target), (answer) => {
+        if (Option.isSome(answer)) watched.chainId = answer.value
+      }), { concurrency: "unbounded", discard: true })
+    const right = chainId ?? majority(group.flatMap((watched) => watched.chainId ?? []))
+    if (right !== undefined) yield* Effect.forEach(group, (watched) => judge(watched, right), { discard: true })
+  }
+)
 
 const make = Effect.fnUntraced(function*({ every = "1 minute", guarded }: Options) {
-  const health = yield* AddressHealth
-  const wire = yield* Wire
+  const health = yield* OutlierDetection
+  const wire = yield* HttpTransport
   const context = yield* Effect.context()
   const byAddress = new Map<string, Watched>()
   const known = KnownAddresses.make((target) => ({ watched: byAddress.get(KnownAddresses.identityOf(target)) }))
@@ -149,7 +151,7 @@ const make = Effect.fnUntraced(function*({ every = "1 minute", guarded }: Option
         : Effect.succeed({ targets: [], retryAfter: undefined })
     })
 
-  return AddressHealth.of({
+  return OutlierDetection.of({
     ...health,
     usable: (asked) =>
       Effect.suspend(() => {
@@ -161,6 +163,6 @@ const make = Effect.fnUntraced(function*({ every = "1 minute", guarded }: Option
   })
 })
 
-/** The `AddressHealth` of the context, without addresses on a wrong chain. */
-export const layer = (options: Options): Layer.Layer<AddressHealth, never, AddressHealth | Wire> =>
-  Layer.effect(AddressHealth, make(options))
+/** The `OutlierDetection` of the context, without addresses on a wrong chain. */
+export const layer = (options: Options): Layer.Layer<OutlierDetection, never, OutlierDetection | HttpTransport> =>
+  Layer.effect(OutlierDetection, make(options))

@@ -1,24 +1,24 @@
 /** One exchange with one address: within its budget and its circuit, counted, and read. */
 import type { Cost, MethodClass } from "@trigate/domain/Operation"
 import { weightOf, worstWeightOf } from "@trigate/domain/Operation"
-import type * as Relayed from "@trigate/domain/Relayed"
 import { UpstreamRateLimited } from "@trigate/domain/UpstreamError"
+import type * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
-import type { AddressClosed, AddressHealth, Sign } from "./AddressHealth.ts"
 import * as Answers from "./Answers.ts"
-import type { Budgets } from "./Budgets.ts"
 import type { Meter, Outcome } from "./CallMetrics.ts"
+import type { HttpTransport, TransportError } from "./HttpTransport.ts"
 import { millisOf } from "./internal/Monotonic.ts"
+import type { AddressClosed, OutlierDetection, Sign } from "./OutlierDetection.ts"
+import type { RateLimiter } from "./RateLimiter.ts"
 import type { Target } from "./Upstream.ts"
-import type { Wire, WireError } from "./Wire.ts"
 
 /** What every exchange goes through. */
 export interface Parts {
-  readonly wire: Wire["Service"]
-  readonly budgets: Budgets["Service"]
-  readonly health: AddressHealth["Service"]
+  readonly wire: HttpTransport["Service"]
+  readonly budgets: RateLimiter["Service"]
+  readonly health: OutlierDetection["Service"]
   /** Bytes of answer to accept. */
   readonly maxAnswerBytes: number
 }
@@ -45,9 +45,9 @@ export interface Exchange<A> {
   /** Milliseconds after which nothing may be sent any more, of what the budget has left of the time. */
   readonly sendWithin?: number
   /** Milliseconds of those that it may wait for its budget. */
-  readonly patience: number
-  readonly answered: (answer: Relayed.Relayed) => Judged<A>
-  readonly broke: (error: WireError) => Judged<A>
+  readonly maxWait: number
+  readonly answered: (answer: UpstreamResponse.UpstreamResponse) => Judged<A>
+  readonly broke: (error: TransportError) => Judged<A>
 }
 
 const getHeaders = { accept: "application/json" }
@@ -116,16 +116,16 @@ const tooLate = ({ label }: Target) =>
 /** Waits for the budget, then sends in what is left of the time, whatever is known of the address. */
 export const runAnyway = <A>(parts: Parts, exchange: Exchange<A>): Effect.Effect<Judged<A>, UpstreamRateLimited> =>
   Effect.clockWith((clock) => {
-    const { cost, patience, target, timeout } = exchange
+    const { cost, maxWait, target, timeout } = exchange
     const begin = millisOf(clock)
     return Effect.flatMap(
-      parts.budgets.take({ upstream: target.label, class: exchange.class, cost, patience }),
+      parts.budgets.take({ upstream: target.label, class: exchange.class, cost, maxWait }),
       (spent): Effect.Effect<Judged<A>, UpstreamRateLimited> => {
         const left = timeout - (millisOf(clock) - begin)
-        if (left <= 0) return Effect.andThen(spent.giveBack(unusedOf(exchange, nothing)), Effect.fail(tooLate(target)))
+        if (left <= 0) return Effect.andThen(spent.refund(unusedOf(exchange, nothing)), Effect.fail(tooLate(target)))
         return Effect.flatMap(send(parts, exchange, left), (judged) => {
           const unused = unusedOf(exchange, judged)
-          return unused > 0 ? Effect.as(spent.giveBack(unused), judged) : Effect.succeed(judged)
+          return unused > 0 ? Effect.as(spent.refund(unused), judged) : Effect.succeed(judged)
         })
       }
     )

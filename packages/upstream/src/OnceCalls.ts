@@ -6,20 +6,20 @@
  */
 import * as JsonText from "@trigate/domain/JsonText"
 import type { Cost } from "@trigate/domain/Operation"
-import * as Relayed from "@trigate/domain/Relayed"
 import type { OnceFailure } from "@trigate/domain/TransportFailure"
 import { OutcomeUnknown, UpstreamUnavailable } from "@trigate/domain/UpstreamError"
+import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Result from "effect/Result"
+import { foreign } from "./AttemptResult.ts"
 import { meters } from "./CallMetrics.ts"
 import type { Judged, Parts } from "./Exchanges.ts"
 import * as Exchanges from "./Exchanges.ts"
+import type { TransportError } from "./HttpTransport.ts"
 import { millisOf } from "./internal/Monotonic.ts"
 import type { Target } from "./Upstream.ts"
-import { foreign } from "./Verdict.ts"
-import type { WireError } from "./Wire.ts"
 
 /** A call: its operation, where it can go, in order of preference, and its bytes. */
 export interface OnceCall {
@@ -42,16 +42,16 @@ export interface OnceIdentity {
 
 /** What became of one sending: an answer of the upstream's own, nothing sent, or nobody knows. */
 type Sending =
-  | { readonly _tag: "Answered"; readonly answer: Relayed.Relayed }
+  | { readonly _tag: "Answered"; readonly answer: UpstreamResponse.UpstreamResponse }
   | { readonly _tag: "NotSent"; readonly detail: string }
   | { readonly _tag: "Unknown"; readonly detail: string }
 
 /** Why an answer leaves open whether the call got through: it is from something in between, or cut. */
-const issueOf = (answer: Relayed.Relayed): string | undefined => {
+const issueOf = (answer: UpstreamResponse.UpstreamResponse): string | undefined => {
   // a refusal is final even in HTML
   if (answer.status >= 400 && answer.status < 500) return undefined
   return foreign(answer) ??
-    (answer.status === 200 && Result.isFailure(JsonText.parse(Relayed.text(answer)))
+    (answer.status === 200 && Result.isFailure(JsonText.parse(UpstreamResponse.text(answer)))
       ? "what is not JSON (HTTP 200)"
       : undefined)
 }
@@ -61,14 +61,14 @@ const outcomeOfStatus = (status: number): Judged<unknown>["outcome"] => {
   return status >= 500 ? "server_fault" : status >= 400 ? "refused" : "ok"
 }
 
-const answered = (answer: Relayed.Relayed): Judged<Sending> => {
+const answered = (answer: UpstreamResponse.UpstreamResponse): Judged<Sending> => {
   const issue = issueOf(answer)
   return issue === undefined
     ? { value: { _tag: "Answered", answer }, outcome: outcomeOfStatus(answer.status), rows: 0 }
     : { value: { _tag: "Unknown", detail: `the answer was ${issue}` }, outcome: "malformed", rows: 0 }
 }
 
-const broke = ({ detail, reason, sent }: WireError): Judged<Sending> => {
+const broke = ({ detail, reason, sent }: TransportError): Judged<Sending> => {
   if (sent === "no") return { value: { _tag: "NotSent", detail }, outcome: "not_sent", rows: 0 }
   return {
     value: { _tag: "Unknown", detail: `the exchange broke (${detail})` },
@@ -98,7 +98,7 @@ export const make = (parts: Parts, deadline: number) => {
         // an address that cannot be reached must leave time for the next one
         ...(isLast ? {} : { sendWithin: time / 2 }),
         // an action that has waited to the last moment would go out only to end with an unknown outcome
-        patience: time / 2,
+        maxWait: time / 2,
         answered,
         broke
       }),
@@ -141,6 +141,6 @@ export const make = (parts: Parts, deadline: number) => {
   })
 
   // a caller that leaves must not tear down an exchange whose bytes may be out
-  return (call: OnceCall, identity: OnceIdentity): Effect.Effect<Relayed.Relayed, OnceFailure> =>
+  return (call: OnceCall, identity: OnceIdentity): Effect.Effect<UpstreamResponse.UpstreamResponse, OnceFailure> =>
     Effect.flatMap(Effect.forkDetach(sendInTurn(call, identity)), Fiber.join)
 }

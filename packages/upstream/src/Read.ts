@@ -1,14 +1,14 @@
 /** One read: what it asks, and where. */
 import type { Cost } from "@trigate/domain/Operation"
-import type * as Relayed from "@trigate/domain/Relayed"
+import type * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import type { AttemptResult } from "./AttemptResult.ts"
 import type { Target } from "./Upstream.ts"
-import type { Verdict } from "./Verdict.ts"
 
 /** What a read asks, and how its answers are read. */
 export interface Question<A, E> {
   /** A body means POST, none means GET. */
   readonly body: Uint8Array | undefined
-  readonly read: (answer: Relayed.Relayed, target: Target) => Verdict<A, E>
+  readonly read: (answer: UpstreamResponse.UpstreamResponse, target: Target) => AttemptResult<A, E>
 }
 
 /** A read: its operation, and where it can be asked, in order of preference. */

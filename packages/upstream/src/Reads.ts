@@ -12,19 +12,19 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
+import type { AttemptResult, Fault, Retryable } from "./AttemptResult.ts"
+import { retryable, unreachable, unreadable } from "./AttemptResult.ts"
 import { meters } from "./CallMetrics.ts"
 import type { Meter } from "./CallMetrics.ts"
 import type { Judged, Parts } from "./Exchanges.ts"
 import * as Exchanges from "./Exchanges.ts"
+import type { TransportError } from "./HttpTransport.ts"
 import { millisOf } from "./internal/Monotonic.ts"
 import { ReadProgress } from "./internal/ReadProgress.ts"
 import { Latencies } from "./Latencies.ts"
 import type { Question, Read } from "./Read.ts"
 import type { RetryBudget } from "./RetryBudget.ts"
 import type { Target, UpstreamLabel } from "./Upstream.ts"
-import type { Fault, Passing, Verdict } from "./Verdict.ts"
-import { passing, unreachable, unreadable } from "./Verdict.ts"
-import type { WireError } from "./Wire.ts"
 
 /** Bounds of every read. */
 export interface Options {
@@ -47,11 +47,11 @@ const UNTOLD_BENCH = 1
 const passingFaults: ReadonlySet<Fault> = new Set(["not_sent", "broken", "timeout", "server_fault"])
 
 /** A full budget is asked again only when the upstream says when. */
-const isRepeatable = ({ fault, retryAfter }: Passing<unknown, unknown>): boolean =>
+const isRepeatable = ({ fault, retryAfter }: Retryable<unknown, unknown>): boolean =>
   passingFaults.has(fault) || (fault === "rate_limited" && retryAfter !== undefined)
 
-const outcomeOf = <A, E>(verdict: Verdict<A, E>, status: number): Judged<unknown>["outcome"] => {
-  if (verdict._tag !== "Passing") return status < 400 && verdict._tag === "Answered" ? "ok" : "refused"
+const outcomeOf = <A, E>(verdict: AttemptResult<A, E>, status: number): Judged<unknown>["outcome"] => {
+  if (verdict._tag !== "Retryable") return status < 400 && verdict._tag === "Answered" ? "ok" : "refused"
   return verdict.fault === "withheld" ? "refused" : verdict.fault
 }
 
@@ -76,8 +76,8 @@ export const make = (parts: Parts, options: Options) => {
       detail: `${upstream} did not answer within ${Math.round(deadline)} ms`
     })
 
-  const broke = (upstream: string, error: WireError): Passing<never, ReadFailure> => {
-    if (error.reason === "Timeout") return passing(error.sent === "no" ? "not_sent" : "timeout", timeout(upstream))
+  const broke = (upstream: string, error: TransportError): Retryable<never, ReadFailure> => {
+    if (error.reason === "Timeout") return retryable(error.sent === "no" ? "not_sent" : "timeout", timeout(upstream))
     if (error.sent === "no") return unreachable(upstream, "not_sent", error.detail)
     return error.reason === "Broken"
       ? unreachable(upstream, "broken", error.detail)
@@ -97,13 +97,13 @@ export const make = (parts: Parts, options: Options) => {
     call: ReadProgress<A, E>,
     target: Target,
     time: number,
-    patience: number
-  ): Effect.Effect<Verdict<A, E | ReadFailure>> => {
+    maxWait: number
+  ): Effect.Effect<AttemptResult<A, E | ReadFailure>> => {
     const { operation, targets } = call.read
     const { body, read } = call.question
     const meter = meterOf(target.label, operation.name)
     const start = targets.length > 1 ? millisOf(call.clock) : 0
-    const exchange = Exchanges.run<Verdict<A, E | ReadFailure>>(parts, {
+    const exchange = Exchanges.run<AttemptResult<A, E | ReadFailure>>(parts, {
       class: "read",
       cost: operation.cost,
       meter,
@@ -112,7 +112,7 @@ export const make = (parts: Parts, options: Options) => {
       timeout: time,
       // a kept connection may have been closed just then; asked again on another kept one it may happen again
       onNewConnection: call.kept?.fault === "broken",
-      patience,
+      maxWait,
       answered: (answer) => {
         const value = read(answer, target)
         if (targets.length > 1 && value._tag === "Answered") latenciesOf(meter).add(millisOf(call.clock) - start)
@@ -127,11 +127,11 @@ export const make = (parts: Parts, options: Options) => {
       onFailure: (error) =>
         Effect.succeed(
           error._tag === "AddressClosed"
-            ? passing("withheld", closed(target.label, error.retryAfter))
-            : passing("withheld", () => error)
+            ? retryable("withheld", closed(target.label, error.retryAfter))
+            : retryable("withheld", () => error)
         ),
-      onSuccess: ({ value }): Effect.Effect<Verdict<A, E | ReadFailure>> => {
-        if (value._tag !== "Passing") return Effect.succeed(value)
+      onSuccess: ({ value }): Effect.Effect<AttemptResult<A, E | ReadFailure>> => {
+        if (value._tag !== "Retryable") return Effect.succeed(value)
         if (value.retryAfter !== undefined) call.defer(target, value.retryAfter)
         return value.fault === "rate_limited"
           ? Effect.as(parts.health.bench(target, (value.retryAfter ?? UNTOLD_BENCH) * 1000), value)
@@ -158,7 +158,7 @@ export const make = (parts: Parts, options: Options) => {
       Effect.map(Fiber.join(primary), (verdict) => ({ verdict, rest: other, won: "first" as const })),
       Effect.map(Fiber.join(other), (verdict) => ({ verdict, rest: primary, won: "second" as const }))
     )
-    if (winner.verdict._tag === "Passing") {
+    if (winner.verdict._tag === "Retryable") {
       call.keep(winner.verdict)
       return yield* Fiber.join(winner.rest)
     }
@@ -188,10 +188,10 @@ export const make = (parts: Parts, options: Options) => {
     const other = call.untriedOf(usable)
     // an address that is silent must leave time for the next one
     const time = other === undefined ? call.left : call.left / 2
-    const patience = other === undefined || other.label === target.label ? time : 0
+    const maxWait = other === undefined || other.label === target.label ? time : 0
     const delay = other === undefined ? undefined : latenciesOf(meterOf(target.label, call.read.operation.name)).p95
     const asked = other === undefined || delay === undefined || delay >= time
-      ? attempt(call, target, time, patience)
+      ? attempt(call, target, time, maxWait)
       : hedged(call, target, other, time, Math.max(SOONEST_HEDGE, delay))
     return Effect.flatMap(asked, (verdict) => {
       switch (verdict._tag) {
@@ -199,7 +199,7 @@ export const make = (parts: Parts, options: Options) => {
           return Effect.succeed(verdict.answer)
         case "Refused":
           return Effect.fail(verdict.failure)
-        case "Passing":
+        case "Retryable":
           return again(call, verdict)
       }
     })
@@ -215,7 +215,7 @@ export const make = (parts: Parts, options: Options) => {
 
   const again = <A, E>(
     call: ReadProgress<A, E>,
-    said: Passing<A, E | ReadFailure>
+    said: Retryable<A, E | ReadFailure>
   ): Effect.Effect<A, E | ReadFailure> =>
     Effect.gen(function*() {
       call.keep(said)

@@ -7,7 +7,7 @@ import type { CommonFailure } from "@trigate/domain/GatewayError"
 import * as JsonRpc from "@trigate/domain/JsonRpc"
 import type { RpcAnswer } from "@trigate/domain/JsonRpc"
 import type { Cost } from "@trigate/domain/Operation"
-import * as Relayed from "@trigate/domain/Relayed"
+import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Arr from "effect/Array"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -19,8 +19,8 @@ import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import type { Calls } from "./Calls.ts"
 import type { Read } from "./Read.ts"
+import * as RpcAttemptResult from "./RpcAttemptResult.ts"
 import * as RpcIds from "./RpcIds.ts"
-import * as RpcVerdict from "./RpcVerdict.ts"
 
 /** The calls that one caller sent together; what goes out for them is given up with the scope. */
 interface Together {
@@ -32,11 +32,11 @@ const CurrentBatch = Context.Reference<Together | undefined>("@trigate/upstream/
 })
 
 /** Sends the JSON-RPC reads of an effect that have not to wait for anything else as one batch to each upstream. */
-export const together = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+export const batched = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.scopedWith((scope) => Effect.provideService(effect, CurrentBatch, { scope }))
 
 /** Sends the reads of an effect on their own: for work that goes on when the caller of the batch has its answers. */
-export const apart = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+export const unbatched = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.provideService(effect, CurrentBatch, undefined)
 
 /** Calls that go out in one batch at most: providers take fewer than nodes do. */
@@ -60,8 +60,8 @@ export const make = (calls: Calls["Service"]): Ask => {
     Effect.suspend(() => {
       const id = nextId()
       return calls.read(read, {
-        body: Relayed.bytes(JsonRpc.requestText(id, read.operation.name, params)),
-        read: RpcVerdict.ofCall(id)
+        body: UpstreamResponse.bytes(JsonRpc.requestText(id, read.operation.name, params)),
+        read: RpcAttemptResult.ofCall(id)
       })
     })
 
@@ -73,7 +73,7 @@ export const make = (calls: Calls["Service"]): Ask => {
       )
       return calls.read(
         { operation: { name: "batch", class: "read", cost: sum(asks.map(({ read }) => read)) }, targets },
-        { body: Relayed.bytes(`[${texts.join(",")}]`), read: RpcVerdict.ofBatch(ids) }
+        { body: UpstreamResponse.bytes(`[${texts.join(",")}]`), read: RpcAttemptResult.ofBatch(ids) }
       )
     })
 

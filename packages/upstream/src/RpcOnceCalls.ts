@@ -3,14 +3,14 @@ import { failureOf } from "@trigate/domain/Answer"
 import type { CommonFailure } from "@trigate/domain/GatewayError"
 import * as JsonRpc from "@trigate/domain/JsonRpc"
 import type { RpcAnswer } from "@trigate/domain/JsonRpc"
-import * as Relayed from "@trigate/domain/Relayed"
 import { OutcomeUnknown } from "@trigate/domain/UpstreamError"
+import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { Calls } from "./Calls.ts"
 import type { OnceCall } from "./OnceCalls.ts"
+import * as RpcAttemptResult from "./RpcAttemptResult.ts"
 import * as RpcIds from "./RpcIds.ts"
-import * as RpcVerdict from "./RpcVerdict.ts"
 
 /** A call without its bytes. */
 export type RpcOnceCall = Pick<OnceCall, "operation" | "targets">
@@ -18,27 +18,27 @@ export type RpcOnceCall = Pick<OnceCall, "operation" | "targets">
 /** Sends one call; `params` is raw JSON text. */
 export type Send = (call: RpcOnceCall, params: string) => Effect.Effect<RpcAnswer, CommonFailure | OutcomeUnknown>
 
-const unknown = ({ operation }: RpcOnceCall, answer: Relayed.Relayed): OutcomeUnknown =>
+const unknown = ({ operation }: RpcOnceCall, answer: UpstreamResponse.UpstreamResponse): OutcomeUnknown =>
   new OutcomeUnknown({
     upstream: answer.upstream,
     advice: operation.advice,
     detail: `${answer.upstream} answered HTTP ${answer.status}, which does not say what became of the call: ${
-      Relayed.excerpt(answer)
+      UpstreamResponse.excerpt(answer)
     }`
   })
 
 /** The node's word on the call that was sent with `id`; only a refusal that is one for certain is no unknown outcome. */
 const read = (
   call: RpcOnceCall,
-  answer: Relayed.Relayed,
+  answer: UpstreamResponse.UpstreamResponse,
   id: number
 ): Effect.Effect<RpcAnswer, CommonFailure | OutcomeUnknown> => {
   if (answer.status >= 500) return Effect.fail(unknown(call, answer))
   if (answer.status === 429) return Effect.fail(failureOf(answer))
-  return Result.match(JsonRpc.readAnswer(answer.upstream, Relayed.text(answer), id), {
+  return Result.match(JsonRpc.readAnswer(answer.upstream, UpstreamResponse.text(answer), id), {
     onSuccess: (said) =>
       // which of them answered is not told
-      Effect.succeed(call.targets.reduce((left, target) => RpcVerdict.concealed(target, left), said)),
+      Effect.succeed(call.targets.reduce((left, target) => RpcAttemptResult.concealed(target, left), said)),
     onFailure: () => Effect.fail(answer.status >= 400 ? failureOf(answer) : unknown(call, answer))
   })
 }
@@ -49,7 +49,7 @@ export const make = (calls: Calls["Service"]): Send => {
   return (call, params) =>
     Effect.suspend(() => {
       const id = nextId()
-      const body = Relayed.bytes(JsonRpc.requestText(id, call.operation.name, params))
+      const body = UpstreamResponse.bytes(JsonRpc.requestText(id, call.operation.name, params))
       return Effect.flatMap(calls.once({ ...call, body }, {}), (answer) => read(call, answer, id))
     })
 }

@@ -1,13 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { spotMeta } from "@trigate/domain/InfoOperations"
 import * as Operation from "@trigate/domain/Operation"
-import * as Relayed from "@trigate/domain/Relayed"
+import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as AttemptResult from "@trigate/upstream/AttemptResult"
 import * as Calls from "@trigate/upstream/Calls"
+import { HttpTransport, timedOut, TransportError } from "@trigate/upstream/HttpTransport"
+import * as HttpTransportHttpClient from "@trigate/upstream/HttpTransportHttpClient"
+import * as HttpTransportUndici from "@trigate/upstream/HttpTransportUndici"
 import * as Upstream from "@trigate/upstream/Upstream"
-import * as Verdict from "@trigate/upstream/Verdict"
-import { timedOut, Wire, WireError } from "@trigate/upstream/Wire"
-import * as WireHttpClient from "@trigate/upstream/WireHttpClient"
-import * as WireUndici from "@trigate/upstream/WireUndici"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
@@ -78,7 +78,7 @@ const halfBody = (socket: Net.Socket) => {
   })
 }
 
-const body = Relayed.bytes("{\"type\":\"spotMeta\"}")
+const body = UpstreamResponse.bytes("{\"type\":\"spotMeta\"}")
 
 const targets = (...addresses: ReadonlyArray<string>) => {
   const [first, ...rest] = Upstream.targets(Upstream.make("trading-api", addresses), "/info")
@@ -87,14 +87,14 @@ const targets = (...addresses: ReadonlyArray<string>) => {
 }
 
 const read = (calls: Calls.Calls["Service"], ...addresses: ReadonlyArray<string>) =>
-  calls.read({ operation: spotMeta, targets: targets(...addresses) }, { body, read: Verdict.ofPlain(spotMeta) })
+  calls.read({ operation: spotMeta, targets: targets(...addresses) }, { body, read: AttemptResult.ofPlain(spotMeta) })
 
 const once = (calls: Calls.Calls["Service"], ...addresses: ReadonlyArray<string>) =>
   calls.once({ operation: submit, targets: targets(...addresses), body }, { nonce: 1_700_000_000_000 })
 
 const wires = {
-  undici: WireUndici.layer(),
-  fetch: WireHttpClient.layer.pipe(Layer.provide(FetchHttpClient.layer))
+  undici: HttpTransportUndici.layer(),
+  fetch: HttpTransportHttpClient.layer.pipe(Layer.provide(FetchHttpClient.layer))
 }
 
 for (const [name, wire] of Object.entries(wires)) {
@@ -109,7 +109,7 @@ for (const [name, wire] of Object.entries(wires)) {
         const answer = yield* read(calls, upstream.address)
         assert.strictEqual(answer.status, 422)
         assert.strictEqual(answer.contentType, "text/plain")
-        assert.strictEqual(Relayed.text(answer), "Failed to deserialize")
+        assert.strictEqual(UpstreamResponse.text(answer), "Failed to deserialize")
         assert.strictEqual(answer.upstream, "trading-api")
         assert.strictEqual(upstream.requests.length, 1)
         assert.isTrue(upstream.requests[0]?.endsWith("\r\n\r\n{\"type\":\"spotMeta\"}"))
@@ -135,7 +135,7 @@ for (const [name, wire] of Object.entries(wires)) {
           cut.address,
           good.address
         )
-        assert.strictEqual(Relayed.text(answer), "{}")
+        assert.strictEqual(UpstreamResponse.text(answer), "{}")
         for (const each of [resetting, half, failing, html, cut, good]) assert.strictEqual(each.requests.length, 1)
       }).pipe(Effect.scoped, Effect.provide(layer)))
 
@@ -163,7 +163,7 @@ for (const [name, wire] of Object.entries(wires)) {
         const calls = yield* Calls.Calls
         const answer = yield* read(calls, `${upstream.address}/SECRET-KEY`)
         assert.strictEqual(answer.status, 404)
-        assert.strictEqual(Relayed.text(answer), "no route /…/info here")
+        assert.strictEqual(UpstreamResponse.text(answer), "no route /…/info here")
       }).pipe(Effect.scoped, Effect.provide(layer)))
 
     it.live("a redirect is never followed", () =>
@@ -208,7 +208,7 @@ for (const [name, wire] of Object.entries(wires)) {
         const calls = yield* Calls.Calls
         const answer = yield* once(calls, upstream.address)
         assert.strictEqual(answer.status, 500)
-        assert.strictEqual(Relayed.text(answer), "null")
+        assert.strictEqual(UpstreamResponse.text(answer), "null")
         assert.strictEqual(upstream.requests.length, 1)
       }).pipe(Effect.scoped, Effect.provide(layer)))
   })
@@ -221,16 +221,16 @@ describe("the once rule and the connection", () => {
       const good = yield* peer(reply("200 OK", "application/json", "{\"status\":\"ok\"}"))
       const calls = yield* Calls.Calls
       const answer = yield* once(calls, dead, good.address)
-      assert.strictEqual(Relayed.text(answer), "{\"status\":\"ok\"}")
+      assert.strictEqual(UpstreamResponse.text(answer), "{\"status\":\"ok\"}")
       assert.strictEqual(good.requests.length, 1)
       const error = yield* Effect.flip(once(calls, dead))
       assert.strictEqual(error._tag, "UpstreamUnavailable")
-    }).pipe(Effect.scoped, Effect.provide(Calls.layer().pipe(Layer.provide(WireUndici.layer())))))
+    }).pipe(Effect.scoped, Effect.provide(Calls.layer().pipe(Layer.provide(HttpTransportUndici.layer())))))
 })
 
 const silent = Layer.succeed(
-  Wire,
-  Wire.of({
+  HttpTransport,
+  HttpTransport.of({
     send: ({ timeout }) => Effect.flatMap(Effect.sleep(timeout), () => Effect.fail(timedOut("maybe", timeout)))
   })
 )
@@ -267,9 +267,9 @@ describe("deadlines", () => {
       Effect.provide(
         Calls.layer({ exchanges: 1 }).pipe(
           Layer.provide(Layer.succeed(
-            Wire,
-            Wire.of({
-              send: () => Effect.fail(new WireError({ sent: "no", reason: "Connect", detail: "ECONNREFUSED" }))
+            HttpTransport,
+            HttpTransport.of({
+              send: () => Effect.fail(new TransportError({ sent: "no", reason: "Connect", detail: "ECONNREFUSED" }))
             })
           ))
         )

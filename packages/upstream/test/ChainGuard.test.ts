@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Relayed from "@trigate/domain/Relayed"
-import { AddressHealth } from "@trigate/upstream/AddressHealth"
-import * as AddressHealthMemory from "@trigate/upstream/AddressHealthMemory"
+import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as ChainGuard from "@trigate/upstream/ChainGuard"
+import { HttpTransport, timedOut, TransportError } from "@trigate/upstream/HttpTransport"
+import { OutlierDetection } from "@trigate/upstream/OutlierDetection"
+import * as OutlierDetectionMemory from "@trigate/upstream/OutlierDetectionMemory"
 import * as Upstream from "@trigate/upstream/Upstream"
-import { timedOut, Wire, WireError } from "@trigate/upstream/Wire"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -14,7 +14,7 @@ import * as Metric from "effect/Metric"
 import * as Redacted from "effect/Redacted"
 import * as TestClock from "effect/testing/TestClock"
 
-const broken = new WireError({ sent: "maybe", reason: "Broken", detail: "ECONNRESET" })
+const broken = new TransportError({ sent: "maybe", reason: "Broken", detail: "ECONNRESET" })
 
 /** Addresses that answer with a chain's id, with any other text, or not at all; what they answer can be changed. */
 const nodes = (...first: ReadonlyArray<string | undefined>) => {
@@ -22,8 +22,8 @@ const nodes = (...first: ReadonlyArray<string | undefined>) => {
   const asked: Array<string> = []
   const upstream = Upstream.make("layer2", answers.map((_, index) => `http://node-${index}/SECRET-KEY`))
   const wire = Layer.succeed(
-    Wire,
-    Wire.of({
+    HttpTransport,
+    HttpTransport.of({
       send: ({ body, timeout, url }) =>
         Effect.suspend(() => {
           const address = Redacted.value(url)
@@ -32,7 +32,7 @@ const nodes = (...first: ReadonlyArray<string | undefined>) => {
           if (answer === undefined) return Effect.fail(broken)
           if (answer === "hangs") return Effect.andThen(Effect.sleep(timeout), Effect.fail(timedOut("maybe", timeout)))
           const text = answer.startsWith("0x") ? `{"jsonrpc":"2.0","id":1,"result":"${answer}"}` : answer
-          return Effect.succeed({ status: 200, headers: {}, body: Relayed.bytes(text) })
+          return Effect.succeed({ status: 200, headers: {}, body: UpstreamResponse.bytes(text) })
         })
     })
   )
@@ -40,7 +40,7 @@ const nodes = (...first: ReadonlyArray<string | undefined>) => {
 }
 
 const usable = (upstream: Upstream.Upstream, path = "") =>
-  Effect.flatMap(AddressHealth, (health) => {
+  Effect.flatMap(OutlierDetection, (health) => {
     const targets = Upstream.targets(upstream, path)
     return Arr.isReadonlyArrayNonEmpty(targets)
       ? Effect.map(health.usable(targets), (usable) => usable.targets.map((target) => target.address))
@@ -51,11 +51,11 @@ const guarding = (
   { upstream, wire }: ReturnType<typeof nodes>,
   options: Omit<ChainGuard.Guarded, "upstream" | "path"> = {}
 ) =>
-<A, E>(effect: Effect.Effect<A, E, AddressHealth>) =>
+<A, E>(effect: Effect.Effect<A, E, OutlierDetection>) =>
   effect.pipe(
     Effect.provide(
       ChainGuard.layer({ guarded: [{ upstream, path: "/evm", ...options }] }).pipe(
-        Layer.provide(AddressHealthMemory.layer()),
+        Layer.provide(OutlierDetectionMemory.layer()),
         Layer.provide(wire)
       )
     ),
@@ -152,7 +152,7 @@ describe("the wrong-chain guard", () => {
   it.effect("leaves wrong addresses out of the half rule", () => {
     const fake = nodes("0x1", "0x2", "0x1")
     return Effect.gen(function*() {
-      const health = yield* AddressHealth
+      const health = yield* OutlierDetection
       const [first] = Upstream.targets(fake.upstream, "")
       assert.isDefined(first)
       yield* health.bench(first, 5000)

@@ -4,18 +4,18 @@ import { gasPrice } from "@trigate/domain/EvmOperations"
 import { tokenDelegate } from "@trigate/domain/ExchangeOperations"
 import { spotMeta } from "@trigate/domain/InfoOperations"
 import * as Operation from "@trigate/domain/Operation"
-import * as Relayed from "@trigate/domain/Relayed"
+import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as AttemptResult from "@trigate/upstream/AttemptResult"
 import type { Calls } from "@trigate/upstream/Calls"
 import type { Read } from "@trigate/upstream/Read"
 import * as RpcCalls from "@trigate/upstream/RpcCalls"
 import * as RpcOnceCalls from "@trigate/upstream/RpcOnceCalls"
-import * as Verdict from "@trigate/upstream/Verdict"
 import * as Schema from "effect/Schema"
 import * as Scripted from "./scripted.ts"
 
 const targets = Scripted.targets("a")
-const body = Relayed.bytes("{}")
-const question = { body, read: Verdict.ofPlain(spotMeta) }
+const body = UpstreamResponse.bytes("{}")
+const question = { body, read: AttemptResult.ofPlain(spotMeta) }
 
 describe("a once operation", () => {
   it("cannot be read: not retried, not hedged, not sent to a second address, not batched", () => {
@@ -44,7 +44,7 @@ describe("a once operation", () => {
         failures: [],
         advice: "Resend the identical bytes",
         // @ts-expect-error -- a once operation keeps nothing
-        keeping: () => ({ fresh: 1000, stale: 0 })
+        cachePolicy: () => ({ fresh: 1000, stale: 0 })
       })
     assert.isFunction(impossible)
   })

@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Operation from "@trigate/domain/Operation"
-import * as Relayed from "@trigate/domain/Relayed"
-import * as AddressHealth from "@trigate/upstream/AddressHealth"
-import * as Budgets from "@trigate/upstream/Budgets"
+import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as AttemptResult from "@trigate/upstream/AttemptResult"
 import * as Calls from "@trigate/upstream/Calls"
-import * as Verdict from "@trigate/upstream/Verdict"
+import * as OutlierDetection from "@trigate/upstream/OutlierDetection"
+import * as RateLimiter from "@trigate/upstream/RateLimiter"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -28,13 +28,13 @@ const lookUp = Operation.read({
   failures: []
 })
 
-const body = Relayed.bytes("{}")
+const body = UpstreamResponse.bytes("{}")
 
 const read = (first: string, ...others: ReadonlyArray<string>) =>
   Calls.Calls.use((calls) =>
     calls.read({ operation: lookUp, targets: Scripted.targets(first, ...others) }, {
       body,
-      read: Verdict.ofPlain(lookUp)
+      read: AttemptResult.ofPlain(lookUp)
     })
   )
 
@@ -50,7 +50,7 @@ const within = <A, E, R>(duration: `${number} millis` | `${number} seconds`, eff
   })
 
 const ok = Scripted.answer(200, "\"ok\"")
-const isOk = (answer: Relayed.Relayed) => assert.strictEqual(Relayed.text(answer), "\"ok\"")
+const isOk = (answer: UpstreamResponse.UpstreamResponse) => assert.strictEqual(UpstreamResponse.text(answer), "\"ok\"")
 
 describe("a read with two addresses", () => {
   for (
@@ -115,7 +115,7 @@ describe("a read with two addresses", () => {
     return Effect.gen(function*() {
       const answer = yield* within("0 millis", read("a", "b"))
       assert.strictEqual(answer.status, 500)
-      assert.strictEqual(Relayed.text(answer), "\"own words\"")
+      assert.strictEqual(UpstreamResponse.text(answer), "\"own words\"")
     }).pipe(Effect.provide(over(wire, { exchanges: 1 })))
   })
 })
@@ -179,7 +179,7 @@ describe("a read with one address", () => {
     }))
     return Effect.gen(function*() {
       const answer = yield* read("a")
-      assert.strictEqual(Relayed.text(answer), "no /\u2026, d\ufffdsol\ufffd")
+      assert.strictEqual(UpstreamResponse.text(answer), "no /\u2026, d\ufffdsol\ufffd")
     }).pipe(Effect.provide(over(wire)))
   })
 
@@ -204,11 +204,11 @@ describe("a read with one address", () => {
     const wire = Scripted.make(() => ok)
     const given: Array<number> = []
     const slow = Layer.succeed(
-      Budgets.Budgets,
-      Budgets.Budgets.of({
+      RateLimiter.RateLimiter,
+      RateLimiter.RateLimiter.of({
         take: () =>
           Effect.delay(
-            Effect.succeed({ giveBack: (units: number) => Effect.sync(() => void given.push(units)) }),
+            Effect.succeed({ refund: (units: number) => Effect.sync(() => void given.push(units)) }),
             "1 second"
           )
       })
@@ -220,7 +220,7 @@ describe("a read with one address", () => {
       assert.deepStrictEqual(given, [1])
     }).pipe(Effect.provide(
       Calls.layerNoDeps({ readDeadline: "1 second" }).pipe(
-        Layer.provide([wire.layer, slow, AddressHealth.layerAlways])
+        Layer.provide([wire.layer, slow, OutlierDetection.layerAlways])
       )
     ))
   })
@@ -240,7 +240,7 @@ describe("a storm", () => {
       assert.isAtLeast(wire.seen.length, 1000 + 200)
     }).pipe(Effect.provide(
       Calls.layerNoDeps({ readDeadline: "1 second" }).pipe(
-        Layer.provide([wire.layer, Budgets.layerUnlimited, AddressHealth.layerAlways])
+        Layer.provide([wire.layer, RateLimiter.layerUnlimited, OutlierDetection.layerAlways])
       )
     ))
   })
@@ -255,12 +255,12 @@ describe("a storm", () => {
       yield* times(1000, read("calm"))
       wire.seen.length = 0
       const { read: ask } = yield* Calls.Calls
-      yield* times(100, ask({ operation: lookUp, targets: [troubled] }, { body, read: Verdict.ofPlain(lookUp) }))
+      yield* times(100, ask({ operation: lookUp, targets: [troubled] }, { body, read: AttemptResult.ofPlain(lookUp) }))
       assert.isAtMost(wire.seen.length, 100 + 20 + 20)
       assert.isAtLeast(wire.seen.length, 100 + 20)
     }).pipe(Effect.provide(
       Calls.layerNoDeps({ readDeadline: "1 second" }).pipe(
-        Layer.provide([wire.layer, Budgets.layerUnlimited, AddressHealth.layerAlways])
+        Layer.provide([wire.layer, RateLimiter.layerUnlimited, OutlierDetection.layerAlways])
       )
     ))
   })
@@ -297,8 +297,8 @@ describe("a slow answer", () => {
     let isSlow = false
     const wire = Scripted.make(({ host }) => isSlow && host === "a" ? Scripted.late(400, ok) : Scripted.late(10, ok))
     const slowToLeave = Layer.succeed(
-      AddressHealth.AddressHealth,
-      AddressHealth.AddressHealth.of({
+      OutlierDetection.OutlierDetection,
+      OutlierDetection.OutlierDetection.of({
         usable: (usable) => Effect.succeed({ targets: usable, retryAfter: undefined }),
         guard: (_target, exchange) => Effect.onInterrupt(exchange, () => Effect.sleep("250 millis")),
         bench: () => Effect.void
@@ -319,7 +319,7 @@ describe("a slow answer", () => {
       assert.deepStrictEqual(wire.seen.map(({ host, isAborted }) => [host, isAborted]), [["a", true], ["b", false]])
     }).pipe(Effect.provide(
       Calls.layerNoDeps({ readDeadline: "1 second" }).pipe(
-        Layer.provide([wire.layer, Budgets.layerUnlimited, slowToLeave])
+        Layer.provide([wire.layer, RateLimiter.layerUnlimited, slowToLeave])
       )
     ))
   })
@@ -375,7 +375,7 @@ describe("a slow answer", () => {
       isSlow = true
       wire.seen.length = 0
       const answer = yield* within("80 millis", read("a", "b"))
-      assert.strictEqual(Relayed.text(answer), "\"own words\"")
+      assert.strictEqual(UpstreamResponse.text(answer), "\"own words\"")
       assert.deepStrictEqual(wire.hosts(), ["a", "b"])
     }).pipe(Effect.provide(over(wire, { exchanges: 1 })))
   })

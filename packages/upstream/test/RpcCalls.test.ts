@@ -30,7 +30,7 @@ const over = (wire: ReturnType<typeof Scripted.make>) => Layer.provide(Calls.lay
 const three = (at: typeof targets) =>
   Calls.Calls.use((calls) => {
     const ask = RpcCalls.make(calls)
-    return RpcCalls.together(Effect.all([
+    return RpcCalls.batched(Effect.all([
       Effect.result(ask({ operation: gasPrice, targets: at }, "[]")),
       Effect.result(ask({ operation: getStorageAt, targets: at }, `["0xab","0x0","latest"]`)),
       Effect.result(ask({ operation: usingBigBlocks, targets: at }, `["0xcd"]`))
@@ -147,7 +147,7 @@ describe("a batch", () => {
       const ask = RpcCalls.make(yield* Calls.Calls)
       const call = ask({ operation: gasPrice, targets }, "[]")
       const batchOf = (length: number) =>
-        RpcCalls.together(Effect.all(Array.from({ length }, () => call), { concurrency: "unbounded" }))
+        RpcCalls.batched(Effect.all(Array.from({ length }, () => call), { concurrency: "unbounded" }))
       yield* batchOf(2)
       yield* batchOf(5)
       const units = (yield* Metric.snapshot).find(({ id }) => id === "trigate_upstream_request_units_total")
@@ -216,7 +216,7 @@ describe("a batch", () => {
     const wire = Scripted.make(({ body }) => Scripted.answer(200, result(decodeSent(body).id, "1")))
     return Effect.gen(function*() {
       const ask = RpcCalls.make(yield* Calls.Calls)
-      yield* RpcCalls.together(ask({ operation: gasPrice, targets }, "[]"))
+      yield* RpcCalls.batched(ask({ operation: gasPrice, targets }, "[]"))
       assert.strictEqual(wire.seen[0]?.body, `{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice","params":[]}`)
     }).pipe(Effect.provide(over(wire)))
   })
@@ -232,7 +232,7 @@ describe("what batches cost", () => {
     return Effect.gen(function*() {
       const ask = RpcCalls.make(yield* Calls.Calls)
       const prices = (count: number) =>
-        RpcCalls.together(Effect.all(
+        RpcCalls.batched(Effect.all(
           Array.from({ length: count }, (_, index) => ask({ operation: gasPrice, targets }, `[${index}]`)),
           { concurrency: "unbounded" }
         ))

@@ -1,8 +1,8 @@
 /** Random calls against budgets, and how much of it starts in any window. */
 import { candleSnapshot, spotMeta } from "@trigate/domain/InfoOperations"
 import type { Cost, MethodClass } from "@trigate/domain/Operation"
-import type { Ask, Budgets } from "@trigate/upstream/Budgets"
-import { worstOf } from "@trigate/upstream/Budgets"
+import type { Ask, RateLimiter } from "@trigate/upstream/RateLimiter"
+import { worstOf } from "@trigate/upstream/RateLimiter"
 import type { UpstreamLabel } from "@trigate/upstream/Upstream"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -14,18 +14,18 @@ export const action: Cost = { weight: 1, requestUnits: 1 }
 export const query = spotMeta.cost
 export const candles = candleSnapshot.cost
 
-export const ask = (cost: Cost, patience = 0, upstream: UpstreamLabel = "trading-api"): Ask => ({
+export const ask = (cost: Cost, maxWait = 0, upstream: UpstreamLabel = "trading-api"): Ask => ({
   upstream,
   class: cost === action ? "once" : "read",
   cost,
-  patience
+  maxWait
 })
 
 export interface Arrival {
   readonly at: number
   readonly class: MethodClass
   readonly cost: Cost
-  readonly patience: number
+  readonly maxWait: number
   /** How long the call takes, and what of its worst case it turns out not to use. */
   readonly latency: number
   readonly unused: number
@@ -56,7 +56,7 @@ export const arrivals = (options: {
         at: Math.round(at / pace),
         cost,
         class: cost === action ? "once" : "read",
-        patience: yield* Random.choice([0, 1000, 20_000, 20_000]),
+        maxWait: yield* Random.choice([0, 1000, 20_000, 20_000]),
         latency,
         unused,
         leaves: yield* Random.choice([500, 60_000, 60_000]),
@@ -95,7 +95,7 @@ export const most = (starts: ReadonlyArray<Start>, window: number): number =>
 
 /** Runs arrivals on the test clock in steps; `settle` waits for what runs outside of it. */
 export const run = Effect.fnUntraced(function*(
-  replicas: ReadonlyArray<Budgets["Service"]>,
+  replicas: ReadonlyArray<RateLimiter["Service"]>,
   schedule: ReadonlyArray<Arrival>,
   options: {
     readonly upstream: UpstreamLabel
@@ -115,7 +115,7 @@ export const run = Effect.fnUntraced(function*(
       const spent = yield* budgets.take({ ...arrival, upstream: options.upstream })
       starts.push({ at: yield* Clock.currentTimeMillis, used: worst - unused, replica: arrival.replica })
       yield* Effect.sleep(arrival.latency)
-      yield* spent.giveBack(unused)
+      yield* spent.refund(unused)
     }).pipe(Effect.timeoutOption(arrival.leaves), Effect.ignore)
   let now = yield* Clock.currentTimeMillis
   const begin = now

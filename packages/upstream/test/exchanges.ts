@@ -1,6 +1,6 @@
 /** Exchanges that end as told, through the health of their addresses. */
-import { AddressHealth } from "@trigate/upstream/AddressHealth"
-import type { Sign } from "@trigate/upstream/AddressHealth"
+import { OutlierDetection } from "@trigate/upstream/OutlierDetection"
+import type { Sign } from "@trigate/upstream/OutlierDetection"
 import * as Upstream from "@trigate/upstream/Upstream"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
@@ -23,7 +23,7 @@ const signOf = (exit: Exit.Exit<Sign, Sign>): Sign => {
 
 /** One exchange that ends with a sign; counts the exchanges that were made. */
 export const exchanges = Effect.gen(function*() {
-  const health = yield* AddressHealth
+  const health = yield* OutlierDetection
   const made = { count: 0 }
   const run = (target: Upstream.Target, sign: Sign, hold: Effect.Effect<void> = Effect.void) =>
     health.guard(

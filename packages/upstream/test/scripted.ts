@@ -1,8 +1,8 @@
 /** A wire that plays a script: each exchange takes its reaction and its time from a function of the request. */
-import * as Relayed from "@trigate/domain/Relayed"
+import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import { HttpTransport, timedOut, TransportError } from "@trigate/upstream/HttpTransport"
+import type { TransportResponse } from "@trigate/upstream/HttpTransport"
 import * as Upstream from "@trigate/upstream/Upstream"
-import { timedOut, Wire, WireError } from "@trigate/upstream/Wire"
-import type { WireAnswer } from "@trigate/upstream/Wire"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -19,16 +19,16 @@ export interface Seen {
 }
 
 /** What happens, after so many milliseconds; `silence` lasts for ever. */
-export type Reaction = { readonly after?: number; readonly result: WireAnswer | WireError | "silence" }
+export type Reaction = { readonly after?: number; readonly result: TransportResponse | TransportError | "silence" }
 
 export const answer = (status: number, body: string, headers: { readonly [name: string]: string } = {}): Reaction => ({
-  result: { status, headers: { "content-type": "application/json", ...headers }, body: Relayed.bytes(body) }
+  result: { status, headers: { "content-type": "application/json", ...headers }, body: UpstreamResponse.bytes(body) }
 })
 export const html: Reaction = answer(200, "<html></html>", { "content-type": "text/html" })
 export const refused: Reaction = {
-  result: new WireError({ sent: "no", reason: "Connect", detail: "ECONNREFUSED" })
+  result: new TransportError({ sent: "no", reason: "Connect", detail: "ECONNREFUSED" })
 }
-export const reset: Reaction = { result: new WireError({ sent: "maybe", reason: "Broken", detail: "ECONNRESET" }) }
+export const reset: Reaction = { result: new TransportError({ sent: "maybe", reason: "Broken", detail: "ECONNRESET" }) }
 export const silence: Reaction = { result: "silence" }
 export const late = (after: number, reaction: Reaction): Reaction => ({ ...reaction, after })
 
@@ -38,8 +38,8 @@ export const make = (
 ) => {
   const seen: Array<Seen> = []
   const layer = Layer.succeed(
-    Wire,
-    Wire.of({
+    HttpTransport,
+    HttpTransport.of({
       send: ({ body, onNewConnection = false, timeout, url }) =>
         Effect.gen(function*() {
           const { host } = new URL(Redacted.value(url))

@@ -10,13 +10,13 @@ import { Exchange } from "@trigate/trading/Exchange"
 import * as ExchangeUpstream from "@trigate/trading/ExchangeUpstream"
 import * as Journal from "@trigate/trading/Journal"
 import * as UsedNonces from "@trigate/trading/UsedNonces"
-import * as AddressHealthMemory from "@trigate/upstream/AddressHealthMemory"
-import * as Budgets from "@trigate/upstream/Budgets"
 import * as Calls from "@trigate/upstream/Calls"
-import * as SharedReads from "@trigate/upstream/SharedReads"
-import type { Wire } from "@trigate/upstream/Wire"
-import * as WireHttpClient from "@trigate/upstream/WireHttpClient"
-import * as WireUndici from "@trigate/upstream/WireUndici"
+import type { HttpTransport } from "@trigate/upstream/HttpTransport"
+import * as HttpTransportHttpClient from "@trigate/upstream/HttpTransportHttpClient"
+import * as HttpTransportUndici from "@trigate/upstream/HttpTransportUndici"
+import * as OutlierDetectionMemory from "@trigate/upstream/OutlierDetectionMemory"
+import * as RateLimiter from "@trigate/upstream/RateLimiter"
+import * as ResponseCache from "@trigate/upstream/ResponseCache"
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -31,9 +31,9 @@ import type { FaultyUpstream } from "./faultyUpstream.ts"
 type Addresses = ReadonlyArray<FaultyUpstream | string>
 
 // budgets would end a test of calls by the thousand before its faults do
-const callsOver = (wire: Layer.Layer<Wire>, limit: Duration.Input) =>
+const callsOver = (wire: Layer.Layer<HttpTransport>, limit: Duration.Input) =>
   Calls.layerNoDeps({ readDeadline: limit, onceDeadline: limit }).pipe(
-    Layer.provide([wire, Budgets.layerUnlimited, AddressHealthMemory.layer()])
+    Layer.provide([wire, RateLimiter.layerUnlimited, OutlierDetectionMemory.layer()])
   )
 
 const exchangeOver = (api: Addresses) =>
@@ -45,7 +45,7 @@ const exchangeOver = (api: Addresses) =>
 /** Serves the gateway's routes with `/exchange` live over a client; the other services are the sandbox's. */
 export const embeddedExchange = Effect.fnUntraced(
   function*(client: Layer.Layer<HttpClient.HttpClient>, api: Addresses) {
-    const wire = WireHttpClient.layer.pipe(Layer.provide(client))
+    const wire = HttpTransportHttpClient.layer.pipe(Layer.provide(client))
     const routes = Gateway.layerRoutes.pipe(
       Layer.provide(exchangeOver(api).pipe(Layer.provide(callsOver(wire, deadline)))),
       Layer.provide(Sandbox.layer()),
@@ -65,7 +65,7 @@ export const services = Effect.fnUntraced(
     const { api = [], layer2 = [] } = upstreams
     const context = yield* Layer.build(
       Layer.merge(exchangeOver(api), Layer2Upstream.layer({ addresses: layer2.map(addressOf) })).pipe(
-        Layer.provide([callsOver(WireUndici.layer(), "5 seconds"), SharedReads.layer()])
+        Layer.provide([callsOver(HttpTransportUndici.layer(), "5 seconds"), ResponseCache.layer()])
       )
     )
     return { exchange: Context.get(context, Exchange), layer2: Context.get(context, Layer2) }

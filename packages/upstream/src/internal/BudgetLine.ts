@@ -40,10 +40,10 @@ export class BudgetLine {
     return Effect.asVoid(Effect.timeoutOption(this.#changed.await, milliseconds))
   }
 
-  /** Runs `first` when all who came before are gone; `late` after the patience, with what those before want. */
+  /** Runs `first` when all who came before are gone; `late` after the maxWait, with what those before want. */
   stand<A, E>(
     cost: number,
-    patience: number,
+    maxWait: number,
     first: (waiter: Waiter) => Effect.Effect<A, E>,
     late: (ahead: number) => Effect.Effect<A, E>
   ): Effect.Effect<A, E> {
@@ -56,7 +56,7 @@ export class BudgetLine {
       }),
       (waiter) =>
         Effect.timeoutOrElse(this.#turn.withPermit(first(waiter)), {
-          duration: patience,
+          duration: maxWait,
           orElse: () => Effect.suspend(() => late(this.#before(waiter)))
         }),
       (waiter) =>

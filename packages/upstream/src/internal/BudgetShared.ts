@@ -11,7 +11,7 @@ import * as BudgetPlan from "./BudgetPlan.ts"
 export interface Counted {
   readonly _tag: "Counted"
   readonly held: BudgetPlan.Units
-  readonly giveBack: (units: number) => Effect.Effect<void>
+  readonly refund: (units: number) => Effect.Effect<void>
 }
 
 /** The call is not counted; milliseconds until there is room if nobody else comes. */
@@ -118,7 +118,7 @@ export const make = (redis: Redis.Redis["Service"], state: SharedState.SharedSta
     const key = `${prefix}${name}:${plan.slots}x${plan.width}`
     const reach = plan.slots
 
-    const giveBack = (field: string) => (units: number) =>
+    const refund = (field: string) => (units: number) =>
       state.orElse(Effect.mapError(evaluateGiveBack(key, field, units), away), Effect.void)
 
     return (methodClass, cost, ahead) =>
@@ -132,7 +132,7 @@ export const make = (redis: Redis.Redis["Service"], state: SharedState.SharedSta
           Effect.map(([word, read, once, found]): Counted | Full => {
             const held = { read, once }
             return word === "counted"
-              ? { _tag: "Counted", held, giveBack: giveBack(`${slot} ${methodClass}`) }
+              ? { _tag: "Counted", held, refund: refund(`${slot} ${methodClass}`) }
               : { _tag: "Full", held, wait: BudgetPlan.wait(plan, slotsOf(found), room, now) }
           })
         )

@@ -46,7 +46,7 @@ export class BudgetWindow {
   }
 
   /** Takes units out of the slot in which they were counted, as long as the window holds it. */
-  giveBack(slot: number, methodClass: MethodClass, units: number): void {
+  refund(slot: number, methodClass: MethodClass, units: number): void {
     if (slot >= this.#current - this.#plan.slots) this.#add(slot, methodClass, -units)
   }
 

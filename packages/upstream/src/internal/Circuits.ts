@@ -7,12 +7,12 @@ import * as Exit from "effect/Exit"
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import { AddressClosed, AddressHealth } from "../AddressHealth.ts"
-import type { Sign } from "../AddressHealth.ts"
+import { AddressClosed, OutlierDetection } from "../OutlierDetection.ts"
+import type { Sign } from "../OutlierDetection.ts"
 import { nameOf } from "../Upstream.ts"
 import type { Target } from "../Upstream.ts"
 import * as AddressView from "./AddressView.ts"
-import * as HalfRule from "./HalfRule.ts"
+import * as EjectionLimit from "./EjectionLimit.ts"
 import * as HealthMetrics from "./HealthMetrics.ts"
 import * as KnownAddresses from "./KnownAddresses.ts"
 import * as TripPolicy from "./TripPolicy.ts"
@@ -88,7 +88,7 @@ export const make = Effect.fnUntraced(function*(
     return !view.isSuspect && view.benchedUntil === 0
   }
 
-  const absenceAt = (now: number) => (target: Target): HalfRule.Absence => {
+  const absenceAt = (now: number) => (target: Target): EjectionLimit.Absence => {
     const view = known.of(target)
     if (view.benchedUntil <= now) view.benchedUntil = 0
     return { bench: view.benchedUntil, circuit: AddressView.admitsAt(view, now) }
@@ -129,12 +129,12 @@ export const make = Effect.fnUntraced(function*(
     return Effect.ignore(execute(view, Effect.void, () => sign))
   }
 
-  const health = AddressHealth.of({
+  const health = OutlierDetection.of({
     usable: (targets) =>
       Effect.suspend(() =>
         targets.every(isClear)
           ? Effect.succeed({ targets, retryAfter: undefined })
-          : Effect.map(Clock.currentTimeMillis, (now) => HalfRule.choose(targets, absenceAt(now), now, outsideOf))
+          : Effect.map(Clock.currentTimeMillis, (now) => EjectionLimit.choose(targets, absenceAt(now), now, outsideOf))
       ),
     guard: (target, exchange, signOf) =>
       Effect.suspend(() => {

@@ -1,10 +1,10 @@
 /** How far one read has come: the addresses that were asked, what they said, and how much time is left. */
 import type { ReadFailure } from "@trigate/domain/TransportFailure"
 import type * as Clock from "effect/Clock"
+import type { Retryable } from "../AttemptResult.ts"
 import type { Question, Read } from "../Read.ts"
 import type { RetryBudget } from "../RetryBudget.ts"
 import type { Target } from "../Upstream.ts"
-import type { Passing } from "../Verdict.ts"
 import { millisOf } from "./Monotonic.ts"
 
 /** One read on its way. */
@@ -18,7 +18,7 @@ export class ReadProgress<A, E> {
   /** When an address wants to be asked again, as it said; most calls need none. */
   #notBefore: Map<Target["base"], number> | undefined
   exchanges = 0
-  kept: Passing<A, E | ReadFailure> | undefined
+  kept: Retryable<A, E | ReadFailure> | undefined
 
   constructor(read: Read, question: Question<A, E>, clock: Clock.Clock, deadline: number, budget: RetryBudget) {
     this.read = read
@@ -55,7 +55,7 @@ export class ReadProgress<A, E> {
   }
 
   /** An answer is worth more than none, and what an address said more than that it was not asked. */
-  keep(said: Passing<A, E | ReadFailure>) {
+  keep(said: Retryable<A, E | ReadFailure>) {
     // where all are full, the caller has to know when the first of them is not
     const isLater = this.kept?.fault === "rate_limited" && said.fault === "rate_limited" &&
       (this.kept.retryAfter ?? 0) <= (said.retryAfter ?? 0)

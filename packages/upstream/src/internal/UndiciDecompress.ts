@@ -1,8 +1,8 @@
 /** Bounded decompression of an answer whose server compressed it although it was not asked to. */
 import * as Effect from "effect/Effect"
 import { brotliDecompress, gunzip, inflate } from "node:zlib"
-import { WireError } from "../Wire.ts"
-import type { WireAnswer } from "../Wire.ts"
+import { TransportError } from "../HttpTransport.ts"
+import type { TransportResponse } from "../HttpTransport.ts"
 
 type Decoder = (
   input: Uint8Array,
@@ -18,12 +18,15 @@ const decoders: { readonly [encoding: string]: Decoder } = {
 }
 
 /** The answer with its plain body, at most `limit` bytes of it. */
-export const decompress = (answer: WireAnswer, limit: number): Effect.Effect<WireAnswer, WireError> => {
+export const decompress = (
+  answer: TransportResponse,
+  limit: number
+): Effect.Effect<TransportResponse, TransportError> => {
   const encoding = answer.headers["content-encoding"]
   if (encoding === undefined || encoding === "identity" || answer.body.length === 0) return Effect.succeed(answer)
   const decoder = Object.hasOwn(decoders, encoding) ? decoders[encoding] : undefined
   if (decoder === undefined) {
-    return Effect.fail(new WireError({ sent: "maybe", reason: "Encoding", detail: "Unknown content encoding" }))
+    return Effect.fail(new TransportError({ sent: "maybe", reason: "Encoding", detail: "Unknown content encoding" }))
   }
   return Effect.callback((resume) => {
     decoder(answer.body, { maxOutputLength: limit }, (error, body) => {
@@ -32,8 +35,12 @@ export const decompress = (answer: WireAnswer, limit: number): Effect.Effect<Wir
           ? Effect.succeed({ ...answer, body })
           : Effect.fail(
             "code" in error && error.code === "ERR_BUFFER_TOO_LARGE"
-              ? new WireError({ sent: "maybe", reason: "TooLarge", detail: `The answer is larger than ${limit} bytes` })
-              : new WireError({ sent: "maybe", reason: "Encoding", detail: "The answer does not decompress" })
+              ? new TransportError({
+                sent: "maybe",
+                reason: "TooLarge",
+                detail: `The answer is larger than ${limit} bytes`
+              })
+              : new TransportError({ sent: "maybe", reason: "Encoding", detail: "The answer does not decompress" })
           )
       )
     })

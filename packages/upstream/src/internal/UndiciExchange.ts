@@ -1,8 +1,8 @@
 /** One exchange over undici's dispatcher: what it tells of the exchange, up to the first result. */
 import * as Effect from "effect/Effect"
 import type { Dispatcher } from "undici"
-import type { WireAnswer, WireRequest } from "../Wire.ts"
-import { timedOut, WireError } from "../Wire.ts"
+import type { TransportRequest, TransportResponse } from "../HttpTransport.ts"
+import { timedOut, TransportError } from "../HttpTransport.ts"
 import { decompress } from "./UndiciDecompress.ts"
 
 interface Headers {
@@ -23,8 +23,8 @@ const codeOf = (error: Error): string => "code" in error && typeof error.code ==
 
 /** The handler of one dispatched request; resumes once. */
 export class UndiciExchange implements Dispatcher.DispatchHandler {
-  readonly #request: WireRequest
-  readonly #resume: (result: Effect.Effect<WireAnswer, WireError>) => void
+  readonly #request: TransportRequest
+  readonly #resume: (result: Effect.Effect<TransportResponse, TransportError>) => void
   #timer: ReturnType<typeof setTimeout>
   readonly #chunks: Array<Uint8Array> = []
   #controller: Dispatcher.DispatchController | undefined
@@ -33,7 +33,7 @@ export class UndiciExchange implements Dispatcher.DispatchHandler {
   #status = 0
   #headers: { [name: string]: string } = {}
 
-  constructor(request: WireRequest, resume: (result: Effect.Effect<WireAnswer, WireError>) => void) {
+  constructor(request: TransportRequest, resume: (result: Effect.Effect<TransportResponse, TransportError>) => void) {
     this.#request = request
     this.#resume = resume
     // a fiber that sleeps beside the exchange costs ten times as much, and no test clock moves a socket
@@ -52,18 +52,18 @@ export class UndiciExchange implements Dispatcher.DispatchHandler {
   }
 
   // before a connected socket has taken the request no byte of it can have left
-  get #sent(): WireError["sent"] {
+  get #sent(): TransportError["sent"] {
     return this.#controller === undefined ? "no" : "maybe"
   }
 
-  #end(result: Effect.Effect<WireAnswer, WireError>) {
+  #end(result: Effect.Effect<TransportResponse, TransportError>) {
     if (this.#isOver) return
     this.#isOver = true
     clearTimeout(this.#timer)
     this.#resume(result)
   }
 
-  #abort(error: WireError) {
+  #abort(error: TransportError) {
     this.#end(Effect.fail(error))
     this.#controller?.abort(error)
   }
@@ -91,7 +91,7 @@ export class UndiciExchange implements Dispatcher.DispatchHandler {
     if (this.#size <= limit) this.#chunks.push(chunk)
     else {
       const detail = `The answer is larger than ${limit} bytes`
-      this.#abort(new WireError({ sent: "maybe", reason: "TooLarge", detail }))
+      this.#abort(new TransportError({ sent: "maybe", reason: "TooLarge", detail }))
     }
   }
 
@@ -103,6 +103,8 @@ export class UndiciExchange implements Dispatcher.DispatchHandler {
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error) {
     const sent = this.#sent
-    this.#end(Effect.fail(new WireError({ sent, reason: sent === "no" ? "Connect" : "Broken", detail: codeOf(error) })))
+    this.#end(
+      Effect.fail(new TransportError({ sent, reason: sent === "no" ? "Connect" : "Broken", detail: codeOf(error) }))
+    )
   }
 }

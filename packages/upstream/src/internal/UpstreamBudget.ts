@@ -14,15 +14,15 @@ import { BudgetWindow } from "./BudgetWindow.ts"
 
 /** What a call has taken. */
 export interface Grant {
-  readonly giveBack: (unused: number) => Effect.Effect<void>
+  readonly refund: (unused: number) => Effect.Effect<void>
 }
 
 export interface UpstreamBudget {
-  /** Takes a cost, waiting for it up to the milliseconds of the patience. */
+  /** Takes a cost, waiting for it up to the milliseconds of the maxWait. */
   readonly take: (
     cost: number,
     methodClass: MethodClass,
-    patience: number
+    maxWait: number
   ) => Effect.Effect<Grant, UpstreamRateLimited>
   /** What reads and what actions could take now, as far as this process knows. */
   readonly left: (clock: Clock.Clock) => BudgetPlan.Units
@@ -84,13 +84,13 @@ export const make = (
 
   const moveBack = (caller: Caller, slot: number, methodClass: MethodClass, units: number) => {
     window.moveTo(millisOf(caller.getRef(Clock.Clock)))
-    window.giveBack(slot, methodClass, units)
+    window.refund(slot, methodClass, units)
   }
 
-  const grant = (slot: number, { cost, methodClass }: Call, giveBackShared?: Grant["giveBack"]): Grant => {
+  const grant = (slot: number, { cost, methodClass }: Call, giveBackShared?: Grant["refund"]): Grant => {
     let held = cost
     return {
-      giveBack: (unused) =>
+      refund: (unused) =>
         Effect.withFiber((caller) => {
           const back = Math.max(0, Math.min(held, unused))
           if (back === 0) return Effect.void
@@ -117,9 +117,9 @@ export const make = (
         if (said._tag === "Full") moveBack(caller, slot, call.methodClass, call.cost)
         others = said._tag === "Away" ? NOBODY : BudgetPlan.beyond(said.held, window.held)
         if (said._tag === "Full") return Effect.fail(late(said.wait))
-        const granted = grant(slot, call, said._tag === "Away" ? undefined : said.giveBack)
+        const granted = grant(slot, call, said._tag === "Away" ? undefined : said.refund)
         // who has left meanwhile has taken nothing
-        return Effect.onInterrupt(restore(Effect.succeed(granted)), () => granted.giveBack(call.cost))
+        return Effect.onInterrupt(restore(Effect.succeed(granted)), () => granted.refund(call.cost))
       })
     )
   }
@@ -152,14 +152,14 @@ export const make = (
       }))
     })
 
-  const stand = (caller: Caller, call: Call, patience: number): Effect.Effect<Grant, Late> => {
-    const giveUp = millisOf(caller.getRef(Clock.Clock)) + patience
+  const stand = (caller: Caller, call: Call, maxWait: number): Effect.Effect<Grant, Late> => {
+    const giveUp = millisOf(caller.getRef(Clock.Clock)) + maxWait
     waits.updateUnsafe(1, caller.context)
     const { methodClass } = call
     const stood = lines[methodClass].stand(
       call.cost,
       // who could start in the last moment does
-      patience + 1,
+      maxWait + 1,
       (waiter) => first(caller, call, giveUp, waiter),
       (wanted) => Effect.fail(late(waitHere(caller, call, aheadOf(call, wanted))))
     )
@@ -175,7 +175,7 @@ export const make = (
     })
   }
 
-  const take: UpstreamBudget["take"] = (cost, methodClass, patience) =>
+  const take: UpstreamBudget["take"] = (cost, methodClass, maxWait) =>
     Effect.withFiber((caller) => {
       const call = { cost, methodClass }
       const ahead = aheadOf(call, lines[methodClass].wanted)
@@ -183,7 +183,7 @@ export const make = (
       // the usual case, and nothing is left that could refuse it
       if (wait === 0 && shared === undefined) return startHere(call)
       return decided(caller, call, ahead, wait).pipe(
-        Effect.catchIf(({ wait }) => wait <= patience, () => stand(caller, call, patience)),
+        Effect.catchIf(({ wait }) => wait <= maxWait, () => stand(caller, call, maxWait)),
         Effect.mapError(({ wait }) => {
           refused.updateUnsafe(1, caller.context)
           return refusal(upstream, wait)

@@ -1,0 +1,96 @@
+import { assert, describe, it } from "@effect/vitest"
+import { evmMethods, evmOperations } from "@trigate/domain/EvmOperations"
+import { exchangeOperations } from "@trigate/domain/ExchangeOperations"
+import { infoOperations } from "@trigate/domain/InfoOperations"
+import { getBlockByNumber, layer2Methods } from "@trigate/domain/Layer2Operations"
+import type { CachePolicy, Operation } from "@trigate/domain/Operation"
+import * as OperationModule from "@trigate/domain/Operation"
+import { getTokenData, tokenRpcOperations, tokenSendOperations } from "@trigate/domain/TokenOperations"
+import * as TonAddress from "@trigate/domain/TonAddress"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import spotMeta from "./fixtures/spotMeta-testnet-full.json" with { type: "json" }
+
+const minute = 60_000
+const day = 86_400_000
+const window = { coin: "BTC", interval: "1h", startTime: 0, endTime: 3_600_000 } as const
+
+const reads: ReadonlyArray<Operation> = [
+  ...Object.values(infoOperations),
+  ...evmMethods,
+  getTokenData,
+  ...Object.values(tokenRpcOperations),
+  ...Object.values(tokenSendOperations),
+  ...layer2Methods,
+  getBlockByNumber
+]
+
+const named = (cachePolicys: ReadonlyArray<readonly [Operation, CachePolicy | undefined]>) =>
+  cachePolicys.flatMap(([operation, cachePolicy]) =>
+    cachePolicy === undefined ? [] : [[`${operation.protocol} ${operation.name}`, cachePolicy]]
+  )
+
+describe("What is kept of answers", () => {
+  it("is declared for these reads, and for no other", () => {
+    assert.deepStrictEqual(named(reads.map((each) => [each, each.cachePolicy?.(window, 2 * day)])), [
+      ["info spotMeta", { fresh: 5 * minute, refreshAfter: 4 * minute, stale: 60 * minute }],
+      ["info candleSnapshot", { fresh: day, stale: day }],
+      ["evm eth_gasPrice", { fresh: 1000, stale: 10_000 }],
+      ["evm eth_bigBlockGasPrice", { fresh: 1000, stale: 10_000 }],
+      ["token-rest getTokenData", { fresh: 10_000, stale: 5 * minute }],
+      ["token-rpc packAddress", { fresh: day, stale: day }],
+      ["token-rpc unpackAddress", { fresh: day, stale: day }],
+      ["token-rpc detectAddress", { fresh: day, stale: day }],
+      ["token-rpc getTokenData", { fresh: 10_000, stale: 5 * minute }],
+      ["token-rpc detectHash", { fresh: day, stale: day }]
+    ])
+    assert.deepStrictEqual(named(reads.map((each) => [each, each.cachePolicyOnRequest?.(window, 2 * day)])), [
+      ["evm eth_getStorageAt", { fresh: 1000, stale: 0 }]
+    ])
+  })
+
+  it("comes with a check of the answer wherever something is kept", () => {
+    for (const each of reads) {
+      const isKept = each.cachePolicy !== undefined || each.cachePolicyOnRequest !== undefined
+      assert.strictEqual(each.isCacheable !== undefined, isKept, each.name)
+    }
+  })
+
+  it("is nothing for calls that change something, and cannot be declared for them", () => {
+    for (const each of Object.values<Operation>(exchangeOperations)) {
+      assert.isFalse("cachePolicy" in each)
+      assert.isFalse("cachePolicyOnRequest" in each)
+    }
+    OperationModule.once({
+      name: "x",
+      chain: "trading",
+      protocol: "exchange",
+      summary: "",
+      sources: [],
+      cost: { weight: 0, requestUnits: 0 },
+      request: Schema.Unknown,
+      response: Schema.Unknown,
+      failures: [],
+      // @ts-expect-error -- an answer to a once call is nobody else's
+      cachePolicy: () => ({ fresh: 1, stale: 1 })
+    })
+  })
+
+  it("is never an error, half an answer or null", () => {
+    const bad = ["null", "", "{", "[]", "{\"ok\":false,\"error\":\"x\"}", "{\"error\":\"x\"}"]
+    const address = Result.getOrThrow(TonAddress.check(`0:${"0".repeat(64)}`))
+    for (const answer of bad) {
+      assert.isFalse(infoOperations.spotMeta.isCacheable?.(undefined, answer))
+      assert.isFalse(evmOperations.gasPrice.isCacheable?.(undefined, answer))
+      assert.isFalse(tokenRpcOperations.getTokenData.isCacheable?.({ address }, answer))
+      assert.isFalse(getTokenData.isCacheable?.({ address }, answer))
+    }
+    assert.isFalse(evmOperations.gasPrice.isCacheable?.(undefined, "\"0xzz\""))
+    assert.isFalse(getTokenData.isCacheable?.({ address }, "{\"ok\":false,\"result\":\"Ratelimit exceed\"}"))
+    assert.isTrue(getTokenData.isCacheable?.({ address }, "{\"ok\":true,\"result\":{}}"))
+    assert.isTrue(getTokenData.isCacheable?.({ address }, "{\"name\":\"flat\"}"))
+    assert.isTrue(evmOperations.gasPrice.isCacheable?.(undefined, "\"0x5f5e100\""))
+    assert.isTrue(infoOperations.spotMeta.isCacheable?.(undefined, JSON.stringify(spotMeta)))
+    assert.isTrue(tokenRpcOperations.detectHash.isCacheable?.({ hash: "x" }, "{\"b64\":\"x\",\"hex\":\"x\"}"))
+  })
+})

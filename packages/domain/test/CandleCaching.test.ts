@@ -1,0 +1,130 @@
+import { assert, describe, it } from "@effect/vitest"
+import type { Candle } from "@trigate/domain/Candle"
+import { CandleInterval } from "@trigate/domain/Candle"
+import * as CandleCaching from "@trigate/domain/CandleCaching"
+import * as CandleWindow from "@trigate/domain/CandleWindow"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+
+const hour = 3_600_000
+const day = 24 * hour
+const newest = 500_000
+const now = newest * hour + 1234
+const kept = { fresh: day, stale: day }
+
+const window = (startTime: number, endTime?: number | null) => ({
+  coin: "BTC",
+  interval: "1h" as const,
+  startTime,
+  ...(endTime === undefined ? {} : { endTime })
+})
+
+const barOf = (interval: CandleInterval, bar: number): Candle => ({
+  t: CandleWindow.openOf(interval, bar),
+  T: CandleWindow.closeOf(interval, bar),
+  s: "BTC",
+  i: interval,
+  o: "1",
+  c: "1",
+  h: "1",
+  l: "1",
+  v: "0",
+  n: 1
+})
+
+const int = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))
+
+describe("Answers to a window of bars", () => {
+  it("are kept from 5 seconds after the last bar closed", () => {
+    const request = window(newest * hour - 3 * hour, newest * hour - 1)
+    assert.isUndefined(CandleCaching.cachePolicy(request, newest * hour - 1))
+    assert.isUndefined(CandleCaching.cachePolicy(request, newest * hour + 4999))
+    assert.deepStrictEqual(CandleCaching.cachePolicy(request, newest * hour + 5000), kept)
+    assert.isUndefined(CandleCaching.cachePolicy(window(newest * hour - 3 * hour, newest * hour), newest * hour + 5000))
+  })
+
+  it("are not kept without an end, with one that is to come, or with one before the start", () => {
+    const start = (newest - 10) * hour
+    for (const end of [undefined, null, now, now + 1, Number.MAX_SAFE_INTEGER, start - 1]) {
+      assert.isUndefined(CandleCaching.cachePolicy(window(start, end), now))
+    }
+    const months = { ...window(0, Number.MAX_SAFE_INTEGER), interval: "1M" as const }
+    assert.isUndefined(CandleCaching.cachePolicy(months, now))
+    assert.isFalse(CandleCaching.isCacheable({ ...months, startTime: 9e15, endTime: 1 }, "[]"))
+    assert.isFalse(CandleCaching.isCacheable(months, JSON.stringify([{ s: "BTC", i: "1M", t: 9e15 }])))
+  })
+
+  it("are kept only while the venue has the whole window for a minute to come", () => {
+    const oldest = (newest - 4999) * hour
+    const end = (newest - 4000) * hour
+    const beforeTheHour = (newest + 1) * hour - 60_000
+    assert.deepStrictEqual(CandleCaching.cachePolicy(window(oldest, end), now), kept)
+    assert.isUndefined(CandleCaching.cachePolicy(window(oldest - 1, end), now))
+    assert.deepStrictEqual(CandleCaching.cachePolicy(window(oldest, end), beforeTheHour - 1), kept)
+    assert.isUndefined(CandleCaching.cachePolicy(window(oldest, end), beforeTheHour))
+  })
+
+  it("are kept only where every row is one of the window, in order", () => {
+    const request = window((newest - 3) * hour, (newest - 1) * hour)
+    const bar = (offset: number) => barOf("1h", newest - offset)
+    const isCacheable = (rows: unknown) => CandleCaching.isCacheable(request, JSON.stringify(rows))
+    for (const rows of [[], [bar(2)], [bar(3), bar(2), bar(1)], [bar(3), bar(1)]]) assert.isTrue(isCacheable(rows))
+    const others = [
+      null,
+      {},
+      [null],
+      [bar(4)],
+      [bar(1), bar(0)],
+      [bar(2), bar(3)],
+      [bar(2), bar(2)],
+      [{ ...bar(2), s: "ETH" }],
+      [{ ...bar(2), i: "4h" }],
+      [{ ...bar(2), t: "x" }]
+    ]
+    for (const rows of others) assert.isFalse(isCacheable(rows))
+    assert.isFalse(CandleCaching.isCacheable(request, "[{\"s\":\"BTC\""))
+  })
+
+  it.effect.prop(
+    "never change while they are kept, whatever the venue's clock, gaps and answer time",
+    {
+      interval: CandleInterval,
+      at: int(1_700_000_000_000, 1_800_000_000_000),
+      // often at the edge of what is retained
+      start: Schema.Union([int(-5001, -4997), int(-5050, 2)]),
+      length: int(0, 5050),
+      gap: int(0, 4),
+      skew: int(-4_000, 50_000)
+    },
+    ({ at, gap, interval, length, skew, start }) =>
+      Effect.sync(() => {
+        const current = CandleWindow.barAt(interval, at)
+        const startTime = Math.max(0, CandleWindow.openOf(interval, current + start) + 7)
+        const endTime = Math.max(0, CandleWindow.openOf(interval, current + start + length) + 11)
+        const request = { coin: "BTC", interval, startTime, endTime }
+        const first = CandleWindow.barAt(interval, startTime)
+        const last = CandleWindow.barAt(interval, endTime)
+        const isKept = CandleCaching.cachePolicy(request, at) !== undefined
+        const isSettled = endTime >= startTime && CandleWindow.closeOf(interval, last) + 5000 < at &&
+          first >= CandleWindow.oldestRetainedBar(interval, at + 60_000)
+        assert.strictEqual(isKept, isSettled)
+        if (!isKept) return
+        // a venue that drops a bar in each `gap`, and keeps the newest 5000 of the others
+        const traded = (bar: number) => gap === 0 || bar % (gap + 1) !== 0
+        const venueBar = CandleWindow.barAt(interval, at + skew)
+        let retained = 0
+        const rows: Array<Candle> = []
+        for (let bar = venueBar; bar >= first && retained < CandleWindow.retainedBars; bar -= 1) {
+          if (!traded(bar)) continue
+          retained += 1
+          if (bar <= last) rows.unshift(barOf(interval, bar))
+        }
+        const whole = Array.from({ length: last - first + 1 }, (_, offset) => first + offset).filter(traded)
+        assert.deepStrictEqual(rows.map(({ t }) => t), whole.map((bar) => CandleWindow.openOf(interval, bar)))
+        assert.isTrue(CandleCaching.isCacheable(request, JSON.stringify(rows)))
+        const read = CandleWindow.fromSnapshot(request, rows, at)
+        assert.deepStrictEqual([read.coverage, read.forming], ["complete", undefined])
+      }),
+    { timeout: 60_000 }
+  )
+})

@@ -1,0 +1,82 @@
+/** The wire over any Effect `HttpClient`: for embedding, and for tests that swap the client. */
+import * as Effect from "effect/Effect"
+import { constTrue } from "effect/Function"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
+import * as HttpClient from "effect/http/HttpClient"
+import type * as HttpClientError from "effect/http/HttpClientError"
+import * as HttpClientRequest from "effect/http/HttpClientRequest"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as Stream from "effect/Stream"
+import { HttpTransport, timedOut, TransportError } from "./HttpTransport.ts"
+import type { TransportRequest } from "./HttpTransport.ts"
+
+const unsent: ReadonlySet<HttpClientError.HttpClientError["reason"]["_tag"]> = new Set([
+  "EncodeError",
+  "InvalidUrlError"
+])
+
+// a client hides what happened on its socket: short of a request that could not be built, a byte may have gone out
+const broken = (error: HttpClientError.HttpClientError): TransportError =>
+  new TransportError({
+    sent: unsent.has(error.reason._tag) ? "no" : "maybe",
+    reason: "Broken",
+    detail: error.reason._tag
+  })
+
+const tooLarge = (limit: number) =>
+  new TransportError({ sent: "maybe", reason: "TooLarge", detail: `The answer is larger than ${limit} bytes` })
+
+const toHttp = (request: TransportRequest): HttpClientRequest.HttpClientRequest => {
+  const base = HttpClientRequest.make(request.method)(Redacted.value(request.url), { headers: request.headers })
+  return request.body === undefined
+    ? base
+    : HttpClientRequest.bodyUint8Array(base, request.body, request.headers["content-type"])
+}
+
+const concat = (chunks: ReadonlyArray<Uint8Array>, size: number): Uint8Array => {
+  const whole = new Uint8Array(size)
+  let offset = 0
+  for (const chunk of chunks) {
+    whole.set(chunk, offset)
+    offset += chunk.length
+  }
+  return whole
+}
+
+const exchange = (client: HttpClient.HttpClient) =>
+  Effect.fnUntraced(function*(request: TransportRequest) {
+    const response = yield* client.execute(toHttp(request)).pipe(
+      Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" }),
+      // a span would hold the URL, and the URL holds the endpoint key
+      Effect.provideService(HttpClient.TracerDisabledWhen, constTrue),
+      Effect.mapError(broken)
+    )
+    const chunks: Array<Uint8Array> = []
+    let size = 0
+    yield* response.stream.pipe(
+      Stream.mapError(broken),
+      Stream.runForEach((chunk) => {
+        size += chunk.length
+        if (size > request.maxAnswerBytes) return Effect.fail(tooLarge(request.maxAnswerBytes))
+        chunks.push(chunk)
+        return Effect.void
+      })
+    )
+    return { status: response.status, headers: response.headers, body: concat(chunks, size) }
+  })
+
+const send = (client: HttpClient.HttpClient) => {
+  const begin = exchange(client)
+  return (request: TransportRequest) =>
+    Effect.timeoutOrElse(begin(request), {
+      duration: request.timeout,
+      orElse: () => Effect.fail(timedOut("maybe", request.timeout))
+    })
+}
+
+/** The wire over the `HttpClient` of the context. */
+export const layer: Layer.Layer<HttpTransport, never, HttpClient.HttpClient> = Layer.effect(
+  HttpTransport,
+  Effect.map(HttpClient.HttpClient, (client) => HttpTransport.of({ send: send(client) }))
+)

@@ -1,0 +1,196 @@
+import * as NodeRedis from "@effect/platform-node/NodeRedis"
+import { assert, describe, it } from "@effect/vitest"
+import type { CachePolicy } from "@trigate/domain/Operation"
+import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as CacheCodec from "@trigate/upstream/CacheCodec"
+import type { CachedResponse } from "@trigate/upstream/CachedResponse"
+import { CacheReplicas } from "@trigate/upstream/CacheReplicas"
+import * as CacheReplicasRedis from "@trigate/upstream/CacheReplicasRedis"
+import * as ResponseCache from "@trigate/upstream/ResponseCache"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as Metric from "effect/Metric"
+import * as Redis from "effect/persistence/Redis"
+import * as TestClock from "effect/testing/TestClock"
+import { isInstalled, redisServer } from "../../trading/test/redisServer.ts"
+
+const redisAt = (url: string) =>
+  // the driver logs each connection that a killed server refuses
+  NodeRedis.layer({ url, disableOfflineQueue: true }).pipe(Layer.provideMerge(Logger.layer([])))
+
+// steps take as long as they take on a busy machine
+const patient: CacheReplicasRedis.Options = { deadline: "10 seconds" }
+
+const cacheAt = (url: string) => CacheReplicasRedis.layer(patient).pipe(Layer.provideMerge(redisAt(url)))
+
+const rule: CachePolicy = { fresh: 10_000, refreshAfter: 8000, stale: 50_000 }
+
+const kept = (body: string | Uint8Array, readAt: number): CachedResponse => ({
+  content: { head: "trading-api application/json", body },
+  readAt,
+  cachePolicy: rule
+})
+
+const registry = Effect.provideService(Metric.MetricRegistry, new Map())
+
+const metric = (name: string) =>
+  Effect.map(
+    Metric.snapshot,
+    (all) =>
+      all.flatMap((each) =>
+        each.id === name && (each.type === "Gauge" || each.type === "Counter")
+          ? [[each.attributes, Number(each.type === "Gauge" ? each.state.value : each.state.count)]]
+          : []
+      )
+  )
+
+/** A replica with its own memory, and how often it asked. */
+const replica = Effect.fnUntraced(function*(cachePolicy: CachePolicy = rule) {
+  const state = { asked: 0, down: false }
+  const { reader } = yield* ResponseCache.ResponseCache
+  const read = reader<UpstreamResponse.UpstreamResponse, string>({ space: "test", codec: CacheCodec.relayed })
+  const get = (key: string) =>
+    Effect.map(
+      read({
+        operation: "spotMeta",
+        upstream: "trading-api",
+        key,
+        cachePolicy: () => cachePolicy,
+        ask: Effect.suspend(() => {
+          state.asked += 1
+          return state.down
+            ? Effect.fail("down")
+            : Effect.succeed(UpstreamResponse.json("trading-api", 200, `"${state.asked}"`))
+        })
+      }),
+      (answer) => [UpstreamResponse.text(answer), answer.age]
+    )
+  return { state, get }
+})
+
+const sharedAt = (url: string, options: CacheReplicasRedis.Options = patient) =>
+  Layer.fresh(ResponseCache.layerRedis(options)).pipe(Layer.provideMerge(redisAt(url)))
+
+const stored = (key: string) => Redis.Redis.use((redis) => redis.send<string | null>("GET", `trigate:cache:${key}`))
+
+/** Waits, in real time, until Redis holds a key: it is written behind the answer. */
+const written = (key: string) =>
+  Effect.gen(function*() {
+    while ((yield* stored(key)) === null) yield* Effect.yieldNow
+  })
+
+describe.runIf(isInstalled)("CacheReplicas over Redis", () => {
+  it.effect("gives back text and bytes as they were, under a prefix, for as long as they are of use", () =>
+    Effect.gen(function*() {
+      const { url } = yield* redisServer
+      yield* TestClock.setTime(1_000_000)
+      yield* Effect.gen(function*() {
+        const cache = yield* CacheReplicas
+        for (
+          const entry of [
+            kept("{\"n\":12345678901234567890}", 1_000_000),
+            kept(UpstreamResponse.bytes("\"₮\""), 990_000)
+          ]
+        ) {
+          yield* cache.put("a", entry)
+          assert.deepStrictEqual(yield* cache.get("a"), entry)
+        }
+        const redis = yield* Redis.Redis
+        const left = yield* redis.send<number>("PTTL", "trigate:cache:a")
+        assert.isAtMost(left, 50_000)
+        assert.isAbove(left, 45_000)
+        assert.isUndefined(yield* cache.get("b"))
+        yield* cache.put("old", kept("x", 940_000))
+        assert.isUndefined(yield* cache.get("old"))
+        yield* cache.put("binary", kept(Uint8Array.of(0xff, 0xfe), 1_000_000))
+        assert.isUndefined(yield* cache.get("binary"))
+        yield* redis.send("SET", "trigate:cache:c", "{\"readAt\":1}")
+        assert.isUndefined(yield* cache.get("c"))
+      }).pipe(Effect.provide(cacheAt(url)))
+    }).pipe(registry))
+
+  it.live("what one replica read the others do not ask for, and they know its age", () =>
+    Effect.gen(function*() {
+      const { url } = yield* redisServer
+      const test = Effect.gen(function*() {
+        const one = yield* replica()
+        assert.deepStrictEqual(yield* one.get("k"), ["\"1\"", undefined])
+        yield* written("test spotMeta k")
+        const other = yield* Effect.provide(
+          Effect.gen(function*() {
+            const two = yield* replica()
+            const herd = yield* Effect.all([two.get("k"), two.get("k")], { concurrency: 2 })
+            return { herd, again: yield* two.get("k"), asked: two.state.asked }
+          }),
+          sharedAt(url)
+        )
+        assert.deepStrictEqual(other, { herd: [["\"1\"", 0], ["\"1\"", 0]], again: ["\"1\"", 0], asked: 0 })
+        assert.deepStrictEqual(yield* metric("trigate_reads_shared_total"), [
+          [{ upstream: "trading-api", operation: "spotMeta", how: "redis" }, 1],
+          [{ upstream: "trading-api", operation: "spotMeta", how: "in_flight" }, 1],
+          [{ upstream: "trading-api", operation: "spotMeta", how: "cache" }, 1]
+        ])
+      })
+      yield* Effect.provide(test, sharedAt(url))
+    }).pipe(registry))
+
+  it.live("never writes what is fresh for less than a second", () =>
+    Effect.gen(function*() {
+      const { url } = yield* redisServer
+      yield* Effect.gen(function*() {
+        const brief = yield* replica({ fresh: 999, stale: 10_000 })
+        yield* brief.get("brief")
+        const lasting = yield* replica()
+        yield* lasting.get("lasting")
+        yield* written("test spotMeta lasting")
+        assert.isNull(yield* stored("test spotMeta brief"))
+      }).pipe(Effect.provide(sharedAt(url)))
+    }).pipe(registry))
+
+  it.live("Redis killed in the middle: reads go on in process, it is told, and shared again when it is back", () =>
+    Effect.gen(function*() {
+      const redis = yield* redisServer
+      yield* Effect.gen(function*() {
+        const begin = yield* Clock.currentTimeMillis
+        const { get, state } = yield* replica()
+        yield* get("before")
+        yield* written("test spotMeta before")
+        yield* redis.kill
+        yield* Effect.forEach(Array.from({ length: 100 }, (_, index) => `k${index}`), get, { concurrency: 10 })
+        assert.deepStrictEqual(yield* get("before"), ["\"1\"", 0])
+        assert.strictEqual((yield* get("k7"))[1], 0)
+        assert.strictEqual(state.asked, 101)
+        assert.deepStrictEqual(yield* metric("trigate_shared_state_degraded"), [[{ use: "cache" }, 1]])
+        yield* redis.restart
+        let probe = 0
+        while (Number((yield* metric("trigate_shared_state_degraded"))[0]?.[1]) !== 0) {
+          probe += 1
+          yield* get(`probe${probe}`)
+          yield* Effect.yieldNow
+        }
+        yield* get("after")
+        yield* written("test spotMeta after")
+        assert.isBelow((yield* Clock.currentTimeMillis) - begin, 20_000)
+      }).pipe(Effect.provide(sharedAt(redis.url)))
+    }).pipe(registry))
+
+  it.live("a Redis that hangs delays a read by its deadline at most", () =>
+    Effect.gen(function*() {
+      const redis = yield* redisServer
+      yield* Effect.gen(function*() {
+        const { get } = yield* replica()
+        yield* get("warm")
+        yield* redis.freeze
+        const begin = yield* Clock.currentTimeMillis
+        assert.deepStrictEqual((yield* get("cold"))[1], undefined)
+        const between = yield* Clock.currentTimeMillis
+        yield* get("colder")
+        const end = yield* Clock.currentTimeMillis
+        assert.isBelow(between - begin, 1000)
+        assert.isBelow(end - between, 1000)
+        yield* redis.thaw
+      }).pipe(Effect.provide(sharedAt(redis.url, { deadline: "100 millis" })))
+    }).pipe(registry))
+})

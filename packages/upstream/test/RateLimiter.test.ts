@@ -1,0 +1,431 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as RateLimiter from "@trigate/upstream/RateLimiter"
+import * as Clock from "effect/Clock"
+import * as ConfigProvider from "effect/ConfigProvider"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
+import * as Schema from "effect/Schema"
+import * as TestClock from "effect/testing/TestClock"
+import type { Start } from "./budgetSchedule.ts"
+import { action, arrivals, ask, candles, most, query, run } from "./budgetSchedule.ts"
+
+const venue = RateLimiter.layerMemory({ "trading-api": 1200 })
+
+const take = (asked: RateLimiter.Ask) => RateLimiter.RateLimiter.use((budgets) => budgets.take(asked))
+
+/** Milliseconds until the call starts or is refused, and the seconds of its refusal. */
+const wait = (asked: RateLimiter.Ask) =>
+  Effect.gen(function*() {
+    const begin = yield* Clock.currentTimeMillis
+    const refused = yield* Effect.match(take(asked), {
+      onFailure: ({ retryAfter }) => ({ retryAfter }),
+      onSuccess: () => ({})
+    })
+    const after = (yield* Clock.currentTimeMillis) - begin
+    if (after > 0) return { after, ...refused }
+    return "retryAfter" in refused ? refused : "at once"
+  })
+
+const starts = (asked: RateLimiter.Ask) =>
+  Effect.gen(function*() {
+    let count = 0
+    while ((yield* wait(asked)) === "at once") count += 1
+    return count
+  })
+
+/** Takes all that reads may have, so that it leaves the window 61 seconds later. */
+const fill = Effect.gen(function*() {
+  const first = yield* take(ask(candles))
+  assert.strictEqual(yield* starts(ask(candles)), 9)
+  assert.strictEqual(yield* starts(ask(query)), 5)
+  return first
+})
+
+const joining = (asked: RateLimiter.Ask) => Effect.forkChild(wait(asked), { startImmediately: true })
+
+describe("a weight budget of 1200", () => {
+  it.effect("lets all of it start at once but the share of actions, and again when it has left the window", () =>
+    Effect.gen(function*() {
+      const fibers = yield* Effect.forEach(Array.from({ length: 60 }), () => joining(ask(query, 61_000)))
+      assert.strictEqual(yield* starts(ask(action)), 60)
+      yield* TestClock.adjust(60_999)
+      assert.deepStrictEqual(yield* wait(ask(action)), { retryAfter: 1 })
+      yield* TestClock.adjust(1)
+      const waits = yield* Effect.forEach(fibers, Fiber.join)
+      assert.deepStrictEqual(waits.slice(0, 57), Array.from({ length: 57 }, () => "at once"))
+      assert.deepStrictEqual(waits.slice(57), Array.from({ length: 3 }, () => ({ after: 61_000 })))
+      assert.strictEqual(yield* starts(ask(query)), 54)
+    }).pipe(Effect.provide(venue)))
+
+  it.effect("counts what starts later for longer", () =>
+    Effect.gen(function*() {
+      yield* TestClock.adjust(999)
+      assert.strictEqual(yield* starts(ask(query)), 57)
+      yield* TestClock.adjust(60_000)
+      assert.deepStrictEqual(yield* wait(ask(query)), { retryAfter: 1 })
+      yield* TestClock.adjust(1)
+      assert.strictEqual(yield* starts(ask(query)), 57)
+      yield* TestClock.adjust(1_000_000)
+      assert.strictEqual(yield* starts(ask(query)), 57)
+    }).pipe(Effect.provide(venue)))
+
+  it.effect("gets back what candles did not use, and no more", () =>
+    Effect.gen(function*() {
+      const spent = yield* take(ask(candles))
+      yield* spent.refund(83)
+      yield* spent.refund(-1000)
+      yield* TestClock.adjust(60_999)
+      yield* spent.refund(1000)
+      yield* spent.refund(1000)
+      assert.strictEqual(yield* starts(ask(query)), 57)
+    }).pipe(Effect.provide(venue)))
+
+  it.effect("does not get back what has left the window", () =>
+    Effect.gen(function*() {
+      const spent = yield* take(ask(candles))
+      yield* TestClock.adjust(61_000)
+      yield* spent.refund(84)
+      assert.strictEqual(yield* starts(ask(query)), 57)
+    }).pipe(Effect.provide(venue)))
+
+  it.effect("starts who waits in the order of arrival", () =>
+    Effect.gen(function*() {
+      for (let n = 0; n < 5; n++) yield* take(ask(candles))
+      yield* TestClock.adjust(10_000)
+      for (let n = 0; n < 5; n++) yield* take(ask(candles))
+      assert.strictEqual(yield* starts(ask(query)), 5)
+      const costs = [candles, candles, query, candles, candles, query, query, query, query, query, candles]
+      const fibers = yield* Effect.forEach(costs, (cost) => joining(ask(cost, 70_000)))
+      yield* TestClock.adjust(70_000)
+      // 520 leave first: four candles and five queries
+      assert.deepStrictEqual(yield* Effect.forEach(fibers, Fiber.join), [
+        ...Array.from({ length: 9 }, () => ({ after: 51_000 })),
+        { after: 61_000 },
+        { after: 61_000 }
+      ])
+    }).pipe(Effect.provide(venue)))
+
+  it.effect("lets nobody pass who would take what the first in line waits for", () =>
+    Effect.gen(function*() {
+      for (let n = 0; n < 10; n++) yield* take(ask(candles))
+      const first = yield* joining(ask(candles, 61_000))
+      assert.deepStrictEqual(yield* wait(ask(query)), { retryAfter: 61 })
+      yield* Fiber.interrupt(first)
+      assert.strictEqual(yield* wait(ask(query)), "at once")
+    }).pipe(Effect.provide(venue)))
+
+  it.effect("refuses at once who would wait longer than it can, the line before it included", () =>
+    Effect.gen(function*() {
+      yield* fill
+      assert.deepStrictEqual(yield* wait(ask(query, 60_999)), { retryAfter: 61 })
+      yield* Effect.forEach(Array.from({ length: 10 }), () => joining(ask(candles, 61_000)))
+      assert.deepStrictEqual(yield* wait(ask(candles, 121_999)), { retryAfter: 122 })
+      const last = yield* joining(ask(candles, 122_000))
+      yield* TestClock.adjust(122_000)
+      assert.deepStrictEqual(yield* Fiber.join(last), { after: 122_000 })
+    }).pipe(Effect.provide(venue)))
+
+  it.effect("refuses who can wait no longer because more actions have come", () =>
+    Effect.gen(function*() {
+      yield* fill
+      yield* TestClock.adjust(30_000)
+      const read = yield* joining(ask(query, 40_000))
+      const behind = yield* joining(ask(query, 31_000))
+      assert.strictEqual(yield* starts(ask(action)), 60)
+      const actions = yield* Effect.forEach(Array.from({ length: 1140 }), () => joining(ask(action, 31_000)))
+      yield* TestClock.adjust(31_000)
+      for (const waiting of actions) assert.deepStrictEqual(yield* Fiber.join(waiting), { after: 31_000 })
+      assert.deepStrictEqual(yield* Fiber.join(read), { after: 31_000, retryAfter: 30 })
+      assert.deepStrictEqual(yield* Fiber.join(behind), { after: 31_000, retryAfter: 30 })
+      yield* TestClock.adjust(30_000)
+      assert.strictEqual(yield* wait(ask(query)), "at once")
+    }).pipe(Effect.provide(venue)))
+
+  it.effect("refuses at the end of its maxWait who is behind one that is more patient", () =>
+    Effect.gen(function*() {
+      yield* fill
+      yield* joining(ask(query, 122_000))
+      const actions = yield* Effect.forEach(Array.from({ length: 60 }), () => joining(ask(action)))
+      yield* Effect.forEach(actions, Fiber.join)
+      const behind = yield* joining(ask(query, 61_000))
+      yield* TestClock.adjust(60_000)
+      yield* Effect.forEach(Array.from({ length: 1200 }), () => joining(ask(action, 61_000)))
+      yield* TestClock.adjust(1001)
+      assert.deepStrictEqual(yield* Fiber.join(behind), { after: 61_001, retryAfter: 61 })
+    }).pipe(Effect.provide(venue)))
+
+  it.effect("who leaves the line has taken nothing", () =>
+    Effect.gen(function*() {
+      yield* fill
+      const leaving = yield* Effect.forEach(Array.from({ length: 20 }), () => joining(ask(candles, 200_000)))
+      const last = yield* joining(ask(query, 200_000))
+      yield* TestClock.adjust(1000)
+      yield* Effect.forEach(leaving, Fiber.interrupt)
+      yield* TestClock.adjust(60_000)
+      assert.deepStrictEqual(yield* Fiber.join(last), { after: 61_000 })
+      assert.strictEqual(yield* starts(ask(query)), 56)
+    }).pipe(Effect.provide(venue)))
+
+  it.effect("what is given back goes to the first in line at once, and to nobody behind it before", () =>
+    Effect.gen(function*() {
+      const first = yield* fill
+      const waiting = yield* Effect.forEach([candles, query], (cost) => joining(ask(cost, 61_000)))
+      yield* TestClock.adjust(100)
+      yield* first.refund(84)
+      yield* TestClock.adjust(100)
+      yield* first.refund(20)
+      yield* TestClock.adjust(60_800)
+      assert.deepStrictEqual(yield* Effect.forEach(waiting, Fiber.join), [{ after: 200 }, { after: 61_000 }])
+    }).pipe(Effect.provide(venue)))
+
+  it.effect("reads that take all they can and wait in line do not delay 60 actions", () =>
+    Effect.gen(function*() {
+      yield* fill
+      yield* Effect.forEach([1, 2, 3], () => joining(ask(candles, 61_000)))
+      assert.strictEqual(yield* starts(ask(action)), 60)
+      assert.deepStrictEqual(yield* wait(ask(action)), { retryAfter: 61 })
+      const waiting = yield* joining(ask(action, 61_000))
+      yield* TestClock.adjust(61_000)
+      assert.deepStrictEqual(yield* Fiber.join(waiting), { after: 61_000 })
+    }).pipe(Effect.provide(venue)))
+
+  it.effect("actions can take all of it, and go before reads that wait", () =>
+    Effect.gen(function*() {
+      const first = yield* take(ask(action))
+      const second = yield* take(ask(candles))
+      assert.strictEqual(yield* starts(ask(action)), 1095)
+      const read = yield* joining(ask(query, 61_000))
+      const once = yield* joining(ask(action, 61_000))
+      yield* TestClock.adjust(10)
+      yield* first.refund(1)
+      yield* TestClock.adjust(10)
+      yield* second.refund(20)
+      yield* TestClock.adjust(10)
+      assert.deepStrictEqual([yield* Fiber.join(read), yield* Fiber.join(once)], [{ after: 20 }, { after: 10 }])
+    }).pipe(Effect.provide(venue)))
+})
+
+describe("a small weight budget", () => {
+  const small = (limit: number) => RateLimiter.layerMemory({ "trading-api": limit })
+
+  for (const [limit, reads, actions] of [[100, 4, 20], [21, 1, 1], [20, 1, 0]] as const) {
+    it.effect(`of ${limit} names the second at which it lets the next one through`, () =>
+      Effect.gen(function*() {
+        assert.strictEqual(yield* starts(ask(query)), reads)
+        const refused = yield* Effect.flip(take(ask(query)))
+        assert.strictEqual(refused._tag, "UpstreamRateLimited")
+        assert.strictEqual(refused.upstream, "trading-api")
+        assert.strictEqual(refused.retryAfter, 61)
+        assert.strictEqual(yield* starts(ask(action)), actions)
+        yield* TestClock.adjust(60_999)
+        assert.deepStrictEqual(yield* wait(ask(query)), { retryAfter: 1 })
+        yield* TestClock.adjust(1)
+        assert.strictEqual(yield* wait(ask(query)), "at once")
+      }).pipe(Effect.provide(small(limit))))
+  }
+
+  it.effect("lets a call of more than all of it start alone", () =>
+    Effect.gen(function*() {
+      yield* take(ask(action))
+      assert.deepStrictEqual(yield* wait(ask(candles)), { retryAfter: 61 })
+      yield* TestClock.adjust(61_000)
+      const spent = yield* take(ask(candles))
+      assert.deepStrictEqual(yield* wait(ask(action)), { retryAfter: 61 })
+      yield* spent.refund(84)
+      assert.strictEqual(yield* starts(ask(query)), 3)
+    }).pipe(Effect.provide(small(100))))
+
+  it.effect("of 1 and of 0.5 has no share for actions", () =>
+    Effect.gen(function*() {
+      const budgets = yield* RateLimiter.RateLimiter
+      yield* budgets.take(ask(action))
+      assert.strictEqual((yield* Effect.flip(budgets.take(ask(action)))).retryAfter, 61)
+    }).pipe(
+      Effect.provide(small(1)),
+      Effect.andThen(
+        Effect.gen(function*() {
+          yield* take(ask(query))
+          assert.strictEqual((yield* Effect.flip(take(ask(action)))).retryAfter, 122)
+        }).pipe(Effect.provide(small(0.5)))
+      )
+    ))
+})
+
+describe("a budget of request units", () => {
+  const plan = (limit: number) => RateLimiter.layerMemory({ "token-chain": limit })
+  const call = (requestUnits = 1, maxWait = 0) => ask({ weight: 0, requestUnits }, maxWait, "token-chain")
+
+  for (
+    const [limit, units, later] of [[1, 1, 1050], [2.5, 2, 1050], [50, 50, 1050], [0.5, 1, 2100], [
+      0.3,
+      1,
+      3507
+    ]] as const
+  ) {
+    it.effect(`of ${limit} a second lets ${units} start in ${later} milliseconds`, () =>
+      Effect.gen(function*() {
+        assert.strictEqual(yield* starts(call()), units)
+        assert.deepStrictEqual(yield* wait(call()), { retryAfter: Math.ceil(later / 1000) })
+        yield* TestClock.adjust(later - 1)
+        assert.deepStrictEqual(yield* wait(call()), { retryAfter: 1 })
+        yield* TestClock.adjust(1)
+        assert.strictEqual(yield* starts(call()), units)
+      }).pipe(Effect.provide(plan(limit))))
+  }
+
+  it.effect("lets a call of more units than a second has start alone", () =>
+    Effect.gen(function*() {
+      assert.strictEqual(yield* starts(call(3)), 1)
+      assert.deepStrictEqual(yield* wait(call(1, 1049)), { retryAfter: 2 })
+      assert.deepStrictEqual(yield* wait(call(1, 1050)), { after: 1050 })
+      assert.deepStrictEqual(yield* wait(call(3)), { retryAfter: 2 })
+    }).pipe(Effect.provide(plan(2)), (test) => Effect.andThen(Effect.forkChild(TestClock.adjust(1050)), test)))
+
+  it.effect("is only of the upstream that has one", () =>
+    Effect.gen(function*() {
+      for (const upstream of ["trading-api", "trading-node", "layer2"] as const) {
+        for (let n = 0; n < 1000; n++) assert.strictEqual(yield* wait(ask(candles, 0, upstream)), "at once")
+      }
+    }).pipe(Effect.provide(plan(1))))
+
+  it.effect("costs nothing where there is none", () =>
+    Effect.gen(function*() {
+      const budgets = yield* RateLimiter.RateLimiter
+      assert.strictEqual(budgets.take(ask(candles)), budgets.take(ask(action)))
+    }).pipe(Effect.provide(RateLimiter.layerUnlimited)))
+})
+
+describe("budgets tell", () => {
+  const metrics = Effect.map(
+    Metric.snapshot,
+    (all) =>
+      Object.fromEntries(
+        all.flatMap(({ attributes, id, state }) =>
+          id.startsWith("trigate_upstream_budget_") && attributes?.["upstream"] === "trading-node"
+            ? [[
+              [id.slice("trigate_upstream_budget_".length), attributes["share"]].join(" ").trim(),
+              "value" in state ? Number(state.value) : "count" in state ? Number(state.count) : undefined
+            ]]
+            : []
+        )
+      )
+  )
+
+  it.effect("what is left, who waited and who was refused", () =>
+    Effect.gen(function*() {
+      const call = ask({ weight: 0, requestUnits: 1 }, 0, "trading-node")
+      assert.deepStrictEqual(yield* metrics, { "left common": 12 })
+      yield* take(call)
+      assert.deepStrictEqual(yield* metrics, { "left common": 11 })
+      assert.strictEqual(yield* starts(call), 11)
+      const waiting = yield* joining({ ...call, maxWait: 1050 })
+      assert.strictEqual(yield* starts(call), 0)
+      assert.deepStrictEqual(yield* metrics, { "left common": 0, waits_total: 1, refused_total: 2 })
+      yield* TestClock.adjust(1050)
+      yield* Fiber.join(waiting)
+      assert.deepStrictEqual(yield* metrics, { "left common": 11, waits_total: 1, refused_total: 2 })
+      yield* TestClock.adjust(1050)
+      assert.deepStrictEqual(yield* metrics, { "left common": 12, waits_total: 1, refused_total: 2 })
+    }).pipe(
+      Effect.provide(RateLimiter.layerMemory({ "trading-node": 12 })),
+      Effect.andThen(metrics),
+      // what is gone has nothing left to tell
+      Effect.map((after) => assert.deepStrictEqual(after, { waits_total: 1, refused_total: 2 })),
+      Effect.provideService(Metric.MetricRegistry, new Map())
+    ))
+
+  it.effect("what reads and what actions can take of the weight", () =>
+    Effect.gen(function*() {
+      const left = Effect.map(Metric.snapshot, (all) =>
+        Object.fromEntries(all.flatMap(({ attributes, state }) =>
+          attributes?.["share"] === undefined ? [] : [[attributes["share"], state]]
+        )))
+      yield* take(ask(candles))
+      yield* take(ask(action))
+      assert.deepStrictEqual(yield* left, { common: { value: 1036 }, actions: { value: 1095 } })
+      assert.strictEqual(yield* starts(ask(action)), 1095)
+      assert.deepStrictEqual(yield* left, { common: { value: 0 }, actions: { value: 0 } })
+    }).pipe(Effect.provide(venue), Effect.provideService(Metric.MetricRegistry, new Map())))
+})
+
+describe("budgets of the environment", () => {
+  const configured = (settings: { readonly [name: string]: string }) =>
+    RateLimiter.layerConfig.pipe(Layer.provide(ConfigProvider.layer(ConfigProvider.fromUnknown(settings))))
+  const units = (upstream: "trading-node" | "token-chain" | "layer2") =>
+    ask({ weight: 0, requestUnits: 1 }, 0, upstream)
+
+  it.effect("are the venue's 1200 and nothing else where nothing is set", () =>
+    Effect.gen(function*() {
+      assert.strictEqual(yield* starts(ask(query)), 57)
+      for (let n = 0; n < 100; n++) assert.strictEqual(yield* wait(units("layer2")), "at once")
+    }).pipe(Effect.provide(configured({}))))
+
+  it.effect("are those of each setting", () =>
+    Effect.gen(function*() {
+      assert.strictEqual(yield* starts(ask(query)), 11)
+      assert.strictEqual(yield* starts(units("trading-node")), 1)
+      assert.strictEqual(yield* starts(units("token-chain")), 8)
+      assert.strictEqual(yield* starts(units("layer2")), 40)
+    }).pipe(Effect.provide(configured({
+      TRIGATE_TRADING_API_WEIGHT: "240",
+      TRIGATE_TRADING_NODE_RPS: "0.1",
+      TRIGATE_TOKEN_CHAIN_RPS: "8",
+      TRIGATE_LAYER2_RPS: "40"
+    }))))
+
+  it.effect("are refused where they are no number above zero", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(Effect.provide(RateLimiter.RateLimiter, configured({ TRIGATE_LAYER2_RPS: "0" })))
+      assert.include(error.message, "TRIGATE_LAYER2_RPS")
+    }))
+})
+
+const Seed = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 }))
+
+describe("no window holds more than the limit", () => {
+  for (const limit of [1200, 300, 110]) {
+    it.effect.prop(`of ${limit} a minute`, { seed: Seed }, ({ seed }) =>
+      Effect.gen(function*() {
+        const schedule = yield* arrivals({ seed, rounds: 2, replicas: 1, pace: limit / 1200 })
+        const begun = yield* run([yield* RateLimiter.RateLimiter], schedule, {
+          upstream: "trading-api",
+          step: 60_000,
+          settle: Effect.void
+        })
+        assert.isAtMost(most(begun, 60_000), limit)
+      }).pipe(Effect.provide(RateLimiter.layerMemory({ "trading-api": limit }))), {
+      timeout: 60_000,
+      arbitrary: { runs: 12 }
+    })
+  }
+
+  it.effect("and who asks for more gets all of it, minute after minute", () =>
+    Effect.gen(function*() {
+      const begun: Array<Start> = []
+      for (let at = 0; at < 600_000; at += 500) {
+        let used = 0
+        while (used < 15 && (yield* wait(ask(action))) === "at once") used += 1
+        begun.push({ at, used, replica: 0 })
+        yield* TestClock.adjust(500)
+      }
+      assert.strictEqual(most(begun, 60_000), 1200)
+      // the slot that a window covers in part costs one in sixty
+      assert.isAtLeast(begun.reduce((sum, { used }) => sum + used, 0), 0.98 * 12_000)
+    }).pipe(Effect.provide(venue)))
+
+  for (const limit of [0.5, 1, 2.5, 10, 50]) {
+    it.effect.prop(`of ${limit} a second`, { seed: Seed }, ({ seed }) =>
+      Effect.gen(function*() {
+        const schedule = yield* arrivals({ seed, rounds: 1, replicas: 1, pace: limit })
+        const begun = yield* run([yield* RateLimiter.RateLimiter], schedule, {
+          upstream: "layer2",
+          step: 60_000,
+          settle: Effect.void
+        })
+        const window = Math.max(1000, 1000 / limit)
+        assert.isAtMost(most(begun, window), Math.max(1, Math.floor(limit)))
+      }).pipe(Effect.provide(RateLimiter.layerMemory({ layer2: limit }))), { timeout: 60_000, arbitrary: { runs: 10 } })
+  }
+})

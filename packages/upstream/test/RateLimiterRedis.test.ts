@@ -1,0 +1,228 @@
+import * as NodeRedis from "@effect/platform-node/NodeRedis"
+import { assert, describe, it } from "@effect/vitest"
+import * as RateLimiter from "@trigate/upstream/RateLimiter"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as Metric from "effect/Metric"
+import * as Redis from "effect/persistence/Redis"
+import * as TestClock from "effect/testing/TestClock"
+import { isInstalled, redisServer } from "../../trading/test/redisServer.ts"
+import { action, arrivals, ask, candles, most, query, run } from "./budgetSchedule.ts"
+
+const immediate = Effect.callback<void>((resume) => {
+  setImmediate(() => resume(Effect.void))
+})
+
+/** Commands that have no answer yet, and how to wait until there are none: the test clock stands still meanwhile. */
+const outstanding = () => {
+  let count = 0
+  const track = <A, E>(command: Effect.Effect<A, E>) =>
+    Effect.acquireUseRelease(
+      Effect.sync(() => count++),
+      () => command,
+      () => Effect.sync(() => count--)
+    )
+  const over = (redis: Redis.Redis["Service"]) =>
+    Redis.Redis.of({ ...redis, eval: (script) => (...params) => track(redis.eval(script)(...params)) })
+  const settle = Effect.gen(function*() {
+    for (let quiet = 0; quiet < 3; quiet = count === 0 ? quiet + 1 : 0) yield* immediate
+  })
+  return { over: Layer.effect(Redis.Redis, Effect.map(Redis.Redis, over)), settle }
+}
+
+type Counted = ReturnType<typeof outstanding>
+
+/** A replica: its own connection and its own memory. */
+const replica = (url: string, options: RateLimiter.Options, counted: Counted = outstanding()) =>
+  Effect.map(
+    Layer.build(Layer.fresh(
+      RateLimiter.layer({ prefix: "test:{budgets}:", ...options }).pipe(
+        Layer.provide(counted.over),
+        Layer.provide(NodeRedis.layer({ url, disableOfflineQueue: true })),
+        // the driver logs each connection that a killed server refuses
+        Layer.provide(Logger.layer([]))
+      )
+    )),
+    (context) => Context.get(context, RateLimiter.RateLimiter)
+  )
+
+const venue = { "trading-api": 1200 }
+
+const starts = Effect.fnUntraced(function*(budgets: RateLimiter.RateLimiter["Service"], asked: RateLimiter.Ask) {
+  let count = 0
+  while ((yield* Effect.exit(budgets.take(asked)))._tag === "Success") count += 1
+  return count
+})
+
+const degraded = Effect.map(Metric.snapshot, (metrics) => {
+  const found = metrics.find(({ id }) => id === "trigate_shared_state_degraded")
+  assert.deepStrictEqual(found?.attributes, { use: "budgets" })
+  return found !== undefined && "value" in found.state ? Number(found.state.value) : undefined
+})
+
+describe.runIf(isInstalled)("budgets over Redis", () => {
+  it.effect("are one for two replicas, and what one gives back the other can take", () =>
+    Effect.gen(function*() {
+      const { url } = yield* redisServer
+      const one = yield* replica(url, venue)
+      const two = yield* replica(url, venue)
+      const spent = yield* one.take(ask(candles))
+      assert.strictEqual(yield* starts(two, ask(candles)), 9)
+      assert.strictEqual((yield* Effect.flip(two.take(ask(candles)))).retryAfter, 61)
+      assert.strictEqual((yield* Effect.flip(one.take(ask(candles)))).retryAfter, 61)
+      yield* spent.refund(84)
+      assert.strictEqual(yield* starts(two, ask(query)), 9)
+      assert.strictEqual(yield* starts(one, ask(action)), 64)
+      assert.strictEqual(yield* starts(two, ask(action)), 0)
+    }))
+
+  it.effect("tell who waits when all replicas' calls have left the window, and start it then", () =>
+    Effect.gen(function*() {
+      const { url } = yield* redisServer
+      const counted = outstanding()
+      const one = yield* replica(url, venue, counted)
+      const two = yield* replica(url, venue, counted)
+      for (let n = 0; n < 57; n++) yield* one.take(ask(query))
+      yield* TestClock.adjust(10_500)
+      assert.strictEqual((yield* Effect.flip(two.take(ask(query, 50_499)))).retryAfter, 51)
+      const begun: Array<number> = []
+      const note = Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.sync(() => begun.push(now)))
+      yield* Effect.forkChild(Effect.andThen(two.take(ask(query, 50_500)), note), { startImmediately: true })
+      while ((yield* Clock.currentTimeMillis) < 62_000) {
+        yield* counted.settle
+        yield* TestClock.adjust(250)
+      }
+      assert.deepStrictEqual(begun, [61_000])
+    }))
+
+  it.effect("are kept no longer than they count, and only in the slots of the same plan", () =>
+    Effect.gen(function*() {
+      const { url } = yield* redisServer
+      const one = yield* replica(url, { "trading-api": 1200, layer2: 0.5, prefix: "p:" })
+      const spent = yield* one.take(ask(candles))
+      yield* one.take(ask(action))
+      yield* one.take(ask(action, 0, "layer2"))
+      yield* spent.refund(84)
+      yield* Effect.gen(function*() {
+        const redis = yield* Redis.Redis
+        assert.deepStrictEqual(yield* redis.send("HGETALL", "p:trading-api:60x1000"), { "0 read": "20", "0 once": "1" })
+        assert.deepStrictEqual(yield* redis.send("HGETALL", "p:layer2:20x100"), { "0 once": "1" })
+        const left = yield* redis.send<number>("PTTL", "p:trading-api:60x1000")
+        assert.isAtMost(left, 122_000)
+        assert.isAbove(left, 100_000)
+        yield* TestClock.adjust(61_000)
+        yield* one.take(ask(query))
+        assert.deepStrictEqual(yield* redis.send("HGETALL", "p:trading-api:60x1000"), { "61 read": "20" })
+        // too late, and after Redis has forgotten: neither takes anything from others
+        yield* spent.refund(20)
+        const late = yield* one.take(ask(query))
+        yield* redis.send("FLUSHALL")
+        yield* late.refund(20)
+        assert.deepStrictEqual(yield* redis.send("HGETALL", "p:trading-api:60x1000"), {})
+      }).pipe(Effect.provide(NodeRedis.layer({ url })))
+    }))
+
+  it.effect("are not taken by who leaves while Redis is asked", () =>
+    Effect.gen(function*() {
+      const redis = yield* redisServer
+      const budgets = yield* replica(redis.url, venue)
+      yield* budgets.take(ask(query))
+      yield* redis.freeze
+      const asking = yield* Effect.forkChild(budgets.take(ask(candles)), { startImmediately: true })
+      const leaving = yield* Effect.forkChild(Fiber.interrupt(asking), { startImmediately: true })
+      yield* TestClock.adjust(250)
+      yield* Fiber.join(leaving)
+      assert.strictEqual(yield* starts(budgets, ask(query)), 56)
+      yield* redis.thaw
+    }))
+
+  for (const seed of [1, 2, 3]) {
+    it.effect(
+      `of two replicas let no more than 1200 a minute through together (${seed})`,
+      () =>
+        Effect.gen(function*() {
+          const { url } = yield* redisServer
+          const counted = outstanding()
+          const replicas = [yield* replica(url, venue, counted), yield* replica(url, venue, counted)]
+          const schedule = yield* arrivals({ seed, rounds: 2, replicas: 2 })
+          const begun = yield* run(replicas, schedule, { upstream: "trading-api", step: 100, settle: counted.settle })
+          assert.isAtMost(most(begun, 60_000), 1200)
+          assert.isAtLeast(most(begun, 60_000), 1140)
+          assert.strictEqual(yield* degraded, 0)
+        }),
+      60_000
+    )
+  }
+
+  for (const comesBack of [false, true]) {
+    it.effect(
+      `with Redis killed in the middle go on, and each replica keeps the limit${
+        comesBack ? ", also when it is back and empty" : ""
+      }`,
+      () =>
+        Effect.gen(function*() {
+          const redis = yield* redisServer
+          const counted = outstanding()
+          const replicas = [yield* replica(redis.url, venue, counted), yield* replica(redis.url, venue, counted)]
+          const schedule = yield* arrivals({ seed: 4, rounds: 2, replicas: 2 })
+          let events: ReadonlyArray<readonly [at: number, event: Effect.Effect<void>]> = comesBack
+            ? [[40_000, redis.kill], [70_000, redis.restart]]
+            : [[40_000, redis.kill]]
+          const begun = yield* run(replicas, schedule, {
+            upstream: "trading-api",
+            step: 100,
+            settle: counted.settle,
+            during: (at) => {
+              const [next, ...rest] = events
+              if (next === undefined || at < next[0]) return Effect.void
+              events = rest
+              return next[1]
+            }
+          })
+          for (const replica of [0, 1]) {
+            const own = begun.filter((start) => start.replica === replica)
+            assert.isAtMost(most(own, 60_000), 1200)
+            assert.isAtLeast(own.filter(({ at }) => at > 40_000).length, 50)
+          }
+          if (!comesBack) assert.strictEqual(yield* degraded, 1)
+        }),
+      60_000
+    )
+  }
+
+  it.live("Redis killed, hanging and back: no call hangs, and all of it is told once", () =>
+    Effect.gen(function*() {
+      const redis = yield* redisServer
+      const lines: Array<string> = []
+      const log = Logger.make(({ message }) => {
+        lines.push(String(message))
+      })
+      yield* Effect.gen(function*() {
+        const budgets = yield* replica(redis.url, { layer2: 4000 })
+        const call = ask({ weight: 0, requestUnits: 1 }, 0, "layer2")
+        const timed = Effect.fnUntraced(function*(count: number) {
+          const begin = yield* Clock.currentTimeMillis
+          for (let n = 0; n < count; n++) yield* budgets.take(call)
+          return (yield* Clock.currentTimeMillis) - begin
+        })
+        yield* timed(100)
+        assert.strictEqual(yield* degraded, 0)
+        yield* redis.freeze
+        assert.isBelow(yield* timed(500), 1000)
+        assert.strictEqual(yield* degraded, 1)
+        yield* redis.thaw
+        while ((yield* degraded) === 1) yield* Effect.andThen(budgets.take(call), Effect.sleep(10))
+        yield* redis.kill
+        assert.isBelow(yield* timed(500), 1000)
+        assert.strictEqual(yield* degraded, 1)
+        yield* redis.restart
+        while ((yield* degraded) === 1) yield* Effect.andThen(budgets.take(call), Effect.sleep(10))
+      }).pipe(Effect.provide(Logger.layer([log])))
+      const words = lines.map((line) => /away|back/u.exec(line)?.[0])
+      assert.deepStrictEqual(words, ["away", "back", "away", "back"])
+    }))
+})
