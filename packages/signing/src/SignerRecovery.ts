@@ -3,12 +3,13 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as ActionHash from "./ActionHash.ts"
 import * as CanonicalAction from "./CanonicalAction.ts"
-import type { Hex } from "./internal/bytes.ts"
+import { type Hex, toHex, utf8 } from "./internal/bytes.ts"
+import { keccak256 } from "./internal/Keccak256.ts"
 import * as L1Action from "./L1Action.ts"
 import * as MultiSig from "./MultiSig.ts"
 import * as Recovery from "./Recovery.ts"
 import * as Signable from "./Signable.ts"
-import type { Signature } from "./Signature.ts"
+import { type Signature, trimmed } from "./Signature.ts"
 import * as SigningScheme from "./SigningScheme.ts"
 import * as UserSigned from "./UserSigned.ts"
 import type { VenueProfile } from "./VenueProfile.ts"
@@ -102,3 +103,14 @@ export const recover = Effect.fnUntraced(function*(
     ? { scheme: found.scheme, ...outer, inner: yield* recoverInner(found.inner, found.innerSignatures) }
     : { scheme: found.scheme, ...outer }
 })
+
+/**
+ * Identifies signed content: keccak-256 of what a signature covers and of the signature, in 0x hex of 64 digits.
+ *
+ * `covered` is the digest that was signed or, where no digest can be derived, the canonical text of the request. The same
+ * signature has one fingerprint in every spelling: letter case, leading zeros, `v` with and without 27.
+ */
+export const fingerprint = (covered: string, signature: Signature): Hex => {
+  const { r, s, v } = trimmed(signature)
+  return toHex(keccak256(utf8([covered, r, s, Number(v) % 27].join(" "))))
+}

@@ -41,6 +41,12 @@ export interface Admitted {
   readonly nonce: number
   /** Who signed, in lower case; nobody can tell for the forms that only the documents show. */
   readonly signer: Address | undefined
+  /**
+   * Identifies the signed content: a digest of the action, its nonce and its signature, 0x hex of 64 digits.
+   *
+   * Bytes beside the signed content do not change it: whitespace, the order of the members, extra members.
+   */
+  readonly fingerprint: string
   /** The bytes to send: those that came, but for the spelling of `venueChain`. */
   readonly body: Uint8Array
   /** What the sender should know, one sentence each; ASCII without line breaks. */
@@ -186,13 +192,14 @@ export const make = (options: Options = {}, engine: Secp256k1.Engine = Secp256k1
       Effect.fromResult(ChainField.respell(profile, text)),
       (fault) => invalidRequest([fault])
     )
-    const signer = yield* checkSigner(signed, expectedSigner)
+    const { fingerprint, signer } = yield* checkSigner(signed, expectedSigner)
     return {
       actionType: signed.action.type,
       signed,
       action,
       nonce: signed.nonce,
       signer,
+      fingerprint,
       body: respelled === text ? body : UpstreamResponse.bytes(respelled),
       warnings: ActionAdvice.warnings(profile, signed, now)
     }

@@ -1,7 +1,8 @@
 /** Who signed a body, and whether that signer may have it relayed here. */
 import { InvalidSignature, SignerNotAllowed } from "@trigate/domain/ActionError"
 import { isActionType } from "@trigate/domain/ExchangeOperations"
-import type { Address } from "@trigate/domain/Hex"
+import type { Address, Hash } from "@trigate/domain/Hex"
+import * as JsonText from "@trigate/domain/JsonText"
 import type { SignedEnvelope } from "@trigate/domain/SignedAction"
 import type { Unhashable } from "@trigate/signing/ActionHash"
 import * as CanonicalAction from "@trigate/signing/CanonicalAction"
@@ -42,11 +43,13 @@ const recoverLeader = (profile: VenueProfile, signed: SignedEnvelope) =>
     const canonical = yield* Effect.fromResult(CanonicalAction.canonicalize(profile, signed.action))
     if (canonical.kind !== "multiSig") return { inner: [], ...(yield* SignerRecovery.recover(profile, signed)) }
     const outer = yield* Effect.fromResult(MultiSig.outerSignable(profile, canonical.action, signed))
-    return { inner: [], signer: yield* Recovery.recover(Signable.digest(outer), signed.signature) }
+    const digest = Signable.digest(outer)
+    return { inner: [], digest, signer: yield* Recovery.recover(digest, signed.signature) }
   })
 
 interface Recovered {
   readonly signer: Address
+  readonly digest: Hash
   readonly inner: ReadonlyArray<{ readonly signer: Address }>
 }
 
@@ -80,6 +83,18 @@ const checkWrapper = (
   return Effect.void
 }
 
+/** A signer that may pass, and the identity of what was signed. */
+export interface Passed {
+  /** In lower case; absent where no signer can be recovered. */
+  readonly signer: Address | undefined
+  /** See `SignerRecovery.fingerprint`. */
+  readonly fingerprint: Hash
+}
+
+/** The members that a signature could cover, as text without anything beside them. */
+const canonicalText = ({ action, expiresAfter = null, nonce, vaultAddress = null }: SignedEnvelope): string =>
+  JsonText.stringify({ action, nonce, vaultAddress: vaultAddress?.toLowerCase() ?? null, expiresAfter })
+
 /**
  * The check of a profile and, where there is one, of an allow-list: gives the signer, in lower case.
  *
@@ -92,15 +107,20 @@ export const make = (profile: VenueProfile, allowed: ReadonlyArray<string> | und
   return Effect.fnUntraced(function*(
     signed: SignedEnvelope,
     expected: Address | undefined
-  ): Effect.fn.Return<Address | undefined, SignerFailure> {
+  ): Effect.fn.Return<Passed, SignerFailure> {
     const found = yield* Effect.result(recover(profile, signed))
     if (Result.isFailure(found)) {
       const isTolerable = isDocumentedForm(found.failure) ||
         (isUnknownType(found.failure) && !isActionType(signed.action.type))
-      if (isTolerable && signers === undefined && expected === undefined) return undefined
+      if (isTolerable && signers === undefined && expected === undefined) {
+        return {
+          signer: undefined,
+          fingerprint: SignerRecovery.fingerprint(canonicalText(signed), signed.signature)
+        }
+      }
       return yield* untold(found.failure)
     }
-    const { signer } = found.success
+    const { digest, signer } = found.success
     yield* checkWrapper(signed, found.success)
     if (expected !== undefined && expected.toLowerCase() !== signer) {
       return yield* invalid("another signer was expected", signer, expected)
@@ -108,6 +128,6 @@ export const make = (profile: VenueProfile, allowed: ReadonlyArray<string> | und
     if (signers !== undefined && !signers.has(signer)) {
       return yield* new SignerNotAllowed({ signer, detail: `${signer} is not on the list of signers of this gateway` })
     }
-    return signer
+    return { signer, fingerprint: SignerRecovery.fingerprint(digest, signed.signature) }
   })
 }

@@ -12,17 +12,14 @@ import { leader, signLeader, signMultiSig } from "./multiSigText.ts"
 const nonce = 1_705_234_567_890
 const signer = "0x14791697260e4c9a71f18484c9f997b308e59325"
 const stranger = "0x0000000000000000000000000000000000000001"
-const body = (action: unknown, change: object = {}) =>
-  UpstreamResponse.bytes(JSON.stringify({
-    action,
-    signature: {
-      r: "0x1d9faee8e7933cb344213de34ad3cd04bc441a8bbb04ed875a62bea053b604d0",
-      s: "0x4670c3db7dc3da98d2578c1054177705f309af08e8ae4d57180f241bbb307714",
-      v: 28,
-      ...change
-    },
-    nonce
-  }))
+const signature = {
+  r: "0x1d9faee8e7933cb344213de34ad3cd04bc441a8bbb04ed875a62bea053b604d0",
+  s: "0x4670c3db7dc3da98d2578c1054177705f309af08e8ae4d57180f241bbb307714",
+  v: 28
+}
+const bodyText = (action: unknown, change: object = {}, more: object = {}) =>
+  JSON.stringify({ action, signature: { ...signature, ...change }, nonce, ...more })
+const body = (action: unknown, change: object = {}) => UpstreamResponse.bytes(bodyText(action, change))
 const action = { type: "evmUserModify", usingBigBlocks: true }
 const delegation = {
   type: "tokenDelegate",
@@ -129,6 +126,54 @@ describe("SignerGate", () => {
       assert.isUndefined((yield* admit(options, unknown)).signer)
       const error = yield* refusal({ ...options, signers: [signer] }, unknown)
       assert.strictEqual(error.reason, "User-signed action of a type whose fields are not known here")
+    }))
+})
+
+describe("the fingerprint", () => {
+  const of = (text: string) => Effect.map(admit({}, UpstreamResponse.bytes(text)), ({ fingerprint }) => fingerprint)
+  const variants = (action: object) => [
+    bodyText(action),
+    bodyText(action, {}, { nonce: nonce + 1 }),
+    bodyText(action, {}, { expiresAfter: nonce + 1 }),
+    bodyText(action, {}, { vaultAddress: stranger }),
+    bodyText(action, { v: 27 })
+  ]
+
+  it.effect("does not change with bytes beside what was signed", () =>
+    Effect.gen(function*() {
+      const expected = yield* of(bodyText(action))
+      assert.match(expected, /^0x[0-9a-f]{64}$/)
+      const same = [
+        JSON.stringify({ nonce, signature, action }, null, 2),
+        bodyText(action, {}, { extra: 1, vaultAddress: null, expiresAfter: null }),
+        bodyText({ usingBigBlocks: true, type: "evmUserModify", extra: 1 }),
+        bodyText(action, { v: 1, r: `0x${signature.r.slice(2).toUpperCase()}` })
+      ]
+      for (const text of same) assert.strictEqual(yield* of(text), expected)
+    }))
+
+  it.effect("differs for another action, nonce, expiry, vault or signature", () =>
+    Effect.gen(function*() {
+      const found = yield* Effect.forEach([...variants(action), bodyText({ ...action, usingBigBlocks: false })], of)
+      assert.strictEqual(new Set(found).size, 6)
+    }))
+
+  it.effect("identifies the text of a form whose signed bytes are not known", () =>
+    Effect.gen(function*() {
+      const form = { type: "evmUserModify", modifications: [] }
+      const expected = yield* of(bodyText(form))
+      assert.match(expected, /^0x[0-9a-f]{64}$/)
+      assert.strictEqual(yield* of(JSON.stringify({ nonce, signature, action: form }, null, 2)), expected)
+      assert.strictEqual(yield* of(bodyText(form, {}, { extra: 1, expiresAfter: null })), expected)
+      const found = yield* Effect.forEach([...variants(form), bodyText({ ...form, modifications: [1] })], of)
+      assert.strictEqual(new Set(found).size, 6)
+    }))
+
+  it.effect("of a multi-sig action covers the co-signers' signatures", () =>
+    Effect.gen(function*() {
+      const found = yield* Effect.forEach([keys.cosigner, keys.thirdCosigner], (cosigner) =>
+        of(new TextDecoder().decode(signedWrapper(action, { cosigners: [cosigner] }))))
+      assert.strictEqual(new Set(found).size, 2)
     }))
 })
 
