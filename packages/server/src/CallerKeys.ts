@@ -1,11 +1,17 @@
-/** Who may use the node provider's surface: checks the endpoint key of a caller. */
+/**
+ * The keys of callers: where a request carries one, and whether it may pass.
+ *
+ * The node provider's surface has the key as the first segment of its path. Stock clients of the token chain send theirs as
+ * `X-API-Key`, or as `api_key` in the query, beside a path without one. No upstream ever sees a caller's key.
+ */
 import { Unauthorized } from "@trigate/domain/CallerError"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 
-/** Lets a key pass or fails with `Unauthorized`; the key never reaches an error. */
+/** Checks a caller's key. `check` fails with `Unauthorized`, which never holds the key. */
 export class CallerKeys extends Context.Service<CallerKeys, {
   readonly check: (key: Redacted.Redacted) => Effect.Effect<void, Unauthorized>
 }>()("@trigate/server/CallerKeys") {}
@@ -13,13 +19,7 @@ export class CallerKeys extends Context.Service<CallerKeys, {
 // a caller that forgets the key in `/{key}/…` would otherwise use a route's name as one
 const reserved: ReadonlySet<string> = new Set(["api", "docs", "evm", "exchange", "health", "info", "l2", "metrics"])
 
-/** Whether a path begins with an endpoint key instead of one of the gateway's own words. */
-export const isKeyed = (path: string): boolean => {
-  const [, first = ""] = path.split(/[/?#]/u, 2)
-  return first !== "" && first !== "openapi.json" && !reserved.has(first)
-}
-
-/** Every well-formed key passes: whoever reaches the gateway may use it. */
+/** Lets every well-formed key pass: whoever reaches the gateway may use it. */
 export const layerOpen: Layer.Layer<CallerKeys> = Layer.succeed(
   CallerKeys,
   CallerKeys.of({
@@ -29,3 +29,33 @@ export const layerOpen: Layer.Layer<CallerKeys> = Layer.succeed(
         : Effect.void
   })
 )
+
+const queryName = "api_key"
+
+/** Whether a query parameter is the caller's key, and so none of a method's params. */
+export const isQueryName = (name: string): boolean => name === queryName
+
+// names are read decoded, as those of a method's params are
+const inQuery = (url: string): ReadonlyArray<string> => {
+  const start = url.indexOf("?")
+  return start < 0 ? [] : new URLSearchParams(url.slice(start + 1)).getAll(queryName)
+}
+
+/** Whether the URL of a request holds a caller's key, in its path or in its query. */
+export const isInUrl = ({ url }: HttpServerRequest): boolean => {
+  const [, first = ""] = url.split(/[/?#]/u, 2)
+  const isKeyed = first !== "" && first !== "openapi.json" && !reserved.has(first)
+  return isKeyed || inQuery(url).length > 0
+}
+
+/** Checks every key that a request without a keyed path carries; a request without any passes. */
+export const admission = (
+  keys: CallerKeys["Service"],
+  { headers, url }: HttpServerRequest
+): Effect.Effect<void, Unauthorized> => {
+  const header = headers["x-api-key"]
+  const found = header === undefined ? inQuery(url) : [header, ...inQuery(url)]
+  return found.length === 0
+    ? Effect.void
+    : Effect.forEach(found, (key) => keys.check(Redacted.make(key)), { discard: true })
+}

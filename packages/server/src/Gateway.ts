@@ -4,27 +4,15 @@
  * A server of one's own provides `layerRoutes` with the five services (live, memory or sandbox) and with `layerDefaults`, and
  * serves its `HttpRouter`. `Observe.layer` adds what the bundled server puts around every request.
  */
-import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import * as Layer from "effect/Layer"
 import * as CallerKeys from "./CallerKeys.ts"
 import * as DocsPage from "./DocsPage.ts"
 import * as Drain from "./Drain.ts"
-import { EncodedApi } from "./EncodedApi.ts"
-import * as ExchangeHandlers from "./ExchangeHandlers.ts"
 import { GatewayStatus } from "./GatewayStatus.ts"
-import * as HealthHandlers from "./HealthHandlers.ts"
-import * as NodeHandlers from "./NodeHandlers.ts"
-import * as ProblemsMiddleware from "./ProblemsMiddleware.ts"
-import * as RelayRoutes from "./RelayRoutes.ts"
-import * as TokensHandlers from "./TokensHandlers.ts"
-
-const encoded = HttpApiBuilder.layer(EncodedApi).pipe(
-  Layer.provide([ExchangeHandlers.layer, TokensHandlers.layer, NodeHandlers.layer, HealthHandlers.layer]),
-  Layer.provide(ProblemsMiddleware.layer)
-)
+import * as Routes from "./Routes.ts"
 
 /** All routes of the contract, its OpenAPI document and its reference page. */
-export const layerRoutes = Layer.mergeAll(encoded, RelayRoutes.layer, DocsPage.layer)
+export const layerRoutes = Layer.merge(Routes.layer, DocsPage.layer)
 
 /** What readiness tells of a server of one's own. */
 export interface Defaults {

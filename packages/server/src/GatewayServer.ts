@@ -6,8 +6,6 @@ import * as HttpRouter from "effect/http/HttpRouter"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as AccessLog from "./AccessLog.ts"
-import * as ApiKey from "./ApiKey.ts"
-import { BatchLimit } from "./BatchLimit.ts"
 import * as CallerKeys from "./CallerKeys.ts"
 import * as Chains from "./Chains.ts"
 import * as Drain from "./Drain.ts"
@@ -15,9 +13,8 @@ import * as Gateway from "./Gateway.ts"
 import { GatewayStatus } from "./GatewayStatus.ts"
 import * as NodeServer from "./NodeServer.ts"
 import * as Observe from "./Observe.ts"
-import { RelayInfo } from "./RelayInfo.ts"
-import { RelayMethods } from "./RelayMethods.ts"
 import * as RequestIds from "./RequestIds.ts"
+import { RelayOptions } from "./Routes.ts"
 import type { Settings } from "./Settings.ts"
 
 const drainPatience = "20 seconds"
@@ -36,9 +33,11 @@ export const layer = (settings: Settings) => {
   const routes = Layer.merge(Gateway.layerRoutes, observed)
   const served = HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(
     Layer.provide(Chains.layer(settings)),
-    Layer.provide(Layer.succeed(RelayMethods, settings.TRIGATE_RELAY_METHODS)),
-    Layer.provide(Layer.succeed(BatchLimit, settings.TRIGATE_BATCH_LIMIT)),
-    Layer.provide(Layer.succeed(RelayInfo, settings.TRIGATE_RELAY_INFO)),
+    Layer.provide(Layer.succeed(RelayOptions, {
+      anyInfo: settings.TRIGATE_RELAY_INFO,
+      methods: settings.TRIGATE_RELAY_METHODS,
+      maxBatch: settings.TRIGATE_BATCH_LIMIT
+    })),
     Layer.provide(CallerKeys.layerOpen)
   )
   const surroundings = Layer.mergeAll(
@@ -46,11 +45,8 @@ export const layer = (settings: Settings) => {
     Drain.layer,
     settings.TRIGATE_ACCESS_LOG ? AccessLog.layer.pipe(Layer.provide(NodeStdio.layer)) : AccessLog.layerOff,
     Layer.succeed(GatewayStatus, GatewayStatus.of(Chains.statusOf(settings))),
-    // a span would hold path and query, and one of them holds the caller's key
-    Layer.succeed(
-      HttpMiddleware.TracerDisabledWhen,
-      (request) => CallerKeys.isKeyed(request.url) || ApiKey.isInQuery(request.url)
-    ),
+    // a span holds the URL, and such a URL holds the caller's key
+    Layer.succeed(HttpMiddleware.TracerDisabledWhen, CallerKeys.isInUrl),
     NodeServer.layer({ host: settings.TRIGATE_HOST, port: settings.TRIGATE_PORT })
   )
   return drainOnClose.pipe(Layer.provideMerge(served), Layer.provideMerge(surroundings))

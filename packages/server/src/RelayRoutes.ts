@@ -1,113 +1,146 @@
-/**
- * The endpoints of the contract that relay bytes, as routes of the router itself.
- *
- * HttpApiBuilder would merge the context of its group into that of every request, then decode and encode nothing: 10
- * microseconds, a fifth of what a whole request costs. Method and path are the contract's.
- */
-import { KeyedPath } from "@trigate/api/EndpointKey"
-import { GatewayApi } from "@trigate/api/GatewayApi"
-import { pathsOf } from "@trigate/api/TokensApi"
-import type { Unauthorized } from "@trigate/domain/CallerError"
-import { faultsOf, invalidRequest } from "@trigate/domain/Decode"
-import type { GatewayError } from "@trigate/domain/GatewayError"
-import * as Cause from "effect/Cause"
+/** The routes that relay a body or a query and are not JSON-RPC: `POST /exchange`, `POST /info` and the token chain's REST. */
+import { decodeValue, invalidRequest, parseRequest } from "@trigate/domain/Decode"
+import { Address } from "@trigate/domain/Hex"
+import { infoOperations, passthroughQuery, passthroughQueryOf } from "@trigate/domain/InfoOperations"
+import type { Surface } from "@trigate/domain/Operation"
+import type { InvalidRequest } from "@trigate/domain/RequestError"
+import { UnsupportedMethod } from "@trigate/domain/RequestError"
+import { tokenRestPosts, tokenRestReads } from "@trigate/domain/TokenOperations"
+import type { TokenRpcOperation, TokenSendOperation } from "@trigate/domain/TokenOperations"
+import { signerHeader } from "@trigate/domain/UpstreamResponse"
+import { TokenChain } from "@trigate/tokens/TokenChain"
+import type { RestCall } from "@trigate/tokens/TokenChain"
+import { Exchange } from "@trigate/trading/Exchange"
+import { Info } from "@trigate/trading/Info"
+import type { InfoCall } from "@trigate/trading/Info"
 import * as Effect from "effect/Effect"
-import * as ErrorReporter from "effect/ErrorReporter"
-import * as HttpApi from "effect/http-api/HttpApi"
-import * as HttpRouter from "effect/http/HttpRouter"
-import { HttpServerRequest } from "effect/http/HttpServerRequest"
-import type { HttpServerResponse } from "effect/http/HttpServerResponse"
-import * as Redacted from "effect/Redacted"
-import * as Result from "effect/Result"
+import type { HttpServerRequest } from "effect/http/HttpServerRequest"
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import * as ApiKey from "./ApiKey.ts"
-import { CallerKeys } from "./CallerKeys.ts"
-import type { EncodedApi } from "./EncodedApi.ts"
-import * as EvmHandlers from "./EvmHandlers.ts"
-import * as ExchangeHandlers from "./ExchangeHandlers.ts"
-import * as InfoHandlers from "./InfoHandlers.ts"
-import * as Layer2Handlers from "./Layer2Handlers.ts"
-import * as ProblemsMiddleware from "./ProblemsMiddleware.ts"
-import * as RequestFacts from "./RequestFacts.ts"
-import * as TokensHandlers from "./TokensHandlers.ts"
+import * as CallerKeys from "./CallerKeys.ts"
+import * as RequestBody from "./RequestBody.ts"
+import { CurrentRequestFacts, noteRelayed } from "./RequestFacts.ts"
+import * as Responses from "./Responses.ts"
 
-type NameIn<Groups extends { readonly [group: string]: { readonly endpoints: object } }> = {
-  [Group in keyof Groups & string]: `${Group}.${keyof Groups[Group]["endpoints"] & string}`
-}[keyof Groups & string]
+const expectedSignerHeader = "x-trigate-expected-signer"
 
-type UpstreamResponse = Exclude<NameIn<typeof GatewayApi.groups>, NameIn<typeof EncodedApi.groups>>
+const decodeAddress = Schema.decodeUnknownEffect(Address)
 
-type Handler = (
-  request: HttpServerRequest
-) => Effect.Effect<HttpServerResponse, GatewayError, HttpRouter.RouteContext>
+const namedIn = ({ headers, url }: HttpServerRequest): string | undefined =>
+  headers[expectedSignerHeader] ?? new URLSearchParams(/\?(.*)$/u.exec(url)?.[1]).get(expectedSignerHeader) ?? undefined
 
-const endpointKey = HttpRouter.schemaPathParams(Schema.Struct(KeyedPath)).pipe(
-  Effect.mapBoth({
-    onFailure: (error) => invalidRequest(faultsOf(error, ["path"])),
-    onSuccess: ({ endpointKey }) => Redacted.make(endpointKey)
-  })
+/**
+ * The signer that the caller expects, from the header or query parameter `x-trigate-expected-signer`.
+ *
+ * A value that is no address is refused rather than ignored.
+ */
+export const expectedSigner = (request: HttpServerRequest): Effect.Effect<Address | undefined, InvalidRequest> => {
+  const named = namedIn(request)
+  return named === undefined ? Effect.undefined : Effect.mapError(
+    decodeAddress(named),
+    () => invalidRequest([{ path: [expectedSignerHeader], message: "Expected a 20-byte address in 0x hex" }])
+  )
+}
+
+/** The handler of `/exchange`. */
+export const exchange = Effect.map(
+  Exchange,
+  (exchange) =>
+    Effect.fnUntraced(function*(request: HttpServerRequest, surface: Surface) {
+      const body = yield* RequestBody.bytes(request)
+      const facts = yield* CurrentRequestFacts
+      const expected = yield* expectedSigner(request)
+      const relayed = yield* exchange.relay({
+        body,
+        surface,
+        ...(expected === undefined ? {} : { expectedSigner: expected })
+      })
+      noteRelayed(facts, relayed.operation, relayed.answer)
+      return Responses.relayed(relayed.answer, {
+        ...(relayed.signer === undefined ? {} : { [signerHeader]: relayed.signer }),
+        ...(relayed.warnings.length === 0 ? {} : { "x-trigate-warning": relayed.warnings.join("; ") })
+      })
+    })
 )
 
-const handlers = Effect.gen(function*() {
-  const keys = yield* CallerKeys
-  const exchange = yield* ExchangeHandlers.route
-  const info = yield* InfoHandlers.route
-  const evm = yield* EvmHandlers.route
-  const layer2 = yield* Layer2Handlers.route
-  const tokens = yield* TokensHandlers.rpcRoute
-  const tokenRest = yield* TokensHandlers.restRoute
-  /** A route behind the caller's key; a JSON-RPC route tells in its own words that the key is refused. */
-  const keyed = (
-    handle: (
-      request: HttpServerRequest,
-      admission: Effect.Effect<void, Unauthorized>
-    ) => Effect.Effect<HttpServerResponse, GatewayError>
-  ): Handler =>
-  (request) => Effect.flatMap(endpointKey, (key) => handle(request, keys.check(key)))
-  const unkeyedRest: Handler = (request) =>
-    Effect.andThen(ApiKey.admission(keys, request), tokenRest(request, "gateway"))
-  return new Map<string, Handler>(Object.entries<Handler>(
-    {
-      "exchange.submit": (request) => exchange(request, "gateway"),
-      "info.query": (request) => info(request, "gateway"),
-      "evm.rpc": (request) => evm(request, "gateway"),
-      "tokens.rpc": (request) => tokens(request, "gateway", ApiKey.admission(keys, request)),
-      "tokens.rest": unkeyedRest,
-      "tokens.restPost": unkeyedRest,
-      "layer2.rpc": (request) => layer2(request, "gateway"),
-      "node.exchange": keyed((request, admission) => Effect.andThen(admission, exchange(request, "node"))),
-      "node.info": keyed((request, admission) => Effect.andThen(admission, info(request, "node"))),
-      "node.evm": keyed((request, admission) => evm(request, "node", admission)),
-      "node.tokenRpc": keyed((request, admission) => tokens(request, "node", admission)),
-      "node.tokenRest": keyed((request, admission) => Effect.andThen(admission, tokenRest(request, "node"))),
-      "node.tokenRestPost": keyed((request, admission) => Effect.andThen(admission, tokenRest(request, "node"))),
-      "node.layer2": keyed((request, admission) => layer2(request, "node", admission)),
-      "node.root": keyed((request, admission) => layer2(request, "node", admission))
-    } satisfies { readonly [Name in UpstreamResponse]: Handler }
-  ))
+const { candleSnapshot, spotMeta } = infoOperations
+const types = [spotMeta.name, candleSnapshot.name].join(", ")
+const unknownType = () => invalidRequest([{ path: ["type"], message: `Expected one of ${types}` }])
+
+const decodeSpotMeta = decodeValue(spotMeta.request)
+const decodeCandleSnapshot = decodeValue(candleSnapshot.request)
+const decodePassthrough = decodeValue(passthroughQuery.request)
+
+const infoCallOf = (
+  value: unknown,
+  body: Uint8Array,
+  surface: Surface,
+  relaysAnyType: boolean
+): Effect.Effect<InfoCall, InvalidRequest> => {
+  const type = Predicate.hasProperty(value, "type") ? value.type : undefined
+  if (type === spotMeta.name) {
+    return Effect.map(decodeSpotMeta(value), (request) => ({ operation: spotMeta, request, body, surface }))
+  }
+  if (type === candleSnapshot.name) {
+    return Effect.map(decodeCandleSnapshot(value), (request) => ({ operation: candleSnapshot, request, body, surface }))
+  }
+  return relaysAnyType
+    ? Effect.map(decodePassthrough(value), (request) => ({
+      operation: passthroughQueryOf(request.type, surface),
+      request,
+      body,
+      surface
+    }))
+    : Effect.fail(unknownType())
+}
+
+/** The handler of `/info`; `relaysAnyType` says whether queries of types other than the documented ones are relayed. */
+export const info = (relaysAnyType: boolean) =>
+  Effect.map(Info, (info) =>
+    Effect.fnUntraced(function*(request: HttpServerRequest, surface: Surface) {
+      const body = yield* RequestBody.bytes(request)
+      const value = yield* parseRequest(yield* RequestBody.textOf(body))
+      const facts = yield* CurrentRequestFacts
+      const call = yield* infoCallOf(value, body, surface, relaysAnyType)
+      const answer = yield* info.relay(call)
+      noteRelayed(facts, call.operation.name, answer)
+      return Responses.relayed(answer)
+    }))
+
+const tokenReads: ReadonlyMap<string, TokenRpcOperation> = new Map(tokenRestReads.map((each) => [each.name, each]))
+const tokenPosts: ReadonlyMap<string, TokenRpcOperation | TokenSendOperation> = new Map(
+  tokenRestPosts.map((each) => [each.name, each])
+)
+
+// the path's last segment is the method: the routes have a path for each
+const tokenCallOf = Effect.fnUntraced(function*(request: HttpServerRequest, surface: Surface) {
+  const end = request.url.indexOf("?")
+  const path = (end < 0 ? request.url : request.url.slice(0, end)).replace(/\/$/u, "")
+  const name = path.slice(path.lastIndexOf("/") + 1)
+  if (request.method === "POST") {
+    const operation = tokenPosts.get(name)
+    const asked = yield* RequestBody.text(request)
+    if (operation?.class === "once") return { operation, asked, surface }
+    if (operation !== undefined) return { operation, asked, surface }
+  } else {
+    const operation = tokenReads.get(name)
+    const asked = [...new URLSearchParams(end < 0 ? "" : request.url.slice(end))].filter(([name]) =>
+      !CallerKeys.isQueryName(name)
+    )
+    if (operation !== undefined) return { operation, asked, surface }
+  }
+  return yield* new UnsupportedMethod({ method: name.slice(0, 128), detail: "No such method" })
 })
 
-/** A typed error is the answer; what nobody foresaw is reported, as HttpApiBuilder does, and goes on. */
-const answerOf = (cause: Cause.Cause<GatewayError>) =>
-  Result.match(Cause.findError(cause), {
-    onSuccess: ProblemsMiddleware.answer,
-    onFailure: (fault) => Effect.andThen(ErrorReporter.report(fault), Effect.failCause(fault))
-  })
-
-/** The routes, for a router that also has those of `EncodedApi`. */
-export const layer = HttpRouter.addAll(Effect.map(handlers, (handlers) => {
-  const routes: Array<HttpRouter.Route> = []
-  HttpApi.reflect(GatewayApi, {
-    onGroup: () => {},
-    onEndpoint: ({ endpoint, group }) => {
-      const name = `${group.identifier}.${endpoint.identifier}`
-      const handle = handlers.get(name)
-      if (handle === undefined) return
-      const answered = Effect.catchCause(Effect.flatMap(HttpServerRequest, handle), answerOf)
-      for (const path of pathsOf(endpoint)) {
-        routes.push(HttpRouter.route(endpoint.method, `/${path.slice(1)}`, RequestFacts.named(name, answered)))
-      }
-    }
-  })
-  return routes
-}))
+/** The handler of the token chain's methods over REST. */
+export const tokenRest = Effect.map(
+  TokenChain,
+  (tokens) =>
+    Effect.fnUntraced(function*(request: HttpServerRequest, surface: Surface) {
+      const facts = yield* CurrentRequestFacts
+      const call: RestCall = yield* tokenCallOf(request, surface)
+      const answer = yield* tokens.rest(call)
+      noteRelayed(facts, call.operation.name, answer)
+      return Responses.relayed(answer)
+    })
+)

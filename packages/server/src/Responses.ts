@@ -3,10 +3,12 @@ import type { GatewayError as GatewayErrorType } from "@trigate/domain/GatewayEr
 import { GatewayError } from "@trigate/domain/GatewayError"
 import * as JsonText from "@trigate/domain/JsonText"
 import type { UpstreamResponse } from "@trigate/domain/UpstreamResponse"
+import * as Effect from "effect/Effect"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as ProblemDetails from "effect/http/ProblemDetails"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import { CurrentRequestFacts } from "./RequestFacts.ts"
 
 /** An upstream's answer as it came: status, content type, bytes. */
 export const relayed = (
@@ -34,6 +36,13 @@ export const problem = (error: GatewayErrorType): HttpServerResponse.HttpServerR
     status: error.status,
     contentType: ProblemDetails.contentType,
     headers: retryAfterOf(error)
+  })
+
+/** Answers the request with a typed error, and notes the error for the log and the metrics. */
+export const answerProblem = (error: GatewayErrorType): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
+  Effect.map(CurrentRequestFacts, (facts) => {
+    facts.error = error._tag
+    return problem(error)
   })
 
 /** A problem that has no type of its own: no such route, a method that a route does not take, a fault of ours. */

@@ -1,19 +1,27 @@
 /**
- * A JSON-RPC route: envelopes in, declared methods checked and relayed, envelopes out.
+ * The JSON-RPC routes: `POST /evm`, `POST /l2` and `POST /api/v2/jsonRPC`, each derived from its table of operations.
  *
- * Derived from a table of operations. Ids go back as they came, results are the upstream's own text, a batch keeps its
- * order and the failure of one call is that call's only. Notifications are relayed to nobody and answered by nobody.
+ * A caller's id goes back as it came, and a result is the upstream's own text. The answers of a batch keep the order of its
+ * calls, and a failed call fails alone. A notification is not relayed and gets no answer.
  */
 import type { Unauthorized } from "@trigate/domain/CallerError"
 import { invalidRequest } from "@trigate/domain/Decode"
+import { configuredRead } from "@trigate/domain/EvmMethods"
+import * as EvmOperations from "@trigate/domain/EvmOperations"
 import type { GatewayError } from "@trigate/domain/GatewayError"
 import { rpcCodes } from "@trigate/domain/GatewayError"
 import * as JsonRpc from "@trigate/domain/JsonRpc"
 import type { RpcCall } from "@trigate/domain/JsonRpc"
 import * as JsonText from "@trigate/domain/JsonText"
+import * as Layer2Operations from "@trigate/domain/Layer2Operations"
 import type { Operation, Surface } from "@trigate/domain/Operation"
 import { UnsupportedMethod } from "@trigate/domain/RequestError"
 import type { InvalidRequest, PayloadTooLarge } from "@trigate/domain/RequestError"
+import { tokenRpcOperations, tokenSendOperations } from "@trigate/domain/TokenOperations"
+import * as TokenRpc from "@trigate/domain/TokenRpc"
+import { Layer2 } from "@trigate/layer2/Layer2"
+import { TokenChain } from "@trigate/tokens/TokenChain"
+import { TradingEvm } from "@trigate/trading/TradingEvm"
 import * as RpcCalls from "@trigate/upstream/RpcCalls"
 import * as Effect from "effect/Effect"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
@@ -25,8 +33,8 @@ import { CurrentRequestFacts, noteAge } from "./RequestFacts.ts"
 import type { RequestFacts } from "./RequestFacts.ts"
 import * as Responses from "./Responses.ts"
 
-/** How a chain's envelopes are read and written; `id` is raw text. */
-export interface Envelope<Answer> {
+/** How a chain's envelopes are read and written; `id` is the text of the caller's JSON. */
+interface Envelope<Answer> {
   readonly read: (text: string, value: unknown) => Result.Result<RpcCall, InvalidRequest>
   /** Whether a call wants no answer. */
   readonly isNotification: (call: RpcCall) => boolean
@@ -36,32 +44,30 @@ export interface Envelope<Answer> {
   readonly isError: (answer: Answer) => boolean
 }
 
-/** What a route is made of. */
-export interface Definition<O extends Operation, Answer extends { readonly age?: number }> {
+interface Definition<O extends Operation, Answer extends { readonly age?: number }> {
   readonly operations: ReadonlyArray<O>
   readonly envelope: Envelope<Answer>
-  /** Calls of one batch at most. */
-  readonly longest: number
-  /** Calls of one batch that are relayed at the same time; those of a chain that takes batches go out as one. */
+  /** The most calls that a batch may have. */
+  readonly maxBatch: number
+  /** How many calls of a batch are relayed at the same time; a chain that takes batches gets them as one. */
   readonly concurrency: number
-  /** Checks the params and relays the call; `params` is their raw text. */
+  /** Checks the params, given as the text of the caller's JSON, and relays the call. */
   readonly relay: (operation: O, params: string, surface: Surface) => Effect.Effect<Answer, GatewayError>
 }
 
-/** The request that a call came in. */
 interface Asked {
   readonly facts: RequestFacts
   readonly surface: Surface
 }
 
-/** Room for a batch of the longest, whose calls have up to a dozen values each, and some more in a filter. */
+/** Enough values for the longest batch: a call has up to a dozen, one with a filter more. */
 const limits = { ...JsonText.defaultLimits, maxValues: 20_000 }
 
 const parseError = -32700
 const invalidEnvelope = -32600
 
-/** The envelope of JSON-RPC 2.0: a call without an id is a notification, an id that cannot be told is `null`. */
-export const jsonRpcEnvelope: Envelope<JsonRpc.RpcAnswer> = {
+// an id that could not be read is answered as `null`
+const jsonRpc: Envelope<JsonRpc.RpcAnswer> = {
   read: JsonRpc.readCall,
   isNotification: (call) => call.id === undefined,
   answer: (id = "null", answer) =>
@@ -70,15 +76,15 @@ export const jsonRpcEnvelope: Envelope<JsonRpc.RpcAnswer> = {
   isError: (answer) => answer._tag === "Error"
 }
 
-// clients tell by a node's usual words that they have to do without a method: ethers then polls instead of using filters
+// clients look for the words that nodes use: ethers then polls instead of installing filters
 const unsupported = (method: string) =>
   new UnsupportedMethod({
     method: method.slice(0, 128),
     detail: `the method ${method.slice(0, 128)} does not exist on this route`
   })
 
-/** Builds the handler of a route; the handler's `admission` has to succeed before it reads the body. */
-export const make = <O extends Operation, Answer extends { readonly age?: number }>(
+// the handler reads the body only after its `admission` has succeeded
+const make = <O extends Operation, Answer extends { readonly age?: number }>(
   definition: Definition<O, Answer>
 ) => {
   const { envelope, relay } = definition
@@ -89,7 +95,7 @@ export const make = <O extends Operation, Answer extends { readonly age?: number
     return operation === undefined ? Effect.fail(unsupported(call.method)) : relay(operation, call.params, surface)
   }
 
-  // a read without an answer is nothing to do, and a call whose outcome nobody would hear of is not sent
+  // nobody would learn the outcome of a notification, so it is not sent
   const answerCall = (call: RpcCall, { facts, surface }: Asked): Effect.Effect<string | undefined> => {
     if (envelope.isNotification(call)) return Effect.undefined
     const { id } = call
@@ -131,10 +137,10 @@ export const make = <O extends Operation, Answer extends { readonly age?: number
     values: ReadonlyArray<unknown>,
     asked: Asked
   ): Effect.Effect<string | undefined> => {
-    if (texts.length === 0 || texts.length > definition.longest) {
+    if (texts.length === 0 || texts.length > definition.maxBatch) {
       const message = texts.length === 0
         ? "A batch has at least one call"
-        : `A batch has at most ${definition.longest} call${definition.longest === 1 ? "" : "s"}`
+        : `A batch has at most ${definition.maxBatch} call${definition.maxBatch === 1 ? "" : "s"}`
       return refuse(undefined, invalidRequest([{ path: [], message }]), invalidEnvelope, asked)
     }
     const answers = RpcCalls.batched(
@@ -176,9 +182,65 @@ export const make = <O extends Operation, Answer extends { readonly age?: number
       const asked = { facts: fiber.getRef(CurrentRequestFacts), surface }
       const body = RequestBody.text(request)
       return Effect.matchEffect(admission === undefined ? body : Effect.andThen(admission, body), {
-        // a fault of the HTTP layer keeps its HTTP status, and is a JSON-RPC error for those who read the body
+        // a fault of the HTTP layer keeps its HTTP status; its body is a JSON-RPC error
         onFailure: (error) => refuseWhole(error, asked),
         onSuccess: (text) => Effect.map(answerText(text, asked), responseOf)
       })
     })
 }
+
+/** The options of the routes that gateways configure. */
+export interface Options {
+  /** JSON-RPC reads that `/evm` and `/l2` relay besides the declared methods, by their exact names. */
+  readonly methods: ReadonlyArray<string>
+  /** The most calls that a batch may have. */
+  readonly maxBatch: number
+}
+
+/** The handler of `/evm`. */
+export const evm = ({ maxBatch, methods }: Options) =>
+  Effect.map(TradingEvm, (chain) =>
+    make({
+      // the later entry wins: a declared method stays what it is declared to be
+      operations: [
+        ...methods.map((name) => configuredRead(name, EvmOperations.serving)),
+        ...EvmOperations.evmMethods
+      ],
+      envelope: jsonRpc,
+      maxBatch,
+      concurrency: maxBatch,
+      relay: (operation, params, surface) => chain.relay({ operation, params, surface })
+    }))
+
+/** The handler of `/l2`. */
+export const layer2 = ({ maxBatch, methods }: Options) =>
+  Effect.map(Layer2, (chain) =>
+    make({
+      operations: [
+        ...methods.map((name) => configuredRead(name, Layer2Operations.serving)),
+        ...Layer2Operations.layer2Methods
+      ],
+      envelope: jsonRpc,
+      maxBatch,
+      concurrency: maxBatch,
+      relay: (operation, params, surface) => chain.relay({ operation, params, surface })
+    }))
+
+const tokenRpc: Envelope<TokenRpc.TokenRpcAnswer> = {
+  read: TokenRpc.readCall,
+  // the chain's own servers answer a call without an id too
+  isNotification: () => false,
+  answer: TokenRpc.answerText,
+  error: TokenRpc.errorText,
+  isError: (answer) => answer._tag === "Error"
+}
+
+/** The handler of the token chain's JSON-RPC. */
+export const tokens = Effect.map(TokenChain, (chain) =>
+  make({
+    operations: [...Object.values(tokenRpcOperations), ...Object.values(tokenSendOperations)],
+    envelope: tokenRpc,
+    maxBatch: 100,
+    concurrency: 8,
+    relay: (operation, params, surface) => chain.relay({ operation, params, surface })
+  }))

@@ -1,0 +1,153 @@
+/**
+ * The routes whose answers are encoded from values: `POST /exchange/inspect`, token data, health and metrics.
+ *
+ * HttpApiBuilder serves them. The routes that relay bytes are in `Routes`.
+ */
+import { GatewayApi } from "@trigate/api/GatewayApi"
+import { Readiness } from "@trigate/api/HealthApi"
+import { Problems } from "@trigate/api/Problems"
+import { faultsOf, invalidRequest } from "@trigate/domain/Decode"
+import type { GatewayError as GatewayErrorType } from "@trigate/domain/GatewayError"
+import { GatewayError } from "@trigate/domain/GatewayError"
+import { TokenChain } from "@trigate/tokens/TokenChain"
+import { Exchange } from "@trigate/trading/Exchange"
+import * as Effect from "effect/Effect"
+import * as HttpApi from "effect/http-api/HttpApi"
+import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
+import { HttpApiSchemaError } from "effect/http-api/HttpApiError"
+import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Layer from "effect/Layer"
+import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import * as CallerKeys from "./CallerKeys.ts"
+import { Drain } from "./Drain.ts"
+import { GatewayStatus } from "./GatewayStatus.ts"
+import { RedisReadiness } from "./RedisReadiness.ts"
+import { expectedSigner } from "./RelayRoutes.ts"
+import * as RequestBody from "./RequestBody.ts"
+import * as RequestFacts from "./RequestFacts.ts"
+import * as Responses from "./Responses.ts"
+
+const groups = GatewayApi.groups
+
+/** The part of the contract that these routes serve. */
+export class EncodedApi extends HttpApi.make("gateway").add(
+  HttpApiGroup.make("exchange").add(groups.exchange.endpoints.inspect),
+  HttpApiGroup.make("tokens").add(groups.tokens.endpoints.getTokenData),
+  HttpApiGroup.make("node").add(groups.node.endpoints.getTokenData),
+  groups.health
+) {}
+
+const inspect = HttpApiBuilder.group(
+  EncodedApi,
+  "exchange",
+  Effect.fnUntraced(function*(handlers) {
+    const exchange = yield* Exchange
+    return handlers.handleRaw("inspect", ({ request }) =>
+      Effect.gen(function*() {
+        const body = yield* RequestBody.bytes(request)
+        return yield* exchange.inspect(body, yield* expectedSigner(request))
+      }))
+  })
+)
+
+const tokenData = Effect.map(TokenChain, (tokens) =>
+  Effect.fnUntraced(function*(address: string) {
+    const facts = yield* RequestFacts.CurrentRequestFacts
+    const token = yield* tokens.getTokenData({ address })
+    facts.operations.push({ operation: "getTokenData", outcome: "ok" })
+    return token
+  }))
+
+const tokens = HttpApiBuilder.group(
+  EncodedApi,
+  "tokens",
+  Effect.fnUntraced(function*(handlers) {
+    const keys = yield* CallerKeys.CallerKeys
+    const handle = yield* tokenData
+    return handlers.handle(
+      "getTokenData",
+      ({ query, request }) => Effect.andThen(CallerKeys.admission(keys, request), handle(query.address))
+    )
+  })
+)
+
+const keyedTokens = HttpApiBuilder.group(
+  EncodedApi,
+  "node",
+  Effect.fnUntraced(function*(handlers) {
+    const keys = yield* CallerKeys.CallerKeys
+    const handle = yield* tokenData
+    return handlers.handle(
+      "getTokenData",
+      ({ params, query }) => Effect.andThen(keys.check(Redacted.make(params.endpointKey)), handle(query.address))
+    )
+  })
+)
+
+const encodeReadiness = Schema.encodeEffect(Schema.fromJsonString(Readiness))
+
+const health = HttpApiBuilder.group(
+  EncodedApi,
+  "health",
+  Effect.fnUntraced(function*(handlers) {
+    const drain = yield* Drain
+    const status = yield* GatewayStatus
+    const redis = yield* RedisReadiness
+    return handlers
+      .handle("live", () => Effect.succeed({ status: "live" as const }))
+      .handleRaw("ready", () =>
+        Effect.gen(function*() {
+          const draining = drain.isDraining()
+          const readiness = { status: draining ? "draining" as const : "ready" as const, ...status, ...(yield* redis) }
+          const body = yield* Effect.orDie(encodeReadiness(readiness))
+          return Responses.json(body, draining ? 503 : 200)
+        }))
+      .handleRaw(
+        "metrics",
+        () =>
+          Effect.map(
+            PrometheusMetrics.format(),
+            (text) => HttpServerResponse.text(text, { contentType: "text/plain; version=0.0.4; charset=utf-8" })
+          )
+      )
+  })
+)
+
+const isGatewayError = Schema.is(GatewayError)
+
+const slots: { readonly [Kind in HttpApiSchemaError["kind"]]: string } = {
+  Params: "path",
+  Headers: "headers",
+  Query: "query",
+  Body: "body",
+  Payload: "payload",
+  ResponseHeaders: "headers"
+}
+
+const typed = (error: unknown): GatewayErrorType | undefined =>
+  HttpApiSchemaError.is(error)
+    ? invalidRequest(faultsOf(error.cause, [slots[error.kind]]))
+    : isGatewayError(error)
+    ? error
+    : undefined
+
+const problems = Layer.succeed(
+  Problems,
+  (httpEffect, { endpoint, group }) =>
+    RequestFacts.named(
+      `${group.identifier}.${endpoint.identifier}`,
+      httpEffect.pipe(Effect.catch((error) => {
+        const problem = typed(error)
+        return problem === undefined ? Effect.fail(error) : Responses.answerProblem(problem)
+      }))
+    )
+)
+
+/** The routes, for an `HttpRouter`. */
+export const layer = HttpApiBuilder.layer(EncodedApi).pipe(
+  Layer.provide([inspect, tokens, keyedTokens, health]),
+  Layer.provide(problems)
+)
