@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as Utf8 from "@trigate/domain/Utf8"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import { Exchange } from "@trigate/trading/Exchange"
 import { TradingEvm } from "@trigate/trading/TradingEvm"
@@ -18,8 +18,8 @@ describe("sandbox-actions", () => {
         assert.isTrue(isActionType(type))
         if (!isActionType(type)) return
         const text = yield* body(type, now)
-        const { answer, warnings } = yield* exchange.relay({ body: UpstreamResponse.bytes(text), surface: "gateway" })
-        assert.strictEqual(UpstreamResponse.text(answer), "{\"status\":\"ok\",\"response\":{\"type\":\"default\"}}")
+        const { answer, warnings } = yield* exchange.relay({ body: Utf8.encode(text), surface: "gateway" })
+        assert.strictEqual(answer.text, "{\"status\":\"ok\",\"response\":{\"type\":\"default\"}}")
         assert.deepStrictEqual(warnings, [])
         if (type === "evmUserModify") {
           const evm = yield* TradingEvm

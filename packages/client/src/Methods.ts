@@ -15,6 +15,7 @@ import { readParams } from "@trigate/domain/TokenOperations"
 import * as TokenRpc from "@trigate/domain/TokenRpc"
 import { OutcomeUnknown, UpstreamUnavailable } from "@trigate/domain/UpstreamError"
 import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as Utf8 from "@trigate/domain/Utf8"
 import * as Effect from "effect/Effect"
 import type * as HttpClientError from "effect/http/HttpClientError"
 import * as Schema from "effect/Schema"
@@ -118,7 +119,7 @@ export const tokenRpc =
       return yield* read(
         request,
         Transport.label,
-        yield* TokenRpc.readAnswer(Transport.label, answer.status, UpstreamResponse.text(answer), answer.retryAfter)
+        yield* TokenRpc.readAnswer(Transport.label, answer.status, answer.text, answer.retryAfter)
       )
     })
   }
@@ -153,7 +154,7 @@ export const submit = (transport: Transport.Transport, endpoint: Endpoint) =>
   })
 
 const readText = (body: Uint8Array) =>
-  Effect.fromOption(UpstreamResponse.utf8(body), () => invalidRequest([{ path: [], message: "Not valid UTF-8" }]))
+  Effect.fromOption(Utf8.decode(body), () => invalidRequest([{ path: [], message: "Not valid UTF-8" }]))
 
 /**
  * Finds out what became of an action after `OutcomeUnknown`, by sending the identical bytes again; nothing else calls it.
@@ -174,7 +175,7 @@ const ownReaderOf = <Response extends AnyCodec>(response: Response) => {
   const read = Answer.decodeText(response)
   return (answer: UpstreamResponse.UpstreamResponse): Effect.Effect<Response["Type"], CommonFailure> =>
     Effect.mapError(
-      read(answer.upstream, UpstreamResponse.text(answer)),
+      read(answer.upstream, answer.text),
       (malformed) => answer.status === 200 ? malformed : Answer.failureOf(answer)
     )
 }

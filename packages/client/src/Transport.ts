@@ -31,9 +31,9 @@ export interface Transport {
 }
 
 const relayed = (response: HttpClientResponse.HttpClientResponse) =>
-  Effect.map(response.arrayBuffer, (buffer): UpstreamResponse.UpstreamResponse => {
+  Effect.map(response.arrayBuffer, (buffer) => {
     const retryAfter = response.headers["retry-after"]
-    return {
+    return UpstreamResponse.make({
       upstream: label,
       status: response.status,
       contentType: response.headers["content-type"] ?? "",
@@ -41,7 +41,7 @@ const relayed = (response: HttpClientResponse.HttpClientResponse) =>
       ...UpstreamResponse.signerIn(response.headers),
       // the header may also hold a date, which is of no use without the server's clock
       ...(retryAfter !== undefined && /^[0-9]{1,6}$/u.test(retryAfter) ? { retryAfter: Number(retryAfter) } : {})
-    }
+    })
   })
 
 /**

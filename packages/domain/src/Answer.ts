@@ -15,7 +15,6 @@ import type { AnyCodec, MethodClass, Operation } from "./Operation.ts"
 import { InvalidRequest } from "./RequestError.ts"
 import { UpstreamMalformed, UpstreamRateLimited, UpstreamUnavailable } from "./UpstreamError.ts"
 import type { UpstreamResponse } from "./UpstreamResponse.ts"
-import * as UpstreamResponse_ from "./UpstreamResponse.ts"
 
 /** The error of an answer that is not what the protocol promises; `issue` never holds more than an excerpt of it. */
 export const malformed = (upstream: string, issue: string): UpstreamMalformed =>
@@ -24,7 +23,7 @@ export const malformed = (upstream: string, issue: string): UpstreamMalformed =>
 /** The typed error that a status other than 200 stands for, from the upstream's own words. */
 export const failureOfStatus = (answer: UpstreamResponse): CommonFailure => {
   const upstream = answer.upstream
-  const words = UpstreamResponse_.excerpt(answer)
+  const words = answer.excerpt()
   const detail = words === ""
     ? `${upstream} answered HTTP ${answer.status}`
     : `${upstream} answered HTTP ${answer.status}: ${words}`
@@ -40,8 +39,8 @@ export const failureOfStatus = (answer: UpstreamResponse): CommonFailure => {
 const problemReader = <S extends AnyCodec>(schema: S) => {
   const decode = Schema.decodeUnknownOption(schema)
   return (answer: UpstreamResponse): Option.Option<S["Type"]> =>
-    UpstreamResponse_.isProblem(answer)
-      ? Option.flatMap(Result.getSuccess(JsonText.parse(UpstreamResponse_.text(answer))), (body) => decode(body))
+    answer.isProblem
+      ? Option.flatMap(Result.getSuccess(answer.json), (body) => decode(body))
       : Option.none()
 }
 
@@ -79,7 +78,7 @@ export const readerOf = <
     if (Option.isSome(problem)) return Effect.fail(problem.value)
     if (operation.refusal?.matches(answer) === true) return Effect.fail(operation.refusal.failure(request, answer))
     return answer.status === 200
-      ? decodeResponse(answer.upstream, UpstreamResponse_.text(answer))
+      ? decodeResponse(answer.upstream, answer.text)
       : Effect.fail(failureOfStatus(answer))
   }
 }

@@ -135,8 +135,7 @@ const rejectionIn = (response: unknown, known: Address | undefined): Option.Opti
 const wordsOf = (response: unknown, text: string): string =>
   Predicate.isString(response) ? response : response === undefined ? text : JsonText.stringify(response)
 
-const parsed = (answer: UpstreamResponse.UpstreamResponse): Option.Option<unknown> =>
-  Result.getSuccess(JsonText.parse(UpstreamResponse.text(answer)))
+const parsed = (answer: UpstreamResponse.UpstreamResponse): Option.Option<unknown> => Result.getSuccess(answer.json)
 
 /** What is known of an action besides its answer. */
 export interface Identity {
@@ -153,13 +152,12 @@ const unknownOutcome = (answer: UpstreamResponse.UpstreamResponse, identity: Ide
     upstream: answer.upstream,
     ...identity,
     advice: resendAdvice,
-    detail: `${answer.upstream} answered HTTP ${answer.status}, which does not say what became of the action: ${
-      UpstreamResponse.excerpt(answer)
-    }`
+    detail:
+      `${answer.upstream} answered HTTP ${answer.status}, which does not say what became of the action: ${answer.excerpt()}`
   })
 
 const readOk = (answer: UpstreamResponse.UpstreamResponse, identity: Identity) => {
-  const text = UpstreamResponse.text(answer)
+  const text = answer.text
   const body = Option.flatMap(parsed(answer), (value) => decodeAnswer(value))
   if (Option.isNone(body)) return Effect.fail(unknownOutcome(answer, identity))
   const { response, status } = body.value
@@ -181,13 +179,13 @@ export const readOutcome = (
   answer: UpstreamResponse.UpstreamResponse,
   identity: Identity = {}
 ): Effect.Effect<ActionAccepted, ActionRejected | ExchangeFailure> => {
-  const problem = UpstreamResponse.isProblem(answer)
+  const problem = answer.isProblem
     ? Option.flatMap(parsed(answer), (value) => decodeProblem(value))
     : Option.none()
   if (Option.isSome(problem)) return Effect.fail(problem.value)
   if (answer.status === 200) return readOk(answer, identity)
   if (answer.status === 422) {
-    const { message } = classifyRejection(UpstreamResponse.text(answer))
+    const { message } = classifyRejection(answer.text)
     return Effect.fail(new ActionRejected({ reason: "ShapeRefused", message }))
   }
   return Effect.fail(

@@ -22,7 +22,7 @@ const minute = 60_000
 
 /** HTTP 500 `null`: what the venue says of a coin, or whatever else was asked for, that it does not know. */
 const isNothing = (answer: UpstreamResponse.UpstreamResponse): boolean =>
-  answer.status === 500 && UpstreamResponse.text(answer).trim() === "null"
+  answer.status === 500 && answer.text.trim() === "null"
 
 /** All spot pairs and tokens. */
 export const spotMeta = Operation.read({

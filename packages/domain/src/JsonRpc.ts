@@ -18,7 +18,6 @@ import { InvalidRequest, UnsupportedMethod } from "./RequestError.ts"
 import type { UpstreamMalformed } from "./UpstreamError.ts"
 import { UpstreamRateLimited, UpstreamUnavailable } from "./UpstreamError.ts"
 import type { UpstreamResponse } from "./UpstreamResponse.ts"
-import { text as textOf } from "./UpstreamResponse.ts"
 
 /** One call of a caller: `id` is its raw text, absent for a notification; `params` is `[]` when not given. */
 export interface RpcCall {
@@ -165,7 +164,7 @@ export const readBatch = (
  */
 export const answerOf = (answer: UpstreamResponse, id: number): Effect.Effect<RpcAnswer, CommonFailure> => {
   if (answer.status === 429) return Effect.fail(failureOf(answer))
-  const read = Effect.fromResult(readAnswer(answer.upstream, textOf(answer), id))
+  const read = Effect.fromResult(readAnswer(answer.upstream, answer.text, id))
   return answer.status === 200 ? read : Effect.mapError(read, () => failureOf(answer))
 }
 

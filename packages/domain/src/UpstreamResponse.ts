@@ -1,67 +1,100 @@
-/** An upstream's answer as it came: what a relaying route sends on and what a typed method reads. */
+/** An upstream's response as it came: what a relaying route passes on and what a typed method reads. */
 import * as Option from "effect/Option"
+import type * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { Address } from "./Hex.ts"
+import * as JsonText from "./JsonText.ts"
+import * as Utf8 from "./Utf8.ts"
 
-/** Who answered, and the status, content type and bytes of the answer; `retryAfter` is the upstream's own, in seconds. */
-export interface UpstreamResponse {
+/** What a response says. */
+export interface Fields {
   /** Label of the upstream (`trading-api`, `layer2`, …), never its address. */
   readonly upstream: string
   readonly status: number
   readonly contentType: string
   readonly body: Uint8Array
+  /** The upstream's `Retry-After`, in seconds. */
   readonly retryAfter?: number
-  /** Seconds since this was read upstream, where it was not just now. */
+  /** Seconds since the response was read upstream; absent for one that was not cached. */
   readonly age?: number
-  /** Who signed the action that this answers, where a gateway that stands upstream has told it. */
+  /** Who signed the action that this answers, as told by a gateway upstream. */
   readonly signer?: Address
 }
 
-const decoder = new TextDecoder("utf-8", { ignoreBOM: true })
-const encoder = new TextEncoder()
+/** A response; its text is decoded and its JSON parsed at most once, and not before somebody asks. */
+export class UpstreamResponse implements Fields {
+  readonly upstream: string
+  readonly status: number
+  readonly contentType: string
+  readonly body: Uint8Array
+  declare readonly retryAfter?: number
+  declare readonly age?: number
+  declare readonly signer?: Address
+  #text: string | undefined
+  #json: Result.Result<unknown, JsonText.Refusal> | undefined
 
-/** The body as text. */
-export const text = (relayed: UpstreamResponse): string => decoder.decode(relayed.body)
+  constructor({ age, body, contentType, retryAfter, signer, status, upstream }: Fields) {
+    this.upstream = upstream
+    this.status = status
+    this.contentType = contentType
+    this.body = body
+    if (retryAfter !== undefined) this.retryAfter = retryAfter
+    if (age !== undefined) this.age = age
+    if (signer !== undefined) this.signer = signer
+  }
 
-/** The body as text, cut for a message. */
-export const excerpt = (relayed: UpstreamResponse, length = 120): string =>
-  decoder.decode(relayed.body.subarray(0, length)).replace(/\s+/gu, " ").trim()
+  /** The body as text, whatever its bytes are. */
+  get text(): string {
+    return this.#text ??= Utf8.decodeLossy(this.body)
+  }
 
-/** A JSON answer made here, as a sandbox or a test does. */
-export const json = (upstream: string, status: number, body: string): UpstreamResponse => ({
-  upstream,
-  status,
-  contentType: "application/json",
-  body: encoder.encode(body)
-})
+  /** The body as text; none where it is not valid UTF-8. */
+  get utf8(): Option.Option<string> {
+    // text that was decoded without a replacement character came from valid bytes
+    if (this.#text?.includes("\ufffd") === false) return Option.some(this.#text)
+    const text = Utf8.decode(this.body)
+    this.#text = Option.getOrElse(text, () => this.text)
+    return text
+  }
 
-/** A plain-text answer made here. */
-export const plain = (upstream: string, status: number, body: string): UpstreamResponse => ({
-  upstream,
-  status,
-  contentType: "text/plain; charset=utf-8",
-  body: encoder.encode(body)
-})
+  /** The body as a JSON value; integers outside the safe range are `bigint`. */
+  get json(): Result.Result<unknown, JsonText.Refusal> {
+    return this.#json ??= JsonText.parse(this.text)
+  }
 
-const strictDecoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
+  /** Whether the body claims to be a problem document (RFC 9457). */
+  get isProblem(): boolean {
+    return this.contentType.startsWith("application/problem+json")
+  }
 
-/** Bytes as text where they are valid UTF-8. */
-export const utf8 = (bytes: Uint8Array): Option.Option<string> =>
-  Option.liftThrowable((input: Uint8Array) => strictDecoder.decode(input))(bytes)
+  /** The beginning of the body, for a message. */
+  excerpt(length = 120): string {
+    return Utf8.decodeLossy(this.body.subarray(0, length)).replace(/\s+/gu, " ").trim()
+  }
 
-/** Text as bytes. */
-export const bytes = (body: string): Uint8Array<ArrayBuffer> => encoder.encode(body)
+  /** The same response with some other members. */
+  with(fields: Partial<Fields>): UpstreamResponse {
+    return new UpstreamResponse({ ...this, ...fields })
+  }
+}
 
-/** Whether the body claims to be a problem document. */
-export const isProblem = (relayed: UpstreamResponse): boolean =>
-  relayed.contentType.startsWith("application/problem+json")
+/** A response. */
+export const make = (fields: Fields): UpstreamResponse => new UpstreamResponse(fields)
+
+/** A JSON response made here, as a sandbox or a test does. */
+export const json = (upstream: string, status: number, body: string): UpstreamResponse =>
+  make({ upstream, status, contentType: "application/json", body: Utf8.encode(body) })
+
+/** A plain-text response made here. */
+export const plain = (upstream: string, status: number, body: string): UpstreamResponse =>
+  make({ upstream, status, contentType: "text/plain; charset=utf-8", body: Utf8.encode(body) })
 
 /** The header in which a gateway tells who signed the action that it relayed. */
 export const signerHeader = "x-trigate-signer"
 
 const isAddress = Schema.is(Address)
 
-/** The signer in an answer's headers, as a member of {@link UpstreamResponse}. */
+/** The signer in a response's headers, as a member of {@link Fields}. */
 export const signerIn = (headers: { readonly [name: string]: string | undefined }): { readonly signer?: Address } => {
   const signer = headers[signerHeader]
   return signer !== undefined && isAddress(signer) ? { signer } : {}

@@ -8,6 +8,7 @@ import * as Operation from "@trigate/domain/Operation"
 import { UnknownAsset } from "@trigate/domain/ResourceError"
 import { UpstreamMalformed, UpstreamRateLimited } from "@trigate/domain/UpstreamError"
 import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as Utf8 from "@trigate/domain/Utf8"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { samples } from "./gatewayErrorSamples.ts"
@@ -27,10 +28,9 @@ const read = (answer: UpstreamResponse.UpstreamResponse) => Answer.readerOf(oper
 
 const problem = (error: GatewayError): UpstreamResponse.UpstreamResponse => {
   const body = Schema.encodeSync(GatewayErrorSchema)(error)
-  return {
-    ...UpstreamResponse.json("trading-api", body.status ?? 0, JsonText.stringify(body)),
+  return UpstreamResponse.json("trading-api", body.status ?? 0, JsonText.stringify(body)).with({
     contentType: "application/problem+json"
-  }
+  })
 }
 
 describe("readerOf", () => {
@@ -83,21 +83,21 @@ describe("readerOf", () => {
 
   it.effect("takes a content type with parameters", () =>
     Effect.gen(function*() {
-      const answer = { ...problem(samples.UnknownAsset), contentType: "application/problem+json; charset=utf-8" }
+      const answer = problem(samples.UnknownAsset).with({ contentType: "application/problem+json; charset=utf-8" })
       assert.deepStrictEqual<GatewayError>(yield* Effect.flip(read(answer)), samples.UnknownAsset)
     }))
 
   it.effect.each(
     [
       ["an error that the operation does not have", problem(samples.NonceMismatch), "InvalidRequest"],
-      ["a problem of somebody else", {
-        ...problem(samples.UnknownAsset),
-        status: 503,
-        body: UpstreamResponse.bytes("{\"type\":\"about:blank\"}")
-      }, "UpstreamUnavailable"],
+      [
+        "a problem of somebody else",
+        problem(samples.UnknownAsset).with({ status: 503, body: Utf8.encode("{\"type\":\"about:blank\"}") }),
+        "UpstreamUnavailable"
+      ],
       [
         "a problem that is no JSON",
-        { ...problem(samples.UnknownAsset), status: 503, body: UpstreamResponse.bytes("{") },
+        problem(samples.UnknownAsset).with({ status: 503, body: Utf8.encode("{") }),
         "UpstreamUnavailable"
       ]
     ] as const
@@ -152,11 +152,11 @@ describe("failureOfStatus", () => {
   })
 
   it("passes the time to wait on", () => {
-    const limited = Answer.failureOfStatus({ ...UpstreamResponse.plain("layer2", 429, ""), retryAfter: 7 })
+    const limited = Answer.failureOfStatus(UpstreamResponse.plain("layer2", 429, "").with({ retryAfter: 7 }))
     assert.instanceOf(limited, UpstreamRateLimited)
     assert.strictEqual(limited.retryAfter, 7)
     assert.isFalse("retryAfter" in Answer.failureOfStatus(UpstreamResponse.plain("layer2", 429, "")))
-    const unavailable = Answer.failureOfStatus({ ...UpstreamResponse.plain("layer2", 503, ""), retryAfter: 9 })
+    const unavailable = Answer.failureOfStatus(UpstreamResponse.plain("layer2", 503, "").with({ retryAfter: 9 }))
     assert.strictEqual(unavailable._tag === "UpstreamUnavailable" ? unavailable.retryAfter : undefined, 9)
   })
 })

@@ -22,10 +22,12 @@ const recordedBody = (id: string) => {
   const found = recorded.bodies.find((body) => body.id === id) ?? assert.fail(id)
   return venue(found.http, found.body)
 }
-const problem = (status: number, body: unknown): UpstreamResponse.UpstreamResponse => ({
-  ...venue(status, body),
+const problem = (
+  status: number,
+  body: unknown
+): UpstreamResponse.UpstreamResponse => (venue(status, body).with({
   contentType: "application/problem+json; charset=utf-8"
-})
+}))
 
 describe("the operations", () => {
   it("the four are sent at most once, by the official API only, for a weight of one", () => {
@@ -105,7 +107,7 @@ describe("readOutcome", () => {
   })
 
   it("HTTP 429 is the upstream's limit, with what it said about waiting", () => {
-    const error = failure({ ...UpstreamResponse.json("trading-api", 429, "null"), retryAfter: 7 })
+    const error = failure(UpstreamResponse.json("trading-api", 429, "null").with({ retryAfter: 7 }))
     assert.strictEqual(error._tag, "UpstreamRateLimited")
     if (error._tag === "UpstreamRateLimited") assert.strictEqual(error.retryAfter, 7)
   })

@@ -172,10 +172,10 @@ describe("readAnswer", () => {
 
 describe("answerOf", () => {
   const busy = "{\"id\":7,\"error\":{\"code\":-32000,\"message\":\"busy\"}}"
-  const problem = (status: number, body: string) => ({
-    ...UpstreamResponse.json("layer2", status, body),
-    contentType: "application/problem+json"
-  })
+  const problem = (
+    status: number,
+    body: string
+  ) => (UpstreamResponse.json("layer2", status, body).with({ contentType: "application/problem+json" }))
 
   it.effect.each([200, 400, 401, 404, 500, 503])(
     "an error object counts with HTTP %i",
@@ -201,7 +201,7 @@ describe("answerOf", () => {
 
   it.effect("HTTP 429 is a full budget whatever the body says", () =>
     Effect.gen(function*() {
-      const answer = { ...UpstreamResponse.json("layer2", 429, busy), retryAfter: 7 }
+      const answer = UpstreamResponse.json("layer2", 429, busy).with({ retryAfter: 7 })
       const error = yield* Effect.flip(JsonRpc.answerOf(answer, 7))
       assert.strictEqual(error._tag === "UpstreamRateLimited" ? error.retryAfter : undefined, 7)
     }))

@@ -36,7 +36,7 @@ const answers: ReadonlyArray<readonly [answer: UpstreamResponse.UpstreamResponse
 
 describe("the answer to identical bytes", () => {
   for (const [answer, word, decided] of answers) {
-    it.effect(`${word}: ${UpstreamResponse.excerpt(answer, 70)}`, () =>
+    it.effect(`${word}: ${answer.excerpt(70)}`, () =>
       Effect.gen(function*() {
         const resolution = yield* readResolution(answer)
         assert.strictEqual(wordOf(resolution), word)

@@ -2,6 +2,7 @@
 import * as JsonText from "@trigate/domain/JsonText"
 import { SignedEnvelope } from "@trigate/domain/SignedAction"
 import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as Utf8 from "@trigate/domain/Utf8"
 import * as SignerRecovery from "@trigate/signing/SignerRecovery"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import * as Clock from "effect/Clock"
@@ -71,7 +72,7 @@ export const submit = (
   venue: Ref.Ref<VenueState>,
   body: Uint8Array
 ): Effect.Effect<UpstreamResponse.UpstreamResponse> => {
-  const parsed = Option.flatMap(UpstreamResponse.utf8(body), (text) => Result.getSuccess(JsonText.parse(text)))
+  const parsed = Option.flatMap(Utf8.decode(body), (text) => Result.getSuccess(JsonText.parse(text)))
   if (Option.isNone(parsed)) return Effect.succeed(notJson)
   return Option.match(read(parsed.value), {
     onNone: () => Effect.succeed(wrongShape),

@@ -3,6 +3,7 @@ import { infoOperations } from "@trigate/domain/InfoOperations"
 import * as JsonText from "@trigate/domain/JsonText"
 import type { SpotMeta } from "@trigate/domain/SpotMeta"
 import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as Utf8 from "@trigate/domain/Utf8"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -99,7 +100,7 @@ export const answer = (
   body: Uint8Array,
   now: number
 ): UpstreamResponse.UpstreamResponse => {
-  const parsed = Option.flatMap(UpstreamResponse.utf8(body), (text) => Result.getSuccess(JsonText.parse(text)))
+  const parsed = Option.flatMap(Utf8.decode(body), (text) => Result.getSuccess(JsonText.parse(text)))
   if (Option.isNone(parsed)) return UpstreamResponse.plain(upstream, 400, VenueRefusal.notJson)
   if (Option.isSome(decodeSpotMeta(parsed.value))) return json(state.spotMeta)
   const further = decodeFurther(parsed.value)

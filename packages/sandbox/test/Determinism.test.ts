@@ -3,7 +3,7 @@ import { evmOperations } from "@trigate/domain/EvmOperations"
 import { infoOperations } from "@trigate/domain/InfoOperations"
 import { layer2Operations } from "@trigate/domain/Layer2Operations"
 import { tokenRpcOperations } from "@trigate/domain/TokenOperations"
-import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as Utf8 from "@trigate/domain/Utf8"
 import { Layer2 } from "@trigate/layer2/Layer2"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import { contracts, tokens, transactions } from "@trigate/sandbox/SandboxExamples"
@@ -30,22 +30,18 @@ const bytes = Effect.gen(function*() {
   const surface = "gateway" as const
   const text = (answer: object) => JSON.stringify(answer)
   return {
-    spotMeta: UpstreamResponse.text(
-      yield* info.relay({
-        operation: infoOperations.spotMeta,
-        request: undefined,
-        body: UpstreamResponse.bytes("{\"type\":\"spotMeta\"}"),
-        surface
-      })
-    ),
-    candles: UpstreamResponse.text(
-      yield* info.relay({
-        operation: infoOperations.candleSnapshot,
-        request: window,
-        body: UpstreamResponse.bytes(JSON.stringify({ type: "candleSnapshot", req: window })),
-        surface
-      })
-    ),
+    spotMeta: (yield* info.relay({
+      operation: infoOperations.spotMeta,
+      request: undefined,
+      body: Utf8.encode("{\"type\":\"spotMeta\"}"),
+      surface
+    })).text,
+    candles: (yield* info.relay({
+      operation: infoOperations.candleSnapshot,
+      request: window,
+      body: Utf8.encode(JSON.stringify({ type: "candleSnapshot", req: window })),
+      surface
+    })).text,
     storage: text(
       yield* evm.relay({
         operation: evmOperations.getStorageAt,
@@ -122,10 +118,10 @@ describe("a sandbox", () => {
       const candles = yield* Effect.flip(info.relay({
         operation: infoOperations.candleSnapshot,
         request: window,
-        body: UpstreamResponse.bytes("{}"),
+        body: Utf8.encode("{}"),
         surface: "node"
       }))
-      const action = yield* Effect.flip(exchange.relay({ body: UpstreamResponse.bytes("{}"), surface: "node" }))
+      const action = yield* Effect.flip(exchange.relay({ body: Utf8.encode("{}"), surface: "node" }))
       assert.deepStrictEqual([candles._tag, action._tag], ["UnavailableOnNode", "UnavailableOnNode"])
     }).pipe(Effect.provide(Sandbox.layer())))
 })

@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { tokenRpcOperations } from "@trigate/domain/TokenOperations"
 import * as TonAddress from "@trigate/domain/TonAddress"
-import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Genesis from "@trigate/sandbox/Genesis"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import { tokens } from "@trigate/sandbox/SandboxExamples"
@@ -23,7 +22,7 @@ const ask = (method: Method, address: string, state: TokenServer.TokenState = Ge
 
 const Envelope = Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown))
 
-const body = (answer: TokenServer.TokenAnswer) => UpstreamResponse.text(TokenEnvelope.rpc(answer, start, "7"))
+const body = (answer: TokenServer.TokenAnswer) => TokenEnvelope.rpc(answer, start, "7").text
 
 const result = (method: Method, address: string, state?: TokenServer.TokenState) => {
   const answer = ask(method, address, state)

@@ -1,7 +1,7 @@
 /** A venue that tests talk to: signed actions in, the venue's words out. */
 import * as JsonText from "@trigate/domain/JsonText"
 import type { SignedAction } from "@trigate/domain/SignedAction"
-import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as Utf8 from "@trigate/domain/Utf8"
 import type { TestKey } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
 import * as SandboxState from "@trigate/sandbox/SandboxState"
@@ -24,8 +24,8 @@ const decodeAnswer = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Union
 /** What the venue answers to a body: the word "ok", its refusal, or the HTTP status with the text. */
 export const post = Effect.fnUntraced(function*(body: string) {
   const { venue } = yield* SandboxState.SandboxState
-  const answer = yield* VenueExchange.submit(VenueProfile.mainnet, venue.state, UpstreamResponse.bytes(body))
-  const text = UpstreamResponse.text(answer)
+  const answer = yield* VenueExchange.submit(VenueProfile.mainnet, venue.state, Utf8.encode(body))
+  const text = answer.text
   if (answer.status !== 200) return `${answer.status} ${text}`
   const { response, status } = decodeAnswer(text)
   return typeof response === "string" ? `${status}: ${response}` : status

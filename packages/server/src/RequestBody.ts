@@ -2,7 +2,7 @@
 import { invalidRequest } from "@trigate/domain/Decode"
 import { PayloadTooLarge } from "@trigate/domain/RequestError"
 import type { InvalidRequest } from "@trigate/domain/RequestError"
-import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as Utf8 from "@trigate/domain/Utf8"
 import * as ByteSize from "effect/ByteSize"
 import * as Effect from "effect/Effect"
 import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
@@ -56,7 +56,7 @@ export const bytes = (
 
 /** What bytes say; those that are not UTF-8 are refused. */
 export const textOf = (body: Uint8Array): Effect.Effect<string, InvalidRequest> =>
-  Option.match(UpstreamResponse.utf8(body), { onNone: () => notText, onSome: Effect.succeed })
+  Option.match(Utf8.decode(body), { onNone: () => notText, onSome: Effect.succeed })
 
 /** The body as text. */
 export const text = (

@@ -98,7 +98,7 @@ export const read = Effect.fnUntraced(function*(
   answer: UpstreamResponse.UpstreamResponse
 ): Effect.fn.Return<Reading, CommonFailure | InvalidAddress | TokenNotFound> {
   const { retryAfter, status, upstream } = answer
-  const text = UpstreamResponse.text(answer)
+  const text = answer.text
   const asked = yield* Effect.fromResult(TonAddress.parse(address))
   if (status === 200 && isFlat(text)) return yield* readFlat(upstream, text, asked)
   const envelope = yield* TokenRpc.readAnswer(upstream, status, text, retryAfter)

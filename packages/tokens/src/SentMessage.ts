@@ -9,9 +9,8 @@ const unknown = ({ advice }: Pick<OnceOperation, "advice">, answer: UpstreamResp
   new OutcomeUnknown({
     upstream: answer.upstream,
     advice,
-    detail: `${answer.upstream} answered HTTP ${answer.status}, which does not say what became of the message: ${
-      UpstreamResponse.excerpt(answer)
-    }`
+    detail:
+      `${answer.upstream} answered HTTP ${answer.status}, which does not say what became of the message: ${answer.excerpt()}`
   })
 
 /** A contract or a validator refused the message: servers tell it with 500, as they tell faults of their own. */
@@ -27,7 +26,7 @@ export const read = (
   answer: UpstreamResponse.UpstreamResponse
 ): Effect.Effect<TokenRpc.TokenRpcAnswer, OutcomeUnknown> =>
   Effect.matchEffect(
-    TokenRpc.readAnswer(answer.upstream, answer.status, UpstreamResponse.text(answer), answer.retryAfter),
+    TokenRpc.readAnswer(answer.upstream, answer.status, answer.text, answer.retryAfter),
     {
       onFailure: () => Effect.fail(unknown(operation, answer)),
       onSuccess: (said) =>

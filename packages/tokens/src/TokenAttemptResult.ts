@@ -24,7 +24,7 @@ export const of = (
 ): AttemptResult.AttemptResult<UpstreamResponse.UpstreamResponse, ReadFailure> => {
   const verdict = AttemptResult.ofPlain({})(answer, target)
   if (verdict._tag === "Answered" && answer.status === 200) {
-    const text = UpstreamResponse.text(answer)
+    const text = answer.text
     const members = JsonText.members(text)
     if (members.size === 0) return AttemptResult.mismatched(answer.upstream, "Expected an object")
     return saysSomething(members) || isFailure(text, members)
@@ -32,6 +32,6 @@ export const of = (
       : AttemptResult.mismatched(answer.upstream, "Expected ok with a result, or an error")
   }
   if (verdict._tag !== "Retryable" || verdict.fault !== "server_fault" || verdict.answer === undefined) return verdict
-  const text = UpstreamResponse.text(answer)
+  const text = answer.text
   return isFailure(text, JsonText.members(text)) ? { ...verdict, fault: "declined", retryAfter: undefined } : verdict
 }

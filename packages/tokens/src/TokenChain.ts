@@ -115,7 +115,7 @@ const named = (params: string): string => params.trimStart().startsWith("[") ? "
 export const make = (transport: Transport, metadata: MetadataFetch["Service"]): TokenChain["Service"] => {
   const read = Effect.fnUntraced(function*(operation: TokenRpcOperation, params: string) {
     const answer = yield* transport.call({ operation, params: named(params) })
-    return yield* TokenRpc.readAnswer(answer.upstream, answer.status, UpstreamResponse.text(answer), answer.retryAfter)
+    return yield* TokenRpc.readAnswer(answer.upstream, answer.status, answer.text, answer.retryAfter)
   })
 
   const relay = Effect.fnUntraced(function*({ operation, params, surface }: RelayCall) {

@@ -8,6 +8,7 @@ import { getTokenData } from "@trigate/domain/TokenOperations"
 import type { Query } from "@trigate/domain/TokenQuery"
 import type { OutcomeUnknown } from "@trigate/domain/UpstreamError"
 import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as Utf8 from "@trigate/domain/Utf8"
 import * as Answers from "@trigate/upstream/Answers"
 import * as CacheCodec from "@trigate/upstream/CacheCodec"
 import * as CacheRules from "@trigate/upstream/CacheRules"
@@ -76,7 +77,7 @@ const transport = Effect.fnUntraced(function*(options: Options) {
       operation: operation.name,
       upstream: "token-chain",
       key,
-      ...CacheRules.of<unknown, UpstreamResponse.UpstreamResponse>(operation, request, UpstreamResponse.text),
+      ...CacheRules.of<unknown, UpstreamResponse.UpstreamResponse>(operation, request, (answer) => answer.text),
       ask: calls.read({ operation, targets: [first, ...others] }, { body, read: TokenAttemptResult.of })
     })
   const sendOnce = (
@@ -89,8 +90,7 @@ const transport = Effect.fnUntraced(function*(options: Options) {
     return Effect.map(
       calls.once({ operation, targets, body }, {}),
       // which of them answered is not told
-      (answer) =>
-        targets.reduce((left, target) => Answers.concealedError(target, left, UpstreamResponse.text(left)), answer)
+      (answer) => targets.reduce((left, target) => Answers.concealedError(target, left, left.text), answer)
     )
   }
   const made: TokenChain.Transport = {
@@ -105,10 +105,10 @@ const transport = Effect.fnUntraced(function*(options: Options) {
         undefined,
         rpcTargets,
         canonical(params),
-        UpstreamResponse.bytes(JsonRpc.requestText(1, operation.name, params))
+        Utf8.encode(JsonRpc.requestText(1, operation.name, params))
       ),
     once: ({ operation, params }) =>
-      sendOnce(operation, rpcTargets, UpstreamResponse.bytes(JsonRpc.requestText(1, operation.name, params))),
+      sendOnce(operation, rpcTargets, Utf8.encode(JsonRpc.requestText(1, operation.name, params))),
     rest: ({ asked, operation }) => {
       const path = `/api/v2/${operation.name}`
       if (!Predicate.isString(asked)) {
@@ -120,11 +120,11 @@ const transport = Effect.fnUntraced(function*(options: Options) {
         undefined,
         Upstream.targets(upstream, path),
         `post ${canonical(asked)}`,
-        UpstreamResponse.bytes(asked)
+        Utf8.encode(asked)
       )
     },
     restOnce: ({ asked, operation }) =>
-      sendOnce(operation, Upstream.targets(upstream, `/api/v2/${operation.name}`), UpstreamResponse.bytes(asked))
+      sendOnce(operation, Upstream.targets(upstream, `/api/v2/${operation.name}`), Utf8.encode(asked))
   }
   return made
 })

@@ -207,10 +207,10 @@ describe("failures", () => {
       const sent = new TokenNotFound({ address, contractType: "nft_collection", detail: "a collection" })
       const body = JSON.stringify(yield* Schema.encodeEffect(TokenNotFound)(sent))
       const error = yield* Effect.flip(
-        Dialect.read(address, {
-          ...UpstreamResponse.json("token-chain", 404, body),
-          contentType: "application/problem+json"
-        })
+        Dialect.read(
+          address,
+          UpstreamResponse.json("token-chain", 404, body).with({ contentType: "application/problem+json" })
+        )
       )
       assert.deepStrictEqual(error, sent)
     }))
@@ -218,7 +218,7 @@ describe("failures", () => {
   it.effect("keep the seconds to wait", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(
-        Dialect.read(address, { ...UpstreamResponse.plain("token-chain", 429, "slow down"), retryAfter: 4 })
+        Dialect.read(address, UpstreamResponse.plain("token-chain", 429, "slow down").with({ retryAfter: 4 }))
       )
       assert(error._tag === "UpstreamRateLimited")
       assert.strictEqual(error.retryAfter, 4)

@@ -9,7 +9,7 @@ import type { Inspection } from "@trigate/domain/Inspection"
 import type { InvalidRequest } from "@trigate/domain/RequestError"
 import { UnsupportedAction } from "@trigate/domain/RequestError"
 import type { SignedEnvelope } from "@trigate/domain/SignedAction"
-import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as Utf8 from "@trigate/domain/Utf8"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as UserSignedType from "@trigate/signing/UserSignedType"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
@@ -134,7 +134,7 @@ const checkNonce = ({ action, nonce }: SignedEnvelope): Effect.Effect<void, Nonc
 }
 
 const textOf = (body: Uint8Array): Effect.Effect<string, InvalidRequest> =>
-  Effect.fromOption(UpstreamResponse.utf8(body), () => invalidRequest([{ path: [], message: "Not valid UTF-8" }]))
+  Effect.fromOption(Utf8.decode(body), () => invalidRequest([{ path: [], message: "Not valid UTF-8" }]))
 
 /** The checks of some options, recovering signers by the engine that is given; noble when none is. */
 export const make = (options: Options = {}, engine: Secp256k1.Engine = Secp256k1.noble): Admission["Service"] => {
@@ -200,7 +200,7 @@ export const make = (options: Options = {}, engine: Secp256k1.Engine = Secp256k1
       nonce: signed.nonce,
       signer,
       fingerprint,
-      body: respelled === text ? body : UpstreamResponse.bytes(respelled),
+      body: respelled === text ? body : Utf8.encode(respelled),
       warnings: ActionAdvice.warnings(profile, signed, now)
     }
   }, withEngine)

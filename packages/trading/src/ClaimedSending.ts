@@ -32,7 +32,7 @@ const settlementOf = (answer: UpstreamResponse.UpstreamResponse): Effect.Effect<
         case "UpstreamRateLimited":
           return "released"
         default:
-          return UpstreamResponse.isProblem(answer) ? "released" : "unknown"
+          return answer.isProblem ? "released" : "unknown"
       }
     }
   })

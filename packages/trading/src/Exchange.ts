@@ -15,6 +15,7 @@ import { readResolution } from "@trigate/domain/Resolution"
 import { SignedAction } from "@trigate/domain/SignedAction"
 import type { OnceFailure } from "@trigate/domain/TransportFailure"
 import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as Utf8 from "@trigate/domain/Utf8"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -83,7 +84,7 @@ const encode = Schema.encodeEffect(SignedAction, { errors: "all" })
 const encoded = (signed: SignedAction) =>
   Effect.mapBoth(encode(signed), {
     onFailure: (error) => invalidRequest(faultsOf(error)),
-    onSuccess: (wire) => UpstreamResponse.bytes(JsonText.stringify(wire))
+    onSuccess: (wire) => Utf8.encode(JsonText.stringify(wire))
   })
 
 /** The service over some admission, some store of used nonces, some journal and some way to send. */

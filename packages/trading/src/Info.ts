@@ -14,6 +14,7 @@ import type { UnknownAsset } from "@trigate/domain/ResourceError"
 import type { SpotMeta } from "@trigate/domain/SpotMeta"
 import type { ReadFailure } from "@trigate/domain/TransportFailure"
 import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as Utf8 from "@trigate/domain/Utf8"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -63,7 +64,7 @@ const writerOf = <S extends AnyCodec>(schema: S) => {
   return (request: S["Type"]): Effect.Effect<Uint8Array, InvalidRequest> =>
     Effect.mapBoth(encode(request), {
       onFailure: (error) => invalidRequest(faultsOf(error)),
-      onSuccess: (wire) => UpstreamResponse.bytes(JsonText.stringify(wire))
+      onSuccess: (wire) => Utf8.encode(JsonText.stringify(wire))
     })
 }
 

@@ -42,7 +42,7 @@ const make = Effect.fnUntraced(function*(addresses: TradingUpstreams.Addresses) 
         operation: operation.name,
         upstream: targets[0].label,
         key: `${surface} ${canonical(body)}`,
-        ...CacheRules.of<unknown, UpstreamResponse.UpstreamResponse>(operation, request, UpstreamResponse.text),
+        ...CacheRules.of<unknown, UpstreamResponse.UpstreamResponse>(operation, request, (answer) => answer.text),
         ask: calls.read({ operation, targets }, { body, read: AttemptResult.ofPlain(operation) })
       }))
   )

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as Utf8 from "@trigate/domain/Utf8"
 import * as Admission from "@trigate/trading/Admission"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
@@ -14,7 +14,7 @@ const signature = {
 const inspect = (now: number, action: unknown) =>
   Effect.andThen(
     TestClock.setTime(now),
-    Admission.make().inspect(UpstreamResponse.bytes(JSON.stringify({ action, nonce, signature })))
+    Admission.make().inspect(Utf8.encode(JSON.stringify({ action, nonce, signature })))
   )
 
 const day = 86_400_000
@@ -72,7 +72,7 @@ describe("ActionInspection", () => {
         }
       }
       const text = JSON.stringify({ action, nonce, signature }).replace(`"wei":9`, `"wei":18446744073709551615`)
-      const seen = yield* Admission.make().inspect(UpstreamResponse.bytes(text))
+      const seen = yield* Admission.make().inspect(Utf8.encode(text))
       assert.deepStrictEqual(seen.canonicalAction, {
         type: "multiSig",
         signatureChainId: "0x066EEE",
@@ -133,7 +133,7 @@ describe("ActionInspection", () => {
 
   it.effect("refuses what is no signed body", () =>
     Effect.gen(function*() {
-      const error = yield* Effect.flip(Admission.make().inspect(UpstreamResponse.bytes("{\"nonce\":1}")))
+      const error = yield* Effect.flip(Admission.make().inspect(Utf8.encode("{\"nonce\":1}")))
       assert.strictEqual(error._tag, "InvalidRequest")
     }))
 })

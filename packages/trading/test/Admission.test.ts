@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { MultiSig, TokenDelegate } from "@trigate/domain/Action"
 import * as JsonText from "@trigate/domain/JsonText"
 import { SignedEnvelope } from "@trigate/domain/SignedAction"
-import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as Utf8 from "@trigate/domain/Utf8"
 import { testnet } from "@trigate/signing/VenueProfile"
 import * as Admission from "@trigate/trading/Admission"
 import * as ConfigProvider from "effect/ConfigProvider"
@@ -38,7 +38,7 @@ const multiSig = (inner: unknown) => ({
 const admit = (body: string | Uint8Array, options: Admission.Options = {}) =>
   Effect.andThen(
     TestClock.setTime(now),
-    Admission.make(options).admit(typeof body === "string" ? UpstreamResponse.bytes(body) : body)
+    Admission.make(options).admit(typeof body === "string" ? Utf8.encode(body) : body)
   )
 const refuse = (body: string | Uint8Array, options: Admission.Options = {}) => Effect.flip(admit(body, options))
 const faultsOf = (body: string | Uint8Array, options: Admission.Options = {}) =>
@@ -53,11 +53,11 @@ describe("what is admitted", () => {
       const text = ` {\n\t"signature":{"v":27,"s":"0x2","r":"0x1"} ,"nonce" : ${now},  "vaultAddress":null,` +
         `"extra":1.50e3,"action":{"isUndelegate":false,"wei":18446744073709551615,"nonce":${now},` +
         `"hyperliquidChain":"M\\u0061innet","validator":"${address}","signatureChainId":"0x66eee","type":"tokenDelegate"}}\r\n`
-      const body = UpstreamResponse.bytes(text)
+      const body = Utf8.encode(text)
       const admitted = yield* admit(body)
       assert.strictEqual(admitted.body, body)
       assert.strictEqual(
-        UpstreamResponse.utf8(admitted.body).pipe((option) => option._tag === "Some" && option.value),
+        Utf8.decode(admitted.body).pipe((option) => option._tag === "Some" && option.value),
         text
       )
       assert.strictEqual(admitted.actionType, "tokenDelegate")
@@ -73,7 +73,7 @@ describe("what is admitted", () => {
     Effect.gen(function*() {
       let count = 0
       for (const { isMainnet, nonce, requestBody } of vectors.vectors) {
-        const body = UpstreamResponse.bytes(requestBody)
+        const body = Utf8.encode(requestBody)
         yield* TestClock.setTime(nonce)
         const admitted = yield* Admission.make({
           ...(isMainnet ? {} : { profile: testnet }),
@@ -345,7 +345,7 @@ describe("what is refused", () => {
 
   it.effect("shortly after the epoch as well", () =>
     Effect.gen(function*() {
-      const error = yield* Effect.flip(Admission.make().admit(UpstreamResponse.bytes(bigBlocks)))
+      const error = yield* Effect.flip(Admission.make().admit(Utf8.encode(bigBlocks)))
       assert.strictEqual(error._tag, "NonceOutOfWindow")
       if (error._tag === "NonceOutOfWindow") assert.deepStrictEqual([error.earliest, error.latest], [0, day])
     }))
@@ -363,7 +363,7 @@ describe("whatever comes", () => {
     ([{ action, more }]) =>
       Effect.gen(function*() {
         const text = JsonText.stringify({ nonce: now, signature, ...more, action })
-        const body = UpstreamResponse.bytes(text)
+        const body = Utf8.encode(text)
         const result = yield* Effect.result(admit(body, { relayActions: "all" }))
         if (result._tag === "Success" && !text.includes("venueChain")) assert.strictEqual(result.success.body, body)
         if (result._tag === "Failure") {
@@ -384,7 +384,7 @@ describe("whatever comes", () => {
         const result = yield* Effect.result(
           Effect.andThen(
             TestClock.setTime(signed.nonce),
-            Admission.make({ relayActions: "all" }).admit(UpstreamResponse.bytes(text))
+            Admission.make({ relayActions: "all" }).admit(Utf8.encode(text))
           )
         )
         if (result._tag === "Failure") {
@@ -398,7 +398,7 @@ describe("layerConfig", () => {
   const admitWith = (environment: { readonly [name: string]: string }, body: string) =>
     Effect.andThen(
       TestClock.setTime(now),
-      Effect.flatMap(Admission.Admission, ({ admit }) => admit(UpstreamResponse.bytes(body))).pipe(
+      Effect.flatMap(Admission.Admission, ({ admit }) => admit(Utf8.encode(body))).pipe(
         Effect.provide(
           Admission.layerConfig.pipe(Layer.provide(ConfigProvider.layer(ConfigProvider.fromUnknown(environment))))
         )

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import type { SignedAction } from "@trigate/domain/SignedAction"
 import { OutcomeUnknown, UpstreamUnavailable } from "@trigate/domain/UpstreamError"
 import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as Utf8 from "@trigate/domain/Utf8"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
 import { Exchange } from "@trigate/trading/Exchange"
@@ -19,7 +20,7 @@ const signer = keys.trader.address
 const action = (usingBigBlocks = true, nonce = now) =>
   SandboxSigner.signAction(keys.trader, { nonce, action: { type: "evmUserModify", usingBigBlocks } })
 
-const body = (signed: SignedAction) => UpstreamResponse.bytes(JSON.stringify(signed))
+const body = (signed: SignedAction) => Utf8.encode(JSON.stringify(signed))
 
 const relay = (usingBigBlocks = true, nonce = now) =>
   Effect.flatMap(
@@ -55,15 +56,14 @@ const open: ReadonlyArray<readonly [what: string, answer: Parameters<typeof answ
   ["something in between that forbids", Effect.succeed(UpstreamResponse.plain("trading-api", 403, "blocked"))],
   [
     "a gateway upstream that has seen the nonce",
-    Effect.succeed({
-      ...UpstreamResponse.json(
+    Effect.succeed(
+      UpstreamResponse.json(
         "trading-api",
         409,
         `{"_tag":"NonceAlreadyUsed","type":"urn:trigate:problem:nonce-already-used","title":"Nonce already used",` +
           `"status":409,"signer":"${signer}","nonce":${now}}`
-      ),
-      contentType: "application/problem+json"
-    })
+      ).with({ contentType: "application/problem+json" })
+    )
   ]
 ]
 
@@ -72,15 +72,14 @@ const free: ReadonlyArray<readonly [what: string, answer: Parameters<typeof answ
   ["a full budget", venue(429, "null")],
   [
     "a gateway upstream that refused",
-    Effect.succeed({
-      ...UpstreamResponse.json(
+    Effect.succeed(
+      UpstreamResponse.json(
         "trading-api",
         403,
         `{"_tag":"SignerNotAllowed","type":"urn:trigate:problem:signer-not-allowed","title":"Signer not allowed",` +
           `"status":403,"signer":"${signer}"}`
-      ),
-      contentType: "application/problem+json"
-    })
+      ).with({ contentType: "application/problem+json" })
+    )
   ]
 ]
 

@@ -3,6 +3,7 @@ import * as JsonText from "@trigate/domain/JsonText"
 import { SignedAction } from "@trigate/domain/SignedAction"
 import { OutcomeUnknown } from "@trigate/domain/UpstreamError"
 import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as Utf8 from "@trigate/domain/Utf8"
 import { testnet } from "@trigate/signing/VenueProfile"
 import * as Admission from "@trigate/trading/Admission"
 import * as Exchange from "@trigate/trading/Exchange"
@@ -64,7 +65,7 @@ const at = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.andThen(TestClock
 const relay = (body: string | Uint8Array, surface: "gateway" | "node" = "gateway") =>
   at(
     Exchange.Exchange.use((exchange) =>
-      exchange.relay({ body: typeof body === "string" ? UpstreamResponse.bytes(body) : body, surface })
+      exchange.relay({ body: typeof body === "string" ? Utf8.encode(body) : body, surface })
     )
   )
 const submit = (signed: SignedAction) => at(Exchange.Exchange.use((exchange) => exchange.submit(signed)))
@@ -78,7 +79,7 @@ describe("relay", () => {
       const { answer, warnings } = yield* relay(text)
       assert.deepStrictEqual(wire.sent, [{ method: "POST", url: `${api}/exchange`, body: text }])
       assert.strictEqual(answer.status, 200)
-      assert.strictEqual(UpstreamResponse.text(answer), "{ \"status\":\"err\",\"response\":\"Nonce mismatch.\"}")
+      assert.strictEqual(answer.text, "{ \"status\":\"err\",\"response\":\"Nonce mismatch.\"}")
       assert.strictEqual(answer.upstream, "trading-api")
       assert.deepStrictEqual(warnings, ["evmUserModify takes `usingBigBlocks`, not `modifications`"])
     }).pipe(Effect.provide(over(wire)))
@@ -90,7 +91,7 @@ describe("relay", () => {
       const wire = FakeWire.make(() => FakeWire.answer(http, bytes, contentType))
       return Effect.gen(function*() {
         const { answer } = yield* relay(bigBlocksText)
-        assert.deepStrictEqual([answer.status, UpstreamResponse.text(answer)], [http, bytes])
+        assert.deepStrictEqual([answer.status, answer.text], [http, bytes])
       }).pipe(Effect.provide(over(wire)))
     }))
 
@@ -101,7 +102,7 @@ describe("relay", () => {
         yield* TestClock.setTime(nonce)
         const options = { relayActions: "all", ...(isMainnet ? {} : { profile: testnet }) } as const
         const relayed = yield* Exchange.Exchange.use((exchange) =>
-          exchange.relay({ body: UpstreamResponse.bytes(requestBody), surface: "gateway" })
+          exchange.relay({ body: Utf8.encode(requestBody), surface: "gateway" })
         ).pipe(Effect.provide(over(wire, { api: [api] }, options)))
         assert.strictEqual(wire.sent.at(-1)?.body, requestBody)
         assert.strictEqual(relayed.signer, (signer ?? outerSigner)?.toLowerCase())
@@ -315,7 +316,7 @@ describe("two exchanges in one program", () => {
       Layer.provide(over(wire, { api: ["https://two.test"] }))
     )
     return Effect.gen(function*() {
-      const call = { body: UpstreamResponse.bytes(bigBlocksText), surface: "gateway" as const }
+      const call = { body: Utf8.encode(bigBlocksText), surface: "gateway" as const }
       yield* at(Exchange.Exchange.use((exchange) => exchange.relay(call)))
       yield* at(Second.use((exchange) => exchange.relay(call)))
       assert.deepStrictEqual(wire.sent.map(({ url }) => url), [

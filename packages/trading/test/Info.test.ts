@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { CandleInterval } from "@trigate/domain/Candle"
 import { infoOperations } from "@trigate/domain/InfoOperations"
 import * as SpotLookup from "@trigate/domain/SpotLookup"
-import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as Utf8 from "@trigate/domain/Utf8"
 import * as Info from "@trigate/trading/Info"
 import * as InfoMemory from "@trigate/trading/InfoMemory"
 import * as InfoUpstream from "@trigate/trading/InfoUpstream"
@@ -36,13 +36,13 @@ const snapshot = info.use((service) => service.candleSnapshot(window))
 const metaCall = (surface: "gateway" | "node", body = "{\"type\":\"spotMeta\"}"): Info.InfoCall => ({
   operation: infoOperations.spotMeta,
   request: undefined,
-  body: UpstreamResponse.bytes(body),
+  body: Utf8.encode(body),
   surface
 })
 const candleCall = (surface: "gateway" | "node", body: string): Info.InfoCall => ({
   operation: infoOperations.candleSnapshot,
   request: window,
-  body: UpstreamResponse.bytes(body),
+  body: Utf8.encode(body),
   surface
 })
 const relay = (call: Info.InfoCall) => info.use((service) => service.relay(call))
@@ -104,7 +104,7 @@ describe("spotMeta", () => {
       const body = "{\n  \"type\" : \"spotMeta\" , \"more\": 1.50}"
       const answer = yield* relay(metaCall("gateway", body))
       assert.strictEqual(wire.sent[0]?.body, body)
-      assert.strictEqual(UpstreamResponse.text(answer), "{ \"universe\": [] ,\"x\":18446744073709551616}")
+      assert.strictEqual(answer.text, "{ \"universe\": [] ,\"x\":18446744073709551616}")
     }).pipe(Effect.provide(over(wire)))
   })
 
@@ -172,7 +172,7 @@ describe("candleSnapshot", () => {
     ) =>
       Effect.gen(function*() {
         const answer = yield* relay(candleCall("gateway", "{}"))
-        assert.deepStrictEqual([answer.status, UpstreamResponse.text(answer)], [status, text])
+        assert.deepStrictEqual([answer.status, answer.text], [status, text])
       }).pipe(Effect.provide(over(answering(status, text, "text/plain"))))))
 
   it.effect("spotMeta answered 500 null is a server fault, not an unknown coin", () =>

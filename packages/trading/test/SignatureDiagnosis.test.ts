@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { SignatureMistake } from "@trigate/domain/Inspection"
 import * as JsonText from "@trigate/domain/JsonText"
-import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as Utf8 from "@trigate/domain/Utf8"
 import * as ActionHash from "@trigate/signing/ActionHash"
 import * as L1Action from "@trigate/signing/L1Action"
 import * as MsgPack from "@trigate/signing/MsgPack"
@@ -51,7 +51,7 @@ const digestOf = (request: Unsigned, profile: VenueProfile = mainnet): Digest =>
 const agentDigest = (connectionId: Digest): Digest => Signable.digest(L1Action.signable(mainnet, connectionId))
 
 const inspect = (body: unknown, expected: Digest = trader.address) =>
-  Admission.make().inspect(UpstreamResponse.bytes(JsonText.stringify(body)), expected)
+  Admission.make().inspect(Utf8.encode(JsonText.stringify(body)), expected)
 
 const modify = { type: "evmUserModify", usingBigBlocks: true }
 const unjail = { type: "CSignerAction", unjailSelf: null }
@@ -172,7 +172,7 @@ describe("SignatureDiagnosis", () => {
       const { diagnosis } = yield* inspect(body)
       assert.deepStrictEqual([diagnosis?.verdict, diagnosis?.mistakes], ["unexplained", []])
       assert.include(diagnosis?.detail, cosigner.address)
-      const unasked = yield* Admission.make().inspect(UpstreamResponse.bytes(JsonText.stringify(body)))
+      const unasked = yield* Admission.make().inspect(Utf8.encode(JsonText.stringify(body)))
       assert.isUndefined(unasked.diagnosis)
     }))
 
@@ -249,7 +249,7 @@ describe("SignatureDiagnosis of a multi-sig", () => {
         assert.strictEqual(wrapper.payload.outerSigner, trader.address)
         const signed = yield* signature(digest(Object.assign(wrap([]), action)))
         const body = { action, ...context, signature: signed }
-        const { diagnosis } = yield* Admission.make().inspect(UpstreamResponse.bytes(JsonText.stringify(body)))
+        const { diagnosis } = yield* Admission.make().inspect(Utf8.encode(JsonText.stringify(body)))
         assert.deepStrictEqual(
           [diagnosis?.verdict, diagnosis?.expectedSigner, diagnosis?.mistakes, diagnosis?.innerIndex],
           ["explained", trader.address, [mistake], undefined]

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as Utf8 from "@trigate/domain/Utf8"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import { testnet } from "@trigate/signing/VenueProfile"
 import * as Admission from "@trigate/trading/Admission"
@@ -19,7 +19,7 @@ const signature = {
 }
 const bodyText = (action: unknown, change: object = {}, more: object = {}) =>
   JSON.stringify({ action, signature: { ...signature, ...change }, nonce, ...more })
-const body = (action: unknown, change: object = {}) => UpstreamResponse.bytes(bodyText(action, change))
+const body = (action: unknown, change: object = {}) => Utf8.encode(bodyText(action, change))
 const action = { type: "evmUserModify", usingBigBlocks: true }
 const delegation = {
   type: "tokenDelegate",
@@ -40,7 +40,7 @@ const wrapped = (inner: object, signatures: ReadonlyArray<object> = [{ r: "0x1",
   })
 
 const signedWrapper = (inner: object, signing: Signing = {}) =>
-  UpstreamResponse.bytes(signMultiSig(new TextDecoder().decode(wrapped(inner)), signing))
+  Utf8.encode(signMultiSig(new TextDecoder().decode(wrapped(inner)), signing))
 
 const admit = (options: Admission.Options, bytes: Uint8Array, expected?: `0x${string}`) =>
   Effect.andThen(TestClock.setTime(nonce), Admission.make(options).admit(bytes, expected))
@@ -130,7 +130,7 @@ describe("SignerGate", () => {
 })
 
 describe("the fingerprint", () => {
-  const of = (text: string) => Effect.map(admit({}, UpstreamResponse.bytes(text)), ({ fingerprint }) => fingerprint)
+  const of = (text: string) => Effect.map(admit({}, Utf8.encode(text)), ({ fingerprint }) => fingerprint)
   const variants = (action: object) => [
     bodyText(action),
     bodyText(action, {}, { nonce: nonce + 1 }),
@@ -219,6 +219,6 @@ describe("a multi-sig wrapper", () => {
       const byStranger = yield* refusal({}, wrapped(inner))
       assert.strictEqual(byStranger.expected, leader.address)
       const text = new TextDecoder().decode(wrapped(inner))
-      assert.strictEqual((yield* admit({}, UpstreamResponse.bytes(signLeader(text)))).signer, leader.address)
+      assert.strictEqual((yield* admit({}, Utf8.encode(signLeader(text)))).signer, leader.address)
     }))
 })

@@ -1,5 +1,5 @@
 /** A wire that records what would leave and answers as told; URLs are shown, they hold no real key. */
-import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as Utf8 from "@trigate/domain/Utf8"
 import * as Calls from "@trigate/upstream/Calls"
 import { HttpTransport, TransportError } from "@trigate/upstream/HttpTransport"
 import type { TransportResponse } from "@trigate/upstream/HttpTransport"
@@ -19,7 +19,7 @@ export interface Sent {
 export const answer = (status: number, body: string, contentType = "application/json"): TransportResponse => ({
   status,
   headers: { "content-type": contentType },
-  body: UpstreamResponse.bytes(body)
+  body: Utf8.encode(body)
 })
 
 export const unreachable = new TransportError({ sent: "no", reason: "Connect", detail: "ECONNREFUSED" })

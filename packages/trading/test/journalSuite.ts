@@ -1,6 +1,6 @@
 /** What every journal has to do, under a test clock. */
 import { assert, it } from "@effect/vitest"
-import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as Utf8 from "@trigate/domain/Utf8"
 import { Journal } from "@trigate/trading/Journal"
 import type { Options, Sending, Settlement } from "@trigate/trading/Journal"
 import * as Effect from "effect/Effect"
@@ -19,7 +19,7 @@ export const sending = (change: Partial<Sending> & { readonly text?: string } = 
     signer: "0x14791697260e4c9a71f18484c9f997b308e59325",
     nonce: now,
     actionType: "evmUserModify",
-    body: UpstreamResponse.bytes(text),
+    body: Utf8.encode(text),
     ...rest
   }
 }
@@ -69,7 +69,7 @@ export const suite = (make: Make): void => {
         signer: "0x14791697260e4c9a71f18484c9f997b308e59325",
         nonce: now,
         actionType: "evmUserModify",
-        body: [...UpstreamResponse.bytes(text)],
+        body: [...Utf8.encode(text)],
         openedAt: now,
         state: "inFlight"
       })

@@ -1,6 +1,7 @@
 /** Turns what came over the wire into an answer that may be shown: without the endpoint key that it may quote. */
 import * as JsonText from "@trigate/domain/JsonText"
 import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as Utf8 from "@trigate/domain/Utf8"
 import * as DateTime from "effect/DateTime"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
@@ -33,10 +34,8 @@ const retryAfterOf = (headers: TransportResponse["headers"]): number | undefined
 export const concealed = (target: Target, text: string): string =>
   Redacted.value(target.secrets).reduce((left, secret) => left.replaceAll(secret, "…"), text)
 
-const withText = (answer: UpstreamResponse.UpstreamResponse, text: string): UpstreamResponse.UpstreamResponse => ({
-  ...answer,
-  body: UpstreamResponse.bytes(text)
-})
+const withText = (answer: UpstreamResponse.UpstreamResponse, text: string): UpstreamResponse.UpstreamResponse =>
+  answer.with({ body: Utf8.encode(text) })
 
 /** A successful answer without the endpoint key where it is an error all the same; `text` is its body. */
 export const concealedError = (
@@ -51,17 +50,17 @@ export const concealedError = (
 /** The answer as it came, its refusal without the endpoint key. */
 export const of = (target: Target, answer: TransportResponse): UpstreamResponse.UpstreamResponse => {
   const retryAfter = retryAfterOf(answer.headers)
-  const relayed: UpstreamResponse.UpstreamResponse = {
+  const relayed = UpstreamResponse.make({
     upstream: target.label,
     status: answer.status,
     contentType: answer.headers["content-type"] ?? "application/octet-stream",
     body: answer.body,
     ...UpstreamResponse.signerIn(answer.headers),
     ...(retryAfter === undefined ? {} : { retryAfter })
-  }
+  })
   if (answer.status < 300 || Redacted.value(target.secrets).length === 0) return relayed
   // bytes that are not UTF-8 can quote the key as well, and a refusal may lose them
-  const text = UpstreamResponse.text(relayed)
+  const text = relayed.text
   const left = concealed(target, text)
   return left === text ? relayed : withText(relayed, left)
 }

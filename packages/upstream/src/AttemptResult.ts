@@ -9,6 +9,7 @@ import type { Operation } from "@trigate/domain/Operation"
 import type { UpstreamMalformed } from "@trigate/domain/UpstreamError"
 import { UpstreamUnavailable } from "@trigate/domain/UpstreamError"
 import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as Utf8 from "@trigate/domain/Utf8"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Answers from "./Answers.ts"
@@ -95,7 +96,7 @@ export const foreign = (answer: UpstreamResponse.UpstreamResponse): string | und
   if (answer.body.length === 0 && answer.status !== 429) return `an empty body (HTTP ${answer.status})`
   const isHtml = answer.contentType.startsWith("text/html") ||
     // most answers are told by their first byte
-    (answer.body[0] !== 0x7b && answer.body[0] !== 0x5b && startsHtml.test(UpstreamResponse.excerpt(answer, 8)))
+    (answer.body[0] !== 0x7b && answer.body[0] !== 0x5b && startsHtml.test(answer.excerpt(8)))
   return isHtml ? `HTML (HTTP ${answer.status})` : undefined
 }
 
@@ -130,11 +131,11 @@ export const ofPlain = (operation: Pick<Operation, "isFinal" | "recognized" | "r
     )
   }
   if (answer.status !== 200) return answered(answer)
-  const text = Option.getOrUndefined(UpstreamResponse.utf8(answer.body))
+  const text = Option.getOrUndefined(answer.utf8)
   if (text === undefined) return unreadable(answer.upstream, notText)
   const rows = operation.recognized?.(text)
   if (rows !== undefined) return answered(answer, rows)
-  const value = JsonText.parse(text)
+  const value = answer.json
   if (Result.isFailure(value)) return unreadable(answer.upstream, "what is not JSON (HTTP 200)")
   return answered(
     Answers.concealedError(target, answer, text),

@@ -1,5 +1,5 @@
 /** `CacheReplicas` in Redis: one key for each answer, gone when the answer is of no use any more. */
-import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as Utf8 from "@trigate/domain/Utf8"
 import * as Clock from "effect/Clock"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -35,7 +35,7 @@ const encode = Schema.encodeEffect(Stored)
 const toKept = ({ body, form, head, cachePolicy, readAt }: typeof Stored.Type): CachedResponse => ({
   readAt,
   cachePolicy,
-  content: { head, body: form === "text" ? body : UpstreamResponse.bytes(body) }
+  content: { head, body: form === "text" ? body : Utf8.encode(body) }
 })
 
 // bytes that are no text could not come back as they were
@@ -45,7 +45,7 @@ const toStored = (
   typeof body === "string"
     ? Option.some({ readAt, cachePolicy, head, form: "text", body })
     : Option.map(
-      UpstreamResponse.utf8(body),
+      Utf8.decode(body),
       (text) => ({ readAt, cachePolicy, head, form: "bytes" as const, body: text })
     )
 

@@ -18,7 +18,7 @@ export interface Codec<A> {
   /** What to keep of an answer; nothing of one that is no success. */
   readonly keep: (answer: A) => Content | undefined
   /** The answer that a content was kept of. */
-  readonly of: (content: Content) => A
+  readonly of: (content: Content, age: number) => A
   /** Whether an answer only says that the upstream could not do its part now: what is stale is better. */
   readonly isFault: (answer: A) => boolean
 }

@@ -7,7 +7,7 @@
  */
 import { Quantity } from "@trigate/domain/Hex"
 import * as JsonRpc from "@trigate/domain/JsonRpc"
-import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as Utf8 from "@trigate/domain/Utf8"
 import * as Arr from "effect/Array"
 import * as Deferred from "effect/Deferred"
 import type * as Duration from "effect/Duration"
@@ -52,7 +52,7 @@ interface Watched {
 const question = {
   method: "POST",
   headers: { accept: "application/json", "content-type": "application/json" },
-  body: UpstreamResponse.bytes(JsonRpc.requestText(1, "eth_chainId", "[]")),
+  body: Utf8.encode(JsonRpc.requestText(1, "eth_chainId", "[]")),
   maxAnswerBytes: 64 * 1024,
   timeout: 5000
 } as const
@@ -61,7 +61,7 @@ const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Struct({ 
 
 const ask = (wire: HttpTransport["Service"], { url }: Target) =>
   wire.send({ ...question, url }).pipe(
-    Effect.flatMap(({ body }) => decode(Option.getOrElse(UpstreamResponse.utf8(body), () => ""))),
+    Effect.flatMap(({ body }) => decode(Option.getOrElse(Utf8.decode(body), () => ""))),
     Effect.map(({ result }) => result),
     Effect.option
   )

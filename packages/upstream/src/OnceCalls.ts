@@ -4,7 +4,6 @@
  * It moves to the next address only while it is certain that no byte was sent, and afterwards fails with
  * `OutcomeUnknown`. Nothing here sends again, and nothing that could do so takes an operation of this class.
  */
-import * as JsonText from "@trigate/domain/JsonText"
 import type { Cost } from "@trigate/domain/Operation"
 import type { OnceFailure } from "@trigate/domain/TransportFailure"
 import { OutcomeUnknown, UpstreamUnavailable } from "@trigate/domain/UpstreamError"
@@ -51,7 +50,7 @@ const issueOf = (answer: UpstreamResponse.UpstreamResponse): string | undefined 
   // a refusal is final even in HTML
   if (answer.status >= 400 && answer.status < 500) return undefined
   return foreign(answer) ??
-    (answer.status === 200 && Result.isFailure(JsonText.parse(UpstreamResponse.text(answer)))
+    (answer.status === 200 && Result.isFailure(answer.json)
       ? "what is not JSON (HTTP 200)"
       : undefined)
 }

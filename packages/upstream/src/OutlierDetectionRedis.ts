@@ -3,7 +3,7 @@
  *
  * Benches stay in the process. While Redis is away each replica keeps circuits of its own.
  */
-import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as Utf8 from "@trigate/domain/Utf8"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Digest from "effect/crypto/Digest"
@@ -89,7 +89,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
   // an address holds an endpoint key, which must not be read out of Redis
   const keyOf = (target: Target) =>
     Effect.map(
-      digest.digestHex(Digest.sha256, UpstreamResponse.bytes(identityOf(target))),
+      digest.digestHex(Digest.sha256, Utf8.encode(identityOf(target))),
       (hex) => `${target.label}:${hex.slice(0, 32)}`
     )
   const { health, stateOf, views } = yield* Circuits.make(store, keyOf, options)

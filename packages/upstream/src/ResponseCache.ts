@@ -90,10 +90,7 @@ const make = Effect.fnUntraced(function*(options: SingleFlight.Options) {
     const checks = SingleFlight.make<void, never>(options)
     const renewedAt = new WeakMap<CachedResponse, number>()
 
-    const given = (kept: CachedResponse, now: number): A => ({
-      ...codec.of(kept.content),
-      age: Math.floor(ageOf(kept, now) / 1000)
-    })
+    const given = (kept: CachedResponse, now: number): A => codec.of(kept.content, Math.floor(ageOf(kept, now) / 1000))
 
     const store = (key: string, kept: CachedResponse): Effect.Effect<void> => {
       cache.put(key, kept)

@@ -57,7 +57,7 @@ export const ofCall =
     const verdict = foreignVerdict(answer)
     if (verdict !== undefined) return verdict
     if (answer.status === 429) return ofStatus(answer)
-    const text = UpstreamResponse.text(answer)
+    const text = answer.text
     const read = JsonRpc.readAnswer(answer.upstream, text, id)
     if (Result.isFailure(read)) {
       return answer.status === 200 ? unread(answer.upstream, text, read.failure) : ofStatus(answer)
@@ -81,7 +81,7 @@ export const ofBatch =
     const verdict = foreignVerdict(answer)
     if (verdict !== undefined) return verdict
     if (answer.status === 429 || answer.status >= 500) return ofStatus(answer)
-    const text = UpstreamResponse.text(answer)
+    const text = answer.text
     const read = JsonRpc.readBatch(answer.upstream, text, ids)
     if (Result.isSuccess(read)) {
       const answers = read.success.map((each) => Result.map(each, (one) => concealed(target, one)))

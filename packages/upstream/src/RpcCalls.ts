@@ -7,7 +7,7 @@ import type { CommonFailure } from "@trigate/domain/GatewayError"
 import * as JsonRpc from "@trigate/domain/JsonRpc"
 import type { RpcAnswer } from "@trigate/domain/JsonRpc"
 import type { Cost } from "@trigate/domain/Operation"
-import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as Utf8 from "@trigate/domain/Utf8"
 import * as Arr from "effect/Array"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -60,7 +60,7 @@ export const make = (calls: Calls["Service"]): Ask => {
     Effect.suspend(() => {
       const id = nextId()
       return calls.read(read, {
-        body: UpstreamResponse.bytes(JsonRpc.requestText(id, read.operation.name, params)),
+        body: Utf8.encode(JsonRpc.requestText(id, read.operation.name, params)),
         read: RpcAttemptResult.ofCall(id)
       })
     })
@@ -73,7 +73,7 @@ export const make = (calls: Calls["Service"]): Ask => {
       )
       return calls.read(
         { operation: { name: "batch", class: "read", cost: sum(asks.map(({ read }) => read)) }, targets },
-        { body: UpstreamResponse.bytes(`[${texts.join(",")}]`), read: RpcAttemptResult.ofBatch(ids) }
+        { body: Utf8.encode(`[${texts.join(",")}]`), read: RpcAttemptResult.ofBatch(ids) }
       )
     })
 

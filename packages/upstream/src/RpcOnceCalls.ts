@@ -5,6 +5,7 @@ import * as JsonRpc from "@trigate/domain/JsonRpc"
 import type { RpcAnswer } from "@trigate/domain/JsonRpc"
 import { OutcomeUnknown } from "@trigate/domain/UpstreamError"
 import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as Utf8 from "@trigate/domain/Utf8"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { Calls } from "./Calls.ts"
@@ -22,9 +23,8 @@ const unknown = ({ operation }: RpcOnceCall, answer: UpstreamResponse.UpstreamRe
   new OutcomeUnknown({
     upstream: answer.upstream,
     advice: operation.advice,
-    detail: `${answer.upstream} answered HTTP ${answer.status}, which does not say what became of the call: ${
-      UpstreamResponse.excerpt(answer)
-    }`
+    detail:
+      `${answer.upstream} answered HTTP ${answer.status}, which does not say what became of the call: ${answer.excerpt()}`
   })
 
 /** The node's word on the call that was sent with `id`; only a refusal that is one for certain is no unknown outcome. */
@@ -35,7 +35,7 @@ const read = (
 ): Effect.Effect<RpcAnswer, CommonFailure | OutcomeUnknown> => {
   if (answer.status >= 500) return Effect.fail(unknown(call, answer))
   if (answer.status === 429) return Effect.fail(failureOf(answer))
-  return Result.match(JsonRpc.readAnswer(answer.upstream, UpstreamResponse.text(answer), id), {
+  return Result.match(JsonRpc.readAnswer(answer.upstream, answer.text, id), {
     onSuccess: (said) =>
       // which of them answered is not told
       Effect.succeed(call.targets.reduce((left, target) => RpcAttemptResult.concealed(target, left), said)),
@@ -49,7 +49,7 @@ export const make = (calls: Calls["Service"]): Send => {
   return (call, params) =>
     Effect.suspend(() => {
       const id = nextId()
-      const body = UpstreamResponse.bytes(JsonRpc.requestText(id, call.operation.name, params))
+      const body = Utf8.encode(JsonRpc.requestText(id, call.operation.name, params))
       return Effect.flatMap(calls.once({ ...call, body }, {}), (answer) => read(call, answer, id))
     })
 }

@@ -2,6 +2,7 @@ import * as NodeRedis from "@effect/platform-node/NodeRedis"
 import { assert, describe, it } from "@effect/vitest"
 import type { CachePolicy } from "@trigate/domain/Operation"
 import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as Utf8 from "@trigate/domain/Utf8"
 import * as CacheCodec from "@trigate/upstream/CacheCodec"
 import type { CachedResponse } from "@trigate/upstream/CachedResponse"
 import { CacheReplicas } from "@trigate/upstream/CacheReplicas"
@@ -65,7 +66,7 @@ const replica = Effect.fnUntraced(function*(cachePolicy: CachePolicy = rule) {
             : Effect.succeed(UpstreamResponse.json("trading-api", 200, `"${state.asked}"`))
         })
       }),
-      (answer) => [UpstreamResponse.text(answer), answer.age]
+      (answer) => [answer.text, answer.age]
     )
   return { state, get }
 })
@@ -91,7 +92,7 @@ describe.runIf(isInstalled)("CacheReplicas over Redis", () => {
         for (
           const entry of [
             kept("{\"n\":12345678901234567890}", 1_000_000),
-            kept(UpstreamResponse.bytes("\"₮\""), 990_000)
+            kept(Utf8.encode("\"₮\""), 990_000)
           ]
         ) {
           yield* cache.put("a", entry)

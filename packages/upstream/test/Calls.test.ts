@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { spotMeta } from "@trigate/domain/InfoOperations"
 import * as Operation from "@trigate/domain/Operation"
-import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as Utf8 from "@trigate/domain/Utf8"
 import * as AttemptResult from "@trigate/upstream/AttemptResult"
 import * as Calls from "@trigate/upstream/Calls"
 import { HttpTransport, timedOut, TransportError } from "@trigate/upstream/HttpTransport"
@@ -78,7 +78,7 @@ const halfBody = (socket: Net.Socket) => {
   })
 }
 
-const body = UpstreamResponse.bytes("{\"type\":\"spotMeta\"}")
+const body = Utf8.encode("{\"type\":\"spotMeta\"}")
 
 const targets = (...addresses: ReadonlyArray<string>) => {
   const [first, ...rest] = Upstream.targets(Upstream.make("trading-api", addresses), "/info")
@@ -109,7 +109,7 @@ for (const [name, wire] of Object.entries(wires)) {
         const answer = yield* read(calls, upstream.address)
         assert.strictEqual(answer.status, 422)
         assert.strictEqual(answer.contentType, "text/plain")
-        assert.strictEqual(UpstreamResponse.text(answer), "Failed to deserialize")
+        assert.strictEqual(answer.text, "Failed to deserialize")
         assert.strictEqual(answer.upstream, "trading-api")
         assert.strictEqual(upstream.requests.length, 1)
         assert.isTrue(upstream.requests[0]?.endsWith("\r\n\r\n{\"type\":\"spotMeta\"}"))
@@ -135,7 +135,7 @@ for (const [name, wire] of Object.entries(wires)) {
           cut.address,
           good.address
         )
-        assert.strictEqual(UpstreamResponse.text(answer), "{}")
+        assert.strictEqual(answer.text, "{}")
         for (const each of [resetting, half, failing, html, cut, good]) assert.strictEqual(each.requests.length, 1)
       }).pipe(Effect.scoped, Effect.provide(layer)))
 
@@ -163,7 +163,7 @@ for (const [name, wire] of Object.entries(wires)) {
         const calls = yield* Calls.Calls
         const answer = yield* read(calls, `${upstream.address}/SECRET-KEY`)
         assert.strictEqual(answer.status, 404)
-        assert.strictEqual(UpstreamResponse.text(answer), "no route /…/info here")
+        assert.strictEqual(answer.text, "no route /…/info here")
       }).pipe(Effect.scoped, Effect.provide(layer)))
 
     it.live("a redirect is never followed", () =>
@@ -208,7 +208,7 @@ for (const [name, wire] of Object.entries(wires)) {
         const calls = yield* Calls.Calls
         const answer = yield* once(calls, upstream.address)
         assert.strictEqual(answer.status, 500)
-        assert.strictEqual(UpstreamResponse.text(answer), "null")
+        assert.strictEqual(answer.text, "null")
         assert.strictEqual(upstream.requests.length, 1)
       }).pipe(Effect.scoped, Effect.provide(layer)))
   })
@@ -221,7 +221,7 @@ describe("the once rule and the connection", () => {
       const good = yield* peer(reply("200 OK", "application/json", "{\"status\":\"ok\"}"))
       const calls = yield* Calls.Calls
       const answer = yield* once(calls, dead, good.address)
-      assert.strictEqual(UpstreamResponse.text(answer), "{\"status\":\"ok\"}")
+      assert.strictEqual(answer.text, "{\"status\":\"ok\"}")
       assert.strictEqual(good.requests.length, 1)
       const error = yield* Effect.flip(once(calls, dead))
       assert.strictEqual(error._tag, "UpstreamUnavailable")

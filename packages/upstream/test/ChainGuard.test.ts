@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as Utf8 from "@trigate/domain/Utf8"
 import * as ChainGuard from "@trigate/upstream/ChainGuard"
 import { HttpTransport, timedOut, TransportError } from "@trigate/upstream/HttpTransport"
 import { OutlierDetection } from "@trigate/upstream/OutlierDetection"
@@ -32,7 +32,7 @@ const nodes = (...first: ReadonlyArray<string | undefined>) => {
           if (answer === undefined) return Effect.fail(broken)
           if (answer === "hangs") return Effect.andThen(Effect.sleep(timeout), Effect.fail(timedOut("maybe", timeout)))
           const text = answer.startsWith("0x") ? `{"jsonrpc":"2.0","id":1,"result":"${answer}"}` : answer
-          return Effect.succeed({ status: 200, headers: {}, body: UpstreamResponse.bytes(text) })
+          return Effect.succeed({ status: 200, headers: {}, body: Utf8.encode(text) })
         })
     })
   )

@@ -4,7 +4,7 @@ import { gasPrice } from "@trigate/domain/EvmOperations"
 import { tokenDelegate } from "@trigate/domain/ExchangeOperations"
 import { spotMeta } from "@trigate/domain/InfoOperations"
 import * as Operation from "@trigate/domain/Operation"
-import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as Utf8 from "@trigate/domain/Utf8"
 import * as AttemptResult from "@trigate/upstream/AttemptResult"
 import type { Calls } from "@trigate/upstream/Calls"
 import type { Read } from "@trigate/upstream/Read"
@@ -14,7 +14,7 @@ import * as Schema from "effect/Schema"
 import * as Scripted from "./scripted.ts"
 
 const targets = Scripted.targets("a")
-const body = UpstreamResponse.bytes("{}")
+const body = Utf8.encode("{}")
 const question = { body, read: AttemptResult.ofPlain(spotMeta) }
 
 describe("a once operation", () => {

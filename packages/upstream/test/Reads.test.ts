@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Operation from "@trigate/domain/Operation"
 import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as Utf8 from "@trigate/domain/Utf8"
 import * as AttemptResult from "@trigate/upstream/AttemptResult"
 import * as Calls from "@trigate/upstream/Calls"
 import * as OutlierDetection from "@trigate/upstream/OutlierDetection"
@@ -28,7 +29,7 @@ const lookUp = Operation.read({
   failures: []
 })
 
-const body = UpstreamResponse.bytes("{}")
+const body = Utf8.encode("{}")
 
 const read = (first: string, ...others: ReadonlyArray<string>) =>
   Calls.Calls.use((calls) =>
@@ -50,7 +51,7 @@ const within = <A, E, R>(duration: `${number} millis` | `${number} seconds`, eff
   })
 
 const ok = Scripted.answer(200, "\"ok\"")
-const isOk = (answer: UpstreamResponse.UpstreamResponse) => assert.strictEqual(UpstreamResponse.text(answer), "\"ok\"")
+const isOk = (answer: UpstreamResponse.UpstreamResponse) => assert.strictEqual(answer.text, "\"ok\"")
 
 describe("a read with two addresses", () => {
   for (
@@ -115,7 +116,7 @@ describe("a read with two addresses", () => {
     return Effect.gen(function*() {
       const answer = yield* within("0 millis", read("a", "b"))
       assert.strictEqual(answer.status, 500)
-      assert.strictEqual(UpstreamResponse.text(answer), "\"own words\"")
+      assert.strictEqual(answer.text, "\"own words\"")
     }).pipe(Effect.provide(over(wire, { exchanges: 1 })))
   })
 })
@@ -179,7 +180,7 @@ describe("a read with one address", () => {
     }))
     return Effect.gen(function*() {
       const answer = yield* read("a")
-      assert.strictEqual(UpstreamResponse.text(answer), "no /\u2026, d\ufffdsol\ufffd")
+      assert.strictEqual(answer.text, "no /\u2026, d\ufffdsol\ufffd")
     }).pipe(Effect.provide(over(wire)))
   })
 
@@ -375,7 +376,7 @@ describe("a slow answer", () => {
       isSlow = true
       wire.seen.length = 0
       const answer = yield* within("80 millis", read("a", "b"))
-      assert.strictEqual(UpstreamResponse.text(answer), "\"own words\"")
+      assert.strictEqual(answer.text, "\"own words\"")
       assert.deepStrictEqual(wire.hosts(), ["a", "b"])
     }).pipe(Effect.provide(over(wire, { exchanges: 1 })))
   })

@@ -44,7 +44,7 @@ const setup = Effect.fnUntraced(function*(options: Query = {}) {
     ask: peer.ask,
     ...options
   } as const
-  const spoken = (answer: UpstreamResponse.UpstreamResponse) => [UpstreamResponse.text(answer), answer.age]
+  const spoken = (answer: UpstreamResponse.UpstreamResponse) => [answer.text, answer.age]
   return { ...peer, query, read, get: Effect.map(read(query), spoken), spoken }
 })
 
@@ -94,7 +94,7 @@ describe("ResponseCache", () => {
       const { query, read } = yield* setup()
       const first = yield* read(query)
       const second = yield* read(query)
-      assert.deepStrictEqual(second, { ...first, age: 0 })
+      assert.deepStrictEqual(second, first.with({ age: 0 }))
       assert.strictEqual(second.body, first.body)
     })))
 
@@ -201,7 +201,7 @@ describe("ResponseCache", () => {
         assert.strictEqual((yield* read(query)).status, status)
       }
       state.status = 200
-      const accepts = (answer: UpstreamResponse.UpstreamResponse) => UpstreamResponse.text(answer) === "\"answer 5\""
+      const accepts = (answer: UpstreamResponse.UpstreamResponse) => answer.text === "\"answer 5\""
       assert.deepStrictEqual((yield* read({ ...query, accepts })).age, undefined)
       assert.deepStrictEqual((yield* read({ ...query, accepts })).age, undefined)
       assert.deepStrictEqual(yield* get, ["\"answer 5\"", 0])

@@ -1,5 +1,5 @@
 /** A wire that plays a script: each exchange takes its reaction and its time from a function of the request. */
-import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as Utf8 from "@trigate/domain/Utf8"
 import { HttpTransport, timedOut, TransportError } from "@trigate/upstream/HttpTransport"
 import type { TransportResponse } from "@trigate/upstream/HttpTransport"
 import * as Upstream from "@trigate/upstream/Upstream"
@@ -22,7 +22,7 @@ export interface Seen {
 export type Reaction = { readonly after?: number; readonly result: TransportResponse | TransportError | "silence" }
 
 export const answer = (status: number, body: string, headers: { readonly [name: string]: string } = {}): Reaction => ({
-  result: { status, headers: { "content-type": "application/json", ...headers }, body: UpstreamResponse.bytes(body) }
+  result: { status, headers: { "content-type": "application/json", ...headers }, body: Utf8.encode(body) }
 })
 export const html: Reaction = answer(200, "<html></html>", { "content-type": "text/html" })
 export const refused: Reaction = {
