@@ -4,12 +4,10 @@
  * The categories decide whether a read is sent again, so they are told here once, for every protocol.
  */
 import { malformed } from "@trigate/domain/Answer"
-import * as JsonText from "@trigate/domain/JsonText"
 import type { Operation } from "@trigate/domain/Operation"
 import type { UpstreamMalformed } from "@trigate/domain/UpstreamError"
 import { UpstreamUnavailable } from "@trigate/domain/UpstreamError"
 import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
-import * as Utf8 from "@trigate/domain/Utf8"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Answers from "./Answers.ts"
