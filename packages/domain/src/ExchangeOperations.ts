@@ -20,7 +20,7 @@ import { UnsupportedAction } from "./RequestError.ts"
 import { signedActionOf, SignedEnvelope } from "./SignedAction.ts"
 import type { Millis } from "./Time.ts"
 import { OutcomeUnknown } from "./UpstreamError.ts"
-import * as UpstreamResponse from "./UpstreamResponse.ts"
+import type * as UpstreamResponse from "./UpstreamResponse.ts"
 
 /** Errors that a signed action has besides those that every call can end in. */
 export const exchangeFailures = [

@@ -9,7 +9,7 @@ import { retainedBars } from "./CandleWindow.ts"
 import * as Operation from "./Operation.ts"
 import { UnknownAsset } from "./ResourceError.ts"
 import { SpotMeta } from "./SpotMeta.ts"
-import * as UpstreamResponse from "./UpstreamResponse.ts"
+import type * as UpstreamResponse from "./UpstreamResponse.ts"
 
 const spotMetaRequest = Schema.Struct({ type: Schema.Literal("spotMeta") }).pipe(
   Schema.decodeTo(

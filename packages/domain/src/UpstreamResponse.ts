@@ -14,11 +14,11 @@ export interface Fields {
   readonly contentType: string
   readonly body: Uint8Array
   /** The upstream's `Retry-After`, in seconds. */
-  readonly retryAfter?: number
+  readonly retryAfter?: number | undefined
   /** Seconds since the response was read upstream; absent for one that was not cached. */
-  readonly age?: number
+  readonly age?: number | undefined
   /** Who signed the action that this answers, as told by a gateway upstream. */
-  readonly signer?: Address
+  readonly signer?: Address | undefined
 }
 
 /** A response; its text is decoded and its JSON parsed at most once, and not before somebody asks. */
@@ -74,7 +74,8 @@ export class UpstreamResponse implements Fields {
 
   /** The same response with some other members. */
   with(fields: Partial<Fields>): UpstreamResponse {
-    return new UpstreamResponse({ ...this, ...fields })
+    const { age, body, contentType, retryAfter, signer, status, upstream } = this
+    return new UpstreamResponse({ upstream, status, contentType, body, retryAfter, age, signer, ...fields })
   }
 }
 

@@ -2,7 +2,7 @@
 import type { OnceOperation } from "@trigate/domain/Operation"
 import * as TokenRpc from "@trigate/domain/TokenRpc"
 import { OutcomeUnknown } from "@trigate/domain/UpstreamError"
-import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import type * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Effect from "effect/Effect"
 
 const unknown = ({ advice }: Pick<OnceOperation, "advice">, answer: UpstreamResponse.UpstreamResponse) =>

@@ -1,7 +1,7 @@
 /** Reads exchanges with the token chain's servers, which have an envelope of their own for what they answer. */
 import * as JsonText from "@trigate/domain/JsonText"
 import type { ReadFailure } from "@trigate/domain/TransportFailure"
-import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import type * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as AttemptResult from "@trigate/upstream/AttemptResult"
 import type { Target } from "@trigate/upstream/Upstream"
 

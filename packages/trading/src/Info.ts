@@ -13,7 +13,7 @@ import type { ChainNotConfigured, InvalidRequest, UnavailableOnNode } from "@tri
 import type { UnknownAsset } from "@trigate/domain/ResourceError"
 import type { SpotMeta } from "@trigate/domain/SpotMeta"
 import type { ReadFailure } from "@trigate/domain/TransportFailure"
-import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import type * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Utf8 from "@trigate/domain/Utf8"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"

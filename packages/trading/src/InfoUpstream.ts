@@ -1,7 +1,7 @@
 /** `Info` over the venue's official API, and over a node for what nodes serve. */
 import * as JsonText from "@trigate/domain/JsonText"
 import type { ReadFailure } from "@trigate/domain/TransportFailure"
-import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import type * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as AttemptResult from "@trigate/upstream/AttemptResult"
 import * as CacheCodec from "@trigate/upstream/CacheCodec"
 import * as CacheRules from "@trigate/upstream/CacheRules"

@@ -7,7 +7,7 @@
 import type { Cost } from "@trigate/domain/Operation"
 import type { OnceFailure } from "@trigate/domain/TransportFailure"
 import { OutcomeUnknown, UpstreamUnavailable } from "@trigate/domain/UpstreamError"
-import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import type * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Operation from "@trigate/domain/Operation"
-import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import type * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Utf8 from "@trigate/domain/Utf8"
 import * as AttemptResult from "@trigate/upstream/AttemptResult"
 import * as Calls from "@trigate/upstream/Calls"
