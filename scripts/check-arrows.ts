@@ -22,7 +22,7 @@ interface Package {
 
 const table: Readonly<Record<string, Package>> = {
   domain: { arrows: [] },
-  signing: { arrows: ["domain"], codecs: ["@noble/curves", "@noble/hashes", "secp256k1", "viem"] },
+  signing: { arrows: ["domain"], codecs: ["@noble/curves", "@noble/hashes", "hash-wasm", "secp256k1", "viem"] },
   upstream: { arrows: ["domain"], drivers: ["undici"] },
   trading: { arrows: ["domain", "signing", "upstream"], contracts: ["Exchange", "Info", "TradingEvm"] },
   tokens: { arrows: ["domain", "upstream"], drivers: ["undici"], contracts: ["TokenChain"] },

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import { loadWasm } from "./internal/Keccak256.ts"
 import { libsecp256k1 } from "./internal/libsecp256k1.ts"
 import { noble } from "./internal/noble.ts"
 
@@ -46,16 +47,19 @@ export const Secp256k1 = Context.Reference<Engine>("@trigate/signing/Secp256k1",
 /** The engine in JavaScript. */
 export const layerNoble: Layer.Layer<never> = Layer.succeed(Secp256k1, noble)
 
+/** Loaded together: with the native curve, hashing in JavaScript would take longer than the signature. */
+const native = Effect.map(Effect.all([libsecp256k1, loadWasm], { concurrency: 2 }), ([found]) => found)
+
 /** libsecp256k1; fails with {@link Secp256k1NotLoaded} where the binding does not load. */
 export const layerNative: Layer.Layer<never, Secp256k1NotLoaded> = Layer.effect(
   Secp256k1,
-  Effect.flatMap(libsecp256k1, (found) => Effect.fromOption(found, () => new Secp256k1NotLoaded()))
+  Effect.flatMap(native, (found) => Effect.fromOption(found, () => new Secp256k1NotLoaded()))
 )
 
-/** libsecp256k1 where it loads, noble elsewhere; `engine` says which it is. */
+/** libsecp256k1 where it loads, noble elsewhere; `engine` says which it is. Also loads keccak-256 as WebAssembly. */
 export const layer: Layer.Layer<never> = Layer.effect(
   Secp256k1,
-  Effect.map(libsecp256k1, Option.getOrElse(() => noble))
+  Effect.map(native, Option.getOrElse(() => noble))
 )
 
 export {
