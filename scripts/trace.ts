@@ -187,18 +187,18 @@ const inOrder = async (
 ): Promise<ReadonlyArray<Entered>> => {
   await evaluate(inspector, "globalThis.enteredFunctions = new Set(), true")
   await inspector.command("Debugger.enable")
-  for (const [index, { end, file, scriptId, start }] of entered.entries()) {
+  await Promise.all(entered.map(async ({ end, file, scriptId, start }, index) => {
     const { locations: [first] } = await inspector.send(Locations, "Debugger.getPossibleBreakpoints", {
       start: { scriptId, ...positionOf(file, start) },
       end: { scriptId, ...positionOf(file, end) },
       restrictToFunction: true
     })
-    if (first === undefined) continue
+    if (first === undefined) return
     await inspector.command("Debugger.setBreakpoint", {
       location: first,
       condition: `globalThis.enteredFunctions.add(${index}), false`
     })
-  }
+  }))
   await settled(send)
   const order = Schema.decodeUnknownSync(Schema.Array(Schema.Number))(
     await evaluate(inspector, "[...globalThis.enteredFunctions]")
