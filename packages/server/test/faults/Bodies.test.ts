@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fixtures from "../fixtures.ts"
 import { assertNextAnswers } from "./failover.ts"
-import { askedOf, assertWithinDeadline, gatewayOver, secretKey, timed } from "./faultyGateway.ts"
+import { askedOf, gatewayOver, secretKey } from "./faultyGateway.ts"
 import { faultyUpstream } from "./faultyUpstream.ts"
 import type { Asked } from "./faultyUpstream.ts"
 import type { Said } from "./reactions.ts"
@@ -44,22 +44,21 @@ const bodies: ReadonlyArray<readonly [what: string, of: (good: Said) => Said]> =
 for (const route of reads) {
   describe(`${route.name}: an answer that is`, () => {
     for (const [what, of] of bodies) {
-      it.live(`${what} sends a read to the next address, one request to each`, () =>
+      it.effect(`${what} sends a read to the next address, one request to each`, () =>
         Effect.gen(function*() {
           const first = yield* faultyUpstream(say(of(route.good)))
           yield* assertNextAnswers(route, first, 1)
         }))
 
-      it.live(`${what} is a typed error from a single address, after one request`, () =>
+      it.effect(`${what} is a typed error from a single address, after one request`, () =>
         Effect.gen(function*() {
           const only = yield* faultyUpstream(say(of(route.good)))
           const { url } = yield* gatewayOver({ [route.kind]: [only] })
-          const { milliseconds, value } = yield* timed(route.ask(url))
+          const value = yield* route.ask(url)
           const error = assertFailure(route.protocol, value, "UpstreamMalformed")
           assert.strictEqual(Fixtures.at(error, "upstream"), route.label)
           assert.isBelow(value.text.length, 1_200)
           assert.notInclude(value.text, secretKey)
-          assertWithinDeadline(milliseconds)
           assert.deepStrictEqual(askedOf(only), [1])
         }))
     }

@@ -91,7 +91,7 @@ const broken: Table = [
 for (const route of reads) {
   describe(`${route.name}: an answer with`, () => {
     for (const [what, react] of sound) {
-      it.live(`${what} is an answer, after one request`, () =>
+      it.effect(`${what} is an answer, after one request`, () =>
         Effect.gen(function*() {
           const first = yield* faultyUpstream(react(route.good))
           const second = yield* faultyUpstream(say(route.good))
@@ -104,14 +104,14 @@ for (const route of reads) {
     }
 
     for (const [what, react] of broken) {
-      it.live(`${what} sends a read to the next address, one request to each`, () =>
+      it.effect(`${what} sends a read to the next address, one request to each`, () =>
         Effect.gen(function*() {
           const first = yield* faultyUpstream(react(route.good))
           yield* assertNextAnswers(route, first, 1)
         }))
     }
 
-    it.live("another answer behind it, which nobody asked for, is not the next caller's", () =>
+    it.effect("another answer behind it, which nobody asked for, is not the next caller's", () =>
       Effect.gen(function*() {
         const evil = plain(`{"evil":true}`, 13)
         const only = yield* faultyUpstream(raw((body, size) => `${plain(body, size)}${evil}`)(route.good))

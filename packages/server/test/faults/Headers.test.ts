@@ -57,7 +57,7 @@ const ok = `{"status":"ok","response":{"type":"default"}}`
 
 describe("headers of an upstream that are not the answer's own", () => {
   for (const route of reads) {
-    it.live(`reach no caller: ${route.name}`, () =>
+    it.effect(`reach no caller: ${route.name}`, () =>
       Effect.gen(function*() {
         const only = yield* faultyUpstream(say(chatty(route.good)))
         const { url } = yield* gatewayOver({ [route.kind]: [only] })
@@ -69,7 +69,7 @@ describe("headers of an upstream that are not the answer's own", () => {
   }
 
   for (const status of [200, 400, 422, 429]) {
-    it.live(`reach no caller: /exchange ${status}`, () =>
+    it.effect(`reach no caller: /exchange ${status}`, () =>
       Effect.gen(function*() {
         const only = yield* faultyUpstream(say({ status, headers: between, body: ok }))
         const { url } = yield* gatewayOver({ api: [only] })
@@ -112,7 +112,7 @@ describe("headers of a caller", () => {
     ["/exchange", (now) => bodyOf(now, bigBlocks)]
   ]
   for (const [path, body] of asks) {
-    it.live(`reach no upstream: ${path}`, () =>
+    it.effect(`reach no upstream: ${path}`, () =>
       Effect.gen(function*() {
         const only = yield* faultyUpstream(say(path === "/l2" ? layer2.good : { body: `{"universe":[],"tokens":[]}` }))
         const { url } = yield* gatewayOver({ api: [only], layer2: [only] })

@@ -6,7 +6,7 @@ import * as Tls from "node:tls"
 import { bigBlocks, bodyOf } from "../bodies.ts"
 import * as Fixtures from "../fixtures.ts"
 import { post } from "../gateway.ts"
-import { askedOf, assertWithinDeadline, gatewayOver, timed } from "./faultyGateway.ts"
+import { askedOf, gatewayOver } from "./faultyGateway.ts"
 import { faultyUpstream, idIn } from "./faultyUpstream.ts"
 import { say } from "./reactions.ts"
 import { assertGood, layer2 } from "./routes.ts"
@@ -98,7 +98,7 @@ describe("an upstream that offers HTTP/2", () => {
   beforeAll(() => Tls.setDefaultCACertificates([...trusted, pem("authority")]))
   afterAll(() => Tls.setDefaultCACertificates(trusted))
 
-  it.live("answers reads and actions, one request each", () =>
+  it.effect("answers reads and actions, one request each", () =>
     Effect.gen(function*() {
       const only = yield* http2Upstream(answer)
       const { url } = yield* gatewayOver({ api: [only.url], layer2: [only.url] })
@@ -108,27 +108,23 @@ describe("an upstream that offers HTTP/2", () => {
     }))
 
   for (const [what, deed] of deeds) {
-    it.live(`costs a read no more than the next address: ${what}`, () =>
+    it.effect(`costs a read no more than the next address: ${what}`, () =>
       Effect.gen(function*() {
         const first = yield* http2Upstream(deed)
         const second = yield* faultyUpstream(say(layer2.good))
         const { url } = yield* gatewayOver({ layer2: [first.url, second] })
-        const { milliseconds, value } = yield* timed(layer2.ask(url))
+        const value = yield* layer2.ask(url)
         assertGood(layer2, value)
-        assertWithinDeadline(milliseconds)
         assert.strictEqual(own(first.asked), 1)
         assert.isAtMost(second.asked.length, 1)
       }))
 
-    it.live(`gets an action once, also over HTTP/2: ${what}`, () =>
+    it.effect(`gets an action once, also over HTTP/2: ${what}`, () =>
       Effect.gen(function*() {
         const first = yield* http2Upstream(deed)
         const second = yield* faultyUpstream(say({ body: ok }))
         const { url } = yield* gatewayOver({ api: [first.url, second] })
-        const { milliseconds, value } = yield* timed(
-          post(`${url}/exchange`, bodyOf(yield* Clock.currentTimeMillis, bigBlocks))
-        )
-        assertWithinDeadline(milliseconds)
+        const value = yield* post(`${url}/exchange`, bodyOf(yield* Clock.currentTimeMillis, bigBlocks))
         assert.strictEqual(first.asked.length, 1)
         assert.deepStrictEqual(askedOf(second), [0])
         if (value.status !== 200) assert.include(value.json, { _tag: "OutcomeUnknown" })

@@ -39,13 +39,13 @@ const own: ReadonlyArray<readonly [what: string, error: string]> = [
 for (const route of jsonRpcReads) {
   describe(`${route.name}: a JSON-RPC answer with`, () => {
     for (const [what, body] of foreign) {
-      it.live(`${what} sends a read to the next address, one request to each`, () =>
+      it.effect(`${what} sends a read to the next address, one request to each`, () =>
         Effect.gen(function*() {
           const first = yield* faultyUpstream(say({ body: (asked) => body(idIn(asked.body)) }))
           yield* assertNextAnswers(route, first, 1)
         }))
 
-      it.live(`${what} is a typed error from a single address, after one request`, () =>
+      it.effect(`${what} is a typed error from a single address, after one request`, () =>
         Effect.gen(function*() {
           const only = yield* faultyUpstream(say({ body: (asked) => body(idIn(asked.body)) }))
           const { url } = yield* gatewayOver({ [route.kind]: [only] })
@@ -55,7 +55,7 @@ for (const route of jsonRpcReads) {
     }
 
     for (const [what, error] of own) {
-      it.live(`${what} is the node's own answer and goes back as it is, after one request`, () =>
+      it.effect(`${what} is the node's own answer and goes back as it is, after one request`, () =>
         Effect.gen(function*() {
           const first = yield* faultyUpstream(
             say({ body: (asked) => rpc(`"id":${idIn(asked.body)},"error":${error}`) })
@@ -69,7 +69,7 @@ for (const route of jsonRpcReads) {
         }))
     }
 
-    it.live("an error that is null beside its result is the result", () =>
+    it.effect("an error that is null beside its result is the result", () =>
       Effect.gen(function*() {
         const only = yield* faultyUpstream(
           say({ body: (asked) => rpc(`"error":null,"id":${idIn(asked.body)},"result":null`) })
@@ -85,7 +85,7 @@ const notTheChains = ["null", "[]", "{}", `"1400"`, `{"ok":true}`]
 
 describe("the token chain's envelope", () => {
   for (const body of notTheChains) {
-    it.live(`that is ${body} sends a read to the next address, one request to each`, () =>
+    it.effect(`that is ${body} sends a read to the next address, one request to each`, () =>
       Effect.gen(function*() {
         const first = yield* faultyUpstream(say({ body }))
         const second = yield* faultyUpstream(say(tokenRpc.good))
@@ -94,7 +94,7 @@ describe("the token chain's envelope", () => {
         assert.deepStrictEqual(askedOf(first, second), [1, 1])
       }))
 
-    it.live(`that is ${body} is a typed error from a single address, after one request`, () =>
+    it.effect(`that is ${body} is a typed error from a single address, after one request`, () =>
       Effect.gen(function*() {
         const only = yield* faultyUpstream(say({ body }))
         const { url } = yield* gatewayOver({ tokens: [only] })

@@ -40,16 +40,14 @@ const huge = (announced: boolean) => {
   return { seen, react }
 }
 
-const deadlines = { TRIGATE_READ_DEADLINE: "5s", TRIGATE_ONCE_DEADLINE: "5s" }
-
 describe("an answer of 100 MiB", () => {
   for (const [what, announced] of [["says so", true], ["comes in chunks", false]] as const) {
     for (const route of reads) {
-      it.live(`that ${what} is refused at the limit, and memory stays flat: ${route.name}`, () =>
+      it.effect(`that ${what} is refused at the limit, and memory stays flat: ${route.name}`, () =>
         Effect.gen(function*() {
           const { react, seen } = huge(announced)
           const only = yield* faultyUpstream(react)
-          const { url } = yield* gatewayOver({ [route.kind]: [only] }, deadlines)
+          const { url } = yield* gatewayOver({ [route.kind]: [only] })
           const { mebibytes, value } = yield* growthOf(route.ask(url))
           assertFailure(route.protocol, value, "UpstreamMalformed")
           yield* only.until(() => only.open() === 0)
@@ -59,24 +57,24 @@ describe("an answer of 100 MiB", () => {
         }))
     }
 
-    it.live(`that ${what} sends a read to the next address, one request to each`, () =>
+    it.effect(`that ${what} sends a read to the next address, one request to each`, () =>
       Effect.gen(function*() {
         for (const route of reads) {
           const { react } = huge(announced)
           const first = yield* faultyUpstream(react)
           const second = yield* faultyUpstream(say(route.good))
-          const { url } = yield* gatewayOver({ [route.kind]: [first, second] }, deadlines)
+          const { url } = yield* gatewayOver({ [route.kind]: [first, second] })
           assertGood(route, yield* route.ask(url))
           assert.deepStrictEqual(askedOf(first, second), [1, 1], route.name)
         }
       }))
 
-    it.live(`that ${what} leaves the outcome of an action unknown, after one request`, () =>
+    it.effect(`that ${what} leaves the outcome of an action unknown, after one request`, () =>
       Effect.gen(function*() {
         const { react, seen } = huge(announced)
         const first = yield* faultyUpstream(react)
         const second = yield* faultyUpstream(say({ body: "{}" }))
-        const { url } = yield* gatewayOver({ api: [first, second] }, deadlines)
+        const { url } = yield* gatewayOver({ api: [first, second] })
         const body = bodyOf(yield* Clock.currentTimeMillis, bigBlocks)
         const { mebibytes, value } = yield* growthOf(post(`${url}/exchange`, body))
         assertFailure("http", value, "OutcomeUnknown")
@@ -112,11 +110,11 @@ const pressed = (good: Said, { name, press }: Coding): Said => ({
 describe("an answer that was compressed although nobody asked for it", () => {
   for (const coding of codings) {
     const bomb = coding.press(Buffer.alloc(96 * MiB, " "))
-    it.live(`with ${coding.name} is refused when it is a bomb, and memory stays flat`, () =>
+    it.effect(`with ${coding.name} is refused when it is a bomb, and memory stays flat`, () =>
       Effect.gen(function*() {
         for (const route of reads) {
           const only = yield* faultyUpstream(say({ headers: [["content-encoding", coding.name]], body: bomb }))
-          const { url } = yield* gatewayOver({ [route.kind]: [only] }, deadlines)
+          const { url } = yield* gatewayOver({ [route.kind]: [only] })
           const { mebibytes, value } = yield* growthOf(route.ask(url))
           assertFailure(route.protocol, value, "UpstreamMalformed")
           assert.isBelow(mebibytes, 64, route.name)
@@ -124,12 +122,12 @@ describe("an answer that was compressed although nobody asked for it", () => {
         }
       }))
 
-    it.live(`with ${coding.name} is read, or else asked of the next address: never relayed as it is`, () =>
+    it.effect(`with ${coding.name} is read, or else asked of the next address: never relayed as it is`, () =>
       Effect.gen(function*() {
         for (const route of reads) {
           const first = yield* faultyUpstream(say(pressed(route.good, coding)))
           const second = yield* faultyUpstream(say(route.good))
-          const { url } = yield* gatewayOver({ [route.kind]: [first, second] }, deadlines)
+          const { url } = yield* gatewayOver({ [route.kind]: [first, second] })
           const answer = yield* route.ask(url)
           assertGood(route, answer)
           assert.isNull(answer.headers.get("content-encoding"))
@@ -151,7 +149,7 @@ describe("an answer that was compressed although nobody asked for it", () => {
     ["in a way that is named like a property", (good) => ({ ...good, headers: [["content-encoding", "constructor"]] })]
   ]
   for (const [what, said] of damaged) {
-    it.live(`${what} sends a read to the next address, one request to each`, () =>
+    it.effect(`${what} sends a read to the next address, one request to each`, () =>
       Effect.gen(function*() {
         for (const route of reads) {
           const first = yield* faultyUpstream(say(said(route.good)))

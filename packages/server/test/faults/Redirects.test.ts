@@ -24,7 +24,7 @@ const redirect = (status: number, location: string) =>
 for (const route of reads) {
   describe(`${route.name}: a redirect is never followed`, () => {
     for (const [what, place] of places) {
-      it.live(`a read goes to the next address instead of to ${what}`, () =>
+      it.effect(`a read goes to the next address instead of to ${what}`, () =>
         Effect.gen(function*() {
           const trap = yield* faultyUpstream(say(route.good))
           for (const status of statuses) {
@@ -38,7 +38,7 @@ for (const route of reads) {
         }))
     }
 
-    it.live("and a typed error from a single address, after one request, without the place in it", () =>
+    it.effect("and a typed error from a single address, after one request, without the place in it", () =>
       Effect.gen(function*() {
         const trap = yield* faultyUpstream(say(route.good))
         for (const status of statuses) {
@@ -58,7 +58,7 @@ for (const route of reads) {
 
 describe("/exchange: a redirect is never followed", () => {
   for (const [what, place] of places) {
-    it.live(`an action that is sent to ${what} has an unknown outcome, after one request`, () =>
+    it.effect(`an action that is sent to ${what} has an unknown outcome, after one request`, () =>
       Effect.gen(function*() {
         const trap = yield* faultyUpstream(say({ body: `{"status":"ok"}` }))
         for (const status of statuses) {

@@ -20,11 +20,11 @@ const tagsOf = (answers: ReadonlyArray<Answer>): ReadonlyArray<string> =>
   ).toSorted()
 
 describe("the same action, handed in twice", () => {
-  it.live("at the same time is sent once, whoever comes first", () =>
+  it.effect("at the same time is sent once, whoever comes first", () =>
     Effect.gen(function*() {
       const answers: Array<() => void> = []
       const only = yield* faultyUpstream((socket, asked) => void answers.push(() => good(socket, asked)))
-      const { url } = yield* gatewayOver({ api: [only] }, { TRIGATE_ONCE_DEADLINE: "10s" })
+      const { url } = yield* gatewayOver({ api: [only] })
       const body = bodyOf(yield* Clock.currentTimeMillis, bigBlocks)
       let refused = 0
       const all = yield* Effect.all(
@@ -41,7 +41,7 @@ describe("the same action, handed in twice", () => {
       assert.deepStrictEqual(askedOf(only), [1])
     }))
 
-  it.live("after its answer is sent once", () =>
+  it.effect("after its answer is sent once", () =>
     Effect.gen(function*() {
       const only = yield* faultyUpstream(good)
       const { url } = yield* gatewayOver({ api: [only] })
@@ -57,7 +57,7 @@ describe("the same action, handed in twice", () => {
     ["HTML", say({ headers: [["content-type", "text/html"]], body: "<html></html>" })]
   ]
   for (const [what, react] of breaks) {
-    it.live(`after ${what} is sent again only if its bytes are the same`, () =>
+    it.effect(`after ${what} is sent again only if its bytes are the same`, () =>
       Effect.gen(function*() {
         const only = yield* faultyUpstream(inTurn(react, good))
         const { url } = yield* gatewayOver({ api: [only] })
@@ -73,7 +73,7 @@ describe("the same action, handed in twice", () => {
       }))
   }
 
-  it.live("after a connection that was refused is sent, for it was not before", () =>
+  it.effect("after a connection that was refused is sent, for it was not before", () =>
     Effect.gen(function*() {
       const dead = yield* refusingUrl
       const { url } = yield* gatewayOver({ api: [dead] })

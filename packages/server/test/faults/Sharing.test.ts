@@ -10,7 +10,6 @@ import { faultyUpstream } from "./faultyUpstream.ts"
 import { inTurn, reset, say } from "./reactions.ts"
 import { evm, hashOf, layer2, receiptQuestion, result, storageQuestion } from "./routes.ts"
 
-const deadlines = { TRIGATE_READ_DEADLINE: "10s" }
 const herd = 50
 const question = receiptQuestion(hashOf(1))
 
@@ -49,7 +48,7 @@ const held = Effect.fnUntraced(function*(first: Reaction, later: Reaction) {
     inTurn((socket, asked) => void waiting.push(() => first(socket, asked)), later)
   )
   const node = yield* faultyUpstream(say(evm.good))
-  const { url } = yield* gatewayOver({ layer2: [upstream], node: [node] }, deadlines)
+  const { url } = yield* gatewayOver({ layer2: [upstream], node: [node] })
   const arrived = (markers: number): Effect.Effect<void> =>
     Effect.andThen(
       node.until(() => node.asked.length >= markers),
@@ -66,7 +65,7 @@ const good = say(layer2.good)
 const results = (text: string): number => countOf(text, `"result":null`)
 
 describe("callers that ask the same at the same time", () => {
-  it.live(`are answered with one request, all ${herd}`, () =>
+  it.effect(`are answered with one request, all ${herd}`, () =>
     Effect.gen(function*() {
       const { arrived, release, upstream, url } = yield* held(good, good)
       const callers = yield* asking(url, herd)
@@ -76,7 +75,7 @@ describe("callers that ask the same at the same time", () => {
       assert.deepStrictEqual(askedOf(upstream), [1])
     }))
 
-  it.live("get each their own id back", () =>
+  it.effect("get each their own id back", () =>
     Effect.gen(function*() {
       const { arrived, release, upstream, url } = yield* held(good, good)
       const one = yield* asking(url, 1, receiptQuestion(hashOf(1), `"one"`))
@@ -90,7 +89,7 @@ describe("callers that ask the same at the same time", () => {
     }))
 
   for (const [what, first, failures] of [["a reset", reset, 0], ["HTML", html, 1]] as const) {
-    it.live(`do not all fail when the one that asked for them fails with ${what}: the others ask again, once`, () =>
+    it.effect(`do not all fail when the one that asked for them fails with ${what}: the others ask again, once`, () =>
       Effect.gen(function*() {
         const { arrived, release, upstream, url } = yield* held(first, good)
         const callers = yield* asking(url, herd)
@@ -101,7 +100,7 @@ describe("callers that ask the same at the same time", () => {
       }))
   }
 
-  it.live("outlive the one that asked for them: one of them asks again", () =>
+  it.effect("outlive the one that asked for them: one of them asks again", () =>
     Effect.gen(function*() {
       const { arrived, release, upstream, url } = yield* held(good, good)
       const leader = yield* asking(url, 1)
@@ -115,7 +114,7 @@ describe("callers that ask the same at the same time", () => {
       assert.deepStrictEqual(askedOf(upstream), [2])
     }))
 
-  it.live("leave nothing behind when all of them leave", () =>
+  it.effect("leave nothing behind when all of them leave", () =>
     Effect.gen(function*() {
       const { arrived, upstream, url } = yield* held(good, good)
       const callers = yield* asking(url, herd)
@@ -144,14 +143,14 @@ describe("callers that ask what only looks the same", () => {
     ]]
   ]
   for (const [what, asks] of groups) {
-    it.live(`are asked for one by one: ${what}`, () =>
+    it.effect(`are asked for one by one: ${what}`, () =>
       Effect.gen(function*() {
         const pending: Array<() => void> = []
         const answers: FaultyUpstream = yield* faultyUpstream((socket, asked) => {
           const body = asked.path.endsWith("/info") ? () => "[]" : result("null")
           pending.push(() => say({ body })(socket, asked))
         })
-        const { url } = yield* gatewayOver({ api: [answers], node: [answers], layer2: [answers] }, deadlines)
+        const { url } = yield* gatewayOver({ api: [answers], node: [answers], layer2: [answers] })
         const fibers = yield* Effect.forEach(asks, ([path, body]) =>
           Effect.forkChild(
             RawHttp.exchange(url, [
@@ -170,13 +169,13 @@ describe("callers that ask what only looks the same", () => {
       }))
   }
 
-  it.live("are not answered from what was not there a moment ago", () =>
+  it.effect("are not answered from what was not there a moment ago", () =>
     Effect.gen(function*() {
       const receipts = [result("null"), result("null"), result(`{"status":"0x1"}`)] as const
       const only = yield* faultyUpstream(
         inTurn(say({ body: receipts[0] }), say({ body: receipts[1] }), say({ body: receipts[2] }))
       )
-      const { url } = yield* gatewayOver({ layer2: [only] }, deadlines)
+      const { url } = yield* gatewayOver({ layer2: [only] })
       const ask = post(`${url}/l2`, question)
       assert.strictEqual((yield* ask).text, layer2.expected)
       assert.strictEqual((yield* ask).text, layer2.expected)

@@ -1,13 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as TestClock from "effect/testing/TestClock"
 import * as Fixtures from "../fixtures.ts"
-import { assertNextAnswers } from "./failover.ts"
-import { askedOf, assertAtDeadline, deadline, gatewayOver, timed } from "./faultyGateway.ts"
+import { askedOf, gatewayOver, isAsked } from "./faultyGateway.ts"
 import type { Reaction } from "./faultyUpstream.ts"
 import { faultyUpstream } from "./faultyUpstream.ts"
 import type { Said } from "./reactions.ts"
-import { drip, sayHalf, sayHead, silence } from "./reactions.ts"
-import { assertFailure, reads } from "./routes.ts"
+import { drip, say, sayHalf, sayHead, silence } from "./reactions.ts"
+import { assertFailure, assertGood, reads } from "./routes.ts"
+import { deadline, endsAfter, firstShare } from "./time.ts"
 
 const silences: ReadonlyArray<readonly [what: string, react: (good: Said) => Reaction]> = [
   ["a request taken and never answered", () => silence],
@@ -17,37 +18,43 @@ const silences: ReadonlyArray<readonly [what: string, react: (good: Said) => Rea
 ]
 
 for (const route of reads) {
-  describe.concurrent(`${route.name}: a read`, () => {
+  describe(`${route.name}: a read`, () => {
     for (const [what, react] of silences) {
-      it.live(`ends with its deadline: ${what}`, () =>
+      it.effect(`ends with its deadline: ${what}`, () =>
         Effect.gen(function*() {
           const only = yield* faultyUpstream(react(route.good))
           const { url } = yield* gatewayOver({ [route.kind]: [only] })
-          const { milliseconds, value } = yield* timed(route.ask(url))
+          const value = yield* endsAfter(deadline, route.ask(url), isAsked(only))
           const error = assertFailure(route.protocol, value, "UpstreamTimeout")
           assert.strictEqual(Fixtures.at(error, "upstream"), route.label)
           assert.strictEqual(Fixtures.at(error, "deadline"), deadline)
-          assertAtDeadline(milliseconds)
           assert.deepStrictEqual(askedOf(only), [1])
           yield* only.until(() => only.open() === 0)
         }))
 
-      it.live(`is answered by the next address in time: ${what}`, () =>
+      it.effect(`is answered by the next address in time: ${what}`, () =>
         Effect.gen(function*() {
           const first = yield* faultyUpstream(react(route.good))
-          yield* assertNextAnswers(route, first, 1)
+          const second = yield* faultyUpstream(say(route.good))
+          const { url } = yield* gatewayOver({ [route.kind]: [first, second] })
+          assertGood(route, yield* endsAfter(firstShare, route.ask(url), isAsked(first)))
+          assert.deepStrictEqual(askedOf(first, second), [1, 1])
           yield* first.until(() => first.open() < first.connections())
         }))
     }
 
-    it.live("ends with its deadline when no address answers, after one request to each", () =>
+    it.effect("ends with its deadline when no address answers, after one request to each", () =>
       Effect.gen(function*() {
         const first = yield* faultyUpstream(silence)
         const second = yield* faultyUpstream(silence)
         const { url } = yield* gatewayOver({ [route.kind]: [first, second] })
-        const { milliseconds, value } = yield* timed(route.ask(url))
+        const secondIsAsked = Effect.gen(function*() {
+          yield* isAsked(first)
+          yield* TestClock.adjust(firstShare)
+          yield* isAsked(second)
+        })
+        const value = yield* endsAfter(deadline - firstShare, route.ask(url), secondIsAsked)
         assertFailure(route.protocol, value, "UpstreamTimeout")
-        assertAtDeadline(milliseconds)
         assert.deepStrictEqual(askedOf(first, second), [1, 1])
       }))
   })

@@ -61,7 +61,7 @@ for (const path of paths) {
     ? [...taken, ...others]
     : [...others, "sendBoc", "sendBocReturnHash", "sendBocReturnHashNoError", "sendQuery", "sendQuerySimple"]
   describe(`${path}: a method that changes something`, () => {
-    it.live("is refused in every spelling, and nothing is sent", () =>
+    it.effect("is refused in every spelling, and nothing is sent", () =>
       Effect.gen(function*() {
         const { upstream, url } = yield* started
         for (const method of methods) {
@@ -72,7 +72,7 @@ for (const path of paths) {
         assert.deepStrictEqual(askedOf(upstream), [0])
       }))
 
-    it.live("is refused in a batch in every spelling, and nothing is sent", () =>
+    it.effect("is refused in a batch in every spelling, and nothing is sent", () =>
       Effect.gen(function*() {
         const { upstream, url } = yield* started
         const answer = yield* post(`${url}${path}`, `[${methods.map((method, id) => call(method, `${id}`)).join(",")}]`)
@@ -81,7 +81,7 @@ for (const path of paths) {
         assert.deepStrictEqual(askedOf(upstream), [0])
       }))
 
-    it.live("is not sent as a notification, twice in one object, by GET, or by another verb", () =>
+    it.effect("is not sent as a notification, twice in one object, by GET, or by another verb", () =>
       Effect.gen(function*() {
         const { upstream, url } = yield* started
         // the token chain knows no notifications

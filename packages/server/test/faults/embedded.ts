@@ -25,8 +25,9 @@ import * as HttpRouter from "effect/http/HttpRouter"
 import { formatAddress, HttpServer } from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
 import * as Http from "node:http"
-import { addressOf, deadline } from "./faultyGateway.ts"
+import { addressOf } from "./faultyGateway.ts"
 import type { FaultyUpstream } from "./faultyUpstream.ts"
+import { deadline } from "./time.ts"
 
 type Addresses = ReadonlyArray<FaultyUpstream | string>
 

@@ -1,19 +1,18 @@
-/** A live gateway over upstreams that misbehave, with deadlines so short that no test waits for long. */
-import { assert } from "@effect/vitest"
+/**
+ * A live gateway over upstreams that misbehave.
+ *
+ * Its time is the `TestClock` of the test. A call that has to end without a time-out cannot run into one on any machine,
+ * since no time passes; a test that is about a deadline waits for what has to happen before, and then passes the deadline.
+ */
 import * as Effect from "effect/Effect"
 import type { Environment } from "../gateway.ts"
 import { gateway } from "../gateway.ts"
 import type { FaultyUpstream } from "./faultyUpstream.ts"
 import type { Kind } from "./routes.ts"
+import { deadline, deadlinesOnTestClock, withoutJitter } from "./time.ts"
 
 /** The endpoint key in every address of an upstream: nobody outside may see it. */
 export const secretKey = "upstream-secret-31c9d2"
-
-/** The whole-call deadline of these gateways, in milliseconds. */
-export const deadline = 800
-
-/** How much later than its deadline a call may end on a busy machine, in milliseconds. */
-export const slack = 3_000
 
 /** The upstreams of each kind, in order of preference; a text is an address without a server of ours behind it. */
 export type Upstreams = { readonly [K in Kind]?: ReadonlyArray<FaultyUpstream | string> }
@@ -38,35 +37,23 @@ const environmentOf = (upstreams: Upstreams): Environment => {
   return environment
 }
 
-/** Starts a gateway over some upstreams. */
-export const gatewayOver = (upstreams: Upstreams, environment: Environment = {}) =>
-  gateway({
+/** Starts a gateway over some upstreams; it lives in the time of the test's `TestClock`. */
+export const gatewayOver = Effect.fnUntraced(function*(upstreams: Upstreams, environment: Environment = {}) {
+  yield* deadlinesOnTestClock
+  return yield* withoutJitter(gateway({
     ...environmentOf(upstreams),
     TRIGATE_READ_DEADLINE: `${deadline}ms`,
     TRIGATE_ONCE_DEADLINE: `${deadline}ms`,
     // the gateway's own budget must not end a test before the upstream's fault does
     TRIGATE_TRADING_API_WEIGHT: "1000000",
     ...environment
-  })
+  }))
+})
 
 /** The requests that each of some upstreams saw. */
 export const askedOf = (...upstreams: ReadonlyArray<FaultyUpstream>): ReadonlyArray<number> =>
   upstreams.map(({ asked }) => asked.length)
 
-/** What an effect gave, and after how many milliseconds. */
-export const timed = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-  Effect.suspend(() => {
-    const start = performance.now()
-    return Effect.map(effect, (value) => ({ value, milliseconds: performance.now() - start }))
-  })
-
-/** Asserts that something ended about when the deadline did. */
-export const assertAtDeadline = (milliseconds: number): void => {
-  assert.isAtLeast(milliseconds, deadline - 5)
-  assert.isBelow(milliseconds, deadline + slack)
-}
-
-/** Asserts that something ended, at the latest, when the deadline did. */
-export const assertWithinDeadline = (milliseconds: number): void => {
-  assert.isBelow(milliseconds, deadline + slack)
-}
+/** Ends when so many requests came to an upstream. */
+export const isAsked = (upstream: FaultyUpstream, times = 1): Effect.Effect<void> =>
+  upstream.until(() => upstream.asked.length >= times)

@@ -51,7 +51,7 @@ export const sayHalf = (said: Said, then: Reaction): Reaction => (socket, asked)
   socket.write(Buffer.concat([Buffer.from(headOf(said, body.length), "latin1"), half]), () => then(socket, asked))
 }
 
-/** Answers one byte every few milliseconds, for as long as anybody listens. */
+/** Answers one byte every few milliseconds, for as long as anybody listens, all but the last. */
 export const drip = (said: Said): Reaction => (socket, asked) => {
   const body = bytesOf(said.body, asked)
   const whole = Buffer.concat([Buffer.from(headOf(said, body.length), "latin1"), body])
@@ -59,7 +59,7 @@ export const drip = (said: Said): Reaction => (socket, asked) => {
   const timer = setInterval(() => {
     socket.write(whole.subarray(at, at + 1))
     at += 1
-    if (at === whole.length) clearInterval(timer)
+    if (at === whole.length - 1) clearInterval(timer)
   }, 20)
   socket.on("close", () => clearInterval(timer))
 }
