@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os"
 import { configDefaults, defineConfig } from "vitest/config"
 
 export default defineConfig({
@@ -6,7 +7,9 @@ export default defineConfig({
     // a run of the guides that was killed leaves its folder, with the examples in it
     exclude: [...configDefaults.exclude, "test/guides/.blocks/**"],
     setupFiles: ["scripts/vitest.setup.ts"],
-    maxWorkers: 2,
-    testTimeout: 20_000
+    maxWorkers: Math.max(2, availableParallelism()),
+    // nothing waits that long unless it hangs: no test is about how fast the machine is
+    testTimeout: 300_000,
+    hookTimeout: 300_000
   }
 })

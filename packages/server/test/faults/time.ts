@@ -21,7 +21,7 @@ export const firstShare = deadline / 2
 export const deadlinesOnTestClock = Effect.acquireRelease(
   Effect.map(Effect.context(), (context) => {
     const real = { setTimeout, clearTimeout }
-    const waiting = new WeakMap<object, Fiber.Fiber<void>>()
+    const waiting = new Map<unknown, Fiber.Fiber<void>>()
     const run = Effect.runForkWith(context)
     vi.stubGlobal("setTimeout", (callback: () => void, delay?: number, ...args: ReadonlyArray<unknown>) => {
       if (delay === undefined || delay < firstShare || delay > deadline) {
@@ -32,7 +32,7 @@ export const deadlinesOnTestClock = Effect.acquireRelease(
       return handle
     })
     vi.stubGlobal("clearTimeout", (handle: NodeJS.Timeout | undefined) => {
-      const fiber = handle === undefined || handle === null ? undefined : waiting.get(Object(handle))
+      const fiber = waiting.get(handle)
       if (fiber === undefined) real.clearTimeout(handle)
       else fiber.interruptUnsafe()
     })
