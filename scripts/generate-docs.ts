@@ -12,8 +12,8 @@ import { commonFailures, gatewayErrors, rpcCodes } from "@trigate/domain/Gateway
 import { infoOperations, passthroughQuery } from "@trigate/domain/InfoOperations"
 import { layer2Methods } from "@trigate/domain/Layer2Operations"
 import type { AnyCodec, Cost, Operation } from "@trigate/domain/Operation"
+import { settings } from "@trigate/domain/Settings"
 import { getTokenData, tokenRpcOperations, tokenSendOperations } from "@trigate/domain/TokenOperations"
-import { texts } from "@trigate/server/Settings"
 import * as OpenApi from "effect/http-api/OpenApi"
 import type * as JsonSchema from "effect/JsonSchema"
 import * as Schema from "effect/Schema"
@@ -283,7 +283,7 @@ const configurationText = document(
     "[decision 13](decisions/0013-sandbox-or-live.md).",
   table(
     ["Setting", "Meaning", "Takes", "Default"],
-    Object.entries(texts).map(([name, { fallback, meaning, takes }]) => [code(name), meaning, takes, fallback])
+    Object.values(settings).map(({ env, meaning, takes, unset }) => [code(env), meaning, takes, unset])
   )
 )
 

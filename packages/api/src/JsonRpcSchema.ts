@@ -1,12 +1,10 @@
 /** JSON-RPC 2.0 envelopes as the documents show them; the gateway itself reads and writes them as text. */
 import { Params } from "@trigate/domain/EvmMethods"
+import { longestBatch } from "@trigate/domain/JsonRpc"
 import type { Operation } from "@trigate/domain/Operation"
 import * as Schema from "effect/Schema"
 
 const Id = Schema.Union([Schema.String, Schema.Finite, Schema.Null])
-
-/** Calls of a batch where a gateway takes the most: as many as viem puts together when nobody tells it otherwise. */
-export const longestBatch = 1_000
 
 const callOf = (operation: Operation) =>
   Schema.Struct({

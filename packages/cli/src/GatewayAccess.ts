@@ -1,8 +1,8 @@
 /** The gateway that a command talks to: the options `--gateway` and `--json`, the client, and what an absent gateway means. */
 import * as GatewayClient from "@trigate/client/GatewayClient"
 import * as Transport from "@trigate/client/Transport"
+import { commandLine } from "@trigate/domain/Settings"
 import { UpstreamMalformed, UpstreamTimeout, UpstreamUnavailable } from "@trigate/domain/UpstreamError"
-import * as CommandLineNames from "@trigate/server/CommandLineNames"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as GlobalFlag from "effect/cli/GlobalFlag"
@@ -18,9 +18,9 @@ import { UsageFault } from "./UsageFault.ts"
 /** Names a gateway. */
 export const gatewayFlag = Flag.String("gateway").pipe(
   Flag.withMetavar("url"),
-  Flag.withFallbackConfig(Config.String(CommandLineNames.gatewayUrl)),
+  Flag.withFallbackConfig(Config.String(commandLine.gatewayUrl)),
   Flag.withDefault("http://127.0.0.1:8080"),
-  Flag.withDescription(`Gateway to ask (else ${CommandLineNames.gatewayUrl}, else http://127.0.0.1:8080)`)
+  Flag.withDescription(`Gateway to ask (else ${commandLine.gatewayUrl}, else http://127.0.0.1:8080)`)
 )
 
 /** Where the gateway is. */
@@ -38,7 +38,7 @@ export const baseUrlOf = (text: string): Effect.Effect<URL, UsageFault> => {
     ? Effect.succeed(url)
     // not quoted: it may hold an endpoint key
     : Effect.fail(
-      new UsageFault({ message: `--gateway (or ${CommandLineNames.gatewayUrl}) takes an http(s) URL without query` })
+      new UsageFault({ message: `--gateway (or ${commandLine.gatewayUrl}) takes an http(s) URL without query` })
     )
 }
 

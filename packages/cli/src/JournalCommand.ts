@@ -176,8 +176,8 @@ export const command = Command.make("journal", {
 }, ({ json }) =>
   Effect.gen(function*() {
     const entries = yield* unanswered
-    const { TRIGATE_NETWORK } = yield* settings
-    if (!json) yield* Console.log(listing(entries, TRIGATE_NETWORK))
+    const { network } = yield* settings
+    if (!json) yield* Console.log(listing(entries, network))
     else yield* Effect.forEach(entries, (entry) => Console.log(lineOf(entry)), { discard: true })
   })).pipe(
     Command.provide(journalOfEnvironment),

@@ -1,5 +1,5 @@
 /** Where a command finds the private key that signs: in the environment or in a file, never among its arguments. */
-import * as CommandLineNames from "@trigate/server/CommandLineNames"
+import { commandLine } from "@trigate/domain/Settings"
 import * as Signer from "@trigate/signing/Signer"
 import * as Flag from "effect/cli/Flag"
 import * as Config from "effect/Config"
@@ -15,7 +15,7 @@ export const flags = {
     Flag.withMetavar("name"),
     Flag.filter((name) => /^[A-Za-z_][A-Za-z0-9_]*$/u.test(name), () => "the name of an environment variable"),
     Flag.optional,
-    Flag.withDescription(`Environment variable with the private key (default: ${CommandLineNames.privateKey})`)
+    Flag.withDescription(`Environment variable with the private key (default: ${commandLine.privateKey})`)
   ),
   keyFile: Flag.String("key-file").pipe(
     Flag.withMetavar("path"),
@@ -47,12 +47,12 @@ const keyOf = ({ keyEnv, keyFile }: KeyOption) => {
       ? Effect.fail(fault("--key-env and --key-file name two keys; leave one out"))
       : Effect.map(Input.text(keyFile.value), Redacted.make)
   }
-  return fromEnvironment(Option.getOrElse(keyEnv, () => CommandLineNames.privateKey))
+  return fromEnvironment(Option.getOrElse(keyEnv, () => commandLine.privateKey))
 }
 
 const placeOf = ({ keyEnv, keyFile }: KeyOption): string =>
   Option.match(keyFile, {
-    onNone: () => Option.getOrElse(keyEnv, () => CommandLineNames.privateKey),
+    onNone: () => Option.getOrElse(keyEnv, () => commandLine.privateKey),
     onSome: Input.nameOf
   })
 

@@ -19,6 +19,9 @@ import type { UpstreamMalformed } from "./UpstreamError.ts"
 import { UpstreamRateLimited, UpstreamUnavailable } from "./UpstreamError.ts"
 import type { UpstreamResponse } from "./UpstreamResponse.ts"
 
+/** The most calls that a batch may have in any gateway: as many as viem sends in one unless it is told otherwise. */
+export const longestBatch = 1_000
+
 /** One call of a caller: `id` is its raw text, absent for a notification; `params` is `[]` when not given. */
 export interface RpcCall {
   readonly id: string | undefined

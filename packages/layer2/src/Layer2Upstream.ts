@@ -3,6 +3,7 @@ import type { CommonFailure } from "@trigate/domain/GatewayError"
 import type { RpcAnswer } from "@trigate/domain/JsonRpc"
 import { getTransactionReceipt } from "@trigate/domain/Layer2Operations"
 import { ChainNotConfigured } from "@trigate/domain/RequestError"
+import { settings } from "@trigate/domain/Settings"
 import * as CacheCodec from "@trigate/upstream/CacheCodec"
 import * as CacheRules from "@trigate/upstream/CacheRules"
 import * as CacheSpace from "@trigate/upstream/CacheSpace"
@@ -11,7 +12,6 @@ import { ResponseCache } from "@trigate/upstream/ResponseCache"
 import * as RpcCalls from "@trigate/upstream/RpcCalls"
 import * as RpcOnceCalls from "@trigate/upstream/RpcOnceCalls"
 import * as Upstream from "@trigate/upstream/Upstream"
-import * as UpstreamConfig from "@trigate/upstream/UpstreamConfig"
 import type * as Config from "effect/Config"
 import * as Digest from "effect/crypto/Digest"
 import * as Effect from "effect/Effect"
@@ -79,5 +79,5 @@ export const layer = (options: Options): Layer.Layer<Layer2.Layer2, never, Calls
 
 /** The layer 2 at the addresses of `TRIGATE_LAYER2_URL`. */
 export const layerConfig: Layer.Layer<Layer2.Layer2, Config.ConfigError, Calls | ResponseCache> = Layer.unwrap(
-  Effect.map(UpstreamConfig.baseUrls("TRIGATE_LAYER2_URL"), (addresses) => layer({ addresses }))
+  Effect.map(settings.layer2Url, (addresses) => layer({ addresses }))
 )

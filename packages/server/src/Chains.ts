@@ -1,7 +1,7 @@
 /** The chains behind the gateway: live where any address is configured, else the sandbox. Never a mixture. */
+import type { Settings } from "@trigate/domain/Settings"
 import * as Layer2Upstream from "@trigate/layer2/Layer2Upstream"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
-import { mainnet, testnet } from "@trigate/signing/VenueProfile"
 import * as MetadataFetchUndici from "@trigate/tokens/MetadataFetchUndici"
 import * as TokenChainUpstream from "@trigate/tokens/TokenChainUpstream"
 import * as Admission from "@trigate/trading/Admission"
@@ -19,26 +19,12 @@ import type { GatewayStatus } from "./GatewayStatus.ts"
 import * as JournalSettings from "./JournalSettings.ts"
 import * as Outbound from "./Outbound.ts"
 import * as RedisReadiness from "./RedisReadiness.ts"
-import type { Settings } from "./Settings.ts"
 import * as SharedRedis from "./SharedRedis.ts"
 
 /** Whether no upstream address at all is configured. */
 export const isSandbox = (settings: Settings): boolean =>
-  settings.TRIGATE_TRADING_API_URL.length === 0 && settings.TRIGATE_TRADING_NODE_URL.length === 0 &&
-  settings.TRIGATE_TOKEN_CHAIN_URL.length === 0 && settings.TRIGATE_LAYER2_URL.length === 0
-
-const profileOf = (settings: Settings) => settings.TRIGATE_NETWORK === "mainnet" ? mainnet : testnet
-
-const admissionOf = (settings: Settings) =>
-  Admission.layer({
-    profile: profileOf(settings),
-    strict: settings.TRIGATE_STRICT,
-    relayActions: Option.match(settings.TRIGATE_RELAY_ACTIONS, {
-      onNone: () => "none" as const,
-      onSome: (actions) => actions === "*" ? "all" as const : actions
-    }),
-    ...(Option.isSome(settings.TRIGATE_SIGNERS) ? { signers: settings.TRIGATE_SIGNERS.value } : {})
-  })
+  settings.tradingApiUrl.length === 0 && settings.tradingNodeUrl.length === 0 &&
+  settings.tokenChainUrl.length === 0 && settings.layer2Url.length === 0
 
 /** Nonces of one network are not those of another, nor a sandbox's those of a venue. */
 const usedNoncesOf = (settings: Settings, redis: Outbound.SharedBy) =>
@@ -47,7 +33,7 @@ const usedNoncesOf = (settings: Settings, redis: Outbound.SharedBy) =>
     onSome: (shared) =>
       RedisReadiness.layer.pipe(
         Layer.provideMerge(UsedNoncesRedis.layer({
-          prefix: `trigate:{used-nonces:${isSandbox(settings) ? "sandbox" : settings.TRIGATE_NETWORK}}:`,
+          prefix: `trigate:{used-nonces:${isSandbox(settings) ? "sandbox" : settings.network}}:`,
           lease: JournalSettings.leaseOf(settings)
         })),
         Layer.provide(shared)
@@ -61,19 +47,19 @@ const journalOf = (settings: Settings) =>
     onSome: (place) => JournalSql.layer(JournalSettings.optionsOf(settings)).pipe(Layer.provide(Database.layer(place)))
   })
 
-const live = (settings: Settings, redis: Outbound.SharedBy) => {
+const live = (settings: Settings, admission: Layer.Layer<Admission.Admission>, redis: Outbound.SharedBy) => {
   const trading = {
-    api: settings.TRIGATE_TRADING_API_URL,
-    node: settings.TRIGATE_TRADING_NODE_URL
+    api: settings.tradingApiUrl,
+    node: settings.tradingNodeUrl
   }
   return Layer.mergeAll(
-    ExchangeUpstream.layer(trading).pipe(Layer.provide([admissionOf(settings), journalOf(settings)])),
+    ExchangeUpstream.layer(trading).pipe(Layer.provide([admission, journalOf(settings)])),
     InfoUpstream.layer(trading),
     TradingEvmUpstream.layer(trading),
-    TokenChainUpstream.layer({ addresses: settings.TRIGATE_TOKEN_CHAIN_URL }).pipe(
+    TokenChainUpstream.layer({ addresses: settings.tokenChainUrl }).pipe(
       Layer.provide(MetadataFetchUndici.layer())
     ),
-    Layer2Upstream.layer({ addresses: settings.TRIGATE_LAYER2_URL })
+    Layer2Upstream.layer({ addresses: settings.layer2Url })
   ).pipe(
     Layer.provide(Outbound.layer(settings, redis))
   )
@@ -81,13 +67,15 @@ const live = (settings: Settings, redis: Outbound.SharedBy) => {
 
 /** The five services, and whether the Redis that replicas share answers. */
 export const layer = (settings: Settings) => {
-  const redis = Option.map(settings.TRIGATE_REDIS_URL, SharedRedis.layer)
+  const options = Admission.optionsOf(settings)
+  const admission = Admission.layer(options)
+  const redis = Option.map(settings.redisUrl, SharedRedis.layer)
   const chains = isSandbox(settings)
-    ? Sandbox.layerNoDeps({ profile: profileOf(settings) }).pipe(
+    ? Sandbox.layerNoDeps(options).pipe(
       // made-up actions do not belong among real ones
-      Layer.provide([admissionOf(settings), Journal.layerMemory()])
+      Layer.provide([admission, Journal.layerMemory()])
     )
-    : live(settings, redis)
+    : live(settings, admission, redis)
   return Layer.provideMerge(chains, usedNoncesOf(settings, redis))
 }
 
@@ -105,14 +93,14 @@ export const statusOf = (settings: Settings): GatewayStatus["Service"] => {
   const sandbox = isSandbox(settings)
   return {
     sandbox,
-    network: settings.TRIGATE_NETWORK,
+    network: settings.network,
     chains: {
       trading: chain(sandbox, {
-        "trading-api": settings.TRIGATE_TRADING_API_URL.length,
-        "trading-node": settings.TRIGATE_TRADING_NODE_URL.length
+        "trading-api": settings.tradingApiUrl.length,
+        "trading-node": settings.tradingNodeUrl.length
       }),
-      tokens: chain(sandbox, { "token-chain": settings.TRIGATE_TOKEN_CHAIN_URL.length }),
-      layer2: chain(sandbox, { layer2: settings.TRIGATE_LAYER2_URL.length })
+      tokens: chain(sandbox, { "token-chain": settings.tokenChainUrl.length }),
+      layer2: chain(sandbox, { layer2: settings.layer2Url.length })
     }
   }
 }

@@ -9,12 +9,6 @@ export type Place =
   | { readonly kind: "Postgres"; readonly url: Redacted.Redacted }
   | { readonly kind: "SQLite"; readonly file: string }
 
-/** What the setting takes. */
-export const isDatabaseUrl = (text: string): boolean =>
-  /^postgres(?:ql)?:/u.test(text)
-    ? /^postgres(?:ql)?:\/\/[^\s/?#]/u.test(text) && URL.canParse(text)
-    : /^(?:(?:sqlite|file):)?[^\s?#:][^?#:]*$/u.test(text)
-
 /** The place that a setting names; a SQLite file may be written as a path, `sqlite:path` or `file:path`. */
 export const placeOf = (url: Redacted.Redacted): Place => {
   const text = Redacted.value(url)

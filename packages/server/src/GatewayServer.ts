@@ -1,5 +1,6 @@
 /** The bundled gateway: its routes over the configured chains, on Node's HTTP server. */
 import * as NodeStdio from "@effect/platform-node/NodeStdio"
+import type { Settings } from "@trigate/domain/Settings"
 import * as Effect from "effect/Effect"
 import * as HttpMiddleware from "effect/http/HttpMiddleware"
 import * as HttpRouter from "effect/http/HttpRouter"
@@ -15,7 +16,6 @@ import * as NodeServer from "./NodeServer.ts"
 import * as Observe from "./Observe.ts"
 import * as RequestIds from "./RequestIds.ts"
 import { RelayOptions } from "./Routes.ts"
-import type { Settings } from "./Settings.ts"
 
 const drainPatience = "20 seconds"
 
@@ -28,26 +28,26 @@ const drainOnClose = Layer.effectDiscard(
 export const layer = (settings: Settings) => {
   const observed = Observe.layer({
     sandbox: Chains.isSandbox(settings),
-    ...(Option.isSome(settings.TRIGATE_CORS_ORIGINS) ? { origins: settings.TRIGATE_CORS_ORIGINS.value } : {})
+    ...(Option.isSome(settings.corsOrigins) ? { origins: settings.corsOrigins.value } : {})
   })
   const routes = Layer.merge(Gateway.layerRoutes, observed)
   const served = HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(
     Layer.provide(Chains.layer(settings)),
     Layer.provide(Layer.succeed(RelayOptions, {
-      anyInfo: settings.TRIGATE_RELAY_INFO,
-      methods: settings.TRIGATE_RELAY_METHODS,
-      maxBatch: settings.TRIGATE_BATCH_LIMIT
+      anyInfo: settings.relayInfo,
+      methods: settings.relayMethods,
+      maxBatch: settings.batchLimit
     })),
     Layer.provide(CallerKeys.layerOpen)
   )
   const surroundings = Layer.mergeAll(
     RequestIds.layer,
     Drain.layer,
-    settings.TRIGATE_ACCESS_LOG ? AccessLog.layer.pipe(Layer.provide(NodeStdio.layer)) : AccessLog.layerOff,
+    settings.accessLog ? AccessLog.layer.pipe(Layer.provide(NodeStdio.layer)) : AccessLog.layerOff,
     Layer.succeed(GatewayStatus, GatewayStatus.of(Chains.statusOf(settings))),
     // a span holds the URL, and such a URL holds the caller's key
     Layer.succeed(HttpMiddleware.TracerDisabledWhen, CallerKeys.isInUrl),
-    NodeServer.layer({ host: settings.TRIGATE_HOST, port: settings.TRIGATE_PORT })
+    NodeServer.layer({ host: settings.host, port: settings.port })
   )
   return drainOnClose.pipe(Layer.provideMerge(served), Layer.provideMerge(surroundings))
 }

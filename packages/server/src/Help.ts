@@ -1,9 +1,8 @@
 /** The text of `--help`. */
-import type { SettingName } from "./Settings.ts"
-import { texts } from "./Settings.ts"
+import { settings } from "@trigate/domain/Settings"
 
-const line = ([name, { fallback, meaning, takes }]: [string, (typeof texts)[SettingName]]): string =>
-  `  ${name.padEnd(28)} ${meaning}\n${" ".repeat(31)}${takes} (default: ${fallback})`
+const line = ({ env, meaning, takes, unset }: (typeof settings)[keyof typeof settings]): string =>
+  `  ${env.padEnd(28)} ${meaning}\n${" ".repeat(31)}${takes} (default: ${unset})`
 
 /** What the gateway is, how it is started, and every setting. */
 export const text = `Trigate: one typed gateway for a trading chain, a token chain and an EVM layer 2.
@@ -13,7 +12,7 @@ Usage
   npm start -- --help      this text
 
 Settings (environment variables)
-${Object.entries(texts).map(line).join("\n")}
+${Object.values(settings).map(line).join("\n")}
 
 Examples
   TRIGATE_PORT=9000 npm start

@@ -3,6 +3,7 @@
  *
  * In process, or in the Redis that the settings name, whatever replicas of a gateway have to agree on.
  */
+import type { Settings } from "@trigate/domain/Settings"
 import * as Calls from "@trigate/upstream/Calls"
 import * as ChainGuard from "@trigate/upstream/ChainGuard"
 import * as HttpTransportUndici from "@trigate/upstream/HttpTransportUndici"
@@ -14,31 +15,25 @@ import * as Upstream from "@trigate/upstream/Upstream"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Redis from "effect/persistence/Redis"
-import type { Settings } from "./Settings.ts"
 
 /** The Redis of the settings; all that share state over it take this one layer, and with it one connection. */
 export type SharedBy = Option.Option<Layer.Layer<Redis.Redis>>
 
 /** The weight of one network's address is not that of another's. */
 const budgets = (settings: Settings, redis: SharedBy) => {
-  const limits = {
-    "trading-api": settings.TRIGATE_TRADING_API_WEIGHT,
-    "trading-node": Option.getOrUndefined(settings.TRIGATE_TRADING_NODE_RPS),
-    "token-chain": Option.getOrUndefined(settings.TRIGATE_TOKEN_CHAIN_RPS),
-    layer2: Option.getOrUndefined(settings.TRIGATE_LAYER2_RPS)
-  }
+  const limits = RateLimiter.limitsOf(settings)
   return Option.match(redis, {
     onNone: () => RateLimiter.layerMemory(limits),
     onSome: (shared) =>
-      Layer.provide(RateLimiter.layer({ ...limits, prefix: `trigate:{budgets:${settings.TRIGATE_NETWORK}}:` }), shared)
+      Layer.provide(RateLimiter.layer({ ...limits, prefix: `trigate:{budgets:${settings.network}}:` }), shared)
   })
 }
 
 const health = (settings: Settings, redis: SharedBy) =>
   ChainGuard.layer({
     guarded: [
-      { upstream: Upstream.make("trading-node", settings.TRIGATE_TRADING_NODE_URL), path: "/evm" },
-      { upstream: Upstream.make("layer2", settings.TRIGATE_LAYER2_URL), path: "" }
+      { upstream: Upstream.make("trading-node", settings.tradingNodeUrl), path: "/evm" },
+      { upstream: Upstream.make("layer2", settings.layer2Url), path: "" }
     ]
   }).pipe(Layer.provide(Option.match(redis, {
     onNone: () => OutlierDetectionMemory.layer(),
@@ -54,8 +49,8 @@ const sharing = (redis: SharedBy) =>
 /** The calls of live chains, and what they share with each other. */
 export const layer = (settings: Settings, redis: SharedBy): Layer.Layer<Calls.Calls | ResponseCache.ResponseCache> =>
   Calls.layerNoDeps({
-    readDeadline: settings.TRIGATE_READ_DEADLINE,
-    onceDeadline: settings.TRIGATE_ONCE_DEADLINE
+    readDeadline: settings.readDeadline,
+    onceDeadline: settings.onceDeadline
   }).pipe(
     Layer.provide(health(settings, redis)),
     Layer.provide(budgets(settings, redis)),

@@ -16,7 +16,7 @@ import * as Settings from "./Settings.ts"
 /** What keeps the gateway from starting, in one line. */
 export class StartError extends Schema.TaggedError<StartError>()("StartError", { message: Schema.String }) {}
 
-const announce = Effect.fnUntraced(function*(settings: Settings.Settings) {
+const announce = Effect.fnUntraced(function*(settings: Effect.Success<typeof Settings.load>) {
   const { address } = yield* HttpServer
   const { system, user } = process.cpuUsage()
   yield* Console.log(Banner.text(Chains.statusOf(settings), {
@@ -29,13 +29,11 @@ const announce = Effect.fnUntraced(function*(settings: Settings.Settings) {
 
 /** The gateway of the environment. Fails with `SettingsError`, or with {@link StartError} where it cannot listen. */
 export const serve = Effect.gen(function*() {
-  const names = Object.keys(process.env)
-  yield* Settings.refuseUnknown(names)
+  yield* Settings.refuseUnknown(Object.keys(process.env))
   const settings = yield* Settings.load
-  yield* Effect.forEach(Settings.withoutEffect(names), (name) => Console.error(`trigate: ${name} has no effect yet`))
   const server = GatewayServer.layer(settings)
   return yield* Effect.mapError(
     Layer.launch(Layer.effectDiscard(announce(settings)).pipe(Layer.provide(server))),
-    (error) => new StartError({ message: NodeServer.faultOf(error, settings.TRIGATE_HOST, settings.TRIGATE_PORT) })
+    (error) => new StartError({ message: NodeServer.faultOf(error, settings.host, settings.port) })
   )
 }).pipe(Effect.provide(Logger.layer([Logger.consoleJson])))

@@ -243,6 +243,7 @@ describe("metrics", () => {
           { concurrency: 16, discard: true }
         )
       yield* askAll(0, 1000)
+      yield* get(`${live.url}/metrics`)
       const few = yield* get(`${live.url}/metrics`)
       yield* askAll(1000, 10_000)
       const answer = yield* get(`${live.url}/metrics`)

@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { settings } from "@trigate/domain/Settings"
 import * as Settings from "@trigate/server/Settings"
 import * as Clock from "effect/Clock"
 import * as ConfigProvider from "effect/ConfigProvider"
@@ -62,7 +63,7 @@ describe("the command line", () => {
       Effect.gen(function*() {
         const { code, stderr, stdout } = yield* program([option])
         assert.deepStrictEqual({ code, stderr }, { code: 0, stderr: "" })
-        for (const name of Object.keys(Settings.texts)) assert.match(stdout, new RegExp(`^  ${name} `, "mu"))
+        for (const { env } of Object.values(settings)) assert.match(stdout, new RegExp(`^  ${env} `, "mu"))
       }))
   }
 

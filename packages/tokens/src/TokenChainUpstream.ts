@@ -4,6 +4,7 @@ import * as JsonRpc from "@trigate/domain/JsonRpc"
 import * as JsonText from "@trigate/domain/JsonText"
 import type { Sharing } from "@trigate/domain/Operation"
 import { ChainNotConfigured } from "@trigate/domain/RequestError"
+import { settings } from "@trigate/domain/Settings"
 import { getTokenData } from "@trigate/domain/TokenOperations"
 import type { Query } from "@trigate/domain/TokenQuery"
 import type { OutcomeUnknown } from "@trigate/domain/UpstreamError"
@@ -18,7 +19,6 @@ import type { OnceCall } from "@trigate/upstream/OnceCalls"
 import type { Read } from "@trigate/upstream/Read"
 import { ResponseCache } from "@trigate/upstream/ResponseCache"
 import * as Upstream from "@trigate/upstream/Upstream"
-import * as UpstreamConfig from "@trigate/upstream/UpstreamConfig"
 import type * as Config from "effect/Config"
 import * as Digest from "effect/crypto/Digest"
 import * as Effect from "effect/Effect"
@@ -146,5 +146,5 @@ export const layerConfig: Layer.Layer<
   Config.ConfigError,
   Calls | ResponseCache | MetadataFetch
 > = Layer.unwrap(
-  Effect.map(UpstreamConfig.baseUrls("TRIGATE_TOKEN_CHAIN_URL"), (addresses) => layer({ addresses }))
+  Effect.map(settings.tokenChainUrl, (addresses) => layer({ addresses }))
 )

@@ -4,17 +4,18 @@ import { actionTypes } from "@trigate/domain/Action"
 import { NonceMismatch, NonceOutOfWindow } from "@trigate/domain/ActionError"
 import { invalidRequest, parseRequest } from "@trigate/domain/Decode"
 import { isActionType } from "@trigate/domain/ExchangeOperations"
-import { Address } from "@trigate/domain/Hex"
+import type { Address } from "@trigate/domain/Hex"
 import type { Inspection } from "@trigate/domain/Inspection"
 import type { InvalidRequest } from "@trigate/domain/RequestError"
 import { UnsupportedAction } from "@trigate/domain/RequestError"
+import type { Settings } from "@trigate/domain/Settings"
+import { settings } from "@trigate/domain/Settings"
 import type { SignedEnvelope } from "@trigate/domain/SignedAction"
 import * as Utf8 from "@trigate/domain/Utf8"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as UserSignedType from "@trigate/signing/UserSignedType"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import { mainnet, testnet } from "@trigate/signing/VenueProfile"
-import { CommaSeparated } from "@trigate/upstream/UpstreamConfig"
 import * as Clock from "effect/Clock"
 import * as Config from "effect/Config"
 import * as Context from "effect/Context"
@@ -24,7 +25,6 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
-import * as Schema from "effect/Schema"
 import * as ActionAdvice from "./ActionAdvice.ts"
 import * as ActionInspection from "./ActionInspection.ts"
 import * as ActionShape from "./ActionShape.ts"
@@ -220,28 +220,28 @@ export const layer = (options: Options = {}): Layer.Layer<Admission> =>
     Layer.provide(Secp256k1.layer)
   )
 
-const settings = Config.all({
-  profile: Config.schema(Schema.Literals(["mainnet", "testnet"]), "TRIGATE_NETWORK").pipe(
-    Config.map((name) => name === "testnet" ? testnet : mainnet),
-    Config.withDefault(mainnet)
-  ),
-  strict: Config.schema(Schema.Literals(["on", "off"]), "TRIGATE_STRICT").pipe(
-    Config.map((word) => word === "on"),
-    Config.withDefault(false)
-  ),
-  relayActions: Config.schema(CommaSeparated, "TRIGATE_RELAY_ACTIONS").pipe(
-    Config.map((types): Exclude<Options["relayActions"], undefined> => types.includes("*") ? "all" : types),
-    Config.withDefault<"none">("none")
-  ),
-  signers: Config.option(
-    Config.schema(CommaSeparated.pipe(Schema.decodeTo(Schema.NonEmptyArray(Address))), "TRIGATE_SIGNERS")
-  )
+/** The options that the settings name. */
+export const optionsOf = (
+  { network, relayActions, signers, strict }: Pick<Settings, "network" | "relayActions" | "signers" | "strict">
+): Options => ({
+  profile: network === "mainnet" ? mainnet : testnet,
+  strict,
+  relayActions: Option.match(relayActions, {
+    onNone: () => "none" as const,
+    onSome: (types) => types === "*" ? "all" as const : types
+  }),
+  ...(Option.isSome(signers) ? { signers: signers.value } : {})
 })
 
-const config: Config.Config<Options> = Config.map(settings, ({ signers, ...rest }) => ({
-  ...rest,
-  ...(Option.isSome(signers) ? { signers: signers.value } : {})
-}))
+const config = Config.map(
+  Config.all({
+    network: settings.network,
+    relayActions: settings.relayActions,
+    signers: settings.signers,
+    strict: settings.strict
+  }),
+  optionsOf
+)
 
 /** The checks that `TRIGATE_NETWORK`, `TRIGATE_STRICT`, `TRIGATE_RELAY_ACTIONS` and `TRIGATE_SIGNERS` ask for. */
 export const layerConfig: Layer.Layer<Admission, Config.ConfigError> = Layer.effect(

@@ -3,9 +3,9 @@ import type { Operation, Source, Surface } from "@trigate/domain/Operation"
 import { sourcesOn, unavailableOnNode } from "@trigate/domain/Operation"
 import type { UnavailableOnNode } from "@trigate/domain/RequestError"
 import { ChainNotConfigured } from "@trigate/domain/RequestError"
+import { settings } from "@trigate/domain/Settings"
 import type { Target, Upstream } from "@trigate/upstream/Upstream"
 import { make as upstream, targets } from "@trigate/upstream/Upstream"
-import { baseUrls } from "@trigate/upstream/UpstreamConfig"
 import * as Arr from "effect/Array"
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
@@ -30,20 +30,20 @@ export const make = ({ api = [], node = [] }: Addresses): TradingUpstreams => ({
 
 /** `TRIGATE_TRADING_API_URL` and `TRIGATE_TRADING_NODE_URL`; what is not set has no addresses. */
 export const config: Config.Config<Addresses> = Config.all({
-  api: baseUrls("TRIGATE_TRADING_API_URL"),
-  node: baseUrls("TRIGATE_TRADING_NODE_URL")
+  api: settings.tradingApiUrl,
+  node: settings.tradingNodeUrl
 })
 
-const settings: { readonly [Kind in Source]: string } = {
-  "official-api": "TRIGATE_TRADING_API_URL",
-  node: "TRIGATE_TRADING_NODE_URL"
+const settingNames: { readonly [Kind in Source]: string } = {
+  "official-api": settings.tradingApiUrl.env,
+  node: settings.tradingNodeUrl.env
 }
 
 const notConfigured = (operation: Operation, sources: ReadonlyArray<Source>): ChainNotConfigured =>
   new ChainNotConfigured({
     chain: "trading",
     detail: `No address is configured that serves ${operation.name} (${
-      sources.map((source) => settings[source]).join(" or ")
+      sources.map((source) => settingNames[source]).join(" or ")
     })`
   })
 

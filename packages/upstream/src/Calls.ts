@@ -4,6 +4,7 @@
  * The method class is in the type: `read` takes read operations only, `once` takes once operations only. No other way out
  * exists.
  */
+import { settings } from "@trigate/domain/Settings"
 import type { OnceFailure, ReadFailure } from "@trigate/domain/TransportFailure"
 import type * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Config from "effect/Config"
@@ -21,7 +22,6 @@ import type { Question, Read } from "./Read.ts"
 import * as Reads from "./Reads.ts"
 import * as ResponseCache from "./ResponseCache.ts"
 import * as RetryBudget from "./RetryBudget.ts"
-import { deadline } from "./UpstreamConfig.ts"
 
 /** Bounds of every call. */
 export interface Options {
@@ -49,8 +49,8 @@ export class Calls extends Context.Service<Calls, {
 }>()("@trigate/upstream/Calls") {}
 
 const defaults = {
-  readDeadline: "10 seconds",
-  onceDeadline: "20 seconds",
+  readDeadline: settings.readDeadline.fallback,
+  onceDeadline: settings.onceDeadline.fallback,
   exchanges: 3,
   maxAnswerBytes: 16 * 1024 * 1024
 } as const
@@ -97,8 +97,8 @@ export const layerConfig: Layer.Layer<Calls | ResponseCache.ResponseCache, Confi
   .unwrap(
     Effect.map(
       Config.all({
-        readDeadline: deadline("TRIGATE_READ_DEADLINE", defaults.readDeadline),
-        onceDeadline: deadline("TRIGATE_ONCE_DEADLINE", defaults.onceDeadline)
+        readDeadline: settings.readDeadline,
+        onceDeadline: settings.onceDeadline
       }),
       layer
     )

@@ -10,12 +10,15 @@
  */
 import type { Cost, MethodClass } from "@trigate/domain/Operation"
 import { worstWeightOf } from "@trigate/domain/Operation"
+import type { Settings } from "@trigate/domain/Settings"
+import { settings } from "@trigate/domain/Settings"
 import type { UpstreamRateLimited } from "@trigate/domain/UpstreamError"
 import * as Config from "effect/Config"
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Redis from "effect/persistence/Redis"
 import * as BudgetMetrics from "./internal/BudgetMetrics.ts"
 import * as BudgetPlan from "./internal/BudgetPlan.ts"
@@ -24,7 +27,6 @@ import * as BudgetShared from "./internal/BudgetShared.ts"
 import * as UpstreamBudget from "./internal/UpstreamBudget.ts"
 import * as SharedState from "./SharedState.ts"
 import type { UpstreamLabel } from "./Upstream.ts"
-import { limit } from "./UpstreamConfig.ts"
 
 /** What a call has taken. */
 export interface Spent {
@@ -65,7 +67,7 @@ export interface Limits {
 }
 
 /** Weight a minute that the venue grants an IP address. */
-export const defaultWeight = 1200
+export const defaultWeight = settings.tradingApiWeight.fallback
 
 /** What a call takes before it goes out: weight of the official API, request units of a node. */
 export const worstOf = (upstream: UpstreamLabel, cost: Cost): number =>
@@ -131,12 +133,25 @@ export const layer = (options: Options): Layer.Layer<RateLimiter, never, Redis.R
     })
   )
 
-const limits: Config.Config<Limits> = Config.all({
-  "trading-api": Config.withDefault(limit("TRIGATE_TRADING_API_WEIGHT"), defaultWeight),
-  "trading-node": Config.withDefault(limit("TRIGATE_TRADING_NODE_RPS"), undefined),
-  "token-chain": Config.withDefault(limit("TRIGATE_TOKEN_CHAIN_RPS"), undefined),
-  layer2: Config.withDefault(limit("TRIGATE_LAYER2_RPS"), undefined)
+/** The limits that the settings name. */
+export const limitsOf = (
+  named: Pick<Settings, "tradingApiWeight" | "tradingNodeRps" | "tokenChainRps" | "layer2Rps">
+): Limits => ({
+  "trading-api": named.tradingApiWeight,
+  "trading-node": Option.getOrUndefined(named.tradingNodeRps),
+  "token-chain": Option.getOrUndefined(named.tokenChainRps),
+  layer2: Option.getOrUndefined(named.layer2Rps)
 })
 
 /** RateLimiter of this process with the limits of `TRIGATE_TRADING_API_WEIGHT` and of the three `TRIGATE_…_RPS`. */
-export const layerConfig: Layer.Layer<RateLimiter, Config.ConfigError> = Layer.unwrap(Effect.map(limits, layerMemory))
+export const layerConfig: Layer.Layer<RateLimiter, Config.ConfigError> = Layer.unwrap(
+  Effect.map(
+    Config.all({
+      tradingApiWeight: settings.tradingApiWeight,
+      tradingNodeRps: settings.tradingNodeRps,
+      tokenChainRps: settings.tokenChainRps,
+      layer2Rps: settings.layer2Rps
+    }),
+    (named) => layerMemory(limitsOf(named))
+  )
+)

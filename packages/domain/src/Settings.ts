@@ -1,0 +1,262 @@
+/**
+ * The settings of a gateway: the name, the accepted text, the default and the documentation of each, declared once.
+ *
+ * The server, the `layerConfig` of every library package, `--help` and docs/configuration.md are derived from this table, so a
+ * text means the same in a served gateway and in an embedded program.
+ */
+import * as Config from "effect/Config"
+import * as Duration from "effect/Duration"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as SchemaGetter from "effect/SchemaGetter"
+import { Address } from "./Hex.ts"
+import { longestBatch } from "./JsonRpc.ts"
+
+/** What people are told of a setting. */
+interface Texts {
+  readonly meaning: string
+  /** What a text has to be; completes "expected …". */
+  readonly takes: string
+  /** The default, in words. */
+  readonly unset: string
+}
+
+/** A setting: a `Config` that decodes it and gives its default when it is not set, with its name and documentation. */
+export interface Setting<A> extends Config.Config<A>, Texts {
+  readonly env: string
+  /** The decoded default. */
+  readonly fallback: A
+}
+
+const make = <A>(env: string, config: Config.Config<A>, fallback: A, texts: Texts): Setting<A> =>
+  Object.assign(Config.withDefault(config, fallback), { env, fallback, ...texts })
+
+/** A setting whose default is a text like any other. */
+const withDefault = <A>(
+  env: string,
+  schema: Schema.Codec<A, string>,
+  unset: string,
+  texts: Omit<Texts, "unset">
+): Setting<A> => make(env, Config.schema(schema, env), Schema.decodeSync(schema)(unset), { unset, ...texts })
+
+/** A setting without a default. */
+const optional = <A>(
+  env: string,
+  schema: Schema.Codec<A, string>,
+  texts: Omit<Texts, "unset">,
+  unset = "unset"
+): Setting<Option.Option<A>> =>
+  make(env, Config.map(Config.schema(schema, env), Option.some), Option.none(), { unset, ...texts })
+
+/** A setting that names several things, by default none. */
+const list = <A>(
+  env: string,
+  schema: Schema.Codec<ReadonlyArray<A>, string>,
+  texts: Omit<Texts, "unset">,
+  unset = "unset"
+): Setting<ReadonlyArray<A>> => make(env, Config.schema(schema, env), [], { unset, ...texts })
+
+const words = (text: string): ReadonlyArray<string> =>
+  text.split(",").map((word) => word.trim()).filter((word) => word !== "")
+
+const CommaSeparated = Schema.String.pipe(
+  Schema.decodeTo(Schema.Array(Schema.String), {
+    decode: SchemaGetter.transform(words),
+    encode: SchemaGetter.transform((list) => list.join(","))
+  })
+)
+
+const someOf = <A>(word: Schema.Codec<A, string>) => CommaSeparated.pipe(Schema.decodeTo(Schema.NonEmptyArray(word)))
+
+const filtered = (expected: string, isValid: (text: string) => boolean) =>
+  Schema.makeFilter<string>((text) => isValid(text) ? undefined : expected)
+
+const Any = Schema.Literal("*")
+
+const OnOff = Schema.Literals(["on", "off"]).pipe(
+  Schema.decodeTo(Schema.Boolean, {
+    decode: SchemaGetter.transform((word) => word === "on"),
+    encode: SchemaGetter.transform((value) => value ? "on" as const : "off" as const)
+  })
+)
+
+const Host = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9.:_-]{1,255}$/u))
+
+const Port = Schema.FiniteFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 0, maximum: 65535 }))
+
+const Positive = Schema.FiniteFromString.check(Schema.isGreaterThan(0))
+
+const BatchCalls = Schema.FiniteFromString.check(
+  Schema.isInt(),
+  Schema.isBetween({ minimum: 1, maximum: longestBatch })
+)
+
+// a text that is set and names no URL is a mistake, unlike an empty one
+const namesSomething = filtered("at least one URL", (text) => text === "" || words(text).length > 0)
+
+const isBaseUrl = filtered(
+  "an http or https URL without query",
+  (text) => /^https?:\/\/[^\s/?#]+(?:\/[^\s?#]*)?$/u.test(text) && URL.canParse(text)
+)
+
+// redacted, because the endpoint key is in the path
+const BaseUrls = Schema.String.check(namesSomething).pipe(
+  Schema.decodeTo(CommaSeparated),
+  Schema.decodeTo(Schema.Array(Schema.RedactedFromValue(Schema.String.check(isBaseUrl))))
+)
+
+const units: { readonly [abbreviation: string]: string } = { ms: "millis", s: "seconds", m: "minutes" }
+
+const spelledOut = (text: string): string =>
+  text.replace(
+    /^([0-9.]+)\s*([a-zA-Z]+)$/u,
+    (_, amount: string, unit: string) => `${amount} ${Object.hasOwn(units, unit) ? units[unit] : unit}`
+  )
+
+const isPositive = Schema.makeFilter<Duration.Duration>((duration) =>
+  Duration.toMillis(duration) > 0 ? undefined : "a duration above zero"
+)
+
+// the pattern refuses a bare number: it could be milliseconds or seconds
+const Deadline = Schema.String.check(Schema.isPattern(/^[0-9]+(?:\.[0-9]+)?\s*[a-zA-Z]+$/u)).pipe(
+  Schema.decodeTo(Schema.String, {
+    decode: SchemaGetter.transform(spelledOut),
+    encode: SchemaGetter.passthrough()
+  }),
+  Schema.decodeTo(Schema.DurationFromString.check(isPositive))
+)
+
+const ActionType = Schema.String.check(Schema.isPattern(/^[A-Za-z][A-Za-z0-9]{0,63}$/u))
+
+// such a method is sent again after a failure, and any node may get it
+const isRead = filtered("a method that only reads", (name) => !/send|submit|subscri|filter/iu.test(name))
+const Method = Schema.String.check(Schema.isPattern(/^[A-Za-z][A-Za-z0-9]*_[A-Za-z0-9_]{1,100}$/u), isRead)
+
+// as browsers write it: lower case, no default port, no path
+const isOrigin = filtered("an origin", (text) => URL.canParse(text) && new URL(text).origin === text)
+
+const RedisUrl = Schema.RedactedFromValue(Schema.String.check(
+  filtered("a Redis URL", (text) => /^rediss?:\/\/[^\s/?#]+(?:\/[0-9]*)?$/u.test(text) && URL.canParse(text))
+))
+
+const DatabaseUrl = Schema.RedactedFromValue(Schema.String.check(
+  filtered("a database URL", (text) =>
+    /^postgres(?:ql)?:/u.test(text)
+      ? /^postgres(?:ql)?:\/\/[^\s/?#]/u.test(text) && URL.canParse(text)
+      : /^(?:(?:sqlite|file):)?[^\s?#:][^?#:]*$/u.test(text))
+))
+
+const onOff = "`on` or `off`"
+const baseUrls = "http(s) base URLs, comma separated, without query"
+const positive = "a number above zero"
+const duration = "a duration with its unit, like `500ms` or `10 seconds`"
+const noLimit = "unset: no limit"
+
+/** Every setting, in the order of `--help`. */
+export const settings = {
+  host: withDefault("TRIGATE_HOST", Host, "127.0.0.1", {
+    meaning: "address to listen on",
+    takes: "a host name or an IP address"
+  }),
+  port: withDefault("TRIGATE_PORT", Port, "8080", {
+    meaning: "port to listen on; 0 takes a free one",
+    takes: "a port from 0 to 65535"
+  }),
+  network: withDefault("TRIGATE_NETWORK", Schema.Literals(["mainnet", "testnet"]), "mainnet", {
+    meaning: "network whose signatures are expected",
+    takes: "`mainnet` or `testnet`"
+  }),
+  tradingApiUrl: list("TRIGATE_TRADING_API_URL", BaseUrls, {
+    meaning: "official API of the trading chain, in order of preference",
+    takes: baseUrls
+  }),
+  tradingNodeUrl: list("TRIGATE_TRADING_NODE_URL", BaseUrls, {
+    meaning: "trading-chain node, with the endpoint key in the path",
+    takes: baseUrls
+  }),
+  tokenChainUrl: list("TRIGATE_TOKEN_CHAIN_URL", BaseUrls, {
+    meaning: "token-chain node, with the endpoint key in the path",
+    takes: baseUrls
+  }),
+  layer2Url: list("TRIGATE_LAYER2_URL", BaseUrls, {
+    meaning: "layer-2 node, with the endpoint key in the path",
+    takes: baseUrls
+  }),
+  signers: optional("TRIGATE_SIGNERS", someOf(Address), {
+    meaning: "signers whose actions are relayed",
+    takes: "0x addresses, comma separated"
+  }, "unset: any"),
+  strict: withDefault("TRIGATE_STRICT", OnOff, "off", {
+    meaning: "refuse action forms that are documented but not accepted by the real venue",
+    takes: onOff
+  }),
+  relayActions: optional("TRIGATE_RELAY_ACTIONS", Schema.Union([Any, someOf(ActionType)]), {
+    meaning: "action types that /exchange relays besides the four documented ones",
+    takes: "action types, comma separated, or `*`"
+  }, "unset: the four"),
+  relayInfo: withDefault("TRIGATE_RELAY_INFO", OnOff, "on", {
+    meaning: "relay /info queries of any type, not only the two that are checked and cached",
+    takes: onOff
+  }),
+  relayMethods: list("TRIGATE_RELAY_METHODS", someOf(Method), {
+    meaning:
+      "JSON-RPC methods that /evm and /l2 relay besides the declared ones; their params are not checked, and a " +
+      "call may be sent more than once",
+    takes: "exact method names, comma separated, none that sends, submits, filters or subscribes"
+  }, "unset: the declared ones"),
+  batchLimit: withDefault("TRIGATE_BATCH_LIMIT", BatchCalls, "100", {
+    meaning: "most calls in a JSON-RPC batch of /evm and /l2; a batch of more than 100 is sent on as several",
+    takes: `an integer from 1 to ${longestBatch}`
+  }),
+  corsOrigins: optional("TRIGATE_CORS_ORIGINS", Schema.Union([Any, someOf(Schema.String.check(isOrigin))]), {
+    meaning: "origins whose pages may call the gateway from a browser",
+    takes: "origins like `https://app.example`, comma separated, or `*`"
+  }, "unset: none"),
+  tradingApiWeight: withDefault("TRIGATE_TRADING_API_WEIGHT", Positive, "1200", {
+    meaning: "weight per minute that the official API grants this IP address",
+    takes: positive
+  }),
+  tradingNodeRps: optional("TRIGATE_TRADING_NODE_RPS", Positive, {
+    meaning: "request units per second of the trading-chain node's plan",
+    takes: positive
+  }, noLimit),
+  tokenChainRps: optional("TRIGATE_TOKEN_CHAIN_RPS", Positive, {
+    meaning: "request units per second of the token-chain node's plan",
+    takes: positive
+  }, noLimit),
+  layer2Rps: optional("TRIGATE_LAYER2_RPS", Positive, {
+    meaning: "request units per second of the layer-2 node's plan",
+    takes: positive
+  }, noLimit),
+  readDeadline: withDefault("TRIGATE_READ_DEADLINE", Deadline, "10 seconds", {
+    meaning: "deadline of a read, over all its attempts",
+    takes: duration
+  }),
+  onceDeadline: withDefault("TRIGATE_ONCE_DEADLINE", Deadline, "20 seconds", {
+    meaning: "deadline of a signed action, over all its attempts",
+    takes: duration
+  }),
+  accessLog: withDefault("TRIGATE_ACCESS_LOG", OnOff, "on", {
+    meaning: "write one JSON line per request to standard output",
+    takes: onOff
+  }),
+  redisUrl: optional("TRIGATE_REDIS_URL", RedisUrl, {
+    meaning:
+      "Redis in which replicas share nonces, rate limits and cached responses; while it is away each replica works alone",
+    takes: "a redis:// or rediss:// URL, with a database number or no path"
+  }),
+  databaseUrl: optional("TRIGATE_DATABASE_URL", DatabaseUrl, {
+    meaning: "database of the signed actions whose outcome is unknown; it survives a crash, and while it cannot be " +
+      "written signed actions are refused",
+    takes: "a postgres:// URL, or the path of a SQLite file"
+  }, "unset: in memory")
+}
+
+/** The decoded settings. */
+export type Settings = { readonly [Name in keyof typeof settings]: Config.Success<(typeof settings)[Name]> }
+
+/** All settings, decoded from the `ConfigProvider` of the context. */
+export const all: Config.Config<Settings> = Config.all(settings)
+
+/** Environment variables of the command line. A gateway does not read them, and starts where they are set. */
+export const commandLine = { gatewayUrl: "TRIGATE_GATEWAY_URL", privateKey: "TRIGATE_PRIVATE_KEY" } as const

@@ -1,0 +1,118 @@
+import { assert, describe, it } from "@effect/vitest"
+import { all, settings } from "@trigate/domain/Settings"
+import * as ConfigProvider from "effect/ConfigProvider"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+
+const environment = (values: Record<string, string>) =>
+  Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromUnknown(values))
+
+describe("a deadline", () => {
+  for (
+    const [text, millis] of Object.entries({
+      "500ms": 500,
+      "500 millis": 500,
+      "2s": 2000,
+      "10 seconds": 10_000,
+      "1 second": 1000,
+      "0.5 seconds": 500,
+      "1m": 60_000,
+      "2 minutes": 120_000
+    })
+  ) {
+    it.effect(`reads ${text}`, () =>
+      Effect.gen(function*() {
+        const duration = yield* settings.readDeadline.pipe(environment({ TRIGATE_READ_DEADLINE: text }))
+        assert.strictEqual(Duration.toMillis(duration), millis)
+      }))
+  }
+
+  for (const text of ["1000", "0 seconds", "-1 seconds", "soon", "10 parsecs", "Infinity"]) {
+    it.effect(`refuses ${text}`, () =>
+      Effect.gen(function*() {
+        const error = yield* Effect.flip(settings.readDeadline.pipe(environment({ TRIGATE_READ_DEADLINE: text })))
+        assert.strictEqual(error._tag, "ConfigError")
+      }))
+  }
+
+  it.effect("has its default", () =>
+    Effect.gen(function*() {
+      const duration = yield* settings.readDeadline.pipe(environment({}))
+      assert.strictEqual(Duration.toMillis(duration), 10_000)
+    }))
+})
+
+describe("base URLs", () => {
+  it.effect("reads a list in order, redacted", () =>
+    Effect.gen(function*() {
+      const urls = yield* settings.layer2Url.pipe(
+        environment({ TRIGATE_LAYER2_URL: " https://one.example/KEY-ONE , http://127.0.0.1:8080 " })
+      )
+      assert.deepStrictEqual(urls.map(Redacted.value), ["https://one.example/KEY-ONE", "http://127.0.0.1:8080"])
+      assert.notInclude(JSON.stringify(urls), "KEY-ONE")
+    }))
+
+  it.effect("is empty when not set", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(yield* settings.layer2Url.pipe(environment({})), [])
+    }))
+
+  for (
+    const text of [
+      "ftp://one.example",
+      "one.example",
+      "https://one.example?key=SECRET",
+      "https://",
+      "http://a b",
+      " , "
+    ]
+  ) {
+    it.effect(`refuses ${text}`, () =>
+      Effect.gen(function*() {
+        const error = yield* Effect.flip(settings.layer2Url.pipe(environment({ TRIGATE_LAYER2_URL: text })))
+        assert.strictEqual(error._tag, "ConfigError")
+      }))
+  }
+})
+
+describe("the table", () => {
+  it("has each name once", () => {
+    const names = Object.values(settings).map(({ env }) => env)
+    assert.strictEqual(new Set(names).size, names.length)
+  })
+
+  it.effect("gives the documented defaults", () =>
+    Effect.gen(function*() {
+      const { accessLog, batchLimit, host, network, port, relayInfo, strict, tradingApiWeight, ...rest } = yield* all
+        .pipe(
+          environment({})
+        )
+      assert.deepStrictEqual(
+        { accessLog, batchLimit, host, network, port, relayInfo, strict, tradingApiWeight },
+        {
+          accessLog: true,
+          batchLimit: 100,
+          host: "127.0.0.1",
+          network: "mainnet",
+          port: 8080,
+          relayInfo: true,
+          strict: false,
+          tradingApiWeight: 1200
+        }
+      )
+      assert.strictEqual(Duration.toMillis(rest.onceDeadline), 20_000)
+      assert.isTrue(Option.isNone(rest.relayActions))
+      assert.isTrue(Option.isNone(rest.signers))
+      assert.deepStrictEqual(rest.relayMethods, [])
+    }))
+
+  for (const { env, unset } of Object.values(settings)) {
+    if (unset.startsWith("unset")) continue
+    it.effect(`takes its own default as a text: ${env}=${unset}`, () =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(yield* all.pipe(environment({ [env]: unset })), yield* all.pipe(environment({})))
+      }))
+  }
+})

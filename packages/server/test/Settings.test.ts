@@ -1,0 +1,128 @@
+/** A text of a setting means the same to the server and to the `layerConfig` that an embedded program uses. */
+import { assert, describe, it } from "@effect/vitest"
+import type { Settings as Decoded } from "@trigate/domain/Settings"
+import { settings } from "@trigate/domain/Settings"
+import { bytes } from "@trigate/domain/UpstreamResponse"
+import * as Layer2Upstream from "@trigate/layer2/Layer2Upstream"
+import * as Settings from "@trigate/server/Settings"
+import { MetadataFetch } from "@trigate/tokens/MetadataFetch"
+import * as TokenChainUpstream from "@trigate/tokens/TokenChainUpstream"
+import * as Admission from "@trigate/trading/Admission"
+import * as InfoUpstream from "@trigate/trading/InfoUpstream"
+import * as TradingEvmUpstream from "@trigate/trading/TradingEvmUpstream"
+import * as Calls from "@trigate/upstream/Calls"
+import { HttpTransport } from "@trigate/upstream/HttpTransport"
+import * as RateLimiter from "@trigate/upstream/RateLimiter"
+import * as Clock from "effect/Clock"
+import * as ConfigProvider from "effect/ConfigProvider"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { bodyOf } from "./bodies.ts"
+
+const environment = (values: Readonly<Record<string, string>>) =>
+  Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromUnknown(values))
+
+const transport = Layer.mock(HttpTransport, {})
+const calls = Layer.provide(Calls.layer(), transport)
+
+const built = <A, E>(layer: Layer.Layer<A, E>) => Effect.asVoid(Effect.scoped(Layer.build(layer)))
+
+const admission = built(Admission.layerConfig)
+const deadlines = built(Layer.provide(Calls.layerConfig, transport))
+const limits = built(RateLimiter.layerConfig)
+const info = built(Layer.provide(InfoUpstream.layerConfig, calls))
+const evm = built(Layer.provide(TradingEvmUpstream.layerConfig, calls))
+const layer2 = built(Layer.provide(Layer2Upstream.layerConfig, calls))
+const tokens = built(Layer.provide(TokenChainUpstream.layerConfig, [calls, Layer.mock(MetadataFetch, {})]))
+
+const urls = {
+  good: ["", "https://a.example/KEY", " https://a.example/KEY , http://127.0.0.1:8080/", "https://a.example,"],
+  bad: [" ", ",", " , ", "ftp://a.example", "a.example", "https://a.example?key=K", "https://a.example,b", "https://"]
+}
+const numbers = { good: ["", "1", "0.5", "1e3", " 7 "], bad: ["0", "-1", "Infinity", "NaN", "1,5", "many"] }
+const durations = {
+  good: ["", "500ms", "2s", "1m", "0.5 seconds", "1 second"],
+  bad: ["10", "0 seconds", "-1 seconds", "soon", "10 parsecs", "1 hour 2 minutes"]
+}
+const addresses = [`0x${"1".repeat(40)}`, `0x${"2".repeat(40)}`]
+
+/** The settings that both read, with texts that both take and texts that both refuse. */
+const table: ReadonlyArray<{
+  readonly name: keyof Decoded
+  readonly library: ReadonlyArray<typeof admission>
+  readonly good: ReadonlyArray<string>
+  readonly bad: ReadonlyArray<string>
+}> = [
+  { name: "network", library: [admission], good: ["", "mainnet", "testnet"], bad: ["Mainnet", "devnet", " mainnet"] },
+  { name: "strict", library: [admission], good: ["", "on", "off"], bad: ["yes", "true", "ON"] },
+  {
+    name: "relayActions",
+    library: [admission],
+    good: ["", "*", "cancel", "cancel, order", "order,"],
+    bad: ["cancel,*", "*,*", ",", " ", "cancel order", "9lives", "a-b"]
+  },
+  {
+    name: "signers",
+    library: [admission],
+    good: ["", addresses.join(","), ` ${addresses.join(" , ")} `],
+    bad: [",", "0x12", `${addresses.join(",")},x`, "*"]
+  },
+  { name: "readDeadline", library: [deadlines], ...durations },
+  { name: "onceDeadline", library: [deadlines], ...durations },
+  { name: "tradingApiWeight", library: [limits], ...numbers },
+  { name: "tradingNodeRps", library: [limits], ...numbers },
+  { name: "tokenChainRps", library: [limits], ...numbers },
+  { name: "layer2Rps", library: [limits], ...numbers },
+  { name: "tradingApiUrl", library: [info, evm], ...urls },
+  { name: "tradingNodeUrl", library: [info, evm], ...urls },
+  { name: "tokenChainUrl", library: [tokens], ...urls },
+  { name: "layer2Url", library: [layer2], ...urls }
+]
+
+describe("a setting that the server and a library package read", () => {
+  for (const { bad, good, library, name } of table) {
+    const { env } = settings[name]
+
+    for (const text of good) {
+      it.effect(`is taken by both: ${env}=${text}`, () =>
+        Effect.gen(function*() {
+          yield* Settings.load.pipe(environment({ [env]: text }))
+          for (const build of library) yield* build.pipe(environment({ [env]: text }))
+        }))
+    }
+
+    for (const text of bad) {
+      it.effect(`is refused by both: ${env}=${text}`, () =>
+        Effect.gen(function*() {
+          const refused = yield* Effect.flip(Settings.load.pipe(environment({ [env]: text })))
+          assert.strictEqual(refused.setting, env)
+          for (const build of library) {
+            const error = yield* Effect.flip(build.pipe(environment({ [env]: text })))
+            assert.strictEqual(error._tag, "ConfigError")
+            assert.include(error.message, env)
+          }
+        }))
+    }
+  }
+
+  for (const text of ["", "*", "cancel", "order,cancel"]) {
+    it.effect(`relays the same actions: ${settings.relayActions.env}=${text}`, () =>
+      Effect.gen(function*() {
+        const given = environment({ [settings.relayActions.env]: text })
+        const server = Admission.make(Admission.optionsOf(yield* Settings.load.pipe(given)))
+        const library = yield* Admission.Admission.pipe(Effect.provide(Admission.layerConfig), given)
+        const now = yield* Clock.currentTimeMillis
+        for (const type of ["order", "cancel", "scheduleCancel"]) {
+          const body = bytes(bodyOf(now, JSON.stringify({ type })))
+          const expected = text === "*" || text.split(",").includes(type) ? type : "UnsupportedAction"
+          for (const { admit } of [server, library]) {
+            const decision = yield* Effect.match(admit(body), {
+              onFailure: ({ _tag }) => _tag,
+              onSuccess: ({ actionType }) => actionType
+            })
+            assert.strictEqual(decision, expected)
+          }
+        }
+      }))
+  }
+})
