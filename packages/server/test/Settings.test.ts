@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Settings as Decoded } from "@trigate/domain/Settings"
 import { settings } from "@trigate/domain/Settings"
-import { bytes } from "@trigate/domain/UpstreamResponse"
+import * as Utf8 from "@trigate/domain/Utf8"
 import * as Layer2Upstream from "@trigate/layer2/Layer2Upstream"
 import * as Settings from "@trigate/server/Settings"
 import { MetadataFetch } from "@trigate/tokens/MetadataFetch"
@@ -113,7 +113,7 @@ describe("a setting that the server and a library package read", () => {
         const library = yield* Admission.Admission.pipe(Effect.provide(Admission.layerConfig), given)
         const now = yield* Clock.currentTimeMillis
         for (const type of ["order", "cancel", "scheduleCancel"]) {
-          const body = bytes(bodyOf(now, JSON.stringify({ type })))
+          const body = Utf8.encode(bodyOf(now, JSON.stringify({ type })))
           const expected = text === "*" || text.split(",").includes(type) ? type : "UnsupportedAction"
           for (const { admit } of [server, library]) {
             const decision = yield* Effect.match(admit(body), {
