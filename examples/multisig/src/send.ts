@@ -3,7 +3,6 @@ import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as GatewayClient from "@trigate/client/GatewayClient"
 import * as MultiSigApproval from "@trigate/signing/MultiSigApproval"
-import * as MultiSigAssembly from "@trigate/signing/MultiSigAssembly"
 import * as MultiSigProposal from "@trigate/signing/MultiSigProposal"
 import * as Signer from "@trigate/signing/Signer"
 import { Config, Console, Effect, FileSystem, Layer } from "effect"
@@ -17,7 +16,7 @@ const program = Effect.gen(function*() {
     approvalFiles,
     (file) => Effect.flatMap(files.readFileString(file), MultiSigApproval.fromJson)
   )
-  const signed = yield* MultiSigAssembly.assemble(proposal, approvals, yield* Signer.Signer)
+  const signed = yield* MultiSigApproval.assemble(proposal, approvals, yield* Signer.Signer)
   const client = yield* GatewayClient.GatewayClient
   yield* Console.log(JSON.stringify(yield* client.exchange.submit(signed)))
 })

@@ -1,8 +1,6 @@
 /** `trigate multisig`: collects the signatures of several keys for one account. */
 import * as MultiSigApproval from "@trigate/signing/MultiSigApproval"
-import * as MultiSigAssembly from "@trigate/signing/MultiSigAssembly"
 import * as MultiSigProposal from "@trigate/signing/MultiSigProposal"
-import { MultiSigMalformed } from "@trigate/signing/MultiSigRefusal"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
@@ -17,7 +15,7 @@ import * as Save from "./Save.ts"
 import * as SignedSending from "./SignedSending.ts"
 import { UsageFault } from "./UsageFault.ts"
 
-const isMalformed = Schema.is(MultiSigMalformed)
+const isMalformed = Schema.is(MultiSigProposal.MultiSigMalformed)
 
 const proposal = Argument.String("proposal").pipe(
   Argument.withDescription("File with the proposal; - reads standard input")
@@ -26,7 +24,7 @@ const proposal = Argument.String("proposal").pipe(
 /** Reads a document; what is none is told with the name of its file, since there are several. */
 const readAt = <A, E extends { readonly _tag: string; readonly message: string }>(
   path: string,
-  read: (text: string) => Effect.Effect<A, E | MultiSigMalformed>
+  read: (text: string) => Effect.Effect<A, E | MultiSigProposal.MultiSigMalformed>
 ) =>
   Effect.flatMap(
     Input.text(path),
@@ -78,7 +76,7 @@ const submit = Command.make(
       { dryRun, network: read.network, keyEnv, keyFile },
       (leader) =>
         Effect.map(
-          MultiSigAssembly.assemble(read, collected, leader),
+          MultiSigApproval.assemble(read, collected, leader),
           (body) => ({ body, signer: leader.address, says: read.summary })
         )
     )

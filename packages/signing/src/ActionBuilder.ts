@@ -2,11 +2,10 @@
 import type { Address } from "@trigate/domain/Hex"
 import type { Signature } from "@trigate/domain/Signature"
 import * as Effect from "effect/Effect"
-import type { Unhashable } from "./ActionHash.ts"
+import { type Unhashable, wrongShape } from "./ActionHash.ts"
 import { lowerCase } from "./internal/bytes.ts"
 import { Signer, type SignerFailure } from "./Signer.ts"
 import * as SignerRecovery from "./SignerRecovery.ts"
-import { wrongShape } from "./UnsignableAction.ts"
 import type { VenueProfile } from "./VenueProfile.ts"
 
 /** What goes with an L1 action. */
@@ -69,9 +68,7 @@ const moveStake = Effect.fnUntraced(function*(
   isUndelegate: boolean,
   { nonce, signatureChainId = defaultChainId, validator, wei }: Stake
 ) {
-  if (wei < 1n || wei > maxWei) {
-    return yield* wrongShape("wei", "from 1 to 2^64 - 1")
-  }
+  if (wei < 1n || wei > maxWei) return yield* wrongShape("wei", "from 1 to 2^64 - 1")
   const action = {
     type: "tokenDelegate",
     signatureChainId: lowerCase(signatureChainId),

@@ -1,12 +1,42 @@
-/** The hash of an action with what surrounds it: the connection id of L1 actions, the action hash of multi-sig ones. */
+/** The hash of an action: the connection id that signs an L1 action, and the action hash of a multi-sig wrapper. */
 import * as Result from "effect/Result"
-import { fromHex, type Hex, isAddress, toHex } from "./internal/bytes.ts"
+import * as Schema from "effect/Schema"
+import { fromHex, type Hex, isAddress, toHex, toUint64, uint64Bytes } from "./internal/bytes.ts"
 import { keccak256 } from "./internal/Keccak256.ts"
-import { toUint64, uint64Bytes } from "./internal/uint64.ts"
 import * as MsgPack from "./MsgPack.ts"
-import { type UnsignableAction, wrongShape } from "./UnsignableAction.ts"
+import * as Signable from "./Signable.ts"
+import type { VenueProfile } from "./VenueProfile.ts"
 
-/** What is hashed beside the action; `null` and absent are the same. */
+/**
+ * An action whose signed bytes cannot be derived, so no signer can be recovered; `path` leads to the member at fault.
+ *
+ * `documentedForm`: a form that the documents show and the venue does not take. `shape`: a member missing, of the wrong
+ * type or out of range. `otherNetwork`: signed for another network than the profile's. `unknownType`: user-signed, but
+ * of a type whose fields are not known here.
+ */
+export class UnsignableAction extends Schema.TaggedError<UnsignableAction>()("UnsignableAction", {
+  reason: Schema.Literals(["documentedForm", "shape", "otherNetwork", "unknownType"]),
+  path: Schema.Array(Schema.Union([Schema.String, Schema.Int])),
+  detail: Schema.String
+}) {
+  override get message() {
+    return this.detail
+  }
+
+  /** The same refusal, seen from the container that holds the action under `prefix`. */
+  within(...prefix: ReadonlyArray<string | number>): UnsignableAction {
+    return new UnsignableAction({ reason: this.reason, path: [...prefix, ...this.path], detail: this.detail })
+  }
+}
+
+/** A `shape` refusal of one member. */
+export const wrongShape = (path: string, expected: string): UnsignableAction =>
+  new UnsignableAction({ reason: "shape", path: [path], detail: `"${path}" must be ${expected}` })
+
+/** Why an action has no hash. */
+export type Unhashable = MsgPack.MsgPackUnencodable | UnsignableAction
+
+/** What is hashed beside the action; `null` and absent mean the same. */
 export interface HashContext {
   /** Milliseconds, unsigned 64 bits. */
   readonly nonce: number | bigint
@@ -16,15 +46,10 @@ export interface HashContext {
   readonly expiresAfter?: number | bigint | null | undefined
 }
 
-/** Why an action has no hash. */
-export type Unhashable = MsgPack.MsgPackUnencodable | UnsignableAction
-
 const none = new Uint8Array(0)
 
 const vaultMarker = (vault: HashContext["vaultAddress"]): Result.Result<Uint8Array, UnsignableAction> => {
-  if (vault === null || vault === undefined) {
-    return Result.succeed(Uint8Array.of(0))
-  }
+  if (vault === null || vault === undefined) return Result.succeed(Uint8Array.of(0))
   return isAddress(vault)
     ? Result.succeed(Uint8Array.of(1, ...fromHex(vault)))
     : Result.fail(wrongShape("vaultAddress", "a 20-byte address"))
@@ -45,7 +70,7 @@ const expiryMarker = (expires: HashContext["expiresAfter"]): Result.Result<Uint8
 /**
  * The bytes that are hashed: MessagePack of the value, nonce, vault marker, expiry marker.
  *
- * The value must already be in the venue's key order. Fails with `MsgPackUnencodable` or `UnsignableAction`.
+ * The value must already be in the venue's key order. Fails with `MsgPackUnencodable` or {@link UnsignableAction}.
  */
 export const preimage = (value: unknown, context: HashContext): Result.Result<Uint8Array, Unhashable> =>
   Result.gen(function*() {
@@ -63,6 +88,32 @@ export const preimage = (value: unknown, context: HashContext): Result.Result<Ui
     return bytes
   })
 
-/** keccak-256 of the {@link preimage}. Fails with `MsgPackUnencodable` or `UnsignableAction`. */
+/** keccak-256 of the {@link preimage}. Fails with `MsgPackUnencodable` or {@link UnsignableAction}. */
 export const hash = (value: unknown, context: HashContext): Result.Result<Hex, Unhashable> =>
   Result.map(preimage(value, context), (bytes) => toHex(keccak256(bytes)))
+
+const agent = Signable.structType("Agent", [
+  { name: "source", type: "string" },
+  { name: "connectionId", type: "bytes32" }
+])
+
+/** The same on every network; a wallet refuses it while it is connected to another chain. */
+const agentDomain = Signable.domain("Exchange", 1337)
+
+/** The phantom agent whose signature signs an L1 action; `connectionId` is the action's {@link hash}. */
+export const agentSignable = (profile: VenueProfile, connectionId: Hex): Signable.Signable => ({
+  domain: agentDomain,
+  struct: agent,
+  members: [
+    { name: "source", type: "string", value: profile.source },
+    { name: "connectionId", type: "bytes32", value: connectionId }
+  ]
+})
+
+/** What signs an L1 action. Fails as {@link hash} does. */
+export const signable = (
+  profile: VenueProfile,
+  value: unknown,
+  context: HashContext
+): Result.Result<Signable.Signable, Unhashable> =>
+  Result.map(hash(value, context), (connectionId) => agentSignable(profile, connectionId))

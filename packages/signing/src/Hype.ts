@@ -28,13 +28,9 @@ export const weiFromHype = (amount: string): Result.Result<bigint, Unrepresentab
   const fail = (reason: UnrepresentableHype["reason"]) =>
     Result.fail(new UnrepresentableHype({ reason, amount: amount.slice(0, 64) }))
   const groups = pattern.exec(amount)?.groups
-  if (groups === undefined) {
-    return fail("notDecimal")
-  }
+  if (groups === undefined) return fail("notDecimal")
   const fraction = (groups["fraction"] ?? "").replace(/0+$/, "")
-  if (fraction.length > decimals) {
-    return fail("tooPrecise")
-  }
+  if (fraction.length > decimals) return fail("tooPrecise")
   const wei = BigInt(`${groups["whole"]}${fraction.padEnd(decimals, "0")}`)
   return wei > maxWei ? fail("tooLarge") : Result.succeed(wei)
 }

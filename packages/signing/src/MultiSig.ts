@@ -1,31 +1,98 @@
-/** Multi-sig wrappers: what the inner signers sign, and what the leader signs over all of it. */
+/** Multi-sig wrappers: how one is read, what its inner signers sign, and what its leader signs over all of it. */
+import { faultsOf } from "@trigate/domain/Decode"
+import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
 import * as ActionHash from "./ActionHash.ts"
-import type { Hex } from "./internal/bytes.ts"
-import * as L1Action from "./L1Action.ts"
-import type { MultiSigAction } from "./MultiSigAction.ts"
+import { type Hex, isAddress, lowerCase } from "./internal/bytes.ts"
+import { type Signature, trimmed } from "./Recovery.ts"
 import type * as Signable from "./Signable.ts"
-import * as SigningScheme from "./SigningScheme.ts"
-import type { UnsignableAction } from "./UnsignableAction.ts"
 import * as UserSigned from "./UserSigned.ts"
 import type { VenueProfile } from "./VenueProfile.ts"
+
+/** A wrapper with the right shape. */
+export interface Wrapper {
+  /** 0x hex, hashed as the text it is: send it in lower case without leading zeros. */
+  readonly signatureChainId: string
+  /** One for each inner signer, at most {@link maxSigners}. */
+  readonly signatures: ReadonlyArray<Signature>
+  readonly payload: {
+    readonly multiSigUser: Hex
+    /** The leader, who signs the wrapper and whose nonce counts. */
+    readonly outerSigner: Hex
+    readonly action: Readonly<Record<string, unknown>>
+  }
+}
+
+/** A wrapper as the venue prints it before hashing: keys in order, addresses lower case, `r` and `s` trimmed. */
+export interface MultiSigAction extends Wrapper {
+  readonly type: "multiSig"
+}
+
+/**
+ * The most signatures of a wrapper.
+ *
+ * An account has at most this many authorised users, and a signer counts once, so more signatures would only cost time.
+ */
+export const maxSigners = 10
+
+const Scalar = Schema.String.check(Schema.isPattern(/^0x[0-9a-fA-F]{1,64}$/u))
+
+const Address = Schema.String.pipe(Schema.refine(isAddress))
+
+const decode = Schema.decodeUnknownResult(Schema.Struct({
+  signatureChainId: Schema.String,
+  signatures: Schema.Array(Schema.Struct({
+    r: Scalar,
+    s: Scalar,
+    v: Schema.Union([Schema.Int, Schema.BigInt])
+  })).check(Schema.isBetweenLength(1, maxSigners)),
+  payload: Schema.Struct({
+    multiSigUser: Address,
+    outerSigner: Address,
+    action: Schema.Unknown.pipe(Schema.refine(Predicate.isReadonlyObject))
+  })
+}))
+
+/** The venue's form of a wrapper; the inner action is taken as it is. */
+export const normalize = ({ payload, signatureChainId, signatures }: Wrapper): MultiSigAction => ({
+  type: "multiSig",
+  signatureChainId,
+  signatures: signatures.map(trimmed),
+  payload: {
+    multiSigUser: lowerCase(payload.multiSigUser),
+    outerSigner: lowerCase(payload.outerSigner),
+    action: payload.action
+  }
+})
+
+/** Reads a wrapper and {@link normalize}s it. Fails with `UnsignableAction`, which names the first fault. */
+export const read = (action: unknown): Result.Result<MultiSigAction, ActionHash.UnsignableAction> =>
+  Result.mapBoth(decode(action), {
+    onFailure: (error) => {
+      const [first] = faultsOf(error)
+      const detail = first?.message ?? "Not a multiSig wrapper"
+      return new ActionHash.UnsignableAction({ reason: "shape", path: first?.path ?? [], detail })
+    },
+    onSuccess: normalize
+  })
 
 const sendMultiSig = {
   name: "SendMultiSig",
   fields: [{ name: "multiSigActionHash", type: "bytes32" }, { name: "nonce", type: "uint64" }]
 } as const
 
-const fromInner = (error: UnsignableAction): UnsignableAction => error.within("payload", "action")
+const fromInner = (error: ActionHash.UnsignableAction) => error.within("payload", "action")
 
 /** The value whose hash the leader signs: the wrapper without its `type`. */
-export const hashedWrapper = ({ payload, signatureChainId, signatures }: MultiSigAction) => ({
+export const hashedWrapper = ({ payload, signatureChainId, signatures }: Wrapper) => ({
   signatureChainId,
   signatures,
   payload
 })
 
 /** The value whose hash the inner signers sign when the inner action is an L1 action. */
-export const innerValue = ({ payload }: MultiSigAction) => [payload.multiSigUser, payload.outerSigner, payload.action]
+export const innerValue = ({ payload }: Wrapper) => [payload.multiSigUser, payload.outerSigner, payload.action]
 
 /** `multiSigActionHash` of a wrapper in canonical form. Fails with `MsgPackUnencodable` or `UnsignableAction`. */
 export const actionHash = (
@@ -39,7 +106,7 @@ export const leaderSignable = (
   signatureChainId: string,
   hash: Hex,
   nonce: number | bigint
-): Result.Result<Signable.Signable, UnsignableAction> =>
+): Result.Result<Signable.Signable, ActionHash.UnsignableAction> =>
   Result.map(UserSigned.domain(profile, signatureChainId), (domain) => ({
     domain,
     struct: UserSigned.struct(profile)(sendMultiSig),
@@ -69,13 +136,13 @@ export const outerSignable = (
  */
 export const innerSignable = (
   profile: VenueProfile,
-  action: MultiSigAction,
+  action: Wrapper,
   context: ActionHash.HashContext
 ): Result.Result<Signable.Signable, ActionHash.Unhashable> =>
   Result.gen(function*() {
     const inner = action.payload.action
-    const scheme = yield* SigningScheme.of(inner).pipe(Result.mapError(fromInner))
+    const scheme = yield* UserSigned.schemeOf(inner).pipe(Result.mapError(fromInner))
     return scheme.scheme === "l1"
-      ? L1Action.signable(profile, yield* ActionHash.hash(innerValue(action), context))
+      ? yield* ActionHash.signable(profile, innerValue(action), context)
       : yield* UserSigned.innerSignable(profile, scheme.type, inner, action.payload).pipe(Result.mapError(fromInner))
   })

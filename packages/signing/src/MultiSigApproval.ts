@@ -1,27 +1,76 @@
-/** One co-signer's signature under a multi-sig proposal, as a value that travels between machines. */
+/** The co-signers' approvals of a multi-sig proposal, and the body that the leader sends once there are enough. */
 import { faultsOf } from "@trigate/domain/Decode"
 import { Address, Hash } from "@trigate/domain/Hex"
 import * as JsonText from "@trigate/domain/JsonText"
 import { Signature } from "@trigate/domain/Signature"
+import type { SignedAction } from "@trigate/domain/SignedAction"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import { wrongShape } from "./ActionHash.ts"
 import { lowerCase } from "./internal/bytes.ts"
-import { type GivenSignature, verifiedSignature } from "./internal/verifiedSignature.ts"
-import * as MultiSigDeadline from "./MultiSigDeadline.ts"
+import * as MultiSig from "./MultiSig.ts"
 import type { Disbelief, MultiSigProposal } from "./MultiSigProposal.ts"
 import * as MultiSigProposal_ from "./MultiSigProposal.ts"
-import type { ProposalExpired } from "./MultiSigRefusal.ts"
-import {
-  AlreadyApproved,
-  ApprovalOfOther,
-  CosignerNotAuthorized,
-  MultiSigMalformed,
-  WrongSigner
-} from "./MultiSigRefusal.ts"
 import * as MultiSigTerms from "./MultiSigTerms.ts"
+import * as Recovery from "./Recovery.ts"
 import { Secp256k1 } from "./Secp256k1.ts"
-import type * as Signable from "./Signable.ts"
+import * as Signable from "./Signable.ts"
+
+/**
+ * A signature that is not the named one's: over other bytes it recovers to an address that nobody holds.
+ *
+ * `recovered` is absent where it recovers to nothing. For a `leader` it also says that the given key is not the
+ * proposal's outer signer.
+ */
+export class WrongSigner extends Schema.TaggedError<WrongSigner>()("WrongSigner", {
+  role: Schema.Literals(["cosigner", "leader"]),
+  expected: Address,
+  recovered: Schema.optionalKey(Address)
+}) {
+  override get message() {
+    return `The signature is by ${this.recovered ?? "nobody"}, not by the ${this.role} ${this.expected}`
+  }
+}
+
+/** The signer is not among the authorized users that the proposal names. */
+export class CosignerNotAuthorized extends Schema.TaggedError<CosignerNotAuthorized>()("CosignerNotAuthorized", {
+  signer: Address,
+  authorizedUsers: Schema.Array(Address)
+}) {
+  override get message() {
+    return `${this.signer} is not an authorized user of the multi-sig account`
+  }
+}
+
+/** The co-signer has approved already, and counts once. */
+export class AlreadyApproved extends Schema.TaggedError<AlreadyApproved>()("AlreadyApproved", { signer: Address }) {
+  override get message() {
+    return `${this.signer} has approved already`
+  }
+}
+
+/** The approval is of another proposal: `digest` is what it approves, `expected` what this proposal asks for. */
+export class ApprovalOfOther extends Schema.TaggedError<ApprovalOfOther>()("ApprovalOfOther", {
+  signer: Address,
+  digest: Hash,
+  expected: Hash
+}) {
+  override get message() {
+    return `${this.signer} approved ${this.digest}, not this proposal's ${this.expected}`
+  }
+}
+
+/** Fewer co-signers than the account asks for; `missing` are the authorized users who have not approved, where known. */
+export class ThresholdNotMet extends Schema.TaggedError<ThresholdNotMet>()("ThresholdNotMet", {
+  threshold: Schema.Int,
+  approved: Schema.Array(Address),
+  missing: Schema.Array(Address)
+}) {
+  override get message() {
+    return `${this.approved.length} of ${this.threshold} needed co-signers have approved`
+  }
+}
 
 /** A key that signs: the service `Signer`, or whatever stands for one. */
 export interface Cosigner<E = never, R = never> {
@@ -40,7 +89,7 @@ export type MultiSigApproval = typeof MultiSigApproval.Type
 /** Why a co-signer's approval is refused before or after the signature is there. */
 export type ApprovalFailure =
   | Disbelief
-  | ProposalExpired
+  | MultiSigTerms.ProposalExpired
   | CosignerNotAuthorized
   | AlreadyApproved
   | WrongSigner
@@ -54,29 +103,27 @@ const checkAuthorized = ({ authorizedUsers }: MultiSigProposal, signer: Address)
  * The signature over `digest` in the venue's form, with 27 or 28 for `v`; fails with `WrongSigner` unless it is by
  * `expected`, in lower case.
  */
-export const verified = Effect.fnUntraced(function*(
+const verified = Effect.fnUntraced(function*(
   role: WrongSigner["role"],
   expected: Address,
   digest: Hash,
-  given: GivenSignature
+  given: Recovery.GivenSignature
 ): Effect.fn.Return<Signature, WrongSigner> {
   const engine = yield* Secp256k1
   return yield* Effect.fromResult(
     Result.mapError(
-      verifiedSignature(engine, expected, digest, given),
+      Recovery.verified(engine, expected, digest, given),
       (recovered) => new WrongSigner({ role, expected, ...(recovered === undefined ? {} : { recovered }) })
     )
   )
 })
 
-/** The signature of an approval of a proposal that has been derived from its own terms; for `MultiSigAssembly`. */
-export const check = Effect.fnUntraced(function*(
+/** The signature of an approval of a proposal that has been derived from its own terms. */
+const check = Effect.fnUntraced(function*(
   proposal: MultiSigProposal,
   { digest, signature, signer }: MultiSigApproval
 ): Effect.fn.Return<Signature, ApprovalOfOther | CosignerNotAuthorized | WrongSigner> {
-  if (digest !== proposal.digest) {
-    return yield* new ApprovalOfOther({ signer, digest, expected: proposal.digest })
-  }
+  if (digest !== proposal.digest) return yield* new ApprovalOfOther({ signer, digest, expected: proposal.digest })
   yield* checkAuthorized(proposal, signer)
   return yield* verified("cosigner", signer, digest, signature)
 })
@@ -88,14 +135,14 @@ const open = Effect.fnUntraced(function*(
   approvals: ReadonlyArray<MultiSigApproval>
 ) {
   const proposal = yield* MultiSigProposal_.verify(given)
-  yield* MultiSigDeadline.check(proposal)
+  yield* MultiSigTerms.checkDeadline(proposal)
   yield* checkAuthorized(proposal, signer)
   return approvals.some((approval) => lowerCase(approval.signer) === signer && approval.digest === proposal.digest)
     ? yield* new AlreadyApproved({ signer })
     : proposal
 })
 
-const approvalBy = ({ digest }: MultiSigProposal, signer: Address, given: GivenSignature) =>
+const approvalBy = ({ digest }: MultiSigProposal, signer: Address, given: Recovery.GivenSignature) =>
   Effect.map(
     verified("cosigner", signer, digest, given),
     (signature): MultiSigApproval => ({ digest, signer, signature })
@@ -126,7 +173,7 @@ export const approve = Effect.fn("MultiSigApproval.approve")(function*<E, R>(
 export const accept = Effect.fn("MultiSigApproval.accept")(function*(
   proposal: MultiSigProposal,
   address: Address,
-  signature: GivenSignature,
+  signature: Recovery.GivenSignature,
   approvals: ReadonlyArray<MultiSigApproval> = []
 ): Effect.fn.Return<MultiSigApproval, ApprovalFailure> {
   const signer = lowerCase(address)
@@ -138,10 +185,11 @@ export const toJson = (approval: MultiSigApproval): string => JSON.stringify(app
 
 const decode = Schema.decodeUnknownResult(MultiSigApproval, { errors: "all" })
 
-const malformed = (faults: MultiSigMalformed["faults"]) => new MultiSigMalformed({ what: "approval", faults })
+const malformed = (faults: MultiSigProposal_.MultiSigMalformed["faults"]) =>
+  new MultiSigProposal_.MultiSigMalformed({ what: "approval", faults })
 
 /** Reads a received text; whether the signature is the signer's is looked at when the approvals are assembled. */
-export const fromJson = (text: string): Effect.Effect<MultiSigApproval, MultiSigMalformed> =>
+export const fromJson = (text: string): Effect.Effect<MultiSigApproval, MultiSigProposal_.MultiSigMalformed> =>
   Effect.suspend(() =>
     Effect.fromResult(
       JsonText.parseStrict(text).pipe(
@@ -150,3 +198,74 @@ export const fromJson = (text: string): Effect.Effect<MultiSigApproval, MultiSig
       )
     )
   )
+
+/** Why there is no body. */
+export type AssemblyFailure = Exclude<ApprovalFailure, AlreadyApproved> | ApprovalOfOther | ThresholdNotMet
+
+/** Each co-signer once, in the order in which the approvals came. */
+const distinct = (approvals: ReadonlyArray<MultiSigApproval>): ReadonlyArray<MultiSigApproval> => {
+  const bySigner = new Map<Address, MultiSigApproval>()
+  for (const approval of approvals) {
+    const signer = lowerCase(approval.signer)
+    if (!bySigner.has(signer)) bySigner.set(signer, { ...approval, signer })
+  }
+  return [...bySigner.values()]
+}
+
+/** Without leading zeros, as the venue hashes it. */
+const asSent = (signature: Signature): Signature => ({ ...Recovery.trimmed(signature), v: signature.v })
+
+const checkThreshold = (
+  { authorizedUsers = [], threshold = 1 }: MultiSigProposal,
+  approvals: ReadonlyArray<MultiSigApproval>
+): Effect.Effect<void, ThresholdNotMet> => {
+  const approved = approvals.map(({ signer }) => signer)
+  return approved.length >= threshold
+    ? Effect.void
+    : Effect.fail(
+      new ThresholdNotMet({ threshold, approved, missing: authorizedUsers.filter((user) => !approved.includes(user)) })
+    )
+}
+
+/**
+ * Collects approvals in any order, has the leader sign the wrapper around them, and gives the body for `POST /exchange`.
+ *
+ * A co-signer who approved twice counts once. Each approval is checked again, wherever it comes from. Inner signatures
+ * travel without leading zeros, as the venue hashes them. Fails with `ProposalAltered`, `ProposalExpired`,
+ * `ApprovalOfOther`, `CosignerNotAuthorized`, `ThresholdNotMet`, with `WrongSigner` for a signature that is not its
+ * signer's or a leader who is not the proposal's, and as the leader's key does.
+ */
+export const assemble = Effect.fn("MultiSigApproval.assemble")(function*<E, R>(
+  given: MultiSigProposal,
+  approvals: ReadonlyArray<MultiSigApproval>,
+  leader: Cosigner<E, R>
+): Effect.fn.Return<SignedAction, AssemblyFailure | E, R> {
+  const proposal = yield* MultiSigProposal_.verify(given)
+  const { expiresAfter, nonce, outerSigner, vaultAddress } = proposal
+  yield* MultiSigTerms.checkDeadline(proposal)
+  const collected = distinct(approvals)
+  if (collected.length > MultiSig.maxSigners) return yield* wrongShape("signatures", `at most ${MultiSig.maxSigners}`)
+  const signatures = yield* Effect.forEach(collected, (approval) => check(proposal, approval))
+  yield* checkThreshold(proposal, collected)
+  if (lowerCase(leader.address) !== outerSigner) {
+    return yield* new WrongSigner({ role: "leader", expected: outerSigner, recovered: lowerCase(leader.address) })
+  }
+  const action = MultiSigTerms.wrapper(
+    proposal,
+    signatures.map(asSent)
+  )
+  const outer = yield* Effect.fromResult(MultiSig.outerSignable(MultiSigTerms.profileOf(proposal), action, proposal))
+  const signature = yield* verified(
+    "leader",
+    outerSigner,
+    Signable.digest(outer),
+    yield* leader.sign(outer)
+  )
+  return {
+    action,
+    nonce,
+    signature,
+    ...(vaultAddress === undefined ? {} : { vaultAddress }),
+    ...(expiresAfter === undefined ? {} : { expiresAfter })
+  }
+})

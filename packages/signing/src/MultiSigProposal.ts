@@ -9,12 +9,35 @@ import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import type { Unhashable } from "./ActionHash.ts"
-import * as MultiSigDeadline from "./MultiSigDeadline.ts"
-import { MultiSigMalformed, ProposalAltered } from "./MultiSigRefusal.ts"
-import * as MultiSigSummary from "./MultiSigSummary.ts"
 import type { MultiSigTerms } from "./MultiSigTerms.ts"
 import * as MultiSigTerms_ from "./MultiSigTerms.ts"
 import * as Signable from "./Signable.ts"
+
+/** A text that is no proposal or no approval; `faults` say where and why. */
+export class MultiSigMalformed extends Schema.TaggedError<MultiSigMalformed>()("MultiSigMalformed", {
+  what: Schema.Literals(["proposal", "approval"]),
+  faults: Schema.Array(Schema.Struct({
+    path: Schema.Array(Schema.Union([Schema.String, Schema.Int])),
+    message: Schema.String
+  }))
+}) {
+  override get message() {
+    const [first, ...more] = this.faults
+    const where = first === undefined || first.path.length === 0 ? "" : `${first.path.join(".")}: `
+    const rest = more.length === 0 ? "" : `, and ${more.length} more`
+    return `Not a multi-sig ${this.what}: ${where}${first?.message ?? ""}${rest}`
+  }
+}
+
+/** The digest that a proposal claims does not follow from what it proposes: it was altered, or made by other rules. */
+export class ProposalAltered extends Schema.TaggedError<ProposalAltered>()("ProposalAltered", {
+  claimed: Hash,
+  derived: Hash
+}) {
+  override get message() {
+    return `The proposal claims the digest ${this.claimed}, but what it proposes has ${this.derived}`
+  }
+}
 
 /**
  * What is proposed; `signatureChainId`, when not given, is the one of a user-signed action or else `0x66eee`.
@@ -79,7 +102,7 @@ const derive = (given: unknown): Result.Result<typeof Proposed.Type, Unhashable>
       ...terms,
       digest: Signable.digest(signable),
       typedData: Signable.walletData(signable),
-      summary: MultiSigSummary.make({ ...terms, deadline: MultiSigDeadline.of(terms) })
+      summary: MultiSigTerms_.summary(terms)
     }
   })
 

@@ -3,21 +3,24 @@ import type { MultiSig as MultiSigWire } from "@trigate/domain/Action"
 import { InnerAction, SignatureChainId } from "@trigate/domain/Action"
 import { faultsOf } from "@trigate/domain/Decode"
 import { Address } from "@trigate/domain/Hex"
+import * as JsonText from "@trigate/domain/JsonText"
 import type { Signature } from "@trigate/domain/Signature"
 import { Millis } from "@trigate/domain/Time"
+import * as BigDecimal from "effect/BigDecimal"
+import * as Clock from "effect/Clock"
+import * as DateTime from "effect/DateTime"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import type { Unhashable } from "./ActionHash.ts"
+import { type Unhashable, UnsignableAction, wrongShape } from "./ActionHash.ts"
 import * as CanonicalAction from "./CanonicalAction.ts"
-import { lowerCase } from "./internal/bytes.ts"
-import { toUint64 } from "./internal/uint64.ts"
+import { lowerCase, toUint64 } from "./internal/bytes.ts"
 import * as MultiSig from "./MultiSig.ts"
-import { maxSigners } from "./MultiSigAction.ts"
 import type * as Signable from "./Signable.ts"
-import * as SigningScheme from "./SigningScheme.ts"
-import { UnsignableAction, wrongShape } from "./UnsignableAction.ts"
-import { nonceField } from "./UserSignedType.ts"
+import * as SigningCaution from "./SigningCaution.ts"
+import * as UserSigned from "./UserSigned.ts"
 import { mainnet, testnet, type VenueProfile } from "./VenueProfile.ts"
 
 /** What surrounds the action; `threshold` and `authorizedUsers` are the account's rule, where it is known. */
@@ -29,8 +32,8 @@ export const envelope = {
   nonce: Millis,
   vaultAddress: Schema.optionalKey(Address),
   expiresAfter: Schema.optionalKey(Millis),
-  threshold: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maxSigners }))),
-  authorizedUsers: Schema.optionalKey(Schema.Array(Address).check(Schema.isBetweenLength(1, maxSigners)))
+  threshold: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: MultiSig.maxSigners }))),
+  authorizedUsers: Schema.optionalKey(Schema.Array(Address).check(Schema.isBetweenLength(1, MultiSig.maxSigners)))
 }
 
 /**
@@ -80,9 +83,9 @@ const single = (
   )
 
 const checkScheme = (terms: MultiSigTerms, action: Inner): Result.Result<void, UnsignableAction> =>
-  Result.flatMap(SigningScheme.of(action), (scheme) => {
+  Result.flatMap(UserSigned.schemeOf(action), (scheme) => {
     if (scheme.scheme === "l1") return Result.succeed(undefined)
-    const field = nonceField(scheme.type)
+    const field = UserSigned.nonceField(scheme.type)
     return field === undefined || toUint64(action[field.name]) === BigInt(terms.nonce)
       ? Result.succeed(undefined)
       : Result.fail(wrongShape(field.name, "the nonce of the proposal"))
@@ -138,4 +141,97 @@ export const innerSignable = (terms: MultiSigTerms): Result.Result<Signable.Sign
     { ...sent, payload: { ...sent.payload, action: terms.action } },
     terms
   )
+}
+
+/** The venue no longer takes the action: `because` its expiry has passed or its nonce has left the window. */
+export class ProposalExpired extends Schema.TaggedError<ProposalExpired>()("ProposalExpired", {
+  because: Schema.Literals(["expiresAfter", "nonceWindow"]),
+  deadline: Millis,
+  now: Millis
+}) {
+  override get message() {
+    return `The proposal expired at ${this.deadline} (${this.because}); it is ${this.now}`
+  }
+}
+
+/** The last instant, in milliseconds, and which of the two bounds it comes from. */
+export interface Deadline {
+  readonly at: number
+  readonly because: ProposalExpired["because"]
+}
+
+/** A nonce is taken while it is less than two days old (the venue's documentation). */
+const nonceLife = 2 * 86_400_000
+
+/** The earlier of the expiry, where there is one, and the end of the nonce's window. */
+export const deadline = (
+  { expiresAfter, nonce }: { readonly nonce: number; readonly expiresAfter?: number }
+): Deadline =>
+  expiresAfter !== undefined && expiresAfter < nonce + nonceLife
+    ? { at: expiresAfter, because: "expiresAfter" }
+    : { at: nonce + nonceLife, because: "nonceWindow" }
+
+/** Fails with `ProposalExpired` from the deadline on. */
+export const checkDeadline = Effect.fnUntraced(function*(
+  bounds: Parameters<typeof deadline>[0]
+): Effect.fn.Return<void, ProposalExpired> {
+  const { at, because } = deadline(bounds)
+  const now = yield* Clock.currentTimeMillis
+  return now < at ? undefined : yield* new ProposalExpired({ because, deadline: at, now })
+})
+
+const quoted = (value: unknown): string => SigningCaution.printable(JsonText.stringify(value))
+
+const instant = (millis: number): string =>
+  Option.match(DateTime.make(millis), { onNone: () => `millisecond ${millis}`, onSome: DateTime.formatIso })
+
+const hype = (wei: unknown): string => {
+  const amount = toUint64(wei)
+  return amount === undefined
+    ? `${quoted(wei)} wei`
+    : `${BigDecimal.format(BigDecimal.make(amount, 8))} HYPE (wei ${amount})`
+}
+
+const deed = (action: Inner): string => {
+  switch (action["type"]) {
+    case "tokenDelegate":
+      return action["isUndelegate"] === true
+        ? `takes ${hype(action["wei"])} of stake back from the validator ${quoted(action["validator"])}`
+        : `delegates ${hype(action["wei"])} of stake to the validator ${quoted(action["validator"])}`
+    case "CSignerAction":
+      return "jailSelf" in action ? "jails itself as a validator" : "ends its jailing as a validator"
+    case "evmUserModify":
+      return `chooses ${action["usingBigBlocks"] === true ? "big" : "small"} blocks for its EVM transactions`
+    default:
+      return `performs the action ${quoted(action)}`
+  }
+}
+
+const cosigners = ({ authorizedUsers, threshold }: MultiSigTerms): string => {
+  const needed = threshold === undefined
+    ? "How many co-signers have to approve is not said here"
+    : `${threshold}${authorizedUsers === undefined ? "" : ` of ${authorizedUsers.length}`} co-signers have to approve`
+  return authorizedUsers === undefined ? `${needed}.` : `${needed}: ${authorizedUsers.join(", ")}.`
+}
+
+const expiry = ({ at, because }: Deadline): string =>
+  because === "expiresAfter"
+    ? `The venue refuses it after ${instant(at)}, when it expires.`
+    : `The venue refuses it after ${instant(at)}, when its nonce becomes too old.`
+
+/** What the terms in canonical form do, one plain sentence for each fact; ASCII, so that it can be shown anywhere. */
+export const summary = (terms: MultiSigTerms): ReadonlyArray<string> => {
+  const { action, multiSigUser, network, nonce, outerSigner, sentAction, vaultAddress } = terms
+  return [
+    `On ${network}, the multi-sig account ${multiSigUser} ${deed(action)}.`,
+    ...(sentAction === undefined ? [] : [`It is sent to the venue in another form: ${quoted(sentAction)}.`]),
+    ...(vaultAddress === undefined ? [] : [`It acts for the vault or sub-account ${vaultAddress}.`]),
+    `The leader ${outerSigner} sends it, under the nonce ${nonce} (${instant(nonce)}).`,
+    cosigners(terms),
+    expiry(deadline(terms)),
+    ...(action["type"] === "evmUserModify"
+      ? ["Caution: the account's original key keeps control of its EVM account, whatever the co-signers decide."]
+      : []),
+    ...SigningCaution.ofValues(sentAction ?? action).map(({ message }) => `Caution: ${message}.`)
+  ]
 }

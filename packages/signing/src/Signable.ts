@@ -1,7 +1,6 @@
 /** What a key signs: one EIP-712 message of flat fields, as its 32-byte digest and as the object a wallet displays. */
-import { fromHex, type Hex, toHex, utf8, writeHex } from "./internal/bytes.ts"
+import { fromHex, type Hex, toHex, uint64Bytes, utf8, writeHex } from "./internal/bytes.ts"
 import { keccak256 } from "./internal/Keccak256.ts"
-import { uint64Bytes } from "./internal/uint64.ts"
 
 /** A field of a message, with its value; addresses and `bytes32` are full-length hexadecimal text. */
 export type Member =
@@ -86,13 +85,9 @@ const longestCachedText = 16
 
 const textHash = (text: string): Uint8Array => {
   const known = textHashes.get(text)
-  if (known !== undefined) {
-    return known
-  }
+  if (known !== undefined) return known
   const hash = hashText(text)
-  if (text.length <= longestCachedText && textHashes.size < cachedTexts) {
-    textHashes.set(text, hash)
-  }
+  if (text.length <= longestCachedText && textHashes.size < cachedTexts) textHashes.set(text, hash)
   return hash
 }
 

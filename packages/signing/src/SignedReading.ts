@@ -8,19 +8,13 @@ import type { SignatureMistake } from "@trigate/domain/Inspection"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as ActionHash from "./ActionHash.ts"
-import * as CanonicalAction from "./CanonicalAction.ts"
-import { fromHex, type Hex, isAddress, toHex, utf8 } from "./internal/bytes.ts"
+import type * as CanonicalAction from "./CanonicalAction.ts"
+import { fromHex, type Hex, isAddress, toHex, toUint64, trimmedHex, uint64Bytes, utf8 } from "./internal/bytes.ts"
 import { keccak256 } from "./internal/Keccak256.ts"
-import type { Rewrite } from "./internal/rewrite.ts"
-import * as Rewrites from "./internal/rewrite.ts"
-import { toUint64, uint64Bytes } from "./internal/uint64.ts"
-import * as L1Action from "./L1Action.ts"
 import * as MsgPack from "./MsgPack.ts"
 import * as MultiSig from "./MultiSig.ts"
 import * as Signable from "./Signable.ts"
 import type { SignedRequest } from "./SignerRecovery.ts"
-import * as SigningScheme from "./SigningScheme.ts"
-import { wrongShape } from "./UnsignableAction.ts"
 import * as UserSigned from "./UserSigned.ts"
 import { documentedChainField, mainnet, testnet, type VenueProfile } from "./VenueProfile.ts"
 
@@ -32,6 +26,92 @@ export interface SignedReading {
 
 /** Whose signature is looked at: the request's own, or those inside a multi-sig wrapper. */
 export type Part = "outer" | "inner"
+
+/** `sent` is the counterpart of the value in the body as it came. */
+type Rewrite = (value: unknown, sent: unknown) => unknown
+
+type Leaf = (value: unknown, sent: unknown, key: string) => unknown
+
+const memberOf = (value: unknown, key: string | number): unknown =>
+  Predicate.isObjectOrArray(value) && Object.hasOwn(value, key) && Predicate.hasProperty(value, key)
+    ? value[key]
+    : undefined
+
+const mapLeaves = (leaf: Leaf) => {
+  const walk = (value: unknown, sent: unknown, key: string): unknown => {
+    if (Array.isArray(value)) {
+      return value.map((item: unknown, index) => walk(item, memberOf(sent, index), key))
+    }
+    return Predicate.isObject(value)
+      ? Object.fromEntries(Object.entries(value).map(([name, item]) => [name, walk(item, memberOf(sent, name), name)]))
+      : leaf(value, sent, key)
+  }
+  return (value: unknown, sent: unknown): unknown => walk(value, sent, "")
+}
+
+const sameHex = (a: unknown, b: unknown): boolean =>
+  Predicate.isString(a) && Predicate.isString(b) && /^0x[0-9a-fA-F]+$/.test(a) && /^0x[0-9a-fA-F]+$/.test(b) &&
+  trimmedHex(a) === trimmedHex(b)
+
+const isScalar = (key: string): boolean => key === "r" || key === "s"
+
+/** Addresses in the letter case in which they were sent. */
+const addressesAsSent: Rewrite = mapLeaves((value, sent) => isAddress(value) && isAddress(sent) ? sent : value)
+
+/** Addresses in lower case. */
+const addressesLowered: Rewrite = mapLeaves((value) => isAddress(value) ? value.toLowerCase() : value)
+
+/** Halves of inner signatures with the leading zeros that they were sent with. */
+const signaturesAsSent: Rewrite = mapLeaves((value, sent, key) => isScalar(key) && sameHex(value, sent) ? sent : value)
+
+/** Halves of inner signatures at full length. */
+const signaturesPadded: Rewrite = mapLeaves((value, _sent, key) =>
+  isScalar(key) && Predicate.isString(value) && /^0x[0-9a-f]{1,64}$/.test(value)
+    ? `0x${value.slice(2).padStart(64, "0")}`
+    : value
+)
+
+/** Chain ids without leading zeros, in lower case. */
+const chainIdsTrimmed: Rewrite = mapLeaves((value, _sent, key) =>
+  key === "signatureChainId" && Predicate.isString(value) ? trimmedHex(value) : value
+)
+
+/** Chain ids as whole bytes. */
+const chainIdsPadded: Rewrite = mapLeaves((value, _sent, key) => {
+  if (key !== "signatureChainId" || !Predicate.isString(value)) return value
+  const digits = trimmedHex(value).slice(2)
+  return `0x${digits.padStart(digits.length + digits.length % 2, "0")}`
+})
+
+/** Members in the order in which they were sent. */
+const keysAsSent: Rewrite = (value, sent) => {
+  if (Array.isArray(value)) return value.map((item: unknown, index) => keysAsSent(item, memberOf(sent, index)))
+  if (!Predicate.isObject(value) || !Predicate.isObject(sent)) return value
+  const members = new Map(Object.entries(value))
+  const order = [...new Set([...Object.keys(sent).filter((key) => members.has(key)), ...members.keys()])]
+  return Object.fromEntries(order.map((key) => [key, keysAsSent(members.get(key), memberOf(sent, key))]))
+}
+
+const mapMembers = (
+  change: (members: ReadonlyArray<readonly [string, unknown]>) => ReadonlyArray<readonly [string, unknown]>
+): Rewrite => {
+  const walk = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(walk)
+    return Predicate.isObject(value)
+      ? Object.fromEntries(change(Object.entries(value)).map(([key, item]) => [key, walk(item)]))
+      : value
+  }
+  return walk
+}
+
+/** Members in alphabetical order, as serializers with sorted maps print them. */
+const keysSorted: Rewrite = mapMembers((members) => members.toSorted(([a], [b]) => a < b ? -1 : 1))
+
+/** Members that are null left out. */
+const nullsDropped: Rewrite = mapMembers((members) => members.filter(([, item]) => item !== null))
+
+/** A wrapper with its `type`. */
+const typeAdded: Rewrite = (value) => Predicate.isObject(value) ? { type: "multiSig", ...value } : value
 
 /** A way to read a request. */
 interface View {
@@ -105,7 +185,7 @@ const concat = (...parts: ReadonlyArray<Uint8Array>): Uint8Array =>
 const documentedHash: View["hash"] = (value, { nonce, vaultAddress }) =>
   Result.gen(function*() {
     const integer = toUint64(nonce)
-    if (integer === undefined) return yield* Result.fail(wrongShape("nonce", "an unsigned 64-bit integer"))
+    if (integer === undefined) return yield* Result.fail(ActionHash.wrongShape("nonce", "an unsigned 64-bit integer"))
     const vault = isAddress(vaultAddress) ? fromHex(vaultAddress) : new Uint8Array(20)
     return toHex(keccak256(concat(yield* MsgPack.encode(value), vault, uint64Bytes(integer))))
   })
@@ -167,12 +247,12 @@ const variations: ReadonlyArray<Variation> = [
     pairs: true,
     vary: (view) => isGiven(view.context.expiresAfter) ? [withContext(view, { expiresAfter: null })] : []
   },
-  rewriting("untrimmedSignature", Rewrites.signaturesAsSent, Rewrites.signaturesPadded),
-  rewriting("mixedCaseAddress", Rewrites.addressesAsSent, Rewrites.addressesLowered),
-  rewriting("chainIdText", Rewrites.chainIdsTrimmed, Rewrites.chainIdsPadded),
-  rewriting("fieldOrder", Rewrites.keysAsSent, Rewrites.keysSorted),
-  rewriting("nullDropped", Rewrites.nullsDropped),
-  rewriting("typeHashed", Rewrites.typeAdded),
+  rewriting("untrimmedSignature", signaturesAsSent, signaturesPadded),
+  rewriting("mixedCaseAddress", addressesAsSent, addressesLowered),
+  rewriting("chainIdText", chainIdsTrimmed, chainIdsPadded),
+  rewriting("fieldOrder", keysAsSent, keysSorted),
+  rewriting("nullDropped", nullsDropped),
+  rewriting("typeHashed", typeAdded),
   { mistake: "notWrapped", pairs: true, vary: (view) => [{ ...view, wrapped: false }] },
   {
     mistake: "documentedChainField",
@@ -209,10 +289,10 @@ const variations: ReadonlyArray<Variation> = [
 
 const singleDigest = (view: View, action: Action, sent: unknown): Result.Result<Hex, unknown> =>
   Result.gen(function*() {
-    const scheme = yield* SigningScheme.of(action)
+    const scheme = yield* UserSigned.schemeOf(action)
     return view.digest(
       scheme.scheme === "l1"
-        ? L1Action.signable(view.profile, yield* view.hash(view.rewrite(action, sent), view.context))
+        ? ActionHash.agentSignable(view.profile, yield* view.hash(view.rewrite(action, sent), view.context))
         : yield* UserSigned.signable(view.profile, scheme.type, action)
     )
   })
@@ -231,13 +311,13 @@ const digestOf = (view: View, part: Part, sent: unknown): Result.Result<Hex, unk
     }
     const inner = at(sent, "payload", "action")
     if (!view.wrapped) return yield* singleDigest(view, payload.action, inner)
-    const scheme = yield* SigningScheme.of(payload.action)
+    const scheme = yield* UserSigned.schemeOf(payload.action)
     if (scheme.scheme === "userSigned") {
       return view.digest(yield* UserSigned.innerSignable(profile, scheme.type, payload.action, payload))
     }
     const sentValue = [at(sent, "payload", "multiSigUser"), at(sent, "payload", "outerSigner"), inner]
     const hash = yield* view.hash(view.rewrite(MultiSig.innerValue(canonical.action), sentValue), context)
-    return view.digest(L1Action.signable(profile, hash))
+    return view.digest(ActionHash.agentSignable(profile, hash))
   })
 
 interface Step {
@@ -268,22 +348,21 @@ const readingsOf = (canonical: CanonicalAction.CanonicalAction): number =>
  * The readings of a request, most likely first: every mistake alone, then the telling ones in pairs. Each digest comes
  * once, and the one that the request stands for never. The larger the action, the fewer readings.
  *
- * `expected` is whose signature it should be: an API wallet's owner may have been signed as the vault. The action of
- * `request` has to be the one that was sent, with its order of keys. Nothing for an action without canonical form.
+ * `canonical` is the action in the venue's form; the action of `request` is the one that was sent, with its order of keys.
+ * `expected` is whose signature it should be: an API wallet's owner may have been signed as the vault.
  */
 export function* readings(
   profile: VenueProfile,
+  canonical: CanonicalAction.CanonicalAction,
   request: SignedRequest,
   part: Part,
   expected: string
 ): Generator<SignedReading> {
-  const canonical = CanonicalAction.canonicalize(profile, request.action)
-  if (Result.isFailure(canonical)) return
   const start: Step = {
     mistakes: [],
     view: {
       profile,
-      canonical: canonical.success,
+      canonical,
       context: request,
       rewrite: (value) => value,
       hash: ActionHash.hash,
@@ -303,7 +382,7 @@ export function* readings(
         )
       )
   ]
-  let left = readingsOf(canonical.success)
+  let left = readingsOf(canonical)
   for (const group of groups) {
     for (const { mistakes, view } of group()) {
       if (left-- <= 0) return

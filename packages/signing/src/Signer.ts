@@ -11,12 +11,12 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { addressOf, type Hex, lowerCase, toHex } from "./internal/bytes.ts"
 import { keccak256 } from "./internal/Keccak256.ts"
-import { scalarBytes } from "./internal/scalar.ts"
-import { type GivenSignature, verifiedSignature } from "./internal/verifiedSignature.ts"
+import * as Recovery from "./Recovery.ts"
 import * as Secp256k1 from "./Secp256k1.ts"
 import * as Signable from "./Signable.ts"
 
-export type { GivenSignature }
+/** A signature made elsewhere, as {@link makeExternal} takes it. */
+export type GivenSignature = Recovery.GivenSignature
 
 /**
  * A signature that is not from the key it was asked of: `recovered` is whose it is, absent when it is nobody's.
@@ -64,7 +64,7 @@ const privateKey = /^(?:0x)?([0-9a-fA-F]{64})$/
 
 const keyBytes = (text: string): Uint8Array | undefined => {
   const digits = privateKey.exec(text)?.[1]
-  return digits === undefined ? undefined : scalarBytes(`0x${digits}`)
+  return digits === undefined ? undefined : Secp256k1.scalarBytes(`0x${digits}`)
 }
 
 /** 32 bytes in hex may be a key that a wallet's own message repeats. */
@@ -89,7 +89,7 @@ const spelled = ({ bytes, recovery }: Secp256k1.CompactSignature): Signature => 
 
 const verified = (engine: Secp256k1.Engine, address: Hex, digest: Hex, given: GivenSignature) =>
   Result.mapError(
-    verifiedSignature(engine, address, digest, given),
+    Recovery.verified(engine, address, digest, given),
     (recovered) => new SignerMismatch({ expected: address, ...(recovered === undefined ? {} : { recovered }) })
   )
 
@@ -104,9 +104,7 @@ export const makePrivateKey = Effect.fnUntraced(function*(
 ): Effect.fn.Return<Signer["Service"], InvalidPrivateKey | SignerFailure> {
   const engine = yield* Secp256k1.Secp256k1
   const secret = keyBytes(Redacted.value(key))
-  if (secret === undefined) {
-    return yield* new InvalidPrivateKey()
-  }
+  if (secret === undefined) return yield* new InvalidPrivateKey()
   const publicKey = yield* Effect.fromOption(engine.publicKey(secret), () => new InvalidPrivateKey())
   const address = addressOf(publicKey)
   const signDigest = (digest: Uint8Array) =>

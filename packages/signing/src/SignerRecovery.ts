@@ -5,19 +5,16 @@ import * as ActionHash from "./ActionHash.ts"
 import * as CanonicalAction from "./CanonicalAction.ts"
 import { type Hex, toHex, utf8 } from "./internal/bytes.ts"
 import { keccak256 } from "./internal/Keccak256.ts"
-import * as L1Action from "./L1Action.ts"
 import * as MultiSig from "./MultiSig.ts"
 import * as Recovery from "./Recovery.ts"
 import * as Signable from "./Signable.ts"
-import { type Signature, trimmed } from "./Signature.ts"
-import * as SigningScheme from "./SigningScheme.ts"
 import * as UserSigned from "./UserSigned.ts"
 import type { VenueProfile } from "./VenueProfile.ts"
 
 /** A signed request as parsed from JSON; its integers may be numbers or bigints. */
 export interface SignedRequest extends ActionHash.HashContext {
   readonly action: unknown
-  readonly signature: Signature
+  readonly signature: Recovery.Signature
 }
 
 /** An address (lower case) and the digest that it signed. */
@@ -38,8 +35,32 @@ export type RequestSignable =
     readonly scheme: "multiSig"
     readonly outer: Signable.Signable
     readonly inner: Signable.Signable
-    readonly innerSignatures: ReadonlyArray<Signature>
+    readonly innerSignatures: ReadonlyArray<Recovery.Signature>
   }
+
+/** {@link signable} for an action that is in the venue's form already. Fails in the same way. */
+export const signableOf = (
+  profile: VenueProfile,
+  { action, kind }: CanonicalAction.CanonicalAction,
+  context: ActionHash.HashContext
+): Result.Result<RequestSignable, ActionHash.Unhashable> =>
+  Result.gen(function*() {
+    if (kind === "multiSig") {
+      return {
+        scheme: kind,
+        outer: yield* MultiSig.outerSignable(profile, action, context),
+        inner: yield* MultiSig.innerSignable(profile, action, context),
+        innerSignatures: action.signatures
+      }
+    }
+    const scheme = yield* UserSigned.schemeOf(action)
+    return {
+      scheme: scheme.scheme,
+      outer: scheme.scheme === "l1"
+        ? yield* ActionHash.signable(profile, action, context)
+        : yield* UserSigned.signable(profile, scheme.type, action)
+    }
+  })
 
 /**
  * What has to be signed for a request, from its action, nonce, vault and expiry: for display, or to sign.
@@ -51,58 +72,51 @@ export const signable = (
   profile: VenueProfile,
   request: Omit<SignedRequest, "signature">
 ): Result.Result<RequestSignable, ActionHash.Unhashable> =>
-  Result.gen(function*() {
-    const { action, kind } = yield* CanonicalAction.canonicalize(profile, request.action)
-    if (kind === "multiSig") {
-      return {
-        scheme: kind,
-        outer: yield* MultiSig.outerSignable(profile, action, request),
-        inner: yield* MultiSig.innerSignable(profile, action, request),
-        innerSignatures: action.signatures
-      }
-    }
-    const scheme = yield* SigningScheme.of(action)
-    return {
-      scheme: scheme.scheme,
-      outer: scheme.scheme === "l1"
-        ? L1Action.signable(profile, yield* ActionHash.hash(action, request))
-        : yield* UserSigned.signable(profile, scheme.type, action)
-    }
-  })
+  Result.flatMap(
+    CanonicalAction.canonicalize(profile, request.action),
+    (canonical) => signableOf(profile, canonical, request)
+  )
 
-const recoverOuter = (signable: Signable.Signable, signature: Signature) => {
+const recoverOuter = (signable: Signable.Signable, signature: Recovery.Signature) => {
   const digest = Signable.digest(signable)
   return Effect.map(Recovery.recover(digest, signature), (signer): Signer => ({ signer, digest }))
 }
 
-const recoverInner = (signable: Signable.Signable, signatures: ReadonlyArray<Signature>) => {
+const recoverInner = (signable: Signable.Signable, signatures: ReadonlyArray<Recovery.Signature>) => {
   const digest = Signable.digest(signable)
   return Effect.forEach(signatures, (signature, innerIndex) =>
-    Recovery.recover(digest, signature).pipe(
-      Effect.mapBoth({
-        onFailure: ({ reason }) => new Recovery.UnrecoverableSignature({ reason, innerIndex }),
-        onSuccess: (signer): Signer => ({ signer, digest })
-      })
-    ))
+    Effect.mapBoth(Recovery.recover(digest, signature), {
+      onFailure: ({ reason }) => new Recovery.UnrecoverableSignature({ reason, innerIndex }),
+      onSuccess: (signer): Signer => ({ signer, digest })
+    }))
 }
+
+/** Everyone who signed what {@link signableOf} gives; fails with `UnrecoverableSignature`. */
+export const recoverFrom = Effect.fnUntraced(function*(
+  found: RequestSignable,
+  signature: Recovery.Signature
+): Effect.fn.Return<RecoveredSigner, Recovery.UnrecoverableSignature> {
+  const outer = yield* recoverOuter(found.outer, signature)
+  return found.scheme === "multiSig"
+    ? { scheme: found.scheme, ...outer, inner: yield* recoverInner(found.inner, found.innerSignatures) }
+    : { scheme: found.scheme, ...outer }
+})
 
 /**
  * Recovers everyone who signed a request; fails with `MsgPackUnencodable`, `UnsignableAction` or
  * `UnrecoverableSignature`.
  *
- * It says who signed, not whether they may: a signature over other bytes recovers to an address that nobody holds. Nor
- * does it compare `outerSigner`, or the nonce of a user-signed action, with the request.
+ * It says who signed, not whether they may: a signature over other bytes recovers to an address that nobody holds. It does
+ * not compare `outerSigner`, or the nonce of a user-signed action, with the request.
  */
-export const recover = Effect.fnUntraced(function*(
+export const recover = (
   profile: VenueProfile,
   request: SignedRequest
-): Effect.fn.Return<RecoveredSigner, ActionHash.Unhashable | Recovery.UnrecoverableSignature> {
-  const found = yield* Effect.fromResult(signable(profile, request))
-  const outer = yield* recoverOuter(found.outer, request.signature)
-  return found.scheme === "multiSig"
-    ? { scheme: found.scheme, ...outer, inner: yield* recoverInner(found.inner, found.innerSignatures) }
-    : { scheme: found.scheme, ...outer }
-})
+): Effect.Effect<RecoveredSigner, ActionHash.Unhashable | Recovery.UnrecoverableSignature> =>
+  Effect.flatMap(
+    Effect.suspend(() => Effect.fromResult(signable(profile, request))),
+    (found) => recoverFrom(found, request.signature)
+  )
 
 /**
  * Identifies signed content: keccak-256 of what a signature covers and of the signature, in 0x hex of 64 digits.
@@ -110,7 +124,7 @@ export const recover = Effect.fnUntraced(function*(
  * `covered` is the digest that was signed or, where no digest can be derived, the canonical text of the request. The same
  * signature has one fingerprint in every spelling: letter case, leading zeros, `v` with and without 27.
  */
-export const fingerprint = (covered: string, signature: Signature): Hex => {
-  const { r, s, v } = trimmed(signature)
+export const fingerprint = (covered: string, signature: Recovery.Signature): Hex => {
+  const { r, s, v } = Recovery.trimmed(signature)
   return toHex(keccak256(utf8([covered, r, s, Number(v) % 27].join(" "))))
 }

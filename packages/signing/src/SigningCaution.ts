@@ -1,7 +1,6 @@
-/** What in an action makes correct signatures recover to strangers, because the venue prints it differently. */
+/** What in an action makes correct signatures recover to strangers, because the venue hashes it in another spelling. */
 import * as Predicate from "effect/Predicate"
-import { isAddress } from "./internal/bytes.ts"
-import { pathText, printable } from "./internal/plainText.ts"
+import { isAddress, trimmedHex } from "./internal/bytes.ts"
 
 /** Where it is and what is wrong there; one sentence of ASCII. */
 export interface SigningCaution {
@@ -26,8 +25,19 @@ const leaves = (value: unknown, path: Path = []): ReadonlyArray<Leaf> => {
     : Object.entries(value).flatMap(([key, item]) => leaves(item, [...path, key]))
 }
 
-/** A chain id as the venue prints it: lower-case hex without leading zeros. */
-export const chainIdText = (text: string): string => `0x${text.slice(2).toLowerCase().replace(/^0+(?=.)/, "")}`
+const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`
+
+/**
+ * Text from others, safe to quote in a sentence: printable ASCII as it is, every other UTF-16 unit escaped as in JSON.
+ */
+export const printable = (text: string): string => text.replaceAll(/[^ -~]/g, escaped)
+
+const maxSegments = 16
+const maxSegment = 64
+
+/** A path with dots, cut where it is too long. */
+const pathText = (path: ReadonlyArray<string | number>): string =>
+  path.slice(0, maxSegments).map((segment) => printable(String(segment).slice(0, maxSegment))).join(".")
 
 const ofAddress = ({ path, value }: Leaf): ReadonlyArray<SigningCaution> =>
   isAddress(value) && value !== value.toLowerCase()
@@ -39,11 +49,11 @@ const ofAddress = ({ path, value }: Leaf): ReadonlyArray<SigningCaution> =>
     : []
 
 const ofChainId = ({ path, value }: Leaf): ReadonlyArray<SigningCaution> =>
-  path.at(-1) === "signatureChainId" && Predicate.isString(value) && value !== chainIdText(value)
+  path.at(-1) === "signatureChainId" && Predicate.isString(value) && value !== trimmedHex(value)
     ? [{
       kind: "chainIdText",
       path,
-      message: `The chain id at ${pathText(path)} is hashed as text: sign and send ${chainIdText(value)}`
+      message: `The chain id at ${pathText(path)} is hashed as text: sign and send ${trimmedHex(value)}`
     }]
     : []
 

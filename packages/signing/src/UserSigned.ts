@@ -1,12 +1,105 @@
 /** User-signed actions: the action's own fields are the typed data. */
 import { memoize } from "effect/Function"
 import * as Result from "effect/Result"
-import { isAddress, isWord, lowerCase } from "./internal/bytes.ts"
-import { toUint64 } from "./internal/uint64.ts"
+import { UnsignableAction, wrongShape } from "./ActionHash.ts"
+import { isAddress, isWord, lowerCase, toUint64 } from "./internal/bytes.ts"
 import * as Signable from "./Signable.ts"
-import { UnsignableAction, wrongShape } from "./UnsignableAction.ts"
-import type { UserSignedType } from "./UserSignedType.ts"
 import type { VenueProfile } from "./VenueProfile.ts"
+
+/** A user-signed action as data. In the typed data of every action the field that names the network precedes `fields`. */
+export interface UserSignedType {
+  readonly actionType: string
+  /** Type name without the profile's prefix. */
+  readonly name: string
+  readonly fields: ReadonlyArray<Signable.Field>
+}
+
+const text = (name: string): Signable.Field => ({ name, type: "string" })
+const address = (name: string): Signable.Field => ({ name, type: "address" })
+const flag = (name: string): Signable.Field => ({ name, type: "bool" })
+const uint64 = (name: string): Signable.Field => ({ name, type: "uint64" })
+
+const nonce = uint64("nonce")
+const time = uint64("time")
+const wei = uint64("wei")
+
+const define = (actionType: string, name: string, ...fields: ReadonlyArray<Signable.Field>): UserSignedType => ({
+  actionType,
+  name,
+  fields
+})
+
+/** Delegation of stake to a validator. */
+export const tokenDelegate: UserSignedType = define(
+  "tokenDelegate",
+  "TokenDelegate",
+  address("validator"),
+  wei,
+  flag("isUndelegate"),
+  nonce
+)
+
+/** A transfer, met inside multi-sig wrappers; its addresses are signed as text, letter case included. */
+export const sendAsset: UserSignedType = define(
+  "sendAsset",
+  "SendAsset",
+  text("destination"),
+  text("sourceDex"),
+  text("destinationDex"),
+  text("token"),
+  text("amount"),
+  text("fromSubAccount"),
+  nonce
+)
+
+/** The user-signed actions of flat fields, as the venue's documentation and client libraries sign them. */
+const known: ReadonlyMap<string, UserSignedType> = new Map([
+  tokenDelegate,
+  sendAsset,
+  define("usdSend", "UsdSend", text("destination"), text("amount"), time),
+  define("spotSend", "SpotSend", text("destination"), text("token"), text("amount"), time),
+  define("withdraw3", "Withdraw", text("destination"), text("amount"), time),
+  define("usdClassTransfer", "UsdClassTransfer", text("amount"), flag("toPerp"), nonce),
+  define("cDeposit", "CDeposit", wei, nonce),
+  define("cWithdraw", "CWithdraw", wei, nonce),
+  define("approveAgent", "ApproveAgent", address("agentAddress"), text("agentName"), nonce),
+  define("approveBuilderFee", "ApproveBuilderFee", text("maxFeeRate"), address("builder"), nonce),
+  define("convertToMultiSigUser", "ConvertToMultiSigUser", text("signers"), nonce),
+  define("linkStakingUser", "LinkStakingUser", address("user"), flag("isFinalize"), nonce),
+  define("stakingLinkDisableTradingUser", "StakingLinkDisableTradingUser", address("tradingUser"), nonce),
+  define("userDexAbstraction", "UserDexAbstraction", address("user"), flag("enabled"), nonce),
+  define("userPortfolioMargin", "UserPortfolioMargin", address("user"), flag("enabled"), nonce),
+  define("userSetAbstraction", "UserSetAbstraction", address("user"), text("abstraction"), nonce)
+].map((type) => [type.actionType, type]))
+
+/** The type that signs actions of this `type`; `undefined` for a type that is not user-signed or not known. */
+export const find = (actionType: unknown): UserSignedType | undefined =>
+  typeof actionType === "string" ? known.get(actionType) : undefined
+
+/** The field in which an action repeats the nonce of its body: `time` in transfers and withdrawals, else `nonce`. */
+export const nonceField = ({ fields }: UserSignedType): Signable.Field | undefined =>
+  fields.find(({ name }) => name === nonce.name || name === time.name)
+
+/** How an action is signed: hashed whole as an L1 action, or field by field. */
+export type SigningScheme =
+  | { readonly scheme: "l1" }
+  | { readonly scheme: "userSigned"; readonly type: UserSignedType }
+
+const l1: SigningScheme = { scheme: "l1" }
+
+/**
+ * The scheme of an action that wraps no other.
+ *
+ * Fails with `UnsignableAction` (`unknownType`) for an action that names a `signatureChainId`, as only user-signed ones
+ * do, but whose fields are not known: hashed as an L1 action it would recover to a stranger.
+ */
+export const schemeOf = (action: Readonly<Record<string, unknown>>): Result.Result<SigningScheme, UnsignableAction> => {
+  const type = find(action["type"])
+  if (type !== undefined) return Result.succeed({ scheme: "userSigned", type })
+  if (!Object.hasOwn(action, "signatureChainId")) return Result.succeed(l1)
+  const detail = "User-signed action of a type whose fields are not known here"
+  return Result.fail(new UnsignableAction({ reason: "unknownType", path: ["type"], detail }))
+}
 
 /** The account and the leader that an inner signature of a multi-sig wrapper names; 20-byte addresses. */
 export interface MultiSigParties {
@@ -14,13 +107,10 @@ export interface MultiSigParties {
   readonly outerSigner: `0x${string}`
 }
 
-const partyFields: ReadonlyArray<Signable.Field> = [
-  { name: "payloadMultiSigUser", type: "address" },
-  { name: "outerSigner", type: "address" }
-]
+const partyFields = [address("payloadMultiSigUser"), address("outerSigner")]
 
 const structOf = (profile: VenueProfile, type: Omit<UserSignedType, "actionType">) =>
-  Signable.structType(profile.typePrefix + type.name, [{ name: profile.chainField, type: "string" }, ...type.fields])
+  Signable.structType(profile.typePrefix + type.name, [text(profile.chainField), ...type.fields])
 
 /** The message type of a user-signed type under a profile; both are constants, so each pair is hashed once. */
 export const struct = memoize((profile: VenueProfile) =>
@@ -33,7 +123,7 @@ const innerStruct = memoize((profile: VenueProfile) =>
 
 const domains: (profile: VenueProfile) => Map<number | bigint, Signable.Domain> = memoize(() => new Map())
 
-/** Callers choose the chain id, so the cache has to stop somewhere; real ones are a handful. */
+/** Callers choose the chain id, so the cache is bounded; the chains in use are a handful. */
 const cachedDomains = 64
 
 /** The domain that a `signatureChainId` names: 0x hex of at most 64 bits. Fails with `UnsignableAction`. */
@@ -47,14 +137,10 @@ export const domain = (
   const wide = BigInt(signatureChainId)
   const chainId = wide <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(wide) : wide
   const cache = domains(profile)
-  const known = cache.get(chainId)
-  if (known !== undefined) {
-    return Result.succeed(known)
-  }
+  const cached = cache.get(chainId)
+  if (cached !== undefined) return Result.succeed(cached)
   const made = Signable.domain(profile.userSignedDomain, chainId)
-  if (cache.size < cachedDomains) {
-    cache.set(chainId, made)
-  }
+  if (cache.size < cachedDomains) cache.set(chainId, made)
   return Result.succeed(made)
 }
 
@@ -70,15 +156,10 @@ const checkNetwork = (
   action: Readonly<Record<string, unknown>>
 ): Result.Result<void, UnsignableAction> => {
   const chain = action[profile.chainField]
-  return chain === profile.chainName ? Result.succeed(undefined) : Result.fail(
-    typeof chain === "string"
-      ? new UnsignableAction({
-        reason: "otherNetwork",
-        path: [profile.chainField],
-        detail: `The action is for "${chain}", not for "${profile.chainName}"`
-      })
-      : wrongShape(profile.chainField, `"${profile.chainName}"`)
-  )
+  if (chain === profile.chainName) return Result.succeed(undefined)
+  if (typeof chain !== "string") return Result.fail(wrongShape(profile.chainField, `"${profile.chainName}"`))
+  const detail = `The action is for "${chain}", not for "${profile.chainName}"`
+  return Result.fail(new UnsignableAction({ reason: "otherNetwork", path: [profile.chainField], detail }))
 }
 
 const readMember = (name: string, type: Signable.Field["type"], value: unknown): Signable.Member | undefined => {
@@ -112,9 +193,7 @@ const readMembers = (
 ): Result.Result<ReadonlyArray<Signable.Member>, UnsignableAction> =>
   Result.all(type.fields.map((field) => {
     const member = readMember(field.name, field.type, action[field.name])
-    return member === undefined
-      ? Result.fail(wrongShape(field.name, expected[field.type]))
-      : Result.succeed(member)
+    return member === undefined ? Result.fail(wrongShape(field.name, expected[field.type])) : Result.succeed(member)
   }))
 
 const build = (

@@ -2,7 +2,6 @@ import { assert, describe, it } from "@effect/vitest"
 import * as JsonText from "@trigate/domain/JsonText"
 import { SignedAction } from "@trigate/domain/SignedAction"
 import * as MultiSigApproval from "@trigate/signing/MultiSigApproval"
-import * as MultiSigAssembly from "@trigate/signing/MultiSigAssembly"
 import * as MultiSigProposal from "@trigate/signing/MultiSigProposal"
 import * as SignerRecovery from "@trigate/signing/SignerRecovery"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
@@ -56,13 +55,13 @@ describe("the recorded multi-sig vectors, collected across machines", () => {
           }))
         const leader = cosigner(vector.privateKeys[0] ?? "0x")
         const received = yield* sendProposal(proposal)
-        const text = yield* bodyText(yield* MultiSigAssembly.assemble(received, approvals, leader))
+        const text = yield* bodyText(yield* MultiSigApproval.assemble(received, approvals, leader))
         assert.deepStrictEqual(readBody(text), readBody(vector.requestBody))
       }))
   }
 })
 
-describe("MultiSigAssembly.assemble", () => {
+describe("MultiSigApproval.assemble", () => {
   it.effect("takes approvals in any order, counts a co-signer once, and trims inner signatures", () =>
     Effect.gen(function*() {
       yield* TestClock.setTime(nonce)
@@ -70,7 +69,7 @@ describe("MultiSigAssembly.assemble", () => {
       const [first, second, third] = yield* approvalsBy(proposal, 2, 0, 4)
       assert(first !== undefined && second !== undefined && third !== undefined)
       const shouted = { ...second, signer: hex(`0x${second.signer.slice(2).toUpperCase()}`) }
-      const signed = yield* MultiSigAssembly.assemble(proposal, [first, second, first, shouted, third], cosignerOf(0))
+      const signed = yield* MultiSigApproval.assemble(proposal, [first, second, first, shouted, third], cosignerOf(0))
       const recovered = yield* SignerRecovery.recover(VenueProfile.mainnet, signed)
       assert(recovered.scheme === "multiSig" && signed.action.type === "multiSig")
       assert.strictEqual(recovered.signer, proposal.outerSigner)
@@ -87,7 +86,7 @@ describe("MultiSigAssembly.assemble", () => {
       const proposal = yield* MultiSigProposal.propose(request)
       const approvals = yield* approvalsBy(proposal, 1, 2)
       const error = yield* Effect.flip(
-        MultiSigAssembly.assemble(proposal, [...approvals, ...approvals], cosignerOf(0))
+        MultiSigApproval.assemble(proposal, [...approvals, ...approvals], cosignerOf(0))
       )
       assert(error._tag === "ThresholdNotMet")
       assert.strictEqual(error.threshold, 3)
@@ -102,7 +101,7 @@ describe("MultiSigAssembly.assemble", () => {
       const other = yield* MultiSigProposal.propose({ ...request, action: { ...delegation, wei: 2n } })
       const approvals = yield* approvalsBy(proposal, 0, 1, 2)
       const assemble = (given: ReadonlyArray<MultiSigApproval.MultiSigApproval>, leader = 0) =>
-        Effect.flip(MultiSigAssembly.assemble(proposal, given, cosignerOf(leader)))
+        Effect.flip(MultiSigApproval.assemble(proposal, given, cosignerOf(leader)))
 
       const leader = yield* assemble(approvals, 1)
       assert(leader._tag === "WrongSigner")
@@ -131,9 +130,9 @@ describe("MultiSigAssembly.assemble", () => {
       yield* TestClock.setTime(nonce)
       const { authorizedUsers: _users, threshold: _threshold, ...rest } = request
       const proposal = yield* MultiSigProposal.propose(rest)
-      const none = yield* Effect.flip(MultiSigAssembly.assemble(proposal, [], cosignerOf(0)))
+      const none = yield* Effect.flip(MultiSigApproval.assemble(proposal, [], cosignerOf(0)))
       assert(none._tag === "ThresholdNotMet")
-      const signed = yield* MultiSigAssembly.assemble(proposal, yield* approvalsBy(proposal, 5), cosignerOf(0))
+      const signed = yield* MultiSigApproval.assemble(proposal, yield* approvalsBy(proposal, 5), cosignerOf(0))
       assert.strictEqual(signed.nonce, nonce)
     }))
 
@@ -153,7 +152,7 @@ describe("MultiSigAssembly.assemble", () => {
       const given = { network, multiSigUser, outerSigner, nonce, authorizedUsers, action, sentAction }
       const proposal = yield* sendProposal(yield* MultiSigProposal.propose(given))
       assert.strictEqual(proposal.typedData.message["abstraction"], "disabled")
-      const signed = yield* MultiSigAssembly.assemble(proposal, yield* approvalsBy(proposal, 1, 2), cosignerOf(0))
+      const signed = yield* MultiSigApproval.assemble(proposal, yield* approvalsBy(proposal, 1, 2), cosignerOf(0))
       assert(signed.action.type === "multiSig")
       assert.deepStrictEqual(signed.action.payload.action, sentAction)
       const { signer } = yield* SignerRecovery.recover(VenueProfile.mainnet, signed)

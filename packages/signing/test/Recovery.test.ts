@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Recovery from "@trigate/signing/Recovery"
-import type { Signature } from "@trigate/signing/Signature"
+import type { Signature } from "@trigate/signing/Recovery"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { recoverAddress } from "viem/utils"

@@ -1,8 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as L1Action from "@trigate/signing/L1Action"
+import * as ActionHash from "@trigate/signing/ActionHash"
 import * as Signable from "@trigate/signing/Signable"
 import * as UserSigned from "@trigate/signing/UserSigned"
-import * as UserSignedType from "@trigate/signing/UserSignedType"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -42,7 +41,7 @@ const delegate = {
 }
 
 const built = (action: Readonly<Record<string, unknown>>) =>
-  UserSigned.signable(VenueProfile.mainnet, UserSignedType.tokenDelegate, action)
+  UserSigned.signable(VenueProfile.mainnet, UserSigned.tokenDelegate, action)
 
 const refusal = (action: Readonly<Record<string, unknown>>) => {
   const { path, reason } = Result.getOrThrow(Result.flip(built(action)))
@@ -80,13 +79,13 @@ describe("Signable", () => {
           nonce
         }
         const signables = [
-          L1Action.signable(VenueProfile.testnet, hex(connectionId)),
+          ActionHash.agentSignable(VenueProfile.testnet, hex(connectionId)),
           Result.getOrThrow(built(action)),
           Result.getOrThrow(
-            UserSigned.innerSignable(VenueProfile.mainnet, UserSignedType.tokenDelegate, action, parties)
+            UserSigned.innerSignable(VenueProfile.mainnet, UserSigned.tokenDelegate, action, parties)
           ),
           Result.getOrThrow(
-            UserSigned.innerSignable(VenueProfile.testnet, UserSignedType.sendAsset, transfer, parties)
+            UserSigned.innerSignable(VenueProfile.testnet, UserSigned.sendAsset, transfer, parties)
           )
         ]
         for (const signable of signables) {

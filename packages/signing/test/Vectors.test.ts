@@ -1,14 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as ActionHash from "@trigate/signing/ActionHash"
 import * as CanonicalAction from "@trigate/signing/CanonicalAction"
-import * as L1Action from "@trigate/signing/L1Action"
 import * as MsgPack from "@trigate/signing/MsgPack"
 import * as MultiSig from "@trigate/signing/MultiSig"
 import * as Recovery from "@trigate/signing/Recovery"
 import * as Signable from "@trigate/signing/Signable"
 import * as SignerRecovery from "@trigate/signing/SignerRecovery"
 import * as UserSigned from "@trigate/signing/UserSigned"
-import * as UserSignedType from "@trigate/signing/UserSignedType"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -47,9 +45,9 @@ describe("recorded vectors", () => {
         assert.strictEqual(hex(ActionHash.preimage(action, vector)), vector.hashPreimage)
         const connectionId = Result.getOrThrow(ActionHash.hash(action, vector))
         assert.strictEqual(connectionId, vector.connectionId)
-        assertSignable(L1Action.signable(profile, connectionId), vector.digest, vector.typedData)
+        assertSignable(ActionHash.agentSignable(profile, connectionId), vector.digest, vector.typedData)
       } else {
-        const signable = Result.getOrThrow(UserSigned.signable(profile, UserSignedType.tokenDelegate, action))
+        const signable = Result.getOrThrow(UserSigned.signable(profile, UserSigned.tokenDelegate, action))
         assert.strictEqual(signable.struct.primaryType, vector.primaryType)
         assertSignable(signable, vector.digest, vector.typedData)
       }

@@ -1,12 +1,11 @@
-/** What is worth telling about an action that is relayed all the same, and the forms that strict mode refuses. */
+/** Warnings about an action that is sent all the same, and the documented forms that strict mode refuses. */
 import { documentedFormAdvice, formKeys, hasDocumentedForm } from "@trigate/domain/Action"
 import type { RequestFault } from "@trigate/domain/RequestError"
 import type { SignedEnvelope } from "@trigate/domain/SignedAction"
-import * as SigningCaution from "@trigate/signing/SigningCaution"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import { documentedChainField } from "@trigate/signing/VenueProfile"
 import * as Predicate from "effect/Predicate"
-import { actionPaths } from "./ChainField.ts"
+import { actionPaths } from "./ActionShape.ts"
 
 interface AnyAction {
   readonly type: string
@@ -28,14 +27,16 @@ const placed = (signed: SignedEnvelope): ReadonlyArray<Placed> =>
     return isAction(value) ? [{ path, action: value }] : []
   })
 
-/** The documented forms in a body, each with its path and with the form that the real wire takes. */
-export const documentedForms = (signed: SignedEnvelope): ReadonlyArray<RequestFault> =>
-  placed(signed).flatMap(({ action, path }) => {
+const formFaults = (actions: ReadonlyArray<Placed>): ReadonlyArray<RequestFault> =>
+  actions.flatMap(({ action, path }) => {
     const message = documentedFormAdvice(action)
     return message === undefined || !hasDocumentedForm(action.type)
       ? []
       : [{ path: [...path, formKeys[action.type].documented], message }]
   })
+
+/** The documented forms in a body: the path of each, and the form that the venue takes instead. */
+export const documentedForms = (signed: SignedEnvelope): ReadonlyArray<RequestFault> => formFaults(placed(signed))
 
 const otherNetwork = (profile: VenueProfile, { action }: Placed): ReadonlyArray<string> => {
   const chain = action[profile.chainField] ?? action[documentedChainField]
@@ -49,7 +50,7 @@ export const warnings = (profile: VenueProfile, signed: SignedEnvelope, now: num
   const actions = placed(signed)
   const wrapped = actions.length > 1 ? actions.at(-1)?.action.type : undefined
   return [
-    ...documentedForms(signed).map(({ message }) => message),
+    ...formFaults(actions).map(({ message }) => message),
     ...actions.flatMap((action) => otherNetwork(profile, action)),
     ...(wrapped === "evmUserModify"
       ? ["The original key keeps control of a multi-sig user's EVM account: such users should not use the EVM"]
@@ -59,12 +60,3 @@ export const warnings = (profile: VenueProfile, signed: SignedEnvelope, now: num
       : [])
   ]
 }
-
-// a body of a thousand addresses is not explained better by a thousand lines
-const MAX_SIGNING_WARNINGS = 16
-
-/** What makes correct signatures look wrong at the venue: an action as it was sent, against its canonical form. */
-export const signingWarnings = (sent: unknown, canonical: unknown): ReadonlyArray<string> =>
-  [...SigningCaution.ofValues(sent), ...SigningCaution.ofOrder(sent, canonical)]
-    .slice(0, MAX_SIGNING_WARNINGS)
-    .map(({ message }) => message)

@@ -1,21 +1,23 @@
 /** Reads a signed body the way the gateway does and says what it sees; nothing is sent. */
-import type { Action } from "@trigate/domain/Action"
 import type { Address } from "@trigate/domain/Hex"
 import type { Inspection } from "@trigate/domain/Inspection"
 import type { SignedEnvelope } from "@trigate/domain/SignedAction"
 import * as ActionHash from "@trigate/signing/ActionHash"
-import * as CanonicalAction from "@trigate/signing/CanonicalAction"
+import type * as CanonicalAction from "@trigate/signing/CanonicalAction"
 import * as MsgPack from "@trigate/signing/MsgPack"
 import * as MultiSig from "@trigate/signing/MultiSig"
 import * as Signable from "@trigate/signing/Signable"
-import type { RecoveredSigner, SignedRequest } from "@trigate/signing/SignerRecovery"
+import type { RecoveredSigner } from "@trigate/signing/SignerRecovery"
 import * as SignerRecovery from "@trigate/signing/SignerRecovery"
-import * as SigningScheme from "@trigate/signing/SigningScheme"
+import * as SigningCaution from "@trigate/signing/SigningCaution"
+import * as UserSigned from "@trigate/signing/UserSigned"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as ActionAdvice from "./ActionAdvice.ts"
+import type { ReadBody } from "./ActionShape.ts"
+import * as ActionShape from "./ActionShape.ts"
 import * as SignatureDiagnosis from "./SignatureDiagnosis.ts"
 
 /** The ends of the nonce window, both excluded, and the instant that it was taken at; milliseconds. */
@@ -23,14 +25,6 @@ export interface NonceWindow {
   readonly now: number
   readonly earliest: number
   readonly latest: number
-}
-
-/** A body with the right shape; `action` is absent for a type beyond the four. */
-export interface ReadBody {
-  readonly signed: SignedEnvelope
-  /** The action as it was parsed, with its order of keys. */
-  readonly sentAction: unknown
-  readonly action: Action | undefined
 }
 
 const formOf = ({ action, signed }: ReadBody): Inspection["form"] => {
@@ -47,31 +41,35 @@ const legible = (value: unknown): unknown => {
     : value
 }
 
-const hashes = (canonical: CanonicalAction.CanonicalAction, signed: SignedRequest) =>
-  Result.gen(function*() {
-    if (canonical.kind === "multiSig") {
-      const { action } = canonical
-      const scheme = yield* SigningScheme.of(action.payload.action)
-      return {
-        msgpack: yield* MsgPack.encodeHex(MultiSig.hashedWrapper(action)),
-        multiSigHash: yield* MultiSig.actionHash(action, signed),
-        ...(scheme.scheme === "l1" ? { connectionId: yield* ActionHash.hash(MultiSig.innerValue(action), signed) } : {})
+/** The bytes and hashes that lead to the digests; empty where the action has none. */
+const hashes = (canonical: CanonicalAction.CanonicalAction, signed: SignedEnvelope) =>
+  Result.getOrElse(
+    Result.gen(function*() {
+      const { action, kind } = canonical
+      const scheme = yield* UserSigned.schemeOf(kind === "multiSig" ? action.payload.action : action)
+      const isL1 = scheme.scheme === "l1"
+      if (kind === "multiSig") {
+        return {
+          msgpack: yield* MsgPack.encodeHex(MultiSig.hashedWrapper(action)),
+          multiSigHash: yield* MultiSig.actionHash(action, signed),
+          ...(isL1 ? { connectionId: yield* ActionHash.hash(MultiSig.innerValue(action), signed) } : {})
+        }
       }
-    }
-    const scheme = yield* SigningScheme.of(canonical.action)
-    return scheme.scheme === "l1"
-      ? {
-        msgpack: yield* MsgPack.encodeHex(canonical.action),
-        connectionId: yield* ActionHash.hash(canonical.action, signed)
-      }
-      : {}
-  })
+      return isL1
+        ? { msgpack: yield* MsgPack.encodeHex(action), connectionId: yield* ActionHash.hash(action, signed) }
+        : {}
+    }),
+    () => ({})
+  )
 
-const signing = (profile: VenueProfile, signed: SignedRequest) =>
-  Effect.gen(function*() {
-    const found = yield* Effect.fromResult(SignerRecovery.signable(profile, signed))
-    return { recovered: yield* SignerRecovery.recover(profile, signed), typedData: Signable.walletData(found.outer) }
-  })
+// a body of a thousand addresses is not explained better by a thousand lines
+const MAX_SIGNING_WARNINGS = 16
+
+/** What makes correct signatures look wrong at the venue: an action as it was sent, against its canonical form. */
+const signingWarnings = (sent: unknown, canonical: unknown): ReadonlyArray<string> =>
+  [...SigningCaution.ofValues(sent), ...SigningCaution.ofOrder(sent, canonical)]
+    .slice(0, MAX_SIGNING_WARNINGS)
+    .map(({ message }) => message)
 
 const signers = (recovered: RecoveredSigner) => ({
   scheme: recovered.scheme,
@@ -87,21 +85,28 @@ export const make = Effect.fnUntraced(function*(
   expected?: Address
 ): Effect.fn.Return<Inspection> {
   const { sentAction, signed } = body
-  const canonical = Result.getOrUndefined(CanonicalAction.canonicalize(profile, signed.action))
-  const seen = yield* Effect.result(signing(profile, signed))
-  const recovered = Result.isSuccess(seen) ? seen.success.recovered : undefined
-  const diagnosis = yield* SignatureDiagnosis.diagnose(profile, { ...signed, action: sentAction }, recovered, expected)
+  const canonical = ActionShape.canonicalOf(profile, body)
+  const signable = Result.flatMap(canonical, (action) => SignerRecovery.signableOf(profile, action, signed))
+  const recovered = yield* Effect.result(
+    Effect.flatMap(Effect.fromResult(signable), (found) => SignerRecovery.recoverFrom(found, signed.signature))
+  )
+  const action = Result.getOrUndefined(canonical)
+  const diagnosis = yield* SignatureDiagnosis.diagnose(
+    profile,
+    body,
+    action,
+    Result.getOrUndefined(recovered),
+    expected
+  )
   return {
     actionType: signed.action.type,
     form: formOf(body),
     network: profile.name,
-    ...(canonical === undefined ? {} : {
-      canonicalAction: legible(canonical.action),
-      ...Result.getOrElse(hashes(canonical, signed), () => ({}))
-    }),
-    ...(Result.isSuccess(seen)
-      ? { ...signers(seen.success.recovered), typedData: seen.success.typedData }
-      : { unsigned: seen.failure.message }),
+    ...(action === undefined ? {} : { canonicalAction: legible(action.action), ...hashes(action, signed) }),
+    ...(Result.isSuccess(recovered) && Result.isSuccess(signable)
+      ? { ...signers(recovered.success), typedData: Signable.walletData(signable.success.outer) }
+      : {}),
+    ...(Result.isFailure(recovered) ? { unsigned: recovered.failure.message } : {}),
     nonce: {
       value: signed.nonce,
       now,
@@ -112,7 +117,7 @@ export const make = Effect.fnUntraced(function*(
     ...(diagnosis === undefined ? {} : { diagnosis }),
     warnings: [
       ...ActionAdvice.warnings(profile, signed, now),
-      ...ActionAdvice.signingWarnings(sentAction, canonical?.action)
+      ...signingWarnings(sentAction, action?.action)
     ]
   }
 })

@@ -1,8 +1,8 @@
 /**
- * Reads a signed body, telling faults in the words of the one form that the body means.
+ * Reads a signed body: decodes it once, puts its action into the venue's form, respells its chain field.
  *
- * A union tells the faults of all its members at once; what a caller left out of one form is noise to one who wrote the
- * other, so the form is chosen first, by the member that only it has.
+ * A union reports the faults of all its members. To report those of the one form that the sender meant, the form is chosen
+ * first, by the member that only it has.
  */
 import type { Action, ActionType } from "@trigate/domain/Action"
 import {
@@ -17,15 +17,31 @@ import {
   UnjailSelf
 } from "@trigate/domain/Action"
 import { faultsOf } from "@trigate/domain/Decode"
+import { isActionType } from "@trigate/domain/ExchangeOperations"
+import * as JsonText from "@trigate/domain/JsonText"
 import type { AnyCodec } from "@trigate/domain/Operation"
 import type { RequestFault } from "@trigate/domain/RequestError"
 import { SignedEnvelope } from "@trigate/domain/SignedAction"
+import type { UnsignableAction } from "@trigate/signing/ActionHash"
+import * as CanonicalAction from "@trigate/signing/CanonicalAction"
+import type { VenueProfile } from "@trigate/signing/VenueProfile"
+import { documentedChainField } from "@trigate/signing/VenueProfile"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 
-/** A value read, or all its faults with their paths in the body. */
+/** A value that was read, or all its faults with their paths in the body. */
 export type Read<A> = Result.Result<A, ReadonlyArray<RequestFault>>
+
+/** A body with the right shape. */
+export interface ReadBody {
+  /** The body; its action has every member that was sent, `type` first. */
+  readonly signed: SignedEnvelope
+  /** The action as it was parsed, with its order of members. */
+  readonly sentAction: unknown
+  /** The action decoded; absent for a type beyond the four, of which only the envelope is known. */
+  readonly action: Action | undefined
+}
 
 const reader = <S extends AnyCodec>(schema: S, prefix: ReadonlyArray<string>) => {
   const decode = Schema.decodeUnknownResult(schema, { errors: "all" })
@@ -33,6 +49,12 @@ const reader = <S extends AnyCodec>(schema: S, prefix: ReadonlyArray<string>) =>
 }
 
 const inAction = <S extends AnyCodec>(schema: S) => reader(schema, ["action"])
+
+const { action: _action, ...besideAction } = SignedEnvelope.fields
+
+const readBesideAction = reader(Schema.Struct(besideAction), [])
+
+const readEnvelope = reader(SignedEnvelope, [])
 
 const readMultiSig = inAction(MultiSig)
 
@@ -52,17 +74,83 @@ const refused = (message: string) => Result.fail([{ path: ["action"], message }]
 
 const quoted = (keys: ReadonlyArray<string>): string => keys.map((key) => `\`${key}\``).join(" or ")
 
-/** Reads the `action` of a body as one of the four types. */
-export const readAction = (type: ActionType, action: unknown): Read<Action> => {
+const readAction = (type: ActionType, action: object): Read<Action> => {
   if (type === "multiSig") return readMultiSig(action)
   const { documented, real } = formKeys[type]
-  const given = Predicate.isObject(action) ? real.filter((key) => key in action) : []
+  const given = real.filter((key) => key in action)
   if (given.length > 1) return refused(`Expected only one of ${quoted(real)}`)
-  const isDocumented = given.length === 0 && Predicate.hasProperty(action, documented)
-  const key = isDocumented ? documented : given[0] ?? (real.length === 1 ? real[0] : undefined)
+  const key = given[0] ?? (documented in action ? documented : real.length === 1 ? real[0] : undefined)
   const read = key === undefined ? undefined : readers[type][key]
   return read === undefined ? refused(`Expected a member ${quoted(real)}`) : read(action)
 }
 
-/** Reads what every body has, whatever its action type; the action keeps all its members. */
-export const readEnvelope: (value: unknown) => Read<SignedEnvelope> = reader(SignedEnvelope, [])
+const faultsIn = <A>(read: Read<A>) => Result.isFailure(read) ? read.failure : []
+
+/** Reads a parsed body of any action type; its faults come all at once. */
+export const read = (body: unknown): Read<ReadBody> => {
+  const sentAction = Predicate.hasProperty(body, "action") ? body.action : undefined
+  const { type, ...members } = Predicate.isReadonlyObject(sentAction) ? sentAction : {}
+  if (!Predicate.isReadonlyObject(sentAction) || !Predicate.isString(type) || !isActionType(type)) {
+    return Result.map(readEnvelope(body), (signed) => ({ signed, sentAction, action: undefined }))
+  }
+  const action = readAction(type, sentAction)
+  const beside = readBesideAction(body)
+  return Result.isSuccess(action) && Result.isSuccess(beside)
+    ? Result.succeed({
+      signed: { ...beside.success, action: { type, ...members } },
+      sentAction,
+      action: action.success
+    })
+    : Result.fail([...faultsIn(action), ...faultsIn(beside)])
+}
+
+/** The action of a body in the venue's form; what was decoded is not decoded again. Fails with `UnsignableAction`. */
+export const canonicalOf = (
+  profile: VenueProfile,
+  { action, signed }: ReadBody
+): Result.Result<CanonicalAction.CanonicalAction, UnsignableAction> =>
+  action?.type === "multiSig"
+    ? CanonicalAction.canonicalizeMultiSig(profile, action)
+    : CanonicalAction.canonicalize(profile, signed.action)
+
+/** Where a body has actions: the one that it submits, and the one that a multi-sig wraps. */
+export const actionPaths = [["action"], ["action", "payload", "action"]] as const
+
+const membersAt = (text: string, path: ReadonlyArray<string>): ReadonlyMap<string, JsonText.Span> => {
+  let found = JsonText.members(text)
+  for (const key of path) {
+    const span = found.get(key)
+    if (span === undefined) return new Map()
+    found = JsonText.members(text, span.start)
+  }
+  return found
+}
+
+/**
+ * The text with `venueChain` respelled to the profile's name wherever it is a key of an action; nothing else changes.
+ *
+ * An action with both names would get a key twice, so it is refused.
+ */
+export const respellChainField = (profile: VenueProfile, text: string): Result.Result<string, RequestFault> => {
+  if (!text.includes(documentedChainField) && !text.includes("\\")) return Result.succeed(text)
+  const spans: Array<JsonText.Span> = []
+  for (const path of actionPaths) {
+    const members = membersAt(text, path)
+    const span = members.get(documentedChainField)
+    if (span === undefined) continue
+    if (members.has(profile.chainField)) {
+      return Result.fail({
+        path: [...path, documentedChainField],
+        message: `Expected only one of ${profile.chainField} and ${documentedChainField}`
+      })
+    }
+    spans.push(span)
+  }
+  let respelled = ""
+  let from = 0
+  for (const { keyEnd, keyStart } of spans.toSorted((a, b) => a.keyStart - b.keyStart)) {
+    respelled += `${text.slice(from, keyStart)}${JSON.stringify(profile.chainField)}`
+    from = keyEnd
+  }
+  return Result.succeed(respelled + text.slice(from))
+}

@@ -3,7 +3,6 @@ import type { Action } from "@trigate/domain/Action"
 import { actionTypes } from "@trigate/domain/Action"
 import { NonceMismatch, NonceOutOfWindow } from "@trigate/domain/ActionError"
 import { invalidRequest, parseRequest } from "@trigate/domain/Decode"
-import { isActionType } from "@trigate/domain/ExchangeOperations"
 import type { Address } from "@trigate/domain/Hex"
 import type { Inspection } from "@trigate/domain/Inspection"
 import type { InvalidRequest } from "@trigate/domain/RequestError"
@@ -13,7 +12,7 @@ import { settings } from "@trigate/domain/Settings"
 import type { SignedEnvelope } from "@trigate/domain/SignedAction"
 import * as Utf8 from "@trigate/domain/Utf8"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
-import * as UserSignedType from "@trigate/signing/UserSignedType"
+import * as UserSigned from "@trigate/signing/UserSigned"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import { mainnet, testnet } from "@trigate/signing/VenueProfile"
 import * as Clock from "effect/Clock"
@@ -24,11 +23,9 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
-import * as Result from "effect/Result"
 import * as ActionAdvice from "./ActionAdvice.ts"
 import * as ActionInspection from "./ActionInspection.ts"
 import * as ActionShape from "./ActionShape.ts"
-import * as ChainField from "./ChainField.ts"
 import * as SignerGate from "./SignerGate.ts"
 
 /** A body that nothing speaks against. */
@@ -92,31 +89,17 @@ export class Admission extends Context.Service<Admission, {
   readonly inspect: (body: Uint8Array, expectedSigner?: Address) => Effect.Effect<Inspection, InvalidRequest>
 }>()("@trigate/trading/Admission") {}
 
-const typeOf = (value: unknown): string | undefined =>
-  Predicate.hasProperty(value, "action") && Predicate.hasProperty(value.action, "type") &&
-    Predicate.isString(value.action.type)
-    ? value.action.type
-    : undefined
-
-const faultsIn = <A>(read: ActionShape.Read<A>) => Result.isFailure(read) ? read.failure : []
-
-const readShape = (value: unknown): Effect.Effect<ActionInspection.ReadBody, InvalidRequest> => {
-  const type = typeOf(value)
-  const envelope = ActionShape.readEnvelope(value)
-  const action: ActionShape.Read<Action | undefined> = type !== undefined && isActionType(type) &&
-      Predicate.hasProperty(value, "action")
-    ? ActionShape.readAction(type, value.action)
-    : Result.succeed(undefined)
-  return Result.isSuccess(envelope) && Result.isSuccess(action) && Predicate.hasProperty(value, "action")
-    ? Effect.succeed({ signed: envelope.success, action: action.success, sentAction: value.action })
-    : Effect.fail(invalidRequest([...faultsIn(action), ...faultsIn(envelope)]))
-}
+const readBody = (text: string): Effect.Effect<ActionShape.ReadBody, InvalidRequest> =>
+  Effect.flatMap(
+    parseRequest(text),
+    (parsed) => Effect.mapError(Effect.fromResult(ActionShape.read(parsed)), invalidRequest)
+  )
 
 const MAX_TYPE = 64
 
 const nonceMember = (actionType: string): string => {
-  const type = UserSignedType.find(actionType)
-  return (type === undefined ? undefined : UserSignedType.nonceField(type)?.name) ?? "nonce"
+  const type = UserSigned.find(actionType)
+  return (type === undefined ? undefined : UserSigned.nonceField(type)?.name) ?? "nonce"
 }
 
 const checkNonce = ({ action, nonce }: SignedEnvelope): Effect.Effect<void, NonceMismatch> => {
@@ -182,17 +165,18 @@ export const make = (options: Options = {}, engine: Secp256k1.Engine = Secp256k1
 
   const admit = Effect.fnUntraced(function*(body: Uint8Array, expectedSigner?: Address) {
     const text = yield* textOf(body)
-    const { action, signed } = yield* Effect.flatMap(parseRequest(text), readShape)
+    const read = yield* readBody(text)
+    const { action, signed } = read
     yield* checkType(signed.action.type)
     yield* checkForms(signed)
     yield* checkNonce(signed)
     const now = yield* Clock.currentTimeMillis
     yield* checkWindow(signed.nonce, now)
     const respelled = yield* Effect.mapError(
-      Effect.fromResult(ChainField.respell(profile, text)),
+      Effect.fromResult(ActionShape.respellChainField(profile, text)),
       (fault) => invalidRequest([fault])
     )
-    const { fingerprint, signer } = yield* checkSigner(signed, expectedSigner)
+    const { fingerprint, signer } = yield* checkSigner(read, expectedSigner)
     return {
       actionType: signed.action.type,
       signed,
@@ -206,7 +190,7 @@ export const make = (options: Options = {}, engine: Secp256k1.Engine = Secp256k1
   }, withEngine)
 
   const inspect = Effect.fn("Admission.inspect")(function*(body: Uint8Array, expectedSigner?: Address) {
-    const read = yield* Effect.flatMap(Effect.flatMap(textOf(body), parseRequest), readShape)
+    const read = yield* Effect.flatMap(textOf(body), readBody)
     const now = yield* Clock.currentTimeMillis
     return yield* ActionInspection.make(profile, windowAt(now), read, expectedSigner)
   }, withEngine)

@@ -6,16 +6,17 @@
  */
 import type { Address, Hash } from "@trigate/domain/Hex"
 import type { SignatureDiagnosis, SignatureMistake } from "@trigate/domain/Inspection"
-import * as MultiSigAction from "@trigate/signing/MultiSigAction"
+import type { CanonicalAction } from "@trigate/signing/CanonicalAction"
+import type { Wrapper } from "@trigate/signing/MultiSig"
+import type { Signature } from "@trigate/signing/Recovery"
 import * as Recovery from "@trigate/signing/Recovery"
 import { Secp256k1 } from "@trigate/signing/Secp256k1"
-import type { Signature } from "@trigate/signing/Signature"
 import * as SignedReading from "@trigate/signing/SignedReading"
-import type { RecoveredSigner, SignedRequest } from "@trigate/signing/SignerRecovery"
+import type { RecoveredSigner } from "@trigate/signing/SignerRecovery"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import * as Effect from "effect/Effect"
-import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
+import type { ReadBody } from "./ActionShape.ts"
 
 /** What each mistake means, in words that follow the name of the signer. */
 const meaning: { readonly [Mistake in SignatureMistake]: string } = {
@@ -78,8 +79,7 @@ const maxRecoveries = 512
 /** Looks at all signatures of one part together, so that each reading is hashed once. */
 const explain = (
   recovers: Recovers,
-  profile: VenueProfile,
-  request: SignedRequest,
+  readings: (part: SignedReading.Part) => Iterable<SignedReading.SignedReading>,
   expected: Address,
   part: SignedReading.Part,
   suspects: ReadonlyArray<Suspect>
@@ -90,7 +90,7 @@ const explain = (
     }
   }
   let left = Math.floor(maxRecoveries / Math.max(1, suspects.length))
-  for (const { digest, mistakes } of SignedReading.readings(profile, request, part, expected)) {
+  for (const { digest, mistakes } of readings(part)) {
     if (left-- <= 0) return undefined
     const found = suspects.find(({ signature }) => recovers(digest, signature))
     if (found !== undefined) return told(expected, found, digest, mistakes)
@@ -98,24 +98,18 @@ const explain = (
   return undefined
 }
 
-const wrapperOf = (request: SignedRequest) =>
-  Predicate.hasProperty(request.action, "type") && request.action.type === "multiSig"
-    ? Result.getOrUndefined(MultiSigAction.read(request.action))
-    : undefined
-
-/** The leader that a multi-sig body names, in lower case. */
-export const namedLeader = (request: SignedRequest): Address | undefined => wrapperOf(request)?.payload.outerSigner
+const wrapperOf = ({ action }: ReadBody): Wrapper | undefined => action?.type === "multiSig" ? action : undefined
 
 type Group = readonly [part: SignedReading.Part, suspects: ReadonlyArray<Suspect>]
 
 const groupsOf = (
-  request: SignedRequest,
+  { signed }: ReadBody,
+  wrapper: Wrapper | undefined,
   recovered: RecoveredSigner | undefined,
   expected: Address
 ): ReadonlyArray<Group> => {
-  const outer: Group = ["outer", [{ signature: request.signature, digest: recovered?.digest }]]
-  const wrapper = wrapperOf(request)
-  if (wrapper === undefined || wrapper.payload.outerSigner === expected) return [outer]
+  const outer: Group = ["outer", [{ signature: signed.signature, digest: recovered?.digest }]]
+  if (wrapper === undefined || lowerCase(wrapper.payload.outerSigner) === expected) return [outer]
   const digests = recovered?.scheme === "multiSig" ? recovered.inner : []
   const inner = wrapper.signatures.map((signature, innerIndex): Suspect => ({
     signature,
@@ -147,24 +141,30 @@ const unexplained = (expectedSigner: Address, recovered: RecoveredSigner | undef
 /**
  * Compares who signed with who should have: the `expected` signer, or else the leader that a multi-sig body names.
  *
- * The action of the request is the one that was sent, with its order of keys; `recovered` is absent where no signer can
- * be told. Nothing is told where nobody is expected.
+ * `canonical` is absent for an action without a canonical form, `recovered` where no signer can be recovered. The result is
+ * `undefined` when no signer is expected.
  */
 export const diagnose = Effect.fnUntraced(function*(
   profile: VenueProfile,
-  request: SignedRequest,
+  body: ReadBody,
+  canonical: CanonicalAction | undefined,
   recovered: RecoveredSigner | undefined,
   expected: Address | undefined
 ): Effect.fn.Return<SignatureDiagnosis | undefined> {
-  const given = expected === undefined ? namedLeader(request) : lowerCase(expected)
-  if (given === undefined) return undefined
+  const wrapper = wrapperOf(body)
+  const named = expected ?? wrapper?.payload.outerSigner
+  if (named === undefined) return undefined
+  const given = lowerCase(named)
   const fit = fitting(recovered, given)
   if (fit !== undefined) return fit
+  if (canonical === undefined) return unexplained(given, recovered)
   const engine = yield* Secp256k1
   const recovers: Recovers = (digest, signature) =>
     Result.getOrUndefined(Recovery.recoverResult(digest, signature, engine)) === given
-  for (const [part, suspects] of groupsOf(request, recovered, given)) {
-    const found = explain(recovers, profile, request, given, part, suspects)
+  const readings = (part: SignedReading.Part) =>
+    SignedReading.readings(profile, canonical, { ...body.signed, action: body.sentAction }, part, given)
+  for (const [part, suspects] of groupsOf(body, wrapper, recovered, given)) {
+    const found = explain(recovers, readings, given, part, suspects)
     if (found !== undefined) return found
   }
   return unexplained(given, recovered)

@@ -1,22 +1,21 @@
-/** Who signed a body, and whether that signer may have it relayed here. */
+/** Who signed a body, and whether this gateway sends what that signer signs. */
 import { InvalidSignature, SignerNotAllowed } from "@trigate/domain/ActionError"
-import { isActionType } from "@trigate/domain/ExchangeOperations"
 import type { Address, Hash } from "@trigate/domain/Hex"
 import * as JsonText from "@trigate/domain/JsonText"
 import type { SignedEnvelope } from "@trigate/domain/SignedAction"
 import type { Unhashable } from "@trigate/signing/ActionHash"
-import * as CanonicalAction from "@trigate/signing/CanonicalAction"
+import type { CanonicalAction } from "@trigate/signing/CanonicalAction"
 import * as MultiSig from "@trigate/signing/MultiSig"
-import * as MultiSigAction from "@trigate/signing/MultiSigAction"
 import * as Recovery from "@trigate/signing/Recovery"
 import * as Signable from "@trigate/signing/Signable"
 import * as SignerRecovery from "@trigate/signing/SignerRecovery"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import * as Result from "effect/Result"
+import type { ReadBody } from "./ActionShape.ts"
+import * as ActionShape from "./ActionShape.ts"
 
-/** Why a signer is turned away. */
+/** Why a signer is refused. */
 export type SignerFailure = InvalidSignature | SignerNotAllowed
 
 type Fault = Unhashable | Recovery.UnrecoverableSignature
@@ -37,39 +36,35 @@ const isDocumentedForm = (fault: Fault): boolean =>
 
 const isUnknownType = (fault: Fault): boolean => fault._tag === "UnsignableAction" && fault.reason === "unknownType"
 
-/** The leader of a wrapper whose inner action has a type that is not known here, so that its signers cannot be told. */
-const recoverLeader = (profile: VenueProfile, signed: SignedEnvelope) =>
-  Effect.gen(function*() {
-    const canonical = yield* Effect.fromResult(CanonicalAction.canonicalize(profile, signed.action))
-    if (canonical.kind !== "multiSig") return { inner: [], ...(yield* SignerRecovery.recover(profile, signed)) }
-    const outer = yield* Effect.fromResult(MultiSig.outerSignable(profile, canonical.action, signed))
-    const digest = Signable.digest(outer)
-    return { inner: [], digest, signer: yield* Recovery.recover(digest, signed.signature) }
-  })
-
 interface Recovered {
+  readonly canonical: CanonicalAction
   readonly signer: Address
   readonly digest: Hash
   readonly inner: ReadonlyArray<{ readonly signer: Address }>
 }
 
-const recover = (profile: VenueProfile, signed: SignedEnvelope): Effect.Effect<Recovered, Fault> =>
-  SignerRecovery.recover(profile, signed).pipe(
-    Effect.map((recovered) => ({ inner: [], ...recovered })),
-    Effect.catchIf(
-      (fault) => signed.action.type === "multiSig" && isUnknownType(fault),
-      () => recoverLeader(profile, signed)
+const recover = Effect.fnUntraced(function*(
+  profile: VenueProfile,
+  body: ReadBody
+): Effect.fn.Return<Recovered, Fault> {
+  const { signed } = body
+  const canonical = yield* Effect.fromResult(ActionShape.canonicalOf(profile, body))
+  const found = SignerRecovery.signableOf(profile, canonical, signed)
+  if (Result.isFailure(found) && canonical.kind === "multiSig" && isUnknownType(found.failure)) {
+    // The co-signers of an inner action of an unknown type cannot be recovered, but the leader can.
+    const digest = Signable.digest(
+      yield* Effect.fromResult(MultiSig.outerSignable(profile, canonical.action, signed))
     )
-  )
+    return { canonical, inner: [], digest, signer: yield* Recovery.recover(digest, signed.signature) }
+  }
+  const recovered = yield* SignerRecovery.recoverFrom(yield* Effect.fromResult(found), signed.signature)
+  return { canonical, inner: [], ...recovered }
+})
 
-/** A wrapper is signed by the leader that it names, and by each co-signer once. */
-const checkWrapper = (
-  { action }: SignedEnvelope,
-  { inner, signer }: Recovered
-): Effect.Effect<void, InvalidSignature> => {
-  const wrapper = action.type === "multiSig" ? Result.getSuccess(MultiSigAction.read(action)) : Option.none()
-  if (Option.isNone(wrapper)) return Effect.void
-  const { outerSigner } = wrapper.value.payload
+/** A wrapper has to be signed by the leader that it names, and by each co-signer once. */
+const checkWrapper = ({ canonical, inner, signer }: Recovered): Effect.Effect<void, InvalidSignature> => {
+  if (canonical.kind !== "multiSig") return Effect.void
+  const { outerSigner } = canonical.action.payload
   if (signer !== outerSigner) {
     return Effect.fail(invalid("the outer signature of a multiSig has to be its outerSigner's", signer, outerSigner))
   }
@@ -83,7 +78,7 @@ const checkWrapper = (
   return Effect.void
 }
 
-/** A signer that may pass, and the identity of what was signed. */
+/** The result of the check. */
 export interface Passed {
   /** In lower case; absent where no signer can be recovered. */
   readonly signer: Address | undefined
@@ -96,32 +91,27 @@ const canonicalText = ({ action, expiresAfter = null, nonce, vaultAddress = null
   JsonText.stringify({ action, nonce, vaultAddress: vaultAddress?.toLowerCase() ?? null, expiresAfter })
 
 /**
- * The check of a profile and, where there is one, of an allow-list: gives the signer, in lower case.
+ * The check for a profile and, where there is one, an allow-list. The signer of a multi-sig action is its leader.
  *
- * There is none for forms that only the documents show and for further types whose signed fields are not known here; a
- * gateway with an allow-list, or a caller that names the signer it expects, refuses those with `InvalidSignature`, as any
- * body from which no signer can be recovered. Of a multi-sig action the signer is the one who sends it.
+ * No signer can be recovered for forms that only the documents show, nor for pass-through types whose signed fields are
+ * not known. Those pass without a signer, unless there is an allow-list or the caller names the signer that it expects:
+ * then they are refused with `InvalidSignature`, as any body from which no signer can be recovered.
  */
 export const make = (profile: VenueProfile, allowed: ReadonlyArray<string> | undefined) => {
   const signers = allowed === undefined ? undefined : new Set(allowed.map((address) => address.toLowerCase()))
   return Effect.fnUntraced(function*(
-    signed: SignedEnvelope,
+    body: ReadBody,
     expected: Address | undefined
   ): Effect.fn.Return<Passed, SignerFailure> {
-    const found = yield* Effect.result(recover(profile, signed))
+    const { action, signed } = body
+    const found = yield* Effect.result(recover(profile, body))
     if (Result.isFailure(found)) {
-      const isTolerable = isDocumentedForm(found.failure) ||
-        (isUnknownType(found.failure) && !isActionType(signed.action.type))
-      if (isTolerable && signers === undefined && expected === undefined) {
-        return {
-          signer: undefined,
-          fingerprint: SignerRecovery.fingerprint(canonicalText(signed), signed.signature)
-        }
-      }
-      return yield* untold(found.failure)
+      const isTolerable = isDocumentedForm(found.failure) || (isUnknownType(found.failure) && action === undefined)
+      if (!isTolerable || signers !== undefined || expected !== undefined) return yield* untold(found.failure)
+      return { signer: undefined, fingerprint: SignerRecovery.fingerprint(canonicalText(signed), signed.signature) }
     }
     const { digest, signer } = found.success
-    yield* checkWrapper(signed, found.success)
+    yield* checkWrapper(found.success)
     if (expected !== undefined && expected.toLowerCase() !== signer) {
       return yield* invalid("another signer was expected", signer, expected)
     }

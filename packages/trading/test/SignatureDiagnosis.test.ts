@@ -3,14 +3,11 @@ import type { SignatureMistake } from "@trigate/domain/Inspection"
 import * as JsonText from "@trigate/domain/JsonText"
 import * as Utf8 from "@trigate/domain/Utf8"
 import * as ActionHash from "@trigate/signing/ActionHash"
-import * as L1Action from "@trigate/signing/L1Action"
 import * as MsgPack from "@trigate/signing/MsgPack"
 import * as MultiSig from "@trigate/signing/MultiSig"
-import * as MultiSigAction from "@trigate/signing/MultiSigAction"
 import * as Signable from "@trigate/signing/Signable"
 import * as SignerRecovery from "@trigate/signing/SignerRecovery"
 import * as UserSigned from "@trigate/signing/UserSigned"
-import * as UserSignedType from "@trigate/signing/UserSignedType"
 import { mainnet, testnet, type VenueProfile } from "@trigate/signing/VenueProfile"
 import * as Admission from "@trigate/trading/Admission"
 import * as Effect from "effect/Effect"
@@ -48,7 +45,7 @@ const digestOf = (request: Unsigned, profile: VenueProfile = mainnet): Digest =>
   Signable.digest(Result.getOrThrow(SignerRecovery.signable(profile, request)).outer)
 
 /** The digest of an L1 action whose bytes were put together in another way. */
-const agentDigest = (connectionId: Digest): Digest => Signable.digest(L1Action.signable(mainnet, connectionId))
+const agentDigest = (connectionId: Digest): Digest => Signable.digest(ActionHash.agentSignable(mainnet, connectionId))
 
 const inspect = (body: unknown, expected: Digest = trader.address) =>
   Admission.make().inspect(Utf8.encode(JsonText.stringify(body)), expected)
@@ -121,7 +118,7 @@ const mistakes: ReadonlyArray<readonly [ReadonlyArray<SignatureMistake>, Unsigne
     ["documentedChainField"],
     staked,
     Signable.digest(Result.getOrThrow(
-      UserSigned.signable({ ...mainnet, chainField: "venueChain" }, UserSignedType.tokenDelegate, {
+      UserSigned.signable({ ...mainnet, chainField: "venueChain" }, UserSigned.tokenDelegate, {
         ...delegate,
         venueChain: "Mainnet"
       })
@@ -195,7 +192,7 @@ describe("SignatureDiagnosis of a multi-sig", () => {
     ...chain
   })
 
-  const read = (action: unknown) => Result.getOrThrow(MultiSigAction.read(action))
+  const read = (action: unknown) => Result.getOrThrow(MultiSig.read(action))
 
   const placeholder = { r: "0x1", s: "0x1", v: 27 }
 

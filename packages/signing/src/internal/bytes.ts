@@ -1,4 +1,4 @@
-/** Bytes, hexadecimal text and addresses. */
+/** Bytes, hexadecimal text, addresses and unsigned 64-bit integers. */
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils"
 import { keccak256 } from "./Keccak256.ts"
 
@@ -15,7 +15,7 @@ export const toHex = (bytes: Uint8Array): Hex => `0x${bytesToHex(bytes)}`
 /** 0 to 15 of a hexadecimal digit in ASCII: the low bits of a digit are its value, those of a letter 9 less. */
 const nibble = (code: number): number => (code & 0x0f) + (code >> 6) * 9
 
-/** Writes the bytes that 0x hex spells. Caller has checked that it is an even number of hexadecimal digits. */
+/** Writes the bytes of a hex text. The caller has checked that it is 0x and an even number of digits. */
 export const writeHex = (hex: string, into: Uint8Array, at: number): void => {
   let to = at
   for (let from = 2; from < hex.length; from += 2) {
@@ -24,7 +24,7 @@ export const writeHex = (hex: string, into: Uint8Array, at: number): void => {
   }
 }
 
-/** Caller has checked that the text is an even number of hexadecimal digits. */
+/** The bytes of a hex text; checked by the caller as for {@link writeHex}. */
 export const fromHex = (hex: string): Uint8Array => {
   const bytes = new Uint8Array((hex.length - 2) / 2)
   writeHex(hex, bytes, 0)
@@ -33,9 +33,28 @@ export const fromHex = (hex: string): Uint8Array => {
 
 export const lowerCase = (hex: string): Hex => `0x${hex.slice(2).toLowerCase()}`
 
+/** A hex quantity in lower case without leading zeros, as the venue prints it before hashing. */
+export const trimmedHex = (hex: string): Hex => `0x${hex.slice(2).toLowerCase().replace(/^0+(?=.)/, "")}`
+
 export const isAddress = (value: unknown): value is Hex => typeof value === "string" && addressPattern.test(value)
 
+/** Whether a value is 32 bytes in 0x hex. */
 export const isWord = (value: unknown): value is Hex => typeof value === "string" && wordPattern.test(value)
 
 /** The address of an uncompressed public key of 65 bytes. */
 export const addressOf = (publicKey: Uint8Array): Hex => toHex(keccak256(publicKey.subarray(1)).subarray(12))
+
+const uint64Limit = 1n << 64n
+
+/** A number or a bigint, as a bigint; `undefined` when it is no integer from 0 to 2^64 - 1. */
+export const toUint64 = (value: unknown): bigint | undefined => {
+  const integer = typeof value === "number" && Number.isInteger(value) ? BigInt(value) : value
+  return typeof integer === "bigint" && integer >= 0n && integer < uint64Limit ? integer : undefined
+}
+
+/** Eight bytes, big-endian. */
+export const uint64Bytes = (value: bigint): Uint8Array => {
+  const bytes = new Uint8Array(8)
+  new DataView(bytes.buffer).setBigUint64(0, value)
+  return bytes
+}

@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as exchange from "@nktkas/hyperliquid/api/exchange"
 import * as UserSigned from "@trigate/signing/UserSigned"
-import * as UserSignedType from "@trigate/signing/UserSignedType"
 import { mainnet } from "@trigate/signing/VenueProfile"
 
 /** The types that the peer library signs, by the action type that they belong to. */
@@ -27,7 +26,7 @@ const peer: { readonly [actionType: string]: object } = {
 describe("UserSignedType", () => {
   for (const [actionType, types] of Object.entries(peer)) {
     it(`${actionType} is signed with the fields of the peer library`, () => {
-      const type = UserSignedType.find(actionType)
+      const type = UserSigned.find(actionType)
       assert(type !== undefined)
       const { fields, primaryType } = UserSigned.struct(mainnet)(type)
       assert.deepStrictEqual<unknown>({ [primaryType]: fields }, types)
@@ -36,9 +35,9 @@ describe("UserSignedType", () => {
 
   it("tells which field repeats the nonce, in every one", () => {
     const fields = Object.keys(peer).map((actionType) => {
-      const type = UserSignedType.find(actionType)
+      const type = UserSigned.find(actionType)
       assert(type !== undefined)
-      return [actionType, UserSignedType.nonceField(type)?.name] as const
+      return [actionType, UserSigned.nonceField(type)?.name] as const
     })
     const times = fields.filter(([, name]) => name === "time").map(([actionType]) => actionType)
     assert.deepStrictEqual(times, ["spotSend", "usdSend", "withdraw3"])
@@ -46,7 +45,7 @@ describe("UserSignedType", () => {
   })
 
   it("is not made up for types that are not known", () => {
-    assert.isUndefined(UserSignedType.find("sendToEvmWithData"))
-    assert.isUndefined(UserSignedType.find("order"))
+    assert.isUndefined(UserSigned.find("sendToEvmWithData"))
+    assert.isUndefined(UserSigned.find("order"))
   })
 })
