@@ -1,18 +1,135 @@
 /**
- * The gateway's routes over the five chain services, for the bundled server and for anyone's own.
+ * All routes of the gateway over the five chain services, for the bundled server and for a server of your own.
  *
- * A server of one's own provides `layerRoutes` with the five services (live, memory or sandbox) and with `layerDefaults`, and
- * serves its `HttpRouter`. `Observe.layer` adds what the bundled server puts around every request.
+ * Provide `layerRoutes` with the five services (live, memory or sandbox) and with `layerDefaults`, and serve its `HttpRouter`.
+ * `Observe.layer` adds what the bundled server does around every request.
+ *
+ * An endpoint that relays bytes is a route of the router itself, with the contract's method and path. HttpApiBuilder would
+ * merge the context of its group into every request and then decode and encode nothing: 10 microseconds, a fifth of a whole
+ * request.
  */
+import { KeyedPath } from "@trigate/api/EndpointKey"
+import { GatewayApi } from "@trigate/api/GatewayApi"
+import { pathsOf } from "@trigate/api/TokensApi"
+import type { Unauthorized } from "@trigate/domain/CallerError"
+import { faultsOf, invalidRequest } from "@trigate/domain/Decode"
+import type { GatewayError } from "@trigate/domain/GatewayError"
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as ErrorReporter from "effect/ErrorReporter"
+import * as HttpApi from "effect/http-api/HttpApi"
+import * as HttpRouter from "effect/http/HttpRouter"
+import { HttpServerRequest } from "effect/http/HttpServerRequest"
+import type { HttpServerResponse } from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
 import * as CallerKeys from "./CallerKeys.ts"
 import * as DocsPage from "./DocsPage.ts"
 import * as Drain from "./Drain.ts"
+import * as EncodedRoutes from "./EncodedRoutes.ts"
 import { GatewayStatus } from "./GatewayStatus.ts"
-import * as Routes from "./Routes.ts"
+import * as RelayRoutes from "./RelayRoutes.ts"
+import * as RequestFacts from "./RequestFacts.ts"
+import * as Responses from "./Responses.ts"
+import * as RpcRoutes from "./RpcRoutes.ts"
+
+/** What a gateway relays besides the documented operations. */
+export interface Options extends RpcRoutes.Options {
+  /** Whether `/info` relays queries of any type. */
+  readonly anyInfo: boolean
+}
+
+/** The options of the routes; the defaults are those of the settings. */
+export const RelayOptions = Context.Reference<Options>("@trigate/server/RelayOptions", {
+  defaultValue: () => ({ anyInfo: true, methods: [], maxBatch: 100 })
+})
+
+type NameIn<Groups extends { readonly [group: string]: { readonly endpoints: object } }> = {
+  [Group in keyof Groups & string]: `${Group}.${keyof Groups[Group]["endpoints"] & string}`
+}[keyof Groups & string]
+
+type RelayedName = Exclude<NameIn<typeof GatewayApi.groups>, NameIn<typeof EncodedRoutes.EncodedApi.groups>>
+
+type Handler = (
+  request: HttpServerRequest
+) => Effect.Effect<HttpServerResponse, GatewayError, HttpRouter.RouteContext>
+
+const endpointKey = HttpRouter.schemaPathParams(Schema.Struct(KeyedPath)).pipe(
+  Effect.mapBoth({
+    onFailure: (error) => invalidRequest(faultsOf(error, ["path"])),
+    onSuccess: ({ endpointKey }) => Redacted.make(endpointKey)
+  })
+)
+
+const handlers = Effect.gen(function*() {
+  const keys = yield* CallerKeys.CallerKeys
+  const options = yield* RelayOptions
+  const exchange = yield* RelayRoutes.exchange
+  const info = yield* RelayRoutes.info(options.anyInfo)
+  const evm = yield* RpcRoutes.evm(options)
+  const layer2 = yield* RpcRoutes.layer2(options)
+  const tokens = yield* RpcRoutes.tokens
+  const tokenRest = yield* RelayRoutes.tokenRest
+  /** A route behind the caller's key. A JSON-RPC route gets the check, because it answers a refusal as JSON-RPC. */
+  const keyed = (
+    handle: (
+      request: HttpServerRequest,
+      admission: Effect.Effect<void, Unauthorized>
+    ) => Effect.Effect<HttpServerResponse, GatewayError>
+  ): Handler =>
+  (request) => Effect.flatMap(endpointKey, (key) => handle(request, keys.check(key)))
+  const unkeyedRest: Handler = (request) =>
+    Effect.andThen(CallerKeys.admission(keys, request), tokenRest(request, "gateway"))
+  return new Map<string, Handler>(Object.entries<Handler>(
+    {
+      "exchange.submit": (request) => exchange(request, "gateway"),
+      "info.query": (request) => info(request, "gateway"),
+      "evm.rpc": (request) => evm(request, "gateway"),
+      "tokens.rpc": (request) => tokens(request, "gateway", CallerKeys.admission(keys, request)),
+      "tokens.rest": unkeyedRest,
+      "tokens.restPost": unkeyedRest,
+      "layer2.rpc": (request) => layer2(request, "gateway"),
+      "node.exchange": keyed((request, admission) => Effect.andThen(admission, exchange(request, "node"))),
+      "node.info": keyed((request, admission) => Effect.andThen(admission, info(request, "node"))),
+      "node.evm": keyed((request, admission) => evm(request, "node", admission)),
+      "node.tokenRpc": keyed((request, admission) => tokens(request, "node", admission)),
+      "node.tokenRest": keyed((request, admission) => Effect.andThen(admission, tokenRest(request, "node"))),
+      "node.tokenRestPost": keyed((request, admission) => Effect.andThen(admission, tokenRest(request, "node"))),
+      "node.layer2": keyed((request, admission) => layer2(request, "node", admission)),
+      "node.root": keyed((request, admission) => layer2(request, "node", admission))
+    } satisfies { readonly [Name in RelayedName]: Handler }
+  ))
+})
+
+/** A typed error becomes the answer. Any other cause is reported and fails on, as with HttpApiBuilder. */
+const answerOf = (cause: Cause.Cause<GatewayError>) =>
+  Result.match(Cause.findError(cause), {
+    onSuccess: Responses.answerProblem,
+    onFailure: (fault) => Effect.andThen(ErrorReporter.report(fault), Effect.failCause(fault))
+  })
+
+const relayed = HttpRouter.addAll(Effect.map(handlers, (handlers) => {
+  const routes: Array<HttpRouter.Route> = []
+  HttpApi.reflect(GatewayApi, {
+    onGroup: () => {},
+    onEndpoint: ({ endpoint, group }) => {
+      const name = `${group.identifier}.${endpoint.identifier}`
+      const handle = handlers.get(name)
+      if (handle === undefined) return
+      const answered = Effect.catchCause(Effect.flatMap(HttpServerRequest, handle), answerOf)
+      for (const path of pathsOf(endpoint)) {
+        routes.push(HttpRouter.route(endpoint.method, `/${path.slice(1)}`, RequestFacts.named(name, answered)))
+      }
+    }
+  })
+  return routes
+}))
 
 /** All routes of the contract, its OpenAPI document and its reference page. */
-export const layerRoutes = Layer.merge(Routes.layer, DocsPage.layer)
+export const layerRoutes = Layer.mergeAll(EncodedRoutes.layer, relayed, DocsPage.layer)
 
 /** What readiness tells of a server of one's own. */
 export interface Defaults {

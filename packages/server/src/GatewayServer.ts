@@ -6,7 +6,6 @@ import * as HttpMiddleware from "effect/http/HttpMiddleware"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import * as AccessLog from "./AccessLog.ts"
 import * as CallerKeys from "./CallerKeys.ts"
 import * as Chains from "./Chains.ts"
 import * as Drain from "./Drain.ts"
@@ -14,8 +13,7 @@ import * as Gateway from "./Gateway.ts"
 import { GatewayStatus } from "./GatewayStatus.ts"
 import * as NodeServer from "./NodeServer.ts"
 import * as Observe from "./Observe.ts"
-import * as RequestIds from "./RequestIds.ts"
-import { RelayOptions } from "./Routes.ts"
+import * as RequestFacts from "./RequestFacts.ts"
 
 const drainPatience = "20 seconds"
 
@@ -33,7 +31,7 @@ export const layer = (settings: Settings) => {
   const routes = Layer.merge(Gateway.layerRoutes, observed)
   const served = HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(
     Layer.provide(Chains.layer(settings)),
-    Layer.provide(Layer.succeed(RelayOptions, {
+    Layer.provide(Layer.succeed(Gateway.RelayOptions, {
       anyInfo: settings.relayInfo,
       methods: settings.relayMethods,
       maxBatch: settings.batchLimit
@@ -41,9 +39,10 @@ export const layer = (settings: Settings) => {
     Layer.provide(CallerKeys.layerOpen)
   )
   const surroundings = Layer.mergeAll(
-    RequestIds.layer,
     Drain.layer,
-    settings.accessLog ? AccessLog.layer.pipe(Layer.provide(NodeStdio.layer)) : AccessLog.layerOff,
+    settings.accessLog
+      ? Layer.provide(RequestFacts.layerAccessLog, NodeStdio.layer) :
+      RequestFacts.layerAccessLogOff,
     Layer.succeed(GatewayStatus, GatewayStatus.of(Chains.statusOf(settings))),
     // a span holds the URL, and such a URL holds the caller's key
     Layer.succeed(HttpMiddleware.TracerDisabledWhen, CallerKeys.isInUrl),

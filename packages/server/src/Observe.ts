@@ -1,7 +1,11 @@
 /**
- * What happens around every request: decompression, its id, the count of those in flight, headers of ours, the origins of
- * pages, metrics, the access log, and a typed body for whatever has none.
+ * What the gateway does around every request, whether a route takes it or not.
+ *
+ * It gives the request an id, counts it as in flight, decompresses its body, reads `Cache-Control` and answers preflights. It
+ * marks the answer with its headers, counts it in the metrics and writes it to the access log. A request that no route takes,
+ * and one that ends in a fault of the gateway, is answered with a problem document.
  */
+import { Freshness, MaxAge } from "@trigate/upstream/Freshness"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -11,24 +15,46 @@ import * as HttpRouter from "effect/http/HttpRouter"
 import { HttpServerError } from "effect/http/HttpServerError"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Random from "effect/Random"
 import type { unhandled } from "effect/Types"
-import * as AccessLog from "./AccessLog.ts"
-import * as AskedFreshness from "./AskedFreshness.ts"
 import * as Cors from "./Cors.ts"
 import { Drain } from "./Drain.ts"
 import * as RequestBody from "./RequestBody.ts"
 import * as RequestFacts from "./RequestFacts.ts"
-import { RequestIds } from "./RequestIds.ts"
-import * as RequestMetrics from "./RequestMetrics.ts"
 import * as Responses from "./Responses.ts"
 import * as Unmatched from "./Unmatched.ts"
 
-/** Options of the surroundings. */
+/** How a gateway treats its requests. */
 export interface Options {
-  /** Whether the sandbox is behind, which every answer then says. */
+  /** Whether the sandbox answers; every answer then says so. */
   readonly sandbox: boolean
   /** The origins whose pages may read answers; none when not given. */
   readonly origins?: Cors.Origins
+}
+
+const plainId = /^[A-Za-z0-9._-]{1,64}$/u
+
+// the caller's id where it is plain, else a random prefix of this process and a count
+const makeIds = Effect.map(Random.nextIntBetween(0, 36 ** 6), (seed) => {
+  const prefix = seed.toString(36).padStart(6, "0")
+  let count = 0
+  return (given: string | undefined): string =>
+    given !== undefined && plainId.test(given) ? given : `${prefix}-${(count++).toString(36)}`
+})
+
+const notCached = /(?:^|[\s,])(?:no-cache|no-store|max-age=0+)(?:$|[\s,;])/iu
+const someAge = /(?:^|[\s,])max-age=(?<seconds>[0-9]{1,9})(?:$|[\s,;])/iu
+
+/** Provides the freshness that a caller's `Cache-Control` asks for (RFC 9111, section 5.2.1). */
+const withFreshness = <A, E, R>(
+  effect: Effect.Effect<A, E, R>,
+  cacheControl: string | undefined
+): Effect.Effect<A, E, R> => {
+  if (cacheControl === undefined) return effect
+  if (notCached.test(cacheControl)) return Effect.provideService(effect, Freshness, "none")
+  const seconds = someAge.exec(cacheControl)?.groups?.["seconds"]
+  if (seconds === undefined) return effect
+  return effect.pipe(Effect.provideService(Freshness, "block"), Effect.provideService(MaxAge, Number(seconds)))
 }
 
 const isRouteNotFound = (error: unknown): boolean =>
@@ -43,35 +69,19 @@ const withBody = (response: HttpServerResponse.HttpServerResponse): HttpServerRe
 
 const internalError = Responses.plainProblem(500, "Internal Server Error", "A fault of the gateway; the log has its id")
 
-const entryOf = (
-  id: string,
-  method: string,
-  facts: RequestFacts.RequestFacts,
-  status: number,
-  milliseconds: number
-): AccessLog.Entry => ({
-  id,
-  method,
-  route: facts.route,
-  status,
-  milliseconds,
-  operations: facts.operations.map((each) => each.operation),
-  error: facts.error ?? facts.operations.find((each) => each.outcome !== "ok")?.outcome
-})
-
-const make = Effect.fnUntraced(function*(options: Options) {
-  const log = yield* AccessLog.AccessLog
+const make = Effect.fnUntraced(function*({ origins, sandbox }: Options) {
+  const { write } = yield* RequestFacts.AccessLog
   const drain = yield* Drain
-  const ids = yield* RequestIds
-  const cors = options.origins === undefined ? Cors.denied : Cors.make(options.origins)
+  const idOf = yield* makeIds
+  const cors = origins === undefined ? undefined : Cors.make(origins)
   const decompression = HttpMiddleware.decompression({ maxDecompressedSize: RequestBody.bodyLimit })
 
   const marked = (response: HttpServerResponse.HttpServerResponse, id: string, age: number | undefined) => {
     const identified = HttpServerResponse.setHeader(response, "x-request-id", id)
-    const named = age === undefined ? identified : HttpServerResponse.setHeader(identified, "age", String(age))
-    const told = options.sandbox ? HttpServerResponse.setHeader(named, "x-trigate-sandbox", "true") : named
-    // a connection that is kept alive would hold up the end of the process
-    return drain.isDraining() ? HttpServerResponse.setHeader(told, "connection", "close") : told
+    const aged = age === undefined ? identified : HttpServerResponse.setHeader(identified, "age", String(age))
+    const labelled = sandbox ? HttpServerResponse.setHeader(aged, "x-trigate-sandbox", "true") : aged
+    // a connection that is kept alive would delay the end of the process
+    return drain.isDraining() ? HttpServerResponse.setHeader(labelled, "connection", "close") : labelled
   }
 
   const unanswered = (cause: Cause.Cause<unhandled>, request: HttpServerRequest.HttpServerRequest, id: string) => {
@@ -91,19 +101,29 @@ const make = Effect.fnUntraced(function*(options: Options) {
       const clock = fiber.getRef(Clock.Clock)
       const start = clock.currentTimeMillisUnsafe()
       const facts = RequestFacts.make()
-      const id = ids.of(request.headers["x-request-id"])
+      const id = idOf(request.headers["x-request-id"])
       const answered = (response: HttpServerResponse.HttpServerResponse) => {
-        const answer = cors.mark(request, marked(withBody(response), id, facts.age))
-        const milliseconds = clock.currentTimeMillisUnsafe() - start
-        RequestMetrics.count(fiber.context, facts, answer.status, milliseconds)
-        return log === AccessLog.silent
-          ? Effect.succeed(answer)
-          : Effect.as(log.write(entryOf(id, request.method, facts, answer.status, milliseconds)), answer)
+        const own = marked(withBody(response), id, facts.age)
+        const answer = cors === undefined ? own : cors.mark(request, own)
+        const time = clock.currentTimeMillisUnsafe()
+        const milliseconds = time - start
+        RequestFacts.count(fiber.context, facts, answer.status, milliseconds)
+        write?.({
+          time,
+          id,
+          method: request.method,
+          route: facts.route,
+          status: answer.status,
+          milliseconds,
+          operations: facts.operations.map(({ operation }) => operation),
+          error: facts.error ?? facts.operations.find(({ outcome }) => outcome !== "ok")?.outcome
+        })
+        return Effect.succeed(answer)
       }
-      const preflight = cors.preflight(request)
+      const preflight = cors?.preflight(request)
       if (preflight !== undefined) return answered(preflight)
       const plain = request.headers["content-encoding"] === undefined ? app : decompressed
-      const handled = AskedFreshness.provide(plain, request.headers["cache-control"])
+      const handled = withFreshness(plain, request.headers["cache-control"])
       return Effect.matchCauseEffect(Effect.provideService(handled, RequestFacts.CurrentRequestFacts, facts), {
         onFailure: (cause) => Effect.flatMap(unanswered(cause, request, id), answered),
         onSuccess: answered
@@ -112,5 +132,5 @@ const make = Effect.fnUntraced(function*(options: Options) {
   }
 })
 
-/** The surroundings of every request of an `HttpRouter`, matched or not. */
+/** The middleware, for an `HttpRouter`. */
 export const layer = (options: Options) => HttpRouter.middleware(make(options), { global: true })

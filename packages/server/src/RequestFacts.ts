@@ -1,9 +1,21 @@
-/** What one request turned out to be: filled in on its way, read by the access log and the metrics at its end. */
+/**
+ * What the gateway notes about a request on its way, and what becomes of the notes at its end: metrics and the access log.
+ *
+ * Every noted value comes from a closed set, so that it can be a metric label. None is a text that a caller wrote: not the path
+ * either, which may hold an endpoint key.
+ */
 import type { UpstreamResponse } from "@trigate/domain/UpstreamResponse"
+import type * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
+import * as Queue from "effect/Queue"
+import * as Stdio from "effect/Stdio"
+import * as Stream from "effect/Stream"
 
-/** Every member comes from a closed set, so that it can be a metric label; none holds anything a caller wrote. */
+/** The facts of one request. */
 export interface RequestFacts {
   /** Name of the contract's endpoint (`exchange.submit`), or `other`. */
   route: string
@@ -11,33 +23,33 @@ export interface RequestFacts {
   readonly operations: Array<{ readonly operation: string; readonly outcome: string }>
   /** Tag of the typed error that the whole request ended in. */
   error: string | undefined
-  /** Seconds since the oldest answer of the request was read upstream; nothing where all were read just now. */
+  /** Age in seconds of the oldest cached response that went into the answer; nothing where all came from upstream. */
   age: number | undefined
 }
 
-/** Takes note of an answer's age. */
+/** Notes the age of a response. */
 export const noteAge = (facts: RequestFacts, age: number | undefined): void => {
   if (age !== undefined) facts.age = Math.max(facts.age ?? 0, age)
 }
 
-/** Takes note of an operation whose answer goes out as it came, and of that answer's age. */
+/** Notes an operation whose upstream response is relayed as it came. */
 export const noteRelayed = (facts: RequestFacts, operation: string, { age, status }: UpstreamResponse): void => {
   facts.operations.push({ operation, outcome: status === 200 ? "ok" : "upstream_error" })
   noteAge(facts, age)
 }
 
-/** A fresh record of a request that has not been matched yet. */
+/** The facts of a request that has not reached a route yet. */
 export const make = (): RequestFacts => ({ route: "other", operations: [], error: undefined, age: undefined })
 
-// the default of a reference is made once for the whole program: nobody may write into it
+// the default of a reference is one value for the whole program: nobody may write into it
 const unobserved = make()
 
-/** The facts of the request that the fiber works on, where somebody observes it. */
+/** The facts of the request that the fiber serves. */
 export const CurrentRequestFacts = Context.Reference<RequestFacts>("@trigate/server/CurrentRequestFacts", {
   defaultValue: () => unobserved
 })
 
-/** Names the route that the effect answers, in the observer's facts or in new ones where nobody observes. */
+/** Names the route that an effect serves, in the facts of the request or, where nobody observes, in facts of its own. */
 export const named = <A, E, R>(route: string, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.withFiber((fiber) => {
     const facts = fiber.getRef(CurrentRequestFacts)
@@ -45,3 +57,101 @@ export const named = <A, E, R>(route: string, self: Effect.Effect<A, E, R>): Eff
     facts.route = route
     return self
   })
+
+/** The series whose first label values led here, and the branch of each next value. */
+interface Branch<Series> {
+  readonly next: Map<string, Branch<Series>>
+  series?: Series
+}
+
+const branchOf = <Series>({ next }: Branch<Series>, value: string): Branch<Series> => {
+  const known = next.get(value)
+  if (known !== undefined) return known
+  const branch: Branch<Series> = { next: new Map() }
+  next.set(value, branch)
+  return branch
+}
+
+// finds a series by its label values; Effect would build a key from the attributes at each update (decision 23)
+const seriesOf = <const Labels extends ReadonlyArray<string>, Input, State>(
+  labels: Labels,
+  metric: (attributes: { readonly [label: string]: string }) => Metric.Metric<Input, State>
+) => {
+  const root: Branch<Metric.Metric<Input, State>> = { next: new Map() }
+  return (...values: { readonly [Index in keyof Labels]: string }): Metric.Metric<Input, State> => {
+    let branch = root
+    for (const value of values) branch = branchOf(branch, value)
+    return branch.series ??= metric(Object.fromEntries(labels.map((label, index) => [label, values[index] ?? ""])))
+  }
+}
+
+const requests = seriesOf(["route", "status", "outcome"], (attributes) =>
+  Metric.counter("trigate_requests_total", {
+    description: "Requests by route, HTTP status and outcome",
+    incremental: true,
+    attributes
+  }))
+const seconds = seriesOf(["route"], (attributes) =>
+  Metric.histogram("trigate_request_seconds", {
+    description: "Time from a request's head to the end of its handling",
+    boundaries: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    attributes
+  }))
+const operations = seriesOf(["operation", "outcome"], (attributes) =>
+  Metric.counter("trigate_operations_total", {
+    description: "Requested operations by name and outcome; each call of a batch counts",
+    incremental: true,
+    attributes
+  }))
+
+/** Counts an answered request in the metrics registry of the context. */
+export const count = (
+  context: Context.Context<never>,
+  facts: RequestFacts,
+  status: number,
+  milliseconds: number
+): void => {
+  const outcome = facts.error ?? (status < 400 ? "ok" : "refused")
+  requests(facts.route, String(status), outcome).updateUnsafe(1, context)
+  seconds(facts.route).updateUnsafe(milliseconds / 1000, context)
+  for (const { operation, outcome } of facts.operations) operations(operation, outcome).updateUnsafe(1, context)
+}
+
+/** What the access log says of one request. */
+export interface Entry {
+  /** Milliseconds since 1970, at the end of the request. */
+  readonly time: number
+  readonly id: string
+  readonly method: string
+  readonly route: string
+  readonly status: number
+  readonly milliseconds: number
+  readonly operations: ReadonlyArray<string>
+  readonly error: string | undefined
+}
+
+/** The access log. `write` returns at once; when entries come faster than they can be written, the oldest are dropped. */
+export class AccessLog extends Context.Service<AccessLog, {
+  /** Absent where there is no log: then nobody has to build an entry. */
+  readonly write?: (entry: Entry) => void
+}>()("@trigate/server/RequestFacts/AccessLog") {}
+
+/** No access log. */
+export const layerAccessLogOff: Layer.Layer<AccessLog> = Layer.succeed(AccessLog, {})
+
+const backlog = 8192
+
+const line = ({ time, ...entry }: Entry): string =>
+  `${JSON.stringify({ time, level: "info", message: "request", ...entry })}\n`
+
+/** JSON lines on standard output. Closing the layer's scope writes what is queued. */
+export const layerAccessLog: Layer.Layer<AccessLog, never, Stdio.Stdio> = Layer.effect(
+  AccessLog,
+  Effect.gen(function*() {
+    const stdio = yield* Stdio.Stdio
+    const lines = yield* Queue.sliding<string, Cause.Done>(backlog)
+    const writer = yield* Effect.forkDetach(Effect.ignore(Stream.run(Stream.fromQueue(lines), stdio.stdout())))
+    yield* Effect.addFinalizer(() => Effect.andThen(Queue.end(lines), Fiber.await(writer)))
+    return AccessLog.of({ write: (entry) => void Queue.offerUnsafe(lines, line(entry)) })
+  })
+)

@@ -2,12 +2,10 @@ import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { assert, describe, it } from "@effect/vitest"
 import { Unauthorized } from "@trigate/domain/CallerError"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
-import * as AccessLog from "@trigate/server/AccessLog"
 import * as CallerKeys from "@trigate/server/CallerKeys"
 import * as Gateway from "@trigate/server/Gateway"
 import * as Observe from "@trigate/server/Observe"
 import * as RequestFacts from "@trigate/server/RequestFacts"
-import * as RequestIds from "@trigate/server/RequestIds"
 import { Info } from "@trigate/trading/Info"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -110,17 +108,17 @@ describe("the gateway's routes on a server of one's own", () => {
 
   it.live("take another check of keys in its place, and what the bundled server puts around requests", () =>
     Effect.gen(function*() {
-      const entries: Array<AccessLog.Entry> = []
+      const entries: Array<RequestFacts.Entry> = []
       const nobody = Layer.succeed(CallerKeys.CallerKeys, {
         check: () => Effect.fail(new Unauthorized({ detail: "No key is known here" }))
       })
-      const log = Layer.succeed(AccessLog.AccessLog, {
-        write: (entry) => Effect.sync(() => void entries.push(entry))
+      const log = Layer.succeed(RequestFacts.AccessLog, {
+        write: (entry) => void entries.push(entry)
       })
       const url = yield* served(
         Layer.merge(routes, Observe.layer({ sandbox: true })).pipe(
           Layer.provide(Sandbox.layer()),
-          Layer.provide([log, RequestIds.layer, nobody]),
+          Layer.provide([log, nobody]),
           Layer.provide(Gateway.layerDefaults({ sandbox: true, network: "testnet" }))
         )
       )
