@@ -28,7 +28,7 @@ const losing = (url: string): Reaction => {
 export const gatewayLosingAnswer = Effect.gen(function*() {
   const node = yield* anvil
   const behind = yield* faultyUpstream(losing(node.url))
-  behind.reactToChain = behind.react
+  behind.reactToProbe = behind.react
   const { url } = yield* gatewayProcess({ TRIGATE_LAYER2_URL: behind.url })
   /** The params of the transactions that the node was sent. */
   const transactions = () =>

@@ -17,6 +17,8 @@ import { OutcomeUnknown } from "./UpstreamError.ts"
 interface Method {
   readonly summary: string
   readonly block?: number
+  /** Whether it is answered quickly whatever it asks for: no block of the caller's choice, nothing that runs. */
+  readonly cheap?: true
   /** Blocks besides `latest` that are relayed to nodes which know the latest state only. */
   readonly alsoAt?: ReadonlyArray<StateBlock>
 }
@@ -29,19 +31,19 @@ const beforeSending = { alsoAt: ["pending"] } as const
 
 /** Methods that the common nodes have. */
 export const standardMethods: { readonly [name: string]: Method } = {
-  web3_clientVersion: { summary: "Name and version of the node" },
+  web3_clientVersion: { summary: "Name and version of the node", cheap: true },
   web3_sha3: { summary: "Keccak-256 of some bytes" },
-  net_version: { summary: "Network id, as a decimal number" },
-  net_listening: { summary: "Whether the node listens for others" },
+  net_version: { summary: "Network id, as a decimal number", cheap: true },
+  net_listening: { summary: "Whether the node listens for others", cheap: true },
   net_peerCount: { summary: "Number of the node's peers" },
   eth_protocolVersion: { summary: "Version of the protocol that the node speaks" },
-  eth_chainId: { summary: "Chain id" },
-  eth_syncing: { summary: "Whether the node is still catching up" },
-  eth_accounts: { summary: "Accounts that the node itself holds, as a rule none" },
-  eth_blockNumber: { summary: "Number of the newest block" },
-  eth_gasPrice: { summary: "Gas price that the node proposes, in wei" },
-  eth_maxPriorityFeePerGas: { summary: "Priority fee that the node proposes, in wei" },
-  eth_blobBaseFee: { summary: "Base fee of a blob in the next block, in wei" },
+  eth_chainId: { summary: "Chain id", cheap: true },
+  eth_syncing: { summary: "Whether the node is still catching up", cheap: true },
+  eth_accounts: { summary: "Accounts that the node itself holds, as a rule none", cheap: true },
+  eth_blockNumber: { summary: "Number of the newest block", cheap: true },
+  eth_gasPrice: { summary: "Gas price that the node proposes, in wei", cheap: true },
+  eth_maxPriorityFeePerGas: { summary: "Priority fee that the node proposes, in wei", cheap: true },
+  eth_blobBaseFee: { summary: "Base fee of a blob in the next block, in wei", cheap: true },
   eth_feeHistory: { summary: "Base fees and priority fees of past blocks", block: 1 },
   eth_getBalance: { summary: "Balance of an account, in wei", block: 1 },
   eth_getTransactionCount: { summary: "Number of transactions that an account has sent", block: 1, ...beforeSending },
@@ -61,10 +63,10 @@ export const standardMethods: { readonly [name: string]: Method } = {
   eth_getUncleByBlockHashAndIndex: { summary: "An uncle of a block" },
   eth_getUncleByBlockNumberAndIndex: { summary: "An uncle of a block" },
   eth_getBlockReceipts: { summary: "Receipts of all transactions of a block" },
-  eth_getTransactionByHash: { summary: "A transaction" },
+  eth_getTransactionByHash: { summary: "A transaction", cheap: true },
   eth_getTransactionByBlockHashAndIndex: { summary: "A transaction of a block" },
   eth_getTransactionByBlockNumberAndIndex: { summary: "A transaction of a block" },
-  eth_getTransactionReceipt: { summary: "The receipt of a transaction" },
+  eth_getTransactionReceipt: { summary: "The receipt of a transaction", cheap: true },
   eth_getLogs: { summary: "Logs of a range of blocks" }
 }
 
@@ -86,7 +88,7 @@ export const relayedReads = (
   methods: { readonly [name: string]: Method },
   { chain, latestOnly, protocol }: Serving
 ): ReadonlyArray<RelayedRead> =>
-  Object.entries(methods).map(([name, { alsoAt = [], block, summary }]) =>
+  Object.entries(methods).map(([name, { alsoAt = [], block, cheap, summary }]) =>
     Operation.read({
       name,
       chain,
@@ -94,6 +96,7 @@ export const relayedReads = (
       summary,
       sources: ["node"],
       cost: { weight: 0, requestUnits: 1 },
+      ...(cheap === undefined ? {} : { cheap }),
       request: Params,
       response: Schema.Unknown,
       failures: latestOnly && block !== undefined ? [UnsupportedBlock] : [],

@@ -32,6 +32,7 @@ export const spotMeta = Operation.read({
   summary: "All spot pairs and tokens",
   sources: ["official-api", "node"],
   cost: { weight: 20, requestUnits: 1 },
+  cheap: true,
   request: spotMetaRequest,
   response: SpotMeta,
   failures: [],

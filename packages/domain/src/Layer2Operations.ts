@@ -24,6 +24,7 @@ export const getTransactionReceipt = Operation.read({
   summary: "The receipt of a transaction, with its logs and the fields that its layer 2 adds",
   sources: ["node"],
   cost: { weight: 0, requestUnits: 1 },
+  cheap: true,
   request: hashParam,
   response: Schema.NullOr(Receipt),
   failures: []

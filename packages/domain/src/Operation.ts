@@ -85,6 +85,11 @@ export interface Operation<
   /** Who serves it, in order of preference. */
   readonly sources: ReadonlyArray<Source>
   readonly cost: Cost
+  /**
+   * Whether every sound address answers quickly whatever the request holds, so that a timeout says something about the
+   * address and not about the query.
+   */
+  readonly cheap?: true
   /** The request as the wire carries it (for JSON-RPC: `params`), decoding to domain types. */
   readonly request: Request
   /** The answer as the wire carries it (for JSON-RPC: `result`), decoding to domain types. */

@@ -63,6 +63,7 @@ const method = <
     readonly response: Response
     readonly failures: Failures
     readonly requestUnits?: number
+    readonly cheap?: true
   }
 ): Operation.Operation<Name, "read", Request, Response, Failures> => {
   const { requestUnits = 1, ...rest } = declaration
@@ -84,15 +85,18 @@ const relayed = <const Name extends string, Fields extends Record<string, Operat
   summary: string,
   fields: Fields,
   requestUnits = 1
-) =>
-  method({
+) => {
+  const hasNoParams = Object.keys(fields).length === 0
+  return method({
     name,
     summary,
-    request: Object.keys(fields).length === 0 ? noMembers : Schema.Struct(fields),
+    request: hasNoParams ? noMembers : Schema.Struct(fields),
     response: Schema.Unknown,
     failures: [InvalidAddress],
-    requestUnits
+    requestUnits,
+    ...(hasNoParams ? { cheap: true } : {})
   })
+}
 
 const account = { address: Address, ...atBlock }
 const message = { source: Address, destination: Address, created_lt: Int64 }
@@ -125,6 +129,7 @@ export const tokenRpcOperations = {
     request: Schema.Struct({ address: Address }),
     response: Schema.String,
     failures: [InvalidAddress],
+    cheap: true,
     cachePolicy: pure,
     isCacheable: decodes(Schema.String)
   }),
@@ -134,6 +139,7 @@ export const tokenRpcOperations = {
     request: Schema.Struct({ address: Address }),
     response: Schema.String,
     failures: [InvalidAddress],
+    cheap: true,
     cachePolicy: pure,
     isCacheable: decodes(Schema.String)
   }),
@@ -143,6 +149,7 @@ export const tokenRpcOperations = {
     request: Schema.Struct({ address: Address }),
     response: DetectedAddress,
     failures: [InvalidAddress],
+    cheap: true,
     cachePolicy: pure,
     isCacheable: decodes(DetectedAddress)
   }),
@@ -171,6 +178,7 @@ export const tokenRpcOperations = {
     request: Schema.Struct({ hash: Schema.String }),
     response: Schema.Unknown,
     failures: [InvalidAddress],
+    cheap: true,
     cachePolicy: pure,
     isCacheable: decodes(Schema.Record(Schema.String, Schema.String))
   }),

@@ -1,14 +1,12 @@
 /**
- * How the calls of live chains go out: sharing, budgets, health of the addresses, wire.
+ * How the calls of live chains go out: response cache, rate limiter, outlier detection, transport.
  *
  * In process, or in the Redis that the settings name, whatever replicas of a gateway have to agree on.
  */
 import type { Settings } from "@trigate/domain/Settings"
 import * as Calls from "@trigate/upstream/Calls"
-import * as ChainGuard from "@trigate/upstream/ChainGuard"
 import * as HttpTransportUndici from "@trigate/upstream/HttpTransportUndici"
-import * as OutlierDetectionMemory from "@trigate/upstream/OutlierDetectionMemory"
-import * as OutlierDetectionRedis from "@trigate/upstream/OutlierDetectionRedis"
+import * as OutlierDetection from "@trigate/upstream/OutlierDetection"
 import * as RateLimiter from "@trigate/upstream/RateLimiter"
 import * as ResponseCache from "@trigate/upstream/ResponseCache"
 import * as Upstream from "@trigate/upstream/Upstream"
@@ -29,16 +27,13 @@ const budgets = (settings: Settings, redis: SharedBy) => {
   })
 }
 
-const health = (settings: Settings, redis: SharedBy) =>
-  ChainGuard.layer({
-    guarded: [
-      { upstream: Upstream.make("trading-node", settings.tradingNodeUrl), path: "/evm" },
-      { upstream: Upstream.make("layer2", settings.layer2Url), path: "" }
+const outliers = (settings: Settings) =>
+  OutlierDetection.layer({
+    oneChain: [
+      { upstream: Upstream.make("trading-node", settings.tradingNodeUrl) },
+      { upstream: Upstream.make("layer2", settings.layer2Url) }
     ]
-  }).pipe(Layer.provide(Option.match(redis, {
-    onNone: () => OutlierDetectionMemory.layer(),
-    onSome: (shared) => Layer.provide(OutlierDetectionRedis.layer(), shared)
-  })))
+  })
 
 const sharing = (redis: SharedBy) =>
   Option.match(redis, {
@@ -52,7 +47,7 @@ export const layer = (settings: Settings, redis: SharedBy): Layer.Layer<Calls.Ca
     readDeadline: settings.readDeadline,
     onceDeadline: settings.onceDeadline
   }).pipe(
-    Layer.provide(health(settings, redis)),
+    Layer.provide(outliers(settings)),
     Layer.provide(budgets(settings, redis)),
     Layer.provide(HttpTransportUndici.layer({ connections: 512 })),
     Layer.merge(sharing(redis))

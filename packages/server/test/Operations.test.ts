@@ -138,7 +138,7 @@ const values: { readonly [label: string]: ReadonlyArray<string> } = {
     "abandoned",
     ...tags
   ],
-  operation: [...declared, "batch", "unsupported"],
+  operation: [...declared, "batch", "probe", "unsupported"],
   state: ["inFlight", "unknown"],
   address: ["0", "1", "2"],
   share: ["common", "actions"],
@@ -153,12 +153,10 @@ const values: { readonly [label: string]: ReadonlyArray<string> } = {
     "mismatched",
     "declined",
     "withheld",
-    "retry_after",
-    "circuit",
     "wrong_chain"
   ],
   won: ["first", "second"],
-  use: ["breakers", "budgets", "cache"],
+  use: ["budgets", "cache"],
   upstream: ["trading-api", "trading-node", "token-chain", "layer2"]
 }
 
@@ -188,7 +186,7 @@ describe("metrics", () => {
         "# TYPE trigate_upstream_budget_left gauge",
         "# TYPE trigate_upstream_call_seconds histogram",
         "# TYPE trigate_upstream_calls_total counter",
-        "# TYPE trigate_upstream_circuit_state gauge",
+        "# TYPE trigate_upstream_ejected gauge",
         "# TYPE trigate_upstream_request_units_total counter",
         "# TYPE trigate_upstream_retries_total counter",
         "# TYPE trigate_upstream_weight_total counter"

@@ -320,10 +320,9 @@ describe("secrets", () => {
       const told = [
         "The store of used nonces is away: actions are relayed unchecked",
         "Signed actions are refused",
-        "Redis is away for breakers",
         "Redis is away for budgets",
         "Redis is away for cache",
-        "fails again and again"
+        "is ejected"
       ]
       const rest = running.lines().filter((line) => !told.some((text) => JSON.stringify(line).includes(text)))
       for (const text of told) assert.include(running.printed(), text)

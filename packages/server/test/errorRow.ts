@@ -118,7 +118,7 @@ export const check = Effect.fnUntraced(function*(row: Row) {
   checkError(row, now, error)
   assert.strictEqual(live.seen().length, row.sent)
 
-  // another gateway: the faults of the first call may have opened a circuit in this one
+  // another gateway: the failures of the first call may have ejected an address of this one
   const second = yield* liveGateway(row.upstreams, row.environment)
   const client = yield* clientOf(row.replay ? yield* replay(answer) : second.url, row.endpointKey)
   const outcome = yield* Effect.result(row.client(client, now))

@@ -55,7 +55,12 @@ const queryText = (query: Query): string =>
   query.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join("&")
 
 /** What is kept of an operation are results of its JSON-RPC, not bodies of its REST. */
-const unkept = ({ class: kind, cost, name }: Read["operation"]): Read["operation"] => ({ class: kind, cost, name })
+const unkept = ({ cheap, class: kind, cost, name }: Read["operation"]): Read["operation"] => ({
+  class: kind,
+  cost,
+  name,
+  ...(cheap === undefined ? {} : { cheap })
+})
 
 const transport = Effect.fnUntraced(function*(options: Options) {
   const upstream = Upstream.make("token-chain", options.addresses.map(baseOf))

@@ -25,7 +25,7 @@ export const answer = (status: number, body: string, contentType = "application/
 export const unreachable = new TransportError({ sent: "no", reason: "Connect", detail: "ECONNREFUSED" })
 export const broken = new TransportError({ sent: "maybe", reason: "Broken", detail: "ECONNRESET" })
 
-// no circuit and no budget: a test that is about those makes its own
+// no ejection and no budget: a test that is about those makes its own
 const calls = Layer.merge(
   Calls.layerNoDeps({ exchanges: 1 }).pipe(
     Layer.provide([RateLimiter.layerUnlimited, OutlierDetection.layerAlways])

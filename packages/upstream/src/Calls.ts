@@ -14,8 +14,8 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { HttpTransport } from "./HttpTransport.ts"
 import * as OnceCalls from "./OnceCalls.ts"
+import * as OutlierDetection_ from "./OutlierDetection.ts"
 import { OutlierDetection } from "./OutlierDetection.ts"
-import * as OutlierDetectionMemory from "./OutlierDetectionMemory.ts"
 import * as Budgets_ from "./RateLimiter.ts"
 import { RateLimiter } from "./RateLimiter.ts"
 import type { Question, Read } from "./Read.ts"
@@ -61,7 +61,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
   const parts = {
     wire: yield* HttpTransport,
     budgets: yield* RateLimiter,
-    health: yield* OutlierDetection,
+    outliers: yield* OutlierDetection,
     maxAnswerBytes: options.maxAnswerBytes ?? defaults.maxAnswerBytes
   }
   return Calls.of({
@@ -74,7 +74,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
   })
 })
 
-/** Calls over the `HttpTransport`, the budgets and the address health of the context. */
+/** Calls over the `HttpTransport`, the rate limiter and the outlier detection of the context. */
 export const layerNoDeps = (
   options: Options = {}
 ): Layer.Layer<Calls, never, HttpTransport | RateLimiter | OutlierDetection> => Layer.effect(Calls, make(options))
@@ -82,12 +82,12 @@ export const layerNoDeps = (
 /** What one process needs that shares nothing with others. */
 const policies = Layer.merge(
   Budgets_.layerMemory({ "trading-api": Budgets_.defaultWeight }),
-  OutlierDetectionMemory.layer()
+  OutlierDetection_.layer()
 )
 
 /**
  * Calls over the `HttpTransport` of the context, and the sharing of their answers, for one process: its budget is the weight that
- * the venue grants an IP address, its circuits and kept answers are its own.
+ * the venue grants an IP address, its outlier detection and cached responses are its own.
  */
 export const layer = (options: Options = {}): Layer.Layer<Calls | ResponseCache.ResponseCache, never, HttpTransport> =>
   Layer.merge(Layer.provide(layerNoDeps(options), policies), ResponseCache.layer())

@@ -1,16 +1,15 @@
-/** One exchange with one address: within its budget and its circuit, counted, and read. */
+/** One exchange with one address: within its budget, counted, and read. */
 import type { Cost, MethodClass } from "@trigate/domain/Operation"
 import { weightOf, worstWeightOf } from "@trigate/domain/Operation"
 import { UpstreamRateLimited } from "@trigate/domain/UpstreamError"
 import type * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import type * as Exit from "effect/Exit"
 import * as Answers from "./Answers.ts"
 import type { Meter, Outcome } from "./CallMetrics.ts"
 import type { HttpTransport, TransportError } from "./HttpTransport.ts"
 import { millisOf } from "./internal/Monotonic.ts"
-import type { AddressClosed, OutlierDetection, Sign } from "./OutlierDetection.ts"
+import type { OutlierDetection } from "./OutlierDetection.ts"
 import type { RateLimiter } from "./RateLimiter.ts"
 import type { Target } from "./Upstream.ts"
 
@@ -18,7 +17,7 @@ import type { Target } from "./Upstream.ts"
 export interface Parts {
   readonly wire: HttpTransport["Service"]
   readonly budgets: RateLimiter["Service"]
-  readonly health: OutlierDetection["Service"]
+  readonly outliers: OutlierDetection["Service"]
   /** Bytes of answer to accept. */
   readonly maxAnswerBytes: number
 }
@@ -52,23 +51,6 @@ export interface Exchange<A> {
 
 const getHeaders = { accept: "application/json" }
 const postHeaders = { accept: "application/json", "content-type": "application/json" }
-
-const signs: { readonly [O in Judged<unknown>["outcome"]]: Sign } = {
-  ok: "healthy",
-  refused: "healthy",
-  declined: "healthy",
-  // neither says anything about the address's health
-  rate_limited: "neutral",
-  mismatched: "neutral",
-  server_fault: "faulty",
-  malformed: "faulty",
-  timeout: "faulty",
-  broken: "faulty",
-  not_sent: "faulty"
-}
-
-const signOf = (exit: Exit.Exit<Judged<unknown>, unknown>): Sign =>
-  exit._tag === "Success" ? signs[exit.value.outcome] : "neutral"
 
 /** Sends and counts; a single pass, since this is done for every call. */
 const send = <A>({ maxAnswerBytes, wire }: Parts, exchange: Exchange<A>, timeout: number): Effect.Effect<Judged<A>> =>
@@ -113,8 +95,8 @@ const tooLate = ({ label }: Target) =>
     detail: `The budget of ${label} left no time to ask; nothing was sent`
   })
 
-/** Waits for the budget, then sends in what is left of the time, whatever is known of the address. */
-export const runAnyway = <A>(parts: Parts, exchange: Exchange<A>): Effect.Effect<Judged<A>, UpstreamRateLimited> =>
+/** Waits for the budget, then sends in what is left of the time. */
+export const run = <A>(parts: Parts, exchange: Exchange<A>): Effect.Effect<Judged<A>, UpstreamRateLimited> =>
   Effect.clockWith((clock) => {
     const { cost, maxWait, target, timeout } = exchange
     const begin = millisOf(clock)
@@ -130,10 +112,3 @@ export const runAnyway = <A>(parts: Parts, exchange: Exchange<A>): Effect.Effect
       }
     )
   })
-
-/** Runs one exchange through the circuit of its address; it fails only with what kept it from being made. */
-export const run = <A>(
-  parts: Parts,
-  exchange: Exchange<A>
-): Effect.Effect<Judged<A>, UpstreamRateLimited | AddressClosed> =>
-  parts.health.guard(exchange.target, runAnyway(parts, exchange), signOf)

@@ -87,7 +87,7 @@ export const make = (parts: Parts, deadline: number) => {
     isLast: boolean
   ): Effect.Effect<Sending, OnceFailure> =>
     Effect.map(
-      Exchanges.runAnyway(parts, {
+      Exchanges.run(parts, {
         class: "once",
         cost: operation.cost,
         meter: meterOf(target.label, operation.name),
@@ -117,8 +117,10 @@ export const make = (parts: Parts, deadline: number) => {
   const sendInTurn = Effect.fnUntraced(function*(call: OnceCall, identity: OnceIdentity) {
     const clock = yield* Clock.Clock
     const until = millisOf(clock) + deadline
-    // addresses in good health first; but whether to try one that failed for reads is not for reads to decide
-    const { targets } = yield* parts.health.usable(call.targets)
+    const firstCheck = parts.outliers.ready(call.targets)
+    if (firstCheck !== undefined) yield* firstCheck
+    // ejection only orders the addresses of an action: it never refuses one
+    const { targets } = parts.outliers.choose(call.targets)
     let attempts = 0
     let said = "no time was left"
     const inTurn = targets.length > 0 ? targets : call.targets

@@ -13,6 +13,6 @@ export interface Question<A, E> {
 
 /** A read: its operation, and where it can be asked, in order of preference. */
 export interface Read {
-  readonly operation: { readonly name: string; readonly class: "read"; readonly cost: Cost }
+  readonly operation: { readonly name: string; readonly class: "read"; readonly cost: Cost; readonly cheap?: true }
   readonly targets: readonly [Target, ...ReadonlyArray<Target>]
 }

@@ -8,12 +8,14 @@
  */
 import type { ReadFailure } from "@trigate/domain/TransportFailure"
 import { UpstreamTimeout, UpstreamUnavailable } from "@trigate/domain/UpstreamError"
+import type * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
+import * as Result from "effect/Result"
 import type { AttemptResult, Fault, Retryable } from "./AttemptResult.ts"
-import { retryable, unreachable, unreadable } from "./AttemptResult.ts"
+import { foreign, retryable, unreachable, unreadable } from "./AttemptResult.ts"
 import { meters } from "./CallMetrics.ts"
 import type { Meter } from "./CallMetrics.ts"
 import type { Judged, Parts } from "./Exchanges.ts"
@@ -22,6 +24,7 @@ import type { TransportError } from "./HttpTransport.ts"
 import { millisOf } from "./internal/Monotonic.ts"
 import { ReadProgress } from "./internal/ReadProgress.ts"
 import { Latencies } from "./Latencies.ts"
+import type { HealthSignal } from "./OutlierDetection.ts"
 import type { Question, Read } from "./Read.ts"
 import type { RetryBudget } from "./RetryBudget.ts"
 import type { Target, UpstreamLabel } from "./Upstream.ts"
@@ -40,8 +43,8 @@ const SOONEST_HEDGE = 20
 const FIRST_BACKOFF = 50
 const LONGEST_BACKOFF = 1000
 
-// seconds for which an address with a full budget is passed over that does not say itself
-const UNTOLD_BENCH = 1
+// seconds for which an address is deferred that answers 429 without a `Retry-After`
+const UNTOLD_DEFERRAL = 1
 
 /** Faults that may go away by themselves, so that the same address may be asked again. */
 const passingFaults: ReadonlySet<Fault> = new Set(["not_sent", "broken", "timeout", "server_fault"])
@@ -53,6 +56,33 @@ const isRepeatable = ({ fault, retryAfter }: Retryable<unknown, unknown>): boole
 const outcomeOf = <A, E>(verdict: AttemptResult<A, E>, status: number): Judged<unknown>["outcome"] => {
   if (verdict._tag !== "Retryable") return status < 400 && verdict._tag === "Answered" ? "ok" : "refused"
   return verdict.fault === "withheld" ? "refused" : verdict.fault
+}
+
+const isOwnWord = (answer: UpstreamResponse.UpstreamResponse): boolean =>
+  foreign(answer) === undefined && Result.isSuccess(answer.json)
+
+/** What an answer says about its address; see {@link HealthSignal}. */
+const signalOf = (
+  result: AttemptResult<unknown, unknown>,
+  answer: UpstreamResponse.UpstreamResponse
+): HealthSignal => {
+  if (result._tag !== "Retryable" || result.fault === "declined") return "healthy"
+  const isGateway = answer.status >= 502 && answer.status <= 504
+  return isGateway && !isOwnWord(answer) ? "server_fault" : "none"
+}
+
+const signalOfError = ({ reason }: TransportError, isCheap: boolean): HealthSignal => {
+  switch (reason) {
+    case "Connect":
+      return "not_sent"
+    case "Broken":
+      return "broken"
+    case "Timeout":
+      return isCheap ? "timeout" : "none"
+    case "TooLarge":
+    case "Encoding":
+      return "none"
+  }
 }
 
 /** The reads of a gateway. */
@@ -84,10 +114,10 @@ export const make = (parts: Parts, options: Options) => {
       : unreadable(upstream, error.detail)
   }
 
-  const closed = (upstream: string, millis: number | undefined) => (attempts: number) =>
+  const ejected = (upstream: string, millis: number | undefined) =>
     new UpstreamUnavailable({
       upstream,
-      attempts,
+      attempts: 0,
       detail: `${upstream} failed repeatedly and is not asked for now`,
       ...(millis === undefined ? {} : { retryAfter: Math.max(1, Math.ceil(millis / 1000)) })
     })
@@ -115,27 +145,23 @@ export const make = (parts: Parts, options: Options) => {
       maxWait,
       answered: (answer) => {
         const value = read(answer, target)
+        parts.outliers.report(target, signalOf(value, answer))
         if (targets.length > 1 && value._tag === "Answered") latenciesOf(meter).add(millisOf(call.clock) - start)
         return { value, outcome: outcomeOf(value, answer.status), rows: value._tag === "Answered" ? value.rows : 0 }
       },
       broke: (error) => {
         const value = broke(target.label, error)
+        parts.outliers.report(target, signalOfError(error, operation.cheap === true))
         return { value, outcome: value.fault === "withheld" ? "refused" : value.fault, rows: 0 }
       }
     })
     return Effect.matchEffect(exchange, {
-      onFailure: (error) =>
-        Effect.succeed(
-          error._tag === "AddressClosed"
-            ? retryable("withheld", closed(target.label, error.retryAfter))
-            : retryable("withheld", () => error)
-        ),
+      onFailure: (error) => Effect.succeed(retryable("withheld", () => error)),
       onSuccess: ({ value }): Effect.Effect<AttemptResult<A, E | ReadFailure>> => {
         if (value._tag !== "Retryable") return Effect.succeed(value)
         if (value.retryAfter !== undefined) call.defer(target, value.retryAfter)
-        return value.fault === "rate_limited"
-          ? Effect.as(parts.health.bench(target, (value.retryAfter ?? UNTOLD_BENCH) * 1000), value)
-          : Effect.succeed(value)
+        if (value.fault === "rate_limited") parts.outliers.defer(target, (value.retryAfter ?? UNTOLD_DEFERRAL) * 1000)
+        return Effect.succeed(value)
       }
     })
   }
@@ -165,7 +191,7 @@ export const make = (parts: Parts, options: Options) => {
     const meter = meterOf(first.label, call.read.operation.name)
     yield* Effect.withFiber((fiber) =>
       Effect.sync(() => {
-        // not waited for: telling a shared circuit of it takes time
+        // not waited for: an interruption may take its time
         winner.rest.interruptUnsafe()
         meter.hedged(fiber.context, winner.won)
       })
@@ -221,7 +247,7 @@ export const make = (parts: Parts, options: Options) => {
       call.keep(said)
       const { operation, targets } = call.read
       if (call.exchanges >= Math.max(options.exchanges, targets.length) || call.left <= 0) return yield* end(call)
-      const usable = (yield* parts.health.usable(targets)).targets
+      const usable = parts.outliers.choose(targets).targets
       const untried = call.untriedOf(usable)
       const target = untried ?? (isRepeatable(said) ? usable[0] : undefined)
       if (target === undefined) return yield* end(call)
@@ -241,11 +267,14 @@ export const make = (parts: Parts, options: Options) => {
       const budget = retryBudgetOf(read.targets[0].label)
       budget.deposit()
       const call = new ReadProgress(read, question, clock, deadline, budget)
-      return Effect.flatMap(parts.health.usable(read.targets), ({ retryAfter, targets: usable }) => {
+      const start = () => {
+        const { retryAfter, targets: usable } = parts.outliers.choose(read.targets)
         const [first] = usable
         return first === undefined
-          ? Effect.fail(closed(read.targets[0].label, retryAfter)(0))
+          ? Effect.fail(ejected(read.targets[0].label, retryAfter))
           : next(call, first, usable)
-      })
+      }
+      const firstCheck = parts.outliers.ready(read.targets)
+      return firstCheck === undefined ? start() : Effect.flatMap(firstCheck, start)
     })
 }

@@ -52,6 +52,14 @@ const sum = (reads: ReadonlyArray<Read>): Cost => ({
   requestUnits: reads.reduce((total, { operation }) => total + operation.cost.requestUnits, 0)
 })
 
+/** A batch is cheap when all of its calls are. */
+const batchOf = (reads: ReadonlyArray<Read>): Read["operation"] => ({
+  name: "batch",
+  class: "read",
+  cost: sum(reads),
+  ...(reads.every(({ operation }) => operation.cheap === true) ? { cheap: true } : {})
+})
+
 /** The JSON-RPC reads over some calls. */
 export const make = (calls: Calls["Service"]): Ask => {
   const nextId = RpcIds.make()
@@ -72,7 +80,7 @@ export const make = (calls: Calls["Service"]): Ask => {
         JsonRpc.requestText(ids[index] ?? 0, read.operation.name, params)
       )
       return calls.read(
-        { operation: { name: "batch", class: "read", cost: sum(asks.map(({ read }) => read)) }, targets },
+        { operation: batchOf(asks.map(({ read }) => read)), targets },
         { body: Utf8.encode(`[${texts.join(",")}]`), read: RpcAttemptResult.ofBatch(ids) }
       )
     })

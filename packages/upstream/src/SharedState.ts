@@ -12,7 +12,7 @@ const isSharedAway = Schema.is(SharedAway)
 
 /** What is shared, and how long it is waited for. */
 export interface Options {
-  /** The label of the metric and the subject of the log lines, like `breakers`. */
+  /** The label of the metric and the subject of the log lines, like `budgets`. */
   readonly use: string
   /** How long the store may take for one step; 250 milliseconds when not given. */
   readonly deadline?: Duration.Input

@@ -1,295 +1,402 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { OutlierDetection } from "@trigate/upstream/OutlierDetection"
-import { AddressClosed, layerAlways } from "@trigate/upstream/OutlierDetection"
-import * as OutlierDetectionMemory from "@trigate/upstream/OutlierDetectionMemory"
+import * as Utf8 from "@trigate/domain/Utf8"
+import { HttpTransport, timedOut, TransportError } from "@trigate/upstream/HttpTransport"
+import * as OutlierDetection from "@trigate/upstream/OutlierDetection"
+import type { HealthSignal } from "@trigate/upstream/OutlierDetection"
 import * as Upstream from "@trigate/upstream/Upstream"
 import * as Arr from "effect/Array"
-import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
 import * as Metric from "effect/Metric"
-import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
+import * as Redacted from "effect/Redacted"
 import * as TestClock from "effect/testing/TestClock"
-import { exchanges, targets } from "./exchanges.ts"
 
-const places = (usable: { readonly targets: ReadonlyArray<Upstream.Target> }) =>
-  usable.targets.map((target) => target.address)
+const targetsOf = (count: number, label: Upstream.UpstreamLabel = "layer2", path = "") => {
+  const made = Upstream.targets(
+    Upstream.make(label, Arr.makeBy(count, (index) => `http://node-${index}/SECRET-KEY`)),
+    path
+  )
+  assert(Arr.isReadonlyArrayNonEmpty(made))
+  return made
+}
 
-const refusal = (retryAfter: number) => new AddressClosed({ upstream: "layer2", address: 0, retryAfter })
+interface Probe {
+  readonly url: string
+  readonly body: string
+  readonly onNewConnection: boolean
+}
 
-const isolated = Effect.provideService(Metric.MetricRegistry, new Map())
-const memory = <A, E>(effect: Effect.Effect<A, E, OutlierDetection>) =>
-  isolated(Effect.provide(effect, OutlierDetectionMemory.layer()))
+type Reply = TransportError | "silence" | readonly [status: number, body: string, contentType?: string]
 
-describe("the circuit of an address", () => {
-  it.effect("opens with the fifth fault in a row and refuses without running", () =>
-    Effect.gen(function*() {
-      const { faults, health, made, run } = yield* exchanges
-      const [only] = targets(1)
-      yield* faults(only, 4)
-      assert.strictEqual(yield* run(only, "healthy"), "healthy")
-      yield* faults(only, 4)
-      assert.deepStrictEqual(yield* health.usable([only]), { targets: [only], retryAfter: undefined })
-      yield* faults(only, 1)
-      assert.strictEqual(made.count, 10)
-      assert.deepStrictEqual(yield* Effect.flip(run(only, "healthy")), refusal(1000))
-      yield* TestClock.adjust(999)
-      assert.deepStrictEqual(yield* Effect.flip(run(only, "healthy")), refusal(1))
-      assert.deepStrictEqual(yield* health.usable([only]), { targets: [], retryAfter: 1 })
-      assert.strictEqual(made.count, 10)
-      yield* TestClock.adjust(1)
-      assert.deepStrictEqual(yield* health.usable([only]), { targets: [only], retryAfter: undefined })
-      assert.strictEqual(yield* run(only, "healthy"), "healthy")
-      assert.strictEqual(made.count, 11)
-    }).pipe(memory))
+const sound: Reply = [200, `{"jsonrpc":"2.0","id":1,"result":"0x1"}`]
+const reset: Reply = new TransportError({ sent: "maybe", reason: "Broken", detail: "ECONNRESET" })
 
-  it.effect("is one for all targets of an address, and another for another upstream's address", () =>
-    Effect.gen(function*() {
-      const { faults, run } = yield* exchanges
-      const [layer2] = targets(1)
-      const [evm] = Upstream.targets(Upstream.make("trading-node", ["http://node-0/SECRET-KEY"]), "/evm")
-      const [info] = Upstream.targets(Upstream.make("trading-node", ["http://node-0/SECRET-KEY/"]), "/info")
-      assert.isDefined(evm)
-      assert.isDefined(info)
-      yield* faults(evm, 5)
-      const error = yield* Effect.flip(run(info, "healthy"))
-      assert.deepStrictEqual(error, new AddressClosed({ upstream: "trading-node", address: 0, retryAfter: 1000 }))
-      assert.strictEqual(yield* run(layer2, "healthy"), "healthy")
-    }).pipe(memory))
-
-  it.effect("counts neither neutral exchanges nor a caller that leaves", () =>
-    Effect.gen(function*() {
-      const { faults, run } = yield* exchanges
-      const [only] = targets(1)
-      yield* Effect.repeat(run(only, "neutral"), { times: 9 })
-      yield* faults(only, 4)
-      yield* run(only, "neutral")
-      const leaving = yield* Effect.forkChild(run(only, "faulty", Effect.never), { startImmediately: true })
-      yield* Fiber.interrupt(leaving)
-      assert.strictEqual(yield* run(only, "healthy"), "healthy")
-    }).pipe(memory))
-
-  it.effect("is open 1, 2, 4, 8, 10 and 10 seconds while its probes fail", () =>
-    Effect.gen(function*() {
-      const { failProbe, faults, health } = yield* exchanges
-      const [only] = targets(1)
-      yield* faults(only, 5)
-      const open: Array<number | undefined> = []
-      for (let round = 0; round < 6; round++) {
-        const { retryAfter } = yield* health.usable([only])
-        open.push(retryAfter)
-        yield* TestClock.adjust(retryAfter ?? 0)
-        yield* failProbe(only)
-      }
-      assert.deepStrictEqual(open, [1000, 2000, 4000, 8000, 10_000, 10_000])
-    }).pipe(memory))
-
-  it.effect("lets one of a hundred concurrent calls probe", () =>
-    Effect.gen(function*() {
-      const { faults, health, made, run } = yield* exchanges
-      const [only] = targets(1)
-      yield* faults(only, 5)
-      yield* TestClock.adjust("1 second")
-      const answer = yield* Deferred.make<void>()
-      const fibers = yield* Effect.forEach(
-        Arr.makeBy(100, () => run(only, "healthy", Deferred.await(answer))),
-        (call) => Effect.forkChild(Effect.result(call), { startImmediately: true })
-      )
-      assert.strictEqual(made.count, 6)
-      assert.deepStrictEqual(yield* health.usable([only]), { targets: [], retryAfter: 1000 })
-      yield* Deferred.succeed(answer, undefined)
-      const results = yield* Fiber.joinAll(fibers)
-      assert.strictEqual(results.filter((result) => result._tag === "Success").length, 1)
-      assert.strictEqual(yield* run(only, "healthy"), "healthy")
-    }).pipe(memory))
-
-  it.effect("gives the place of a probe that was interrupted to the next call", () =>
-    Effect.gen(function*() {
-      const { faults, made, run } = yield* exchanges
-      const [only] = targets(1)
-      yield* faults(only, 5)
-      yield* TestClock.adjust("1 second")
-      const probe = yield* Effect.forkChild(run(only, "healthy", Effect.never), { startImmediately: true })
-      assert.deepStrictEqual(yield* Effect.flip(run(only, "healthy")), refusal(1000))
-      yield* Fiber.interrupt(probe)
-      assert.strictEqual(yield* run(only, "healthy"), "healthy")
-      assert.strictEqual(made.count, 7)
-    }).pipe(memory))
-
-  it.effect("is not moved by calls that began before it opened", () =>
-    Effect.gen(function*() {
-      const { faults, health, run } = yield* exchanges
-      const [only] = targets(1)
-      const answer = yield* Deferred.make<void>()
-      const hold = Deferred.await(answer)
-      const late = yield* Effect.forEach(
-        [...Arr.makeBy(20, () => run(only, "faulty", hold)), ...Arr.makeBy(20, () => run(only, "healthy", hold))],
-        (call) => Effect.forkChild(Effect.result(call), { startImmediately: true })
-      )
-      yield* faults(only, 5)
-      yield* TestClock.adjust("1 second")
-      // the next admission would be the probe: none of these may be taken for it
-      yield* Deferred.succeed(answer, undefined)
-      yield* Fiber.joinAll(late)
-      assert.deepStrictEqual(yield* health.usable([only]), { targets: [only], retryAfter: undefined })
-      assert.strictEqual(yield* run(only, "healthy"), "healthy")
-      yield* faults(only, 4)
-      assert.strictEqual(yield* run(only, "healthy"), "healthy")
-    }).pipe(memory))
-
-  it.effect("opens once when many calls that began together fail together", () =>
-    Effect.gen(function*() {
-      const { health, run } = yield* exchanges
-      const [only] = targets(1)
-      const answer = yield* Deferred.make<void>()
-      const calls = yield* Effect.forEach(
-        Arr.makeBy(100, () => run(only, "faulty", Deferred.await(answer))),
-        (call) => Effect.forkChild(Effect.flip(call), { startImmediately: true })
-      )
-      yield* Deferred.succeed(answer, undefined)
-      yield* Fiber.joinAll(calls)
-      assert.deepStrictEqual(yield* health.usable([only]), { targets: [], retryAfter: 1000 })
-    }).pipe(memory))
-
-  it.effect("counts faults in the order of ends, successes that began clear included", () =>
-    Effect.gen(function*() {
-      const { faults, run } = yield* exchanges
-      const [only] = targets(1)
-      const answer = yield* Deferred.make<void>()
-      const slow = yield* Effect.forkChild(run(only, "healthy", Deferred.await(answer)), { startImmediately: true })
-      yield* faults(only, 4)
-      yield* Deferred.succeed(answer, undefined)
-      yield* Fiber.join(slow)
-      yield* faults(only, 4)
-      assert.strictEqual(yield* run(only, "healthy"), "healthy")
-    }).pipe(memory))
-
-  it.effect("costs a clear address no step of the store", () =>
-    Effect.gen(function*() {
-      const context = yield* Layer.build(CircuitBreaker.layerStoreMemory())
-      const store = Context.get(context, CircuitBreaker.CircuitBreakerStore)
-      let steps = 0
-      const counted = <A, E, R>(step: Effect.Effect<A, E, R>) =>
+/** Probes that are answered as `reply` tells; `reply` can be changed. */
+const probing = (first: Reply) => {
+  const probes: Array<Probe> = []
+  const state = { reply: first, hold: Effect.void }
+  const transport = Layer.succeed(
+    HttpTransport,
+    HttpTransport.of({
+      send: ({ body, onNewConnection = false, timeout, url }) =>
         Effect.suspend(() => {
-          steps += 1
-          return step
+          probes.push({ url: Redacted.value(url), body: new TextDecoder().decode(body), onNewConnection })
+          const { hold, reply } = state
+          if (reply === "silence") return Effect.andThen(Effect.sleep(timeout), Effect.fail(timedOut("maybe", timeout)))
+          if ("sent" in reply) return Effect.andThen(hold, Effect.fail(reply))
+          const [status, text, contentType = "application/json"] = reply
+          return Effect.as(hold, {
+            status,
+            headers: { "content-type": contentType },
+            body: Utf8.encode(text)
+          })
         })
-      const counting = Layer.succeed(
-        CircuitBreaker.CircuitBreakerStore,
-        CircuitBreaker.CircuitBreakerStore.of({
-          admit: (key) => counted(store.admit(key)),
-          record: (options) => counted(store.record(options)),
-          state: (key) => counted(store.state(key))
-        })
-      )
-      yield* Effect.gen(function*() {
-        const { faults, health, run } = yield* exchanges
-        const all = targets(2)
-        yield* Effect.repeat(run(all[0], "healthy"), { times: 99 })
-        const usable = yield* health.usable(all)
-        assert.strictEqual(usable.targets, all)
-        assert.strictEqual(steps, 0)
-        yield* faults(all[0], 1)
-        assert.strictEqual(steps, 2)
-        yield* run(all[0], "healthy")
-        assert.strictEqual(steps, 4)
-        yield* Effect.repeat(run(all[0], "healthy"), { times: 99 })
-        assert.strictEqual(steps, 4)
-      }).pipe(Effect.provide(OutlierDetectionMemory.layerNoDeps().pipe(Layer.provide(counting))))
-    }).pipe(Effect.scoped, isolated))
+    })
+  )
+  return { probes, state, transport }
+}
+
+const detecting =
+  ({ transport }: ReturnType<typeof probing>, ...loggers: ReadonlyArray<Logger.Logger<unknown, void>>) =>
+  <A, E>(effect: Effect.Effect<A, E, OutlierDetection.OutlierDetection>) =>
+    effect.pipe(
+      Effect.provide(OutlierDetection.layer().pipe(Layer.provide([transport, Logger.layer(loggers)]))),
+      Effect.provideService(Metric.MetricRegistry, new Map())
+    )
+
+const using = Effect.map(OutlierDetection.OutlierDetection, (outliers) => ({
+  outliers,
+  reports: (target: Upstream.Target, signal: HealthSignal, times = 1) => {
+    for (let time = 0; time < times; time++) outliers.report(target, signal)
+  },
+  places: (targets: Arr.NonEmptyReadonlyArray<Upstream.Target>) =>
+    outliers.choose(targets).targets.map(({ address }) => address)
+}))
+
+/** Lets fibers that can run do so; no time passes. */
+const settle = TestClock.adjust(0)
+
+describe("an address", () => {
+  it.effect("is ejected after five suspicious attempts in a row and a failed probe", () => {
+    const fake = probing(reset)
+    return Effect.gen(function*() {
+      const { outliers, reports } = yield* using
+      const [only] = targetsOf(1)
+      reports(only, "broken", 4)
+      reports(only, "healthy")
+      reports(only, "broken", 4)
+      yield* settle
+      assert.strictEqual(fake.probes.length, 0)
+      fake.state.hold = Effect.yieldNow
+      reports(only, "broken")
+      // until the probe fails nothing changes
+      assert.deepStrictEqual(outliers.choose([only]), { targets: [only], retryAfter: undefined })
+      yield* settle
+      assert.strictEqual(fake.probes.length, 1)
+      assert.deepStrictEqual(outliers.choose([only]), { targets: [], retryAfter: 1000 })
+      yield* TestClock.adjust(999)
+      assert.deepStrictEqual(outliers.choose([only]), { targets: [], retryAfter: 1 })
+      fake.state.reply = sound
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual(outliers.choose([only]), { targets: [only], retryAfter: undefined })
+      assert.strictEqual(fake.probes.length, 2)
+    }).pipe(detecting(fake))
+  })
+
+  it.effect("stays when its probe is answered, and the count begins anew", () => {
+    const fake = probing(sound)
+    return Effect.gen(function*() {
+      const { places, reports } = yield* using
+      const all = targetsOf(1)
+      for (const probes of [1, 2, 3]) {
+        reports(all[0], "timeout", 4)
+        yield* settle
+        assert.strictEqual(fake.probes.length, probes - 1)
+        reports(all[0], "timeout")
+        yield* settle
+        assert.strictEqual(fake.probes.length, probes)
+        assert.deepStrictEqual(places(all), [0])
+      }
+    }).pipe(detecting(fake))
+  })
+
+  for (
+    const [what, reply, stays] of [
+      ["a JSON-RPC error", [200, `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}`], true],
+      ["a refusal of its own", [422, "Failed to deserialize", "text/plain"], true],
+      ["HTTP 429", [429, ""], true],
+      ["HTTP 500", [500, "null"], false],
+      ["HTTP 503", [503, "{}"], false],
+      ["HTML", [200, "<html></html>", "text/html"], false],
+      ["nothing", [200, ""], false],
+      ["what is not JSON", [200, "ok"], false],
+      ["silence", "silence", false]
+    ] as const
+  ) {
+    it.effect(`${stays ? "stays" : "is ejected"} when its probe is answered with ${what}`, () => {
+      const fake = probing(reply)
+      return Effect.gen(function*() {
+        const { places, reports } = yield* using
+        const all = targetsOf(1)
+        reports(all[0], "broken", 5)
+        yield* TestClock.adjust(4999)
+        assert.deepStrictEqual(places(all), stays || reply === "silence" ? [0] : [])
+        yield* TestClock.adjust(1)
+        assert.deepStrictEqual(places(all), stays ? [0] : [])
+      }).pipe(detecting(fake))
+    })
+  }
+
+  it.effect("is probed once however many attempts fail together, and late ones change nothing", () => {
+    const fake = probing(reset)
+    return Effect.gen(function*() {
+      const { outliers, reports } = yield* using
+      const [only] = targetsOf(1)
+      const answered = yield* Deferred.make<void>()
+      fake.state.hold = Deferred.await(answered)
+      reports(only, "not_sent", 100)
+      yield* settle
+      reports(only, "not_sent", 100)
+      assert.strictEqual(fake.probes.length, 1)
+      yield* Deferred.succeed(answered, undefined)
+      yield* settle
+      reports(only, "not_sent", 100)
+      reports(only, "healthy", 100)
+      assert.deepStrictEqual(outliers.choose([only]), { targets: [], retryAfter: 1000 })
+      assert.strictEqual(fake.probes.length, 1)
+    }).pipe(detecting(fake))
+  })
+
+  it.effect("stays when an attempt succeeds while its probe fails", () => {
+    const fake = probing("silence")
+    return Effect.gen(function*() {
+      const { places, reports } = yield* using
+      const all = targetsOf(1)
+      reports(all[0], "timeout", 5)
+      yield* TestClock.adjust("4 seconds")
+      reports(all[0], "healthy")
+      reports(all[0], "timeout", 4)
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(places(all), [0])
+    }).pipe(detecting(fake))
+  })
+
+  it.effect("is not probed for what says nothing about it", () => {
+    const fake = probing(reset)
+    return Effect.gen(function*() {
+      const { outliers, places, reports } = yield* using
+      const all = targetsOf(1)
+      reports(all[0], "none", 100)
+      for (let time = 0; time < 100; time++) outliers.defer(all[0], 3_600_000)
+      reports(all[0], "broken", 4)
+      reports(all[0], "none", 100)
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual(places(all), [0])
+      assert.strictEqual(fake.probes.length, 0)
+    }).pipe(detecting(fake))
+  })
+
+  it.effect("is probed again after 1, 2, 4, 8, 10 and 10 seconds, and after calm times begins at one", () => {
+    const fake = probing(reset)
+    return Effect.gen(function*() {
+      const { outliers, places, reports } = yield* using
+      const all = targetsOf(1)
+      reports(all[0], "broken", 5)
+      yield* settle
+      const pauses: Array<number | undefined> = []
+      for (let round = 0; round < 6; round++) {
+        const { retryAfter } = outliers.choose(all)
+        pauses.push(retryAfter)
+        if (round === 5) fake.state.reply = sound
+        yield* TestClock.adjust(retryAfter ?? 0)
+        assert.strictEqual(fake.probes.length, 2 + round)
+      }
+      assert.deepStrictEqual(pauses, [1000, 2000, 4000, 8000, 10_000, 10_000])
+      assert.deepStrictEqual(places(all), [0])
+      fake.state.reply = reset
+      reports(all[0], "broken", 5)
+      yield* settle
+      assert.deepStrictEqual(outliers.choose(all), { targets: [], retryAfter: 1000 })
+    }).pipe(detecting(fake))
+  })
+
+  it.effect("is one for all paths, and another for another upstream at the same URL", () => {
+    const fake = probing(reset)
+    return Effect.gen(function*() {
+      const { places, reports } = yield* using
+      reports(targetsOf(1, "trading-node", "/evm")[0], "broken", 5)
+      yield* settle
+      assert.deepStrictEqual(places(targetsOf(1, "trading-node", "/info")), [])
+      assert.deepStrictEqual(places(targetsOf(1, "layer2")), [0])
+    }).pipe(detecting(fake))
+  })
+
+  for (
+    const [label, url, body] of [
+      ["trading-api", "http://node-0/SECRET-KEY/info", `{"type":"exchangeStatus"}`],
+      [
+        "trading-node",
+        "http://node-0/SECRET-KEY/evm",
+        `{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}`
+      ],
+      [
+        "token-chain",
+        "http://node-0/SECRET-KEY/api/v2/jsonRPC",
+        `{"jsonrpc":"2.0","id":1,"method":"getMasterchainInfo","params":{}}`
+      ],
+      ["layer2", "http://node-0/SECRET-KEY", `{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}`]
+    ] as const
+  ) {
+    it.effect(`of ${label} is probed with a light call, on a connection of its own`, () => {
+      const fake = probing(sound)
+      return Effect.gen(function*() {
+        const { reports } = yield* using
+        reports(targetsOf(1, label)[0], "broken", 5)
+        yield* settle
+        assert.deepStrictEqual(fake.probes, [{ url, body, onNewConnection: true }])
+      }).pipe(detecting(fake))
+    })
+  }
 })
 
 describe("never more than half", () => {
   for (const [count, expected] of [[1, 1], [2, 1], [3, 2], [4, 2], [5, 3]] as const) {
-    it.effect(`of ${count} are passed over: ${expected} are asked when all are benched, the soonest first`, () =>
-      Effect.gen(function*() {
-        const { health } = yield* exchanges
-        const all = targets(count)
+    it.effect(`of ${count} are left out: ${expected} are asked when all are deferred, the soonest first`, () => {
+      const fake = probing(sound)
+      return Effect.gen(function*() {
+        const { outliers, places } = yield* using
+        const all = targetsOf(count)
         // the last one comes back first
-        yield* Effect.forEach(all, (target, index) => health.bench(target, 10_000 - index))
-        const soonest = Arr.makeBy(expected, (index) => count - 1 - index)
-        assert.deepStrictEqual(places(yield* health.usable(all)), soonest)
+        for (const [index, target] of all.entries()) outliers.defer(target, 10_000 - index)
+        assert.deepStrictEqual(places(all), Arr.makeBy(expected, (index) => count - 1 - index))
         yield* TestClock.adjust("10 seconds")
-        assert.deepStrictEqual(places(yield* health.usable(all)), all.map((target) => target.address))
-      }).pipe(memory))
+        assert.deepStrictEqual(places(all), all.map((target) => target.address))
+      }).pipe(detecting(fake))
+    })
   }
 
-  it.effect("passes one of three over, then two are out and the one that comes back first follows", () =>
-    Effect.gen(function*() {
-      const { health } = yield* exchanges
-      const all = targets(3)
-      const usable = health.usable(all)
-      assert.deepStrictEqual(places(yield* usable), [0, 1, 2])
-      yield* health.bench(all[0], 5000)
-      // the same effect, run again
-      assert.deepStrictEqual(places(yield* usable), [1, 2])
-      yield* health.bench(all[1] ?? all[0], 3000)
-      assert.deepStrictEqual(places(yield* health.usable(all)), [2, 1])
-      yield* health.bench(all[1] ?? all[0], 6000)
-      assert.deepStrictEqual(places(yield* health.usable(all)), [2, 0])
-    }).pipe(memory))
-
-  it.effect("asks an address outside of its open circuit, and what it answers moves nothing", () =>
-    Effect.gen(function*() {
-      const { faults, health, made, run } = yield* exchanges
-      const all = targets(2)
+  it.effect("leaves one of three out, then two are out and the one that comes back first follows", () => {
+    const fake = probing(sound)
+    return Effect.gen(function*() {
+      const { outliers, places } = yield* using
+      const all = targetsOf(3)
       const second = all[1] ?? all[0]
-      yield* faults(all[0], 5)
-      assert.deepStrictEqual(places(yield* health.usable(all)), [1])
+      assert.deepStrictEqual(places(all), [0, 1, 2])
+      outliers.defer(all[0], 5000)
+      assert.deepStrictEqual(places(all), [1, 2])
+      outliers.defer(second, 3000)
+      assert.deepStrictEqual(places(all), [2, 1])
+      outliers.defer(second, 6000)
+      assert.deepStrictEqual(places(all), [2, 0])
+    }).pipe(detecting(fake))
+  })
+
+  it.effect("keeps the ejected address whose probe comes first as a last resort", () => {
+    const fake = probing(reset)
+    return Effect.gen(function*() {
+      const { places, reports } = yield* using
+      const all = targetsOf(2)
+      reports(all[0], "broken", 5)
       yield* TestClock.adjust(500)
-      yield* faults(second, 5)
-      const usable = yield* health.usable(all)
-      assert.deepStrictEqual(places(usable), [0])
-      const [forced] = usable.targets
-      assert.isDefined(forced)
-      assert.strictEqual(made.count, 10)
-      assert.strictEqual(yield* run(forced, "healthy"), "healthy")
-      assert.strictEqual(made.count, 11)
-      assert.deepStrictEqual(yield* Effect.flip(run(all[0], "healthy")), refusal(500))
-    }).pipe(memory))
+      assert.deepStrictEqual(places(all), [1])
+      reports(all[1] ?? all[0], "broken", 5)
+      yield* settle
+      assert.deepStrictEqual(places(all), [0])
+      // what it answers there moves nothing: only its probe does
+      reports(all[0], "healthy", 9)
+      assert.deepStrictEqual(places(all), [0])
+    }).pipe(detecting(fake))
+  })
+
+  it.effect("asks an address that wants a pause before one that is ejected", () => {
+    const fake = probing(reset)
+    return Effect.gen(function*() {
+      const { outliers, places, reports } = yield* using
+      const all = targetsOf(2)
+      reports(all[1] ?? all[0], "broken", 5)
+      yield* settle
+      outliers.defer(all[0], 3_600_000)
+      assert.deepStrictEqual(places(all), [0])
+    }).pipe(detecting(fake))
+  })
+
+  it.effect("defers an address for an hour at most", () => {
+    const fake = probing(sound)
+    return Effect.gen(function*() {
+      const { outliers, places } = yield* using
+      const all = targetsOf(2)
+      outliers.defer(all[0], 999_999_999_000)
+      yield* TestClock.adjust(3_599_999)
+      assert.deepStrictEqual(places(all), [1])
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual(places(all), [0, 1])
+    }).pipe(detecting(fake))
+  })
 })
 
-describe("what /metrics tells", () => {
+describe("what operators see", () => {
   const series = Effect.map(Metric.snapshot, (all) =>
     all.flatMap((each) => {
       const at = `${each.id} ${Object.values(each.attributes ?? {}).join(" ")}`
       return each.type === "Gauge" ? [[at, each.state.value]] : each.type === "Counter" ? [[at, each.state.count]] : []
     }))
 
-  it.effect("shows circuits and benches by upstream and place, and no URL", () =>
-    Effect.gen(function*() {
-      const { faults, health, run } = yield* exchanges
-      const [only] = targets(1)
-      const state = "trigate_upstream_circuit_state layer2 0"
-      yield* run(only, "healthy")
-      assert.deepStrictEqual(yield* series, [[state, 0]])
-      yield* health.bench(only, 1000)
-      yield* health.bench(only, 2000)
-      yield* faults(only, 5)
-      const benches = [
-        ["trigate_upstream_benches_total layer2 0 retry_after", 1],
-        ["trigate_upstream_benches_total layer2 0 circuit", 1]
-      ]
-      assert.deepStrictEqual(yield* series, [[state, 2], ...benches])
+  it.effect("is ejections, deferrals and probes by upstream and place, and no URL", () => {
+    const fake = probing(reset)
+    return Effect.gen(function*() {
+      const { outliers, reports } = yield* using
+      const [only] = targetsOf(1)
+      outliers.choose([only])
+      const ejected = "trigate_upstream_ejected layer2 0"
+      assert.deepStrictEqual(yield* series, [[ejected, 0]])
+      outliers.defer(only, 500)
+      outliers.defer(only, 600)
+      const deferred = ["trigate_upstream_deferrals_total layer2 0", 1]
+      assert.deepStrictEqual(yield* series, [[ejected, 0], deferred])
+      reports(only, "broken", 4)
+      reports(only, "server_fault")
+      yield* settle
+      const broken = ["trigate_upstream_calls_total layer2 probe broken", 1]
+      const unit = "trigate_upstream_request_units_total layer2"
+      const caused = ["trigate_upstream_ejections_total layer2 0 server_fault", 1]
+      assert.deepStrictEqual(yield* series, [[ejected, 1], deferred, broken, [unit, 1], caused])
+      fake.state.reply = sound
       yield* TestClock.adjust("1 second")
-      const probe = yield* Effect.forkChild(run(only, "neutral", Effect.never), { startImmediately: true })
-      assert.deepStrictEqual(yield* series, [[state, 1], ...benches])
-      yield* Fiber.interrupt(probe)
-      yield* run(only, "healthy")
-      assert.deepStrictEqual(yield* series, [[state, 0], ...benches])
-    }).pipe(Effect.provide(OutlierDetectionMemory.layer()), Effect.provideService(Metric.MetricRegistry, new Map())))
+      const answered = ["trigate_upstream_calls_total layer2 probe ok", 1]
+      assert.deepStrictEqual(yield* series, [[ejected, 0], deferred, broken, [unit, 2], caused, answered])
+    }).pipe(detecting(fake))
+  })
+
+  it.effect("is a line for each ejection and each return", () => {
+    const fake = probing(reset)
+    const lines: Array<string> = []
+    const logger = Logger.make(({ logLevel, message }) => {
+      lines.push(`${logLevel} ${String(message)}`)
+    })
+    return Effect.gen(function*() {
+      const { reports } = yield* using
+      reports(targetsOf(1)[0], "broken", 5)
+      yield* TestClock.adjust("3 seconds")
+      fake.state.reply = sound
+      yield* TestClock.adjust("4 seconds")
+      assert.deepStrictEqual(lines, [
+        "Warn layer2#0 is ejected: 5 attempts in a row failed, and its probe too",
+        "Info layer2#0 answers its probe again and gets calls"
+      ])
+    }).pipe(detecting(fake, logger))
+  })
 })
 
 describe("layerAlways", () => {
-  it.effect("never passes an address over", () =>
+  it.effect("never leaves an address out", () =>
     Effect.gen(function*() {
-      const { faults, health, run } = yield* exchanges
-      const all = targets(2)
-      yield* faults(all[0], 9)
-      yield* health.bench(all[0], 1000)
-      assert.strictEqual((yield* health.usable(all)).targets, all)
-      assert.strictEqual(yield* run(all[0], "healthy"), "healthy")
-    }).pipe(Effect.provide(layerAlways)))
+      const { outliers, reports } = yield* using
+      const all = targetsOf(2)
+      reports(all[0], "broken", 9)
+      outliers.defer(all[0], 1000)
+      assert.isUndefined(outliers.ready(all))
+      assert.strictEqual(outliers.choose(all).targets, all)
+    }).pipe(Effect.provide(OutlierDetection.layerAlways)))
 })

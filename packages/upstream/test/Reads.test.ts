@@ -4,6 +4,7 @@ import type * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Utf8 from "@trigate/domain/Utf8"
 import * as AttemptResult from "@trigate/upstream/AttemptResult"
 import * as Calls from "@trigate/upstream/Calls"
+import { HttpTransport, TransportError } from "@trigate/upstream/HttpTransport"
 import * as OutlierDetection from "@trigate/upstream/OutlierDetection"
 import * as RateLimiter from "@trigate/upstream/RateLimiter"
 import * as Clock from "effect/Clock"
@@ -266,15 +267,82 @@ describe("a storm", () => {
     ))
   })
 
-  it.effect("is left alone once five faults in a row have opened the circuit", () => {
-    const wire = Scripted.make(() => Scripted.answer(500, "null"))
+  it.effect("is left alone once five resets in a row and a failed probe have ejected its address", () => {
+    const wire = Scripted.make(() => Scripted.reset)
     return Effect.gen(function*() {
       yield* within("0 millis", Effect.forEach(Array.from({ length: 20 }), () => Effect.exit(read("a"))))
-      assert.strictEqual(wire.seen.length, 5)
+      // five calls and the probe
+      assert.strictEqual(wire.seen.length, 6)
       const error = yield* Effect.flip(read("a"))
       assert.strictEqual(error._tag, "UpstreamUnavailable")
       if (error._tag === "UpstreamUnavailable") assert.strictEqual(error.attempts, 0)
       if (error._tag === "UpstreamUnavailable") assert.strictEqual(error.retryAfter, 1)
+    }).pipe(Effect.provide(over(wire, { exchanges: 1 })))
+  })
+})
+
+describe("what callers ask", () => {
+  const bad: ReadonlyArray<readonly [what: string, reaction: Scripted.Reaction]> = [
+    ["HTTP 500", Scripted.answer(500, "null")],
+    ["HTTP 500 in HTML", Scripted.answer(500, "<html></html>", { "content-type": "text/html" })],
+    ["HTTP 503 in JSON", Scripted.answer(503, "{\"error\":\"busy\"}")],
+    ["cut JSON", Scripted.answer(200, "{\"a\":")],
+    ["HTML", Scripted.html],
+    ["nothing at all", Scripted.answer(200, "")],
+    ["a full budget", Scripted.answer(429, "null", { "retry-after": "3600" })],
+    ["too long an answer", {
+      result: new TransportError({ sent: "maybe", reason: "TooLarge", detail: "The answer is larger than 4096 bytes" })
+    }],
+    ["the timeout of a call that may be slow", Scripted.silence]
+  ]
+  for (const [what, reaction] of bad) {
+    it.effect(`never ejects the only address: ${what}`, () => {
+      const wire = Scripted.make(({ nth }) => nth < 20 ? reaction : ok)
+      return Effect.gen(function*() {
+        for (let time = 0; time < 20; time++) yield* within("1 seconds", Effect.exit(read("a")))
+        isOk(yield* within("0 millis", read("a")))
+        assert.strictEqual(wire.seen.length, 21)
+      }).pipe(Effect.provide(over(wire, { exchanges: 1 })))
+    })
+  }
+
+  const failing: ReadonlyArray<readonly [what: string, reaction: Scripted.Reaction]> = [
+    ["HTTP 502 in HTML", Scripted.answer(502, "<html></html>", { "content-type": "text/html" })],
+    ["HTTP 503 in plain words", Scripted.answer(503, "no healthy upstream", { "content-type": "text/plain" })],
+    ["HTTP 504 without a body", Scripted.answer(504, "")],
+    ["a refused connection", Scripted.refused],
+    ["a reset", Scripted.reset]
+  ]
+  for (const [what, reaction] of failing) {
+    it.effect(`makes five in a row a reason to probe: ${what}`, () => {
+      const wire = Scripted.make(() => reaction)
+      return Effect.gen(function*() {
+        for (let time = 0; time < 4; time++) yield* within("0 millis", Effect.exit(read("a")))
+        assert.strictEqual(wire.seen.length, 4)
+        yield* within("0 millis", Effect.exit(read("a")))
+        assert.deepStrictEqual(wire.seen.map(({ body }) => body.includes("eth_chainId")), [
+          false,
+          false,
+          false,
+          false,
+          false,
+          true
+        ])
+      }).pipe(Effect.provide(over(wire, { exchanges: 1 })))
+    })
+  }
+
+  it.effect("makes five timeouts in a row a reason to probe where the call is cheap", () => {
+    const wire = Scripted.make(() => Scripted.silence)
+    const readCheap = Calls.Calls.use((calls) =>
+      calls.read({ operation: { ...lookUp, cheap: true }, targets: Scripted.targets("a") }, {
+        body,
+        read: AttemptResult.ofPlain(lookUp)
+      })
+    )
+    return Effect.gen(function*() {
+      for (let time = 0; time < 5; time++) yield* within("1 seconds", Effect.exit(readCheap))
+      assert.strictEqual(wire.seen.length, 6)
     }).pipe(Effect.provide(over(wire, { exchanges: 1 })))
   })
 })
@@ -294,17 +362,17 @@ describe("a slow answer", () => {
     }).pipe(Effect.provide(over(wire)))
   })
 
-  it.effect("is not waited for once it lost, however long its address takes to hear of it", () => {
+  it.effect("is not waited for once it lost, however long its interruption takes", () => {
     let isSlow = false
     const wire = Scripted.make(({ host }) => isSlow && host === "a" ? Scripted.late(400, ok) : Scripted.late(10, ok))
-    const slowToLeave = Layer.succeed(
-      OutlierDetection.OutlierDetection,
-      OutlierDetection.OutlierDetection.of({
-        usable: (usable) => Effect.succeed({ targets: usable, retryAfter: undefined }),
-        guard: (_target, exchange) => Effect.onInterrupt(exchange, () => Effect.sleep("250 millis")),
-        bench: () => Effect.void
-      })
-    )
+    const slowToLeave = Layer.effect(
+      HttpTransport,
+      Effect.map(
+        HttpTransport,
+        ({ send }) =>
+          HttpTransport.of({ send: (request) => Effect.onInterrupt(send(request), () => Effect.sleep("250 millis")) })
+      )
+    ).pipe(Layer.provide(wire.layer))
     return Effect.gen(function*() {
       yield* warm
       isSlow = true
@@ -320,7 +388,7 @@ describe("a slow answer", () => {
       assert.deepStrictEqual(wire.seen.map(({ host, isAborted }) => [host, isAborted]), [["a", true], ["b", false]])
     }).pipe(Effect.provide(
       Calls.layerNoDeps({ readDeadline: "1 second" }).pipe(
-        Layer.provide([wire.layer, RateLimiter.layerUnlimited, slowToLeave])
+        Layer.provide([slowToLeave, RateLimiter.layerUnlimited, OutlierDetection.layerAlways])
       )
     ))
   })

@@ -14,14 +14,14 @@ const longestWaitForChains = 200
 /** An upstream on a chain. */
 const on = Effect.fnUntraced(function*(chain: string, react: Reaction) {
   const upstream = yield* faultyUpstream(react)
-  upstream.reactToChain = say({ body: result(`"${chain}"`) })
+  upstream.reactToProbe = say({ body: result(`"${chain}"`) })
   return upstream
 })
 
 /** A gateway that has asked every address which chain it is on. */
 const knowing = Effect.fnUntraced(function*(route: Route, upstreams: ReadonlyArray<FaultyUpstream>) {
   const started = yield* gatewayOver({ [route.kind]: upstreams })
-  for (const upstream of upstreams) yield* upstream.until(() => upstream.chainAsked.length > 0)
+  for (const upstream of upstreams) yield* upstream.until(() => upstream.probes.length > 0)
   return started
 })
 
@@ -64,10 +64,10 @@ for (const route of jsonRpcReads) {
       Effect.gen(function*() {
         const first = yield* faultyUpstream(say(route.good))
         const second = yield* faultyUpstream(say(route.good))
-        first.reactToChain = silence
-        second.reactToChain = silence
+        first.reactToProbe = silence
+        second.reactToProbe = silence
         const { url } = yield* gatewayOver({ [route.kind]: [first, second] })
-        const chainsAreAsked = first.until(() => first.chainAsked.length > 0)
+        const chainsAreAsked = first.until(() => first.probes.length > 0)
         assertGood(route, yield* endsAfter(longestWaitForChains, route.ask(url), chainsAreAsked))
         assert.deepStrictEqual(askedOf(first, second), [1, 0])
       }))
@@ -77,7 +77,7 @@ for (const route of jsonRpcReads) {
         const only = yield* faultyUpstream(say(route.good))
         const { url } = yield* gatewayOver({ [route.kind]: [only] })
         assertGood(route, yield* route.ask(url))
-        assert.strictEqual(only.chainAsked.length, 0)
+        assert.strictEqual(only.probes.length, 0)
         assert.strictEqual(only.connections(), 1)
       }))
   })

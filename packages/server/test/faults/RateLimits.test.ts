@@ -46,7 +46,7 @@ for (const route of reads) {
 for (const route of neverKept) {
   describe(`${route.name}: a full budget`, () => {
     for (const retryAfter of long) {
-      it.effect(`benches its address for as long as it says, and the next one serves: Retry-After ${retryAfter}`, () =>
+      it.effect(`defers its address for as long as it says, and the next one serves: Retry-After ${retryAfter}`, () =>
         Effect.gen(function*() {
           const first = yield* faultyUpstream(inTurn(say(full(retryAfter)), say(route.good)))
           const second = yield* faultyUpstream(say(route.good))

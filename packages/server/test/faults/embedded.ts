@@ -14,7 +14,7 @@ import * as Calls from "@trigate/upstream/Calls"
 import type { HttpTransport } from "@trigate/upstream/HttpTransport"
 import * as HttpTransportHttpClient from "@trigate/upstream/HttpTransportHttpClient"
 import * as HttpTransportUndici from "@trigate/upstream/HttpTransportUndici"
-import * as OutlierDetectionMemory from "@trigate/upstream/OutlierDetectionMemory"
+import * as OutlierDetection from "@trigate/upstream/OutlierDetection"
 import * as RateLimiter from "@trigate/upstream/RateLimiter"
 import * as ResponseCache from "@trigate/upstream/ResponseCache"
 import * as Context from "effect/Context"
@@ -34,7 +34,8 @@ type Addresses = ReadonlyArray<FaultyUpstream | string>
 // budgets would end a test of calls by the thousand before its faults do
 const callsOver = (wire: Layer.Layer<HttpTransport>, limit: Duration.Input) =>
   Calls.layerNoDeps({ readDeadline: limit, onceDeadline: limit }).pipe(
-    Layer.provide([wire, RateLimiter.layerUnlimited, OutlierDetectionMemory.layer()])
+    Layer.provide([RateLimiter.layerUnlimited, OutlierDetection.layer()]),
+    Layer.provide(wire)
   )
 
 const exchangeOver = (api: Addresses) =>

@@ -23,10 +23,10 @@ export type Reaction = (socket: Net.Socket, asked: Asked) => void
 export interface FaultyUpstream {
   readonly port: number
   readonly url: string
-  /** Every whole request except the gateway's own questions which chain this is. */
+  /** Every whole request except the gateway's own probes. */
   readonly asked: Array<Asked>
-  /** The gateway's own questions which chain this is. */
-  readonly chainAsked: Array<Asked>
+  /** The gateway's own probes; those of an EVM address ask for its chain. */
+  readonly probes: Array<Asked>
   /** Connections accepted so far. */
   readonly connections: () => number
   /** Connections that are open now. */
@@ -36,8 +36,8 @@ export interface FaultyUpstream {
   /** Ends when a fact about this upstream holds. */
   readonly until: (holds: () => boolean) => Effect.Effect<void>
   react: Reaction
-  /** The reaction to the question which chain this is. */
-  reactToChain: Reaction
+  /** The reaction to a probe: a sound answer unless a test says otherwise. */
+  reactToProbe: Reaction
   /** What happens to a connection before anything is read from it. */
   accept: (socket: Net.Socket) => void
 }
@@ -52,7 +52,7 @@ export interface Options {
 
 const lengthIn = (head: string): number => Number(/^content-length: *(\d+)\r?$/imu.exec(head)?.[1] ?? 0)
 
-const chainQuestion = /"method": *"eth_chainId"/u
+const probe = /"method": *"(?:eth_chainId|getMasterchainInfo)"|"type": *"exchangeStatus"/u
 
 const chainOne = say({ body: ({ body }) => `{"jsonrpc":"2.0","id":${idIn(body)},"result":"0x1"}` })
 
@@ -101,10 +101,10 @@ const start = (options: Options, react: Reaction) =>
         const [method = "", path = ""] = head.split(" ", 2)
         turn += 1
         const asked = { method, path, head, body: body.toString("utf8"), bytes: whole, connection, turn }
-        const isChain = chainQuestion.test(asked.body)
-        const list = isChain ? upstream.chainAsked : upstream.asked
+        const isProbe = probe.test(asked.body)
+        const list = isProbe ? upstream.probes : upstream.asked
         list.push(asked)
-        const reaction = isChain ? upstream.reactToChain : upstream.react
+        const reaction = isProbe ? upstream.reactToProbe : upstream.react
         reaction(socket, asked)
         happened()
       })
@@ -131,13 +131,13 @@ const start = (options: Options, react: Reaction) =>
       port: 0,
       url: "",
       asked: [],
-      chainAsked: [],
+      probes: [],
       connections: () => connections,
       open: () => sockets.size,
       bytes: () => bytes,
       until,
       react,
-      reactToChain: chainOne,
+      reactToProbe: chainOne,
       accept: () => {}
     }
     server.listen(options.port ?? 0, options.host ?? "127.0.0.1", () => {

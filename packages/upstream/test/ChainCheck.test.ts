@@ -1,9 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Utf8 from "@trigate/domain/Utf8"
-import * as ChainGuard from "@trigate/upstream/ChainGuard"
 import { HttpTransport, timedOut, TransportError } from "@trigate/upstream/HttpTransport"
-import { OutlierDetection } from "@trigate/upstream/OutlierDetection"
-import * as OutlierDetectionMemory from "@trigate/upstream/OutlierDetectionMemory"
+import * as OutlierDetection from "@trigate/upstream/OutlierDetection"
 import * as Upstream from "@trigate/upstream/Upstream"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
@@ -17,11 +15,13 @@ import * as TestClock from "effect/testing/TestClock"
 const broken = new TransportError({ sent: "maybe", reason: "Broken", detail: "ECONNRESET" })
 
 /** Addresses that answer with a chain's id, with any other text, or not at all; what they answer can be changed. */
-const nodes = (...first: ReadonlyArray<string | undefined>) => {
+const nodes = (...first: ReadonlyArray<string | undefined>) => nodesOf("layer2", ...first)
+
+const nodesOf = (label: Upstream.UpstreamLabel, ...first: ReadonlyArray<string | undefined>) => {
   const answers = [...first]
   const asked: Array<string> = []
-  const upstream = Upstream.make("layer2", answers.map((_, index) => `http://node-${index}/SECRET-KEY`))
-  const wire = Layer.succeed(
+  const upstream = Upstream.make(label, answers.map((_, index) => `http://node-${index}/SECRET-KEY`))
+  const transport = Layer.succeed(
     HttpTransport,
     HttpTransport.of({
       send: ({ body, timeout, url }) =>
@@ -36,31 +36,27 @@ const nodes = (...first: ReadonlyArray<string | undefined>) => {
         })
     })
   )
-  return { answers, asked, upstream, wire }
+  return { answers, asked, upstream, transport }
 }
 
+/** The addresses that a call would ask, after it has waited for the first comparison. */
 const usable = (upstream: Upstream.Upstream, path = "") =>
-  Effect.flatMap(OutlierDetection, (health) => {
+  Effect.gen(function*() {
+    const outliers = yield* OutlierDetection.OutlierDetection
     const targets = Upstream.targets(upstream, path)
-    return Arr.isReadonlyArrayNonEmpty(targets)
-      ? Effect.map(health.usable(targets), (usable) => usable.targets.map((target) => target.address))
-      : Effect.succeed([])
+    yield* outliers.ready(targets) ?? Effect.void
+    return Arr.isReadonlyArrayNonEmpty(targets) ? outliers.choose(targets).targets.map(({ address }) => address) : []
   })
 
-const guarding = (
-  { upstream, wire }: ReturnType<typeof nodes>,
-  options: Omit<ChainGuard.Guarded, "upstream" | "path"> = {}
-) =>
-<A, E>(effect: Effect.Effect<A, E, OutlierDetection>) =>
-  effect.pipe(
-    Effect.provide(
-      ChainGuard.layer({ guarded: [{ upstream, path: "/evm", ...options }] }).pipe(
-        Layer.provide(OutlierDetectionMemory.layer()),
-        Layer.provide(wire)
-      )
-    ),
-    Effect.provideService(Metric.MetricRegistry, new Map())
-  )
+const checking =
+  ({ transport, upstream }: ReturnType<typeof nodes>, options: { readonly chainId?: bigint } = {}) =>
+  <A, E>(effect: Effect.Effect<A, E, OutlierDetection.OutlierDetection>) =>
+    effect.pipe(
+      Effect.provide(
+        OutlierDetection.layer({ oneChain: [{ upstream, ...options }] }).pipe(Layer.provide(transport))
+      ),
+      Effect.provideService(Metric.MetricRegistry, new Map())
+    )
 
 const cases: ReadonlyArray<readonly [string, ReadonlyArray<string | undefined>, ReadonlyArray<number>]> = [
   ["two that agree, one of them with padding", ["0x3e7", "0x03E7"], [0, 1]],
@@ -73,25 +69,25 @@ const cases: ReadonlyArray<readonly [string, ReadonlyArray<string | undefined>, 
   ["nobody that answers: all are usable", [undefined, undefined], [0, 1]]
 ]
 
-describe("the wrong-chain guard", () => {
+describe("the comparison of chains", () => {
   for (const [name, answers, expected] of cases) {
     const fake = nodes(...answers)
     it.effect(name, () =>
       Effect.gen(function*() {
         assert.deepStrictEqual(yield* usable(fake.upstream), expected)
         assert.strictEqual(fake.asked.length, answers.length)
-      }).pipe(guarding(fake), Effect.provide(Logger.layer([]))))
+      }).pipe(checking(fake), Effect.provide(Logger.layer([]))))
   }
 
   it.effect("asks each address for its chain at its JSON-RPC path, and counts for its other paths", () => {
-    const fake = nodes("0x1", "0x2")
+    const fake = nodesOf("trading-node", "0x1", "0x2")
     return Effect.gen(function*() {
       assert.deepStrictEqual(yield* usable(fake.upstream, "/info"), [0])
       assert.deepStrictEqual(fake.asked, [
         "http://node-0/SECRET-KEY/evm {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"eth_chainId\",\"params\":[]}",
         "http://node-1/SECRET-KEY/evm {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"eth_chainId\",\"params\":[]}"
       ])
-    }).pipe(guarding(fake), Effect.provide(Logger.layer([])))
+    }).pipe(checking(fake), Effect.provide(Logger.layer([])))
   })
 
   it.effect("looks again about every minute: an address is back when it agrees, silence keeps the verdict", () => {
@@ -111,7 +107,7 @@ describe("the wrong-chain guard", () => {
       assert.deepStrictEqual(yield* usable(fake.upstream), [0, 1])
       assert.isAtLeast(fake.asked.length, 8)
       assert.isAtMost(fake.asked.length, 12)
-    }).pipe(guarding(fake), Effect.provide(Logger.layer([])))
+    }).pipe(checking(fake), Effect.provide(Logger.layer([])))
   })
 
   it.effect("makes a call wait a fifth of a second for the first round, and no longer", () => {
@@ -125,7 +121,7 @@ describe("the wrong-chain guard", () => {
       // the question is given up after five seconds; then nobody waits
       yield* TestClock.adjust(4800)
       assert.deepStrictEqual(yield* usable(fake.upstream), [0, 1])
-    }).pipe(guarding(fake))
+    }).pipe(checking(fake))
   })
 
   it.effect("does not ask a single address, and no other upstream waits", () => {
@@ -135,7 +131,7 @@ describe("the wrong-chain guard", () => {
       assert.deepStrictEqual(yield* usable(fake.upstream), [0])
       assert.deepStrictEqual(yield* usable(other), [0, 1])
       assert.deepStrictEqual(fake.asked, [])
-    }).pipe(guarding(fake))
+    }).pipe(checking(fake))
   })
 
   it.effect("holds a single address to an expected chain", () => {
@@ -146,18 +142,18 @@ describe("the wrong-chain guard", () => {
       fake.answers[0] = "0x3e7"
       yield* TestClock.adjust("72 seconds")
       assert.deepStrictEqual(yield* usable(fake.upstream), [0])
-    }).pipe(guarding(fake, { chainId: 999n }), Effect.provide(Logger.layer([])))
+    }).pipe(checking(fake, { chainId: 999n }), Effect.provide(Logger.layer([])))
   })
 
-  it.effect("leaves wrong addresses out of the half rule", () => {
+  it.effect("leaves wrong addresses out of the limit of ejections", () => {
     const fake = nodes("0x1", "0x2", "0x1")
     return Effect.gen(function*() {
-      const health = yield* OutlierDetection
+      const outliers = yield* OutlierDetection.OutlierDetection
       const [first] = Upstream.targets(fake.upstream, "")
       assert.isDefined(first)
-      yield* health.bench(first, 5000)
+      outliers.defer(first, 5000)
       assert.deepStrictEqual(yield* usable(fake.upstream), [2])
-    }).pipe(guarding(fake), Effect.provide(Logger.layer([])))
+    }).pipe(checking(fake), Effect.provide(Logger.layer([])))
   })
 
   it.effect("tells by place and id, once, in log and metrics, and names no URL", () => {
@@ -172,17 +168,15 @@ describe("the wrong-chain guard", () => {
       fake.answers[1] = "0x1"
       yield* TestClock.adjust("72 seconds")
       assert.deepStrictEqual(lines, [
-        "Warn layer2#1 is on chain 2, not on 1: nothing is asked of it until it is",
+        "Warn layer2#1 is on chain 2, not on 1: it gets no calls until it is",
         "Info layer2#1 is on chain 1 again"
       ])
-      const benches = (yield* Metric.snapshot).flatMap((each) =>
-        each.type === "Counter" ? [[each.id, each.attributes, each.state.count]] : []
+      const ejections = (yield* Metric.snapshot).flatMap((each) =>
+        each.type === "Counter" && each.id === "trigate_upstream_ejections_total"
+          ? [[each.attributes, each.state.count]]
+          : []
       )
-      assert.deepStrictEqual(benches, [[
-        "trigate_upstream_benches_total",
-        { upstream: "layer2", address: "1", cause: "wrong_chain" },
-        1
-      ]])
-    }).pipe(guarding(fake), Effect.provide(Logger.layer([logger])))
+      assert.deepStrictEqual(ejections, [[{ upstream: "layer2", address: "1", cause: "wrong_chain" }, 1]])
+    }).pipe(checking(fake), Effect.provide(Logger.layer([logger])))
   })
 })

@@ -1,0 +1,53 @@
+/**
+ * Finds the addresses of an EVM upstream that are on another chain than the rest.
+ *
+ * The majority is right; among equal numbers the most preferred address is. An address that does not answer keeps its last
+ * known chain, so that a wrong one does not become the majority while the right one is silent.
+ */
+import * as Deferred from "effect/Deferred"
+import type { Upstream } from "../Upstream.ts"
+import type { AddressState } from "./AddressState.ts"
+
+/** An upstream whose addresses must be on one chain. */
+export interface Checked {
+  readonly upstream: Upstream
+  /** The expected chain id; without it the addresses are compared with each other, and a single one is not checked. */
+  readonly chainId?: bigint
+}
+
+const majority = (ids: ReadonlyArray<bigint>): bigint | undefined => {
+  const votes = new Map<bigint, number>()
+  for (const id of ids) votes.set(id, (votes.get(id) ?? 0) + 1)
+  const most = Math.max(...votes.values())
+  return [...votes].find(([, count]) => count === most)?.[0]
+}
+
+/** The addresses of one upstream that are compared. */
+export class ChainGroup {
+  readonly addresses: ReadonlyArray<AddressState>
+  readonly #expected: bigint | undefined
+  /** Done when every address was asked once. */
+  readonly firstRound = Deferred.makeUnsafe<void>()
+
+  constructor(addresses: ReadonlyArray<AddressState>, expected: bigint | undefined) {
+    this.addresses = addresses
+    this.#expected = expected
+  }
+
+  get isChecked(): boolean {
+    return Deferred.isDoneUnsafe(this.firstRound)
+  }
+
+  /** Compares what is known of the addresses; returns each address that changed sides, with the right chain id. */
+  compare(): ReadonlyArray<{ readonly address: AddressState; readonly right: bigint }> {
+    const right = this.#expected ?? majority(this.addresses.flatMap(({ chainId }) => chainId ?? []))
+    if (right === undefined) return []
+    return this.addresses.flatMap((address) => {
+      const isWrong = address.chainId !== undefined && address.chainId !== right
+      if (address.chainId === undefined || isWrong === address.isOnWrongChain) return []
+      address.isOnWrongChain = isWrong
+      address.tell(isWrong ? "wrong_chain" : undefined)
+      return [{ address, right }]
+    })
+  }
+}
