@@ -8,6 +8,7 @@ import * as Calls from "@trigate/upstream/Calls"
 import * as HttpTransportUndici from "@trigate/upstream/HttpTransportUndici"
 import * as OutlierDetection from "@trigate/upstream/OutlierDetection"
 import * as RateLimiter from "@trigate/upstream/RateLimiter"
+import * as RateLimiterRedis from "@trigate/upstream/RateLimiterRedis"
 import * as ResponseCache from "@trigate/upstream/ResponseCache"
 import * as Upstream from "@trigate/upstream/Upstream"
 import * as Layer from "effect/Layer"
@@ -18,12 +19,15 @@ import type * as Redis from "effect/persistence/Redis"
 export type SharedBy = Option.Option<Layer.Layer<Redis.Redis>>
 
 /** The weight of one network's address is not that of another's. */
-const budgets = (settings: Settings, redis: SharedBy) => {
+const rateLimiter = (settings: Settings, redis: SharedBy) => {
   const limits = RateLimiter.limitsOf(settings)
   return Option.match(redis, {
     onNone: () => RateLimiter.layerMemory(limits),
     onSome: (shared) =>
-      Layer.provide(RateLimiter.layer({ ...limits, prefix: `trigate:{budgets:${settings.network}}:` }), shared)
+      Layer.provide(
+        RateLimiterRedis.layer({ ...limits, prefix: `trigate:{rate-limit:${settings.network}}:` }),
+        shared
+      )
   })
 }
 
@@ -48,7 +52,7 @@ export const layer = (settings: Settings, redis: SharedBy): Layer.Layer<Calls.Ca
     onceDeadline: settings.onceDeadline
   }).pipe(
     Layer.provide(outliers(settings)),
-    Layer.provide(budgets(settings, redis)),
+    Layer.provide(rateLimiter(settings, redis)),
     Layer.provide(HttpTransportUndici.layer({ connections: 512 })),
     Layer.merge(sharing(redis))
   )

@@ -156,7 +156,7 @@ const values: { readonly [label: string]: ReadonlyArray<string> } = {
     "wrong_chain"
   ],
   won: ["first", "second"],
-  use: ["budgets", "cache"],
+  use: ["cache", "rate-limits"],
   upstream: ["trading-api", "trading-node", "token-chain", "layer2"]
 }
 
@@ -183,10 +183,10 @@ describe("metrics", () => {
         "# TYPE trigate_read_cache_bytes gauge",
         "# TYPE trigate_request_seconds histogram",
         "# TYPE trigate_requests_total counter",
-        "# TYPE trigate_upstream_budget_left gauge",
         "# TYPE trigate_upstream_call_seconds histogram",
         "# TYPE trigate_upstream_calls_total counter",
         "# TYPE trigate_upstream_ejected gauge",
+        "# TYPE trigate_upstream_rate_limit_available gauge",
         "# TYPE trigate_upstream_request_units_total counter",
         "# TYPE trigate_upstream_retries_total counter",
         "# TYPE trigate_upstream_weight_total counter"

@@ -320,7 +320,7 @@ describe("secrets", () => {
       const told = [
         "The store of used nonces is away: actions are relayed unchecked",
         "Signed actions are refused",
-        "Redis is away for budgets",
+        "Redis is away for rate-limits",
         "Redis is away for cache",
         "is ejected"
       ]

@@ -102,12 +102,15 @@ export const run = <A>(parts: Parts, exchange: Exchange<A>): Effect.Effect<Judge
     const begin = millisOf(clock)
     return Effect.flatMap(
       parts.budgets.take({ upstream: target.label, class: exchange.class, cost, maxWait }),
-      (spent): Effect.Effect<Judged<A>, UpstreamRateLimited> => {
+      (permits): Effect.Effect<Judged<A>, UpstreamRateLimited> => {
         const left = timeout - (millisOf(clock) - begin)
-        if (left <= 0) return Effect.andThen(spent.refund(unusedOf(exchange, nothing)), Effect.fail(tooLate(target)))
-        return Effect.flatMap(send(parts, exchange, left), (judged) => {
-          const unused = unusedOf(exchange, judged)
-          return unused > 0 ? Effect.as(spent.refund(unused), judged) : Effect.succeed(judged)
+        if (left <= 0) {
+          permits.refund(unusedOf(exchange, nothing))
+          return Effect.fail(tooLate(target))
+        }
+        return Effect.map(send(parts, exchange, left), (judged) => {
+          permits.refund(unusedOf(exchange, judged))
+          return judged
         })
       }
     )

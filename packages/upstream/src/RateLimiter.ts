@@ -1,137 +1,296 @@
 /**
- * What the upstreams let us ask: weight a minute of the official API, request units a second of a node's plan.
+ * Keeps each upstream's rate limit: weight a minute of the official API, request units a second of a node's plan.
  *
- * A call takes its worst case before it goes out and gives back what it did not use. In any minute (second) the calls that
- * start use no more than the limit, and can use all of it. Reads leave a share of the weight to actions. Whoever finds no
- * budget waits in line, as long as it can.
+ * A call takes its worst case before it goes out and refunds what it did not use. In any minute (second) the calls that
+ * start use no more than the limit, and they can use all of it. Reads leave 5 % of the weight to actions. A call that finds
+ * no room waits in a fair queue, for at most its max wait.
  *
- * Times are those of the clock at which a call starts. What the network adds to them, and how far the clocks of replicas
- * differ, is not covered: a limit somewhat below the upstream's leaves room for it.
+ * A call counts at the time at which it starts here. Network delay and differences between the clocks of replicas are not
+ * covered: to leave room for them, set a limit somewhat below the upstream's.
  */
 import type { Cost, MethodClass } from "@trigate/domain/Operation"
 import { worstWeightOf } from "@trigate/domain/Operation"
 import type { Settings } from "@trigate/domain/Settings"
 import { settings } from "@trigate/domain/Settings"
-import type { UpstreamRateLimited } from "@trigate/domain/UpstreamError"
+import { UpstreamRateLimited } from "@trigate/domain/UpstreamError"
+import * as Clock from "effect/Clock"
 import * as Config from "effect/Config"
 import * as Context from "effect/Context"
-import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Latch from "effect/Latch"
 import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
-import * as Redis from "effect/persistence/Redis"
-import * as BudgetMetrics from "./internal/BudgetMetrics.ts"
-import * as BudgetPlan from "./internal/BudgetPlan.ts"
-import type { SharedWindow } from "./internal/BudgetShared.ts"
-import * as BudgetShared from "./internal/BudgetShared.ts"
-import * as UpstreamBudget from "./internal/UpstreamBudget.ts"
-import * as SharedState from "./SharedState.ts"
+import { millisOf } from "./internal/Monotonic.ts"
+import type { Bounds, Call, Slot, Units } from "./internal/SlidingWindow.ts"
+import * as SlidingWindow from "./internal/SlidingWindow.ts"
 import type { UpstreamLabel } from "./Upstream.ts"
-
-/** What a call has taken. */
-export interface Spent {
-  /** Gives back what the call did not use after all, in units of what it took, and never more than that. */
-  readonly refund: (unused: number) => Effect.Effect<void>
-}
 
 /** A call that wants to start. */
 export interface Ask {
   readonly upstream: UpstreamLabel
-  /** A `once` call has a share that reads cannot take, and does not wait for them. */
+  /** Actions (`once`) have a share that reads cannot take, and do not wait for reads. */
   readonly class: MethodClass
   readonly cost: Cost
-  /** Milliseconds that the call can wait for its turn. */
+  /** Milliseconds that the call can wait. */
   readonly maxWait: number
 }
 
-/** Lets calls start when their upstream's budget allows it. */
+/** What a call has taken. */
+export interface Permits {
+  /** Returns what the call did not use, in units of what it took; never more than that. */
+  readonly refund: (unused: number) => void
+}
+
+/** Lets calls start when their upstream's rate limit has room for them. */
 export class RateLimiter extends Context.Service<RateLimiter, {
   /**
-   * Takes the worst case of a call, waiting for it up to the call's maxWait.
+   * Takes the worst case of a call now.
    *
-   * Fails at once where the wait would be longer; `retryAfter` is that wait in whole seconds, if nobody else comes.
+   * Answers undefined and takes nothing where the call has to wait, or where a window shared by replicas has to be asked.
    */
-  readonly take: (ask: Ask) => Effect.Effect<Spent, UpstreamRateLimited>
+  readonly tryTake: (ask: Ask, clock: Clock.Clock) => Permits | undefined
+  /**
+   * Takes the worst case of a call, and waits for it up to `maxWait`.
+   *
+   * Fails with `UpstreamRateLimited` as soon as it knows that the wait would be longer. `retryAfter` is that wait in whole
+   * seconds, if no other call comes.
+   */
+  readonly take: (ask: Ask) => Effect.Effect<Permits, UpstreamRateLimited>
 }>()("@trigate/upstream/RateLimiter") {}
 
-/** The limit of each upstream; one without a limit has no budget. */
-export interface Limits {
-  /** Weight a minute. */
-  readonly "trading-api"?: number | undefined
-  /** Request units a second. */
-  readonly "trading-node"?: number | undefined
-  /** Request units a second. */
-  readonly "token-chain"?: number | undefined
-  /** Request units a second. */
-  readonly layer2?: number | undefined
-}
+/** Weight a minute of the official API, request units a second of the others; an upstream without a limit has none. */
+export type Limits = { readonly [Label in UpstreamLabel]?: number | undefined }
 
 /** Weight a minute that the venue grants an IP address. */
 export const defaultWeight = settings.tradingApiWeight.fallback
 
 /** What a call takes before it goes out: weight of the official API, request units of a node. */
-export const worstOf = (upstream: UpstreamLabel, cost: Cost): number =>
-  upstream === "trading-api" ? worstWeightOf({ cost }) : cost.requestUnits
+export const worstOf = (upstream: UpstreamLabel, call: { readonly cost: Cost }): number =>
+  upstream === "trading-api" ? worstWeightOf(call) : call.cost.requestUnits
 
-const unlimited = Effect.succeed<Spent>({ refund: () => Effect.void })
+/** Counts a call in a window that replicas share if it may start after those `ahead`; undefined while that is away. */
+export type SharedWindow = (call: Call, ahead: Units) => Effect.Effect<SharedAnswer | undefined>
 
-/** A twentieth of the weight is for actions alone. */
-const planOf = (upstream: UpstreamLabel, limit: number): BudgetPlan.Plan =>
-  upstream === "trading-api" ? BudgetPlan.make(limit, 60_000, 60, 0.05) : BudgetPlan.make(limit, 1000, 20, 0)
+/** What a shared window holds now, with a refund for a call that it counted or the milliseconds that the call has to wait. */
+export type SharedAnswer =
+  | { readonly _tag: "Taken"; readonly held: Units; readonly refund: Permits["refund"] }
+  | { readonly _tag: "Full"; readonly held: Units; readonly wait: number }
 
-type Share = (upstream: UpstreamLabel, plan: BudgetPlan.Plan) => SharedWindow | undefined
-
-const make = Effect.fnUntraced(function*(limits: Limits, share: Share) {
-  const budget = Effect.fnUntraced(function*(upstream: UpstreamLabel) {
-    const limit = limits[upstream]
-    if (limit === undefined) return () => unlimited
-    const plan = planOf(upstream, limit)
-    const { left, take } = UpstreamBudget.make(upstream, plan, share(upstream, plan))
-    yield* BudgetMetrics.tellLeft(upstream, plan, left)
-    return (ask: Ask) => take(worstOf(upstream, ask.cost), ask.class, ask.maxWait)
-  })
-  const budgets = {
-    "trading-api": yield* budget("trading-api"),
-    "trading-node": yield* budget("trading-node"),
-    "token-chain": yield* budget("token-chain"),
-    layer2: yield* budget("layer2")
-  }
-  return RateLimiter.of({ take: (ask) => budgets[ask.upstream](ask) })
-})
-
-/** No budget at all: every call starts at once. */
-export const layerUnlimited: Layer.Layer<RateLimiter> = Layer.succeed(
-  RateLimiter,
-  RateLimiter.of({ take: () => unlimited })
-)
-
-/** RateLimiter of this process alone. */
-export const layerMemory = (limits: Limits): Layer.Layer<RateLimiter> =>
-  Layer.effect(RateLimiter, make(limits, () => undefined))
-
-/** The limits, and where and how long they are shared. */
-export interface Options extends Limits {
-  /** What the keys begin with; `trigate:{budgets}:` when not given. Who shares a limit has the same. */
-  readonly prefix?: string
-  /** How long Redis may take for one step; 250 milliseconds when not given. */
-  readonly deadline?: Duration.Input
+interface Waiter extends Call {
+  /** Units that the call still wants; 0 while it tries to take them. */
+  wants: number
+  readonly changed: Latch.Latch
 }
 
-/**
- * RateLimiter of everybody with the same Redis and prefix.
- *
- * This process counts for itself besides. While Redis is away, only that holds: each replica keeps the limit, all of them
- * together may not. A metric and the log tell when; no call waits longer than the deadline.
- */
-export const layer = (options: Options): Layer.Layer<RateLimiter, never, Redis.Redis> =>
-  Layer.effect(
-    RateLimiter,
-    Effect.gen(function*() {
-      const { deadline, prefix = "trigate:{budgets}:" } = options
-      const state = yield* SharedState.make({ use: "budgets", ...(deadline === undefined ? {} : { deadline }) })
-      return yield* make(options, BudgetShared.make(yield* Redis.Redis, state, prefix))
-    })
+const none: Units = { read: 0, once: 0 }
+
+// refunds of other replicas come unannounced: a call that waits for a shared window asks again after so many milliseconds
+const recheckAfter = 250
+
+const counter = (upstream: UpstreamLabel, name: string, description: string) =>
+  Metric.counter(`trigate_upstream_rate_limit_${name}_total`, {
+    description,
+    incremental: true,
+    attributes: { upstream }
+  })
+
+/** Reports what `read` answers while the scope is open. It is asked when somebody looks, so that no call pays for it. */
+const report = (upstream: UpstreamLabel, share: "common" | "actions", read: (clock: Clock.Clock) => number) => {
+  const gauge = Metric.gauge("trigate_upstream_rate_limit_available", {
+    description: "Weight or request units that calls can take at once, by upstream and share",
+    attributes: { upstream, share }
+  })
+  return Effect.acquireRelease(
+    Effect.map(Effect.context(), (registered) =>
+      Metric.registerUnsafe(gauge, registered, {
+        get: (context) => ({ value: read(Context.get(context, Clock.Clock)) }),
+        update: () => {},
+        modify: () => {}
+      })),
+    (registration) => Effect.sync(registration.remove)
   )
+}
+
+/** Keeps the limit of one upstream in this process, and in the shared window where there is one. */
+const makeOne = Effect.fnUntraced(function*(upstream: UpstreamLabel, bounds: Bounds, shared: SharedWindow | undefined) {
+  const window = new SlidingWindow.SlidingWindow(bounds)
+  const queues: { readonly [Class in MethodClass]: Set<Waiter> } = { read: new Set(), once: new Set() }
+  /** What the queued calls want. */
+  const wanted = { read: 0, once: 0 }
+  /** What other replicas hold, as far as the shared window has told. */
+  let others = none
+  const longestPause = shared === undefined ? Number.POSITIVE_INFINITY : recheckAfter
+  const waits = counter(upstream, "waits", "Calls that waited for their upstream's rate limit")
+  const refused = counter(upstream, "refused", "Calls refused because they would have had to wait for too long")
+
+  const refusal = (wait: number) => {
+    const retryAfter = Math.max(1, Math.ceil(wait / 1000))
+    const detail = `The rate limit of ${upstream} is used up; it has room for this call in ${retryAfter} s`
+    return new UpstreamRateLimited({ upstream, retryAfter, detail })
+  }
+
+  const want = (waiter: Waiter, units: number) => {
+    wanted[waiter.class] += units - waiter.wants
+    waiter.wants = units
+  }
+
+  const aheadOf = (waiter: Waiter): Units => {
+    let own = 0
+    for (const other of queues[waiter.class]) {
+      if (other === waiter) break
+      own += other.wants
+    }
+    return { ...wanted, [waiter.class]: own }
+  }
+
+  const firsts = () => [queues.once, queues.read].flatMap(([first]) => first ?? [])
+
+  const permits = (slot: Slot, methodClass: MethodClass, cost: number, refundShared?: Permits["refund"]): Permits => {
+    let held = cost
+    const refund = (unused: number) => {
+      const units = Math.max(0, Math.min(held, unused))
+      if (units === 0) return
+      held -= units
+      window.refund(slot, methodClass, units)
+      refundShared?.(units)
+      for (const { changed } of firsts()) changed.openUnsafe()
+    }
+    return { refund }
+  }
+
+  const tryTake = (ask: Ask, clock: Clock.Clock): Permits | undefined => {
+    if (shared !== undefined) return undefined
+    const cost = worstOf(upstream, ask)
+    window.moveTo(millisOf(clock))
+    return window.fits(ask.class, cost, wanted) ? permits(window.take(ask.class, cost), ask.class, cost) : undefined
+  }
+
+  /** Takes the units of a call if it may start after those `ahead`, or else fails with the milliseconds to wait. */
+  const attempt = (call: Call, ahead: Units, clock: Clock.Clock): Effect.Effect<Permits, number> =>
+    Effect.uninterruptibleMask((restore) => {
+      const now = millisOf(clock)
+      window.moveTo(now)
+      if (!window.fits(call.class, call.cost, ahead)) return Effect.fail(window.waitOf(call, ahead, now))
+      const slot = window.take(call.class, call.cost)
+      if (shared === undefined) return Effect.succeed(permits(slot, call.class, call.cost))
+      return Effect.flatMap(shared(call, ahead), (answer): Effect.Effect<Permits, number> => {
+        if (answer?._tag === "Full") window.refund(slot, call.class, call.cost)
+        const { once, read } = answer?.held ?? none
+        others = { read: Math.max(0, read - window.held.read), once: Math.max(0, once - window.held.once) }
+        if (answer?._tag === "Full") return Effect.fail(answer.wait)
+        const taken = permits(slot, call.class, call.cost, answer?.refund)
+        // a caller that left while Redis was asked takes nothing
+        return Effect.onInterrupt(restore(Effect.succeed(taken)), () => Effect.sync(() => taken.refund(call.cost)))
+      })
+    })
+
+  /** Waits to be the first of the queue, then for room, until the wait would end after `giveUp`. */
+  const waitForTurn = (waiter: Waiter, giveUp: number, clock: Clock.Clock): Effect.Effect<Permits, number> =>
+    Effect.suspend(() => {
+      const again = (pause: number) =>
+        Effect.andThen(
+          Effect.timeoutOption(waiter.changed.await, Math.ceil(pause)),
+          waitForTurn(waiter, giveUp, clock)
+        )
+      waiter.changed.closeUnsafe()
+      const now = millisOf(clock)
+      const [first] = queues[waiter.class]
+      if (waiter !== first) {
+        // one millisecond longer: in the last one, the calls before may start and this call after them
+        return now <= giveUp ? again(giveUp + 1 - now) : Effect.fail(window.waitOf(waiter, aheadOf(waiter), now))
+      }
+      want(waiter, 0)
+      return attempt(waiter, aheadOf(waiter), clock).pipe(Effect.catch((wait) => {
+        want(waiter, waiter.cost)
+        return millisOf(clock) + wait > giveUp ? Effect.fail(wait) : again(Math.min(wait, longestPause))
+      }))
+    })
+
+  const enqueue = (call: Call, maxWait: number, clock: Clock.Clock) =>
+    Effect.acquireUseRelease(
+      Effect.sync(() => {
+        const waiter: Waiter = { ...call, wants: 0, changed: Latch.makeUnsafe(false) }
+        queues[call.class].add(waiter)
+        want(waiter, call.cost)
+        return waiter
+      }),
+      (waiter) => waitForTurn(waiter, millisOf(clock) + maxWait, clock),
+      (waiter) =>
+        Effect.suspend(() => {
+          want(waiter, 0)
+          queues[call.class].delete(waiter)
+          // not at once: a thousand calls that start together would start within each other
+          return Effect.forEach(firsts(), ({ changed }) => changed.open, { discard: true })
+        })
+    )
+
+  const take = (ask: Ask): Effect.Effect<Permits, UpstreamRateLimited> =>
+    Effect.withFiber((fiber) => {
+      const clock = fiber.getRef(Clock.Clock)
+      const taken = tryTake(ask, clock)
+      if (taken !== undefined) return Effect.succeed(taken)
+      const call: Call = { class: ask.class, cost: worstOf(upstream, ask) }
+      return attempt(call, { ...wanted }, clock).pipe(
+        Effect.catchIf((wait) => wait <= ask.maxWait, () => {
+          waits.updateUnsafe(1, fiber.context)
+          return enqueue(call, ask.maxWait, clock)
+        }),
+        Effect.mapError((wait) => {
+          refused.updateUnsafe(1, fiber.context)
+          return refusal(wait)
+        })
+      )
+    })
+
+  const available = (clock: Clock.Clock): number => {
+    window.moveTo(millisOf(clock))
+    return Math.max(0, bounds.limit - window.held.read - window.held.once - others.read - others.once)
+  }
+  yield* report(upstream, "common", (clock) => {
+    const all = available(clock)
+    return Math.max(0, Math.min(all, bounds.readLimit - window.held.read - others.read))
+  })
+  if (bounds.readLimit < bounds.limit) yield* report(upstream, "actions", available)
+
+  return RateLimiter.of({ tryTake, take })
+})
+
+const unlimitedPermits: Permits = { refund: () => {} }
+const unlimitedTake = Effect.succeed(unlimitedPermits)
+const unlimited = RateLimiter.of({ tryTake: () => unlimitedPermits, take: () => unlimitedTake })
+
+/** A rate limiter that counts in the window that `share` answers, too. */
+export const make = Effect.fnUntraced(function*(
+  limits: Limits,
+  share: (upstream: UpstreamLabel, bounds: Bounds) => SharedWindow | undefined
+) {
+  const limiter = (upstream: UpstreamLabel) => {
+    const limit = limits[upstream]
+    if (limit === undefined) return Effect.succeed(unlimited)
+    const bounds = upstream === "trading-api"
+      ? SlidingWindow.make(limit, 60_000, 60, 0.05)
+      : SlidingWindow.make(limit, 1000, 20, 0)
+    return makeOne(upstream, bounds, share(upstream, bounds))
+  }
+  const limiters = yield* Effect.all({
+    "trading-api": limiter("trading-api"),
+    "trading-node": limiter("trading-node"),
+    "token-chain": limiter("token-chain"),
+    layer2: limiter("layer2")
+  })
+  return RateLimiter.of({
+    tryTake: (ask, clock) => limiters[ask.upstream].tryTake(ask, clock),
+    take: (ask) => limiters[ask.upstream].take(ask)
+  })
+})
+
+/** No limits: every call starts at once. */
+export const layerUnlimited: Layer.Layer<RateLimiter> = Layer.succeed(RateLimiter, unlimited)
+
+/** The limits of this process alone. */
+export const layerMemory = (limits: Limits): Layer.Layer<RateLimiter> =>
+  Layer.effect(RateLimiter, make(limits, () => undefined))
 
 /** The limits that the settings name. */
 export const limitsOf = (
@@ -143,15 +302,12 @@ export const limitsOf = (
   layer2: Option.getOrUndefined(named.layer2Rps)
 })
 
-/** RateLimiter of this process with the limits of `TRIGATE_TRADING_API_WEIGHT` and of the three `TRIGATE_…_RPS`. */
+const { layer2Rps, tokenChainRps, tradingApiWeight, tradingNodeRps } = settings
+
+/** The limits of this process, read from `TRIGATE_TRADING_API_WEIGHT` and the three settings `TRIGATE_…_RPS`. */
 export const layerConfig: Layer.Layer<RateLimiter, Config.ConfigError> = Layer.unwrap(
   Effect.map(
-    Config.all({
-      tradingApiWeight: settings.tradingApiWeight,
-      tradingNodeRps: settings.tradingNodeRps,
-      tokenChainRps: settings.tokenChainRps,
-      layer2Rps: settings.layer2Rps
-    }),
+    Config.all({ layer2Rps, tokenChainRps, tradingApiWeight, tradingNodeRps }),
     (named) => layerMemory(limitsOf(named))
   )
 )

@@ -8,8 +8,8 @@ import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
-import type { Start } from "./budgetSchedule.ts"
-import { action, arrivals, ask, candles, most, query, run } from "./budgetSchedule.ts"
+import type { Start } from "./rateLimitSchedule.ts"
+import { action, arrivals, ask, candles, most, query, run } from "./rateLimitSchedule.ts"
 
 const venue = RateLimiter.layerMemory({ "trading-api": 1200 })
 
@@ -74,11 +74,11 @@ describe("a weight budget of 1200", () => {
   it.effect("gets back what candles did not use, and no more", () =>
     Effect.gen(function*() {
       const spent = yield* take(ask(candles))
-      yield* spent.refund(83)
-      yield* spent.refund(-1000)
+      spent.refund(83)
+      spent.refund(-1000)
       yield* TestClock.adjust(60_999)
-      yield* spent.refund(1000)
-      yield* spent.refund(1000)
+      spent.refund(1000)
+      spent.refund(1000)
       assert.strictEqual(yield* starts(ask(query)), 57)
     }).pipe(Effect.provide(venue)))
 
@@ -86,7 +86,7 @@ describe("a weight budget of 1200", () => {
     Effect.gen(function*() {
       const spent = yield* take(ask(candles))
       yield* TestClock.adjust(61_000)
-      yield* spent.refund(84)
+      spent.refund(84)
       assert.strictEqual(yield* starts(ask(query)), 57)
     }).pipe(Effect.provide(venue)))
 
@@ -173,9 +173,9 @@ describe("a weight budget of 1200", () => {
       const first = yield* fill
       const waiting = yield* Effect.forEach([candles, query], (cost) => joining(ask(cost, 61_000)))
       yield* TestClock.adjust(100)
-      yield* first.refund(84)
+      first.refund(84)
       yield* TestClock.adjust(100)
-      yield* first.refund(20)
+      first.refund(20)
       yield* TestClock.adjust(60_800)
       assert.deepStrictEqual(yield* Effect.forEach(waiting, Fiber.join), [{ after: 200 }, { after: 61_000 }])
     }).pipe(Effect.provide(venue)))
@@ -199,9 +199,9 @@ describe("a weight budget of 1200", () => {
       const read = yield* joining(ask(query, 61_000))
       const once = yield* joining(ask(action, 61_000))
       yield* TestClock.adjust(10)
-      yield* first.refund(1)
+      first.refund(1)
       yield* TestClock.adjust(10)
-      yield* second.refund(20)
+      second.refund(20)
       yield* TestClock.adjust(10)
       assert.deepStrictEqual([yield* Fiber.join(read), yield* Fiber.join(once)], [{ after: 20 }, { after: 10 }])
     }).pipe(Effect.provide(venue)))
@@ -233,7 +233,7 @@ describe("a small weight budget", () => {
       yield* TestClock.adjust(61_000)
       const spent = yield* take(ask(candles))
       assert.deepStrictEqual(yield* wait(ask(action)), { retryAfter: 61 })
-      yield* spent.refund(84)
+      spent.refund(84)
       assert.strictEqual(yield* starts(ask(query)), 3)
     }).pipe(Effect.provide(small(100))))
 
@@ -303,9 +303,9 @@ describe("budgets tell", () => {
     (all) =>
       Object.fromEntries(
         all.flatMap(({ attributes, id, state }) =>
-          id.startsWith("trigate_upstream_budget_") && attributes?.["upstream"] === "trading-node"
+          id.startsWith("trigate_upstream_rate_limit_") && attributes?.["upstream"] === "trading-node"
             ? [[
-              [id.slice("trigate_upstream_budget_".length), attributes["share"]].join(" ").trim(),
+              [id.slice("trigate_upstream_rate_limit_".length), attributes["share"]].join(" ").trim(),
               "value" in state ? Number(state.value) : "count" in state ? Number(state.count) : undefined
             ]]
             : []
@@ -316,18 +316,18 @@ describe("budgets tell", () => {
   it.effect("what is left, who waited and who was refused", () =>
     Effect.gen(function*() {
       const call = ask({ weight: 0, requestUnits: 1 }, 0, "trading-node")
-      assert.deepStrictEqual(yield* metrics, { "left common": 12 })
+      assert.deepStrictEqual(yield* metrics, { "available common": 12 })
       yield* take(call)
-      assert.deepStrictEqual(yield* metrics, { "left common": 11 })
+      assert.deepStrictEqual(yield* metrics, { "available common": 11 })
       assert.strictEqual(yield* starts(call), 11)
       const waiting = yield* joining({ ...call, maxWait: 1050 })
       assert.strictEqual(yield* starts(call), 0)
-      assert.deepStrictEqual(yield* metrics, { "left common": 0, waits_total: 1, refused_total: 2 })
+      assert.deepStrictEqual(yield* metrics, { "available common": 0, waits_total: 1, refused_total: 2 })
       yield* TestClock.adjust(1050)
       yield* Fiber.join(waiting)
-      assert.deepStrictEqual(yield* metrics, { "left common": 11, waits_total: 1, refused_total: 2 })
+      assert.deepStrictEqual(yield* metrics, { "available common": 11, waits_total: 1, refused_total: 2 })
       yield* TestClock.adjust(1050)
-      assert.deepStrictEqual(yield* metrics, { "left common": 12, waits_total: 1, refused_total: 2 })
+      assert.deepStrictEqual(yield* metrics, { "available common": 12, waits_total: 1, refused_total: 2 })
     }).pipe(
       Effect.provide(RateLimiter.layerMemory({ "trading-node": 12 })),
       Effect.andThen(metrics),

@@ -1,6 +1,7 @@
 import * as NodeRedis from "@effect/platform-node/NodeRedis"
 import { assert, describe, it } from "@effect/vitest"
 import * as RateLimiter from "@trigate/upstream/RateLimiter"
+import * as RateLimiterRedis from "@trigate/upstream/RateLimiterRedis"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -11,7 +12,7 @@ import * as Metric from "effect/Metric"
 import * as Redis from "effect/persistence/Redis"
 import * as TestClock from "effect/testing/TestClock"
 import { isInstalled, redisServer } from "../../trading/test/redisServer.ts"
-import { action, arrivals, ask, candles, most, query, run } from "./budgetSchedule.ts"
+import { action, arrivals, ask, candles, most, query, run } from "./rateLimitSchedule.ts"
 
 const immediate = Effect.callback<void>((resume) => {
   setImmediate(() => resume(Effect.void))
@@ -37,10 +38,10 @@ const outstanding = () => {
 type Counted = ReturnType<typeof outstanding>
 
 /** A replica: its own connection and its own memory. */
-const replica = (url: string, options: RateLimiter.Options, counted: Counted = outstanding()) =>
+const replica = (url: string, options: RateLimiterRedis.Options, counted: Counted = outstanding()) =>
   Effect.map(
     Layer.build(Layer.fresh(
-      RateLimiter.layer({ prefix: "test:{budgets}:", ...options }).pipe(
+      RateLimiterRedis.layer({ prefix: "test:{budgets}:", ...options }).pipe(
         Layer.provide(counted.over),
         Layer.provide(NodeRedis.layer({ url, disableOfflineQueue: true })),
         // the driver logs each connection that a killed server refuses
@@ -49,6 +50,9 @@ const replica = (url: string, options: RateLimiter.Options, counted: Counted = o
     )),
     (context) => Context.get(context, RateLimiter.RateLimiter)
   )
+
+/** Times at which calls arrive, wait and ask again: the clock stops at each of them until Redis has answered. */
+const grid = 50
 
 const venue = { "trading-api": 1200 }
 
@@ -60,7 +64,7 @@ const starts = Effect.fnUntraced(function*(budgets: RateLimiter.RateLimiter["Ser
 
 const degraded = Effect.map(Metric.snapshot, (metrics) => {
   const found = metrics.find(({ id }) => id === "trigate_shared_state_degraded")
-  assert.deepStrictEqual(found?.attributes, { use: "budgets" })
+  assert.deepStrictEqual(found?.attributes, { use: "rate-limits" })
   return found !== undefined && "value" in found.state ? Number(found.state.value) : undefined
 })
 
@@ -68,13 +72,15 @@ describe.runIf(isInstalled)("budgets over Redis", () => {
   it.effect("are one for two replicas, and what one gives back the other can take", () =>
     Effect.gen(function*() {
       const { url } = yield* redisServer
-      const one = yield* replica(url, venue)
-      const two = yield* replica(url, venue)
+      const counted = outstanding()
+      const one = yield* replica(url, venue, counted)
+      const two = yield* replica(url, venue, counted)
       const spent = yield* one.take(ask(candles))
       assert.strictEqual(yield* starts(two, ask(candles)), 9)
       assert.strictEqual((yield* Effect.flip(two.take(ask(candles)))).retryAfter, 61)
       assert.strictEqual((yield* Effect.flip(one.take(ask(candles)))).retryAfter, 61)
-      yield* spent.refund(84)
+      spent.refund(84)
+      yield* counted.settle
       assert.strictEqual(yield* starts(two, ask(query)), 9)
       assert.strictEqual(yield* starts(one, ask(action)), 64)
       assert.strictEqual(yield* starts(two, ask(action)), 0)
@@ -102,11 +108,13 @@ describe.runIf(isInstalled)("budgets over Redis", () => {
   it.effect("are kept no longer than they count, and only in the slots of the same plan", () =>
     Effect.gen(function*() {
       const { url } = yield* redisServer
-      const one = yield* replica(url, { "trading-api": 1200, layer2: 0.5, prefix: "p:" })
+      const counted = outstanding()
+      const one = yield* replica(url, { "trading-api": 1200, layer2: 0.5, prefix: "p:" }, counted)
       const spent = yield* one.take(ask(candles))
       yield* one.take(ask(action))
       yield* one.take(ask(action, 0, "layer2"))
-      yield* spent.refund(84)
+      spent.refund(84)
+      yield* counted.settle
       yield* Effect.gen(function*() {
         const redis = yield* Redis.Redis
         assert.deepStrictEqual(yield* redis.send("HGETALL", "p:trading-api:60x1000"), { "0 read": "20", "0 once": "1" })
@@ -118,10 +126,12 @@ describe.runIf(isInstalled)("budgets over Redis", () => {
         yield* one.take(ask(query))
         assert.deepStrictEqual(yield* redis.send("HGETALL", "p:trading-api:60x1000"), { "61 read": "20" })
         // too late, and after Redis has forgotten: neither takes anything from others
-        yield* spent.refund(20)
+        spent.refund(20)
+        yield* counted.settle
         const late = yield* one.take(ask(query))
         yield* redis.send("FLUSHALL")
-        yield* late.refund(20)
+        late.refund(20)
+        yield* counted.settle
         assert.deepStrictEqual(yield* redis.send("HGETALL", "p:trading-api:60x1000"), {})
       }).pipe(Effect.provide(NodeRedis.layer({ url })))
     }))
@@ -148,8 +158,8 @@ describe.runIf(isInstalled)("budgets over Redis", () => {
           const { url } = yield* redisServer
           const counted = outstanding()
           const replicas = [yield* replica(url, venue, counted), yield* replica(url, venue, counted)]
-          const schedule = yield* arrivals({ seed, rounds: 2, replicas: 2 })
-          const begun = yield* run(replicas, schedule, { upstream: "trading-api", step: 100, settle: counted.settle })
+          const schedule = yield* arrivals({ seed, rounds: 2, replicas: 2, grid })
+          const begun = yield* run(replicas, schedule, { upstream: "trading-api", step: grid, settle: counted.settle })
           assert.isAtMost(most(begun, 60_000), 1200)
           assert.isAtLeast(most(begun, 60_000), 1140)
           assert.strictEqual(yield* degraded, 0)
@@ -168,13 +178,13 @@ describe.runIf(isInstalled)("budgets over Redis", () => {
           const redis = yield* redisServer
           const counted = outstanding()
           const replicas = [yield* replica(redis.url, venue, counted), yield* replica(redis.url, venue, counted)]
-          const schedule = yield* arrivals({ seed: 4, rounds: 2, replicas: 2 })
+          const schedule = yield* arrivals({ seed: 4, rounds: 2, replicas: 2, grid })
           let events: ReadonlyArray<readonly [at: number, event: Effect.Effect<void>]> = comesBack
             ? [[40_000, redis.kill], [70_000, redis.restart]]
             : [[40_000, redis.kill]]
           const begun = yield* run(replicas, schedule, {
             upstream: "trading-api",
-            step: 100,
+            step: grid,
             settle: counted.settle,
             during: (at) => {
               const [next, ...rest] = events

@@ -208,11 +208,8 @@ describe("a read with one address", () => {
     const slow = Layer.succeed(
       RateLimiter.RateLimiter,
       RateLimiter.RateLimiter.of({
-        take: () =>
-          Effect.delay(
-            Effect.succeed({ refund: (units: number) => Effect.sync(() => void given.push(units)) }),
-            "1 second"
-          )
+        tryTake: () => undefined,
+        take: () => Effect.delay(Effect.succeed({ refund: (units: number) => void given.push(units) }), "1 second")
       })
     )
     return Effect.gen(function*() {

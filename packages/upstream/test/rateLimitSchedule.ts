@@ -46,18 +46,21 @@ export const arrivals = (options: {
   readonly replicas: number
   /** How fast time passes: 60 turns a minute into a second. */
   readonly pace?: number
+  /** Milliseconds whose multiples all times are. */
+  readonly grid?: number
 }) =>
   Effect.gen(function*() {
-    const pace = options.pace ?? 1
+    const { grid = 1, pace = 1 } = options
+    const onGrid = (time: number) => Math.round(time / grid) * grid
     const all: Array<Arrival> = []
     let at = 0
     const add = Effect.fnUntraced(function*(cost: Cost, latency: number, unused: number) {
       all.push({
-        at: Math.round(at / pace),
+        at: onGrid(at / pace),
         cost,
         class: cost === action ? "once" : "read",
         maxWait: yield* Random.choice([0, 1000, 20_000, 20_000]),
-        latency,
+        latency: onGrid(latency),
         unused,
         leaves: yield* Random.choice([500, 60_000, 60_000]),
         replica: yield* Random.nextIntBetween(0, options.replicas - 1)
@@ -110,20 +113,23 @@ export const run = Effect.fnUntraced(function*(
     Effect.gen(function*() {
       const budgets = replicas[arrival.replica]
       if (budgets === undefined) return
-      const worst = worstOf(options.upstream, arrival.cost)
+      const worst = worstOf(options.upstream, arrival)
       const unused = Math.min(arrival.unused, worst - 1)
       const spent = yield* budgets.take({ ...arrival, upstream: options.upstream })
       starts.push({ at: yield* Clock.currentTimeMillis, used: worst - unused, replica: arrival.replica })
       yield* Effect.sleep(arrival.latency)
-      yield* spent.refund(unused)
+      spent.refund(unused)
     }).pipe(Effect.timeoutOption(arrival.leaves), Effect.ignore)
   let now = yield* Clock.currentTimeMillis
   const begin = now
   const until = Effect.fnUntraced(function*(end: number) {
     while (now < end) {
+      // a call that is refused at the end of its wait lets the next one ask a millisecond after a step
+      for (const time of [now + 1, Math.min(end, now + options.step)]) {
+        yield* TestClock.setTime(time)
+        yield* options.settle
+      }
       now = Math.min(end, now + options.step)
-      yield* TestClock.setTime(now)
-      yield* options.settle
       if (options.during !== undefined) yield* options.during(now - begin)
     }
   })
