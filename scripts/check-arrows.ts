@@ -29,7 +29,18 @@ const table: Readonly<Record<string, Package>> = {
   layer2: { arrows: ["domain", "upstream"], contracts: ["Layer2"] },
   api: { arrows: ["domain"] },
   client: { arrows: ["api", "domain"] },
-  sandbox: { arrows: ["domain", "layer2", "signing", "tokens", "trading", "upstream"], codecs: ["viem"] },
+  sandbox: {
+    arrows: ["domain", "layer2", "signing", "tokens", "trading", "upstream"],
+    codecs: [
+      "@ethereumjs/block",
+      "@ethereumjs/common",
+      "@ethereumjs/evm",
+      "@ethereumjs/tx",
+      "@ethereumjs/util",
+      "@ethereumjs/vm",
+      "viem"
+    ]
+  },
   server: {
     arrows: ["api", "domain", "layer2", "sandbox", "signing", "tokens", "trading", "upstream"],
     drivers: ["@effect/platform-node", "@effect/sql-pg", "redis"]

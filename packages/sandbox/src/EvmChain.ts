@@ -1,9 +1,144 @@
-/** What a sandbox's two EVM chains have in common: blocks that come by the clock, accounts, transactions. */
+/** What the sandbox's two EVM chains have in common: blocks that come by the clock, accounts, transactions. */
 import type { Address, Data, Hash } from "@trigate/domain/Hex"
-import type { Transaction } from "./EvmTransaction.ts"
-import type { FamilyFields, ReceiptPlace } from "./Layer2Family.ts"
+import * as Arr from "effect/Array"
+import * as Option from "effect/Option"
+import type { World } from "./EvmWorld.ts"
+import { zeroWord } from "./EvmWorld.ts"
 import type { Seed } from "./Seed.ts"
 import * as Random from "./Seed.ts"
+
+/** An event of a transaction. */
+export interface TransactionLog {
+  readonly address: Address
+  readonly topics: ReadonlyArray<Hash>
+  readonly data: Data
+}
+
+/** Addresses and storage slots that a transaction reads (EIP-2930). */
+export type AccessList = ReadonlyArray<{ readonly address: Address; readonly storageKeys: ReadonlyArray<Hash> }>
+
+/** The block that code runs in. */
+export interface EvmBlock {
+  readonly number: number
+  /** In seconds. */
+  readonly timestamp: number
+  /** In wei. */
+  readonly baseFee: bigint
+  readonly gasLimit: bigint
+  readonly hashOf: (block: number) => Hash
+}
+
+/** A call of a contract, a transfer, or, with `to` null, the creation of a contract. */
+export interface Call {
+  readonly from: Address
+  readonly to: Address | null
+  readonly data: Data
+  readonly value: bigint
+  readonly gas: bigint
+}
+
+/** What running code did. */
+export interface Outcome {
+  /** The state afterwards. */
+  readonly world: World
+  /** With refunds taken off. Of `call`: without the gas of a transaction's bytes. */
+  readonly gasUsed: bigint
+  /** Why the code did not finish: `revert`, `out of gas`, … */
+  readonly failure: string | undefined
+  /** What it returned, or reverted with. */
+  readonly returned: Data
+  /** The contract that was created. */
+  readonly created: Address | null
+  readonly logs: ReadonlyArray<TransactionLog>
+  /** Empty for `execute` and `call`. */
+  readonly accessList: AccessList
+}
+
+/** Runs code from a state; a promise is rejected for what no block can hold, such as a wrong nonce. */
+export interface Machine {
+  /** Runs the bytes of a signed transaction. */
+  readonly execute: (world: World, block: EvmBlock, bytes: Data) => Promise<Outcome>
+  /** Runs a call as a transaction of its sender that pays nothing for gas. */
+  readonly estimate: (world: World, block: EvmBlock, call: Call) => Promise<Outcome>
+  /** Runs a call; the sender may be a contract. */
+  readonly call: (world: World, block: EvmBlock, call: Call) => Promise<Outcome>
+}
+
+/** What the sender of a transaction signed. Amounts are in wei. */
+export interface Envelope {
+  readonly nonce: number
+  readonly value: bigint
+  readonly gas: bigint
+  readonly input: Data
+  readonly signature: { readonly r: Hash; readonly s: Hash; readonly yParity: number }
+  /** EIP-2718 type, and what was signed of its price. */
+  readonly pricing:
+    | { readonly type: "0x0"; readonly gasPrice: bigint }
+    | { readonly type: "0x1"; readonly gasPrice: bigint; readonly accessList: AccessList }
+    | {
+      readonly type: "0x2"
+      readonly maxFeePerGas: bigint
+      readonly maxPriorityFeePerGas: bigint
+      readonly accessList: AccessList
+    }
+}
+
+/** A signed transaction that the chain has accepted. */
+export interface Sent {
+  readonly hash: Hash
+  readonly from: Address
+  /** Null to create a contract. */
+  readonly to: Address | null
+  readonly envelope: Envelope
+  /** What was sent. */
+  readonly bytes: Data
+}
+
+/** A transaction that has a block. */
+export interface Transaction extends Omit<Sent, "bytes"> {
+  /** Number of its block, which may still have to come. */
+  readonly block: number
+  /** Position in the block. */
+  readonly index: number
+  readonly gasUsed: bigint
+  /** Gas of the block up to and with this transaction. */
+  readonly cumulativeGasUsed: bigint
+  /** Position of its first log in the block. */
+  readonly firstLog: number
+  readonly logs: ReadonlyArray<TransactionLog>
+  readonly contractAddress: Address | null
+  readonly status: "success" | "failure"
+  /** EIP-2718 type on the wire; undefined on families from before it. */
+  readonly type: string | undefined
+  /** What is paid for a unit of gas, in wei; undefined where receipts do not tell it. */
+  readonly paid: bigint | undefined
+  /** What its family adds to the receipt. */
+  readonly fields: FamilyFields
+  /** Further fields of the receipt, which win over the family's. */
+  readonly extras: { readonly [field: string]: unknown }
+  /** Block from which on the sequencer promises the receipt; undefined: it makes no promise. */
+  readonly promisedFrom: number | undefined
+  /** The bytes that were sent; undefined for a transaction that was made up. */
+  readonly bytes: Data | undefined
+}
+
+/** Where a receipt stands, for the fields of families that depend on it. */
+export interface ReceiptPlace {
+  readonly seed: Seed
+  readonly hash: Hash
+  readonly block: number
+  readonly blockHash: Hash
+  /** Of the block, in seconds. */
+  readonly timestamp: number
+  /** Whether the block has been posted to layer 1. */
+  readonly posted: boolean
+}
+
+/** What a family of chains adds to a receipt and its logs. */
+export interface FamilyFields {
+  readonly receipt: (place: ReceiptPlace) => { readonly [field: string]: unknown }
+  readonly log: (place: ReceiptPlace, position: number) => { readonly [field: string]: unknown }
+}
 
 /** When blocks come. */
 export interface BlockClock {
@@ -22,27 +157,26 @@ export interface Heads {
   readonly finalized: number
 }
 
-/** The block of a transaction that waits for an earlier one of its sender. */
-export const waiting = Number.POSITIVE_INFINITY
-
-/** Who had what at the start, in wei, and what was sent since. */
+/** What an EVM chain remembers. */
 export interface Ledger {
-  /** By address, in lower case; everybody else has nothing. */
-  readonly balances: ReadonlyMap<Address, bigint>
   /** By hash, in lower case; those of a block in their order. */
   readonly transactions: ReadonlyMap<Hash, Transaction>
+  /** Accepted transactions without a block: each waits for an earlier one of its sender, or for coins. */
+  readonly waiting: ReadonlyArray<Sent>
+  /** The state after each block that changed it, ascending. The last one may be that of the next block. */
+  readonly worlds: Arr.NonEmptyReadonlyArray<{ readonly block: number; readonly world: World }>
 }
 
 /** A chain at an instant. */
 export interface EvmChain {
   readonly seed: Seed
-  /** Keeps the made up hashes of two chains apart. */
+  /** Keeps the made-up hashes of two chains apart. */
   readonly name: string
   readonly chainId: number
   readonly clock: BlockClock
   readonly heads: Heads
   readonly ledger: Ledger
-  /** What the chain adds to receipts of transactions that are sent to it. */
+  /** The family of transactions that are sent to it. */
   readonly fields: FamilyFields
   /** Base fee of a block, in wei. */
   readonly baseFee: (block: number) => bigint
@@ -50,12 +184,14 @@ export interface EvmChain {
   readonly priorityFee: bigint
   /** What a transaction pays beside its gas, in wei. */
   readonly dataFee: (hash: Hash) => bigint
-  /** Code of a contract, in lower case; `0x` for everybody else. */
-  readonly code: (address: Address) => Data
-  readonly word: (address: Address, slot: string) => Hash
-  /** What a call of a contract returns; none where that would take running its code. */
-  readonly call: (to: Address, data: Data) => Data | undefined
 }
+
+/** The memory of a chain that begins with a state. */
+export const genesis = (world: World): Ledger => ({
+  transactions: new Map(),
+  waiting: [],
+  worlds: [{ block: 0, world }]
+})
 
 /** The newest block at an instant. */
 export const latestAt = ({ every, first, startedAt }: BlockClock, now: number): number =>
@@ -67,60 +203,63 @@ export const timestampOf = ({ every, first, startedAt }: BlockClock, block: numb
 
 const numberDigits = 8
 
-/** Hash of a block; it ends in the block's number, by which the block is found again. */
-export const blockHash = (seed: Seed, chain: string, block: number): Hash => {
+const blockHash = (seed: Seed, chain: string, block: number): Hash => {
   const made = Random.hex(seed, `${chain}/block/${block}`, 64 - numberDigits)
   return `${made}${block.toString(16).padStart(numberDigits, "0")}`
 }
 
-/** The block of a hash; none if it is the hash of none that is there. */
-export const blockOf = ({ heads, name, seed }: EvmChain, hash: Hash): number | undefined => {
-  const block = Number.parseInt(hash.slice(-numberDigits), 16)
-  return block <= heads.latest && blockHash(seed, name, block) === hash.toLowerCase() ? block : undefined
-}
+/** Hash of a block, from which {@link blockOf} reads its number; zeros for a block that is not there. */
+export const hashOf = ({ heads, name, seed }: EvmChain, block: number): Hash =>
+  block < 0 || block > heads.latest ? zeroWord : blockHash(seed, name, block)
 
-/** 32 bytes of nothing: an empty storage word, or the hash of a block that has none yet. */
-export const zeroWord: Hash = `0x${"0".repeat(64)}`
+/** The block of a hash; undefined if there is none. */
+export const blockOf = (chain: EvmChain, hash: Hash): number | undefined => {
+  const block = Number.parseInt(hash.slice(-numberDigits), 16)
+  return block <= chain.heads.latest && hashOf(chain, block) === hash.toLowerCase() ? block : undefined
+}
 
 /** Number of the block that is made next. */
 export const nextBlock = ({ heads }: EvmChain): number => heads.latest + 1
 
+/** The gas that the transactions of a block may use, and a call of a contract. */
+export const gasLimit = 30_000_000n
+
+/** A block for code to run in. */
+export const evmBlock = (chain: EvmChain, number: number): EvmBlock => ({
+  number,
+  timestamp: timestampOf(chain.clock, number),
+  baseFee: chain.baseFee(number),
+  gasLimit,
+  hashOf: (block) => hashOf(chain, block)
+})
+
+/** The state after a block. */
+export const worldAt = ({ ledger }: EvmChain, block: number): World =>
+  Option.getOrElse(Arr.findLast(ledger.worlds, (each) => each.block <= block), () => ledger.worlds[0]).world
+
+/** The chain's memory with a change made to every state that it holds. */
+export const mapWorlds = <State extends Ledger>(state: State, change: (world: World) => World): State => ({
+  ...state,
+  worlds: Arr.map(state.worlds, ({ block, world }) => ({ block, world: change(world) }))
+})
+
 /** The transactions of a block, in their order. */
-export const transactionsIn = ({ ledger }: EvmChain, block: number): ReadonlyArray<Transaction> =>
-  [...ledger.transactions.values()].filter((transaction) => transaction.block === block)
+export const transactionsIn = ({ transactions }: Ledger, block: number): ReadonlyArray<Transaction> =>
+  [...transactions.values()].filter((transaction) => transaction.block === block)
 
-/** Where a transaction stands; no block hash while its block is not there. */
-export const placeOf = (chain: EvmChain, { block, envelope, hash }: Transaction): ReceiptPlace => {
-  const { clock, heads, name, seed } = chain
-  const sent = envelope === undefined ? [] : transactionsIn(chain, block).filter((each) => each.envelope !== undefined)
-  const index = Math.max(0, sent.findIndex((each) => each.hash === hash))
-  return {
-    seed,
-    hash,
-    block,
-    blockHash: block <= heads.latest ? blockHash(seed, name, block) : zeroWord,
-    timestamp: timestampOf(clock, block),
-    posted: block <= heads.safe,
-    index,
-    gasBefore: sent.slice(0, index).reduce((sum, { gasUsed }) => sum + gasUsed, 0n)
-  }
+/** Where a transaction stands; the block hash is zeros while its block is not there. */
+export const placeOf = (chain: EvmChain, { block, hash }: Transaction): ReceiptPlace => ({
+  seed: chain.seed,
+  hash,
+  block,
+  blockHash: hashOf(chain, block),
+  timestamp: timestampOf(chain.clock, block),
+  posted: block <= chain.heads.safe
+})
+
+/** What is paid for a unit of gas at a base fee. */
+export const paidAt = (pricing: Envelope["pricing"], baseFee: bigint): bigint => {
+  if (pricing.type !== "0x2") return pricing.gasPrice
+  const offered = baseFee + pricing.maxPriorityFeePerGas
+  return offered < pricing.maxFeePerGas ? offered : pricing.maxFeePerGas
 }
-
-/** What an account, in lower case, has at a block, in wei. */
-export const balanceAt = ({ ledger }: EvmChain, account: Address, upTo: number): bigint =>
-  ledger.transactions.values().reduce(
-    (balance, { block, envelope, from, gasUsed, to }) => {
-      if (envelope === undefined || block > upTo) return balance
-      const { dataFee, paid, value } = envelope
-      return balance + (to === account ? value : 0n) - (from === account ? value + gasUsed * paid + dataFee : 0n)
-    },
-    ledger.balances.get(account) ?? 0n
-  )
-
-/** How many transactions an account, in lower case, has sent up to a block. */
-export const nonceAt = ({ ledger }: EvmChain, account: Address, upTo: number): number =>
-  ledger.transactions.values().reduce(
-    (count, { block, envelope, from }) =>
-      envelope !== undefined && from === account && block <= upTo ? count + 1 : count,
-    0
-  )

@@ -1,76 +1,248 @@
-/** The standard methods of an EVM node, answered from a sandbox's chain. */
+/** A node of a sandbox's EVM chain: the standard JSON-RPC methods. */
 import { Address, Data, Hash, Quantity, StorageSlot } from "@trigate/domain/Hex"
 import type { RpcAnswer } from "@trigate/domain/JsonRpc"
 import { methodNotFound } from "@trigate/domain/JsonRpc"
+import * as JsonText from "@trigate/domain/JsonText"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { keccak256 } from "viem/utils"
-import * as Blocks from "./EvmBlocks.ts"
-import { Block, numberOf } from "./EvmBlocks.ts"
-import * as Calls from "./EvmCalls.ts"
-import type { EvmChain } from "./EvmChain.ts"
+import * as Semaphore from "effect/Semaphore"
+import { decodeErrorResult, keccak256 } from "viem/utils"
+import type { Call, EvmBlock, EvmChain, Ledger, Machine, Outcome } from "./EvmChain.ts"
 import * as Chain from "./EvmChain.ts"
-import * as Gas from "./EvmGas.ts"
-import { getLogs } from "./EvmLogs.ts"
-import type { Method, Reply } from "./EvmReply.ts"
-import { answerOf, method, noCode, refused } from "./EvmReply.ts"
-import { quantity } from "./Layer2Family.ts"
-import { lower } from "./VenueState.ts"
+import * as EvmSubmission from "./EvmSubmission.ts"
+import type { Block, Refusal } from "./EvmWire.ts"
+import * as Wire from "./EvmWire.ts"
+import { quantity, refused } from "./EvmWire.ts"
+import type { World } from "./EvmWorld.ts"
+import * as EvmWorld from "./EvmWorld.ts"
 
-const Call = Schema.TupleWithRest(
-  Schema.Tuple([Schema.Struct({
-    from: Schema.optionalKey(Schema.NullOr(Address)),
-    value: Schema.optionalKey(Schema.NullOr(Quantity)),
-    to: Schema.optionalKey(Schema.NullOr(Address)),
+type Reply = Effect.Effect<unknown, Refusal>
+
+/** Runs something with the chain's machine, which nothing else uses meanwhile. */
+export type WithMachine = <A, E>(use: (machine: Machine) => Effect.Effect<A, E>) => Effect.Effect<A, E>
+
+/** Answers from a view of the chain and params that are raw JSON text. */
+export type Method<View> = (view: View, params: string) => Reply
+
+const invalidParams: Refusal = { code: -32602, message: "invalid params" }
+
+/** Reads the params of a method, then answers from them. */
+export const method = <View, Request>(
+  schema: Schema.ConstraintCodec<Request, unknown>,
+  answer: (view: View, request: Request) => Reply
+): Method<View> => {
+  const decode = Schema.decodeUnknownOption(schema)
+  return (view, params) =>
+    Effect.fromResult(JsonText.parse(params)).pipe(
+      Effect.flatMap((value) => Effect.fromOption(decode(value))),
+      Effect.mapError(() => invalidParams),
+      Effect.flatMap((request) => answer(view, request))
+    )
+}
+
+/** The reply as the gateway reads a node's answers. */
+export const answerOf = (reply: Reply): Effect.Effect<RpcAnswer> =>
+  Effect.match(reply, {
+    onFailure: (error): RpcAnswer => ({
+      _tag: "Error",
+      code: error.code,
+      message: error.message,
+      error: JsonText.stringify(error)
+    }),
+    onSuccess: (value): RpcAnswer => ({ _tag: "Result", result: JsonText.stringify(value) })
+  })
+
+/** What a read is answered from. */
+export interface View {
+  readonly chain: EvmChain
+  readonly withMachine: WithMachine
+}
+
+const nullable = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+
+const StateBlock = nullable(Wire.StateBlock)
+
+const Override = Schema.Struct({
+  balance: Schema.optionalKey(Quantity),
+  nonce: Schema.optionalKey(Quantity),
+  code: Schema.optionalKey(Data),
+  state: Schema.optionalKey(Schema.Record(Hash, Hash)),
+  stateDiff: Schema.optionalKey(Schema.Record(Hash, Hash))
+})
+
+const Overrides = Schema.Record(Address, Override)
+
+const CallParams = Schema.Tuple([
+  Schema.Struct({
+    from: nullable(Address),
+    to: nullable(Address),
+    gas: nullable(Quantity),
+    value: nullable(Quantity),
     data: Schema.optionalKey(Data),
     input: Schema.optionalKey(Data)
-  })]),
-  [Schema.Unknown]
+  }),
+  StateBlock,
+  nullable(Overrides)
+])
+
+type CallParams = typeof CallParams.Type
+
+const callOf = ([{ data = "0x", from, gas, input = data, to, value }]: CallParams): Call => ({
+  from: from ?? `0x${"0".repeat(40)}`,
+  to: to ?? null,
+  data: input,
+  value: value ?? 0n,
+  gas: typeof gas === "bigint" && gas < Chain.gasLimit ? gas : Chain.gasLimit
+})
+
+const overridden = (world: World, overrides: typeof Overrides.Type): World =>
+  Object.entries(overrides).reduce((changed, [key, { state, stateDiff, ...fields }]) => {
+    const address: Address = `0x${key.slice(2)}`
+    const kept = state === undefined ? changed : EvmWorld.withoutWords(changed, address)
+    return Object.entries({ ...state, ...stateDiff }).reduce(
+      (next, [slot, word]) => EvmWorld.withWord(next, address, BigInt(slot), word),
+      EvmWorld.withAccount(kept, address, fields)
+    )
+  }, world)
+
+/** The state and the block that a call runs in. */
+const contextOf = (chain: EvmChain, [, block, overrides]: CallParams) =>
+  Result.map(Wire.stateAt(chain, block), (number) => ({
+    block: Chain.evmBlock(chain, number),
+    world: overridden(Chain.worldAt(chain, number), overrides ?? {})
+  }))
+
+const reasonIn = Option.liftThrowable((data: Data) => decodeErrorResult({ data }))
+
+const failureOf = ({ failure, returned }: Outcome): Refusal | undefined => {
+  if (failure !== "revert") return failure === undefined ? undefined : refused(failure)
+  const reason = Option.match(reasonIn(returned), {
+    onNone: () => "",
+    onSome: ({ args, errorName }) => errorName === "Error" ? `: ${String(args?.[0])}` : ""
+  })
+  return { code: 3, message: `execution reverted${reason}`, data: returned }
+}
+
+type Run = (machine: Machine, world: World, block: EvmBlock, call: Call) => Promise<Outcome>
+
+const attempt = (run: Run) =>
+  Effect.fnUntraced(function*(machine: Machine, world: World, block: EvmBlock, call: Call) {
+    const outcome = yield* Effect.tryPromise({
+      try: () => run(machine, world, block, call),
+      catch: (cause) => refused(Predicate.isError(cause) ? cause.message : String(cause))
+    })
+    const failure = failureOf(outcome)
+    return failure === undefined ? outcome : yield* Effect.fail(failure)
+  })
+
+const runCall = attempt((machine, ...args) => machine.call(...args))
+
+const runEstimate = attempt((machine, ...args) => machine.estimate(...args))
+
+const running = <A>(
+  answer: (machine: Machine, world: World, block: EvmBlock, call: Call) => Effect.Effect<A, Refusal>
+) =>
+  Effect.fnUntraced(function*({ chain, withMachine }: View, params: CallParams) {
+    const call = callOf(params)
+    const { block, world } = yield* Effect.fromResult(contextOf(chain, params))
+    if (EvmWorld.accountOf(world, call.from).balance < call.value) {
+      return yield* Effect.fail(refused("insufficient funds for transfer"))
+    }
+    return yield* withMachine((machine) => answer(machine, world, block, call))
+  })
+
+/** The least gas with which a call succeeds, to a sixty-fourth. */
+const leastGas = (
+  machine: Machine,
+  world: World,
+  block: EvmBlock,
+  call: Call,
+  tooLittle: bigint
+): Effect.Effect<bigint> => {
+  if ((call.gas - tooLittle) * 64n <= call.gas) return Effect.succeed(call.gas)
+  const gas = (tooLittle + call.gas) / 2n
+  return Effect.matchEffect(runEstimate(machine, world, block, { ...call, gas }), {
+    onFailure: () => leastGas(machine, world, block, call, gas),
+    onSuccess: () => leastGas(machine, world, block, { ...call, gas }, tooLittle)
+  })
+}
+
+const estimateGas = running(Effect.fnUntraced(function*(machine, world, block, call) {
+  const { gasUsed } = yield* runEstimate(machine, world, block, call)
+  // code that keeps gas back from what it calls, or is refunded, needs more than it uses
+  return yield* Effect.matchEffect(runEstimate(machine, world, block, { ...call, gas: gasUsed }), {
+    onFailure: () => Effect.map(leastGas(machine, world, block, call, gasUsed), quantity),
+    onSuccess: () => Effect.succeed(quantity(gasUsed))
+  })
+}))
+
+const createAccessList = running((machine, world, block, call) =>
+  Effect.map(
+    runEstimate(machine, world, block, call),
+    ({ accessList, gasUsed }) => ({ accessList, gasUsed: quantity(gasUsed) })
+  )
 )
 
-const call = (chain: EvmChain, [{ data = "0x", input = data, to }]: typeof Call.Type): Reply => {
-  if (to === null || to === undefined) return Result.fail(noCode)
-  const returned = Calls.returned(chain, lower(to), input)
-  return returned === undefined ? Result.fail(noCode) : Result.succeed(returned)
-}
-
-const gasOf = (chain: EvmChain, [{ data = "0x", from, input = data, to, value }]: typeof Call.Type) => {
-  const gas = Gas.gasOf(chain, to, input)
-  const balance = (account: Address) => Chain.balanceAt(chain, lower(account), Chain.nextBlock(chain))
-  if (gas === undefined) return Result.fail(noCode)
-  return typeof from === "string" && typeof value === "bigint" && balance(from) < value
-    ? Result.fail(refused("insufficient funds for transfer"))
-    : Result.succeed(quantity(gas))
-}
+const ethCall = running((machine, world, block, call) =>
+  Effect.map(runCall(machine, world, block, call), ({ returned }) => returned)
+)
 
 const value = <Request>(
   params: Schema.ConstraintCodec<Request, unknown>,
   answer: (chain: EvmChain, request: Request) => unknown
-): Method<EvmChain> => method(params, (chain, request) => Result.succeed(answer(chain, request)))
+): Method<View> => method(params, ({ chain }, request) => Effect.succeed(answer(chain, request)))
 
-const always = (answer: (chain: EvmChain) => unknown): Method<EvmChain> => value(Schema.Unknown, answer)
+const always = (answer: (chain: EvmChain) => unknown): Method<View> => value(Schema.Unknown, answer)
 
-const StateBlock = Schema.optionalKey(Schema.NullOr(Blocks.StateBlock))
-
-const account = (answer: (chain: EvmChain, account: Address, block: number) => unknown): Method<EvmChain> =>
+const account = (answer: (world: World, account: Address) => unknown): Method<View> =>
   method(
     Schema.Tuple([Address, StateBlock]),
-    (chain, [address, block]) =>
-      Result.map(Blocks.stateAt(chain, block), (number) => answer(chain, lower(address), number))
+    ({ chain }, [address, block]) =>
+      Effect.map(
+        Effect.fromResult(Wire.stateAt(chain, block)),
+        (number) => answer(Chain.worldAt(chain, number), address)
+      )
   )
 
 const byNumber = (answer: (chain: EvmChain, number: number) => unknown) =>
-  value(Schema.Tuple([Block]), (chain, [block]) => answer(chain, numberOf(chain, block)))
+  value(Schema.Tuple([Wire.Block]), (chain, [block]) => answer(chain, Wire.numberOf(chain, block)))
 
 const byHash = (answer: (chain: EvmChain, number: number | undefined) => unknown) =>
   value(Schema.Tuple([Hash]), (chain, [hash]) => answer(chain, Chain.blockOf(chain, hash)))
 
-const fullBlock = <B extends Schema.ConstraintCodec<unknown, unknown>>(block: B) =>
-  Schema.Tuple([block, Schema.Boolean])
+const gasPrice = (chain: EvmChain): bigint => chain.baseFee(Chain.nextBlock(chain)) + chain.priorityFee
+
+const maxHistory = 1_024
+
 // as many as common nodes take: each is told of each block
 const Percentiles = Schema.NullOr(Schema.Array(Schema.Finite).check(Schema.isMaxLength(100)))
 
-const methods: ReadonlyMap<string, Method<EvmChain>> = new Map(Object.entries({
+const feeHistory = (
+  chain: EvmChain,
+  count: number,
+  newest: Block,
+  percentiles: ReadonlyArray<number> | null = null
+): Reply => {
+  const last = Wire.numberOf(chain, newest)
+  if (last > chain.heads.latest) {
+    return Effect.fail(refused(`request beyond head block: requested ${last}, head ${chain.heads.latest}`))
+  }
+  const blocks = Math.min(count, maxHistory, last + 1)
+  const numbers = Array.from({ length: blocks }, (_, index) => last - blocks + 1 + index)
+  return Effect.succeed({
+    oldestBlock: quantity(numbers[0] ?? last),
+    baseFeePerGas: [...numbers, last + 1].map((number) => quantity(chain.baseFee(number))),
+    gasUsedRatio: numbers.map(() => 0),
+    ...(percentiles === null ? {} : { reward: numbers.map(() => percentiles.map(() => quantity(chain.priorityFee))) })
+  })
+}
+
+const methods: ReadonlyMap<string, Method<View>> = new Map(Object.entries({
   web3_clientVersion: always(() => "trigate-sandbox"),
   web3_sha3: value(Schema.Tuple([Data]), (_, [data]) => keccak256(data)),
   net_version: always(({ chainId }) => String(chainId)),
@@ -80,55 +252,90 @@ const methods: ReadonlyMap<string, Method<EvmChain>> = new Map(Object.entries({
   eth_syncing: always(() => false),
   eth_accounts: always(() => []),
   eth_blockNumber: always(({ heads }) => quantity(heads.latest)),
-  eth_gasPrice: always((chain) => quantity(Gas.gasPrice(chain))),
+  eth_gasPrice: always((chain) => quantity(gasPrice(chain))),
   eth_maxPriorityFeePerGas: always(({ priorityFee }) => quantity(priorityFee)),
   eth_feeHistory: method(
-    Schema.Tuple([Schema.Union([Quantity, Schema.Natural]), Block, Schema.optionalKey(Percentiles)]),
-    (chain, [count, newest, percentiles]) => Gas.feeHistory(chain, Number(count), newest, percentiles)
+    Schema.Tuple([Schema.Union([Quantity, Schema.Natural]), Wire.Block, Schema.optionalKey(Percentiles)]),
+    ({ chain }, [count, newest, percentiles]) => feeHistory(chain, Number(count), newest, percentiles)
   ),
-  eth_getBalance: account((chain, address, block) => quantity(Chain.balanceAt(chain, address, block))),
-  eth_getTransactionCount: account((chain, address, block) => quantity(Chain.nonceAt(chain, address, block))),
-  eth_getCode: account((chain, address) => Calls.codeAt(chain, address)),
+  eth_getBalance: account((world, address) => quantity(EvmWorld.accountOf(world, address).balance)),
+  eth_getTransactionCount: account((world, address) => quantity(EvmWorld.accountOf(world, address).nonce)),
+  eth_getCode: account((world, address) => EvmWorld.accountOf(world, address).code),
   eth_getStorageAt: method(
     Schema.Tuple([Address, StorageSlot, StateBlock]),
-    (chain, [address, slot, block]) => Result.map(Blocks.stateAt(chain, block), () => chain.word(lower(address), slot))
+    ({ chain }, [address, slot, block]) =>
+      Effect.map(
+        Effect.fromResult(Wire.stateAt(chain, block)),
+        (number) => EvmWorld.wordOf(Chain.worldAt(chain, number), address, BigInt(slot))
+      )
   ),
-  eth_call: method(Call, call),
-  eth_estimateGas: method(Call, gasOf),
-  eth_createAccessList: method(
-    Call,
-    (chain, request) => Result.map(gasOf(chain, request), (gasUsed) => ({ accessList: [], gasUsed }))
-  ),
+  eth_call: method(CallParams, ethCall),
+  eth_estimateGas: method(CallParams, estimateGas),
+  eth_createAccessList: method(CallParams, createAccessList),
   eth_getBlockByNumber: value(
-    fullBlock(Block),
-    (chain, [block, isFull]) => Blocks.blockAt(chain, numberOf(chain, block), isFull)
+    Schema.Tuple([Wire.Block, Schema.Boolean]),
+    (chain, [block, isFull]) => Wire.blockAt(chain, Wire.numberOf(chain, block), isFull)
   ),
   eth_getBlockByHash: value(
-    fullBlock(Hash),
-    (chain, [hash, isFull]) => Blocks.blockAt(chain, Chain.blockOf(chain, hash), isFull)
+    Schema.Tuple([Hash, Schema.Boolean]),
+    (chain, [hash, isFull]) => Wire.blockAt(chain, Chain.blockOf(chain, hash), isFull)
   ),
-  eth_getBlockTransactionCountByNumber: byNumber(Blocks.countAt),
-  eth_getBlockTransactionCountByHash: byHash(Blocks.countAt),
-  eth_getUncleCountByBlockNumber: byNumber(Blocks.unclesAt),
-  eth_getUncleCountByBlockHash: byHash(Blocks.unclesAt),
+  eth_getBlockTransactionCountByNumber: byNumber(Wire.countAt),
+  eth_getBlockTransactionCountByHash: byHash(Wire.countAt),
+  eth_getUncleCountByBlockNumber: byNumber(Wire.unclesAt),
+  eth_getUncleCountByBlockHash: byHash(Wire.unclesAt),
   eth_getUncleByBlockNumberAndIndex: always(() => null),
   eth_getUncleByBlockHashAndIndex: always(() => null),
-  eth_getBlockReceipts: byNumber(Blocks.receiptsAt),
+  eth_getBlockReceipts: byNumber(Wire.receiptsAt),
   eth_getTransactionByBlockNumberAndIndex: value(
-    Schema.Tuple([Block, Quantity]),
-    (chain, [block, index]) => Blocks.transactionAt(chain, numberOf(chain, block), index)
+    Schema.Tuple([Wire.Block, Quantity]),
+    (chain, [block, index]) => Wire.transactionAt(chain, Wire.numberOf(chain, block), index)
   ),
   eth_getTransactionByBlockHashAndIndex: value(
     Schema.Tuple([Hash, Quantity]),
-    (chain, [hash, index]) => Blocks.transactionAt(chain, Chain.blockOf(chain, hash), index)
+    (chain, [hash, index]) => Wire.transactionAt(chain, Chain.blockOf(chain, hash), index)
   ),
-  eth_getTransactionByHash: value(Schema.Tuple([Hash]), (chain, [hash]) => Blocks.transactionOf(chain, hash)),
-  eth_getTransactionReceipt: value(Schema.Tuple([Hash]), (chain, [hash]) => Blocks.receiptOf(chain, hash)),
-  eth_getLogs: getLogs
+  eth_getTransactionByHash: value(Schema.Tuple([Hash]), (chain, [hash]) => Wire.transactionOf(chain, hash)),
+  eth_getTransactionReceipt: value(Schema.Tuple([Hash]), (chain, [hash]) => Wire.receiptOf(chain, hash)),
+  eth_getLogs: value(Schema.Tuple([Wire.Filter]), (chain, [filter]) => Wire.findLogs(chain, filter))
 }))
 
 /** Answers a read, whose params are raw JSON text. */
-export const answer = (chain: EvmChain, name: string, params: string): RpcAnswer => {
+export const answer = (view: View, name: string, params: string): Effect.Effect<RpcAnswer> => {
   const known = methods.get(name)
-  return known === undefined ? methodNotFound(name) : answerOf(known(chain, params))
+  return known === undefined ? Effect.succeed(methodNotFound(name)) : answerOf(known(view, params))
 }
+
+/** A machine for a chain id, which is loaded when something first runs on it. */
+export const makeMachine = Effect.fnUntraced(function*(chainId: number): Effect.fn.Return<WithMachine> {
+  const lock = yield* Semaphore.make(1)
+  const machine = yield* Effect.cached(
+    Effect.promise(() => import("./EvmMachine.ts").then(({ make }) => make(chainId)))
+  )
+  // a promise cannot be cancelled: who leaves must not hand the machine on while it runs
+  return (use) => lock.withPermit(Effect.uninterruptible(Effect.flatMap(machine, use)))
+})
+
+/**
+ * Sends a transaction, whose params are raw JSON text, to the chain that some state is at an instant.
+ *
+ * Of the methods that send, it knows the one that answers without waiting for a block.
+ */
+export const submit = <State extends Ledger>(
+  withMachine: WithMachine,
+  state: Ref.Ref<State>,
+  chainAt: (known: State, now: number) => EvmChain,
+  name: string,
+  params: string
+): Effect.Effect<RpcAnswer> =>
+  name === "eth_sendRawTransaction"
+    ? answerOf(
+      method(Schema.Tuple([Data]), (_: undefined, [bytes]) =>
+        withMachine(Effect.fnUntraced(function*(machine) {
+          const now = yield* Clock.currentTimeMillis
+          const chain = chainAt(yield* Ref.get(state), now)
+          const { hash, ledger } = yield* EvmSubmission.accept(chain, machine, bytes)
+          return yield* Effect.as(Ref.update(state, (known) => ({ ...known, ...ledger })), hash)
+        })))(undefined, params)
+    )
+    : Effect.succeed(methodNotFound(name))

@@ -1,30 +1,15 @@
 /** Takes signed transactions into a sandbox's EVM chain, or refuses them in the words of common nodes. */
-import type { Address, Hash } from "@trigate/domain/Hex"
-import { Data } from "@trigate/domain/Hex"
-import type { RpcAnswer } from "@trigate/domain/JsonRpc"
-import { methodNotFound } from "@trigate/domain/JsonRpc"
-import * as Clock from "effect/Clock"
+import type { Address, Data, Hash } from "@trigate/domain/Hex"
+import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
-import * as Ref from "effect/Ref"
-import * as Result from "effect/Result"
-import * as Schema from "effect/Schema"
 import type { TransactionSerializable, TransactionSerialized } from "viem"
 import { keccak256, pad, parseTransaction, recoverAddress, serializeTransaction } from "viem/utils"
-import type { EvmChain, Ledger } from "./EvmChain.ts"
+import type { Envelope, EvmChain, Ledger, Machine, Sent, Transaction } from "./EvmChain.ts"
 import * as Chain from "./EvmChain.ts"
-import * as Gas from "./EvmGas.ts"
-import * as Pool from "./EvmPool.ts"
-import type { Refusal } from "./EvmReply.ts"
-import { answerOf, invalidParams, noCode, refused } from "./EvmReply.ts"
-import type { Envelope } from "./EvmTransaction.ts"
-import { lower } from "./VenueState.ts"
-
-/** A transaction whose bytes were read and whose sender is known. */
-interface Signed {
-  readonly hash: Hash
-  readonly from: Address
-  readonly fields: TransactionSerializable
-}
+import type { Refusal } from "./EvmWire.ts"
+import { refused } from "./EvmWire.ts"
+import type { World } from "./EvmWorld.ts"
+import * as EvmWorld from "./EvmWorld.ts"
 
 /** A legacy one is an RLP list; of the typed ones those that every chain takes. */
 const isTransaction = (bytes: Data): bytes is Data & TransactionSerialized => /^0x(?:0[12]|[c-f])/iu.test(bytes)
@@ -36,139 +21,220 @@ const signatureOf = ({ r = "0x0", s = "0x0", v, yParity }: TransactionSerializab
   yParity: yParity ?? (Number(v) + 1) % 2
 })
 
-/** Reads the bytes of a signed transaction and recovers its sender. */
-const read = Effect.fnUntraced(function*(bytes: Data) {
+const pricingOf = (
+  { accessList, gasPrice = 0n, maxFeePerGas, maxPriorityFeePerGas = 0n }: TransactionSerializable
+): Envelope["pricing"] => {
+  if (maxFeePerGas !== undefined) {
+    return { type: "0x2", maxFeePerGas, maxPriorityFeePerGas, accessList: accessList ?? [] }
+  }
+  return accessList === undefined ? { type: "0x0", gasPrice } : { type: "0x1", gasPrice, accessList }
+}
+
+const lower = (address: Address): Address => `0x${address.slice(2).toLowerCase()}`
+
+const senderOf = (fields: TransactionSerializable) => {
+  const { r: _, s: __, v: ___, yParity: ____, ...unsigned } = fields
+  return recoverAddress({ hash: keccak256(serializeTransaction(unsigned)), signature: signatureOf(fields) })
+}
+
+/** Reads the bytes of a signed transaction for a chain and recovers its sender. */
+const read = Effect.fnUntraced(function*(chainId: number, bytes: Data) {
   if (!isTransaction(bytes)) return yield* Effect.fail(refused("transaction type not supported"))
   const fields = yield* Effect.try({
     try: (): TransactionSerializable => parseTransaction(bytes),
     catch: () => refused("rlp: the transaction cannot be read")
   })
-  const from = yield* Effect.tryPromise({
-    try: () => {
-      const { r: _, s: __, v: ___, yParity: ____, ...unsigned } = fields
-      return recoverAddress({ hash: keccak256(serializeTransaction(unsigned)), signature: signatureOf(fields) })
-    },
-    catch: () => refused("invalid sender")
-  })
-  const signed: Signed = { hash: keccak256(bytes), from: lower(from), fields }
-  return signed
+  const from = yield* Effect.tryPromise({ try: () => senderOf(fields), catch: () => refused("invalid sender") })
+  if (fields.chainId === undefined) {
+    return yield* Effect.fail(refused("only replay-protected (EIP-155) transactions allowed over RPC"))
+  }
+  if (fields.chainId !== chainId) {
+    return yield* Effect.fail(refused(`invalid chain id for signer: have ${fields.chainId} want ${chainId}`))
+  }
+  const { data = "0x", gas = 0n, nonce = 0, to, value = 0n } = fields
+  const sent: Sent = {
+    hash: keccak256(bytes),
+    from: lower(from),
+    to: to === undefined || to === null ? null : lower(to),
+    envelope: { nonce, value, gas, input: data, signature: signatureOf(fields), pricing: pricingOf(fields) },
+    bytes
+  }
+  return sent
 })
 
-const pricingOf = ({ accessList, gasPrice = 0n, maxFeePerGas, maxPriorityFeePerGas = 0n }: TransactionSerializable) =>
-  maxFeePerGas === undefined
-    ? { type: accessList === undefined ? "0x0" as const : "0x1" as const, gasPrice }
-    : { type: "0x2" as const, maxFeePerGas, maxPriorityFeePerGas }
+const bytesOf = (input: Data): ReadonlyArray<string> => input.slice(2).match(/../gu) ?? []
 
-/** What is signed of a transaction that the next block would hold. */
-const envelopeOf = (chain: EvmChain, { fields, hash }: Signed): Envelope => {
-  const pricing = pricingOf(fields)
-  return {
-    nonce: fields.nonce ?? 0,
-    value: fields.value ?? 0n,
-    gas: fields.gas ?? 0n,
-    input: fields.data ?? "0x",
-    signature: signatureOf(fields),
-    pricing,
-    paid: Pool.paidAt(pricing, chain.baseFee(Chain.nextBlock(chain))),
-    dataFee: chain.dataFee(hash)
-  }
+/** Gas that a transaction uses before any code runs (EIP-2028, 2930, 3860). */
+const intrinsicGas = ({ envelope: { input, pricing }, to }: Sent): bigint => {
+  const bytes = bytesOf(input)
+  const data = bytes.reduce((gas, byte) => gas + (byte === "00" ? 4n : 16n), 0n)
+  const creation = to === null ? 32_000n + 2n * BigInt(Math.ceil(bytes.length / 32)) : 0n
+  const listed = pricing.type === "0x0" ? [] : pricing.accessList
+  const access = listed.reduce((gas, { storageKeys }) => gas + 2_400n + 1_900n * BigInt(storageKeys.length), 0n)
+  return 21_000n + data + creation + access
 }
 
-const tooPoor = (balance: bigint, most: bigint): Refusal | undefined =>
+const offers = (pricing: Envelope["pricing"]): readonly [bigint, bigint] =>
+  pricing.type === "0x2" ? [pricing.maxFeePerGas, pricing.maxPriorityFeePerGas] : [pricing.gasPrice, pricing.gasPrice]
+
+/** Whether a transaction offers a tenth more than another one, as nodes want it of one that replaces it. */
+const outbids = (later: Sent, earlier: Pick<Sent, "envelope">): boolean => {
+  const [fee, tip] = offers(later.envelope.pricing)
+  const [earlierFee, earlierTip] = offers(earlier.envelope.pricing)
+  return fee * 10n >= earlierFee * 11n && tip * 10n >= earlierTip * 11n
+}
+
+/** What a transaction takes from its sender at most, in wei. */
+const mostPaid = (chain: EvmChain, { envelope: { gas, pricing, value }, hash }: Sent): bigint =>
+  gas * offers(pricing)[0] + value + chain.dataFee(hash)
+
+/** How far ahead of the next one the nonce of a transaction may be. */
+const furthest = 64
+
+const numberRefusal = (next: number, nonce: number): Refusal | undefined => {
+  if (nonce < next) return refused(`nonce too low: next nonce ${next}, tx nonce ${nonce}`)
+  return nonce < next + furthest ? undefined : refused(`nonce too high: next nonce ${next}, tx nonce ${nonce}`)
+}
+
+const balanceRefusal = (balance: bigint, most: bigint): Refusal | undefined =>
   balance < most
     ? refused(
       `insufficient funds for gas * price + value: balance ${balance}, tx cost ${most}, overshot ${most - balance}`
     )
     : undefined
 
-/** Why a transaction is not taken that has no other one in its place. */
-const misnumbered = (next: number, nonce: number): Refusal | undefined => {
-  if (nonce < next) return refused(`nonce too low: next nonce ${next}, tx nonce ${nonce}`)
-  return nonce < next + Pool.furthest
-    ? undefined
-    : refused(`nonce too high: next nonce ${next}, tx nonce ${nonce}`)
-}
+/** The transactions of the next block. */
+const pendingIn = (chain: EvmChain): ReadonlyArray<Transaction> =>
+  Chain.transactionsIn(chain.ledger, Chain.nextBlock(chain)).filter(({ bytes }) => bytes !== undefined)
 
 const refusalOf = (
   chain: EvmChain,
-  { fields, from, hash }: Signed,
-  envelope: Envelope,
-  used: bigint
+  sent: Sent,
+  earlier: Pick<Sent, "envelope" | "hash"> | undefined
 ): Refusal | undefined => {
-  const block = Chain.nextBlock(chain)
-  const { gas, nonce, paid } = envelope
-  if (chain.ledger.transactions.has(hash)) return refused("already known")
-  if (fields.chainId === undefined) return refused("only replay-protected (EIP-155) transactions allowed over RPC")
-  if (fields.chainId !== chain.chainId) {
-    return refused(`invalid chain id for signer: have ${fields.chainId} want ${chain.chainId}`)
+  const { envelope: { gas, nonce, pricing }, from, hash } = sent
+  const { ledger } = chain
+  const isKnown = ledger.transactions.has(hash) || ledger.waiting.some((each) => each.hash === hash)
+  if (isKnown) return refused("already known")
+  const needed = intrinsicGas(sent)
+  if (gas < needed) return refused(`intrinsic gas too low: have ${gas}, want ${needed}`)
+  if (gas > Chain.gasLimit) return refused("exceeds block gas limit")
+  const next = Chain.nextBlock(chain)
+  if (Chain.paidAt(pricing, chain.baseFee(next)) < chain.baseFee(next)) {
+    return refused("max fee per gas less than block base fee")
   }
-  if (gas < used) return refused(`intrinsic gas too low: have ${gas}, want ${used}`)
-  if (paid < chain.baseFee(block)) return refused("max fee per gas less than block base fee")
-  const earlier = Pool.unminedOf(chain, from, nonce)
-  if (earlier !== undefined && !Pool.outbids(envelope, earlier.envelope)) {
-    return refused("replacement transaction underpriced")
-  }
-  const others = earlier === undefined ? chain : Pool.without(chain, earlier)
-  return (earlier === undefined ? misnumbered(Chain.nonceAt(chain, from, block), nonce) : undefined) ??
-    tooPoor(Chain.balanceAt(others, from, block), Pool.mostPaid(envelope))
+  const most = mostPaid(chain, sent)
+  const pending = EvmWorld.accountOf(Chain.worldAt(chain, next), from)
+  if (earlier === undefined) return numberRefusal(Number(pending.nonce), nonce) ?? balanceRefusal(pending.balance, most)
+  if (!outbids(sent, earlier)) return refused("replacement transaction underpriced")
+  return balanceRefusal(EvmWorld.accountOf(Chain.worldAt(chain, chain.heads.latest), from).balance, most)
 }
 
-/** The chain's transactions with a further one, or why it is not taken. */
-export const accept = (chain: EvmChain, signed: Signed): Result.Result<Ledger["transactions"], Refusal> => {
-  const { fields, from, hash } = signed
-  const to = fields.to ?? null
-  const envelope = envelopeOf(chain, signed)
-  const gasUsed = Gas.gasOf(chain, to, envelope.input)
-  if (gasUsed === undefined || to === null) return Result.fail(noCode)
-  const refusal = refusalOf(chain, signed, envelope, gasUsed)
-  if (refusal !== undefined) return Result.fail(refusal)
-  const sent = {
-    hash,
+interface Filling {
+  readonly world: World
+  readonly mined: ReadonlyArray<Transaction>
+  readonly waiting: ReadonlyArray<Sent>
+}
+
+const least = (one: bigint, other: bigint): bigint => one < other ? one : other
+
+const run = Effect.fnUntraced(function*(
+  chain: EvmChain,
+  machine: Machine,
+  { mined, waiting, world }: Filling,
+  sent: Sent
+) {
+  const { bytes, envelope: { pricing }, from, hash } = sent
+  const block = Chain.evmBlock(chain, Chain.nextBlock(chain))
+  // one that waited was accepted at another base fee
+  const baseFee = least(block.baseFee, offers(pricing)[0])
+  const outcome = yield* Effect.promise(() => machine.execute(world, { ...block, baseFee }, bytes))
+  const { balance } = EvmWorld.accountOf(outcome.world, from)
+  const last = mined.at(-1)
+  const transaction: Transaction = {
+    ...sent,
+    block: block.number,
+    index: mined.length,
+    gasUsed: outcome.gasUsed,
+    cumulativeGasUsed: (last?.cumulativeGasUsed ?? 0n) + outcome.gasUsed,
+    firstLog: last === undefined ? 0 : last.firstLog + last.logs.length,
+    logs: outcome.logs,
+    contractAddress: outcome.created,
+    status: outcome.failure === undefined ? "success" : "failure",
+    type: pricing.type,
+    paid: Chain.paidAt(pricing, baseFee),
     fields: chain.fields,
-    from,
-    to: lower(to),
-    contractAddress: null,
-    status: "success",
-    gasUsed,
-    logs: [],
     extras: {},
-    block: Chain.nextBlock(chain),
-    promisedFrom: undefined,
-    envelope
-  } as const
-  const earlier = Pool.unminedOf(chain, from, envelope.nonce)
-  return Result.succeed(
-    earlier === undefined ? Pool.withSent(chain, sent) : Pool.withReplaced(chain, earlier, sent)
-  )
+    promisedFrom: undefined
+  }
+  return {
+    world: EvmWorld.withAccount(outcome.world, from, { balance: balance - chain.dataFee(hash) }),
+    mined: [...mined, transaction],
+    waiting: waiting.filter((each) => each !== sent)
+  }
+})
+
+/** Moves waiting transactions into the next block, the first one that can go at a time, until none can. */
+const fill = (chain: EvmChain, machine: Machine, filling: Filling): Effect.Effect<Filling> => {
+  const next = filling.waiting.find((sent) => {
+    const { balance, nonce } = EvmWorld.accountOf(filling.world, sent.from)
+    return BigInt(sent.envelope.nonce) === nonce && mostPaid(chain, sent) <= balance
+  })
+  return next === undefined
+    ? Effect.succeed(filling)
+    : Effect.flatMap(run(chain, machine, filling, next), (filled) => fill(chain, machine, filled))
 }
 
-const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Tuple([Data])))
+const isMade = ({ bytes }: Transaction): boolean => bytes === undefined
 
-const take = <State extends Ledger>(
-  state: Ref.Ref<State>,
-  chainAt: (known: State, now: number) => EvmChain,
-  params: string
-): Effect.Effect<RpcAnswer> =>
-  Effect.gen(function*() {
-    const [bytes] = yield* Effect.mapError(decode(params), () => invalidParams)
-    const signed = yield* read(bytes)
-    const now = yield* Clock.currentTimeMillis
-    const accepted = yield* Ref.modify(state, (known) => {
-      const result = accept(chainAt(known, now), signed)
-      return [result, Result.isSuccess(result) ? { ...known, transactions: result.success } : known]
-    })
-    return yield* Effect.as(Effect.fromResult(accepted), signed.hash)
-  }).pipe(Effect.result, Effect.map(answerOf))
+const asSent = ({ bytes, envelope, from, hash, to }: Transaction): ReadonlyArray<Sent> =>
+  bytes === undefined ? [] : [{ hash, from, to, envelope, bytes }]
+
+/** The chain's memory with what was put into its next block. */
+const sealed = (chain: EvmChain, { mined, waiting, world }: Filling): Ledger => {
+  const next = Chain.nextBlock(chain)
+  const others = [...chain.ledger.transactions].filter(([, each]) => each.block !== next || isMade(each))
+  const [first, ...worlds] = chain.ledger.worlds
+  return {
+    transactions: new Map([...others, ...mined.map((each) => [each.hash, each] as const)]),
+    waiting,
+    worlds: [first, ...worlds.filter(({ block }) => block < next), { block: next, world }]
+  }
+}
 
 /**
- * Sends a transaction, whose params are raw JSON text, to the chain that some state is at an instant.
+ * Accepts a transaction: it is run in the next block, or waits for an earlier one of its sender.
  *
- * Nobody waits here for a block to come: of the methods that send it knows the one that answers at once.
+ * One with the sender and nonce of another that is in no block yet takes its place, and the next block is run again.
  */
-export const submit = <State extends Ledger>(
-  state: Ref.Ref<State>,
-  chainAt: (known: State, now: number) => EvmChain,
-  method: string,
-  params: string
-): Effect.Effect<RpcAnswer> =>
-  method === "eth_sendRawTransaction" ? take(state, chainAt, params) : Effect.succeed(methodNotFound(method))
+export const accept = Effect.fnUntraced(function*(chain: EvmChain, machine: Machine, bytes: Data): Effect.fn.Return<
+  { readonly hash: Hash; readonly ledger: Ledger },
+  Refusal
+> {
+  const sent = yield* read(chain.chainId, bytes)
+  const mined = pendingIn(chain)
+  const { waiting } = chain.ledger
+  const isSame = ({ envelope, from }: Pick<Sent, "envelope" | "from">) =>
+    from === sent.from && envelope.nonce === sent.envelope.nonce
+  const replaced = mined.find(isSame)
+  const earlier = replaced ?? waiting.find(isSame)
+  const refusal = refusalOf(chain, sent, earlier)
+  if (refusal !== undefined) return yield* Effect.fail(refusal)
+  const replacing = (queue: ReadonlyArray<Sent>) => queue.map((each) => isSame(each) ? sent : each)
+  const filled = yield* fill(
+    chain,
+    machine,
+    replaced === undefined
+      ? {
+        world: Chain.worldAt(chain, Chain.nextBlock(chain)),
+        mined,
+        waiting: earlier === undefined ? [sent, ...waiting] : replacing(waiting)
+      }
+      : {
+        world: Chain.worldAt(chain, chain.heads.latest),
+        mined: [],
+        waiting: [...replacing(Arr.flatMap(mined, asSent)), ...waiting]
+      }
+  )
+  return { hash: sent.hash, ledger: sealed(chain, filled) }
+})

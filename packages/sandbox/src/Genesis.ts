@@ -5,17 +5,19 @@ import * as TonAddress from "@trigate/domain/TonAddress"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import { markets } from "./CandleMarket.ts"
-import type { Ledger } from "./EvmChain.ts"
-import type { Layer2State } from "./Layer2Chain.ts"
-import { firstBlock } from "./Layer2Chain.ts"
-import type { NewTransaction } from "./Layer2Controls.ts"
-import { transactionOf, withTransaction } from "./Layer2Controls.ts"
+import { genesis } from "./EvmChain.ts"
+import * as EvmContracts from "./EvmContracts.ts"
+import type { Account as EvmAccount, World } from "./EvmWorld.ts"
+import * as EvmWorld from "./EvmWorld.ts"
+import type { Layer2State, NewTransaction } from "./Layer2Chain.ts"
+import * as Layer2Chain from "./Layer2Chain.ts"
 import { contracts, keys, tokens, traderStake, transactions } from "./SandboxExamples.ts"
+import type { Seed } from "./Seed.ts"
+import * as Random from "./Seed.ts"
 import type { Contract, Dialect } from "./TokenContracts.ts"
 import { accountKey } from "./TokenContracts.ts"
 import type { TokenState } from "./TokenServer.ts"
 import type { EvmState } from "./VenueEvm.ts"
-import { wordKey } from "./VenueEvm.ts"
 import type { InfoState } from "./VenueInfo.ts"
 import type { Account, VenueState } from "./VenueState.ts"
 import { lower, newAccount } from "./VenueState.ts"
@@ -74,35 +76,68 @@ export const info = (spotMeta: SpotMeta): InfoState => ({
   markets: new Map(markets.map((market) => [market.coin, market]))
 })
 
-/** A short text as Solidity keeps it in one word: its bytes, and twice their number in the last byte. */
+/** A short ASCII text as Solidity keeps it in one word: its bytes, and twice their number in the last byte. */
 const textWord = (text: string): Hash => {
   const hex = Array.from(text, (character) => character.charCodeAt(0).toString(16)).join("")
   return `0x${hex.padEnd(62, "0")}${(text.length * 2).toString(16).padStart(2, "0")}`
 }
 
-/** What the keys have on each EVM chain, in wei: 10000 of the native coin; the stranger has nothing. */
-const balances: Ledger["balances"] = new Map(
-  Object.values(keys).flatMap(({ address }) =>
-    address === keys.stranger.address ? [] : [[address, 10n ** 22n] as const]
+/** What both EVM chains start with: 10000 of the native coin for each key but the stranger, and Multicall3. */
+const accounts: ReadonlyArray<readonly [Address, Partial<EvmAccount>]> = [
+  ...Object.values(keys).flatMap(({ address }) =>
+    address === keys.stranger.address ? [] : [[address, { balance: 10n ** 22n }] as const]
+  ),
+  [contracts.multicall, { nonce: 1n, code: EvmContracts.multicall3 }]
+]
+
+/** The slots of a token contract that hold a word. The rest of its storage is empty. */
+const usedSlots = 16n
+
+interface Erc20 {
+  readonly address: Address
+  readonly name: string
+  readonly symbol: string
+  readonly decimals: number
+}
+
+const tokensOf = ({ tokens: known }: SpotMeta): ReadonlyArray<Erc20> => [
+  { address: contracts.wrapped, name: "Wrapped HYPE", symbol: "WHYPE", decimals: 18 },
+  ...known.flatMap(({ evmContract, fullName, name, weiDecimals }) =>
+    evmContract === null ? [] : [{
+      address: lower(evmContract.address),
+      name: fullName ?? name,
+      symbol: name,
+      decimals: weiDecimals + evmContract.evm_extra_wei_decimals
+    }]
   )
-)
+]
+
+const wordsOf = ({ decimals, name, symbol }: Erc20): ReadonlyArray<Hash> => [
+  textWord(name),
+  textWord(symbol),
+  `0x${decimals.toString(16).padStart(64, "0")}`
+]
+
+/** A token contract's words: its metadata first, then made-up ones, which its code does not use. */
+const unwritten = (seed: Seed, erc20s: ReadonlyArray<Erc20>): World["unwritten"] => {
+  const words = new Map(erc20s.map((erc20) => [erc20.address, wordsOf(erc20)]))
+  return (address, slot) => {
+    const known = words.get(address)
+    if (known === undefined || slot >= usedSlots) return EvmWorld.zeroWord
+    return known[Number(slot)] ?? Random.hex(seed, `evm/${EvmWorld.wordKey(address, slot)}`, 64)
+  }
+}
 
 /** The wrapped token and the contracts that spot tokens are linked to, on a chain that starts at an instant. */
-export const evm = (spotMeta: SpotMeta, startedAt: number): EvmState => ({
-  startedAt,
-  balances,
-  transactions: new Map(),
-  contracts: new Set([
-    contracts.wrapped,
-    ...spotMeta.tokens.flatMap(({ evmContract }) => evmContract === null ? [] : [lower(evmContract.address)])
-  ]),
-  words: new Map<string, Hash>([
-    [wordKey(contracts.wrapped, "0x0"), textWord("Wrapped HYPE")],
-    [wordKey(contracts.wrapped, "0x1"), textWord("WHYPE")],
-    [wordKey(contracts.wrapped, "0x2"), `0x${"12".padStart(64, "0")}`]
-  ]),
-  fees: {}
-})
+export const evm = (seed: Seed, spotMeta: SpotMeta, startedAt: number): EvmState => {
+  const erc20s = tokensOf(spotMeta)
+  const code = { nonce: 1n, code: EvmContracts.wrappedToken }
+  const world = EvmWorld.make(
+    [...accounts, ...erc20s.map(({ address }) => [address, code] as const)],
+    unwritten(seed, erc20s)
+  )
+  return { ...genesis(world), startedAt, fees: {} }
+}
 
 /** Where the metadata of the example contracts is, or is not: a host name that can never resolve. */
 const documents = {
@@ -223,8 +258,5 @@ const sent: ReadonlyArray<NewTransaction> = [
 ]
 
 /** A layer 2 that starts at an instant, in milliseconds, with the example transactions. */
-export const layer2 = (startedAt: number): Layer2State =>
-  sent.reduce<Layer2State>(
-    (state, transaction) => withTransaction(state, transactionOf(transaction, firstBlock)),
-    { startedAt, finalizedFloor: 0, balances, transactions: new Map() }
-  )
+export const layer2 = (seed: Seed, startedAt: number): Layer2State =>
+  Layer2Chain.make(seed, startedAt, EvmWorld.make(accounts), sent)

@@ -1,11 +1,122 @@
-/** A layer 2: a block every two seconds, and receipts that come with their block and become final later. */
-import type { Hash } from "@trigate/domain/Hex"
-import { receiptOf } from "./EvmBlocks.ts"
-import type { BlockClock, EvmChain, Heads, Ledger } from "./EvmChain.ts"
-import { latestAt, zeroWord } from "./EvmChain.ts"
-import { families, l1Fee } from "./Layer2Family.ts"
+/** A layer 2: a block every two seconds, receipts of several families, and blocks that become final later. */
+import type { Address, Hash } from "@trigate/domain/Hex"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Ref from "effect/Ref"
+import { withEntry, withoutEntry } from "./Entries.ts"
+import type {
+  BlockClock,
+  EvmChain,
+  FamilyFields,
+  Heads,
+  Ledger,
+  ReceiptPlace,
+  Transaction,
+  TransactionLog
+} from "./EvmChain.ts"
+import { genesis, latestAt } from "./EvmChain.ts"
+import { quantity } from "./EvmWire.ts"
+import type { World } from "./EvmWorld.ts"
 import { chainIds } from "./SandboxExamples.ts"
 import type { Seed } from "./Seed.ts"
+import * as Random from "./Seed.ts"
+import { lower } from "./VenueState.ts"
+
+/** A family of layer 2s, by the shape of its receipts. */
+export type Layer2Family = "op-stack" | "op-legacy" | "op-deposit" | "arbitrum" | "zksync" | "linea" | "scroll"
+
+/** A family whose transactions are made up. */
+interface MadeFamily extends FamilyFields {
+  /** EIP-2718 type; undefined on families from before it. */
+  readonly type: string | undefined
+  readonly effectiveGasPrice: (source: Source) => string | undefined
+}
+
+/** What made-up values follow from. */
+type Source = Pick<ReceiptPlace, "hash" | "seed">
+
+/** A made-up integer around `middle`, the same for a transaction whenever it is asked for. */
+const around = ({ hash, seed }: Source, field: string, middle: number): string =>
+  quantity(Math.floor(middle * (0.5 + Random.fraction(Random.series(seed, `receipt/${hash}/${field}`), 0))))
+
+const gasPrice = (place: Source): string => around(place, "effectiveGasPrice", 1_200_000)
+
+const none = () => ({})
+
+/** What a transaction pays for its bytes on layer 1, in wei. */
+const l1Fee = (place: Source): string => around(place, "l1Fee", 2_400_000_000)
+
+const l1Costs = (place: ReceiptPlace) => ({
+  l1Fee: l1Fee(place),
+  l1GasUsed: around(place, "l1GasUsed", 1_600),
+  l1GasPrice: around(place, "l1GasPrice", 900_000_000)
+})
+
+const batchOf = ({ block, posted }: ReceiptPlace): string | null => posted ? quantity(Math.floor(block / 60)) : null
+
+/** The families by name. */
+const families: { readonly [Family in Layer2Family]: MadeFamily } = {
+  "op-stack": {
+    type: "0x2",
+    effectiveGasPrice: gasPrice,
+    receipt: (place) => ({
+      ...l1Costs(place),
+      l1BaseFeeScalar: "0x8dd",
+      l1BlobBaseFee: "0x1d37c4",
+      l1BlobBaseFeeScalar: "0x101c12",
+      operatorFeeScalar: "0x0",
+      operatorFeeConstant: "0x0",
+      daFootprintGasScalar: "0x8b",
+      blobGasUsed: around(place, "blobGasUsed", 40_000)
+    }),
+    log: ({ timestamp }) => ({ blockTimestamp: quantity(timestamp) })
+  },
+  "op-legacy": {
+    type: undefined,
+    effectiveGasPrice: () => undefined,
+    receipt: (place) => ({ ...l1Costs(place), l1FeeScalar: "0.684" }),
+    log: none
+  },
+  "op-deposit": {
+    type: "0x7e",
+    effectiveGasPrice: () => "0x0",
+    receipt: ({ block }) => ({ depositNonce: quantity(block - 1), depositReceiptVersion: "0x1" }),
+    log: none
+  },
+  arbitrum: {
+    type: "0x2",
+    effectiveGasPrice: gasPrice,
+    receipt: (place) => ({
+      gasUsedForL1: around(place, "gasUsedForL1", 2_300),
+      l1BlockNumber: quantity(Math.floor(place.timestamp / 12)),
+      timeboosted: false
+    }),
+    log: none
+  },
+  zksync: {
+    type: "0x71",
+    effectiveGasPrice: gasPrice,
+    receipt: (place) => ({
+      cumulativeGasUsed: "0x0",
+      l1BatchNumber: batchOf(place),
+      l1BatchTxIndex: place.posted ? around(place, "l1BatchTxIndex", 200) : null,
+      l2ToL1Logs: [],
+      root: place.blockHash
+    }),
+    log: (place, position) => ({
+      l1BatchNumber: batchOf(place),
+      transactionLogIndex: quantity(position),
+      logType: null
+    })
+  },
+  linea: { type: "0x2", effectiveGasPrice: gasPrice, receipt: none, log: none },
+  scroll: {
+    type: "0x2",
+    effectiveGasPrice: gasPrice,
+    receipt: (place) => ({ l1Fee: l1Fee(place) }),
+    log: none
+  }
+}
 
 /** What the layer 2 remembers. */
 export interface Layer2State extends Ledger {
@@ -27,7 +138,7 @@ const finalizedLag = 30
 const clockOf = ({ startedAt }: Layer2State): BlockClock => ({ first: firstBlock, startedAt, every: blockTime })
 
 /** The heads of the chain at an instant: `safe` follows after 30 seconds, `finalized` after a minute. */
-export const headsAt = (state: Layer2State, now: number): Heads => {
+const headsAt = (state: Layer2State, now: number): Heads => {
   const latest = latestAt(clockOf(state), now)
   const finalized = Math.min(latest, Math.max(latest - finalizedLag, state.finalizedFloor))
   return { latest, safe: Math.max(latest - safeLag, finalized), finalized }
@@ -47,17 +158,120 @@ export const at = (seed: Seed, state: Layer2State, now: number): EvmChain => ({
   fields: families["op-stack"],
   baseFee: () => baseFee,
   priorityFee,
-  dataFee: (hash) => BigInt(l1Fee({ seed, hash })),
-  // no contract of this chain can be run, or read
-  code: () => "0x",
-  word: () => zeroWord,
-  call: () => undefined
+  dataFee: (hash) => BigInt(l1Fee({ seed, hash }))
 })
 
-/**
- * The receipt of a transaction on the wire at an instant; null while it is unknown or not yet in a block.
- *
- * A promised one has a block hash of zeros until its block is sealed.
- */
-export const receiptAt = (seed: Seed, state: Layer2State, hash: Hash, now: number) =>
-  receiptOf(at(seed, state, now), hash)
+/** A transaction to make up; what is not given is that of a plain transfer on an OP-stack chain. */
+export interface NewTransaction {
+  readonly hash: Hash
+  readonly family?: Layer2Family
+  readonly from?: Address
+  /** Null to create a contract. */
+  readonly to?: Address | null
+  readonly contractAddress?: Address
+  readonly status?: "success" | "failure"
+  readonly gasUsed?: bigint
+  readonly logs?: ReadonlyArray<TransactionLog>
+  /** Further fields of the receipt, which win over the family's. */
+  readonly extras?: { readonly [field: string]: unknown }
+  /** Blocks from now until the one that holds it: 1, the next one, when not given; 0 or less for one that is there. */
+  readonly inBlocks?: number
+  /** Whether the sequencer promises the receipt at once, before its block is sealed. */
+  readonly preconfirmed?: boolean
+}
+
+const someone: Address = "0x17281460228691b044e080a5f5257dce8e47f79c"
+
+/** A made-up transaction. No code runs for it; its block has neighbours that are not told. */
+const makeTransaction = (seed: Seed, made: NewTransaction, latest: number): Transaction => {
+  const { family = "op-stack", gasUsed = 21_000n, inBlocks = 1 } = made
+  const hash = lower(made.hash)
+  const { effectiveGasPrice, type, ...fields } = families[family]
+  const price = effectiveGasPrice({ seed, hash })
+  const series = Random.series(seed, `layer2/${hash}`)
+  const index = type === "0x7e" ? 0 : Random.below(series, 0, 60) + 1
+  return {
+    hash,
+    fields,
+    type,
+    paid: price === undefined ? undefined : BigInt(price),
+    from: made.from ?? someone,
+    to: made.to === undefined ? someone : made.to,
+    contractAddress: made.contractAddress ?? null,
+    status: made.status ?? "success",
+    gasUsed,
+    cumulativeGasUsed: BigInt(index * 120_000) + gasUsed,
+    index,
+    firstLog: Random.below(series, 1, 200),
+    logs: made.logs ?? [],
+    extras: made.extras ?? {},
+    block: latest + inBlocks,
+    promisedFrom: made.preconfirmed === true ? latest : undefined,
+    envelope: {
+      nonce: Random.below(Random.series(seed, `layer2/${hash}/nonce`), 0, 500),
+      value: 0n,
+      gas: gasUsed,
+      input: "0x",
+      signature: {
+        r: Random.hex(seed, `layer2/${hash}/r`, 64),
+        s: Random.hex(seed, `layer2/${hash}/s`, 64),
+        yParity: 0
+      },
+      pricing: { type: "0x2", maxFeePerGas: BigInt(price ?? 0), maxPriorityFeePerGas: 0n, accessList: [] }
+    },
+    bytes: undefined
+  }
+}
+
+/** A layer 2 that starts at an instant, in milliseconds, with some made-up transactions. */
+export const make = (
+  seed: Seed,
+  startedAt: number,
+  world: World,
+  made: ReadonlyArray<NewTransaction>
+): Layer2State => ({
+  ...genesis(world),
+  startedAt,
+  finalizedFloor: 0,
+  transactions: new Map(
+    made.map((each) => makeTransaction(seed, each, firstBlock)).map((transaction) => [transaction.hash, transaction])
+  )
+})
+
+/** What can be set on the layer 2. */
+export interface Layer2Controls {
+  /** Transactions, accounts, the start of the chain, and finality. */
+  readonly state: Ref.Ref<Layer2State>
+  /** The newest blocks now. */
+  readonly heads: Effect.Effect<Heads>
+  /** Makes a transaction up, or replaces it. */
+  readonly pushTransaction: (transaction: NewTransaction) => Effect.Effect<void>
+  /** Removes a made-up transaction, as a reorganisation does. */
+  readonly dropTransaction: (hash: Hash) => Effect.Effect<void>
+  /** Makes every block up to `block` final, up to the newest when not given. */
+  readonly advanceFinality: (block?: number) => Effect.Effect<void>
+}
+
+/** Controls over a layer 2's memory. */
+export const controls = (seed: Seed, state: Ref.Ref<Layer2State>): Layer2Controls => {
+  const change = (to: (known: Layer2State, heads: Heads) => Partial<Layer2State>): Effect.Effect<void> =>
+    Effect.flatMap(
+      Clock.currentTimeMillis,
+      (now) => Ref.update(state, (known) => ({ ...known, ...to(known, headsAt(known, now)) }))
+    )
+  return {
+    state,
+    heads: Effect.zipWith(Ref.get(state), Clock.currentTimeMillis, headsAt),
+    pushTransaction: (made) =>
+      change(({ transactions }, { latest }) => {
+        const transaction = makeTransaction(seed, made, latest)
+        return { transactions: withEntry(transactions, transaction.hash, transaction) }
+      }),
+    dropTransaction: (hash) =>
+      change(({ transactions }) => ({ transactions: withoutEntry(transactions, lower(hash)) })),
+    advanceFinality: (block) =>
+      change(({ finalizedFloor }, { latest }) => ({
+        finalizedFloor: Math.max(finalizedFloor, Math.min(latest, block ?? latest))
+      }))
+  }
+}

@@ -4,8 +4,9 @@ import type * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import type { CandleMarket } from "./CandleMarket.ts"
 import { withEntry, withoutEntry } from "./Entries.ts"
+import { mapWorlds } from "./EvmChain.ts"
+import { withWord } from "./EvmWorld.ts"
 import type { EvmState } from "./VenueEvm.ts"
-import { wordKey } from "./VenueEvm.ts"
 import type { InfoState } from "./VenueInfo.ts"
 
 /** What can be set of `POST /info`. */
@@ -20,9 +21,9 @@ export interface InfoControls {
 
 /** What can be set of `POST /evm`; letter case of addresses does not matter. */
 export interface EvmControls {
-  /** Contracts, words and fees. */
+  /** Accounts, contracts, storage words, transactions and fees. */
   readonly state: Ref.Ref<EvmState>
-  /** Puts a storage word at a slot of any contract. */
+  /** Puts a storage word at a slot of any contract, in the state of every block. */
   readonly putStorageWord: (address: Address, slot: `0x${string}`, word: Hash) => Effect.Effect<void>
   /** Fixes the base fees of small and big blocks, in wei; those not given move by themselves again. */
   readonly setGasPrices: (fees: EvmState["fees"]) => Effect.Effect<void>
@@ -40,6 +41,6 @@ export const info = (state: Ref.Ref<InfoState>): InfoControls => ({
 export const evm = (state: Ref.Ref<EvmState>): EvmControls => ({
   state,
   putStorageWord: (address, slot, word) =>
-    Ref.update(state, (known) => ({ ...known, words: withEntry(known.words, wordKey(address, slot), word) })),
+    Ref.update(state, (known) => mapWorlds(known, (world) => withWord(world, address, BigInt(slot), word))),
   setGasPrices: (fees) => Ref.update(state, (known) => ({ ...known, fees }))
 })

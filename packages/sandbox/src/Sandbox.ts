@@ -24,8 +24,8 @@ import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
 import * as EvmNode from "./EvmNode.ts"
-import * as EvmSubmission from "./EvmSubmission.ts"
 import * as Layer2Chain from "./Layer2Chain.ts"
+import { chainIds } from "./SandboxExamples.ts"
 import { SandboxState } from "./SandboxState.ts"
 import * as SandboxState_ from "./SandboxState.ts"
 import type { Seed } from "./Seed.ts"
@@ -71,8 +71,9 @@ const info = (state: State) =>
     return VenueInfo.answer(state.seed, yield* Ref.get(state.info.state), body, now)
   }))
 
-const evm = ({ evm, seed, venue }: State, profile: VenueProfile) =>
-  TradingEvm.make({
+const evm = Effect.fnUntraced(function*({ evm, seed, venue }: State, profile: VenueProfile) {
+  const withMachine = yield* EvmNode.makeMachine(chainIds[profile.name])
+  return TradingEvm.make({
     read: Effect.fnUntraced(function*({ operation, params }) {
       const view = {
         seed,
@@ -81,16 +82,18 @@ const evm = ({ evm, seed, venue }: State, profile: VenueProfile) =>
         venue: yield* Ref.get(venue.state),
         now: yield* Clock.currentTimeMillis
       }
-      return VenueEvm.answer(view, operation.name, params)
+      return yield* VenueEvm.answer(view, withMachine, operation.name, params)
     }),
     once: ({ operation, params }) =>
-      EvmSubmission.submit(
+      EvmNode.submit(
+        withMachine,
         evm.state,
         (known, now) => VenueEvm.at({ seed, profile, evm: known, now }),
         operation.name,
         params
       )
   })
+})
 
 /** Documents are read from the state: a sandbox never reaches out. */
 const metadata = ({ tokens }: State): MetadataFetch["Service"] => ({
@@ -127,26 +130,26 @@ const tokens = (state: State) => {
   }, metadata(state))
 }
 
-const layer2 = (state: State) =>
-  Layer2.make({
-    receipt: Effect.fnUntraced(function*({ request }) {
-      const now = yield* Clock.currentTimeMillis
-      const wire = Layer2Chain.receiptAt(state.seed, yield* Ref.get(state.layer2.state), request.hash, now)
-      return { _tag: "Result", result: JsonText.stringify(wire) }
-    }),
-    read: Effect.fnUntraced(function*({ operation, params }) {
-      const now = yield* Clock.currentTimeMillis
-      const chain = Layer2Chain.at(state.seed, yield* Ref.get(state.layer2.state), now)
-      return EvmNode.answer(chain, operation.name, params)
-    }),
+const layer2 = Effect.fnUntraced(function*(state: State) {
+  const withMachine = yield* EvmNode.makeMachine(chainIds.layer2)
+  const read = Effect.fnUntraced(function*(name: string, params: string) {
+    const now = yield* Clock.currentTimeMillis
+    const chain = Layer2Chain.at(state.seed, yield* Ref.get(state.layer2.state), now)
+    return yield* EvmNode.answer({ chain, withMachine }, name, params)
+  })
+  return Layer2.make({
+    receipt: ({ params }) => read("eth_getTransactionReceipt", params),
+    read: ({ operation, params }) => read(operation.name, params),
     once: ({ operation, params }) =>
-      EvmSubmission.submit(
+      EvmNode.submit(
+        withMachine,
         state.layer2.state,
         (known, now) => Layer2Chain.at(state.seed, known, now),
         operation.name,
         params
       )
   })
+})
 
 /**
  * The chains, with the `Admission`, the `Journal` and the `UsedNonces` of the context in front of the venue.
@@ -161,9 +164,9 @@ export const layerNoDeps = ({ profile = mainnet, seed }: Options = {}): Layer.La
   Layer.mergeAll(
     Layer.effect(Exchange.Exchange, exchange(profile)),
     Layer.effect(Info.Info, Effect.map(SandboxState, info)),
-    Layer.effect(TradingEvm.TradingEvm, Effect.map(SandboxState, (state) => evm(state, profile))),
+    Layer.effect(TradingEvm.TradingEvm, Effect.flatMap(SandboxState, (state) => evm(state, profile))),
     Layer.effect(TokenChain.TokenChain, Effect.map(SandboxState, tokens)),
-    Layer.effect(Layer2.Layer2, Effect.map(SandboxState, layer2))
+    Layer.effect(Layer2.Layer2, Effect.flatMap(SandboxState, layer2))
   ).pipe(Layer.provideMerge(SandboxState_.layer(seed)))
 
 /** The chains, ready to use: what a program's tests swap in for the live layers. */

@@ -5,8 +5,8 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
 import * as Genesis from "./Genesis.ts"
-import type { Layer2Controls } from "./Layer2Controls.ts"
-import * as Layer2Controls_ from "./Layer2Controls.ts"
+import type { Layer2Controls } from "./Layer2Chain.ts"
+import * as Layer2Chain from "./Layer2Chain.ts"
 import type { EvmControls, InfoControls } from "./MarketControls.ts"
 import * as MarketControls from "./MarketControls.ts"
 import type { Seed } from "./Seed.ts"
@@ -43,9 +43,9 @@ const make = Effect.fnUntraced(function*(seed: Seed) {
     seed,
     venue: VenueControls_.make(yield* Ref.make(Genesis.venue)),
     info: MarketControls.info(yield* Ref.make(Genesis.info(spotMeta))),
-    evm: MarketControls.evm(yield* Ref.make(Genesis.evm(spotMeta, startedAt))),
+    evm: MarketControls.evm(yield* Ref.make(Genesis.evm(seed, spotMeta, startedAt))),
     tokens: TokenControls_.make(yield* Ref.make(Genesis.tokenChain)),
-    layer2: Layer2Controls_.make(yield* Ref.make(Genesis.layer2(startedAt)))
+    layer2: Layer2Chain.controls(seed, yield* Ref.make(Genesis.layer2(seed, startedAt)))
   })
 })
 

@@ -1,77 +1,16 @@
 /** The sandbox's two EVM chains, asked by viem as a node is asked. */
 import { assert, describe, it } from "@effect/vitest"
 import { standardMethods } from "@trigate/domain/EvmMethods"
-import { evmMethods } from "@trigate/domain/EvmOperations"
-import type { GatewayError } from "@trigate/domain/GatewayError"
-import type { RpcAnswer } from "@trigate/domain/JsonRpc"
-import { layer2Methods } from "@trigate/domain/Layer2Operations"
-import { Layer2 } from "@trigate/layer2/Layer2"
 import { firstBlock as firstLayer2Block } from "@trigate/sandbox/Layer2Chain"
-import * as Sandbox from "@trigate/sandbox/Sandbox"
 import { contracts, keys, transactions } from "@trigate/sandbox/SandboxExamples"
 import { firstBlock } from "@trigate/sandbox/VenueEvm"
-import { TradingEvm } from "@trigate/trading/TradingEvm"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
 import type { Hex, TransactionSerializableEIP1559 } from "viem"
-import {
-  createPublicClient,
-  custom,
-  erc20Abi,
-  keccak256,
-  multicall3Abi,
-  parseEther,
-  serializeTransaction,
-  toHex,
-  zeroHash
-} from "viem"
+import { keccak256, parseEther, serializeTransaction, toHex, zeroHash } from "viem"
 import { privateKeyToAccount } from "viem/accounts"
+import { call, clients, refusal, test, trader } from "./evmClients.ts"
 import { start } from "./venue.ts"
-
-const trader = privateKeyToAccount(keys.trader.privateKey)
-
-const test = <A, E>(effect: Effect.Effect<A, E, Sandbox.Services>) =>
-  Effect.andThen(TestClock.setTime(start), Effect.provide(effect, Sandbox.layer()))
-
-const answered = (answer: RpcAnswer): Promise<unknown> =>
-  answer._tag === "Result"
-    ? Promise.resolve(JSON.parse(answer.result))
-    : Promise.reject(Object.assign(new Error(answer.message), { code: answer.code }))
-
-/** A client per chain, whose calls go to the services. */
-const clients = Effect.gen(function*() {
-  const evm = yield* TradingEvm
-  const layer2 = yield* Layer2
-  const run = Effect.runPromiseWith(yield* Effect.context())
-  const clientOf = (relay: (method: string, params: string) => Effect.Effect<RpcAnswer, GatewayError>) =>
-    createPublicClient({
-      transport: custom({
-        request: ({ method, params }: { readonly method: string; readonly params?: unknown }) =>
-          run(relay(method, JSON.stringify(params ?? []))).then(answered)
-      }, { retryCount: 0 })
-    })
-  return {
-    evm: clientOf((method, params) =>
-      evm.relay({
-        operation: evmMethods.find(({ name }) => name === method) ?? assert.fail(method),
-        params,
-        surface: "gateway"
-      })
-    ),
-    layer2: clientOf((method, params) =>
-      layer2.relay({
-        operation: layer2Methods.find(({ name }) => name === method) ?? assert.fail(method),
-        params,
-        surface: "gateway"
-      })
-    )
-  }
-})
-
-const call = <A>(promise: () => Promise<A>) => Effect.promise(promise)
-
-const refusal = (promise: () => Promise<unknown>) =>
-  call(() => promise().then(() => assert.fail("It was taken"), (error: unknown) => String(error)))
 
 /** A transfer of the trader's that is good on the trading chain. */
 const transfer: TransactionSerializableEIP1559 & { readonly type: "eip1559" } = {
@@ -215,7 +154,7 @@ describe("a transaction", () => {
         yield* said(yield* sign({ ...next, maxFeePerGas: 1n })),
         "max fee per gas less than block base fee"
       )
-      assert.include(yield* said(yield* sign({ ...next, to: contracts.wrapped })), "the sandbox runs no contract code")
+      assert.include(yield* said(yield* sign({ ...next, gas: 30_000_001n })), "exceeds block gas limit")
       assert.include(yield* said(good, layer2), "invalid chain id for signer: have 999 want 31337")
       assert.include(yield* said("0x02c0"), "the transaction cannot be read")
       const beyond: Hex = `0x${"f".repeat(64)}`
@@ -374,54 +313,6 @@ describe("transactions of one sender", () => {
 })
 
 describe("state", () => {
-  it.effect("of the wrapped token is what its contract would say, asked alone or with others", () =>
-    test(Effect.gen(function*() {
-      const { evm, layer2 } = yield* clients
-      const of = { address: contracts.wrapped, abi: erc20Abi } as const
-      assert.deepStrictEqual(
-        yield* call(() =>
-          Promise.all([
-            evm.readContract({ ...of, functionName: "name" }),
-            evm.readContract({ ...of, functionName: "symbol" }),
-            evm.readContract({ ...of, functionName: "decimals" })
-          ])
-        ),
-        ["Wrapped HYPE", "WHYPE", 18]
-      )
-      assert.include(
-        yield* refusal(() => evm.readContract({ ...of, functionName: "totalSupply" })),
-        "the sandbox runs no contract code"
-      )
-      const multicallAddress = contracts.multicall
-      const both = [{ ...of, functionName: "symbol" }, { ...of, functionName: "decimals" }] as const
-      assert.deepStrictEqual(
-        yield* call(() => evm.multicall({ multicallAddress, allowFailure: false, contracts: both })),
-        ["WHYPE", 18]
-      )
-      assert.include(
-        yield* refusal(() =>
-          evm.multicall({
-            multicallAddress,
-            allowFailure: false,
-            contracts: [...both, { ...of, functionName: "totalSupply" }]
-          })
-        ),
-        "the sandbox runs no contract code"
-      )
-      const args = [trader.address] as const
-      for (const client of [evm, layer2]) {
-        assert.strictEqual(
-          yield* call(() =>
-            client.readContract({ address: multicallAddress, abi: multicall3Abi, functionName: "getEthBalance", args })
-          ),
-          parseEther("10000")
-        )
-        assert.strictEqual(yield* call(() => client.getCode({ address: multicallAddress })), "0xfe")
-      }
-      assert.strictEqual(yield* call(() => evm.getCode({ address: contracts.wrapped })), "0xfe")
-      assert.isUndefined(yield* call(() => evm.getCode({ address: contracts.none })))
-    })))
-
   it.effect("is told of a block by number and by hash, and of none that is not there", () =>
     test(Effect.gen(function*() {
       const { evm, layer2 } = yield* clients

@@ -4,11 +4,10 @@ import { Layer2 } from "@trigate/layer2/Layer2"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import { contracts } from "@trigate/sandbox/SandboxExamples"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
-import * as VenueEvm from "@trigate/sandbox/VenueEvm"
 import { TradingEvm } from "@trigate/trading/TradingEvm"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
-import { evmView, start } from "./venue.ts"
+import { askEvm, start } from "./venue.ts"
 
 const zero = `0x${"0".repeat(64)}`
 
@@ -70,9 +69,8 @@ describe("gas prices", () => {
 
   it.effect("params of another shape are refused by the node", () =>
     test(Effect.gen(function*() {
-      const view = yield* evmView
       for (const params of ["[1]", "{}", "["]) {
-        assert.deepStrictEqual(VenueEvm.answer(view, "eth_usingBigBlocks", params), {
+        assert.deepStrictEqual(yield* askEvm("eth_usingBigBlocks", params), {
           _tag: "Error",
           code: -32602,
           message: "invalid params",

@@ -3,12 +3,11 @@ import * as JsonText from "@trigate/domain/JsonText"
 import { contracts, keys, traderStake } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
-import * as VenueEvm from "@trigate/sandbox/VenueEvm"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as TestClock from "effect/testing/TestClock"
-import { act, atStart, bigBlocks, delegate, evmView, post, start, submit } from "./venue.ts"
+import { act, askEvm, atStart, bigBlocks, delegate, post, start, submit } from "./venue.ts"
 
 const { agent, jailedValidator, multiSigUser, stranger, trader, validator } = keys
 
@@ -20,10 +19,10 @@ const balances = Effect.gen(function*() {
 })
 
 const usesBigBlocks = (address: `0x${string}`) =>
-  Effect.gen(function*() {
-    const answer = VenueEvm.answer(yield* evmView, "eth_usingBigBlocks", JSON.stringify([address]))
-    return answer._tag === "Result" ? answer.result : answer.message
-  })
+  Effect.map(
+    askEvm("eth_usingBigBlocks", JSON.stringify([address])),
+    (answer) => answer._tag === "Result" ? answer.result : answer.message
+  )
 
 describe("who acts", () => {
   it.effect("a stranger is told the address that its signature recovers to", () =>

@@ -2,9 +2,11 @@
 import * as JsonText from "@trigate/domain/JsonText"
 import type { SignedAction } from "@trigate/domain/SignedAction"
 import * as Utf8 from "@trigate/domain/Utf8"
+import * as EvmNode from "@trigate/sandbox/EvmNode"
 import type { TestKey } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
 import * as SandboxState from "@trigate/sandbox/SandboxState"
+import * as VenueEvm from "@trigate/sandbox/VenueEvm"
 import * as VenueExchange from "@trigate/sandbox/VenueExchange"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as Clock from "effect/Clock"
@@ -61,14 +63,15 @@ export const atStart = <A, E, R>(effect: Effect.Effect<A, E, R>, seed?: string) 
     Effect.andThen(Effect.provide(effect, SandboxState.layer(seed)))
   )
 
-/** What the trading chain's EVM is asked of while the clock stands at `start`. */
-export const evmView = Effect.gen(function*() {
+/** What the trading chain's EVM answers while the clock stands at `start`. */
+export const askEvm = Effect.fnUntraced(function*(name: string, params: string) {
   const { evm, seed, venue } = yield* SandboxState.SandboxState
-  return {
+  const view = {
     seed,
     profile: VenueProfile.mainnet,
     evm: yield* Ref.get(evm.state),
     venue: yield* Ref.get(venue.state),
     now: start
   }
+  return yield* VenueEvm.answer(view, yield* EvmNode.makeMachine(999), name, params)
 })

@@ -1,0 +1,59 @@
+/** The sandbox's two EVM chains, each behind a viem client. */
+import { assert } from "@effect/vitest"
+import { evmMethods } from "@trigate/domain/EvmOperations"
+import type { GatewayError } from "@trigate/domain/GatewayError"
+import type { RpcAnswer } from "@trigate/domain/JsonRpc"
+import { methodNotFound } from "@trigate/domain/JsonRpc"
+import { layer2Methods } from "@trigate/domain/Layer2Operations"
+import { Layer2 } from "@trigate/layer2/Layer2"
+import * as Sandbox from "@trigate/sandbox/Sandbox"
+import { keys } from "@trigate/sandbox/SandboxExamples"
+import { TradingEvm } from "@trigate/trading/TradingEvm"
+import * as Effect from "effect/Effect"
+import * as TestClock from "effect/testing/TestClock"
+import { createPublicClient, custom } from "viem"
+import { privateKeyToAccount } from "viem/accounts"
+import { start } from "./venue.ts"
+
+export const trader = privateKeyToAccount(keys.trader.privateKey)
+
+/** Runs a test on a fresh sandbox whose clock stands at `start`. */
+export const test = <A, E>(effect: Effect.Effect<A, E, Sandbox.Services>) =>
+  Effect.andThen(TestClock.setTime(start), Effect.provide(effect, Sandbox.layer()))
+
+const answered = (answer: RpcAnswer): Promise<unknown> =>
+  answer._tag === "Result"
+    ? Promise.resolve(JSON.parse(answer.result))
+    : Promise.reject(Object.assign(new Error(answer.message), JSON.parse(answer.error)))
+
+/** A client per chain, whose calls go to the services. */
+export const clients = Effect.gen(function*() {
+  const evm = yield* TradingEvm
+  const layer2 = yield* Layer2
+  const run = Effect.runPromiseWith(yield* Effect.context())
+  const clientOf = <Operation extends { readonly name: string }>(
+    operations: ReadonlyArray<Operation>,
+    relay: (operation: Operation, params: string) => Effect.Effect<RpcAnswer, GatewayError>
+  ) =>
+    createPublicClient({
+      transport: custom({
+        request: ({ method, params }: { readonly method: string; readonly params?: unknown }) => {
+          const operation = operations.find(({ name }) => name === method)
+          return operation === undefined
+            ? answered(methodNotFound(method))
+            : run(relay(operation, JSON.stringify(params ?? []))).then(answered)
+        }
+      }, { retryCount: 0 })
+    })
+  return {
+    evm: clientOf(evmMethods, (operation, params) => evm.relay({ operation, params, surface: "gateway" })),
+    layer2: clientOf(layer2Methods, (operation, params) => layer2.relay({ operation, params, surface: "gateway" }))
+  }
+})
+
+/** The value of a promise. */
+export const call = <A>(promise: () => Promise<A>) => Effect.promise(promise)
+
+/** The text of the error that a promise is rejected with. */
+export const refusal = (promise: () => Promise<unknown>) =>
+  call(() => promise().then(() => assert.fail("It was taken"), (error: unknown) => String(error)))
