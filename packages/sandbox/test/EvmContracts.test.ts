@@ -38,7 +38,7 @@ const counterAbi = parseAbi([
 const chains = Effect.map(
   clients,
   ({ evm, layer2 }) =>
-    [{ client: evm, blockTime: "1 second" }, { client: layer2, blockTime: "2 seconds" }].map(
+    ([{ client: evm, blockTime: "1 second" }, { client: layer2, blockTime: "2 seconds" }] as const).map(
       ({ blockTime, client }) => ({
         client,
         blockTime,
@@ -287,7 +287,7 @@ describe("the wrapped token", () => {
     test(Effect.gen(function*() {
       const chain = (yield* chains)[0] ?? assert.fail()
       const { client, wallet } = chain
-      const token = { chain: null, address: contracts.wrapped, abi: erc20Abi } as const
+      const token = { address: contracts.wrapped, abi: erc20Abi } as const
       const balances = (...accounts: ReadonlyArray<Address>) =>
         call(() =>
           Promise.all(
@@ -302,7 +302,7 @@ describe("the wrapped token", () => {
       const { stranger } = keys
       const moved = yield* mined(
         chain,
-        () => wallet.writeContract({ ...token, functionName: "transfer", args: [stranger.address, 40n] })
+        () => wallet.writeContract({ ...token, chain: null, functionName: "transfer", args: [stranger.address, 40n] })
       )
       const [transfer] = parseEventLogs({ abi: erc20Abi, eventName: "Transfer", logs: moved.logs })
       assert.strictEqual(transfer?.args.value, 40n)

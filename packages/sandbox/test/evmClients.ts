@@ -11,6 +11,7 @@ import { keys } from "@trigate/sandbox/SandboxExamples"
 import { TradingEvm } from "@trigate/trading/TradingEvm"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
+import type { CustomTransport, PublicClient } from "viem"
 import { createPublicClient, custom } from "viem"
 import { privateKeyToAccount } from "viem/accounts"
 import { start } from "./venue.ts"
@@ -26,8 +27,14 @@ const answered = (answer: RpcAnswer): Promise<unknown> =>
     ? Promise.resolve(JSON.parse(answer.result))
     : Promise.reject(Object.assign(new Error(answer.message), JSON.parse(answer.error)))
 
+/** See {@link clients}. */
+export interface Clients {
+  readonly evm: PublicClient<CustomTransport>
+  readonly layer2: PublicClient<CustomTransport>
+}
+
 /** A client per chain, whose calls go to the services. */
-export const clients = Effect.gen(function*() {
+export const clients: Effect.Effect<Clients, never, Layer2 | TradingEvm> = Effect.gen(function*() {
   const evm = yield* TradingEvm
   const layer2 = yield* Layer2
   const run = Effect.runPromiseWith(yield* Effect.context())
