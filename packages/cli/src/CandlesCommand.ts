@@ -1,70 +1,134 @@
-/** `trigate info candles`: the bars of a window of any length. */
-import type { CandleWindowRequest } from "@trigate/domain/Candle"
+/** `trigate info candles`: the bars of a window of any length, as a table or as a file. */
+import type { Candle, CandleWindowRequest } from "@trigate/domain/Candle"
 import { CandleInterval } from "@trigate/domain/Candle"
+import * as CandleWindow from "@trigate/domain/CandleWindow"
+import * as JsonText from "@trigate/domain/JsonText"
 import * as CandleWalk from "@trigate/trading/CandleWalk"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Clock from "effect/Clock"
 import * as Console from "effect/Console"
+import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
-import type { Format } from "./CandlePrinter.ts"
-import * as CandlePrinter from "./CandlePrinter.ts"
-import * as CandleWalkText from "./CandleWalkText.ts"
 import * as GatewayAccess from "./GatewayAccess.ts"
-import * as Moment from "./Moment.ts"
-import * as Progress from "./Progress.ts"
-import { UsageFault } from "./UsageFault.ts"
+import * as Input from "./Input.ts"
+import * as Output from "./Output.ts"
 
-const moment = (name: string, fallback: string, meaning: string) =>
-  Flag.String(name).pipe(
-    Flag.withMetavar("time"),
-    Flag.withDefault(fallback),
-    Flag.filterMap(Moment.parse, () => Moment.expected),
-    Flag.withDescription(`${meaning}: a date, a date and time, milliseconds, or how long ago (default: ${fallback})`)
+const instant = (millis: number): string => DateTime.formatIso(DateTime.makeUnsafe(millis))
+
+const csvHeader = "open_time,close_time,open,high,low,close,volume,trades"
+
+/** A bar as a line of CSV: times in milliseconds, volume in the base asset, digits as they came. */
+const csv = ({ T, c, h, l, n, o, t, v }: Candle): string => [t, T, o, h, l, c, v, n].join(",")
+
+/** A bar as a line of JSON, in the venue's spelling. */
+const json = (candle: Candle): string => JsonText.stringify(candle)
+
+const table = (candles: ReadonlyArray<Candle>): string =>
+  Output.rows(
+    [Output.left("OPEN TIME"), ...["OPEN", "HIGH", "LOW", "CLOSE", "VOLUME", "TRADES"].map(Output.right)],
+    candles.map(({ c, h, l, n, o, t, v }) => [instant(t), o, h, l, c, v, String(n)])
   )
 
-const formatOf = (out: Option.Option<Format>, json: boolean): Effect.Effect<Format, UsageFault> =>
+const fileFormats = ["csv", "json", "ndjson"] as const
+
+type Format = (typeof fileFormats)[number] | "table"
+
+/** How a format prints: a line per bar as the bars arrive, or everything at the end. */
+type Printer =
+  | { readonly header?: string; readonly line: (candle: Candle) => string }
+  | { readonly all: (candles: ReadonlyArray<Candle>) => string }
+
+const printers: { readonly [F in Format]: Printer } = {
+  csv: { header: csvHeader, line: csv },
+  ndjson: { line: json },
+  json: { all: (candles) => `[${candles.map(json).join(",\n ")}]` },
+  table: { all: table }
+}
+
+/** The most bars that a window can hold. */
+const expectedBars = ({ endTime, interval, startTime }: CandleWindowRequest, now: number): number => {
+  const first = Math.max(CandleWindow.barAt(interval, startTime), CandleWindow.oldestRetainedBar(interval, now))
+  return Math.max(0, CandleWindow.barAt(interval, Math.min(endTime ?? now, now)) - first + 1)
+}
+
+interface Found {
+  readonly bars: number
+  readonly stretches: ReadonlyArray<CandleWindow.CandleStretch>
+}
+
+const barsOf = ({ stretches }: Found): ReadonlyArray<Candle> => stretches.flatMap(({ candles }) => candles)
+
+/** What the bars themselves do not show: what is missing, and whether the last one is still forming. */
+const remarks = (found: Found, { coin, interval, startTime }: CandleWindowRequest): ReadonlyArray<string> => {
+  const [first] = barsOf(found)
+  const isCut = found.stretches.some(({ coverage }) => coverage !== "complete")
+  const forming = found.stretches.at(-1)?.forming
+  const missing = first === undefined
+    ? "aged out: the venue keeps the newest 5000 bars, and this window lies before them"
+    : `truncated: nothing from ${instant(startTime)} to ${instant(first.t)}; the venue keeps the newest 5000 bars`
+  return [
+    `${found.bars} bars of ${coin} ${interval}`,
+    ...(isCut ? [missing] : []),
+    ...(forming === undefined ? [] : [`the bar of ${instant(forming.t)} is still forming`])
+  ]
+}
+
+const formatOf = (out: Option.Option<Format>, json: boolean): Effect.Effect<Format, Input.UsageFault> =>
   Option.match(out, {
     onNone: () => Effect.succeed(json ? "json" : "table"),
     onSome: (format) =>
       json && format !== "json"
-        ? Effect.fail(new UsageFault({ message: `--json and --out ${format} contradict each other; leave one out` }))
+        ? Effect.fail(Input.fault(`--json and --out ${format} contradict each other; leave one out`))
         : Effect.succeed(format)
   })
 
-// a full answer holds 5000; smaller ones let the bar move
+/** An answer can hold 5000 bars; smaller ones make the progress visible. */
 const barsPerStretch = 1000
 
-const walk = Effect.fnUntraced(function*(request: CandleWindowRequest, format: Format) {
-  const total = CandleWalkText.expectedBars(request, yield* Clock.currentTimeMillis)
-  const print = CandlePrinter.make(format)
+const printWindow = Effect.fnUntraced(function*(request: CandleWindowRequest, format: Format) {
+  const total = expectedBars(request, yield* Clock.currentTimeMillis)
+  const printer = printers[format]
   const connection = yield* GatewayAccess.connect
   const fetch = (window: CandleWindowRequest) =>
     GatewayAccess.over(connection, ({ info }) => info.candleSnapshot(window))
-  const found = yield* Progress.during(Effect.fnUntraced(function*(show) {
-    yield* show(Progress.bar(0, total))
+  const printStretch = (candles: ReadonlyArray<Candle>, isFirst: boolean) => {
+    if ("all" in printer) return Effect.void
+    const header = isFirst && printer.header !== undefined ? [printer.header] : []
+    const lines = [...header, ...candles.map(printer.line)]
+    return lines.length === 0 ? Effect.void : Console.log(lines.join("\n"))
+  }
+  const found = yield* Output.withProgress(Effect.fnUntraced(function*(show) {
+    yield* show(Output.bar(0, total))
     return yield* CandleWalk.walk(request, fetch, { barsPerStretch }).pipe(
       Stream.runFoldEffect(
-        (): CandleWalkText.Found => ({ bars: 0, stretches: [] }),
+        (): Found => ({ bars: 0, stretches: [] }),
         Effect.fnUntraced(function*(found, stretch) {
-          if (found.stretches.length === 0) yield* print.begin
           const bars = found.bars + stretch.candles.length
           yield* show("")
-          yield* print.stretch(stretch.candles)
-          yield* show(Progress.bar(bars, total))
+          yield* printStretch(stretch.candles, found.stretches.length === 0)
+          yield* show(Output.bar(bars, total))
           return { bars, stretches: [...found.stretches, stretch] }
         })
       )
     )
   }))
-  yield* print.end(found.stretches.flatMap(({ candles }) => candles))
-  yield* Console.error(`trigate: ${CandleWalkText.remarks(found, request).join("; ")}`)
+  if ("all" in printer) yield* Console.log(printer.all(barsOf(found)))
+  yield* Console.error(`trigate: ${remarks(found, request).join("; ")}`)
 })
 
-/** The command. */
+const momentFlag = (name: string, fallback: string, meaning: string) =>
+  Flag.String(name).pipe(
+    Flag.withMetavar("time"),
+    Flag.withDefault(fallback),
+    Flag.filterMap(Input.readMoment, () => Input.expectedMoment),
+    Flag.withDescription(`${meaning}: a date, a date and time, milliseconds, or how long ago (default: ${fallback})`)
+  )
+
+/** `trigate info candles`. */
 export const command = Command.make("candles", {
   coin: Argument.String("coin").pipe(
     Argument.withDescription("BTC (a perpetual, letter case counts), PURR/USDC or @107 (spot), dex:COIN (a builder's)")
@@ -72,28 +136,26 @@ export const command = Command.make("candles", {
   interval: Argument.Literals("interval", CandleInterval.literals).pipe(
     Argument.withDescription(`Length of a bar: ${CandleInterval.literals.join(" ")} (1M is a month)`)
   ),
-  from: moment("from", "24h", "First instant"),
-  to: moment("to", "now", "Last instant"),
-  out: Flag.Literals("out", CandlePrinter.formats).pipe(
+  from: momentFlag("from", "24h", "First instant"),
+  to: momentFlag("to", "now", "Last instant"),
+  out: Flag.Literals("out", fileFormats).pipe(
     Flag.optional,
     Flag.withDescription("Print a file format instead of a table")
   )
 }, ({ coin, from, interval, out, to }) =>
   Effect.gen(function*() {
-    const format = yield* formatOf(out, yield* GatewayAccess.Json)
+    const format = yield* formatOf(out, yield* Output.Json)
     const now = yield* Clock.currentTimeMillis
-    const request = { coin, interval, startTime: Moment.resolve(from, now), endTime: Moment.resolve(to, now) }
+    const request = { coin, interval, startTime: Input.instantOf(from, now), endTime: Input.instantOf(to, now) }
     if (request.startTime > request.endTime) {
-      return yield* new UsageFault({
-        message: `--from (${CandleWalkText.instant(request.startTime)}) lies after --to (${
-          CandleWalkText.instant(request.endTime)
-        })`
-      })
+      return yield* Input.fault(
+        `--from (${instant(request.startTime)}) lies after --to (${instant(request.endTime)})`
+      )
     }
-    return yield* walk(request, format)
+    return yield* printWindow(request, format)
   })).pipe(
     Command.withDescription(
-      "Print open, high, low, close and volume of a coin; says on standard error what the window lacks"
+      "Print open, high, low, close and volume of a coin. Standard error says which bars of the window are missing"
     ),
     Command.withShortDescription("Print the bars of a coin"),
     Command.withExamples([

@@ -1,22 +1,25 @@
-/** Exit codes by class of error, for scripts that have to know whether to try again. */
+/** Exit codes by class of error, so that a script knows whether to try again. */
 import type { GatewayError } from "@trigate/domain/GatewayError"
 import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as MutableRef from "effect/MutableRef"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 
 /** Each class with its code and what it means, in the order of the codes. */
 export const codes = {
   ok: { code: 0, meaning: "done" },
-  unexpected: { code: 1, meaning: "failed for a reason that is not below" },
+  unexpected: { code: 1, meaning: "failed for any other reason" },
   usage: { code: 2, meaning: "a wrong flag, argument, file or key; nothing was sent" },
   refused: { code: 3, meaning: "the request was refused before it reached an upstream" },
-  notFound: { code: 4, meaning: "what was asked for does not exist, or not yet" },
+  notFound: { code: 4, meaning: "what was asked for does not exist (yet)" },
   unavailable: { code: 5, meaning: "the gateway or an upstream did not answer, or asks to wait" },
   rejected: { code: 6, meaning: "the venue rejected the signed action" },
   unknownOutcome: { code: 7, meaning: "a signed action was sent and its outcome is not known" },
   interrupted: { code: 130, meaning: "interrupted" },
-  closed: { code: 141, meaning: "whoever read standard output has gone" }
+  closed: { code: 141, meaning: "the reader of standard output closed it" }
 } as const
 
 /** A class of error. */
@@ -47,7 +50,7 @@ const ofGatewayErrors: { readonly [Tag in GatewayError["_tag"]]: ErrorClass } = 
   OutcomeUnknown: "unknownOutcome"
 }
 
-/** The class of every error that a command can fail with, by its tag. */
+/** The class of each error that a command can fail with, by tag. */
 export const classes = {
   ...ofGatewayErrors,
   ActionRejected: "rejected",
@@ -82,6 +85,16 @@ const byTag: ReadonlyMap<unknown, ErrorClass> = new Map(Object.entries(classes))
 
 const ofError = (error: unknown): number =>
   codes[Predicate.hasProperty(error, "_tag") ? byTag.get(error._tag) ?? "unexpected" : "unexpected"].code
+
+/** Whether an interruption is how the running command is meant to end. */
+export const EndsByInterruption = Context.Reference("@trigate/cli/ExitCode/EndsByInterruption", {
+  defaultValue: () => MutableRef.make(false)
+})
+
+/** From now on an interruption is how the command is meant to end. */
+export const endByInterruption: Effect.Effect<void> = Effect.map(EndsByInterruption, (ends) => {
+  MutableRef.set(ends, true)
+})
 
 /** The exit code of a program that ended this way. */
 export const of = (exit: Exit.Exit<unknown, unknown>): number => {

@@ -1,4 +1,4 @@
-/** The gateway that a command talks to: the options `--gateway` and `--json`, the client, and what an absent gateway means. */
+/** The gateway that a command asks: the option `--gateway`, the client, and errors that say what to do if none answers. */
 import * as GatewayClient from "@trigate/client/GatewayClient"
 import * as Transport from "@trigate/client/Transport"
 import { commandLine } from "@trigate/domain/Settings"
@@ -13,9 +13,10 @@ import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as HttpClient from "effect/http/HttpClient"
 import * as MutableRef from "effect/MutableRef"
 import * as Schema from "effect/Schema"
-import { UsageFault } from "./UsageFault.ts"
+import { fault, type UsageFault } from "./Input.ts"
+import { Json } from "./Output.ts"
 
-/** Names a gateway. */
+/** The option `--gateway`. */
 export const gatewayFlag = Flag.String("gateway").pipe(
   Flag.withMetavar("url"),
   Flag.withFallbackConfig(Config.String(commandLine.gatewayUrl)),
@@ -23,38 +24,30 @@ export const gatewayFlag = Flag.String("gateway").pipe(
   Flag.withDescription(`Gateway to ask (else ${commandLine.gatewayUrl}, else http://127.0.0.1:8080)`)
 )
 
-/** Where the gateway is. */
-export const Gateway = GlobalFlag.Setting("gateway")({ flag: gatewayFlag })
+const Gateway = GlobalFlag.Setting("gateway")({ flag: gatewayFlag })
 
-/** Whether a program reads the output. */
-export const Json = GlobalFlag.Setting("json")({
-  flag: Flag.Boolean("json").pipe(Flag.withDefault(false), Flag.withDescription("Print JSON instead of a table"))
-})
-
-/** The address that a flag or the environment names. */
+/** Reads the address of a gateway: http or https, no query. */
 export const baseUrlOf = (text: string): Effect.Effect<URL, UsageFault> => {
   const url = URL.parse(text)
   return url !== null && /^https?:$/u.test(url.protocol) && url.search === ""
     ? Effect.succeed(url)
-    // not quoted: it may hold an endpoint key
-    : Effect.fail(
-      new UsageFault({ message: `--gateway (or ${commandLine.gatewayUrl}) takes an http(s) URL without query` })
-    )
+    // the message does not quote it: it may hold an endpoint key
+    : Effect.fail(fault(`--gateway (or ${commandLine.gatewayUrl}) takes an http(s) URL without query`))
 }
 
-/** How long an answer may take: longer than a gateway's own deadlines, so that its word comes first. */
+/** How long an answer may take, in milliseconds: longer than the gateway's own deadlines, so that its error comes first. */
 export const maxWait = 40_000
 
 /** A connection to the gateway. */
 export interface Connection {
   readonly client: ReturnType<typeof GatewayClient.make>
-  /** Scheme, host and port; a path may hold an endpoint key. */
+  /** Scheme, host and port, without the path: it may hold an endpoint key. */
   readonly origin: string
-  /** Whether the last call found nobody there. */
+  /** Whether the last call could not connect. */
   readonly unreachable: MutableRef.MutableRef<boolean>
 }
 
-/** Connects to the gateway of the options; nothing is sent yet. */
+/** The client of the gateway that the options name. Sends nothing yet. */
 export const connect = Effect.gen(function*() {
   const url = yield* baseUrlOf(yield* Gateway)
   const unreachable = MutableRef.make(false)
@@ -69,7 +62,7 @@ export const connect = Effect.gen(function*() {
 const isUnavailable = Schema.is(UpstreamUnavailable)
 const isMalformed = Schema.is(UpstreamMalformed)
 
-/** What a gateway that is not there, and something there that is no gateway, mean to whoever named its address. */
+/** Says what to do if no gateway answers, or if what answers is no gateway. */
 const inWords = <E>(error: E, { origin, unreachable }: Connection): E | UpstreamMalformed | UpstreamUnavailable => {
   if (isUnavailable(error) && error.upstream === Transport.label) {
     return new UpstreamUnavailable({
@@ -90,7 +83,7 @@ const inWords = <E>(error: E, { origin, unreachable }: Connection): E | Upstream
     : error
 }
 
-/** Asks over a connection; a gateway that is not there is told in words that say what to do. */
+/** Asks over a connection, for at most {@link maxWait}. */
 export const over = Effect.fnUntraced(function*<A, E, R>(
   connection: Connection,
   use: (client: Connection["client"]) => Effect.Effect<A, E, R>
@@ -112,9 +105,9 @@ export const over = Effect.fnUntraced(function*<A, E, R>(
   )
 })
 
-/** Asks the gateway of the options. */
+/** Asks the gateway that the options name. */
 export const ask = <A, E, R>(use: (client: Connection["client"]) => Effect.Effect<A, E, R>) =>
   Effect.flatMap(connect, (connection) => over(connection, use))
 
-/** Gives a command the options `--gateway` and `--json`, and a way to reach a gateway. */
+/** Gives a command the options `--gateway` and `--json`, and an HTTP client. */
 export const options = flow(Command.withGlobalFlags([Gateway, Json]), Command.provide(FetchHttpClient.layer))

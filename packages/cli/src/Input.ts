@@ -1,9 +1,21 @@
-/** What a command reads: a file, or standard input where the path is `-`. */
+/** What commands take: files, arguments and flags, each with the text that says what was expected. */
+import { Address, Hash, StorageSlot } from "@trigate/domain/Hex"
+import * as Argument from "effect/cli/Argument"
+import * as Flag from "effect/cli/Flag"
+import * as DateTime from "effect/DateTime"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
-import { UsageFault } from "./UsageFault.ts"
+
+/** The command cannot work as it was called; the message says in one line what to change. */
+export class UsageFault extends Schema.TaggedError<UsageFault>()("UsageFault", { message: Schema.String }) {}
+
+/** A {@link UsageFault}. */
+export const fault = (message: string): UsageFault => new UsageFault({ message })
 
 const bytesAt = Effect.fnUntraced(function*(path: string) {
   if (path !== "-") return yield* FileSystem.FileSystem.use((files) => files.readFile(path))
@@ -11,15 +23,126 @@ const bytesAt = Effect.fnUntraced(function*(path: string) {
   return Buffer.concat(yield* Stream.runCollect(stdin))
 })
 
-/** What a path is called to a person. */
+/** The name of a path in messages. */
 export const nameOf = (path: string): string => path === "-" ? "Standard input" : path
 
-/** The bytes; fails with one line that names the path. */
-export const bytes = (path: string) =>
-  Effect.mapError(
-    bytesAt(path),
-    () => new UsageFault({ message: `${nameOf(path)} cannot be read` })
+/** The bytes of a file, or of standard input for `-`. Fails with {@link UsageFault}. */
+export const bytes = (path: string) => Effect.mapError(bytesAt(path), () => fault(`${nameOf(path)} cannot be read`))
+
+/** The text of a file, as {@link bytes} reads it. */
+export const text = (path: string) => Effect.map(bytes(path), (read) => new TextDecoder().decode(read))
+
+const readAddress = Schema.decodeOption(Address)
+const notAddress = () => "20 bytes in hex, 0x first"
+
+/** A 20-byte address as an argument. */
+export const address = (name: string) => Argument.String(name).pipe(Argument.filterMap(readAddress, notAddress))
+
+/** A 20-byte address as a flag. */
+export const addressFlag = (name: string) =>
+  Flag.String(name).pipe(Flag.withMetavar("address"), Flag.filterMap(readAddress, notAddress))
+
+/** A 32-byte transaction hash. */
+export const hash = (name: string) =>
+  Argument.String(name).pipe(Argument.filterMap(Schema.decodeOption(Hash), () => "32 bytes in hex, 0x first"))
+
+const readSlot = Schema.decodeOption(StorageSlot)
+const decimal = /^[0-9]{1,78}$/u
+
+/** A storage position, in hex or as a decimal number. */
+export const slot = (name: string) =>
+  Argument.String(name).pipe(
+    Argument.filterMap(
+      (text) => decimal.test(text) ? readSlot(`0x${BigInt(text).toString(16)}`) : readSlot(text),
+      () => "a storage position: 1 to 64 digits of hex, 0x first, or a decimal number"
+    )
   )
 
-/** The text. */
-export const text = (path: string) => Effect.map(bytes(path), (read) => new TextDecoder().decode(read))
+/** A whole number from 1 to a limit. */
+export const countFlag = (name: string, most: number) =>
+  Flag.String(name).pipe(
+    Flag.withMetavar("count"),
+    Flag.filterMap(
+      (text) =>
+        /^[0-9]{1,4}$/u.test(text) && Number(text) >= 1 && Number(text) <= most
+          ? Option.some(Number(text))
+          : Option.none(),
+      () => `a whole number from 1 to ${most}`
+    )
+  )
+
+/** Milliseconds since 1970: ten digits would be seconds. */
+const millis = /^[0-9]{12,14}$/u
+
+/** A nonce: milliseconds since 1970. */
+export const millisFlag = (name: string) =>
+  Flag.String(name).pipe(
+    Flag.withMetavar("ms"),
+    Flag.filterMap(
+      (text) => millis.test(text) ? Option.some(Number(text)) : Option.none(),
+      () => "milliseconds since 1970, such as 1767225600000"
+    )
+  )
+
+/** The option `--network`. */
+export const network = Flag.Literals("network", ["mainnet", "testnet"]).pipe(
+  Flag.withDefault("mainnet"),
+  Flag.withDescription("Network that the signature is for (default: mainnet)")
+)
+
+const units: { readonly [unit: string]: number } = {
+  ms: 1,
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+  w: 7 * 86_400_000
+}
+
+/** The length, in milliseconds, of a number with its unit. */
+const lengthOf = (pattern: RegExp, text: string): Option.Option<number> => {
+  const { count, unit } = pattern.exec(text)?.groups ?? {}
+  return Option.map(Option.fromUndefinedOr(units[unit ?? ""]), (length) => Number(count) * length)
+}
+
+const duration = /^(?<count>[0-9]{1,6})(?<unit>ms|s|m|h)$/u
+
+/** A duration with its unit: `500ms`, `30s`, `5m`. */
+export const readDuration = (text: string): Option.Option<Duration.Duration> =>
+  Option.map(lengthOf(duration, text), Duration.millis)
+
+/** An instant: fixed, or so long before the time at which the command runs. */
+export type Moment =
+  | { readonly kind: "at"; readonly millis: number }
+  | { readonly kind: "ago"; readonly millis: number }
+
+const ago = /^(?<count>[0-9]{1,6})(?<unit>[smhdw])$/u
+const dateTime =
+  /^(?<day>[0-9]{4}-[0-9]{2}-[0-9]{2})(?:T(?<time>[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,3})?)?)(?<zone>Z|[+-][0-9]{2}:[0-9]{2})?)?$/u
+
+/** What {@link readMoment} reads. */
+export const expectedMoment =
+  "a date (2026-01-31), a date and time (2026-01-31T12:00Z; UTC where no zone is given), milliseconds since 1970, or how " +
+  "long ago (90s, 30m, 12h, 7d, 2w)"
+
+/** Whether a day is in the calendar: `DateTime` reads the 30th of February as the 2nd of March. */
+const isDay = (day: string): boolean =>
+  Option.exists(DateTime.make(`${day}T00:00Z`), (found) => DateTime.formatIsoDateUtc(found) === day)
+
+/** Reads {@link expectedMoment}; none for anything else. */
+export const readMoment = (text: string): Option.Option<Moment> => {
+  if (text === "now") return Option.some({ kind: "ago", millis: 0 })
+  const length = lengthOf(ago, text)
+  if (Option.isSome(length)) return Option.some({ kind: "ago", millis: length.value })
+  if (millis.test(text)) return Option.some({ kind: "at", millis: Number(text) })
+  const { day, time, zone } = dateTime.exec(text)?.groups ?? {}
+  if (day === undefined || !isDay(day)) return Option.none()
+  return Option.map(
+    DateTime.make(`${day}T${time ?? "00:00"}${zone ?? "Z"}`),
+    (found) => ({ kind: "at", millis: DateTime.toEpochMillis(found) })
+  )
+}
+
+/** The instant in milliseconds, as seen at `now`. */
+export const instantOf = (moment: Moment, now: number): number =>
+  moment.kind === "at" ? moment.millis : now - moment.millis

@@ -21,7 +21,7 @@ import * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as GatewayAccess from "./GatewayAccess.ts"
-import { UsageFault } from "./UsageFault.ts"
+import { UsageFault } from "./Input.ts"
 
 /** Why the journal could not be read, in one line. */
 export class JournalFault extends Schema.TaggedError<JournalFault>()("JournalFault", { message: Schema.String }) {}

@@ -1,51 +1,158 @@
-/** `trigate multisig`: collects the signatures of several keys for one account. */
+/** `trigate multisig`: collects the signatures of several keys for one account, and sends the action. */
+import * as JsonText from "@trigate/domain/JsonText"
 import * as MultiSigApproval from "@trigate/signing/MultiSigApproval"
 import * as MultiSigProposal from "@trigate/signing/MultiSigProposal"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as Clock from "effect/Clock"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import { stakeArguments, stateArgument } from "./ActionCommands.ts"
 import * as GatewayAccess from "./GatewayAccess.ts"
 import * as Input from "./Input.ts"
-import * as KeyOption from "./KeyOption.ts"
-import * as MultiSigProposeCommand from "./MultiSigProposeCommand.ts"
-import * as Save from "./Save.ts"
+import * as Output from "./Output.ts"
 import * as SignedSending from "./SignedSending.ts"
-import { UsageFault } from "./UsageFault.ts"
 
-const isMalformed = Schema.is(MultiSigProposal.MultiSigMalformed)
+const terms = {
+  account: Input.addressFlag("account").pipe(Flag.withDescription("The multi-sig account that acts (required)")),
+  leader: Input.addressFlag("leader").pipe(Flag.withDescription("Who sends it, and whose nonce counts (required)")),
+  threshold: Input.countFlag("threshold", 10).pipe(
+    Flag.optional,
+    Flag.withDescription("How many co-signers the account asks for, 1 to 10; unset: not checked here")
+  ),
+  cosigner: Input.addressFlag("cosigner").pipe(
+    Flag.between(0, 10),
+    Flag.withDescription("An authorized user of the account; repeat it for each of them; unset: not checked here")
+  ),
+  nonce: Input.millisFlag("nonce").pipe(
+    Flag.optional,
+    Flag.withDescription("A nonce that the leader has not used (default: now); it gives co-signers two days")
+  ),
+  network: Input.network,
+  save: Output.saveFlag
+}
 
-const proposal = Argument.String("proposal").pipe(
+const example = (args: string) =>
+  Command.withExamples([{
+    command: `trigate multisig propose ${args} --save proposal.json \\\n` +
+      "    --account 0x90f79bf6eb2c4f870365e785982e1f101e93b906 --leader 0x15d34aaf54267db7d7c367839aaf71a00a2c6a65"
+  }])
+
+type Terms = Command.Command.Config.Infer<typeof terms>
+
+type Action = MultiSigProposal.ProposalRequest["action"]
+
+const writeProposal = Effect.fnUntraced(function*<E, R>(
+  given: Terms,
+  make: (nonce: number) => Effect.Effect<Action, E, R>
+) {
+  const now = yield* Clock.currentTimeMillis
+  const nonce = Option.getOrElse(given.nonce, () => now)
+  const proposal = yield* MultiSigProposal.propose({
+    network: given.network,
+    multiSigUser: given.account,
+    outerSigner: given.leader,
+    nonce,
+    action: yield* make(nonce),
+    ...Option.match(given.threshold, { onNone: () => ({}), onSome: (threshold) => ({ threshold }) }),
+    ...(given.cosigner.length === 0 ? {} : { authorizedUsers: given.cosigner })
+  })
+  yield* Output.tell(proposal.summary)
+  yield* Output.save(given.save, yield* MultiSigProposal.toJson(proposal))
+})
+
+const proposeStake = (name: "delegate" | "undelegate", description: string) =>
+  Command.make(name, { ...stakeArguments, ...terms }, (given) =>
+    writeProposal(given, (nonce) => {
+      const { chainField, chainName } = SignedSending.profileOf(given.network)
+      return Effect.succeed({
+        type: "tokenDelegate",
+        signatureChainId: "0x66eee",
+        [chainField]: chainName,
+        validator: given.validator,
+        wei: given.wei,
+        isUndelegate: name === "undelegate",
+        nonce
+      })
+    })).pipe(Command.withDescription(description), example(`${name} 0x70997970c51812dc3a010c7d01b50e0d17dc79c8 1.5`))
+
+const proposeBigBlocks = Command.make(
+  "big-blocks",
+  { state: stateArgument, ...terms },
+  (given) => writeProposal(given, () => Effect.succeed({ type: "evmUserModify", usingBigBlocks: given.state === "on" }))
+).pipe(
+  Command.withDescription("Propose to send the account's EVM transactions to big or to small blocks"),
+  example("big-blocks on")
+)
+
+const readAction = Schema.decodeUnknownOption(
+  Schema.StructWithRest(Schema.Struct({ type: Schema.String }), [Schema.Record(Schema.String, Schema.Unknown)])
+)
+
+const actionAt = Effect.fnUntraced(function*(path: string) {
+  const text = yield* Input.text(path)
+  return yield* Effect.fromOption(
+    Option.flatMap(Result.getSuccess(JsonText.parseStrict(text)), (parsed) => readAction(parsed)),
+    () => Input.fault(`${Input.nameOf(path)} holds no action: a JSON object with a type`)
+  )
+})
+
+const proposeAction = Command.make(
+  "action",
+  {
+    file: Argument.String("file").pipe(
+      Argument.withDescription("JSON object with a type, members in the venue's order; - reads standard input")
+    ),
+    ...terms
+  },
+  (given) => writeProposal(given, () => actionAt(given.file))
+).pipe(
+  Command.withDescription("Propose any action of the venue; a nonce or time in it must equal that of --nonce"),
+  example("action action.json")
+)
+
+const propose = Command.make("propose").pipe(
+  Command.withDescription("Write a proposal for the co-signers; needs no key"),
+  Command.withSubcommands([
+    proposeStake("delegate", "Propose to delegate stake to a validator"),
+    proposeStake("undelegate", "Propose to take stake back from a validator"),
+    proposeBigBlocks,
+    proposeAction
+  ]),
+  example("delegate 0x70997970c51812dc3a010c7d01b50e0d17dc79c8 1.5")
+)
+
+const proposalArgument = Argument.String("proposal").pipe(
   Argument.withDescription("File with the proposal; - reads standard input")
 )
 
-/** Reads a document; what is none is told with the name of its file, since there are several. */
+/** Reads a file. A command reads several, so the message about a malformed one names it. */
 const readAt = <A, E extends { readonly _tag: string; readonly message: string }>(
   path: string,
   read: (text: string) => Effect.Effect<A, E | MultiSigProposal.MultiSigMalformed>
 ) =>
-  Effect.flatMap(
-    Input.text(path),
-    (text) =>
-      Effect.catchIf(read(text), isMalformed, ({ message }) =>
-        new UsageFault({ message: `${Input.nameOf(path)}: ${message}` }))
-  )
-
-const proposalAt = (path: string) => readAt(path, MultiSigProposal.fromJson)
+  Effect.flatMap(Input.text(path), (text) =>
+    Effect.catchIf(
+      read(text),
+      Schema.is(MultiSigProposal.MultiSigMalformed),
+      ({ message }) => Input.fault(`${Input.nameOf(path)}: ${message}`)
+    ))
 
 const approve = Command.make(
   "approve",
-  { proposal, ...KeyOption.flags, save: Save.flag },
-  Effect.fnUntraced(function*({ keyEnv, keyFile, proposal, save }) {
-    const read = yield* proposalAt(proposal)
-    // a person reads this before the key is asked
-    yield* Effect.forEach(read.summary, (sentence) => Console.error(sentence), { discard: true })
-    const signer = yield* KeyOption.signer({ keyEnv, keyFile })
-    const approval = yield* MultiSigApproval.approve(read, signer)
+  { proposal: proposalArgument, ...SignedSending.keyFlags, save: Output.saveFlag },
+  Effect.fnUntraced(function*({ proposal, save, ...key }) {
+    const read = yield* readAt(proposal, MultiSigProposal.fromJson)
+    // printed before the key is read, so that a person can still stop
+    yield* Output.tell(read.summary)
+    const approval = yield* MultiSigApproval.approve(read, yield* SignedSending.signerOf(key))
     yield* Console.error(`trigate: approved by ${approval.signer}`)
-    yield* Save.save(save, MultiSigApproval.toJson(approval))
+    yield* Output.save(save, MultiSigApproval.toJson(approval))
   })
 ).pipe(
   Command.withDescription("Show what a proposal does, sign it with a co-signer's key, print the approval"),
@@ -58,28 +165,21 @@ const approve = Command.make(
 const submit = Command.make(
   "submit",
   {
-    proposal,
+    proposal: proposalArgument,
     approvals: Argument.String("approval").pipe(
       Argument.variadic({ min: 1 }),
       Argument.withDescription("Files with the approvals, in any order")
     ),
-    ...KeyOption.flags,
-    dryRun: SignedSending.dryRun
+    ...SignedSending.flags
   },
-  Effect.fnUntraced(function*({ approvals, dryRun, keyEnv, keyFile, proposal }) {
-    const read = yield* proposalAt(proposal)
-    const collected = yield* Effect.forEach(
-      approvals,
-      (path) => readAt(path, MultiSigApproval.fromJson)
-    )
-    yield* SignedSending.run(
-      { dryRun, network: read.network, keyEnv, keyFile },
-      (leader) =>
-        Effect.map(
-          MultiSigApproval.assemble(read, collected, leader),
-          (body) => ({ body, signer: leader.address, says: read.summary })
-        )
-    )
+  Effect.fnUntraced(function*({ approvals, proposal, ...options }) {
+    const read = yield* readAt(proposal, MultiSigProposal.fromJson)
+    const collected = yield* Effect.forEach(approvals, (path) => readAt(path, MultiSigApproval.fromJson))
+    yield* SignedSending.run({ ...options, network: read.network }, (leader) =>
+      Effect.map(
+        MultiSigApproval.assemble(read, collected, leader),
+        (body) => ({ body, signer: leader.address, says: read.summary })
+      ))
   })
 ).pipe(
   Command.withDescription("Assemble a proposal and its approvals, sign with the leader's key, send it"),
@@ -89,9 +189,9 @@ const submit = Command.make(
   GatewayAccess.options
 )
 
-/** The command. */
+/** `trigate multisig`. */
 export const command = Command.make("multisig").pipe(
   Command.withDescription("Act for a multi-sig account: propose, approve on each co-signer's machine, submit"),
-  Command.withSubcommands([MultiSigProposeCommand.command, approve, submit]),
+  Command.withSubcommands([propose, approve, submit]),
   Command.provide(Secp256k1.layer)
 )

@@ -1,10 +1,111 @@
-/** The data of a command on standard output: a table for people, or one JSON document. */
+/** What commands print: tables or JSON on standard output, new files, and progress on standard error. */
 import * as JsonText from "@trigate/domain/JsonText"
+import { displayWidth } from "effect/cli/CliOutput"
+import * as Flag from "effect/cli/Flag"
+import * as GlobalFlag from "effect/cli/GlobalFlag"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
-import { Json } from "./GatewayAccess.ts"
+import * as FileSystem from "effect/FileSystem"
+import * as Option from "effect/Option"
+import * as Stdio from "effect/Stdio"
+import * as Stream from "effect/Stream"
+import { fault } from "./Input.ts"
 
-/** Prints what `--json` asks for; integers keep all their digits. */
+const unsafe = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
+
+/** Escapes every character that moves the cursor, changes colours or reverses the direction of writing. */
+export const printable = (text: string): string =>
+  text.replace(unsafe, (character) => `\\u{${character.codePointAt(0)?.toString(16) ?? ""}}`)
+
+/** The text as one printable line. */
+export const oneLine = (text: string): string => printable(text.replace(/\s+/gu, " ").trim())
+
+const keyLike = /(?:0x)?[0-9a-fA-F]{64,}/gu
+
+/** Replaces 64 or more hex digits, which may be a private key in the wrong place. */
+export const withoutKeys = (text: string): string => text.replace(keyLike, "<64 hex digits>")
+
+/** A column of a table. */
+export interface Column {
+  readonly heading: string
+  readonly align: "left" | "right"
+}
+
+/** A column whose cells start at its left edge. */
+export const left = (heading: string): Column => ({ heading, align: "left" })
+
+/** A column whose cells end at its right edge. */
+export const right = (heading: string): Column => ({ heading, align: "right" })
+
+const padded = (cell: string, width: number, align: Column["align"]): string => {
+  const space = " ".repeat(width - displayWidth(cell))
+  return align === "left" ? `${cell}${space}` : `${space}${cell}`
+}
+
+/** A table: headings, then aligned rows, with two spaces between columns. Cells may hold any text. */
+export const rows = (columns: ReadonlyArray<Column>, cells: ReadonlyArray<ReadonlyArray<string>>): string => {
+  const lines = [columns.map(({ heading }) => heading), ...cells.map((row) => row.map(printable))]
+  const widths = columns.map((_, at) => Math.max(...lines.map((line) => displayWidth(line[at] ?? ""))))
+  return lines.map((line) =>
+    columns.map(({ align }, at) => padded(line[at] ?? "", widths[at] ?? 0, align)).join("  ").trimEnd()
+  ).join("\n")
+}
+
+/** Names and values, one pair per line. */
+export const facts = (pairs: ReadonlyArray<readonly [name: string, value: string]>): string => {
+  const width = Math.max(...pairs.map(([name]) => name.length))
+  return pairs.map(([name, value]) => `${name.padEnd(width)}  ${printable(value)}`.trimEnd()).join("\n")
+}
+
+/** The option `--json`. */
+export const Json = GlobalFlag.Setting("json")({
+  flag: Flag.Boolean("json").pipe(Flag.withDefault(false), Flag.withDescription("Print JSON instead of a table"))
+})
+
+/** Prints the table, or with `--json` the JSON document. Integers keep all their digits. */
 export const print = Effect.fnUntraced(function*(data: { readonly json: unknown; readonly table: string }) {
   yield* Console.log((yield* Json) ? JsonText.stringifyPretty(data.json) : data.table)
+})
+
+/** Prints sentences on standard error, one per line. */
+export const tell = (sentences: ReadonlyArray<string>): Effect.Effect<void> =>
+  Effect.forEach(sentences, (sentence) => Console.error(sentence), { discard: true })
+
+/** The option `--save`. */
+export const saveFlag = Flag.String("save").pipe(
+  Flag.withMetavar("path"),
+  Flag.optional,
+  Flag.withDescription("Write to a new file instead of standard output")
+)
+
+/** Writes a document to a new file, or to standard output. Never overwrites a file. */
+export const save = Effect.fnUntraced(function*(path: Option.Option<string>, document: string) {
+  if (Option.isNone(path)) return yield* Console.log(document)
+  const files = yield* FileSystem.FileSystem
+  yield* Effect.mapError(
+    files.writeFileString(path.value, `${document}\n`, { flag: "wx" }),
+    () => fault(`${path.value} exists or cannot be written; nothing was changed`)
+  )
+  return yield* Console.error(`trigate: written to ${path.value}`)
+})
+
+const eraseLine = "\r\u001B[2K"
+const barWidth = 24
+
+/** A progress bar as text. */
+export const bar = (done: number, total: number): string => {
+  const filled = total === 0 ? barWidth : Math.round(barWidth * Math.min(1, done / total))
+  return `[${"#".repeat(filled)}${"-".repeat(barWidth - filled)}] ${done}/${total}`
+}
+
+/** Replaces the line of progress. */
+export type Show = (line: string) => Effect.Effect<void>
+
+/** Runs work that shows its progress in one line on standard error. Only a terminal shows it; it is erased at the end. */
+export const withProgress = Effect.fnUntraced(function*<A, E, R>(work: (show: Show) => Effect.Effect<A, E, R>) {
+  const stdio = yield* Stdio.Stdio
+  if (!(yield* stdio.stderrIsTerminal)) return yield* work(() => Effect.void)
+  // the work goes on if its progress cannot be shown
+  const write = (text: string) => Effect.ignore(Stream.run(Stream.make(text), stdio.stderr({ endOnDone: false })))
+  return yield* Effect.ensuring(work((line) => write(`${eraseLine}${line}`)), write(eraseLine))
 })

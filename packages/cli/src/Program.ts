@@ -5,28 +5,29 @@ import * as Effect from "effect/Effect"
 import * as MutableRef from "effect/MutableRef"
 import * as Stdio from "effect/Stdio"
 import * as ExitCode from "./ExitCode.ts"
-import * as Interruption from "./Interruption.ts"
 import * as Trigate from "./Trigate.ts"
 
-// `trigate … | head` is no failure to tell; standard error may go away while a signed action is under way
+// `trigate … | head` is no failure to report
 process.stdout.on("error", ({ code, message }: NodeJS.ErrnoException) => {
   if (code === "EPIPE") process.exit(ExitCode.codes.closed.code)
   process.stderr.write(`trigate: Standard output cannot be written: ${message}\n`)
   process.exit(ExitCode.codes.unexpected.code)
 })
+// a signed action in flight is worth more than its messages
 process.stderr.on("error", () => undefined)
 
-const ended = MutableRef.make(false)
+const endsByInterruption = MutableRef.make(false)
 
 Stdio.Stdio.use(({ args }) => args).pipe(
   Effect.flatMap(Trigate.run),
-  Effect.provideService(Interruption.ExpectedEnd, ended),
+  Effect.provideService(ExitCode.EndsByInterruption, endsByInterruption),
   Effect.provide(NodeServices.layer),
   NodeRuntime.runMain({
     disableErrorReporting: true,
     teardown: (exit, onExit) => {
       const code = ExitCode.of(exit)
-      onExit(code === ExitCode.codes.interrupted.code && MutableRef.get(ended) ? ExitCode.codes.ok.code : code)
+      const isExpected = code === ExitCode.codes.interrupted.code && MutableRef.get(endsByInterruption)
+      onExit(isExpected ? ExitCode.codes.ok.code : code)
     }
   })
 )

@@ -1,16 +1,15 @@
-/** How a command that fails says so: one line on standard error. */
+/** How the command line speaks of itself: one line on standard error for a failure, and help laid out for the terminal. */
 import * as Cause from "effect/Cause"
 import type * as CliError from "effect/cli/CliError"
 import type { Presenter } from "effect/cli/CliOutput"
 import * as CliOutput from "effect/cli/CliOutput"
-import type { HelpDoc } from "effect/cli/HelpDoc"
+import type { FlagDoc, HelpDoc } from "effect/cli/HelpDoc"
 import * as TerminalCapabilities from "effect/cli/TerminalCapabilities"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
-import * as HelpText from "./HelpText.ts"
-import { oneLine, withoutKeys } from "./PlainText.ts"
+import { oneLine, withoutKeys } from "./Output.ts"
 
 const say = (line: string) => Console.error(`trigate: ${oneLine(line)}`)
 
@@ -19,8 +18,8 @@ const field = (error: object, name: string): string => {
   return Predicate.isString(value) || Predicate.isNumber(value) ? String(value) : ""
 }
 
-/** The line of an error: its message, and what its fields add for whoever has to act on it. */
-export const lineOf = (error: { readonly _tag: string; readonly message: string }): string => {
+/** The line of an error: its message, and those of its fields that tell the reader what to do. */
+const lineOf = (error: { readonly _tag: string; readonly message: string }): string => {
   switch (error._tag) {
     case "OutcomeUnknown":
       return `${error.message}. Nonce ${field(error, "nonce")}, signer ${field(error, "signer")}. ${
@@ -46,10 +45,10 @@ export const lineOf = (error: { readonly _tag: string; readonly message: string 
   }
 }
 
-/** Says an error in its line. */
+/** Prints an error. */
 export const error = (failed: { readonly _tag: string; readonly message: string }) => say(lineOf(failed))
 
-/** Says why a program failed; what the parser of the command line refuses has been said before. */
+/** Prints why a program failed. The parser of the command line has already printed what it refuses. */
 export const failure = (cause: Cause.Cause<{ readonly _tag: string; readonly message: string }>) => {
   if (Cause.hasInterruptsOnly(cause)) return Effect.void
   return Option.match(Cause.findErrorOption(cause), {
@@ -68,10 +67,58 @@ const usage = (error: CliError.CliError): string => {
 const subcommandsOf = ({ subcommands = [] }: HelpDoc): string =>
   subcommands.flatMap(({ commands }) => commands.map(({ name }) => name)).join(", ")
 
-/**
- * Help that was asked for on standard output, in lines of a width; a command line that does not parse, or ends before its
- * subcommand, ends in one line that names the help to read.
- */
+// oxlint-disable-next-line no-control-regex -- the escape that begins a colour
+const colour = /\u001B\[[0-9;]*m/gu
+
+/** A narrower text beside its column would have one word per line. */
+const narrowest = 24
+
+/** What precedes the text of a line: the names of a row, or the indentation. */
+const before = /^ {2,}(?:\S+(?: \S+)* {2,})?/u
+
+const wrapped = (line: string, width: number): string => {
+  const visible = line.replaceAll(colour, "")
+  const head = before.exec(visible)?.[0] ?? ""
+  const text = visible.slice(head.length)
+  const room = width - head.length
+  // a line at the margin, or with colours in its text, is one to copy: it stays whole
+  if (visible.length <= width || room < narrowest || head === "" || !line.endsWith(text)) return line
+  const lines: Array<string> = []
+  for (const word of text.split(" ")) {
+    const last = lines.at(-1)
+    if (last !== undefined && last.length + 1 + word.length <= room) lines[lines.length - 1] = `${last} ${word}`
+    else lines.push(word)
+  }
+  return `${line.slice(0, line.length - text.length)}${lines.join(`\n${" ".repeat(head.length)}`)}`
+}
+
+const heading = /^(?<title>[A-Z][A-Z ]+):?$/u
+
+/** Wraps a formatted help at a width. Lines of usage and of examples stay whole, so that they can be copied. */
+export const layout = (help: string, width: number): string => {
+  let section = ""
+  const lines: Array<string> = []
+  for (const line of help.split("\n")) {
+    const title = heading.exec(line.replaceAll(colour, ""))?.groups?.["title"]
+    if (title !== undefined) {
+      section = title
+      if (lines.length > 0 && lines.at(-1) !== "") lines.push("")
+    }
+    lines.push(section === "EXAMPLES" || section === "USAGE" ? line : wrapped(line, width))
+  }
+  return lines.join("\n")
+}
+
+// the description lists the shells already
+const shortened = (flag: FlagDoc): FlagDoc => flag.name === "completions" ? { ...flag, type: "shell" } : flag
+
+const helpOf = (doc: HelpDoc, width: number, colors: boolean): string => {
+  const { globalFlags } = doc
+  const shown = globalFlags === undefined ? doc : { ...doc, globalFlags: globalFlags.map(shortened) }
+  return layout(CliOutput.defaultFormatter({ colors }).formatHelpDoc(shown), width)
+}
+
+/** Prints help on standard output, `width` characters wide, and a mistake in the command line as one line. */
 export const presenter = (width: number): Presenter => ({
   present: Effect.fnUntraced(function*(event) {
     switch (event._tag) {
@@ -82,7 +129,7 @@ export const presenter = (width: number): Presenter => ({
           )
         }
         const { canColor } = yield* TerminalCapabilities.TerminalCapabilities
-        return yield* Console.log(HelpText.format(event.helpDoc, width, canColor))
+        return yield* Console.log(helpOf(event.helpDoc, width, canColor))
       }
       case "InvalidInvocation": {
         return yield* Effect.forEach(

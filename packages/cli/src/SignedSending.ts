@@ -1,102 +1,150 @@
-/** The way of a signed action: whose key, is the gateway there, what is signed, then send it once. */
+/** Signing and sending: find the key, check the gateway, show what is signed, send at most once. */
 import { resendAdvice } from "@trigate/domain/ExchangeOperations"
 import type { Address } from "@trigate/domain/Hex"
 import * as JsonText from "@trigate/domain/JsonText"
+import { commandLine } from "@trigate/domain/Settings"
 import type { SignedAction } from "@trigate/domain/SignedAction"
 import { OutcomeUnknown } from "@trigate/domain/UpstreamError"
-import type * as Signer from "@trigate/signing/Signer"
+import * as Signer from "@trigate/signing/Signer"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import { mainnet, testnet } from "@trigate/signing/VenueProfile"
 import * as Flag from "effect/cli/Flag"
+import * as Config from "effect/Config"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
 import * as GatewayAccess from "./GatewayAccess.ts"
-import * as KeyOption from "./KeyOption.ts"
+import * as Input from "./Input.ts"
 import * as Output from "./Output.ts"
 import * as Report from "./Report.ts"
-import * as Table from "./Table.ts"
-import { UsageFault } from "./UsageFault.ts"
 
-/** Prints the body instead of sending it. */
-export const dryRun = Flag.Boolean("dry-run").pipe(
-  Flag.withDefault(false),
-  Flag.withDescription("Sign, print the body for POST /exchange, send nothing")
-)
+/** The options that name the private key. A key is never an argument: every process of the machine sees arguments. */
+export const keyFlags = {
+  keyEnv: Flag.String("key-env").pipe(
+    Flag.withMetavar("name"),
+    Flag.filter((name) => /^[A-Za-z_][A-Za-z0-9_]*$/u.test(name), () => "the name of an environment variable"),
+    Flag.optional,
+    Flag.withDescription(`Environment variable with the private key (default: ${commandLine.privateKey})`)
+  ),
+  keyFile: Flag.String("key-file").pipe(
+    Flag.withMetavar("path"),
+    Flag.optional,
+    Flag.withDescription("File with the private key, 32 bytes in hex; - reads standard input")
+  )
+}
 
-/** A signed action, and what a person has to know about it. */
+/** The values of {@link keyFlags}. */
+export interface KeyOptions {
+  readonly keyEnv: Option.Option<string>
+  readonly keyFile: Option.Option<string>
+}
+
+/** The options of a command that signs for a network and sends. */
+export const flags = {
+  ...keyFlags,
+  dryRun: Flag.Boolean("dry-run").pipe(
+    Flag.withDefault(false),
+    Flag.withDescription("Sign, print the body for POST /exchange, send nothing")
+  )
+}
+
+/** The values of {@link flags}, with the network. */
+export interface Options extends KeyOptions {
+  readonly dryRun: boolean
+  readonly network: VenueProfile["name"]
+}
+
+const keyFromEnvironment = (name: string) =>
+  Config.Redacted(name).pipe(
+    Effect.mapError(() =>
+      Input.fault(`No private key: set ${name}, or name another variable with --key-env or a file with --key-file`)
+    ),
+    Effect.filterOrFail(
+      (key) => Redacted.value(key).trim() !== "",
+      () => Input.fault(`${name} is empty; it takes a private key`)
+    )
+  )
+
+/** The signer of the private key that the options name. Fails with `UsageFault`, which never holds the key. */
+export const signerOf = Effect.fnUntraced(function*({ keyEnv, keyFile }: KeyOptions) {
+  const name = Option.getOrElse(keyEnv, () => commandLine.privateKey)
+  if (Option.isSome(keyFile) && Option.isSome(keyEnv)) {
+    return yield* Input.fault("--key-env and --key-file name two keys; leave one out")
+  }
+  const key = Option.isSome(keyFile)
+    ? Redacted.make(yield* Input.text(keyFile.value))
+    : yield* keyFromEnvironment(name)
+  const place = Option.match(keyFile, { onNone: () => name, onSome: Input.nameOf })
+  return yield* Effect.mapError(
+    Signer.makePrivateKey(Redacted.make(Redacted.value(key).trim())),
+    ({ message }) => Input.fault(`${place}: ${message}`)
+  )
+})
+
+/** The profile of a network. */
+export const profileOf = (network: VenueProfile["name"]): VenueProfile => network === "mainnet" ? mainnet : testnet
+
+/** A signed action, with sentences that say what it does. */
 export interface Signed {
   readonly body: SignedAction
   readonly signer: Address
-  /** What is signed, in plain sentences. */
   readonly says: ReadonlyArray<string>
 }
-
-/** The spelling of a network. */
-export const profileOf = (network: VenueProfile["name"]): VenueProfile => network === "mainnet" ? mainnet : testnet
-
-const tell = ({ says }: Signed) => Effect.forEach(says, (sentence) => Console.error(sentence), { discard: true })
 
 const checkNetwork = Effect.fnUntraced(function*(connection: GatewayAccess.Connection, network: VenueProfile["name"]) {
   const ready = yield* GatewayAccess.over(connection, ({ health }) => health.ready())
   if (ready.network !== network) {
-    return yield* new UsageFault({
-      message:
-        `The gateway expects signatures for ${ready.network}, and this one would be for ${network}; nothing was sent. ` +
+    return yield* Input.fault(
+      `The gateway expects signatures for ${ready.network}, and this one would be for ${network}; nothing was sent. ` +
         `Name the network with --network, or another gateway with --gateway`
-    })
+    )
   }
   return ready.sandbox ? "the sandbox, nothing here is real" : `a gateway for ${network}`
 })
 
-/** Sends once; whatever leaves open what became of it, an interruption too, names the signer and keeps the bytes. */
+/** Sends once. If the outcome stays unknown, also after an interruption, prints the signer, the nonce and the bytes. */
 const send = Effect.fnUntraced(function*(connection: GatewayAccess.Connection, { body, signer }: Signed) {
   const unknown = (upstream: string, detail: string) =>
     new OutcomeUnknown({ upstream, nonce: body.nonce, signer, advice: resendAdvice, detail })
-  const keep = Console.error(`The bytes that may be sent again: ${JsonText.stringify(body)}`)
+  const printBytes = Console.error(`The bytes that may be sent again: ${JsonText.stringify(body)}`)
   return yield* connection.client.exchange.submit(body).pipe(
     Effect.catchTag("OutcomeUnknown", ({ message, upstream }) => unknown(upstream, message)),
     Effect.timeoutOrElse({
       duration: GatewayAccess.maxWait,
       orElse: () => unknown("gateway", `The gateway did not answer within ${GatewayAccess.maxWait / 1000} seconds`)
     }),
-    Effect.tapErrorTag("OutcomeUnknown", () => keep),
+    Effect.tapErrorTag("OutcomeUnknown", () => printBytes),
     Effect.onInterrupt(() =>
-      Effect.andThen(keep, Report.error(unknown("gateway", "Interrupted while the action was under way")))
+      Effect.andThen(printBytes, Report.error(unknown("gateway", "Interrupted while the action was under way")))
     )
   )
 })
 
-/** How to sign and send. */
-export interface Options extends KeyOption.KeyOption {
-  readonly dryRun: boolean
-  readonly network: VenueProfile["name"]
-}
-
 /**
- * Signs with the key of the options and sends for a network.
+ * Signs with the key of the options and sends the action once; with `--dry-run` prints the body instead.
  *
- * A key that is not there is told before anybody is asked; `sign` comes after the gateway has been found to be there, and to be
- * the right one.
+ * A missing key is reported before the gateway is asked, and `sign` runs only if the gateway answers and expects the
+ * same network.
  */
 export const run = Effect.fnUntraced(function*<E, R>(
   { dryRun, network, ...key }: Options,
   sign: (signer: Signer.Signer["Service"]) => Effect.Effect<Signed, E, R>
 ) {
-  const by = yield* KeyOption.signer(key)
+  const by = yield* signerOf(key)
   if (dryRun) {
-    const signed = yield* sign(by)
-    yield* tell(signed)
-    return yield* Console.log(JsonText.stringify(signed.body))
+    const { body, says } = yield* sign(by)
+    yield* Output.tell(says)
+    return yield* Console.log(JsonText.stringify(body))
   }
   const connection = yield* GatewayAccess.connect
   const behind = yield* checkNetwork(connection, network)
   const signed = yield* sign(by)
-  yield* tell(signed)
-  yield* Console.error(`Sending it to ${connection.origin}: ${behind}.`)
+  yield* Output.tell([...signed.says, `Sending it to ${connection.origin}: ${behind}.`])
   const answer = yield* send(connection, signed)
   const { body: { nonce }, signer } = signed
   return yield* Output.print({
     json: { ...answer, nonce, signer },
-    table: Table.facts([["venue", "accepted"], ["signer", signer], ["nonce", String(nonce)]])
+    table: Output.facts([["venue", "accepted"], ["signer", signer], ["nonce", String(nonce)]])
   })
 })

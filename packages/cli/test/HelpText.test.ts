@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as HelpText from "@trigate/cli/HelpText"
+import * as Report from "@trigate/cli/Report"
 import * as Effect from "effect/Effect"
 import { run } from "./run.ts"
 
@@ -16,7 +16,7 @@ EXAMPLES
 describe("help", () => {
   it("is laid out for the width of the terminal, with examples that can be copied", () => {
     assert.strictEqual(
-      HelpText.layout(help, 32),
+      Report.layout(help, 32),
       `DESCRIPTION
   Says what it does in more
   words than fit
@@ -35,7 +35,7 @@ EXAMPLES
   })
 
   it("keeps its lines where there is no terminal", () => {
-    assert.strictEqual(HelpText.layout(help, Infinity), help.replaceAll(/\n(?=FLAGS|GROUP|EXAMPLES)/gu, "\n\n"))
+    assert.strictEqual(Report.layout(help, Infinity), help.replaceAll(/\n(?=FLAGS|GROUP|EXAMPLES)/gu, "\n\n"))
   })
 
   it.effect("says which flags are required, and the shells once", () =>

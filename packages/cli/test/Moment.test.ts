@@ -1,10 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Moment from "@trigate/cli/Moment"
+import * as Input from "@trigate/cli/Input"
 import * as Option from "effect/Option"
 
 const now = Date.UTC(2026, 10, 21, 12)
 
-const read = (text: string) => Option.getOrUndefined(Option.map(Moment.parse(text), (at) => Moment.resolve(at, now)))
+const read = (text: string) =>
+  Option.getOrUndefined(Option.map(Input.readMoment(text), (at) => Input.instantOf(at, now)))
 
 describe("Moment", () => {
   it("reads dates as midnight UTC, and times without a zone as UTC", () => {

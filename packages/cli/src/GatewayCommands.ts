@@ -1,4 +1,4 @@
-/** `trigate inspect`: what the gateway sees in a signed body, without a gateway and without sending anything. */
+/** `trigate serve` and `trigate inspect`: the gateway itself, and what it sees in a signed body. */
 import { Inspection } from "@trigate/domain/Inspection"
 import * as JsonText from "@trigate/domain/JsonText"
 import * as Admission from "@trigate/trading/Admission"
@@ -9,22 +9,38 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as ExitCode from "./ExitCode.ts"
 import * as Input from "./Input.ts"
-import * as Params from "./Params.ts"
 import * as SignedSending from "./SignedSending.ts"
-import { UsageFault } from "./UsageFault.ts"
+
+// imported on use: the other commands start faster without the server
+const loadServer = Effect.promise(() => import("@trigate/server/Serve"))
+
+/** `trigate serve`. */
+export const serve = Command.make(
+  "serve",
+  {},
+  () => Effect.andThen(ExitCode.endByInterruption, Effect.flatMap(loadServer, ({ serve }) => serve))
+).pipe(
+  Command.withDescription(
+    "Serve the gateway until a signal ends it. Settings are environment variables, which npm start -- --help and " +
+      "docs/configuration.md list. Without upstream addresses the sandbox answers"
+  ),
+  Command.withShortDescription("Serve the gateway"),
+  Command.withExamples([{ command: "TRIGATE_PORT=9000 trigate serve" }])
+)
 
 const encode = Schema.encodeEffect(Inspection)
 
-/** The command. */
-export const command = Command.make("inspect", {
+/** `trigate inspect`. Needs no gateway and sends nothing. */
+export const inspect = Command.make("inspect", {
   body: Argument.String("body").pipe(
     Argument.withDescription("File with the JSON body of POST /exchange; - reads standard input")
   ),
-  network: Params.network,
-  expectedSigner: Params.addressFlag("expected-signer").pipe(
+  network: Input.network,
+  expectedSigner: Input.addressFlag("expected-signer").pipe(
     Flag.optional,
-    Flag.withDescription("Who should have signed: the likely mistake is looked for")
+    Flag.withDescription("Address that should have signed; if another did, the output names the likely mistake")
   )
 }, ({ body, expectedSigner }) =>
   Effect.gen(function*() {
@@ -32,12 +48,12 @@ export const command = Command.make("inspect", {
     const admission = yield* Admission.Admission
     const seen = yield* Effect.mapError(
       admission.inspect(bytes, Option.getOrUndefined(expectedSigner)),
-      ({ message }) => new UsageFault({ message: `${Input.nameOf(body)}: ${message}` })
+      ({ message }) => Input.fault(`${Input.nameOf(body)}: ${message}`)
     )
     yield* Console.log(JsonText.stringifyPretty(yield* Effect.orDie(encode(seen))))
   })).pipe(
     Command.provide(({ network }) => Admission.layer({ profile: SignedSending.profileOf(network) })),
-    Command.withDescription("Say what a gateway sees in a signed body, as JSON; nothing is sent"),
+    Command.withDescription("Print, as JSON, what a gateway sees in a signed body; nothing is sent"),
     Command.withExamples([
       { command: "trigate inspect body.json", description: "Scheme, digest, signer, nonce and warnings of a body" },
       {

@@ -1,0 +1,259 @@
+/** `trigate info`, `evm`, `token` and `receipt`: what the three chains know. */
+import * as Gas from "@trigate/domain/Gas"
+import { Hash } from "@trigate/domain/Hex"
+import * as Receipt from "@trigate/domain/Receipt"
+import * as SpotLookup from "@trigate/domain/SpotLookup"
+import type { SpotMeta } from "@trigate/domain/SpotMeta"
+import type { TokenData } from "@trigate/domain/TokenData"
+import * as ReceiptWait from "@trigate/layer2/ReceiptWait"
+import * as Argument from "effect/cli/Argument"
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as Console from "effect/Console"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as MutableRef from "effect/MutableRef"
+import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
+import * as CandlesCommand from "./CandlesCommand.ts"
+import * as GatewayAccess from "./GatewayAccess.ts"
+import * as Input from "./Input.ts"
+import * as Output from "./Output.ts"
+
+/** No pair and no token has the name. */
+export class NothingNamed extends Schema.TaggedError<NothingNamed>()("NothingNamed", { name: Schema.String }) {
+  override get message() {
+    return `No spot pair and no token is named ${this.name}`
+  }
+}
+
+const pairsTable = (whole: SpotMeta, meta: SpotMeta): string => {
+  const lookup = SpotLookup.make(whole)
+  return Output.rows(
+    [Output.left("PAIR"), Output.right("INDEX"), Output.left("BASE"), Output.left("QUOTE")],
+    meta.universe.map((pair) => {
+      const { base, quote } = lookup.tokensOf(pair)
+      const name = (token: typeof base) =>
+        Option.match(token, { onNone: () => "(unlisted)", onSome: ({ name }) => name })
+      return [pair.name, String(pair.index), name(base), name(quote)]
+    })
+  )
+}
+
+const tokensTable = ({ tokens }: SpotMeta): string =>
+  Output.rows(
+    [
+      Output.left("TOKEN"),
+      Output.right("INDEX"),
+      Output.right("SIZE DECIMALS"),
+      Output.right("WEI DECIMALS"),
+      Output.left("TOKEN ID"),
+      Output.left("EVM CONTRACT")
+    ],
+    tokens.map(({ evmContract, index, name, szDecimals, tokenId, weiDecimals }) => [
+      name,
+      String(index),
+      String(szDecimals),
+      String(weiDecimals),
+      tokenId,
+      evmContract?.address ?? ""
+    ])
+  )
+
+/** The tokens of a name, and the pairs of that name or with such a token. Letter case does not matter. */
+const named = (meta: SpotMeta, name: string): SpotMeta => {
+  const wanted = name.toLowerCase()
+  const is = (given: string) => given.toLowerCase() === wanted
+  const tokens = meta.tokens.filter((token) => is(token.name))
+  const indexes = new Set(tokens.map(({ index }) => index))
+  const universe = meta.universe.filter((pair) => is(pair.name) || pair.tokens.some((index) => indexes.has(index)))
+  return { ...meta, universe, tokens }
+}
+
+const spotMeta = Command.make("spot-meta", {
+  name: Argument.String("name").pipe(
+    Argument.optional,
+    Argument.withDescription("Token (PURR) or pair (PURR/USDC, @107) to look for; names are not unique")
+  )
+}, ({ name }) =>
+  Effect.gen(function*() {
+    const whole = yield* GatewayAccess.ask(({ info }) => info.spotMeta())
+    const meta = Option.match(name, { onNone: () => whole, onSome: (wanted) => named(whole, wanted) })
+    if (meta.universe.length === 0 && meta.tokens.length === 0) {
+      return yield* new NothingNamed({ name: Option.getOrElse(name, () => "") })
+    }
+    return yield* Output.print({ json: meta, table: `${pairsTable(whole, meta)}\n\n${tokensTable(meta)}` })
+  })).pipe(
+    Command.withDescription("Print spot pairs and tokens, all of them or those of one name"),
+    Command.withExamples([{ command: "trigate info spot-meta PURR" }])
+  )
+
+/** `trigate info`. */
+export const info = Command.make("info").pipe(
+  Command.withDescription("Query the trading chain: pairs, tokens, bars"),
+  Command.withSubcommands([spotMeta, CandlesCommand.command]),
+  GatewayAccess.options
+)
+
+const storage = Command.make("storage", {
+  address: Input.address("address").pipe(Argument.withDescription("Contract: 20 bytes in hex")),
+  slot: Input.slot("slot").pipe(Argument.withDescription("Position of the word: 0, 12, 0xb, or a 32-byte hash"))
+}, ({ address, slot }) =>
+  Effect.gen(function*() {
+    const value = yield* GatewayAccess.ask(({ evm }) => evm.getStorageAt({ address, slot }))
+    yield* Output.print({ json: { address, slot, value }, table: value })
+  })).pipe(
+    Command.withDescription("Print one 32-byte storage word of a contract, at the latest block"),
+    Command.withExamples([
+      {
+        command: "trigate evm storage 0x5555555555555555555555555555555555555555 2",
+        description: "The third word of wrapped HYPE: its decimals"
+      }
+    ])
+  )
+
+const gas = Command.make("gas", {}, () =>
+  Effect.gen(function*() {
+    const [small, big] = yield* GatewayAccess.ask(({ evm }) =>
+      Effect.all([evm.gasPrice(), evm.bigBlockGasPrice()], { concurrency: 2 })
+    )
+    const row = (name: string, wei: bigint) => [name, Gas.formatGwei(wei), String(wei)]
+    yield* Output.print({
+      json: { gasPrice: String(small), bigBlockGasPrice: String(big) },
+      table: Output.rows(
+        [Output.left("BLOCK"), Output.right("GWEI"), Output.right("WEI")],
+        [row("small", small), row("big", big)]
+      )
+    })
+  })).pipe(
+    Command.withDescription("Print the base fee of the next small and the next big block; --json prints wei"),
+    Command.withExamples([{ command: "trigate evm gas --json" }])
+  )
+
+/** `trigate evm`. */
+export const evm = Command.make("evm").pipe(
+  Command.withDescription("Read the trading chain's EVM"),
+  Command.withSubcommands([storage, gas]),
+  GatewayAccess.options
+)
+
+const yesNo = (value: boolean): string => value ? "yes" : "no"
+
+/** An amount, given in its smallest units, as a decimal number. */
+const amount = (units: string, decimals: number): string => {
+  if (decimals === 0) return units
+  const digits = units.padStart(decimals + 1, "0")
+  const fraction = digits.slice(-decimals).replace(/0+$/u, "")
+  return `${digits.slice(0, -decimals)}${fraction === "" ? "" : `.${fraction}`}`
+}
+
+const tokenFacts = (token: TokenData): string =>
+  Output.facts([
+    ["name", token.name ?? "(unresolved)"],
+    ["symbol", token.symbol ?? "(unresolved)"],
+    ["address", token.address],
+    ["supply", amount(token.totalSupply, token.decimals)],
+    ["units", `${token.totalSupply} (${token.decimals} decimals)`],
+    ["mintable", yesNo(token.mintable)],
+    ["burnable", yesNo(token.burnable)],
+    ["metadata", token.metadata]
+  ])
+
+/** `trigate token`. */
+export const token = Command.make("token", {
+  address: Argument.String("address").pipe(
+    Argument.withDescription("Master contract of a jetton: 48 characters of base64url, or 0: and 64 hex digits")
+  )
+}, ({ address }) =>
+  Effect.gen(function*() {
+    const token = yield* GatewayAccess.ask(({ tokens }) => tokens.getTokenData({ address }))
+    yield* Output.print({ json: token, table: tokenFacts(token) })
+  })).pipe(
+    Command.withDescription("Print name, symbol, decimals and supply of a token of the token chain"),
+    Command.withExamples([{ command: "trigate token EQClb6WL4TgcNsmu7KdNii5mw330v-k_cl6jCKyPj9pWNfJz" }]),
+    GatewayAccess.options
+  )
+
+/** There is no receipt: the transaction is unknown, or not yet in a block. */
+export class ReceiptAbsent extends Schema.TaggedError<ReceiptAbsent>()("ReceiptAbsent", { hash: Hash }) {
+  override get message() {
+    return `No receipt of ${this.hash}: the transaction is unknown or not yet in a block; --wait waits for it`
+  }
+}
+
+const encodeReceipt = Schema.encodeEffect(Receipt.Receipt)
+
+const receiptFacts = (receipt: Receipt.Receipt): string => {
+  const { blockHash, blockNumber, contractAddress, effectiveGasPrice, from, gasUsed, logs, status, to } = receipt
+  return Output.facts([
+    ["transaction", receipt.transactionHash],
+    ["status", status],
+    ["block", Receipt.isPreconfirmed(receipt) ? `${blockNumber} (not sealed yet)` : `${blockNumber} ${blockHash}`],
+    ["from", from],
+    ["to", to ?? "(none: creates a contract)"],
+    ...(contractAddress === undefined || contractAddress === null ? [] : [["created", contractAddress] as const]),
+    ["gas used", String(gasUsed)],
+    ...(effectiveGasPrice === undefined || effectiveGasPrice === null
+      ? []
+      : [["gas price", `${Gas.formatGwei(effectiveGasPrice)} gwei`] as const]),
+    ["logs", String(logs.length)]
+  ])
+}
+
+const seconds = (duration: Duration.Duration): string => `${Duration.toSeconds(duration)} s`
+
+const receiptWithin = Effect.fnUntraced(function*(hash: Hash, deadline: Duration.Duration) {
+  const connection = yield* GatewayAccess.connect
+  const ask = (request: { readonly hash: Hash }) =>
+    GatewayAccess.over(connection, ({ layer2 }) => layer2.getTransactionReceipt(request))
+  // the polls go on while no gateway answers; a wrong address is reported at once
+  yield* Effect.catchIf(ask({ hash }), () => !MutableRef.get(connection.unreachable), () => Effect.void)
+  const wait = ReceiptWait.wait(ask, { hash, deadline })
+  yield* Console.error(`trigate: waiting up to ${seconds(deadline)} for the receipt of ${hash}`)
+  return yield* Output.withProgress((show) => {
+    const ticks = Effect.repeat(
+      Effect.void,
+      Schedule.spaced("1 second").pipe(Schedule.tap(({ output }) => show(`waiting for ${output} s`)))
+    )
+    return Effect.raceFirst(wait, Effect.andThen(ticks, Effect.never))
+  })
+})
+
+const receiptNow = Effect.fnUntraced(function*(hash: Hash) {
+  const receipt = yield* GatewayAccess.ask(({ layer2 }) => layer2.getTransactionReceipt({ hash }))
+  return receipt === null ? yield* new ReceiptAbsent({ hash }) : receipt
+})
+
+const deadline = Flag.String("timeout").pipe(
+  Flag.withMetavar("duration"),
+  Flag.withDefault("60s"),
+  Flag.filterMap(Input.readDuration, () => "a duration with its unit: 500ms, 30s, 5m"),
+  Flag.withDescription("How long --wait waits: 500ms, 30s, 5m (default: 60s)")
+)
+
+/** `trigate receipt`. */
+export const receipt = Command.make("receipt", {
+  hash: Input.hash("hash").pipe(Argument.withDescription("Hash of the transaction: 32 bytes in hex")),
+  wait: Flag.Boolean("wait").pipe(
+    Flag.withDefault(false),
+    Flag.withDescription("Wait until the transaction is in a sealed block")
+  ),
+  timeout: deadline
+}, ({ hash, timeout, wait }) =>
+  Effect.gen(function*() {
+    const receipt = yield* wait ? receiptWithin(hash, timeout) : receiptNow(hash)
+    yield* Output.print({ json: yield* Effect.orDie(encodeReceipt(receipt)), table: receiptFacts(receipt) })
+  })).pipe(
+    Command.withDescription(
+      "Print the receipt of a layer-2 transaction. A failed transaction also has one (status: failure)"
+    ),
+    Command.withShortDescription("Print the receipt of a layer-2 transaction"),
+    Command.withExamples([
+      {
+        command:
+          "trigate receipt --wait --timeout 2m 0xffbd8fdbaf5800e2f7df0d5a73efee4fe8a9ef54d53f10798bbb76f7bb08c39e"
+      }
+    ]),
+    GatewayAccess.options
+  )
