@@ -1,8 +1,9 @@
 /** Canonical MessagePack: byte for byte what the venue's own encoder writes for a parsed JSON value. */
+import * as Utf8 from "@trigate/domain/Utf8"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { type Hex, toHex, utf8 } from "./internal/bytes.ts"
+import { type Hex, toHex } from "./internal/bytes.ts"
 
 /** The deepest nesting of containers; a scalar inside the deepest one is still encoded. */
 export const maxDepth = 64
@@ -81,7 +82,7 @@ const ascii = /^[\0-\x7f]*$/
 
 /** UTF-8 bytes of a well-formed string; ASCII, nearly every string of an action, takes the short way. */
 const stringBytes = (text: string): Uint8Array => {
-  if (!ascii.test(text)) return utf8(text)
+  if (!ascii.test(text)) return Utf8.encode(text)
   const bytes = new Uint8Array(text.length)
   for (let index = 0; index < text.length; index++) {
     bytes[index] = text.charCodeAt(index)

@@ -1,5 +1,6 @@
 /** What a key signs: one EIP-712 message of flat fields, as its 32-byte digest and as the object a wallet displays. */
-import { fromHex, type Hex, toHex, uint64Bytes, utf8, writeHex } from "./internal/bytes.ts"
+import * as Utf8 from "@trigate/domain/Utf8"
+import { type Hex, toHex, uint64Bytes, writeHex } from "./internal/bytes.ts"
 import { keccak256 } from "./internal/Keccak256.ts"
 
 /** A field of a message, with its value; addresses and `bytes32` are full-length hexadecimal text. */
@@ -12,7 +13,7 @@ export type Member =
 /** Name and type of a field. */
 export type Field = Pick<Member, "name" | "type">
 
-/** A message type with its hash, made once: hashing types for every message costs more than signing it. */
+/** A message type with its hash, made once: to hash the types of every message would cost more than to sign it. */
 export interface StructType {
   readonly primaryType: string
   readonly fields: ReadonlyArray<Field>
@@ -57,28 +58,14 @@ const domainFields = [
   { name: "verifyingContract", type: "address" }
 ] as const
 
-const hashText = (text: string): Uint8Array => keccak256(utf8(text))
+const hashText = (text: string): Uint8Array => keccak256(Utf8.encode(text))
 
 const encodeType = (primaryType: string, fields: ReadonlyArray<{ readonly name: string; readonly type: string }>) =>
   `${primaryType}(${fields.map((field) => `${field.type} ${field.name}`).join(",")})`
 
-const domainTypeHash = hashText(encodeType("EIP712Domain", domainFields))
-
-const versionHash = hashText(version)
-
-const uintWord = (value: bigint): Uint8Array => fromHex(`0x${value.toString(16).padStart(64, "0")}`)
-
-const hashWords = (words: ReadonlyArray<Uint8Array>): Uint8Array => {
-  const bytes = new Uint8Array(words.length * 32)
-  for (const [index, value] of words.entries()) {
-    bytes.set(value, index * 32)
-  }
-  return keccak256(bytes)
-}
-
 const textHashes = new Map<string, Uint8Array>()
 
-/** Texts may come from callers, so the cache has to stop somewhere; names of networks, in every message, come first. */
+/** Texts may come from callers, so the cache is bounded; it serves the names of networks, which every message has. */
 const cachedTexts = 64
 
 const longestCachedText = 16
@@ -107,9 +94,9 @@ const writeWord = (bytes: Uint8Array, at: number, member: Member): void => {
   }
 }
 
-const structHash = (struct: StructType, members: ReadonlyArray<Member>): Uint8Array => {
+const structHash = (typeHash: Uint8Array, members: ReadonlyArray<Member>): Uint8Array => {
   const bytes = new Uint8Array((members.length + 1) * 32)
-  bytes.set(struct.typeHash)
+  bytes.set(typeHash)
   let at = 32
   for (const member of members) {
     writeWord(bytes, at, member)
@@ -125,16 +112,17 @@ export const structType = (primaryType: string, fields: ReadonlyArray<Field>): S
   typeHash: hashText(encodeType(primaryType, fields))
 })
 
-/** A domain, hashed once. */
+const domainTypeHash = hashText(encodeType("EIP712Domain", domainFields))
+
+/** A domain, hashed once; `chainId` has at most 64 bits. */
 export const domain = (name: string, chainId: number | bigint): Domain => ({
   name,
   chainId,
-  separator: hashWords([
-    domainTypeHash,
-    hashText(name),
-    versionHash,
-    uintWord(BigInt(chainId)),
-    uintWord(BigInt(verifyingContract))
+  separator: structHash(domainTypeHash, [
+    { name: "name", type: "string", value: name },
+    { name: "version", type: "string", value: version },
+    { name: "chainId", type: "uint64", value: chainId },
+    { name: "verifyingContract", type: "address", value: verifyingContract }
   ])
 })
 
@@ -144,7 +132,7 @@ export const digestBytes = ({ domain, members, struct }: Signable): Uint8Array =
   bytes[0] = 0x19
   bytes[1] = 0x01
   bytes.set(domain.separator, 2)
-  bytes.set(structHash(struct, members), 34)
+  bytes.set(structHash(struct.typeHash, members), 34)
   return keccak256(bytes)
 }
 

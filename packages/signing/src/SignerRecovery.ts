@@ -1,9 +1,10 @@
 /** Who signed a request. */
+import * as Utf8 from "@trigate/domain/Utf8"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as ActionHash from "./ActionHash.ts"
 import * as CanonicalAction from "./CanonicalAction.ts"
-import { type Hex, toHex, utf8 } from "./internal/bytes.ts"
+import { type Hex, toHex } from "./internal/bytes.ts"
 import { keccak256 } from "./internal/Keccak256.ts"
 import * as MultiSig from "./MultiSig.ts"
 import * as Recovery from "./Recovery.ts"
@@ -126,5 +127,5 @@ export const recover = (
  */
 export const fingerprint = (covered: string, signature: Recovery.Signature): Hex => {
   const { r, s, v } = Recovery.trimmed(signature)
-  return toHex(keccak256(utf8([covered, r, s, Number(v) % 27].join(" "))))
+  return toHex(keccak256(Utf8.encode([covered, r, s, Number(v) % 27].join(" "))))
 }

@@ -1,5 +1,5 @@
 /** Bytes, hexadecimal text, addresses and unsigned 64-bit integers. */
-import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils"
+import { bytesToHex } from "@noble/hashes/utils"
 import { keccak256 } from "./Keccak256.ts"
 
 export type Hex = `0x${string}`
@@ -7,8 +7,6 @@ export type Hex = `0x${string}`
 const wordPattern = /^0x[0-9a-fA-F]{64}$/
 
 const addressPattern = /^0x[0-9a-fA-F]{40}$/
-
-export const utf8 = (text: string): Uint8Array => utf8ToBytes(text)
 
 export const toHex = (bytes: Uint8Array): Hex => `0x${bytesToHex(bytes)}`
 
