@@ -8,9 +8,9 @@ import { Signer, type SignerFailure } from "./Signer.ts"
 import * as SignerRecovery from "./SignerRecovery.ts"
 import type { VenueProfile } from "./VenueProfile.ts"
 
-/** What goes with an L1 action. */
+/** What is sent with an L1 action. */
 export interface L1Options {
-  /** Milliseconds, used once by this signer: take it from a `NonceSource`. */
+  /** Milliseconds; each signer may use a nonce once, so take it from a `NonceSource`. */
   readonly nonce: number
   /** The vault or sub-account acted for. */
   readonly vaultAddress?: Address | undefined
@@ -18,14 +18,14 @@ export interface L1Options {
   readonly expiresAfter?: number | undefined
 }
 
-/** Stake to move. The venue takes no vault and no expiry with it, and the master key only. */
+/** Stake to move. The venue takes it from the master key only, without vault and expiry. */
 export interface Stake {
   readonly validator: Address
-  /** HYPE x 10^8, from 1 to 2^64 - 1; `Hype.weiFromHype` makes it of a decimal amount. */
+  /** HYPE x 10^8, from 1 to 2^64 - 1; `Hype.weiFromHype` computes it from a decimal amount. */
   readonly wei: bigint
-  /** Milliseconds, used once by this signer: take it from a `NonceSource`. */
+  /** Milliseconds; each signer may use a nonce once, so take it from a `NonceSource`. */
   readonly nonce: number
-  /** Chain id of the typed data in 0x hex, any chain: 0x66eee when not given. A browser wallet takes its own only. */
+  /** Chain id of the typed data in 0x hex, 0x66eee by default. The venue takes any; a browser wallet only its own. */
   readonly signatureChainId?: `0x${string}` | undefined
 }
 
@@ -38,7 +38,7 @@ export interface SignedBody<Action> {
   readonly expiresAfter?: number
 }
 
-/** Why there is no signed body: the action has no hash, or its signer gave no signature. */
+/** Why there is no signed body: the action has no hash, or the signer made no signature. */
 export type BuildFailure = Unhashable | SignerFailure
 
 const defaultChainId = "0x66eee"
@@ -84,13 +84,13 @@ const moveStake = Effect.fnUntraced(function*(
 /** Delegates stake to a validator. */
 export const delegate = (profile: VenueProfile, stake: Stake) => moveStake(profile, false, stake)
 
-/** Takes stake back from a validator; it was delegated for a day at least. */
+/** Takes stake back from a validator. The venue allows it a day after the delegation at the earliest. */
 export const undelegate = (profile: VenueProfile, stake: Stake) => moveStake(profile, true, stake)
 
 /**
  * Signs an L1 action of any type, in the key order in which the venue hashes it; integers may be bigints.
  *
- * Fails with `UnsignableAction` for one that is signed in another way.
+ * Fails with `UnsignableAction` for an action that is not signed as an L1 action.
  */
 export const signL1 = <Action extends { readonly type: string }>(
   profile: VenueProfile,
@@ -98,15 +98,15 @@ export const signL1 = <Action extends { readonly type: string }>(
   options: L1Options
 ): Effect.Effect<SignedBody<Action>, BuildFailure, Signer> => sign(profile, "l1", action, options)
 
-/** A validator jails itself. */
+/** The signing validator jails itself. */
 export const jailSelf = (profile: VenueProfile, options: L1Options) =>
   signL1(profile, { type: "CSignerAction", jailSelf: null } as const, options)
 
-/** A validator that jailed itself returns. */
+/** The signing validator ends its jailing. */
 export const unjailSelf = (profile: VenueProfile, options: L1Options) =>
   signL1(profile, { type: "CSignerAction", unjailSelf: null } as const, options)
 
-/** Sends the account's EVM transactions to the big blocks, one a minute of 30M gas; stays until changed. */
+/** Sends the account's EVM transactions to the big blocks, one a minute of 30M gas; it holds until it is changed. */
 export const useBigBlocks = (profile: VenueProfile, options: L1Options) =>
   signL1(profile, { type: "evmUserModify", usingBigBlocks: true } as const, options)
 

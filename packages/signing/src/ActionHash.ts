@@ -1,4 +1,5 @@
 /** The hash of an action: the connection id that signs an L1 action, and the action hash of a multi-sig wrapper. */
+import { faultsOf } from "@trigate/domain/Decode"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { fromHex, type Hex, isAddress, toHex, toUint64, uint64Bytes } from "./internal/bytes.ts"
@@ -32,6 +33,12 @@ export class UnsignableAction extends Schema.TaggedError<UnsignableAction>()("Un
 /** A `shape` refusal of one member. */
 export const wrongShape = (path: string, expected: string): UnsignableAction =>
   new UnsignableAction({ reason: "shape", path: [path], detail: `"${path}" must be ${expected}` })
+
+/** A `shape` refusal that names the first fault of a value that did not decode. */
+export const undecodable = (error: Schema.SchemaError): UnsignableAction => {
+  const [first] = faultsOf(error)
+  return new UnsignableAction({ reason: "shape", path: first?.path ?? [], detail: first?.message ?? error.message })
+}
 
 /** Why an action has no hash. */
 export type Unhashable = MsgPack.MsgPackUnencodable | UnsignableAction

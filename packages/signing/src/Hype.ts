@@ -1,4 +1,4 @@
-/** Amounts of HYPE as people write them and as the venue counts them. */
+/** Amounts of HYPE: decimal text, and the integer `wei` that the venue counts in. */
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 
@@ -7,10 +7,10 @@ const decimals = 8
 const maxWei = 2n ** 64n - 1n
 
 /**
- * An amount that has no `wei`.
+ * An amount that cannot be expressed in `wei`.
  *
- * `notDecimal`: no plain decimal number (a sign, an exponent, a separator of thousands). `tooPrecise`: digits beyond the
- * eighth decimal place that are not zero. `tooLarge`: above 2^64 - 1 wei.
+ * `notDecimal`: not a plain decimal number, but one with a sign, an exponent or separators of thousands. `tooPrecise`: a
+ * digit other than zero after the eighth decimal place. `tooLarge`: above 2^64 - 1 wei.
  */
 export class UnrepresentableHype extends Schema.TaggedError<UnrepresentableHype>()("UnrepresentableHype", {
   reason: Schema.Literals(["notDecimal", "tooPrecise", "tooLarge"]),
@@ -23,7 +23,7 @@ export class UnrepresentableHype extends Schema.TaggedError<UnrepresentableHype>
 
 const pattern = /^(?<whole>[0-9]{1,30})(?:\.(?<fraction>[0-9]{1,30}))?$/
 
-/** `wei` (HYPE x 10^8) of a decimal amount; refuses to round with {@link UnrepresentableHype}. */
+/** The `wei` (HYPE x 10^8) of a decimal amount. Never rounds; fails with {@link UnrepresentableHype}. */
 export const weiFromHype = (amount: string): Result.Result<bigint, UnrepresentableHype> => {
   const fail = (reason: UnrepresentableHype["reason"]) =>
     Result.fail(new UnrepresentableHype({ reason, amount: amount.slice(0, 64) }))
@@ -35,7 +35,7 @@ export const weiFromHype = (amount: string): Result.Result<bigint, Unrepresentab
   return wei > maxWei ? fail("tooLarge") : Result.succeed(wei)
 }
 
-/** The decimal amount of HYPE that `wei` is, without trailing zeros. */
+/** The decimal amount of HYPE of some `wei`, without trailing zeros. */
 export const hypeFromWei = (wei: bigint): string => {
   const digits = wei.toString().padStart(decimals + 1, "0")
   const fraction = digits.slice(-decimals).replace(/0+$/, "")

@@ -1,5 +1,4 @@
 /** Multi-sig wrappers: how one is read, what its inner signers sign, and what its leader signs over all of it. */
-import { faultsOf } from "@trigate/domain/Decode"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -68,14 +67,7 @@ export const normalize = ({ payload, signatureChainId, signatures }: Wrapper): M
 
 /** Reads a wrapper and {@link normalize}s it. Fails with `UnsignableAction`, which names the first fault. */
 export const read = (action: unknown): Result.Result<MultiSigAction, ActionHash.UnsignableAction> =>
-  Result.mapBoth(decode(action), {
-    onFailure: (error) => {
-      const [first] = faultsOf(error)
-      const detail = first?.message ?? "Not a multiSig wrapper"
-      return new ActionHash.UnsignableAction({ reason: "shape", path: first?.path ?? [], detail })
-    },
-    onSuccess: normalize
-  })
+  Result.mapBoth(decode(action), { onFailure: ActionHash.undecodable, onSuccess: normalize })
 
 const sendMultiSig = {
   name: "SendMultiSig",

@@ -1,7 +1,5 @@
 /** The co-signers' approvals of a multi-sig proposal, and the body that the leader sends once there are enough. */
-import { faultsOf } from "@trigate/domain/Decode"
 import { Address, Hash } from "@trigate/domain/Hex"
-import * as JsonText from "@trigate/domain/JsonText"
 import { Signature } from "@trigate/domain/Signature"
 import type { SignedAction } from "@trigate/domain/SignedAction"
 import * as Effect from "effect/Effect"
@@ -18,10 +16,10 @@ import { Secp256k1 } from "./Secp256k1.ts"
 import * as Signable from "./Signable.ts"
 
 /**
- * A signature that is not the named one's: over other bytes it recovers to an address that nobody holds.
+ * A signature that is not by the expected signer; over other bytes it recovers to an address that nobody holds.
  *
- * `recovered` is absent where it recovers to nothing. For a `leader` it also says that the given key is not the
- * proposal's outer signer.
+ * `recovered` is absent where no address follows. For a `leader` it also says that the given key is not the proposal's
+ * outer signer.
  */
 export class WrongSigner extends Schema.TaggedError<WrongSigner>()("WrongSigner", {
   role: Schema.Literals(["cosigner", "leader"]),
@@ -43,14 +41,14 @@ export class CosignerNotAuthorized extends Schema.TaggedError<CosignerNotAuthori
   }
 }
 
-/** The co-signer has approved already, and counts once. */
+/** The co-signer has approved already; a second approval would not count. */
 export class AlreadyApproved extends Schema.TaggedError<AlreadyApproved>()("AlreadyApproved", { signer: Address }) {
   override get message() {
     return `${this.signer} has approved already`
   }
 }
 
-/** The approval is of another proposal: `digest` is what it approves, `expected` what this proposal asks for. */
+/** The approval is of another proposal: `digest` is what it approves, `expected` the digest of this proposal. */
 export class ApprovalOfOther extends Schema.TaggedError<ApprovalOfOther>()("ApprovalOfOther", {
   signer: Address,
   digest: Hash,
@@ -61,7 +59,7 @@ export class ApprovalOfOther extends Schema.TaggedError<ApprovalOfOther>()("Appr
   }
 }
 
-/** Fewer co-signers than the account asks for; `missing` are the authorized users who have not approved, where known. */
+/** Fewer approvals than the account requires; `missing` are the authorized users who have not approved, where known. */
 export class ThresholdNotMet extends Schema.TaggedError<ThresholdNotMet>()("ThresholdNotMet", {
   threshold: Schema.Int,
   approved: Schema.Array(Address),
@@ -72,13 +70,13 @@ export class ThresholdNotMet extends Schema.TaggedError<ThresholdNotMet>()("Thre
   }
 }
 
-/** A key that signs: the service `Signer`, or whatever stands for one. */
+/** A key that signs: the service `Signer`, or anything of the same shape. */
 export interface Cosigner<E = never, R = never> {
   readonly address: Address
   readonly sign: (signable: Signable.Signable) => Effect.Effect<Signature, E, R>
 }
 
-/** An approval: who approves which proposal, told by the digest that both share. Plain JSON when encoded. */
+/** An approval: who approves which proposal, which its digest identifies. Plain JSON when encoded. */
 export const MultiSigApproval = Schema.Struct({
   digest: Hash,
   signer: Address,
@@ -86,7 +84,7 @@ export const MultiSigApproval = Schema.Struct({
 }).annotate({ identifier: "MultiSigApproval" })
 export type MultiSigApproval = typeof MultiSigApproval.Type
 
-/** Why a co-signer's approval is refused before or after the signature is there. */
+/** Why an approval is refused, before or after it is signed. */
 export type ApprovalFailure =
   | Disbelief
   | MultiSigTerms.ProposalExpired
@@ -128,7 +126,7 @@ const check = Effect.fnUntraced(function*(
   return yield* verified("cosigner", signer, digest, signature)
 })
 
-/** The proposal derived again, once nothing speaks against the signer: nobody is asked for a signature in vain. */
+/** The proposal derived again. All checks come before a key is asked, so that no signature is asked for in vain. */
 const open = Effect.fnUntraced(function*(
   given: MultiSigProposal,
   signer: Address,
@@ -149,11 +147,10 @@ const approvalBy = ({ digest }: MultiSigProposal, signer: Address, given: Recove
   )
 
 /**
- * Signs a proposal with a co-signer's key; `approvals` are those that are there already.
+ * Signs a proposal with a co-signer's key; `approvals` are those collected so far.
  *
- * Everything that can be refused is refused before the key is asked. Fails with `ProposalAltered`, `ProposalExpired`,
- * `CosignerNotAuthorized`, `AlreadyApproved`, with `WrongSigner` where the key is not that of its address, and as the key
- * does.
+ * Fails before the key is asked with `ProposalAltered`, `ProposalExpired`, `CosignerNotAuthorized` or `AlreadyApproved`;
+ * afterwards with `WrongSigner` when the signature is not by the key's address, and as the key does.
  */
 export const approve = Effect.fn("MultiSigApproval.approve")(function*<E, R>(
   proposal: MultiSigProposal,
@@ -168,7 +165,7 @@ export const approve = Effect.fn("MultiSigApproval.approve")(function*<E, R>(
 
 /**
  * Accepts a signature that was made elsewhere, over the proposal's typed data or digest: 65 bytes in 0x hex as wallets
- * give it, or its numbers. `approvals` are those that are there already. Fails as {@link approve} does.
+ * give it, or its numbers. `approvals` are those collected so far. Fails as {@link approve} does.
  */
 export const accept = Effect.fn("MultiSigApproval.accept")(function*(
   proposal: MultiSigProposal,
@@ -183,21 +180,11 @@ export const accept = Effect.fn("MultiSigApproval.accept")(function*(
 /** The JSON text to send to whoever collects the approvals. */
 export const toJson = (approval: MultiSigApproval): string => JSON.stringify(approval, null, 2)
 
-const decode = Schema.decodeUnknownResult(MultiSigApproval, { errors: "all" })
+const read = MultiSigProposal_.textReader("approval", MultiSigApproval)
 
-const malformed = (faults: MultiSigProposal_.MultiSigMalformed["faults"]) =>
-  new MultiSigProposal_.MultiSigMalformed({ what: "approval", faults })
-
-/** Reads a received text; whether the signature is the signer's is looked at when the approvals are assembled. */
+/** Reads a received text; {@link assemble} checks that the signature is the signer's. Fails with `MultiSigMalformed`. */
 export const fromJson = (text: string): Effect.Effect<MultiSigApproval, MultiSigProposal_.MultiSigMalformed> =>
-  Effect.suspend(() =>
-    Effect.fromResult(
-      JsonText.parseStrict(text).pipe(
-        Result.mapError((refusal) => malformed([refusal])),
-        Result.flatMap((parsed) => Result.mapError(decode(parsed), (error) => malformed(faultsOf(error))))
-      )
-    )
-  )
+  Effect.suspend(() => Effect.fromResult(read(text)))
 
 /** Why there is no body. */
 export type AssemblyFailure = Exclude<ApprovalFailure, AlreadyApproved> | ApprovalOfOther | ThresholdNotMet
@@ -212,9 +199,6 @@ const distinct = (approvals: ReadonlyArray<MultiSigApproval>): ReadonlyArray<Mul
   return [...bySigner.values()]
 }
 
-/** Without leading zeros, as the venue hashes it. */
-const asSent = (signature: Signature): Signature => ({ ...Recovery.trimmed(signature), v: signature.v })
-
 const checkThreshold = (
   { authorizedUsers = [], threshold = 1 }: MultiSigProposal,
   approvals: ReadonlyArray<MultiSigApproval>
@@ -228,12 +212,12 @@ const checkThreshold = (
 }
 
 /**
- * Collects approvals in any order, has the leader sign the wrapper around them, and gives the body for `POST /exchange`.
+ * Puts approvals into a wrapper, has the leader sign it, and returns the body for `POST /exchange`.
  *
- * A co-signer who approved twice counts once. Each approval is checked again, wherever it comes from. Inner signatures
- * travel without leading zeros, as the venue hashes them. Fails with `ProposalAltered`, `ProposalExpired`,
- * `ApprovalOfOther`, `CosignerNotAuthorized`, `ThresholdNotMet`, with `WrongSigner` for a signature that is not its
- * signer's or a leader who is not the proposal's, and as the leader's key does.
+ * The approvals may come in any order; each is checked again, and a co-signer counts once. Inner signatures are sent
+ * without leading zeros, as the venue hashes them. Fails with `ProposalAltered`, `ProposalExpired`, `ApprovalOfOther`,
+ * `CosignerNotAuthorized`, `ThresholdNotMet`, with `WrongSigner` for a signature that is not its signer's or a leader who
+ * is not the proposal's, and as the leader's key does.
  */
 export const assemble = Effect.fn("MultiSigApproval.assemble")(function*<E, R>(
   given: MultiSigProposal,
@@ -250,17 +234,9 @@ export const assemble = Effect.fn("MultiSigApproval.assemble")(function*<E, R>(
   if (lowerCase(leader.address) !== outerSigner) {
     return yield* new WrongSigner({ role: "leader", expected: outerSigner, recovered: lowerCase(leader.address) })
   }
-  const action = MultiSigTerms.wrapper(
-    proposal,
-    signatures.map(asSent)
-  )
+  const action = MultiSigTerms.wrapper(proposal, signatures.map(Recovery.trimmed))
   const outer = yield* Effect.fromResult(MultiSig.outerSignable(MultiSigTerms.profileOf(proposal), action, proposal))
-  const signature = yield* verified(
-    "leader",
-    outerSigner,
-    Signable.digest(outer),
-    yield* leader.sign(outer)
-  )
+  const signature = yield* verified("leader", outerSigner, Signable.digest(outer), yield* leader.sign(outer))
   return {
     action,
     nonce,

@@ -1,8 +1,9 @@
-/** What the co-signers of a multi-sig account are asked to sign, as a value that travels between their machines. */
+/** What the co-signers of a multi-sig account are asked to sign, as a value that is passed between their machines. */
 import { InnerAction } from "@trigate/domain/Action"
 import { faultsOf } from "@trigate/domain/Decode"
 import { Address, Hash } from "@trigate/domain/Hex"
 import * as JsonText from "@trigate/domain/JsonText"
+import type { AnyCodec } from "@trigate/domain/Operation"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -13,7 +14,7 @@ import type { MultiSigTerms } from "./MultiSigTerms.ts"
 import * as MultiSigTerms_ from "./MultiSigTerms.ts"
 import * as Signable from "./Signable.ts"
 
-/** A text that is no proposal or no approval; `faults` say where and why. */
+/** A text that is not a proposal, or not an approval; `faults` say where and why. */
 export class MultiSigMalformed extends Schema.TaggedError<MultiSigMalformed>()("MultiSigMalformed", {
   what: Schema.Literals(["proposal", "approval"]),
   faults: Schema.Array(Schema.Struct({
@@ -29,7 +30,18 @@ export class MultiSigMalformed extends Schema.TaggedError<MultiSigMalformed>()("
   }
 }
 
-/** The digest that a proposal claims does not follow from what it proposes: it was altered, or made by other rules. */
+/** Reads the JSON text of a value that came from another machine. */
+export const textReader = <S extends AnyCodec>(what: MultiSigMalformed["what"], schema: S) => {
+  const decode = Schema.decodeUnknownResult(schema, { errors: "all" })
+  const malformed = (faults: MultiSigMalformed["faults"]) => new MultiSigMalformed({ what, faults })
+  return (text: string): Result.Result<S["Type"], MultiSigMalformed> =>
+    JsonText.parseStrict(text).pipe(
+      Result.mapError((refusal) => malformed([refusal])),
+      Result.flatMap((parsed) => Result.mapError(decode(parsed), (error) => malformed(faultsOf(error))))
+    )
+}
+
+/** The digest of a received proposal does not follow from its terms: it was altered, or made by other rules. */
 export class ProposalAltered extends Schema.TaggedError<ProposalAltered>()("ProposalAltered", {
   claimed: Hash,
   derived: Hash
@@ -40,9 +52,9 @@ export class ProposalAltered extends Schema.TaggedError<ProposalAltered>()("Prop
 }
 
 /**
- * What is proposed; `signatureChainId`, when not given, is the one of a user-signed action or else `0x66eee`.
+ * The terms to propose, as in `MultiSigTerms`.
  *
- * See `MultiSigTerms` for the rest.
+ * The default of `signatureChainId` is the one of a user-signed action, or else `0x66eee`.
  */
 export interface ProposalRequest extends Omit<MultiSigTerms, "signatureChainId"> {
   readonly signatureChainId?: string
@@ -50,7 +62,7 @@ export interface ProposalRequest extends Omit<MultiSigTerms, "signatureChainId">
 
 const invalid = (message: string) => new SchemaIssue.InvalidValue({ message })
 
-/** An action as JSON text: digits and the order of keys are signed, and not every carrier of JSON keeps them. */
+/** An action as JSON text: digits and the order of keys are signed, and not every JSON library keeps them. */
 const ActionText = Schema.String.pipe(
   Schema.decodeTo(
     Schema.Unknown,
@@ -106,7 +118,7 @@ const derive = (given: unknown): Result.Result<typeof Proposed.Type, Unhashable>
     }
   })
 
-/** Why a received proposal is not believed. */
+/** Why a received proposal is refused. */
 export type Disbelief = ProposalAltered | Unhashable
 
 const derivedAgain = (received: typeof Received.Type): Result.Result<typeof Proposed.Type, Disbelief> =>
@@ -118,8 +130,8 @@ const derivedAgain = (received: typeof Received.Type): Result.Result<typeof Prop
 /**
  * A proposal; its encoded form is plain JSON, with the actions as text.
  *
- * Decoding derives digest, typed data and summary from the terms and refuses another digest: nothing that a co-signer
- * reads or signs is taken from the sender's word.
+ * Decoding derives digest, typed data and summary from the terms again and refuses another digest. A co-signer reads and
+ * signs nothing that the sender could have made up.
  */
 export const MultiSigProposal = Received.pipe(
   Schema.decodeTo(
@@ -133,14 +145,13 @@ export const MultiSigProposal = Received.pipe(
 ).annotate({ identifier: "MultiSigProposal" })
 export type MultiSigProposal = typeof MultiSigProposal.Type
 
-/** The chain id of L1 actions, which name none; any would do. */
+/** The chain id for L1 actions, which name none; the venue takes any. */
 const defaultChainId = "0x66eee"
 
 /**
  * Proposes an action of a multi-sig account: what each co-signer signs, and what it means.
  *
- * Fails with `MsgPackUnencodable` or `UnsignableAction` for an action that has no hash, or terms that contradict
- * themselves.
+ * Fails with `MsgPackUnencodable` or `UnsignableAction` for an action that has no hash, and for contradictory terms.
  */
 export const propose = (request: ProposalRequest): Effect.Effect<MultiSigProposal, Unhashable> =>
   Effect.suspend(() =>
@@ -150,7 +161,7 @@ export const propose = (request: ProposalRequest): Effect.Effect<MultiSigProposa
     }))
   )
 
-/** The proposal derived again from its own terms; fails with `ProposalAltered` where it claims another digest. */
+/** The proposal derived again from its own terms; fails with `ProposalAltered` when it has another digest. */
 export const verify = (proposal: MultiSigProposal): Effect.Effect<MultiSigProposal, Disbelief> =>
   Effect.suspend(() => Effect.fromResult(derivedAgain(proposal)))
 
@@ -161,23 +172,13 @@ export const toJson = (proposal: MultiSigProposal): Effect.Effect<string> =>
   // a proposal that type-checks encodes
   Effect.map(Effect.orDie(encode(proposal)), (encoded) => JSON.stringify(encoded, null, 2))
 
-const decode = Schema.decodeUnknownResult(Received, { errors: "all" })
-
-const malformed = (faults: MultiSigMalformed["faults"]) => new MultiSigMalformed({ what: "proposal", faults })
+const read = textReader("proposal", Received)
 
 /**
- * Reads a received text, deriving everything but the terms again.
+ * Reads a received text and derives everything but the terms again.
  *
- * Fails with `MultiSigMalformed`, with `ProposalAltered` where the claimed digest does not follow from the terms, and as
+ * Fails with `MultiSigMalformed`, with `ProposalAltered` when the digest does not follow from the terms, and as
  * {@link propose} does.
  */
 export const fromJson = (text: string): Effect.Effect<MultiSigProposal, MultiSigMalformed | Disbelief> =>
-  Effect.suspend(() =>
-    Effect.fromResult(
-      JsonText.parseStrict(text).pipe(
-        Result.mapError((refusal) => malformed([refusal])),
-        Result.flatMap((parsed) => Result.mapError(decode(parsed), (error) => malformed(faultsOf(error)))),
-        Result.flatMap(derivedAgain)
-      )
-    )
-  )
+  Effect.suspend(() => Effect.fromResult(Result.flatMap(read(text), derivedAgain)))

@@ -1,7 +1,6 @@
-/** What a multi-sig account is to do, who sends it and until when: all that the co-signers' signatures follow from. */
+/** What a multi-sig account is to do, who sends it and until when. The co-signers' signatures follow from these terms. */
 import type { MultiSig as MultiSigWire } from "@trigate/domain/Action"
 import { InnerAction, SignatureChainId } from "@trigate/domain/Action"
-import { faultsOf } from "@trigate/domain/Decode"
 import { Address } from "@trigate/domain/Hex"
 import * as JsonText from "@trigate/domain/JsonText"
 import type { Signature } from "@trigate/domain/Signature"
@@ -14,7 +13,7 @@ import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { type Unhashable, UnsignableAction, wrongShape } from "./ActionHash.ts"
+import { undecodable, type Unhashable, type UnsignableAction, wrongShape } from "./ActionHash.ts"
 import * as CanonicalAction from "./CanonicalAction.ts"
 import { lowerCase, toUint64 } from "./internal/bytes.ts"
 import * as MultiSig from "./MultiSig.ts"
@@ -23,7 +22,7 @@ import * as SigningCaution from "./SigningCaution.ts"
 import * as UserSigned from "./UserSigned.ts"
 import { mainnet, testnet, type VenueProfile } from "./VenueProfile.ts"
 
-/** What surrounds the action; `threshold` and `authorizedUsers` are the account's rule, where it is known. */
+/** The terms without the action; `threshold` and `authorizedUsers` are the account's rule, where it is known. */
 export const envelope = {
   network: Schema.Literals(["mainnet", "testnet"]),
   multiSigUser: Address.annotateKey({ description: "The account that acts" }),
@@ -39,9 +38,9 @@ export const envelope = {
 /**
  * The terms that all signers agree on.
  *
- * `action` is the form that is signed and, unless `sentAction` is given, the form that is sent: one action of the venue
- * (`userSetAbstraction`) is sent in an abbreviated form. Members of actions beyond the four known ones have to be in the
- * venue's order. Without `threshold` or `authorizedUsers` nothing is checked against them.
+ * `action` is the form that is signed. It is also the form that is sent, unless `sentAction` is given: the venue takes one
+ * action (`userSetAbstraction`) in an abbreviated form. The members of an action of any but the four known types have to
+ * be in the venue's order. Without `threshold` or `authorizedUsers` the approvals are not checked against them.
  */
 export const MultiSigTerms = Schema.Struct({
   ...envelope,
@@ -56,17 +55,7 @@ type Inner = MultiSigTerms["action"]
 export const profileOf = ({ network }: Pick<MultiSigTerms, "network">): VenueProfile =>
   network === "mainnet" ? mainnet : testnet
 
-const decodeTerms = Schema.decodeUnknownResult(MultiSigTerms)
-
-const read = (terms: unknown): Result.Result<MultiSigTerms, UnsignableAction> =>
-  Result.mapError(decodeTerms(terms), (error) => {
-    const [first] = faultsOf(error)
-    return new UnsignableAction({
-      reason: "shape",
-      path: first?.path ?? [],
-      detail: first?.message ?? "Not the terms of a multi-sig action"
-    })
-  })
+const decode = Schema.decodeUnknownResult(MultiSigTerms)
 
 const single = (
   terms: MultiSigTerms,
@@ -99,12 +88,12 @@ const checkRule = ({ authorizedUsers, threshold }: MultiSigTerms): Result.Result
 /**
  * The terms as they are hashed: addresses in lower case, each authorized user once, actions in canonical form.
  *
- * Fails with `UnsignableAction` for terms that do not read, a wrapper inside the wrapper, a user-signed action under
- * another nonce, a user-signed action whose fields are not known, a threshold that can never be met.
+ * Fails with `UnsignableAction` for terms of the wrong shape, a wrapper inside the wrapper, a user-signed action with
+ * another nonce or with fields that are not known, and a threshold above the number of authorized users.
  */
 export const canonicalize = (given: unknown): Result.Result<MultiSigTerms, UnsignableAction> =>
   Result.gen(function*() {
-    const terms = yield* read(given)
+    const terms = yield* Result.mapError(decode(given), undecodable)
     const { authorizedUsers, sentAction, vaultAddress } = terms
     const action = yield* single(terms, "action", terms.action)
     yield* checkScheme(terms, action)
@@ -135,15 +124,11 @@ export const wrapper = (terms: MultiSigTerms, signatures: ReadonlyArray<Signatur
 
 /** What each co-signer signs. Fails with `MsgPackUnencodable` or `UnsignableAction`. */
 export const innerSignable = (terms: MultiSigTerms): Result.Result<Signable.Signable, Unhashable> => {
-  const sent = wrapper(terms, [])
-  return MultiSig.innerSignable(
-    profileOf(terms),
-    { ...sent, payload: { ...sent.payload, action: terms.action } },
-    terms
-  )
+  const { payload, ...rest } = wrapper(terms, [])
+  return MultiSig.innerSignable(profileOf(terms), { ...rest, payload: { ...payload, action: terms.action } }, terms)
 }
 
-/** The venue no longer takes the action: `because` its expiry has passed or its nonce has left the window. */
+/** The venue no longer takes the action: its expiry has passed, or its nonce has left the window. */
 export class ProposalExpired extends Schema.TaggedError<ProposalExpired>()("ProposalExpired", {
   because: Schema.Literals(["expiresAfter", "nonceWindow"]),
   deadline: Millis,

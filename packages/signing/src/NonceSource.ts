@@ -1,4 +1,4 @@
-/** Nonces for actions: one for each call, never the same twice for one signer. */
+/** Nonces for actions: no signer gets the same one twice. */
 import type { Address } from "@trigate/domain/Hex"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -8,10 +8,10 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 
 /**
- * The next nonce would lie further ahead of the clock than the bound allows; none was taken.
+ * The next nonce would be further ahead of the clock than the bound allows; none was taken.
  *
- * `wait` milliseconds from `now` on, `nonce` is within the bound. Nonces come this far ahead when a signer asks for more
- * than one a millisecond for long, or shares its nonces with a machine whose clock is ahead.
+ * After `wait` milliseconds `nonce` is within the bound. Nonces run ahead when a signer takes more than one a millisecond
+ * for long, or shares its nonces with a machine whose clock is ahead.
  */
 export class NonceAhead extends Schema.TaggedError<NonceAhead>()("NonceAhead", {
   signer: Schema.String,
@@ -24,7 +24,7 @@ export class NonceAhead extends Schema.TaggedError<NonceAhead>()("NonceAhead", {
   }
 }
 
-/** The store that several processes share did not answer as it should; a nonce may have been used up for nobody. */
+/** The shared store failed or did not answer in time; a nonce may have been taken that nobody got. */
 export class NonceStoreUnavailable extends Schema.TaggedError<NonceStoreUnavailable>()("NonceStoreUnavailable", {
   detail: Schema.String
 }) {
@@ -35,12 +35,12 @@ export class NonceStoreUnavailable extends Schema.TaggedError<NonceStoreUnavaila
 
 /** Bounds of a source. */
 export interface Options {
-  /** How far a nonce may lie ahead of the clock; 1 hour when not given, while the venue takes less than 1 day. */
+  /** How far a nonce may be ahead of the clock; the default is 1 hour. The venue takes less than 1 day. */
   readonly ahead?: Duration.Input
   /**
-   * How long a signer's last nonce is remembered after its time has come; 2 days when not given.
+   * How long a signer's last nonce is remembered after its time has passed; the default is 2 days.
    *
-   * The venue refuses nonces that are older, so what is forgotten then cannot be given out again to any effect.
+   * The venue refuses older nonces, so a nonce that is forgotten and taken again does no harm.
    */
   readonly memory?: Duration.Input
 }
@@ -57,21 +57,21 @@ export const boundsOf = ({ ahead = "1 hour", memory = "2 days" }: Options): Boun
   memory: Duration.toMillis(Duration.fromInputUnsafe(memory))
 })
 
-/** Gives out nonces. */
+/** A source of nonces. */
 export class NonceSource extends Context.Service<NonceSource, {
   /**
-   * The next nonce of a signer, in milliseconds: the time of the clock, or one more than the last where that is later.
+   * The next nonce of a signer, in milliseconds: the current time, or the last nonce plus one when that is later.
    *
-   * Letter case of the address does not matter. Fails with `NonceAhead` rather than run ahead of the clock by more than
-   * the bound, and, where processes share a store, with `NonceStoreUnavailable` within a deadline.
+   * The letter case of the address does not matter. Fails with `NonceAhead` when the nonce would be too far ahead of the
+   * clock and, with a shared store, with `NonceStoreUnavailable` within a deadline.
    */
   readonly next: (signer: Address) => Effect.Effect<number, NonceAhead | NonceStoreUnavailable>
 }>()("@trigate/signing/NonceSource") {}
 
-// sweeping at a doubled size costs a constant a call, however many signers come and go
+// a sweep at each doubling of the size makes the cost of a call constant
 const firstSweep = 1024
 
-/** The nonces of this process alone; a function, so that two programs in one process share nothing. */
+/** The nonces of this process alone; a function, so that two programs in one process do not share them. */
 export const layerMemory = (options: Options = {}): Layer.Layer<NonceSource> =>
   Layer.sync(NonceSource, () => {
     const { ahead, memory } = boundsOf(options)

@@ -1,4 +1,4 @@
-/** `NonceSource` shared by processes: one atomic step in Redis for each nonce. */
+/** A `NonceSource` that several processes share: each nonce is one atomic step in Redis. */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -9,9 +9,9 @@ import * as NonceSource from "./NonceSource.ts"
 
 /** Bounds, and where in Redis. */
 export interface Options extends NonceSource.Options {
-  /** What the keys begin with; `trigate:nonce:` when not given. Sources with the same prefix share their nonces. */
+  /** The prefix of the keys, `trigate:nonce:` by default. Sources with the same prefix share their nonces. */
   readonly prefix?: string
-  /** How long Redis may take for one nonce; 2 seconds when not given. */
+  /** How long Redis may take for one nonce; the default is 2 seconds. */
   readonly deadline?: Duration.Input
 }
 
@@ -58,10 +58,10 @@ const make = Effect.fnUntraced(function*(options: Options) {
 })
 
 /**
- * The nonces of everybody who uses the same Redis and prefix.
+ * The nonces of all processes that use the same Redis and prefix.
  *
- * Redis keeps one number for each signer, and drops it when the signer has been idle for `memory`. The time is that of
- * the caller's clock: a machine whose clock is behind goes on from where the others are, up to the bound.
+ * Redis stores one number for each signer until the signer has been idle for `memory`. The time is that of the caller's
+ * clock; a machine whose clock is behind continues after the last nonce of the others, up to the bound.
  */
 export const layer = (options: Options = {}): Layer.Layer<NonceSource.NonceSource, never, Redis.Redis> =>
   Layer.effect(NonceSource.NonceSource, make(options))

@@ -20,7 +20,11 @@ export interface Signature {
  * The venue prints inner multi-sig signatures this way before it hashes them; an untrimmed one makes the outer
  * signature recover to a stranger.
  */
-export const trimmed = ({ r, s, v }: Signature) => ({ r: trimmedHex(r), s: trimmedHex(s), v })
+export const trimmed = <V extends Signature["v"]>({ r, s, v }: Omit<Signature, "v"> & { readonly v: V }) => ({
+  r: trimmedHex(r),
+  s: trimmedHex(s),
+  v
+})
 
 /**
  * A signature from which no address follows.

@@ -1,4 +1,4 @@
-/** Who signs: a key in this process, a wallet, or a key that is kept elsewhere. */
+/** Signers: a private key in this process, a wallet, or a key in another place. */
 import { Address } from "@trigate/domain/Hex"
 import type { Signature } from "@trigate/domain/Signature"
 import * as Context from "effect/Context"
@@ -19,9 +19,10 @@ import * as Signable from "./Signable.ts"
 export type GivenSignature = Recovery.GivenSignature
 
 /**
- * A signature that is not from the key it was asked of: `recovered` is whose it is, absent when it is nobody's.
+ * The signature is not by the key that was asked; `recovered` is the address it recovers to, absent when there is none.
  *
- * A wallet with another account selected, a key store that hashes what it should only sign, another key's id.
+ * Usual causes: the wallet has another account selected, the key store hashes what it should only sign, or the key id
+ * names another key.
  */
 export class SignerMismatch extends Schema.TaggedError<SignerMismatch>()("SignerMismatch", {
   expected: Address,
@@ -32,7 +33,7 @@ export class SignerMismatch extends Schema.TaggedError<SignerMismatch>()("Signer
   }
 }
 
-/** The wallet or the key store gave no signature; `detail` is its own words, anything as long as a key cut out. */
+/** The wallet or the key store made no signature; `detail` is its message, with anything as long as a key removed. */
 export class SignerUnavailable extends Schema.TaggedError<SignerUnavailable>()("SignerUnavailable", {
   signer: Address,
   detail: Schema.String
@@ -42,7 +43,7 @@ export class SignerUnavailable extends Schema.TaggedError<SignerUnavailable>()("
   }
 }
 
-/** A text that is no private key; what was given is not told. */
+/** The text is not a private key; the error does not repeat it. */
 export class InvalidPrivateKey extends Schema.TaggedError<InvalidPrivateKey>()("InvalidPrivateKey", {}) {
   override get message() {
     return "Not a private key: 32 bytes in hex, from 1 to the group order minus 1"
@@ -56,7 +57,7 @@ export type SignerFailure = SignerMismatch | SignerUnavailable
 export class Signer extends Context.Service<Signer, {
   /** The address of the key, lower case. */
   readonly address: Hex
-  /** Its signature: `r` and `s` of 32 bytes, low `s`, `v` 27 or 28. Always the key's own, or it fails. */
+  /** The key's signature: `r` and `s` of 32 bytes, low `s`, `v` 27 or 28. Fails rather than return another key's. */
   readonly sign: (signable: Signable.Signable) => Effect.Effect<Signature, SignerFailure>
 }>()("@trigate/signing/Signer") {}
 
@@ -67,7 +68,7 @@ const keyBytes = (text: string): Uint8Array | undefined => {
   return digits === undefined ? undefined : Secp256k1.scalarBytes(`0x${digits}`)
 }
 
-/** 32 bytes in hex may be a key that a wallet's own message repeats. */
+/** 32 bytes in hex: a wallet's message may repeat the key. */
 const keyLike = /(?:0x)?[0-9a-fA-F]{64,}/g
 
 const maxDetail = 300
@@ -94,10 +95,9 @@ const verified = (engine: Secp256k1.Engine, address: Hex, digest: Hex, given: Gi
   )
 
 /**
- * The signer of a private key of 32 bytes in hex, by the engine of `Secp256k1`.
+ * The signer of a private key, 32 bytes in hex, by the engine of `Secp256k1`.
  *
- * The key has shown that its signatures recover to its address before the first one is given out. Fails with
- * {@link InvalidPrivateKey}.
+ * It signs once at the start and checks that the signature recovers to its address. Fails with {@link InvalidPrivateKey}.
  */
 export const makePrivateKey = Effect.fnUntraced(function*(
   key: Redacted.Redacted
@@ -141,7 +141,7 @@ const makeChecked = Effect.fnUntraced(function*<R>(
 
 const unavailable = (signer: Hex) => (cause: unknown) => new SignerUnavailable({ signer, detail: detailOf(cause) })
 
-/** What a key that is kept elsewhere signs: the digest, or the typed data where it wants to see what it signs. */
+/** A key in another place: it signs the digest, or the typed data when it has to see what it signs. */
 export type External<E = never, R = never> =
   & { readonly address: Address }
   & (
@@ -152,8 +152,8 @@ export type External<E = never, R = never> =
 /**
  * The signer behind an effect: a key management service, a remote machine, a person.
  *
- * It may give `r` and `s` alone, padded or not, and a high `s`: what is returned is in the venue's form and has been
- * recovered to `address`, or the call fails with {@link SignerMismatch}. A failure of the effect becomes
+ * It may return `r` and `s` without `v`, padded or not, and a high `s`. The result is put into the venue's form and has to
+ * recover to `address`, or the call fails with {@link SignerMismatch}. A failure of the effect becomes
  * {@link SignerUnavailable}.
  */
 export const makeExternal = <E, R>(external: External<E, R>): Effect.Effect<Signer["Service"], never, R> => {
@@ -167,12 +167,12 @@ export const makeExternal = <E, R>(external: External<E, R>): Effect.Effect<Sign
 export const layerExternal = <E, R>(external: External<E, R>): Layer.Layer<Signer, never, R> =>
   Layer.effect(Signer, makeExternal(external)).pipe(Layer.provide(Secp256k1.layer))
 
-/** What signs typed data in viem: a local account, or a wallet client with its account. */
+/** A viem account, or a viem wallet client with its account. */
 export type ViemSigner =
   & ({ readonly address: Address } | { readonly account: { readonly address: Address } })
   & { signTypedData(data: Signable.TypedData): Promise<string> }
 
-/** The signer of a viem account or wallet client; its signatures are checked as those of {@link makeExternal} are. */
+/** The signer of a viem account or wallet client; signatures are checked as by {@link makeExternal}. */
 export const makeViem = (wallet: ViemSigner): Effect.Effect<Signer["Service"]> => {
   const address = lowerCase("address" in wallet ? wallet.address : wallet.account.address)
   return makeChecked(address, (signable) =>

@@ -2,7 +2,7 @@
 import * as Predicate from "effect/Predicate"
 import { isAddress, trimmedHex } from "./internal/bytes.ts"
 
-/** Where it is and what is wrong there; one sentence of ASCII. */
+/** Where it is and what to change; `message` is one sentence of ASCII. */
 export interface SigningCaution {
   readonly kind: "mixedCaseAddress" | "chainIdText" | "untrimmedSignature" | "fieldOrder"
   readonly path: ReadonlyArray<string | number>

@@ -41,7 +41,7 @@ const legible = (value: unknown): unknown => {
     : value
 }
 
-/** The bytes and hashes that lead to the digests; empty where the action has none. */
+/** The bytes and hashes behind the digests; empty when the action cannot be hashed. */
 const hashes = (canonical: CanonicalAction.CanonicalAction, signed: SignedEnvelope) =>
   Result.getOrElse(
     Result.gen(function*() {
@@ -62,7 +62,7 @@ const hashes = (canonical: CanonicalAction.CanonicalAction, signed: SignedEnvelo
     () => ({})
   )
 
-// a body of a thousand addresses is not explained better by a thousand lines
+// more lines would not explain a body of a thousand addresses better
 const MAX_SIGNING_WARNINGS = 16
 
 /** What makes correct signatures look wrong at the venue: an action as it was sent, against its canonical form. */

@@ -1,4 +1,4 @@
-/** What can be refused of a signed body before an upstream byte is spent, and the bytes to send when nothing is. */
+/** Checks a signed body before anything is sent upstream, and says which bytes to send. */
 import type { Action } from "@trigate/domain/Action"
 import { actionTypes } from "@trigate/domain/Action"
 import { NonceMismatch, NonceOutOfWindow } from "@trigate/domain/ActionError"
@@ -28,15 +28,15 @@ import * as ActionInspection from "./ActionInspection.ts"
 import * as ActionShape from "./ActionShape.ts"
 import * as SignerGate from "./SignerGate.ts"
 
-/** A body that nothing speaks against. */
+/** A body that passed all checks. */
 export interface Admitted {
   readonly actionType: string
   /** The body as it was read; the action has every member that was sent. */
   readonly signed: SignedEnvelope
-  /** The action decoded; absent for a type beyond the four, of which only the envelope is known. */
+  /** The decoded action; absent for a pass-through type, of which only the envelope is known. */
   readonly action: Action | undefined
   readonly nonce: number
-  /** Who signed, in lower case; nobody can tell for the forms that only the documents show. */
+  /** Who signed, in lower case; absent where no signer can be recovered, as for forms that only the documents show. */
   readonly signer: Address | undefined
   /**
    * Identifies the signed content: a digest of the action, its nonce and its signature, 0x hex of 64 digits.
@@ -44,13 +44,13 @@ export interface Admitted {
    * Bytes beside the signed content do not change it: whitespace, the order of the members, extra members.
    */
   readonly fingerprint: string
-  /** The bytes to send: those that came, but for the spelling of `venueChain`. */
+  /** The bytes to send: those of the request, except that `venueChain` is respelled. */
   readonly body: Uint8Array
   /** What the sender should know, one sentence each; ASCII without line breaks. */
   readonly warnings: ReadonlyArray<string>
 }
 
-/** Why a body is refused here. */
+/** Why a body is refused. */
 export type AdmissionFailure =
   | InvalidRequest
   | UnsupportedAction
@@ -60,31 +60,31 @@ export type AdmissionFailure =
 
 /** What is admitted. */
 export interface Options {
-  /** The network whose spelling is sent; mainnet when not given. */
+  /** The network that signatures have to be for, and whose spelling is sent; the default is mainnet. */
   readonly profile?: VenueProfile
-  /** Action types to relay besides the four, of which only the envelope is checked; none when not given. */
+  /** Pass-through action types, of which only the envelope is checked; the default is none. */
   readonly relayActions?: "none" | "all" | ReadonlyArray<string>
-  /** Refuse the documented forms that the real wire does not take; off when not given. */
+  /** Refuses the documented forms that the venue does not take; off by default. */
   readonly strict?: boolean
-  /** Addresses whose actions are admitted; anyone's when not given. */
+  /** Addresses whose actions are admitted; the default is anyone's. */
   readonly signers?: ReadonlyArray<string>
-  /** How far a nonce may lie before and after now, both ends excluded; 2 days and 1 day, as the venue has it. */
+  /** How far a nonce may lie before and after now, both ends excluded; the default is the venue's 2 days and 1 day. */
   readonly nonceWindow?: { readonly past: Duration.Input; readonly future: Duration.Input }
 }
 
 /** Checks signed bodies. */
 export class Admission extends Context.Service<Admission, {
   /**
-   * Fails with the first refusal; faults of the shape come all at once, with their paths.
+   * Runs all checks. Fails with the first that refuses; faults of the shape come all at once, with their paths.
    *
-   * A caller that names the signer it expects gets `InvalidSignature` where another one signed, or none can be told.
+   * With an expected signer it fails with `InvalidSignature` when another one signed or none can be recovered.
    */
   readonly admit: (body: Uint8Array, expectedSigner?: Address) => Effect.Effect<Admitted, AdmissionFailure>
   /**
-   * Says what it sees in a body of any action type; fails only with what is no signed body at all.
+   * Describes a signed body of any action type; fails with `InvalidRequest` when it is not a signed body.
    *
-   * Where another than the expected signer signed, it looks for the likely mistake; the leader that a multi-sig action
-   * names is always expected.
+   * When the expected signer did not sign, it looks for the likely mistake. The leader that a multi-sig action names is
+   * expected unless another signer is given.
    */
   readonly inspect: (body: Uint8Array, expectedSigner?: Address) => Effect.Effect<Inspection, InvalidRequest>
 }>()("@trigate/trading/Admission") {}
@@ -119,14 +119,14 @@ const checkNonce = ({ action, nonce }: SignedEnvelope): Effect.Effect<void, Nonc
 const textOf = (body: Uint8Array): Effect.Effect<string, InvalidRequest> =>
   Effect.fromOption(Utf8.decode(body), () => invalidRequest([{ path: [], message: "Not valid UTF-8" }]))
 
-/** The checks of some options, recovering signers by the engine that is given; noble when none is. */
+/** The checks that the options ask for; signers are recovered by the given engine. */
 export const make = (options: Options = {}, engine: Secp256k1.Engine = Secp256k1.noble): Admission["Service"] => {
   const withEngine = Effect.provideService(Secp256k1.Secp256k1, engine)
   const { profile = mainnet, relayActions = "none", strict = false } = options
   const past = Duration.toMillis(Duration.fromInputUnsafe(options.nonceWindow?.past ?? "2 days"))
   const future = Duration.toMillis(Duration.fromInputUnsafe(options.nonceWindow?.future ?? "1 day"))
-  const further = Predicate.isString(relayActions) ? [] : relayActions
-  const supported: ReadonlyArray<string> = [...new Set([...actionTypes, ...further])]
+  const passthrough = Predicate.isString(relayActions) ? [] : relayActions
+  const supported: ReadonlyArray<string> = [...new Set([...actionTypes, ...passthrough])]
 
   const checkType = (type: string): Effect.Effect<void, UnsupportedAction> =>
     relayActions === "all" || supported.includes(type) ? Effect.void : Effect.fail(
@@ -198,7 +198,7 @@ export const make = (options: Options = {}, engine: Secp256k1.Engine = Secp256k1
   return Admission.of({ admit, inspect })
 }
 
-/** The checks of some options, recovering signers with libsecp256k1 where it loads. */
+/** {@link make} with libsecp256k1 where it loads. */
 export const layer = (options: Options = {}): Layer.Layer<Admission> =>
   Layer.effect(Admission, Effect.map(Secp256k1.Secp256k1, (engine) => make(options, engine))).pipe(
     Layer.provide(Secp256k1.layer)

@@ -1,7 +1,7 @@
 /**
- * Why a signature is not the expected signer's: the likely mistakes are taken back one by one, and in pairs, until it is.
+ * Why a signature is not the expected signer's: likely mistakes are tried one by one, and in pairs, until one explains it.
  *
- * The venue never says that a signature is wrong; it recovers an address that nobody holds and says that this "User or
+ * The venue never says that a signature is wrong. It recovers an address that nobody holds and answers that this "User or
  * API Wallet does not exist".
  */
 import type { Address, Hash } from "@trigate/domain/Hex"
@@ -42,7 +42,7 @@ const meaning: { readonly [Mistake in SignatureMistake]: string } = {
 
 const lowerCase = (address: Address): Address => `0x${address.slice(2).toLowerCase()}`
 
-/** A signature to explain; `digest` is what the body stands for, where that can be told. */
+/** A signature to explain; `digest` is what it should cover, where that can be derived. */
 interface Suspect {
   readonly signature: Signature
   readonly digest: Hash | undefined
@@ -63,9 +63,7 @@ const told = (
   mistakes,
   ...(innerIndex === undefined ? {} : { innerIndex }),
   digest,
-  detail: [`${named(innerIndex)} is by ${expectedSigner}`, ...mistakes.map((mistake) => meaning[mistake])].join(
-    ", "
-  )
+  detail: [`${named(innerIndex)} is by ${expectedSigner}`, ...mistakes.map((mistake) => meaning[mistake])].join(", ")
 })
 
 /** The signature with the other recovery bit. */
@@ -76,7 +74,7 @@ type Recovers = (digest: string, signature: Signature) => boolean
 /** A recovery takes up to a millisecond, and a wrapper has up to ten signatures to recover. */
 const maxRecoveries = 512
 
-/** Looks at all signatures of one part together, so that each reading is hashed once. */
+/** Examines all signatures of one part together, so that each reading is hashed once. */
 const explain = (
   recovers: Recovers,
   readings: (part: SignedReading.Part) => Iterable<SignedReading.SignedReading>,
@@ -116,7 +114,7 @@ const groupsOf = (
     digest: digests[innerIndex]?.digest,
     innerIndex
   }))
-  // who is not the leader is expected among the co-signers
+  // a signer other than the leader is most likely a co-signer
   return [["inner", inner], outer]
 }
 
