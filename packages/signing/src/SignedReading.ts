@@ -171,8 +171,10 @@ const personalDigest: View["digest"] = (signable) =>
 const nonceSlips = (nonce: bigint): ReadonlyArray<bigint> => {
   const digits = nonce.toString()
   const oneOff = Array.from(digits, (_, at) => 10n ** BigInt(at)).flatMap((step) => [nonce + step, nonce - step])
-  const swapped = Array.from(digits.slice(1), (second, at) =>
-    BigInt(`${digits.slice(0, at)}${second}${digits.slice(at, at + 1)}${digits.slice(at + 2)}`))
+  const swapped = Array.from(
+    digits.slice(1),
+    (second, at) => BigInt(`${digits.slice(0, at)}${second}${digits.slice(at, at + 1)}${digits.slice(at + 2)}`)
+  )
   return [nonce / 1000n, nonce * 1000n, nonce / 1000n * 1000n, ...oneOff, ...swapped]
 }
 
@@ -232,8 +234,10 @@ const variations: ReadonlyArray<Variation> = [
     isGiven(view.context.expiresAfter)
       ? []
       : lifetimes.map((seconds) => withContext(view, { expiresAfter: BigInt(nonce) + BigInt(seconds) * 1000n }))),
-  alone("otherNonce", (view, { nonce }) =>
-    [BigInt(nonce), ...nonceSlips(BigInt(nonce))].map((slip) => withNonce(view, slip)))
+  alone(
+    "otherNonce",
+    (view, { nonce }) => [BigInt(nonce), ...nonceSlips(BigInt(nonce))].map((slip) => withNonce(view, slip))
+  )
 ]
 
 const agentDigest = (view: View, value: unknown, sent: unknown): Result.Result<Hex, unknown> =>
