@@ -1,4 +1,5 @@
 /** Actions in the venue's form, which is what is hashed, whatever the order and the spelling of the JSON that was sent. */
+import { formKeys, hasDocumentedForm } from "@trigate/domain/Action"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import { UnsignableAction, wrongShape } from "./ActionHash.ts"
@@ -13,39 +14,14 @@ export type CanonicalAction =
   | { readonly kind: "single"; readonly action: Action }
   | { readonly kind: "multiSig"; readonly action: MultiSig.MultiSigAction }
 
-/** A known action type: the venue's key orders for it, and the key that only the documented form has. */
-interface Form {
-  readonly type: string
-  readonly orders: ReadonlyArray<ReadonlyArray<string>>
-  readonly addresses: ReadonlyArray<string>
-  readonly documentedKey: string
-  readonly real: string
-}
+type KnownType = keyof typeof formKeys
 
-/** The orders name the documents' chain field; {@link spell} replaces it with the profile's. */
-const forms: ReadonlyMap<unknown, Form> = new Map([
-  {
-    type: "evmUserModify",
-    orders: [["type", "usingBigBlocks"]],
-    addresses: [],
-    documentedKey: "modifications",
-    real: "boolean `usingBigBlocks`"
-  },
-  {
-    type: "CSignerAction",
-    orders: [["type", "jailSelf"], ["type", "unjailSelf"]],
-    addresses: [],
-    documentedKey: "payload",
-    real: "`jailSelf` or `unjailSelf`, null"
-  },
-  {
-    type: "tokenDelegate",
-    orders: [["type", "signatureChainId", documentedChainField, "validator", "wei", "isUndelegate", "nonce"]],
-    addresses: ["validator"],
-    documentedKey: "amount",
-    real: "integer `wei`"
-  }
-].map((form) => [form.type, form]))
+/** The venue's key orders of each known type. They name the documents' chain field; {@link spell} replaces it. */
+const keyOrders: { readonly [Type in KnownType]: ReadonlyArray<ReadonlyArray<string>> } = {
+  evmUserModify: [["type", "usingBigBlocks"]],
+  CSignerAction: [["type", "jailSelf"], ["type", "unjailSelf"]],
+  tokenDelegate: [["type", "signatureChainId", documentedChainField, "validator", "wei", "isUndelegate", "nonce"]]
+}
 
 const spell = (profile: VenueProfile, key: string): string => key === documentedChainField ? profile.chainField : key
 
@@ -56,30 +32,30 @@ const respell = (profile: VenueProfile, action: Action): Result.Result<Action, U
     : Result.succeed(Object.fromEntries(Object.entries(action).map(([key, value]) => [spell(profile, key), value])))
 }
 
-const unknownForm = (profile: VenueProfile, form: Form, action: Action): UnsignableAction => {
-  const complete = form.orders.some((keys) => keys.every((key) => Object.hasOwn(action, spell(profile, key))))
-  if (complete || !Object.hasOwn(action, form.documentedKey)) {
-    return new UnsignableAction({ reason: "shape", path: [], detail: `${form.type} takes ${form.real}` })
-  }
-  const detail = `The venue takes ${form.type} with ${form.real}, not with \`${form.documentedKey}\``
-  return new UnsignableAction({ reason: "documentedForm", path: [form.documentedKey], detail })
+const unknownForm = (profile: VenueProfile, type: KnownType, action: Action): UnsignableAction => {
+  const { advice, documented, real } = formKeys[type]
+  const complete = keyOrders[type].some((keys) => keys.every((key) => Object.hasOwn(action, spell(profile, key))))
+  return complete || !Object.hasOwn(action, documented)
+    ? new UnsignableAction({ reason: "shape", path: [], detail: `${type} takes ${real.join(" or ")}` })
+    : new UnsignableAction({ reason: "documentedForm", path: [documented], detail: advice })
 }
 
-const arrange = (profile: VenueProfile, form: Form, action: Action): Result.Result<Action, UnsignableAction> => {
-  const orders = form.orders.map((keys) => keys.map((key) => spell(profile, key)))
+const arrange = (profile: VenueProfile, type: KnownType, action: Action): Result.Result<Action, UnsignableAction> => {
+  const [keys, ...others] = keyOrders[type].map((keys) => keys.map((key) => spell(profile, key)))
     .filter((keys) => keys.every((key) => Object.hasOwn(action, key)))
-  const [keys] = orders
-  if (keys === undefined || orders.length > 1) return Result.fail(unknownForm(profile, form, action))
+  if (keys === undefined || others.length > 0) return Result.fail(unknownForm(profile, type, action))
   return Result.succeed(Object.fromEntries(keys.map((key) => {
     const value = action[key]
-    return [key, form.addresses.includes(key) && Predicate.isString(value) ? value.toLowerCase() : value]
+    return [key, key === "validator" && Predicate.isString(value) ? value.toLowerCase() : value]
   })))
 }
 
 const single = (profile: VenueProfile, action: Action): Result.Result<Action, UnsignableAction> =>
   Result.flatMap(respell(profile, action), (respelled) => {
-    const form = forms.get(respelled["type"])
-    return form === undefined ? Result.succeed(respelled) : arrange(profile, form, respelled)
+    const type = respelled["type"]
+    return Predicate.isString(type) && hasDocumentedForm(type)
+      ? arrange(profile, type, respelled)
+      : Result.succeed(respelled)
   })
 
 /**
