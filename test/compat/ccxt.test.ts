@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fixtures from "../../packages/server/test/fixtures.ts"
-import { gatewayProcess } from "../../packages/server/test/process.ts"
+import { hostedGateway } from "../../packages/server/test/host.ts"
 import type { Reply } from "../../packages/server/test/recordingUpstream.ts"
 import { recordingUpstream } from "../../packages/server/test/recordingUpstream.ts"
 import { classified, client, exchangeAt } from "./ccxtVenue.ts"
@@ -113,7 +113,7 @@ describe("ccxt reads", () => {
   // not recorded: the pause before a read is sent again has no place under a clock that stands still
   const started = (what: string, url: string) =>
     what === "503"
-      ? Effect.map(gatewayProcess({ TRIGATE_TRADING_API_URL: url }), (gateway) => gateway.url)
+      ? Effect.map(hostedGateway({ TRIGATE_TRADING_API_URL: url }), (gateway) => gateway.url)
       : session({ name: `ccxt/refused-${what.split(" ")[0]}`, client, upstreams: { api: url } })
   for (const [what, reply, name, calls] of refusals) {
     it.live(`${what} as the class that it is straight from the venue`, () =>
@@ -150,7 +150,7 @@ describe("ccxt reads", () => {
   // not recorded: the sandbox lists hundreds of spot pairs
   it.live("the sandbox's markets, their prices and their candles", () =>
     Effect.gen(function*() {
-      const { url } = yield* gatewayProcess({})
+      const { url } = yield* hostedGateway({})
       const exchange = exchangeAt(url)
       const markets = yield* Effect.promise(() => exchange.loadMarkets())
       assert.deepStrictEqual(Object.keys(markets).filter((symbol) => symbol.includes(":")), [

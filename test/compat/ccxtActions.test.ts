@@ -4,7 +4,7 @@ import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as Effect from "effect/Effect"
 import * as Fixtures from "../../packages/server/test/fixtures.ts"
 import { send } from "../../packages/server/test/gateway.ts"
-import { gatewayProcess } from "../../packages/server/test/process.ts"
+import { hostedGateway } from "../../packages/server/test/host.ts"
 import type { Reply, Seen } from "../../packages/server/test/recordingUpstream.ts"
 import { classified, client, exchangeAt } from "./ccxtVenue.ts"
 import { rejection } from "./rejection.ts"
@@ -155,7 +155,7 @@ describe("ccxt's signed calls", () => {
 
   // the two below are not recorded: a refusal that tells the time cannot be played back, nor can an answer that never came
   const unrecorded = (api: string) =>
-    Effect.map(gatewayProcess({ TRIGATE_TRADING_API_URL: api, TRIGATE_RELAY_ACTIONS: "order" }), ({ url }) => url)
+    Effect.map(hostedGateway({ TRIGATE_TRADING_API_URL: api, TRIGATE_RELAY_ACTIONS: "order" }), ({ url }) => url)
 
   it.live("that are too old are refused here", () =>
     Effect.gen(function*() {

@@ -4,7 +4,7 @@ import { ApiRequestError, ExchangeClient, HttpTransport } from "@nktkas/hyperliq
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as Effect from "effect/Effect"
 import { privateKeyToAccount } from "viem/accounts"
-import { gatewayProcess } from "../../packages/server/test/process.ts"
+import { hostedGateway } from "../../packages/server/test/host.ts"
 import type { Reply } from "../../packages/server/test/recordingUpstream.ts"
 import { connected, sent, statusOf } from "./hyperliquidVenue.ts"
 import { rejection } from "./rejection.ts"
@@ -142,7 +142,7 @@ describe("@nktkas/hyperliquid's further actions", () => {
   it.live("is refused a nonce that is too old", () =>
     Effect.gen(function*() {
       const upstream = yield* venue()
-      const { url } = yield* gatewayProcess({ TRIGATE_TRADING_API_URL: upstream.url, TRIGATE_RELAY_ACTIONS: "*" })
+      const { url } = yield* hostedGateway({ TRIGATE_TRADING_API_URL: upstream.url, TRIGATE_RELAY_ACTIONS: "*" })
       const late = new ExchangeClient({
         transport: new HttpTransport({ apiUrl: url }),
         wallet: privateKeyToAccount(trader.privateKey),

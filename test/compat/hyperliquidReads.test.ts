@@ -5,7 +5,7 @@ import { WebSocketTransport } from "@nktkas/hyperliquid"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as Effect from "effect/Effect"
 import * as Http from "node:http"
-import { gatewayProcess } from "../../packages/server/test/process.ts"
+import { hostedGateway } from "../../packages/server/test/host.ts"
 import { connected } from "./hyperliquidVenue.ts"
 import { rejection } from "./rejection.ts"
 
@@ -58,7 +58,7 @@ describe("@nktkas/hyperliquid over a WebSocket", () => {
   // not recorded: nothing of it is a request with a body
   it.live("is told at once that there is none", () =>
     Effect.gen(function*() {
-      const { url } = yield* gatewayProcess({})
+      const { url } = yield* hostedGateway({})
       const transport = new WebSocketTransport({
         url: `${url.replace(/^http/u, "ws")}/ws`,
         reconnect: { maxRetries: 0 }

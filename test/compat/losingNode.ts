@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import { faultyUpstream } from "../../packages/server/test/faults/faultyUpstream.ts"
 import type { Reaction } from "../../packages/server/test/faults/faultyUpstream.ts"
 import { value } from "../../packages/server/test/fixtures.ts"
-import { gatewayProcess } from "../../packages/server/test/process.ts"
+import { hostedGateway } from "../../packages/server/test/host.ts"
 import { anvil } from "../node/anvil.ts"
 
 /** Hands requests on to a node; of the first transaction the node's answer gets lost. */
@@ -29,7 +29,7 @@ export const gatewayLosingAnswer = Effect.gen(function*() {
   const node = yield* anvil
   const behind = yield* faultyUpstream(losing(node.url))
   behind.reactToProbe = behind.react
-  const { url } = yield* gatewayProcess({ TRIGATE_LAYER2_URL: behind.url })
+  const { url } = yield* hostedGateway({ TRIGATE_LAYER2_URL: behind.url })
   /** The params of the transactions that the node was sent. */
   const transactions = () =>
     behind.asked.flatMap(({ body }) => body.includes("eth_sendRawTransaction") ? [value(body, "params", 0)] : [])

@@ -6,7 +6,7 @@
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import { gatewayProcess } from "../../packages/server/test/process.ts"
+import { hostedGateway } from "../../packages/server/test/host.ts"
 import { forwarder } from "./forwarder.ts"
 import type { Role } from "./recording.ts"
 import * as Recording from "./recording.ts"
@@ -39,7 +39,7 @@ export const session = Effect.fnUntraced(function*({ client, environment = {}, n
       ({ role, url }) => Effect.map(forwarder(url), (between) => ({ role, between, url: between.url }))
     )
     : named.map(({ role, url }) => ({ role, between: undefined, url }))
-  const gateway = yield* gatewayProcess({
+  const gateway = yield* hostedGateway({
     ...environment,
     ...Object.fromEntries(behind.map(({ role, url }) => [Recording.roles[role], url]))
   })

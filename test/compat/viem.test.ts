@@ -12,7 +12,7 @@ import {
 } from "viem"
 import { arbitrum, optimism, zksync } from "viem/chains"
 import * as Fixtures from "../../packages/server/test/fixtures.ts"
-import { gatewayProcess } from "../../packages/server/test/process.ts"
+import { hostedGateway } from "../../packages/server/test/host.ts"
 import { recordingUpstream } from "../../packages/server/test/recordingUpstream.ts"
 import { rejection } from "./rejection.ts"
 import { session } from "./session.ts"
@@ -126,7 +126,7 @@ describe("viem", () => {
           }}`
         }))
         // not a session: RpcRelay.test.ts has these receipts, and compares their bytes
-        const gateway = yield* gatewayProcess({ TRIGATE_LAYER2_URL: node.url })
+        const gateway = yield* hostedGateway({ TRIGATE_LAYER2_URL: node.url })
         const clientOf = (url: string) => createPublicClient({ chain, transport: http(url, once) })
         // two zkSync receipts were recorded by a tool that drops fields of logs; the library can format them from nowhere
         const read = (url: string) =>

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { gatewayProcess } from "../../packages/server/test/process.ts"
+import { hostedGateway } from "../../packages/server/test/host.ts"
 import { excused, read } from "./blocks.ts"
 import { notRun } from "./notRun.ts"
 import { root, run } from "./run.ts"
@@ -36,7 +36,7 @@ describe("does what it shows, line after line:", () => {
   for (const document of documents.filter(({ programs }) => programs.some(({ excuse }) => excuse === undefined))) {
     it.live(document.path, () =>
       Effect.gen(function*() {
-        const { url } = yield* gatewayProcess({ TRIGATE_ACCESS_LOG: "off" })
+        const { url } = yield* hostedGateway({ TRIGATE_ACCESS_LOG: "off" })
         assert.deepStrictEqual((yield* run(document, url)).join("\n"), "")
       }), 120_000)
   }

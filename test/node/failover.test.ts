@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import type { Hex } from "viem"
 import { createPublicClient, http, pad, toHex } from "viem"
-import { gatewayProcess } from "../../packages/server/test/process.ts"
+import { hostedGateway } from "../../packages/server/test/host.ts"
 import type { Anvil } from "./anvil.ts"
 import { anvil, canRun } from "./anvil.ts"
 import { deployCounter, resultOf } from "./writer.ts"
@@ -29,7 +29,7 @@ const started = Effect.gen(function*() {
   const [address] = addresses
   assert(address !== undefined)
   assert.deepStrictEqual(addresses, [address, address, address])
-  const { url } = yield* gatewayProcess({ TRIGATE_LAYER2_URL: [first, second, third].map((node) => node.url).join() })
+  const { url } = yield* hostedGateway({ TRIGATE_LAYER2_URL: [first, second, third].map((node) => node.url).join() })
   const client = createPublicClient({ transport: http(`${url}/l2`, { retryCount: 0 }) })
   const word = (slot: Hex) => Effect.promise(() => client.getStorageAt({ address, slot }))
   return {

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fixtures from "../../packages/server/test/fixtures.ts"
 import { post } from "../../packages/server/test/gateway.ts"
-import { gatewayProcess } from "../../packages/server/test/process.ts"
+import { hostedGateway } from "../../packages/server/test/host.ts"
 import { forwarder } from "../compat/forwarder.ts"
 import { anvil, canRun } from "./anvil.ts"
 import { deployCounter, resultOf } from "./writer.ts"
@@ -16,7 +16,7 @@ const started = Effect.gen(function*() {
   const counter = yield* deployCounter(node.url)
   const { transactionHash } = yield* counter.count(1n)
   const between = yield* forwarder(node.url)
-  const { url } = yield* gatewayProcess({ TRIGATE_LAYER2_URL: between.url })
+  const { url } = yield* hostedGateway({ TRIGATE_LAYER2_URL: between.url })
   const asked = () => between.exchanges.map(({ body }) => Fixtures.value(body, "method"))
   const call = `{"jsonrpc":"2.0","id":1,"method":"eth_getTransactionReceipt","params":["${transactionHash}"]}`
   /** The receipt as the gateway answers it, the answer's age, and how often the node has been asked for it. */

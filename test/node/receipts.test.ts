@@ -5,7 +5,7 @@ import type { Hash } from "viem"
 import { createPublicClient, http, TransactionReceiptNotFoundError } from "viem"
 import { clientOf } from "../../packages/server/test/client.ts"
 import * as Fixtures from "../../packages/server/test/fixtures.ts"
-import { gatewayProcess } from "../../packages/server/test/process.ts"
+import { hostedGateway } from "../../packages/server/test/host.ts"
 import { recordingUpstream, rpcReply } from "../../packages/server/test/recordingUpstream.ts"
 import { rejection } from "../compat/rejection.ts"
 import { session } from "../compat/session.ts"
@@ -48,7 +48,7 @@ describe.runIf(canRun)("a receipt of a real node", () => {
   it.live("comes in the node's own text, and to the typed client", () =>
     Effect.gen(function*() {
       const { hashes, node } = yield* counted
-      const { url } = yield* gatewayProcess({ TRIGATE_LAYER2_URL: node.url })
+      const { url } = yield* hostedGateway({ TRIGATE_LAYER2_URL: node.url })
       const { layer2 } = yield* clientOf(url)
       const typed = yield* Effect.forEach(hashes, (hash) => layer2.getTransactionReceipt({ hash }))
       assert.deepStrictEqual(typed.map((receipt) => receipt === null ? null : outlineOf(receipt)), [
@@ -89,7 +89,7 @@ describe.runIf(canRun)("a receipt of a real node", () => {
     Effect.gen(function*() {
       const node = yield* anvil
       const { transactionHash: hash } = yield* (yield* deployCounter(node.url)).count(200n)
-      const { url } = yield* gatewayProcess({ TRIGATE_LAYER2_URL: node.url })
+      const { url } = yield* hostedGateway({ TRIGATE_LAYER2_URL: node.url })
       const raw = yield* resultOf(`${url}/l2`, "eth_getTransactionReceipt", `["${hash}"]`)
       assert.strictEqual(raw, yield* resultOf(node.url, "eth_getTransactionReceipt", `["${hash}"]`))
       assert.isAbove(raw.length, 100_000)
@@ -113,7 +113,7 @@ describe.runIf(canRun)("a receipt of a real node", () => {
         own.slice(0, -1)
       }, "weight" : 123456789012345678901234567890 ,"note":"\\u00e9","nested":{"z":[1.0,1e400]}}`
       const future = yield* recordingUpstream(rpcReply(more))
-      const { url } = yield* gatewayProcess({ TRIGATE_LAYER2_URL: future.url })
+      const { url } = yield* hostedGateway({ TRIGATE_LAYER2_URL: future.url })
       for (const id of ["12345678901234567890", `"a\\u00e9"`, "-0.50"]) {
         assert.strictEqual(
           yield* answerOf(`${url}/l2`, "eth_getTransactionReceipt", params, id),

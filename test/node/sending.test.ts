@@ -7,7 +7,7 @@ import { keccak256, parseGwei } from "viem"
 import { privateKeyToAccount } from "viem/accounts"
 import { foundry } from "viem/chains"
 import * as Fixtures from "../../packages/server/test/fixtures.ts"
-import { gatewayProcess } from "../../packages/server/test/process.ts"
+import { hostedGateway } from "../../packages/server/test/host.ts"
 import type { Forwarder } from "../compat/forwarder.ts"
 import { forwarder } from "../compat/forwarder.ts"
 import { anvil, canRun } from "./anvil.ts"
@@ -45,7 +45,7 @@ const started = Effect.fnUntraced(function*(deadline: string) {
   const second = yield* anvil
   const beforeFirst = yield* forwarder(first.url)
   const beforeSecond = yield* forwarder(second.url)
-  const { url } = yield* gatewayProcess({
+  const { url } = yield* hostedGateway({
     TRIGATE_LAYER2_URL: `${beforeFirst.url},${beforeSecond.url}`,
     TRIGATE_ONCE_DEADLINE: deadline
   })

@@ -61,35 +61,21 @@ const megabytesHeld = (): number => {
   return (heapUsed + arrayBuffers) / 1024 ** 2
 }
 
-/** What a request cost, the sending included, in milliseconds: by the clock, and of the thread that everyone shares. */
-interface Cost {
-  readonly name: string
-  readonly elapsed: number
-  readonly held: number
-}
-
 const forget = (live: LiveGateway): void => {
   for (const upstream of [live.api, live.node, live.tokens, live.layer2]) upstream.seen.length = 0
 }
 
 const round = Effect.fnUntraced(function*(live: LiveGateway, requests: ReadonlyArray<Malformed>) {
   const complaints: Array<string> = []
-  const costs: Array<Cost> = []
   for (const request of requests) {
-    const before = process.threadCpuUsage()
     const answer = yield* exchange(live.url, request.parts, request.breaksOff)
-    const { system, user } = process.threadCpuUsage(before)
-    costs.push({ name: request.name, elapsed: answer.milliseconds, held: (system + user) / 1000 })
     const found = complaint(request, answer)
     if (found !== undefined) complaints.push(found)
     if (live.seen().length > 0) complaints.push(`${live.seen().join()} after ${request.name}`)
     forget(live)
   }
-  return { complaints, costs }
+  return complaints
 })
-
-const slowest = (costs: ReadonlyArray<Cost>): ReadonlyArray<Cost> =>
-  costs.toSorted((a, b) => b.elapsed - a.elapsed).slice(0, 5)
 
 describe("malformed requests", () => {
   it.live("are broken valid ones: unbroken, each reaches its upstream", () =>
@@ -110,7 +96,7 @@ describe("malformed requests", () => {
     }))
 
   it.live(
-    "are refused with a typed body, quickly, and reach nobody; the gateway lives on",
+    "are refused with a typed body and reach nobody; the gateway lives on",
     () =>
       Effect.gen(function*() {
         // a query of a wrong type is one of another type where those are relayed
@@ -120,25 +106,14 @@ describe("malformed requests", () => {
         assert.isAbove(requests.length, 300)
         assert.strictEqual(new Set(requests.map(({ parts }) => parts)).size, requests.length)
 
-        const cold = yield* round(live, requests)
-        assert.deepStrictEqual(cold.complaints, [])
-
+        assert.deepStrictEqual(yield* round(live, requests), [])
         const before = megabytesHeld()
-        const warm = yield* round(live, requests)
-        assert.deepStrictEqual(warm.complaints, [])
+        assert.deepStrictEqual(yield* round(live, requests), [])
         assert.isBelow(megabytesHeld() - before, 16)
-
-        // other processes delay the clock, not the thread: it is the thread that a request must not hold
-        assert.deepStrictEqual(warm.costs.filter(({ held }) => held >= 100), [])
-        console.info(`${requests.length} requests, the slowest:`)
-        for (const { elapsed, held, name } of slowest(warm.costs)) {
-          console.info(`${elapsed.toFixed(1)} ms by the clock, ${held.toFixed(1)} ms of the thread: ${name}`)
-        }
 
         const answer = yield* post(`${live.url}/info`, `{"type":"spotMeta"}`)
         assert.strictEqual(answer.status, 200)
         assert.deepStrictEqual(live.seen(), ["api POST /info"])
-      }),
-    120_000
+      })
   )
 })

@@ -7,8 +7,6 @@ export interface RawAnswer {
   readonly type: string
   readonly head: string
   readonly body: string
-  /** From the first byte sent to the last byte read. */
-  readonly milliseconds: number
 }
 
 const latin1 = (text: string): Uint8Array => Buffer.from(text, "latin1")
@@ -27,15 +25,14 @@ const bodyOf = (head: string, rest: Buffer): string => {
   return Buffer.concat(parts).toString("utf8")
 }
 
-const answerOf = (bytes: Buffer, milliseconds: number): RawAnswer => {
+const answerOf = (bytes: Buffer): RawAnswer => {
   const end = bytes.indexOf("\r\n\r\n")
   const head = bytes.subarray(0, Math.max(0, end)).toString("latin1")
   return {
     status: Number(/^HTTP\/1\.1 (\d{3})/u.exec(head)?.[1] ?? 0),
     type: /^content-type: (.*)$/imu.exec(head)?.[1]?.trim() ?? "",
     head,
-    body: end < 0 ? "" : bodyOf(head, bytes.subarray(end + 4)),
-    milliseconds
+    body: end < 0 ? "" : bodyOf(head, bytes.subarray(end + 4))
   }
 }
 
@@ -47,9 +44,7 @@ export const exchange = (url: string, parts: ReadonlyArray<string | Uint8Array>,
   Effect.callback<RawAnswer>((resume) => {
     const { hostname, port } = new URL(url)
     const chunks: Array<Buffer> = []
-    let start = 0
     const socket = Net.connect({ host: hostname, port: Number(port), noDelay: true }, () => {
-      start = performance.now()
       for (const part of parts) socket.write(typeof part === "string" ? latin1(part) : part)
       if (end) socket.end()
     })
@@ -57,7 +52,7 @@ export const exchange = (url: string, parts: ReadonlyArray<string | Uint8Array>,
     // a server that refuses a body before its end may reset the connection under what is still being written
     socket.on("error", () => {})
     socket.on("close", () => {
-      resume(Effect.succeed(answerOf(Buffer.concat(chunks), performance.now() - start)))
+      resume(Effect.succeed(answerOf(Buffer.concat(chunks))))
     })
     return Effect.sync(() => socket.destroy())
   })

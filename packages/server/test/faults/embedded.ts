@@ -33,7 +33,7 @@ type Addresses = ReadonlyArray<FaultyUpstream | string>
 
 // budgets would end a test of calls by the thousand before its faults do
 const callsOver = (wire: Layer.Layer<HttpTransport>, limit: Duration.Input) =>
-  Calls.layerNoDeps({ readDeadline: limit, onceDeadline: limit }).pipe(
+  Calls.layerNoDeps({ readDeadline: limit, onceDeadline: limit, retries: { share: 1 } }).pipe(
     Layer.provide([RateLimiter.layerUnlimited, OutlierDetection.layer()]),
     Layer.provide(wire)
   )
@@ -67,7 +67,7 @@ export const services = Effect.fnUntraced(
     const { api = [], layer2 = [] } = upstreams
     const context = yield* Layer.build(
       Layer.merge(exchangeOver(api), Layer2Upstream.layer({ addresses: layer2.map(addressOf) })).pipe(
-        Layer.provide([callsOver(HttpTransportUndici.layer(), "5 seconds"), ResponseCache.layer()])
+        Layer.provide([callsOver(HttpTransportUndici.layer(), "10 minutes"), ResponseCache.layer()])
       )
     )
     return { exchange: Context.get(context, Exchange), layer2: Context.get(context, Layer2) }

@@ -1,0 +1,38 @@
+/** Gateways in another process, which all tests of this one share: a start of its own costs a process most of a second. */
+import * as Effect from "effect/Effect"
+import type { ChildProcess } from "node:child_process"
+import { fork } from "node:child_process"
+import * as Fixtures from "./fixtures.ts"
+
+const main = new URL("hostMain.ts", import.meta.url).pathname
+
+const waiting = new Map<number, (url: string) => void>()
+let host: ChildProcess | undefined
+let lastId = 0
+
+const started = (): ChildProcess => {
+  if (host !== undefined) return host
+  const child = fork(main, { execArgv: [], env: { PATH: process.env["PATH"] } })
+  child.on("message", (message) => {
+    const id = Number(Fixtures.at(message, "id"))
+    waiting.get(id)?.(String(Fixtures.at(message, "url")))
+    waiting.delete(id)
+  })
+  // it ends with this process, and does not keep it
+  child.unref()
+  child.channel?.unref()
+  host = child
+  return child
+}
+
+/** Starts a gateway of the given environment in the other process; it stops with the scope. */
+export const hostedGateway = (environment: { readonly [name: string]: string }) =>
+  Effect.acquireRelease(
+    Effect.callback<{ readonly id: number; readonly url: string }>((resume) => {
+      lastId += 1
+      const id = lastId
+      waiting.set(id, (url) => resume(Effect.succeed({ id, url })))
+      started().send({ id, environment })
+    }),
+    ({ id }) => Effect.sync(() => started().send({ id, environment: null }))
+  )
