@@ -8,7 +8,11 @@ import * as Result from "effect/Result"
 import { bytesToHex } from "viem/utils"
 import { vi } from "vitest"
 
-const byNoble = vi.hoisted(() => ({ count: 0 }))
+const byNoble = vi.hoisted(() => {
+  // another file of this process may have loaded the one in WebAssembly
+  vi.resetModules()
+  return { count: 0 }
+})
 
 vi.mock("@noble/hashes/sha3", async (importOriginal) => {
   const original = await importOriginal<typeof Sha3>()
