@@ -1,7 +1,7 @@
-/** The key by which a caller is known on the node provider's surface: one path segment. */
+/** The key that identifies a caller on the node provider's surface: the first segment of the path. */
 import * as Schema from "effect/Schema"
 
-/** Letters, digits, `-` and `_`; what node providers hand out. */
+/** Letters, digits, `-` and `_`, as in the keys of node providers. */
 export const EndpointKey = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{1,128}$/u)).annotate({
   identifier: "EndpointKey",
   description: "The caller's endpoint key"

@@ -11,11 +11,11 @@ import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import { Problems } from "./Problems.ts"
 
-/** The venue's refusal, relayed as it is: HTTP 200, a text in `response`. */
+/** The venue's refusal, relayed as it is: HTTP 200 with the reason as text in `response`. */
 export const ActionRefused = Schema.Struct({ status: Schema.Literal("err"), response: Schema.String })
   .annotate({ identifier: "ActionRefused" })
 
-/** Errors that a signed action can end in on its way, all before or instead of the venue's own answer. */
+/** Errors that the gateway answers instead of relaying the venue's own answer. */
 export const exchangeErrors = [...exchangeFailures, ...commonFailures] as const
 
 export class ExchangeApi extends HttpApiGroup.make("exchange").add(
@@ -27,10 +27,10 @@ export class ExchangeApi extends HttpApiGroup.make("exchange").add(
   }).annotateMerge(OpenApi.annotations({
     summary: "Relay a signed action",
     description:
-      "The bytes are checked, then sent verbatim to the official API, at most once. The venue's own answer comes back " +
-      "as it is: HTTP 200 is not success, read `status`. After OutcomeUnknown resend the identical bytes, never a " +
-      "fresh nonce. The header `x-trigate-signer` of the answer tells whose signature it is; with the header " +
-      "`x-trigate-expected-signer` a request says whose it has to be."
+      "The body is checked, then sent unchanged to the official API, at most once. The venue's own answer comes back as " +
+      "it is: HTTP 200 does not mean success, read `status`. After OutcomeUnknown resend exactly the same bytes; never " +
+      "sign again with a new nonce. The answer names the signer in the header `x-trigate-signer`. To have any other " +
+      "signer refused, send the expected one in the header `x-trigate-expected-signer`."
   })),
   HttpApiEndpoint.post("inspect", "/exchange/inspect", {
     disableCodecs: true,
@@ -38,12 +38,12 @@ export class ExchangeApi extends HttpApiGroup.make("exchange").add(
     success: Inspection,
     error: [InvalidRequest, PayloadTooLarge]
   }).annotateMerge(OpenApi.annotations({
-    summary: "Say what the gateway sees in a signed body",
+    summary: "Explain a signed body without sending it",
     description:
-      "Relays nothing: the form of the action, its scheme, the bytes and hashes, the typed data that was to be signed, " +
-      "who signed it, whether the nonce is in the window, and warnings. Name who should have signed it in the header or " +
-      "query parameter `x-trigate-expected-signer`, and the likely mistake is looked for that makes another one appear; " +
-      "the leader whom a multi-sig names is always expected."
+      "Nothing is sent to the venue. The answer holds the form of the action, its scheme, the bytes and hashes, the typed " +
+      "data to sign, the signer, whether the nonce is in the window, and warnings. Send the expected signer in the " +
+      "header or query parameter `x-trigate-expected-signer`: if another one signed, the answer names the likely " +
+      "mistake. For a multi-sig the expected signer is the leader that the body names."
   }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Exchange",

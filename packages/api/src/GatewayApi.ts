@@ -1,12 +1,11 @@
-/** The whole contract: the server, the client and the OpenAPI document are derived from it. */
+/** The whole contract. The server, the client and the OpenAPI document are derived from it. */
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as OpenApi from "effect/http-api/OpenApi"
-import { EvmApi } from "./EvmApi.ts"
 import { ExchangeApi } from "./ExchangeApi.ts"
 import { HealthApi } from "./HealthApi.ts"
 import { InfoApi } from "./InfoApi.ts"
-import { Layer2Api } from "./Layer2Api.ts"
 import { NodeApi } from "./NodeApi.ts"
+import { EvmApi, Layer2Api } from "./RpcApi.ts"
 import { TokensApi } from "./TokensApi.ts"
 
 export class GatewayApi extends HttpApi.make("gateway")

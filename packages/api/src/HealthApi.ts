@@ -20,8 +20,8 @@ export const Readiness = Schema.Struct({
   chains: Schema.Struct({ trading: ChainReadiness, tokens: ChainReadiness, layer2: ChainReadiness }),
   redis: Schema.optionalKey(Schema.Literals(["up", "away"])).annotateKey({
     description:
-      "Whether the Redis that replicas share answers; absent where none is configured. While it is away the " +
-      "gateway takes traffic and refuses no used nonce"
+      "Whether the Redis that replicas share can be reached; absent where none is configured. While it is away the " +
+      "gateway takes traffic and does not refuse used nonces"
   })
 }).annotate({ identifier: "Readiness" })
 export type Readiness = typeof Readiness.Type
@@ -36,7 +36,7 @@ export class HealthApi extends HttpApiGroup.make("health").add(
     success: [Readiness, Readiness.pipe(HttpApiSchema.status(503))]
   }).annotateMerge(OpenApi.annotations({
     summary: "Whether the gateway takes traffic, by chain",
-    description: "503 while it drains after SIGTERM."
+    description: "Answers 503 while the gateway drains after SIGTERM."
   })),
   HttpApiEndpoint.get("metrics", "/metrics", {
     success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain; version=0.0.4; charset=utf-8" }))

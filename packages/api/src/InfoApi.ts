@@ -12,7 +12,7 @@ import { Problems } from "./Problems.ts"
 /** Errors of a query. */
 export const infoErrors = [...candleSnapshot.failures, ...commonFailures] as const
 
-/** A query as the wire carries it, told apart by `type`. */
+/** A query as it is sent; `type` tells the branches apart. */
 export const InfoRequest = Schema.Union([
   Schema.toEncoded(spotMeta.request),
   Schema.toEncoded(candleSnapshot.request),
@@ -28,9 +28,9 @@ export class InfoApi extends HttpApiGroup.make("info").add(
   }).annotateMerge(OpenApi.annotations({
     summary: "Query the trading chain",
     description:
-      "`spotMeta` is served by the official API with the node as fallback, `candleSnapshot` by the official API only. " +
-      "The upstream's answer comes back as it is, except that its 500 `null` for an unknown coin of a candle query is " +
-      "UnknownAsset. A query of any other type is relayed unread to the official API."
+      "The official API serves `spotMeta` with the node as fallback, and is the only one that serves `candleSnapshot`. The " +
+      "upstream's answer comes back as it is, with one exception: its 500 `null` for an unknown coin becomes " +
+      "UnknownAsset. A query of any other type is relayed to the official API without a check of its fields."
   }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Info",

@@ -1,7 +1,7 @@
 /**
  * The node provider's surface: the same routes behind the caller's own endpoint key, and the layer 2 at the key itself.
  *
- * What only the official API serves answers `UnavailableOnNode` here, before anything is sent.
+ * Operations that only the official API serves fail with `UnavailableOnNode` before anything is sent.
  */
 import { Unauthorized } from "@trigate/domain/CallerError"
 import { PayloadTooLarge } from "@trigate/domain/RequestError"
@@ -11,12 +11,10 @@ import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import { KeyedPath } from "./EndpointKey.ts"
-import { evmCall } from "./EvmApi.ts"
 import { exchangeErrors } from "./ExchangeApi.ts"
 import { infoErrors, InfoRequest } from "./InfoApi.ts"
-import { orBatch, RpcAnswer } from "./JsonRpcSchema.ts"
-import { layer2Call } from "./Layer2Api.ts"
 import { Problems } from "./Problems.ts"
+import { evmParts, layer2Parts } from "./RpcApi.ts"
 import { keyedTokenEndpoints } from "./TokensApi.ts"
 
 export class NodeApi extends HttpApiGroup.make("node").add(
@@ -33,28 +31,25 @@ export class NodeApi extends HttpApiGroup.make("node").add(
     success: SpotMeta,
     error: infoErrors
   }).annotateMerge(OpenApi.annotations({
-    summary: "Query the trading chain's node: spotMeta and what else it serves; candleSnapshot is UnavailableOnNode"
+    summary: "Query the trading chain's node: spotMeta and its other queries; candleSnapshot is UnavailableOnNode"
   })),
   HttpApiEndpoint.post("evm", "/:endpointKey/evm", {
     disableCodecs: true,
     params: KeyedPath,
-    payload: orBatch(evmCall),
-    success: orBatch(RpcAnswer),
+    ...evmParts,
     error: [PayloadTooLarge, Unauthorized]
   }).annotateMerge(OpenApi.annotations({ summary: "JSON-RPC of the trading chain's EVM" })),
   ...keyedTokenEndpoints,
   HttpApiEndpoint.post("layer2", "/:endpointKey/l2", {
     disableCodecs: true,
     params: KeyedPath,
-    payload: orBatch(layer2Call),
-    success: orBatch(RpcAnswer),
+    ...layer2Parts,
     error: [PayloadTooLarge, Unauthorized]
   }).annotateMerge(OpenApi.annotations({ summary: "JSON-RPC of the layer 2" })),
   HttpApiEndpoint.post("root", "/:endpointKey", {
     disableCodecs: true,
     params: KeyedPath,
-    payload: orBatch(layer2Call),
-    success: orBatch(RpcAnswer),
+    ...layer2Parts,
     error: [PayloadTooLarge, Unauthorized]
   }).annotateMerge(OpenApi.annotations({ summary: "JSON-RPC of the layer 2, where node providers serve it" }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({

@@ -1,22 +1,22 @@
 /**
- * Which pages of other origins may read the gateway's answers, as browsers ask for it; none, unless a gateway is configured to.
+ * CORS (Fetch standard): lets the pages of configured origins read the gateway's answers.
  *
- * A foreign origin is told nothing rather than refused: what keeps its page out is the browser, and a request without an
- * `Origin` is no page's.
+ * Effect's own middleware answers every `OPTIONS` request, also of unknown origins (decision 23). Here a request of an unknown
+ * origin is handled like any other and gets no CORS header; the browser then keeps the answer from the page.
  */
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 
-/** The origins whose pages may read: some, or any. */
+/** The origins whose pages may read answers: some, or any. */
 export type Origins = ReadonlyArray<string> | "*"
 
-/** What is done about origins. */
+/** The two steps of CORS. */
 export interface Cors {
-  /** The answer to a preflight of an allowed origin; nothing for any other request. */
+  /** The answer to the preflight of an allowed origin; nothing for any other request. */
   readonly preflight: (
     request: HttpServerRequest.HttpServerRequest
   ) => HttpServerResponse.HttpServerResponse | undefined
-  /** An answer with what the request's origin has to be told. */
+  /** Adds the CORS headers for the request's origin to an answer. */
   readonly mark: (
     request: HttpServerRequest.HttpServerRequest,
     response: HttpServerResponse.HttpServerResponse
@@ -24,14 +24,14 @@ export interface Cors {
 }
 
 /**
- * The headers that a page may send beside the plain ones: those that mean something here, and any other.
+ * The headers that a page may send: those that mean something here, and any other.
  *
- * Libraries add headers of their own (`x-ton-client-version`, trace headers); they are not forwarded. Browsers take `*` as any
- * header but `Authorization`, which means nothing here, of a request without credentials, which are never asked for (Fetch standard).
+ * Libraries add headers of their own (`x-ton-client-version`, trace headers), which are not forwarded. For a request without
+ * credentials, `*` allows every header but `Authorization`.
  */
 const sent = ["cache-control", "content-type", "x-api-key", "x-request-id", "x-trigate-expected-signer", "*"].join(", ")
 
-/** The headers that a page may read beside the plain ones. */
+/** The headers that a page may read besides those that it always may. */
 const read = ["age", "retry-after", "x-request-id", "x-trigate-sandbox", "x-trigate-signer", "x-trigate-warning"].join(
   ", "
 )
@@ -42,17 +42,14 @@ const preflightHeaders = {
   "access-control-max-age": "600"
 }
 
-/** No page of another origin reads anything. */
-export const denied: Cors = { preflight: () => undefined, mark: (_request, response) => response }
-
-/** The pages of some origins read. */
+/** CORS for some origins. */
 export const make = (origins: Origins): Cors => {
   const known = new Set(origins === "*" ? [] : origins)
   const allowed = (origin: string | undefined): string | undefined => {
     if (origin === undefined) return undefined
     return origins === "*" ? "*" : known.has(origin) ? origin : undefined
   }
-  // what is stored for one origin must not be given to another
+  // a cache must not give the answer for one origin to another
   const varying = (response: HttpServerResponse.HttpServerResponse) =>
     origins === "*" ? response : HttpServerResponse.setHeader(response, "vary", "origin")
   return {

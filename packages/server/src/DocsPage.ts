@@ -1,4 +1,4 @@
-/** `GET /docs` and `GET /openapi.json`: the API reference, complete in one page so that it works without the internet. */
+/** `GET /docs` and `GET /openapi.json`: the API reference, in one page that loads nothing from the internet. */
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import * as Effect from "effect/Effect"
 import * as HttpApiScalar from "effect/http-api/HttpApiScalar"
@@ -7,7 +7,7 @@ import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Scope from "effect/Scope"
 
-// no font and no proxy is fetched, and no toolbar offers to upload the document
+// without fonts from elsewhere, without a proxy, and without the toolbar that offers to upload the document
 const page = HttpRouter.toHttpEffect(
   HttpApiScalar.layer(GatewayApi, {
     path: "/docs",
@@ -21,7 +21,7 @@ const page = HttpRouter.toHttpEffect(
 
 const document = Effect.sync(() => HttpServerResponse.jsonUnsafe(OpenApi.fromApi(GatewayApi)))
 
-/** Page and document; made when they are first asked for, since the page's script is three megabytes. */
+/** The two routes. The page, a script of three megabytes, and the document are built on their first request. */
 export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const scope = yield* Effect.scope
   const handler = yield* Effect.cached(Scope.provide(page, scope))

@@ -131,17 +131,19 @@ const relayed = HttpRouter.addAll(Effect.map(handlers, (handlers) => {
 /** All routes of the contract, its OpenAPI document and its reference page. */
 export const layerRoutes = Layer.mergeAll(EncodedRoutes.layer, relayed, DocsPage.layer)
 
-/** What readiness tells of a server of one's own. */
+/** What `/health/ready` says of a server of your own. */
 export interface Defaults {
-  /** Whether the services are sandbox ones. */
+  /** Whether the services are those of the sandbox. */
   readonly sandbox: boolean
   /** The trading chain's network; mainnet when not given. */
   readonly network?: "mainnet" | "testnet"
 }
 
 /**
- * What the routes need besides the five services: every well-formed endpoint key passes, readiness tells what is given here
- * and no upstreams, and turns when `Drain` is told to drain.
+ * What the routes need besides the five services.
+ *
+ * Every well-formed endpoint key passes. `/health/ready` says what is given here, names no upstreams, and turns when `Drain`
+ * drains.
  */
 export const layerDefaults = (
   { network = "mainnet", sandbox }: Defaults

@@ -1,4 +1,4 @@
-/** The bundled gateway: its routes over the configured chains, on Node's HTTP server. */
+/** The bundled gateway: the routes over the configured chains, on Node's HTTP server. */
 import * as NodeStdio from "@effect/platform-node/NodeStdio"
 import type { Settings } from "@trigate/domain/Settings"
 import * as Effect from "effect/Effect"
@@ -15,14 +15,18 @@ import * as NodeServer from "./NodeServer.ts"
 import * as Observe from "./Observe.ts"
 import * as RequestFacts from "./RequestFacts.ts"
 
-const drainPatience = "20 seconds"
+const maxDrainWait = "20 seconds"
 
-// built last, so that its finalizer runs first: the server must go on while requests finish
+// built last, so that its finalizer runs first: the server has to listen while requests finish
 const drainOnClose = Layer.effectDiscard(
-  Effect.flatMap(Drain.Drain, (drain) => Effect.addFinalizer(() => drain.drain(drainPatience)))
+  Effect.flatMap(Drain.Drain, (drain) => Effect.addFinalizer(() => drain.drain(maxDrainWait)))
 )
 
-/** The gateway of the settings, listening; its scope closes gracefully: readiness first, then requests, then the socket. */
+/**
+ * The gateway of some settings, listening.
+ *
+ * Its scope closes gracefully: readiness turns first, then the requests in flight finish, then the socket closes.
+ */
 export const layer = (settings: Settings) => {
   const observed = Observe.layer({
     sandbox: Chains.isSandbox(settings),

@@ -1,4 +1,4 @@
-/** Node's HTTP server with bounds on what it reads, and typed answers to what it cannot. */
+/** Node's HTTP server: bounds on what it reads, and problem documents for requests that it cannot parse. */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import type { ServeError } from "effect/http/HttpServerError"
 import * as ProblemDetails from "effect/http/ProblemDetails"
@@ -6,7 +6,7 @@ import * as Predicate from "effect/Predicate"
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- the server that the platform layer is given
 import * as Http from "node:http"
 
-/** Bytes of request head: the head of a documented request is below one kilobyte. */
+/** The most bytes that the head of a request may have; that of a documented request has less than one kilobyte. */
 export const maxHeaderBytes = 16 * 1024
 
 type Refusal = readonly [status: number, title: string]
@@ -22,7 +22,7 @@ const codeOf = (error: unknown): string =>
 const bodyOf = ([status, title]: Refusal, detail: string): string =>
   JSON.stringify({ type: ProblemDetails.blankType, title, status, detail })
 
-/** An answer on a socket that has no response object, because no request came to be. */
+/** The text of an answer, for a socket on which no request could be parsed. */
 const answerOf = (refusal: Refusal, detail: string): string => {
   const body = bodyOf(refusal, detail)
   return `HTTP/1.1 ${refusal.join(" ")}\r\ncontent-type: ${ProblemDetails.contentType}\r\n` +
@@ -35,7 +35,7 @@ const create = (): Http.Server => {
     headersTimeout: 10_000,
     requestTimeout: 30_000,
     keepAliveTimeout: 75_000,
-    // nothing here can be upgraded to: such a request is answered like any other
+    // there is no other protocol to upgrade to: such a request is answered like any other
     shouldUpgradeCallback: () => false
   })
   server.on("clientError", (error, socket) => {
@@ -53,7 +53,7 @@ const create = (): Http.Server => {
   return server
 }
 
-/** The HTTP server on an address; requests in flight have 20 seconds to finish when it closes. */
+/** The HTTP server on an address. When it closes, requests in flight have 20 seconds to finish. */
 export const layer = (options: { readonly host: string; readonly port: number }) =>
   NodeHttpServer.layer(create, { host: options.host, port: options.port, gracefulShutdownTimeout: "20 seconds" })
 
@@ -64,6 +64,6 @@ const listenFaults: { readonly [code: string]: string } = {
   ENOTFOUND: "is not to be found; TRIGATE_HOST takes another host"
 }
 
-/** Why an address cannot be listened on, in one line. */
+/** Says in one line why the gateway cannot listen on an address. */
 export const faultOf = ({ cause }: ServeError, host: string, port: number): string =>
   `${host}:${port} ${listenFaults[codeOf(cause)] ?? `cannot be listened on (${String(cause)})`}`

@@ -1,4 +1,4 @@
-/** Answers that are not encoded by the contract: relayed ones as they came, and problems of requests without a route. */
+/** Answers that HttpApiBuilder does not encode: relayed upstream responses, JSON texts and problem documents. */
 import type { GatewayError as GatewayErrorType } from "@trigate/domain/GatewayError"
 import { GatewayError } from "@trigate/domain/GatewayError"
 import * as JsonText from "@trigate/domain/JsonText"
@@ -10,7 +10,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { CurrentRequestFacts } from "./RequestFacts.ts"
 
-/** An upstream's answer as it came: status, content type, bytes. */
+/** An upstream response as it came: status, content type, bytes. */
 export const relayed = (
   answer: UpstreamResponse,
   headers: { readonly [name: string]: string } = {}
@@ -21,7 +21,7 @@ export const relayed = (
     headers: answer.retryAfter === undefined ? headers : { ...headers, "retry-after": String(answer.retryAfter) }
   })
 
-/** A JSON text of our own writing. */
+/** A JSON text that the gateway wrote. */
 export const json = (body: string, status = 200): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.text(body, { status, contentType: "application/json" })
 
@@ -30,7 +30,7 @@ const encode = Schema.encodeResult(GatewayError)
 const retryAfterOf = (error: GatewayErrorType): { readonly [name: string]: string } =>
   "retryAfter" in error && error.retryAfter !== undefined ? { "retry-after": String(error.retryAfter) } : {}
 
-/** A typed error as its problem document, with `Retry-After` where the error knows it. */
+/** The problem document of a typed error, with `Retry-After` where the error knows it. */
 export const problem = (error: GatewayErrorType): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.text(JsonText.stringify(Result.getOrUndefined(encode(error))), {
     status: error.status,
@@ -45,7 +45,7 @@ export const answerProblem = (error: GatewayErrorType): Effect.Effect<HttpServer
     return problem(error)
   })
 
-/** A problem that has no type of its own: no such route, a method that a route does not take, a fault of ours. */
+/** A problem document without a type of its own: no such route, a wrong method, a fault of the gateway. */
 export const plainProblem = (
   status: number,
   title: string,

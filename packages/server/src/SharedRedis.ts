@@ -1,4 +1,4 @@
-/** The Redis that replicas share, connected in the background: a gateway starts, and goes on, without it. */
+/** The Redis that replicas share. It connects in the background, so that a gateway starts and works without it. */
 import * as NodeRedis from "@effect/platform-node/NodeRedis"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -15,18 +15,18 @@ const connection = (url: Redacted.Redacted) =>
     url: Redacted.value(url),
     // a command without a connection fails at once instead of waiting for one
     disableOfflineQueue: true,
-    // what a Redis that hangs leaves unanswered must not fill the memory
+    // commands that a hanging Redis leaves unanswered must not fill the memory
     commandsQueueMaxLength: 10_000,
     socket: { connectTimeout: 2000 }
   }).pipe(
-    // one line for every attempt to connect again says nothing that its users do not say
+    // the users of Redis already log that it is away; a line for each attempt to connect would add nothing
     Layer.provide(Logger.layer([]))
   )
 
 const connect = Effect.fnUntraced(function*(url: Redacted.Redacted) {
   const context = yield* Layer.build(connection(url))
   const { client } = Context.get(context, NodeRedis.NodeRedis)
-  // closing waits for answers, which a Redis that hangs never gives
+  // closing would wait for answers, which a hanging Redis never gives
   yield* Effect.addFinalizer(() => Effect.sync(() => client.destroy()))
   return Context.get(context, Redis.Redis)
 })
@@ -44,7 +44,7 @@ const make = Effect.fnUntraced(function*(url: Redacted.Redacted) {
   const connecting = yield* Effect.forkScoped(
     Effect.retry(attempt, Schedule.min([Schedule.exponential("250 millis"), Schedule.spaced("5 seconds")]))
   )
-  // the usual start has its connection before the first request
+  // usually the connection is there before the first request
   yield* Effect.timeoutOption(Fiber.await(connecting), "1 second")
   const absent = new Redis.RedisError({ cause: "not connected yet" })
   const use = <A>(f: (redis: Redis.Redis["Service"]) => Effect.Effect<A, Redis.RedisError>) =>
@@ -58,5 +58,5 @@ const make = Effect.fnUntraced(function*(url: Redacted.Redacted) {
   })
 })
 
-/** The Redis at a URL; its commands fail with `RedisError` while there is no connection. */
+/** The Redis at a URL. While there is no connection its commands fail with `RedisError`. */
 export const layer = (url: Redacted.Redacted): Layer.Layer<Redis.Redis> => Layer.effect(Redis.Redis, make(url))

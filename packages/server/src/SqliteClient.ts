@@ -1,4 +1,4 @@
-/** `SqlClient` over Node's own SQLite: one connection, opened at its first use and again after a fault. */
+/** `SqlClient` over Node's own SQLite, with one connection: it is opened at its first use, and again after a fault. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
@@ -13,14 +13,14 @@ import type { SQLInputValue, StatementSync } from "node:sqlite"
 import { DatabaseSync } from "node:sqlite"
 import { pathToFileURL } from "node:url"
 
-/** Which file, and what may be done to it. */
+/** The file, and whether it may be created. */
 export interface Options {
   readonly file: string
-  /** `create` makes the file where there is none; `existing` does not. */
+  /** `create` makes the file if there is none; `existing` does not. */
   readonly mode: "create" | "existing"
 }
 
-/** SQLite's own code and words; Node keeps them apart from its error code. */
+/** The error with SQLite's own code and text, which Node keeps in fields of their own. */
 const faultOf = (cause: unknown, operation: string): SqlError => {
   const errno = Predicate.hasProperty(cause, "errcode") && Predicate.isNumber(cause.errcode) ? cause.errcode : undefined
   const message = Predicate.hasProperty(cause, "errstr") && Predicate.isString(cause.errstr) ? cause.errstr : undefined
@@ -31,7 +31,7 @@ const isInput = (value: unknown): value is SQLInputValue =>
   value === null || Predicate.isString(value) || Predicate.isNumber(value) || Predicate.isBigInt(value) ||
   value instanceof Uint8Array
 
-/** The whole file is written through at every commit: an entry that is gone after a power cut was no entry. */
+/** Every commit is written through to the disk, so that it survives a power cut. */
 const pragmas = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL"
 
 const open = ({ file, mode }: Options): DatabaseSync => {
@@ -91,7 +91,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     ...acquirers,
     compiler: Statement.makeCompilerSqlite(),
     driver: "node-sqlite",
-    // an upgrade from reading to writing can fail under a lock, the start of a writing transaction waits
+    // a transaction that begins with a read can fail at its first write under a lock; one that begins to write waits
     beginTransaction: "BEGIN IMMEDIATE",
     releaseSavepoint: (name) => `RELEASE SAVEPOINT ${name}`,
     spanAttributes: [["db.system.name", "sqlite"]]

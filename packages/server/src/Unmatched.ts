@@ -1,4 +1,4 @@
-/** What a request is answered that no route takes: 404 for a WebSocket, 405 with the methods of its path, else 404. */
+/** The answer to a request that no route takes: 404, or 405 with the allowed methods where only the method is wrong. */
 import { EndpointKey } from "@trigate/api/EndpointKey"
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import { pathsOf } from "@trigate/api/TokensApi"
@@ -8,7 +8,7 @@ import type * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Schema from "effect/Schema"
 import * as Responses from "./Responses.ts"
 
-// the two pages about the contract are no endpoints of it
+// these two routes are not part of the contract
 const methodsByPath = new Map([["/openapi.json", ["GET"]], ["/docs", ["GET"]]])
 HttpApi.reflect(GatewayApi, {
   onGroup: () => {},
@@ -19,7 +19,7 @@ HttpApi.reflect(GatewayApi, {
   }
 })
 
-// a single segment of any name may be a key, but one that nobody posts to is more likely a page that is not there
+// a path of one segment, which may be a key, is left out: a GET of it is more likely a page that does not exist
 const keyed = [...methodsByPath].filter(([path]) => /^\/:[^/]+\/./u.test(path)).map(([path, methods]) => ({
   rest: path.slice(path.indexOf("/", 1)),
   methods
@@ -33,7 +33,7 @@ const methodsOf = (path: string): ReadonlyArray<string> | undefined => {
     (isKey(path.slice(1, end)) ? keyed.find(({ rest }) => rest === path.slice(end))?.methods : undefined)
 }
 
-/** The answer; it never quotes the path, which may hold an endpoint key. */
+/** The answer. It never quotes the path, which may hold an endpoint key. */
 export const response = (request: HttpServerRequest.HttpServerRequest): HttpServerResponse.HttpServerResponse => {
   const methods = methodsOf(request.url.split("?", 1)[0] ?? "")
   if (request.headers["upgrade"]?.toLowerCase() === "websocket") {

@@ -1,0 +1,88 @@
+/** `POST /evm` and `POST /l2`: JSON-RPC of the trading chain's EVM and of an EVM layer 2. */
+import { Params } from "@trigate/domain/EvmMethods"
+import { evmMethods } from "@trigate/domain/EvmOperations"
+import { longestBatch } from "@trigate/domain/JsonRpc"
+import { layer2Methods } from "@trigate/domain/Layer2Operations"
+import type { Operation } from "@trigate/domain/Operation"
+import { PayloadTooLarge } from "@trigate/domain/RequestError"
+import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
+import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as OpenApi from "effect/http-api/OpenApi"
+import * as Schema from "effect/Schema"
+import { Problems } from "./Problems.ts"
+
+/** A caller's id. Like all schemas of this module it is for the documents: the gateway reads and writes JSON-RPC as text. */
+export const RpcId = Schema.Union([Schema.String, Schema.Finite, Schema.Null])
+
+const callOf = (operation: Operation) =>
+  Schema.Struct({
+    jsonrpc: Schema.Literal("2.0"),
+    id: Schema.optionalKey(RpcId),
+    method: Schema.Literal(operation.name),
+    params: Schema.optionalKey(Schema.toEncoded(operation.request))
+  }).annotate({ description: operation.summary })
+
+// one branch for each method with a schema of its own, and one for all methods whose params are relayed unchecked
+const callsOf = (operations: ReadonlyArray<Operation>) => {
+  const names = operations.filter(({ verbatim }) => verbatim === true).map(({ name }) => name)
+  const relayed = Schema.Struct({
+    jsonrpc: Schema.Literal("2.0"),
+    id: Schema.optionalKey(RpcId),
+    method: Schema.Literals(names),
+    params: Schema.optionalKey(Params)
+  }).annotate({ description: "A read that is relayed as it is" })
+  return Schema.Union([...operations.filter(({ verbatim }) => verbatim !== true).map(callOf), relayed])
+}
+
+const RpcError = Schema.Struct({
+  code: Schema.Int,
+  message: Schema.String,
+  data: Schema.optionalKey(Schema.Unknown)
+}).annotate({ identifier: "RpcError" })
+
+const RpcAnswer = Schema.Struct({
+  jsonrpc: Schema.Literal("2.0"),
+  id: RpcId,
+  result: Schema.optionalKey(Schema.Unknown),
+  error: Schema.optionalKey(RpcError)
+}).annotate({ identifier: "RpcAnswer" })
+
+const orBatch = <S extends Schema.Top>(schema: S) =>
+  Schema.Union([schema, Schema.Array(schema).check(Schema.isMaxLength(longestBatch))])
+
+/** Payload and success of a route of `/evm`: one call or a batch. */
+export const evmParts = { payload: orBatch(callsOf(evmMethods)), success: orBatch(RpcAnswer) }
+
+/** Payload and success of a route of `/l2`. */
+export const layer2Parts = { payload: orBatch(callsOf(layer2Methods)), success: orBatch(RpcAnswer) }
+
+const namesOf = (operations: ReadonlyArray<Operation>): string => operations.map(({ name }) => name).join(", ")
+
+export class EvmApi extends HttpApiGroup.make("evm").add(
+  HttpApiEndpoint.post("rpc", "/evm", { disableCodecs: true, ...evmParts, error: PayloadTooLarge }).annotateMerge(
+    OpenApi.annotations({
+      summary: "JSON-RPC of the trading chain's EVM",
+      description:
+        "Takes single calls and batches. An error is a JSON-RPC error with HTTP 200; `error.data` carries the typed error. " +
+        "State is read at `latest` only: the real node answers any other block with the latest state without saying so, " +
+        "so the gateway refuses it."
+    })
+  )
+).middleware(Problems).annotateMerge(OpenApi.annotations({
+  title: "EVM",
+  description: `JSON-RPC of the trading chain: ${namesOf(evmMethods)}`
+})) {}
+
+export class Layer2Api extends HttpApiGroup.make("layer2").add(
+  HttpApiEndpoint.post("rpc", "/l2", { disableCodecs: true, ...layer2Parts, error: PayloadTooLarge }).annotateMerge(
+    OpenApi.annotations({
+      summary: "JSON-RPC of an EVM layer 2",
+      description:
+        "Takes single calls and batches. A receipt is relayed whole, with the fields that each family of layer 2 adds. The " +
+        "receipt of an unknown or not yet mined transaction is `result: null`."
+    })
+  )
+).middleware(Problems).annotateMerge(OpenApi.annotations({
+  title: "Layer 2",
+  description: `JSON-RPC of an EVM layer 2: ${namesOf(layer2Methods)}`
+})) {}
