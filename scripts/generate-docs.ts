@@ -277,10 +277,11 @@ const errorsText = document(
 
 const configurationText = document(
   "Configuration",
-  "The gateway reads its settings from the environment. A name that begins with `TRIGATE_` and is not in the table, or a value\n" +
-    "that does not decode, stops the start with one line that names the setting; the value itself, which may hold an endpoint\n" +
-    "key, is never printed. Without any upstream address the sandbox answers, see\n" +
-    "[decision 13](decisions/0013-sandbox-or-live.md).",
+  "The gateway reads its settings from the environment; an empty value counts as unset. It does not start with a value that\n" +
+    "does not decode, or with a name that begins with `TRIGATE_` and is not in the table: it prints one line that names the\n" +
+    "setting. It never prints the value, which may hold an endpoint key. Without any upstream address it serves the sandbox\n" +
+    "([decision 13](decisions/0013-sandbox-or-live.md)).",
+  "The `layerConfig` layers of the library packages read the same settings in the same way, each those that concern it.",
   table(
     ["Setting", "Meaning", "Takes", "Default"],
     Object.values(settings).map(({ env, meaning, takes, unset }) => [code(env), meaning, takes, unset])
