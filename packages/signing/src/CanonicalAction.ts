@@ -1,4 +1,4 @@
-/** Actions in the venue's form, which is what is hashed, whatever the order and the spelling of the JSON that was sent. */
+/** Puts an action into the form in which the venue hashes it, however its JSON was ordered and spelled. */
 import { formKeys, hasDocumentedForm } from "@trigate/domain/Action"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"

@@ -17,7 +17,7 @@ export class UnrepresentableHype extends Schema.TaggedError<UnrepresentableHype>
   amount: Schema.String
 }) {
   override get message() {
-    return `${this.amount} HYPE cannot be told in wei: ${this.reason}`
+    return `${this.amount} HYPE cannot be expressed in wei: ${this.reason}`
   }
 }
 

@@ -17,7 +17,7 @@ export interface Wrapper {
   readonly signatures: ReadonlyArray<Signature>
   readonly payload: {
     readonly multiSigUser: Hex
-    /** The leader, who signs the wrapper and whose nonce counts. */
+    /** The leader, who signs the wrapper; the nonce is the leader's. */
     readonly outerSigner: Hex
     readonly action: Readonly<Record<string, unknown>>
   }

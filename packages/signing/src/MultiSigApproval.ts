@@ -126,7 +126,7 @@ const check = Effect.fnUntraced(function*(
   return yield* verified("cosigner", signer, digest, signature)
 })
 
-/** The proposal derived again. All checks come before a key is asked, so that no signature is asked for in vain. */
+/** The proposal, derived again. All checks come first, so that a key is asked only for a signature that will be used. */
 const open = Effect.fnUntraced(function*(
   given: MultiSigProposal,
   signer: Address,
@@ -177,7 +177,7 @@ export const accept = Effect.fn("MultiSigApproval.accept")(function*(
   return yield* approvalBy(yield* open(proposal, signer, approvals), signer, signature)
 })
 
-/** The JSON text to send to whoever collects the approvals. */
+/** The JSON text to send to the person who collects the approvals. */
 export const toJson = (approval: MultiSigApproval): string => JSON.stringify(approval, null, 2)
 
 const read = MultiSigProposal_.textReader("approval", MultiSigApproval)

@@ -26,7 +26,7 @@ import { mainnet, testnet, type VenueProfile } from "./VenueProfile.ts"
 export const envelope = {
   network: Schema.Literals(["mainnet", "testnet"]),
   multiSigUser: Address.annotateKey({ description: "The account that acts" }),
-  outerSigner: Address.annotateKey({ description: "The leader, who sends the action and whose nonce counts" }),
+  outerSigner: Address.annotateKey({ description: "The leader, who sends the action; the nonce is the leader's" }),
   signatureChainId: SignatureChainId.annotateKey({ description: "Chain id that the leader signs the wrapper under" }),
   nonce: Millis,
   vaultAddress: Schema.optionalKey(Address),

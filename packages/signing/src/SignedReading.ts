@@ -1,8 +1,8 @@
 /**
- * Messages that a signer may have signed by mistake, instead of the one that a request stands for.
+ * Messages that a signer may have signed by mistake, instead of the message that belongs to a request.
  *
- * From a wrong signature nothing follows but an address that nobody holds. To find the mistake, each likely one is made
- * here on purpose: the digest that results is the one that was signed when the expected signer is recovered from it.
+ * A wrong signature recovers to an address that nobody holds, which says nothing about the mistake. So each likely mistake
+ * is made here on purpose. If the resulting digest recovers to the expected signer, the signer made that mistake.
  */
 import type { SignatureMistake } from "@trigate/domain/Inspection"
 import * as Utf8 from "@trigate/domain/Utf8"
@@ -191,7 +191,7 @@ type Vary = (view: View, request: SignedRequest, expected: string) => ReadonlyAr
 interface Variation {
   readonly mistake: SignatureMistake
   readonly vary: Vary
-  /** Whether it is also tried together with others: it has few views, and each says much. */
+  /** Whether it is also tried together with others: only mistakes with few views are. */
   readonly pairs: boolean
 }
 
@@ -295,8 +295,8 @@ const readingsOf = ({ action }: CanonicalAction): number =>
   })
 
 /**
- * The readings of a request, most likely first: every mistake alone, then the telling ones in pairs. Each digest comes
- * once, and the one that the request stands for never. The larger the action, the fewer readings.
+ * The readings of a request, most likely first: every mistake alone, then some in pairs. Each digest comes once, and never
+ * the right one. The larger the action, the fewer readings.
  *
  * `canonical` is the action in the venue's form; the action of `request` is the one that was sent, with its order of keys.
  * `expected` is whose signature it should be: an API wallet's owner may have been signed as the vault.

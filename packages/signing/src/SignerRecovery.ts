@@ -1,4 +1,4 @@
-/** Who signed a request. */
+/** Recovers who signed a request, and identifies what was signed. */
 import * as Utf8 from "@trigate/domain/Utf8"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"

@@ -1,4 +1,4 @@
-/** Reads a signed body the way the gateway does and says what it sees; nothing is sent. */
+/** Describes a signed body as the gateway reads it; nothing is sent. */
 import type { Address } from "@trigate/domain/Hex"
 import type { Inspection } from "@trigate/domain/Inspection"
 import type { SignedEnvelope } from "@trigate/domain/SignedAction"
@@ -77,7 +77,7 @@ const signers = (recovered: RecoveredSigner) => ({
   ...(recovered.scheme === "multiSig" ? { inner: recovered.inner } : {})
 })
 
-/** What the gateway sees in a body under a profile and a nonce window; `expected` is who should have signed it. */
+/** The description of a body under a profile and a nonce window; `expected` is the signer it should have. */
 export const make = Effect.fnUntraced(function*(
   profile: VenueProfile,
   { earliest, latest, now }: NonceWindow,

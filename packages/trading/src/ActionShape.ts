@@ -39,7 +39,7 @@ export interface ReadBody {
   readonly signed: SignedEnvelope
   /** The action as it was parsed, with its order of members. */
   readonly sentAction: unknown
-  /** The action decoded; absent for a type beyond the four, of which only the envelope is known. */
+  /** The decoded action; absent for a pass-through type, of which only the envelope is known. */
   readonly action: Action | undefined
 }
 
