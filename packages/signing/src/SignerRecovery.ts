@@ -8,6 +8,7 @@ import { type Hex, toHex } from "./internal/bytes.ts"
 import { keccak256 } from "./internal/Keccak256.ts"
 import * as MultiSig from "./MultiSig.ts"
 import * as Recovery from "./Recovery.ts"
+import { type Engine, Secp256k1 } from "./Secp256k1.ts"
 import * as Signable from "./Signable.ts"
 import * as UserSigned from "./UserSigned.ts"
 import type { VenueProfile } from "./VenueProfile.ts"
@@ -78,34 +79,29 @@ export const signable = (
     (canonical) => signableOf(profile, canonical, request)
   )
 
-const recoverOuter = (signable: Signable.Signable, signature: Recovery.Signature) => {
-  const digest = Signable.digest(signable)
-  return Effect.map(Recovery.recover(digest, signature), (signer): Signer => ({ signer, digest }))
-}
-
-const recoverInner = (signable: Signable.Signable, signatures: ReadonlyArray<Recovery.Signature>) => {
-  const digest = Signable.digest(signable)
-  return Effect.forEach(signatures, (signature, innerIndex) =>
-    Effect.mapBoth(Recovery.recover(digest, signature), {
-      onFailure: ({ reason }) => new Recovery.UnrecoverableSignature({ reason, innerIndex }),
-      onSuccess: (signer): Signer => ({ signer, digest })
-    }))
-}
-
-/** Everyone who signed what {@link signableOf} gives; fails with `UnrecoverableSignature`. */
-export const recoverFrom = Effect.fnUntraced(function*(
+/** Everyone who signed what {@link signableOf} returns, by the given engine; fails with `UnrecoverableSignature`. */
+export const recoverResult = (
   found: RequestSignable,
-  signature: Recovery.Signature
-): Effect.fn.Return<RecoveredSigner, Recovery.UnrecoverableSignature> {
-  const outer = yield* recoverOuter(found.outer, signature)
-  return found.scheme === "multiSig"
-    ? { scheme: found.scheme, ...outer, inner: yield* recoverInner(found.inner, found.innerSignatures) }
-    : { scheme: found.scheme, ...outer }
-})
+  signature: Recovery.Signature,
+  engine: Engine
+): Result.Result<RecoveredSigner, Recovery.UnrecoverableSignature> =>
+  Result.gen(function*() {
+    const digest = Signable.digest(found.outer)
+    const signer = yield* Recovery.recoverResult(digest, signature, engine)
+    if (found.scheme !== "multiSig") return { scheme: found.scheme, signer, digest }
+    const innerDigest = Signable.digest(found.inner)
+    const inner = yield* Result.all(found.innerSignatures.map((signature, innerIndex) =>
+      Result.mapBoth(Recovery.recoverResult(innerDigest, signature, engine), {
+        onFailure: ({ reason }) => new Recovery.UnrecoverableSignature({ reason, innerIndex }),
+        onSuccess: (signer): Signer => ({ signer, digest: innerDigest })
+      })
+    ))
+    return { scheme: found.scheme, signer, digest, inner }
+  })
 
 /**
- * Recovers everyone who signed a request; fails with `MsgPackUnencodable`, `UnsignableAction` or
- * `UnrecoverableSignature`.
+ * Recovers everyone who signed a request, by the engine of `Secp256k1`. Fails with `MsgPackUnencodable`,
+ * `UnsignableAction` or `UnrecoverableSignature`.
  *
  * It says who signed, not whether they may: a signature over other bytes recovers to an address that nobody holds. It does
  * not compare `outerSigner`, or the nonce of a user-signed action, with the request.
@@ -114,10 +110,10 @@ export const recover = (
   profile: VenueProfile,
   request: SignedRequest
 ): Effect.Effect<RecoveredSigner, ActionHash.Unhashable | Recovery.UnrecoverableSignature> =>
-  Effect.flatMap(
-    Effect.suspend(() => Effect.fromResult(signable(profile, request))),
-    (found) => recoverFrom(found, request.signature)
-  )
+  Effect.flatMap(Secp256k1, (engine) =>
+    Effect.fromResult(
+      Result.flatMap(signable(profile, request), (found) => recoverResult(found, request.signature, engine))
+    ))
 
 /**
  * Identifies signed content: keccak-256 of what a signature covers and of the signature, in 0x hex of 64 digits.

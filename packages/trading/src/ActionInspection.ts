@@ -6,13 +6,13 @@ import * as ActionHash from "@trigate/signing/ActionHash"
 import type * as CanonicalAction from "@trigate/signing/CanonicalAction"
 import * as MsgPack from "@trigate/signing/MsgPack"
 import * as MultiSig from "@trigate/signing/MultiSig"
+import type { Engine } from "@trigate/signing/Secp256k1"
 import * as Signable from "@trigate/signing/Signable"
 import type { RecoveredSigner } from "@trigate/signing/SignerRecovery"
 import * as SignerRecovery from "@trigate/signing/SignerRecovery"
 import * as SigningCaution from "@trigate/signing/SigningCaution"
 import * as UserSigned from "@trigate/signing/UserSigned"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
-import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as ActionAdvice from "./ActionAdvice.ts"
@@ -78,26 +78,23 @@ const signers = (recovered: RecoveredSigner) => ({
 })
 
 /** The description of a body under a profile and a nonce window; `expected` is the signer it should have. */
-export const make = Effect.fnUntraced(function*(
+export const make = (
   profile: VenueProfile,
+  engine: Engine,
   { earliest, latest, now }: NonceWindow,
   body: ReadBody,
   expected?: Address
-): Effect.fn.Return<Inspection> {
+): Inspection => {
   const { sentAction, signed } = body
   const canonical = ActionShape.canonicalOf(profile, body)
   const signable = Result.flatMap(canonical, (action) => SignerRecovery.signableOf(profile, action, signed))
-  const recovered = yield* Effect.result(
-    Effect.flatMap(Effect.fromResult(signable), (found) => SignerRecovery.recoverFrom(found, signed.signature))
+  const recovered = Result.flatMap(
+    signable,
+    (found) => SignerRecovery.recoverResult(found, signed.signature, engine)
   )
   const action = Result.getOrUndefined(canonical)
-  const diagnosis = yield* SignatureDiagnosis.diagnose(
-    profile,
-    body,
-    action,
-    Result.getOrUndefined(recovered),
-    expected
-  )
+  const signer = Result.getOrUndefined(recovered)
+  const diagnosis = SignatureDiagnosis.diagnose(profile, engine, body, action, signer, expected)
   return {
     actionType: signed.action.type,
     form: formOf(body),
@@ -120,4 +117,4 @@ export const make = Effect.fnUntraced(function*(
       ...signingWarnings(sentAction, action?.action)
     ]
   }
-})
+}

@@ -2,9 +2,10 @@
 import type { Action } from "@trigate/domain/Action"
 import { actionTypes } from "@trigate/domain/Action"
 import { NonceMismatch, NonceOutOfWindow } from "@trigate/domain/ActionError"
-import { invalidRequest, parseRequest } from "@trigate/domain/Decode"
+import { invalidRequest } from "@trigate/domain/Decode"
 import type { Address } from "@trigate/domain/Hex"
 import type { Inspection } from "@trigate/domain/Inspection"
+import * as JsonText from "@trigate/domain/JsonText"
 import type { InvalidRequest } from "@trigate/domain/RequestError"
 import { UnsupportedAction } from "@trigate/domain/RequestError"
 import type { Settings } from "@trigate/domain/Settings"
@@ -23,6 +24,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
 import * as ActionAdvice from "./ActionAdvice.ts"
 import * as ActionInspection from "./ActionInspection.ts"
 import * as ActionShape from "./ActionShape.ts"
@@ -89,10 +91,13 @@ export class Admission extends Context.Service<Admission, {
   readonly inspect: (body: Uint8Array, expectedSigner?: Address) => Effect.Effect<Inspection, InvalidRequest>
 }>()("@trigate/trading/Admission") {}
 
-const readBody = (text: string): Effect.Effect<ActionShape.ReadBody, InvalidRequest> =>
-  Effect.flatMap(
-    parseRequest(text),
-    (parsed) => Effect.mapError(Effect.fromResult(ActionShape.read(parsed)), invalidRequest)
+const textOf = (body: Uint8Array): Result.Result<string, InvalidRequest> =>
+  Result.fromOption(Utf8.decode(body), () => invalidRequest([{ path: [], message: "Not valid UTF-8" }]))
+
+const readBody = (text: string): Result.Result<ActionShape.ReadBody, InvalidRequest> =>
+  Result.flatMap(
+    Result.mapError(JsonText.parseStrict(text), (refusal) => invalidRequest([refusal])),
+    (parsed) => Result.mapError(ActionShape.read(parsed), invalidRequest)
   )
 
 const MAX_TYPE = 64
@@ -102,100 +107,78 @@ const nonceMember = (actionType: string): string => {
   return (type === undefined ? undefined : UserSigned.nonceField(type)?.name) ?? "nonce"
 }
 
-const checkNonce = ({ action, nonce }: SignedEnvelope): Effect.Effect<void, NonceMismatch> => {
+const checkNonce = ({ action, nonce }: SignedEnvelope): Result.Result<void, NonceMismatch> => {
   const actionNonce = action[nonceMember(action.type)]
-  return Predicate.isNumber(actionNonce) && Number.isSafeInteger(actionNonce) && actionNonce >= 0 &&
-      actionNonce !== nonce
-    ? Effect.fail(
-      new NonceMismatch({
-        nonce,
-        actionNonce,
-        detail: `The action's nonce ${actionNonce} is not the body's nonce ${nonce}`
-      })
-    )
-    : Effect.void
+  if (!Predicate.isNumber(actionNonce) || !Number.isSafeInteger(actionNonce) || actionNonce < 0) return Result.void
+  const detail = `The action's nonce ${actionNonce} is not the body's nonce ${nonce}`
+  return actionNonce === nonce ? Result.void : Result.fail(new NonceMismatch({ nonce, actionNonce, detail }))
 }
 
-const textOf = (body: Uint8Array): Effect.Effect<string, InvalidRequest> =>
-  Effect.fromOption(Utf8.decode(body), () => invalidRequest([{ path: [], message: "Not valid UTF-8" }]))
+const checkWindow = (
+  nonce: number,
+  { earliest, latest, now }: ActionInspection.NonceWindow
+): Result.Result<void, NonceOutOfWindow> => {
+  if (nonce > earliest && nonce < latest) return Result.void
+  const detail = `The nonce ${nonce} is not between ${earliest} and ${latest} (milliseconds, both excluded)`
+  return Result.fail(new NonceOutOfWindow({ nonce, now, earliest: Math.max(0, earliest), latest, detail }))
+}
 
 /** The checks that the options ask for; signers are recovered by the given engine. */
 export const make = (options: Options = {}, engine: Secp256k1.Engine = Secp256k1.noble): Admission["Service"] => {
-  const withEngine = Effect.provideService(Secp256k1.Secp256k1, engine)
   const { profile = mainnet, relayActions = "none", strict = false } = options
   const past = Duration.toMillis(Duration.fromInputUnsafe(options.nonceWindow?.past ?? "2 days"))
   const future = Duration.toMillis(Duration.fromInputUnsafe(options.nonceWindow?.future ?? "1 day"))
+  const windowAt = (now: number): ActionInspection.NonceWindow => ({ now, earliest: now - past, latest: now + future })
   const passthrough = Predicate.isString(relayActions) ? [] : relayActions
   const supported: ReadonlyArray<string> = [...new Set([...actionTypes, ...passthrough])]
+  const checkSigner = SignerGate.make(profile, engine, options.signers)
 
-  const checkType = (type: string): Effect.Effect<void, UnsupportedAction> =>
-    relayActions === "all" || supported.includes(type) ? Effect.void : Effect.fail(
-      new UnsupportedAction({
-        actionType: type.slice(0, MAX_TYPE),
-        supported,
-        detail: `${JSON.stringify(type.slice(0, MAX_TYPE))} is not an action type that this gateway relays`
-      })
-    )
+  const checkType = (type: string): Result.Result<void, UnsupportedAction> => {
+    if (relayActions === "all" || supported.includes(type)) return Result.void
+    const actionType = type.slice(0, MAX_TYPE)
+    const detail = `${JSON.stringify(actionType)} is not an action type that this gateway relays`
+    return Result.fail(new UnsupportedAction({ actionType, supported, detail }))
+  }
 
-  const checkForms = (signed: SignedEnvelope): Effect.Effect<void, InvalidRequest> => {
+  const checkForms = (signed: SignedEnvelope): Result.Result<void, InvalidRequest> => {
     const documented = strict ? ActionAdvice.documentedForms(signed) : []
-    return documented.length === 0 ? Effect.void : Effect.fail(invalidRequest(documented))
+    return documented.length === 0 ? Result.void : Result.fail(invalidRequest(documented))
   }
 
-  const windowAt = (now: number): ActionInspection.NonceWindow => ({
-    now,
-    earliest: now - past,
-    latest: now + future
-  })
-
-  const checkWindow = (nonce: number, now: number): Effect.Effect<void, NonceOutOfWindow> => {
-    const { earliest, latest } = windowAt(now)
-    return nonce > earliest && nonce < latest ? Effect.void : Effect.fail(
-      new NonceOutOfWindow({
+  const check = (body: Uint8Array, now: number, expectedSigner?: Address): Result.Result<Admitted, AdmissionFailure> =>
+    Result.gen(function*() {
+      const text = yield* textOf(body)
+      const read = yield* readBody(text)
+      const { action, signed } = read
+      const { nonce } = signed
+      yield* checkType(signed.action.type)
+      yield* checkForms(signed)
+      yield* checkNonce(signed)
+      yield* checkWindow(nonce, windowAt(now))
+      const respelled = yield* Result.mapError(
+        ActionShape.respellChainField(profile, text),
+        (fault) => invalidRequest([fault])
+      )
+      return {
+        actionType: signed.action.type,
+        signed,
+        action,
         nonce,
-        now,
-        earliest: Math.max(0, earliest),
-        latest,
-        detail: `The nonce ${nonce} is not between ${earliest} and ${latest} (milliseconds, both excluded)`
-      })
-    )
-  }
+        ...(yield* checkSigner(read, expectedSigner)),
+        body: respelled === text ? body : Utf8.encode(respelled),
+        warnings: ActionAdvice.warnings(profile, signed, now)
+      }
+    })
 
-  const checkSigner = SignerGate.make(profile, options.signers)
-
-  const admit = Effect.fnUntraced(function*(body: Uint8Array, expectedSigner?: Address) {
-    const text = yield* textOf(body)
-    const read = yield* readBody(text)
-    const { action, signed } = read
-    yield* checkType(signed.action.type)
-    yield* checkForms(signed)
-    yield* checkNonce(signed)
-    const now = yield* Clock.currentTimeMillis
-    yield* checkWindow(signed.nonce, now)
-    const respelled = yield* Effect.mapError(
-      Effect.fromResult(ActionShape.respellChainField(profile, text)),
-      (fault) => invalidRequest([fault])
-    )
-    const { fingerprint, signer } = yield* checkSigner(read, expectedSigner)
-    return {
-      actionType: signed.action.type,
-      signed,
-      action,
-      nonce: signed.nonce,
-      signer,
-      fingerprint,
-      body: respelled === text ? body : Utf8.encode(respelled),
-      warnings: ActionAdvice.warnings(profile, signed, now)
-    }
-  }, withEngine)
-
-  const inspect = Effect.fn("Admission.inspect")(function*(body: Uint8Array, expectedSigner?: Address) {
-    const read = yield* Effect.flatMap(textOf(body), readBody)
-    const now = yield* Clock.currentTimeMillis
-    return yield* ActionInspection.make(profile, windowAt(now), read, expectedSigner)
-  }, withEngine)
-
-  return Admission.of({ admit, inspect })
+  return Admission.of({
+    admit: (body, expectedSigner) =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.fromResult(check(body, now, expectedSigner))),
+    inspect: Effect.fn("Admission.inspect")(function*(body, expectedSigner) {
+      const read = yield* Effect.fromResult(Result.flatMap(textOf(body), readBody))
+      const now = yield* Clock.currentTimeMillis
+      return ActionInspection.make(profile, engine, windowAt(now), read, expectedSigner)
+    })
+  })
 }
 
 /** {@link make} with libsecp256k1 where it loads. */

@@ -10,11 +10,10 @@ import type { CanonicalAction } from "@trigate/signing/CanonicalAction"
 import type { Wrapper } from "@trigate/signing/MultiSig"
 import type { Signature } from "@trigate/signing/Recovery"
 import * as Recovery from "@trigate/signing/Recovery"
-import { Secp256k1 } from "@trigate/signing/Secp256k1"
+import type { Engine } from "@trigate/signing/Secp256k1"
 import * as SignedReading from "@trigate/signing/SignedReading"
 import type { RecoveredSigner } from "@trigate/signing/SignerRecovery"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
-import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { ReadBody } from "./ActionShape.ts"
 
@@ -142,13 +141,14 @@ const unexplained = (expectedSigner: Address, recovered: RecoveredSigner | undef
  * `canonical` is absent for an action without a canonical form, `recovered` where no signer can be recovered. The result is
  * `undefined` when no signer is expected.
  */
-export const diagnose = Effect.fnUntraced(function*(
+export const diagnose = (
   profile: VenueProfile,
+  engine: Engine,
   body: ReadBody,
   canonical: CanonicalAction | undefined,
   recovered: RecoveredSigner | undefined,
   expected: Address | undefined
-): Effect.fn.Return<SignatureDiagnosis | undefined> {
+): SignatureDiagnosis | undefined => {
   const wrapper = wrapperOf(body)
   const named = expected ?? wrapper?.payload.outerSigner
   if (named === undefined) return undefined
@@ -156,7 +156,6 @@ export const diagnose = Effect.fnUntraced(function*(
   const fit = fitting(recovered, given)
   if (fit !== undefined) return fit
   if (canonical === undefined) return unexplained(given, recovered)
-  const engine = yield* Secp256k1
   const recovers: Recovers = (digest, signature) =>
     Result.getOrUndefined(Recovery.recoverResult(digest, signature, engine)) === given
   const readings = (part: SignedReading.Part) =>
@@ -166,4 +165,4 @@ export const diagnose = Effect.fnUntraced(function*(
     if (found !== undefined) return found
   }
   return unexplained(given, recovered)
-})
+}

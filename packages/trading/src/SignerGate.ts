@@ -7,10 +7,10 @@ import type { Unhashable } from "@trigate/signing/ActionHash"
 import type { CanonicalAction } from "@trigate/signing/CanonicalAction"
 import * as MultiSig from "@trigate/signing/MultiSig"
 import * as Recovery from "@trigate/signing/Recovery"
+import type { Engine } from "@trigate/signing/Secp256k1"
 import * as Signable from "@trigate/signing/Signable"
 import * as SignerRecovery from "@trigate/signing/SignerRecovery"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
-import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { ReadBody } from "./ActionShape.ts"
 import * as ActionShape from "./ActionShape.ts"
@@ -43,39 +43,34 @@ interface Recovered {
   readonly inner: ReadonlyArray<{ readonly signer: Address }>
 }
 
-const recover = Effect.fnUntraced(function*(
-  profile: VenueProfile,
-  body: ReadBody
-): Effect.fn.Return<Recovered, Fault> {
-  const { signed } = body
-  const canonical = yield* Effect.fromResult(ActionShape.canonicalOf(profile, body))
-  const found = SignerRecovery.signableOf(profile, canonical, signed)
-  if (Result.isFailure(found) && canonical.kind === "multiSig" && isUnknownType(found.failure)) {
-    // The co-signers of an inner action of an unknown type cannot be recovered, but the leader can.
-    const digest = Signable.digest(
-      yield* Effect.fromResult(MultiSig.outerSignable(profile, canonical.action, signed))
-    )
-    return { canonical, inner: [], digest, signer: yield* Recovery.recover(digest, signed.signature) }
-  }
-  const recovered = yield* SignerRecovery.recoverFrom(yield* Effect.fromResult(found), signed.signature)
-  return { canonical, inner: [], ...recovered }
-})
+const recover = (profile: VenueProfile, engine: Engine, body: ReadBody): Result.Result<Recovered, Fault> =>
+  Result.gen(function*() {
+    const { signed } = body
+    const canonical = yield* ActionShape.canonicalOf(profile, body)
+    const found = SignerRecovery.signableOf(profile, canonical, signed)
+    if (Result.isFailure(found) && canonical.kind === "multiSig" && isUnknownType(found.failure)) {
+      // The co-signers of an inner action of an unknown type cannot be recovered, but the leader can.
+      const digest = Signable.digest(yield* MultiSig.outerSignable(profile, canonical.action, signed))
+      return { canonical, inner: [], digest, signer: yield* Recovery.recoverResult(digest, signed.signature, engine) }
+    }
+    return { canonical, inner: [], ...(yield* SignerRecovery.recoverResult(yield* found, signed.signature, engine)) }
+  })
 
 /** A wrapper has to be signed by the leader that it names, and by each co-signer once. */
-const checkWrapper = ({ canonical, inner, signer }: Recovered): Effect.Effect<void, InvalidSignature> => {
-  if (canonical.kind !== "multiSig") return Effect.void
+const checkWrapper = ({ canonical, inner, signer }: Recovered): Result.Result<void, InvalidSignature> => {
+  if (canonical.kind !== "multiSig") return Result.void
   const { outerSigner } = canonical.action.payload
   if (signer !== outerSigner) {
-    return Effect.fail(invalid("the outer signature of a multiSig has to be its outerSigner's", signer, outerSigner))
+    return Result.fail(invalid("the outer signature of a multiSig has to be its outerSigner's", signer, outerSigner))
   }
   const seen = new Set<Address>()
   for (const [index, cosigner] of inner.entries()) {
     if (seen.has(cosigner.signer)) {
-      return Effect.fail(invalid(`a co-signer counts once, and signature ${index} is its second`, cosigner.signer))
+      return Result.fail(invalid(`a co-signer counts once, and signature ${index} is its second`, cosigner.signer))
     }
     seen.add(cosigner.signer)
   }
-  return Effect.void
+  return Result.void
 }
 
 /** The result of the check. */
@@ -97,27 +92,32 @@ const canonicalText = ({ action, expiresAfter = null, nonce, vaultAddress = null
  * not known. Those pass without a signer, unless there is an allow-list or the caller names the signer that it expects:
  * then they are refused with `InvalidSignature`, as any body from which no signer can be recovered.
  */
-export const make = (profile: VenueProfile, allowed: ReadonlyArray<string> | undefined) => {
+export const make = (
+  profile: VenueProfile,
+  engine: Engine,
+  allowed: ReadonlyArray<string> | undefined
+) => {
   const signers = allowed === undefined ? undefined : new Set(allowed.map((address) => address.toLowerCase()))
-  return Effect.fnUntraced(function*(
-    body: ReadBody,
-    expected: Address | undefined
-  ): Effect.fn.Return<Passed, SignerFailure> {
-    const { action, signed } = body
-    const found = yield* Effect.result(recover(profile, body))
-    if (Result.isFailure(found)) {
-      const isTolerable = isDocumentedForm(found.failure) || (isUnknownType(found.failure) && action === undefined)
-      if (!isTolerable || signers !== undefined || expected !== undefined) return yield* untold(found.failure)
-      return { signer: undefined, fingerprint: SignerRecovery.fingerprint(canonicalText(signed), signed.signature) }
-    }
-    const { digest, signer } = found.success
-    yield* checkWrapper(found.success)
-    if (expected !== undefined && expected.toLowerCase() !== signer) {
-      return yield* invalid("another signer was expected", signer, expected)
-    }
-    if (signers !== undefined && !signers.has(signer)) {
-      return yield* new SignerNotAllowed({ signer, detail: `${signer} is not on the list of signers of this gateway` })
-    }
-    return { signer, fingerprint: SignerRecovery.fingerprint(digest, signed.signature) }
-  })
+  return (body: ReadBody, expected: Address | undefined): Result.Result<Passed, SignerFailure> =>
+    Result.gen(function*() {
+      const { action, signed } = body
+      const found = recover(profile, engine, body)
+      if (Result.isFailure(found)) {
+        const isTolerable = isDocumentedForm(found.failure) || (isUnknownType(found.failure) && action === undefined)
+        if (!isTolerable || signers !== undefined || expected !== undefined) {
+          return yield* Result.fail(untold(found.failure))
+        }
+        return { signer: undefined, fingerprint: SignerRecovery.fingerprint(canonicalText(signed), signed.signature) }
+      }
+      const { digest, signer } = found.success
+      yield* checkWrapper(found.success)
+      if (expected !== undefined && expected.toLowerCase() !== signer) {
+        return yield* Result.fail(invalid("another signer was expected", signer, expected))
+      }
+      if (signers !== undefined && !signers.has(signer)) {
+        const detail = `${signer} is not on the list of signers of this gateway`
+        return yield* Result.fail(new SignerNotAllowed({ signer, detail }))
+      }
+      return { signer, fingerprint: SignerRecovery.fingerprint(digest, signed.signature) }
+    })
 }
