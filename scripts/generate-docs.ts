@@ -257,10 +257,10 @@ const errorsText = document(
   "Errors",
   "Every error is one class of `packages/domain`. Over HTTP it is an `application/problem+json` document (RFC 9457): `type`,\n" +
     "`title`, `status`, `detail`, then `_tag` and the error's own fields as extension members. On the JSON-RPC routes the\n" +
-    "same document stands in `error.data`. Both decode back into the same class, in the typed client and in a gateway that\n" +
-    "stands in front of another one.",
-  "A JSON-RPC text that is no JSON has the code -32700 and a broken envelope -32600, both with `InvalidRequest` as data. Errors\n" +
-    "that no JSON-RPC route raises have -32603 as their code.",
+    "same document is in `error.data`. The typed client, and a gateway in front of another one, decode both into the same\n" +
+    "class.",
+  "A JSON-RPC request that is not JSON gets the code -32700, and one with a broken envelope -32600; `error.data` is an\n" +
+    "`InvalidRequest` in both cases. Errors that no JSON-RPC route raises have the code -32603.",
   table(
     ["Error", "HTTP", "JSON-RPC", "When"],
     gatewayErrors.map(errorRow)
@@ -268,8 +268,8 @@ const errorsText = document(
   "## Each error and its fields",
   ...gatewayErrors.map(errorText),
   "## Refusals of the venue",
-  "The HTTP route relays the venue's own answer to a signed action as it is. Embedded services and the typed client read it, and\n" +
-    "fail with:",
+  "The HTTP route relays the venue's own answer to a signed action as it is. Embedded services and the typed client read it; if\n" +
+    "it is a refusal, they fail with:",
   `### ${ActionRejected.identifier}`,
   meaningOf(ActionRejected.identifier),
   shapeOf(ActionRejected).members.map(memberText).join("\n")

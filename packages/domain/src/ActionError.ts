@@ -1,18 +1,18 @@
-/** Refusals of a signed action before it is sent: nonce, signature, signer. */
+/** Why a signed action was refused before it was sent: its nonce, its signature or its signer. */
 import * as HttpApiError from "effect/http-api/HttpApiError"
 import * as Schema from "effect/Schema"
 import { Address } from "./Hex.ts"
 import { declare, tagged } from "./Problem.ts"
 import { Millis } from "./Time.ts"
 
-/** The nonce is outside the window (now - 2 days, now + 1 day); all members are milliseconds since the epoch. */
+/** The venue would refuse the nonce: it takes nonces from 2 days before now to 1 day after, in milliseconds. */
 export class NonceOutOfWindow extends HttpApiError.Problem<NonceOutOfWindow>()(
   "NonceOutOfWindow",
   declare("NonceOutOfWindow", 422, "Nonce out of window"),
   { ...tagged("NonceOutOfWindow"), nonce: Millis, now: Millis, earliest: Millis, latest: Millis }
 ) {}
 
-/** The nonce inside the action differs from the body's, which the venue answers with "Nonce mismatch.". */
+/** The nonce inside the action differs from the nonce of the body. The venue refuses it with "Nonce mismatch.". */
 export class NonceMismatch extends HttpApiError.Problem<NonceMismatch>()(
   "NonceMismatch",
   declare("NonceMismatch", 422, "Nonce mismatch"),
@@ -20,8 +20,9 @@ export class NonceMismatch extends HttpApiError.Problem<NonceMismatch>()(
 ) {}
 
 /**
- * An action of this signer under this nonce is being sent, or was sent; `detail` says which. After `OutcomeUnknown` the
- * identical bytes may come again.
+ * This gateway has sent, or is sending, an action of this signer under this nonce; `detail` says which.
+ *
+ * After `OutcomeUnknown` you may send the identical bytes again.
  */
 export class NonceAlreadyUsed extends HttpApiError.Problem<NonceAlreadyUsed>()(
   "NonceAlreadyUsed",
@@ -29,7 +30,7 @@ export class NonceAlreadyUsed extends HttpApiError.Problem<NonceAlreadyUsed>()(
   { ...tagged("NonceAlreadyUsed"), signer: Address, nonce: Millis }
 ) {}
 
-/** The signature does not recover, or recovers to somebody else than the body itself names. */
+/** No signer can be recovered from the signature, or the signer is not the address that the body names. */
 export class InvalidSignature extends HttpApiError.Problem<InvalidSignature>()(
   "InvalidSignature",
   declare("InvalidSignature", 422, "Invalid signature"),
@@ -41,7 +42,7 @@ export class InvalidSignature extends HttpApiError.Problem<InvalidSignature>()(
   }
 ) {}
 
-/** The signer is outside the configured allow-list. */
+/** The signer is not on the allow-list of this gateway. */
 export class SignerNotAllowed extends HttpApiError.Problem<SignerNotAllowed>()(
   "SignerNotAllowed",
   declare("SignerNotAllowed", 403, "Signer not allowed"),

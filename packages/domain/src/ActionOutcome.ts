@@ -32,10 +32,10 @@ export const RejectionReason = Schema.Literals([
 export type RejectionReason = typeof RejectionReason.Type
 
 /**
- * The venue refused the action; `message` is its own text, `signer` the address that a text about the signer names.
+ * The venue refused the action. `message` is its own text; `signer` is the address in that text, if it names one.
  *
- * A batch can be refused in part: `response` is then the venue's whole answer, whose other entries were taken. Found in
- * embedded services and in the typed client only: the HTTP route relays the venue's answer as it is.
+ * The venue can refuse a part of a batch: `response` is then its whole answer, and the other entries were accepted. Only
+ * embedded services and the typed client raise this error: the HTTP route relays the venue's answer as it is.
  */
 export class ActionRejected extends Schema.TaggedError<ActionRejected>()("ActionRejected", {
   reason: RejectionReason,

@@ -1,15 +1,15 @@
-/** Refusals of the caller: its key and its quota. */
+/** Why the caller was refused: its key or its quota. */
 import * as HttpApiError from "effect/http-api/HttpApiError"
 import { declare, RetryAfter, tagged } from "./Problem.ts"
 
-/** The caller's endpoint key is missing, malformed or unknown. */
+/** The endpoint key is missing, malformed or unknown. */
 export class Unauthorized extends HttpApiError.Problem<Unauthorized>()(
   "Unauthorized",
   declare("Unauthorized", 401, "Unauthorized"),
   tagged("Unauthorized")
 ) {}
 
-/** The caller is over its quota; `retryAfter` is in seconds. */
+/** The caller has used up its quota. `retryAfter` says in how many seconds to try again. */
 export class QuotaExceeded extends HttpApiError.Problem<QuotaExceeded>()(
   "QuotaExceeded",
   declare("QuotaExceeded", 429, "Quota exceeded"),

@@ -1,4 +1,4 @@
-/** The closed set of errors that travel: from a chain module through the HTTP answer into the client's error channel. */
+/** The closed set of errors that a chain's service raises, the server sends and the client decodes. */
 import * as Schema from "effect/Schema"
 import { InvalidSignature, NonceAlreadyUsed, NonceMismatch, NonceOutOfWindow, SignerNotAllowed } from "./ActionError.ts"
 import { QuotaExceeded, Unauthorized } from "./CallerError.ts"
@@ -21,7 +21,7 @@ import {
   UpstreamUnavailable
 } from "./UpstreamError.ts"
 
-/** Every class of the closed set, in the order of the documented error table. */
+/** Every class of the set, in the order of the table in docs/errors.md. */
 export const gatewayErrors = [
   InvalidRequest,
   UnsupportedAction,
@@ -47,11 +47,11 @@ export const gatewayErrors = [
   OutcomeUnknown
 ] as const
 
-/** Any error that travels; told apart by `_tag` and, on the wire, by the problem's `type`. */
+/** Any error of the set. `_tag` distinguishes them, and on the wire also the problem's `type`. */
 export const GatewayError = Schema.Union(gatewayErrors)
 export type GatewayError = typeof GatewayError.Type
 
-/** What any call can end in, whatever its operation. */
+/** The errors that every operation can fail with. */
 export const commonFailures = [
   InvalidRequest,
   UnsupportedMethod,
@@ -69,10 +69,10 @@ export const CommonFailure = Schema.Union(commonFailures)
 export type CommonFailure = typeof CommonFailure.Type
 
 /**
- * JSON-RPC code of each error (JSON-RPC 2.0, EIP-1474); errors of routes that speak no JSON-RPC have -32603.
+ * JSON-RPC code of each error (JSON-RPC 2.0, EIP-1474). Errors that no JSON-RPC route raises have -32603.
  *
- * Clients send again by themselves after -32603 and -32005. `OutcomeUnknown` has a code that no client knows: the sender
- * has to hear of it, and a second sending of what had landed would end as "nonce too low", which reads like a refusal.
+ * Client libraries retry by themselves after -32603 and -32005. `OutcomeUnknown` has a code that none of them knows: the
+ * sender has to see it. A retry of a transaction that had landed fails with "nonce too low", which reads like a refusal.
  */
 export const rpcCodes: { readonly [Tag in GatewayError["_tag"]]: number } = {
   InvalidRequest: -32602,

@@ -1,16 +1,16 @@
-/** The upstream answered, and what was asked for does not exist there. */
+/** The upstream answered that the requested resource does not exist. */
 import * as HttpApiError from "effect/http-api/HttpApiError"
 import * as Schema from "effect/Schema"
 import { declare, tagged } from "./Problem.ts"
 
-/** The address is not the master contract of a fungible token; `contractType` says what was found instead. */
+/** The address is not the master contract of a fungible token. `contractType` says what it is. */
 export class TokenNotFound extends HttpApiError.Problem<TokenNotFound>()(
   "TokenNotFound",
   declare("TokenNotFound", 404, "Token not found"),
   { ...tagged("TokenNotFound"), address: Schema.String, contractType: Schema.String }
 ) {}
 
-/** The venue knows no such coin: it answers HTTP 500 `null`, which clients would otherwise retry. */
+/** The venue does not know the coin. It says so with HTTP 500 and `null`, which clients would retry. */
 export class UnknownAsset extends HttpApiError.Problem<UnknownAsset>()(
   "UnknownAsset",
   declare("UnknownAsset", 404, "Unknown asset"),

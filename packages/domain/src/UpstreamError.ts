@@ -1,4 +1,4 @@
-/** The upstream did not answer, answered too late, or answered nonsense; `upstream` is a label, never an address. */
+/** The upstream did not answer, answered too late, or answered nonsense. `upstream` is a label, never an address. */
 import * as HttpApiError from "effect/http-api/HttpApiError"
 import * as Schema from "effect/Schema"
 import { Address } from "./Hex.ts"
@@ -7,28 +7,28 @@ import { Millis } from "./Time.ts"
 
 const upstream = Schema.String.annotate({ description: "Label of the upstream: trading-api, trading-node, …" })
 
-/** Nothing was sent, or a read failed at every address; asking again is safe. `retryAfter` is in seconds. */
+/** Nothing was sent, or a read failed at every address. It is safe to try again, after `retryAfter` seconds. */
 export class UpstreamUnavailable extends HttpApiError.Problem<UpstreamUnavailable>()(
   "UpstreamUnavailable",
   declare("UpstreamUnavailable", 503, "Upstream unavailable"),
   { ...tagged("UpstreamUnavailable"), upstream, retryAfter: Schema.optionalKey(RetryAfter), attempts: Schema.Natural }
 ) {}
 
-/** The upstream's budget is used up; `retryAfter` is in seconds where the upstream told it. */
+/** The rate limit of the upstream is reached. Try again after `retryAfter` seconds, if it is given. */
 export class UpstreamRateLimited extends HttpApiError.Problem<UpstreamRateLimited>()(
   "UpstreamRateLimited",
   declare("UpstreamRateLimited", 429, "Upstream rate limited"),
   { ...tagged("UpstreamRateLimited"), upstream, retryAfter: Schema.optionalKey(RetryAfter) }
 ) {}
 
-/** A read ran out of its deadline, given in milliseconds; the deadline covers the answer's body. */
+/** A read did not finish within its deadline, in milliseconds. The deadline includes the response's body. */
 export class UpstreamTimeout extends HttpApiError.Problem<UpstreamTimeout>()(
   "UpstreamTimeout",
   declare("UpstreamTimeout", 504, "Upstream timeout"),
   { ...tagged("UpstreamTimeout"), upstream, deadline: Schema.Natural }
 ) {}
 
-/** The upstream's answer does not decode: HTML, half a body, a wrong id, a wrong shape. */
+/** The upstream's response cannot be decoded: HTML, half a body, a wrong id, a wrong shape. */
 export class UpstreamMalformed extends HttpApiError.Problem<UpstreamMalformed>()(
   "UpstreamMalformed",
   declare("UpstreamMalformed", 502, "Upstream malformed"),
@@ -36,10 +36,10 @@ export class UpstreamMalformed extends HttpApiError.Problem<UpstreamMalformed>()
 ) {}
 
 /**
- * A call that must happen at most once broke after a byte may have reached the upstream.
+ * A call that changes state failed after a byte may have reached the upstream. It may or may not have taken effect.
  *
- * Whether it took effect is unknown. Resending the identical bytes is safe: a duplicate-nonce answer then means that the
- * first one landed. A fresh nonce could execute twice.
+ * You may resend the identical bytes: if the answer is "duplicate nonce", the first sending was accepted. Do not sign
+ * again with a new nonce: both could execute.
  */
 export class OutcomeUnknown extends HttpApiError.Problem<OutcomeUnknown>()(
   "OutcomeUnknown",
