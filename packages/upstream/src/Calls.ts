@@ -12,16 +12,15 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as AtMostOnce from "./AtMostOnce.ts"
+import * as Attempts from "./Attempts.ts"
 import { HttpTransport } from "./HttpTransport.ts"
-import * as OnceCalls from "./OnceCalls.ts"
+import type * as Retries from "./internal/Retries.ts"
 import * as OutlierDetection_ from "./OutlierDetection.ts"
 import { OutlierDetection } from "./OutlierDetection.ts"
 import * as Budgets_ from "./RateLimiter.ts"
 import { RateLimiter } from "./RateLimiter.ts"
-import type { Question, Read } from "./Read.ts"
-import * as Reads from "./Reads.ts"
 import * as ResponseCache from "./ResponseCache.ts"
-import * as RetryBudget from "./RetryBudget.ts"
 
 /** Bounds of every call. */
 export interface Options {
@@ -31,20 +30,20 @@ export interface Options {
   readonly onceDeadline?: Duration.Input
   /** Bytes of answer accepted; 16 MiB when not given (the longest documented answer is 700 KB). */
   readonly maxAnswerBytes?: number
-  /** Exchanges of one read at most, or one for each address where there are more of those; 3 when not given. */
+  /** Attempts of one read at most, or one for each address where there are more of those; 3 when not given. */
   readonly exchanges?: number
   /** How much more than its traffic each upstream may get by sending reads again; a fifth and 10 a second when not given. */
-  readonly retries?: RetryBudget.Options
+  readonly retries?: Retries.Options
 }
 
 /** Sends calls of declared operations. */
 export class Calls extends Context.Service<Calls, {
-  /** Asks the addresses until one answers; see {@link Reads}. */
-  readonly read: <A, E>(read: Read, question: Question<A, E>) => Effect.Effect<A, E | ReadFailure>
-  /** Sends a call at most once; see {@link OnceCalls}. */
+  /** Asks the addresses until one answers; see {@link Attempts}. */
+  readonly read: <A, E>(read: Attempts.Read, question: Attempts.Question<A, E>) => Effect.Effect<A, E | ReadFailure>
+  /** Sends a call at most once; see {@link AtMostOnce}. */
   readonly once: (
-    call: OnceCalls.OnceCall,
-    identity: OnceCalls.OnceIdentity
+    call: AtMostOnce.OnceCall,
+    identity: AtMostOnce.OnceIdentity
   ) => Effect.Effect<UpstreamResponse.UpstreamResponse, OnceFailure>
 }>()("@trigate/upstream/Calls") {}
 
@@ -59,18 +58,18 @@ const millisOf = (input: Duration.Input): number => Duration.toMillis(Duration.f
 
 const make = Effect.fnUntraced(function*(options: Options) {
   const parts = {
-    wire: yield* HttpTransport,
-    budgets: yield* RateLimiter,
+    transport: yield* HttpTransport,
+    rateLimiter: yield* RateLimiter,
     outliers: yield* OutlierDetection,
     maxAnswerBytes: options.maxAnswerBytes ?? defaults.maxAnswerBytes
   }
   return Calls.of({
-    read: Reads.make(parts, {
+    read: Attempts.make(parts, {
       deadline: millisOf(options.readDeadline ?? defaults.readDeadline),
-      exchanges: options.exchanges ?? defaults.exchanges,
-      retryBudgetOf: RetryBudget.each(options.retries)
+      attempts: options.exchanges ?? defaults.exchanges,
+      retries: options.retries
     }),
-    once: OnceCalls.make(parts, millisOf(options.onceDeadline ?? defaults.onceDeadline))
+    once: AtMostOnce.make(parts, millisOf(options.onceDeadline ?? defaults.onceDeadline))
   })
 })
 

@@ -10,9 +10,9 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Answers from "../Answers.ts"
+import { meters } from "../AttemptMetrics.ts"
+import type { Outcome } from "../AttemptMetrics.ts"
 import { foreign } from "../AttemptResult.ts"
-import { meters } from "../CallMetrics.ts"
-import type { Outcome } from "../CallMetrics.ts"
 import type { HttpTransport, TransportError } from "../HttpTransport.ts"
 import type { Target, UpstreamLabel } from "../Upstream.ts"
 
@@ -72,7 +72,7 @@ export const make = (transport: HttpTransport["Service"]) => {
       const start = clock.currentTimeMillisUnsafe()
       const count = (outcome: Outcome) => {
         const took = clock.currentTimeMillisUnsafe() - start
-        meterOf(target.label, "probe").exchanged(fiber.context, cost, outcome, took, 0)
+        meterOf(target.label, "probe").attempted(fiber.context, cost, outcome, took, 0)
       }
       const sent = transport.send({
         method: "POST",
