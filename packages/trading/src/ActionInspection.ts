@@ -27,9 +27,9 @@ export interface NonceWindow {
   readonly latest: number
 }
 
-const formOf = ({ action, signed }: ReadBody): Inspection["form"] => {
-  if (action === undefined) return "opaque"
-  return ActionAdvice.documentedForms(signed).length === 0 ? "wire" : "documented"
+const formOf = (body: ReadBody): Inspection["form"] => {
+  if (body.action === undefined) return "opaque"
+  return ActionAdvice.documentedForms(body).length === 0 ? "wire" : "documented"
 }
 
 /** A parsed value as every JSON reader takes it: integers above 2^53 as decimal text. */
@@ -113,7 +113,7 @@ export const make = (
     },
     ...(diagnosis === undefined ? {} : { diagnosis }),
     warnings: [
-      ...ActionAdvice.warnings(profile, signed, now),
+      ...ActionAdvice.warnings(profile, body, now),
       ...signingWarnings(sentAction, action?.action)
     ]
   }

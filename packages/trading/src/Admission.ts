@@ -140,8 +140,8 @@ export const make = (options: Options = {}, engine: Secp256k1.Engine = Secp256k1
     return Result.fail(new UnsupportedAction({ actionType, supported, detail }))
   }
 
-  const checkForms = (signed: SignedEnvelope): Result.Result<void, InvalidRequest> => {
-    const documented = strict ? ActionAdvice.documentedForms(signed) : []
+  const checkForms = (body: ActionShape.ReadBody): Result.Result<void, InvalidRequest> => {
+    const documented = strict ? ActionAdvice.documentedForms(body) : []
     return documented.length === 0 ? Result.void : Result.fail(invalidRequest(documented))
   }
 
@@ -152,7 +152,7 @@ export const make = (options: Options = {}, engine: Secp256k1.Engine = Secp256k1
       const { action, signed } = read
       const { nonce } = signed
       yield* checkType(signed.action.type)
-      yield* checkForms(signed)
+      yield* checkForms(read)
       yield* checkNonce(signed)
       yield* checkWindow(nonce, windowAt(now))
       const respelled = yield* Result.mapError(
@@ -166,7 +166,7 @@ export const make = (options: Options = {}, engine: Secp256k1.Engine = Secp256k1
         nonce,
         ...(yield* checkSigner(read, expectedSigner)),
         body: respelled === text ? body : Utf8.encode(respelled),
-        warnings: ActionAdvice.warnings(profile, signed, now)
+        warnings: ActionAdvice.warnings(profile, read, now)
       }
     })
 
