@@ -6,6 +6,9 @@ import * as Effect from "effect/Effect"
 import { bytesToHex } from "viem/utils"
 import { vi } from "vitest"
 
+// another file of this process may have loaded it
+vi.hoisted(() => vi.resetModules())
+
 vi.mock("hash-wasm", () => ({
   createKeccak: () => Promise.reject(new Error("Refused to compile WebAssembly"))
 }))
