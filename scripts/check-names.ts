@@ -20,6 +20,7 @@ const source = /^packages\/[^/]+\/src\//u
 const sourceOrTest = /^packages\//u
 const upstream = /^packages\/upstream\//u
 const chains = /^packages\/(?:layer2|tokens|trading|upstream)\//u
+const callsUpstream = /^packages\/(?:layer2|trading|upstream)\//u
 const overTransport = /^packages\/(?:upstream\/|(?:layer2|tokens|trading)\/test\/)/u
 const aboutLimits = /^docs\/|^packages\/upstream\//u
 
@@ -44,10 +45,9 @@ const oldNames: ReadonlyArray<OldName> = [
     old: /\b\w*Wire(?:Undici|HttpClient|Answer|Error|Memory)\b|\b(?:fake|Fake|scripted)Wire\b/gu,
     use: "HttpTransport"
   },
-  { old: /\bWire\b/gu, use: "HttpTransport" },
+  { old: /\bWire\b/gu, use: "HttpTransport", in: /^(?!packages\/(?:sandbox|signing)\/)/u },
   { old: /\bwire\b/gu, use: "transport", in: overTransport, codeOnly: true },
-  { old: /\bUndiciExchange\b/gu, use: "UndiciAttempt" },
-  { old: /\bExchanges\b|\bexchanges\b/gu, use: "Attempts, attempts", in: chains, codeOnly: true },
+  { old: /\b[Ee]xchanges\b/gu, use: "Attempts, attempts", in: callsUpstream, codeOnly: true },
   { old: /\b[Jj]udged\b/gu, use: "AttemptResult", codeOnly: true },
   { old: /\b\w*[Vv]erdict\b/gu, use: "AttemptResult", in: /^packages\/(?:layer2|tokens|upstream)\//u },
   { old: /\bVerdict\b/gu, use: "AttemptResult", in: /^docs\/(?!errors|openapi)/u },
@@ -67,8 +67,8 @@ const oldNames: ReadonlyArray<OldName> = [
     codeOnly: true
   },
   {
-    old: /\bfurther(?:[A-Z]\w*| actions?\b| action types?\b| quer(?:y|ies)\b| methods?\b)|\w*Further\w*/gu,
-    use: "passthrough"
+    old: /\bfurther (?:actions?|action types?|quer(?:y|ies)|methods?)\b|further(?:Action|Method|Of\b|Quer|Read)\w*/giu,
+    use: "pass-through, passthrough"
   },
   { old: /used.?nonces/giu, use: "action log" },
   { old: /Claimed-?Sending/giu, use: "ActionLog" },

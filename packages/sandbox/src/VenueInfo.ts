@@ -27,8 +27,8 @@ const decodeCandles = Schema.decodeUnknownOption(infoOperations.candleSnapshot.r
 
 const dex = Schema.optionalKey(Schema.NullOr(Schema.String))
 
-/** The undocumented reads that follow from the markets. */
-const FurtherRead = Schema.Union([
+/** The undocumented queries that the markets can answer. */
+const PassthroughRead = Schema.Union([
   Schema.Struct({ type: Schema.Literals(["meta", "metaAndAssetCtxs", "allMids"]), dex }),
   Schema.Struct({ type: Schema.Literals(["spotMetaAndAssetCtxs", "perpDexs", "exchangeStatus"]) }),
   // prices have five significant digits here, so that a book gathered by fewer would be another one
@@ -40,7 +40,7 @@ const FurtherRead = Schema.Union([
   })
 ])
 
-const decodeFurther = Schema.decodeUnknownOption(FurtherRead)
+const decodePassthrough = Schema.decodeUnknownOption(PassthroughRead)
 
 const json = (value: unknown): UpstreamResponse.UpstreamResponse =>
   UpstreamResponse.json(upstream, 200, JSON.stringify(value))
@@ -52,7 +52,7 @@ const hasType = Schema.decodeUnknownOption(Schema.Struct({ type: Schema.String }
 const own = new Set<string>([
   "spotMeta",
   "candleSnapshot",
-  ...FurtherRead.members.flatMap(({ fields }) =>
+  ...PassthroughRead.members.flatMap(({ fields }) =>
     "literals" in fields.type ? fields.type.literals : [fields.type.literal]
   )
 ])
@@ -66,9 +66,9 @@ const wrongShape = (query: unknown): UpstreamResponse.UpstreamResponse => {
 
 const known = (value: unknown): UpstreamResponse.UpstreamResponse => value === undefined ? nothing : json(value)
 
-const furtherAnswer = (
+const passthroughAnswer = (
   listing: VenueListing.Listing,
-  read: typeof FurtherRead.Type
+  read: typeof PassthroughRead.Type
 ): UpstreamResponse.UpstreamResponse => {
   switch (read.type) {
     case "meta":
@@ -103,8 +103,8 @@ export const answer = (
   const parsed = Option.flatMap(Utf8.decode(body), (text) => Result.getSuccess(JsonText.parse(text)))
   if (Option.isNone(parsed)) return UpstreamResponse.plain(upstream, 400, VenueRefusal.notJson)
   if (Option.isSome(decodeSpotMeta(parsed.value))) return json(state.spotMeta)
-  const further = decodeFurther(parsed.value)
-  if (Option.isSome(further)) return furtherAnswer({ seed, ...state, now }, further.value)
+  const passthrough = decodePassthrough(parsed.value)
+  if (Option.isSome(passthrough)) return passthroughAnswer({ seed, ...state, now }, passthrough.value)
   return Option.match(decodeCandles(parsed.value), {
     onNone: () => wrongShape(parsed.value),
     onSome: (window) => {
