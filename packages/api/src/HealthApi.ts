@@ -18,10 +18,16 @@ export const Readiness = Schema.Struct({
   sandbox: Schema.Boolean,
   network: Schema.Literals(["mainnet", "testnet"]),
   chains: Schema.Struct({ trading: ChainReadiness, tokens: ChainReadiness, layer2: ChainReadiness }),
+  actionLog: Schema.optionalKey(Schema.Struct({
+    backing: Schema.Literals(["memory", "SQLite", "Postgres", "Redis"]),
+    state: Schema.Literals(["up", "away"])
+  })).annotateKey({
+    description: "Where the action log is kept, and whether that store answers. While a database is away, signed " +
+      "actions are refused. While Redis is away, a nonce is compared with those of this process only"
+  }),
   redis: Schema.optionalKey(Schema.Literals(["up", "away"])).annotateKey({
-    description:
-      "Whether the Redis that replicas share can be reached; absent where none is configured. While it is away the " +
-      "gateway takes traffic and does not refuse used nonces"
+    description: "Whether the Redis that replicas share can be reached; absent where none is configured. While it is " +
+      "away the gateway takes traffic"
   })
 }).annotate({ identifier: "Readiness" })
 export type Readiness = typeof Readiness.Type

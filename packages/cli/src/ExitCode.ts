@@ -63,7 +63,7 @@ export const classes = {
   SettingsError: "usage",
   InvalidPrivateKey: "usage",
   StartError: "unexpected",
-  JournalFault: "unexpected",
+  ActionsFault: "unexpected",
   StillUnknown: "unknownOutcome",
   SignerMismatch: "unexpected",
   SignerUnavailable: "unexpected",

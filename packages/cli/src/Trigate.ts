@@ -8,9 +8,9 @@ import * as FileSystem from "effect/FileSystem"
 import * as Schema from "effect/Schema"
 import * as Terminal from "effect/Terminal"
 import * as ActionCommands from "./ActionCommands.ts"
+import * as ActionLogCommand from "./ActionLogCommand.ts"
 import * as ExitCode from "./ExitCode.ts"
 import * as GatewayCommands from "./GatewayCommands.ts"
-import * as JournalCommand from "./JournalCommand.ts"
 import * as MultiSigCommand from "./MultiSigCommand.ts"
 import * as ReadCommands from "./ReadCommands.ts"
 import * as Report from "./Report.ts"
@@ -29,7 +29,7 @@ ${ExitCode.text.replace(/^/gmu, "  ")}`),
       group: "SIGN AND SEND",
       commands: [ActionCommands.delegate, ActionCommands.undelegate, ActionCommands.bigBlocks, MultiSigCommand.command]
     },
-    { group: "GATEWAY", commands: [GatewayCommands.serve, GatewayCommands.inspect, JournalCommand.command] }
+    { group: "GATEWAY", commands: [GatewayCommands.serve, GatewayCommands.inspect, ActionLogCommand.command] }
   ]),
   Command.withExamples([
     { command: "trigate info candles BTC 1h --from 7d --out csv > btc.csv" },

@@ -90,7 +90,7 @@ describe("a command line that is wrong", () => {
         "",
         2,
         "trigate: Missing subcommand: info, evm, token, receipt, delegate, undelegate, big-blocks, multisig, serve, " +
-          "inspect, journal; see trigate --help"
+          "inspect, actions; see trigate --help"
       )
     }))
 
@@ -170,9 +170,10 @@ describe("help", () => {
     "multisig submit",
     "serve",
     "inspect",
-    "journal",
-    "journal resolve",
-    "journal forget"
+    "actions",
+    "actions list",
+    "actions resolve",
+    "actions forget"
   ]
 
   it.effect("of every command says what it does, and describes every argument and flag", () =>

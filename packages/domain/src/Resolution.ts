@@ -30,12 +30,22 @@ const lasting: ReadonlySet<RejectionReason> = new Set([
   "NonceTooHigh"
 ])
 
-const resolutionOf = (rejection: ActionRejected): Resolution => {
+/** What a refusal of the second sending says about the first one. */
+export const ofRejection = (rejection: ActionRejected): Resolution => {
   if (rejection.reason === "NonceDuplicate") return { _tag: "Landed", rejection }
   // a refusal inside an `ok` answer: the venue took the nonce now, so it was free
   const first = lasting.has(rejection.reason) || rejection.response !== undefined ? "notTaken" : "unknown"
   return { _tag: "Rejected", rejection, first }
 }
+
+/** What the outcome of a second sending says about the first one. */
+export const ofOutcome = (
+  outcome: Effect.Effect<ActionAccepted, ActionRejected | ExchangeFailure>
+): Effect.Effect<Resolution, ExchangeFailure> =>
+  outcome.pipe(
+    Effect.map((accepted): Resolution => ({ _tag: "Accepted", answer: accepted })),
+    Effect.catchTag("ActionRejected", (rejection) => Effect.succeed(ofRejection(rejection)))
+  )
 
 /**
  * Reads the answer to a second sending of the identical bytes.
@@ -46,11 +56,7 @@ const resolutionOf = (rejection: ActionRejected): Resolution => {
 export const readResolution = (
   answer: UpstreamResponse,
   identity: Identity = {}
-): Effect.Effect<Resolution, ExchangeFailure> =>
-  readOutcome(answer, identity).pipe(
-    Effect.map((accepted): Resolution => ({ _tag: "Accepted", answer: accepted })),
-    Effect.catchTag("ActionRejected", (rejection) => Effect.succeed(resolutionOf(rejection)))
-  )
+): Effect.Effect<Resolution, ExchangeFailure> => ofOutcome(readOutcome(answer, identity))
 
 /** Whether every sending of the bytes is accounted for. */
 export const isDecided = (resolution: Resolution): boolean =>

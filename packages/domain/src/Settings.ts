@@ -242,12 +242,14 @@ export const settings = {
   }),
   redisUrl: optional("TRIGATE_REDIS_URL", RedisUrl, {
     meaning:
-      "Redis in which replicas share nonces, rate limits and cached responses; while it is away each replica works alone",
+      "Redis in which replicas share rate limits, cached responses and, without a database, the nonces of signed " +
+      "actions; while it is away each replica works alone",
     takes: "a redis:// or rediss:// URL, with a database number or no path"
   }),
   databaseUrl: optional("TRIGATE_DATABASE_URL", DatabaseUrl, {
-    meaning: "database of the signed actions whose outcome is unknown; it survives a crash, and while it cannot be " +
-      "written signed actions are refused",
+    meaning:
+      "database of the action log, which then survives a crash; replicas may share a Postgres. While it cannot be " +
+      "written, signed actions are refused",
     takes: "a postgres:// URL, or the path of a SQLite file"
   }, "unset: in memory")
 }

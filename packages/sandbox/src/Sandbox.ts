@@ -11,12 +11,11 @@ import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import { mainnet } from "@trigate/signing/VenueProfile"
 import type { MetadataFetch } from "@trigate/tokens/MetadataFetch"
 import * as TokenChain from "@trigate/tokens/TokenChain"
+import * as ActionLog from "@trigate/trading/ActionLog"
 import * as Admission from "@trigate/trading/Admission"
 import * as Exchange from "@trigate/trading/Exchange"
 import * as Info from "@trigate/trading/Info"
-import * as Journal from "@trigate/trading/Journal"
 import * as TradingEvm from "@trigate/trading/TradingEvm"
-import * as UsedNonces from "@trigate/trading/UsedNonces"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -58,8 +57,7 @@ const exchange = Effect.fnUntraced(function*(profile: VenueProfile) {
   const { venue } = yield* SandboxState
   return Exchange.make(
     yield* Admission.Admission,
-    yield* UsedNonces.UsedNonces,
-    yield* Journal.Journal,
+    yield* ActionLog.ActionLog,
     ({ body }) => VenueExchange.submit(profile, venue.state, body)
   )
 })
@@ -152,14 +150,14 @@ const layer2 = Effect.fnUntraced(function*(state: State) {
 })
 
 /**
- * The chains, with the `Admission`, the `Journal` and the `UsedNonces` of the context in front of the venue.
+ * The chains, with the `Admission` and the `ActionLog` of the context in front of the venue.
  *
  * A function, so that two sandboxes in one program never share their state.
  */
 export const layerNoDeps = ({ profile = mainnet, seed }: Options = {}): Layer.Layer<
   Services,
   never,
-  Admission.Admission | Journal.Journal | UsedNonces.UsedNonces
+  ActionLog.ActionLog | Admission.Admission
 > =>
   Layer.mergeAll(
     Layer.effect(Exchange.Exchange, exchange(profile)),
@@ -173,6 +171,5 @@ export const layerNoDeps = ({ profile = mainnet, seed }: Options = {}): Layer.La
 export const layer = (options: Options = {}): Layer.Layer<Services> =>
   Layer.provide(layerNoDeps(options), [
     Admission.layer(options.profile === undefined ? {} : { profile: options.profile }),
-    Journal.layerMemory(),
-    UsedNonces.layerMemory()
+    ActionLog.layerMemory()
   ])

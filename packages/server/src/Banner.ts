@@ -1,4 +1,5 @@
 /** The first lines that the gateway prints: where it listens, what is behind, how long the start took. */
+import type { Backing } from "@trigate/trading/ActionLog"
 import type { GatewayStatus } from "./GatewayStatus.ts"
 
 /** Facts of a finished start; times are of the process, in milliseconds. */
@@ -6,14 +7,14 @@ export interface Start {
   readonly url: string
   readonly elapsed: number
   readonly cpu: number
-  /** Where the journal of unanswered actions is. */
-  readonly journal: "memory" | "SQLite" | "Postgres"
+  readonly actionLog: Backing
 }
 
-const journals: { readonly [J in Start["journal"]]: string } = {
+const actionLogs: { readonly [B in Backing]: string } = {
   memory: "in memory, lost with this process (TRIGATE_DATABASE_URL keeps it)",
-  SQLite: "in a SQLite file",
-  Postgres: "in Postgres"
+  SQLite: "in a SQLite file, for this gateway alone",
+  Postgres: "in Postgres",
+  Redis: "claims in Redis, bytes in memory and lost with this process (TRIGATE_DATABASE_URL keeps them)"
 }
 
 const behind = (status: GatewayStatus["Service"]): string =>
@@ -29,5 +30,5 @@ const behind = (status: GatewayStatus["Service"]): string =>
 export const text = (status: GatewayStatus["Service"], start: Start): string =>
   `Trigate listens on ${start.url} (${status.network}), ready after ${Math.round(start.elapsed)} ms ` +
   `(${Math.round(start.cpu)} ms of processor time)
-${behind(status)}${status.sandbox ? "" : `\n  journal of unanswered signed actions: ${journals[start.journal]}`}
+${behind(status)}${status.sandbox ? "" : `\n  action log: ${actionLogs[start.actionLog]}`}
   reference: ${start.url}/docs  contract: ${start.url}/openapi.json  state: ${start.url}/health/ready`

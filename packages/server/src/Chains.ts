@@ -4,56 +4,52 @@ import * as Layer2Upstream from "@trigate/layer2/Layer2Upstream"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import * as MetadataFetchUndici from "@trigate/tokens/MetadataFetchUndici"
 import * as TokenChainUpstream from "@trigate/tokens/TokenChainUpstream"
+import * as ActionLog from "@trigate/trading/ActionLog"
+import * as ActionLogRedis from "@trigate/trading/ActionLogRedis"
+import * as ActionLogSql from "@trigate/trading/ActionLogSql"
 import * as Admission from "@trigate/trading/Admission"
 import * as ExchangeUpstream from "@trigate/trading/ExchangeUpstream"
 import * as InfoUpstream from "@trigate/trading/InfoUpstream"
-import * as Journal from "@trigate/trading/Journal"
-import * as JournalSql from "@trigate/trading/JournalSql"
 import * as TradingEvmUpstream from "@trigate/trading/TradingEvmUpstream"
-import * as UsedNonces from "@trigate/trading/UsedNonces"
-import * as UsedNoncesRedis from "@trigate/trading/UsedNoncesRedis"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as ActionLogSettings from "./ActionLogSettings.ts"
 import * as Database from "./Database.ts"
 import type { GatewayStatus } from "./GatewayStatus.ts"
-import * as JournalSettings from "./JournalSettings.ts"
 import * as Outbound from "./Outbound.ts"
-import * as RedisReadiness from "./RedisReadiness.ts"
 import * as SharedRedis from "./SharedRedis.ts"
+import * as StoreReadiness from "./StoreReadiness.ts"
 
 /** Whether no upstream address at all is configured. */
 export const isSandbox = (settings: Settings): boolean =>
   settings.tradingApiUrl.length === 0 && settings.tradingNodeUrl.length === 0 &&
   settings.tokenChainUrl.length === 0 && settings.layer2Url.length === 0
 
-/** Nonces of one network are not those of another, nor a sandbox's those of a venue. */
-const usedNoncesOf = (settings: Settings, redis: Outbound.SharedBy) =>
-  Option.match(redis, {
-    onNone: () => UsedNonces.layerMemory(),
-    onSome: (shared) =>
-      RedisReadiness.layer.pipe(
-        Layer.provideMerge(UsedNoncesRedis.layer({
-          prefix: `trigate:{used-nonces:${isSandbox(settings) ? "sandbox" : settings.network}}:`,
-          lease: JournalSettings.leaseOf(settings)
-        })),
-        Layer.provide(shared)
-      )
+/** The action log of the settings; a sandbox keeps its own in memory, apart from real actions. */
+const actionLogOf = (settings: Settings, redis: Outbound.SharedBy): Layer.Layer<ActionLog.ActionLog> => {
+  if (isSandbox(settings)) return ActionLog.layerMemory()
+  return Option.match(ActionLogSettings.databaseOf(settings), {
+    onSome: (place) =>
+      ActionLogSql.layer(ActionLogSettings.optionsOf(settings)).pipe(Layer.provide(Database.layer(place))),
+    onNone: () =>
+      Option.match(redis, {
+        onNone: () => ActionLog.layerMemory(),
+        onSome: (shared) =>
+          ActionLogRedis.layer({
+            prefix: `trigate:{actions:${settings.network}}:`,
+            lease: ActionLogSettings.leaseOf(settings)
+          }).pipe(Layer.provide(shared))
+      })
   })
+}
 
-/** Where the actions of a live gateway are taken down. */
-const journalOf = (settings: Settings) =>
-  Option.match(JournalSettings.placeOf(settings), {
-    onNone: () => Journal.layerMemory(),
-    onSome: (place) => JournalSql.layer(JournalSettings.optionsOf(settings)).pipe(Layer.provide(Database.layer(place)))
-  })
-
-const live = (settings: Settings, admission: Layer.Layer<Admission.Admission>, redis: Outbound.SharedBy) => {
+const live = (settings: Settings, redis: Outbound.SharedBy) => {
   const trading = {
     api: settings.tradingApiUrl,
     node: settings.tradingNodeUrl
   }
   return Layer.mergeAll(
-    ExchangeUpstream.layer(trading).pipe(Layer.provide([admission, journalOf(settings)])),
+    ExchangeUpstream.layer(trading),
     InfoUpstream.layer(trading),
     TradingEvmUpstream.layer(trading),
     TokenChainUpstream.layer({ addresses: settings.tokenChainUrl }).pipe(
@@ -65,18 +61,19 @@ const live = (settings: Settings, admission: Layer.Layer<Admission.Admission>, r
   )
 }
 
-/** The five services, and whether the Redis that replicas share answers. */
+/** The five services, and whether the stores behind them answer. */
 export const layer = (settings: Settings) => {
   const options = Admission.optionsOf(settings)
-  const admission = Admission.layer(options)
   const redis = Option.map(settings.redisUrl, SharedRedis.layer)
-  const chains = isSandbox(settings)
-    ? Sandbox.layerNoDeps(options).pipe(
-      // made-up actions do not belong among real ones
-      Layer.provide([admission, Journal.layerMemory()])
-    )
-    : live(settings, admission, redis)
-  return Layer.provideMerge(chains, usedNoncesOf(settings, redis))
+  const provided = Layer.merge(Admission.layer(options), actionLogOf(settings, redis))
+  if (isSandbox(settings)) {
+    return Layer.merge(Sandbox.layerNoDeps(options), StoreReadiness.layer).pipe(Layer.provide(provided))
+  }
+  const readiness = Option.match(redis, {
+    onNone: () => StoreReadiness.layer,
+    onSome: (shared) => Layer.provide(StoreReadiness.layer, shared)
+  })
+  return Layer.merge(live(settings, redis), readiness).pipe(Layer.provide(provided))
 }
 
 const chain = (sandbox: boolean, upstreams: { readonly [label: string]: number }) => ({

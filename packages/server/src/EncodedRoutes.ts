@@ -24,11 +24,11 @@ import * as Schema from "effect/Schema"
 import * as CallerKeys from "./CallerKeys.ts"
 import { Drain } from "./Drain.ts"
 import { GatewayStatus } from "./GatewayStatus.ts"
-import { RedisReadiness } from "./RedisReadiness.ts"
 import { expectedSigner } from "./RelayRoutes.ts"
 import * as RequestBody from "./RequestBody.ts"
 import * as RequestFacts from "./RequestFacts.ts"
 import * as Responses from "./Responses.ts"
+import { StoreReadiness } from "./StoreReadiness.ts"
 
 const groups = GatewayApi.groups
 
@@ -95,13 +95,13 @@ const health = HttpApiBuilder.group(
   Effect.fnUntraced(function*(handlers) {
     const drain = yield* Drain
     const status = yield* GatewayStatus
-    const redis = yield* RedisReadiness
+    const stores = yield* StoreReadiness
     return handlers
       .handle("live", () => Effect.succeed({ status: "live" as const }))
       .handleRaw("ready", () =>
         Effect.gen(function*() {
           const draining = drain.isDraining()
-          const readiness = { status: draining ? "draining" as const : "ready" as const, ...status, ...(yield* redis) }
+          const readiness = { status: draining ? "draining" as const : "ready" as const, ...status, ...(yield* stores) }
           const body = yield* Effect.orDie(encodeReadiness(readiness))
           return Responses.json(body, draining ? 503 : 200)
         }))

@@ -3,6 +3,6 @@ import type { Readiness } from "@trigate/api/HealthApi"
 import * as Context from "effect/Context"
 
 /** The gateway's make-up, fixed at its start. */
-export class GatewayStatus extends Context.Service<GatewayStatus, Omit<Readiness, "status" | "redis">>()(
+export class GatewayStatus extends Context.Service<GatewayStatus, Omit<Readiness, "status" | "actionLog" | "redis">>()(
   "@trigate/server/GatewayStatus"
 ) {}

@@ -4,12 +4,11 @@ import * as Effect from "effect/Effect"
 import { formatAddress, HttpServer } from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
-import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as ActionLogSettings from "./ActionLogSettings.ts"
 import * as Banner from "./Banner.ts"
 import * as Chains from "./Chains.ts"
 import * as GatewayServer from "./GatewayServer.ts"
-import * as JournalSettings from "./JournalSettings.ts"
 import * as NodeServer from "./NodeServer.ts"
 import * as Settings from "./Settings.ts"
 
@@ -23,7 +22,7 @@ const announce = Effect.fnUntraced(function*(settings: Effect.Success<typeof Set
     url: formatAddress(address),
     elapsed: process.uptime() * 1000,
     cpu: (system + user) / 1000,
-    journal: Option.match(JournalSettings.placeOf(settings), { onNone: () => "memory", onSome: ({ kind }) => kind })
+    actionLog: ActionLogSettings.backingOf(settings)
   }))
 })
 

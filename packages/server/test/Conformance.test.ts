@@ -9,15 +9,14 @@ import { coins, contracts as wrapped, tokens as examples } from "@trigate/sandbo
 import * as MetadataFetchUndici from "@trigate/tokens/MetadataFetchUndici"
 import { TokenChain } from "@trigate/tokens/TokenChain"
 import * as TokenChainUpstream from "@trigate/tokens/TokenChainUpstream"
+import * as ActionLog from "@trigate/trading/ActionLog"
 import * as Admission from "@trigate/trading/Admission"
 import { Exchange } from "@trigate/trading/Exchange"
 import * as ExchangeUpstream from "@trigate/trading/ExchangeUpstream"
 import { Info } from "@trigate/trading/Info"
 import * as InfoUpstream from "@trigate/trading/InfoUpstream"
-import * as Journal from "@trigate/trading/Journal"
 import { TradingEvm } from "@trigate/trading/TradingEvm"
 import * as TradingEvmUpstream from "@trigate/trading/TradingEvmUpstream"
-import * as UsedNonces from "@trigate/trading/UsedNonces"
 import * as Calls from "@trigate/upstream/Calls"
 import * as HttpTransportUndici from "@trigate/upstream/HttpTransportUndici"
 import * as Effect from "effect/Effect"
@@ -45,7 +44,7 @@ const live = (url: string) => {
   const calls = Calls.layer().pipe(Layer.provide(HttpTransportUndici.layer()))
   return Layer.mergeAll(
     ExchangeUpstream.layer(trading).pipe(
-      Layer.provide([Admission.layer(), Journal.layerMemory(), UsedNonces.layerMemory()])
+      Layer.provide([Admission.layer(), ActionLog.layerMemory()])
     ),
     InfoUpstream.layer(trading),
     TradingEvmUpstream.layer(trading),

@@ -52,7 +52,7 @@ describe("the start", () => {
         "  trading: trading-api x2, trading-node x0",
         "  tokens: not configured",
         "  layer2: layer2 x1",
-        "  journal of unanswered signed actions: in memory, lost with this process (TRIGATE_DATABASE_URL keeps it)"
+        "  action log: in memory, lost with this process (TRIGATE_DATABASE_URL keeps it)"
       ])
     }))
 })
@@ -318,7 +318,6 @@ describe("secrets", () => {
       running.signal("SIGTERM")
       assert.strictEqual(yield* ended(running), 0)
       const told = [
-        "The store of used nonces is away: actions are relayed unchecked",
         "Signed actions are refused",
         "Redis is away for rate-limits",
         "Redis is away for cache",

@@ -23,10 +23,20 @@ const body = (nonce: number, usingBigBlocks = true) =>
   )
 
 const readiness = (url: string) =>
-  Effect.map(get(`${url}/health/ready`), ({ status, text }) => [status, Fixtures.value(text, "redis")])
+  Effect.map(
+    get(`${url}/health/ready`),
+    ({ status, text }) => [status, Fixtures.value(text, "redis"), Fixtures.value(text, "actionLog")]
+  )
 
-const until = (url: string, redis: string): Effect.Effect<void> =>
-  Effect.flatMap(readiness(url), ([, found]) => found === redis ? Effect.void : until(url, redis))
+const up = { backing: "Redis", state: "up" }
+const away = { backing: "Redis", state: "away" }
+
+/** Redis is asked again a second after it was found away. */
+const untilUp = (url: string): Effect.Effect<void> =>
+  Effect.flatMap(
+    get(`${url}/health/ready`),
+    ({ text }) => Fixtures.value(text, "actionLog", "state") === "up" ? Effect.void : untilUp(url)
+  )
 
 const quiet = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.provide(effect, Logger.layer([])).pipe(Effect.provideService(References.MinimumLogLevel, "None"))
@@ -48,7 +58,7 @@ describe("answers to signed actions", () => {
       })
       assert.strictEqual(other.status, 422)
       assert.strictEqual(live.api.seen.length, 1)
-      assert.deepStrictEqual(yield* readiness(live.url), [200, undefined])
+      assert.deepStrictEqual(yield* readiness(live.url), [200, undefined, { backing: "memory", state: "up" }])
     }))
 })
 
@@ -68,31 +78,43 @@ describe.runIf(isInstalled)("replicas that share Redis", () => {
       }
       assert.strictEqual((yield* post(`${sandbox.url}/exchange`, yield* body(now))).text, ok)
       assert.deepStrictEqual([one.api.seen.length, two.api.seen.length], [1, 0])
-      assert.deepStrictEqual(yield* readiness(two.url), [200, "up"])
+      assert.deepStrictEqual(yield* readiness(two.url), [200, "up", up])
+      const { text } = yield* get(`${sandbox.url}/health/ready`)
+      assert.deepStrictEqual(Fixtures.value(text, "actionLog"), { backing: "memory", state: "up" })
     }).pipe(quiet))
 
-  it.live("refuse nothing and say so while it is away, whether it dies or hangs, and refuse again when it is back", () =>
+  it.live("go on with their own log and say so while it is away, whether it dies or hangs, and share again after", () =>
     Effect.gen(function*() {
       const redis = yield* redisServer
-      const live = yield* liveGateway({ api: () => ({ body: ok }) }, { TRIGATE_REDIS_URL: redis.url })
+      const settings = { TRIGATE_REDIS_URL: redis.url }
+      const one = yield* liveGateway({ api: () => ({ body: ok }) }, settings)
+      const two = yield* liveGateway({ api: () => ({ body: ok }) }, settings)
       const now = yield* Clock.currentTimeMillis
-      const relay = (nonce: number) =>
-        Effect.flatMap(body(nonce), (text) => post(`${live.url}/exchange`, text)).pipe(
+      const relay = ({ url }: { readonly url: string }, nonce: number) =>
+        Effect.flatMap(body(nonce), (text) => post(`${url}/exchange`, text)).pipe(
           Effect.map(({ status }) => status),
           Effect.timeout("5 seconds")
         )
-      assert.deepStrictEqual([yield* relay(now), yield* relay(now)], [200, 409])
+      assert.deepStrictEqual([yield* relay(one, now), yield* relay(one, now), yield* relay(two, now)], [200, 409, 409])
       yield* redis.freeze
-      assert.deepStrictEqual([yield* relay(now), yield* readiness(live.url)], [200, [200, "away"]])
+      // each knows what it sent itself; what the other one sent, nobody can say
+      assert.deepStrictEqual([yield* relay(one, now), yield* relay(two, now)], [409, 200])
+      assert.deepStrictEqual(yield* readiness(one.url), [200, "away", away])
       yield* redis.thaw
-      yield* until(live.url, "up")
-      assert.strictEqual(yield* relay(now), 409)
+      yield* untilUp(one.url)
+      yield* untilUp(two.url)
+      assert.deepStrictEqual([yield* relay(one, now + 1), yield* relay(two, now + 1)], [200, 409])
       yield* redis.kill
-      assert.deepStrictEqual([yield* relay(now), yield* readiness(live.url)], [200, [200, "away"]])
-      assert.include((yield* get(`${live.url}/metrics`)).text, "trigate_used_nonces_degraded 1")
+      assert.deepStrictEqual([yield* relay(one, now + 2), yield* readiness(one.url)], [200, [200, "away", away]])
+      const { text } = yield* get(`${one.url}/metrics`)
+      assert.include(text, "trigate_shared_state_degraded{use=\"action log\"} 1")
+      assert.match(text, /^trigate_action_log_unshared_total [1-9]/mu)
       yield* redis.restart
-      yield* until(live.url, "up")
-      assert.deepStrictEqual([yield* relay(now), yield* relay(now)], [200, 409])
+      yield* untilUp(one.url)
+      yield* untilUp(two.url)
+      assert.deepStrictEqual([yield* relay(one, now + 3), yield* relay(two, now + 3)], [200, 409])
+      // it forgot everything, the processes did not
+      assert.deepStrictEqual([yield* relay(one, now + 1), yield* relay(two, now + 1)], [409, 200])
     }).pipe(quiet))
 
   it.live("start without it, and find it when it comes", () =>
@@ -101,12 +123,13 @@ describe.runIf(isInstalled)("replicas that share Redis", () => {
       yield* redis.kill
       const live = yield* liveGateway({ api: () => ({ body: ok }) }, { TRIGATE_REDIS_URL: redis.url })
       const now = yield* Clock.currentTimeMillis
-      assert.deepStrictEqual(yield* readiness(live.url), [200, "away"])
+      assert.deepStrictEqual(yield* readiness(live.url), [200, "away", away])
       assert.strictEqual((yield* post(`${live.url}/exchange`, yield* body(now))).status, 200)
       yield* redis.restart
-      yield* until(live.url, "up")
-      assert.strictEqual((yield* post(`${live.url}/exchange`, yield* body(now))).status, 200)
+      yield* untilUp(live.url)
       assert.strictEqual((yield* post(`${live.url}/exchange`, yield* body(now))).status, 409)
+      assert.strictEqual((yield* post(`${live.url}/exchange`, yield* body(now + 1))).status, 200)
+      assert.strictEqual((yield* post(`${live.url}/exchange`, yield* body(now + 1))).status, 409)
     }).pipe(quiet))
 
   it.live("end at once although it hangs", () =>
@@ -114,7 +137,7 @@ describe.runIf(isInstalled)("replicas that share Redis", () => {
       const redis = yield* redisServer
       const before = yield* Effect.scoped(Effect.gen(function*() {
         const live = yield* liveGateway({ api: () => ({ body: ok }) }, { TRIGATE_REDIS_URL: redis.url })
-        assert.deepStrictEqual(yield* readiness(live.url), [200, "up"])
+        assert.deepStrictEqual(yield* readiness(live.url), [200, "up", up])
         yield* redis.freeze
         yield* readiness(live.url)
         return yield* Clock.currentTimeMillis

@@ -1,4 +1,4 @@
-/** Signed actions of the trading chain: checked, sent at most once, and their outcome told apart from their fate. */
+/** Signed actions of the trading chain: checked, recorded in the action log, and sent at most once. */
 import type { NonceAlreadyUsed } from "@trigate/domain/ActionError"
 import type { ActionAccepted, ActionRejected } from "@trigate/domain/ActionOutcome"
 import { faultsOf, invalidRequest } from "@trigate/domain/Decode"
@@ -10,19 +10,18 @@ import * as JsonText from "@trigate/domain/JsonText"
 import type { Surface } from "@trigate/domain/Operation"
 import { sourcesOn, unavailableOnNode } from "@trigate/domain/Operation"
 import type { ChainNotConfigured, InvalidRequest, UnavailableOnNode } from "@trigate/domain/RequestError"
-import type { Resolution } from "@trigate/domain/Resolution"
-import { readResolution } from "@trigate/domain/Resolution"
+import * as Resolution from "@trigate/domain/Resolution"
 import { SignedAction } from "@trigate/domain/SignedAction"
 import type { OnceFailure } from "@trigate/domain/TransportFailure"
 import type * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Utf8 from "@trigate/domain/Utf8"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import * as ActionLog from "./ActionLog.ts"
 import type { Admission, AdmissionFailure, Admitted } from "./Admission.ts"
-import * as ClaimedSending from "./ClaimedSending.ts"
-import type { Journal } from "./Journal.ts"
-import type { UsedNonces } from "./UsedNonces.ts"
 
 /** A body to relay, and which of our surfaces it came to. */
 export interface ExchangeCall {
@@ -32,11 +31,15 @@ export interface ExchangeCall {
   readonly expectedSigner?: Address
 }
 
-/** The venue's answer as it came, what was asked of it, and what the sender should know. */
+/** What the venue's answer says: the action was taken, or why it was not. */
+export type Outcome = Result.Result<ActionAccepted, ActionRejected | ExchangeFailure>
+
+/** The venue's answer as it came, what it means, and what the sender should know. */
 export interface ExchangeRelay {
   /** Name of the operation: the action type, or `exchange` for one beyond the four. */
   readonly operation: string
   readonly answer: UpstreamResponse.UpstreamResponse
+  readonly outcome: Outcome
   /** Who signed, in lower case; absent for the forms that only the documents show. */
   readonly signer?: Address
   readonly warnings: ReadonlyArray<string>
@@ -60,9 +63,9 @@ export class Exchange extends Context.Service<Exchange, {
   /**
    * Checks a body and sends its bytes; the answer is the venue's own, which refuses with HTTP 200 as well.
    *
-   * `OutcomeUnknown` means that the action may have been taken: only the identical bytes may be sent again, and anything
-   * else under that nonce is refused with `NonceAlreadyUsed`, as is a nonce whose outcome is known. On the node surface it
-   * fails with `UnavailableOnNode` before the body is looked at.
+   * `OutcomeUnknown` means that the action may have been taken: only the same signed content may be sent again. Other
+   * content under that nonce fails with `NonceAlreadyUsed`, as does a nonce that is being sent or was answered. The node
+   * surface fails with `UnavailableOnNode` before the body is read.
    */
   readonly relay: (call: ExchangeCall) => Effect.Effect<ExchangeRelay, ExchangeRelayFailure>
   /** Says what the gateway sees in a body, and why it is not the expected signer's; sends nothing. */
@@ -70,12 +73,12 @@ export class Exchange extends Context.Service<Exchange, {
   /** Sends an action and reads the venue's word on it; integers keep all their digits. */
   readonly submit: (signed: SignedAction) => Effect.Effect<ActionAccepted, ActionRejected | ExchangeFailure>
   /**
-   * Finds out what became of an action after `OutcomeUnknown`, by sending the identical bytes again; nothing else calls it.
+   * Finds out what became of an action after `OutcomeUnknown`, by sending it again; nothing else calls it.
    *
-   * It takes the body that was relayed, an entry's body from the journal, or the signed action that was submitted. Until the
-   * venue has an answer it fails, with `OutcomeUnknown` again or with what kept the bytes from being sent.
+   * Takes the body that was relayed, the body of an entry of the action log, or the signed action that was submitted. Fails
+   * with `OutcomeUnknown` if the outcome is still unknown, or with what kept the action from being sent.
    */
-  readonly resolve: (action: Uint8Array | SignedAction) => Effect.Effect<Resolution, ExchangeFailure>
+  readonly resolve: (action: Uint8Array | SignedAction) => Effect.Effect<Resolution.Resolution, ExchangeFailure>
 }>()("@trigate/trading/Exchange") {}
 
 const encode = Schema.encodeEffect(SignedAction, { errors: "all" })
@@ -87,33 +90,79 @@ const encoded = (signed: SignedAction) =>
     onSuccess: (wire) => Utf8.encode(JsonText.stringify(wire))
   })
 
-/** The service over some admission, some store of used nonces, some journal and some way to send. */
+/** What an outcome says about the sending, and about earlier ones of the same content. */
+const settlementOf = (
+  outcome: Outcome,
+  answer: UpstreamResponse.UpstreamResponse,
+  isRepeat: boolean
+): ActionLog.Settlement => {
+  if (Result.isSuccess(outcome)) return "accepted"
+  const error = outcome.failure
+  switch (error._tag) {
+    case "ActionRejected": {
+      const resolution = Resolution.ofRejection(error)
+      if (resolution._tag === "Landed") return isRepeat ? "accepted" : "rejected"
+      return Resolution.isDecided(resolution) ? "rejected" : "refused"
+    }
+    case "OutcomeUnknown":
+    case "NonceAlreadyUsed":
+      return "unknown"
+    // a used-up rate limit (HTTP 429) is told before the action is looked at
+    case "UpstreamRateLimited":
+      return "released"
+    // a gateway upstream refused before it sent anything; anything else comes from something in between
+    default:
+      return answer.isProblem ? "released" : "unknown"
+  }
+}
+
+/** The service over some admission, some action log and some way to send. */
 export const make = (
   admission: Admission["Service"],
-  usedNonces: UsedNonces["Service"],
-  journal: Journal["Service"],
+  log: ActionLog.ActionLog["Service"],
   send: Transport
 ): Exchange["Service"] => {
-  const sendOnce = ClaimedSending.make(usedNonces, journal, send)
+  const sendOnce = Effect.fnUntraced(function*(admitted: Admitted) {
+    const { actionType, body, fingerprint, nonce, signer } = admitted
+    const identity = signer === undefined ? { nonce } : { nonce, signer }
+    const claim = yield* ActionLog.claimScoped(log, { actionType, body, fingerprint, ...identity })
+    const answer = yield* Effect.tapError(
+      send(admitted),
+      // every other failure says that nothing was sent
+      (error) => claim.settle(error._tag === "OutcomeUnknown" ? "unknown" : "released")
+    )
+    const outcome = yield* Effect.result(readOutcome(answer, identity))
+    yield* claim.settle(settlementOf(outcome, answer, claim.isRepeat))
+    return { answer, outcome }
+  }, Effect.scoped)
+
   const relay = Effect.fnUntraced(function*({ body, expectedSigner, surface }: ExchangeCall) {
     if (sourcesOn(passthroughAction, surface).length === 0) return yield* unavailableOnNode(passthroughAction)
     const admitted = yield* admission.admit(body, expectedSigner)
+    // a caller that leaves ends neither the sending nor the claim
+    const { answer, outcome } = yield* Fiber.join(
+      yield* Effect.forkDetach(sendOnce(admitted), { startImmediately: true })
+    )
     return {
       operation: operationOf(admitted.actionType).name,
-      answer: yield* sendOnce(admitted),
+      answer,
+      outcome,
       ...(admitted.signer === undefined ? {} : { signer: admitted.signer }),
       warnings: admitted.warnings
     }
   })
-  const submit = Effect.fn("Exchange.submit")(function*(signed: SignedAction) {
-    const body = yield* encoded(signed)
-    const { answer, signer } = yield* relay({ body, surface: "gateway" })
-    return yield* readOutcome(answer, { nonce: signed.nonce, ...(signer === undefined ? {} : { signer }) })
+
+  const outcomeOf = (body: Uint8Array) =>
+    Effect.flatMap(relay({ body, surface: "gateway" }), ({ outcome }) => Effect.fromResult(outcome))
+
+  return Exchange.of({
+    inspect: admission.inspect,
+    relay,
+    submit: Effect.fn("Exchange.submit")(function*(signed: SignedAction) {
+      return yield* outcomeOf(yield* encoded(signed))
+    }),
+    resolve: Effect.fn("Exchange.resolve")(function*(action: Uint8Array | SignedAction) {
+      return yield* Resolution.ofOutcome(outcomeOf(action instanceof Uint8Array ? action : yield* encoded(action)))
+    })
   })
-  const resolve = Effect.fn("Exchange.resolve")(function*(action: Uint8Array | SignedAction) {
-    const body = action instanceof Uint8Array ? action : yield* encoded(action)
-    const { answer, signer } = yield* relay({ body, surface: "gateway" })
-    return yield* readResolution(answer, signer === undefined ? {} : { signer })
-  })
-  return Exchange.of({ inspect: admission.inspect, relay, resolve, submit })
 }

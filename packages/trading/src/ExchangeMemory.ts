@@ -5,10 +5,9 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
+import * as ActionLog from "./ActionLog.ts"
 import * as Admission from "./Admission.ts"
 import * as Exchange from "./Exchange.ts"
-import * as Journal from "./Journal.ts"
-import * as UsedNonces from "./UsedNonces.ts"
 
 /** What a test sets and sees. */
 export class ExchangeState extends Context.Service<ExchangeState, {
@@ -35,20 +34,20 @@ const state = Effect.gen(function*() {
 const make = Effect.fnUntraced(function*() {
   const admission = yield* Admission.Admission
   const { answer, received } = yield* ExchangeState
-  return Exchange.make(admission, yield* UsedNonces.UsedNonces, yield* Journal.Journal, ({ body }) =>
+  return Exchange.make(admission, yield* ActionLog.ActionLog, ({ body }) =>
     Effect.andThen(
       Ref.update(received, (bodies) => [...bodies, body]),
       Effect.flatten(Ref.get(answer))
     ))
 })
 
-/** The service and its state over what the context admits and remembers; a function, so that two chains share no state. */
+/** The service and its state over the admission and the action log of the context; a function, so that two chains share no state. */
 export const layerNoDeps = (): Layer.Layer<
   Exchange.Exchange | ExchangeState,
   never,
-  Admission.Admission | Journal.Journal | UsedNonces.UsedNonces
+  ActionLog.ActionLog | Admission.Admission
 > => Layer.effect(Exchange.Exchange, make()).pipe(Layer.provideMerge(Layer.effect(ExchangeState, state)))
 
 /** The service and its state, with an admission of some options. */
 export const layer = (options: Admission.Options = {}): Layer.Layer<Exchange.Exchange | ExchangeState> =>
-  Layer.provide(layerNoDeps(), [Admission.layer(options), Journal.layerMemory(), UsedNonces.layerMemory()])
+  Layer.provide(layerNoDeps(), [Admission.layer(options), ActionLog.layerMemory()])

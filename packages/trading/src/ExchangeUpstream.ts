@@ -4,17 +4,16 @@ import { Calls } from "@trigate/upstream/Calls"
 import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { ActionLog } from "./ActionLog.ts"
 import { Admission } from "./Admission.ts"
 import * as Exchange from "./Exchange.ts"
-import { Journal } from "./Journal.ts"
 import * as TradingUpstreams from "./TradingUpstreams.ts"
-import { UsedNonces } from "./UsedNonces.ts"
 
 const make = Effect.fnUntraced(function*(addresses: TradingUpstreams.Addresses) {
   const admission = yield* Admission
   const calls = yield* Calls
   const route = TradingUpstreams.routes(TradingUpstreams.make(addresses), "/exchange")
-  return Exchange.make(admission, yield* UsedNonces, yield* Journal, (admitted) => {
+  return Exchange.make(admission, yield* ActionLog, (admitted) => {
     const operation = operationOf(admitted.actionType)
     return Effect.flatMap(
       route(operation, "gateway"),
@@ -30,13 +29,12 @@ const make = Effect.fnUntraced(function*(addresses: TradingUpstreams.Addresses) 
 /** The service over some addresses; a function, so that two chains in one program share nothing. */
 export const layer = (
   addresses: TradingUpstreams.Addresses
-): Layer.Layer<Exchange.Exchange, never, Admission | Calls | Journal | UsedNonces> =>
+): Layer.Layer<Exchange.Exchange, never, ActionLog | Admission | Calls> =>
   Layer.effect(Exchange.Exchange, make(addresses))
 
 /** The service over the addresses of the configuration. */
-export const layerConfig: Layer.Layer<Exchange.Exchange, Config.ConfigError, Admission | Calls | Journal | UsedNonces> =
-  Layer
-    .effect(
-      Exchange.Exchange,
-      Effect.flatMap(TradingUpstreams.config, make)
-    )
+export const layerConfig: Layer.Layer<Exchange.Exchange, Config.ConfigError, ActionLog | Admission | Calls> = Layer
+  .effect(
+    Exchange.Exchange,
+    Effect.flatMap(TradingUpstreams.config, make)
+  )

@@ -5,13 +5,12 @@ import { OutcomeUnknown } from "@trigate/domain/UpstreamError"
 import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Utf8 from "@trigate/domain/Utf8"
 import { testnet } from "@trigate/signing/VenueProfile"
+import * as ActionLog from "@trigate/trading/ActionLog"
 import * as Admission from "@trigate/trading/Admission"
 import * as Exchange from "@trigate/trading/Exchange"
 import * as ExchangeMemory from "@trigate/trading/ExchangeMemory"
 import * as ExchangeUpstream from "@trigate/trading/ExchangeUpstream"
-import * as Journal from "@trigate/trading/Journal"
 import type * as TradingUpstreams from "@trigate/trading/TradingUpstreams"
-import * as UsedNonces from "@trigate/trading/UsedNonces"
 import * as Calls from "@trigate/upstream/Calls"
 import * as HttpTransportUndici from "@trigate/upstream/HttpTransportUndici"
 import * as ConfigProvider from "effect/ConfigProvider"
@@ -58,7 +57,7 @@ const over = (
   options: Admission.Options = {}
 ) =>
   ExchangeUpstream.layer(addresses).pipe(
-    Layer.provide([Admission.layer(options), Journal.layerMemory(), UsedNonces.layerMemory(), wire.layer])
+    Layer.provide([Admission.layer(options), ActionLog.layerMemory(), wire.layer])
   )
 
 const at = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.andThen(TestClock.setTime(now), effect)
@@ -206,8 +205,7 @@ describe("submit", () => {
       const live = ExchangeUpstream.layer({ api: [`http://127.0.0.1:${port}/`] }).pipe(
         Layer.provide([
           Admission.layer({ nonceWindow: { past: "36500 days", future: "1 day" } }),
-          Journal.layerMemory(),
-          UsedNonces.layerMemory(),
+          ActionLog.layerMemory(),
           Calls.layer().pipe(Layer.provide(HttpTransportUndici.layer()))
         ])
       )
@@ -350,8 +348,7 @@ describe("layerConfig", () => {
         ExchangeUpstream.layerConfig.pipe(
           Layer.provide([
             Admission.layer(),
-            Journal.layerMemory(),
-            UsedNonces.layerMemory(),
+            ActionLog.layerMemory(),
             wire.layer,
             ConfigProvider.layer(ConfigProvider.fromUnknown(environment))
           ])

@@ -1,13 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { SignedAction } from "@trigate/domain/SignedAction"
+import * as Utf8 from "@trigate/domain/Utf8"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
+import * as ActionLog from "@trigate/trading/ActionLog"
 import * as Admission from "@trigate/trading/Admission"
 import { Exchange } from "@trigate/trading/Exchange"
 import * as ExchangeMemory from "@trigate/trading/ExchangeMemory"
 import * as ExchangeUpstream from "@trigate/trading/ExchangeUpstream"
-import * as Journal from "@trigate/trading/Journal"
-import * as UsedNonces from "@trigate/trading/UsedNonces"
 import type { TransportError, TransportResponse } from "@trigate/upstream/HttpTransport"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -15,8 +15,8 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
 import * as TestClock from "effect/testing/TestClock"
+import { now, states, unanswered } from "./actionLogSuite.ts"
 import * as FakeWire from "./fakeWire.ts"
-import { now, states, unanswered } from "./journalSuite.ts"
 
 const action = Effect.orDie(
   SandboxSigner.signAction(keys.trader, { nonce: now, action: { type: "evmUserModify", usingBigBlocks: true } })
@@ -34,8 +34,8 @@ const venue = (...reactions: ReadonlyArray<TransportResponse | TransportError>) 
   let at = 0
   const wire = FakeWire.make(() => reactions[at++] ?? assert.fail("one request too many"))
   const gateway = ExchangeUpstream.layer({ api: ["https://venue.example"] }).pipe(
-    Layer.provide([Admission.layer(), UsedNonces.layerMemory(), wire.layer]),
-    Layer.provideMerge(Journal.layerMemory())
+    Layer.provide([Admission.layer(), wire.layer]),
+    Layer.provideMerge(ActionLog.layerMemory())
   )
   return { wire, run: Effect.provide(gateway) }
 }
@@ -84,16 +84,16 @@ describe("resolve", () => {
   }
 })
 
-/** What the journal holds at the moment of the sending, and the sending held up until the gate opens. */
+/** What the action log holds at the moment of the sending, and the sending held up until the gate opens. */
 const watched = Effect.gen(function*() {
-  const journal = yield* Journal.Journal
+  const log = yield* ActionLog.ActionLog
   const gate = yield* Deferred.make<void>()
   const seen: Array<ReadonlyArray<string>> = []
   const { answer } = yield* ExchangeMemory.ExchangeState
   yield* Ref.set(
     answer,
     Effect.gen(function*() {
-      seen.push((yield* journal.unanswered).map(({ actionType, state }) => `${actionType} ${state}`))
+      seen.push((yield* log.unanswered).map(({ actionType, state }) => `${actionType} ${state}`))
       yield* Deferred.await(gate)
       return ExchangeMemory.accepted
     })
@@ -102,8 +102,8 @@ const watched = Effect.gen(function*() {
 })
 
 const inMemory = ExchangeMemory.layerNoDeps().pipe(
-  Layer.provideMerge(Journal.layerMemory()),
-  Layer.provide([Admission.layer(), UsedNonces.layerMemory()])
+  Layer.provideMerge(ActionLog.layerMemory()),
+  Layer.provide(Admission.layer())
 )
 
 const documented = {
@@ -112,10 +112,10 @@ const documented = {
   signature: { r: "0x1", s: "0x2", v: 27 }
 } as const
 
-describe("the journal of a gateway", () => {
+describe("the action log of a gateway", () => {
   for (
     const [who, signing] of [["a signer", action], [
-      "a signer whom nobody can tell",
+      "an unknown signer",
       Effect.succeed(documented)
     ]] as const
   ) {
@@ -126,31 +126,61 @@ describe("the journal of a gateway", () => {
         const { gate, seen } = yield* watched
         const caller = yield* Effect.forkChild(submit(signed), { startImmediately: true })
         while (seen.length === 0) yield* Effect.promise(() => new Promise(setImmediate))
-        assert.deepStrictEqual(seen, [["evmUserModify inFlight"]])
+        assert.deepStrictEqual(seen, [["evmUserModify sent"]])
         yield* Fiber.interrupt(caller)
-        assert.deepStrictEqual(yield* states, ["inFlight"])
+        assert.deepStrictEqual(yield* states, ["sent"])
         yield* Deferred.succeed(gate, undefined)
         yield* Effect.yieldNow
         assert.deepStrictEqual(yield* states, [])
       }).pipe(Effect.provide(inMemory)))
   }
 
-  it.effect("that is full refuses an action before a byte leaves, and gives its nonce back", () => {
-    const wire = FakeWire.make(() => ok)
-    const gateway = (capacity: number) =>
-      ExchangeUpstream.layer({ api: ["https://venue.example"] }).pipe(
-        Layer.provideMerge(Journal.layerMemory({ capacity })),
-        Layer.provide([Admission.layer(), wire.layer])
+  it.effect("that is full refuses an action before a byte leaves, and takes it when there is room", () => {
+    const wire = FakeWire.make((request) => request.body.includes(String(now)) ? FakeWire.broken : ok)
+    const gateway = ExchangeUpstream.layer({ api: ["https://venue.example"] }).pipe(
+      Layer.provideMerge(ActionLog.layerMemory({ capacity: 1 })),
+      Layer.provide([Admission.layer(), wire.layer])
+    )
+    return Effect.gen(function*() {
+      yield* TestClock.setTime(now)
+      assert.strictEqual((yield* Effect.flip(submit(yield* action)))._tag, "OutcomeUnknown")
+      const next = yield* Effect.orDie(
+        SandboxSigner.signAction(keys.trader, {
+          nonce: now + 1,
+          action: { type: "evmUserModify", usingBigBlocks: true }
+        })
       )
+      const error = yield* Effect.flip(submit(next))
+      assert.strictEqual(error._tag, "UpstreamUnavailable")
+      assert.deepInclude(error, { upstream: "action-log", attempts: 0 })
+      assert.lengthOf(wire.sent, 1)
+      const [entry] = yield* unanswered
+      assert(entry !== undefined)
+      assert.isTrue(yield* ActionLog.ActionLog.use((log) => log.forget(entry.fingerprint)))
+      yield* submit(next)
+      assert.lengthOf(wire.sent, 2)
+    }).pipe(Effect.provide(gateway))
+  })
+
+  it.effect("compares what was signed: bytes beside it may change, and what was signed goes out once", () => {
+    const { run, wire } = venue(FakeWire.broken, duplicate)
     return Effect.gen(function*() {
       yield* TestClock.setTime(now)
       const signed = yield* action
-      const error = yield* Effect.flip(Effect.provide(submit(signed), gateway(0)))
-      assert.strictEqual(error._tag, "UpstreamUnavailable")
-      assert.deepInclude(error, { upstream: "journal", attempts: 0 })
-      assert.lengthOf(wire.sent, 0)
-      yield* Effect.provide(submit(signed), gateway(1))
-      assert.lengthOf(wire.sent, 1)
-    }).pipe(Effect.provide(UsedNonces.layerMemory()))
+      const spaced = Utf8.encode(JSON.stringify({ comment: "beside", ...signed }, undefined, 2))
+      assert.strictEqual((yield* Effect.flip(submit(signed)))._tag, "OutcomeUnknown")
+      const [first] = yield* unanswered
+      const resolved = yield* Exchange.use((exchange) => exchange.resolve(spaced))
+      assert.strictEqual(resolved._tag, "Landed")
+      assert.deepStrictEqual(wire.sent.map(({ body }) => body), [
+        new TextDecoder().decode(first?.body),
+        new TextDecoder().decode(spaced)
+      ])
+      for (const body of [spaced, Utf8.encode(JSON.stringify(signed))]) {
+        const again = yield* Effect.flip(Exchange.use((exchange) => exchange.relay({ body, surface: "gateway" })))
+        assert.strictEqual(again._tag, "NonceAlreadyUsed")
+      }
+      assert.lengthOf(wire.sent, 2)
+    }).pipe(run)
   })
 })

@@ -5,11 +5,10 @@ import * as Layer2Upstream from "@trigate/layer2/Layer2Upstream"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import * as Gateway from "@trigate/server/Gateway"
 import { mainnet } from "@trigate/signing/VenueProfile"
+import * as ActionLog from "@trigate/trading/ActionLog"
 import * as Admission from "@trigate/trading/Admission"
 import { Exchange } from "@trigate/trading/Exchange"
 import * as ExchangeUpstream from "@trigate/trading/ExchangeUpstream"
-import * as Journal from "@trigate/trading/Journal"
-import * as UsedNonces from "@trigate/trading/UsedNonces"
 import * as Calls from "@trigate/upstream/Calls"
 import type { HttpTransport } from "@trigate/upstream/HttpTransport"
 import * as HttpTransportHttpClient from "@trigate/upstream/HttpTransportHttpClient"
@@ -41,7 +40,7 @@ const callsOver = (wire: Layer.Layer<HttpTransport>, limit: Duration.Input) =>
 const exchangeOver = (api: Addresses) =>
   ExchangeUpstream.layer({ api: api.map(addressOf) }).pipe(
     Layer.provide(Admission.layer({ profile: mainnet, strict: false, relayActions: "none" })),
-    Layer.provide([UsedNonces.layerMemory(), Journal.layerMemory()])
+    Layer.provide(ActionLog.layerMemory())
   )
 
 /** Serves the gateway's routes with `/exchange` live over a client; the other services are the sandbox's. */

@@ -1,15 +1,15 @@
-/** `trigate journal`: the signed actions that nobody has an answer to, and what became of one. */
+/** `trigate actions`: the signed actions without an answer, and what became of one. */
 import * as Transport from "@trigate/client/Transport"
 import { resendAdvice } from "@trigate/domain/ExchangeOperations"
 import * as JsonText from "@trigate/domain/JsonText"
 import type { Resolution } from "@trigate/domain/Resolution"
 import { isDecided, readResolution } from "@trigate/domain/Resolution"
 import type { UpstreamUnavailable } from "@trigate/domain/UpstreamError"
+import * as ActionLogSettings from "@trigate/server/ActionLogSettings"
 import * as Database from "@trigate/server/Database"
-import * as JournalSettings from "@trigate/server/JournalSettings"
 import * as Settings from "@trigate/server/Settings"
-import * as Journal from "@trigate/trading/Journal"
-import * as JournalSql from "@trigate/trading/JournalSql"
+import * as ActionLog from "@trigate/trading/ActionLog"
+import * as ActionLogSql from "@trigate/trading/ActionLogSql"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -23,67 +23,71 @@ import * as Schema from "effect/Schema"
 import * as GatewayAccess from "./GatewayAccess.ts"
 import { UsageFault } from "./Input.ts"
 
-/** Why the journal could not be read, in one line. */
-export class JournalFault extends Schema.TaggedError<JournalFault>()("JournalFault", { message: Schema.String }) {}
+/** Why the action log could not be read, or the gateway not be reached; in one line. */
+export class ActionsFault extends Schema.TaggedError<ActionsFault>()("ActionsFault", { message: Schema.String }) {}
 
-/** No action of the journal has the ID. */
+/** No action without an answer has the ID. */
 export class ActionAbsent extends Schema.TaggedError<ActionAbsent>()("ActionAbsent", { id: Schema.String }) {
   override get message() {
-    return `${this.id} is no action of the journal`
+    return `${this.id} is no action without an answer`
   }
 }
 
-/** The bytes were sent again, or could not be, and what became of the action is as unknown as before. */
+/** The action was sent again, or could not be, and its outcome is still unknown. */
 export class StillUnknown extends Schema.TaggedError<StillUnknown>()("StillUnknown", { message: Schema.String }) {}
 
-const fault = (message: string): JournalFault => new JournalFault({ message })
+const fault = (message: string): ActionsFault => new ActionsFault({ message })
 
 const inMemory =
-  "TRIGATE_DATABASE_URL is not set: a gateway without it keeps its journal in memory, which nobody else can read"
+  "TRIGATE_DATABASE_URL is not set: a gateway without it keeps its actions in memory, which nobody else can read"
 
 const settings = Effect.mapError(Settings.load, ({ message }) => new UsageFault({ message }))
 
-/** The journal that a gateway in this environment would use; creates nothing. */
-const journalOfEnvironment = Layer.unwrap(Effect.gen(function*() {
+/** The action log of a gateway in this environment; creates nothing. */
+const logOfEnvironment = Layer.unwrap(Effect.gen(function*() {
   const found = yield* settings
-  const place = yield* Effect.fromOption(JournalSettings.placeOf(found), () => new UsageFault({ message: inMemory }))
-  return JournalSql.layerExisting(JournalSettings.optionsOf(found)).pipe(
+  const place = yield* Effect.fromOption(
+    ActionLogSettings.databaseOf(found),
+    () => new UsageFault({ message: inMemory })
+  )
+  return ActionLogSql.layerExisting(ActionLogSettings.optionsOf(found)).pipe(
     Layer.provide(Database.layer(place, "existing"))
   )
 }))
 
-const unreadable = ({ detail }: UpstreamUnavailable): JournalFault => fault(detail ?? "The journal cannot be read")
+const unreadable = ({ detail }: UpstreamUnavailable): ActionsFault => fault(detail ?? "The action log cannot be read")
 
-const unanswered = Journal.Journal.use((journal) => Effect.mapError(journal.unanswered, unreadable))
+const unanswered = ActionLog.ActionLog.use((log) => Effect.mapError(log.unanswered, unreadable))
 
-const drop = (id: string) => Journal.Journal.use((journal) => Effect.mapError(journal.forget(id), unreadable))
+const drop = (id: string) => ActionLog.ActionLog.use((log) => Effect.mapError(log.forget(id), unreadable))
 
-const textOf = (entry: Journal.Unanswered): string => new TextDecoder().decode(entry.body)
+const textOf = (entry: Pick<ActionLog.Unanswered, "body">): string => new TextDecoder().decode(entry.body)
 
-const sentAt = (entry: Journal.Unanswered): string => DateTime.formatIso(DateTime.makeUnsafe(entry.openedAt))
+const sentAt = (entry: Pick<ActionLog.Unanswered, "openedAt">): string =>
+  DateTime.formatIso(DateTime.makeUnsafe(entry.openedAt))
 
 /** One line of JSON; `body` is the text to send again, byte for byte. */
-const lineOf = (entry: Journal.Unanswered): string =>
-  JsonText.stringify({ ...entry, openedAt: sentAt(entry), body: textOf(entry) })
+const lineOf = ({ fingerprint, ...entry }: ActionLog.Unanswered): string =>
+  JsonText.stringify({ id: fingerprint, ...entry, openedAt: sentAt(entry), body: textOf(entry) })
 
 const short = (id: string): string => id.slice(0, 12)
 
-const rowOf = (entry: Journal.Unanswered): ReadonlyArray<string> => [
-  short(entry.id),
-  entry.state === "inFlight" ? "in flight" : entry.state,
+const rowOf = (entry: ActionLog.Unanswered): ReadonlyArray<string> => [
+  short(entry.fingerprint),
+  entry.state,
   sentAt(entry),
   entry.actionType,
-  entry.signer ?? "nobody can tell",
+  entry.signer ?? "unknown signer",
   String(entry.nonce)
 ]
 
-const tableOf = (entries: ReadonlyArray<Journal.Unanswered>): string => {
+const tableOf = (entries: ReadonlyArray<ActionLog.Unanswered>): string => {
   const rows = [["ID", "STATE", "SENT", "ACTION", "SIGNER", "NONCE"], ...entries.map(rowOf)]
   const width = (column: number) => Math.max(...rows.map((row) => row[column]?.length ?? 0))
   return rows.map((row) => row.map((cell, column) => cell.padEnd(width(column))).join("  ").trimEnd()).join("\n")
 }
 
-const listing = (entries: ReadonlyArray<Journal.Unanswered>, network: string): string => {
+const listing = (entries: ReadonlyArray<ActionLog.Unanswered>, network: string): string => {
   const [first] = entries
   return first === undefined ? `No signed action is without an answer (${network})` : [
     `${entries.length} signed ${entries.length === 1 ? "action is" : "actions are"} without an answer (${network})`,
@@ -91,7 +95,7 @@ const listing = (entries: ReadonlyArray<Journal.Unanswered>, network: string): s
     tableOf(entries),
     "",
     "Each may have been taken, or not. To find out about one:",
-    `  trigate journal resolve ${short(first.id)}`,
+    `  trigate actions resolve ${short(first.fingerprint)}`,
     `${resendAdvice}.`
   ].join("\n")
 }
@@ -99,7 +103,7 @@ const listing = (entries: ReadonlyArray<Journal.Unanswered>, network: string): s
 const idArgument = Argument.String("id").pipe(Argument.withDescription("An ID of the list, or as much as is unique"))
 
 const entryOf = Effect.fnUntraced(function*(prefix: string) {
-  const [found, ...others] = (yield* unanswered).filter(({ id }) => id.startsWith(prefix))
+  const [found, ...others] = (yield* unanswered).filter(({ fingerprint }) => fingerprint.startsWith(prefix))
   if (found === undefined) return yield* new ActionAbsent({ id: prefix })
   if (others.length > 0) {
     return yield* new UsageFault({ message: `${prefix} begins the IDs of ${others.length + 1} actions` })
@@ -107,7 +111,7 @@ const entryOf = Effect.fnUntraced(function*(prefix: string) {
   return found
 })
 
-const meaningOf = (resolution: Resolution, { nonce }: Journal.Unanswered): string => {
+const meaningOf = (resolution: Resolution, { nonce }: ActionLog.Unanswered): string => {
   switch (resolution._tag) {
     case "Landed":
       return `It landed the first time: the venue has seen the nonce ${nonce} (${resolution.rejection.message})`
@@ -120,7 +124,7 @@ const meaningOf = (resolution: Resolution, { nonce }: Journal.Unanswered): strin
   }
 }
 
-const send = Effect.fnUntraced(function*(gateway: URL, { body, nonce }: Journal.Unanswered) {
+const send = Effect.fnUntraced(function*(gateway: URL, { body, nonce }: ActionLog.Unanswered) {
   const { post } = Transport.own(yield* HttpClient.HttpClient, { baseUrl: gateway })
   const answer = yield* Effect.mapError(
     post("/exchange", new TextDecoder().decode(body)),
@@ -147,28 +151,27 @@ const resolve = Command.make("resolve", {
     )
     const meaning = meaningOf(resolution, entry)
     if (!isDecided(resolution)) return yield* new StillUnknown({ message: meaning })
-    // a gateway with another journal does not know of this entry
-    yield* drop(entry.id)
+    // the gateway may have another action log
+    yield* drop(entry.fingerprint)
     yield* Console.log(meaning)
   })).pipe(
-    Command.provide(Layer.merge(journalOfEnvironment, FetchHttpClient.layer)),
-    Command.withDescription("Send the identical bytes of one action again, and say what the answer means"),
-    Command.withExamples([{ command: "trigate journal resolve 0x1f2e3d4c5b" }])
+    Command.provide(Layer.merge(logOfEnvironment, FetchHttpClient.layer)),
+    Command.withDescription("Send one action again, byte for byte, and say what the answer means"),
+    Command.withExamples([{ command: "trigate actions resolve 0x1f2e3d4c5b" }])
   )
 
 const forget = Command.make("forget", { id: idArgument }, ({ id }) =>
   Effect.gen(function*() {
     const entry = yield* entryOf(id)
-    yield* drop(entry.id)
-    yield* Console.log(`${entry.id} is forgotten`)
+    yield* drop(entry.fingerprint)
+    yield* Console.log(`${entry.fingerprint} is forgotten`)
   })).pipe(
-    Command.provide(journalOfEnvironment),
-    Command.withDescription("Drop one action whose fate you know; nothing is sent"),
-    Command.withExamples([{ command: "trigate journal forget 0x1f2e3d4c5b" }])
+    Command.provide(logOfEnvironment),
+    Command.withDescription("Remove one action whose outcome you know; nothing is sent, and its nonce stays used"),
+    Command.withExamples([{ command: "trigate actions forget 0x1f2e3d4c5b" }])
   )
 
-/** The command. */
-export const command = Command.make("journal", {
+const list = Command.make("list", {
   json: Flag.Boolean("json").pipe(
     Flag.withDefault(false),
     Flag.withDescription("One line of JSON for each action, with the bytes to send again")
@@ -180,11 +183,15 @@ export const command = Command.make("journal", {
     if (!json) yield* Console.log(listing(entries, network))
     else yield* Effect.forEach(entries, (entry) => Console.log(lineOf(entry)), { discard: true })
   })).pipe(
-    Command.provide(journalOfEnvironment),
+    Command.provide(logOfEnvironment),
     Command.withDescription("List the signed actions without an answer, from the database of TRIGATE_DATABASE_URL"),
-    Command.withSubcommands([resolve, forget]),
     Command.withExamples([
-      { command: "trigate journal", description: "What a crash or a broken connection has left open" },
-      { command: "trigate journal resolve 0x1f2e3d4c5b", description: "Find out what became of one" }
+      { command: "trigate actions list", description: "What a crash or a broken connection has left open" }
     ])
   )
+
+/** The command. */
+export const command = Command.make("actions").pipe(
+  Command.withDescription("The signed actions without an answer: list them, find out about one, forget one"),
+  Command.withSubcommands([list, resolve, forget])
+)

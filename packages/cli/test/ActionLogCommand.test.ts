@@ -23,7 +23,7 @@ const folder = Effect.acquireRelease(
   (path) => Effect.sync(() => Fs.rmSync(path, { recursive: true, force: true }))
 )
 
-const sqlite = Effect.map(folder, (path) => Path.join(path, "journal.sqlite"))
+const sqlite = Effect.map(folder, (path) => Path.join(path, "actions.sqlite"))
 
 /** Bodies of the trader's, under nonces from now on. */
 const signedBodies = (count: number) =>
@@ -43,7 +43,7 @@ const quietly = { TRIGATE_ACCESS_LOG: "off" }
 
 const Listed = Schema.Struct({
   id: Schema.String,
-  state: Schema.Literals(["inFlight", "unknown"]),
+  state: Schema.Literals(["sent", "unknown"]),
   signer: Address,
   nonce: Schema.Int,
   actionType: Schema.Literal("evmUserModify"),
@@ -52,10 +52,13 @@ const Listed = Schema.Struct({
 const decodeLine = Schema.decodeUnknownEffect(Schema.fromJsonString(Listed))
 
 const listed = (database: string) =>
-  Effect.flatMap(trigate(["journal", "--json"], { TRIGATE_DATABASE_URL: database }), ({ code, stderr, stdout }) => {
-    assert.deepStrictEqual({ code, stderr }, { code: 0, stderr: "" })
-    return Effect.forEach(stdout.split("\n").filter(Boolean), (line) => decodeLine(line))
-  })
+  Effect.flatMap(
+    trigate(["actions", "list", "--json"], { TRIGATE_DATABASE_URL: database }),
+    ({ code, stderr, stdout }) => {
+      assert.deepStrictEqual({ code, stderr }, { code: 0, stderr: "" })
+      return Effect.forEach(stdout.split("\n").filter(Boolean), (line) => decodeLine(line))
+    }
+  )
 
 const killed = Effect.fnUntraced(function*(database: string) {
   const upstream = yield* rawUpstream((body) => body.includes("true") ? "silence" : { body: ok })
@@ -97,13 +100,13 @@ describe("a gateway that was killed", () => {
         const { expected, settings, upstream } = yield* killed(database)
 
         const again = yield* gatewayProcess(settings)
-        assert.include(again.printed(), "  journal of unanswered signed actions: in a SQLite file\n")
+        assert.include(again.printed(), "  action log: in a SQLite file, for this gateway alone\n")
         const after = yield* listed(database)
         assert.sameMembers(after.map(({ body }) => body), expected)
         assert.isTrue(after.every(({ state }) => state === "unknown"))
-        const people = yield* trigate(["journal"], { TRIGATE_DATABASE_URL: database })
+        const people = yield* trigate(["actions", "list"], { TRIGATE_DATABASE_URL: database })
         assert.include(people.stdout, "21 signed actions are without an answer (mainnet)\n")
-        assert.include(people.stdout, "\n  trigate journal resolve 0x")
+        assert.include(people.stdout, "\n  trigate actions resolve 0x")
         assert.strictEqual(people.stdout.split(keys.trader.address).length, 22)
         // nothing has sent any of them again
         assert.lengthOf(upstream.bodies, 22)
@@ -118,11 +121,11 @@ describe("a gateway that was killed", () => {
     }), 60_000)
 })
 
-describe("a journal that cannot be written", () => {
+describe("an action log that cannot be written", () => {
   it.live("refuses signed actions as not sent, without a byte to the venue; reads go on", () =>
     Effect.gen(function*() {
       const upstream = yield* rawUpstream(() => ({ body: `{"tokens":[],"universe":[]}` }))
-      for (const database of ["/proc/nowhere/journal.sqlite", "postgres://canary:canary@127.0.0.1:9/canary"]) {
+      for (const database of ["/proc/nowhere/actions.sqlite", "postgres://canary:canary@127.0.0.1:9/canary"]) {
         const running = yield* gatewayProcess({
           ...quietly,
           TRIGATE_TRADING_API_URL: upstream.url,
@@ -135,13 +138,13 @@ describe("a journal that cannot be written", () => {
           const refused = yield* post(`${running.url}/exchange`, body)
           assert.strictEqual(refused.status, 503)
           assert.include(refused.text, `"_tag":"UpstreamUnavailable"`)
-          assert.include(refused.text, "The action was not sent, since the journal of unanswered actions is away")
-          assert.include(refused.text, `"upstream":"journal","attempts":0`)
+          assert.include(refused.text, "The action was not sent: the action log is away")
+          assert.include(refused.text, `"upstream":"action-log","attempts":0`)
         }
         assert.strictEqual(upstream.bytes(), before)
         assert.strictEqual((yield* post(`${running.url}/info`, `{"type":"spotMeta"}`)).status, 200)
         assert.isAbove(upstream.bytes(), before)
-        assert.include((yield* get(`${running.url}/metrics`)).text, "trigate_journal_away 1")
+        assert.include((yield* get(`${running.url}/metrics`)).text, "trigate_action_log_away 1")
         assert.notInclude(running.printed(), "canary")
       }
     }), 60_000)
@@ -163,7 +166,7 @@ describe("a journal that cannot be written", () => {
         const answer = yield* post(`${running.url}/exchange`, body)
         status = answer.status
         if (status !== 504) {
-          assert.include(answer.text, "The action was not sent, since the journal of unanswered actions is away")
+          assert.include(answer.text, "The action was not sent: the action log is away")
           break
         }
         sent += 1
@@ -175,7 +178,7 @@ describe("a journal that cannot be written", () => {
     }), 60_000)
 })
 
-describe("trigate journal", () => {
+describe("trigate actions", () => {
   it.live(
     "resolves an action by its identical bytes, only when told to, and forgets one",
     () =>
@@ -194,7 +197,7 @@ describe("trigate journal", () => {
         assert.deepStrictEqual(upstream.bodies, bodies)
 
         const tool = (...args: ReadonlyArray<string>) =>
-          trigate(["journal", ...args], { TRIGATE_DATABASE_URL: database })
+          trigate(["actions", ...args], { TRIGATE_DATABASE_URL: database })
         const resolve = (id: string) => tool("resolve", id, "--gateway", running.url)
         upstream.treat = () => ({ body: duplicate })
         assert.deepStrictEqual(yield* resolve(first.id.slice(0, 14)), {
@@ -208,7 +211,7 @@ describe("trigate journal", () => {
         assert.deepStrictEqual([open.code, open.stdout], [7, ""])
         assert.match(open.stderr, /^trigate: Still unknown: [^\n]+\n$/u)
         const nowhere = { TRIGATE_DATABASE_URL: database, TRIGATE_GATEWAY_URL: "http://127.0.0.1:1/SECRET" }
-        assert.deepStrictEqual(yield* trigate(["journal", "resolve", second.id], nowhere), {
+        assert.deepStrictEqual(yield* trigate(["actions", "resolve", second.id], nowhere), {
           code: 7,
           stdout: "",
           stderr: "trigate: Still unknown: no gateway answers at http://127.0.0.1:1; name another with --gateway\n"
@@ -223,25 +226,25 @@ describe("trigate journal", () => {
   it.live("says in one line why there is nothing to list", () =>
     Effect.gen(function*() {
       const failed = (code: number, stderr: string) => ({ code, stdout: "", stderr })
-      const unset = yield* trigate(["journal"])
+      const unset = yield* trigate(["actions", "list"])
       assert.deepStrictEqual(
         unset,
         failed(
           2,
-          "trigate: TRIGATE_DATABASE_URL is not set: a gateway without it keeps its journal in memory, " +
+          "trigate: TRIGATE_DATABASE_URL is not set: a gateway without it keeps its actions in memory, " +
             "which nobody else can read\n"
         )
       )
       const path = yield* sqlite
-      const missing = yield* trigate(["journal"], { TRIGATE_DATABASE_URL: path })
+      const missing = yield* trigate(["actions", "list"], { TRIGATE_DATABASE_URL: path })
       assert.deepStrictEqual(
         missing,
-        failed(1, "trigate: The journal of unanswered actions is away (unable to open database file)\n")
+        failed(1, "trigate: The action log is away (unable to open database file)\n")
       )
       assert.isFalse(Fs.existsSync(path))
     }), 60_000)
 
-  it.live("tells an empty journal from none, and an ID that is not there", () =>
+  it.live("tells an empty log from none, and an ID that is not there", () =>
     Effect.gen(function*() {
       const path = yield* sqlite
       const running = yield* gatewayProcess({
@@ -251,11 +254,11 @@ describe("trigate journal", () => {
       })
       const environment = { TRIGATE_DATABASE_URL: `file:${path}` }
       assert.strictEqual(
-        (yield* trigate(["journal"], environment)).stdout,
+        (yield* trigate(["actions", "list"], environment)).stdout,
         "No signed action is without an answer (mainnet)\n"
       )
-      const absent = yield* trigate(["journal", "forget", "0xabc"], environment)
-      assert.deepStrictEqual([absent.code, absent.stderr], [4, "trigate: 0xabc is no action of the journal\n"])
+      const absent = yield* trigate(["actions", "forget", "0xabc"], environment)
+      assert.deepStrictEqual([absent.code, absent.stderr], [4, "trigate: 0xabc is no action without an answer\n"])
       running.signal("SIGTERM")
       assert.strictEqual(yield* Effect.promise(() => running.ended), 0)
     }), 60_000)

@@ -1,40 +1,41 @@
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as SqliteClient from "@trigate/server/SqliteClient"
-import type { Journal } from "@trigate/trading/Journal"
-import * as JournalSql from "@trigate/trading/JournalSql"
+import { ActionLog } from "@trigate/trading/ActionLog"
+import * as ActionLogSql from "@trigate/trading/ActionLogSql"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import type { SqlClient } from "effect/sql/SqlClient"
 import * as TestClock from "effect/testing/TestClock"
 import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"
-import { now, open, settled, states, suite, texts, unanswered } from "./journalSuite.ts"
+import { isFree, now, open, refusalOf, settled, states, suite, texts, unanswered } from "./actionLogSuite.ts"
 import { isInstalled, postgresServer } from "./postgresServer.ts"
 import type { PostgresServer } from "./postgresServer.ts"
 
-const over = (client: Layer.Layer<SqlClient>, options: JournalSql.Options = {}): Layer.Layer<Journal> =>
-  JournalSql.layer(options).pipe(Layer.provide(client))
+const over = (client: Layer.Layer<SqlClient>, options: ActionLogSql.Options = {}): Layer.Layer<ActionLog> =>
+  ActionLogSql.layer(options).pipe(Layer.provide(client))
 
 const file = Effect.map(
   Effect.acquireRelease(
-    Effect.sync(() => Fs.mkdtempSync(Path.join(Os.tmpdir(), "journal-"))),
+    Effect.sync(() => Fs.mkdtempSync(Path.join(Os.tmpdir(), "actions-"))),
     (folder) => Effect.sync(() => Fs.rmSync(folder, { recursive: true, force: true }))
   ),
-  (folder) => Path.join(folder, "journal.sqlite")
+  (folder) => Path.join(folder, "actions.sqlite")
 )
 
 const sqlite = (path: string) => SqliteClient.layer({ file: path, mode: "create" })
 
 const quiet = Effect.provide(Logger.layer([]))
 
-describe("Journal over SQLite", () => {
+describe("the action log in SQLite", () => {
   suite((options) => Effect.map(file, (path) => over(sqlite(path), options)))
 
   it.effect("is there for the next run, which takes what was in flight as unknown", () =>
@@ -44,23 +45,34 @@ describe("Journal over SQLite", () => {
       // a scope that never closes: what a run leaves that was killed
       yield* Effect.provide(open({ text: "killed" }), over(sqlite(path)))
       yield* TestClock.adjust(1)
-      yield* Effect.provide(settled("unknown", { text: "broken" }), over(sqlite(path)))
+      yield* Effect.provide(settled("unknown", { text: "broken", nonce: now + 1 }), over(sqlite(path)))
       const next = Effect.zip(texts, states)
       assert.deepStrictEqual(yield* Effect.provide(next, over(sqlite(path))), [["killed", "broken"], [
         "unknown",
         "unknown"
       ]])
+      // the nonces of the run that was killed are used, too
+      const after = Effect.all([isFree({ text: "other" }), isFree({ text: "killed" })])
+      assert.deepStrictEqual(yield* Effect.provide(after, over(sqlite(path))), [false, true])
+    }))
+
+  it.effect("remembers for the next run which nonces were answered", () =>
+    Effect.gen(function*() {
+      const path = yield* file
+      yield* TestClock.setTime(now)
+      yield* Effect.provide(settled("rejected"), over(sqlite(path)))
+      assert.include(yield* Effect.provide(refusalOf(), over(sqlite(path))), "its outcome is known")
     }))
 
   it.effect("shows a tool what is in flight, until the lease has passed", () =>
     Effect.gen(function*() {
       const path = yield* file
       yield* TestClock.setTime(now)
-      const tool = Effect.provide(states, JournalSql.layerExisting().pipe(Layer.provide(sqlite(path))))
+      const tool = Effect.provide(states, ActionLogSql.layerExisting().pipe(Layer.provide(sqlite(path))))
       yield* Effect.gen(function*() {
         yield* open()
         yield* TestClock.adjust(29_999)
-        assert.deepStrictEqual(yield* tool, ["inFlight"])
+        assert.deepStrictEqual(yield* tool, ["sent"])
         yield* TestClock.adjust(1)
         assert.deepStrictEqual(yield* tool, ["unknown"])
       }).pipe(Effect.provide(over(sqlite(path), { lease: "30 seconds" })))
@@ -87,7 +99,7 @@ describe("Journal over SQLite", () => {
         const refused = yield* Effect.flip(settled("unknown", { nonce }))
         assert.strictEqual(
           refused.detail,
-          "The action was not sent, since the journal of unanswered actions is away (no answer within 200ms)"
+          "The action was not sent: the action log is away (no answer within 200ms)"
         )
         other.exec("COMMIT")
         yield* settled("unknown", { nonce })
@@ -98,23 +110,23 @@ describe("Journal over SQLite", () => {
 
   it.live("says why a file cannot be written", () =>
     Effect.gen(function*() {
-      const nowhere = over(sqlite("/proc/nowhere/journal.sqlite"))
+      const nowhere = over(sqlite("/proc/nowhere/actions.sqlite"))
       const refused = yield* Effect.flip(Effect.provide(settled("unknown"), nowhere))
       assert.strictEqual(
         refused.detail,
-        "The action was not sent, since the journal of unanswered actions is away (unable to open database file)"
+        "The action was not sent: the action log is away (unable to open database file)"
       )
     }).pipe(quiet))
 })
 
-const postgres = (url: string, options: JournalSql.Options = {}) =>
+const postgres = (url: string, options: ActionLogSql.Options = {}) =>
   over(Layer.orDie(PgClient.layer({ url: Redacted.make(url), connectTimeout: "1 second" })), options)
 
 /** Asks again and again until it is so; each question takes its time. */
 const until = <E, R>(question: Effect.Effect<boolean, E, R>): Effect.Effect<void, never, R> =>
   Effect.repeat(Effect.orElseSucceed(question, () => false), { until: (answer) => answer }).pipe(Effect.asVoid)
 
-describe.runIf(isInstalled)("Journal over Postgres", () => {
+describe.runIf(isInstalled)("the action log in Postgres", () => {
   const scope = Scope.makeUnsafe()
   let server: PostgresServer
   let networks = 0
@@ -138,12 +150,55 @@ describe.runIf(isInstalled)("Journal over Postgres", () => {
       const elsewhere = Effect.provide(states, postgres(server.url, options))
       yield* Effect.gen(function*() {
         const entry = yield* open()
-        assert.deepStrictEqual(yield* elsewhere, ["inFlight"])
+        assert.deepStrictEqual(yield* elsewhere, ["sent"])
         yield* TestClock.adjust("30 seconds")
         assert.deepStrictEqual(yield* elsewhere, ["unknown"])
-        yield* entry.settle("decided")
+        yield* entry.settle("accepted")
         assert.deepStrictEqual(yield* elsewhere, [])
       }).pipe(Effect.provide(postgres(server.url, options)))
+    }))
+
+  it.effect("is one log for all replicas: of claims at the same time one wins, and each knows what the other sent", () =>
+    Effect.gen(function*() {
+      const replica = () => postgres(server.url, { network: "replicas", lease: "30 seconds" })
+      yield* TestClock.setTime(now)
+      yield* Effect.gen(function*() {
+        const elsewhere = yield* Layer.build(replica())
+        const claims = yield* Effect.forEach(
+          Array.from({ length: 40 }, (_, index) => index % 2 === 0),
+          (isHere) => isHere ? Effect.result(open()) : Effect.result(Effect.provide(open(), elsewhere)),
+          { concurrency: "unbounded" }
+        )
+        const [winner, ...others] = claims.flatMap((claim) => Result.isSuccess(claim) ? [claim.success] : [])
+        assert(winner !== undefined)
+        assert.lengthOf(others, 0)
+        yield* winner.settle("unknown")
+        assert.isFalse(yield* Effect.provide(isFree({ text: "other" }), elsewhere))
+        const again = yield* Effect.provide(open(), elsewhere)
+        assert.isTrue(again.isRepeat)
+        assert.isFalse(yield* isFree())
+        yield* again.settle("accepted")
+        assert.include(yield* refusalOf(), "its outcome is known")
+      }).pipe(Effect.provide(replica()))
+    }))
+
+  it.effect("takes what a replica that crashed had sent as unknown after the lease, and nothing late from it", () =>
+    Effect.gen(function*() {
+      const replica = () => postgres(server.url, { network: "crashed", lease: "30 seconds" })
+      yield* TestClock.setTime(now)
+      yield* Effect.gen(function*() {
+        const crashed = yield* Effect.provide(open(), yield* Layer.build(replica()))
+        yield* TestClock.adjust(29_999)
+        assert.isFalse(yield* isFree())
+        yield* TestClock.adjust(1)
+        assert.include(yield* refusalOf({ text: "other" }), "only the same signed content")
+        const second = yield* open()
+        assert.isTrue(second.isRepeat)
+        yield* crashed.settle("accepted")
+        assert.include(yield* refusalOf(), "is being sent right now")
+        yield* second.settle("unknown")
+        assert.isTrue(yield* isFree())
+      }).pipe(Effect.provide(replica()))
     }))
 
   it.live("refuses in time while the server hangs, and takes back what it wrote late", () =>
@@ -152,16 +207,21 @@ describe.runIf(isInstalled)("Journal over Postgres", () => {
       yield* Effect.gen(function*() {
         yield* settled("unknown", { text: "before", nonce })
         yield* server.freeze
-        const refused = yield* Effect.flip(settled("unknown", { text: "refused", nonce }))
+        const refused = yield* Effect.flip(settled("unknown", { text: "refused", nonce: nonce + 1 }))
         assert.isBelow((yield* Clock.currentTimeMillis) - nonce, 3_000)
         assert.strictEqual(
           refused.detail,
-          "The action was not sent, since the journal of unanswered actions is away (no answer within 1s)"
+          "The action was not sent: the action log is away (no answer within 1s)"
         )
+        // sending again what is unknown already must not free its nonce when it is taken back
+        assert.strictEqual((yield* Effect.flip(open({ text: "before", nonce })))._tag, "UpstreamUnavailable")
         yield* server.thaw
-        yield* until(Effect.map(settled("unknown", { text: "after", nonce }), () => true))
+        yield* until(Effect.map(settled("unknown", { text: "after", nonce: nonce + 2 }), () => true))
         yield* until(Effect.map(texts, (kept) => !kept.includes("refused")))
+        yield* until(Effect.map(states, (kept) => !kept.includes("sent")))
         assert.sameMembers([...yield* texts], ["before", "after"])
+        assert.isTrue(yield* isFree({ text: "other", nonce: nonce + 1 }))
+        assert.isFalse(yield* isFree({ text: "other", nonce }))
       }).pipe(Effect.provide(postgres(server.url, { network: "hanging" })))
     }).pipe(quiet))
 
@@ -170,16 +230,19 @@ describe.runIf(isInstalled)("Journal over Postgres", () => {
       const nonce = yield* Clock.currentTimeMillis
       yield* Effect.gen(function*() {
         yield* settled("unknown", { text: "broken", nonce })
-        const answered = yield* open({ text: "answered", nonce })
+        const answered = yield* open({ text: "answered", nonce: nonce + 1 })
         yield* server.kill
-        assert.strictEqual((yield* Effect.flip(settled("unknown", { text: "refused", nonce }))).upstream, "journal")
-        yield* answered.settle("decided")
-        assert.strictEqual((yield* Effect.flip(unanswered)).upstream, "journal")
+        const refused = yield* Effect.flip(settled("unknown", { text: "refused", nonce: nonce + 2 }))
+        assert.strictEqual(refused._tag, "UpstreamUnavailable")
+        assert.isFalse(yield* ActionLog.use((log) => log.isUp))
+        yield* answered.settle("accepted")
+        assert.strictEqual((yield* Effect.flip(unanswered))._tag, "UpstreamUnavailable")
         yield* server.restart
         yield* until(Effect.map(texts, (kept) => !kept.includes("answered")))
         assert.deepStrictEqual(yield* texts, ["broken"])
-        yield* settled("decided", { text: "broken", nonce })
+        yield* settled("accepted", { text: "broken", nonce })
         assert.deepStrictEqual(yield* texts, [])
+        assert.isTrue(yield* ActionLog.use((log) => log.isUp))
       }).pipe(Effect.provide(postgres(server.url, { network: "crashing" })))
     }).pipe(quiet))
 
@@ -191,7 +254,7 @@ describe.runIf(isInstalled)("Journal over Postgres", () => {
         const refused = yield* Effect.flip(settled("unknown", { nonce }))
         assert.strictEqual(
           refused.detail,
-          "The action was not sent, since the journal of unanswered actions is away (ConnectionError)"
+          "The action was not sent: the action log is away (ConnectionError)"
         )
         yield* server.restart
         yield* until(Effect.map(settled("unknown", { nonce }), () => true))

@@ -1,0 +1,332 @@
+/**
+ * The action log: every signed action that was sent, from before its first byte leaves until its nonce is too old to use.
+ *
+ * The life of an action is one of `sent` → `accepted`, `rejected` or `unknown`, and `unknown` → `sent` when the same signed
+ * content is sent again. One entry stands for one nonce of one signer, so the log is also what refuses to send a nonce twice.
+ */
+import { NonceAlreadyUsed } from "@trigate/domain/ActionError"
+import type { Address } from "@trigate/domain/Hex"
+import { UpstreamUnavailable } from "@trigate/domain/UpstreamError"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
+import * as Result from "effect/Result"
+import type * as Scope from "effect/Scope"
+
+/** An action about to be sent. */
+export interface Sending {
+  /** Who signed, in lower case; absent if the signer cannot be recovered. */
+  readonly signer?: Address
+  readonly nonce: number
+  readonly actionType: string
+  /** Digest of the signed content, in 0x hex: two bodies with one fingerprint ask for the same. */
+  readonly fingerprint: string
+  /** The bytes as they leave. */
+  readonly body: Uint8Array
+}
+
+/**
+ * Where an action stands.
+ *
+ * `sent`: its bytes may have left, and an answer may still come. `accepted`: the venue took it. `rejected`: the venue did
+ * not take it. `unknown`: it may have been taken, and no answer will come. `forgotten`: somebody who knows its outcome
+ * removed it from the list.
+ */
+export type State = "sent" | "accepted" | "rejected" | "unknown" | "forgotten"
+
+/** An action that the venue may have taken. */
+export interface Unanswered extends Sending {
+  /** When it was first sent, in milliseconds. */
+  readonly openedAt: number
+  readonly state: "sent" | "unknown"
+}
+
+/**
+ * How one sending ended.
+ *
+ * `accepted`: the venue took the content, by this sending or an earlier one. `rejected`: no sending of the content was taken.
+ * `refused`: the venue refused this sending, which says nothing about an earlier one. `released`: this sending was not
+ * taken and did not use the nonce. `unknown`: this sending may have been taken.
+ */
+export type Settlement = "accepted" | "rejected" | "refused" | "released" | "unknown"
+
+/** The right to send one action once. */
+export interface Claim {
+  /** Whether an earlier sending of the same content may have been taken. */
+  readonly isRepeat: boolean
+  /** Records how the sending ended; the first settlement counts. */
+  readonly settle: (settlement: Settlement) => Effect.Effect<void>
+}
+
+/**
+ * Why an action must not be sent.
+ *
+ * `NonceAlreadyUsed`: the nonce was sent before. `UpstreamUnavailable`: the log is full or cannot be written.
+ */
+export type Refusal = NonceAlreadyUsed | UpstreamUnavailable
+
+/** Where a log is kept. */
+export type Backing = "memory" | "SQLite" | "Postgres" | "Redis"
+
+/** How much is remembered. */
+export interface Options {
+  /** The most actions without an answer; 10 000 by default. At the limit the next action is refused. */
+  readonly capacity?: number
+  /** The most bytes of bodies without an answer; 64 MiB by default. At the limit the next action is refused. */
+  readonly maxBytes?: number
+  /**
+   * The most answered actions; 100 000 by default. Over the limit the oldest are dropped.
+   *
+   * The venue remembers their nonces and refuses them itself.
+   */
+  readonly settledCapacity?: number
+  /**
+   * How long an entry stays after its nonce, and after it was sent; 2 days by default.
+   *
+   * It must cover the venue's nonce window: an action with an older nonce can no longer execute.
+   */
+  readonly keep?: Duration.Input
+}
+
+/** Records signed actions. */
+export class ActionLog extends Context.Service<ActionLog, {
+  readonly backing: Backing
+  /**
+   * Claims an action at `now` (milliseconds), like `claim`; `undefined` if that takes longer than one step in memory.
+   */
+  readonly tryClaim: (sending: Sending, now: number) => Result.Result<Claim, Refusal> | undefined
+  /**
+   * Writes an action as `sent`; nothing may leave before that.
+   *
+   * Fails with `NonceAlreadyUsed` if the nonce is `sent` or answered, or `unknown` with other content. An action without a
+   * signer claims no nonce. Fails with `UpstreamUnavailable` if the log is full or cannot be written.
+   */
+  readonly claim: (sending: Sending) => Effect.Effect<Claim, Refusal>
+  /** The actions in state `sent` or `unknown`, oldest first. */
+  readonly unanswered: Effect.Effect<ReadonlyArray<Unanswered>, UpstreamUnavailable>
+  /**
+   * Removes an unanswered action by its fingerprint; answers whether there was one. Its nonce stays used.
+   */
+  readonly forget: (fingerprint: string) => Effect.Effect<boolean, UpstreamUnavailable>
+  /** Whether the store answers now; always `true` in memory. */
+  readonly isUp: Effect.Effect<boolean>
+}>()("@trigate/trading/ActionLog") {}
+
+/** Claims an action, in one synchronous step if possible. */
+export const take = (log: ActionLog["Service"], sending: Sending): Effect.Effect<Claim, Refusal> =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) => {
+    const claimed = log.tryClaim(sending, now)
+    return claimed === undefined ? log.claim(sending) : Effect.fromResult(claimed)
+  })
+
+/** Claims an action for a scope; a claim that is not settled when the scope closes is `unknown`. */
+export const claimScoped = (
+  log: ActionLog["Service"],
+  sending: Sending
+): Effect.Effect<Claim, Refusal, Scope.Scope> =>
+  Effect.acquireRelease(take(log, sending), (claim) => claim.settle("unknown"))
+
+const upstream = "action-log"
+
+/** The refusal of an action that the log cannot record. */
+export const notSent = (why: string): UpstreamUnavailable =>
+  new UpstreamUnavailable({ upstream, attempts: 0, detail: `The action was not sent: the action log ${why}` })
+
+/** The failure to read the log. */
+export const unreadable = (why: string): UpstreamUnavailable =>
+  new UpstreamUnavailable({ upstream, attempts: 1, detail: `The action log ${why}` })
+
+/** Why a full log refuses. */
+export const full = "is full of actions without an answer; resolve or forget some"
+
+const reasons: { readonly [S in State]: string } = {
+  sent: "is being sent right now",
+  accepted: "was sent before, and its outcome is known",
+  rejected: "was sent before, and its outcome is known",
+  unknown: "was sent before, and its outcome is unknown: only the same signed content may be sent again",
+  forgotten: "was sent before, and was removed from the action log"
+}
+
+/** The refusal of a nonce that was sent before. */
+export const alreadyUsed = (signer: Address, nonce: number, state: State): NonceAlreadyUsed =>
+  new NonceAlreadyUsed({ signer, nonce, detail: `An action of ${signer} with nonce ${nonce} ${reasons[state]}` })
+
+/** Whose nonce an action claims: the signer's, or its own if the signer is not known. */
+export const claimantOf = ({ fingerprint, signer }: Sending): string => signer?.toLowerCase() ?? fingerprint
+
+/** The name of an entry: one for each nonce of a claimant. */
+export const keyOf = (sending: Sending): string => `${claimantOf(sending)}:${sending.nonce}`
+
+/** Defaults filled in; `keep` in milliseconds. */
+export const limitsOf = (options: Options) => ({
+  capacity: options.capacity ?? 10_000,
+  maxBytes: options.maxBytes ?? 64 * 1024 * 1024,
+  settledCapacity: options.settledCapacity ?? 100_000,
+  keep: Duration.toMillis(Duration.fromInputUnsafe(options.keep ?? "2 days"))
+})
+
+/** When an action that is sent now leaves the log, in milliseconds. */
+export const expiryOf = (nonce: number, now: number, keep: number): number => Math.max(nonce, now) + keep
+
+/** How often entries are dropped that are too old, in milliseconds. */
+export const pruneInterval = 3_600_000
+
+/** Warns about unanswered actions that were dropped. */
+export const warnExpired = (count: number): Effect.Effect<void> =>
+  count === 0
+    ? Effect.void
+    : Effect.logWarning(`${count} actions of unknown outcome left the action log: their nonces are too old to execute`)
+
+const entriesGauge = Metric.gauge("trigate_action_log_entries", {
+  description: "Signed actions without an answer: sent by this process, and of unknown outcome in the log"
+})
+
+/** Gauges of the unanswered actions, by state. */
+export const gauges = {
+  sent: Metric.withAttributes(entriesGauge, { state: "sent" }),
+  unknown: Metric.withAttributes(entriesGauge, { state: "unknown" })
+}
+
+/** What remains of an entry after a sending: nothing (`gone`), or a state. */
+export type Remains = "accepted" | "rejected" | "unknown" | "gone"
+
+const remainsOf = (signer: Address | undefined, isRepeat: boolean, settlement: Settlement): Remains => {
+  if (settlement === "unknown") return "unknown"
+  if (isRepeat && (settlement === "refused" || settlement === "released")) return "unknown"
+  // without a signer there is no nonce to remember
+  if (settlement === "released" || signer === undefined) return "gone"
+  return settlement === "accepted" ? "accepted" : "rejected"
+}
+
+/** A claim that writes what remains of its entry once. */
+export const claimOf = (
+  { signer }: Sending,
+  isRepeat: boolean,
+  write: (remains: Remains) => Effect.Effect<void>
+): Claim => {
+  let isOpen = true
+  return {
+    isRepeat,
+    settle: (settlement) =>
+      Effect.suspend(() => {
+        if (!isOpen) return Effect.void
+        isOpen = false
+        return write(remainsOf(signer, isRepeat, settlement))
+      })
+  }
+}
+
+interface Entry extends Unanswered {
+  readonly expiry: number
+}
+
+/** The log of this process alone, which is lost with it. */
+export const makeMemory = Effect.fnUntraced(function*(options: Options = {}) {
+  const { capacity, keep, maxBytes, settledCapacity } = limitsOf(options)
+  const context = yield* Effect.context()
+  const unanswered = new Map<string, Entry>()
+  const answered = new Map<string, { readonly state: State; readonly expiry: number }>()
+  let prunedAt = yield* Clock.currentTimeMillis
+  let bytes = 0
+  let inFlight = 0
+
+  const report = () => {
+    gauges.sent.updateUnsafe(inFlight, context)
+    gauges.unknown.updateUnsafe(Math.max(0, unanswered.size - inFlight), context)
+  }
+
+  const remove = (key: string): boolean => {
+    bytes -= unanswered.get(key)?.body.length ?? 0
+    return unanswered.delete(key)
+  }
+
+  const remember = (key: string, { expiry, signer }: Entry, state: State) => {
+    remove(key)
+    if (signer !== undefined) answered.set(key, { state, expiry })
+  }
+
+  const dropAnswered = (now: number) => {
+    for (const [key, { expiry }] of answered) {
+      if (expiry > now && answered.size <= settledCapacity) return
+      answered.delete(key)
+    }
+  }
+
+  const prune = (now: number) =>
+    Effect.suspend(() => {
+      prunedAt = now
+      const count = [...unanswered].filter(([key, { expiry }]) => expiry <= now && remove(key)).length
+      report()
+      return warnExpired(count)
+    })
+
+  const settle = (key: string, entry: Entry, remains: Remains) => {
+    inFlight -= 1
+    // another sending of the same content may hold the entry by now, or somebody removed it
+    if (unanswered.get(key) === entry) {
+      if (remains === "unknown") unanswered.set(key, { ...entry, state: "unknown" })
+      else if (remains === "gone") remove(key)
+      else remember(key, entry, remains)
+    }
+    report()
+  }
+
+  const isFull = ({ body }: Sending) => unanswered.size >= capacity || bytes + body.length > maxBytes
+
+  const attempt = (key: string, sending: Sending, now: number): Result.Result<Claim, Refusal> => {
+    const { fingerprint, nonce, signer } = sending
+    dropAnswered(now)
+    const earlier = unanswered.get(key)
+    const past = answered.get(key)
+    const state = past !== undefined && past.expiry > now ? past.state : earlier?.state
+    const isRepeat = earlier !== undefined
+    if (signer !== undefined && state !== undefined && !(state === "unknown" && earlier?.fingerprint === fingerprint)) {
+      return Result.fail(alreadyUsed(signer, nonce, state))
+    }
+    if (!isRepeat && isFull(sending)) return Result.fail(notSent(full))
+    const entry: Entry = {
+      ...(earlier ?? { ...sending, openedAt: now }),
+      state: "sent",
+      expiry: expiryOf(nonce, now, keep)
+    }
+    if (!isRepeat) bytes += entry.body.length
+    unanswered.set(key, entry)
+    inFlight += 1
+    report()
+    return Result.succeed(claimOf(sending, isRepeat, (remains) => Effect.sync(() => settle(key, entry, remains))))
+  }
+
+  return ActionLog.of({
+    backing: "memory",
+    tryClaim: (sending, now) => {
+      const key = keyOf(sending)
+      const isDue = now - prunedAt > pruneInterval || (unanswered.get(key)?.expiry ?? Infinity) <= now
+      return isDue || isFull(sending) ? undefined : attempt(key, sending, now)
+    },
+    claim: (sending) =>
+      Effect.flatMap(
+        Effect.tap(Clock.currentTimeMillis, prune),
+        (now) => Effect.fromResult(attempt(keyOf(sending), sending, now))
+      ),
+    unanswered: Effect.map(Effect.flatMap(Clock.currentTimeMillis, prune), () =>
+      [...unanswered.values()]
+        .map(({ expiry: _, ...entry }) => entry)
+        .toSorted((one, other) => one.openedAt - other.openedAt)),
+    forget: (fingerprint) =>
+      Effect.sync(() => {
+        const found = [...unanswered].find(([, entry]) => entry.fingerprint === fingerprint)
+        if (found === undefined) return false
+        remember(...found, "forgotten")
+        report()
+        return true
+      }),
+    isUp: Effect.succeed(true)
+  })
+})
+
+/** The log of this process alone; a function, so that two gateways in one process share nothing. */
+export const layerMemory = (options: Options = {}): Layer.Layer<ActionLog> =>
+  Layer.effect(ActionLog, makeMemory(options))

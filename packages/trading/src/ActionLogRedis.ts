@@ -1,0 +1,171 @@
+/**
+ * `ActionLog` of replicas that share only a Redis: the claims are shared, the bytes stay in the process that sends them.
+ *
+ * Each process claims a nonce in a log of its own first, then in Redis, in one atomic step. While Redis is away a process goes
+ * on with its own log: it sends no nonce twice, but does not know what other replicas sent. `isUp`, a log line,
+ * `trigate_shared_state_degraded` and a counter tell. After a crash the claims are still in Redis, the bytes are lost.
+ */
+import * as SharedState from "@trigate/upstream/SharedState"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
+import * as Redis from "effect/persistence/Redis"
+import * as Random from "effect/Random"
+import * as Schema from "effect/Schema"
+import * as ActionLog from "./ActionLog.ts"
+
+/** How much is remembered, where in Redis, and how long Redis is waited for. */
+export interface Options extends ActionLog.Options {
+  /** What the keys begin with; `trigate:{actions}:` by default. The braces keep the keys in one cluster slot. */
+  readonly prefix?: string
+  /** After how long a `sent` action that nobody settled is `unknown`; 1 minute by default. Longer than a sending lasts. */
+  readonly lease?: Duration.Input
+  /** How long Redis may take for one step; 250 milliseconds by default. */
+  readonly deadline?: Duration.Input
+}
+
+// The value of a key is "state fingerprint lease expiry token"; the token tells one claim from the next on the same content.
+const read = `local function read(key)
+  local found = redis.call('GET', key)
+  if not found then return {} end
+  local state, fingerprint, lease, expiry, token = string.match(found, '^(%S+) (%S+) (%S+) (%S+) (%S+)$')
+  return { state = state, fingerprint = fingerprint, lease = lease, expiry = expiry, token = token }
+end
+`
+
+interface ClaimArguments {
+  readonly key: string
+  readonly fingerprint: string
+  readonly now: number
+  readonly lease: number
+  readonly expiry: number
+  readonly token: string
+}
+
+const claimScript = Redis.script(
+  ({ expiry, fingerprint, key, lease, now, token }: ClaimArguments) => [key, fingerprint, now, lease, expiry, token],
+  {
+    numberOfKeys: 1,
+    lua: `${read}
+local found, now = read(KEYS[1]), tonumber(ARGV[2])
+local state = found.state
+if state and tonumber(found.expiry) <= now then state = nil end
+if state == 'sent' and tonumber(found.lease) <= now then state = 'unknown' end
+if state and (state ~= 'unknown' or found.fingerprint ~= ARGV[1]) then return state end
+local value = table.concat({ 'sent', ARGV[1], ARGV[3], ARGV[4], ARGV[5] }, ' ')
+redis.call('SET', KEYS[1], value, 'PX', string.format('%.0f', tonumber(ARGV[4]) - now))
+return state and 'repeated' or 'claimed'`
+  }
+).withReturnType<unknown>()
+
+interface SettleArguments {
+  readonly key: string
+  /** The names of the answered actions, scored by when they expire. */
+  readonly answered: string
+  readonly token: string
+  readonly remains: ActionLog.Remains
+  readonly settledCapacity: number
+}
+
+const settleScript = Redis.script(
+  ({ answered, key, remains, settledCapacity, token }: SettleArguments) => [
+    key,
+    answered,
+    token,
+    remains,
+    settledCapacity
+  ],
+  {
+    numberOfKeys: 2,
+    lua: `${read}
+local key, answered, remains = KEYS[1], KEYS[2], ARGV[2]
+local found = read(key)
+if found.state ~= 'sent' or found.token ~= ARGV[1] then return end
+if remains == 'gone' then return redis.call('DEL', key) end
+local value = table.concat({ remains, found.fingerprint, found.lease, found.expiry, found.token }, ' ')
+redis.call('SET', key, value, 'KEEPTTL')
+if remains == 'unknown' then return end
+redis.call('ZADD', answered, found.expiry, key)
+for _ = 1, redis.call('ZCARD', answered) - tonumber(ARGV[3]) do
+  redis.call('DEL', redis.call('ZPOPMIN', answered)[1])
+end
+redis.call('PEXPIRE', answered, math.max(redis.call('PTTL', answered), redis.call('PTTL', key)))`
+  }
+)
+
+const Answer = Schema.Literals(["claimed", "repeated", "sent", "accepted", "rejected", "unknown"])
+const decodeAnswer = Schema.decodeUnknownEffect(Answer)
+
+const unsharedCounter = Metric.counter("trigate_action_log_unshared_total", {
+  description: "Actions that were sent without asking the other replicas, because Redis was away",
+  incremental: true
+})
+
+const make = Effect.fnUntraced(function*(options: Options) {
+  const redis = yield* Redis.Redis
+  const own = yield* ActionLog.makeMemory(options)
+  const shared = yield* SharedState.make({ use: "action log", deadline: options.deadline ?? "250 millis" })
+  const { keep, settledCapacity } = ActionLog.limitsOf(options)
+  const prefix = options.prefix ?? "trigate:{actions}:"
+  const lease = Duration.toMillis(Duration.fromInputUnsafe(options.lease ?? "1 minute"))
+  const run = (yield* Random.nextInt).toString(36)
+  const evaluateClaim = redis.eval(claimScript)
+  const evaluateSettle = redis.eval(settleScript)
+  let claims = 0
+
+  const ask = <A>(asked: Effect.Effect<A, Redis.RedisError | Schema.SchemaError>) =>
+    asked.pipe(
+      Effect.mapError((error) =>
+        new SharedState.SharedAway({ detail: error._tag === "RedisError" ? String(error.cause) : error.message })
+      ),
+      // a settlement at the end of a scope must not wait for what cannot be interrupted there
+      Effect.interruptible
+    )
+
+  const claim = Effect.fn("ActionLog.claim")(
+    function*(sending: ActionLog.Sending): Effect.fn.Return<ActionLog.Claim, ActionLog.Refusal> {
+      const { fingerprint, nonce, signer } = sending
+      const mine = yield* ActionLog.take(own, sending)
+      if (signer === undefined) return mine
+      const now = yield* Clock.currentTimeMillis
+      const key = `${prefix}${ActionLog.keyOf(sending)}`
+      claims += 1
+      const token = `${run}.${claims}`
+      const expiry = ActionLog.expiryOf(nonce, now, keep)
+      const answer = yield* shared.orElse<typeof Answer.Type | undefined, never, never>(
+        ask(Effect.flatMap(
+          evaluateClaim({ key, fingerprint, now, lease: now + lease, expiry, token }),
+          (answered) => decodeAnswer(answered)
+        )),
+        Effect.as(Metric.update(unsharedCounter, 1), undefined)
+      ).pipe(Effect.onInterrupt(() => mine.settle("released")))
+      if (answer === undefined) return mine
+      if (answer !== "claimed" && answer !== "repeated") {
+        yield* mine.settle("released")
+        return yield* ActionLog.alreadyUsed(signer, nonce, answer)
+      }
+      return ActionLog.claimOf(sending, mine.isRepeat || answer === "repeated", (remains) =>
+        Effect.andThen(
+          mine.settle(remains === "gone" ? "released" : remains),
+          shared.orElse(
+            ask(evaluateSettle({ key, answered: `${prefix}answered`, token, remains, settledCapacity })),
+            Effect.void
+          )
+        ))
+    }
+  )
+
+  return ActionLog.ActionLog.of({
+    ...own,
+    backing: "Redis",
+    tryClaim: () => undefined,
+    claim,
+    isUp: shared.orElse(Effect.as(ask(redis.send("PING")), true), Effect.succeed(false))
+  })
+})
+
+/** The log of everybody with the same Redis and prefix. */
+export const layer = (options: Options = {}): Layer.Layer<ActionLog.ActionLog, never, Redis.Redis> =>
+  Layer.effect(ActionLog.ActionLog, make(options))

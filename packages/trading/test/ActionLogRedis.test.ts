@@ -1,0 +1,154 @@
+import * as NodeRedis from "@effect/platform-node/NodeRedis"
+import { assert, describe, it } from "@effect/vitest"
+import { ActionLog } from "@trigate/trading/ActionLog"
+import * as ActionLogRedis from "@trigate/trading/ActionLogRedis"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as Metric from "effect/Metric"
+import * as Redis from "effect/persistence/Redis"
+import * as TestClock from "effect/testing/TestClock"
+import { day, isFree, now, open, refusalOf, settled, states, suite, unanswered } from "./actionLogSuite.ts"
+import { isInstalled, redisServer } from "./redisServer.ts"
+
+const over = (url: string, options: ActionLogRedis.Options = {}) =>
+  ActionLogRedis.layer(options).pipe(
+    Layer.provideMerge(NodeRedis.layer({ url, disableOfflineQueue: true })),
+    // the driver logs each connection that a killed server refuses
+    Layer.provideMerge(Logger.layer([]))
+  )
+
+const isUp = ActionLog.use((log) => log.isUp)
+
+const metric = (name: string) =>
+  Effect.map(Metric.snapshot, (metrics) => {
+    const found = metrics.find(({ id }) => id === name)
+    return found !== undefined && "value" in found.state
+      ? Number(found.state.value)
+      : found !== undefined && "count" in found.state
+      ? Number(found.state.count)
+      : undefined
+  })
+
+/** Asks again and again until it is so; each question takes its time. */
+const until = <E, R>(question: Effect.Effect<boolean, E, R>): Effect.Effect<boolean, E, R> =>
+  Effect.repeat(question, { until: (answer) => answer })
+
+describe.runIf(isInstalled)("the action log in Redis", () => {
+  // steps take as long as they take: the test clock never reaches the deadline
+  suite((options) => Effect.map(redisServer, ({ url }) => over(url, options)))
+
+  it.effect("replicas with one prefix share what was used, and a settlement of one counts for the other", () =>
+    Effect.gen(function*() {
+      const { url } = yield* redisServer
+      yield* TestClock.setTime(now)
+      yield* Effect.gen(function*() {
+        const claim = yield* open()
+        const elsewhere = yield* Layer.build(over(url))
+        const there = <A, E>(effect: Effect.Effect<A, E, ActionLog>) => Effect.provide(effect, elsewhere)
+        assert.include(yield* there(refusalOf()), "is being sent right now")
+        yield* claim.settle("unknown")
+        assert.include(yield* there(refusalOf({ text: "other" })), "only the same signed content")
+        const again = yield* there(open())
+        assert.isTrue(again.isRepeat)
+        assert.isFalse(yield* isFree())
+        // it may have been taken the first time
+        yield* again.settle("released")
+        assert.isFalse(yield* there(isFree({ text: "other" })))
+        yield* there(settled("accepted"))
+        assert.include(yield* refusalOf(), "its outcome is known")
+        assert.isTrue(yield* isFree().pipe(Effect.provide(over(url, { prefix: "another:" }))))
+        // the bytes stay where they were sent
+        assert.lengthOf(yield* there(unanswered), 0)
+      }).pipe(Effect.provide(over(url)))
+    }))
+
+  it.effect("an action that a crashed replica had sent is unknown when its lease has passed", () =>
+    Effect.gen(function*() {
+      const { url } = yield* redisServer
+      yield* TestClock.setTime(now)
+      yield* Effect.gen(function*() {
+        const crashed = yield* Effect.provide(open(), yield* Layer.build(over(url)))
+        yield* TestClock.adjust(59_999)
+        assert.isFalse(yield* isFree())
+        yield* TestClock.adjust(1)
+        assert.isFalse(yield* isFree({ text: "other" }))
+        const second = yield* open()
+        assert.isTrue(second.isRepeat)
+        yield* crashed.settle("accepted")
+        assert.isFalse(yield* isFree())
+        yield* second.settle("unknown")
+        assert.isTrue(yield* isFree())
+      }).pipe(Effect.provide(over(url)))
+    }))
+
+  it.effect("leaves nothing behind when it is idle, and goes on after scripts are flushed", () =>
+    Effect.gen(function*() {
+      const { url } = yield* redisServer
+      yield* TestClock.setTime(now)
+      yield* Effect.gen(function*() {
+        const redis = yield* Redis.Redis
+        yield* settled("accepted", { nonce: now + day })
+        yield* settled("accepted")
+        yield* settled("unknown", { nonce: now + 1 })
+        const keys = yield* redis.send<ReadonlyArray<string>>("KEYS", "*")
+        assert.lengthOf(keys, 4)
+        const idle = yield* Effect.forEach(keys, (key) => redis.send<number>("PTTL", key))
+        for (const left of idle) assert.isAtMost(left, 3 * day)
+        for (const left of idle) assert.isAbove(left, 2 * day - 60_000)
+        const answered = yield* redis.send<number>("PTTL", "trigate:{actions}:answered")
+        assert.isAbove(answered, 3 * day - 60_000)
+        yield* redis.send("SCRIPT", "FLUSH")
+        assert.isFalse(yield* isFree())
+      }).pipe(Effect.provide(over(url)))
+    }))
+
+  it.live("Redis killed in the middle: each process goes on with its own log, tells, and shares again when it is back", () =>
+    Effect.gen(function*() {
+      const redis = yield* redisServer
+      yield* Effect.gen(function*() {
+        const nonce = yield* Clock.currentTimeMillis
+        const elsewhere = yield* Layer.build(over(redis.url))
+        const there = <A, E>(effect: Effect.Effect<A, E, ActionLog>) => Effect.provide(effect, elsewhere)
+        const claim = yield* open({ nonce })
+        assert.deepStrictEqual([yield* isUp, yield* there(isFree({ nonce }))], [true, false])
+        yield* redis.kill
+        yield* claim.settle("accepted")
+        // it knows what it sent itself, and not what the other one did
+        assert.deepStrictEqual([yield* isFree({ nonce }), yield* there(isFree({ nonce }))], [false, true])
+        const before = (yield* metric("trigate_action_log_unshared_total")) ?? 0
+        const free = yield* Effect.forEach(
+          Array.from({ length: 100 }, (_, index) => nonce + 1 + index),
+          (each) => isFree({ nonce: each }),
+          { concurrency: 10 }
+        )
+        assert.deepStrictEqual(new Set(free), new Set([true]))
+        assert.isFalse(yield* isUp)
+        assert.strictEqual(yield* metric("trigate_shared_state_degraded"), 1)
+        assert.strictEqual(yield* metric("trigate_action_log_unshared_total"), before + 100)
+        yield* redis.restart
+        yield* until(isUp)
+        yield* until(there(isUp))
+        yield* settled("accepted", { nonce: nonce + 1 })
+        assert.isFalse(yield* there(isFree({ nonce: nonce + 1 })))
+        // an empty Redis does not make a process forget
+        assert.isFalse(yield* isFree({ nonce }))
+        assert.strictEqual(yield* metric("trigate_shared_state_degraded"), 0)
+      }).pipe(Effect.provide(over(redis.url)))
+    }))
+
+  it.live("a Redis that hangs is given up at the deadline, by claims and by settlements", () =>
+    Effect.gen(function*() {
+      const redis = yield* redisServer
+      yield* Effect.gen(function*() {
+        const claim = yield* open()
+        yield* redis.freeze
+        yield* claim.close
+        assert.deepStrictEqual(yield* states, ["unknown"])
+        assert.isTrue(yield* isFree({ nonce: now + 1 }))
+        assert.isFalse(yield* isUp)
+        yield* redis.thaw
+      }).pipe(Effect.provide(over(redis.url, { deadline: "100 millis" })))
+    }))
+})

@@ -1,0 +1,375 @@
+/** What every action log has to do, under a test clock. */
+import { assert, it } from "@effect/vitest"
+import * as Utf8 from "@trigate/domain/Utf8"
+import type { Options, Sending, Settlement } from "@trigate/trading/ActionLog"
+import { ActionLog } from "@trigate/trading/ActionLog"
+import * as ActionLogModule from "@trigate/trading/ActionLog"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import type * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as Result from "effect/Result"
+import * as Scope from "effect/Scope"
+import * as TestClock from "effect/testing/TestClock"
+
+export const now = 1_795_230_000_000
+export const day = 86_400_000
+export const signer = "0x14791697260e4c9a71f18484c9f997b308e59325"
+
+type Change = Partial<Sending> & { readonly text?: string }
+
+const hexOf = (text: string) => Array.from(Utf8.encode(text), (byte) => byte.toString(16).padStart(2, "0")).join("")
+
+/** An action whose content is its text; by default all have the same nonce. */
+export const sending = ({ text = "one", ...change }: Change = {}): Sending => ({
+  signer,
+  nonce: now,
+  actionType: "evmUserModify",
+  fingerprint: `0x${hexOf(text)}`,
+  body: Utf8.encode(text),
+  ...change
+})
+
+/** An action that nobody is known to have signed. */
+export const unsigned = (change: Change = {}): Sending => {
+  const { signer: _, ...rest } = sending(change)
+  return rest
+}
+
+/** Claims in a scope that stays open. */
+export const openAs = (action: Sending) =>
+  Effect.gen(function*() {
+    const scope = yield* Scope.make()
+    const log = yield* ActionLog
+    const claim = yield* ActionLogModule.claimScoped(log, action).pipe(Scope.provide(scope))
+    return { ...claim, close: Scope.close(scope, Exit.void) }
+  })
+export const open = (change: Change = {}) => openAs(sending(change))
+
+/** Claims and settles at once. */
+export const settledAs = (settlement: Settlement, action: Sending) =>
+  Effect.flatMap(openAs(action), (claim) => Effect.andThen(claim.settle(settlement), claim.close))
+export const settled = (settlement: Settlement, change: Change = {}) => settledAs(settlement, sending(change))
+
+/** Whether an action could be sent now. */
+export const isFree = (change: Change = {}) => Effect.map(Effect.exit(settled("released", change)), Exit.isSuccess)
+
+/** Why an action cannot be sent now. */
+export const refusalOf = (change: Change = {}) =>
+  Effect.map(Effect.flip(settled("released", change)), ({ detail }) => detail)
+
+export const unanswered = ActionLog.use((log) => log.unanswered)
+export const states = Effect.map(unanswered, (entries) => entries.map(({ state }) => state))
+export const texts = Effect.map(unanswered, (entries) => entries.map(({ body }) => new TextDecoder().decode(body)))
+
+type Make<E> = (options: Options) => Effect.Effect<Layer.Layer<ActionLog, E>, never, Scope.Scope>
+
+/** The tests of an action log. */
+export const suite = <E>(make: Make<E>): void => {
+  const check = <F>(name: string, effect: Effect.Effect<void, F, ActionLog>, options: Options = {}) =>
+    it.effect(name, () =>
+      Effect.gen(function*() {
+        yield* TestClock.setTime(now)
+        yield* Effect.provide(effect, yield* make(options))
+      }).pipe(Effect.provide(Logger.layer([]))))
+
+  check(
+    "holds an action from before it is sent until it is answered, byte for byte",
+    Effect.gen(function*() {
+      const text = "{\"nonce\":1,\"name\":\"Zoë \u{1F600}\"}"
+      const claim = yield* open({ text })
+      assert.isFalse(claim.isRepeat)
+      const [found, ...others] = yield* unanswered
+      assert(found !== undefined)
+      assert.deepStrictEqual({ ...found, body: [...found.body] }, {
+        signer,
+        nonce: now,
+        actionType: "evmUserModify",
+        fingerprint: `0x${hexOf(text)}`,
+        body: [...Utf8.encode(text)],
+        openedAt: now,
+        state: "sent"
+      })
+      assert.lengthOf(others, 0)
+      yield* claim.settle("accepted")
+      assert.lengthOf(yield* unanswered, 0)
+    })
+  )
+
+  check(
+    "refuses a nonce that is being sent, whatever the content, and tells signer and nonce",
+    Effect.gen(function*() {
+      yield* open()
+      for (const text of ["one", "two"]) {
+        const error = yield* Effect.flip(settled("released", { text }))
+        assert(error._tag === "NonceAlreadyUsed")
+        assert.deepStrictEqual([error.signer, error.nonce], [signer, now])
+        assert.include(error.detail, "is being sent right now")
+      }
+    })
+  )
+
+  for (const settlement of ["accepted", "rejected", "refused"] as const) {
+    check(
+      `refuses a nonce whose action was ${settlement}, whatever the content`,
+      Effect.gen(function*() {
+        yield* settled(settlement)
+        for (const text of ["one", "two"]) assert.include(yield* refusalOf({ text }), "its outcome is known")
+        assert.lengthOf(yield* unanswered, 0)
+      })
+    )
+  }
+
+  check(
+    "after an unknown outcome takes the same signed content and no other",
+    Effect.gen(function*() {
+      yield* settled("unknown")
+      assert.include(yield* refusalOf({ text: "two" }), "only the same signed content")
+      const again = yield* open()
+      assert.isTrue(again.isRepeat)
+      assert.include(yield* refusalOf(), "is being sent right now")
+      yield* again.settle("accepted")
+      assert.include(yield* refusalOf(), "its outcome is known")
+    })
+  )
+
+  check(
+    "compares the signed content and not the bytes: others neither use up a nonce nor take room",
+    Effect.gen(function*() {
+      yield* settled("unknown")
+      const spaced = sending({ body: Utf8.encode("one  and ten spaces          ") })
+      const again = yield* openAs(spaced)
+      assert.isTrue(again.isRepeat)
+      yield* again.settle("unknown")
+      // the bytes that were sent first
+      assert.deepStrictEqual(yield* texts, ["one"])
+    }),
+    { capacity: 1, maxBytes: 3 }
+  )
+
+  check(
+    "a released nonce is free for any content",
+    Effect.gen(function*() {
+      yield* settled("released")
+      assert.lengthOf(yield* unanswered, 0)
+      assert.isTrue(yield* isFree({ text: "two" }))
+      assert.isTrue(yield* isFree())
+    })
+  )
+
+  check(
+    "an unknown outcome stays so when sending again says nothing about the first time",
+    Effect.gen(function*() {
+      yield* settled("unknown")
+      yield* TestClock.adjust(5)
+      for (const settlement of ["released", "refused"] as const) {
+        const again = yield* open()
+        assert.deepStrictEqual(yield* states, ["sent"])
+        yield* again.settle(settlement)
+        const [kept, ...others] = yield* unanswered
+        assert.deepStrictEqual([kept?.state, kept?.openedAt, others.length], ["unknown", now, 0])
+        assert.isFalse(yield* isFree({ text: "two" }))
+      }
+      yield* settled("rejected")
+      assert.lengthOf(yield* unanswered, 0)
+      assert.include(yield* refusalOf(), "its outcome is known")
+    })
+  )
+
+  check(
+    "the first settlement counts, and a claim that nobody settled is unknown",
+    Effect.gen(function*() {
+      const left = yield* open()
+      yield* left.close
+      assert.deepStrictEqual(yield* states, ["unknown"])
+      yield* left.settle("accepted")
+      assert.deepStrictEqual(yield* states, ["unknown"])
+      const second = yield* open()
+      yield* left.settle("released")
+      assert.isFalse(yield* isFree())
+      yield* second.settle("unknown")
+      yield* second.settle("released")
+      yield* second.close
+      assert.isFalse(yield* isFree({ text: "two" }))
+      assert.isTrue(yield* isFree())
+    })
+  )
+
+  check(
+    "a claim whose fibre dies is unknown",
+    Effect.gen(function*() {
+      const log = yield* ActionLog
+      const fibre = yield* Effect.forkChild(
+        Effect.scoped(Effect.andThen(ActionLogModule.claimScoped(log, sending()), Effect.never)),
+        { startImmediately: true }
+      )
+      while ((yield* unanswered).length === 0) yield* Effect.yieldNow
+      yield* Fiber.interrupt(fibre)
+      assert.deepStrictEqual(yield* states, ["unknown"])
+      assert.isFalse(yield* isFree({ text: "two" }))
+      assert.isTrue(yield* isFree())
+    })
+  )
+
+  check(
+    "counts for each signer and nonce, whatever the letter case of the address",
+    Effect.gen(function*() {
+      yield* settled("accepted")
+      assert.isTrue(yield* isFree({ nonce: now + 1 }))
+      assert.isTrue(yield* isFree({ signer: "0x0000000000000000000000000000000000000001" }))
+      assert.isFalse(yield* isFree({ signer: `0x${signer.slice(2).toUpperCase()}` }))
+    })
+  )
+
+  check(
+    "one of 200 concurrent claims wins",
+    Effect.gen(function*() {
+      const claims = yield* Effect.forEach(
+        Array.from({ length: 200 }),
+        () => Effect.result(open()),
+        { concurrency: "unbounded" }
+      )
+      assert.lengthOf(claims.filter(Result.isSuccess), 1)
+      const tags = claims.flatMap((claim) => Result.isFailure(claim) ? [claim.failure._tag] : [])
+      assert.deepStrictEqual(new Set(tags), new Set(["NonceAlreadyUsed"]))
+      assert.lengthOf(yield* unanswered, 1)
+    })
+  )
+
+  check(
+    "takes an action without a signer as often as it comes, and lists it once",
+    Effect.gen(function*() {
+      const first = yield* openAs(unsigned())
+      const second = yield* openAs(unsigned())
+      assert.deepStrictEqual([first.isRepeat, second.isRepeat], [false, true])
+      const [found, ...others] = yield* unanswered
+      assert(found !== undefined)
+      assert.isFalse("signer" in found)
+      assert.lengthOf(others, 0)
+      // other content under the same nonce is another entry
+      yield* settledAs("unknown", unsigned({ text: "two" }))
+      assert.sameMembers([...yield* texts], ["one", "two"])
+      // the second sending decides, and an earlier one settles nothing for it
+      yield* first.settle("released")
+      assert.sameMembers([...yield* states], ["sent", "unknown"])
+      yield* second.settle("accepted")
+      assert.deepStrictEqual(yield* texts, ["two"])
+      yield* first.close
+      yield* settledAs("accepted", unsigned())
+      assert.deepStrictEqual(yield* texts, ["two"])
+    })
+  )
+
+  check(
+    "lists the oldest first, and forgets one on request without giving its nonce back",
+    Effect.gen(function*() {
+      for (const [index, text] of ["b", "a", "c"].entries()) {
+        yield* settled("unknown", { text, nonce: now + index })
+        yield* TestClock.adjust(1)
+      }
+      yield* settledAs("unknown", unsigned({ text: "d" }))
+      assert.deepStrictEqual(yield* texts, ["b", "a", "c", "d"])
+      const forget = (text: string) => ActionLog.use((log) => log.forget(sending({ text }).fingerprint))
+      assert.deepStrictEqual([yield* forget("a"), yield* forget("a"), yield* forget("d")], [true, false, true])
+      assert.deepStrictEqual(yield* texts, ["b", "c"])
+      for (const text of ["a", "other"]) {
+        assert.include(yield* refusalOf({ text, nonce: now + 1 }), "was removed from the action log")
+      }
+    })
+  )
+
+  check(
+    "refuses the next action when it is full, and loses nothing",
+    Effect.gen(function*() {
+      yield* settled("unknown", { text: "a" })
+      const second = yield* open({ text: "b", nonce: now + 1 })
+      const refused = yield* Effect.flip(settled("unknown", { text: "c", nonce: now + 2 }))
+      assert(refused._tag === "UpstreamUnavailable")
+      assert.deepStrictEqual([refused.upstream, refused.attempts], ["action-log", 0])
+      assert.strictEqual(
+        refused.detail,
+        "The action was not sent: the action log is full of actions without an answer; resolve or forget some"
+      )
+      assert.sameMembers([...yield* texts], ["a", "b"])
+      // a nonce that was used is told as such, and content that the log holds needs no room
+      assert.include(yield* refusalOf({ text: "c" }), "only the same signed content")
+      yield* settled("unknown", { text: "a" })
+      // an answer makes room
+      yield* second.settle("accepted")
+      yield* settled("unknown", { text: "c", nonce: now + 2 })
+      assert.sameMembers([...yield* texts], ["a", "c"])
+    }),
+    { capacity: 2 }
+  )
+
+  check(
+    "is full by bytes, too",
+    Effect.gen(function*() {
+      yield* settled("unknown", { text: "12345678" })
+      const more = yield* Effect.flip(settled("unknown", { text: "123", nonce: now + 1 }))
+      assert.strictEqual(more._tag, "UpstreamUnavailable")
+      yield* settled("unknown", { text: "12", nonce: now + 1 })
+      assert.sameMembers([...yield* texts], ["12345678", "12"])
+    }),
+    { maxBytes: 10 }
+  )
+
+  check(
+    "makes room with the actions whose nonce has left the window, with no others",
+    Effect.gen(function*() {
+      yield* settled("unknown", { text: "old" })
+      yield* settled("unknown", { text: "new", nonce: now + 1 })
+      yield* TestClock.adjust(2 * day - 1)
+      const refused = yield* Effect.flip(settled("unknown", { text: "more", nonce: now + 2 * day }))
+      assert.strictEqual(refused._tag, "UpstreamUnavailable")
+      yield* TestClock.adjust(1)
+      yield* settled("unknown", { text: "more", nonce: now + 2 * day })
+      assert.deepStrictEqual(yield* texts, ["new", "more"])
+    }),
+    { capacity: 2 }
+  )
+
+  check(
+    "keeps a nonce for two days after its time or its use, whichever is later",
+    Effect.gen(function*() {
+      yield* settled("accepted")
+      yield* settled("accepted", { nonce: now + day })
+      yield* settled("rejected", { nonce: now - day })
+      yield* settled("unknown", { nonce: now - 1 })
+      const other = { text: "two", nonce: now - 1 }
+      yield* TestClock.adjust(2 * day - 1)
+      assert.deepStrictEqual(
+        [yield* isFree(), yield* isFree({ nonce: now - day }), yield* isFree(other)],
+        [false, false, false]
+      )
+      yield* TestClock.adjust(1)
+      yield* settled("accepted", { nonce: now + 2 * day })
+      assert.deepStrictEqual(
+        [yield* isFree(), yield* isFree({ nonce: now - day }), yield* isFree(other)],
+        [true, true, true]
+      )
+      assert.isFalse(yield* isFree({ nonce: now + day }))
+    })
+  )
+
+  check(
+    "forgets the oldest answered actions over its capacity, and no unanswered one",
+    Effect.gen(function*() {
+      yield* settled("unknown", { text: "open", nonce: now - 1 })
+      for (let index = 0; index < 9; index++) yield* settled("accepted", { nonce: now + index })
+      assert.deepStrictEqual([yield* isFree({ nonce: now + 7 }), yield* isFree({ nonce: now + 8 })], [false, false])
+      // a database drops them in the background
+      while (!(yield* isFree())) yield* Effect.yieldNow
+      assert.deepStrictEqual(yield* texts, ["open"])
+    }),
+    { settledCapacity: 3 }
+  )
+
+  check(
+    "is up",
+    Effect.gen(function*() {
+      assert.isTrue(yield* ActionLog.use((log) => log.isUp))
+    })
+  )
+}
