@@ -1,17 +1,20 @@
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as Layer2Upstream from "@trigate/layer2/Layer2Upstream"
 import { coins, keys, transactions } from "@trigate/sandbox/SandboxExamples"
-import * as InfoUpstream from "@trigate/trading/InfoUpstream"
-import * as TradingEvmUpstream from "@trigate/trading/TradingEvmUpstream"
-import * as Calls from "@trigate/upstream/Calls"
+import * as TradingUpstream from "@trigate/trading/TradingUpstream"
 import * as HttpTransportUndici from "@trigate/upstream/HttpTransportUndici"
+import * as Pipeline from "@trigate/upstream/Pipeline"
 import { ConfigProvider, Console, Effect, Layer } from "effect"
 import * as Report from "./Report.ts"
 
 // only the chains that the program asks for, at the addresses of the TRIGATE_…_URL variables
-const chains = Layer.mergeAll(InfoUpstream.layerConfig, TradingEvmUpstream.layerConfig, Layer2Upstream.layerConfig)
+const chains = Layer.mergeAll(
+  TradingUpstream.layerInfoConfig,
+  TradingUpstream.layerEvmConfig,
+  Layer2Upstream.layerConfig
+)
   .pipe(
-    Layer.provide(Calls.layer()),
+    Layer.provide(Pipeline.layer()),
     Layer.provide(HttpTransportUndici.layer())
   )
 

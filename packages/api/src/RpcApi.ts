@@ -1,9 +1,9 @@
 /** `POST /evm` and `POST /l2`: JSON-RPC of the trading chain's EVM and of an EVM layer 2. */
 import { Params } from "@trigate/domain/EvmMethods"
 import { evmMethods } from "@trigate/domain/EvmOperations"
-import { longestBatch } from "@trigate/domain/JsonRpc"
 import { layer2Methods } from "@trigate/domain/Layer2Operations"
 import type { Operation } from "@trigate/domain/Operation"
+import { longestBatch } from "@trigate/domain/protocol/JsonRpc"
 import { PayloadTooLarge } from "@trigate/domain/RequestError"
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"

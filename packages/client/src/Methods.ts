@@ -1,38 +1,29 @@
 /** Makes a client method from an endpoint of the contract and a declared operation, one maker for each protocol. */
-import * as Answer from "@trigate/domain/Answer"
-import { faultsOf, invalidRequest } from "@trigate/domain/Decode"
-import type { Identity } from "@trigate/domain/ExchangeOperations"
-import { readOutcome, resendAdvice } from "@trigate/domain/ExchangeOperations"
+import { encodeRequest, invalidRequest } from "@trigate/domain/Decode"
+import { resendAdvice } from "@trigate/domain/ExchangeOperations"
 import type { CommonFailure } from "@trigate/domain/GatewayError"
 import type { Address } from "@trigate/domain/Hex"
-import * as JsonRpc from "@trigate/domain/JsonRpc"
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import type { AnyCodec, MethodClass, Operation } from "@trigate/domain/Operation"
-import type { InvalidRequest } from "@trigate/domain/RequestError"
-import { readResolution } from "@trigate/domain/Resolution"
+import * as Answer from "@trigate/domain/protocol/Answer"
+import * as EvmProtocol from "@trigate/domain/protocol/EvmProtocol"
+import type { Identity } from "@trigate/domain/protocol/ExchangeProtocol"
+import { readOutcome, readResolution } from "@trigate/domain/protocol/ExchangeProtocol"
+import * as InfoProtocol from "@trigate/domain/protocol/InfoProtocol"
+import * as JsonRpc from "@trigate/domain/protocol/JsonRpc"
+import * as TokenProtocol from "@trigate/domain/protocol/TokenProtocol"
+import * as TokenRpc from "@trigate/domain/protocol/TokenRpc"
 import { SignedAction } from "@trigate/domain/SignedAction"
-import { readParams } from "@trigate/domain/TokenOperations"
-import * as TokenRpc from "@trigate/domain/TokenRpc"
 import { OutcomeUnknown, UpstreamUnavailable } from "@trigate/domain/UpstreamError"
 import type * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Utf8 from "@trigate/domain/Utf8"
 import * as Effect from "effect/Effect"
 import type * as HttpClientError from "effect/http/HttpClientError"
-import * as Schema from "effect/Schema"
 import * as Transport from "./Transport.ts"
 
 /** The endpoint of the contract that a method calls. */
 export interface Endpoint {
   readonly path: string
-}
-
-const writerOf = <S extends AnyCodec>(schema: S) => {
-  const encode = Schema.encodeEffect(schema, { errors: "all" })
-  return (request: S["Type"]): Effect.Effect<string, InvalidRequest> =>
-    Effect.mapBoth(encode(request), {
-      onFailure: (error) => invalidRequest(faultsOf(error)),
-      onSuccess: JsonText.stringify
-    })
 }
 
 // the gateway is an upstream of this program like any other
@@ -53,34 +44,32 @@ export const plain = <
 >(
   transport: Transport.Transport,
   endpoint: Endpoint,
-  operation: Operation<string, MethodClass, Request, Response, Failures>
-) => {
-  const write = writerOf(operation.request)
-  const read = Answer.readerOf(operation)
-  return Effect.fn(`GatewayClient.${operation.name}`)(function*(request: Request["Type"]) {
-    const body = yield* write(request)
-    const answer = yield* Effect.mapError(transport.post(endpoint.path, body), unreachable)
-    return yield* read(request, answer)
-  })
-}
+  operation: Operation<string, "read", Request, Response, Failures>
+) =>
+  InfoProtocol.methodOf<Request, Response, Failures>(operation)(
+    "GatewayClient",
+    (body) => Effect.mapError(transport.post(endpoint.path, body.text), unreachable)
+  )
 
 /** Methods of a JSON-RPC endpoint. */
 export const jsonRpc = (transport: Transport.Transport, endpoint: Endpoint) => {
   let lastId = 0
   return <Request extends AnyCodec, Response extends AnyCodec, const Failures extends ReadonlyArray<AnyCodec>>(
-    operation: Operation<string, MethodClass, Request, Response, Failures>
-  ) => {
-    const write = writerOf(operation.request)
-    const read = JsonRpc.readerOf(operation)
-    return Effect.fn(`GatewayClient.${operation.name}`)(function*(request: Request["Type"]) {
-      const params = yield* write(request)
-      lastId += 1
-      const id = lastId
-      const body = JsonRpc.requestText(id, operation.name, params)
-      const answer = yield* Effect.mapError(transport.post(endpoint.path, body), unreachable)
-      return yield* read(Transport.label, yield* JsonRpc.answerOf(answer, id))
-    })
-  }
+    operation: Operation<string, "read", Request, Response, Failures>
+  ) =>
+    EvmProtocol.methodOf<Request, Response, Failures>(operation)(
+      "GatewayClient",
+      Transport.label,
+      (call) =>
+        Effect.suspend(() => {
+          lastId += 1
+          const id = lastId
+          return Effect.flatMap(
+            Effect.mapError(transport.post(endpoint.path, EvmProtocol.body(id, call)), unreachable),
+            (response) => JsonRpc.answerOf(response, id)
+          )
+        })
+    )
 }
 
 /** The token chain's query, whose request is the query string; its addresses are checked here, like the others' there. */
@@ -93,10 +82,10 @@ export const tokenQuery = <
   endpoint: Endpoint,
   operation: Operation<string, MethodClass, Request, Response, Failures>
 ) => {
-  const check = readParams(operation)
+  const check = TokenProtocol.checkOf(operation)
   const read = Answer.readerOf(operation)
   return Effect.fn(`GatewayClient.${operation.name}`)(function*(params: Request["Encoded"]) {
-    const request = yield* check(JsonText.stringify(params))
+    const request = yield* check(Json.write(params))
     const query = new URLSearchParams(Object.entries(params ?? {}).map(([name, value]) => [name, String(value)]))
     const answer = yield* Effect.mapError(transport.get(`${endpoint.path}?${query}`), unreachable)
     return yield* read(request, answer)
@@ -109,22 +98,19 @@ export const tokenRpc =
   <Request extends AnyCodec, Response extends AnyCodec, const Failures extends ReadonlyArray<AnyCodec>>(
     operation: Operation<string, MethodClass, Request, Response, Failures>
   ) => {
-    const check = readParams(operation)
+    const check = TokenProtocol.checkOf(operation)
     const read = TokenRpc.readerOf(operation)
     return Effect.fn(`GatewayClient.${operation.name}`)(function*(params: Request["Encoded"]) {
-      const text = JsonText.stringify(params)
-      const request = yield* check(text)
-      const body = JsonRpc.requestText(1, operation.name, text)
+      const json = Json.write(params)
+      const request = yield* check(json)
+      const body = JsonRpc.requestText(1, operation.name, json.text)
       const answer = yield* Effect.mapError(transport.post(endpoint.path, body), unreachable)
-      return yield* read(
-        request,
-        Transport.label,
-        yield* TokenRpc.readAnswer(Transport.label, answer.status, answer.text, answer.retryAfter)
-      )
+      return yield* read(request, Transport.label, yield* TokenRpc.readAnswer(answer))
     })
   }
 
-const writeSigned = writerOf(SignedAction)
+const encodeSigned = encodeRequest(SignedAction)
+const writeSigned = (signed: SignedAction) => Effect.map(encodeSigned(signed), ({ text }) => text)
 
 // short of a request that could not be built, a byte may have gone out
 const unsent: ReadonlySet<HttpClientError.HttpClientError["reason"]["_tag"]> = new Set([
@@ -172,10 +158,10 @@ export const resolve = (transport: Transport.Transport, endpoint: Endpoint) =>
 
 /** Reads an answer of the gateway itself; one may also come under a status that is not 200. */
 const ownReaderOf = <Response extends AnyCodec>(response: Response) => {
-  const read = Answer.decodeText(response)
+  const read = Answer.decodeJson(response)
   return (answer: UpstreamResponse.UpstreamResponse): Effect.Effect<Response["Type"], CommonFailure> =>
     Effect.mapError(
-      read(answer.upstream, answer.text),
+      read(answer.upstream, answer.json),
       (malformed) => answer.status === 200 ? malformed : Answer.failureOf(answer)
     )
 }

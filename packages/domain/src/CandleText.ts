@@ -1,8 +1,8 @@
 /**
- * Tells from the text alone that an answer is a list of bars, spelled as the venue spells them.
+ * Recognises a list of bars from its text alone, in the venue's spelling.
  *
- * A full answer has 700 KB, and parsing it takes ten times as long as recognising it. A text that is not recognised may be
- * a list of bars all the same: it has to be parsed.
+ * A full answer has 700 KB, and parsing it takes ten times as long. A text that is not recognised may still be a list of
+ * bars: it has to be parsed.
  */
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
@@ -87,4 +87,24 @@ export const barsIn = (text: string): number | undefined => {
     if (text[at - 1] === "]") break
   }
   return at === text.length ? bars : undefined
+}
+
+const occurrencesOf = (part: string, text: string): number => {
+  let count = 0
+  for (let at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + part.length)) count += 1
+  return count
+}
+
+/** Open times of the bars that a text lists; undefined unless it is recognised and all are of the coin and the interval. */
+export const openTimesIn = (
+  text: string,
+  coin: string,
+  interval: CandleInterval
+): ReadonlyArray<number> | undefined => {
+  const bars = barsIn(text)
+  // in a recognised text a name with its colon is nothing but a member
+  return bars !== undefined && occurrencesOf(`"s":${JSON.stringify(coin)}`, text) === bars &&
+      occurrencesOf(`"i":"${interval}"`, text) === bars
+    ? Array.from(text.matchAll(/"t":(?<time>[0-9]+)/gu), ({ groups }) => Number(groups?.["time"]))
+    : undefined
 }

@@ -4,6 +4,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
 import { inWords } from "./FaultWords.ts"
+import * as Json from "./Json.ts"
 import * as JsonText from "./JsonText.ts"
 import type { AnyCodec } from "./Operation.ts"
 import type { RequestFault } from "./RequestError.ts"
@@ -59,9 +60,19 @@ export const decodeValue = <S extends AnyCodec>(schema: S, prefix: ReadonlyArray
     })
 }
 
-/** Parses a request text strictly: JSON, no duplicate keys, bounded nesting. */
-export const parseRequest = (text: string): Effect.Effect<unknown, InvalidRequest> =>
+/** Writes a request as its wire form; fails with `InvalidRequest` for values outside of the types' ranges. */
+export const encodeRequest = <S extends AnyCodec>(schema: S, prefix: ReadonlyArray<string | number> = []) => {
+  const encode = Schema.encodeEffect(schema, { errors: "all" })
+  return (request: S["Type"]): Effect.Effect<Json.Json, InvalidRequest> =>
+    Effect.mapBoth(encode(request), {
+      onFailure: (error) => invalidRequest(faultsOf(error, prefix)),
+      onSuccess: Json.write
+    })
+}
+
+/** Parses a request strictly: JSON, no duplicate keys, bounded nesting and number of values. */
+export const parseRequest = (text: string, bytes?: Uint8Array): Effect.Effect<Json.Json, InvalidRequest> =>
   Result.match(JsonText.parseStrict(text), {
     onFailure: (refusal) => Effect.fail(invalidRequest([refusal])),
-    onSuccess: Effect.succeed
+    onSuccess: (value) => Effect.succeed(Json.parsed(text, value, bytes))
   })

@@ -34,7 +34,7 @@ const addressParam = Schema.Tuple([Address]).pipe(
 /** A small block of the trading chain comes every second. */
 const blockMillis = 1000
 
-const oneBlock = (): Operation.CachePolicy => ({ fresh: blockMillis, stale: 10 * blockMillis })
+const oneBlock = (): Operation.CachePolicy => ({ fresh: blockMillis, staleIfError: 10 * blockMillis })
 
 /** One storage word of a contract, at `latest` only: real nodes silently answer latest state for any other block. */
 export const getStorageAt = Operation.read({
@@ -49,7 +49,7 @@ export const getStorageAt = Operation.read({
   response: StorageSlot,
   failures: [UnsupportedBlock],
   blockParam: { position: 2, supported: ["latest"] },
-  cachePolicyOnRequest: () => ({ fresh: blockMillis, stale: 0 }),
+  cachePolicyOnRequest: () => ({ fresh: blockMillis, staleIfError: 0 }),
   isCacheable: decodes(StorageSlot)
 })
 

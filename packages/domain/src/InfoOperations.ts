@@ -36,7 +36,7 @@ export const spotMeta = Operation.read({
   request: spotMetaRequest,
   response: SpotMeta,
   failures: [],
-  cachePolicy: () => ({ fresh: 5 * minute, refreshAfter: 4 * minute, stale: 60 * minute }),
+  cachePolicy: () => ({ fresh: 5 * minute, refreshAfter: 4 * minute, staleIfError: 60 * minute }),
   isCacheable: decodes(SpotMeta)
 })
 

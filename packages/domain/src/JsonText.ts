@@ -216,15 +216,48 @@ const withDigits = (_key: string, member: unknown): unknown =>
 /** Writes JSON; a `bigint` becomes a JSON integer with all its digits. */
 export const stringify = (value: unknown): string => JSON.stringify(value, withDigits)
 
-const inOrder = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(inOrder)
-  return Predicate.isObject(value)
-    ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => a < b ? -1 : 1).map(([k, v]) => [k, inOrder(v)]))
-    : value
+/**
+ * A valid JSON text in one spelling: members in the order of their names, no white space, each string in one way.
+ *
+ * Numbers keep their spelling, since servers tell `1.0` from `1`. For keys, not for a wire.
+ */
+export const canonical = (text: string): string => {
+  let i = 0
+  const string = (): string => {
+    const start = i
+    i = skipString(text, i)
+    return JSON.stringify(keyName(text, start, i) ?? "")
+  }
+  const value = (): string => {
+    i = skipSpace(text, i)
+    const code = text.charCodeAt(i)
+    if (code === QUOTE) return string()
+    if (code === OPEN_BRACE) return `{${list(member).toSorted().join(",")}}`
+    if (code === OPEN_BRACKET) return `[${list(value).join(",")}]`
+    const start = i
+    i = skipValue(text, i)
+    return text.slice(start, i)
+  }
+  const member = (): string => {
+    i = skipSpace(text, i)
+    const name = string()
+    // behind the colon
+    i = skipSpace(text, i) + 1
+    return `${name}:${value()}`
+  }
+  const list = (item: () => string): Array<string> => {
+    const items: Array<string> = []
+    i = skipSpace(text, i + 1)
+    while (i < text.length && text.charCodeAt(i) !== CLOSE_BRACE && text.charCodeAt(i) !== CLOSE_BRACKET) {
+      items.push(item())
+      i = skipSpace(text, i)
+      if (text.charCodeAt(i) === COMMA) i++
+    }
+    i++
+    return items
+  }
+  return value()
 }
-
-/** Writes JSON in one way only: members in the order of their names. For keys, not for a wire. */
-export const canonical = (value: unknown): string => stringify(inOrder(value))
 
 /** Writes JSON for people: as {@link stringify}, indented by two. */
 export const stringifyPretty = (value: unknown): string => JSON.stringify(value, withDigits, 2)

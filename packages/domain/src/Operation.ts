@@ -5,6 +5,7 @@
  * documents are all read from these declarations; nothing about an operation is written twice.
  */
 import type * as Schema from "effect/Schema"
+import type { Json } from "./Json.ts"
 import type { StateBlock } from "./RequestError.ts"
 import { UnavailableOnNode } from "./RequestError.ts"
 import type { UpstreamResponse } from "./UpstreamResponse.ts"
@@ -46,25 +47,25 @@ export interface Refusal<Request, Failure> {
   failure(request: Request, answer: UpstreamResponse): Failure
 }
 
-/** How long one answer of a read may be given again, in milliseconds. */
+/** How long one answer of a read may be cached, in milliseconds (RFC 9111, RFC 5861). */
 export interface CachePolicy {
-  /** So long it is served without asking. */
+  /** For so long it is served without asking the upstream. */
   readonly fresh: number
-  /** From this age on a request for it renews it in the background; never when not given. */
+  /** From this age on a request for it also refreshes it in the background; never when not given. */
   readonly refreshAfter?: number
-  /** So long after `fresh` it is served, with its age, where the upstream fails. */
-  readonly stale: number
+  /** For so long after `fresh` it is served, with its age, when the upstream fails. */
+  readonly staleIfError: number
 }
 
-/** What a read allows to be kept of its answers; calls that are in flight are shared in any case. */
-export interface Sharing<Request> {
+/** What a read allows to be cached of its answers. Equal calls that are under way are coalesced in any case. */
+export interface Caching<Request> {
   // methods, so that an operation of any request is an `Operation`
-  /** How long the answer to a request that is sent at `now` may be given again; not at all when not given or undefined. */
+  /** How long the answer to a request that is sent at `now` may be cached; not at all when undefined. */
   cachePolicy?(request: Request, now: number): CachePolicy | undefined
   /** The same for a caller who asked for an answer that may be one block old. */
   cachePolicyOnRequest?(request: Request, now: number): CachePolicy | undefined
-  /** Whether an answer (for JSON-RPC: its `result`), as JSON text, is one that may be kept: no error, none of another request. */
-  isCacheable?(request: Request, answer: string): boolean
+  /** Whether an answer (for JSON-RPC: its `result`) may be cached: no error, no answer to another request. */
+  isCacheable?(request: Request, answer: Json): boolean
 }
 
 /** The declaration of one upstream call. */
@@ -74,7 +75,7 @@ export interface Operation<
   Request extends AnyCodec = AnyCodec,
   Response extends AnyCodec = AnyCodec,
   Failures extends ReadonlyArray<AnyCodec> = ReadonlyArray<AnyCodec>
-> extends Sharing<Request["Type"]> {
+> extends Caching<Request["Type"]> {
   /** The upstream's own name of the call: action type, info type or JSON-RPC method. */
   readonly name: Name
   readonly class: Class
@@ -147,7 +148,7 @@ export const once = <
   Response extends AnyCodec,
   const Failures extends ReadonlyArray<AnyCodec>
 >(
-  declaration: Omit<OnceOperation<Name, Request, Response, Failures>, "class" | keyof Sharing<unknown>>
+  declaration: Omit<OnceOperation<Name, Request, Response, Failures>, "class" | keyof Caching<unknown>>
 ): OnceOperation<Name, Request, Response, Failures> => ({ ...declaration, class: "once" })
 
 /** Which of our surfaces was asked: the gateway's own routes, or the node provider's behind an endpoint key. */

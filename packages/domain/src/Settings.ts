@@ -10,7 +10,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 import { Address } from "./Hex.ts"
-import { longestBatch } from "./JsonRpc.ts"
+import { longestBatch } from "./protocol/JsonRpc.ts"
 
 /** What people are told of a setting. */
 interface Texts {

@@ -3,16 +3,10 @@
  *
  * The methods are those that both server families document, by name; those that write (`send…`) are sent at most once.
  */
-import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import * as Predicate from "effect/Predicate"
-import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { decodes, isSuccess } from "./Cacheable.ts"
-import { faultsOf, invalidRequest } from "./Decode.ts"
-import * as JsonText from "./JsonText.ts"
 import * as Operation from "./Operation.ts"
-import type { InvalidRequest, RequestFault } from "./RequestError.ts"
 import { InvalidAddress } from "./RequestError.ts"
 import { TokenNotFound } from "./ResourceError.ts"
 import { DetectedAddress, TokenContract, TokenData } from "./TokenData.ts"
@@ -27,12 +21,12 @@ const optionalText = Schema.optionalKey(Schema.String)
 const Int64 = Schema.Union([Schema.Int, Schema.BigInt, Schema.String.check(Schema.isPattern(/^-?[0-9]{1,20}$/u))])
 
 /** Supplies change with any transaction. */
-const someSeconds = (): Operation.CachePolicy => ({ fresh: 10_000, stale: 5 * 60_000 })
+const someSeconds = (): Operation.CachePolicy => ({ fresh: 10_000, staleIfError: 5 * 60_000 })
 
 const day = 24 * 60 * 60_000
 
 /** What is computed from the request alone never changes. */
-const pure = (): Operation.CachePolicy => ({ fresh: day, stale: day })
+const pure = (): Operation.CachePolicy => ({ fresh: day, staleIfError: day })
 
 /** A fungible token by its master contract; the address may come in any form, the answer names one form. */
 export const getTokenData = Operation.read({
@@ -56,7 +50,7 @@ const method = <
   Response extends Operation.AnyCodec,
   const Failures extends ReadonlyArray<Operation.AnyCodec>
 >(
-  declaration: Operation.Sharing<Request["Type"]> & {
+  declaration: Operation.Caching<Request["Type"]> & {
     readonly name: Name
     readonly summary: string
     readonly request: Request
@@ -302,42 +296,6 @@ const byName: ReadonlyMap<string, TokenRpcOperation> = new Map(Object.entries(to
 /** The read method of a name; none for methods that write, and for anything else that the route does not relay. */
 export const findTokenMethod = (name: string): Option.Option<TokenRpcOperation> =>
   Option.fromUndefinedOr(byName.get(name))
-
-const addressFault = (params: unknown, fault: RequestFault): Option.Option<InvalidAddress> => {
-  const [key, ...deeper] = fault.path
-  const value = key !== undefined && deeper.length === 0 && Predicate.hasProperty(params, key) ? params[key] : undefined
-  return Predicate.isString(value)
-    ? Option.filter(Result.getFailure(TonAddress.parse(value)), (error) => error.reason === fault.message)
-    : Option.none()
-}
-
-const inParams = ({ message, path }: RequestFault): RequestFault => ({ path: ["params", ...path], message })
-
-const refusal = (params: unknown, faults: ReadonlyArray<RequestFault>): InvalidRequest | InvalidAddress => {
-  const addresses = faults.map((fault) => addressFault(params, fault))
-  const [first] = addresses
-  return first !== undefined && Option.isSome(first) && addresses.every(Option.isSome)
-    ? first.value
-    : invalidRequest(faults.map(inParams))
-}
-
-/**
- * Reads the raw `params` of a method; `[]` stands for no params.
- *
- * As strict as the newer servers: other arrays, unknown members and duplicate keys are refused. Params that have no fault
- * besides their addresses fail with `InvalidAddress`.
- */
-export const readParams = <Request extends Operation.AnyCodec>(operation: { readonly request: Request }) => {
-  const decode = Schema.decodeUnknownEffect(operation.request, { errors: "all", onExcessProperty: "error" })
-  return (text: string): Effect.Effect<Request["Type"], InvalidRequest | InvalidAddress> =>
-    Result.match(JsonText.parseStrict(text), {
-      onFailure: (fault) => Effect.fail(invalidRequest([inParams(fault)])),
-      onSuccess: (value) => {
-        const params = Array.isArray(value) && value.length === 0 ? {} : value
-        return Effect.mapError(decode(params), (error) => refusal(params, faultsOf(error)))
-      }
-    })
-}
 
 /** The read methods of `GET /api/v2/{method}`; `getTokenData` has a route of its own. */
 export const tokenRestReads: ReadonlyArray<TokenRpcOperation> = Object.values(tokenRpcOperations)

@@ -1,9 +1,8 @@
 /** An upstream's response as it came: what a relaying route passes on and what a typed method reads. */
 import * as Option from "effect/Option"
-import type * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { Address } from "./Hex.ts"
-import * as JsonText from "./JsonText.ts"
+import { Json } from "./Json.ts"
 import * as Utf8 from "./Utf8.ts"
 
 /** What a response says. */
@@ -31,7 +30,7 @@ export class UpstreamResponse implements Fields {
   declare readonly age?: number
   declare readonly signer?: Address
   #text: string | undefined
-  #json: Result.Result<unknown, JsonText.Refusal> | undefined
+  #json: Json | undefined
 
   constructor({ age, body, contentType, retryAfter, signer, status, upstream }: Fields) {
     this.upstream = upstream
@@ -57,9 +56,9 @@ export class UpstreamResponse implements Fields {
     return text
   }
 
-  /** The body as a JSON value; integers outside the safe range are `bigint`. */
-  get json(): Result.Result<unknown, JsonText.Refusal> {
-    return this.#json ??= JsonText.parse(this.text)
+  /** The body as JSON. */
+  get json(): Json {
+    return this.#json ??= new Json(this.text)
   }
 
   /** Whether the body claims to be a problem document (RFC 9457). */

@@ -1,10 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Answer from "@trigate/domain/Answer"
 import type { GatewayError } from "@trigate/domain/GatewayError"
 import { commonFailures, GatewayError as GatewayErrorSchema } from "@trigate/domain/GatewayError"
 import { candleSnapshot } from "@trigate/domain/InfoOperations"
+import * as Json from "@trigate/domain/Json"
 import * as JsonText from "@trigate/domain/JsonText"
 import * as Operation from "@trigate/domain/Operation"
+import * as Answer from "@trigate/domain/protocol/Answer"
 import { UnknownAsset } from "@trigate/domain/ResourceError"
 import { UpstreamMalformed, UpstreamRateLimited } from "@trigate/domain/UpstreamError"
 import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
@@ -60,8 +61,8 @@ describe("readerOf", () => {
 
   it.effect("an issue holds no more than an excerpt of the answer", () =>
     Effect.gen(function*() {
-      const readNumbers = Answer.decodeText(Schema.Record(Schema.String, Schema.Int))
-      const error = yield* Effect.flip(readNumbers("trading-api", `{"${"x".repeat(10_000)}":null}`))
+      const readNumbers = Answer.decodeJson(Schema.Record(Schema.String, Schema.Int))
+      const error = yield* Effect.flip(readNumbers("trading-api", Json.of(`{"${"x".repeat(10_000)}":null}`)))
       assert.strictEqual(error.issue.length, 240)
     }))
 

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { checkBlock } from "@trigate/domain/BlockParam"
 import { gasPrice, getStorageAt } from "@trigate/domain/EvmOperations"
 import type { Operation } from "@trigate/domain/Operation"
+import { checkBlock } from "@trigate/domain/protocol/EvmProtocol"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { evmMethods, evmOperations } from "@trigate/domain/EvmOperations"
 import { exchangeOperations } from "@trigate/domain/ExchangeOperations"
 import { infoOperations } from "@trigate/domain/InfoOperations"
+import * as Json from "@trigate/domain/Json"
 import { getBlockByNumber, layer2Methods } from "@trigate/domain/Layer2Operations"
 import type { CachePolicy, Operation } from "@trigate/domain/Operation"
 import * as OperationModule from "@trigate/domain/Operation"
@@ -33,19 +34,19 @@ const named = (cachePolicys: ReadonlyArray<readonly [Operation, CachePolicy | un
 describe("What is kept of answers", () => {
   it("is declared for these reads, and for no other", () => {
     assert.deepStrictEqual(named(reads.map((each) => [each, each.cachePolicy?.(window, 2 * day)])), [
-      ["info spotMeta", { fresh: 5 * minute, refreshAfter: 4 * minute, stale: 60 * minute }],
-      ["info candleSnapshot", { fresh: day, stale: day }],
-      ["evm eth_gasPrice", { fresh: 1000, stale: 10_000 }],
-      ["evm eth_bigBlockGasPrice", { fresh: 1000, stale: 10_000 }],
-      ["token-rest getTokenData", { fresh: 10_000, stale: 5 * minute }],
-      ["token-rpc packAddress", { fresh: day, stale: day }],
-      ["token-rpc unpackAddress", { fresh: day, stale: day }],
-      ["token-rpc detectAddress", { fresh: day, stale: day }],
-      ["token-rpc getTokenData", { fresh: 10_000, stale: 5 * minute }],
-      ["token-rpc detectHash", { fresh: day, stale: day }]
+      ["info spotMeta", { fresh: 5 * minute, refreshAfter: 4 * minute, staleIfError: 60 * minute }],
+      ["info candleSnapshot", { fresh: day, staleIfError: day }],
+      ["evm eth_gasPrice", { fresh: 1000, staleIfError: 10_000 }],
+      ["evm eth_bigBlockGasPrice", { fresh: 1000, staleIfError: 10_000 }],
+      ["token-rest getTokenData", { fresh: 10_000, staleIfError: 5 * minute }],
+      ["token-rpc packAddress", { fresh: day, staleIfError: day }],
+      ["token-rpc unpackAddress", { fresh: day, staleIfError: day }],
+      ["token-rpc detectAddress", { fresh: day, staleIfError: day }],
+      ["token-rpc getTokenData", { fresh: 10_000, staleIfError: 5 * minute }],
+      ["token-rpc detectHash", { fresh: day, staleIfError: day }]
     ])
     assert.deepStrictEqual(named(reads.map((each) => [each, each.cachePolicyOnRequest?.(window, 2 * day)])), [
-      ["evm eth_getStorageAt", { fresh: 1000, stale: 0 }]
+      ["evm eth_getStorageAt", { fresh: 1000, staleIfError: 0 }]
     ])
   })
 
@@ -72,7 +73,7 @@ describe("What is kept of answers", () => {
       response: Schema.Unknown,
       failures: [],
       // @ts-expect-error -- an answer to a once call is nobody else's
-      cachePolicy: () => ({ fresh: 1, stale: 1 })
+      cachePolicy: () => ({ fresh: 1, staleIfError: 1 })
     })
   })
 
@@ -80,17 +81,17 @@ describe("What is kept of answers", () => {
     const bad = ["null", "", "{", "[]", "{\"ok\":false,\"error\":\"x\"}", "{\"error\":\"x\"}"]
     const address = Result.getOrThrow(TonAddress.check(`0:${"0".repeat(64)}`))
     for (const answer of bad) {
-      assert.isFalse(infoOperations.spotMeta.isCacheable?.(undefined, answer))
-      assert.isFalse(evmOperations.gasPrice.isCacheable?.(undefined, answer))
-      assert.isFalse(tokenRpcOperations.getTokenData.isCacheable?.({ address }, answer))
-      assert.isFalse(getTokenData.isCacheable?.({ address }, answer))
+      assert.isFalse(infoOperations.spotMeta.isCacheable?.(undefined, Json.of(answer)))
+      assert.isFalse(evmOperations.gasPrice.isCacheable?.(undefined, Json.of(answer)))
+      assert.isFalse(tokenRpcOperations.getTokenData.isCacheable?.({ address }, Json.of(answer)))
+      assert.isFalse(getTokenData.isCacheable?.({ address }, Json.of(answer)))
     }
-    assert.isFalse(evmOperations.gasPrice.isCacheable?.(undefined, "\"0xzz\""))
-    assert.isFalse(getTokenData.isCacheable?.({ address }, "{\"ok\":false,\"result\":\"Ratelimit exceed\"}"))
-    assert.isTrue(getTokenData.isCacheable?.({ address }, "{\"ok\":true,\"result\":{}}"))
-    assert.isTrue(getTokenData.isCacheable?.({ address }, "{\"name\":\"flat\"}"))
-    assert.isTrue(evmOperations.gasPrice.isCacheable?.(undefined, "\"0x5f5e100\""))
-    assert.isTrue(infoOperations.spotMeta.isCacheable?.(undefined, JSON.stringify(spotMeta)))
-    assert.isTrue(tokenRpcOperations.detectHash.isCacheable?.({ hash: "x" }, "{\"b64\":\"x\",\"hex\":\"x\"}"))
+    assert.isFalse(evmOperations.gasPrice.isCacheable?.(undefined, Json.of("\"0xzz\"")))
+    assert.isFalse(getTokenData.isCacheable?.({ address }, Json.of("{\"ok\":false,\"result\":\"Ratelimit exceed\"}")))
+    assert.isTrue(getTokenData.isCacheable?.({ address }, Json.of("{\"ok\":true,\"result\":{}}")))
+    assert.isTrue(getTokenData.isCacheable?.({ address }, Json.of("{\"name\":\"flat\"}")))
+    assert.isTrue(evmOperations.gasPrice.isCacheable?.(undefined, Json.of("\"0x5f5e100\"")))
+    assert.isTrue(infoOperations.spotMeta.isCacheable?.(undefined, Json.of(JSON.stringify(spotMeta))))
+    assert.isTrue(tokenRpcOperations.detectHash.isCacheable?.({ hash: "x" }, Json.of("{\"b64\":\"x\",\"hex\":\"x\"}")))
   })
 })

@@ -3,6 +3,7 @@ import type { Candle } from "@trigate/domain/Candle"
 import { CandleInterval } from "@trigate/domain/Candle"
 import * as CandleCaching from "@trigate/domain/CandleCaching"
 import * as CandleWindow from "@trigate/domain/CandleWindow"
+import * as Json from "@trigate/domain/Json"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 
@@ -10,7 +11,7 @@ const hour = 3_600_000
 const day = 24 * hour
 const newest = 500_000
 const now = newest * hour + 1234
-const kept = { fresh: day, stale: day }
+const kept = { fresh: day, staleIfError: day }
 
 const window = (startTime: number, endTime?: number | null) => ({
   coin: "BTC",
@@ -50,8 +51,8 @@ describe("Answers to a window of bars", () => {
     }
     const months = { ...window(0, Number.MAX_SAFE_INTEGER), interval: "1M" as const }
     assert.isUndefined(CandleCaching.cachePolicy(months, now))
-    assert.isFalse(CandleCaching.isCacheable({ ...months, startTime: 9e15, endTime: 1 }, "[]"))
-    assert.isFalse(CandleCaching.isCacheable(months, JSON.stringify([{ s: "BTC", i: "1M", t: 9e15 }])))
+    assert.isFalse(CandleCaching.isCacheable({ ...months, startTime: 9e15, endTime: 1 }, Json.of("[]")))
+    assert.isFalse(CandleCaching.isCacheable(months, Json.of(JSON.stringify([{ s: "BTC", i: "1M", t: 9e15 }]))))
   })
 
   it("are kept only while the venue has the whole window for a minute to come", () => {
@@ -67,7 +68,7 @@ describe("Answers to a window of bars", () => {
   it("are kept only where every row is one of the window, in order", () => {
     const request = window((newest - 3) * hour, (newest - 1) * hour)
     const bar = (offset: number) => barOf("1h", newest - offset)
-    const isCacheable = (rows: unknown) => CandleCaching.isCacheable(request, JSON.stringify(rows))
+    const isCacheable = (rows: unknown) => CandleCaching.isCacheable(request, Json.of(JSON.stringify(rows)))
     for (const rows of [[], [bar(2)], [bar(3), bar(2), bar(1)], [bar(3), bar(1)]]) assert.isTrue(isCacheable(rows))
     const others = [
       null,
@@ -82,7 +83,7 @@ describe("Answers to a window of bars", () => {
       [{ ...bar(2), t: "x" }]
     ]
     for (const rows of others) assert.isFalse(isCacheable(rows))
-    assert.isFalse(CandleCaching.isCacheable(request, "[{\"s\":\"BTC\""))
+    assert.isFalse(CandleCaching.isCacheable(request, Json.of("[{\"s\":\"BTC\"")))
   })
 
   it.effect.prop(
@@ -121,7 +122,7 @@ describe("Answers to a window of bars", () => {
         }
         const whole = Array.from({ length: last - first + 1 }, (_, offset) => first + offset).filter(traded)
         assert.deepStrictEqual(rows.map(({ t }) => t), whole.map((bar) => CandleWindow.openOf(interval, bar)))
-        assert.isTrue(CandleCaching.isCacheable(request, JSON.stringify(rows)))
+        assert.isTrue(CandleCaching.isCacheable(request, Json.of(JSON.stringify(rows))))
         const read = CandleWindow.fromSnapshot(request, rows, at)
         assert.deepStrictEqual([read.coverage, read.forming], ["complete", undefined])
       }),

@@ -75,7 +75,9 @@ describe("invalidRequest", () => {
 describe("parseRequest", () => {
   it.effect("keeps digits", () =>
     Effect.gen(function*() {
-      assert.deepStrictEqual(yield* parseRequest("{\"wei\":18446744073709551615}"), { wei: 2n ** 64n - 1n })
+      assert.deepStrictEqual((yield* parseRequest("{\"wei\":18446744073709551615}")).valueOrUndefined, {
+        wei: 2n ** 64n - 1n
+      })
     }))
 
   it.effect.each(

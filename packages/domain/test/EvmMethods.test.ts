@@ -2,7 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { configuredRead, transactionAdvice } from "@trigate/domain/EvmMethods"
 import { evmMethods, evmOperations, serving } from "@trigate/domain/EvmOperations"
 import { layer2Methods, layer2Operations } from "@trigate/domain/Layer2Operations"
-import * as RpcParams from "@trigate/domain/RpcParams"
+import type { Operation } from "@trigate/domain/Operation"
+import { decodeParams } from "@trigate/domain/protocol/EvmProtocol"
 import * as Effect from "effect/Effect"
 
 const named = (methods: typeof evmMethods, name: string) =>
@@ -56,9 +57,8 @@ describe("the methods of an EVM route", () => {
 })
 
 describe("the params of a method", () => {
-  const read = RpcParams.reader()
-  const faultOf = (operation: Parameters<typeof read>[0], params: unknown) =>
-    Effect.runSync(Effect.match(read(operation, params), {
+  const faultOf = (operation: Operation, params: unknown) =>
+    Effect.runSync(Effect.match(decodeParams(operation, params), {
       onFailure: (error) => error.errors[0]?.path,
       onSuccess: () => undefined
     }))

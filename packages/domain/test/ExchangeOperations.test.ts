@@ -3,6 +3,7 @@ import { NonceOutOfWindow } from "@trigate/domain/ActionError"
 import * as ExchangeOperations from "@trigate/domain/ExchangeOperations"
 import { gatewayErrors } from "@trigate/domain/GatewayError"
 import * as Operation from "@trigate/domain/Operation"
+import * as ExchangeProtocol from "@trigate/domain/protocol/ExchangeProtocol"
 import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -10,7 +11,7 @@ import * as Schema from "effect/Schema"
 import recorded from "./fixtures/exchange-bodies.json" with { type: "json" }
 
 const outcome = (answer: UpstreamResponse.UpstreamResponse) =>
-  Effect.runSync(Effect.result(ExchangeOperations.readOutcome(answer)))
+  Effect.runSync(Effect.result(ExchangeProtocol.readOutcome(answer)))
 const failure = (answer: UpstreamResponse.UpstreamResponse) =>
   Result.match(outcome(answer), { onFailure: (error) => error, onSuccess: () => assert.fail("accepted") })
 const rejection = (answer: UpstreamResponse.UpstreamResponse) => {
@@ -128,7 +129,7 @@ describe("readOutcome", () => {
       problem(503, { type: "urn:other:problem" })
     ]
     for (const answer of answers) {
-      const error = Effect.runSync(Effect.flip(ExchangeOperations.readOutcome(answer, { nonce: 17 })))
+      const error = Effect.runSync(Effect.flip(ExchangeProtocol.readOutcome(answer, { nonce: 17 })))
       assert.strictEqual(error._tag, "OutcomeUnknown")
       if (error._tag === "OutcomeUnknown") {
         assert.strictEqual(error.nonce, 17)

@@ -2,9 +2,11 @@ import { assert, describe, it } from "@effect/vitest"
 import type { GatewayError } from "@trigate/domain/GatewayError"
 import { GatewayError as GatewayErrorSchema, gatewayErrors, rpcCodes } from "@trigate/domain/GatewayError"
 import { Quantity } from "@trigate/domain/Hex"
-import * as JsonRpc from "@trigate/domain/JsonRpc"
+import { of as json } from "@trigate/domain/Json"
 import * as JsonText from "@trigate/domain/JsonText"
 import * as Operation from "@trigate/domain/Operation"
+import * as EvmProtocol from "@trigate/domain/protocol/EvmProtocol"
+import * as JsonRpc from "@trigate/domain/protocol/JsonRpc"
 import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -12,7 +14,7 @@ import * as Schema from "effect/Schema"
 import { samples } from "./gatewayErrorSamples.ts"
 import { Choices, Json, JsonKey, spell } from "./json.ts"
 
-const readCall = (text: string) => JsonRpc.readCall(text, Result.getOrThrow(JsonText.parse(text)))
+const readCall = (text: string) => JsonRpc.readCall(json(text))
 
 describe("envelopes", () => {
   it("are written member by member", () => {
@@ -42,7 +44,7 @@ describe("readCall", () => {
     "null"
   ])("gives the id %s back as it came", (id) => {
     const call = Result.getOrThrow(readCall(`{ "id" : ${id} , "jsonrpc":"2.0","method":"m","params":[]}`))
-    assert.deepStrictEqual(call, { id, method: "m", params: "[]" })
+    assert.deepStrictEqual(call, { id, method: "m", params: json("[]") })
   })
 
   it("a call without an id is a notification", () => {
@@ -58,7 +60,7 @@ describe("readCall", () => {
       "{\"n\":12345678901234567890}"
     ]
   ])("%s has the params %s", (text, params) => {
-    assert.strictEqual(Result.getOrThrow(readCall(text)).params, params)
+    assert.strictEqual(Result.getOrThrow(readCall(text)).params.text, params)
   })
 
   it.each([
@@ -94,13 +96,13 @@ describe("readCall", () => {
         const idText = spell(id, choices).trim()
         const paramsText = spell(params, choices).trim()
         const text = `{"params":${paramsText} ,"jsonrpc" : "2.0","id": ${idText},"method":"m"}`
-        assert.deepStrictEqual(Result.getOrThrow(readCall(text)), { id: idText, method: "m", params: paramsText })
+        assert.deepStrictEqual(Result.getOrThrow(readCall(text)), { id: idText, method: "m", params: json(paramsText) })
       }),
     { arbitrary: { runs: 300 } }
   )
 })
 
-const readAnswer = (text: string) => Effect.succeed(JsonRpc.readAnswer("layer2", text, 7))
+const readAnswer = (text: string) => Effect.succeed(JsonRpc.readAnswer("layer2", json(text), 7))
 
 describe("readAnswer", () => {
   it.effect.each(
@@ -115,7 +117,7 @@ describe("readAnswer", () => {
     ] as const
   )("%s is a result", ([text, result]) =>
     Effect.gen(function*() {
-      assert.deepStrictEqual(yield* readAnswer(text), Result.succeed({ _tag: "Result", result }))
+      assert.deepStrictEqual(yield* readAnswer(text), Result.succeed({ _tag: "Result", result: json(result) }))
     }))
 
   it.effect.each(
@@ -135,7 +137,7 @@ describe("readAnswer", () => {
     Effect.gen(function*() {
       assert.deepStrictEqual(
         yield* readAnswer(text),
-        Result.succeed({ _tag: "Error", code: -32000, message: "busy", error })
+        Result.succeed({ _tag: "Error", code: -32000, message: "busy", error: json(error) })
       )
     }))
 
@@ -165,7 +167,7 @@ describe("readAnswer", () => {
     ] as const
   )("%s is malformed: %s", ([text, issue]) =>
     Effect.gen(function*() {
-      const error = yield* Effect.flip(Effect.fromResult(JsonRpc.readAnswer("layer2", text, 7)))
+      const error = yield* Effect.flip(Effect.fromResult(JsonRpc.readAnswer("layer2", json(text), 7)))
       assert.deepStrictEqual([error._tag, error.upstream, error.issue], ["UpstreamMalformed", "layer2", issue])
     }))
 })
@@ -231,21 +233,24 @@ const operation = Operation.read({
   failures: []
 })
 
-const reader = JsonRpc.readerOf(operation)
-const readerOfAll = JsonRpc.readerOf({ ...operation, failures: gatewayErrors })
+const reader = EvmProtocol.readerOf(operation)
+const readerOfAll = EvmProtocol.readerOf({ ...operation, failures: gatewayErrors })
 
 const errorAnswer = (code: number, message: string, error: string): JsonRpc.RpcAnswer => ({
   _tag: "Error",
   code,
   message,
-  error
+  error: json(error)
 })
 
 describe("readerOf", () => {
   it.effect("reads a result against the operation's response", () =>
     Effect.gen(function*() {
-      assert.strictEqual(yield* reader("layer2", { _tag: "Result", result: "\"0x09184e72a000\"" }), 10_000_000_000_000n)
-      const error = yield* Effect.flip(reader("layer2", { _tag: "Result", result: "\"ten\"" }))
+      assert.strictEqual(
+        yield* reader("layer2", { _tag: "Result", result: json("\"0x09184e72a000\"") }),
+        10_000_000_000_000n
+      )
+      const error = yield* Effect.flip(reader("layer2", { _tag: "Result", result: json("\"ten\"") }))
       assert.strictEqual(error._tag, "UpstreamMalformed")
     }))
 
@@ -254,7 +259,7 @@ describe("readerOf", () => {
     (error) =>
       Effect.gen(function*() {
         const text = JsonRpc.errorText("7", JsonRpc.errorObject(error))
-        const answer = yield* Effect.fromResult(JsonRpc.readAnswer("layer2", text, 7))
+        const answer = yield* Effect.fromResult(JsonRpc.readAnswer("layer2", json(text), 7))
         assert.strictEqual(answer._tag === "Error" ? answer.code : undefined, rpcCodes[error._tag])
         assert.strictEqual(answer._tag === "Error" ? answer.message : undefined, error.message)
         const again = yield* Effect.flip(readerOfAll("layer2", answer))

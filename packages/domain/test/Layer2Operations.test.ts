@@ -1,7 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Hash } from "@trigate/domain/Hex"
-import * as JsonRpc from "@trigate/domain/JsonRpc"
+import * as Json from "@trigate/domain/Json"
 import { getTransactionReceipt, layer2Operations } from "@trigate/domain/Layer2Operations"
+import * as EvmProtocol from "@trigate/domain/protocol/EvmProtocol"
+import * as JsonRpc from "@trigate/domain/protocol/JsonRpc"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -52,11 +54,11 @@ describe("eth_getTransactionReceipt", () => {
 
   it.effect("answers a receipt, or null for a transaction that is in no block", () =>
     Effect.gen(function*() {
-      const read = JsonRpc.readerOf(getTransactionReceipt)
-      assert.isNull(yield* read("layer2", { _tag: "Result", result: "null" }))
+      const read = EvmProtocol.readerOf(getTransactionReceipt)
+      assert.isNull(yield* read("layer2", { _tag: "Result", result: Json.of("null") }))
       const recorded = anvil.records.find(({ name }) => name === "call with 3 logs")
       assert.isDefined(recorded)
-      const answer = yield* Effect.fromResult(JsonRpc.readAnswer("layer2", JSON.stringify(recorded.body), 1))
+      const answer = yield* Effect.fromResult(JsonRpc.readAnswer("layer2", Json.of(JSON.stringify(recorded.body)), 1))
       const receipt = yield* read("layer2", answer)
       assert.strictEqual(receipt?.status, "success")
       assert.deepStrictEqual(receipt?.logs.map(({ logIndex }) => logIndex), [0n, 1n, 2n])

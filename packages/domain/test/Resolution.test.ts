@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { Resolution } from "@trigate/domain/Resolution"
-import { isDecided, readResolution } from "@trigate/domain/Resolution"
+import type { Resolution } from "@trigate/domain/protocol/ExchangeProtocol"
+import { isDecided, readResolution } from "@trigate/domain/protocol/ExchangeProtocol"
 import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Effect from "effect/Effect"
 

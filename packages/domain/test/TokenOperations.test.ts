@@ -1,14 +1,20 @@
 import { assert, describe, it } from "@effect/vitest"
+import * as Json from "@trigate/domain/Json"
 import * as JsonText from "@trigate/domain/JsonText"
 import { type AnyCodec, weightOf } from "@trigate/domain/Operation"
+import * as TokenProtocol from "@trigate/domain/protocol/TokenProtocol"
+import * as TokenRpc from "@trigate/domain/protocol/TokenRpc"
 import * as TokenOperations from "@trigate/domain/TokenOperations"
-import * as TokenRpc from "@trigate/domain/TokenRpc"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import clients from "./fixtures/ton-client-requests.json" with { type: "json" }
 
-const { readParams, tokenRpcOperations } = TokenOperations
+const { tokenRpcOperations } = TokenOperations
+
+/** Reads params as the routes do, which parse them strictly. */
+const readParams = <Request extends AnyCodec>(operation: { readonly request: Request }) => (text: string) =>
+  TokenProtocol.checkOf(operation)(new Json.Json(text, { value: JsonText.parseStrict(text) }))
 const address = "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDs"
 const wrong = "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDt"
 
@@ -135,10 +141,10 @@ describe("readParams", () => {
     Effect.gen(function*() {
       for (const { body } of clients.requests) {
         const text = JSON.stringify(body)
-        const call = yield* Effect.fromResult(TokenRpc.readCall(text, yield* Effect.fromResult(JsonText.parse(text))))
+        const call = yield* Effect.fromResult(TokenRpc.readCall(Json.of(text)))
         assert.strictEqual(call.id, JSON.stringify(body.id))
         const operation = yield* Effect.fromOption(TokenOperations.findTokenMethod(call.method))
-        assert.deepEqual(yield* readParams<AnyCodec>(operation)(call.params), body.params)
+        assert.deepEqual(yield* readParams<AnyCodec>(operation)(call.params.text), body.params)
       }
     }))
 

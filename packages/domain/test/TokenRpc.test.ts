@@ -1,12 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { GatewayError } from "@trigate/domain/GatewayError"
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
+import * as TokenRpc from "@trigate/domain/protocol/TokenRpc"
 import { InvalidAddress, InvalidRequest } from "@trigate/domain/RequestError"
 import { TokenNotFound } from "@trigate/domain/ResourceError"
 import * as TokenOperations from "@trigate/domain/TokenOperations"
-import * as TokenRpc from "@trigate/domain/TokenRpc"
 import { TonAddress } from "@trigate/domain/TonAddress"
 import { UpstreamRateLimited } from "@trigate/domain/UpstreamError"
+import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -19,7 +20,7 @@ const address = TonAddress.make("EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sD
 const { getTokenData, packAddress, unpackAddress } = TokenOperations.tokenRpcOperations
 
 const answer = (status: number, body: string, retryAfter?: number) =>
-  TokenRpc.readAnswer(upstream, status, body, retryAfter)
+  TokenRpc.readAnswer(UpstreamResponse.json(upstream, status, body).with({ retryAfter }))
 
 /** The typed error that a body ends in when `getTokenData` was asked. */
 const failure = (status: number, body: string) =>
@@ -34,7 +35,7 @@ describe("readAnswer", () => {
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* answer(200, `{"ok":true,"result":"1400", "@extra":"17:5:0.59"}`), {
         _tag: "Result",
-        result: `"1400"`,
+        result: Json.of(`"1400"`),
         extras: [["@extra", `"17:5:0.59"`]]
       })
     }))
@@ -44,7 +45,7 @@ describe("readAnswer", () => {
       const body = `{"ok":true,"result":{"total_supply":123456789012345678901234567890},"id":"1","jsonrpc":"2.0"}`
       assert.deepStrictEqual(yield* answer(200, body), {
         _tag: "Result",
-        result: `{"total_supply":123456789012345678901234567890}`,
+        result: Json.of(`{"total_supply":123456789012345678901234567890}`),
         extras: []
       })
     }))
@@ -52,7 +53,7 @@ describe("readAnswer", () => {
   it.effect("reads a plain JSON-RPC answer and falsy results", () =>
     Effect.gen(function*() {
       for (const result of ["0", "false", `""`, "null", "[]"]) {
-        const expected = { _tag: "Result", result, extras: [] } as const
+        const expected = { _tag: "Result", result: Json.of(result), extras: [] } as const
         assert.deepStrictEqual(yield* answer(200, `{"jsonrpc":"2.0","id":1,"result":${result}}`), expected)
         assert.deepStrictEqual(yield* answer(200, `{"ok":true,"result":${result}}`), expected)
       }
@@ -274,7 +275,7 @@ describe("readerOf", () => {
 })
 
 describe("readCall", () => {
-  const read = (text: string) => TokenRpc.readCall(text, Result.getOrThrow(JsonText.parse(text)))
+  const read = (text: string) => TokenRpc.readCall(Json.of(text))
 
   it("keeps the id and the params as they came", () => {
     assert.deepStrictEqual(
@@ -282,7 +283,7 @@ describe("readCall", () => {
       Result.succeed({
         id: "9007199254740993",
         method: "shards",
-        params: `{"seqno":1}`
+        params: Json.of(`{"seqno":1}`)
       })
     )
     assert.deepStrictEqual(
@@ -290,7 +291,7 @@ describe("readCall", () => {
       Result.succeed({
         id: undefined,
         method: "getMasterchainInfo",
-        params: "{}"
+        params: Json.of("{}")
       })
     )
     assert.strictEqual(Result.getOrThrow(read(`{"id":null,"method":"shards"}`)).id, "null")

@@ -8,11 +8,11 @@
 import type { CommonFailure } from "@trigate/domain/GatewayError"
 import type { Hash } from "@trigate/domain/Hex"
 import { Hash as HashSchema, Quantity } from "@trigate/domain/Hex"
-import type { RpcAnswer } from "@trigate/domain/JsonRpc"
-import { readerOf } from "@trigate/domain/JsonRpc"
-import * as JsonText from "@trigate/domain/JsonText"
 import { getBlockByNumber } from "@trigate/domain/Layer2Operations"
 import type { CachePolicy, Request, Response } from "@trigate/domain/Operation"
+import type { CheckedRead } from "@trigate/domain/protocol/EvmProtocol"
+import { methodOf } from "@trigate/domain/protocol/EvmProtocol"
+import type { RpcAnswer } from "@trigate/domain/protocol/JsonRpc"
 import { isPreconfirmed } from "@trigate/domain/Receipt"
 import * as SingleFlight from "@trigate/upstream/SingleFlight"
 import * as Clock from "effect/Clock"
@@ -21,49 +21,46 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 
-/** Asks for a block, through the same path as every other read. */
-export type AskBlock = (
-  call: { readonly operation: typeof getBlockByNumber; readonly params: string }
-) => Effect.Effect<RpcAnswer, CommonFailure>
+/** Reads a block, through the same path as every other read. */
+export type AskBlock = (call: CheckedRead) => Effect.Effect<RpcAnswer, CommonFailure>
 
-/** Whether finality is looked for, and how often. */
+/** Whether and how often finality is checked. */
 export interface Options {
-  /** `off` keeps no receipt and asks for no block; `check` when not given. */
+  /** `off` caches no receipt and reads no block; `check` when not given. */
   readonly finality?: "check" | "off"
   /** How long the finalized block, or that none could be read, is remembered; 10 seconds when not given. */
   readonly remember?: Duration.Input
 }
 
-/** Finds out how long a receipt may be kept. */
+/** Finds out how long a receipt may be cached. */
 export interface FinalReceipts {
-  /** How long the answer to a request for `hash` may be kept; undefined, without asking, of what cannot be final. */
+  /** How long the receipt of `hash` may be cached; undefined, without a read, for one that cannot be final. */
   readonly confirm: (hash: Hash, answer: RpcAnswer) => Effect.Effect<CachePolicy | undefined> | undefined
 }
 
-/** Hashes of a generation that are remembered to see whether somebody asks again. */
+/** Hashes of one generation that are remembered, to notice when a receipt is asked for again. */
 const REMEMBERED = 4096
 
-/** As long as the cache has room for it. */
-const forGood: CachePolicy = { fresh: Duration.toMillis("365 days"), stale: 0 }
+/** As long as the cache has room. */
+const forGood: CachePolicy = { fresh: Duration.toMillis("365 days"), staleIfError: 0 }
 
-const Sealed = Schema.fromJsonString(Schema.Struct({
+const Sealed = Schema.Struct({
   transactionHash: HashSchema,
   blockHash: HashSchema,
   blockNumber: Quantity,
   // zkSync's number of the batch: null until the batch is sealed
   l1BatchNumber: Schema.optionalKey(Schema.Unknown)
-}))
+})
 type Sealed = typeof Sealed.Type
 
 const decode = Schema.decodeUnknownOption(Sealed)
-const encodeParams = Schema.encodeEffect(getBlockByNumber.request)
-const readBlock = readerOf(getBlockByNumber)
+const blockOver = methodOf(getBlockByNumber)
 
 const isSame = (one: Hash, other: Hash): boolean => one.toLowerCase() === other.toLowerCase()
 
 const sealedIn = (hash: Hash, answer: RpcAnswer): Option.Option<Sealed> =>
-  answer._tag === "Error" || answer.result === "null" ? Option.none() : Option.filter(
-    decode(answer.result),
+  answer._tag === "Error" || answer.result.text === "null" ? Option.none() : Option.filter(
+    decode(answer.result.valueOrUndefined),
     (receipt) => isSame(receipt.transactionHash, hash) && !isPreconfirmed(receipt) && receipt.l1BatchNumber !== null
   )
 
@@ -76,13 +73,10 @@ export const make = (askBlock: AskBlock, options: Options = {}): FinalReceipts =
   let finalized = -1n
   let askAgainAt = 0
 
+  const readBlock = blockOver("FinalReceipts", "layer2", (call) => askBlock({ ...call, surface: "gateway" }))
+  // a check that fails says nothing about the receipt
   const block = (request: Request<typeof getBlockByNumber>): Effect.Effect<Response<typeof getBlockByNumber>> =>
-    Effect.orDie(encodeParams(request)).pipe(
-      Effect.flatMap((params) => askBlock({ operation: getBlockByNumber, params: JsonText.stringify(params) })),
-      Effect.flatMap((answer) => readBlock("layer2", answer)),
-      // a check that fails is no news about the receipt
-      Effect.orElseSucceed(() => null)
-    )
+    Effect.orElseSucceed(readBlock(request), () => null)
 
   const ask = Effect.gen(function*() {
     const found = yield* block({ block: "finalized" })
@@ -102,8 +96,8 @@ export const make = (askBlock: AskBlock, options: Options = {}): FinalReceipts =
     return found !== null && found.number === blockNumber && isSame(found.hash, blockHash) ? forGood : undefined
   })
 
-  // most receipts are read once, and then keeping them is not worth two more reads; two generations of hashes, since
-  // taking the oldest out of one costs more than everything else that is done for a receipt
+  // most receipts are read once, and caching those is not worth two more reads; two generations of hashes, since
+  // taking the oldest one out of a single set costs more than everything else that is done for a receipt
   let newer = new Set<string>()
   let older = new Set<string>()
   const isAskedAgain = (hash: Hash): boolean => {
@@ -119,7 +113,7 @@ export const make = (askBlock: AskBlock, options: Options = {}): FinalReceipts =
 
   return {
     confirm: (hash, answer) =>
-      answer._tag === "Result" && answer.result !== "null" && isAskedAgain(hash)
+      answer._tag === "Result" && answer.result.text !== "null" && isAskedAgain(hash)
         ? Option.match(sealedIn(hash, answer), { onNone: () => undefined, onSome: check })
         : undefined
   }

@@ -1,8 +1,10 @@
 /** A layer 2 in memory, for tests: it answers with the receipts that it was given, and has no other method. */
+import { decodeValue } from "@trigate/domain/Decode"
 import type { Hash } from "@trigate/domain/Hex"
-import { methodNotFound } from "@trigate/domain/JsonRpc"
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import { layer2Operations } from "@trigate/domain/Layer2Operations"
+import type { EvmBackend } from "@trigate/domain/protocol/EvmProtocol"
+import { methodNotFound, result } from "@trigate/domain/protocol/JsonRpc"
 import type { Receipt } from "@trigate/domain/Receipt"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -47,22 +49,26 @@ const state = Effect.gen(function*() {
   })
 })
 
-const encodeReceipt = Schema.encodeEffect(layer2Operations.getTransactionReceipt.response)
+const { getTransactionReceipt } = layer2Operations
+const decodeRequest = decodeValue(getTransactionReceipt.request)
+const encodeReceipt = Schema.encodeEffect(getTransactionReceipt.response)
 
-const transport = (state: Layer2State["Service"]): Layer2.Transport => ({
-  receipt: ({ request }) =>
-    state.get(request.hash).pipe(
-      Effect.flatMap(encodeReceipt),
-      // what a test put in is its own
-      Effect.orDie,
-      Effect.map((receipt) => ({ _tag: "Result", result: JsonText.stringify(receipt) }))
-    ),
-  read: ({ operation }) => Effect.succeed(methodNotFound(operation.name)),
+const backend = (state: Layer2State["Service"]): EvmBackend => ({
+  read: ({ operation, params }) =>
+    operation.name === getTransactionReceipt.name
+      ? decodeRequest(params.valueOrUndefined).pipe(
+        Effect.flatMap(({ hash }) => state.get(hash)),
+        Effect.flatMap(encodeReceipt),
+        // the params were checked, and the receipt is the test's own
+        Effect.orDie,
+        Effect.map((receipt) => result(Json.write(receipt)))
+      )
+      : Effect.succeed(methodNotFound(operation.name)),
   once: ({ operation }) => Effect.succeed(methodNotFound(operation.name))
 })
 
 /** A layer 2 without transactions, and the state to give it some; a function, so that two in one program share none. */
 export const layer = (): Layer.Layer<Layer2.Layer2 | Layer2State> =>
-  Layer.effect(Layer2.Layer2, Effect.map(Layer2State, (state) => Layer2.make(transport(state)))).pipe(
+  Layer.effect(Layer2.Layer2, Effect.map(Layer2State, (state) => Layer2.make(backend(state)))).pipe(
     Layer.provideMerge(Layer.effect(Layer2State, state))
   )

@@ -10,14 +10,14 @@ import {
 import * as Schema from "effect/Schema"
 
 /** What a poll may fail with while another one may still succeed. */
-export const PassingFailure = Schema.Union([
+export const TransientFailure = Schema.Union([
   UpstreamUnavailable,
   UpstreamRateLimited,
   UpstreamTimeout,
   UpstreamMalformed,
   QuotaExceeded
 ])
-export type PassingFailure = typeof PassingFailure.Type
+export type TransientFailure = typeof TransientFailure.Type
 
 /**
  * No receipt within the deadline, or before the polling schedule ended; `waited` is in milliseconds.
@@ -28,7 +28,7 @@ export type PassingFailure = typeof PassingFailure.Type
 export class ReceiptTimeout extends Schema.TaggedError<ReceiptTimeout>()("ReceiptTimeout", {
   hash: Hash,
   waited: Schema.Natural,
-  lastFailure: Schema.optionalKey(PassingFailure)
+  lastFailure: Schema.optionalKey(TransientFailure)
 }) {
   override get message() {
     return `No receipt of ${this.hash} within ${this.waited} ms`

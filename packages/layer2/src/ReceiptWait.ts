@@ -8,7 +8,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Schedule from "effect/Schedule"
-import type { PassingFailure } from "./ReceiptTimeout.ts"
+import type { TransientFailure } from "./ReceiptTimeout.ts"
 import { ReceiptTimeout } from "./ReceiptTimeout.ts"
 
 /** What to wait for, and for how long. */
@@ -31,7 +31,7 @@ export const wait = Effect.fn("Layer2.waitForReceipt")(function*(
   { acceptPreconfirmed = false, deadline = "60 seconds", hash, schedule = defaultSchedule }: WaitOptions
 ) {
   const start = yield* Clock.monotonicTimeNanos
-  let lastFailure: PassingFailure | undefined
+  let lastFailure: TransientFailure | undefined
   const expired = Effect.flatMap(Clock.monotonicTimeNanos, (now) =>
     Effect.fail(
       new ReceiptTimeout({
@@ -40,7 +40,7 @@ export const wait = Effect.fn("Layer2.waitForReceipt")(function*(
         ...(lastFailure === undefined ? {} : { lastFailure })
       })
     ))
-  const unanswered = (failure: PassingFailure) =>
+  const unanswered = (failure: TransientFailure) =>
     Effect.sync(() => {
       lastFailure = failure
       return undefined

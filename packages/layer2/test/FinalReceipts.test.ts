@@ -1,10 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { CommonFailure } from "@trigate/domain/GatewayError"
 import type { Hash } from "@trigate/domain/Hex"
-import type { RpcAnswer } from "@trigate/domain/JsonRpc"
+import * as Json from "@trigate/domain/Json"
+import * as EvmProtocol from "@trigate/domain/protocol/EvmProtocol"
+import type { RpcAnswer } from "@trigate/domain/protocol/JsonRpc"
 import { UpstreamUnavailable } from "@trigate/domain/UpstreamError"
 import * as FinalReceipts from "@trigate/layer2/FinalReceipts"
-import * as CacheCodec from "@trigate/upstream/CacheCodec"
 import * as ResponseCache from "@trigate/upstream/ResponseCache"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
@@ -12,9 +13,9 @@ import * as TestClock from "effect/testing/TestClock"
 
 const hashOf = (digit: string): Hash => `0x${digit.repeat(64)}`
 const transaction = hashOf("a")
-const forGood = { fresh: 365 * 86_400_000, stale: 0 }
+const forGood = { fresh: 365 * 86_400_000, staleIfError: 0 }
 
-const result = (value: unknown): RpcAnswer => ({ _tag: "Result", result: JSON.stringify(value) })
+const result = (value: unknown): RpcAnswer => ({ _tag: "Result", result: Json.write(value) })
 
 const receipt = (fields: object = {}) =>
   result({ transactionHash: transaction, blockHash: hashOf("B"), blockNumber: "0x10", status: "0x1", ...fields })
@@ -32,11 +33,11 @@ const makeChain = (finalized: string | undefined = "0x10") => {
   const ask: FinalReceipts.AskBlock = ({ operation, params }) =>
     Effect.suspend((): Effect.Effect<RpcAnswer, CommonFailure> => {
       assert.strictEqual(operation.name, "eth_getBlockByNumber")
-      chain.asked.push(params)
+      chain.asked.push(params.text)
       if (chain.down) {
         return Effect.fail(new UpstreamUnavailable({ upstream: "layer2", attempts: 1, detail: "away" }))
       }
-      const [block] = JSON.parse(params) as [string]
+      const [block] = JSON.parse(params.text) as [string]
       const number = block === "finalized" ? chain.finalized : block
       const hash = number === undefined ? undefined : chain.blocks.get(number) ?? hashOf("c")
       return Effect.succeed(result(hash === undefined ? null : { number, hash, extraData: "0x" }))
@@ -81,7 +82,12 @@ describe("FinalReceipts", () => {
     ]
     for (const answer of answers) assert.isUndefined(confirm(transaction, answer))
     assert.isUndefined(
-      confirm(transaction, { _tag: "Error", code: -32000, message: "no", error: `{"code":-32000,"message":"no"}` })
+      confirm(transaction, {
+        _tag: "Error",
+        code: -32000,
+        message: "no",
+        error: Json.of(`{"code":-32000,"message":"no"}`)
+      })
     )
     assert.isUndefined(asked(ask, { finality: "off" }).confirm(transaction, receipt()))
     assert.isDefined(confirm(transaction, receipt({ l1BatchNumber: "0x7" })))
@@ -139,7 +145,7 @@ describe("FinalReceipts", () => {
       const { ask, chain } = makeChain("0xf")
       const { confirm } = asked(ask)
       const { reader } = yield* ResponseCache.ResponseCache
-      const read = reader<RpcAnswer, CommonFailure>({ space: "layer2", codec: CacheCodec.rpc })
+      const read = reader<RpcAnswer, CommonFailure>({ space: "layer2", codec: EvmProtocol.reads.codec })
       let node = receipt()
       let sent = 0
       const get = read({

@@ -1,8 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { QuotaExceeded, Unauthorized } from "@trigate/domain/CallerError"
 import type { CommonFailure } from "@trigate/domain/GatewayError"
-import type { RpcAnswer } from "@trigate/domain/JsonRpc"
+import * as Json from "@trigate/domain/Json"
 import { getTransactionReceipt } from "@trigate/domain/Layer2Operations"
+import type { RpcAnswer } from "@trigate/domain/protocol/JsonRpc"
 import {
   ChainNotConfigured,
   InvalidRequest,
@@ -26,19 +27,19 @@ import * as Schedule from "effect/Schedule"
 import * as TestClock from "effect/testing/TestClock"
 import { hash, preconfirmed, receipt, wireText } from "./receipts.ts"
 
-const result = (text: string): RpcAnswer => ({ _tag: "Result", result: text })
+const result = (text: string): RpcAnswer => ({ _tag: "Result", result: Json.of(text) })
 
 /** A service over a transport that answers each call by its number from 1, with the params and times of its calls. */
 const over = (answer: (call: number) => Effect.Effect<RpcAnswer, CommonFailure>) => {
   const params: Array<string> = []
   const times: Array<number> = []
-  const answered = (call: { readonly params: string }) =>
+  const answered = (call: { readonly params: Json.Json }) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => {
-      params.push(call.params)
+      params.push(call.params.text)
       times.push(now)
       return answer(times.length)
     })
-  const layer2 = Layer2.make({ receipt: answered, read: answered, once: answered })
+  const layer2 = Layer2.make({ read: answered, once: answered })
   return { layer2, params, times }
 }
 
@@ -50,7 +51,11 @@ describe("Layer2.relay", () => {
     Effect.gen(function*() {
       const { layer2, params } = over(() => Effect.succeed(result("{ \"any\" : 1 }")))
       const raw = ` [ "${hash}" ]`
-      const answer = yield* layer2.relay({ operation: getTransactionReceipt, params: raw, surface: "node" })
+      const answer = yield* layer2.relay({
+        operation: getTransactionReceipt,
+        params: Json.strict(raw),
+        surface: "node"
+      })
       assert.deepStrictEqual(answer, result("{ \"any\" : 1 }"))
       assert.deepStrictEqual(params, [raw])
     }))
@@ -68,7 +73,7 @@ describe("Layer2.relay", () => {
     Effect.gen(function*() {
       const { layer2, times } = over(() => absent)
       const error = yield* Effect.flip(
-        layer2.relay({ operation: getTransactionReceipt, params, surface: "gateway" })
+        layer2.relay({ operation: getTransactionReceipt, params: Json.strict(params), surface: "gateway" })
       )
       assert.instanceOf(error, InvalidRequest)
       assert.deepStrictEqual(error.errors[0]?.path, path)
@@ -81,7 +86,7 @@ describe("Layer2.relay", () => {
       const error = yield* Effect.flip(
         layer2.relay({
           operation: { ...getTransactionReceipt, sources: ["official-api"] },
-          params: `["${hash}"]`,
+          params: Json.strict(`["${hash}"]`),
           surface: "node"
         })
       )
@@ -111,7 +116,7 @@ describe("Layer2.getTransactionReceipt", () => {
       const { layer2, times } = over(() => absent)
       const error = yield* Effect.flip(layer2.getTransactionReceipt({ hash: "0x1234" }))
       assert.instanceOf(error, InvalidRequest)
-      assert.deepStrictEqual(error.errors[0]?.path, ["hash"])
+      assert.deepStrictEqual(error.errors[0]?.path, ["params", "hash"])
       assert.strictEqual(times.length, 0)
     }))
 

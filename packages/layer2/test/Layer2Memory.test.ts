@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import * as Json from "@trigate/domain/Json"
 import { getTransactionReceipt } from "@trigate/domain/Layer2Operations"
 import { InvalidRequest } from "@trigate/domain/RequestError"
 import { Layer2 } from "@trigate/layer2/Layer2"
@@ -46,17 +47,17 @@ describe("Layer2Memory", () => {
       yield* state.set(receipt)
       const answer = yield* layer2.relay({
         operation: getTransactionReceipt,
-        params: `["${hash}"]`,
+        params: Json.strict(`["${hash}"]`),
         surface: "gateway"
       })
-      assert.deepStrictEqual(answer, { _tag: "Result", result: wireText(receipt) })
+      assert.deepStrictEqual(answer, { _tag: "Result", result: Json.of(wireText(receipt)) })
     }).pipe(Effect.provide(Layer2Memory.layer())))
 
   it.effect("refuses what the live layer refuses", () =>
     Effect.gen(function*() {
       const layer2 = yield* Layer2
       const error = yield* Effect.flip(
-        layer2.relay({ operation: getTransactionReceipt, params: `["0x12"]`, surface: "gateway" })
+        layer2.relay({ operation: getTransactionReceipt, params: Json.strict(`["0x12"]`), surface: "gateway" })
       )
       assert.instanceOf(error, InvalidRequest)
     }).pipe(Effect.provide(Layer2Memory.layer())))

@@ -1,14 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Unauthorized } from "@trigate/domain/CallerError"
+import * as Json from "@trigate/domain/Json"
 import { getTransactionReceipt } from "@trigate/domain/Layer2Operations"
 import { ChainNotConfigured } from "@trigate/domain/RequestError"
 import { UpstreamMalformed, UpstreamRateLimited, UpstreamUnavailable } from "@trigate/domain/UpstreamError"
 import { Layer2 } from "@trigate/layer2/Layer2"
 import * as Layer2Upstream from "@trigate/layer2/Layer2Upstream"
-import * as Calls from "@trigate/upstream/Calls"
+import * as Batching from "@trigate/upstream/Batching"
 import { TransportError } from "@trigate/upstream/HttpTransport"
 import * as HttpTransportUndici from "@trigate/upstream/HttpTransportUndici"
-import * as RpcCalls from "@trigate/upstream/RpcCalls"
+import * as Pipeline from "@trigate/upstream/Pipeline"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -56,7 +57,11 @@ describe("what goes out", () => {
       yield* Effect.gen(function*() {
         const layer2 = yield* Layer2
         yield* layer2.getTransactionReceipt({ hash })
-        yield* layer2.relay({ operation: getTransactionReceipt, params: `[ "${otherHash}" ]`, surface: "node" })
+        yield* layer2.relay({
+          operation: getTransactionReceipt,
+          params: Json.strict(`[ "${otherHash}" ]`),
+          surface: "node"
+        })
         yield* layer2.getTransactionReceipt({ hash })
       }).pipe(Effect.provide(layer))
       assert.deepStrictEqual(sent.map(({ body }) => body), [
@@ -88,10 +93,10 @@ describe("what goes out", () => {
         return Effect.delay(Effect.succeed(result(request, isBlock ? block : wireText(receipt))), "10 millis")
       })
       const call = Layer2.use((layer2) =>
-        layer2.relay({ operation: getTransactionReceipt, params: `["${hash}"]`, surface: "gateway" })
+        layer2.relay({ operation: getTransactionReceipt, params: Json.strict(`["${hash}"]`), surface: "gateway" })
       )
       const asked = Effect.gen(function*() {
-        const fiber = yield* Effect.forkChild(RpcCalls.batched(call), { startImmediately: true })
+        const fiber = yield* Effect.forkChild(Batching.batched(call), { startImmediately: true })
         yield* TestClock.adjust("10 millis")
         const { age } = yield* Fiber.join(fiber)
         // what is looked up about the receipt has no caller who waits for it
@@ -126,7 +131,7 @@ describe("what goes out", () => {
       )
       const address = server.address()
       const port = address !== null && typeof address === "object" ? address.port : 0
-      const calls = Calls.layer().pipe(Layer.provide(HttpTransportUndici.layer()))
+      const calls = Pipeline.layer().pipe(Layer.provide(HttpTransportUndici.layer()))
       const layer = Layer2Upstream.layer({ addresses: [`http://127.0.0.1:${port}/KEY`] }).pipe(Layer.provide(calls))
       assert.isNull(yield* Effect.provide(ask, layer))
       assert.deepStrictEqual(seen, [

@@ -1,8 +1,7 @@
 /** A wire that answers from a script and keeps what was sent. */
-import * as Calls from "@trigate/upstream/Calls"
 import type { TransportError, TransportRequest, TransportResponse } from "@trigate/upstream/HttpTransport"
 import { HttpTransport } from "@trigate/upstream/HttpTransport"
-import type { ResponseCache } from "@trigate/upstream/ResponseCache"
+import * as Pipeline from "@trigate/upstream/Pipeline"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
@@ -29,7 +28,7 @@ export const answer = (
 /** Calls over a wire that answers each request by what was sent. */
 export const scripted = (
   react: (sent: Sent) => Effect.Effect<TransportResponse, TransportError>
-): { readonly sent: Array<Sent>; readonly calls: Layer.Layer<Calls.Calls | ResponseCache> } => {
+): { readonly sent: Array<Sent>; readonly calls: Layer.Layer<Pipeline.Pipeline> } => {
   const sent: Array<Sent> = []
   const wire = Layer.succeed(
     HttpTransport,
@@ -42,5 +41,5 @@ export const scripted = (
         })
     })
   )
-  return { sent, calls: Calls.layer({ exchanges: 1 }).pipe(Layer.provide(wire)) }
+  return { sent, calls: Pipeline.layer({ attempts: 1 }).pipe(Layer.provide(wire)) }
 }

@@ -1,8 +1,9 @@
 /** A node of a sandbox's EVM chain: the standard JSON-RPC methods. */
 import { Address, Data, Hash, Quantity, StorageSlot } from "@trigate/domain/Hex"
-import type { RpcAnswer } from "@trigate/domain/JsonRpc"
-import { methodNotFound } from "@trigate/domain/JsonRpc"
+import * as Json from "@trigate/domain/Json"
 import * as JsonText from "@trigate/domain/JsonText"
+import type { RpcAnswer } from "@trigate/domain/protocol/JsonRpc"
+import { methodNotFound } from "@trigate/domain/protocol/JsonRpc"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -52,9 +53,9 @@ export const answerOf = (reply: Reply): Effect.Effect<RpcAnswer> =>
       _tag: "Error",
       code: error.code,
       message: error.message,
-      error: JsonText.stringify(error)
+      error: Json.write(error)
     }),
-    onSuccess: (value): RpcAnswer => ({ _tag: "Result", result: JsonText.stringify(value) })
+    onSuccess: (value): RpcAnswer => ({ _tag: "Result", result: Json.write(value) })
   })
 
 /** What a read is answered from. */

@@ -4,8 +4,8 @@
  * The services are those of the chain packages over transports that answer in the wire's own shapes, so that typed methods and
  * relaying run the code that they run live.
  */
-import * as JsonText from "@trigate/domain/JsonText"
 import { sourcesOn, unavailableOnNode } from "@trigate/domain/Operation"
+import type { TokenOnce, TokenRead } from "@trigate/domain/protocol/TokenProtocol"
 import * as Layer2 from "@trigate/layer2/Layer2"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import { mainnet } from "@trigate/signing/VenueProfile"
@@ -21,7 +21,6 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
-import * as Result from "effect/Result"
 import * as EvmNode from "./EvmNode.ts"
 import * as Layer2Chain from "./Layer2Chain.ts"
 import { chainIds } from "./SandboxExamples.ts"
@@ -63,11 +62,13 @@ const exchange = Effect.fnUntraced(function*(profile: VenueProfile) {
 })
 
 const info = (state: State) =>
-  Info.make(Effect.fnUntraced(function*({ body, operation, surface }) {
-    if (sourcesOn(operation, surface).length === 0) return yield* unavailableOnNode(operation)
-    const now = yield* Clock.currentTimeMillis
-    return VenueInfo.answer(state.seed, yield* Ref.get(state.info.state), body, now)
-  }))
+  Info.make({
+    read: Effect.fnUntraced(function*({ body, operation, surface }) {
+      if (sourcesOn(operation, surface).length === 0) return yield* unavailableOnNode(operation)
+      const now = yield* Clock.currentTimeMillis
+      return VenueInfo.answer(state.seed, yield* Ref.get(state.info.state), body.bytes, now)
+    })
+  })
 
 const evm = Effect.fnUntraced(function*({ evm, seed, venue }: State, profile: VenueProfile) {
   const withMachine = yield* EvmNode.makeMachine(chainIds[profile.name])
@@ -80,7 +81,7 @@ const evm = Effect.fnUntraced(function*({ evm, seed, venue }: State, profile: Ve
         venue: yield* Ref.get(venue.state),
         now: yield* Clock.currentTimeMillis
       }
-      return yield* VenueEvm.answer(view, withMachine, operation.name, params)
+      return yield* VenueEvm.answer(view, withMachine, operation.name, params.text)
     }),
     once: ({ operation, params }) =>
       EvmNode.submit(
@@ -88,7 +89,7 @@ const evm = Effect.fnUntraced(function*({ evm, seed, venue }: State, profile: Ve
         evm.state,
         (known, now) => VenueEvm.at({ seed, profile, evm: known, now }),
         operation.name,
-        params
+        params.text
       )
   })
 })
@@ -102,49 +103,31 @@ const metadata = ({ tokens }: State): MetadataFetch["Service"] => ({
     )
 })
 
-type Method = Parameters<typeof TokenServer.answer>[2]
-
 const tokens = (state: State) => {
-  const ask = Effect.fnUntraced(function*(
-    method: Method,
-    params: unknown,
-    wrap: typeof TokenEnvelope.rest
-  ) {
+  const ask = Effect.fnUntraced(function*({ form, operation, params }: TokenRead | TokenOnce) {
     const now = yield* Clock.currentTimeMillis
-    return wrap(TokenServer.answer(state.seed, yield* Ref.get(state.tokens.state), method, params, now), now)
+    const chain = yield* Ref.get(state.tokens.state)
+    const answer = TokenServer.answer(state.seed, chain, operation.name, params.valueOrUndefined, now)
+    return form === "rpc" ? TokenEnvelope.rpc(answer, now, "1") : TokenEnvelope.rest(answer, now)
   })
-  const call = ({ operation, params }: { readonly operation: { readonly name: Method }; readonly params: string }) =>
-    ask(
-      operation.name,
-      Result.getOrElse(JsonText.parse(params), () => undefined),
-      (answer, now) => TokenEnvelope.rpc(answer, now, "1")
-    )
-  return TokenChain.make({
-    getTokenData: (address) => ask("getTokenData", { address }, TokenEnvelope.rest),
-    call,
-    once: call,
-    rest: ({ operation, params }) => ask(operation.name, params, TokenEnvelope.rest),
-    restOnce: ({ operation, params }) => ask(operation.name, params, TokenEnvelope.rest)
-  }, metadata(state))
+  return TokenChain.make({ read: ask, once: ask }, metadata(state))
 }
 
 const layer2 = Effect.fnUntraced(function*(state: State) {
   const withMachine = yield* EvmNode.makeMachine(chainIds.layer2)
-  const read = Effect.fnUntraced(function*(name: string, params: string) {
-    const now = yield* Clock.currentTimeMillis
-    const chain = Layer2Chain.at(state.seed, yield* Ref.get(state.layer2.state), now)
-    return yield* EvmNode.answer({ chain, withMachine }, name, params)
-  })
   return Layer2.make({
-    receipt: ({ params }) => read("eth_getTransactionReceipt", params),
-    read: ({ operation, params }) => read(operation.name, params),
+    read: Effect.fnUntraced(function*({ operation, params }) {
+      const now = yield* Clock.currentTimeMillis
+      const chain = Layer2Chain.at(state.seed, yield* Ref.get(state.layer2.state), now)
+      return yield* EvmNode.answer({ chain, withMachine }, operation.name, params.text)
+    }),
     once: ({ operation, params }) =>
       EvmNode.submit(
         withMachine,
         state.layer2.state,
         (known, now) => Layer2Chain.at(state.seed, known, now),
         operation.name,
-        params
+        params.text
       )
   })
 })

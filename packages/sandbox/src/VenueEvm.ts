@@ -1,6 +1,6 @@
 /** The trading chain's EVM: a block a second, storage of a few contracts, two gas prices, the big-block flags. */
 import { evmOperations } from "@trigate/domain/EvmOperations"
-import type { RpcAnswer } from "@trigate/domain/JsonRpc"
+import type { RpcAnswer } from "@trigate/domain/protocol/JsonRpc"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import * as Effect from "effect/Effect"
 import type { BlockClock, EvmChain, Ledger } from "./EvmChain.ts"

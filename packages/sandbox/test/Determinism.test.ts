@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { evmOperations } from "@trigate/domain/EvmOperations"
 import { infoOperations } from "@trigate/domain/InfoOperations"
+import * as Json from "@trigate/domain/Json"
 import { layer2Operations } from "@trigate/domain/Layer2Operations"
 import { tokenRpcOperations } from "@trigate/domain/TokenOperations"
 import * as Utf8 from "@trigate/domain/Utf8"
@@ -33,38 +34,40 @@ const bytes = Effect.gen(function*() {
     spotMeta: (yield* info.relay({
       operation: infoOperations.spotMeta,
       request: undefined,
-      body: Utf8.encode("{\"type\":\"spotMeta\"}"),
+      body: Json.of("{\"type\":\"spotMeta\"}"),
       surface
     })).text,
     candles: (yield* info.relay({
       operation: infoOperations.candleSnapshot,
       request: window,
-      body: Utf8.encode(JSON.stringify({ type: "candleSnapshot", req: window })),
+      body: Json.of(JSON.stringify({ type: "candleSnapshot", req: window })),
       surface
     })).text,
     storage: text(
       yield* evm.relay({
         operation: evmOperations.getStorageAt,
-        params: JSON.stringify([contracts.wrapped, "0x9", "latest"]),
+        params: Json.strict(JSON.stringify([contracts.wrapped, "0x9", "latest"])),
         surface
       })
     ),
-    gasPrice: text(yield* evm.relay({ operation: evmOperations.gasPrice, params: "[]", surface })),
-    bigBlockGasPrice: text(yield* evm.relay({ operation: evmOperations.bigBlockGasPrice, params: "[]", surface })),
+    gasPrice: text(yield* evm.relay({ operation: evmOperations.gasPrice, params: Json.strict("[]"), surface })),
+    bigBlockGasPrice: text(
+      yield* evm.relay({ operation: evmOperations.bigBlockGasPrice, params: Json.strict("[]"), surface })
+    ),
     token: text(
       yield* chain.relay({
         operation: tokenRpcOperations.getTokenData,
-        params: JSON.stringify({ address: tokens.onchain }),
+        params: Json.strict(JSON.stringify({ address: tokens.onchain })),
         surface
       })
     ),
     masterchain: text(
-      yield* chain.relay({ operation: tokenRpcOperations.getMasterchainInfo, params: "{}", surface })
+      yield* chain.relay({ operation: tokenRpcOperations.getMasterchainInfo, params: Json.strict("{}"), surface })
     ),
     receipt: text(
       yield* layer2.relay({
         operation: layer2Operations.getTransactionReceipt,
-        params: JSON.stringify([transactions.opStack]),
+        params: Json.strict(JSON.stringify([transactions.opStack])),
         surface
       })
     )
@@ -118,7 +121,7 @@ describe("a sandbox", () => {
       const candles = yield* Effect.flip(info.relay({
         operation: infoOperations.candleSnapshot,
         request: window,
-        body: Utf8.encode("{}"),
+        body: Json.of("{}"),
         surface: "node"
       }))
       const action = yield* Effect.flip(exchange.relay({ body: Utf8.encode("{}"), surface: "node" }))

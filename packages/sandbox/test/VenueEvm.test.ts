@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { evmMethods } from "@trigate/domain/EvmOperations"
+import * as Json from "@trigate/domain/Json"
 import { Layer2 } from "@trigate/layer2/Layer2"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import { contracts } from "@trigate/sandbox/SandboxExamples"
@@ -74,7 +75,7 @@ describe("gas prices", () => {
           _tag: "Error",
           code: -32602,
           message: "invalid params",
-          error: "{\"code\":-32602,\"message\":\"invalid params\"}"
+          error: Json.of("{\"code\":-32602,\"message\":\"invalid params\"}")
         })
       }
     })))
@@ -88,12 +89,12 @@ describe("a method that the sandbox does not know", () => {
       for (const [name, params] of [["eth_getProof", "[]"], ["eth_simulateV1", "[{}]"]] as const) {
         const operation = evmMethods.find((each) => each.name === name) ?? assert.fail()
         for (const service of [evm, layer2]) {
-          const answer = yield* service.relay({ operation, params, surface: "gateway" })
+          const answer = yield* service.relay({ operation, params: Json.strict(params), surface: "gateway" })
           assert.deepStrictEqual(answer, {
             _tag: "Error",
             code: -32601,
             message: `the method ${name} does not exist`,
-            error: `{"code":-32601,"message":"the method ${name} does not exist"}`
+            error: Json.of(`{"code":-32601,"message":"the method ${name} does not exist"}`)
           })
         }
       }

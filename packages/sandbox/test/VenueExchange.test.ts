@@ -21,7 +21,7 @@ const balances = Effect.gen(function*() {
 const usesBigBlocks = (address: `0x${string}`) =>
   Effect.map(
     askEvm("eth_usingBigBlocks", JSON.stringify([address])),
-    (answer) => answer._tag === "Result" ? answer.result : answer.message
+    (answer) => answer._tag === "Result" ? answer.result.text : answer.message
   )
 
 describe("who acts", () => {

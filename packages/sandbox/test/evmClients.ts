@@ -2,9 +2,10 @@
 import { assert } from "@effect/vitest"
 import { evmMethods } from "@trigate/domain/EvmOperations"
 import type { GatewayError } from "@trigate/domain/GatewayError"
-import type { RpcAnswer } from "@trigate/domain/JsonRpc"
-import { methodNotFound } from "@trigate/domain/JsonRpc"
+import * as Json from "@trigate/domain/Json"
 import { layer2Methods } from "@trigate/domain/Layer2Operations"
+import type { RpcAnswer } from "@trigate/domain/protocol/JsonRpc"
+import { methodNotFound } from "@trigate/domain/protocol/JsonRpc"
 import { Layer2 } from "@trigate/layer2/Layer2"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import { keys } from "@trigate/sandbox/SandboxExamples"
@@ -24,8 +25,8 @@ export const test = <A, E>(effect: Effect.Effect<A, E, Sandbox.Services>) =>
 
 const answered = (answer: RpcAnswer): Promise<unknown> =>
   answer._tag === "Result"
-    ? Promise.resolve(JSON.parse(answer.result))
-    : Promise.reject(Object.assign(new Error(answer.message), JSON.parse(answer.error)))
+    ? Promise.resolve(JSON.parse(answer.result.text))
+    : Promise.reject(Object.assign(new Error(answer.message), JSON.parse(answer.error.text)))
 
 /** See {@link clients}. */
 export interface Clients {
@@ -53,8 +54,14 @@ export const clients: Effect.Effect<Clients, never, Layer2 | TradingEvm> = Effec
       }, { retryCount: 0 })
     })
   return {
-    evm: clientOf(evmMethods, (operation, params) => evm.relay({ operation, params, surface: "gateway" })),
-    layer2: clientOf(layer2Methods, (operation, params) => layer2.relay({ operation, params, surface: "gateway" }))
+    evm: clientOf(
+      evmMethods,
+      (operation, params) => evm.relay({ operation, params: Json.strict(params), surface: "gateway" })
+    ),
+    layer2: clientOf(
+      layer2Methods,
+      (operation, params) => layer2.relay({ operation, params: Json.strict(params), surface: "gateway" })
+    )
   }
 })
 

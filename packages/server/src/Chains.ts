@@ -9,8 +9,7 @@ import * as ActionLogRedis from "@trigate/trading/ActionLogRedis"
 import * as ActionLogSql from "@trigate/trading/ActionLogSql"
 import * as Admission from "@trigate/trading/Admission"
 import * as ExchangeUpstream from "@trigate/trading/ExchangeUpstream"
-import * as InfoUpstream from "@trigate/trading/InfoUpstream"
-import * as TradingEvmUpstream from "@trigate/trading/TradingEvmUpstream"
+import * as TradingUpstream from "@trigate/trading/TradingUpstream"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as ActionLogSettings from "./ActionLogSettings.ts"
@@ -50,8 +49,8 @@ const live = (settings: Settings, redis: Outbound.SharedBy) => {
   }
   return Layer.mergeAll(
     ExchangeUpstream.layer(trading),
-    InfoUpstream.layer(trading),
-    TradingEvmUpstream.layer(trading),
+    TradingUpstream.layerInfo(trading),
+    TradingUpstream.layerEvm(trading),
     TokenChainUpstream.layer({ addresses: settings.tokenChainUrl }).pipe(
       Layer.provide(MetadataFetchUndici.layer())
     ),

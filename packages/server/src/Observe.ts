@@ -5,7 +5,7 @@
  * marks the answer with its headers, counts it in the metrics and writes it to the access log. A request that no route takes,
  * and one that ends in a fault of the gateway, is answered with a problem document.
  */
-import { Freshness, MaxAge } from "@trigate/upstream/Freshness"
+import { Freshness, MaxAge } from "@trigate/upstream/ResponseCache"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"

@@ -4,9 +4,9 @@
  * In process, or in the Redis that the settings name, whatever replicas of a gateway have to agree on.
  */
 import type { Settings } from "@trigate/domain/Settings"
-import * as Calls from "@trigate/upstream/Calls"
 import * as HttpTransportUndici from "@trigate/upstream/HttpTransportUndici"
 import * as OutlierDetection from "@trigate/upstream/OutlierDetection"
+import * as Pipeline from "@trigate/upstream/Pipeline"
 import * as RateLimiter from "@trigate/upstream/RateLimiter"
 import * as RateLimiterRedis from "@trigate/upstream/RateLimiterRedis"
 import * as ResponseCache from "@trigate/upstream/ResponseCache"
@@ -45,14 +45,14 @@ const sharing = (redis: SharedBy) =>
     onSome: (shared) => Layer.provide(ResponseCache.layerRedis(), shared)
   })
 
-/** The calls of live chains, and what they share with each other. */
-export const layer = (settings: Settings, redis: SharedBy): Layer.Layer<Calls.Calls | ResponseCache.ResponseCache> =>
-  Calls.layerNoDeps({
+/** The pipeline of live chains. */
+export const layer = (settings: Settings, redis: SharedBy): Layer.Layer<Pipeline.Pipeline> =>
+  Pipeline.layerNoDeps({
     readDeadline: settings.readDeadline,
     onceDeadline: settings.onceDeadline
   }).pipe(
     Layer.provide(outliers(settings)),
     Layer.provide(rateLimiter(settings, redis)),
     Layer.provide(HttpTransportUndici.layer({ connections: 512 })),
-    Layer.merge(sharing(redis))
+    Layer.provide(sharing(redis))
   )

@@ -1,8 +1,8 @@
 /** The routes that relay a body or a query and are not JSON-RPC: `POST /exchange`, `POST /info` and the token chain's REST. */
-import { decodeValue, invalidRequest, parseRequest } from "@trigate/domain/Decode"
+import { invalidRequest } from "@trigate/domain/Decode"
 import { Address } from "@trigate/domain/Hex"
-import { infoOperations, passthroughQuery, passthroughQueryOf } from "@trigate/domain/InfoOperations"
 import type { Surface } from "@trigate/domain/Operation"
+import * as InfoProtocol from "@trigate/domain/protocol/InfoProtocol"
 import type { InvalidRequest } from "@trigate/domain/RequestError"
 import { UnsupportedMethod } from "@trigate/domain/RequestError"
 import { tokenRestPosts, tokenRestReads } from "@trigate/domain/TokenOperations"
@@ -12,10 +12,8 @@ import { TokenChain } from "@trigate/tokens/TokenChain"
 import type { RestCall } from "@trigate/tokens/TokenChain"
 import { Exchange } from "@trigate/trading/Exchange"
 import { Info } from "@trigate/trading/Info"
-import type { InfoCall } from "@trigate/trading/Info"
 import * as Effect from "effect/Effect"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
-import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as CallerKeys from "./CallerKeys.ts"
 import * as RequestBody from "./RequestBody.ts"
@@ -63,45 +61,13 @@ export const exchange = Effect.map(
     })
 )
 
-const { candleSnapshot, spotMeta } = infoOperations
-const types = [spotMeta.name, candleSnapshot.name].join(", ")
-const unknownType = () => invalidRequest([{ path: ["type"], message: `Expected one of ${types}` }])
-
-const decodeSpotMeta = decodeValue(spotMeta.request)
-const decodeCandleSnapshot = decodeValue(candleSnapshot.request)
-const decodePassthrough = decodeValue(passthroughQuery.request)
-
-const infoCallOf = (
-  value: unknown,
-  body: Uint8Array,
-  surface: Surface,
-  relaysAnyType: boolean
-): Effect.Effect<InfoCall, InvalidRequest> => {
-  const type = Predicate.hasProperty(value, "type") ? value.type : undefined
-  if (type === spotMeta.name) {
-    return Effect.map(decodeSpotMeta(value), (request) => ({ operation: spotMeta, request, body, surface }))
-  }
-  if (type === candleSnapshot.name) {
-    return Effect.map(decodeCandleSnapshot(value), (request) => ({ operation: candleSnapshot, request, body, surface }))
-  }
-  return relaysAnyType
-    ? Effect.map(decodePassthrough(value), (request) => ({
-      operation: passthroughQueryOf(request.type, surface),
-      request,
-      body,
-      surface
-    }))
-    : Effect.fail(unknownType())
-}
-
 /** The handler of `/info`; `relaysAnyType` says whether queries of types other than the documented ones are relayed. */
 export const info = (relaysAnyType: boolean) =>
   Effect.map(Info, (info) =>
     Effect.fnUntraced(function*(request: HttpServerRequest, surface: Surface) {
-      const body = yield* RequestBody.bytes(request)
-      const value = yield* parseRequest(yield* RequestBody.textOf(body))
+      const body = yield* RequestBody.json(request)
       const facts = yield* CurrentRequestFacts
-      const call = yield* infoCallOf(value, body, surface, relaysAnyType)
+      const call = yield* InfoProtocol.callOf(body, surface, relaysAnyType)
       const answer = yield* info.relay(call)
       noteRelayed(facts, call.operation.name, answer)
       return Responses.relayed(answer)
@@ -119,7 +85,7 @@ const tokenCallOf = Effect.fnUntraced(function*(request: HttpServerRequest, surf
   const name = path.slice(path.lastIndexOf("/") + 1)
   if (request.method === "POST") {
     const operation = tokenPosts.get(name)
-    const asked = yield* RequestBody.text(request)
+    const asked = yield* RequestBody.json(request)
     if (operation?.class === "once") return { operation, asked, surface }
     if (operation !== undefined) return { operation, asked, surface }
   } else {

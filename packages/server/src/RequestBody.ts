@@ -1,6 +1,7 @@
 /** Reads a request's body: JSON by its content type, at most {@link bodyLimit} bytes, kept as the bytes that came. */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { invalidRequest } from "@trigate/domain/Decode"
+import { invalidRequest, parseRequest } from "@trigate/domain/Decode"
+import type { Json } from "@trigate/domain/Json"
 import { PayloadTooLarge } from "@trigate/domain/RequestError"
 import type { InvalidRequest } from "@trigate/domain/RequestError"
 import * as Utf8 from "@trigate/domain/Utf8"
@@ -98,3 +99,7 @@ export const textOf = (body: Uint8Array): Effect.Effect<string, InvalidRequest> 
 /** The body as text. */
 export const text = (request: HttpServerRequest): Effect.Effect<string, InvalidRequest | PayloadTooLarge> =>
   Effect.flatMap(bytes(request), textOf)
+
+/** The body as JSON, parsed strictly; it keeps the bytes that came. */
+export const json = (request: HttpServerRequest): Effect.Effect<Json, InvalidRequest | PayloadTooLarge> =>
+  Effect.flatMap(bytes(request), (body) => Effect.flatMap(textOf(body), (text) => parseRequest(text, body)))

@@ -10,19 +10,20 @@ import { configuredRead } from "@trigate/domain/EvmMethods"
 import * as EvmOperations from "@trigate/domain/EvmOperations"
 import type { GatewayError } from "@trigate/domain/GatewayError"
 import { rpcCodes } from "@trigate/domain/GatewayError"
-import * as JsonRpc from "@trigate/domain/JsonRpc"
-import type { RpcCall } from "@trigate/domain/JsonRpc"
+import * as Json from "@trigate/domain/Json"
 import * as JsonText from "@trigate/domain/JsonText"
 import * as Layer2Operations from "@trigate/domain/Layer2Operations"
 import type { Operation, Surface } from "@trigate/domain/Operation"
+import * as JsonRpc from "@trigate/domain/protocol/JsonRpc"
+import type { RpcCall } from "@trigate/domain/protocol/JsonRpc"
+import * as TokenRpc from "@trigate/domain/protocol/TokenRpc"
 import { UnsupportedMethod } from "@trigate/domain/RequestError"
 import type { InvalidRequest, PayloadTooLarge } from "@trigate/domain/RequestError"
 import { tokenRpcOperations, tokenSendOperations } from "@trigate/domain/TokenOperations"
-import * as TokenRpc from "@trigate/domain/TokenRpc"
 import { Layer2 } from "@trigate/layer2/Layer2"
 import { TokenChain } from "@trigate/tokens/TokenChain"
 import { TradingEvm } from "@trigate/trading/TradingEvm"
-import * as RpcCalls from "@trigate/upstream/RpcCalls"
+import * as Batching from "@trigate/upstream/Batching"
 import * as Effect from "effect/Effect"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
@@ -35,7 +36,7 @@ import * as Responses from "./Responses.ts"
 
 /** How a chain's envelopes are read and written; `id` is the text of the caller's JSON. */
 interface Envelope<Answer> {
-  readonly read: (text: string, value: unknown) => Result.Result<RpcCall, InvalidRequest>
+  readonly read: (json: Json.Json) => Result.Result<RpcCall, InvalidRequest>
   /** Whether a call wants no answer. */
   readonly isNotification: (call: RpcCall) => boolean
   readonly answer: (id: string | undefined, answer: Answer) => string
@@ -51,8 +52,8 @@ interface Definition<O extends Operation, Answer extends { readonly age?: number
   readonly maxBatch: number
   /** How many calls of a batch are relayed at the same time; a chain that takes batches gets them as one. */
   readonly concurrency: number
-  /** Checks the params, given as the text of the caller's JSON, and relays the call. */
-  readonly relay: (operation: O, params: string, surface: Surface) => Effect.Effect<Answer, GatewayError>
+  /** Checks the params and relays the call. */
+  readonly relay: (operation: O, params: Json.Json, surface: Surface) => Effect.Effect<Answer, GatewayError>
 }
 
 interface Asked {
@@ -71,7 +72,7 @@ const jsonRpc: Envelope<JsonRpc.RpcAnswer> = {
   read: JsonRpc.readCall,
   isNotification: (call) => call.id === undefined,
   answer: (id = "null", answer) =>
-    answer._tag === "Result" ? JsonRpc.resultText(id, answer.result) : JsonRpc.errorText(id, answer.error),
+    answer._tag === "Result" ? JsonRpc.resultText(id, answer.result.text) : JsonRpc.errorText(id, answer.error.text),
   error: (id = "null", error, code) => JsonRpc.errorText(id, JsonRpc.errorObject(error, code)),
   isError: (answer) => answer._tag === "Error"
 }
@@ -113,12 +114,11 @@ const make = <O extends Operation, Answer extends { readonly age?: number }>(
     })
   }
 
-  const rawId = (text: string, value: unknown): string | undefined => {
+  const rawId = ({ text, valueOrUndefined: value }: Json.Json): string | undefined => {
     const id = Predicate.hasProperty(value, "id") ? value.id : undefined
-    const span = Predicate.isString(id) || Predicate.isNumber(id) || Predicate.isBigInt(id)
-      ? JsonText.members(text).get("id")
+    return Predicate.isString(id) || Predicate.isNumber(id) || Predicate.isBigInt(id)
+      ? JsonRpc.rawMember(text, JsonText.members(text), "id")
       : undefined
-    return span === undefined ? undefined : text.slice(span.start, span.end)
   }
 
   const refuse = (id: string | undefined, error: InvalidRequest, code: number, { facts }: Asked) => {
@@ -126,9 +126,9 @@ const make = <O extends Operation, Answer extends { readonly age?: number }>(
     return Effect.succeed(envelope.error(id, error, code))
   }
 
-  const answerOne = (text: string, value: unknown, asked: Asked): Effect.Effect<string | undefined> =>
-    Result.match(envelope.read(text, value), {
-      onFailure: (error) => refuse(rawId(text, value), error, invalidEnvelope, asked),
+  const answerOne = (json: Json.Json, asked: Asked): Effect.Effect<string | undefined> =>
+    Result.match(envelope.read(json), {
+      onFailure: (error) => refuse(rawId(json), error, invalidEnvelope, asked),
       onSuccess: (call) => answerCall(call, asked)
     })
 
@@ -143,8 +143,8 @@ const make = <O extends Operation, Answer extends { readonly age?: number }>(
         : `A batch has at most ${definition.maxBatch} call${definition.maxBatch === 1 ? "" : "s"}`
       return refuse(undefined, invalidRequest([{ path: [], message }]), invalidEnvelope, asked)
     }
-    const answers = RpcCalls.batched(
-      Effect.forEach(texts, (text, index) => answerOne(text, values[index], asked), {
+    const answers = Batching.batched(
+      Effect.forEach(texts, (text, index) => answerOne(Json.parsed(text, values[index]), asked), {
         concurrency: definition.concurrency
       })
     )
@@ -161,7 +161,7 @@ const make = <O extends Operation, Answer extends { readonly age?: number }>(
       onSuccess: (value) =>
         Array.isArray(value)
           ? answerBatch(JsonText.elements(text) ?? [], value, asked)
-          : answerOne(text, value, asked)
+          : answerOne(Json.parsed(text, value), asked)
     })
 
   const refuseWhole = (error: InvalidRequest | PayloadTooLarge | Unauthorized, { facts }: Asked) => {

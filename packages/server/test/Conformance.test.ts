@@ -14,11 +14,10 @@ import * as Admission from "@trigate/trading/Admission"
 import { Exchange } from "@trigate/trading/Exchange"
 import * as ExchangeUpstream from "@trigate/trading/ExchangeUpstream"
 import { Info } from "@trigate/trading/Info"
-import * as InfoUpstream from "@trigate/trading/InfoUpstream"
 import { TradingEvm } from "@trigate/trading/TradingEvm"
-import * as TradingEvmUpstream from "@trigate/trading/TradingEvmUpstream"
-import * as Calls from "@trigate/upstream/Calls"
+import * as TradingUpstream from "@trigate/trading/TradingUpstream"
 import * as HttpTransportUndici from "@trigate/upstream/HttpTransportUndici"
+import * as Pipeline from "@trigate/upstream/Pipeline"
 import * as Effect from "effect/Effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as Layer from "effect/Layer"
@@ -41,13 +40,13 @@ const services = Effect.gen(function*() {
 /** The live services in front of a gateway, as anyone embeds them in front of the real upstreams. */
 const live = (url: string) => {
   const trading = { api: [url], node: [`${url}/key`] }
-  const calls = Calls.layer().pipe(Layer.provide(HttpTransportUndici.layer()))
+  const calls = Pipeline.layer().pipe(Layer.provide(HttpTransportUndici.layer()))
   return Layer.mergeAll(
     ExchangeUpstream.layer(trading).pipe(
       Layer.provide([Admission.layer(), ActionLog.layerMemory()])
     ),
-    InfoUpstream.layer(trading),
-    TradingEvmUpstream.layer(trading),
+    TradingUpstream.layerInfo(trading),
+    TradingUpstream.layerEvm(trading),
     TokenChainUpstream.layer({ addresses: [`${url}/key`] }).pipe(Layer.provide(MetadataFetchUndici.layer())),
     Layer2Upstream.layer({ addresses: [`${url}/key`] })
   ).pipe(Layer.provide(calls))

@@ -137,13 +137,18 @@ const values: { readonly [label: string]: ReadonlyArray<string> } = {
     "malformed",
     "mismatched",
     "abandoned",
+    "coalesced",
+    "hit",
+    "replica_hit",
+    "stale",
+    "refreshed",
+    "refresh_failed",
     ...tags
   ],
   operation: [...declared, "batch", "probe", "unsupported"],
   state: ["inFlight", "unknown"],
   address: ["0", "1", "2"],
   share: ["common", "actions"],
-  how: ["in_flight", "cache", "redis", "stale", "refreshed_ahead", "refresh_failed"],
   cause: [
     "not_sent",
     "broken",
@@ -181,7 +186,7 @@ describe("metrics", () => {
       const types = answer.text.split("\n").filter((line) => line.startsWith("# TYPE")).toSorted()
       assert.includeMembers(types, [
         "# TYPE trigate_operations_total counter",
-        "# TYPE trigate_read_cache_bytes gauge",
+        "# TYPE trigate_response_cache_bytes gauge",
         "# TYPE trigate_request_seconds histogram",
         "# TYPE trigate_requests_total counter",
         "# TYPE trigate_upstream_call_seconds histogram",

@@ -8,10 +8,9 @@ import * as Settings from "@trigate/server/Settings"
 import { MetadataFetch } from "@trigate/tokens/MetadataFetch"
 import * as TokenChainUpstream from "@trigate/tokens/TokenChainUpstream"
 import * as Admission from "@trigate/trading/Admission"
-import * as InfoUpstream from "@trigate/trading/InfoUpstream"
-import * as TradingEvmUpstream from "@trigate/trading/TradingEvmUpstream"
-import * as Calls from "@trigate/upstream/Calls"
+import * as TradingUpstream from "@trigate/trading/TradingUpstream"
 import { HttpTransport } from "@trigate/upstream/HttpTransport"
+import * as Pipeline from "@trigate/upstream/Pipeline"
 import * as RateLimiter from "@trigate/upstream/RateLimiter"
 import * as Clock from "effect/Clock"
 import * as ConfigProvider from "effect/ConfigProvider"
@@ -23,15 +22,15 @@ const environment = (values: Readonly<Record<string, string>>) =>
   Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromUnknown(values))
 
 const transport = Layer.mock(HttpTransport, {})
-const calls = Layer.provide(Calls.layer(), transport)
+const calls = Layer.provide(Pipeline.layer(), transport)
 
 const built = <A, E>(layer: Layer.Layer<A, E>) => Effect.asVoid(Effect.scoped(Layer.build(layer)))
 
 const admission = built(Admission.layerConfig)
-const deadlines = built(Layer.provide(Calls.layerConfig, transport))
+const deadlines = built(Layer.provide(Pipeline.layerConfig, transport))
 const limits = built(RateLimiter.layerConfig)
-const info = built(Layer.provide(InfoUpstream.layerConfig, calls))
-const evm = built(Layer.provide(TradingEvmUpstream.layerConfig, calls))
+const info = built(Layer.provide(TradingUpstream.layerInfoConfig, calls))
+const evm = built(Layer.provide(TradingUpstream.layerEvmConfig, calls))
 const layer2 = built(Layer.provide(Layer2Upstream.layerConfig, calls))
 const tokens = built(Layer.provide(TokenChainUpstream.layerConfig, [calls, Layer.mock(MetadataFetch, {})]))
 

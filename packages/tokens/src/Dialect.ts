@@ -4,15 +4,15 @@
  * Both server families answer `{ok, result}` with one of four kinds of contract, one with numbers, the other with decimal
  * strings; the documents, and a gateway like this one, answer the flat resource.
  */
-import { decodeText, malformed } from "@trigate/domain/Answer"
 import type { CommonFailure } from "@trigate/domain/GatewayError"
-import * as JsonText from "@trigate/domain/JsonText"
+import type { Json } from "@trigate/domain/Json"
+import { decodeJson, malformed } from "@trigate/domain/protocol/Answer"
+import * as TokenRpc from "@trigate/domain/protocol/TokenRpc"
 import type { InvalidAddress } from "@trigate/domain/RequestError"
 import { TokenNotFound } from "@trigate/domain/ResourceError"
 import { TokenContract, TokenData, TvmInteger } from "@trigate/domain/TokenData"
 import type { TokenContent } from "@trigate/domain/TokenData"
 import { getTokenData } from "@trigate/domain/TokenOperations"
-import * as TokenRpc from "@trigate/domain/TokenRpc"
 import * as TonAddress from "@trigate/domain/TonAddress"
 import type { UpstreamMalformed } from "@trigate/domain/UpstreamError"
 import type * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
@@ -44,13 +44,11 @@ const Flat = Schema.Struct({
   metadata: Schema.optionalKey(metadata)
 })
 
-const decodeFlat = decodeText(Flat)
+const decodeFlat = decodeJson(Flat)
 const readContract = TokenRpc.readerOf({ ...getTokenData, response: TokenContract })
 
-const isFlat = (text: string): boolean => {
-  const body = Result.getOrElse(JsonText.parse(text), () => undefined)
-  return Predicate.hasProperty(body, "totalSupply") && !Predicate.hasProperty(body, "ok")
-}
+const isFlat = ({ valueOrUndefined: body }: Json): boolean =>
+  Predicate.hasProperty(body, "totalSupply") && !Predicate.hasProperty(body, "ok")
 
 const supplyOf = (upstream: string, supply: bigint): Effect.Effect<string, UpstreamMalformed> =>
   supply < 0n ? Effect.fail(malformed(upstream, "Expected a total supply of at least 0")) : Effect.succeed(`${supply}`)
@@ -69,10 +67,10 @@ const addressOf = (
 
 const readFlat = Effect.fnUntraced(function*(
   upstream: string,
-  text: string,
+  json: Json,
   asked: TonAddress.Parsed
 ): Effect.fn.Return<Reading, UpstreamMalformed> {
-  const { address, metadata, totalSupply, ...rest } = yield* decodeFlat(upstream, text)
+  const { address, metadata, totalSupply, ...rest } = yield* decodeFlat(upstream, json)
   const isNamed = rest.name !== undefined && rest.symbol !== undefined
   return {
     _tag: "Token",
@@ -97,11 +95,10 @@ export const read = Effect.fnUntraced(function*(
   address: TonAddress.TonAddress,
   answer: UpstreamResponse.UpstreamResponse
 ): Effect.fn.Return<Reading, CommonFailure | InvalidAddress | TokenNotFound> {
-  const { retryAfter, status, upstream } = answer
-  const text = answer.text
+  const { json, status, upstream } = answer
   const asked = yield* Effect.fromResult(TonAddress.parse(address))
-  if (status === 200 && isFlat(text)) return yield* readFlat(upstream, text, asked)
-  const envelope = yield* TokenRpc.readAnswer(upstream, status, text, retryAfter)
+  if (status === 200 && isFlat(json)) return yield* readFlat(upstream, json, asked)
+  const envelope = yield* TokenRpc.readAnswer(answer)
   const contract = yield* readContract({ address }, upstream, envelope)
   if (contract.contract_type !== "jetton_master") {
     return yield* new TokenNotFound({

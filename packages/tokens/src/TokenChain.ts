@@ -1,68 +1,36 @@
 /** The token chain: its tokens, its address forms, and its relayed JSON-RPC. */
 import type { CommonFailure } from "@trigate/domain/GatewayError"
-import * as JsonText from "@trigate/domain/JsonText"
-import { sourcesOn, unavailableOnNode } from "@trigate/domain/Operation"
+import * as Json from "@trigate/domain/Json"
 import type { Surface } from "@trigate/domain/Operation"
+import { sourcesOn, unavailableOnNode } from "@trigate/domain/Operation"
+import type { Query } from "@trigate/domain/protocol/TokenProtocol"
+import * as TokenProtocol from "@trigate/domain/protocol/TokenProtocol"
+import * as TokenRpc from "@trigate/domain/protocol/TokenRpc"
 import type { InvalidAddress } from "@trigate/domain/RequestError"
 import type { TokenNotFound } from "@trigate/domain/ResourceError"
 import type { DetectedAddress, TokenContract, TokenData } from "@trigate/domain/TokenData"
-import { readParams, tokenRpcOperations } from "@trigate/domain/TokenOperations"
 import type { TokenRpcOperation, TokenSendOperation } from "@trigate/domain/TokenOperations"
-import * as TokenQuery from "@trigate/domain/TokenQuery"
-import type { Query } from "@trigate/domain/TokenQuery"
-import * as TokenRpc from "@trigate/domain/TokenRpc"
+import { getTokenData, tokenRpcOperations } from "@trigate/domain/TokenOperations"
 import * as TonAddress from "@trigate/domain/TonAddress"
 import type { OutcomeUnknown } from "@trigate/domain/UpstreamError"
-import type * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import type { UpstreamResponse } from "@trigate/domain/UpstreamResponse"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Predicate from "effect/Predicate"
-import * as Result from "effect/Result"
 import * as Dialect from "./Dialect.ts"
 import * as Metadata from "./Metadata.ts"
 import type { MetadataFetch } from "./MetadataFetch.ts"
-import * as SentMessage from "./SentMessage.ts"
 
-/** A call to relay: `params` is raw JSON text and goes out as it is; `surface` is the one of ours that was asked. */
+/** A JSON-RPC call to relay; `surface` is the one of ours that was asked. */
 export interface RelayCall {
   readonly operation: TokenRpcOperation | TokenSendOperation
-  readonly params: string
+  readonly params: Json.Json
   readonly surface: Surface
 }
 
 /** A REST call to relay: a query means GET, a body POST. */
 export type RestCall =
-  | { readonly operation: TokenRpcOperation; readonly asked: Query | string; readonly surface: Surface }
-  | { readonly operation: TokenSendOperation; readonly asked: string; readonly surface: Surface }
-
-/** A REST read that was checked: `params` is what its query or its body names. */
-export interface CheckedRest {
-  readonly operation: TokenRpcOperation
-  readonly asked: Query | string
-  readonly params: unknown
-}
-
-/** Sends calls to a token chain and gives its answers as they came: the one thing in which the layers differ. */
-export interface Transport {
-  /** `GET /api/v2/getTokenData`; the address is checked. */
-  readonly getTokenData: (
-    address: TonAddress.TonAddress
-  ) => Effect.Effect<UpstreamResponse.UpstreamResponse, CommonFailure>
-  /** `POST /api/v2/jsonRPC`; `params` is the raw text of a named object, checked. */
-  readonly call: (
-    call: { readonly operation: TokenRpcOperation; readonly params: string }
-  ) => Effect.Effect<UpstreamResponse.UpstreamResponse, CommonFailure>
-  /** The same for a call that is sent at most once. */
-  readonly once: (
-    call: { readonly operation: TokenSendOperation; readonly params: string }
-  ) => Effect.Effect<UpstreamResponse.UpstreamResponse, CommonFailure | OutcomeUnknown>
-  /** `/api/v2/{method}`, by GET with a query and by POST with a body. */
-  readonly rest: (call: CheckedRest) => Effect.Effect<UpstreamResponse.UpstreamResponse, CommonFailure>
-  /** The same for a call that is sent at most once. */
-  readonly restOnce: (
-    call: { readonly operation: TokenSendOperation; readonly asked: string; readonly params: unknown }
-  ) => Effect.Effect<UpstreamResponse.UpstreamResponse, CommonFailure | OutcomeUnknown>
-}
+  | { readonly operation: TokenRpcOperation; readonly asked: Query | Json.Json; readonly surface: Surface }
+  | { readonly operation: TokenSendOperation; readonly asked: Json.Json; readonly surface: Surface }
 
 /** An address in any form; it is checked before anything is sent. */
 export interface AddressRequest {
@@ -83,7 +51,7 @@ export class TokenChain extends Context.Service<TokenChain, {
   /** Relays a REST call; the answer comes as it is, whatever its status. Checks and outcomes are those of `relay`. */
   readonly rest: (
     call: RestCall
-  ) => Effect.Effect<UpstreamResponse.UpstreamResponse, CommonFailure | InvalidAddress | OutcomeUnknown>
+  ) => Effect.Effect<UpstreamResponse, CommonFailure | InvalidAddress | OutcomeUnknown>
   /** A fungible token by its master contract, metadata resolved as far as the layer's `MetadataFetch` reaches. */
   readonly getTokenData: (
     request: AddressRequest
@@ -108,42 +76,42 @@ const readers = {
   detectAddress: TokenRpc.readerOf(tokenRpcOperations.detectAddress)
 }
 
-// servers of the older family refuse any array, an empty one too
-const named = (params: string): string => params.trimStart().startsWith("[") ? "{}" : params
+const isSending = <Call extends { readonly operation: TokenRpcOperation | TokenSendOperation }>(
+  call: Call
+): call is Extract<Call, { readonly operation: TokenSendOperation }> & { readonly operation: TokenSendOperation } =>
+  call.operation.class === "once"
 
-/** The service over a transport; live, memory and sandbox layers hand in theirs. */
-export const make = (transport: Transport, metadata: MetadataFetch["Service"]): TokenChain["Service"] => {
-  const read = Effect.fnUntraced(function*(operation: TokenRpcOperation, params: string) {
-    const answer = yield* transport.call({ operation, params: named(params) })
-    return yield* TokenRpc.readAnswer(answer.upstream, answer.status, answer.text, answer.retryAfter)
+/** The service over a backend. */
+export const make = (
+  backend: TokenProtocol.TokenBackend,
+  metadata: MetadataFetch["Service"]
+): TokenChain["Service"] => {
+  const read = Effect.fnUntraced(function*(operation: TokenRpcOperation, params: Json.Json) {
+    yield* TokenProtocol.check(operation, params)
+    return yield* TokenRpc.readAnswer(yield* backend.read({ form: "rpc", operation, params }))
   })
 
   const relay = Effect.fnUntraced(function*({ operation, params, surface }: RelayCall) {
     if (sourcesOn(operation, surface).length === 0) return yield* unavailableOnNode(operation)
-    yield* readParams<RelayCall["operation"]["request"]>(operation)(params)
-    return yield* operation.class === "once"
-      ? SentMessage.read(operation, yield* transport.once({ operation, params }))
-      : read(operation, params)
+    if (operation.class === "read") return yield* read(operation, params)
+    yield* TokenProtocol.check(operation, params)
+    return yield* TokenProtocol.readOnce(operation, yield* backend.once({ form: "rpc", operation, params }))
   })
 
-  const parsed = (body: string): unknown => Result.getOrElse(JsonText.parse(body), () => undefined)
-
-  const restRead = Effect.fnUntraced(function*(operation: TokenRpcOperation, asked: Query | string) {
-    if (!Predicate.isString(asked)) {
-      return yield* transport.rest({ operation, asked, params: yield* TokenQuery.read(operation, asked) })
+  const restRead = Effect.fnUntraced(function*(operation: TokenRpcOperation, asked: Query | Json.Json) {
+    if (!(asked instanceof Json.Json)) {
+      const params = yield* TokenProtocol.paramsOfQuery(operation, asked)
+      return yield* backend.read({ form: "query", operation, params, query: asked })
     }
-    yield* readParams<TokenRpcOperation["request"]>(operation)(asked)
-    return yield* transport.rest({ operation, asked, params: parsed(asked) })
+    yield* TokenProtocol.check(operation, asked)
+    return yield* backend.read({ form: "body", operation, params: asked })
   })
 
-  const restOnce = Effect.fnUntraced(function*(operation: TokenSendOperation, asked: string) {
-    yield* readParams<TokenSendOperation["request"]>(operation)(asked)
-    const answer = yield* transport.restOnce({ operation, asked, params: parsed(asked) })
-    return yield* Effect.as(SentMessage.read(operation, answer), answer)
+  const restOnce = Effect.fnUntraced(function*(operation: TokenSendOperation, params: Json.Json) {
+    yield* TokenProtocol.check(operation, params)
+    const response = yield* backend.once({ form: "body", operation, params })
+    return yield* Effect.as(TokenProtocol.readOnce(operation, response), response)
   })
-
-  const isSending = (call: RestCall): call is Extract<RestCall, { readonly operation: TokenSendOperation }> =>
-    call.operation.class === "once"
 
   const rest = Effect.fnUntraced(function*(call: RestCall) {
     if (sourcesOn(call.operation, call.surface).length === 0) return yield* unavailableOnNode(call.operation)
@@ -152,15 +120,17 @@ export const make = (transport: Transport, metadata: MetadataFetch["Service"]): 
 
   const checked = ({ address }: AddressRequest) => Effect.fromResult(TonAddress.check(address))
 
-  const ask = Effect.fnUntraced(function*(operation: TokenRpcOperation, request: object) {
-    const params = JsonText.stringify(request)
-    yield* readParams<TokenRpcOperation["request"]>(operation)(params)
-    return yield* read(operation, params)
-  })
+  const ask = (operation: TokenRpcOperation, request: object) => read(operation, Json.write(request))
 
-  const getTokenData = Effect.fn("TokenChain.getTokenData")(function*(request: AddressRequest) {
+  const getTokenDataOf = Effect.fn("TokenChain.getTokenData")(function*(request: AddressRequest) {
     const address = yield* checked(request)
-    const reading = yield* Dialect.read(address, yield* transport.getTokenData(address))
+    const response = yield* backend.read({
+      form: "query",
+      operation: getTokenData,
+      params: Json.write({ address }),
+      query: [["address", address]]
+    })
+    const reading = yield* Dialect.read(address, response)
     return reading._tag === "Token"
       ? reading.token
       : { ...yield* Metadata.describe(reading.content, metadata), ...reading.master }
@@ -188,5 +158,13 @@ export const make = (transport: Transport, metadata: MetadataFetch["Service"]): 
     return yield* readers.detectAddress(asked, UPSTREAM, yield* ask(tokenRpcOperations.detectAddress, asked))
   })
 
-  return TokenChain.of({ relay, rest, getTokenData, getTokenContract, packAddress, unpackAddress, detectAddress })
+  return TokenChain.of({
+    relay,
+    rest,
+    getTokenData: getTokenDataOf,
+    getTokenContract,
+    packAddress,
+    unpackAddress,
+    detectAddress
+  })
 }

@@ -1,5 +1,6 @@
 /** A token chain in memory: answers from a state that tests fill, in the newer servers' dialect. */
 import * as JsonText from "@trigate/domain/JsonText"
+import type { TokenBackend } from "@trigate/domain/protocol/TokenProtocol"
 import { TokenContract } from "@trigate/domain/TokenData"
 import type { TokenData } from "@trigate/domain/TokenData"
 import * as TonAddress from "@trigate/domain/TonAddress"
@@ -118,7 +119,7 @@ const isAt = (address: TonAddress.Parsed) => (entry: { readonly address: string 
     onSuccess: (other) => TonAddress.formatRaw(other) === TonAddress.formatRaw(address)
   })
 
-const transport = (state: TokenChainState["Service"]): TokenChain.Transport => {
+const backend = (state: TokenChainState["Service"]): TokenBackend => {
   const contractAt = Effect.fnUntraced(function*(text: string, address: TonAddress.Parsed) {
     const token = (yield* Ref.get(state.jettons)).find(isAt(address))
     const contract = token === undefined
@@ -147,33 +148,26 @@ const transport = (state: TokenChainState["Service"]): TokenChain.Transport => {
   const pure = (result: (address: TonAddress.Parsed) => unknown) => (_text: string, address: TonAddress.Parsed) =>
     Effect.sync(() => succeeded(JsonText.stringify(result(address))))
 
-  const answered = ({ operation }: Pick<TokenChain.CheckedRest, "operation">, named: unknown) =>
-    Effect.gen(function*() {
-      const address = Predicate.hasProperty(named, "address") ? named.address : undefined
-      switch (operation.name) {
-        case "getTokenData":
-          return yield* atAddress(address, contractAt)
-        case "packAddress":
-          return yield* atAddress(address, pure(packed))
-        case "unpackAddress":
-          return yield* atAddress(address, pure(TonAddress.formatRaw))
-        case "detectAddress":
-          return yield* atAddress(address, pure(detected))
-        default: {
-          const result = (yield* Ref.get(state.results)).get(operation.name)
-          return result === undefined ? failed(404, "Not Found") : succeeded(result)
-        }
+  const read: TokenBackend["read"] = Effect.fnUntraced(function*({ operation, params }) {
+    const named = params.valueOrUndefined
+    const address = Predicate.hasProperty(named, "address") ? named.address : undefined
+    switch (operation.name) {
+      case "getTokenData":
+        return yield* atAddress(address, contractAt)
+      case "packAddress":
+        return yield* atAddress(address, pure(packed))
+      case "unpackAddress":
+        return yield* atAddress(address, pure(TonAddress.formatRaw))
+      case "detectAddress":
+        return yield* atAddress(address, pure(detected))
+      default: {
+        const result = (yield* Ref.get(state.results)).get(operation.name)
+        return result === undefined ? failed(404, "Not Found") : succeeded(result)
       }
-    })
-  // nothing is ever sent to a chain in memory
-  const notSent = () => Effect.succeed(failed(404, "Not Found"))
-  return {
-    getTokenData: (address) => atAddress(address, contractAt),
-    call: (call) => answered(call, Result.getOrElse(JsonText.parse(call.params), () => undefined)),
-    rest: (call) => answered(call, call.params),
-    once: notSent,
-    restOnce: notSent
-  }
+    }
+  })
+  // a chain in memory takes no message
+  return { read, once: () => Effect.succeed(failed(404, "Not Found")) }
 }
 
 /** Documents of the tokens that are put in with off-chain metadata; those of unresolved ones cannot be had. */
@@ -189,7 +183,7 @@ const documents = (state: TokenChainState["Service"]): MetadataFetch["Service"] 
 /** A token chain over the `TokenChainState` of the context. */
 export const layerNoDeps: Layer.Layer<TokenChain.TokenChain, never, TokenChainState> = Layer.effect(
   TokenChain.TokenChain,
-  Effect.map(TokenChainState, (state) => TokenChain.make(transport(state), documents(state)))
+  Effect.map(TokenChainState, (state) => TokenChain.make(backend(state), documents(state)))
 )
 
 /** A token chain over an empty state, which it exposes to be filled; a function, so that two chains share no state. */

@@ -1,7 +1,8 @@
 import { assert, describe, layer } from "@effect/vitest"
+import * as Json from "@trigate/domain/Json"
+import * as TokenRpc from "@trigate/domain/protocol/TokenRpc"
 import { TokenData } from "@trigate/domain/TokenData"
 import { tokenRpcOperations } from "@trigate/domain/TokenOperations"
-import * as TokenRpc from "@trigate/domain/TokenRpc"
 import * as TonAddress from "@trigate/domain/TonAddress"
 import { TokenChain } from "@trigate/tokens/TokenChain"
 import * as TokenChainMemory from "@trigate/tokens/TokenChainMemory"
@@ -120,7 +121,11 @@ describe("TokenChainMemory", () => {
       Effect.gen(function*() {
         const { results } = yield* TokenChainMemory.TokenChainState
         const chain = yield* TokenChain
-        const call = { operation: tokenRpcOperations.getMasterchainInfo, params: "{}", surface: "gateway" } as const
+        const call = {
+          operation: tokenRpcOperations.getMasterchainInfo,
+          params: Json.strict("{}"),
+          surface: "gateway"
+        } as const
         const missing = yield* chain.relay(call)
         const error = yield* Effect.flip(Effect.asVoid(TokenRpc.readerOf(call.operation)({}, "token-chain", missing)))
         assert.strictEqual(error._tag, "UnsupportedMethod")

@@ -1,14 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
+import * as Json from "@trigate/domain/Json"
 import * as JsonText from "@trigate/domain/JsonText"
+import * as TokenRpc from "@trigate/domain/protocol/TokenRpc"
 import { UnavailableOnNode } from "@trigate/domain/RequestError"
 import { tokenRpcOperations } from "@trigate/domain/TokenOperations"
-import * as TokenRpc from "@trigate/domain/TokenRpc"
 import { TonAddress } from "@trigate/domain/TonAddress"
 import * as MetadataFetch from "@trigate/tokens/MetadataFetch"
 import * as TokenChain from "@trigate/tokens/TokenChain"
 import * as TokenChainUpstream from "@trigate/tokens/TokenChainUpstream"
-import * as Calls from "@trigate/upstream/Calls"
 import { HttpTransport } from "@trigate/upstream/HttpTransport"
+import * as Pipeline from "@trigate/upstream/Pipeline"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -70,7 +71,7 @@ const documents = MetadataFetch.layerMemory(
 
 const live = (answer: (sent: Sent) => Answer, addresses: ReadonlyArray<string> = [base]) =>
   TokenChainUpstream.layer({ addresses }).pipe(
-    Layer.provide(Calls.layer({ exchanges: 1 })),
+    Layer.provide(Pipeline.layer({ attempts: 1 })),
     Layer.provide(documents),
     Layer.provideMerge(wire(answer))
   )
@@ -185,10 +186,14 @@ describe("relay", () => {
   it.effect("sends the caller's params as they are and gives the answer back raw", () =>
     Effect.gen(function*() {
       const chain = yield* TokenChain.TokenChain
-      const answer = yield* chain.relay({ operation: shards, params: `{"seqno": 40000000}`, surface: "node" })
+      const answer = yield* chain.relay({
+        operation: shards,
+        params: Json.strict(`{"seqno": 40000000}`),
+        surface: "node"
+      })
       assert.deepStrictEqual(answer, {
         _tag: "Result",
-        result: `{"shards":[{"shard":-9223372036854775808}]}`,
+        result: Json.of(`{"shards":[{"shard":-9223372036854775808}]}`),
         extras: [["@extra", `"x"`]]
       })
       assert.deepStrictEqual(yield* Sends, [{
@@ -203,7 +208,11 @@ describe("relay", () => {
   it.effect("sends an object for an empty array, which the older servers refuse", () =>
     Effect.gen(function*() {
       const chain = yield* TokenChain.TokenChain
-      yield* chain.relay({ operation: tokenRpcOperations.getMasterchainInfo, params: "[]", surface: "gateway" })
+      yield* chain.relay({
+        operation: tokenRpcOperations.getMasterchainInfo,
+        params: Json.strict("[]"),
+        surface: "gateway"
+      })
       assert.deepStrictEqual((yield* Sends)[0]?.body, {
         jsonrpc: "2.0",
         id: 1,
@@ -223,11 +232,11 @@ describe("relay", () => {
       ] as const
       for (const [params, tag] of refused) {
         const operation = tokenRpcOperations.packAddress
-        const error = yield* Effect.flip(chain.relay({ operation, params, surface: "gateway" }))
+        const error = yield* Effect.flip(chain.relay({ operation, params: Json.strict(params), surface: "gateway" }))
         assert.strictEqual(error._tag, tag)
       }
       const operation = { ...shards, sources: ["official-api"] } as const
-      const error = yield* Effect.flip(chain.relay({ operation, params: `{"seqno":1}`, surface: "node" }))
+      const error = yield* Effect.flip(chain.relay({ operation, params: Json.strict(`{"seqno":1}`), surface: "node" }))
       assert.instanceOf(error, UnavailableOnNode)
       assert.deepStrictEqual(yield* Sends, [])
     }).pipe(Effect.provide(live(() => ok({ ok: true, result: {} })))))
@@ -235,7 +244,7 @@ describe("relay", () => {
   it.effect("gives a failure of the chain as an answer", () =>
     Effect.gen(function*() {
       const chain = yield* TokenChain.TokenChain
-      const answer = yield* chain.relay({ operation: shards, params: `{"seqno":1}`, surface: "gateway" })
+      const answer = yield* chain.relay({ operation: shards, params: Json.strict(`{"seqno":1}`), surface: "gateway" })
       assert.strictEqual(
         TokenRpc.answerText(`"1"`, answer),
         `{"ok":false,"error":"Ratelimit exceed","code":429,"jsonrpc":"2.0","id":"1"}`
@@ -337,7 +346,7 @@ describe("the layers", () => {
           Effect.provide(TokenChainUpstream.layer({ addresses: [address_] }))
         )
       const both = Effect.all([supplyAt("https://one.example/K"), supplyAt("https://two.example/K")])
-      const layers = Layer.merge(Calls.layer({ exchanges: 1 }).pipe(Layer.provideMerge(wire(answer))), documents)
+      const layers = Layer.merge(Pipeline.layer({ attempts: 1 }).pipe(Layer.provideMerge(wire(answer))), documents)
       assert.deepStrictEqual(yield* Effect.provide(both, layers), ["1", "2"])
 
       class One extends Context.Service<One, TokenChain.TokenChain["Service"]>()("@trigate/tokens/test/One") {}
@@ -357,7 +366,7 @@ describe("the layers", () => {
 
   const configured = (settings: { readonly [name: string]: string }) =>
     TokenChainUpstream.layerConfig.pipe(
-      Layer.provide(Calls.layer({ exchanges: 1 })),
+      Layer.provide(Pipeline.layer({ attempts: 1 })),
       Layer.provide(documents),
       Layer.provideMerge(wire(() => ok({ ok: true, result: "x" }))),
       Layer.provide(ConfigProvider.layer(ConfigProvider.fromUnknown(settings)))

@@ -3,14 +3,15 @@ import type { NonceAlreadyUsed } from "@trigate/domain/ActionError"
 import type { ActionAccepted, ActionRejected } from "@trigate/domain/ActionOutcome"
 import { faultsOf, invalidRequest } from "@trigate/domain/Decode"
 import type { ExchangeFailure } from "@trigate/domain/ExchangeOperations"
-import { operationOf, passthroughAction, readOutcome } from "@trigate/domain/ExchangeOperations"
+import { operationOf, passthroughAction } from "@trigate/domain/ExchangeOperations"
 import type { Address } from "@trigate/domain/Hex"
 import type { Inspection } from "@trigate/domain/Inspection"
 import * as JsonText from "@trigate/domain/JsonText"
 import type { Surface } from "@trigate/domain/Operation"
 import { sourcesOn, unavailableOnNode } from "@trigate/domain/Operation"
+import type { Resolution } from "@trigate/domain/protocol/ExchangeProtocol"
+import * as ExchangeProtocol from "@trigate/domain/protocol/ExchangeProtocol"
 import type { ChainNotConfigured, InvalidRequest, UnavailableOnNode } from "@trigate/domain/RequestError"
-import * as Resolution from "@trigate/domain/Resolution"
 import { SignedAction } from "@trigate/domain/SignedAction"
 import type { OnceFailure } from "@trigate/domain/TransportFailure"
 import type * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
@@ -78,7 +79,7 @@ export class Exchange extends Context.Service<Exchange, {
    * Takes the body that was relayed, the body of an entry of the action log, or the signed action that was submitted. Fails
    * with `OutcomeUnknown` if the outcome is still unknown, or with what kept the action from being sent.
    */
-  readonly resolve: (action: Uint8Array | SignedAction) => Effect.Effect<Resolution.Resolution, ExchangeFailure>
+  readonly resolve: (action: Uint8Array | SignedAction) => Effect.Effect<Resolution, ExchangeFailure>
 }>()("@trigate/trading/Exchange") {}
 
 const encode = Schema.encodeEffect(SignedAction, { errors: "all" })
@@ -100,9 +101,9 @@ const settlementOf = (
   const error = outcome.failure
   switch (error._tag) {
     case "ActionRejected": {
-      const resolution = Resolution.ofRejection(error)
+      const resolution = ExchangeProtocol.ofRejection(error)
       if (resolution._tag === "Landed") return isRepeat ? "accepted" : "rejected"
-      return Resolution.isDecided(resolution) ? "rejected" : "refused"
+      return ExchangeProtocol.isDecided(resolution) ? "rejected" : "refused"
     }
     case "OutcomeUnknown":
     case "NonceAlreadyUsed":
@@ -131,7 +132,7 @@ export const make = (
       // every other failure says that nothing was sent
       (error) => claim.settle(error._tag === "OutcomeUnknown" ? "unknown" : "released")
     )
-    const outcome = yield* Effect.result(readOutcome(answer, identity))
+    const outcome = yield* Effect.result(ExchangeProtocol.readOutcome(answer, identity))
     yield* claim.settle(settlementOf(outcome, answer, claim.isRepeat))
     return { answer, outcome }
   }, Effect.scoped)
@@ -162,7 +163,9 @@ export const make = (
       return yield* outcomeOf(yield* encoded(signed))
     }),
     resolve: Effect.fn("Exchange.resolve")(function*(action: Uint8Array | SignedAction) {
-      return yield* Resolution.ofOutcome(outcomeOf(action instanceof Uint8Array ? action : yield* encoded(action)))
+      return yield* ExchangeProtocol.ofOutcome(
+        outcomeOf(action instanceof Uint8Array ? action : yield* encoded(action))
+      )
     })
   })
 }

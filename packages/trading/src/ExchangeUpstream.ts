@@ -1,24 +1,24 @@
 /** `Exchange` over the venue's official API. */
 import { operationOf } from "@trigate/domain/ExchangeOperations"
-import { Calls } from "@trigate/upstream/Calls"
+import { Pipeline } from "@trigate/upstream/Pipeline"
 import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { ActionLog } from "./ActionLog.ts"
 import { Admission } from "./Admission.ts"
 import * as Exchange from "./Exchange.ts"
-import * as TradingUpstreams from "./TradingUpstreams.ts"
+import * as TradingUpstream from "./TradingUpstream.ts"
 
-const make = Effect.fnUntraced(function*(addresses: TradingUpstreams.Addresses) {
+const make = Effect.fnUntraced(function*(addresses: TradingUpstream.Addresses) {
   const admission = yield* Admission
-  const calls = yield* Calls
-  const route = TradingUpstreams.routes(TradingUpstreams.make(addresses), "/exchange")
+  const pipeline = yield* Pipeline
+  const route = TradingUpstream.routes(TradingUpstream.make(addresses), "/exchange")
   return Exchange.make(admission, yield* ActionLog, (admitted) => {
     const operation = operationOf(admitted.actionType)
     return Effect.flatMap(
-      route(operation, "gateway"),
+      Effect.fromResult(route(operation, "gateway")),
       (targets) =>
-        calls.once({ operation, targets, body: admitted.body }, {
+        pipeline.once({ operation, targets, body: admitted.body }, {
           nonce: admitted.nonce,
           ...(admitted.signer === undefined ? {} : { signer: admitted.signer })
         })
@@ -28,13 +28,13 @@ const make = Effect.fnUntraced(function*(addresses: TradingUpstreams.Addresses) 
 
 /** The service over some addresses; a function, so that two chains in one program share nothing. */
 export const layer = (
-  addresses: TradingUpstreams.Addresses
-): Layer.Layer<Exchange.Exchange, never, ActionLog | Admission | Calls> =>
+  addresses: TradingUpstream.Addresses
+): Layer.Layer<Exchange.Exchange, never, ActionLog | Admission | Pipeline> =>
   Layer.effect(Exchange.Exchange, make(addresses))
 
 /** The service over the addresses of the configuration. */
-export const layerConfig: Layer.Layer<Exchange.Exchange, Config.ConfigError, ActionLog | Admission | Calls> = Layer
+export const layerConfig: Layer.Layer<Exchange.Exchange, Config.ConfigError, ActionLog | Admission | Pipeline> = Layer
   .effect(
     Exchange.Exchange,
-    Effect.flatMap(TradingUpstreams.config, make)
+    Effect.flatMap(TradingUpstream.config, make)
   )

@@ -55,17 +55,19 @@ const windowOf = (candles: ReadonlyArray<Candle>, request: CandleWindowRequest, 
 
 const make = Effect.gen(function*() {
   const { candles, spotMeta } = yield* InfoState
-  return Info.make(Effect.fnUntraced(function*(call) {
-    if (sourcesOn(call.operation, call.surface).length === 0) return yield* unavailableOnNode(call.operation)
-    if (call.request === undefined) {
-      return answered(yield* Effect.orDie(Effect.flatMap(Ref.get(spotMeta), encodeMeta)))
-    }
-    if (!("coin" in call.request)) return unknownType
-    const bars = (yield* Ref.get(candles)).get(call.request.coin)
-    if (bars === undefined) return unknownCoin
-    const now = yield* Clock.currentTimeMillis
-    return answered(yield* Effect.orDie(encodeCandles(windowOf(bars, call.request, now))))
-  }))
+  return Info.make({
+    read: Effect.fnUntraced(function*(call) {
+      if (sourcesOn(call.operation, call.surface).length === 0) return yield* unavailableOnNode(call.operation)
+      if (call.request === undefined) {
+        return answered(yield* Effect.orDie(Effect.flatMap(Ref.get(spotMeta), encodeMeta)))
+      }
+      if (!("coin" in call.request)) return unknownType
+      const bars = (yield* Ref.get(candles)).get(call.request.coin)
+      if (bars === undefined) return unknownCoin
+      const now = yield* Clock.currentTimeMillis
+      return answered(yield* Effect.orDie(encodeCandles(windowOf(bars, call.request, now))))
+    })
+  })
 })
 
 /** The service and its state; a function, so that two chains in one program share no state. */

@@ -1,45 +1,14 @@
 /** The trading chain's EVM: storage at the latest block, and what a transaction costs. */
-import { checkBlock } from "@trigate/domain/BlockParam"
-import { faultsOf, invalidRequest, parseRequest } from "@trigate/domain/Decode"
-import type { EvmOperation } from "@trigate/domain/EvmOperations"
 import { evmOperations } from "@trigate/domain/EvmOperations"
 import * as Gas from "@trigate/domain/Gas"
 import type { CommonFailure } from "@trigate/domain/GatewayError"
 import type { Address, StorageSlot } from "@trigate/domain/Hex"
-import type { RpcAnswer } from "@trigate/domain/JsonRpc"
-import { readerOf } from "@trigate/domain/JsonRpc"
-import * as JsonText from "@trigate/domain/JsonText"
-import type { AnyCodec, OnceOperation, Operation, Surface } from "@trigate/domain/Operation"
+import * as EvmProtocol from "@trigate/domain/protocol/EvmProtocol"
+import type { RpcAnswer } from "@trigate/domain/protocol/JsonRpc"
 import type { UnsupportedBlock } from "@trigate/domain/RequestError"
-import * as RpcParams from "@trigate/domain/RpcParams"
 import type { OutcomeUnknown } from "@trigate/domain/UpstreamError"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
-
-/** A call to relay: its method, its params as raw JSON text, and the surface it came to. */
-export interface EvmCall {
-  readonly operation: EvmOperation
-  readonly params: string
-  readonly surface: Surface
-}
-
-/** A read that was checked: `request` is what its params mean. */
-export interface CheckedRead extends EvmCall {
-  readonly operation: Operation<string, "read">
-  readonly request: unknown
-}
-
-/** A call that was checked and is sent at most once. */
-export interface CheckedOnce extends EvmCall {
-  readonly operation: OnceOperation
-}
-
-/** Sends calls and reads the envelopes of their answers. */
-export interface Transport {
-  readonly read: (call: CheckedRead) => Effect.Effect<RpcAnswer, CommonFailure>
-  readonly once: (call: CheckedOnce) => Effect.Effect<RpcAnswer, CommonFailure | OutcomeUnknown>
-}
 
 /** Whose transaction. */
 export interface Account {
@@ -49,12 +18,14 @@ export interface Account {
 /** Reads the trading chain's EVM. All prices and costs are in wei; `Gas` prints them in gwei and ether. */
 export class TradingEvm extends Context.Service<TradingEvm, {
   /**
-   * Sends a call; the result or error object comes as the node wrote it.
+   * Relays a call; the result or error object comes as the node wrote it.
    *
-   * State at a block other than `latest` fails with `UnsupportedBlock` before anything is sent: nodes answer it with latest
-   * state. A transaction is sent at most once; `OutcomeUnknown` means that it may have been taken.
+   * State at a block other than `latest` fails with `UnsupportedBlock` before anything is sent, since nodes answer it with
+   * the latest state. A transaction is sent at most once; `OutcomeUnknown` means that it may have been taken.
    */
-  readonly relay: (call: EvmCall) => Effect.Effect<RpcAnswer, CommonFailure | OutcomeUnknown | UnsupportedBlock>
+  readonly relay: (
+    call: EvmProtocol.EvmCall
+  ) => Effect.Effect<RpcAnswer, CommonFailure | OutcomeUnknown | UnsupportedBlock>
   /** One storage word of a contract, at the latest block. */
   readonly getStorageAt: (
     request: { readonly address: Address; readonly slot: StorageSlot }
@@ -73,50 +44,24 @@ export class TradingEvm extends Context.Service<TradingEvm, {
   ) => Effect.Effect<bigint, CommonFailure>
 }>()("@trigate/trading/TradingEvm") {}
 
-const upstream = "trading-node"
+const label = "trading-node"
+const getStorageAt = EvmProtocol.methodOf(evmOperations.getStorageAt)
+const gasPrice = EvmProtocol.methodOf(evmOperations.gasPrice)
+const bigBlockGasPrice = EvmProtocol.methodOf(evmOperations.bigBlockGasPrice)
+const usingBigBlocks = EvmProtocol.methodOf(evmOperations.usingBigBlocks)
 
-/** The typed method of an operation over some way to send. */
-const methodOf = <
-  Request extends AnyCodec,
-  Response extends AnyCodec,
-  const Failures extends ReadonlyArray<AnyCodec>
->(
-  operation: Operation<string, "read", Request, Response, Failures>
-) => {
-  const encode = Schema.encodeEffect<AnyCodec>(operation.request, { errors: "all" })
-  const read = readerOf<Request, Response, Failures>(operation)
-  return (send: Transport["read"]) =>
-    Effect.fn(`TradingEvm.${operation.name}`)(function*(request: Request["Type"]) {
-      const params = yield* Effect.mapBoth(encode(request), {
-        onFailure: (error) => invalidRequest(faultsOf(error, ["params"])),
-        onSuccess: JsonText.stringify
-      })
-      return yield* read(upstream, yield* send({ operation, params, request, surface: "gateway" }))
-    })
-}
-
-const getStorageAt = methodOf(evmOperations.getStorageAt)
-const gasPrice = methodOf(evmOperations.gasPrice)
-const bigBlockGasPrice = methodOf(evmOperations.bigBlockGasPrice)
-const usingBigBlocks = methodOf(evmOperations.usingBigBlocks)
-
-/** The service over some way to send. */
-export const make = ({ once, read: send }: Transport): TradingEvm["Service"] => {
-  const decodeParams = RpcParams.reader()
-  const smallPrice = gasPrice(send)
-  const bigPrice = bigBlockGasPrice(send)
-  const isBig = usingBigBlocks(send)
+/** The service over a backend. */
+export const make = (backend: EvmProtocol.EvmBackend): TradingEvm["Service"] => {
+  const ask = (call: Omit<EvmProtocol.CheckedRead, "surface">) => backend.read({ ...call, surface: "gateway" })
+  const smallPrice = gasPrice("TradingEvm", label, ask)
+  const bigPrice = bigBlockGasPrice("TradingEvm", label, ask)
+  const isBig = usingBigBlocks("TradingEvm", label, ask)
   const gasPriceFor = Effect.fn("TradingEvm.gasPriceFor")(function*(account: Account) {
     return yield* (yield* isBig(account)) ? bigPrice() : smallPrice()
   })
   return TradingEvm.of({
-    relay: Effect.fnUntraced(function*({ operation, ...call }: EvmCall) {
-      const params = yield* parseRequest(call.params)
-      yield* checkBlock(operation, params)
-      const request = yield* decodeParams(operation, params)
-      return yield* operation.class === "once" ? once({ ...call, operation }) : send({ ...call, operation, request })
-    }),
-    getStorageAt: getStorageAt(send),
+    relay: EvmProtocol.relay(backend),
+    getStorageAt: getStorageAt("TradingEvm", label, ask),
     gasPrice: () => smallPrice(),
     bigBlockGasPrice: () => bigPrice(),
     usingBigBlocks: isBig,

@@ -6,15 +6,14 @@
 import { decodeValue } from "@trigate/domain/Decode"
 import { evmOperations } from "@trigate/domain/EvmOperations"
 import type { Address, Hash, StorageSlot } from "@trigate/domain/Hex"
-import type { RpcAnswer } from "@trigate/domain/JsonRpc"
-import { methodNotFound } from "@trigate/domain/JsonRpc"
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import type { AnyCodec, MethodClass, Operation } from "@trigate/domain/Operation"
+import type { RpcAnswer } from "@trigate/domain/protocol/JsonRpc"
+import { methodNotFound, result } from "@trigate/domain/protocol/JsonRpc"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
-import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as TradingEvm from "./TradingEvm.ts"
 
@@ -52,13 +51,13 @@ const answering = <Request extends AnyCodec, Response extends AnyCodec>(
 ) => {
   const decode = decodeValue(operation.request, ["params"])
   const encode = Schema.encodeEffect<AnyCodec>(operation.response)
-  return (params: string): Effect.Effect<RpcAnswer> =>
-    // `relay` has read the params before: here they decode
-    decode(Result.getOrUndefined(JsonText.parse(params))).pipe(
+  return (params: Json.Json): Effect.Effect<RpcAnswer> =>
+    // `relay` has checked the params: here they decode
+    decode(params.valueOrUndefined).pipe(
       Effect.flatMap(answer),
       Effect.flatMap(encode),
       Effect.orDie,
-      Effect.map((result) => ({ _tag: "Result", result: JsonText.stringify(result) }))
+      Effect.map((value) => result(Json.write(value)))
     )
 }
 

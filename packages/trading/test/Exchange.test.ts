@@ -10,9 +10,9 @@ import * as Admission from "@trigate/trading/Admission"
 import * as Exchange from "@trigate/trading/Exchange"
 import * as ExchangeMemory from "@trigate/trading/ExchangeMemory"
 import * as ExchangeUpstream from "@trigate/trading/ExchangeUpstream"
-import type * as TradingUpstreams from "@trigate/trading/TradingUpstreams"
-import * as Calls from "@trigate/upstream/Calls"
+import type * as TradingUpstream from "@trigate/trading/TradingUpstream"
 import * as HttpTransportUndici from "@trigate/upstream/HttpTransportUndici"
+import * as Pipeline from "@trigate/upstream/Pipeline"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -53,7 +53,7 @@ const bigBlocksText = JSON.stringify(bigBlocks)
 
 const over = (
   wire: ReturnType<typeof FakeWire.make>,
-  addresses: TradingUpstreams.Addresses = { api: [api] },
+  addresses: TradingUpstream.Addresses = { api: [api] },
   options: Admission.Options = {}
 ) =>
   ExchangeUpstream.layer(addresses).pipe(
@@ -206,7 +206,7 @@ describe("submit", () => {
         Layer.provide([
           Admission.layer({ nonceWindow: { past: "36500 days", future: "1 day" } }),
           ActionLog.layerMemory(),
-          Calls.layer().pipe(Layer.provide(HttpTransportUndici.layer()))
+          Pipeline.layer().pipe(Layer.provide(HttpTransportUndici.layer()))
         ])
       )
       yield* Exchange.Exchange.use((exchange) => exchange.submit(delegate)).pipe(Effect.provide(live))

@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { CandleInterval } from "@trigate/domain/Candle"
 import { infoOperations } from "@trigate/domain/InfoOperations"
+import * as Json from "@trigate/domain/Json"
+import type { InfoCall } from "@trigate/domain/protocol/InfoProtocol"
 import * as SpotLookup from "@trigate/domain/SpotLookup"
-import * as Utf8 from "@trigate/domain/Utf8"
 import * as Info from "@trigate/trading/Info"
 import * as InfoMemory from "@trigate/trading/InfoMemory"
-import * as InfoUpstream from "@trigate/trading/InfoUpstream"
-import type * as TradingUpstreams from "@trigate/trading/TradingUpstreams"
+import * as TradingUpstream from "@trigate/trading/TradingUpstream"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -24,8 +24,8 @@ const node = "https://node.test/KEY"
 const both = { api: [api], node: [node] }
 const hour = 3_600_000
 
-const over = (wire: ReturnType<typeof FakeWire.make>, addresses: TradingUpstreams.Addresses = both) =>
-  InfoUpstream.layer(addresses).pipe(Layer.provide(wire.layer))
+const over = (wire: ReturnType<typeof FakeWire.make>, addresses: TradingUpstream.Addresses = both) =>
+  TradingUpstream.layerInfo(addresses).pipe(Layer.provide(wire.layer))
 const answering = (status: number, body: string, type?: string) =>
   FakeWire.make(() => FakeWire.answer(status, body, type))
 const info = Info.Info
@@ -33,19 +33,19 @@ const meta = info.use((service) => service.spotMeta())
 const window = { coin: "kPEPE", interval: "1h", startTime: 1_684_702_007_000, endTime: 1_684_784_807_000 } as const
 const snapshot = info.use((service) => service.candleSnapshot(window))
 
-const metaCall = (surface: "gateway" | "node", body = "{\"type\":\"spotMeta\"}"): Info.InfoCall => ({
+const metaCall = (surface: "gateway" | "node", body = "{\"type\":\"spotMeta\"}"): InfoCall => ({
   operation: infoOperations.spotMeta,
   request: undefined,
-  body: Utf8.encode(body),
+  body: Json.of(body),
   surface
 })
-const candleCall = (surface: "gateway" | "node", body: string): Info.InfoCall => ({
+const candleCall = (surface: "gateway" | "node", body: string): InfoCall => ({
   operation: infoOperations.candleSnapshot,
   request: window,
-  body: Utf8.encode(body),
+  body: Json.of(body),
   surface
 })
-const relay = (call: Info.InfoCall) => info.use((service) => service.relay(call))
+const relay = (call: InfoCall) => info.use((service) => service.relay(call))
 
 describe("kept answers", () => {
   it.effect("of one node's network are not given to a gateway of another's", () => {
@@ -55,7 +55,10 @@ describe("kept answers", () => {
       // one process here; what replicas keep in Redis has the same keys
       const shared = Layer.succeedContext(yield* Layer.build(wire.layer))
       const ask = (address: string) =>
-        Effect.provide(relay(metaCall("gateway")), Layer.provide(InfoUpstream.layer({ node: [address] }), shared))
+        Effect.provide(
+          relay(metaCall("gateway")),
+          Layer.provide(TradingUpstream.layerInfo({ node: [address] }), shared)
+        )
       yield* ask(node)
       yield* ask(testnet)
       yield* ask(node)
@@ -316,7 +319,7 @@ describe("layerConfig", () => {
       assert.deepStrictEqual(wire.sent.map(({ url }) => url), [`${api}/info`, `${node}/info`])
     }).pipe(
       Effect.provide(
-        InfoUpstream.layerConfig.pipe(
+        TradingUpstream.layerInfoConfig.pipe(
           Layer.provide([wire.layer, ConfigProvider.layer(ConfigProvider.fromUnknown(environment))])
         )
       )

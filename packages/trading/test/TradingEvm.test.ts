@@ -2,12 +2,13 @@ import { assert, describe, it } from "@effect/vitest"
 import { evmOperations } from "@trigate/domain/EvmOperations"
 import * as Gas from "@trigate/domain/Gas"
 import { Hash, StorageSlot } from "@trigate/domain/Hex"
-import * as JsonRpc from "@trigate/domain/JsonRpc"
+import * as Json from "@trigate/domain/Json"
+import type { EvmCall } from "@trigate/domain/protocol/EvmProtocol"
+import * as JsonRpc from "@trigate/domain/protocol/JsonRpc"
 import { UnavailableOnNode } from "@trigate/domain/RequestError"
 import * as TradingEvm from "@trigate/trading/TradingEvm"
 import * as TradingEvmMemory from "@trigate/trading/TradingEvmMemory"
-import * as TradingEvmUpstream from "@trigate/trading/TradingEvmUpstream"
-import type * as TradingUpstreams from "@trigate/trading/TradingUpstreams"
+import * as TradingUpstream from "@trigate/trading/TradingUpstream"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -22,8 +23,8 @@ const contract = "0x5555555555555555555555555555555555555555"
 const account = "0xFC1286EeddF81d6955eDAd5C8D99B8Aa32F3D2AA"
 
 const evm = TradingEvm.TradingEvm
-const over = (wire: ReturnType<typeof FakeWire.make>, addresses: TradingUpstreams.Addresses = { node: [node] }) =>
-  TradingEvmUpstream.layer(addresses).pipe(Layer.provide(wire.layer))
+const over = (wire: ReturnType<typeof FakeWire.make>, addresses: TradingUpstream.Addresses = { node: [node] }) =>
+  TradingUpstream.layerEvm(addresses).pipe(Layer.provide(wire.layer))
 
 interface Envelope {
   readonly id: number
@@ -44,8 +45,8 @@ const sample = (id: string) => {
     ? `"error":${JSON.stringify(response.error)}`
     : `"result":${JSON.stringify(response.result)}`
 }
-const relay = (call: TradingEvm.EvmCall) => evm.use((service) => service.relay(call))
-const gasPriceCall: TradingEvm.EvmCall = { operation: evmOperations.gasPrice, params: "[]", surface: "gateway" }
+const relay = (call: EvmCall) => evm.use((service) => service.relay(call))
+const gasPriceCall: EvmCall = { operation: evmOperations.gasPrice, params: Json.strict("[]"), surface: "gateway" }
 
 describe("typed methods", () => {
   it.effect("read the documented samples and send their params", () => {
@@ -159,8 +160,12 @@ describe("relay", () => {
     const wire = nodeOf({ eth_getStorageAt: "\"result\" : { \"big\": 18446744073709551616 }" })
     return Effect.gen(function*() {
       const params = `[ "${contract}" , "0x0",\n"latest"]`
-      const answer = yield* relay({ operation: evmOperations.getStorageAt, params, surface: "node" })
-      assert.deepStrictEqual(answer, { _tag: "Result", result: "{ \"big\": 18446744073709551616 }" })
+      const answer = yield* relay({
+        operation: evmOperations.getStorageAt,
+        params: Json.strict(params),
+        surface: "node"
+      })
+      assert.deepStrictEqual(answer, { _tag: "Result", result: Json.of("{ \"big\": 18446744073709551616 }") })
       assert.strictEqual(
         wire.sent[0]?.body,
         `{"jsonrpc":"2.0","id":1,"method":"eth_getStorageAt","params":${params}}`
@@ -175,7 +180,7 @@ describe("relay", () => {
         _tag: "Error",
         code: -32005,
         message: "rate limited",
-        error: "{\"code\":-32005, \"message\":\"rate limited\",\"data\":1e3}"
+        error: Json.of("{\"code\":-32005, \"message\":\"rate limited\",\"data\":1e3}")
       })
     }).pipe(Effect.provide(over(wire)))
   })
@@ -186,7 +191,7 @@ describe("relay", () => {
       const at = (block: string) =>
         relay({
           operation: evmOperations.getStorageAt,
-          params: `["${contract}","0x0"${block}]`,
+          params: Json.strict(`["${contract}","0x0"${block}]`),
           surface: "gateway"
         })
       for (const block of ["\"0x1\"", "\"pending\"", "\"earliest\"", "{\"blockNumber\":\"0x1\"}", "null", "1"]) {
@@ -251,20 +256,24 @@ describe("in memory", () => {
 
   it.effect("answers relayed calls in the wire's shape and refuses what does not decode", () =>
     Effect.gen(function*() {
-      assert.deepStrictEqual(yield* relay(gasPriceCall), { _tag: "Result", result: "\"0x3b9aca00\"" })
+      assert.deepStrictEqual(yield* relay(gasPriceCall), { _tag: "Result", result: Json.of("\"0x3b9aca00\"") })
       for (
         const call of [
-          { ...gasPriceCall, operation: evmOperations.usingBigBlocks, params: "[\"0x1\"]" },
-          { ...gasPriceCall, params: "[1]" },
-          { ...gasPriceCall, params: "{}" },
-          { ...gasPriceCall, params: "[" }
+          { ...gasPriceCall, operation: evmOperations.usingBigBlocks, params: Json.strict("[\"0x1\"]") },
+          { ...gasPriceCall, params: Json.strict("[1]") },
+          { ...gasPriceCall, params: Json.strict("{}") },
+          { ...gasPriceCall, params: Json.strict("[") }
         ]
       ) {
         const error = yield* Effect.flip(relay(call))
-        assert.strictEqual(error._tag, "InvalidRequest", call.params)
+        assert.strictEqual(error._tag, "InvalidRequest", call.params.text)
       }
       const block = yield* Effect.flip(
-        relay({ operation: evmOperations.getStorageAt, params: `["${contract}","0x0","0x5"]`, surface: "gateway" })
+        relay({
+          operation: evmOperations.getStorageAt,
+          params: Json.strict(`["${contract}","0x0","0x5"]`),
+          surface: "gateway"
+        })
       )
       assert.strictEqual(block._tag, "UnsupportedBlock")
     }).pipe(Effect.provide(TradingEvmMemory.layer())))
@@ -314,7 +323,7 @@ describe("layerConfig", () => {
       assert.strictEqual(wire.sent[0]?.url, `${node}/evm`)
     }).pipe(
       Effect.provide(
-        TradingEvmUpstream.layerConfig.pipe(
+        TradingUpstream.layerEvmConfig.pipe(
           Layer.provide([
             wire.layer,
             ConfigProvider.layer(ConfigProvider.fromUnknown({ TRIGATE_TRADING_NODE_URL: node }))

@@ -1,9 +1,9 @@
 /** A wire that records what would leave and answers as told; URLs are shown, they hold no real key. */
 import * as Utf8 from "@trigate/domain/Utf8"
-import * as Calls from "@trigate/upstream/Calls"
 import { HttpTransport, TransportError } from "@trigate/upstream/HttpTransport"
 import type { TransportResponse } from "@trigate/upstream/HttpTransport"
 import * as OutlierDetection from "@trigate/upstream/OutlierDetection"
+import * as Pipeline from "@trigate/upstream/Pipeline"
 import * as RateLimiter from "@trigate/upstream/RateLimiter"
 import * as ResponseCache from "@trigate/upstream/ResponseCache"
 import * as Effect from "effect/Effect"
@@ -26,11 +26,8 @@ export const unreachable = new TransportError({ sent: "no", reason: "Connect", d
 export const broken = new TransportError({ sent: "maybe", reason: "Broken", detail: "ECONNRESET" })
 
 // no ejection and no budget: a test that is about those makes its own
-const calls = Layer.merge(
-  Calls.layerNoDeps({ exchanges: 1 }).pipe(
-    Layer.provide([RateLimiter.layerUnlimited, OutlierDetection.layerAlways])
-  ),
-  ResponseCache.layer()
+const calls = Pipeline.layerNoDeps({ attempts: 1 }).pipe(
+  Layer.provide([RateLimiter.layerUnlimited, OutlierDetection.layerAlways, ResponseCache.layer()])
 )
 
 export const make = (react: (sent: Sent) => TransportResponse | TransportError) => {

@@ -1,10 +1,8 @@
 /** Turns what came over the wire into an answer that may be shown: without the endpoint key that it may quote. */
-import * as JsonText from "@trigate/domain/JsonText"
 import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Utf8 from "@trigate/domain/Utf8"
 import * as DateTime from "effect/DateTime"
 import * as Option from "effect/Option"
-import * as Redacted from "effect/Redacted"
 import type { TransportResponse } from "./HttpTransport.ts"
 import type { Target } from "./Upstream.ts"
 
@@ -26,27 +24,6 @@ const retryAfterOf = (headers: TransportResponse["headers"]): number | undefined
   return Option.getOrUndefined(between)
 }
 
-/**
- * A text without the endpoint key: a node that does not know a path likes to quote it, and the key is a part of it.
- *
- * For refusals only: a result is data and may hold what only looks like a part of an address.
- */
-export const concealed = (target: Target, text: string): string =>
-  Redacted.value(target.secrets).reduce((left, secret) => left.replaceAll(secret, "…"), text)
-
-const withText = (answer: UpstreamResponse.UpstreamResponse, text: string): UpstreamResponse.UpstreamResponse =>
-  answer.with({ body: Utf8.encode(text) })
-
-/** A successful answer without the endpoint key where it is an error all the same; `text` is its body. */
-export const concealedError = (
-  target: Target,
-  answer: UpstreamResponse.UpstreamResponse,
-  text: string
-): UpstreamResponse.UpstreamResponse =>
-  Redacted.value(target.secrets).some((secret) => text.includes(secret)) && JsonText.members(text).has("error")
-    ? withText(answer, concealed(target, text))
-    : answer
-
 /** The answer as it came, its refusal without the endpoint key. */
 export const of = (target: Target, answer: TransportResponse): UpstreamResponse.UpstreamResponse => {
   const retryAfter = retryAfterOf(answer.headers)
@@ -58,9 +35,8 @@ export const of = (target: Target, answer: TransportResponse): UpstreamResponse.
     ...UpstreamResponse.signerIn(answer.headers),
     ...(retryAfter === undefined ? {} : { retryAfter })
   })
-  if (answer.status < 300 || Redacted.value(target.secrets).length === 0) return relayed
+  if (answer.status < 300) return relayed
   // bytes that are not UTF-8 can quote the key as well, and a refusal may lose them
-  const text = relayed.text
-  const left = concealed(target, text)
-  return left === text ? relayed : withText(relayed, left)
+  const text = target.conceal(relayed.text)
+  return text === relayed.text ? relayed : relayed.with({ body: Utf8.encode(text) })
 }

@@ -5,6 +5,7 @@
  * Nothing here sends again, and nothing that sends again accepts an operation of this class.
  */
 import type { Cost } from "@trigate/domain/Operation"
+import { openIssue } from "@trigate/domain/protocol/ExchangeProtocol"
 import type { OnceFailure } from "@trigate/domain/TransportFailure"
 import { OutcomeUnknown, UpstreamUnavailable } from "@trigate/domain/UpstreamError"
 import type { UpstreamRateLimited } from "@trigate/domain/UpstreamError"
@@ -12,11 +13,9 @@ import type { UpstreamResponse } from "@trigate/domain/UpstreamResponse"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import * as Result from "effect/Result"
 import * as Attempt from "./Attempt.ts"
 import type { Ended, Parts } from "./Attempt.ts"
 import { meters } from "./AttemptMetrics.ts"
-import { foreign } from "./AttemptResult.ts"
 import type { TransportError } from "./HttpTransport.ts"
 import { millisOf } from "./internal/Monotonic.ts"
 import type { Target } from "./Upstream.ts"
@@ -47,21 +46,13 @@ type Sending =
   | { readonly _tag: "Unknown"; readonly detail: string }
   | { readonly _tag: "Withheld"; readonly error: UpstreamRateLimited }
 
-/** Why a response leaves open whether the call got through: it comes from something in between, or is cut. */
-const issueOf = (response: UpstreamResponse): string | undefined => {
-  // a refusal is final even in HTML
-  if (response.status >= 400 && response.status < 500) return undefined
-  return foreign(response) ??
-    (response.status === 200 && Result.isFailure(response.json) ? "what is not JSON (HTTP 200)" : undefined)
-}
-
 const outcomeOfStatus = (status: number): Ended<unknown>["outcome"] => {
   if (status === 429) return "rate_limited"
   return status >= 500 ? "server_fault" : status >= 400 ? "refused" : "ok"
 }
 
 const answered = (response: UpstreamResponse): Ended<Sending> => {
-  const issue = issueOf(response)
+  const issue = openIssue(response)
   return issue === undefined
     ? { value: { _tag: "Answered", response }, outcome: outcomeOfStatus(response.status), rows: 0 }
     : { value: { _tag: "Unknown", detail: `the answer was ${issue}` }, outcome: "malformed", rows: 0 }

@@ -6,6 +6,9 @@
  * a number, and by the retry budget; going on to another address costs no token where nothing was sent.
  */
 import type { Cost } from "@trigate/domain/Operation"
+import type { AttemptResult, Fault, Retryable } from "@trigate/domain/protocol/AttemptResult"
+import { foreign, retryable, unreachable, unreadable } from "@trigate/domain/protocol/AttemptResult"
+import type { Question } from "@trigate/domain/protocol/Protocol"
 import type { ReadFailure } from "@trigate/domain/TransportFailure"
 import { UpstreamTimeout, UpstreamUnavailable } from "@trigate/domain/UpstreamError"
 import type { UpstreamResponse } from "@trigate/domain/UpstreamResponse"
@@ -20,8 +23,6 @@ import * as Attempt from "./Attempt.ts"
 import type { Ended, Parts } from "./Attempt.ts"
 import { meters } from "./AttemptMetrics.ts"
 import type { Meter } from "./AttemptMetrics.ts"
-import type { AttemptResult, Fault, Retryable } from "./AttemptResult.ts"
-import { foreign, retryable, unreachable, unreadable } from "./AttemptResult.ts"
 import type { TransportError } from "./HttpTransport.ts"
 import { millisOf } from "./internal/Monotonic.ts"
 import * as Retries from "./internal/Retries.ts"
@@ -37,13 +38,6 @@ export interface Read {
     readonly cheap?: true
   }
   readonly targets: NonEmptyReadonlyArray<Target>
-}
-
-/** What a read asks, and how a response to it is judged. */
-export interface Question<A, E> {
-  /** A body means POST, none means GET. */
-  readonly body: Uint8Array | undefined
-  readonly read: (response: UpstreamResponse, target: Target) => AttemptResult<A, E>
 }
 
 /** Bounds of every read. */
@@ -71,7 +65,7 @@ const isRepeatable = ({ fault, retryAfter }: Retryable<unknown, unknown>): boole
 const outcomeOf = (fault: Fault): Ended<unknown>["outcome"] => fault === "withheld" ? "refused" : fault
 
 const isOwnWord = (response: UpstreamResponse): boolean =>
-  foreign(response) === undefined && Result.isSuccess(response.json)
+  foreign(response) === undefined && Result.isSuccess(response.json.value)
 
 /** What a response says about its address; see {@link HealthSignal}. */
 const signalOf = (result: AttemptResult<unknown, unknown>, response: UpstreamResponse): HealthSignal => {
@@ -218,7 +212,7 @@ export const make = (parts: Parts, options: Options) => {
       onNewConnection: call.kept?.fault === "broken",
       maxWait,
       answered: (response) => {
-        const value = call.question.read(response, target)
+        const value = call.question.judge(response, target.conceal)
         const signal = signalOf(value, response)
         if (value._tag === "Retryable") {
           if (value.retryAfter !== undefined) call.defer(target, value.retryAfter)

@@ -1,83 +1,89 @@
-/** CachedResponse answers of this process, bounded by bytes; the least recently used goes first. */
-import * as Context from "effect/Context"
-import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
+/** Cached responses of this process, bounded by bytes; the least recently used one is evicted first. */
+import type { CachePolicy } from "@trigate/domain/Operation"
+import type { CachedContent } from "@trigate/domain/protocol/Protocol"
+import type * as Context from "effect/Context"
 import * as Metric from "effect/Metric"
-import type { CachedResponse } from "./CachedResponse.ts"
-import { isUsable } from "./CachedResponse.ts"
 
-/** How much is kept. */
-export interface Options {
-  /** Bytes of keys and answers; 64 MiB when not given. An answer of more than an eighth of it is not kept. */
-  readonly maxBytes?: number
+/** The content of an answer with the time at which it was read, in milliseconds. */
+export interface CachedResponse {
+  readonly content: CachedContent
+  readonly readAt: number
+  readonly policy: CachePolicy
 }
 
-/** CachedResponse answers by key; plain functions, because a hit has to cost as little as a lookup. */
-export class CacheStore extends Context.Service<CacheStore, {
-  /** The answer that is kept under a key, while it is of any use at `now`. */
-  readonly get: (key: string, now: number) => CachedResponse | undefined
-  readonly put: (key: string, kept: CachedResponse) => void
-  /** Bytes held now. */
-  readonly bytes: () => number
-}>()("@trigate/upstream/CacheStore") {}
+/** Milliseconds since it was read; 0 where the clock of the replica that read it is ahead. */
+export const ageOf = ({ readAt }: CachedResponse, now: number): number => Math.max(0, now - readAt)
+
+/** Whether it may be served without asking the upstream. */
+export const isFresh = (cached: CachedResponse, now: number): boolean => ageOf(cached, now) < cached.policy.fresh
+
+/** Milliseconds for which it is of use, fresh or stale; not above 0 when it is of none. */
+export const useLeft = (cached: CachedResponse, now: number): number =>
+  cached.policy.fresh + cached.policy.staleIfError - ageOf(cached, now)
 
 /** What an entry takes besides its texts: two maps' worth of pointers, the objects around it. */
 const OVERHEAD = 256
 
-/** Bytes that an entry is counted with; a text counts as if it were two bytes a character. */
+/** Bytes that an entry is counted with; a text counts as two bytes a character. */
 export const sizeOf = (key: string, { content: { body, head } }: CachedResponse): number =>
   OVERHEAD + 2 * (key.length + head.length) + (typeof body === "string" ? 2 * body.length : body.byteLength)
 
-const gauge = Metric.gauge("trigate_read_cache_bytes", { description: "Bytes of kept answers in this process" })
+const gauge = Metric.gauge("trigate_response_cache_bytes", { description: "Bytes of cached responses in this process" })
 
 interface Entry {
-  readonly kept: CachedResponse
+  readonly cached: CachedResponse
   readonly size: number
 }
 
-/** A cache of its own; a function, so that two gateways in one program share nothing. */
-export const layer = (options: Options = {}): Layer.Layer<CacheStore> =>
-  Layer.effect(
-    CacheStore,
-    Effect.map(Effect.context(), (context) => {
-      const maxBytes = options.maxBytes ?? 64 * 1024 * 1024
-      const entries = new Map<string, Entry>()
-      let bytes = 0
+/** Cached responses by key; plain functions, because a hit has to cost as little as a lookup. */
+export class CacheStore {
+  readonly #entries = new Map<string, Entry>()
+  readonly #maxBytes: number
+  readonly #context: Context.Context<never>
+  #bytes = 0
 
-      const drop = (key: string, { size }: Entry) => {
-        entries.delete(key)
-        bytes -= size
+  /** A response of more than an eighth of `maxBytes` is not stored; `context` holds the metric registry. */
+  constructor(maxBytes: number, context: Context.Context<never>) {
+    this.#maxBytes = maxBytes
+    this.#context = context
+    gauge.updateUnsafe(0, context)
+  }
+
+  /** Bytes held now. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** The response under a key, while it is of any use at `now`. */
+  get(key: string, now: number): CachedResponse | undefined {
+    const found = this.#entries.get(key)
+    if (found === undefined) return undefined
+    this.#entries.delete(key)
+    if (useLeft(found.cached, now) > 0) {
+      this.#entries.set(key, found)
+      return found.cached
+    }
+    this.#bytes -= found.size
+    gauge.updateUnsafe(this.#bytes, this.#context)
+    return undefined
+  }
+
+  put(key: string, cached: CachedResponse): void {
+    this.#drop(key)
+    const size = sizeOf(key, cached)
+    if (size <= this.#maxBytes / 8) {
+      this.#entries.set(key, { cached, size })
+      this.#bytes += size
+      for (const oldest of this.#entries.keys()) {
+        if (this.#bytes <= this.#maxBytes) break
+        this.#drop(oldest)
       }
+    }
+    gauge.updateUnsafe(this.#bytes, this.#context)
+  }
 
-      gauge.updateUnsafe(0, context)
-      return CacheStore.of({
-        bytes: () => bytes,
-        get: (key, now) => {
-          const found = entries.get(key)
-          if (found === undefined) return undefined
-          if (!isUsable(found.kept, now)) {
-            drop(key, found)
-            gauge.updateUnsafe(bytes, context)
-            return undefined
-          }
-          entries.delete(key)
-          entries.set(key, found)
-          return found.kept
-        },
-        put: (key, kept) => {
-          const before = entries.get(key)
-          if (before !== undefined) drop(key, before)
-          const size = sizeOf(key, kept)
-          if (size <= maxBytes / 8) {
-            entries.set(key, { kept, size })
-            bytes += size
-            for (const [oldest, entry] of entries) {
-              if (bytes <= maxBytes) break
-              drop(oldest, entry)
-            }
-          }
-          gauge.updateUnsafe(bytes, context)
-        }
-      })
-    })
-  )
+  #drop(key: string): void {
+    this.#bytes -= this.#entries.get(key)?.size ?? 0
+    this.#entries.delete(key)
+  }
+}

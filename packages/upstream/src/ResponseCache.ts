@@ -1,116 +1,172 @@
 /**
- * Gives one answer of an upstream to every read that may have it: one that is kept, else one that is under way.
+ * Answers reads without asking the upstream again: from a cached response, else from a call that is already under way.
  *
- * A kept answer is found in this process, or behind it in what replicas share; one that grows old is renewed before it is
- * missed, and one that is too old still serves, with its age, where the upstream fails.
+ * A cached response is looked up in this process, then in the store that replicas share. One that grows old is refreshed in
+ * the background before it expires (RFC 5861, stale-while-revalidate); one that has expired still answers, with its age,
+ * when the upstream fails (stale-if-error).
  */
 import type { CachePolicy } from "@trigate/domain/Operation"
+import type { CacheCodec } from "@trigate/domain/protocol/Protocol"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
 import type * as Redis from "effect/persistence/Redis"
-import type { CachedResponse, Codec, Shareable } from "./CachedResponse.ts"
-import { ageOf, isFresh } from "./CachedResponse.ts"
-import * as CacheMetrics from "./CacheMetrics.ts"
-import * as CacheReplicas from "./CacheReplicas.ts"
-import * as CacheReplicasRedis from "./CacheReplicasRedis.ts"
-import * as CacheStore from "./CacheStore.ts"
-import { Freshness, MaxAge } from "./Freshness.ts"
-import * as RpcCalls from "./RpcCalls.ts"
+import * as Batching from "./Batching.ts"
+import type { CachedResponse } from "./CacheStore.ts"
+import { ageOf, CacheStore, isFresh } from "./CacheStore.ts"
+import * as ResponseCacheRedis from "./ResponseCacheRedis.ts"
+import type { Replicas } from "./ResponseCacheRedis.ts"
 import * as SingleFlight from "./SingleFlight.ts"
 import type { UpstreamLabel } from "./Upstream.ts"
+
+/**
+ * How old an answer the caller of the current request takes.
+ *
+ * - `declared`: as old as the operation's cache policy allows.
+ * - `block`: one block old, also where the operation caches nothing unless asked.
+ * - `none`: read upstream after the request came; the answer is cached for others.
+ */
+export type Freshness = "declared" | "block" | "none"
+
+/** The freshness that the current request asks for. */
+export const Freshness = Context.Reference<Freshness>("@trigate/upstream/ResponseCache/Freshness", {
+  defaultValue: () => "declared"
+})
+
+/** Seconds that a cached response may be old for the caller of the current request; undefined: as the policy says. */
+export const MaxAge = Context.Reference<number | undefined>("@trigate/upstream/ResponseCache/MaxAge", {
+  defaultValue: () => undefined
+})
 
 /** One read. */
 export interface Query<A, E> {
   readonly operation: string
   readonly upstream: UpstreamLabel
-  /** The canonical request: what is equal here gets the same answer. */
+  /** The canonical request: reads with equal keys get the same answer. */
   readonly key: string
-  /** How long an answer may be given again that is asked for at `now`; only calls in flight are shared when undefined. */
+  /** How long the answer to a read at `now` may be cached; reads are only coalesced when it is undefined. */
   readonly cachePolicy?: (now: number, freshness: Freshness) => CachePolicy | undefined
-  /** Whether a successful answer is one to keep; every one is when not given. */
-  readonly accepts?: (answer: A) => boolean
+  /** Whether an answer may be cached; every success may when not given. */
+  readonly isCacheable?: (answer: A) => boolean
   /**
-   * Finds out by further reads how long an answer may be kept, after it was given; undefined where that is no question.
+   * Finds out by further reads, in the background, how long an answer may be cached; undefined where that is no question.
    *
-   * Until it says so the answer is not kept, and it is kept in this process only.
+   * Until then the answer is not cached, and afterwards it is cached in this process only.
    */
   readonly confirm?: (answer: A) => Effect.Effect<CachePolicy | undefined> | undefined
   readonly ask: Effect.Effect<A, E>
 }
 
-/** How reads of one kind of answer are shared. */
-export interface Sharing<A> {
+/** How one kind of answers is cached. */
+export interface Kind<A> {
   /**
-   * Which chain at which addresses: readers with the same name share answers, also with other replicas.
+   * Which chain at which addresses: readers of one space share answers, also with other replicas.
    *
-   * It holds no endpoint key, it is part of keys that are stored.
+   * It is a part of stored keys and holds no endpoint key.
    */
   readonly space: string
-  readonly codec: Codec<A>
+  readonly codec: CacheCodec<A>
 }
 
 /** Reads one kind of answers. */
 export type Reader<A, E> = (query: Query<A, E>) => Effect.Effect<A, E>
 
-/** Shares reads. */
+/** Caches and coalesces reads. */
 export class ResponseCache extends Context.Service<ResponseCache, {
-  /** A reader of one kind of answers; build it once, calls in flight are shared between the calls of one reader. */
-  readonly reader: <A extends Shareable, E>(sharing: Sharing<A>) => Reader<A, E>
+  /** A reader of one kind of answers. Build it once: only calls of one reader are coalesced. */
+  readonly reader: <A, E>(kind: Kind<A>) => Reader<A, E>
 }>()("@trigate/upstream/ResponseCache") {}
 
-/** An answer that is renewed is left alone for so long, whether that succeeds or not. */
-const RENEWAL_PAUSE = 5000
+/** Options of the cache. */
+export interface Options extends SingleFlight.Options {
+  /** Bytes of keys and responses in this process; 64 MiB when not given. A response of more than an eighth is not cached. */
+  readonly maxBytes?: number
+}
 
-/** What lasts shorter than this is not worth a way to another process. */
+/** How a read was answered without an attempt of its own, or how a refresh in the background ended. */
+type Outcome = "coalesced" | "hit" | "replica_hit" | "stale" | "refreshed" | "refresh_failed"
+
+const counter = (upstream: UpstreamLabel, operation: string, outcome: Outcome) =>
+  Metric.counter("trigate_response_cache_total", {
+    description: "Reads answered without an attempt of their own, and background refreshes, by outcome",
+    attributes: { upstream, operation, outcome },
+    incremental: true
+  })
+
+type Counters = { readonly [O in Outcome]: Metric.Counter<number> }
+
+const countersFor = (upstream: UpstreamLabel, operation: string): Counters => ({
+  coalesced: counter(upstream, operation, "coalesced"),
+  hit: counter(upstream, operation, "hit"),
+  replica_hit: counter(upstream, operation, "replica_hit"),
+  stale: counter(upstream, operation, "stale"),
+  refreshed: counter(upstream, operation, "refreshed"),
+  refresh_failed: counter(upstream, operation, "refresh_failed")
+})
+
+/** A response that is being refreshed is not refreshed again for so long, whether that succeeds or not. */
+const REFRESH_PAUSE = 5000
+
+/** A response that is fresh for a shorter time is not worth sharing with other replicas. */
 const SHORTEST_SHARED = 1000
 
 /** How far the clock of another replica may be ahead. */
 const MOST_AHEAD = 1000
 
-const renewalDue = ({ cachePolicy: { refreshAfter }, ...kept }: CachedResponse, now: number): boolean =>
-  refreshAfter !== undefined && now - kept.readAt >= refreshAfter
-
 const currentTime = (fiber: Fiber.Fiber<unknown, unknown>): number =>
   fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
 
-const make = Effect.fnUntraced(function*(options: SingleFlight.Options) {
-  const cache = yield* CacheStore.CacheStore
-  const replicas = yield* CacheReplicas.CacheReplicas
+const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) {
+  const store = new CacheStore(options.maxBytes ?? 64 * 1024 * 1024, yield* Effect.context())
   const scope = yield* Effect.scope
-  const countersOf = CacheMetrics.counters()
+  const counters = new Map<string, Counters>()
+
+  const count = (
+    { operation, upstream }: Pick<Query<never, never>, "operation" | "upstream">,
+    outcome: Outcome,
+    context: Context.Context<never>
+  ) => {
+    const key = `${upstream} ${operation}`
+    const known = counters.get(key) ?? countersFor(upstream, operation)
+    counters.set(key, known)
+    known[outcome].updateUnsafe(1, context)
+  }
 
   const inBackground = <A, E>(effect: Effect.Effect<A, E>) =>
-    Effect.asVoid(Effect.forkIn(Effect.ignore(RpcCalls.unbatched(effect)), scope))
+    Effect.asVoid(Effect.forkIn(Effect.ignore(Batching.unbatched(effect)), scope))
 
-  const reader = <A extends Shareable, E>({ codec, space }: Sharing<A>): Reader<A, E> => {
+  const sharedBy = (policy: CachePolicy | undefined): Replicas | undefined =>
+    policy !== undefined && policy.fresh >= SHORTEST_SHARED ? replicas : undefined
+
+  const reader = <A, E>({ codec, space }: Kind<A>): Reader<A, E> => {
     const flights = SingleFlight.make<A, E>(options, codec.isFault)
     const checks = SingleFlight.make<void, never>(options)
-    const renewedAt = new WeakMap<CachedResponse, number>()
+    const refreshedAt = new WeakMap<CachedResponse, number>()
 
-    const given = (kept: CachedResponse, now: number): A => codec.of(kept.content, Math.floor(ageOf(kept, now) / 1000))
+    const restored = (cached: CachedResponse, now: number): A =>
+      codec.restore(cached.content, Math.floor(ageOf(cached, now) / 1000))
 
-    const store = (key: string, kept: CachedResponse): Effect.Effect<void> => {
-      cache.put(key, kept)
-      return replicas.isShared && kept.cachePolicy.fresh >= SHORTEST_SHARED
-        ? inBackground(replicas.put(key, kept))
-        : Effect.void
-    }
-
-    const keep = (query: Query<A, E>, key: string, rule: CachePolicy | undefined, answer: A): Effect.Effect<A> => {
+    /** Stores an answer under its policy, or starts the check that finds one. */
+    const stored = (query: Query<A, E>, key: string, policy: CachePolicy | undefined, answer: A): Effect.Effect<A> => {
       const given = Effect.succeed(answer)
-      const check = rule === undefined && !checks.has(key) ? query.confirm?.(answer) : undefined
-      if (rule === undefined && check === undefined) return given
-      const content = codec.keep(answer)
-      if (content === undefined || query.accepts?.(answer) === false) return given
+      const check = policy === undefined && !checks.has(key) ? query.confirm?.(answer) : undefined
+      if (policy === undefined && check === undefined) return given
+      const content = codec.store(answer)
+      if (content === undefined || query.isCacheable?.(answer) === false) return given
       return Effect.withFiber((fiber) => {
         const readAt = currentTime(fiber)
-        if (rule !== undefined) return Effect.as(store(key, { content, readAt, cachePolicy: rule }), answer)
+        if (policy !== undefined) {
+          const cached = { content, readAt, policy }
+          store.put(key, cached)
+          const shared = sharedBy(policy)
+          return shared === undefined ? given : Effect.as(inBackground(shared.put(key, cached)), answer)
+        }
         if (check === undefined) return given
-        const ask = Effect.map(check, (keeping) => {
-          if (keeping !== undefined) cache.put(key, { content, readAt, cachePolicy: keeping })
+        const ask = Effect.map(check, (found) => {
+          if (found !== undefined) store.put(key, { content, readAt, policy: found })
         })
         return Effect.as(inBackground(checks.run({ key, ask, takesFailure: true })), answer)
       })
@@ -120,30 +176,30 @@ const make = Effect.fnUntraced(function*(options: SingleFlight.Options) {
     const load = (
       query: Query<A, E>,
       key: string,
-      rule: CachePolicy | undefined,
+      policy: CachePolicy | undefined,
       maxAge: number
     ): Effect.Effect<A, E> => {
-      const ask = Effect.flatMap(query.ask, (answer) => keep(query, key, rule, answer))
-      if (!replicas.isShared || rule === undefined || rule.fresh < SHORTEST_SHARED || maxAge <= 0) return ask
-      return Effect.flatMap(replicas.get(key), (kept) =>
-        kept === undefined ? ask : Effect.withFiber((fiber) => {
+      const ask = Effect.flatMap(query.ask, (answer) => stored(query, key, policy, answer))
+      const shared = sharedBy(policy)
+      if (shared === undefined || maxAge <= 0) return ask
+      return Effect.flatMap(shared.get(key), (cached) =>
+        cached === undefined ? ask : Effect.withFiber((fiber) => {
           const now = currentTime(fiber)
-          // nobody can tell the age of what was read in the future, and it would stay fresh until then
-          if (kept.readAt - now > MOST_AHEAD) return ask
-          if (kept.readAt > (cache.get(key, now)?.readAt ?? 0)) cache.put(key, kept)
-          if (!isFresh(kept, now) || ageOf(kept, now) >= maxAge) return ask
-          countersOf(query.upstream, query.operation)("redis", fiber.context)
-          return Effect.succeed(given(kept, now))
+          // a response from the future would stay fresh until then, and its age is not known
+          if (cached.readAt - now > MOST_AHEAD) return ask
+          if (cached.readAt > (store.get(key, now)?.readAt ?? 0)) store.put(key, cached)
+          if (!isFresh(cached, now) || ageOf(cached, now) >= maxAge) return ask
+          count(query, "replica_hit", fiber.context)
+          return Effect.succeed(restored(cached, now))
         }))
     }
 
-    const renew = (query: Query<A, E>, key: string, rule: CachePolicy): Effect.Effect<void> =>
+    const refresh = (query: Query<A, E>, key: string, policy: CachePolicy): Effect.Effect<void> =>
       inBackground(Effect.withFiber((fiber) => {
-        const count = countersOf(query.upstream, query.operation)
-        const ask = load(query, key, rule, rule.refreshAfter ?? 0)
+        const ask = load(query, key, policy, policy.refreshAfter ?? 0)
         return Effect.onExitPrimitive(flights.run({ key, ask, takesFailure: true }), (exit) => {
-          const isRenewed = exit._tag === "Success" && !codec.isFault(exit.value)
-          count(isRenewed ? "refreshed_ahead" : "refresh_failed", fiber.context)
+          const isRefreshed = exit._tag === "Success" && !codec.isFault(exit.value)
+          count(query, isRefreshed ? "refreshed" : "refresh_failed", fiber.context)
           return undefined
         })
       }))
@@ -152,10 +208,10 @@ const make = Effect.fnUntraced(function*(options: SingleFlight.Options) {
       const instead = (otherwise: Effect.Effect<A, E>) =>
         Effect.withFiber((fiber) => {
           const now = currentTime(fiber)
-          const kept = cache.get(key, now)
-          if (kept === undefined) return otherwise
-          countersOf(query.upstream, query.operation)("stale", fiber.context)
-          return Effect.succeed(given(kept, now))
+          const cached = store.get(key, now)
+          if (cached === undefined) return otherwise
+          count(query, "stale", fiber.context)
+          return Effect.succeed(restored(cached, now))
         })
       return Effect.matchEffect(answered, {
         onFailure: (error) => instead(Effect.fail(error)),
@@ -163,55 +219,54 @@ const make = Effect.fnUntraced(function*(options: SingleFlight.Options) {
       })
     }
 
+    /** Whether a fresh response is old enough to be refreshed, and nobody has started to. */
+    const isRefreshDue = (cached: CachedResponse, now: number): boolean => {
+      const { refreshAfter } = cached.policy
+      return refreshAfter !== undefined && ageOf(cached, now) >= refreshAfter && now >= (refreshedAt.get(cached) ?? 0)
+    }
+
     return (query) =>
       Effect.withFiber((fiber) => {
-        const count = (how: CacheMetrics.How) => countersOf(query.upstream, query.operation)(how, fiber.context)
-        const onShared = () => count("in_flight")
+        const onCoalesced = () => count(query, "coalesced", fiber.context)
         const key = `${space} ${query.operation} ${query.key}`
         const freshness = fiber.getRef(Freshness)
         const now = currentTime(fiber)
-        const rule = query.cachePolicy?.(now, freshness)
-        // whoever wants no kept answer must not get one from a call that began with a look at what others keep
-        if (freshness === "none") return flights.run({ key: `${key} !`, ask: load(query, key, rule, 0), onShared })
-        if (rule === undefined && query.confirm === undefined) {
-          return flights.run({ key: `${key} -`, ask: query.ask, onShared })
+        const policy = query.cachePolicy?.(now, freshness)
+        // such a caller must not get an answer of a call that looked at the shared store first
+        if (freshness === "none") return flights.run({ key: `${key} !`, ask: load(query, key, policy, 0), onCoalesced })
+        if (policy === undefined && query.confirm === undefined) {
+          return flights.run({ key: `${key} -`, ask: query.ask, onCoalesced })
         }
         const maxAge = (fiber.getRef(MaxAge) ?? Number.POSITIVE_INFINITY) * 1000
-        const kept = cache.get(key, now)
-        if (kept !== undefined && isFresh(kept, now) && ageOf(kept, now) <= maxAge) {
-          count("cache")
-          const answer = given(kept, now)
-          if (rule === undefined || !renewalDue(kept, now) || now < (renewedAt.get(kept) ?? 0)) {
-            return Effect.succeed(answer)
-          }
-          renewedAt.set(kept, now + RENEWAL_PAUSE)
-          return Effect.as(renew(query, key, rule), answer)
+        const cached = store.get(key, now)
+        if (cached !== undefined && isFresh(cached, now) && ageOf(cached, now) <= maxAge) {
+          count(query, "hit", fiber.context)
+          const answer = restored(cached, now)
+          if (policy === undefined || !isRefreshDue(cached, now)) return Effect.succeed(answer)
+          refreshedAt.set(cached, now + REFRESH_PAUSE)
+          return Effect.as(refresh(query, key, policy), answer)
         }
-        const ask = load(query, key, rule, Math.min(rule?.fresh ?? 0, maxAge))
-        // what another replica has kept may be too old for the next one who asks
+        const ask = load(query, key, policy, Math.min(policy?.fresh ?? 0, maxAge))
+        // a response of another replica may be too old for the next caller
         const flight = Number.isFinite(maxAge) ? `${key} ${maxAge}` : key
-        // nothing is kept that could serve instead, nor will there be
-        if (kept === undefined && rule === undefined) return flights.run({ key: flight, ask, onShared })
-        return orStale(query, key, flights.run({ key: flight, ask, takesFailure: kept !== undefined, onShared }))
+        // no stale response is there, nor will there be
+        if (cached === undefined && policy === undefined) return flights.run({ key: flight, ask, onCoalesced })
+        return orStale(
+          query,
+          key,
+          flights.run({ key: flight, ask, takesFailure: cached !== undefined, onCoalesced })
+        )
       })
   }
 
   return ResponseCache.of({ reader })
 })
 
-/** Options of sharing. */
-export interface Options extends SingleFlight.Options, CacheStore.Options {}
+/** Caches in this process. */
+export const layer = (options: Options = {}): Layer.Layer<ResponseCache> => Layer.effect(ResponseCache, make(options))
 
-/** Shares within this process. */
-export const layer = (options: Options = {}): Layer.Layer<ResponseCache> =>
-  Layer.effect(ResponseCache, make(options)).pipe(
-    Layer.provide([CacheStore.layer(options), CacheReplicas.layerNone])
-  )
-
-/** Shares with other replicas of the gateway too. */
+/** Caches in this process, and shares responses with the other replicas of a gateway through Redis. */
 export const layerRedis = (
-  options: Options & CacheReplicasRedis.Options = {}
+  options: Options & ResponseCacheRedis.Options = {}
 ): Layer.Layer<ResponseCache, never, Redis.Redis> =>
-  Layer.effect(ResponseCache, make(options)).pipe(
-    Layer.provide([CacheStore.layer(options), CacheReplicasRedis.layer(options)])
-  )
+  Layer.effect(ResponseCache, Effect.flatMap(ResponseCacheRedis.make(options), (replicas) => make(options, replicas)))

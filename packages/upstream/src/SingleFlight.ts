@@ -1,9 +1,9 @@
 /**
- * Shares calls that are under way: who asks for what somebody is asking for gets that answer.
+ * Coalesces calls: callers that ask for what is already being asked get the answer of that call.
  *
- * The first asker leads and asks in its own fiber; a call that nobody else wants costs a map entry. Where the leader fails
- * or leaves, the others choose a new one among themselves; the failure of the second leader is theirs too, so that many
- * waiting for a dead upstream do not ask it one after the other.
+ * The first caller leads and asks in its own fiber, so that a call that nobody else wants costs one map entry. When the
+ * leader fails or leaves, the others choose a new one. They take the failure of the second leader as theirs: many callers
+ * that wait for a dead upstream do not ask it one after the other.
  */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -13,23 +13,23 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { constFalse } from "effect/Function"
 
-/** How callers wait for each other. */
+/** How long callers wait for each other. */
 export interface Options {
   /**
-   * How long a caller may have waited for a leader that fails, to ask again instead of failing with it; 5 seconds when not
-   * given. With the deadline of a call it bounds how long a caller waits in all.
+   * A caller that has waited longer than this for a leader that fails takes the failure instead of asking again; 5 seconds
+   * when not given. Together with the deadline of a call it bounds how long a caller waits.
    */
   readonly maxWait?: Duration.Input
 }
 
-/** One call to share. */
+/** One call to coalesce. */
 export interface Call<A, E> {
   readonly key: string
   readonly ask: Effect.Effect<A, E>
-  /** Takes the first leader's failure instead of asking again: for a caller who has another answer at hand. */
+  /** Take the first leader's failure instead of asking again: for a caller who has another answer at hand. */
   readonly takesFailure?: boolean
-  /** Called when the caller is given the answer of another's call. */
-  readonly onShared?: () => void
+  /** Called when the caller gets the answer of another call. */
+  readonly onCoalesced?: () => void
 }
 
 /** Calls of one kind that are under way. */
@@ -40,11 +40,11 @@ export interface SingleFlight<A, E> {
 }
 
 interface Flight<A, E> {
-  /** How the leader's call ended; there when somebody waits for it. */
+  /** How the leader's call ended; made when the first caller waits for it. */
   ended: Deferred.Deferred<Exit.Exit<A, E>> | undefined
 }
 
-/** Calls that have nothing to do with those of another `make`; an answer that is a fault is shared like a failure. */
+/** A group of calls that are coalesced with each other only; an answer that is a fault counts as a failure. */
 export const make = <A, E>(
   options: Options = {},
   isFault: (answer: A) => boolean = constFalse
@@ -52,8 +52,8 @@ export const make = <A, E>(
   const maxWait = Duration.toMillis(Duration.fromInputUnsafe(options.maxWait ?? "5 seconds"))
   const flights = new Map<string, Flight<A, E>>()
 
-  const shared = (exit: Exit.Exit<A, E>, { onShared }: Call<A, E>): Exit.Exit<A, E> => {
-    if (Exit.isSuccess(exit)) onShared?.()
+  const shared = (exit: Exit.Exit<A, E>, { onCoalesced }: Call<A, E>): Exit.Exit<A, E> => {
+    if (Exit.isSuccess(exit)) onCoalesced?.()
     return exit
   }
 
@@ -61,7 +61,7 @@ export const make = <A, E>(
     Effect.flatMap(Clock.currentTimeMillis, (since) => {
       flight.ended ??= Deferred.makeUnsafe<Exit.Exit<A, E>>()
       return Effect.flatMap(Deferred.await(flight.ended), (exit) => {
-        // a leader who left says nothing about the upstream
+        // a leader that was interrupted says nothing about the upstream
         if (Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)) return run(call, asksAgain)
         if (!asksAgain || (Exit.isSuccess(exit) && !isFault(exit.value))) return shared(exit, call)
         return Effect.flatMap(
@@ -75,7 +75,7 @@ export const make = <A, E>(
     Effect.suspend(() => {
       const mine: Flight<A, E> = { ended: undefined }
       return Effect.onExitPrimitive(
-        // under the finalizer, so that no interruption falls between the two
+        // inside of the finalizer, so that no interruption comes between the two
         Effect.suspend(() => {
           const flight = flights.get(call.key)
           if (flight !== undefined) return follow(flight, call, asksAgain)

@@ -1,4 +1,8 @@
 /** Where a kind of upstream is: its label, and its addresses in order of preference. */
+import type { Conceal } from "@trigate/domain/protocol/AttemptResult"
+import * as Utf8 from "@trigate/domain/Utf8"
+import * as Digest from "effect/crypto/Digest"
+import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 
 /** The closed set of upstream labels: what errors, metrics and readiness call an upstream. */
@@ -29,11 +33,15 @@ export interface Target {
   readonly label: UpstreamLabel
   /** Which of its upstream's addresses it leads to, from 0: what log lines and metrics call the address. */
   readonly address: number
-  /** The address without the path: health is kept by it, whatever the path. */
+  /** The address without the path: outliers are detected by it, whatever the path. */
   readonly base: Redacted.Redacted
   readonly url: Redacted.Redacted
-  /** The parts of the address that may be an endpoint key, for taking them out of what an upstream quotes. */
-  readonly secrets: Redacted.Redacted<ReadonlyArray<string>>
+  /**
+   * Takes the parts of the address that may be an endpoint key out of a text: a node quotes the path that it does not know.
+   *
+   * For refusals only: a result is data and may hold what only looks like a part of an address.
+   */
+  readonly conceal: Conceal
 }
 
 /** What log lines call the address of a target: its label and its place, never its URL. */
@@ -41,15 +49,43 @@ export const nameOf = (target: Target): string => `${target.label}#${target.addr
 
 const SHORTEST_KEY = 8
 
-const secretsOf = (address: string): ReadonlyArray<string> =>
-  URL.canParse(address) ? new URL(address).pathname.split("/").filter((part) => part.length >= SHORTEST_KEY) : []
+const unchanged: Conceal = (text) => text
+
+const concealOf = (address: string): Conceal => {
+  const secrets = URL.canParse(address)
+    ? new URL(address).pathname.split("/").filter((part) => part.length >= SHORTEST_KEY)
+    : []
+  return secrets.length === 0 ? unchanged : (text) => secrets.reduce((left, key) => left.replaceAll(key, "…"), text)
+}
+
+// reading a URL costs more than all else that is done for a target
+const conceals = new WeakMap<Redacted.Redacted, Conceal>()
 
 /** One target for each address of an upstream, in order. */
 export const targets = (upstream: Upstream, path: string): ReadonlyArray<Target> =>
-  upstream.addresses.map((address, index) => ({
-    label: upstream.label,
-    address: index,
-    base: address,
-    url: Redacted.make(`${Redacted.value(address)}${path}`, { label: upstream.label }),
-    secrets: Redacted.make(secretsOf(Redacted.value(address)), { label: upstream.label })
-  }))
+  upstream.addresses.map((base, address) => {
+    const conceal = conceals.get(base) ?? concealOf(Redacted.value(base))
+    conceals.set(base, conceal)
+    return {
+      label: upstream.label,
+      address,
+      base,
+      url: Redacted.make(`${Redacted.value(base)}${path}`, { label: upstream.label }),
+      conceal
+    }
+  })
+
+const DIGITS = 16
+
+/**
+ * The name under which an upstream's responses are cached: its label, and a digest that hides its addresses.
+ *
+ * Replicas with the same addresses share responses; two chains, or two networks of one, share none.
+ */
+export const spaceOf = ({ addresses, label }: Upstream): Effect.Effect<string, never, Digest.Digest> =>
+  Digest.Digest.use((digest) =>
+    Effect.map(
+      digest.digestHex(Digest.sha256, Utf8.encode(addresses.map(Redacted.value).join("\n"))),
+      (hex) => `${label}/${hex.slice(0, DIGITS)}`
+    )
+  )

@@ -1,12 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Operation from "@trigate/domain/Operation"
+import * as InfoProtocol from "@trigate/domain/protocol/InfoProtocol"
 import type * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Utf8 from "@trigate/domain/Utf8"
-import * as AttemptResult from "@trigate/upstream/AttemptResult"
-import * as Calls from "@trigate/upstream/Calls"
 import { HttpTransport, TransportError } from "@trigate/upstream/HttpTransport"
 import * as OutlierDetection from "@trigate/upstream/OutlierDetection"
+import * as Pipeline from "@trigate/upstream/Pipeline"
 import * as RateLimiter from "@trigate/upstream/RateLimiter"
+import * as ResponseCache from "@trigate/upstream/ResponseCache"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -33,15 +34,15 @@ const lookUp = Operation.read({
 const body = Utf8.encode("{}")
 
 const read = (first: string, ...others: ReadonlyArray<string>) =>
-  Calls.Calls.use((calls) =>
-    calls.read({ operation: lookUp, targets: Scripted.targets(first, ...others) }, {
+  Pipeline.Pipeline.use((calls) =>
+    calls.attempt({ operation: lookUp, targets: Scripted.targets(first, ...others) }, {
       body,
-      read: AttemptResult.ofPlain(lookUp)
+      judge: InfoProtocol.judge(lookUp)
     })
   )
 
-const over = (wire: ReturnType<typeof Scripted.make>, options: Calls.Options = {}) =>
-  Layer.provide(Calls.layer({ readDeadline: "1 second", ...options }), wire.layer)
+const over = (wire: ReturnType<typeof Scripted.make>, options: Pipeline.Options = {}) =>
+  Layer.provide(Pipeline.layer({ readDeadline: "1 second", ...options }), wire.layer)
 
 /** Runs under the test clock until it has an answer, or for so long. */
 const within = <A, E, R>(duration: `${number} millis` | `${number} seconds`, effect: Effect.Effect<A, E, R>) =>
@@ -118,7 +119,7 @@ describe("a read with two addresses", () => {
       const answer = yield* within("0 millis", read("a", "b"))
       assert.strictEqual(answer.status, 500)
       assert.strictEqual(answer.text, "\"own words\"")
-    }).pipe(Effect.provide(over(wire, { exchanges: 1 })))
+    }).pipe(Effect.provide(over(wire, { attempts: 1 })))
   })
 })
 
@@ -218,8 +219,8 @@ describe("a read with one address", () => {
       assert.strictEqual(wire.seen.length, 0)
       assert.deepStrictEqual(given, [1])
     }).pipe(Effect.provide(
-      Calls.layerNoDeps({ readDeadline: "1 second" }).pipe(
-        Layer.provide([wire.layer, slow, OutlierDetection.layerAlways])
+      Pipeline.layerNoDeps({ readDeadline: "1 second" }).pipe(
+        Layer.provide([wire.layer, slow, OutlierDetection.layerAlways, ResponseCache.layer()])
       )
     ))
   })
@@ -238,8 +239,8 @@ describe("a storm", () => {
       assert.isAtMost(wire.seen.length, 1000 + 200 + 30)
       assert.isAtLeast(wire.seen.length, 1000 + 200)
     }).pipe(Effect.provide(
-      Calls.layerNoDeps({ readDeadline: "1 second" }).pipe(
-        Layer.provide([wire.layer, RateLimiter.layerUnlimited, OutlierDetection.layerAlways])
+      Pipeline.layerNoDeps({ readDeadline: "1 second" }).pipe(
+        Layer.provide([wire.layer, RateLimiter.layerUnlimited, OutlierDetection.layerAlways, ResponseCache.layer()])
       )
     ))
   })
@@ -253,13 +254,13 @@ describe("a storm", () => {
     return Effect.gen(function*() {
       yield* times(1000, read("calm"))
       wire.seen.length = 0
-      const { read: ask } = yield* Calls.Calls
-      yield* times(100, ask({ operation: lookUp, targets: [troubled] }, { body, read: AttemptResult.ofPlain(lookUp) }))
+      const { attempt: ask } = yield* Pipeline.Pipeline
+      yield* times(100, ask({ operation: lookUp, targets: [troubled] }, { body, judge: InfoProtocol.judge(lookUp) }))
       assert.isAtMost(wire.seen.length, 100 + 20 + 20)
       assert.isAtLeast(wire.seen.length, 100 + 20)
     }).pipe(Effect.provide(
-      Calls.layerNoDeps({ readDeadline: "1 second" }).pipe(
-        Layer.provide([wire.layer, RateLimiter.layerUnlimited, OutlierDetection.layerAlways])
+      Pipeline.layerNoDeps({ readDeadline: "1 second" }).pipe(
+        Layer.provide([wire.layer, RateLimiter.layerUnlimited, OutlierDetection.layerAlways, ResponseCache.layer()])
       )
     ))
   })
@@ -274,7 +275,7 @@ describe("a storm", () => {
       assert.strictEqual(error._tag, "UpstreamUnavailable")
       if (error._tag === "UpstreamUnavailable") assert.strictEqual(error.attempts, 0)
       if (error._tag === "UpstreamUnavailable") assert.strictEqual(error.retryAfter, 1)
-    }).pipe(Effect.provide(over(wire, { exchanges: 1 })))
+    }).pipe(Effect.provide(over(wire, { attempts: 1 })))
   })
 })
 
@@ -299,7 +300,7 @@ describe("what callers ask", () => {
         for (let time = 0; time < 20; time++) yield* within("1 seconds", Effect.exit(read("a")))
         isOk(yield* within("0 millis", read("a")))
         assert.strictEqual(wire.seen.length, 21)
-      }).pipe(Effect.provide(over(wire, { exchanges: 1 })))
+      }).pipe(Effect.provide(over(wire, { attempts: 1 })))
     })
   }
 
@@ -325,22 +326,22 @@ describe("what callers ask", () => {
           false,
           true
         ])
-      }).pipe(Effect.provide(over(wire, { exchanges: 1 })))
+      }).pipe(Effect.provide(over(wire, { attempts: 1 })))
     })
   }
 
   it.effect("makes five timeouts in a row a reason to probe where the call is cheap", () => {
     const wire = Scripted.make(() => Scripted.silence)
-    const readCheap = Calls.Calls.use((calls) =>
-      calls.read({ operation: { ...lookUp, cheap: true }, targets: Scripted.targets("a") }, {
+    const readCheap = Pipeline.Pipeline.use((calls) =>
+      calls.attempt({ operation: { ...lookUp, cheap: true }, targets: Scripted.targets("a") }, {
         body,
-        read: AttemptResult.ofPlain(lookUp)
+        judge: InfoProtocol.judge(lookUp)
       })
     )
     return Effect.gen(function*() {
       for (let time = 0; time < 5; time++) yield* within("1 seconds", Effect.exit(readCheap))
       assert.strictEqual(wire.seen.length, 6)
-    }).pipe(Effect.provide(over(wire, { exchanges: 1 })))
+    }).pipe(Effect.provide(over(wire, { attempts: 1 })))
   })
 })
 
@@ -384,8 +385,8 @@ describe("a slow answer", () => {
       assert.strictEqual((yield* Deferred.await(answered)) - begin, 30)
       assert.deepStrictEqual(wire.seen.map(({ host, isAborted }) => [host, isAborted]), [["a", true], ["b", false]])
     }).pipe(Effect.provide(
-      Calls.layerNoDeps({ readDeadline: "1 second" }).pipe(
-        Layer.provide([slowToLeave, RateLimiter.layerUnlimited, OutlierDetection.layerAlways])
+      Pipeline.layerNoDeps({ readDeadline: "1 second" }).pipe(
+        Layer.provide([slowToLeave, RateLimiter.layerUnlimited, OutlierDetection.layerAlways, ResponseCache.layer()])
       )
     ))
   })
@@ -443,6 +444,6 @@ describe("a slow answer", () => {
       const answer = yield* within("80 millis", read("a", "b"))
       assert.strictEqual(answer.text, "\"own words\"")
       assert.deepStrictEqual(wire.hosts(), ["a", "b"])
-    }).pipe(Effect.provide(over(wire, { exchanges: 1 })))
+    }).pipe(Effect.provide(over(wire, { attempts: 1 })))
   })
 })

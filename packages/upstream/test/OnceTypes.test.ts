@@ -1,30 +1,39 @@
 /** The compiler proves these: a directive that expects no error is one itself. */
 import { assert, describe, it } from "@effect/vitest"
-import { gasPrice } from "@trigate/domain/EvmOperations"
+import { gasPrice, sendRawTransaction } from "@trigate/domain/EvmOperations"
 import { tokenDelegate } from "@trigate/domain/ExchangeOperations"
 import { spotMeta } from "@trigate/domain/InfoOperations"
+import * as Json from "@trigate/domain/Json"
 import * as Operation from "@trigate/domain/Operation"
+import type * as EvmProtocol from "@trigate/domain/protocol/EvmProtocol"
+import * as InfoProtocol from "@trigate/domain/protocol/InfoProtocol"
 import * as Utf8 from "@trigate/domain/Utf8"
-import * as AttemptResult from "@trigate/upstream/AttemptResult"
 import type { Read } from "@trigate/upstream/Attempts"
-import type { Calls } from "@trigate/upstream/Calls"
-import * as RpcCalls from "@trigate/upstream/RpcCalls"
-import * as RpcOnceCalls from "@trigate/upstream/RpcOnceCalls"
+import * as Batching from "@trigate/upstream/Batching"
+import type { Pipeline } from "@trigate/upstream/Pipeline"
+import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Scripted from "./scripted.ts"
 
 const targets = Scripted.targets("a")
 const body = Utf8.encode("{}")
-const question = { body, read: AttemptResult.ofPlain(spotMeta) }
+const params = Json.of("[]")
+const batched = Batching.make(() => Effect.die("not asked"), () => 1)
+const backend: EvmProtocol.EvmBackend = { read: () => Effect.die("not asked"), once: () => Effect.die("not asked") }
+const question = { body, judge: InfoProtocol.judge(spotMeta) }
 
 describe("a once operation", () => {
   it("cannot be read: not retried, not hedged, not sent to a second address, not batched", () => {
-    const impossible = (calls: Calls["Service"]) => [
-      // @ts-expect-error -- a once operation is no read
-      calls.read({ operation: tokenDelegate, targets }, question),
-      // @ts-expect-error -- nor as a JSON-RPC call
-      RpcCalls.make(calls)({ operation: tokenDelegate, targets }, "[]"),
-      // @ts-expect-error -- nor as what the loop itself takes
+    const impossible = (pipeline: Pipeline["Service"]) => [
+      // @ts-expect-error -- no attempts are made of a once operation
+      pipeline.attempt({ operation: tokenDelegate, targets }, question),
+      // @ts-expect-error -- nor does a protocol read one, so that none is cached, coalesced or retried
+      pipeline.reads<{ readonly operation: typeof tokenDelegate }, never, never, never>,
+      // @ts-expect-error -- nor is one a JSON-RPC call that can be batched
+      batched({ operation: sendRawTransaction, params, request: [], surface: "gateway" }, targets),
+      // @ts-expect-error -- nor a read of a backend
+      backend.read({ operation: sendRawTransaction, params, request: [], surface: "gateway" }),
+      // @ts-expect-error -- nor what the loop of attempts takes
       { operation: tokenDelegate, targets } satisfies Read
     ]
     assert.isFunction(impossible)
@@ -44,17 +53,17 @@ describe("a once operation", () => {
         failures: [],
         advice: "Resend the identical bytes",
         // @ts-expect-error -- a once operation keeps nothing
-        cachePolicy: () => ({ fresh: 1000, stale: 0 })
+        cachePolicy: () => ({ fresh: 1000, staleIfError: 0 })
       })
     assert.isFunction(impossible)
   })
 
   it("is the only one that can be sent once", () => {
-    const impossible = (calls: Calls["Service"]) => [
+    const impossible = (pipeline: Pipeline["Service"]) => [
       // @ts-expect-error -- a read is no once operation
-      calls.once({ operation: spotMeta, targets, body }, {}),
+      pipeline.once({ operation: spotMeta, targets, body }, {}),
       // @ts-expect-error -- nor as a JSON-RPC call
-      RpcOnceCalls.make(calls)({ operation: gasPrice, targets }, "[]")
+      backend.once({ operation: gasPrice, params, surface: "gateway" })
     ]
     assert.isFunction(impossible)
   })

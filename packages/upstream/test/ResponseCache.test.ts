@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { CachePolicy } from "@trigate/domain/Operation"
+import * as InfoProtocol from "@trigate/domain/protocol/InfoProtocol"
 import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
-import * as CacheCodec from "@trigate/upstream/CacheCodec"
-import { Freshness, MaxAge } from "@trigate/upstream/Freshness"
+import { Freshness, MaxAge } from "@trigate/upstream/ResponseCache"
 import * as ResponseCache from "@trigate/upstream/ResponseCache"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
@@ -14,7 +14,7 @@ import * as Redis from "effect/persistence/Redis"
 import * as TestClock from "effect/testing/TestClock"
 
 const minute = 60_000
-const rule: CachePolicy = { fresh: 5 * minute, refreshAfter: 4 * minute, stale: 60 * minute }
+const rule: CachePolicy = { fresh: 5 * minute, refreshAfter: 4 * minute, staleIfError: 60 * minute }
 
 const settled = TestClock.adjust(0)
 
@@ -35,7 +35,7 @@ type Query = Partial<ResponseCache.Query<UpstreamResponse.UpstreamResponse, stri
 const setup = Effect.fnUntraced(function*(options: Query = {}) {
   const peer = makePeer()
   const { reader } = yield* ResponseCache.ResponseCache
-  const read = reader<UpstreamResponse.UpstreamResponse, string>({ space: "test", codec: CacheCodec.relayed })
+  const read = reader<UpstreamResponse.UpstreamResponse, string>({ space: "test", codec: InfoProtocol.codec })
   const query = {
     operation: "spotMeta",
     upstream: "trading-api",
@@ -51,10 +51,10 @@ const setup = Effect.fnUntraced(function*(options: Query = {}) {
 const counts = Effect.map(Metric.snapshot, (all) => {
   const found: Record<string, number> = {}
   for (const each of all) {
-    if (each.id !== "trigate_reads_shared_total" || each.type !== "Counter") continue
-    const { how, ...labels } = each.attributes ?? {}
+    if (each.id !== "trigate_response_cache_total" || each.type !== "Counter") continue
+    const { outcome, ...labels } = each.attributes ?? {}
     assert.deepStrictEqual(labels, { upstream: "trading-api", operation: "spotMeta" })
-    found[String(how)] = Number(each.state.count)
+    found[String(outcome)] = Number(each.state.count)
   }
   return found
 })
@@ -78,7 +78,7 @@ describe("ResponseCache", () => {
 
   it.effect("asks once while the answer is fresh, and says how old it is", () =>
     run(Effect.gen(function*() {
-      const { get, state } = yield* setup({ cachePolicy: () => ({ fresh: 2000, stale: 0 }) })
+      const { get, state } = yield* setup({ cachePolicy: () => ({ fresh: 2000, staleIfError: 0 }) })
       assert.deepStrictEqual(yield* get, ["\"answer 1\"", undefined])
       assert.deepStrictEqual(yield* get, ["\"answer 1\"", 0])
       yield* TestClock.adjust(1999)
@@ -86,7 +86,7 @@ describe("ResponseCache", () => {
       yield* TestClock.adjust(1)
       assert.deepStrictEqual(yield* get, ["\"answer 2\"", undefined])
       assert.strictEqual(state.asked, 2)
-      assert.deepStrictEqual(yield* counts, { cache: 2 })
+      assert.deepStrictEqual(yield* counts, { hit: 2 })
     })))
 
   it.effect("gives the bytes, type and label back as they came", () =>
@@ -116,7 +116,7 @@ describe("ResponseCache", () => {
       assert.strictEqual(new Set((yield* Fiber.joinAll(fibers)).map(([text]) => text)).size, 1)
       yield* Fiber.joinAll(others)
       assert.strictEqual(peer.state.asked, 2)
-      assert.deepStrictEqual(yield* counts, { in_flight: 98 })
+      assert.deepStrictEqual(yield* counts, { coalesced: 98 })
     })))
 
   it.effect("keeps nothing where the rule says nothing", () =>
@@ -141,7 +141,7 @@ describe("ResponseCache", () => {
       yield* settled
       assert.strictEqual(state.asked, 2)
       assert.deepStrictEqual(yield* get, ["\"answer 2\"", 0])
-      assert.deepStrictEqual(yield* counts, { cache: 22, refreshed_ahead: 1 })
+      assert.deepStrictEqual(yield* counts, { hit: 22, refreshed: 1 })
     })))
 
   it.effect("a renewal that fails is counted, nobody hears of it, and it is tried again after 5 seconds", () =>
@@ -159,7 +159,7 @@ describe("ResponseCache", () => {
       assert.deepStrictEqual(yield* get, ["\"answer 1\"", 245])
       yield* settled
       assert.strictEqual(state.asked, 3)
-      assert.deepStrictEqual(yield* counts, { cache: 4, refresh_failed: 2 })
+      assert.deepStrictEqual(yield* counts, { hit: 4, refresh_failed: 2 })
     })))
 
   it.effect("gives what is stale, with its exact age, while the upstream fails, and not a moment longer than it may", () =>
@@ -201,9 +201,9 @@ describe("ResponseCache", () => {
         assert.strictEqual((yield* read(query)).status, status)
       }
       state.status = 200
-      const accepts = (answer: UpstreamResponse.UpstreamResponse) => answer.text === "\"answer 5\""
-      assert.deepStrictEqual((yield* read({ ...query, accepts })).age, undefined)
-      assert.deepStrictEqual((yield* read({ ...query, accepts })).age, undefined)
+      const isCacheable = (answer: UpstreamResponse.UpstreamResponse) => answer.text === "\"answer 5\""
+      assert.deepStrictEqual((yield* read({ ...query, isCacheable })).age, undefined)
+      assert.deepStrictEqual((yield* read({ ...query, isCacheable })).age, undefined)
       assert.deepStrictEqual(yield* get, ["\"answer 5\"", 0])
       assert.strictEqual(state.asked, 5)
     })))
@@ -222,7 +222,7 @@ describe("ResponseCache", () => {
 
   it.effect("a rule may keep for those who ask for it only", () =>
     run(Effect.gen(function*() {
-      const asked: CachePolicy = { fresh: 1000, stale: 0 }
+      const asked: CachePolicy = { fresh: 1000, staleIfError: 0 }
       const { get, state } = yield* setup({
         cachePolicy: (_now, freshness) => freshness === "block" ? asked : undefined
       })
@@ -303,7 +303,7 @@ describe("ResponseCache", () => {
       const { query, state } = yield* setup()
       const { reader } = yield* ResponseCache.ResponseCache
       const of = (space: string) =>
-        reader<UpstreamResponse.UpstreamResponse, string>({ space, codec: CacheCodec.relayed })(query)
+        reader<UpstreamResponse.UpstreamResponse, string>({ space, codec: InfoProtocol.codec })(query)
       yield* of("one")
       yield* of("two")
       assert.strictEqual(state.asked, 2)
@@ -320,7 +320,7 @@ describe("ResponseCache", () => {
         const keys = Array.from({ length: 100 }, (_, index) => `${index}`)
         yield* Effect.forEach(keys, (key) => read({ ...query, key }), { discard: true })
         const all = yield* Metric.snapshot
-        const bytes = all.find(({ id }) => id === "trigate_read_cache_bytes")
+        const bytes = all.find(({ id }) => id === "trigate_response_cache_bytes")
         assert.isDefined(bytes)
         assert.isAtMost(bytes.type === "Gauge" ? Number(bytes.state.value) : Infinity, 8 * 400)
         assert.strictEqual(state.asked, 0)
@@ -330,7 +330,7 @@ describe("ResponseCache", () => {
 })
 
 describe("ResponseCache with other replicas", () => {
-  const shared = (stored: (now: number) => { readonly readAt: number; readonly cachePolicy: CachePolicy }) =>
+  const shared = (stored: (now: number) => { readonly readAt: number; readonly policy: CachePolicy }) =>
     ResponseCache.layerRedis().pipe(Layer.provide(Layer.succeed(
       Redis.Redis,
       Redis.Redis.of({
@@ -352,7 +352,7 @@ describe("ResponseCache with other replicas", () => {
 
   it.effect("who wants no kept answer follows nobody who takes one", () =>
     Effect.gen(function*() {
-      const asked: CachePolicy = { fresh: 1000, stale: 0 }
+      const asked: CachePolicy = { fresh: 1000, staleIfError: 0 }
       const { get, state } = yield* setup({
         cachePolicy: (_now, freshness) => freshness === "block" ? asked : undefined
       })
@@ -363,7 +363,7 @@ describe("ResponseCache with other replicas", () => {
       yield* TestClock.adjust(10)
       assert.deepStrictEqual(yield* Fiber.joinAll(fibers), [["\"kept\"", 0], ["\"answer 1\"", undefined]])
       assert.strictEqual(state.asked, 1)
-    }).pipe(Effect.provide(shared((now) => ({ readAt: now, cachePolicy: { fresh: 1000, stale: 0 } })))))
+    }).pipe(Effect.provide(shared((now) => ({ readAt: now, policy: { fresh: 1000, staleIfError: 0 } })))))
 
   for (const [ahead, expected] of [[1000, ["\"kept\"", 0]], [1001, ["\"answer 1\"", undefined]]] as const) {
     it.effect(`what was read ${ahead} ms ahead of the own clock is given as ${expected[0]}`, () =>
@@ -372,6 +372,6 @@ describe("ResponseCache with other replicas", () => {
         const reading = yield* Effect.forkChild(get, { startImmediately: true })
         yield* TestClock.adjust(10)
         assert.deepStrictEqual<unknown>(yield* Fiber.join(reading), expected)
-      }).pipe(Effect.provide(shared((now) => ({ readAt: now + ahead, cachePolicy: rule })))))
+      }).pipe(Effect.provide(shared((now) => ({ readAt: now + ahead, policy: rule })))))
   }
 })

@@ -46,7 +46,7 @@ describe("SingleFlight", () => {
       const run = flights.run({
         key: "a",
         ask: peer.ask,
-        onShared: () => {
+        onCoalesced: () => {
           shared += 1
         }
       })

@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import * as Json from "@trigate/domain/Json"
 import { layer2Operations } from "@trigate/domain/Layer2Operations"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -70,7 +71,7 @@ describe("an upstream that closes idle connections without a word", () => {
       const tags = yield* Effect.forEach(
         rounds,
         (round) =>
-          Effect.match(layer2.relay({ operation, params: `["${hashOf(round)}"]`, surface: "gateway" }), {
+          Effect.match(layer2.relay({ operation, params: Json.of(`["${hashOf(round)}"]`), surface: "gateway" }), {
             onFailure: ({ detail }) => detail,
             onSuccess: ({ _tag }) => _tag
           }),
@@ -88,7 +89,8 @@ describe("an upstream that closes idle connections without a word", () => {
       const answer = say({ body: noReceipt })
       const only = yield* faultyUpstream((socket, asked) => void held.push(() => answer(socket, asked)))
       const { layer2 } = yield* services({ layer2: [only] })
-      const read = (round: number) => layer2.relay({ operation, params: `["${hashOf(round)}"]`, surface: "gateway" })
+      const read = (round: number) =>
+        layer2.relay({ operation, params: Json.of(`["${hashOf(round)}"]`), surface: "gateway" })
       const reads = yield* Effect.forkChild(Effect.forEach(rounds.slice(0, concurrency), read, { concurrency }))
       yield* only.until(() => held.length === concurrency)
       for (const release of held) release()

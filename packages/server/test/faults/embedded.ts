@@ -9,11 +9,11 @@ import * as ActionLog from "@trigate/trading/ActionLog"
 import * as Admission from "@trigate/trading/Admission"
 import { Exchange } from "@trigate/trading/Exchange"
 import * as ExchangeUpstream from "@trigate/trading/ExchangeUpstream"
-import * as Calls from "@trigate/upstream/Calls"
 import type { HttpTransport } from "@trigate/upstream/HttpTransport"
 import * as HttpTransportHttpClient from "@trigate/upstream/HttpTransportHttpClient"
 import * as HttpTransportUndici from "@trigate/upstream/HttpTransportUndici"
 import * as OutlierDetection from "@trigate/upstream/OutlierDetection"
+import * as Pipeline from "@trigate/upstream/Pipeline"
 import * as RateLimiter from "@trigate/upstream/RateLimiter"
 import * as ResponseCache from "@trigate/upstream/ResponseCache"
 import * as Context from "effect/Context"
@@ -32,8 +32,8 @@ type Addresses = ReadonlyArray<FaultyUpstream | string>
 
 // budgets would end a test of calls by the thousand before its faults do
 const callsOver = (wire: Layer.Layer<HttpTransport>, limit: Duration.Input) =>
-  Calls.layerNoDeps({ readDeadline: limit, onceDeadline: limit, retries: { share: 1 } }).pipe(
-    Layer.provide([RateLimiter.layerUnlimited, OutlierDetection.layer()]),
+  Pipeline.layerNoDeps({ readDeadline: limit, onceDeadline: limit, retries: { share: 1 } }).pipe(
+    Layer.provide([RateLimiter.layerUnlimited, OutlierDetection.layer(), ResponseCache.layer()]),
     Layer.provide(wire)
   )
 
@@ -66,7 +66,7 @@ export const services = Effect.fnUntraced(
     const { api = [], layer2 = [] } = upstreams
     const context = yield* Layer.build(
       Layer.merge(exchangeOver(api), Layer2Upstream.layer({ addresses: layer2.map(addressOf) })).pipe(
-        Layer.provide([callsOver(HttpTransportUndici.layer(), "10 minutes"), ResponseCache.layer()])
+        Layer.provide(callsOver(HttpTransportUndici.layer(), "10 minutes"))
       )
     )
     return { exchange: Context.get(context, Exchange), layer2: Context.get(context, Layer2) }

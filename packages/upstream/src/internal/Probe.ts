@@ -1,6 +1,7 @@
 /** The probe of an address: a cheap call that every sound address of its upstream answers, whatever callers ask. */
 import { Quantity } from "@trigate/domain/Hex"
-import * as JsonRpc from "@trigate/domain/JsonRpc"
+import { foreign } from "@trigate/domain/protocol/AttemptResult"
+import * as JsonRpc from "@trigate/domain/protocol/JsonRpc"
 import type { UpstreamResponse } from "@trigate/domain/UpstreamResponse"
 import * as Utf8 from "@trigate/domain/Utf8"
 import * as Clock from "effect/Clock"
@@ -12,7 +13,6 @@ import * as Schema from "effect/Schema"
 import * as Answers from "../Answers.ts"
 import { meters } from "../AttemptMetrics.ts"
 import type { Outcome } from "../AttemptMetrics.ts"
-import { foreign } from "../AttemptResult.ts"
 import type { HttpTransport, TransportError } from "../HttpTransport.ts"
 import type { Target, UpstreamLabel } from "../Upstream.ts"
 
@@ -47,7 +47,7 @@ const outcomeOf = (answer: UpstreamResponse): Outcome => {
   if (answer.status >= 500) return "server_fault"
   if (foreign(answer) !== undefined) return "malformed"
   if (answer.status !== 200) return "refused"
-  return Result.isSuccess(answer.json) ? "ok" : "malformed"
+  return Result.isSuccess(answer.json.value) ? "ok" : "malformed"
 }
 
 const broken = ({ reason, sent }: TransportError): Outcome => {

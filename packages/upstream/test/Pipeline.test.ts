@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { spotMeta } from "@trigate/domain/InfoOperations"
 import * as Operation from "@trigate/domain/Operation"
+import * as InfoProtocol from "@trigate/domain/protocol/InfoProtocol"
 import * as Utf8 from "@trigate/domain/Utf8"
-import * as AttemptResult from "@trigate/upstream/AttemptResult"
-import * as Calls from "@trigate/upstream/Calls"
 import { HttpTransport, timedOut, TransportError } from "@trigate/upstream/HttpTransport"
 import * as HttpTransportHttpClient from "@trigate/upstream/HttpTransportHttpClient"
 import * as HttpTransportUndici from "@trigate/upstream/HttpTransportUndici"
+import * as Pipeline from "@trigate/upstream/Pipeline"
 import * as Upstream from "@trigate/upstream/Upstream"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -86,10 +86,10 @@ const targets = (...addresses: ReadonlyArray<string>) => {
   return [first, ...rest] as const
 }
 
-const read = (calls: Calls.Calls["Service"], ...addresses: ReadonlyArray<string>) =>
-  calls.read({ operation: spotMeta, targets: targets(...addresses) }, { body, read: AttemptResult.ofPlain(spotMeta) })
+const read = (calls: Pipeline.Pipeline["Service"], ...addresses: ReadonlyArray<string>) =>
+  calls.attempt({ operation: spotMeta, targets: targets(...addresses) }, { body, judge: InfoProtocol.judge(spotMeta) })
 
-const once = (calls: Calls.Calls["Service"], ...addresses: ReadonlyArray<string>) =>
+const once = (calls: Pipeline.Pipeline["Service"], ...addresses: ReadonlyArray<string>) =>
   calls.once({ operation: submit, targets: targets(...addresses), body }, { nonce: 1_700_000_000_000 })
 
 const wires = {
@@ -98,14 +98,14 @@ const wires = {
 }
 
 for (const [name, wire] of Object.entries(wires)) {
-  const layer = Calls.layer({ readDeadline: "2 seconds", onceDeadline: "2 seconds", maxAnswerBytes: 4096 }).pipe(
+  const layer = Pipeline.layer({ readDeadline: "2 seconds", onceDeadline: "2 seconds", maxAnswerBytes: 4096 }).pipe(
     Layer.provide(wire)
   )
   describe(`Calls over ${name}`, () => {
     it.live("relays status, content type and bytes as they came", () =>
       Effect.gen(function*() {
         const upstream = yield* peer(reply("422 Unprocessable Entity", "text/plain", "Failed to deserialize"))
-        const calls = yield* Calls.Calls
+        const calls = yield* Pipeline.Pipeline
         const answer = yield* read(calls, upstream.address)
         assert.strictEqual(answer.status, 422)
         assert.strictEqual(answer.contentType, "text/plain")
@@ -124,7 +124,7 @@ for (const [name, wire] of Object.entries(wires)) {
         const html = yield* peer(reply("200 OK", "text/html", "<html></html>"))
         const cut = yield* peer(reply("200 OK", "application/json", "{\"universe\":["))
         const good = yield* peer(reply("200 OK", "application/json", "{}"))
-        const calls = yield* Calls.Calls
+        const calls = yield* Pipeline.Pipeline
         const answer = yield* read(
           calls,
           dead,
@@ -143,7 +143,7 @@ for (const [name, wire] of Object.entries(wires)) {
       Effect.gen(function*() {
         const dead = yield* closedPort
         const resetting = yield* peer(reset)
-        const calls = yield* Calls.Calls
+        const calls = yield* Pipeline.Pipeline
         const error = yield* Effect.flip(read(calls, dead, resetting.address))
         assert.strictEqual(error._tag, "UpstreamUnavailable")
         if (error._tag === "UpstreamUnavailable") assert.strictEqual(error.attempts, 3)
@@ -152,7 +152,7 @@ for (const [name, wire] of Object.entries(wires)) {
     it.live("an answer above the bound is refused, plain or compressed", () =>
       Effect.gen(function*() {
         const upstream = yield* peer(reply("200 OK", "application/json", `"${"x".repeat(5000)}"`))
-        const calls = yield* Calls.Calls
+        const calls = yield* Pipeline.Pipeline
         const error = yield* Effect.flip(read(calls, upstream.address))
         assert.strictEqual(error._tag, "UpstreamMalformed")
       }).pipe(Effect.scoped, Effect.provide(layer)))
@@ -160,7 +160,7 @@ for (const [name, wire] of Object.entries(wires)) {
     it.live("a refusal that quotes its path does not give the key away", () =>
       Effect.gen(function*() {
         const upstream = yield* peer(reply("404 Not Found", "text/plain", "no route /SECRET-KEY/info here"))
-        const calls = yield* Calls.Calls
+        const calls = yield* Pipeline.Pipeline
         const answer = yield* read(calls, `${upstream.address}/SECRET-KEY`)
         assert.strictEqual(answer.status, 404)
         assert.strictEqual(answer.text, "no route /…/info here")
@@ -172,7 +172,7 @@ for (const [name, wire] of Object.entries(wires)) {
         const upstream = yield* peer((socket) => {
           socket.end(`HTTP/1.1 307 Temporary Redirect\r\nlocation: ${target.address}\r\ncontent-length: 0\r\n\r\n`)
         })
-        const calls = yield* Calls.Calls
+        const calls = yield* Pipeline.Pipeline
         const error = yield* Effect.flip(read(calls, upstream.address))
         assert.strictEqual(error._tag, "UpstreamMalformed")
         assert.strictEqual(target.requests.length, 0)
@@ -191,7 +191,7 @@ for (const [name, wire] of Object.entries(wires)) {
         Effect.gen(function*() {
           const broken = yield* peer(react)
           const second = yield* peer(reply("200 OK", "application/json", "{}"))
-          const calls = yield* Calls.Calls
+          const calls = yield* Pipeline.Pipeline
           const error = yield* Effect.flip(
             once(calls, broken.address, second.address)
           )
@@ -205,7 +205,7 @@ for (const [name, wire] of Object.entries(wires)) {
     it.live("a once call keeps the venue's own server fault", () =>
       Effect.gen(function*() {
         const upstream = yield* peer(reply("500 Internal Server Error", "application/json", "null"))
-        const calls = yield* Calls.Calls
+        const calls = yield* Pipeline.Pipeline
         const answer = yield* once(calls, upstream.address)
         assert.strictEqual(answer.status, 500)
         assert.strictEqual(answer.text, "null")
@@ -219,13 +219,13 @@ describe("the once rule and the connection", () => {
     Effect.gen(function*() {
       const dead = yield* closedPort
       const good = yield* peer(reply("200 OK", "application/json", "{\"status\":\"ok\"}"))
-      const calls = yield* Calls.Calls
+      const calls = yield* Pipeline.Pipeline
       const answer = yield* once(calls, dead, good.address)
       assert.strictEqual(answer.text, "{\"status\":\"ok\"}")
       assert.strictEqual(good.requests.length, 1)
       const error = yield* Effect.flip(once(calls, dead))
       assert.strictEqual(error._tag, "UpstreamUnavailable")
-    }).pipe(Effect.scoped, Effect.provide(Calls.layer().pipe(Layer.provide(HttpTransportUndici.layer())))))
+    }).pipe(Effect.scoped, Effect.provide(Pipeline.layer().pipe(Layer.provide(HttpTransportUndici.layer())))))
 })
 
 const silent = Layer.succeed(
@@ -238,26 +238,26 @@ const silent = Layer.succeed(
 describe("deadlines", () => {
   it.effect("a read that gets no answer is UpstreamTimeout after its deadline", () =>
     Effect.gen(function*() {
-      const calls = yield* Calls.Calls
+      const calls = yield* Pipeline.Pipeline
       const fiber = yield* Effect.forkChild(Effect.flip(read(calls, "http://a", "http://b")))
       yield* TestClock.adjust("10 seconds")
       const error = yield* Fiber.join(fiber)
       assert.strictEqual(error._tag, "UpstreamTimeout")
       if (error._tag === "UpstreamTimeout") assert.strictEqual(error.deadline, 10_000)
-    }).pipe(Effect.provide(Calls.layer().pipe(Layer.provide(silent)))))
+    }).pipe(Effect.provide(Pipeline.layer().pipe(Layer.provide(silent)))))
 
   it.effect("a once call that gets no answer is OutcomeUnknown after its deadline", () =>
     Effect.gen(function*() {
-      const calls = yield* Calls.Calls
+      const calls = yield* Pipeline.Pipeline
       const fiber = yield* Effect.forkChild(Effect.flip(once(calls, "http://a")))
       yield* TestClock.adjust("20 seconds")
       const error = yield* Fiber.join(fiber)
       assert.strictEqual(error._tag, "OutcomeUnknown")
-    }).pipe(Effect.provide(Calls.layer().pipe(Layer.provide(silent)))))
+    }).pipe(Effect.provide(Pipeline.layer().pipe(Layer.provide(silent)))))
 
   it.effect("no error text holds an address", () =>
     Effect.gen(function*() {
-      const calls = yield* Calls.Calls
+      const calls = yield* Pipeline.Pipeline
       const error = yield* Effect.flip(read(calls, "http://node.example/SECRET-KEY"))
       assert.notInclude(JSON.stringify(error), "SECRET-KEY")
       const refused = Upstream.make("layer2", ["http://node.example/SECRET-KEY/"])
@@ -265,7 +265,7 @@ describe("deadlines", () => {
       assert.deepStrictEqual(refused.addresses.map(Redacted.value), ["http://node.example/SECRET-KEY"])
     }).pipe(
       Effect.provide(
-        Calls.layer({ exchanges: 1 }).pipe(
+        Pipeline.layer({ attempts: 1 }).pipe(
           Layer.provide(Layer.succeed(
             HttpTransport,
             HttpTransport.of({

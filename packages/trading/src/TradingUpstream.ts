@@ -1,15 +1,22 @@
-/** Where the trading chain is: the official API and the node, and which of their addresses a call goes to. */
+/** The trading chain upstream: the official API and nodes, which of their addresses a call goes to, and the services over them. */
 import type { Operation, Source, Surface } from "@trigate/domain/Operation"
 import { sourcesOn, unavailableOnNode } from "@trigate/domain/Operation"
+import * as InfoProtocol from "@trigate/domain/protocol/InfoProtocol"
 import type { UnavailableOnNode } from "@trigate/domain/RequestError"
 import { ChainNotConfigured } from "@trigate/domain/RequestError"
 import { settings } from "@trigate/domain/Settings"
+import * as EvmUpstream from "@trigate/upstream/EvmUpstream"
+import { Pipeline } from "@trigate/upstream/Pipeline"
 import type { Target, Upstream } from "@trigate/upstream/Upstream"
 import { make as upstream, targets } from "@trigate/upstream/Upstream"
 import * as Arr from "effect/Array"
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
+import * as Info from "./Info.ts"
+import * as TradingEvm from "./TradingEvm.ts"
 
 /** Base URLs in order of preference, without `/exchange`, `/info` and `/evm`; a node's hold the endpoint key. */
 export interface Addresses {
@@ -47,22 +54,22 @@ const notConfigured = (operation: Operation, sources: ReadonlyArray<Source>): Ch
     })`
   })
 
-/** The targets of a call to a path, the sources in the operation's order of preference. */
+/** The targets of a call, its sources in the operation's order of preference. */
 export type Route = (
   operation: Operation,
   surface: Surface
-) => Effect.Effect<Arr.NonEmptyReadonlyArray<Target>, ChainNotConfigured | UnavailableOnNode>
+) => Result.Result<Arr.NonEmptyReadonlyArray<Target>, ChainNotConfigured | UnavailableOnNode>
 
 /**
  * The routes of a path.
  *
- * They fail with `UnavailableOnNode` for an operation that only the official API serves where only a node is asked or
- * configured, and with `ChainNotConfigured` where no address at all serves it.
+ * They fail with `UnavailableOnNode` for an operation that only the official API serves, where a node is asked or no other
+ * address is configured, and with `ChainNotConfigured` where no address at all serves it.
  */
 export const routes = (upstreams: TradingUpstreams, path: string): Route => {
   const known = new Map<string, ReturnType<Route>>()
   const lists = new Map<string, ReadonlyArray<Target>>()
-  // operations of the same sources share one list: by it calls are told that can go out together
+  // operations of the same sources share one list: calls to one list can go out in one batch
   const targetsOf = (sources: ReadonlyArray<Source>): ReadonlyArray<Target> => {
     const key = sources.join()
     const list = lists.get(key) ?? sources.flatMap((source) => targets(upstreams[source], path))
@@ -72,10 +79,10 @@ export const routes = (upstreams: TradingUpstreams, path: string): Route => {
   const find: Route = (operation, surface) => {
     const sources = sourcesOn(operation, surface)
     const found = targetsOf(sources)
-    if (Arr.isReadonlyArrayNonEmpty(found)) return Effect.succeed(found)
+    if (Arr.isReadonlyArrayNonEmpty(found)) return Result.succeed(found)
     const onlyNode = sources.length === 0 ||
       (!sources.includes("node") && upstreams.node.addresses.length > 0)
-    return Effect.fail(onlyNode ? unavailableOnNode(operation) : notConfigured(operation, sources))
+    return Result.fail(onlyNode ? unavailableOnNode(operation) : notConfigured(operation, sources))
   }
   return (operation, surface) => {
     const key = `${surface} ${operation.name}`
@@ -84,3 +91,50 @@ export const routes = (upstreams: TradingUpstreams, path: string): Route => {
     return route
   }
 }
+
+/** `Info` over the official API, and over a node for what nodes serve. */
+export const layerInfo = (addresses: Addresses): Layer.Layer<Info.Info, never, Pipeline> =>
+  Layer.effect(
+    Info.Info,
+    Effect.gen(function*() {
+      const pipeline = yield* Pipeline
+      const upstreams = make(addresses)
+      const route = routes(upstreams, "/info")
+      const { node, "official-api": api } = upstreams
+      return Info.make({
+        read: yield* pipeline.reads({
+          protocol: InfoProtocol.reads,
+          // where only nodes are configured, they alone tell one network from another
+          upstream: { ...api, addresses: [...api.addresses, ...node.addresses] },
+          targetsOf: ({ operation, surface }) => route(operation, surface)
+        })
+      })
+    })
+  )
+
+/** `TradingEvm` over a node. */
+export const layerEvm = (addresses: Addresses): Layer.Layer<TradingEvm.TradingEvm, never, Pipeline> =>
+  Layer.effect(
+    TradingEvm.TradingEvm,
+    Effect.suspend(() => {
+      const upstreams = make(addresses)
+      const route = routes(upstreams, "/evm")
+      return Effect.map(
+        EvmUpstream.make({
+          upstream: upstreams.node,
+          targetsOf: ({ operation, surface }) => route(operation, surface)
+        }),
+        TradingEvm.make
+      )
+    })
+  )
+
+/** `Info` over the addresses of the configuration. */
+export const layerInfoConfig: Layer.Layer<Info.Info, Config.ConfigError, Pipeline> = Layer.unwrap(
+  Effect.map(config, layerInfo)
+)
+
+/** `TradingEvm` over the addresses of the configuration. */
+export const layerEvmConfig: Layer.Layer<TradingEvm.TradingEvm, Config.ConfigError, Pipeline> = Layer.unwrap(
+  Effect.map(config, layerEvm)
+)

@@ -1,10 +1,9 @@
 import { assert, it } from "@effect/vitest"
-import * as CacheSpace from "@trigate/upstream/CacheSpace"
 import * as Upstream from "@trigate/upstream/Upstream"
 import * as Digest from "effect/crypto/Digest"
 import * as Effect from "effect/Effect"
 
-const space = (...addresses: ReadonlyArray<string>) => CacheSpace.of(Upstream.make("layer2", addresses))
+const space = (...addresses: ReadonlyArray<string>) => Upstream.spaceOf(Upstream.make("layer2", addresses))
 
 it.effect("a space is the same for the same addresses, another for others, and shows none of them", () =>
   Effect.gen(function*() {

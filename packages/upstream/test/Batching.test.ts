@@ -1,8 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { evmOperations } from "@trigate/domain/EvmOperations"
+import * as Json from "@trigate/domain/Json"
 import * as JsonText from "@trigate/domain/JsonText"
-import * as Calls from "@trigate/upstream/Calls"
-import * as RpcCalls from "@trigate/upstream/RpcCalls"
+import type { RpcAnswer } from "@trigate/domain/protocol/JsonRpc"
+import type { ReadOperation } from "@trigate/domain/protocol/Protocol"
+import type { Read } from "@trigate/upstream/Attempts"
+import * as Batching from "@trigate/upstream/Batching"
+import * as Pipeline from "@trigate/upstream/Pipeline"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
@@ -24,22 +28,34 @@ const both = Scripted.targets("a", "b")
 const result = (id: number, value: string) => `{"jsonrpc":"2.0","id":${id},"result":${value}}`
 const array = (...items: ReadonlyArray<string>) => Scripted.answer(200, `[${items.join(",")}]`)
 
-const over = (wire: ReturnType<typeof Scripted.make>) => Layer.provide(Calls.layer({ exchanges: 1 }), wire.layer)
+const over = (wire: ReturnType<typeof Scripted.make>) => Layer.provide(Pipeline.layer({ attempts: 1 }), wire.layer)
+
+/** Asks for calls with ids from 1. */
+const asking = Pipeline.Pipeline.useSync(({ attempt }) => {
+  let id = 0
+  const read = Batching.make(attempt, () => ++id)
+  return (
+    { operation, targets }: { readonly operation: ReadOperation; readonly targets: Read["targets"] },
+    params: string
+  ) => read({ operation, params: Json.of(params), request: undefined, surface: "gateway" }, targets)
+})
 
 /** Three calls of one caller's batch. */
 const three = (at: typeof targets) =>
-  Calls.Calls.use((calls) => {
-    const ask = RpcCalls.make(calls)
-    return RpcCalls.batched(Effect.all([
+  Effect.flatMap(asking, (ask) =>
+    Batching.batched(Effect.all([
       Effect.result(ask({ operation: gasPrice, targets: at }, "[]")),
       Effect.result(ask({ operation: getStorageAt, targets: at }, `["0xab","0x0","latest"]`)),
       Effect.result(ask({ operation: usingBigBlocks, targets: at }, `["0xcd"]`))
-    ], { concurrency: "unbounded" }))
-  })
+    ], { concurrency: "unbounded" })))
 
-const values = (answers: ReadonlyArray<Result.Result<{ readonly _tag: string }, { readonly _tag: string }>>) =>
+const values = (answers: ReadonlyArray<Result.Result<RpcAnswer, { readonly _tag: string }>>) =>
   answers.map((answer) =>
-    Result.isFailure(answer) ? answer.failure._tag : "result" in answer.success ? answer.success.result : "error"
+    Result.isFailure(answer)
+      ? answer.failure._tag
+      : answer.success._tag === "Result"
+      ? answer.success.result.text
+      : "error"
   )
 
 describe("a single call", () => {
@@ -49,9 +65,9 @@ describe("a single call", () => {
       return Scripted.answer(200, result(id === 2 ? 1 : id, "\"0x1\""))
     })
     return Effect.gen(function*() {
-      const ask = RpcCalls.make(yield* Calls.Calls)
+      const ask = yield* asking
       const call = ask({ operation: gasPrice, targets }, "[]")
-      assert.deepStrictEqual(yield* call, { _tag: "Result", result: "\"0x1\"" })
+      assert.deepStrictEqual(yield* call, { _tag: "Result", result: Json.of("\"0x1\"") })
       assert.strictEqual((yield* Effect.flip(call))._tag, "UpstreamMalformed")
       assert.deepStrictEqual(wire.seen.map(({ body }) => body), [
         `{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice","params":[]}`,
@@ -68,12 +84,12 @@ describe("a single call", () => {
       )
     )
     return Effect.gen(function*() {
-      const ask = RpcCalls.make(yield* Calls.Calls)
+      const ask = yield* asking
       assert.deepStrictEqual(yield* ask({ operation: gasPrice, targets }, "[]"), {
         _tag: "Error",
         code: -32601,
         message: "no /…",
-        error: `{"code":-32601,"message":"no /…"}`
+        error: Json.of(`{"code":-32601,"message":"no /…"}`)
       })
     }).pipe(Effect.provide(over(wire)))
   })
@@ -144,10 +160,10 @@ describe("a batch", () => {
   it.effect("is counted with what it costs itself, whatever the first one cost", () => {
     const wire = Scripted.make(({ body }) => array(...decodeBatch(body).map(({ id }) => result(id, "1"))))
     return Effect.gen(function*() {
-      const ask = RpcCalls.make(yield* Calls.Calls)
+      const ask = yield* asking
       const call = ask({ operation: gasPrice, targets }, "[]")
       const batchOf = (length: number) =>
-        RpcCalls.batched(Effect.all(Array.from({ length }, () => call), { concurrency: "unbounded" }))
+        Batching.batched(Effect.all(Array.from({ length }, () => call), { concurrency: "unbounded" }))
       yield* batchOf(2)
       yield* batchOf(5)
       const units = (yield* Metric.snapshot).find(({ id }) => id === "trigate_upstream_request_units_total")
@@ -194,7 +210,7 @@ describe("a batch", () => {
         _tag: "Error",
         code: -32005,
         message: "limit exceeded for /…",
-        error: `{"code":-32005,"message":"limit exceeded for /…"}`
+        error: Json.of(`{"code":-32005,"message":"limit exceeded for /…"}`)
       }
       assert.deepStrictEqual<unknown>(
         (yield* three(targets)).map(Result.getSuccess),
@@ -215,8 +231,8 @@ describe("a batch", () => {
   it.effect("of one call is that call", () => {
     const wire = Scripted.make(({ body }) => Scripted.answer(200, result(decodeSent(body).id, "1")))
     return Effect.gen(function*() {
-      const ask = RpcCalls.make(yield* Calls.Calls)
-      yield* RpcCalls.batched(ask({ operation: gasPrice, targets }, "[]"))
+      const ask = yield* asking
+      yield* Batching.batched(ask({ operation: gasPrice, targets }, "[]"))
       assert.strictEqual(wire.seen[0]?.body, `{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice","params":[]}`)
     }).pipe(Effect.provide(over(wire)))
   })
@@ -230,9 +246,9 @@ describe("what batches cost", () => {
       (metrics) => metrics.filter(({ id }) => id === "trigate_upstream_request_units_total").map(({ state }) => state)
     )
     return Effect.gen(function*() {
-      const ask = RpcCalls.make(yield* Calls.Calls)
+      const ask = yield* asking
       const prices = (count: number) =>
-        RpcCalls.batched(Effect.all(
+        Batching.batched(Effect.all(
           Array.from({ length: count }, (_, index) => ask({ operation: gasPrice, targets }, `[${index}]`)),
           { concurrency: "unbounded" }
         ))

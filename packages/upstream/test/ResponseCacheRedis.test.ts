@@ -1,13 +1,12 @@
 import * as NodeRedis from "@effect/platform-node/NodeRedis"
 import { assert, describe, it } from "@effect/vitest"
 import type { CachePolicy } from "@trigate/domain/Operation"
+import * as InfoProtocol from "@trigate/domain/protocol/InfoProtocol"
 import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Utf8 from "@trigate/domain/Utf8"
-import * as CacheCodec from "@trigate/upstream/CacheCodec"
-import type { CachedResponse } from "@trigate/upstream/CachedResponse"
-import { CacheReplicas } from "@trigate/upstream/CacheReplicas"
-import * as CacheReplicasRedis from "@trigate/upstream/CacheReplicasRedis"
+import type { CachedResponse } from "@trigate/upstream/CacheStore"
 import * as ResponseCache from "@trigate/upstream/ResponseCache"
+import * as ResponseCacheRedis from "@trigate/upstream/ResponseCacheRedis"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -22,16 +21,16 @@ const redisAt = (url: string) =>
   NodeRedis.layer({ url, disableOfflineQueue: true }).pipe(Layer.provideMerge(Logger.layer([])))
 
 // steps take as long as they take on a busy machine
-const patient: CacheReplicasRedis.Options = { deadline: "10 seconds" }
+const patient: ResponseCacheRedis.Options = { deadline: "10 seconds" }
 
-const cacheAt = (url: string) => CacheReplicasRedis.layer(patient).pipe(Layer.provideMerge(redisAt(url)))
+const cacheAt = (url: string) => redisAt(url)
 
-const rule: CachePolicy = { fresh: 10_000, refreshAfter: 8000, stale: 50_000 }
+const rule: CachePolicy = { fresh: 10_000, refreshAfter: 8000, staleIfError: 50_000 }
 
 const kept = (body: string | Uint8Array, readAt: number): CachedResponse => ({
   content: { head: "trading-api application/json", body },
   readAt,
-  cachePolicy: rule
+  policy: rule
 })
 
 const registry = Effect.provideService(Metric.MetricRegistry, new Map())
@@ -51,7 +50,7 @@ const metric = (name: string) =>
 const replica = Effect.fnUntraced(function*(cachePolicy: CachePolicy = rule) {
   const state = { asked: 0, down: false }
   const { reader } = yield* ResponseCache.ResponseCache
-  const read = reader<UpstreamResponse.UpstreamResponse, string>({ space: "test", codec: CacheCodec.relayed })
+  const read = reader<UpstreamResponse.UpstreamResponse, string>({ space: "test", codec: InfoProtocol.codec })
   const get = (key: string) =>
     Effect.map(
       read({
@@ -71,7 +70,7 @@ const replica = Effect.fnUntraced(function*(cachePolicy: CachePolicy = rule) {
   return { state, get }
 })
 
-const sharedAt = (url: string, options: CacheReplicasRedis.Options = patient) =>
+const sharedAt = (url: string, options: ResponseCacheRedis.Options = patient) =>
   Layer.fresh(ResponseCache.layerRedis(options)).pipe(Layer.provideMerge(redisAt(url)))
 
 const stored = (key: string) => Redis.Redis.use((redis) => redis.send<string | null>("GET", `trigate:cache:${key}`))
@@ -82,13 +81,13 @@ const written = (key: string) =>
     while ((yield* stored(key)) === null) yield* Effect.yieldNow
   })
 
-describe.runIf(isInstalled)("CacheReplicas over Redis", () => {
+describe.runIf(isInstalled)("ResponseCacheRedis", () => {
   it.effect("gives back text and bytes as they were, under a prefix, for as long as they are of use", () =>
     Effect.gen(function*() {
       const { url } = yield* redisServer
       yield* TestClock.setTime(1_000_000)
       yield* Effect.gen(function*() {
-        const cache = yield* CacheReplicas
+        const cache = yield* ResponseCacheRedis.make(patient)
         for (
           const entry of [
             kept("{\"n\":12345678901234567890}", 1_000_000),
@@ -128,10 +127,10 @@ describe.runIf(isInstalled)("CacheReplicas over Redis", () => {
           sharedAt(url)
         )
         assert.deepStrictEqual(other, { herd: [["\"1\"", 0], ["\"1\"", 0]], again: ["\"1\"", 0], asked: 0 })
-        assert.deepStrictEqual(yield* metric("trigate_reads_shared_total"), [
-          [{ upstream: "trading-api", operation: "spotMeta", how: "redis" }, 1],
-          [{ upstream: "trading-api", operation: "spotMeta", how: "in_flight" }, 1],
-          [{ upstream: "trading-api", operation: "spotMeta", how: "cache" }, 1]
+        assert.deepStrictEqual(yield* metric("trigate_response_cache_total"), [
+          [{ upstream: "trading-api", operation: "spotMeta", outcome: "replica_hit" }, 1],
+          [{ upstream: "trading-api", operation: "spotMeta", outcome: "coalesced" }, 1],
+          [{ upstream: "trading-api", operation: "spotMeta", outcome: "hit" }, 1]
         ])
       })
       yield* Effect.provide(test, sharedAt(url))
@@ -141,7 +140,7 @@ describe.runIf(isInstalled)("CacheReplicas over Redis", () => {
     Effect.gen(function*() {
       const { url } = yield* redisServer
       yield* Effect.gen(function*() {
-        const brief = yield* replica({ fresh: 999, stale: 10_000 })
+        const brief = yield* replica({ fresh: 999, staleIfError: 10_000 })
         yield* brief.get("brief")
         const lasting = yield* replica()
         yield* lasting.get("lasting")

@@ -1,40 +1,43 @@
 /**
- * The token chain's envelope as text: `{ok, result}` or `{ok: false, error, code}`, which is not JSON-RPC 2.0.
+ * The token chain's envelope: `{ok, result}` or `{ok: false, error, code}`, which is not JSON-RPC 2.0.
  *
- * Answers of both server families, of providers in front of them and of a gateway like this one are read into one shape;
- * results and extra members stay raw, so integers of any size survive. What is written is what stock clients need: truthy
- * `ok` on success; text in `error`, and never a `result`, on failure; always under HTTP 200.
+ * Responses of both server families, of providers in front of them and of a gateway upstream are read into one shape.
+ * Results and extra members stay raw, so that integers of any size survive. What is written is what stock clients need: a
+ * truthy `ok` on success; text in `error` and no `result` on failure; HTTP 200 always.
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { decodeText, malformed } from "./Answer.ts"
-import type { CommonFailure, GatewayError } from "./GatewayError.ts"
-import { commonFailures, GatewayError as GatewayErrorSchema, rpcCodes } from "./GatewayError.ts"
+import type { CommonFailure, GatewayError } from "../GatewayError.ts"
+import { commonFailures, GatewayError as GatewayErrorSchema, rpcCodes } from "../GatewayError.ts"
+import * as Json from "../Json.ts"
+import * as JsonText from "../JsonText.ts"
+import type { AnyCodec, MethodClass, Operation } from "../Operation.ts"
+import { InvalidAddress, InvalidRequest, UnsupportedMethod } from "../RequestError.ts"
+import { TokenNotFound } from "../ResourceError.ts"
+import type { UpstreamMalformed } from "../UpstreamError.ts"
+import { UpstreamRateLimited, UpstreamTimeout, UpstreamUnavailable } from "../UpstreamError.ts"
+import type { UpstreamResponse } from "../UpstreamResponse.ts"
+import { decodeJson, malformed } from "./Answer.ts"
 import type { RpcCall } from "./JsonRpc.ts"
-import * as JsonText from "./JsonText.ts"
-import type { AnyCodec, MethodClass, Operation } from "./Operation.ts"
-import { InvalidAddress, InvalidRequest, UnsupportedMethod } from "./RequestError.ts"
-import { TokenNotFound } from "./ResourceError.ts"
-import type { UpstreamMalformed } from "./UpstreamError.ts"
-import { UpstreamRateLimited, UpstreamTimeout, UpstreamUnavailable } from "./UpstreamError.ts"
+import { rawMember } from "./JsonRpc.ts"
 
 /** Members of an envelope that are neither result nor failure (`@extra`), raw. */
 export type Extras = ReadonlyArray<readonly [name: string, raw: string]>
 
-/** What an upstream answered to one call: the raw result, or why there is none; `age` in seconds. */
+/** What an upstream answered to one call: the result, or why there is none; `age` in seconds. */
 export type TokenRpcAnswer =
-  | { readonly _tag: "Result"; readonly result: string; readonly extras: Extras; readonly age?: number }
+  | { readonly _tag: "Result"; readonly result: Json.Json; readonly extras: Extras; readonly age?: number }
   | {
     readonly _tag: "Error"
     /** The server's own code, else the HTTP status. */
     readonly code: number
     readonly message: string
-    /** The typed error that travelled in the answer of a gateway, raw. */
-    readonly data: string | undefined
-    /** Seconds, from the answer's header. */
+    /** The typed error that travelled in the response of a gateway. */
+    readonly data: Json.Json | undefined
+    /** Seconds, from the response's header. */
     readonly retryAfter: number | undefined
     readonly extras: Extras
     readonly age?: number
@@ -44,25 +47,28 @@ const known = new Set(["ok", "result", "error", "code", "message", "data", "id",
 const decodeEncodedError = Schema.decodeUnknownOption(GatewayErrorSchema)
 const MAX_MESSAGE = 240
 
-/** Reads one request envelope that already parsed to `value`; `jsonrpc` and `id` may be left out, as servers allow. */
-export const readCall = (text: string, value: unknown): Result.Result<RpcCall, InvalidRequest> => {
+const noParams = Json.parsed("{}", {})
+
+/** Reads one request envelope; `jsonrpc` and `id` may be left out, as servers allow. */
+export const readCall = ({ text, valueOrUndefined: value }: Json.Json): Result.Result<RpcCall, InvalidRequest> => {
   const refused = (path: ReadonlyArray<string>, message: string): Result.Result<never, InvalidRequest> =>
     Result.fail(new InvalidRequest({ errors: [{ path, message }], detail: message }))
   if (!Predicate.isObject(value) || Array.isArray(value)) return refused([], "Expected a JSON-RPC object")
-  const method = Predicate.hasProperty(value, "method") ? value.method : undefined
+  const method = member(value, "method")
   if (!Predicate.isString(method)) return refused(["method"], "Expected a method name")
-  const version = Predicate.hasProperty(value, "jsonrpc") ? value.jsonrpc : undefined
+  const version = member(value, "jsonrpc")
   if (version !== undefined && version !== "2.0") return refused(["jsonrpc"], `Expected "jsonrpc": "2.0"`)
-  const id = Predicate.hasProperty(value, "id") ? value.id : undefined
+  const id = member(value, "id")
   if (Predicate.isObjectOrArray(id) || Predicate.isBoolean(id)) {
     return refused(["id"], "Expected id to be a string, a number or null")
   }
   const spans = JsonText.members(text)
-  const slice = (key: string): string | undefined => {
-    const span = spans.get(key)
-    return span === undefined ? undefined : text.slice(span.start, span.end)
-  }
-  return Result.succeed({ id: slice("id"), method, params: slice("params") ?? "{}" })
+  const params = rawMember(text, spans, "params")
+  return Result.succeed({
+    id: rawMember(text, spans, "id"),
+    method,
+    params: params === undefined ? noParams : Json.parsed(params, member(value, "params"))
+  })
 }
 
 interface Failure {
@@ -94,60 +100,56 @@ const isTonlibError = (value: unknown): value is object =>
   Predicate.isObject(value) && member(value, "@type") === "error"
 
 const errorAnswer = (
-  status: number,
+  { retryAfter, status }: Pick<UpstreamResponse, "retryAfter" | "status">,
   failure: Failure,
-  retryAfter: number | undefined,
   extras: Extras
 ): TokenRpcAnswer => ({
   _tag: "Error",
   code: failure.code ?? status,
   message: (failure.message ?? `HTTP ${status}`).slice(0, MAX_MESSAGE),
   // only what decodes is passed on: an upstream must not speak in our name with anything else
-  data: Option.isSome(decodeEncodedError(failure.data)) ? JsonText.stringify(failure.data) : undefined,
+  data: Option.isSome(decodeEncodedError(failure.data)) ? Json.write(failure.data) : undefined,
   retryAfter,
   extras
 })
 
 /**
- * Reads an upstream's answer, whatever its status; `retryAfter` is the answer's header, in seconds.
+ * Reads an upstream's response, whatever its status.
  *
- * Ids are not compared: one family leaves them out, the other turns them into strings, and HTTP pairs the answers. Fails
- * only with what is no answer at all: a success that is not JSON, or neither result nor failure.
+ * Ids are not compared: one family leaves them out, the other turns them into strings, and HTTP pairs the responses. Fails
+ * only for a success that is not JSON, or that has neither result nor failure.
  */
-export const readAnswer = (
-  upstream: string,
-  status: number,
-  text: string,
-  retryAfter?: number
-): Effect.Effect<TokenRpcAnswer, UpstreamMalformed> => {
-  const parsed = JsonText.parse(text)
-  const value = Result.getOrElse(parsed, () => undefined)
+export const readAnswer = (response: UpstreamResponse): Effect.Effect<TokenRpcAnswer, UpstreamMalformed> => {
+  const { json, status, text, upstream } = response
+  const value = json.valueOrUndefined
   const succeeded = status >= 200 && status < 300
   if (!Predicate.isObject(value) || Array.isArray(value)) {
     return succeeded
-      ? Effect.fail(malformed(upstream, Result.isFailure(parsed) ? parsed.failure.message : "Expected an object"))
+      ? Effect.fail(
+        malformed(upstream, Result.isFailure(json.value) ? json.value.failure.message : "Expected an object")
+      )
       : Effect.succeed(
-        errorAnswer(status, { code: undefined, message: words(text.trim()), data: undefined }, retryAfter, [])
+        errorAnswer(response, { code: undefined, message: words(text.trim()), data: undefined }, [])
       )
   }
   const spans = JsonText.members(text)
   const extras = Array.from(spans).filter(([name]) => !known.has(name)).map(([name, span]) =>
     [name, text.slice(span.start, span.end)] as const
   )
-  const result = spans.get("result")
+  const result = rawMember(text, spans, "result")
   const ok = member(value, "ok")
   const carriesResult = result !== undefined && (ok === undefined ? !spans.has("error") : Boolean(ok))
   if (succeeded && carriesResult) {
     const inner = member(value, "result")
     return Effect.succeed(
       isTonlibError(inner)
-        ? errorAnswer(status, failureOf(inner), retryAfter, extras)
-        : { _tag: "Result", result: text.slice(result.start, result.end), extras }
+        ? errorAnswer(response, failureOf(inner), extras)
+        : { _tag: "Result", result: Json.parsed(result, inner), extras }
     )
   }
   const failed = !succeeded || ok === false || spans.has("error") || isTonlibError(value)
   return failed
-    ? Effect.succeed(errorAnswer(status, failureOf(value), retryAfter, Predicate.isBoolean(ok) ? extras : []))
+    ? Effect.succeed(errorAnswer(response, failureOf(value), Predicate.isBoolean(ok) ? extras : []))
     : Effect.fail(malformed(upstream, "Expected ok with a result, or an error"))
 }
 
@@ -157,10 +159,10 @@ const envelope = (members: string, extras: Extras, rawId: string | undefined): s
   return `{${members}${more},"jsonrpc":"2.0"${id}}`
 }
 
-/** The envelope that a caller gets, under HTTP 200 always; `rawId` is the raw text of the caller's own id. */
+/** The envelope that a caller gets; `rawId` is the raw text of the caller's own id. */
 export const answerText = (rawId: string | undefined, answer: TokenRpcAnswer): string => {
-  if (answer._tag === "Result") return envelope(`"ok":true,"result":${answer.result}`, answer.extras, rawId)
-  const data = answer.data === undefined ? "" : `,"data":${answer.data}`
+  if (answer._tag === "Result") return envelope(`"ok":true,"result":${answer.result.text}`, answer.extras, rawId)
+  const data = answer.data === undefined ? "" : `,"data":${answer.data.text}`
   const failure = `"ok":false,"error":${JSON.stringify(answer.message)},"code":${answer.code}${data}`
   return envelope(failure, answer.extras, rawId)
 }
@@ -173,7 +175,7 @@ export const errorText = (rawId: string | undefined, error: GatewayError): strin
     _tag: "Error",
     code: rpcCodes[error._tag],
     message: error.message,
-    data: JsonText.stringify(encodeError(error)),
+    data: Json.write(encodeError(error)),
     retryAfter: undefined,
     extras: []
   })
@@ -193,13 +195,12 @@ const failureOfAnswer = (
   { code, message, retryAfter }: Refused
 ): CommonFailure | InvalidAddress | TokenNotFound => {
   const detail = `${upstream} answered error ${code}: ${message}`
+  const retry = retryAfter === undefined ? {} : { retryAfter }
   const isRpc = operation.protocol === "token-rpc"
   if (operation.name === "getTokenData" && (code === 409 || /is not (?:a )?jetton or nft/iu.test(message))) {
     return new TokenNotFound({ address: address ?? "", contractType: "none", detail })
   }
-  if (code === 429 || code === -32005) {
-    return new UpstreamRateLimited({ upstream, detail, ...(retryAfter === undefined ? {} : { retryAfter }) })
-  }
+  if (code === 429 || code === -32005) return new UpstreamRateLimited({ upstream, detail, ...retry })
   if (isRpc && (code === -32601 || /^(?:unknown method|method not found|not found)$/iu.test(message))) {
     return new UnsupportedMethod({ method: operation.name, detail })
   }
@@ -211,12 +212,7 @@ const failureOfAnswer = (
   if (code === 504 || /time-?out/iu.test(message)) {
     return new UpstreamTimeout({ upstream, deadline: SERVER_DEADLINE_MILLIS, detail })
   }
-  return new UpstreamUnavailable({
-    upstream,
-    attempts: 1,
-    detail,
-    ...(retryAfter === undefined ? {} : { retryAfter })
-  })
+  return new UpstreamUnavailable({ upstream, attempts: 1, detail, ...retry })
 }
 
 /**
@@ -231,7 +227,7 @@ export const readerOf = <
   Failures extends ReadonlyArray<AnyCodec>
 >(operation: Operation<string, MethodClass, Request, Response, Failures>) => {
   const decodeData = Schema.decodeUnknownOption(Schema.Union([...commonFailures, ...operation.failures]))
-  const decodeResult = decodeText(operation.response)
+  const decodeResult = decodeJson(operation.response)
   return (
     request: Request["Type"],
     upstream: string,
@@ -239,9 +235,8 @@ export const readerOf = <
   ): Effect.Effect<Response["Type"], Failures[number]["Type"] | CommonFailure> => {
     if (answer._tag === "Result") return decodeResult(upstream, answer.result)
     const address = member(request, "address")
-    const data = answer.data === undefined ? undefined : Result.getOrElse(JsonText.parse(answer.data), () => undefined)
     return Effect.fail(Option.getOrElse(
-      decodeData(data),
+      decodeData(answer.data?.valueOrUndefined),
       () => failureOfAnswer(operation, Predicate.isString(address) ? address : undefined, upstream, answer)
     ))
   }

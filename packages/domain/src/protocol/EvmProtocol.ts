@@ -1,0 +1,303 @@
+/** The JSON-RPC of EVM nodes: how calls are checked and written, and how their answers are judged and read. */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import { decodeValue, encodeRequest, invalidRequest } from "../Decode.ts"
+import type { CommonFailure } from "../GatewayError.ts"
+import { commonFailures } from "../GatewayError.ts"
+import * as Json from "../Json.ts"
+import * as JsonText from "../JsonText.ts"
+import type { AnyCodec, MethodClass, OnceOperation, Operation, Surface } from "../Operation.ts"
+import { sourcesOn, unavailableOnNode } from "../Operation.ts"
+import { InvalidRequest, UnsupportedBlock, UnsupportedMethod } from "../RequestError.ts"
+import { OutcomeUnknown, UpstreamRateLimited, UpstreamUnavailable } from "../UpstreamError.ts"
+import type { UpstreamResponse } from "../UpstreamResponse.ts"
+import * as Utf8 from "../Utf8.ts"
+import { decodeJson, failureOf } from "./Answer.ts"
+import type { AttemptResult, Conceal } from "./AttemptResult.ts"
+import { answered, mismatched, ofForeign, refused, retryable, unreadable } from "./AttemptResult.ts"
+import * as JsonRpc from "./JsonRpc.ts"
+import type { RpcAnswer } from "./JsonRpc.ts"
+import type { Backend, BatchAnswer, Question, ReadOperation, ReadProtocol } from "./Protocol.ts"
+
+/** A call to relay: its method, its params as the caller wrote them, and the surface that was asked. */
+export interface EvmCall {
+  readonly operation: ReadOperation | OnceOperation
+  readonly params: Json.Json
+  readonly surface: Surface
+}
+
+/** A read whose params decode: `request` is what they mean. */
+export interface CheckedRead extends EvmCall {
+  readonly operation: ReadOperation
+  readonly request: unknown
+}
+
+/** A call whose params decode and that is sent at most once. */
+export interface CheckedOnce extends EvmCall {
+  readonly operation: OnceOperation
+}
+
+/** Where the calls of an EVM chain go. */
+export type EvmBackend = Backend<CheckedRead, CheckedOnce, RpcAnswer>
+
+const MAX_SHOWN = 128
+
+/**
+ * Refuses params whose block parameter is there and is not one that the method supports; a missing one means `latest`.
+ *
+ * Nodes of the trading chain answer any other block with the latest state, and do not say so.
+ */
+export const checkBlock = (
+  { blockParam, name }: Pick<Operation, "name" | "blockParam">,
+  params: unknown
+): Effect.Effect<void, UnsupportedBlock> => {
+  const block: unknown = blockParam !== undefined && Array.isArray(params) ? params[blockParam.position] : undefined
+  if (blockParam === undefined || block === undefined || blockParam.supported.some((tag) => tag === block)) {
+    return Effect.void
+  }
+  const shown = (Predicate.isString(block) ? block : JsonText.stringify(block)).slice(0, MAX_SHOWN)
+  return Effect.fail(
+    new UnsupportedBlock({
+      method: name,
+      block: shown,
+      supported: blockParam.supported,
+      detail: `${name} reads the ${blockParam.supported.join(" or ")} block only, not ${shown}`
+    })
+  )
+}
+
+const decoders = new WeakMap<Operation, (params: unknown) => Effect.Effect<unknown, InvalidRequest>>()
+
+/** Decodes the params of a call; fails with `InvalidRequest`. */
+export const decodeParams = (operation: Operation, params: unknown): Effect.Effect<unknown, InvalidRequest> => {
+  const decode = decoders.get(operation) ?? decodeValue(operation.request, ["params"])
+  decoders.set(operation, decode)
+  return decode(params)
+}
+
+const valueOf = (params: Json.Json): Effect.Effect<unknown, InvalidRequest> =>
+  Result.match(params.value, {
+    onFailure: (refusal) => Effect.fail(invalidRequest([refusal])),
+    onSuccess: Effect.succeed
+  })
+
+/**
+ * Checks a call and passes it on.
+ *
+ * Params that do not decode fail with `InvalidRequest`, a block that the method does not support with `UnsupportedBlock`;
+ * nothing is sent then.
+ */
+export const relay = ({ once, read }: EvmBackend) =>
+  Effect.fnUntraced(function*({ operation, ...call }: EvmCall) {
+    if (sourcesOn(operation, call.surface).length === 0) return yield* unavailableOnNode(operation)
+    const params = yield* valueOf(call.params)
+    yield* checkBlock(operation, params)
+    const request = yield* decodeParams(operation, params)
+    return yield* operation.class === "once" ? once({ ...call, operation }) : read({ ...call, operation, request })
+  })
+
+// EIP-1474's "method not supported" beside the standard's "method not found": nodes use either for the same thing
+const unsupportedCodes = new Set([-32601, -32004])
+
+const failureOfCode = (upstream: string, method: string, code: number, message: string): CommonFailure => {
+  const detail = `${upstream} answered error ${code}: ${message}`
+  if (unsupportedCodes.has(code)) return new UnsupportedMethod({ method, detail })
+  if (code === -32602 || code === -32600 || code === -32700) {
+    return new InvalidRequest({ errors: [{ path: ["params"], message }], detail })
+  }
+  if (JsonRpc.isRateLimit(code)) return new UpstreamRateLimited({ upstream, detail })
+  return new UpstreamUnavailable({ upstream, attempts: 1, detail })
+}
+
+/** The reader of an operation's answers; an error's `data` gives back the typed error that travelled in it. */
+export const readerOf = <
+  Request extends AnyCodec,
+  Response extends AnyCodec,
+  Failures extends ReadonlyArray<AnyCodec>
+>(operation: Operation<string, MethodClass, Request, Response, Failures>) => {
+  const decodeData = Schema.decodeUnknownOption(Schema.Union([...commonFailures, ...operation.failures]))
+  const decodeResult = decodeJson(operation.response)
+  return (
+    upstream: string,
+    answer: RpcAnswer
+  ): Effect.Effect<Response["Type"], Failures[number]["Type"] | CommonFailure> => {
+    if (answer._tag === "Result") return decodeResult(upstream, answer.result)
+    const error = answer.error.valueOrUndefined
+    const travelled = decodeData(Predicate.hasProperty(error, "data") ? error.data : undefined)
+    return Effect.fail(Option.getOrElse(
+      travelled,
+      () => failureOfCode(upstream, operation.name, answer.code, answer.message)
+    ))
+  }
+}
+
+/** The typed method of an operation of a service, over some way to ask; `label` names who answers. */
+export const methodOf = <
+  Request extends AnyCodec,
+  Response extends AnyCodec,
+  const Failures extends ReadonlyArray<AnyCodec>
+>(operation: Operation<string, "read", Request, Response, Failures>) => {
+  const write = encodeRequest(operation.request, ["params"])
+  const read = readerOf<Request, Response, Failures>(operation)
+  return <E>(
+    service: string,
+    label: string,
+    ask: (call: Omit<CheckedRead, "surface">) => Effect.Effect<RpcAnswer, E>
+  ) =>
+    Effect.fn(`${service}.${operation.name}`)(function*(request: Request["Type"]) {
+      const params = yield* write(request)
+      return yield* read(label, yield* ask({ operation, params, request }))
+    })
+}
+
+const concealed = (conceal: Conceal, answer: RpcAnswer): RpcAnswer => {
+  if (answer._tag === "Result") return answer
+  const error = conceal(answer.error.text)
+  return error === answer.error.text ? answer : { ...answer, message: conceal(answer.message), error: Json.of(error) }
+}
+
+/** A failure that says how many attempts were made. */
+const after = (failure: CommonFailure) => (attempts: number): CommonFailure => {
+  if (failure._tag !== "UpstreamUnavailable") return failure
+  const { detail, retryAfter, upstream } = failure
+  return new UpstreamUnavailable({
+    upstream,
+    attempts,
+    ...(detail === undefined ? {} : { detail }),
+    ...(retryAfter === undefined ? {} : { retryAfter })
+  })
+}
+
+/** The result of an attempt whose response holds no JSON-RPC answer: what its status says. */
+const ofStatus = (response: UpstreamResponse): AttemptResult<never, CommonFailure> => {
+  const failure = failureOf(response)
+  const { retryAfter, status } = response
+  if (status === 429) return retryable("rate_limited", () => failure, { retryAfter })
+  return status >= 500 ? retryable("server_fault", after(failure), { retryAfter }) : refused(failure)
+}
+
+const unread = ({ json, upstream }: UpstreamResponse, issue: string) =>
+  Result.isSuccess(json.value) ? mismatched(upstream, issue) : unreadable(upstream, issue)
+
+/** Judges the response to the call that was sent with `id`; nodes send JSON-RPC errors with any status. */
+export const judge = (id: number) =>
+(
+  response: UpstreamResponse,
+  conceal: Conceal
+): AttemptResult<RpcAnswer, CommonFailure> => {
+  const foreign = ofForeign(response)
+  if (foreign !== undefined) return foreign
+  if (response.status === 429) return ofStatus(response)
+  const read = JsonRpc.readAnswer(response.upstream, response.json, id)
+  if (Result.isFailure(read)) {
+    return response.status === 200 ? unread(response, read.failure.issue) : ofStatus(response)
+  }
+  const answer = concealed(conceal, read.success)
+  if (answer._tag === "Error" && JsonRpc.isRateLimit(answer.code)) {
+    return retryable("rate_limited", () => failureOf(response), { answer, retryAfter: response.retryAfter })
+  }
+  return response.status >= 500
+    ? retryable("declined", after(failureOf(response)), { answer })
+    : answered(answer)
+}
+
+/** An id that no request has. */
+const nobodys = 0
+
+/** Judges the response to a batch that was sent with `ids`. */
+export const judgeBatch = (ids: ReadonlyArray<number>) =>
+(
+  response: UpstreamResponse,
+  conceal: Conceal
+): AttemptResult<BatchAnswer<JsonRpc.BatchMember>, CommonFailure> => {
+  const foreign = ofForeign(response)
+  if (foreign !== undefined) return foreign
+  if (response.status === 429 || response.status >= 500) return ofStatus(response)
+  const read = JsonRpc.readBatch(response.upstream, response.json, ids)
+  if (Result.isSuccess(read)) {
+    const answers = read.success.map((each) => Result.map(each, (one) => concealed(conceal, one)))
+    const broken = answers.find(Result.isFailure)
+    return broken === undefined
+      ? answered({ _tag: "Each", answers })
+      : retryable("mismatched", () => broken.failure, { answer: { _tag: "Each", answers } })
+  }
+  const refusal = Option.getOrUndefined(
+    Result.getSuccess(JsonRpc.readAnswer(response.upstream, response.json, nobodys))
+  )
+  if (refusal?._tag === "Error" && JsonRpc.isRateLimit(refusal.code)) {
+    const each = Result.succeed(concealed(conceal, refusal))
+    return retryable("rate_limited", () => failureOf(response), {
+      answer: { _tag: "Each", answers: ids.map(() => each) },
+      retryAfter: response.retryAfter
+    })
+  }
+  // one object for all calls, or a refusal of the request as such: the node is healthy, and takes no batches
+  if (response.text.trimStart().startsWith("{") || response.status >= 400) {
+    return retryable("declined", () => read.failure, { answer: { _tag: "NoBatches" } })
+  }
+  return unread(response, read.failure.issue)
+}
+
+/** The body of one call. */
+export const body = (id: number, { operation, params }: Pick<EvmCall, "operation" | "params">): string =>
+  JsonRpc.requestText(id, operation.name, params.text)
+
+/** Several calls as one request. */
+export const writeBatch = (
+  calls: ReadonlyArray<CheckedRead>,
+  ids: ReadonlyArray<number>
+): Question<BatchAnswer<JsonRpc.BatchMember>, CommonFailure> => ({
+  body: Utf8.encode(`[${calls.map((call, index) => body(ids[index] ?? nobodys, call)).join(",")}]`),
+  judge: judgeBatch(ids)
+})
+
+const isFaultCode = (code: number): boolean => code === -32603 || JsonRpc.isRateLimit(code) || code >= 500
+
+/** The reads of an EVM node. */
+export const reads: ReadProtocol<CheckedRead, RpcAnswer, CommonFailure> = {
+  // where a schema tells what the params mean, hexadecimal digits mean the same in either case
+  key: ({ operation, params, request }) => {
+    if (operation.verbatim === true) return params.text
+    return request === undefined ? "" : JsonText.canonical(JsonText.stringify(request)).toLowerCase()
+  },
+  cachePolicy: ({ operation, request }, now, onRequest) =>
+    (onRequest ? operation.cachePolicyOnRequest?.(request, now) : undefined) ?? operation.cachePolicy?.(request, now),
+  isCacheable: ({ operation, request }, answer) =>
+    answer._tag === "Result" && (operation.isCacheable?.(request, answer.result) ?? true),
+  codec: {
+    store: (answer) => answer._tag === "Result" ? { head: "", body: answer.result.text } : undefined,
+    restore: ({ body }, age) => JsonRpc.result(Json.of(typeof body === "string" ? body : Utf8.decodeLossy(body)), age),
+    isFault: (answer) => answer._tag === "Error" && isFaultCode(answer.code)
+  },
+  write: (call, id) => ({ body: Utf8.encode(body(id, call)), judge: judge(id) })
+}
+
+/**
+ * Reads the response to a call that was sent at most once, with `id`.
+ *
+ * Fails with `OutcomeUnknown` unless the response says for certain what became of the call.
+ */
+export const readOnce = (
+  { operation }: Pick<CheckedOnce, "operation">,
+  response: UpstreamResponse,
+  id: number
+): Effect.Effect<RpcAnswer, CommonFailure | OutcomeUnknown> => {
+  const unknown = () =>
+    Effect.fail(
+      new OutcomeUnknown({
+        upstream: response.upstream,
+        advice: operation.advice,
+        detail:
+          `${response.upstream} answered HTTP ${response.status}, which does not say what became of the call: ${response.excerpt()}`
+      })
+    )
+  if (response.status >= 500) return unknown()
+  if (response.status === 429) return Effect.fail(failureOf(response))
+  return Result.match(JsonRpc.readAnswer(response.upstream, response.json, id), {
+    onSuccess: Effect.succeed,
+    onFailure: () => response.status >= 400 ? Effect.fail(failureOf(response)) : unknown()
+  })
+}

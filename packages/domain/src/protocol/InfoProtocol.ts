@@ -1,0 +1,157 @@
+/** The queries of `POST /info`: how they are checked and written, and how their answers are judged and read. */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import { decodeValue, encodeRequest, invalidRequest } from "../Decode.ts"
+import { infoOperations, passthroughQuery, passthroughQueryOf } from "../InfoOperations.ts"
+import type { Json } from "../Json.ts"
+import * as JsonText from "../JsonText.ts"
+import type { AnyCodec, Operation, Request, Surface } from "../Operation.ts"
+import type { InvalidRequest } from "../RequestError.ts"
+import type { ReadFailure } from "../TransportFailure.ts"
+import * as UpstreamResponse from "../UpstreamResponse.ts"
+import * as Utf8 from "../Utf8.ts"
+import { readerOf } from "./Answer.ts"
+import type { AttemptResult, Conceal } from "./AttemptResult.ts"
+import { answered, ofForeign, retryable, unavailable, unreadable } from "./AttemptResult.ts"
+import type { CacheCodec, ReadOperation, ReadProtocol } from "./Protocol.ts"
+
+type Operations = typeof infoOperations & { readonly passthrough: typeof passthroughQuery }
+
+/** A query to relay: its operation, the request that its body means, the body, and the surface that was asked. */
+export type InfoCall = {
+  readonly [Type in keyof Operations]: {
+    readonly operation: Operations[Type]
+    readonly request: Request<Operations[Type]>
+    readonly body: Json
+    readonly surface: Surface
+  }
+}[keyof Operations]
+
+const { candleSnapshot, spotMeta } = infoOperations
+const decodeSpotMeta = decodeValue(spotMeta.request)
+const decodeCandleSnapshot = decodeValue(candleSnapshot.request)
+const decodePassthrough = decodeValue(passthroughQuery.request)
+
+const types = [spotMeta.name, candleSnapshot.name].join(", ")
+
+/** The query that a body asks for; one of another type is refused unless the gateway passes such queries through. */
+export const callOf = (
+  body: Json,
+  surface: Surface,
+  passesThrough: boolean
+): Effect.Effect<InfoCall, InvalidRequest> => {
+  const value = body.valueOrUndefined
+  const type = Predicate.hasProperty(value, "type") ? value.type : undefined
+  if (type === spotMeta.name) {
+    return Effect.map(decodeSpotMeta(value), (request) => ({ operation: spotMeta, request, body, surface }))
+  }
+  if (type === candleSnapshot.name) {
+    return Effect.map(decodeCandleSnapshot(value), (request) => ({ operation: candleSnapshot, request, body, surface }))
+  }
+  return passesThrough
+    ? Effect.map(decodePassthrough(value), (request) => ({
+      operation: passthroughQueryOf(request.type, surface),
+      request,
+      body,
+      surface
+    }))
+    : Effect.fail(invalidRequest([{ path: ["type"], message: `Expected one of ${types}` }]))
+}
+
+/** The typed method of a query of a service, over some way to send its body. */
+export const methodOf = <
+  Request extends AnyCodec,
+  Response extends AnyCodec,
+  const Failures extends ReadonlyArray<AnyCodec>
+>(operation: Operation<string, "read", Request, Response, Failures>) => {
+  const write = encodeRequest(operation.request)
+  const read = readerOf<Request, Response, Failures>(operation)
+  return <E>(
+    service: string,
+    send: (body: Json, request: Request["Type"]) => Effect.Effect<UpstreamResponse.UpstreamResponse, E>
+  ) =>
+    Effect.fn(`${service}.${operation.name}`)(function*(request: Request["Type"]) {
+      return yield* read(request, yield* send(yield* write(request), request))
+    })
+}
+
+/** A successful response without the endpoint key, where it is an error all the same. */
+export const concealedError = (
+  conceal: Conceal,
+  response: UpstreamResponse.UpstreamResponse
+): UpstreamResponse.UpstreamResponse => {
+  const text = conceal(response.text)
+  return text !== response.text && JsonText.members(response.text).has("error")
+    ? response.with({ body: Utf8.encode(text) })
+    : response
+}
+
+/** Judges a response that is relayed as it came. */
+export const judge = (operation: Pick<ReadOperation, "isFinal" | "recognized" | "refusal">) =>
+(
+  response: UpstreamResponse.UpstreamResponse,
+  conceal: Conceal
+): AttemptResult<UpstreamResponse.UpstreamResponse, ReadFailure> => {
+  if (operation.refusal?.matches(response) === true || operation.isFinal?.(response) === true) {
+    return answered(response)
+  }
+  const foreign = ofForeign(response)
+  if (foreign !== undefined) return foreign
+  const { retryAfter, status, upstream } = response
+  if (status === 429 || status >= 500) {
+    return retryable(
+      status === 429 ? "rate_limited" : "server_fault",
+      unavailable(upstream, `${upstream} answered HTTP ${status}`),
+      { answer: response, retryAfter }
+    )
+  }
+  if (status !== 200) return answered(response)
+  if (Option.isNone(response.utf8)) return unreadable(upstream, "what is not UTF-8 (HTTP 200)")
+  const rows = operation.recognized?.(response.text)
+  if (rows !== undefined) return answered(response, rows)
+  const { value } = response.json
+  if (Result.isFailure(value)) return unreadable(upstream, "what is not JSON (HTTP 200)")
+  return answered(concealedError(conceal, response), Array.isArray(value.success) ? value.success.length : 0)
+}
+
+const copyOf = (body: Uint8Array): Uint8Array => new Uint8Array(body)
+
+/** Responses of status 200 are cached: the label of the upstream, the content type and the bytes as they came. */
+export const codec: CacheCodec<UpstreamResponse.UpstreamResponse> = {
+  store: ({ body, contentType, status, upstream }) =>
+    status === 200
+      // a small body may be a view of a large receive buffer, which would be stored with it
+      ? {
+        head: `${upstream} ${contentType}`,
+        body: body.byteLength === body.buffer.byteLength ? body : copyOf(body)
+      }
+      : undefined,
+  restore: ({ body, head }, age) => {
+    const end = head.indexOf(" ")
+    return UpstreamResponse.make({
+      upstream: head.slice(0, end),
+      status: 200,
+      contentType: head.slice(end + 1),
+      body: typeof body === "string" ? Utf8.encode(body) : body,
+      age
+    })
+  },
+  isFault: ({ status }) => status >= 500 || status === 429
+}
+
+/** The queries of a venue or a node. */
+export const reads: ReadProtocol<InfoCall, UpstreamResponse.UpstreamResponse, ReadFailure> = {
+  // a body may have more members than its operation declares
+  key: ({ body, surface }) => `${surface} ${JsonText.canonical(body.text)}`,
+  cachePolicy: ({ operation, request }: AnyCall, now) => operation.cachePolicy?.(request, now),
+  isCacheable: ({ operation, request }: AnyCall, response) => operation.isCacheable?.(request, response.json) ?? true,
+  codec,
+  write: ({ body, operation }) => ({ body: body.bytes, judge: judge(operation) })
+}
+
+interface AnyCall {
+  readonly operation: ReadOperation
+  readonly request: unknown
+}

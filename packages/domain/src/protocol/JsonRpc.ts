@@ -1,0 +1,215 @@
+/**
+ * JSON-RPC 2.0 as text: envelopes are read and written without re-encoding what they carry.
+ *
+ * A caller's `id` goes back exactly as it came and a result is the upstream's own text, so that ids and integers of any size
+ * survive.
+ */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import type { CommonFailure, GatewayError } from "../GatewayError.ts"
+import { GatewayError as GatewayErrorSchema, rpcCodes } from "../GatewayError.ts"
+import * as Json from "../Json.ts"
+import * as JsonText from "../JsonText.ts"
+import { InvalidRequest } from "../RequestError.ts"
+import type { UpstreamMalformed } from "../UpstreamError.ts"
+import type { UpstreamResponse } from "../UpstreamResponse.ts"
+import { failureOf, malformed } from "./Answer.ts"
+
+/** The most calls that a batch may have in any gateway: as many as viem sends in one unless it is told otherwise. */
+export const longestBatch = 1_000
+
+/** One call of a caller: `id` is its raw text, absent for a notification; `params` is `[]` when not given. */
+export interface RpcCall {
+  readonly id: string | undefined
+  readonly method: string
+  readonly params: Json.Json
+}
+
+/** What an upstream answered to one call: a result, or its error object; `age` in seconds. */
+export type RpcAnswer =
+  | { readonly _tag: "Result"; readonly result: Json.Json; readonly age?: number }
+  | {
+    readonly _tag: "Error"
+    readonly code: number
+    readonly message: string
+    /** The whole error object. */
+    readonly error: Json.Json
+    readonly age?: number
+  }
+
+/** An answer that carries a result. */
+export const result = (value: Json.Json, age?: number): RpcAnswer => ({
+  _tag: "Result",
+  result: value,
+  ...(age === undefined ? {} : { age })
+})
+
+/** An answer that carries an error, for one who plays a node. */
+export const error = (code: number, message: string): RpcAnswer => ({
+  _tag: "Error",
+  code,
+  message,
+  error: Json.write({ code, message })
+})
+
+/** What a node says that does not have a method. */
+export const methodNotFound = (method: string): RpcAnswer => error(-32601, `the method ${method} does not exist`)
+
+const RpcError = Schema.Struct({
+  code: Schema.Int,
+  message: Schema.String,
+  data: Schema.optionalKey(Schema.Unknown)
+})
+const decodeRpcError = Schema.decodeUnknownOption(RpcError)
+
+/** The text of a request envelope. */
+export const requestText = (id: number, method: string, params: string): string =>
+  `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":${params}}`
+
+/** The text of an answer that carries a result. */
+export const resultText = (id: string, result: string): string => `{"jsonrpc":"2.0","id":${id},"result":${result}}`
+
+/** The text of an answer that carries an upstream's own error object. */
+export const errorText = (id: string, error: string): string => `{"jsonrpc":"2.0","id":${id},"error":${error}}`
+
+const encodeError = Schema.encodeResult(GatewayErrorSchema)
+
+/** The error object of a typed error: its code, its message, and the error itself as `data`. */
+export const errorObject = (error: GatewayError, code: number = rpcCodes[error._tag]): string =>
+  JsonText.stringify({ code, message: error.message, data: Result.getOrUndefined(encodeError(error)) })
+
+const invalid = (message: string): InvalidRequest =>
+  new InvalidRequest({ errors: [{ path: [], message }], detail: message })
+
+const isId = (value: unknown): boolean =>
+  value === null || Predicate.isString(value) || Predicate.isNumber(value) || Predicate.isBigInt(value)
+
+/** The raw text of a member; undefined where there is none. */
+export const rawMember = (
+  text: string,
+  spans: ReadonlyMap<string, JsonText.Span>,
+  name: string
+): string | undefined => {
+  const span = spans.get(name)
+  return span === undefined ? undefined : text.slice(span.start, span.end)
+}
+
+const noParams = Json.parsed("[]", [])
+
+/** Reads one envelope; the failure is JSON-RPC's "invalid request" (-32600). */
+export const readCall = ({ text, valueOrUndefined: value }: Json.Json): Result.Result<RpcCall, InvalidRequest> => {
+  if (!Predicate.isObject(value)) return Result.fail(invalid("Expected a JSON-RPC object"))
+  const { id, jsonrpc, method, params } = value
+  if (jsonrpc !== "2.0") return Result.fail(invalid(`Expected "jsonrpc": "2.0"`))
+  if (!Predicate.isString(method)) return Result.fail(invalid("Expected a method name"))
+  // some clients of Ethereum nodes write absent params as null, and nodes take that
+  if (params !== undefined && params !== null && !Array.isArray(params) && !Predicate.isObject(params)) {
+    return Result.fail(invalid("Expected params to be an array or an object"))
+  }
+  if (id !== undefined && !isId(id)) return Result.fail(invalid("Expected id to be a string, a number or null"))
+  const spans = JsonText.members(text)
+  const raw = rawMember(text, spans, "params")
+  return Result.succeed({
+    id: rawMember(text, spans, "id"),
+    method,
+    params: raw === undefined || params === null ? noParams : Json.parsed(raw, params)
+  })
+}
+
+const memberOf = (value: unknown, name: string): unknown => Predicate.hasProperty(value, name) ? value[name] : undefined
+
+const readMember = (
+  upstream: string,
+  text: string,
+  value: unknown,
+  id: number
+): Result.Result<RpcAnswer, UpstreamMalformed> => {
+  const spans = JsonText.members(text)
+  const result = rawMember(text, spans, "result")
+  const error = rawMember(text, spans, "error")
+  const answeredId = rawMember(text, spans, "id")
+  const answersUs = answeredId === String(id)
+  const failure = error === undefined || result !== undefined
+    ? Option.none()
+    : decodeRpcError(memberOf(value, "error"))
+  if (error !== undefined && Option.isSome(failure)) {
+    // a node that could not read the request answers with a null id
+    return answersUs || answeredId === "null"
+      ? Result.succeed({
+        _tag: "Error",
+        code: failure.value.code,
+        message: failure.value.message,
+        error: Json.parsed(error, memberOf(value, "error"))
+      })
+      : Result.fail(malformed(upstream, "The answer's id is not the request's"))
+  }
+  if (spans.size === 0) return Result.fail(malformed(upstream, "Expected a JSON-RPC object"))
+  if (!answersUs) return Result.fail(malformed(upstream, "The answer's id is not the request's"))
+  return result === undefined || (error !== undefined && error !== "null")
+    ? Result.fail(malformed(upstream, "Expected exactly one of result and error"))
+    : Result.succeed({ _tag: "Result", result: Json.parsed(result, memberOf(value, "result")) })
+}
+
+/** Reads an upstream's answer to the call that was sent with `id`; fails on a wrong id, and on both or neither of result and error. */
+export const readAnswer = (
+  upstream: string,
+  { text, value }: Json.Json,
+  id: number
+): Result.Result<RpcAnswer, UpstreamMalformed> =>
+  Result.match(value, {
+    onFailure: () => Result.fail(malformed(upstream, "Not a JSON document")),
+    onSuccess: (parsed) => readMember(upstream, text, parsed, id)
+  })
+
+/** The answer to one call of a batch. */
+export type BatchMember = Result.Result<RpcAnswer, UpstreamMalformed>
+
+/**
+ * Reads an upstream's answer to a batch that was sent with `ids`: an answer or an error for each, in the order of `ids`.
+ *
+ * Answers may come in any order. One that is missing or comes twice fails its call alone; one that nobody asked for is left
+ * out. Fails as a whole where the text is no array.
+ */
+export const readBatch = (
+  upstream: string,
+  { text, valueOrUndefined }: Json.Json,
+  ids: ReadonlyArray<number>
+): Result.Result<ReadonlyArray<BatchMember>, UpstreamMalformed> => {
+  const elements = Array.isArray(valueOrUndefined) ? JsonText.elements(text) : undefined
+  if (elements === undefined || !Array.isArray(valueOrUndefined)) {
+    return Result.fail(malformed(upstream, "Expected the answers of a batch"))
+  }
+  const values: ReadonlyArray<unknown> = valueOrUndefined
+  const places = new Map<string | undefined, number | undefined>()
+  for (const [place, element] of elements.entries()) {
+    const id = rawMember(element, JsonText.members(element), "id")
+    places.set(id, places.has(id) ? undefined : place)
+  }
+  return Result.succeed(ids.map((id) => {
+    const place = places.get(String(id))
+    return place === undefined
+      ? Result.fail(malformed(upstream, "The batch has not exactly one answer with the call's id"))
+      : readMember(upstream, elements[place] ?? "", values[place], id)
+  }))
+}
+
+/**
+ * Reads an upstream's whole response to the call that was sent with `id`.
+ *
+ * Nodes send JSON-RPC errors with any status. Only without such an error does the status, or the problem document of a
+ * gateway upstream, say what happened. A 429 is a 429 whatever the body says.
+ */
+export const answerOf = (response: UpstreamResponse, id: number): Effect.Effect<RpcAnswer, CommonFailure> => {
+  if (response.status === 429) return Effect.fail(failureOf(response))
+  const read = Effect.fromResult(readAnswer(response.upstream, response.json, id))
+  return response.status === 200 ? read : Effect.mapError(read, () => failureOf(response))
+}
+
+// EIP-1474, QuickNode, and the HTTP status that some providers put in the code
+const rateLimitCodes = new Set([-32005, -32007, 429])
+
+/** Whether an error's code says that the caller has asked too much. */
+export const isRateLimit = (code: number): boolean => rateLimitCodes.has(code)

@@ -1,0 +1,129 @@
+/**
+ * Sends the JSON-RPC reads of one caller's batch as one batch to each upstream.
+ *
+ * Every request has an id of its own, so that a response to another request is recognised.
+ */
+import type { CommonFailure } from "@trigate/domain/GatewayError"
+import * as EvmProtocol from "@trigate/domain/protocol/EvmProtocol"
+import type { RpcAnswer } from "@trigate/domain/protocol/JsonRpc"
+import type { Question } from "@trigate/domain/protocol/Protocol"
+import type { ReadFailure } from "@trigate/domain/TransportFailure"
+import * as Arr from "effect/Array"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Request from "effect/Request"
+import * as RequestResolver from "effect/RequestResolver"
+import * as Result from "effect/Result"
+import type * as Scope from "effect/Scope"
+import type { Read } from "./Attempts.ts"
+
+/** The batch of one caller; what is under way for it is interrupted when its scope closes. */
+interface Batch {
+  readonly scope: Scope.Scope
+}
+
+const CurrentBatch = Context.Reference<Batch | undefined>("@trigate/upstream/Batching/CurrentBatch", {
+  defaultValue: () => undefined
+})
+
+/** Runs an effect whose JSON-RPC reads go out as one batch to each upstream, as far as none waits for another. */
+export const batched = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.scopedWith((scope) => Effect.provideService(effect, CurrentBatch, { scope }))
+
+/** Runs an effect whose reads go out one by one: for work that outlives the batch in which it began. */
+export const unbatched = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.provideService(effect, CurrentBatch, undefined)
+
+/** Calls of one outgoing batch at most: providers take fewer than nodes do. */
+const longest = 100
+
+/** Makes the attempts of a read. */
+export type Ask = <A, E>(read: Read, question: Question<A, E>) => Effect.Effect<A, E | ReadFailure>
+
+/** Reads over some addresses, each by itself or as a part of its caller's batch. */
+export type BatchedRead = (
+  call: EvmProtocol.CheckedRead,
+  targets: Read["targets"]
+) => Effect.Effect<RpcAnswer, CommonFailure>
+
+class RpcRead extends Request.Class<
+  { readonly call: EvmProtocol.CheckedRead; readonly targets: Read["targets"] },
+  RpcAnswer,
+  CommonFailure
+> {}
+
+const total = (calls: ReadonlyArray<EvmProtocol.CheckedRead>, unit: "weight" | "requestUnits"): number =>
+  calls.reduce((sum, { operation }) => sum + operation.cost[unit], 0)
+
+/** What a batch is to the pipeline: it costs as much as its calls, and is cheap when all of them are. */
+const batchOf = (calls: ReadonlyArray<EvmProtocol.CheckedRead>): Read["operation"] => ({
+  name: "batch",
+  class: "read",
+  cost: { weight: total(calls, "weight"), requestUnits: total(calls, "requestUnits") },
+  ...(calls.every(({ operation }) => operation.cheap === true) ? { cheap: true } : {})
+})
+
+/** The JSON-RPC reads over some way to make attempts. */
+export const make = (ask: Ask, nextId: () => number): BatchedRead => {
+  const single: BatchedRead = (call, targets) =>
+    Effect.suspend(() => ask({ operation: call.operation, targets }, EvmProtocol.reads.write(call, nextId())))
+
+  const batch = (calls: ReadonlyArray<EvmProtocol.CheckedRead>, targets: Read["targets"]) =>
+    Effect.suspend(() =>
+      ask(
+        { operation: batchOf(calls), targets },
+        EvmProtocol.writeBatch(calls, calls.map(nextId))
+      )
+    )
+
+  const one = (entry: Request.Entry<RpcRead>) =>
+    Effect.map(
+      Effect.exit(single(entry.request.call, entry.request.targets)),
+      (exit) => entry.completeUnsafe(exit)
+    )
+
+  const all = Effect.fnUntraced(function*(entries: ReadonlyArray<Request.Entry<RpcRead>>, targets: Read["targets"]) {
+    const outcome = yield* Effect.exit(batch(entries.map(({ request }) => request.call), targets))
+    if (Exit.isFailure(outcome)) {
+      for (const entry of entries) entry.completeUnsafe(Exit.failCause(outcome.cause))
+    } else if (outcome.value._tag === "NoBatches") {
+      yield* Effect.forEach(entries, one, { concurrency: 8, discard: true })
+    } else {
+      for (const [index, answer] of outcome.value.answers.entries()) {
+        entries[index]?.completeUnsafe(
+          Result.isSuccess(answer) ? Exit.succeed(answer.success) : Exit.fail(answer.failure)
+        )
+      }
+    }
+  })
+
+  // one resolver for each batch and each list of addresses
+  const resolvers = new WeakMap<Batch, Map<Read["targets"], RequestResolver.RequestResolver<RpcRead>>>()
+  const resolverOf = (current: Batch, targets: Read["targets"]) => {
+    const known = resolvers.get(current) ?? new Map<Read["targets"], RequestResolver.RequestResolver<RpcRead>>()
+    resolvers.set(current, known)
+    const found = known.get(targets)
+    if (found !== undefined) return found
+    const made = RequestResolver.make<RpcRead>((entries) => {
+      const asked = Effect.forEach(
+        Arr.chunksOf(entries, longest),
+        ([first, ...others]) => others.length === 0 ? one(first) : all([first, ...others], targets),
+        { concurrency: 4, discard: true }
+      )
+      // a resolver is not interrupted when its callers leave
+      return Effect.flatMap(Effect.forkIn(asked, current.scope, { startImmediately: true }), Fiber.join)
+    })
+    known.set(targets, made)
+    return made
+  }
+
+  return (call, targets) =>
+    Effect.withFiber((fiber) => {
+      const current = fiber.getRef(CurrentBatch)
+      return current === undefined
+        ? single(call, targets)
+        : Effect.request(new RpcRead({ call, targets }), resolverOf(current, targets))
+    })
+}

@@ -1,0 +1,49 @@
+/** The nodes of an EVM chain as a backend: reads in batches where their caller sent them so, transactions at most once. */
+import type { CommonFailure } from "@trigate/domain/GatewayError"
+import type { CachePolicy } from "@trigate/domain/Operation"
+import * as EvmProtocol from "@trigate/domain/protocol/EvmProtocol"
+import type { RpcAnswer } from "@trigate/domain/protocol/JsonRpc"
+import * as Utf8 from "@trigate/domain/Utf8"
+import type { NonEmptyReadonlyArray } from "effect/Array"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as Batching from "./Batching.ts"
+import { Pipeline } from "./Pipeline.ts"
+import type { Target, Upstream } from "./Upstream.ts"
+
+/** Where the calls of a chain go. */
+export interface Options {
+  readonly upstream: Upstream
+  readonly targetsOf: (call: EvmProtocol.EvmCall) => Result.Result<NonEmptyReadonlyArray<Target>, CommonFailure>
+  /** Finds out, by further reads, how long an answer may be cached whose operation does not say so. */
+  readonly confirm?: (
+    read: Batching.BatchedRead
+  ) => (call: EvmProtocol.CheckedRead, answer: RpcAnswer) => Effect.Effect<CachePolicy | undefined> | undefined
+}
+
+/** The backend of some nodes. */
+export const make = Effect.fnUntraced(function*({ confirm, targetsOf, upstream }: Options) {
+  const pipeline = yield* Pipeline
+  let lastId = 0
+  const nextId = () => lastId = lastId % Number.MAX_SAFE_INTEGER + 1
+  const ask = Batching.make(pipeline.attempt, nextId)
+  const read = yield* pipeline.reads({
+    protocol: EvmProtocol.reads,
+    upstream,
+    targetsOf,
+    ask,
+    ...(confirm === undefined ? {} : { confirm: confirm(ask) })
+  })
+  const once: EvmProtocol.EvmBackend["once"] = (call) => {
+    const targets = targetsOf(call)
+    if (Result.isFailure(targets)) return Effect.fail(targets.failure)
+    const id = nextId()
+    const body = Utf8.encode(EvmProtocol.body(id, call))
+    return Effect.flatMap(
+      pipeline.once({ operation: call.operation, targets: targets.success, body }, {}),
+      (response) => EvmProtocol.readOnce(call, response, id)
+    )
+  }
+  const backend: EvmProtocol.EvmBackend = { read, once }
+  return backend
+})

@@ -1,0 +1,159 @@
+/**
+ * The one way out: every call of a declared operation passes here, step by step.
+ *
+ * A read goes through the response cache and single flight ({@link ResponseCache}), then batching, then its attempts, each
+ * through rate limiter, outlier detection and transport ({@link Attempts}). A call that is sent at most once goes straight to
+ * its attempts ({@link AtMostOnce}). The method class is in the types: `reads` takes read operations only, `once` takes once
+ * operations only, and there is no other way out.
+ */
+import type { CommonFailure } from "@trigate/domain/GatewayError"
+import type { CachePolicy } from "@trigate/domain/Operation"
+import * as InfoProtocol from "@trigate/domain/protocol/InfoProtocol"
+import type { ReadOperation, ReadProtocol } from "@trigate/domain/protocol/Protocol"
+import { settings } from "@trigate/domain/Settings"
+import type { OnceFailure } from "@trigate/domain/TransportFailure"
+import type { UpstreamResponse } from "@trigate/domain/UpstreamResponse"
+import type { NonEmptyReadonlyArray } from "effect/Array"
+import * as Config from "effect/Config"
+import * as Context from "effect/Context"
+import * as Digest from "effect/crypto/Digest"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
+import * as AtMostOnce from "./AtMostOnce.ts"
+import * as Attempts from "./Attempts.ts"
+import type * as Batching from "./Batching.ts"
+import { HttpTransport } from "./HttpTransport.ts"
+import type * as Retries from "./internal/Retries.ts"
+import { OutlierDetection } from "./OutlierDetection.ts"
+import * as OutlierDetection_ from "./OutlierDetection.ts"
+import * as RateLimiter_ from "./RateLimiter.ts"
+import { RateLimiter } from "./RateLimiter.ts"
+import * as ResponseCache from "./ResponseCache.ts"
+import type { Target, Upstream } from "./Upstream.ts"
+import { spaceOf } from "./Upstream.ts"
+
+/** Bounds of every call. */
+export interface Options {
+  /** Whole-call deadline of a read, over all addresses; 10 seconds when not given. */
+  readonly readDeadline?: Duration.Input
+  /** Whole-call deadline of a once call; 20 seconds when not given. */
+  readonly onceDeadline?: Duration.Input
+  /** Bytes of answer accepted; 16 MiB when not given (the longest documented answer is 700 KB). */
+  readonly maxAnswerBytes?: number
+  /** Exchanges of one read at most, or one for each address where there are more of those; 3 when not given. */
+  readonly attempts?: number
+  /** How much more than its traffic each upstream may get by sending reads again; a fifth and 10 a second when not given. */
+  readonly retries?: Retries.Options
+}
+
+/** The reads of one protocol: what is sent where. */
+export interface Reads<Call extends { readonly operation: ReadOperation }, A, E, F> {
+  readonly protocol: ReadProtocol<Call, A, E>
+  /** Whose answers these are: readers of the same addresses share cached responses, also with other replicas. */
+  readonly upstream: Upstream
+  /** Where a call can go, in order of preference. */
+  readonly targetsOf: (call: Call) => Result.Result<NonEmptyReadonlyArray<Target>, F>
+  /** How an attempt is made; by default each call is one request. */
+  readonly ask?: (call: Call, targets: NonEmptyReadonlyArray<Target>) => Effect.Effect<A, E | CommonFailure>
+  /** See {@link ResponseCache.Query}. */
+  readonly confirm?: (call: Call, answer: A) => Effect.Effect<CachePolicy | undefined> | undefined
+}
+
+/** Sends calls of declared operations. */
+export class Pipeline extends Context.Service<Pipeline, {
+  /** Builds the reads of a protocol; build them once for each upstream, since only they are coalesced with each other. */
+  readonly reads: <Call extends { readonly operation: ReadOperation }, A, E, F>(
+    reads: Reads<Call, A, E, F>
+  ) => Effect.Effect<(call: Call) => Effect.Effect<A, E | F | CommonFailure>>
+  /** Makes attempts until one answers; for a protocol that puts calls together itself. */
+  readonly attempt: Batching.Ask
+  /** Sends a call at most once; see {@link AtMostOnce}. */
+  readonly once: (
+    call: AtMostOnce.OnceCall,
+    identity: AtMostOnce.OnceIdentity
+  ) => Effect.Effect<UpstreamResponse, OnceFailure>
+}>()("@trigate/upstream/Pipeline") {}
+
+const defaults = {
+  readDeadline: settings.readDeadline.fallback,
+  onceDeadline: settings.onceDeadline.fallback,
+  attempts: 3,
+  maxAnswerBytes: 16 * 1024 * 1024
+} as const
+
+const millisOf = (input: Duration.Input): number => Duration.toMillis(Duration.fromInputUnsafe(input))
+
+const make = Effect.fnUntraced(function*(options: Options) {
+  const digest = yield* Digest.Digest
+  const cache = yield* ResponseCache.ResponseCache
+  const parts = {
+    transport: yield* HttpTransport,
+    rateLimiter: yield* RateLimiter,
+    outliers: yield* OutlierDetection,
+    maxAnswerBytes: options.maxAnswerBytes ?? defaults.maxAnswerBytes
+  }
+  const attempt = Attempts.make(parts, {
+    deadline: millisOf(options.readDeadline ?? defaults.readDeadline),
+    attempts: options.attempts ?? defaults.attempts,
+    retries: options.retries
+  })
+  const once = AtMostOnce.make(parts, millisOf(options.onceDeadline ?? defaults.onceDeadline))
+  let lastId = 0
+  const nextId = () => lastId = lastId % Number.MAX_SAFE_INTEGER + 1
+
+  return Pipeline.of({
+    attempt,
+    reads: Effect.fnUntraced(function*<Call extends { readonly operation: ReadOperation }, A, E, F>(
+      { confirm, protocol, targetsOf, upstream, ...reads }: Reads<Call, A, E, F>
+    ) {
+      const read = cache.reader<A, E | CommonFailure>({
+        space: yield* Effect.provideService(spaceOf(upstream), Digest.Digest, digest),
+        codec: protocol.codec
+      })
+      const ask = reads.ask ??
+        ((call, targets) => attempt({ operation: call.operation, targets }, protocol.write(call, nextId())))
+      return (call: Call) => {
+        const targets = targetsOf(call)
+        return Result.isFailure(targets) ? Effect.fail(targets.failure) : read({
+          operation: call.operation.name,
+          upstream: targets.success[0].label,
+          key: protocol.key(call),
+          cachePolicy: (now, freshness) => protocol.cachePolicy(call, now, freshness === "block"),
+          isCacheable: (answer) => protocol.isCacheable(call, answer),
+          ...(confirm === undefined ? {} : { confirm: (answer: A) => confirm(call, answer) }),
+          ask: ask(call, targets.success)
+        })
+      }
+    }),
+    once: (call, identity) =>
+      Effect.map(
+        once(call, identity),
+        // which address answered is not known here
+        (response) => call.targets.reduce((left, { conceal }) => InfoProtocol.concealedError(conceal, left), response)
+      )
+  })
+})
+
+/** The pipeline over the transport, the cache and the policies of the context. */
+export const layerNoDeps = (
+  options: Options = {}
+): Layer.Layer<Pipeline, never, HttpTransport | RateLimiter | OutlierDetection | ResponseCache.ResponseCache> =>
+  Layer.effect(Pipeline, make(options)).pipe(Layer.provide(Digest.layerWebCrypto))
+
+/**
+ * The pipeline over the transport of the context, for one process: its rate limit is what the venue grants an IP address, its
+ * outlier detection and its cached responses are its own.
+ */
+export const layer = (options: Options = {}): Layer.Layer<Pipeline, never, HttpTransport> =>
+  Layer.provide(layerNoDeps(options), [
+    RateLimiter_.layerMemory({ "trading-api": RateLimiter_.defaultWeight }),
+    OutlierDetection_.layer(),
+    ResponseCache.layer()
+  ])
+
+/** The same with the deadlines of `TRIGATE_READ_DEADLINE` and `TRIGATE_ONCE_DEADLINE`. */
+export const layerConfig: Layer.Layer<Pipeline, Config.ConfigError, HttpTransport> = Layer.unwrap(
+  Effect.map(Config.all({ readDeadline: settings.readDeadline, onceDeadline: settings.onceDeadline }), layer)
+)
