@@ -48,11 +48,17 @@ const table: Readonly<Record<string, Package>> = {
   cli: {
     arrows: ["client", "domain", "layer2", "server", "signing", "trading"],
     drivers: ["@effect/platform-node"]
+  },
+  // what tests share: no package may import it
+  testing: {
+    arrows: ["client", "domain", "sandbox", "server", "signing"],
+    codecs: ["@noble/curves"],
+    drivers: ["@effect/platform-node"]
   }
 }
 
-/** The packages that are programs: they run on Node, and may load every driver. */
-const programs: ReadonlySet<string> = new Set(["server", "cli"])
+/** The packages that run on Node and may load every driver: programs, and what tests share. */
+const programs: ReadonlySet<string> = new Set(["server", "cli", "testing"])
 
 const root = path.resolve(import.meta.dirname, "..")
 const failures: Array<string> = []

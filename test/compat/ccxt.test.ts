@@ -1,11 +1,11 @@
 /** ccxt's reads against a gateway process: only the base URL is changed. */
 import { assert, describe, it } from "@effect/vitest"
+import * as JsonParts from "@trigate/testing/JsonParts"
+import type { Reply } from "@trigate/testing/RecordingUpstream"
+import { recordingUpstream } from "@trigate/testing/RecordingUpstream"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Fixtures from "../../packages/server/test/fixtures.ts"
 import { hostedGateway } from "../../packages/server/test/host.ts"
-import type { Reply } from "../../packages/server/test/recordingUpstream.ts"
-import { recordingUpstream } from "../../packages/server/test/recordingUpstream.ts"
 import { classified, client, exchangeAt } from "./ccxtVenue.ts"
 import { rejection } from "./rejection.ts"
 import { session } from "./session.ts"
@@ -77,8 +77,8 @@ describe("ccxt reads", () => {
         [0, hour]
       )
       const windows = upstream.seen.map(({ body }) => {
-        const endTime = Number(Fixtures.value(body, "req", "endTime"))
-        return [Fixtures.value(body, "req", "startTime"), endTime >= now ? "now" : endTime]
+        const endTime = Number(JsonParts.value(body, "req", "endTime"))
+        return [JsonParts.value(body, "req", "startTime"), endTime >= now ? "now" : endTime]
       })
       assert.deepStrictEqual<unknown>(windows, [[since, until], [since, until + 1], [since, "now"], [0, "now"]])
     }))

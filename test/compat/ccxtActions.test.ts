@@ -1,11 +1,11 @@
 /** ccxt's signed calls against a gateway process that has a venue behind it: only the base URL is changed. */
 import { assert, describe, it } from "@effect/vitest"
 import { keys } from "@trigate/sandbox/SandboxExamples"
+import { send } from "@trigate/testing/Gateway"
+import * as JsonParts from "@trigate/testing/JsonParts"
+import type { Reply, Seen } from "@trigate/testing/RecordingUpstream"
 import * as Effect from "effect/Effect"
-import * as Fixtures from "../../packages/server/test/fixtures.ts"
-import { send } from "../../packages/server/test/gateway.ts"
 import { hostedGateway } from "../../packages/server/test/host.ts"
-import type { Reply, Seen } from "../../packages/server/test/recordingUpstream.ts"
 import { classified, client, exchangeAt } from "./ccxtVenue.ts"
 import { rejection } from "./rejection.ts"
 import { session } from "./session.ts"
@@ -53,7 +53,7 @@ type Exchange = ReturnType<typeof exchangeAt>
 
 const order = (exchange: Exchange, params = {}) => exchange.createOrder(btc, "limit", "buy", 0.001, 60_000, params)
 
-const typeOf = (body: string): string => String(Fixtures.value(body, "action", "type"))
+const typeOf = (body: string): string => String(JsonParts.value(body, "action", "type"))
 
 describe("ccxt's signed calls", () => {
   const calls: ReadonlyArray<readonly [what: string, type: string, call: (exchange: Exchange) => Promise<unknown>]> = [

@@ -1,10 +1,10 @@
 /** ethers against a gateway process with a real node behind it: only the URL of the provider is changed. */
 import { assert, describe, it } from "@effect/vitest"
 import { chainIds, contracts, transactions } from "@trigate/sandbox/SandboxExamples"
+import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Effect from "effect/Effect"
 import type { Contract, ErrorCode, EthersError } from "ethers"
 import { ContractFactory, isError, JsonRpcProvider, Network, toBeHex, Wallet } from "ethers"
-import * as Fixtures from "../../packages/server/test/fixtures.ts"
 import { canRun } from "../node/anvil.ts"
 import { abi, bytecode } from "../node/counter.ts"
 import { chainId, firstContract, gatewayOnNode, poor, rich, routes } from "./gatewayOnNode.ts"
@@ -54,10 +54,10 @@ const failure = <Code extends ErrorCode>(code: Code, call: () => Promise<unknown
 /** The gateway's own error in one of the library's. */
 const told = (error: EthersError) => {
   const path = error.info === undefined ? [] : ["info"]
-  return Fixtures.at(error, ...path, "error", "data")
+  return JsonParts.at(error, ...path, "error", "data")
 }
 
-const tag = (error: EthersError) => Fixtures.at(told(error), "_tag")
+const tag = (error: EthersError) => JsonParts.at(told(error), "_tag")
 
 describe("ethers over the sandbox", () => {
   it.live("finds the networks, reads storage, and receipts of each family", () =>

@@ -1,8 +1,8 @@
 /** What passes between two sides is kept, also where one of them goes away in the middle of it. */
 import { assert, describe, it } from "@effect/vitest"
+import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
+import { post } from "@trigate/testing/Gateway"
 import * as Effect from "effect/Effect"
-import { faultyUpstream } from "../../packages/server/test/faults/faultyUpstream.ts"
-import { post } from "../../packages/server/test/gateway.ts"
 import { forwarder } from "./forwarder.ts"
 import { rejection } from "./rejection.ts"
 

@@ -1,7 +1,7 @@
 /** A gateway whose trading chain's EVM and layer 2 are one real node, and what that node was asked. */
 import { keys } from "@trigate/sandbox/SandboxExamples"
+import { at } from "@trigate/testing/JsonParts"
 import * as Effect from "effect/Effect"
-import { at } from "../../packages/server/test/fixtures.ts"
 import { anvil } from "../node/anvil.ts"
 import { forwarder } from "./forwarder.ts"
 import { session } from "./session.ts"

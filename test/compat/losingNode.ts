@@ -1,8 +1,8 @@
 /** A real node that takes a transaction, and whose answer to it gets lost. */
+import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
+import type { Reaction } from "@trigate/testing/FaultyUpstream"
+import { value } from "@trigate/testing/JsonParts"
 import * as Effect from "effect/Effect"
-import { faultyUpstream } from "../../packages/server/test/faults/faultyUpstream.ts"
-import type { Reaction } from "../../packages/server/test/faults/faultyUpstream.ts"
-import { value } from "../../packages/server/test/fixtures.ts"
 import { hostedGateway } from "../../packages/server/test/host.ts"
 import { anvil } from "../node/anvil.ts"
 

@@ -5,13 +5,13 @@
  * and whoever sends the identical bytes again learns that the first ones landed.
  */
 import { assert, describe, it } from "@effect/vitest"
+import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Effect from "effect/Effect"
 import { isError, JsonRpcProvider, keccak256, Wallet } from "ethers"
 import { BaseError, createPublicClient, createWalletClient, http } from "viem"
 import { privateKeyToAccount } from "viem/accounts"
 import { foundry } from "viem/chains"
 import { Web3 } from "web3"
-import * as Fixtures from "../../packages/server/test/fixtures.ts"
 import { canRun } from "../node/anvil.ts"
 import { poor, rich } from "./gatewayOnNode.ts"
 import { gatewayLosingAnswer } from "./losingNode.ts"
@@ -41,8 +41,8 @@ describe.runIf(canRun)("a transaction whose answer is lost", () => {
       const serializedTransaction = yield* Effect.promise(() => wallet.signTransaction(request))
       const error = yield* rejection(() => wallet.sendRawTransaction({ serializedTransaction }))
       assert.instanceOf(error, BaseError)
-      const cause = error.walk((each) => Fixtures.at(each, "data", "_tag") === "OutcomeUnknown")
-      assert.strictEqual(Fixtures.at(cause, "code"), -32_050)
+      const cause = error.walk((each) => JsonParts.at(each, "data", "_tag") === "OutcomeUnknown")
+      assert.strictEqual(JsonParts.at(cause, "code"), -32_050)
       assert.deepStrictEqual(transactions(), [serializedTransaction])
       const again = yield* rejection(() => wallet.sendRawTransaction({ serializedTransaction }))
       assert.match(String(again), landed)
@@ -65,7 +65,7 @@ describe.runIf(canRun)("a transaction whose answer is lost", () => {
       const serialized = yield* Effect.promise(() => wallet.signTransaction(request))
       const error = yield* rejection(() => wallet.request({ method: "eth_sendRawTransaction", params: [serialized] }))
       assert.instanceOf(error, BaseError)
-      assert.isNotNull(error.walk((each) => Fixtures.at(each, "data", "_tag") === "OutcomeUnknown"))
+      assert.isNotNull(error.walk((each) => JsonParts.at(each, "data", "_tag") === "OutcomeUnknown"))
       assert.deepStrictEqual(transactions(), [serialized])
     }))
 
@@ -82,7 +82,7 @@ describe.runIf(canRun)("a transaction whose answer is lost", () => {
       )
       const error = yield* rejection(() => provider.broadcastTransaction(signed))
       assert.isTrue(isError(error, "UNKNOWN_ERROR"), String(error))
-      assert.strictEqual(Fixtures.at(error, "error", "data", "_tag"), "OutcomeUnknown")
+      assert.strictEqual(JsonParts.at(error, "error", "data", "_tag"), "OutcomeUnknown")
       assert.deepStrictEqual(transactions(), [signed])
       const again = yield* rejection(() => provider.broadcastTransaction(signed))
       assert.isTrue(isError(again, "NONCE_EXPIRED"), String(again))
@@ -108,7 +108,7 @@ describe.runIf(canRun)("a transaction whose answer is lost", () => {
       )
       const send = () => eth.sendSignedTransaction(rawTransaction).then(String)
       const error = yield* rejection(send)
-      assert.strictEqual(Fixtures.at(error, "cause", "data", "_tag"), "OutcomeUnknown")
+      assert.strictEqual(JsonParts.at(error, "cause", "data", "_tag"), "OutcomeUnknown")
       assert.deepStrictEqual(transactions(), [rawTransaction])
       assert.match(String(yield* rejection(send)), landed)
       const receipt = yield* Effect.promise(() => eth.getTransactionReceipt(same(transactions())))

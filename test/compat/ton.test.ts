@@ -3,9 +3,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { beginCell, external, internal, storeMessage, toNano } from "@ton/core"
 import { keyPairFromSeed } from "@ton/crypto"
 import { JettonMaster, TonClient, WalletContractV4 } from "@ton/ton"
+import * as JsonParts from "@trigate/testing/JsonParts"
+import type { RecordingUpstream } from "@trigate/testing/RecordingUpstream"
 import * as Effect from "effect/Effect"
-import * as Fixtures from "../../packages/server/test/fixtures.ts"
-import type { RecordingUpstream } from "../../packages/server/test/recordingUpstream.ts"
 import { rejection } from "./rejection.ts"
 import { session } from "./session.ts"
 import * as Ton from "./tonChain.ts"
@@ -21,7 +21,7 @@ const connected = Effect.fnUntraced(function*(name: string) {
 
 /** What the chain was asked, as method and params. */
 const asked = ({ seen }: RecordingUpstream) =>
-  seen.map(({ body }) => [Fixtures.value(body, "method"), Fixtures.value(body, "params")])
+  seen.map(({ body }) => [JsonParts.value(body, "method"), JsonParts.value(body, "params")])
 
 const account = { address: Ton.wallet.toString() }
 const keys = keyPairFromSeed(Buffer.alloc(32, 7))

@@ -1,9 +1,10 @@
 /** A token-chain server for the tests of its clients: what it answers to each method, in the envelope of either family. */
 import { Address, beginCell } from "@ton/core"
 import { tokens } from "@trigate/sandbox/SandboxExamples"
-import * as Fixtures from "../../packages/server/test/fixtures.ts"
-import type { Reply } from "../../packages/server/test/recordingUpstream.ts"
-import { recordingUpstream } from "../../packages/server/test/recordingUpstream.ts"
+import * as JsonParts from "@trigate/testing/JsonParts"
+import * as Recordings from "@trigate/testing/Recordings"
+import type { Reply } from "@trigate/testing/RecordingUpstream"
+import { recordingUpstream } from "@trigate/testing/RecordingUpstream"
 
 export const wallet = Address.parse(tokens.wallet)
 export const admin = Address.parse(tokens.admin)
@@ -53,9 +54,9 @@ export const shard = block(0, "6917529027641081856", 45_893_220)
 
 /** The recorded result of a method that asks about an account. */
 const account = (file: string): string => {
-  const call = Fixtures.rows(Fixtures.text("ton-account-bodies.json"), ["calls"])
-    .find((row) => String(Fixtures.value(row, "file")).endsWith(`/${file}.md`))
-  return Fixtures.raw(call ?? "", ["body", "result"])
+  const call = JsonParts.rows(Recordings.text("ton-account-bodies.json"), ["calls"])
+    .find((row) => String(JsonParts.value(row, "file")).endsWith(`/${file}.md`))
+  return JsonParts.raw(call ?? "", ["body", "result"])
 }
 
 /** What is known of an account with a balance. */
@@ -116,14 +117,14 @@ const results: { readonly [method: string]: (request: string) => string } = {
   getTransactions: () => `[${described}]`,
   tryLocateResultTx: () => described,
   tryLocateSourceTx: () => described,
-  runGetMethod: (request) => getMethods[String(Fixtures.value(request, "params", "method"))] ?? ran(11, []),
+  runGetMethod: (request) => getMethods[String(JsonParts.value(request, "params", "method"))] ?? ran(11, []),
   estimateFee: () => JSON.stringify({ "@type": "query.fees", source_fees: fees, destination_fees: [] }),
   sendBoc: () => `{"@type":"ok"}`
 }
 
 /** The envelope of the newer servers has an extra and neither id nor version. */
 const answer = (request: string): Reply => {
-  const result = results[String(Fixtures.value(request, "method"))]
+  const result = results[String(JsonParts.value(request, "method"))]
   return result === undefined
     ? { status: 404, body: `{"ok":false,"error":"Not Found","code":404,"@extra":"_"}` }
     : { body: `{"ok":true,"result":${result(request)},"@extra":"1724742614.8:5:0.5"}` }

@@ -3,10 +3,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { Address } from "@ton/core"
 import { TonClient } from "@ton/ton"
 import { messageAdvice } from "@trigate/domain/TokenOperations"
+import { guardedGateway, known } from "@trigate/testing/GuardedGateway"
+import * as JsonParts from "@trigate/testing/JsonParts"
+import type { Reply } from "@trigate/testing/RecordingUpstream"
 import * as Effect from "effect/Effect"
-import * as Fixtures from "../../packages/server/test/fixtures.ts"
-import { guardedGateway, known } from "../../packages/server/test/guardedGateway.ts"
-import type { Reply } from "../../packages/server/test/recordingUpstream.ts"
 import { rejection } from "./rejection.ts"
 import { session } from "./session.ts"
 import * as Ton from "./tonChain.ts"
@@ -58,7 +58,11 @@ describe("@ton/ton is told", () => {
         const { chain, ton } = yield* answered(name, reply)
         const told = quoted(yield* rejection(() => ton.getBalance(Ton.wallet)))
         assert.deepStrictEqual(
-          { ok: Fixtures.value(told, "ok"), error: Fixtures.value(told, "error"), code: Fixtures.value(told, "code") },
+          {
+            ok: JsonParts.value(told, "ok"),
+            error: JsonParts.value(told, "error"),
+            code: JsonParts.value(told, "code")
+          },
           { ok: false, error, code }
         )
         assert.isFalse(told.includes(`"result"`))
@@ -70,7 +74,7 @@ describe("@ton/ton is told", () => {
     Effect.gen(function*() {
       const { chain, ton } = yield* answered("without-ok", { body: `{"id":"1"}` })
       const told = quoted(yield* rejection(() => ton.getBalance(Ton.wallet)))
-      assert.strictEqual(Fixtures.value(told, "data", "_tag"), "UpstreamMalformed")
+      assert.strictEqual(JsonParts.value(told, "data", "_tag"), "UpstreamMalformed")
       const information = Ton.informationOf(14n)
       chain.respond = () => ({ body: `{"jsonrpc":"2.0","id":1,"result":${information}}` })
       assert.strictEqual(yield* Effect.promise(() => ton.getBalance(Ton.wallet)), 14n)
@@ -82,10 +86,10 @@ describe("@ton/ton is told", () => {
       const { chain, ton } = yield* answered("malformed-address", { body: "{}" })
       const told = quoted(yield* rejection(() => ton.getBalance(new Address(5, Buffer.alloc(32)))))
       assert.strictEqual(
-        Fixtures.value(told, "error"),
+        JsonParts.value(told, "error"),
         "Not a token-chain address: workchain is neither 0 nor -1"
       )
-      assert.strictEqual(Fixtures.value(told, "data", "_tag"), "InvalidAddress")
+      assert.strictEqual(JsonParts.value(told, "data", "_tag"), "InvalidAddress")
       assert.deepStrictEqual(chain.seen, [])
     }))
 
@@ -98,9 +102,9 @@ describe("@ton/ton is told", () => {
       Effect.gen(function*() {
         const { chain, ton } = yield* answered(name, reply)
         const told = quoted(yield* rejection(() => ton.sendFile(Buffer.from("b5ee9c72", "hex"))))
-        assert.strictEqual(Fixtures.value(told, "data", "_tag"), "OutcomeUnknown")
-        assert.strictEqual(Fixtures.value(told, "data", "advice"), messageAdvice)
-        assert.deepStrictEqual(chain.seen.map(({ body }) => Fixtures.value(body, "params")), [{ boc: "te6ccg==" }])
+        assert.strictEqual(JsonParts.value(told, "data", "_tag"), "OutcomeUnknown")
+        assert.strictEqual(JsonParts.value(told, "data", "advice"), messageAdvice)
+        assert.deepStrictEqual(chain.seen.map(({ body }) => JsonParts.value(body, "params")), [{ boc: "te6ccg==" }])
       }))
   }
 
@@ -112,7 +116,7 @@ describe("@ton/ton is told", () => {
         body: JSON.stringify({ ok: false, error, code: 500 })
       })
       const told = quoted(yield* rejection(() => ton.sendFile(Buffer.from("b5ee9c72", "hex"))))
-      assert.strictEqual(Fixtures.value(told, "error"), error)
+      assert.strictEqual(JsonParts.value(told, "error"), error)
       assert.strictEqual(chain.seen.length, 1)
     }))
 })
@@ -150,9 +154,9 @@ describe("the keys of @ton/ton", () => {
       assert.strictEqual(yield* Effect.promise(balance(keyed, "another-key")), admitted)
       for (const refused of [balance(plain, "another-key"), balance(`${url}/another-key/api/v2/jsonRPC`, known)]) {
         const error = yield* rejection(refused)
-        assert.strictEqual(Fixtures.at(error, "name"), "AxiosError")
-        assert.strictEqual(Fixtures.at(error, "response", "status"), 401)
-        assert.strictEqual(Fixtures.at(error, "response", "data", "data", "_tag"), "Unauthorized")
+        assert.strictEqual(JsonParts.at(error, "name"), "AxiosError")
+        assert.strictEqual(JsonParts.at(error, "response", "status"), 401)
+        assert.strictEqual(JsonParts.at(error, "response", "data", "data", "_tag"), "Unauthorized")
       }
     }))
 })

@@ -3,8 +3,8 @@
  *
  * Its answers are written by hand after the venue's documentation and the types of its clients; none was recorded.
  */
-import type { Reply, Seen } from "../../packages/server/test/recordingUpstream.ts"
-import { recordingUpstream } from "../../packages/server/test/recordingUpstream.ts"
+import type { Reply, Seen } from "@trigate/testing/RecordingUpstream"
+import { recordingUpstream } from "@trigate/testing/RecordingUpstream"
 
 const tokens = `[{"name":"USDC","szDecimals":8,"weiDecimals":8,"index":0,"tokenId":` +
   `"0x6d1e7cde53ba9467b783cb7c530ce054","isCanonical":true,"evmContract":null,"fullName":null},` +

@@ -1,12 +1,12 @@
 /** The versions that the README and the recordings name are those that are installed. */
 import { assert, describe, it } from "@effect/vitest"
+import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Fs from "node:fs"
-import * as Fixtures from "../../packages/server/test/fixtures.ts"
 import { names, read } from "./recording.ts"
 
 const text = (path: string) => Fs.readFileSync(new URL(`../../${path}`, import.meta.url), "utf8")
 
-const installed = (client: string) => Fixtures.value(text("package.json"), "devDependencies", client)
+const installed = (client: string) => JsonParts.value(text("package.json"), "devDependencies", client)
 
 const clients = ["@nktkas/hyperliquid", "@ton/ton", "ccxt", "ethers", "viem", "web3"]
 

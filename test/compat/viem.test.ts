@@ -1,6 +1,9 @@
 /** viem's public client against a gateway process: only the URL of the transport is changed. */
 import { assert, describe, it } from "@effect/vitest"
 import { contracts, transactions } from "@trigate/sandbox/SandboxExamples"
+import * as JsonParts from "@trigate/testing/JsonParts"
+import * as Recordings from "@trigate/testing/Recordings"
+import { recordingUpstream } from "@trigate/testing/RecordingUpstream"
 import * as Effect from "effect/Effect"
 import type { Chain } from "viem"
 import {
@@ -11,9 +14,7 @@ import {
   TransactionReceiptNotFoundError
 } from "viem"
 import { arbitrum, optimism, zksync } from "viem/chains"
-import * as Fixtures from "../../packages/server/test/fixtures.ts"
 import { hostedGateway } from "../../packages/server/test/host.ts"
-import { recordingUpstream } from "../../packages/server/test/recordingUpstream.ts"
 import { rejection } from "./rejection.ts"
 import { session } from "./session.ts"
 
@@ -31,12 +32,12 @@ const families: ReadonlyArray<readonly [file: string, chain: Chain, formatted: n
 
 /** The recorded receipts of a file, each as the text that the node sent. */
 const recorded = (file: string) => {
-  const json = Fixtures.text(file)
+  const json = Recordings.text(file)
   return new Map(
-    Fixtures.rows(json, ["receipts"]).map((row) => {
-      const hash = Fixtures.value(row, "request", "params", 0)
+    JsonParts.rows(json, ["receipts"]).map((row) => {
+      const hash = JsonParts.value(row, "request", "params", 0)
       assert.match(String(hash), /^0x[0-9a-f]{64}$/u)
-      return [String(hash), Fixtures.raw(row, ["response", "result"])] as const
+      return [String(hash), JsonParts.raw(row, ["response", "result"])] as const
     })
   )
 }
@@ -72,7 +73,7 @@ describe("viem", () => {
           createPublicClient({ transport: http(url + path, once) }).createBlockFilter()
         )
         assert.instanceOf(error, MethodNotFoundRpcError)
-        assert.strictEqual(Fixtures.at(error, "cause", "data", "_tag"), "UnsupportedMethod")
+        assert.strictEqual(JsonParts.at(error, "cause", "data", "_tag"), "UnsupportedMethod")
       }
     }))
 
@@ -121,8 +122,8 @@ describe("viem", () => {
       Effect.gen(function*() {
         const receipts = recorded(file)
         const node = yield* recordingUpstream(({ body }) => ({
-          body: `{"jsonrpc":"2.0","id":${Fixtures.raw(body, ["id"])},"result":${
-            receipts.get(String(Fixtures.value(body, "params", 0))) ?? "null"
+          body: `{"jsonrpc":"2.0","id":${JsonParts.raw(body, ["id"])},"result":${
+            receipts.get(String(JsonParts.value(body, "params", 0))) ?? "null"
           }}`
         }))
         // not a session: RpcRelay.test.ts has these receipts, and compares their bytes

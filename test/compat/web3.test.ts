@@ -1,9 +1,9 @@
 /** web3 against a gateway process with a real node behind it: only the URL is changed. */
 import { assert, describe, it } from "@effect/vitest"
 import { chainIds, contracts, transactions } from "@trigate/sandbox/SandboxExamples"
+import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Effect from "effect/Effect"
 import { Web3 } from "web3"
-import * as Fixtures from "../../packages/server/test/fixtures.ts"
 import { canRun } from "../node/anvil.ts"
 import { abi, bytecode } from "../node/counter.ts"
 import { chainId, firstContract, gatewayOnNode, poor, rich, routes } from "./gatewayOnNode.ts"
@@ -45,9 +45,9 @@ const signed = (web3: Web3, nonce: number) =>
 
 /** The node's or the gateway's own error in one of the library's. */
 const cause = (call: () => Promise<unknown>) =>
-  Effect.map(rejection(call), (error) => Fixtures.at(error, "cause") ?? Fixtures.at(error, "innerError"))
+  Effect.map(rejection(call), (error) => JsonParts.at(error, "cause") ?? JsonParts.at(error, "innerError"))
 
-const tag = (call: () => Promise<unknown>) => Effect.map(cause(call), (error) => Fixtures.at(error, "data", "_tag"))
+const tag = (call: () => Promise<unknown>) => Effect.map(cause(call), (error) => JsonParts.at(error, "data", "_tag"))
 
 describe("web3 over the sandbox", () => {
   it.live("reads storage, and receipts of each family", () =>
@@ -122,18 +122,18 @@ describe.runIf(canRun)("web3", () => {
           countTo.send({ from: rich.address, ...(gas === undefined ? {} : { gas }) }).then(String)
         for (const call of [() => countTo.call(), () => send()]) {
           const error = yield* cause(call)
-          assert.strictEqual(Fixtures.at(error, "errorName"), "NotMore")
-          assert.strictEqual(Fixtures.at(error, "errorArgs", "value"), 2n)
+          assert.strictEqual(JsonParts.at(error, "errorName"), "NotMore")
+          assert.strictEqual(JsonParts.at(error, "errorArgs", "value"), 2n)
         }
         // the library decodes no error of an estimate
         const estimate = yield* cause(() => countTo.estimateGas({ from: rich.address }))
         assert.strictEqual(
-          Fixtures.at(estimate, "data"),
+          JsonParts.at(estimate, "data"),
           web3.eth.abi.encodeFunctionSignature("NotMore(uint256)") + word(2).slice(2)
         )
         const failed = yield* rejection(() => send("100000"))
         assert.deepStrictEqual(
-          [Fixtures.at(failed, "receipt", "status"), Fixtures.at(failed, "receipt", "logs")],
+          [JsonParts.at(failed, "receipt", "status"), JsonParts.at(failed, "receipt", "logs")],
           [0n, []]
         )
         assert.strictEqual(transactionsSent(), 3)
@@ -154,7 +154,7 @@ describe.runIf(canRun)("web3", () => {
         const broke = yield* rejection(() =>
           web3.eth.sendTransaction({ from: poor.address, to: rich.address, value: 1 }).then(String)
         )
-        assert.strictEqual(Fixtures.at(broke, "reason"), "Insufficient funds for gas * price + value")
+        assert.strictEqual(JsonParts.at(broke, "reason"), "Insufficient funds for gas * price + value")
         assert.strictEqual(transactionsSent(), 2)
       }))
 
@@ -169,12 +169,12 @@ describe.runIf(canRun)("web3", () => {
         const balance = call("eth_getBalance", [poor.address, "latest"])
         const answers = yield* Effect.promise(() => batch.execute())
         assert.deepStrictEqual(
-          answers.map((answer) => Fixtures.at(answer, "result") ?? Fixtures.at(answer, "error", "code")),
+          answers.map((answer) => JsonParts.at(answer, "result") ?? JsonParts.at(answer, "error", "code")),
           ["0x0", -32601, "0x0"]
         )
         assert.deepStrictEqual(yield* Effect.promise(() => Promise.all([block, balance])), ["0x0", "0x0"])
         assert.strictEqual(
-          Fixtures.at(yield* Effect.promise(() => refused), "data", "_tag"),
+          JsonParts.at(yield* Effect.promise(() => refused), "data", "_tag"),
           "UnsupportedMethod"
         )
         assert.deepStrictEqual(asked(), [["eth_blockNumber", "eth_getBalance"]])
@@ -184,7 +184,7 @@ describe.runIf(canRun)("web3", () => {
       Effect.gen(function*() {
         const { asked, web3 } = yield* connected("refused", route)
         const error = yield* rejection(() => web3.eth.getTransactionReceipt(word(1)))
-        assert.strictEqual(Fixtures.at(error, "name"), "TransactionNotFound")
+        assert.strictEqual(JsonParts.at(error, "name"), "TransactionNotFound")
         const trace = { method: "debug_traceTransaction", params: [word(1)] }
         assert.strictEqual(yield* tag(() => web3.requestManager.send(trace)), "UnsupportedMethod")
         assert.deepStrictEqual(asked(), [["eth_getTransactionReceipt"]])

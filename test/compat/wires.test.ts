@@ -4,11 +4,11 @@
  * A recording is made anew by the client's own test, see `session.ts`.
  */
 import { assert, describe, it } from "@effect/vitest"
+import { gateway, send } from "@trigate/testing/Gateway"
+import type { Seen } from "@trigate/testing/RecordingUpstream"
+import { recordingUpstream } from "@trigate/testing/RecordingUpstream"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
-import { gateway, send } from "../../packages/server/test/gateway.ts"
-import type { Seen } from "../../packages/server/test/recordingUpstream.ts"
-import { recordingUpstream } from "../../packages/server/test/recordingUpstream.ts"
 import type { Exchange, Recording } from "./recording.ts"
 import { isRole, names, read, roles } from "./recording.ts"
 

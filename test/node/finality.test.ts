@@ -1,8 +1,8 @@
 /** A receipt is kept when its block is final at the node, and not before: what a reorganisation takes is gone at once. */
 import { assert, describe, it } from "@effect/vitest"
+import { post } from "@trigate/testing/Gateway"
+import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Effect from "effect/Effect"
-import * as Fixtures from "../../packages/server/test/fixtures.ts"
-import { post } from "../../packages/server/test/gateway.ts"
 import { hostedGateway } from "../../packages/server/test/host.ts"
 import { forwarder } from "../compat/forwarder.ts"
 import { anvil, canRun } from "./anvil.ts"
@@ -17,11 +17,11 @@ const started = Effect.gen(function*() {
   const { transactionHash } = yield* counter.count(1n)
   const between = yield* forwarder(node.url)
   const { url } = yield* hostedGateway({ TRIGATE_LAYER2_URL: between.url })
-  const asked = () => between.exchanges.map(({ body }) => Fixtures.value(body, "method"))
+  const asked = () => between.exchanges.map(({ body }) => JsonParts.value(body, "method"))
   const call = `{"jsonrpc":"2.0","id":1,"method":"eth_getTransactionReceipt","params":["${transactionHash}"]}`
   /** The receipt as the gateway answers it, the answer's age, and how often the node has been asked for it. */
   const receipt = Effect.map(post(`${url}/l2`, call), ({ headers, text }) => ({
-    result: Fixtures.raw(text, ["result"]),
+    result: JsonParts.raw(text, ["result"]),
     age: headers.get("age"),
     asked: asked().filter(isReceipt).length
   }))

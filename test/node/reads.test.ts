@@ -1,8 +1,8 @@
 /** What is read through the gateway is what the node says: storage and gas price, by viem and by the typed client. */
 import { assert, describe, it } from "@effect/vitest"
+import { clientOf } from "@trigate/testing/Client"
 import * as Effect from "effect/Effect"
 import { createPublicClient, http, pad, toHex } from "viem"
-import { clientOf } from "../../packages/server/test/client.ts"
 import { session } from "../compat/session.ts"
 import { anvil, canRun, withEvmPath } from "./anvil.ts"
 import { deployCounter, resultOf } from "./writer.ts"

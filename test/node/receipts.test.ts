@@ -1,12 +1,12 @@
 /** Receipts of a real node through the gateway: by viem, by the typed client, and digit for digit. */
 import { assert, describe, it } from "@effect/vitest"
+import { clientOf } from "@trigate/testing/Client"
+import * as JsonParts from "@trigate/testing/JsonParts"
+import { recordingUpstream, rpcReply } from "@trigate/testing/RecordingUpstream"
 import * as Effect from "effect/Effect"
 import type { Hash } from "viem"
 import { createPublicClient, http, TransactionReceiptNotFoundError } from "viem"
-import { clientOf } from "../../packages/server/test/client.ts"
-import * as Fixtures from "../../packages/server/test/fixtures.ts"
 import { hostedGateway } from "../../packages/server/test/host.ts"
-import { recordingUpstream, rpcReply } from "../../packages/server/test/recordingUpstream.ts"
 import { rejection } from "../compat/rejection.ts"
 import { session } from "../compat/session.ts"
 import { anvil, canRun } from "./anvil.ts"
@@ -121,7 +121,7 @@ describe.runIf(canRun)("a receipt of a real node", () => {
         )
       }
       const typed = yield* (yield* clientOf(url)).layer2.getTransactionReceipt({ hash })
-      assert.strictEqual(Fixtures.at(typed, "weight"), 123_456_789_012_345_678_901_234_567_890n)
-      assert.strictEqual(Fixtures.at(typed, "note"), "é")
+      assert.strictEqual(JsonParts.at(typed, "weight"), 123_456_789_012_345_678_901_234_567_890n)
+      assert.strictEqual(JsonParts.at(typed, "note"), "é")
     }))
 })

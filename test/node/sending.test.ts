@@ -1,12 +1,12 @@
 /** A transaction and a node that goes away in the middle of it: it is sent once, and the gateway does not guess. */
 import { assert, describe, it } from "@effect/vitest"
 import { keys } from "@trigate/sandbox/SandboxExamples"
+import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Array from "effect/Array"
 import * as Effect from "effect/Effect"
 import { keccak256, parseGwei } from "viem"
 import { privateKeyToAccount } from "viem/accounts"
 import { foundry } from "viem/chains"
-import * as Fixtures from "../../packages/server/test/fixtures.ts"
 import { hostedGateway } from "../../packages/server/test/host.ts"
 import type { Forwarder } from "../compat/forwarder.ts"
 import { forwarder } from "../compat/forwarder.ts"
@@ -36,8 +36,8 @@ const signed = (nonce: number, [account] = accounts) =>
 
 /** The transactions that have gone to a node, answered or not. */
 const sentTo = ({ exchanges }: Forwarder) =>
-  exchanges.filter(({ body }) => Fixtures.value(body, "method") === "eth_sendRawTransaction")
-    .map(({ body }) => String(Fixtures.value(body, "params", 0)))
+  exchanges.filter(({ body }) => JsonParts.value(body, "method") === "eth_sendRawTransaction")
+    .map(({ body }) => String(JsonParts.value(body, "params", 0)))
 
 /** Two nodes in order, each behind a record of what it is sent. */
 const started = Effect.fnUntraced(function*(deadline: string) {
@@ -59,7 +59,7 @@ const started = Effect.fnUntraced(function*(deadline: string) {
   }
 })
 
-const tagOf = (answer: string): unknown => Fixtures.value(answer, "error", "data", "_tag")
+const tagOf = (answer: string): unknown => JsonParts.value(answer, "error", "data", "_tag")
 
 describe.runIf(canRun)("a transaction", () => {
   it.live("is sent once, also when its node is killed in the middle of a hundred of them", () =>
@@ -87,7 +87,7 @@ describe.runIf(canRun)("a transaction", () => {
       )
       const told = outcomes.filter(({ answer }) => tagOf(answer) !== "OutcomeUnknown")
       assert.isBelow(told.length, outcomes.length)
-      for (const { answer, raw } of told) assert.strictEqual(Fixtures.value(answer, "result"), keccak256(raw), answer)
+      for (const { answer, raw } of told) assert.strictEqual(JsonParts.value(answer, "result"), keccak256(raw), answer)
       // none of them twice, neither to one node nor to both
       assert.deepStrictEqual([...toFirst(), ...toSecond()].toSorted(), raws.flat().toSorted())
       assert.isAbove(toSecond().length, 0)
@@ -107,14 +107,14 @@ describe.runIf(canRun)("a transaction", () => {
       // whether the node has read it since is its own business: taken now, or found to be taken already
       const again = yield* send(raw)
       assert.isTrue(
-        Fixtures.value(again, "result") === hash ||
-          /^(?:nonce too low|transaction already imported)/u.test(String(Fixtures.value(again, "error", "message"))),
+        JsonParts.value(again, "result") === hash ||
+          /^(?:nonce too low|transaction already imported)/u.test(String(JsonParts.value(again, "error", "message"))),
         again
       )
       const count = `["${accounts[0]?.address}","pending"]`
       assert.strictEqual(yield* resultOf(first.url, "eth_getTransactionCount", count), `"0x1"`)
       assert.strictEqual(
-        Fixtures.value(yield* resultOf(first.url, "eth_getTransactionByHash", `["${hash}"]`), "hash"),
+        JsonParts.value(yield* resultOf(first.url, "eth_getTransactionByHash", `["${hash}"]`), "hash"),
         hash
       )
       assert.deepStrictEqual(toSecond(), [])

@@ -1,12 +1,12 @@
 /** Transactions of a test, sent straight to a node: each is in a block when its call returns. */
 import { keys } from "@trigate/sandbox/SandboxExamples"
+import { post } from "@trigate/testing/Gateway"
+import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Effect from "effect/Effect"
 import type { Hex } from "viem"
 import { createWalletClient, encodeFunctionData, http } from "viem"
 import { privateKeyToAccount } from "viem/accounts"
 import { foundry } from "viem/chains"
-import * as Fixtures from "../../packages/server/test/fixtures.ts"
-import { post } from "../../packages/server/test/gateway.ts"
 import { abi, bytecode } from "./counter.ts"
 
 // the node has funded it
@@ -23,7 +23,7 @@ export const answerOf = (url: string, method: string, params: string, id = "1") 
 
 /** The same for the raw result. */
 export const resultOf = (url: string, method: string, params: string) =>
-  Effect.map(answerOf(url, method, params), (text) => Fixtures.raw(text, ["result"]))
+  Effect.map(answerOf(url, method, params), (text) => JsonParts.raw(text, ["result"]))
 
 const clientOf = (url: string) =>
   createWalletClient({ account, chain: foundry, transport: http(url, { retryCount: 0 }) })

@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
+import { isInstalled, redisServer } from "@trigate/testing/RedisServer"
 import { Effect } from "effect"
 import { execFile } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
-import { isInstalled, redisServer } from "../../../packages/trading/test/redisServer.ts"
 
 const main = fileURLToPath(new URL("../src/main.ts", import.meta.url))
 

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { keys } from "@trigate/sandbox/SandboxExamples"
+import { gateway } from "@trigate/testing/Gateway"
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
-import { gateway } from "../../server/test/gateway.ts"
 import { command, main, spawned, start } from "./run.ts"
 
 const manifest: unknown = JSON.parse(fs.readFileSync(new URL("../package.json", import.meta.url), "utf8"))

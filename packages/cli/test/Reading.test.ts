@@ -1,10 +1,10 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { coins, contracts, tokens, transactions } from "@trigate/sandbox/SandboxExamples"
+import { gateway } from "@trigate/testing/Gateway"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/testing/TestClock"
-import { gateway } from "../../server/test/gateway.ts"
 import type { Surroundings } from "./run.ts"
 import { epoch, run } from "./run.ts"
 

@@ -1,11 +1,11 @@
 /** An answer that points elsewhere is not followed over `fetch`, which would do so by itself. */
 import { assert, describe, it } from "@effect/vitest"
 import * as GatewayClient from "@trigate/client/GatewayClient"
+import { recordingUpstream } from "@trigate/testing/RecordingUpstream"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as Layer from "effect/Layer"
-import { recordingUpstream } from "../../server/test/recordingUpstream.ts"
 import { nonce, signed } from "./methods.ts"
 
 const clientAt = (baseUrl: string) =>

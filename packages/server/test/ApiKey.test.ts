@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
+import { gateway, get, post } from "@trigate/testing/Gateway"
+import { guardedGateway, known } from "@trigate/testing/GuardedGateway"
+import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Effect from "effect/Effect"
-import * as Fixtures from "./fixtures.ts"
-import { gateway, get, post } from "./gateway.ts"
-import { guardedGateway, known } from "./guardedGateway.ts"
 
 const unknown = "unknown-caller-key"
 const address = "EQClb6WL4TgcNsmu7KdNii5mw330v-k_cl6jCKyPj9pWNfJz"
@@ -56,7 +56,7 @@ describe("a caller's X-API-Key", () => {
       assert.strictEqual((yield* get(url, { "x-api-key": "" })).status, 401)
       assert.strictEqual((yield* get(`${url}?api_key=${unknown}`, { "x-api-key": known })).status, 401)
       const admitted = yield* get(`${url}?api_key=${known}`, { "x-api-key": known })
-      assert.strictEqual(Fixtures.value(admitted.text, "ok"), true)
+      assert.strictEqual(JsonParts.value(admitted.text, "ok"), true)
     }))
 
   it.live("may be any where no caller is known, but the name of a route, which stands there by mistake", () =>
@@ -68,7 +68,7 @@ describe("a caller's X-API-Key", () => {
         const refused of [yield* get(read, { "x-api-key": "info" }), yield* get(`${url}/health/api/v2/shards?seqno=1`)]
       ) {
         assert.strictEqual(refused.status, 401)
-        assert.strictEqual(Fixtures.value(refused.text, "detail"), "The name of a route is no endpoint key")
+        assert.strictEqual(JsonParts.value(refused.text, "detail"), "The name of a route is no endpoint key")
       }
     }))
 })

@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
+import type { Environment } from "@trigate/testing/Gateway"
+import { rpcReply } from "@trigate/testing/RecordingUpstream"
 import * as Effect from "effect/Effect"
-import type { Environment } from "./gateway.ts"
 import { liveGateway } from "./liveGateway.ts"
 import type { RawAnswer } from "./rawHttp.ts"
 import { exchange } from "./rawHttp.ts"
-import { rpcReply } from "./recordingUpstream.ts"
 
 const app = "https://app.example"
 

@@ -6,6 +6,9 @@ import * as CallerKeys from "@trigate/server/CallerKeys"
 import * as Gateway from "@trigate/server/Gateway"
 import * as Observe from "@trigate/server/Observe"
 import * as RequestFacts from "@trigate/server/RequestFacts"
+import { clientOf } from "@trigate/testing/Client"
+import { get, post } from "@trigate/testing/Gateway"
+import * as JsonParts from "@trigate/testing/JsonParts"
 import { Info } from "@trigate/trading/Info"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -14,9 +17,6 @@ import { formatAddress, HttpServer } from "effect/http/HttpServer"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Http from "node:http"
-import { clientOf } from "./client.ts"
-import * as Fixtures from "./fixtures.ts"
-import { get, post } from "./gateway.ts"
 
 /** A route of one's own that asks a service of the gateway. */
 const pairs = HttpRouter.use(Effect.fnUntraced(function*(router) {
@@ -51,7 +51,7 @@ describe("the gateway's routes on a server of one's own", () => {
       const url = yield* served(plain)
       const meta = yield* post(`${url}/info`, `{"type":"spotMeta"}`)
       assert.strictEqual(meta.status, 200)
-      const universe = Fixtures.value(meta.text, "universe")
+      const universe = JsonParts.value(meta.text, "universe")
       assert(Array.isArray(universe))
       assert.isAbove(universe.length, 0)
       const own = yield* get(`${url}/pairs`)
@@ -62,8 +62,8 @@ describe("the gateway's routes on a server of one's own", () => {
   it.live("have all that a gateway has: JSON-RPC, keyed routes, typed errors, readiness, metrics, documents", () =>
     Effect.gen(function*() {
       const url = yield* served(plain)
-      assert.match(String(Fixtures.value((yield* post(`${url}/evm`, gasCall)).text, "result")), /^0x[0-9a-f]+$/u)
-      assert.match(String(Fixtures.value((yield* post(`${url}/a-key/evm`, gasCall)).text, "result")), /^0x[0-9a-f]+$/u)
+      assert.match(String(JsonParts.value((yield* post(`${url}/evm`, gasCall)).text, "result")), /^0x[0-9a-f]+$/u)
+      assert.match(String(JsonParts.value((yield* post(`${url}/a-key/evm`, gasCall)).text, "result")), /^0x[0-9a-f]+$/u)
       const refused = yield* post(`${url}/info`, "{")
       assert.strictEqual(refused.status, 400)
       assert.strictEqual(refused.type, "application/problem+json")

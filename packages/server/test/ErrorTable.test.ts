@@ -6,15 +6,15 @@
  */
 import { describe, it } from "@effect/vitest"
 import type { SignedAction } from "@trigate/domain/SignedAction"
+import type { Client } from "@trigate/testing/Client"
+import { get, post } from "@trigate/testing/Gateway"
+import * as JsonParts from "@trigate/testing/JsonParts"
+import { rpcReply } from "@trigate/testing/RecordingUpstream"
 import * as Effect from "effect/Effect"
 import { gzipSync } from "node:zlib"
 import { bigBlocks, bodyOf, delegate, validator } from "./bodies.ts"
-import type { Client } from "./client.ts"
 import type { Row } from "./errorRow.ts"
 import { check } from "./errorRow.ts"
-import * as Fixtures from "./fixtures.ts"
-import { get, post } from "./gateway.ts"
-import { rpcReply } from "./recordingUpstream.ts"
 
 const DAY = 86_400_000
 const limit = 1024 * 1024
@@ -39,7 +39,7 @@ const candles = `{"type":"candleSnapshot","req":{"coin":"NOPE","interval":"1h","
 
 /** The address that a made-up signature recovers to: another one under each nonce. */
 const signerIn = (error: unknown, member: string): string | undefined =>
-  /^0x[0-9a-f]{40}$/u.exec(String(Fixtures.at(error, member)))?.[0]
+  /^0x[0-9a-f]{40}$/u.exec(String(JsonParts.at(error, member)))?.[0]
 
 /** How each route is asked and which call of the client asks it. */
 const exchange = {
@@ -116,7 +116,7 @@ const invalidRequest: ReadonlyArray<Row> = [
   refusedBody(
     "members missing",
     `{"action":{"type":"evmUserModify","usingBigBlocks":1},"signature":{"r":"0x1","s":"0x2","v":29}}`,
-    (_now, error) => ({ errors: Fixtures.at(error, "errors") })
+    (_now, error) => ({ errors: JsonParts.at(error, "errors") })
   ),
   {
     what: "/exchange, a form that strict mode refuses",
@@ -156,7 +156,7 @@ const invalidRequest: ReadonlyArray<Row> = [
     ask: (url) => post(`${url}/k.e.y/info`, `{"type":"spotMeta"}`),
     status: 400,
     fields: (_now, error) => ({
-      errors: [{ path: ["path", "endpointKey"], message: Fixtures.at(error, "errors", 0, "message") }]
+      errors: [{ path: ["path", "endpointKey"], message: JsonParts.at(error, "errors", 0, "message") }]
     }),
     sent: 0,
     client: spotMeta.client,
@@ -191,7 +191,7 @@ const invalidRequest: ReadonlyArray<Row> = [
     status: 400,
     rpc: rpc(-32602),
     fields: (_now, error) => ({
-      errors: [{ path: ["params", 0], message: Fixtures.at(error, "errors", 0, "message") }]
+      errors: [{ path: ["params", 0], message: JsonParts.at(error, "errors", 0, "message") }]
     }),
     sent: 0,
     client: (client) => client.evm.usingBigBlocks({ address: validator }),
@@ -216,7 +216,7 @@ const invalidRequest: ReadonlyArray<Row> = [
     status: 400,
     rpc: rpc(-32602),
     fields: (_now, error) => ({
-      errors: [{ path: ["params", 0], message: Fixtures.at(error, "errors", 0, "message") }]
+      errors: [{ path: ["params", 0], message: JsonParts.at(error, "errors", 0, "message") }]
     }),
     sent: 0,
     client: receipt.client,
@@ -233,7 +233,7 @@ const invalidRequest: ReadonlyArray<Row> = [
     status: 400,
     rpc: tokenRpc(-32602),
     fields: (_now, error) => ({
-      errors: [{ path: ["params", "seqno"], message: Fixtures.at(error, "errors", 0, "message") }]
+      errors: [{ path: ["params", "seqno"], message: JsonParts.at(error, "errors", 0, "message") }]
     }),
     sent: 0,
     client: detect.client,
@@ -391,7 +391,7 @@ const signed: ReadonlyArray<Row> = [
     ask: (url, now) => post(`${url}/exchange`, bodyOf(now + shift, bigBlocks)),
     status: 422,
     fields: (now, error) => {
-      const seen = Number(Fixtures.at(error, "now"))
+      const seen = Number(JsonParts.at(error, "now"))
       return { nonce: now + shift, now: seen, earliest: seen - 2 * DAY, latest: seen + DAY }
     },
     sent: 0,
@@ -424,7 +424,7 @@ const signed: ReadonlyArray<Row> = [
     environment: { TRIGATE_SIGNERS: validator },
     ask: (url, now) => post(`${url}/exchange`, bodyOf(now, `{"type":"evmUserModify","modifications":[]}`)),
     status: 422,
-    fields: (_now, error) => ({ reason: Fixtures.at(error, "reason") }),
+    fields: (_now, error) => ({ reason: JsonParts.at(error, "reason") }),
     sent: 0,
     client: (client, now) =>
       client.exchange.submit({ ...bigBlocksOf(now), action: { type: "evmUserModify", modifications: [] } })
@@ -605,7 +605,7 @@ const outcomeUnknown = ([
     upstream: "trading-api",
     nonce: now,
     signer: signerIn(error, "signer"),
-    advice: Fixtures.at(error, "advice")
+    advice: JsonParts.at(error, "advice")
   }),
   sent: 1,
   client: exchange.client

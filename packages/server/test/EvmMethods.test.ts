@@ -2,12 +2,12 @@ import { assert, describe, it } from "@effect/vitest"
 import { evmMethods } from "@trigate/domain/EvmOperations"
 import * as JsonText from "@trigate/domain/JsonText"
 import { layer2Methods } from "@trigate/domain/Layer2Operations"
+import { post } from "@trigate/testing/Gateway"
+import * as JsonParts from "@trigate/testing/JsonParts"
+import { rpcReply } from "@trigate/testing/RecordingUpstream"
 import * as Effect from "effect/Effect"
-import * as Fixtures from "./fixtures.ts"
-import { post } from "./gateway.ts"
 import type { LiveGateway } from "./liveGateway.ts"
 import { liveGateway, upstreamKeys } from "./liveGateway.ts"
-import { rpcReply } from "./recordingUpstream.ts"
 
 interface Path {
   readonly path: string
@@ -81,8 +81,8 @@ for (const { path, upstream, upstreamPath } of [...evmPaths, ...layer2Paths]) {
         const live = yield* liveGateway()
         for (const bad of [`{"to":"0x"}`, `[{},"latest",3,4,5]`]) {
           const said = yield* post(`${live.url}${path}`, call("eth_call", bad))
-          assert.strictEqual(Fixtures.value(said.text, "error", "code"), -32602)
-          assert.strictEqual(Fixtures.value(said.text, "error", "data", "_tag"), "InvalidRequest")
+          assert.strictEqual(JsonParts.value(said.text, "error", "code"), -32602)
+          assert.strictEqual(JsonParts.value(said.text, "error", "data", "_tag"), "InvalidRequest")
         }
         assert.deepStrictEqual(live.seen(), [])
       }))
@@ -111,9 +111,9 @@ for (const { path, upstream, upstreamPath } of [...evmPaths, ...layer2Paths]) {
         ]
         for (const name of names) {
           const said = yield* post(`${live.url}${path}`, call(name, "[]"))
-          assert.strictEqual(Fixtures.value(said.text, "error", "data", "_tag"), "UnsupportedMethod", name)
+          assert.strictEqual(JsonParts.value(said.text, "error", "data", "_tag"), "UnsupportedMethod", name)
           assert.strictEqual(
-            Fixtures.value(said.text, "error", "message"),
+            JsonParts.value(said.text, "error", "message"),
             `the method ${name} does not exist on this route`
           )
         }
@@ -137,10 +137,10 @@ describe("state at another block than latest", () => {
       assert.strictEqual(requests.length, 9 * 4 - 3)
       for (const [name, params] of requests) {
         const said = yield* post(`${live.url}/evm`, call(name, params))
-        assert.strictEqual(Fixtures.value(said.text, "error", "code"), -32602)
-        const error = Fixtures.value(said.text, "error", "data")
-        assert.strictEqual(Fixtures.at(error, "_tag"), "UnsupportedBlock", name)
-        assert.strictEqual(Fixtures.at(error, "method"), name)
+        assert.strictEqual(JsonParts.value(said.text, "error", "code"), -32602)
+        const error = JsonParts.value(said.text, "error", "data")
+        assert.strictEqual(JsonParts.at(error, "_tag"), "UnsupportedBlock", name)
+        assert.strictEqual(JsonParts.at(error, "method"), name)
       }
       assert.deepStrictEqual(live.seen(), [])
     }))
@@ -150,7 +150,7 @@ describe("state at another block than latest", () => {
       Effect.gen(function*() {
         const live = yield* liveGateway({ node: rpcReply(`"0x7"`) })
         const said = yield* post(`${live.url}/evm`, call(name, `["0xab","pending"]`))
-        assert.strictEqual(Fixtures.value(said.text, "result"), "0x7")
+        assert.strictEqual(JsonParts.value(said.text, "result"), "0x7")
         assert.deepStrictEqual(sent(live.node), [call(name, `["0xab","pending"]`, "0")])
       }))
   }
@@ -195,7 +195,7 @@ describe("calls of a batch that are relayed as they are", () => {
         `{"jsonrpc":"2.0","id":1,"result":"0x1"}`,
         `{"jsonrpc":"2.0","id":2,"result":"0x1"}`
       ])
-      assert.strictEqual(Fixtures.value(rows[2] ?? "", "error", "data", "_tag"), "UnsupportedMethod")
+      assert.strictEqual(JsonParts.value(rows[2] ?? "", "error", "data", "_tag"), "UnsupportedMethod")
       assert.deepStrictEqual(sent(live.node), [
         `[${call("eth_chainId", "[]", "0")},${call("eth_blockNumber", "[]", "0")}]`
       ])
@@ -216,9 +216,9 @@ describe("a method of the configuration", () => {
       const named = yield* post(`${live.url}/l2`, call("zks_getMainContract", `{"a":1}`))
       assert.strictEqual(named.text, `{"jsonrpc":"2.0","id":7,"result":[]}`)
       const state = yield* post(`${live.url}/evm`, call("eth_call", `[{},"0x1"]`))
-      assert.strictEqual(Fixtures.value(state.text, "error", "data", "_tag"), "UnsupportedBlock")
+      assert.strictEqual(JsonParts.value(state.text, "error", "data", "_tag"), "UnsupportedBlock")
       const other = yield* post(`${live.url}/evm`, call("debug_traceTransaction", "[]"))
-      assert.strictEqual(Fixtures.value(other.text, "error", "data", "_tag"), "UnsupportedMethod")
+      assert.strictEqual(JsonParts.value(other.text, "error", "data", "_tag"), "UnsupportedMethod")
       assert.deepStrictEqual(sent(live.node), [call("debug_traceCall", odd, "0"), call("debug_traceCall", odd, "0")])
       assert.deepStrictEqual(sent(live.layer2), [
         call("debug_traceCall", odd, "0"),

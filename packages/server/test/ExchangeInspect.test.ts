@@ -4,11 +4,11 @@ import { SignedAction } from "@trigate/domain/SignedAction"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
 import { testnet } from "@trigate/signing/VenueProfile"
+import { clientOf } from "@trigate/testing/Client"
+import { gateway, post } from "@trigate/testing/Gateway"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { clientOf } from "./client.ts"
-import { gateway, post } from "./gateway.ts"
 
 const { trader } = keys
 

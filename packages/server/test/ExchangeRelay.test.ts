@@ -1,34 +1,35 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as JsonText from "@trigate/domain/JsonText"
+import { post } from "@trigate/testing/Gateway"
+import * as JsonParts from "@trigate/testing/JsonParts"
+import * as Recordings from "@trigate/testing/Recordings"
+import type { Answered } from "@trigate/testing/RecordingUpstream"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { bigBlocks, bodyOf, delegate, multiSig, multiSigBody, validator } from "./bodies.ts"
-import * as Fixtures from "./fixtures.ts"
-import { post } from "./gateway.ts"
 import { liveGateway } from "./liveGateway.ts"
-import type { Answered } from "./recordingUpstream.ts"
 
-const recorded = Fixtures.text("exchange-bodies.json")
+const recorded = Recordings.text("exchange-bodies.json")
 const ok = `{"status":"ok","response":{"type":"default"}}`
 const utf8 = new TextEncoder()
 
 /** An entry as the venue sends it: its own text where it has one, else its JSON with the spacing of the recording. */
 const replyOf = (entry: string): { readonly id: string; readonly reply: Answered & { readonly status: number } } => {
   const members = JsonText.members(entry)
-  const value = (key: string): unknown => members.has(key) ? JSON.parse(Fixtures.raw(entry, [key])) : undefined
+  const value = (key: string): unknown => members.has(key) ? JSON.parse(JsonParts.raw(entry, [key])) : undefined
   const type = value("contentType")
   return {
     id: String(value("id")),
     reply: {
       status: Number(value("http")),
       type: typeof type === "string" ? type : members.has("text") ? null : "application/json",
-      body: members.has("text") ? String(value("text")) : Fixtures.raw(entry, ["body"])
+      body: members.has("text") ? String(value("text")) : JsonParts.raw(entry, ["body"])
     }
   }
 }
 
 describe("the venue's answer", () => {
-  const entries = Fixtures.rows(recorded, ["bodies"]).map(replyOf)
+  const entries = JsonParts.rows(recorded, ["bodies"]).map(replyOf)
 
   it("is told in all its statuses by the recordings", () => {
     assert.deepStrictEqual(new Set(entries.map(({ reply }) => reply.status)), new Set([200, 422, 429, 500]))

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
+import { post } from "@trigate/testing/Gateway"
+import { rpcReply } from "@trigate/testing/RecordingUpstream"
 import * as Effect from "effect/Effect"
-import { post } from "./gateway.ts"
 import { liveGateway } from "./liveGateway.ts"
-import { rpcReply } from "./recordingUpstream.ts"
 
 const spotMeta = `{"type":"spotMeta"}`
 const storage = `{"jsonrpc":"2.0","id":1,"method":"eth_getStorageAt","params":["0x${"ab".repeat(20)}","0x0","latest"]}`

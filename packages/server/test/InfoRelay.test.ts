@@ -1,12 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
+import { get, post } from "@trigate/testing/Gateway"
+import * as JsonParts from "@trigate/testing/JsonParts"
+import * as Recordings from "@trigate/testing/Recordings"
+import type { Reply } from "@trigate/testing/RecordingUpstream"
+import { refusingUrl } from "@trigate/testing/RecordingUpstream"
 import * as Effect from "effect/Effect"
-import * as Fixtures from "./fixtures.ts"
-import { get, post } from "./gateway.ts"
 import { liveGateway, upstreamKeys } from "./liveGateway.ts"
-import type { Reply } from "./recordingUpstream.ts"
-import { refusingUrl } from "./recordingUpstream.ts"
 
-const spotMeta = Fixtures.text("spotMeta-testnet-full.json")
+const spotMeta = Recordings.text("spotMeta-testnet-full.json")
 const question = ` {"type" : "spotMeta"}\n`
 const nodeInfo = `node POST /${upstreamKeys.node}/info`
 
@@ -88,7 +89,7 @@ describe("candleSnapshot", () => {
   for (const name of ["kPEPE-1h", "ETH-1h", "BTC-15m-docs"]) {
     it.live(`comes back byte for byte: ${name}`, () =>
       Effect.gen(function*() {
-        const rows = Fixtures.raw(Fixtures.text(`candleSnapshot-${name}.json`), ["response"])
+        const rows = JsonParts.raw(Recordings.text(`candleSnapshot-${name}.json`), ["response"])
         const live = yield* liveGateway({ api: () => ({ body: rows }) })
         const answer = yield* post(`${live.url}/info`, body)
         assert.strictEqual(answer.status, 200)
@@ -275,7 +276,7 @@ describe("a query of another type", () => {
       const answer = yield* post(`${live.url}/info`, body)
       assert.strictEqual(answer.status, 400)
       assert.strictEqual(
-        Fixtures.value(answer.text, "errors", 0, "message"),
+        JsonParts.value(answer.text, "errors", 0, "message"),
         "Expected one of spotMeta, candleSnapshot"
       )
       assert.deepStrictEqual(live.seen(), [])

@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { SignedAction } from "@trigate/domain/SignedAction"
+import { clientOf } from "@trigate/testing/Client"
+import { post } from "@trigate/testing/Gateway"
+import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { bodyOf, delegate, multiSigBody, validator } from "./bodies.ts"
-import { clientOf } from "./client.ts"
-import * as Fixtures from "./fixtures.ts"
-import { post } from "./gateway.ts"
 import { liveGateway } from "./liveGateway.ts"
 
 const ok = () => ({ body: `{"status":"ok","response":{"type":"default"}}` })
@@ -59,11 +59,11 @@ describe("wei", () => {
         assert.strictEqual(accepted.status, "ok")
         assert.deepStrictEqual(live.seen(), ["api POST /exchange"])
         const body = live.api.seen[0]?.body ?? ""
-        assert.strictEqual(Fixtures.raw(body, ["action", "wei"]), String(wei))
-        assert.strictEqual(Fixtures.raw(body, ["action", "nonce"]), String(nonce))
-        assert.strictEqual(Fixtures.raw(body, ["nonce"]), String(nonce))
-        assert.strictEqual(Fixtures.raw(body, ["signature", "v"]), "27")
-        assert.strictEqual(Fixtures.raw(body, ["action", "hyperliquidChain"]), `"Mainnet"`)
+        assert.strictEqual(JsonParts.raw(body, ["action", "wei"]), String(wei))
+        assert.strictEqual(JsonParts.raw(body, ["action", "nonce"]), String(nonce))
+        assert.strictEqual(JsonParts.raw(body, ["nonce"]), String(nonce))
+        assert.strictEqual(JsonParts.raw(body, ["signature", "v"]), "27")
+        assert.strictEqual(JsonParts.raw(body, ["action", "hyperliquidChain"]), `"Mainnet"`)
       }))
   }
 
@@ -74,7 +74,7 @@ describe("wei", () => {
         const now = yield* Clock.currentTimeMillis
         const answer = yield* post(`${live.url}/exchange`, bodyOf(now, delegate(now, wei)))
         assert.strictEqual(answer.status, 400)
-        assert.deepStrictEqual(Fixtures.value(answer.text, "errors", 0, "path"), ["action", "wei"])
+        assert.deepStrictEqual(JsonParts.value(answer.text, "errors", 0, "path"), ["action", "wei"])
         assert.deepStrictEqual(live.seen(), [])
       }))
   }
@@ -116,19 +116,19 @@ describe("any integer of a body", () => {
       const live = yield* liveGateway({ tokens: () => ({ body: `{"ok":true,"result":[]}` }) })
       const params = `{"workchain":-1,"shard":-9223372036854775808,"seqno":9007199254740991}`
       yield* post(`${live.url}/api/v2/jsonRPC`, `{"jsonrpc":"2.0","id":1,"method":"getBlockHeader","params":${params}}`)
-      assert.deepStrictEqual(live.tokens.seen.map(({ body }) => Fixtures.raw(body, ["params"])), [params])
+      assert.deepStrictEqual(live.tokens.seen.map(({ body }) => JsonParts.raw(body, ["params"])), [params])
     }))
 
   it.live("arrives digit for digit in a storage slot of 256 bits, from the typed client", () =>
     Effect.gen(function*() {
       const slot = `0x${"f".repeat(64)}` as const
       const live = yield* liveGateway({
-        node: ({ body }) => ({ body: `{"jsonrpc":"2.0","id":${Fixtures.raw(body, ["id"])},"result":"${slot}"}` })
+        node: ({ body }) => ({ body: `{"jsonrpc":"2.0","id":${JsonParts.raw(body, ["id"])},"result":"${slot}"}` })
       })
       const client = yield* clientOf(live.url)
       const word = yield* client.evm.getStorageAt({ address: validator, slot })
       assert.strictEqual(word, slot)
-      assert.deepStrictEqual(live.node.seen.map(({ body }) => Fixtures.value(body, "params")), [[
+      assert.deepStrictEqual(live.node.seen.map(({ body }) => JsonParts.value(body, "params")), [[
         validator,
         slot,
         "latest"

@@ -1,16 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
+import { post } from "@trigate/testing/Gateway"
+import { rpcReply } from "@trigate/testing/RecordingUpstream"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as V8 from "node:v8"
 import * as Vm from "node:vm"
-import { post } from "./gateway.ts"
 import type { LiveGateway } from "./liveGateway.ts"
 import { liveGateway, upstreamKeys } from "./liveGateway.ts"
 import type { Malformed } from "./malformedRequests.ts"
 import { malformedRequests, validRequests } from "./malformedRequests.ts"
 import { exchange } from "./rawHttp.ts"
 import type { RawAnswer } from "./rawHttp.ts"
-import { rpcReply } from "./recordingUpstream.ts"
 
 const seed = 20_240_117
 

@@ -6,6 +6,12 @@ import { gatewayErrors } from "@trigate/domain/GatewayError"
 import { infoOperations, passthroughQuery } from "@trigate/domain/InfoOperations"
 import { layer2Methods } from "@trigate/domain/Layer2Operations"
 import { tokenRpcOperations, tokenSendOperations } from "@trigate/domain/TokenOperations"
+import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
+import { gateway, get, post, send } from "@trigate/testing/Gateway"
+import { gatewayProcess } from "@trigate/testing/GatewayProcess"
+import * as JsonParts from "@trigate/testing/JsonParts"
+import { connection } from "@trigate/testing/Program"
+import { recordingUpstream, rpcReply } from "@trigate/testing/RecordingUpstream"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -13,13 +19,7 @@ import * as HttpApi from "effect/http-api/HttpApi"
 import * as Predicate from "effect/Predicate"
 import * as Fs from "node:fs"
 import { bigBlocks, bodyOf } from "./bodies.ts"
-import { faultyUpstream } from "./faults/faultyUpstream.ts"
-import * as Fixtures from "./fixtures.ts"
-import { gateway, get, post, send } from "./gateway.ts"
 import { liveGateway, upstreamKeys } from "./liveGateway.ts"
-import { gatewayProcess } from "./process.ts"
-import { connection } from "./program.ts"
-import { recordingUpstream, rpcReply } from "./recordingUpstream.ts"
 
 const gasCall = `{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice","params":[]}`
 const receiptCall = `{"jsonrpc":"2.0","id":1,"method":"eth_getTransactionReceipt","params":["0x${"ab".repeat(32)}"]}`
@@ -77,7 +77,7 @@ describe("health", () => {
       yield* drain.drain("1 milli")
       const answer = yield* get(`${url}/health/ready`)
       assert.strictEqual(answer.status, 503)
-      assert.strictEqual(Fixtures.value(answer.text, "status"), "draining")
+      assert.strictEqual(JsonParts.value(answer.text, "status"), "draining")
       assert.strictEqual((yield* get(`${url}/health/live`)).status, 200)
       assert.strictEqual((yield* post(`${url}/evm`, gasCall)).status, 200)
     }))
@@ -419,7 +419,7 @@ describe("the process", () => {
         assert.include(entry, { level: "info", message: "request" })
       }
       const told = entries.map((entry) =>
-        ["method", "route", "status", "operations", "error"].map((key) => Fixtures.at(entry, key))
+        ["method", "route", "status", "operations", "error"].map((key) => JsonParts.at(entry, key))
       )
       assert.deepStrictEqual(told, [
         ["POST", "node.evm", 200, ["eth_gasPrice"], undefined],
@@ -428,7 +428,7 @@ describe("the process", () => {
         ["GET", "other", 404, [], undefined],
         ["POST", "layer2.rpc", 200, ["eth_getTransactionReceipt"], "ChainNotConfigured"]
       ])
-      assert.strictEqual(Fixtures.at(entries[0], "id"), "req-1")
+      assert.strictEqual(JsonParts.at(entries[0], "id"), "req-1")
       for (const secret of [callerKey, upstreamKeys.node, node.url, "nowhere"]) {
         assert.notInclude(running.printed(), secret)
       }

@@ -1,15 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
 import { settings } from "@trigate/domain/Settings"
 import * as Settings from "@trigate/server/Settings"
+import { get, post } from "@trigate/testing/Gateway"
+import { gatewayProcess } from "@trigate/testing/GatewayProcess"
+import { program } from "@trigate/testing/Program"
+import { refusingUrl } from "@trigate/testing/RecordingUpstream"
 import * as Clock from "effect/Clock"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import { get, post } from "./gateway.ts"
-import { gatewayProcess } from "./process.ts"
-import { connection, heldUpstream, program } from "./program.ts"
-import { refusingUrl } from "./recordingUpstream.ts"
+import { connection, heldUpstream } from "./connections.ts"
 
 const receiptCall = `{"jsonrpc":"2.0","id":1,"method":"eth_getTransactionReceipt","params":["0x${"ab".repeat(32)}"]}`
 

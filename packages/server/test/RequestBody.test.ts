@@ -4,6 +4,7 @@ import { Layer2 } from "@trigate/layer2/Layer2"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import * as Gateway from "@trigate/server/Gateway"
 import * as RequestBody from "@trigate/server/RequestBody"
+import { gateway, post } from "@trigate/testing/Gateway"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -12,7 +13,6 @@ import { formatAddress, HttpServer, layerServices } from "effect/http/HttpServer
 import { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as Layer from "effect/Layer"
 import * as Http from "node:http"
-import { gateway, post } from "./gateway.ts"
 import { exchange, headOf } from "./rawHttp.ts"
 
 const gasCall = `{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice","params":[]}`

@@ -1,11 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
+import { post } from "@trigate/testing/Gateway"
+import * as JsonParts from "@trigate/testing/JsonParts"
+import * as Recordings from "@trigate/testing/Recordings"
+import type { Seen } from "@trigate/testing/RecordingUpstream"
+import { rpcFailure, rpcId, rpcReply } from "@trigate/testing/RecordingUpstream"
 import * as Effect from "effect/Effect"
-import * as Fixtures from "./fixtures.ts"
-import { post } from "./gateway.ts"
 import type { LiveGateway } from "./liveGateway.ts"
 import { liveGateway, upstreamKeys } from "./liveGateway.ts"
-import type { Seen } from "./recordingUpstream.ts"
-import { rpcFailure, rpcId, rpcReply } from "./recordingUpstream.ts"
 
 const nodePath = `node POST /${upstreamKeys.node}/evm`
 const layer2Path = `layer2 POST /${upstreamKeys.layer2}`
@@ -19,12 +20,12 @@ const sent = (upstream: LiveGateway["node"]): ReadonlyArray<string> =>
 
 describe("a recorded receipt", () => {
   for (const family of ["l2-op-stack.json", "l2-zksync.json", "l2-arbitrum.json"]) {
-    const file = Fixtures.text(family)
-    Fixtures.rows(file, ["receipts"]).forEach((row, index) => {
+    const file = Recordings.text(family)
+    JsonParts.rows(file, ["receipts"]).forEach((row, index) => {
       it.live(`comes back with its own text: ${family} ${index}`, () =>
         Effect.gen(function*() {
-          const result = Fixtures.raw(row, ["response", "result"])
-          const params = Fixtures.raw(row, ["request", "params"])
+          const result = JsonParts.raw(row, ["response", "result"])
+          const params = JsonParts.raw(row, ["request", "params"])
           const live = yield* liveGateway({ layer2: rpcReply(result) })
           const answer = yield* post(
             `${live.url}/l2`,
@@ -42,9 +43,9 @@ describe("a recorded receipt", () => {
   }
 
   // only calls that this route takes and a node can answer; the others of the session are refused before
-  const session = Fixtures.rows(Fixtures.text("l2-anvil.json"), ["records"]).filter((row) => {
-    const hash = Fixtures.value(row, "request", "params", 0)
-    return Fixtures.value(row, "request", "method") === "eth_getTransactionReceipt" &&
+  const session = JsonParts.rows(Recordings.text("l2-anvil.json"), ["records"]).filter((row) => {
+    const hash = JsonParts.value(row, "request", "params", 0)
+    return JsonParts.value(row, "request", "method") === "eth_getTransactionReceipt" &&
       /^0x[0-9a-fA-F]{64}$/u.test(String(hash))
   })
 
@@ -53,11 +54,11 @@ describe("a recorded receipt", () => {
   })
 
   for (const row of session) {
-    it.live(`comes back with its own text: ${String(Fixtures.value(row, "name"))}`, () =>
+    it.live(`comes back with its own text: ${String(JsonParts.value(row, "name"))}`, () =>
       Effect.gen(function*() {
-        const result = Fixtures.raw(row, ["body", "result"])
+        const result = JsonParts.raw(row, ["body", "result"])
         const live = yield* liveGateway({ layer2: rpcReply(result) })
-        const answer = yield* post(`${live.url}/l2`, Fixtures.raw(row, ["request"]))
+        const answer = yield* post(`${live.url}/l2`, JsonParts.raw(row, ["request"]))
         assert.strictEqual(answer.text, `{"jsonrpc":"2.0","id":1,"result":${result}}`)
         assert.deepStrictEqual(live.seen(), [layer2Path])
       }))
@@ -65,15 +66,15 @@ describe("a recorded receipt", () => {
 })
 
 describe("a sample of the trading chain's EVM", () => {
-  for (const row of Fixtures.rows(Fixtures.text("evm-rpc-samples.json"), ["samples"])) {
-    const id = String(Fixtures.value(row, "id"))
+  for (const row of JsonParts.rows(Recordings.text("evm-rpc-samples.json"), ["samples"])) {
+    const id = String(JsonParts.value(row, "id"))
     if (id === "bad-block") continue
     it.live(`comes back as the node answered it: ${id}`, () =>
       Effect.gen(function*() {
-        const failed = Fixtures.value(row, "response", "error") !== undefined
-        const outcome = Fixtures.raw(row, ["response", failed ? "error" : "result"])
+        const failed = JsonParts.value(row, "response", "error") !== undefined
+        const outcome = JsonParts.raw(row, ["response", failed ? "error" : "result"])
         const live = yield* liveGateway({ node: (failed ? rpcFailure : rpcReply)(outcome) })
-        const answer = yield* post(`${live.url}/evm`, Fixtures.raw(row, ["request"]))
+        const answer = yield* post(`${live.url}/evm`, JsonParts.raw(row, ["request"]))
         assert.strictEqual(answer.status, 200)
         assert.strictEqual(answer.text, `{"jsonrpc":"2.0","id":1,"${failed ? "error" : "result"}":${outcome}}`)
         assert.deepStrictEqual(live.seen(), [nodePath])
@@ -130,7 +131,7 @@ describe("a batch", () => {
     Effect.gen(function*() {
       const live = yield* liveGateway({
         layer2: (request) => {
-          const calls = Fixtures.rows(`{"all":${request.body}}`, ["all"])
+          const calls = JsonParts.rows(`{"all":${request.body}}`, ["all"])
           const answers = calls.map((body) => rpcReply(`"${asked({ ...request, body })}"`)({ ...request, body }).body)
           return { body: `[${answers.toReversed().join(",")}]` }
         }
@@ -152,7 +153,7 @@ describe("a batch", () => {
       const sizes: Array<number> = []
       const live = yield* liveGateway({
         layer2: (request) => {
-          const calls = Fixtures.rows(`{"all":${request.body}}`, ["all"])
+          const calls = JsonParts.rows(`{"all":${request.body}}`, ["all"])
           sizes.push(calls.length)
           const answers = calls.map((body) => rpcReply(`"${asked({ ...request, body })}"`)({ ...request, body }).body)
           return { body: `[${answers.join(",")}]` }
@@ -196,7 +197,7 @@ describe("a batch", () => {
           `{"jsonrpc":"2.0","method":"eth_getTransactionReceipt","params":["${good}"]},7]`
       )
       assert.strictEqual(answer.status, 200)
-      const rows = Fixtures.rows(`{"all":${answer.text}}`, ["all"])
+      const rows = JsonParts.rows(`{"all":${answer.text}}`, ["all"])
       assert.strictEqual(rows.length, 6)
       assert.strictEqual(rows[0], `{"jsonrpc":"2.0","id":1,"result":null}`)
       assert.strictEqual(
@@ -206,9 +207,9 @@ describe("a batch", () => {
       const errors = [rows[1], rows[3], rows[4], rows[5]].map((row) => {
         const answered: unknown = JSON.parse(row ?? "")
         return [
-          Fixtures.at(answered, "id"),
-          Fixtures.at(answered, "error", "code"),
-          Fixtures.at(answered, "error", "data", "_tag")
+          JsonParts.at(answered, "id"),
+          JsonParts.at(answered, "error", "code"),
+          JsonParts.at(answered, "error", "data", "_tag")
         ]
       })
       assert.deepStrictEqual(errors, [

@@ -1,14 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
+import { gateway, get, post } from "@trigate/testing/Gateway"
+import * as JsonParts from "@trigate/testing/JsonParts"
+import { isInstalled, redisServer } from "@trigate/testing/RedisServer"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import * as References from "effect/References"
-import { isInstalled, redisServer } from "../../trading/test/redisServer.ts"
 import { validator } from "./bodies.ts"
-import * as Fixtures from "./fixtures.ts"
-import { gateway, get, post } from "./gateway.ts"
 import { liveGateway } from "./liveGateway.ts"
 
 const ok = `{"status":"ok","response":{"type":"default"}}`
@@ -25,7 +25,7 @@ const body = (nonce: number, usingBigBlocks = true) =>
 const readiness = (url: string) =>
   Effect.map(
     get(`${url}/health/ready`),
-    ({ status, text }) => [status, Fixtures.value(text, "redis"), Fixtures.value(text, "actionLog")]
+    ({ status, text }) => [status, JsonParts.value(text, "redis"), JsonParts.value(text, "actionLog")]
   )
 
 const up = { backing: "Redis", state: "up" }
@@ -35,7 +35,7 @@ const away = { backing: "Redis", state: "away" }
 const untilUp = (url: string): Effect.Effect<void> =>
   Effect.flatMap(
     get(`${url}/health/ready`),
-    ({ text }) => Fixtures.value(text, "actionLog", "state") === "up" ? Effect.void : untilUp(url)
+    ({ text }) => JsonParts.value(text, "actionLog", "state") === "up" ? Effect.void : untilUp(url)
   )
 
 const quiet = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
@@ -52,7 +52,7 @@ describe("answers to signed actions", () => {
       assert.deepStrictEqual([first.text, first.headers.get("x-trigate-signer")], [ok, keys.trader.address])
       const refused = yield* post(`${live.url}/exchange`, yield* body(now + 1), { "x-trigate-expected-signer": "0x1" })
       assert.strictEqual(refused.status, 400)
-      assert.deepStrictEqual(Fixtures.value(refused.text, "errors", 0, "path"), ["x-trigate-expected-signer"])
+      assert.deepStrictEqual(JsonParts.value(refused.text, "errors", 0, "path"), ["x-trigate-expected-signer"])
       const other = yield* post(`${live.url}/exchange`, yield* body(now + 1), {
         "x-trigate-expected-signer": validator
       })
@@ -80,7 +80,7 @@ describe.runIf(isInstalled)("replicas that share Redis", () => {
       assert.deepStrictEqual([one.api.seen.length, two.api.seen.length], [1, 0])
       assert.deepStrictEqual(yield* readiness(two.url), [200, "up", up])
       const { text } = yield* get(`${sandbox.url}/health/ready`)
-      assert.deepStrictEqual(Fixtures.value(text, "actionLog"), { backing: "memory", state: "up" })
+      assert.deepStrictEqual(JsonParts.value(text, "actionLog"), { backing: "memory", state: "up" })
     }).pipe(quiet))
 
   it.live("go on with their own log and say so while it is away, whether it dies or hangs, and share again after", () =>

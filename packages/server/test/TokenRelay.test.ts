@@ -1,9 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
+import { get, post } from "@trigate/testing/Gateway"
+import * as JsonParts from "@trigate/testing/JsonParts"
+import * as Recordings from "@trigate/testing/Recordings"
+import type { Answered } from "@trigate/testing/RecordingUpstream"
 import * as Effect from "effect/Effect"
-import * as Fixtures from "./fixtures.ts"
-import { get, post } from "./gateway.ts"
 import { liveGateway, upstreamKeys } from "./liveGateway.ts"
-import type { Answered } from "./recordingUpstream.ts"
 
 const address = "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDs"
 const raw = "0:b113a994b5024a16719f69139328eb759596c38a25f59028b146fecdc3621dfe"
@@ -13,7 +14,7 @@ const widest = "1329227995784915872903807060280344575"
 
 /** A recorded body whose metadata URI is of a scheme that is never fetched: no test asks the internet. */
 const bodyOf = (name: string): string =>
-  Fixtures.raw(Fixtures.text(`ton-getTokenData-${name}.json`), ["body"]).replaceAll(`"https://`, `"http://`)
+  JsonParts.raw(Recordings.text(`ton-getTokenData-${name}.json`), ["body"]).replaceAll(`"https://`, `"http://`)
 
 const restPath = (of: string) => `tokens GET /${upstreamKeys.tokens}/api/v2/getTokenData?address=${of}`
 const rpcPath = `tokens POST /${upstreamKeys.tokens}/api/v2/jsonRPC`
@@ -165,22 +166,22 @@ describe("the token chain's JSON-RPC", () => {
       }))
   }
 
-  const requests = Fixtures.rows(Fixtures.text("ton-client-requests.json"), ["requests"])
+  const requests = JsonParts.rows(Recordings.text("ton-client-requests.json"), ["requests"])
   requests.forEach((row, index) => {
     it.live(`takes what stock clients send (${index}) and keeps the result's own text`, () =>
       Effect.gen(function*() {
         const result = `{ "last":{"seqno":9007199254740993},"b" : [ ] }`
         const live = yield* liveGateway({ tokens: () => ({ body: `{"ok": true, "result": ${result}}` }) })
-        const body = Fixtures.raw(row, ["body"])
+        const body = JsonParts.raw(row, ["body"])
         const answer = yield* post(`${live.url}/api/v2/jsonRPC`, body)
         assert.strictEqual(answer.status, 200)
         assert.strictEqual(
           answer.text,
-          `{"ok":true,"result":${result},"jsonrpc":"2.0","id":${Fixtures.raw(body, ["id"])}}`
+          `{"ok":true,"result":${result},"jsonrpc":"2.0","id":${JsonParts.raw(body, ["id"])}}`
         )
-        const method = Fixtures.raw(body, ["method"])
+        const method = JsonParts.raw(body, ["method"])
         assert.deepStrictEqual(live.tokens.seen.map((seen) => seen.body), [
-          `{"jsonrpc":"2.0","id":1,"method":${method},"params":${Fixtures.raw(body, ["params"])}}`
+          `{"jsonrpc":"2.0","id":1,"method":${method},"params":${JsonParts.raw(body, ["params"])}}`
         ])
       }))
   })
@@ -226,16 +227,16 @@ describe("the token chain's JSON-RPC", () => {
   it.live("writes every recorded failure with its text in error and never a result", () =>
     Effect.gen(function*() {
       const live = yield* liveGateway()
-      for (const row of Fixtures.rows(Fixtures.text("ton-errors.json"), ["errors"])) {
-        const body = Fixtures.value(row, "body")
-        const status = Number(Fixtures.value(row, "httpStatus") ?? 200)
-        live.tokens.respond = () => ({ status, body: Fixtures.raw(row, ["body"]) })
+      for (const row of JsonParts.rows(Recordings.text("ton-errors.json"), ["errors"])) {
+        const body = JsonParts.value(row, "body")
+        const status = Number(JsonParts.value(row, "httpStatus") ?? 200)
+        live.tokens.respond = () => ({ status, body: JsonParts.raw(row, ["body"]) })
         const answer = yield* post(`${live.url}/api/v2/jsonRPC`, call("7"))
         assert.strictEqual(answer.status, 200)
         assert.include(answer.json, {
           ok: false,
-          error: Fixtures.at(body, "error") ?? Fixtures.at(body, "result") ?? Fixtures.at(body, "message"),
-          code: Fixtures.at(body, "code") ?? status,
+          error: JsonParts.at(body, "error") ?? JsonParts.at(body, "result") ?? JsonParts.at(body, "message"),
+          code: JsonParts.at(body, "code") ?? status,
           id: 7
         })
         assert.notProperty(answer.json, "result")
@@ -245,7 +246,7 @@ describe("the token chain's JSON-RPC", () => {
   it.live("answers a batch in its order", () =>
     Effect.gen(function*() {
       const live = yield* liveGateway({
-        tokens: ({ body }) => ({ body: `{"ok":true,"result":"${String(Fixtures.value(body, "method"))}"}` })
+        tokens: ({ body }) => ({ body: `{"ok":true,"result":"${String(JsonParts.value(body, "method"))}"}` })
       })
       const answer = yield* post(
         `${live.url}/api/v2/jsonRPC`,

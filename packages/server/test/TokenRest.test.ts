@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { messageAdvice } from "@trigate/domain/TokenOperations"
+import { gateway, get, post, send } from "@trigate/testing/Gateway"
+import * as JsonParts from "@trigate/testing/JsonParts"
+import { refusingUrl } from "@trigate/testing/RecordingUpstream"
 import * as Effect from "effect/Effect"
-import * as Fixtures from "./fixtures.ts"
-import { gateway, get, post, send } from "./gateway.ts"
 import { liveGateway, upstreamKeys } from "./liveGateway.ts"
-import { refusingUrl } from "./recordingUpstream.ts"
 
 const address = "EQClb6WL4TgcNsmu7KdNii5mw330v-k_cl6jCKyPj9pWNfJz"
 const standard = address.replaceAll("-", "+").replaceAll("_", "/")
@@ -193,8 +193,8 @@ describe("the sandbox over REST", () => {
       const { url } = yield* gateway({})
       const packed = yield* get(`${url}/api/v2/packAddress?address=${address}`)
       assert.strictEqual(packed.status, 200)
-      assert.strictEqual(Fixtures.value(packed.text, "ok"), true)
+      assert.strictEqual(JsonParts.value(packed.text, "ok"), true)
       const sent = yield* post(`${url}/api/v2/sendBoc`, `{"boc":"te6"}`)
-      assert.strictEqual(Fixtures.value(sent.text, "ok"), false)
+      assert.strictEqual(JsonParts.value(sent.text, "ok"), false)
     }))
 })

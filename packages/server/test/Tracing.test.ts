@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
+import { gateway, get, post } from "@trigate/testing/Gateway"
+import { recordingUpstream, rpcReply } from "@trigate/testing/RecordingUpstream"
 import * as Effect from "effect/Effect"
 import * as Tracer from "effect/Tracer"
-import { gateway, get, post } from "./gateway.ts"
-import { recordingUpstream, rpcReply } from "./recordingUpstream.ts"
 
 /** Keeps every span with its attributes as text. */
 const collector = () => {

@@ -2,7 +2,7 @@
  * Bodies of signed actions. A single signature is made up: it recovers to somebody, another one for each action. What a
  * multi-sig holds has to fit together, so its signatures are made with the sandbox's keys.
  */
-import { leader, signMultiSig } from "../../trading/test/multiSigText.ts"
+import { leader, signMultiSig } from "@trigate/testing/MultiSigText"
 
 export const validator = "0x0123456789abcdef0123456789abcdef01234567"
 

@@ -5,16 +5,16 @@ import type { GatewayError as GatewayErrorType } from "@trigate/domain/GatewayEr
 import { GatewayError } from "@trigate/domain/GatewayError"
 import * as JsonText from "@trigate/domain/JsonText"
 import { typeOf } from "@trigate/domain/Problem"
+import type { Client } from "@trigate/testing/Client"
+import { clientOf } from "@trigate/testing/Client"
+import type { Answer, Environment } from "@trigate/testing/Gateway"
+import * as JsonParts from "@trigate/testing/JsonParts"
+import { recordingUpstream } from "@trigate/testing/RecordingUpstream"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import type { Client } from "./client.ts"
-import { clientOf } from "./client.ts"
-import * as Fixtures from "./fixtures.ts"
-import type { Answer, Environment } from "./gateway.ts"
 import type { Responses } from "./liveGateway.ts"
 import { liveGateway } from "./liveGateway.ts"
-import { recordingUpstream } from "./recordingUpstream.ts"
 
 export interface Row {
   readonly what: string
@@ -53,7 +53,7 @@ const titleOf = (tag: string): string => {
 }
 
 const checkError = (row: Row, now: number, error: unknown): void => {
-  const detail = Fixtures.at(error, "detail")
+  const detail = JsonParts.at(error, "detail")
   assert.isString(detail)
   assert.deepStrictEqual(error, {
     type: typeOf(row.tag),
@@ -70,7 +70,7 @@ const errorIn = (row: Row, answer: Answer): unknown => {
   if (row.rpc === undefined) {
     assert.strictEqual(answer.status, row.http ?? row.status)
     assert.strictEqual(answer.type, "application/problem+json")
-    const retryAfter = Fixtures.at(answer.json, "retryAfter")
+    const retryAfter = JsonParts.at(answer.json, "retryAfter")
     assert.strictEqual(answer.headers.get("retry-after"), retryAfter === undefined ? null : `${Number(retryAfter)}`)
     return answer.json
   }
@@ -78,15 +78,15 @@ const errorIn = (row: Row, answer: Answer): unknown => {
   assert.strictEqual(answer.type, "application/json")
   const id = row.rpc.id === undefined ? 1 : row.rpc.id
   if (row.rpc.protocol === "json-rpc") {
-    const data = Fixtures.at(answer.json, "error", "data")
-    const message = Fixtures.at(answer.json, "error", "message")
-    assert.strictEqual(message, Fixtures.at(data, "detail"))
+    const data = JsonParts.at(answer.json, "error", "data")
+    const message = JsonParts.at(answer.json, "error", "message")
+    assert.strictEqual(message, JsonParts.at(data, "detail"))
     assert.deepStrictEqual(answer.json, { jsonrpc: "2.0", id, error: { code: row.rpc.code, message, data } })
     return data
   }
-  const data = Fixtures.at(answer.json, "data")
-  const error = Fixtures.at(answer.json, "error")
-  assert.strictEqual(error, Fixtures.at(data, "detail"))
+  const data = JsonParts.at(answer.json, "data")
+  const error = JsonParts.at(answer.json, "error")
+  assert.strictEqual(error, JsonParts.at(data, "detail"))
   assert.deepStrictEqual(answer.json, {
     ok: false,
     error,

@@ -1,8 +1,8 @@
 /** Gateways in another process, which all tests of this one share: a start of its own costs a process most of a second. */
+import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Effect from "effect/Effect"
 import type { ChildProcess } from "node:child_process"
 import { fork } from "node:child_process"
-import * as Fixtures from "./fixtures.ts"
 
 const main = new URL("hostMain.ts", import.meta.url).pathname
 
@@ -14,8 +14,8 @@ const started = (): ChildProcess => {
   if (host !== undefined) return host
   const child = fork(main, { execArgv: [], env: { PATH: process.env["PATH"] } })
   child.on("message", (message) => {
-    const id = Number(Fixtures.at(message, "id"))
-    waiting.get(id)?.(String(Fixtures.at(message, "url")))
+    const id = Number(JsonParts.at(message, "id"))
+    waiting.get(id)?.(String(JsonParts.at(message, "url")))
     waiting.delete(id)
   })
   // it ends with this process, and does not keep it

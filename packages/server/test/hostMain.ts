@@ -6,7 +6,7 @@ import * as Scope from "effect/Scope"
 
 // as the bundled gateway does: schemas that are built from here on decode by compiled code
 await import("effect/schema/SchemaJITCompiler/enable")
-const { gateway } = await import("./gateway.ts")
+const { gateway } = await import("@trigate/testing/Gateway")
 
 const decode = Schema.decodeUnknownSync(
   Schema.Struct({ id: Schema.Int, environment: Schema.NullOr(Schema.Record(Schema.String, Schema.String)) })

@@ -1,9 +1,9 @@
 /** A live gateway in front of four local upstreams that answer as told and keep what they saw. */
+import type { Environment, Gateway } from "@trigate/testing/Gateway"
+import { gateway } from "@trigate/testing/Gateway"
+import type { RecordingUpstream, Reply, Seen } from "@trigate/testing/RecordingUpstream"
+import { recordingUpstream } from "@trigate/testing/RecordingUpstream"
 import * as Effect from "effect/Effect"
-import type { Environment, Gateway } from "./gateway.ts"
-import { gateway } from "./gateway.ts"
-import type { RecordingUpstream, Reply, Seen } from "./recordingUpstream.ts"
-import { recordingUpstream } from "./recordingUpstream.ts"
 
 /** The endpoint keys of the configured upstreams: secrets that no caller may see. */
 export const upstreamKeys = {

@@ -1,5 +1,6 @@
 import * as NodeRedis from "@effect/platform-node/NodeRedis"
 import { assert, describe, it } from "@effect/vitest"
+import { isInstalled, redisServer } from "@trigate/testing/RedisServer"
 import { ActionLog } from "@trigate/trading/ActionLog"
 import * as ActionLogRedis from "@trigate/trading/ActionLogRedis"
 import * as Clock from "effect/Clock"
@@ -10,7 +11,6 @@ import * as Metric from "effect/Metric"
 import * as Redis from "effect/persistence/Redis"
 import * as TestClock from "effect/testing/TestClock"
 import { day, isFree, now, open, refusalOf, settled, states, suite, unanswered } from "./actionLogSuite.ts"
-import { isInstalled, redisServer } from "./redisServer.ts"
 
 const over = (url: string, options: ActionLogRedis.Options = {}) =>
   ActionLogRedis.layer(options).pipe(

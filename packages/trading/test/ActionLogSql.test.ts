@@ -1,6 +1,8 @@
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as SqliteClient from "@trigate/server/SqliteClient"
+import { isInstalled, postgresServer } from "@trigate/testing/PostgresServer"
+import type { PostgresServer } from "@trigate/testing/PostgresServer"
 import { ActionLog } from "@trigate/trading/ActionLog"
 import * as ActionLogSql from "@trigate/trading/ActionLogSql"
 import * as Clock from "effect/Clock"
@@ -17,8 +19,6 @@ import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"
 import { isFree, now, open, refusalOf, settled, states, suite, texts, unanswered } from "./actionLogSuite.ts"
-import { isInstalled, postgresServer } from "./postgresServer.ts"
-import type { PostgresServer } from "./postgresServer.ts"
 
 const over = (client: Layer.Layer<SqlClient>, options: ActionLogSql.Options = {}): Layer.Layer<ActionLog> =>
   ActionLogSql.layer(options).pipe(Layer.provide(client))

@@ -4,6 +4,7 @@ import * as JsonText from "@trigate/domain/JsonText"
 import { SignedEnvelope } from "@trigate/domain/SignedAction"
 import * as Utf8 from "@trigate/domain/Utf8"
 import { testnet } from "@trigate/signing/VenueProfile"
+import { leader, signMultiSig } from "@trigate/testing/MultiSigText"
 import * as Admission from "@trigate/trading/Admission"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
@@ -11,7 +12,6 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
 import vectors from "../../signing/test/fixtures/signing-vectors.json" with { type: "json" }
-import { leader, signMultiSig } from "./multiSigText.ts"
 
 const now = 1_705_234_567_890
 const day = 86_400_000

@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import type * as Sha3 from "@noble/hashes/sha3"
 import * as Utf8 from "@trigate/domain/Utf8"
+import { leader, signMultiSig } from "@trigate/testing/MultiSigText"
 import * as Admission from "@trigate/trading/Admission"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
 import { vi } from "vitest"
-import { leader, signMultiSig } from "./multiSigText.ts"
 
 const hashes = vi.hoisted(() => {
   // another file of this process may have loaded keccak-256 in WebAssembly, which is not counted

@@ -2,11 +2,11 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Utf8 from "@trigate/domain/Utf8"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import { testnet } from "@trigate/signing/VenueProfile"
+import type { Signing } from "@trigate/testing/MultiSigText"
+import { leader, signLeader, signMultiSig } from "@trigate/testing/MultiSigText"
 import * as Admission from "@trigate/trading/Admission"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
-import type { Signing } from "./multiSigText.ts"
-import { leader, signLeader, signMultiSig } from "./multiSigText.ts"
 
 /** A vector of the signing tests, made with @nktkas/hyperliquid 0.33.3 and a public test key. */
 const nonce = 1_705_234_567_890

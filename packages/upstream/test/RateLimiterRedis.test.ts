@@ -1,5 +1,6 @@
 import * as NodeRedis from "@effect/platform-node/NodeRedis"
 import { assert, describe, it } from "@effect/vitest"
+import { isInstalled, redisServer } from "@trigate/testing/RedisServer"
 import * as RateLimiter from "@trigate/upstream/RateLimiter"
 import * as RateLimiterRedis from "@trigate/upstream/RateLimiterRedis"
 import * as Clock from "effect/Clock"
@@ -11,7 +12,6 @@ import * as Logger from "effect/Logger"
 import * as Metric from "effect/Metric"
 import * as Redis from "effect/persistence/Redis"
 import * as TestClock from "effect/testing/TestClock"
-import { isInstalled, redisServer } from "../../trading/test/redisServer.ts"
 import { action, arrivals, ask, candles, most, query, run } from "./rateLimitSchedule.ts"
 
 const immediate = Effect.callback<void>((resume) => {

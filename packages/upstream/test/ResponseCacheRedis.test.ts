@@ -4,6 +4,7 @@ import type { CachePolicy } from "@trigate/domain/Operation"
 import * as InfoProtocol from "@trigate/domain/protocol/InfoProtocol"
 import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Utf8 from "@trigate/domain/Utf8"
+import { isInstalled, redisServer } from "@trigate/testing/RedisServer"
 import type { CachedResponse } from "@trigate/upstream/CacheStore"
 import * as ResponseCache from "@trigate/upstream/ResponseCache"
 import * as ResponseCacheRedis from "@trigate/upstream/ResponseCacheRedis"
@@ -14,7 +15,6 @@ import * as Logger from "effect/Logger"
 import * as Metric from "effect/Metric"
 import * as Redis from "effect/persistence/Redis"
 import * as TestClock from "effect/testing/TestClock"
-import { isInstalled, redisServer } from "../../trading/test/redisServer.ts"
 
 const redisAt = (url: string) =>
   // the driver logs each connection that a killed server refuses

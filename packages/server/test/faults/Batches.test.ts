@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as JsonText from "@trigate/domain/JsonText"
+import type { Asked, Reaction } from "@trigate/testing/FaultyUpstream"
+import { faultyUpstream, idIn } from "@trigate/testing/FaultyUpstream"
+import { post } from "@trigate/testing/Gateway"
+import * as JsonParts from "@trigate/testing/JsonParts"
+import { inTurn, reset, say, sayHalf, silence } from "@trigate/testing/Reactions"
 import * as Effect from "effect/Effect"
-import * as Fixtures from "../fixtures.ts"
-import { post } from "../gateway.ts"
 import { askedOf, gatewayOver, isAsked } from "./faultyGateway.ts"
-import type { Asked, Reaction } from "./faultyUpstream.ts"
-import { faultyUpstream, idIn } from "./faultyUpstream.ts"
-import { inTurn, reset, say, sayHalf, silence } from "./reactions.ts"
 import { hashOf } from "./routes.ts"
 import { endsAfter, firstShare } from "./time.ts"
 
@@ -43,8 +43,8 @@ const ask = (url: string) => post(`${url}/evm`, `[${call(1)},${call(2)},${call(3
 /** What each item of a batch got: the slot that its result names, or the tag of its error. */
 const itemsOf = (text: string): ReadonlyArray<readonly [id: unknown, got: unknown]> =>
   (JsonText.elements(text) ?? []).map((item) => [
-    Fixtures.value(item, "id"),
-    Fixtures.value(item, "result") ?? Fixtures.value(item, "error", "data", "_tag")
+    JsonParts.value(item, "id"),
+    JsonParts.value(item, "result") ?? JsonParts.value(item, "error", "data", "_tag")
   ])
 
 const right = (slot: number) => [`n${slot}`, word(slot)] as const
@@ -110,7 +110,7 @@ describe("a batch is one request upstream, matched by id, when its answer comes"
       const { url } = yield* gatewayOver({ node: [only] })
       const answer = yield* ask(url)
       assert.strictEqual(JsonText.elements(answer.text)?.length, 3)
-      for (const item of JsonText.elements(answer.text) ?? []) assert.isDefined(Fixtures.value(item, "error", "code"))
+      for (const item of JsonText.elements(answer.text) ?? []) assert.isDefined(JsonParts.value(item, "error", "code"))
       assert.notInclude(answer.text, `"result"`)
     }))
 

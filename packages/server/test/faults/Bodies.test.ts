@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
+import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
+import type { Asked } from "@trigate/testing/FaultyUpstream"
+import * as JsonParts from "@trigate/testing/JsonParts"
+import type { Said } from "@trigate/testing/Reactions"
+import { say } from "@trigate/testing/Reactions"
 import * as Effect from "effect/Effect"
-import * as Fixtures from "../fixtures.ts"
 import { assertNextAnswers } from "./failover.ts"
 import { askedOf, gatewayOver, secretKey } from "./faultyGateway.ts"
-import { faultyUpstream } from "./faultyUpstream.ts"
-import type { Asked } from "./faultyUpstream.ts"
-import type { Said } from "./reactions.ts"
-import { say } from "./reactions.ts"
 import { assertFailure, reads } from "./routes.ts"
 
 const utf8 = new TextEncoder()
@@ -56,7 +56,7 @@ for (const route of reads) {
           const { url } = yield* gatewayOver({ [route.kind]: [only] })
           const value = yield* route.ask(url)
           const error = assertFailure(route.protocol, value, "UpstreamMalformed")
-          assert.strictEqual(Fixtures.at(error, "upstream"), route.label)
+          assert.strictEqual(JsonParts.at(error, "upstream"), route.label)
           assert.isBelow(value.text.length, 1_200)
           assert.notInclude(value.text, secretKey)
           assert.deepStrictEqual(askedOf(only), [1])

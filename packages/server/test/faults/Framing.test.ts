@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
+import type { Asked, Reaction } from "@trigate/testing/FaultyUpstream"
+import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
+import type { Said } from "@trigate/testing/Reactions"
+import { hangUp, say, silence, write } from "@trigate/testing/Reactions"
 import * as Effect from "effect/Effect"
 import { assertNextAnswers } from "./failover.ts"
 import { askedOf, gatewayOver } from "./faultyGateway.ts"
-import type { Asked, Reaction } from "./faultyUpstream.ts"
-import { faultyUpstream } from "./faultyUpstream.ts"
-import type { Said } from "./reactions.ts"
-import { hangUp, say, silence, write } from "./reactions.ts"
 import { assertGood, reads } from "./routes.ts"
 
 const textOf = (good: Said, asked: Asked): string => {

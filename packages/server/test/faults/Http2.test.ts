@@ -1,17 +1,17 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { faultyUpstream, idIn } from "@trigate/testing/FaultyUpstream"
+import { post } from "@trigate/testing/Gateway"
+import { say } from "@trigate/testing/Reactions"
+import * as Recordings from "@trigate/testing/Recordings"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Http2 from "node:http2"
 import * as Tls from "node:tls"
 import { bigBlocks, bodyOf } from "../bodies.ts"
-import * as Fixtures from "../fixtures.ts"
-import { post } from "../gateway.ts"
 import { askedOf, gatewayOver } from "./faultyGateway.ts"
-import { faultyUpstream, idIn } from "./faultyUpstream.ts"
-import { say } from "./reactions.ts"
 import { assertGood, layer2 } from "./routes.ts"
 
-const pem = (name: string): string => Fixtures.text(`tls/${name}.pem`)
+const pem = (name: string): string => Recordings.text(`tls/${name}.pem`)
 const trusted = Tls.getCACertificates("default")
 const ok = `{"status":"ok","response":{"type":"default"}}`
 

@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
+import { faultyUpstream, idIn } from "@trigate/testing/FaultyUpstream"
+import { say } from "@trigate/testing/Reactions"
 import * as Effect from "effect/Effect"
 import { assertNextAnswers } from "./failover.ts"
 import { askedOf, gatewayOver } from "./faultyGateway.ts"
-import { faultyUpstream, idIn } from "./faultyUpstream.ts"
-import { say } from "./reactions.ts"
 import { assertFailure, assertGood, jsonRpcReads, tokenRpc } from "./routes.ts"
 
 const rpc = (members: string) => `{"jsonrpc":"2.0",${members}}`

@@ -1,17 +1,17 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Json from "@trigate/domain/Json"
 import { layer2Operations } from "@trigate/domain/Layer2Operations"
+import type { Asked, FaultyUpstream, Reaction } from "@trigate/testing/FaultyUpstream"
+import { faultyUpstream, idIn } from "@trigate/testing/FaultyUpstream"
+import { post } from "@trigate/testing/Gateway"
+import * as JsonParts from "@trigate/testing/JsonParts"
+import { hangUp, reset, say } from "@trigate/testing/Reactions"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { bigBlocks, bodyOf } from "../bodies.ts"
-import * as Fixtures from "../fixtures.ts"
-import { post } from "../gateway.ts"
 import { services } from "./embedded.ts"
 import { askedOf, gatewayOver } from "./faultyGateway.ts"
-import type { Asked, FaultyUpstream, Reaction } from "./faultyUpstream.ts"
-import { faultyUpstream, idIn } from "./faultyUpstream.ts"
-import { hangUp, reset, say } from "./reactions.ts"
 import { hashOf, receiptQuestion } from "./routes.ts"
 
 const utf8 = new TextEncoder()
@@ -56,7 +56,7 @@ const ok = `{"status":"ok","response":{"type":"default"}}`
 const nonces = (...upstreams: ReadonlyArray<FaultyUpstream>): ReadonlyMap<number, number> => {
   const times = new Map<number, number>()
   for (const { body } of upstreams.flatMap(({ asked }) => asked)) {
-    const nonce = Number(Fixtures.value(body, "nonce"))
+    const nonce = Number(JsonParts.value(body, "nonce"))
     times.set(nonce, (times.get(nonce) ?? 0) + 1)
   }
   return times

@@ -1,17 +1,17 @@
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { assert, describe, it } from "@effect/vitest"
+import type { FaultyUpstream, Reaction } from "@trigate/testing/FaultyUpstream"
+import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
+import { post } from "@trigate/testing/Gateway"
+import * as JsonParts from "@trigate/testing/JsonParts"
+import { drip, hangUp, reset, say, sayHalf, sayHead, silence, write } from "@trigate/testing/Reactions"
+import { refusingUrl } from "@trigate/testing/RecordingUpstream"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import { bigBlocks, bodyOf } from "../bodies.ts"
-import * as Fixtures from "../fixtures.ts"
-import { post } from "../gateway.ts"
-import { refusingUrl } from "../recordingUpstream.ts"
 import { embeddedExchange } from "./embedded.ts"
 import { askedOf, gatewayOver, isAsked } from "./faultyGateway.ts"
-import type { FaultyUpstream, Reaction } from "./faultyUpstream.ts"
-import { faultyUpstream } from "./faultyUpstream.ts"
-import { drip, hangUp, reset, say, sayHalf, sayHead, silence, write } from "./reactions.ts"
 import { assertFailure } from "./routes.ts"
 import { deadline, endsAfter } from "./time.ts"
 
@@ -64,10 +64,10 @@ const act = Effect.fnUntraced(function*(url: string) {
 
 const assertUnknown = (answer: Parameters<typeof assertFailure>[1], nonce: number): void => {
   const error = assertFailure("http", answer, "OutcomeUnknown")
-  assert.strictEqual(Fixtures.at(error, "upstream"), "trading-api")
-  assert.strictEqual(Fixtures.at(error, "nonce"), nonce)
-  assert.match(String(Fixtures.at(error, "signer")), /^0x[0-9a-f]{40}$/u)
-  assert.match(String(Fixtures.at(error, "advice")), /^Resend the identical bytes/u)
+  assert.strictEqual(JsonParts.at(error, "upstream"), "trading-api")
+  assert.strictEqual(JsonParts.at(error, "nonce"), nonce)
+  assert.match(String(JsonParts.at(error, "signer")), /^0x[0-9a-f]{40}$/u)
+  assert.match(String(JsonParts.at(error, "advice")), /^Resend the identical bytes/u)
 }
 
 for (const wire of wires) {
@@ -152,7 +152,7 @@ for (const wire of wires) {
         const { nonce, value } = yield* act(url)
         if (!wire.knowsUnsent) return assertUnknown(value, nonce)
         const error = assertFailure("http", value, "UpstreamUnavailable")
-        assert.strictEqual(Fixtures.at(error, "attempts"), 2)
+        assert.strictEqual(JsonParts.at(error, "attempts"), 2)
       }))
 
     it.effect("that is known to have been sent is not sent again when the next address fails too", () =>

@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
+import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
+import * as JsonParts from "@trigate/testing/JsonParts"
+import { inTurn, say } from "@trigate/testing/Reactions"
+import type { Said } from "@trigate/testing/Reactions"
 import * as Effect from "effect/Effect"
-import * as Fixtures from "../fixtures.ts"
 import { assertNextAnswers } from "./failover.ts"
 import { askedOf, gatewayOver } from "./faultyGateway.ts"
-import { faultyUpstream } from "./faultyUpstream.ts"
-import { inTurn, say } from "./reactions.ts"
-import type { Said } from "./reactions.ts"
 import { assertFailure, assertGood, evm, info, layer2, neverKept, reads } from "./routes.ts"
 
 const full = (retryAfter: string | undefined): Said => ({
@@ -84,7 +84,7 @@ describe("the time to wait", () => {
         const only = yield* faultyUpstream(say(full("3600")))
         const { url } = yield* gatewayOver({ [route.kind]: [only] })
         const error = assertFailure("json-rpc", yield* route.ask(url), "UpstreamRateLimited")
-        assert.strictEqual(Fixtures.at(error, "retryAfter"), 3600)
+        assert.strictEqual(JsonParts.at(error, "retryAfter"), 3600)
         assert.deepStrictEqual(askedOf(only), [1])
       }))
   }
@@ -96,7 +96,7 @@ describe("the time to wait", () => {
       const { url } = yield* gatewayOver({ layer2: [first, second] })
       const value = yield* layer2.ask(url)
       const error = assertFailure("json-rpc", value, "UpstreamRateLimited")
-      assert.strictEqual(Fixtures.at(error, "retryAfter"), 60)
+      assert.strictEqual(JsonParts.at(error, "retryAfter"), 60)
       assert.deepStrictEqual(askedOf(first, second), [1, 1])
     }))
 })

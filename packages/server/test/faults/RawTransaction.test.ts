@@ -1,15 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import { transactionAdvice } from "@trigate/domain/EvmMethods"
 import * as JsonText from "@trigate/domain/JsonText"
+import type { FaultyUpstream } from "@trigate/testing/FaultyUpstream"
+import { faultyUpstream, idIn } from "@trigate/testing/FaultyUpstream"
+import { post } from "@trigate/testing/Gateway"
+import * as JsonParts from "@trigate/testing/JsonParts"
+import type { LeftOpen } from "@trigate/testing/Reactions"
+import { leftOpen, say } from "@trigate/testing/Reactions"
+import { refusingUrl } from "@trigate/testing/RecordingUpstream"
 import * as Effect from "effect/Effect"
-import * as Fixtures from "../fixtures.ts"
-import { post } from "../gateway.ts"
-import { refusingUrl } from "../recordingUpstream.ts"
 import { askedOf, gatewayOver, isAsked, secretKey } from "./faultyGateway.ts"
-import type { FaultyUpstream } from "./faultyUpstream.ts"
-import { faultyUpstream, idIn } from "./faultyUpstream.ts"
-import type { LeftOpen } from "./reactions.ts"
-import { leftOpen, say } from "./reactions.ts"
 import { assertFailure, result } from "./routes.ts"
 import { deadline, endsAfter } from "./time.ts"
 
@@ -79,8 +79,8 @@ for (const { kind, label, path } of paths) {
             const sending = post(`${url}${path}`, call("1", method))
             const value = yield* takesDeadline ? endsAfter(deadline, sending, isAsked(first)) : sending
             const error = assertFailure("json-rpc", value, "OutcomeUnknown")
-            assert.strictEqual(Fixtures.at(error, "upstream"), label)
-            assert.strictEqual(Fixtures.at(error, "advice"), transactionAdvice)
+            assert.strictEqual(JsonParts.at(error, "upstream"), label)
+            assert.strictEqual(JsonParts.at(error, "advice"), transactionAdvice)
             assert.deepStrictEqual(askedOf(first, second), [1, 0])
           }))
       }
@@ -134,7 +134,7 @@ for (const { kind, label, path } of paths) {
       Effect.gen(function*() {
         const { url } = yield* started(kind, [yield* refusingUrl, yield* refusingUrl])
         const error = assertFailure("json-rpc", yield* post(`${url}${path}`, call()), "UpstreamUnavailable")
-        assert.strictEqual(Fixtures.at(error, "attempts"), 2)
+        assert.strictEqual(JsonParts.at(error, "attempts"), 2)
       }))
 
     it.effect("of a batch goes out by itself, once, and is not sent again where the batch is", () =>

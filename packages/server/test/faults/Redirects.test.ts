@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
+import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
+import { post } from "@trigate/testing/Gateway"
+import { say } from "@trigate/testing/Reactions"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { bigBlocks, bodyOf } from "../bodies.ts"
-import { post } from "../gateway.ts"
 import { askedOf, gatewayOver, secretKey } from "./faultyGateway.ts"
-import { faultyUpstream } from "./faultyUpstream.ts"
-import { say } from "./reactions.ts"
 import { assertFailure, assertGood, reads } from "./routes.ts"
 
 const statuses = [300, 301, 302, 303, 307, 308]

@@ -1,13 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
+import type { Reaction } from "@trigate/testing/FaultyUpstream"
+import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
+import * as JsonParts from "@trigate/testing/JsonParts"
+import type { Said } from "@trigate/testing/Reactions"
+import { hangUp, inTurn, reset, say, sayHalf, sayHead } from "@trigate/testing/Reactions"
+import { refusingUrl } from "@trigate/testing/RecordingUpstream"
 import * as Effect from "effect/Effect"
-import * as Fixtures from "../fixtures.ts"
-import { refusingUrl } from "../recordingUpstream.ts"
 import { assertNextAnswers } from "./failover.ts"
 import { askedOf, gatewayOver } from "./faultyGateway.ts"
-import type { Reaction } from "./faultyUpstream.ts"
-import { faultyUpstream } from "./faultyUpstream.ts"
-import type { Said } from "./reactions.ts"
-import { hangUp, inTurn, reset, say, sayHalf, sayHead } from "./reactions.ts"
 import { assertFailure, assertGood, reads } from "./routes.ts"
 
 const breaks: ReadonlyArray<readonly [what: string, react: (good: Said) => Reaction]> = [
@@ -65,7 +65,7 @@ for (const route of reads) {
         const { url } = yield* gatewayOver({ [route.kind]: [yield* refusingUrl, yield* refusingUrl] })
         const value = yield* route.ask(url)
         const error = assertFailure(route.protocol, value, "UpstreamUnavailable")
-        assert.strictEqual(Fixtures.at(error, "upstream"), route.label)
+        assert.strictEqual(JsonParts.at(error, "upstream"), route.label)
       }))
 
     it.effect("fails within its deadline when every exchange is reset", () =>

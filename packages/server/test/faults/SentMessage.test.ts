@@ -1,14 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { messageAdvice } from "@trigate/domain/TokenOperations"
+import type { Reaction } from "@trigate/testing/FaultyUpstream"
+import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
+import { post } from "@trigate/testing/Gateway"
+import * as JsonParts from "@trigate/testing/JsonParts"
+import type { LeftOpen } from "@trigate/testing/Reactions"
+import { leftOpen, say } from "@trigate/testing/Reactions"
+import { refusingUrl } from "@trigate/testing/RecordingUpstream"
 import * as Effect from "effect/Effect"
-import * as Fixtures from "../fixtures.ts"
-import { post } from "../gateway.ts"
-import { refusingUrl } from "../recordingUpstream.ts"
 import { askedOf, gatewayOver, isAsked, secretKey } from "./faultyGateway.ts"
-import type { Reaction } from "./faultyUpstream.ts"
-import { faultyUpstream } from "./faultyUpstream.ts"
-import type { LeftOpen } from "./reactions.ts"
-import { leftOpen, say } from "./reactions.ts"
 import { assertFailure } from "./routes.ts"
 import { deadline, endsAfter } from "./time.ts"
 
@@ -62,8 +62,8 @@ for (const path of ["/api/v2/jsonRPC", "/some-key/api/v2/jsonRPC"]) {
           const sending = post(`${url}${path}`, call("sendBoc", boc))
           const value = yield* takesDeadline ? endsAfter(deadline, sending, isAsked(first)) : sending
           const error = assertFailure("token-rpc", value, "OutcomeUnknown")
-          assert.strictEqual(Fixtures.at(error, "upstream"), "token-chain")
-          assert.strictEqual(Fixtures.at(error, "advice"), messageAdvice)
+          assert.strictEqual(JsonParts.at(error, "upstream"), "token-chain")
+          assert.strictEqual(JsonParts.at(error, "advice"), messageAdvice)
           assert.deepStrictEqual(askedOf(first, second), [1, 0])
         }))
     }
@@ -98,7 +98,7 @@ for (const path of ["/api/v2/jsonRPC", "/some-key/api/v2/jsonRPC"]) {
         const second = yield* faultyUpstream(say(ok))
         const { url } = yield* gatewayOver({ tokens: [yield* refusingUrl, second] })
         const answer = yield* post(`${url}${path}`, call("sendBoc", boc))
-        assert.strictEqual(Fixtures.value(answer.text, "ok"), true)
+        assert.strictEqual(JsonParts.value(answer.text, "ok"), true)
         assert.deepStrictEqual(askedOf(second), [1])
       }))
 
@@ -106,7 +106,7 @@ for (const path of ["/api/v2/jsonRPC", "/some-key/api/v2/jsonRPC"]) {
       Effect.gen(function*() {
         const { url } = yield* gatewayOver({ tokens: [yield* refusingUrl, yield* refusingUrl] })
         const answer = yield* post(`${url}${path}`, call("sendBoc", boc))
-        assert.strictEqual(Fixtures.at(assertFailure("token-rpc", answer, "UpstreamUnavailable"), "attempts"), 2)
+        assert.strictEqual(JsonParts.at(assertFailure("token-rpc", answer, "UpstreamUnavailable"), "attempts"), 2)
       }))
 
     it.effect("of a wrong shape is refused, and nothing is sent", () =>
@@ -123,7 +123,7 @@ for (const path of ["/api/v2/jsonRPC", "/some-key/api/v2/jsonRPC"]) {
         ]
         for (const [method, named, tag] of wrong) {
           const answer = yield* post(`${url}${path}`, call(method, named))
-          assert.strictEqual(Fixtures.value(answer.text, "data", "_tag"), tag, named)
+          assert.strictEqual(JsonParts.value(answer.text, "data", "_tag"), tag, named)
         }
         assert.deepStrictEqual(askedOf(first), [0])
       }))

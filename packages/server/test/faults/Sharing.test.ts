@@ -1,13 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
+import type { FaultyUpstream, Reaction } from "@trigate/testing/FaultyUpstream"
+import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
+import { post } from "@trigate/testing/Gateway"
+import { inTurn, reset, say } from "@trigate/testing/Reactions"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Net from "node:net"
-import { post } from "../gateway.ts"
 import * as RawHttp from "../rawHttp.ts"
 import { askedOf, gatewayOver } from "./faultyGateway.ts"
-import type { FaultyUpstream, Reaction } from "./faultyUpstream.ts"
-import { faultyUpstream } from "./faultyUpstream.ts"
-import { inTurn, reset, say } from "./reactions.ts"
 import { evm, hashOf, layer2, receiptQuestion, result, storageQuestion } from "./routes.ts"
 
 const herd = 50

@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
+import type { Reaction } from "@trigate/testing/FaultyUpstream"
+import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
+import type { Answer } from "@trigate/testing/Gateway"
+import { post } from "@trigate/testing/Gateway"
+import { reset, say } from "@trigate/testing/Reactions"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
-import type { Answer } from "../gateway.ts"
-import { post } from "../gateway.ts"
 import { askedOf, gatewayOver } from "./faultyGateway.ts"
-import type { Reaction } from "./faultyUpstream.ts"
-import { faultyUpstream } from "./faultyUpstream.ts"
-import { reset, say } from "./reactions.ts"
 import { assertFailure, hashOf, receiptQuestion } from "./routes.ts"
 
 /** A small, sound answer to `spotMeta`. */

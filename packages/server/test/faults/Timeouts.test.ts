@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
+import type { Reaction } from "@trigate/testing/FaultyUpstream"
+import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
+import * as JsonParts from "@trigate/testing/JsonParts"
+import type { Said } from "@trigate/testing/Reactions"
+import { drip, say, sayHalf, sayHead, silence } from "@trigate/testing/Reactions"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
-import * as Fixtures from "../fixtures.ts"
 import { askedOf, gatewayOver, isAsked } from "./faultyGateway.ts"
-import type { Reaction } from "./faultyUpstream.ts"
-import { faultyUpstream } from "./faultyUpstream.ts"
-import type { Said } from "./reactions.ts"
-import { drip, say, sayHalf, sayHead, silence } from "./reactions.ts"
 import { assertFailure, assertGood, reads } from "./routes.ts"
 import { deadline, endsAfter, firstShare } from "./time.ts"
 
@@ -26,8 +26,8 @@ for (const route of reads) {
           const { url } = yield* gatewayOver({ [route.kind]: [only] })
           const value = yield* endsAfter(deadline, route.ask(url), isAsked(only))
           const error = assertFailure(route.protocol, value, "UpstreamTimeout")
-          assert.strictEqual(Fixtures.at(error, "upstream"), route.label)
-          assert.strictEqual(Fixtures.at(error, "deadline"), deadline)
+          assert.strictEqual(JsonParts.at(error, "upstream"), route.label)
+          assert.strictEqual(JsonParts.at(error, "deadline"), deadline)
           assert.deepStrictEqual(askedOf(only), [1])
           yield* only.until(() => only.open() === 0)
         }))

@@ -1,19 +1,20 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
+import { post } from "@trigate/testing/Gateway"
+import * as JsonParts from "@trigate/testing/JsonParts"
+import { say, silence } from "@trigate/testing/Reactions"
+import * as Recordings from "@trigate/testing/Recordings"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Net from "node:net"
 import * as Tls from "node:tls"
 import { bigBlocks, bodyOf } from "../bodies.ts"
-import * as Fixtures from "../fixtures.ts"
-import { post } from "../gateway.ts"
 import { assertNextAnswers } from "./failover.ts"
 import { askedOf, gatewayOver } from "./faultyGateway.ts"
-import { faultyUpstream } from "./faultyUpstream.ts"
-import { say, silence } from "./reactions.ts"
 import { assertFailure, assertGood, evm, info, tokenData } from "./routes.ts"
 import { deadline, endsAfter, firstShare } from "./time.ts"
 
-const pem = (name: string): string => Fixtures.text(`tls/${name}.pem`)
+const pem = (name: string): string => Recordings.text(`tls/${name}.pem`)
 const certificate = (name: string): Tls.TlsOptions => ({ key: pem("key"), cert: pem(name) })
 const trusted = Tls.getCACertificates("default")
 
@@ -88,7 +89,7 @@ describe("an upstream over TLS", () => {
           const { url } = yield* gatewayOver({ [route.kind]: [only] })
           const value = yield* route.ask(url)
           const error = assertFailure(route.protocol, value, "UpstreamUnavailable")
-          assert.match(String(Fixtures.at(error, "detail")), /CERT|TLS|SSL|SIGNATURE/u)
+          assert.match(String(JsonParts.at(error, "detail")), /CERT|TLS|SSL|SIGNATURE/u)
           assert.strictEqual(only.bytes(), 0)
         }))
     }

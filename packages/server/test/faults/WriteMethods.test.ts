@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as JsonText from "@trigate/domain/JsonText"
+import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
+import { get, post, send } from "@trigate/testing/Gateway"
+import * as JsonParts from "@trigate/testing/JsonParts"
+import { say } from "@trigate/testing/Reactions"
 import * as Effect from "effect/Effect"
-import * as Fixtures from "../fixtures.ts"
-import { get, post, send } from "../gateway.ts"
 import { askedOf, gatewayOver } from "./faultyGateway.ts"
-import { faultyUpstream } from "./faultyUpstream.ts"
-import { say } from "./reactions.ts"
 import { result } from "./routes.ts"
 
 /** The methods that an EVM route takes, as JSON may spell them; they are sent once, see `RawTransaction.test.ts`. */
@@ -47,7 +47,7 @@ const paths = [
 ]
 
 const tagOf = (text: string): unknown =>
-  Fixtures.value(text, "error", "data", "_tag") ?? Fixtures.value(text, "data", "_tag")
+  JsonParts.value(text, "error", "data", "_tag") ?? JsonParts.value(text, "data", "_tag")
 
 const started = Effect.gen(function*() {
   const upstream = yield* faultyUpstream(say({ body: result(`"0x1"`) }))

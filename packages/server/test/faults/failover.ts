@@ -1,10 +1,10 @@
 /** A read whose first address fails and whose second one is sound. */
 import { assert } from "@effect/vitest"
+import type { FaultyUpstream } from "@trigate/testing/FaultyUpstream"
+import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
+import { say } from "@trigate/testing/Reactions"
 import * as Effect from "effect/Effect"
 import { askedOf, gatewayOver } from "./faultyGateway.ts"
-import type { FaultyUpstream } from "./faultyUpstream.ts"
-import { faultyUpstream } from "./faultyUpstream.ts"
-import { say } from "./reactions.ts"
 import type { Route } from "./routes.ts"
 import { assertGood } from "./routes.ts"
 

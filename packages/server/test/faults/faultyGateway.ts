@@ -4,10 +4,10 @@
  * Its time is the `TestClock` of the test. A call that has to end without a time-out cannot run into one on any machine,
  * since no time passes; a test that is about a deadline waits for what has to happen before, and then passes the deadline.
  */
+import type { FaultyUpstream } from "@trigate/testing/FaultyUpstream"
+import type { Environment } from "@trigate/testing/Gateway"
+import { gateway } from "@trigate/testing/Gateway"
 import * as Effect from "effect/Effect"
-import type { Environment } from "../gateway.ts"
-import { gateway } from "../gateway.ts"
-import type { FaultyUpstream } from "./faultyUpstream.ts"
 import type { Kind } from "./routes.ts"
 import { deadline, deadlinesOnTestClock, withoutJitter } from "./time.ts"
 

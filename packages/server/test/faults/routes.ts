@@ -1,12 +1,13 @@
 /** One call of each kind that a gateway relays: how it is asked, what a sound upstream says, what the caller then gets. */
 import { assert } from "@effect/vitest"
+import type { Asked } from "@trigate/testing/FaultyUpstream"
+import { idIn } from "@trigate/testing/FaultyUpstream"
+import type { Answer } from "@trigate/testing/Gateway"
+import { get, post } from "@trigate/testing/Gateway"
+import * as JsonParts from "@trigate/testing/JsonParts"
+import type { Said } from "@trigate/testing/Reactions"
+import * as Recordings from "@trigate/testing/Recordings"
 import type * as Effect from "effect/Effect"
-import * as Fixtures from "../fixtures.ts"
-import type { Answer } from "../gateway.ts"
-import { get, post } from "../gateway.ts"
-import type { Asked } from "./faultyUpstream.ts"
-import { idIn } from "./faultyUpstream.ts"
-import type { Said } from "./reactions.ts"
 
 /** How a route tells of failures. */
 export type Protocol = "http" | "json-rpc" | "token-rpc"
@@ -31,7 +32,7 @@ export interface Route {
 export const result = (raw: string) => ({ body }: Asked): string =>
   `{"jsonrpc":"2.0","id":${idIn(body)},"result":${raw}}`
 
-const candles = Fixtures.raw(Fixtures.text("candleSnapshot-kPEPE-1h.json"), ["response"])
+const candles = JsonParts.raw(Recordings.text("candleSnapshot-kPEPE-1h.json"), ["response"])
 const candleQuestion =
   `{"type":"candleSnapshot","req":{"coin":"kPEPE","interval":"1h","startTime":1689544800000,"endTime":1689630000000}}`
 
@@ -138,12 +139,12 @@ export const assertFailure = (protocol: Protocol, answer: Answer, tag: string): 
   const [status, code] = failures[tag] ?? [0, 0]
   const error = protocol === "http"
     ? answer.json
-    : Fixtures.at(answer.json, ...(protocol === "json-rpc" ? ["error", "data"] : ["data"]))
-  assert.strictEqual(Fixtures.at(error, "_tag"), tag, answer.text.slice(0, 400))
-  assert.strictEqual(Fixtures.at(error, "status"), status)
+    : JsonParts.at(answer.json, ...(protocol === "json-rpc" ? ["error", "data"] : ["data"]))
+  assert.strictEqual(JsonParts.at(error, "_tag"), tag, answer.text.slice(0, 400))
+  assert.strictEqual(JsonParts.at(error, "status"), status)
   assert.strictEqual(answer.status, protocol === "http" ? status : 200)
   assert.strictEqual(answer.type, protocol === "http" ? "application/problem+json" : "application/json")
-  if (protocol === "json-rpc") assert.strictEqual(Fixtures.at(answer.json, "error", "code"), code)
-  if (protocol === "token-rpc") assert.strictEqual(Fixtures.at(answer.json, "code"), code)
+  if (protocol === "json-rpc") assert.strictEqual(JsonParts.at(answer.json, "error", "code"), code)
+  if (protocol === "token-rpc") assert.strictEqual(JsonParts.at(answer.json, "code"), code)
   return error
 }

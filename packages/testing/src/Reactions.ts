@@ -1,5 +1,5 @@
 /** What can go wrong with an answer, as reactions of a `faultyUpstream`. */
-import type { Asked, Reaction } from "./faultyUpstream.ts"
+import type { Asked, Reaction } from "./FaultyUpstream.ts"
 
 /** The words of a body, the same for every request or made for each. */
 export type Words = string | Uint8Array | ((asked: Asked) => string | Uint8Array)

@@ -1,13 +1,13 @@
 /** What the trading chain tells: spot metadata, bars, EVM state. */
 import * as CandleWindow from "@trigate/domain/CandleWindow"
 import * as SpotLookup from "@trigate/domain/SpotLookup"
+import { coins, contracts, keys } from "@trigate/sandbox/SandboxExamples"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { ConformanceCheck } from "./ConformanceCheck.ts"
 import { equals, failsWith, holds, succeeds } from "./ConformanceCheck.ts"
 import type { ConformanceTarget } from "./ConformanceTarget.ts"
-import { coins, contracts, keys } from "./SandboxExamples.ts"
 
 const minute = 60_000
 const day = 1_440 * minute

@@ -13,7 +13,7 @@ export interface GatewayProcess {
   readonly ended: Promise<number | null>
 }
 
-const main = new URL("../src/main.ts", import.meta.url).pathname
+const main = new URL("../../server/src/main.ts", import.meta.url).pathname
 const listening = /listens on (?<url>http:\/\/\S+)/u
 
 /** Bounds on the process. */

@@ -1,10 +1,10 @@
 /** Receipts of each family of layer 2s, and transactions that have none. */
 import type { Hash } from "@trigate/domain/Hex"
+import { transactions } from "@trigate/sandbox/SandboxExamples"
 import * as Effect from "effect/Effect"
 import type { ConformanceCheck } from "./ConformanceCheck.ts"
 import { equals, holds, present, succeeds } from "./ConformanceCheck.ts"
 import type { ConformanceTarget } from "./ConformanceTarget.ts"
-import { transactions } from "./SandboxExamples.ts"
 
 /** Fields that the families add, which have to get through. */
 const extras: ReadonlyArray<readonly [family: string, hash: Hash, fields: ReadonlyArray<string>]> = [

@@ -1,42 +1,6 @@
-/** The bundled gateway as a command: run to its end, with what it printed on each stream. */
+/** Both ends of a connection: one that a client keeps, and a server that holds its answers back. */
 import * as Effect from "effect/Effect"
-import { spawn } from "node:child_process"
 import * as Http from "node:http"
-
-export interface Ended {
-  /** `null` when a signal ended it. */
-  readonly code: number | null
-  readonly stdout: string
-  readonly stderr: string
-}
-
-/** Runs a program under the given environment alone, until it ends by itself. */
-export const run = (
-  file: URL,
-  args: ReadonlyArray<string>,
-  environment: { readonly [name: string]: string } = {}
-): Effect.Effect<Ended> =>
-  Effect.callback((resume) => {
-    const child = spawn(process.execPath, [file.pathname, ...args], {
-      env: { PATH: process.env["PATH"], ...environment },
-      stdio: ["ignore", "pipe", "pipe"]
-    })
-    const printed = { stdout: "", stderr: "" }
-    child.stdout.on("data", (chunk: Buffer) => {
-      printed.stdout += chunk.toString("utf8")
-    })
-    child.stderr.on("data", (chunk: Buffer) => {
-      printed.stderr += chunk.toString("utf8")
-    })
-    child.on("close", (code) => resume(Effect.succeed({ code, ...printed })))
-    return Effect.sync(() => child.kill("SIGKILL"))
-  })
-
-const main = new URL("../src/main.ts", import.meta.url)
-
-/** Runs `main.ts` with some arguments. */
-export const program = (args: ReadonlyArray<string>, environment: { readonly [name: string]: string } = {}) =>
-  run(main, args, environment)
 
 export interface Said {
   readonly status: number

@@ -1,10 +1,6 @@
-/** Recorded files as text: what is relayed is compared digit for digit, so nothing here is parsed and written again. */
+/** Parts of JSON texts: as they were written, so that they can be compared digit for digit, or as parsed values. */
 import * as JsonText from "@trigate/domain/JsonText"
 import * as Predicate from "effect/Predicate"
-import * as Fs from "node:fs"
-
-/** The text of a file. */
-export const text = (name: string): string => Fs.readFileSync(new URL(`./fixtures/${name}`, import.meta.url), "utf8")
 
 /** The raw text at a path of a JSON text. */
 export const raw = (json: string, path: ReadonlyArray<string | number>): string => {
@@ -17,7 +13,7 @@ export const raw = (json: string, path: ReadonlyArray<string | number>): string 
       found = span === undefined ? "" : found.slice(span.start, span.end)
     }
   }
-  if (found === "") throw new Error(`The fixture has nothing at ${path.join(".")}`)
+  if (found === "") throw new Error(`The JSON has nothing at ${path.join(".")}`)
   return found
 }
 

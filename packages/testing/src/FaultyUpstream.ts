@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Net from "node:net"
 import * as Tls from "node:tls"
-import { say } from "./reactions.ts"
+import { say } from "./Reactions.ts"
 
 /** One whole request: its bytes as they came, and where they came from. */
 export interface Asked {

@@ -1,5 +1,8 @@
 /** Signed actions: what is taken, what is refused here, and what the venue refuses in its own words. */
 import type { RejectionReason } from "@trigate/domain/ActionOutcome"
+import type { TestKey } from "@trigate/sandbox/SandboxExamples"
+import { contracts, keys, traderStake } from "@trigate/sandbox/SandboxExamples"
+import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
 import type { Unhashable } from "@trigate/signing/ActionHash"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as Clock from "effect/Clock"
@@ -7,9 +10,6 @@ import * as Effect from "effect/Effect"
 import type { ConformanceCheck } from "./ConformanceCheck.ts"
 import { equals, failsWith, succeeds } from "./ConformanceCheck.ts"
 import type { ConformanceTarget } from "./ConformanceTarget.ts"
-import type { TestKey } from "./SandboxExamples.ts"
-import { contracts, keys, traderStake } from "./SandboxExamples.ts"
-import * as SandboxSigner from "./SandboxSigner.ts"
 
 const { agent, cosigner, jailedValidator, leader, multiSigUser, stranger, trader, validator } = keys
 

@@ -1,12 +1,12 @@
 /** Tokens of either server family, what is no token, and the forms of an address. */
 import * as TonAddress from "@trigate/domain/TonAddress"
+import { tokens as examples } from "@trigate/sandbox/SandboxExamples"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { ConformanceCheck } from "./ConformanceCheck.ts"
 import { equals, failsWith, succeeds } from "./ConformanceCheck.ts"
 import type { ConformanceTarget } from "./ConformanceTarget.ts"
-import { tokens as examples } from "./SandboxExamples.ts"
 
 /** An address that nothing has checked, as a caller without types may send it. */
 const unchecked = Schema.String.pipe(Schema.brand("TonAddress"))

@@ -1,0 +1,44 @@
+/** The programs of this repository as commands: run to their end, with what they printed on each stream. */
+import * as Effect from "effect/Effect"
+import { spawn } from "node:child_process"
+
+export interface Ended {
+  /** `null` when a signal ended it. */
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Runs a program under the given environment alone, until it ends by itself. */
+const run = (
+  file: URL,
+  args: ReadonlyArray<string>,
+  environment: { readonly [name: string]: string } = {}
+): Effect.Effect<Ended> =>
+  Effect.callback((resume) => {
+    const child = spawn(process.execPath, [file.pathname, ...args], {
+      env: { PATH: process.env["PATH"], ...environment },
+      stdio: ["ignore", "pipe", "pipe"]
+    })
+    const printed = { stdout: "", stderr: "" }
+    child.stdout.on("data", (chunk: Buffer) => {
+      printed.stdout += chunk.toString("utf8")
+    })
+    child.stderr.on("data", (chunk: Buffer) => {
+      printed.stderr += chunk.toString("utf8")
+    })
+    child.on("close", (code) => resume(Effect.succeed({ code, ...printed })))
+    return Effect.sync(() => child.kill("SIGKILL"))
+  })
+
+const main = new URL("../../server/src/main.ts", import.meta.url)
+
+/** Runs the gateway with some arguments. */
+export const program = (args: ReadonlyArray<string>, environment: { readonly [name: string]: string } = {}) =>
+  run(main, args, environment)
+
+const cli = new URL("../../cli/src/main.ts", import.meta.url)
+
+/** Runs the command line `trigate` under the given environment alone. */
+export const trigate = (args: ReadonlyArray<string>, environment: { readonly [name: string]: string } = {}) =>
+  run(cli, args, environment)

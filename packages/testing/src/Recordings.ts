@@ -1,0 +1,7 @@
+/** What real upstreams answered: the files of `packages/server/test/fixtures`. */
+import * as Fs from "node:fs"
+
+const folder = new URL("../../server/test/fixtures/", import.meta.url)
+
+/** The text of a file. */
+export const text = (name: string): string => Fs.readFileSync(new URL(name, folder), "utf8")
