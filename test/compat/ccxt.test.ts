@@ -1,11 +1,11 @@
 /** ccxt's reads against a gateway process: only the base URL is changed. */
 import { assert, describe, it } from "@effect/vitest"
+import { hostedGateway } from "@trigate/testing/HostedGateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import type { Reply } from "@trigate/testing/RecordingUpstream"
 import { recordingUpstream } from "@trigate/testing/RecordingUpstream"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import { hostedGateway } from "../../packages/server/test/host.ts"
 import { classified, client, exchangeAt } from "./ccxtVenue.ts"
 import { rejection } from "./rejection.ts"
 import { session } from "./session.ts"

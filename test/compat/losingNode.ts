@@ -1,9 +1,9 @@
 /** A real node that takes a transaction, and whose answer to it gets lost. */
 import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
 import type { Reaction } from "@trigate/testing/FaultyUpstream"
+import { hostedGateway } from "@trigate/testing/HostedGateway"
 import { value } from "@trigate/testing/JsonParts"
 import * as Effect from "effect/Effect"
-import { hostedGateway } from "../../packages/server/test/host.ts"
 import { anvil } from "../node/anvil.ts"
 
 /** Hands requests on to a node; of the first transaction the node's answer gets lost. */

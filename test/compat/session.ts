@@ -4,9 +4,9 @@
  * With `RECORD_WIRES=1` in the environment everything that passes, between client and gateway and between gateway and
  * upstream, is written to `fixtures/<name>.json`; `wires.test.ts` plays it back without the client.
  */
+import { hostedGateway } from "@trigate/testing/HostedGateway"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import { hostedGateway } from "../../packages/server/test/host.ts"
 import { forwarder } from "./forwarder.ts"
 import type { Role } from "./recording.ts"
 import * as Recording from "./recording.ts"

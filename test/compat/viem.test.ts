@@ -1,6 +1,7 @@
 /** viem's public client against a gateway process: only the URL of the transport is changed. */
 import { assert, describe, it } from "@effect/vitest"
 import { contracts, transactions } from "@trigate/sandbox/SandboxExamples"
+import { hostedGateway } from "@trigate/testing/HostedGateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Recordings from "@trigate/testing/Recordings"
 import { recordingUpstream } from "@trigate/testing/RecordingUpstream"
@@ -14,7 +15,6 @@ import {
   TransactionReceiptNotFoundError
 } from "viem"
 import { arbitrum, optimism, zksync } from "viem/chains"
-import { hostedGateway } from "../../packages/server/test/host.ts"
 import { rejection } from "./rejection.ts"
 import { session } from "./session.ts"
 

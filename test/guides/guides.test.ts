@@ -1,9 +1,9 @@
 /** Every block of the guides is run as a reader would run it, against a gateway with its sandbox. */
 import { assert, describe, it } from "@effect/vitest"
+import { hostedGateway } from "@trigate/testing/HostedGateway"
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { hostedGateway } from "../../packages/server/test/host.ts"
 import { excused, read } from "./blocks.ts"
 import { notRun } from "./notRun.ts"
 import { root, run } from "./run.ts"

@@ -1,9 +1,9 @@
 /** Three nodes of one chain behind the gateway, and one that is killed under load: no read fails. */
 import { assert, describe, it } from "@effect/vitest"
+import { hostedGateway } from "@trigate/testing/HostedGateway"
 import * as Effect from "effect/Effect"
 import type { Hex } from "viem"
 import { createPublicClient, http, pad, toHex } from "viem"
-import { hostedGateway } from "../../packages/server/test/host.ts"
 import type { Anvil } from "./anvil.ts"
 import { anvil, canRun } from "./anvil.ts"
 import { deployCounter, resultOf } from "./writer.ts"

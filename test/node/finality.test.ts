@@ -1,9 +1,9 @@
 /** A receipt is kept when its block is final at the node, and not before: what a reorganisation takes is gone at once. */
 import { assert, describe, it } from "@effect/vitest"
 import { post } from "@trigate/testing/Gateway"
+import { hostedGateway } from "@trigate/testing/HostedGateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Effect from "effect/Effect"
-import { hostedGateway } from "../../packages/server/test/host.ts"
 import { forwarder } from "../compat/forwarder.ts"
 import { anvil, canRun } from "./anvil.ts"
 import { deployCounter, resultOf } from "./writer.ts"

@@ -1,12 +1,12 @@
 /** Receipts of a real node through the gateway: by viem, by the typed client, and digit for digit. */
 import { assert, describe, it } from "@effect/vitest"
 import { clientOf } from "@trigate/testing/Client"
+import { hostedGateway } from "@trigate/testing/HostedGateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import { recordingUpstream, rpcReply } from "@trigate/testing/RecordingUpstream"
 import * as Effect from "effect/Effect"
 import type { Hash } from "viem"
 import { createPublicClient, http, TransactionReceiptNotFoundError } from "viem"
-import { hostedGateway } from "../../packages/server/test/host.ts"
 import { rejection } from "../compat/rejection.ts"
 import { session } from "../compat/session.ts"
 import { anvil, canRun } from "./anvil.ts"

@@ -1,4 +1,4 @@
-/** A process that serves gateways on demand, for `host.ts`. It ends when whoever started it does. */
+/** A process that serves gateways on demand, for `HostedGateway.ts`. It ends when whoever started it does. */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
@@ -6,7 +6,7 @@ import * as Scope from "effect/Scope"
 
 // as the bundled gateway does: schemas that are built from here on decode by compiled code
 await import("effect/schema/SchemaJITCompiler/enable")
-const { gateway } = await import("@trigate/testing/Gateway")
+const { gateway } = await import("./Gateway.ts")
 
 const decode = Schema.decodeUnknownSync(
   Schema.Struct({ id: Schema.Int, environment: Schema.NullOr(Schema.Record(Schema.String, Schema.String)) })

@@ -1,10 +1,10 @@
 /** Gateways in another process, which all tests of this one share: a start of its own costs a process most of a second. */
-import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Effect from "effect/Effect"
 import type { ChildProcess } from "node:child_process"
 import { fork } from "node:child_process"
+import * as JsonParts from "./JsonParts.ts"
 
-const main = new URL("hostMain.ts", import.meta.url).pathname
+const main = new URL("HostedGatewayMain.ts", import.meta.url).pathname
 
 const waiting = new Map<number, (url: string) => void>()
 let host: ChildProcess | undefined
