@@ -72,10 +72,13 @@ export const worstOf = (upstream: UpstreamLabel, call: { readonly cost: Cost }):
 /** Counts a call in a window that replicas share if it may start after those `ahead`; undefined while that is away. */
 export type SharedWindow = (call: Call, ahead: Units) => Effect.Effect<SharedAnswer | undefined>
 
-/** What a shared window holds now, with a refund for a call that it counted or the milliseconds that the call has to wait. */
-export type SharedAnswer =
-  | { readonly _tag: "Taken"; readonly held: Units; readonly refund: Permits["refund"] }
-  | { readonly _tag: "Full"; readonly held: Units; readonly wait: number }
+/** What a shared window answers a call. */
+export interface SharedAnswer extends Permits {
+  /** What the window holds now. */
+  readonly held: Units
+  /** Milliseconds that the call has to wait; 0 if it is counted. */
+  readonly wait: number
+}
 
 interface Waiter extends Call {
   /** Units that the call still wants; 0 while it tries to take them. */
@@ -124,6 +127,8 @@ const makeOne = Effect.fnUntraced(function*(upstream: UpstreamLabel, bounds: Bou
   const waits = counter(upstream, "waits", "Calls that waited for their upstream's rate limit")
   const refused = counter(upstream, "refused", "Calls refused because they would have had to wait for too long")
 
+  const waitOf = (call: Call, ahead: Units, now: number) => SlidingWindow.waitOf(bounds, window.slots, call, ahead, now)
+
   const refusal = (wait: number) => {
     const retryAfter = Math.max(1, Math.ceil(wait / 1000))
     const detail = `The rate limit of ${upstream} is used up; it has room for this call in ${retryAfter} s`
@@ -171,16 +176,16 @@ const makeOne = Effect.fnUntraced(function*(upstream: UpstreamLabel, bounds: Bou
     Effect.uninterruptibleMask((restore) => {
       const now = millisOf(clock)
       window.moveTo(now)
-      if (!window.fits(call.class, call.cost, ahead)) return Effect.fail(window.waitOf(call, ahead, now))
+      if (!window.fits(call.class, call.cost, ahead)) return Effect.fail(waitOf(call, ahead, now))
       const slot = window.take(call.class, call.cost)
       if (shared === undefined) return Effect.succeed(permits(slot, call.class, call.cost))
       return Effect.flatMap(shared(call, ahead), (answer): Effect.Effect<Permits, number> => {
-        if (answer?._tag === "Full") window.refund(slot, call.class, call.cost)
-        const { once, read } = answer?.held ?? none
-        others = { read: Math.max(0, read - window.held.read), once: Math.max(0, once - window.held.once) }
-        if (answer?._tag === "Full") return Effect.fail(answer.wait)
+        const { held, wait } = answer ?? { held: none, wait: 0 }
+        if (wait > 0) window.refund(slot, call.class, call.cost)
+        others = { read: Math.max(0, held.read - window.held.read), once: Math.max(0, held.once - window.held.once) }
+        if (wait > 0) return Effect.fail(wait)
         const taken = permits(slot, call.class, call.cost, answer?.refund)
-        // a caller that left while Redis was asked takes nothing
+        // a caller that left while the window was asked takes nothing
         return Effect.onInterrupt(restore(Effect.succeed(taken)), () => Effect.sync(() => taken.refund(call.cost)))
       })
     })
@@ -198,7 +203,7 @@ const makeOne = Effect.fnUntraced(function*(upstream: UpstreamLabel, bounds: Bou
       const [first] = queues[waiter.class]
       if (waiter !== first) {
         // one millisecond longer: in the last one, the calls before may start and this call after them
-        return now <= giveUp ? again(giveUp + 1 - now) : Effect.fail(window.waitOf(waiter, aheadOf(waiter), now))
+        return now <= giveUp ? again(giveUp + 1 - now) : Effect.fail(waitOf(waiter, aheadOf(waiter), now))
       }
       want(waiter, 0)
       return attempt(waiter, aheadOf(waiter), clock).pipe(Effect.catch((wait) => {

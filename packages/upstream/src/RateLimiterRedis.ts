@@ -98,15 +98,10 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
           .pipe(
             Effect.flatMap(decodeAnswer),
             Effect.mapError(away),
-            Effect.map(([word, read, once, found]): RateLimiter.SharedAnswer =>
-              word === "taken"
-                ? { _tag: "Taken", held: { read, once }, refund }
-                : {
-                  _tag: "Full",
-                  held: { read, once },
-                  wait: SlidingWindow.waitOf(bounds, slotsOf(found), call, ahead, now)
-                }
-            )
+            Effect.map(([word, read, once, found]): RateLimiter.SharedAnswer => {
+              const wait = word === "taken" ? 0 : SlidingWindow.waitOf(bounds, slotsOf(found), call, ahead, now)
+              return { held: { read, once }, wait, refund }
+            })
           )
         return state.orElse<RateLimiter.SharedAnswer | undefined, never, never>(taken, Effect.undefined)
       })

@@ -3,6 +3,7 @@ import * as RateLimiter from "@trigate/upstream/RateLimiter"
 import * as Clock from "effect/Clock"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
@@ -13,7 +14,10 @@ import { action, arrivals, ask, candles, most, query, run } from "./rateLimitSch
 
 const venue = RateLimiter.layerMemory({ "trading-api": 1200 })
 
-const take = (asked: RateLimiter.Ask) => RateLimiter.RateLimiter.use((budgets) => budgets.take(asked))
+const take = (asked: RateLimiter.Ask) => RateLimiter.RateLimiter.use((limiter) => limiter.take(asked))
+
+const tryTake = (asked: RateLimiter.Ask) =>
+  RateLimiter.RateLimiter.use((limiter) => Effect.clockWith((clock) => Effect.succeed(limiter.tryTake(asked, clock))))
 
 /** Milliseconds until the call starts or is refused, and the seconds of its refusal. */
 const wait = (asked: RateLimiter.Ask) =>
@@ -35,7 +39,7 @@ const starts = (asked: RateLimiter.Ask) =>
     return count
   })
 
-/** Takes all that reads may have, so that it leaves the window 61 seconds later. */
+/** Takes all that reads may take; it leaves the window 61 seconds later. */
 const fill = Effect.gen(function*() {
   const first = yield* take(ask(candles))
   assert.strictEqual(yield* starts(ask(candles)), 9)
@@ -43,10 +47,12 @@ const fill = Effect.gen(function*() {
   return first
 })
 
+const Seed = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 }))
+
 const joining = (asked: RateLimiter.Ask) => Effect.forkChild(wait(asked), { startImmediately: true })
 
-describe("a weight budget of 1200", () => {
-  it.effect("lets all of it start at once but the share of actions, and again when it has left the window", () =>
+describe("a limit of 1200 weight a minute", () => {
+  it.effect("can be used at once, except for the share of actions, and again when the window has passed", () =>
     Effect.gen(function*() {
       const fibers = yield* Effect.forEach(Array.from({ length: 60 }), () => joining(ask(query, 61_000)))
       assert.strictEqual(yield* starts(ask(action)), 60)
@@ -59,7 +65,7 @@ describe("a weight budget of 1200", () => {
       assert.strictEqual(yield* starts(ask(query)), 54)
     }).pipe(Effect.provide(venue)))
 
-  it.effect("counts what starts later for longer", () =>
+  it.effect("counts a call that starts late in a slot for a whole slot longer", () =>
     Effect.gen(function*() {
       yield* TestClock.adjust(999)
       assert.strictEqual(yield* starts(ask(query)), 57)
@@ -71,26 +77,26 @@ describe("a weight budget of 1200", () => {
       assert.strictEqual(yield* starts(ask(query)), 57)
     }).pipe(Effect.provide(venue)))
 
-  it.effect("gets back what candles did not use, and no more", () =>
+  it.effect("takes a refund of what candles did not use, and of no more", () =>
     Effect.gen(function*() {
-      const spent = yield* take(ask(candles))
-      spent.refund(83)
-      spent.refund(-1000)
+      const permits = yield* take(ask(candles))
+      permits.refund(83)
+      permits.refund(-1000)
       yield* TestClock.adjust(60_999)
-      spent.refund(1000)
-      spent.refund(1000)
+      permits.refund(1000)
+      permits.refund(1000)
       assert.strictEqual(yield* starts(ask(query)), 57)
     }).pipe(Effect.provide(venue)))
 
-  it.effect("does not get back what has left the window", () =>
+  it.effect("ignores a refund of what has left the window", () =>
     Effect.gen(function*() {
-      const spent = yield* take(ask(candles))
+      const permits = yield* take(ask(candles))
       yield* TestClock.adjust(61_000)
-      spent.refund(84)
+      permits.refund(84)
       assert.strictEqual(yield* starts(ask(query)), 57)
     }).pipe(Effect.provide(venue)))
 
-  it.effect("starts who waits in the order of arrival", () =>
+  it.effect("starts waiting calls in the order of their arrival", () =>
     Effect.gen(function*() {
       for (let n = 0; n < 5; n++) yield* take(ask(candles))
       yield* TestClock.adjust(10_000)
@@ -99,7 +105,7 @@ describe("a weight budget of 1200", () => {
       const costs = [candles, candles, query, candles, candles, query, query, query, query, query, candles]
       const fibers = yield* Effect.forEach(costs, (cost) => joining(ask(cost, 70_000)))
       yield* TestClock.adjust(70_000)
-      // 520 leave first: four candles and five queries
+      // 520 units leave first: room for four candles and five queries
       assert.deepStrictEqual(yield* Effect.forEach(fibers, Fiber.join), [
         ...Array.from({ length: 9 }, () => ({ after: 51_000 })),
         { after: 61_000 },
@@ -107,7 +113,7 @@ describe("a weight budget of 1200", () => {
       ])
     }).pipe(Effect.provide(venue)))
 
-  it.effect("lets nobody pass who would take what the first in line waits for", () =>
+  it.effect("lets no call overtake that would take what the first of the queue waits for", () =>
     Effect.gen(function*() {
       for (let n = 0; n < 10; n++) yield* take(ask(candles))
       const first = yield* joining(ask(candles, 61_000))
@@ -116,7 +122,7 @@ describe("a weight budget of 1200", () => {
       assert.strictEqual(yield* wait(ask(query)), "at once")
     }).pipe(Effect.provide(venue)))
 
-  it.effect("refuses at once who would wait longer than it can, the line before it included", () =>
+  it.effect("refuses a call at once if its wait, behind the queue, would be longer than its max wait", () =>
     Effect.gen(function*() {
       yield* fill
       assert.deepStrictEqual(yield* wait(ask(query, 60_999)), { retryAfter: 61 })
@@ -127,7 +133,7 @@ describe("a weight budget of 1200", () => {
       assert.deepStrictEqual(yield* Fiber.join(last), { after: 122_000 })
     }).pipe(Effect.provide(venue)))
 
-  it.effect("refuses who can wait no longer because more actions have come", () =>
+  it.effect("refuses waiting reads when more actions come than they can wait for", () =>
     Effect.gen(function*() {
       yield* fill
       yield* TestClock.adjust(30_000)
@@ -143,7 +149,7 @@ describe("a weight budget of 1200", () => {
       assert.strictEqual(yield* wait(ask(query)), "at once")
     }).pipe(Effect.provide(venue)))
 
-  it.effect("refuses at the end of its maxWait who is behind one that is more patient", () =>
+  it.effect("refuses a call at the end of its max wait when the call before it waits for longer", () =>
     Effect.gen(function*() {
       yield* fill
       yield* joining(ask(query, 122_000))
@@ -156,7 +162,7 @@ describe("a weight budget of 1200", () => {
       assert.deepStrictEqual(yield* Fiber.join(behind), { after: 61_001, retryAfter: 61 })
     }).pipe(Effect.provide(venue)))
 
-  it.effect("who leaves the line has taken nothing", () =>
+  it.effect("takes nothing for a call that is cancelled while it waits", () =>
     Effect.gen(function*() {
       yield* fill
       const leaving = yield* Effect.forEach(Array.from({ length: 20 }), () => joining(ask(candles, 200_000)))
@@ -168,7 +174,7 @@ describe("a weight budget of 1200", () => {
       assert.strictEqual(yield* starts(ask(query)), 56)
     }).pipe(Effect.provide(venue)))
 
-  it.effect("what is given back goes to the first in line at once, and to nobody behind it before", () =>
+  it.effect("lets a refund start the first of the queue at once, and no call behind it earlier", () =>
     Effect.gen(function*() {
       const first = yield* fill
       const waiting = yield* Effect.forEach([candles, query], (cost) => joining(ask(cost, 61_000)))
@@ -180,7 +186,7 @@ describe("a weight budget of 1200", () => {
       assert.deepStrictEqual(yield* Effect.forEach(waiting, Fiber.join), [{ after: 200 }, { after: 61_000 }])
     }).pipe(Effect.provide(venue)))
 
-  it.effect("reads that take all they can and wait in line do not delay 60 actions", () =>
+  it.effect("lets 60 actions start while reads use their whole share and wait", () =>
     Effect.gen(function*() {
       yield* fill
       yield* Effect.forEach([1, 2, 3], () => joining(ask(candles, 61_000)))
@@ -191,7 +197,7 @@ describe("a weight budget of 1200", () => {
       assert.deepStrictEqual(yield* Fiber.join(waiting), { after: 61_000 })
     }).pipe(Effect.provide(venue)))
 
-  it.effect("actions can take all of it, and go before reads that wait", () =>
+  it.effect("can be used by actions alone, which start before reads that wait", () =>
     Effect.gen(function*() {
       const first = yield* take(ask(action))
       const second = yield* take(ask(candles))
@@ -207,11 +213,107 @@ describe("a weight budget of 1200", () => {
     }).pipe(Effect.provide(venue)))
 })
 
-describe("a small weight budget", () => {
+describe("tryTake", () => {
+  const isTaken = (asked: RateLimiter.Ask) => Effect.map(tryTake(asked), (permits) => permits !== undefined)
+
+  it.effect("takes what has room now, and answers undefined for a call that would have to wait", () =>
+    Effect.gen(function*() {
+      for (let n = 0; n < 11; n++) assert.isDefined(yield* tryTake(ask(candles)))
+      assert.strictEqual(yield* starts(ask(query)), 0)
+      assert.isUndefined(yield* tryTake(ask(query, 61_000)))
+      assert.isDefined(yield* tryTake(ask(action)))
+      assert.strictEqual(yield* starts(ask(action)), 59)
+      assert.isUndefined(yield* tryTake(ask(action, 61_000)))
+      yield* TestClock.adjust(60_999)
+      assert.isUndefined(yield* tryTake(ask(query)))
+      yield* TestClock.adjust(1)
+      assert.isDefined(yield* tryTake(ask(query)))
+    }).pipe(Effect.provide(RateLimiter.layerMemory({ "trading-api": 1204 }))))
+
+  it.effect("does not overtake calls that wait, except that actions do not wait for reads", () =>
+    Effect.gen(function*() {
+      const first = yield* fill
+      const read = yield* joining(ask(candles, 61_000))
+      first.refund(84)
+      assert.isFalse(yield* isTaken(ask(query)))
+      assert.strictEqual(yield* starts(ask(action)), 144)
+      const once = yield* joining(ask(action, 61_000))
+      assert.isFalse(yield* isTaken(ask(action)))
+      yield* Fiber.interrupt(read)
+      yield* Fiber.interrupt(once)
+      assert.isFalse(yield* isTaken(ask(action)))
+      first.refund(1)
+      assert.isTrue(yield* isTaken(ask(action)))
+      assert.isFalse(yield* isTaken(ask(action)))
+    }).pipe(Effect.provide(venue)))
+
+  it.effect("loses no permits beside take, refunds and cancelled calls", () =>
+    Effect.gen(function*() {
+      const taken: Array<RateLimiter.Permits | undefined> = []
+      for (let n = 0; n < 5; n++) taken.push(yield* tryTake(ask(candles)), yield* take(ask(candles)))
+      const waiting = yield* Effect.forEach([candles, candles, query], (cost) => joining(ask(cost, 61_000)))
+      assert.isUndefined(yield* tryTake(ask(candles)))
+      yield* Effect.forEach(waiting.slice(0, 2), Fiber.interrupt)
+      assert.deepStrictEqual(yield* Fiber.join(waiting[2] ?? assert.fail()), "at once")
+      for (const permits of taken) permits?.refund(104)
+      // all of it, but for the query that waited
+      assert.strictEqual(yield* starts(ask(query)), 56)
+      assert.strictEqual(yield* starts(ask(action)), 60)
+    }).pipe(Effect.provide(venue)))
+
+  for (const limit of [1200, 110]) {
+    it.effect.prop(
+      `takes exactly when take does not wait, and keeps a limit of ${limit} with it`,
+      { seed: Seed },
+      ({ seed }) =>
+        Effect.gen(function*() {
+          const outcomes = { taken: 0, late: 0 }
+          /** Takes with `tryTake` and with `take` in turn, and asks the other one for the same answer. */
+          const mixed = (limiter: RateLimiter.RateLimiter["Service"], asked: RateLimiter.Ask) =>
+            Effect.gen(function*() {
+              const permits = yield* Effect.clockWith((clock) => Effect.succeed(limiter.tryTake(asked, clock)))
+              if (permits === undefined) {
+                outcomes.late += 1
+                assert.isTrue(Exit.isFailure(yield* Effect.exit(limiter.take({ ...asked, maxWait: 0 }))))
+                return yield* limiter.take(asked)
+              }
+              outcomes.taken += 1
+              if (outcomes.taken % 2 === 0) return permits
+              permits.refund(RateLimiter.worstOf("trading-api", asked))
+              return yield* Effect.orDie(limiter.take({ ...asked, maxWait: 0 }))
+            })
+          const schedule = yield* arrivals({ seed, rounds: 2, replicas: 1, pace: limit / 1200 })
+          const begun = yield* run([yield* RateLimiter.RateLimiter], schedule, {
+            upstream: "trading-api",
+            step: 60_000,
+            settle: Effect.void,
+            take: mixed
+          })
+          assert.isAtMost(most(begun, 60_000), limit)
+          assert.isAbove(outcomes.taken, 20)
+          assert.isAbove(outcomes.late, 20)
+        }).pipe(Effect.provide(RateLimiter.layerMemory({ "trading-api": limit }))),
+      {
+        timeout: 60_000,
+        arbitrary: { runs: 12 }
+      }
+    )
+  }
+
+  it.effect("answers the same permits where there is no limit", () =>
+    Effect.gen(function*() {
+      const permits = yield* tryTake(ask(candles))
+      assert.isDefined(permits)
+      assert.strictEqual(permits, yield* tryTake(ask(action)))
+      assert.strictEqual(permits, yield* take(ask(action)))
+    }).pipe(Effect.provide(RateLimiter.layerUnlimited)))
+})
+
+describe("a small limit of weight", () => {
   const small = (limit: number) => RateLimiter.layerMemory({ "trading-api": limit })
 
   for (const [limit, reads, actions] of [[100, 4, 20], [21, 1, 1], [20, 1, 0]] as const) {
-    it.effect(`of ${limit} names the second at which it lets the next one through`, () =>
+    it.effect(`of ${limit} names the second at which the next call can start`, () =>
       Effect.gen(function*() {
         assert.strictEqual(yield* starts(ask(query)), reads)
         const refused = yield* Effect.flip(take(ask(query)))
@@ -226,22 +328,22 @@ describe("a small weight budget", () => {
       }).pipe(Effect.provide(small(limit))))
   }
 
-  it.effect("lets a call of more than all of it start alone", () =>
+  it.effect("lets a call start alone that costs more than the limit", () =>
     Effect.gen(function*() {
       yield* take(ask(action))
       assert.deepStrictEqual(yield* wait(ask(candles)), { retryAfter: 61 })
       yield* TestClock.adjust(61_000)
-      const spent = yield* take(ask(candles))
+      const permits = yield* take(ask(candles))
       assert.deepStrictEqual(yield* wait(ask(action)), { retryAfter: 61 })
-      spent.refund(84)
+      permits.refund(84)
       assert.strictEqual(yield* starts(ask(query)), 3)
     }).pipe(Effect.provide(small(100))))
 
-  it.effect("of 1 and of 0.5 has no share for actions", () =>
+  it.effect("has no share for actions if it is 1 or 0.5", () =>
     Effect.gen(function*() {
-      const budgets = yield* RateLimiter.RateLimiter
-      yield* budgets.take(ask(action))
-      assert.strictEqual((yield* Effect.flip(budgets.take(ask(action)))).retryAfter, 61)
+      const limiter = yield* RateLimiter.RateLimiter
+      yield* limiter.take(ask(action))
+      assert.strictEqual((yield* Effect.flip(limiter.take(ask(action)))).retryAfter, 61)
     }).pipe(
       Effect.provide(small(1)),
       Effect.andThen(
@@ -253,7 +355,7 @@ describe("a small weight budget", () => {
     ))
 })
 
-describe("a budget of request units", () => {
+describe("a limit of request units a second", () => {
   const plan = (limit: number) => RateLimiter.layerMemory({ "token-chain": limit })
   const call = (requestUnits = 1, maxWait = 0) => ask({ weight: 0, requestUnits }, maxWait, "token-chain")
 
@@ -264,7 +366,7 @@ describe("a budget of request units", () => {
       3507
     ]] as const
   ) {
-    it.effect(`of ${limit} a second lets ${units} start in ${later} milliseconds`, () =>
+    it.effect(`of ${limit} lets ${units} start in ${later} milliseconds`, () =>
       Effect.gen(function*() {
         assert.strictEqual(yield* starts(call()), units)
         assert.deepStrictEqual(yield* wait(call()), { retryAfter: Math.ceil(later / 1000) })
@@ -275,7 +377,7 @@ describe("a budget of request units", () => {
       }).pipe(Effect.provide(plan(limit))))
   }
 
-  it.effect("lets a call of more units than a second has start alone", () =>
+  it.effect("lets a call start alone that costs more units than a second has", () =>
     Effect.gen(function*() {
       assert.strictEqual(yield* starts(call(3)), 1)
       assert.deepStrictEqual(yield* wait(call(1, 1049)), { retryAfter: 2 })
@@ -283,21 +385,21 @@ describe("a budget of request units", () => {
       assert.deepStrictEqual(yield* wait(call(3)), { retryAfter: 2 })
     }).pipe(Effect.provide(plan(2)), (test) => Effect.andThen(Effect.forkChild(TestClock.adjust(1050)), test)))
 
-  it.effect("is only of the upstream that has one", () =>
+  it.effect("does not limit the other upstreams", () =>
     Effect.gen(function*() {
       for (const upstream of ["trading-api", "trading-node", "layer2"] as const) {
         for (let n = 0; n < 1000; n++) assert.strictEqual(yield* wait(ask(candles, 0, upstream)), "at once")
       }
     }).pipe(Effect.provide(plan(1))))
 
-  it.effect("costs nothing where there is none", () =>
+  it.effect("allocates nothing where there is none", () =>
     Effect.gen(function*() {
-      const budgets = yield* RateLimiter.RateLimiter
-      assert.strictEqual(budgets.take(ask(candles)), budgets.take(ask(action)))
+      const limiter = yield* RateLimiter.RateLimiter
+      assert.strictEqual(limiter.take(ask(candles)), limiter.take(ask(action)))
     }).pipe(Effect.provide(RateLimiter.layerUnlimited)))
 })
 
-describe("budgets tell", () => {
+describe("the metrics", () => {
   const metrics = Effect.map(
     Metric.snapshot,
     (all) =>
@@ -313,7 +415,7 @@ describe("budgets tell", () => {
       )
   )
 
-  it.effect("what is left, who waited and who was refused", () =>
+  it.effect("tell what is available, and how many calls waited and were refused", () =>
     Effect.gen(function*() {
       const call = ask({ weight: 0, requestUnits: 1 }, 0, "trading-node")
       assert.deepStrictEqual(yield* metrics, { "available common": 12 })
@@ -331,38 +433,38 @@ describe("budgets tell", () => {
     }).pipe(
       Effect.provide(RateLimiter.layerMemory({ "trading-node": 12 })),
       Effect.andThen(metrics),
-      // what is gone has nothing left to tell
+      // a limiter whose scope is closed reports nothing
       Effect.map((after) => assert.deepStrictEqual(after, { waits_total: 1, refused_total: 2 })),
       Effect.provideService(Metric.MetricRegistry, new Map())
     ))
 
-  it.effect("what reads and what actions can take of the weight", () =>
+  it.effect("tell what reads and what actions can take of the weight", () =>
     Effect.gen(function*() {
-      const left = Effect.map(Metric.snapshot, (all) =>
+      const available = Effect.map(Metric.snapshot, (all) =>
         Object.fromEntries(all.flatMap(({ attributes, state }) =>
           attributes?.["share"] === undefined ? [] : [[attributes["share"], state]]
         )))
       yield* take(ask(candles))
       yield* take(ask(action))
-      assert.deepStrictEqual(yield* left, { common: { value: 1036 }, actions: { value: 1095 } })
+      assert.deepStrictEqual(yield* available, { common: { value: 1036 }, actions: { value: 1095 } })
       assert.strictEqual(yield* starts(ask(action)), 1095)
-      assert.deepStrictEqual(yield* left, { common: { value: 0 }, actions: { value: 0 } })
+      assert.deepStrictEqual(yield* available, { common: { value: 0 }, actions: { value: 0 } })
     }).pipe(Effect.provide(venue), Effect.provideService(Metric.MetricRegistry, new Map())))
 })
 
-describe("budgets of the environment", () => {
+describe("limits from the environment", () => {
   const configured = (settings: { readonly [name: string]: string }) =>
     RateLimiter.layerConfig.pipe(Layer.provide(ConfigProvider.layer(ConfigProvider.fromUnknown(settings))))
   const units = (upstream: "trading-node" | "token-chain" | "layer2") =>
     ask({ weight: 0, requestUnits: 1 }, 0, upstream)
 
-  it.effect("are the venue's 1200 and nothing else where nothing is set", () =>
+  it.effect("are the venue's 1200 alone where nothing is set", () =>
     Effect.gen(function*() {
       assert.strictEqual(yield* starts(ask(query)), 57)
       for (let n = 0; n < 100; n++) assert.strictEqual(yield* wait(units("layer2")), "at once")
     }).pipe(Effect.provide(configured({}))))
 
-  it.effect("are those of each setting", () =>
+  it.effect("are those that the settings name", () =>
     Effect.gen(function*() {
       assert.strictEqual(yield* starts(ask(query)), 11)
       assert.strictEqual(yield* starts(units("trading-node")), 1)
@@ -375,16 +477,14 @@ describe("budgets of the environment", () => {
       TRIGATE_LAYER2_RPS: "40"
     }))))
 
-  it.effect("are refused where they are no number above zero", () =>
+  it.effect("are refused unless they are numbers above zero", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Effect.provide(RateLimiter.RateLimiter, configured({ TRIGATE_LAYER2_RPS: "0" })))
       assert.include(error.message, "TRIGATE_LAYER2_RPS")
     }))
 })
 
-const Seed = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 }))
-
-describe("no window holds more than the limit", () => {
+describe("no window exceeds the limit", () => {
   for (const limit of [1200, 300, 110]) {
     it.effect.prop(`of ${limit} a minute`, { seed: Seed }, ({ seed }) =>
       Effect.gen(function*() {
@@ -401,7 +501,7 @@ describe("no window holds more than the limit", () => {
     })
   }
 
-  it.effect("and who asks for more gets all of it, minute after minute", () =>
+  it.effect("and a caller that always asks for more can use all of it, minute after minute", () =>
     Effect.gen(function*() {
       const begun: Array<Start> = []
       for (let at = 0; at < 600_000; at += 500) {
@@ -411,7 +511,7 @@ describe("no window holds more than the limit", () => {
         yield* TestClock.adjust(500)
       }
       assert.strictEqual(most(begun, 60_000), 1200)
-      // the slot that a window covers in part costs one in sixty
+      // a call counts for up to a slot longer than a window, which costs one slot in sixty-one
       assert.isAtLeast(begun.reduce((sum, { used }) => sum + used, 0), 0.98 * 12_000)
     }).pipe(Effect.provide(venue)))
 

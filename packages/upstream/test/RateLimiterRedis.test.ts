@@ -18,7 +18,7 @@ const immediate = Effect.callback<void>((resume) => {
   setImmediate(() => resume(Effect.void))
 })
 
-/** Commands that have no answer yet, and how to wait until there are none: the test clock stands still meanwhile. */
+/** Counts commands without a reply, and waits until there are none, while the test clock stands still. */
 const outstanding = () => {
   let count = 0
   const track = <A, E>(command: Effect.Effect<A, E>) =>
@@ -37,11 +37,11 @@ const outstanding = () => {
 
 type Counted = ReturnType<typeof outstanding>
 
-/** A replica: its own connection and its own memory. */
+/** A replica with a connection and a window of its own. */
 const replica = (url: string, options: RateLimiterRedis.Options, counted: Counted = outstanding()) =>
   Effect.map(
     Layer.build(Layer.fresh(
-      RateLimiterRedis.layer({ prefix: "test:{budgets}:", ...options }).pipe(
+      RateLimiterRedis.layer({ prefix: "test:{rate-limit}:", ...options }).pipe(
         Layer.provide(counted.over),
         Layer.provide(NodeRedis.layer({ url, disableOfflineQueue: true })),
         // the driver logs each connection that a killed server refuses
@@ -51,14 +51,14 @@ const replica = (url: string, options: RateLimiterRedis.Options, counted: Counte
     (context) => Context.get(context, RateLimiter.RateLimiter)
   )
 
-/** Times at which calls arrive, wait and ask again: the clock stops at each of them until Redis has answered. */
+/** Calls arrive, wait and ask again at multiples of this, where the clock stops until Redis has answered. */
 const grid = 50
 
 const venue = { "trading-api": 1200 }
 
-const starts = Effect.fnUntraced(function*(budgets: RateLimiter.RateLimiter["Service"], asked: RateLimiter.Ask) {
+const starts = Effect.fnUntraced(function*(limiter: RateLimiter.RateLimiter["Service"], asked: RateLimiter.Ask) {
   let count = 0
-  while ((yield* Effect.exit(budgets.take(asked)))._tag === "Success") count += 1
+  while ((yield* Effect.exit(limiter.take(asked)))._tag === "Success") count += 1
   return count
 })
 
@@ -68,25 +68,25 @@ const degraded = Effect.map(Metric.snapshot, (metrics) => {
   return found !== undefined && "value" in found.state ? Number(found.state.value) : undefined
 })
 
-describe.runIf(isInstalled)("budgets over Redis", () => {
-  it.effect("are one for two replicas, and what one gives back the other can take", () =>
+describe.runIf(isInstalled)("rate limits over Redis", () => {
+  it.effect("are shared by two replicas, and one can take what the other refunds", () =>
     Effect.gen(function*() {
       const { url } = yield* redisServer
       const counted = outstanding()
       const one = yield* replica(url, venue, counted)
       const two = yield* replica(url, venue, counted)
-      const spent = yield* one.take(ask(candles))
+      const permits = yield* one.take(ask(candles))
       assert.strictEqual(yield* starts(two, ask(candles)), 9)
       assert.strictEqual((yield* Effect.flip(two.take(ask(candles)))).retryAfter, 61)
       assert.strictEqual((yield* Effect.flip(one.take(ask(candles)))).retryAfter, 61)
-      spent.refund(84)
+      permits.refund(84)
       yield* counted.settle
       assert.strictEqual(yield* starts(two, ask(query)), 9)
       assert.strictEqual(yield* starts(one, ask(action)), 64)
       assert.strictEqual(yield* starts(two, ask(action)), 0)
     }))
 
-  it.effect("tell who waits when all replicas' calls have left the window, and start it then", () =>
+  it.effect("start a waiting call when the calls of all replicas have left the window", () =>
     Effect.gen(function*() {
       const { url } = yield* redisServer
       const counted = outstanding()
@@ -105,15 +105,15 @@ describe.runIf(isInstalled)("budgets over Redis", () => {
       assert.deepStrictEqual(begun, [61_000])
     }))
 
-  it.effect("are kept no longer than they count, and only in the slots of the same plan", () =>
+  it.effect("keep a slot no longer than it counts, under a key that names the bounds", () =>
     Effect.gen(function*() {
       const { url } = yield* redisServer
       const counted = outstanding()
       const one = yield* replica(url, { "trading-api": 1200, layer2: 0.5, prefix: "p:" }, counted)
-      const spent = yield* one.take(ask(candles))
+      const permits = yield* one.take(ask(candles))
       yield* one.take(ask(action))
       yield* one.take(ask(action, 0, "layer2"))
-      spent.refund(84)
+      permits.refund(84)
       yield* counted.settle
       yield* Effect.gen(function*() {
         const redis = yield* Redis.Redis
@@ -125,8 +125,8 @@ describe.runIf(isInstalled)("budgets over Redis", () => {
         yield* TestClock.adjust(61_000)
         yield* one.take(ask(query))
         assert.deepStrictEqual(yield* redis.send("HGETALL", "p:trading-api:60x1000"), { "61 read": "20" })
-        // too late, and after Redis has forgotten: neither takes anything from others
-        spent.refund(20)
+        // a refund that is late, or that comes after Redis lost the slot, takes nothing from others
+        permits.refund(20)
         yield* counted.settle
         const late = yield* one.take(ask(query))
         yield* redis.send("FLUSHALL")
@@ -136,23 +136,23 @@ describe.runIf(isInstalled)("budgets over Redis", () => {
       }).pipe(Effect.provide(NodeRedis.layer({ url })))
     }))
 
-  it.effect("are not taken by who leaves while Redis is asked", () =>
+  it.effect("take nothing for a call that is cancelled while Redis is asked", () =>
     Effect.gen(function*() {
       const redis = yield* redisServer
-      const budgets = yield* replica(redis.url, venue)
-      yield* budgets.take(ask(query))
+      const limiter = yield* replica(redis.url, venue)
+      yield* limiter.take(ask(query))
       yield* redis.freeze
-      const asking = yield* Effect.forkChild(budgets.take(ask(candles)), { startImmediately: true })
+      const asking = yield* Effect.forkChild(limiter.take(ask(candles)), { startImmediately: true })
       const leaving = yield* Effect.forkChild(Fiber.interrupt(asking), { startImmediately: true })
       yield* TestClock.adjust(250)
       yield* Fiber.join(leaving)
-      assert.strictEqual(yield* starts(budgets, ask(query)), 56)
+      assert.strictEqual(yield* starts(limiter, ask(query)), 56)
       yield* redis.thaw
     }))
 
   for (const seed of [1, 2, 3]) {
     it.effect(
-      `of two replicas let no more than 1200 a minute through together (${seed})`,
+      `let two replicas start no more than 1200 a minute together (${seed})`,
       () =>
         Effect.gen(function*() {
           const { url } = yield* redisServer
@@ -170,9 +170,7 @@ describe.runIf(isInstalled)("budgets over Redis", () => {
 
   for (const comesBack of [false, true]) {
     it.effect(
-      `with Redis killed in the middle go on, and each replica keeps the limit${
-        comesBack ? ", also when it is back and empty" : ""
-      }`,
+      `hold for each replica alone when Redis is killed${comesBack ? " and comes back empty" : ""}`,
       () =>
         Effect.gen(function*() {
           const redis = yield* redisServer
@@ -204,7 +202,7 @@ describe.runIf(isInstalled)("budgets over Redis", () => {
     )
   }
 
-  it.live("Redis killed, hanging and back: no call hangs, and all of it is told once", () =>
+  it.live("never let a call hang on a Redis that hangs or is killed, and each change is logged once", () =>
     Effect.gen(function*() {
       const redis = yield* redisServer
       const lines: Array<string> = []
@@ -212,11 +210,11 @@ describe.runIf(isInstalled)("budgets over Redis", () => {
         lines.push(String(message))
       })
       yield* Effect.gen(function*() {
-        const budgets = yield* replica(redis.url, { layer2: 4000 })
+        const limiter = yield* replica(redis.url, { layer2: 4000 })
         const call = ask({ weight: 0, requestUnits: 1 }, 0, "layer2")
         const timed = Effect.fnUntraced(function*(count: number) {
           const begin = yield* Clock.currentTimeMillis
-          for (let n = 0; n < count; n++) yield* budgets.take(call)
+          for (let n = 0; n < count; n++) yield* limiter.take(call)
           return (yield* Clock.currentTimeMillis) - begin
         })
         yield* timed(100)
@@ -225,12 +223,12 @@ describe.runIf(isInstalled)("budgets over Redis", () => {
         assert.isBelow(yield* timed(500), 1000)
         assert.strictEqual(yield* degraded, 1)
         yield* redis.thaw
-        while ((yield* degraded) === 1) yield* Effect.andThen(budgets.take(call), Effect.sleep(10))
+        while ((yield* degraded) === 1) yield* Effect.andThen(limiter.take(call), Effect.sleep(10))
         yield* redis.kill
         assert.isBelow(yield* timed(500), 1000)
         assert.strictEqual(yield* degraded, 1)
         yield* redis.restart
-        while ((yield* degraded) === 1) yield* Effect.andThen(budgets.take(call), Effect.sleep(10))
+        while ((yield* degraded) === 1) yield* Effect.andThen(limiter.take(call), Effect.sleep(10))
       }).pipe(Effect.provide(Logger.layer([log])))
       const words = lines.map((line) => /away|back/u.exec(line)?.[0])
       assert.deepStrictEqual(words, ["away", "back", "away", "back"])

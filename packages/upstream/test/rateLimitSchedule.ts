@@ -1,4 +1,4 @@
-/** Random calls against budgets, and how much of it starts in any window. */
+/** Random calls against rate limits, and how much of them starts in any window. */
 import { candleSnapshot, spotMeta } from "@trigate/domain/InfoOperations"
 import type { Cost, MethodClass } from "@trigate/domain/Operation"
 import type { Ask, RateLimiter } from "@trigate/upstream/RateLimiter"
@@ -26,10 +26,10 @@ export interface Arrival {
   readonly class: MethodClass
   readonly cost: Cost
   readonly maxWait: number
-  /** How long the call takes, and what of its worst case it turns out not to use. */
+  /** How long the call takes, and what it refunds of its worst case. */
   readonly latency: number
   readonly unused: number
-  /** When its caller leaves. */
+  /** Milliseconds after which its caller cancels it. */
   readonly leaves: number
   readonly replica: number
 }
@@ -37,8 +37,8 @@ export interface Arrival {
 const flood = [action, action, action, query, query, candles]
 
 /**
- * Rounds of what is hardest on a budget a minute: a pause in which it fills up, candles whose answers come late and short,
- * and a flood that begins about when they come.
+ * Rounds of what is hardest for a limit a minute: a pause in which the window empties, candles whose responses come late and
+ * short, and a flood of calls that begins about when they come.
  */
 export const arrivals = (options: {
   readonly seed: number
@@ -46,7 +46,7 @@ export const arrivals = (options: {
   readonly replicas: number
   /** How fast time passes: 60 turns a minute into a second. */
   readonly pace?: number
-  /** Milliseconds whose multiples all times are. */
+  /** All times are multiples of so many milliseconds. */
   readonly grid?: number
 }) =>
   Effect.gen(function*() {
@@ -96,7 +96,7 @@ export const most = (starts: ReadonlyArray<Start>, window: number): number =>
     )
   )
 
-/** Runs arrivals on the test clock in steps; `settle` waits for what runs outside of it. */
+/** Runs arrivals on the test clock in steps; `settle` waits for what runs outside of that clock. */
 export const run = Effect.fnUntraced(function*(
   replicas: ReadonlyArray<RateLimiter["Service"]>,
   schedule: ReadonlyArray<Arrival>,
@@ -105,20 +105,23 @@ export const run = Effect.fnUntraced(function*(
     readonly step: number
     readonly settle: Effect.Effect<void>
     readonly during?: (at: number) => Effect.Effect<void>
+    /** How a call takes its units; `take` of its replica when not given. */
+    readonly take?: (limiter: RateLimiter["Service"], asked: Ask) => ReturnType<RateLimiter["Service"]["take"]>
   }
 ) {
   const starts: Array<Start> = []
   const fibers: Array<Fiber.Fiber<void>> = []
   const call = (arrival: Arrival) =>
     Effect.gen(function*() {
-      const budgets = replicas[arrival.replica]
-      if (budgets === undefined) return
+      const limiter = replicas[arrival.replica]
+      if (limiter === undefined) return
       const worst = worstOf(options.upstream, arrival)
       const unused = Math.min(arrival.unused, worst - 1)
-      const spent = yield* budgets.take({ ...arrival, upstream: options.upstream })
+      const asked = { ...arrival, upstream: options.upstream }
+      const permits = yield* options.take === undefined ? limiter.take(asked) : options.take(limiter, asked)
       starts.push({ at: yield* Clock.currentTimeMillis, used: worst - unused, replica: arrival.replica })
       yield* Effect.sleep(arrival.latency)
-      spent.refund(unused)
+      permits.refund(unused)
     }).pipe(Effect.timeoutOption(arrival.leaves), Effect.ignore)
   let now = yield* Clock.currentTimeMillis
   const begin = now

@@ -17,12 +17,10 @@ export interface Bounds {
 }
 
 /** Units by method class: what calls hold, or what waiting calls want. */
-export type Units = { readonly [Class in MethodClass]: number }
-
-type Counts = { -readonly [Class in MethodClass]: number }
+export type Units = { [Class in MethodClass]: number }
 
 /** What the calls hold that started in a slot. */
-export interface Slot extends Counts {
+export interface Slot extends Units {
   readonly index: number
 }
 
@@ -61,9 +59,13 @@ export const waitOf = (bounds: Bounds, slots: ReadonlyArray<Slot>, call: Call, a
     if (held <= most) return 0
     // what a call holds beyond the limit is free for nobody when it leaves
     const rounds = Math.max(1, Math.ceil((held - most - Math.max(0, held - limit)) / limit))
+    const leaves = (slot: number) => (slot + rounds * (bounds.slots + 1)) * bounds.width - now
     let rest = held - most - (rounds - 1) * limit
-    const last = slots.find((slot) => (rest -= unitsOf(slot)) <= 0)?.index ?? slotAt(bounds, now)
-    return (last + rounds * (bounds.slots + 1)) * bounds.width - now
+    for (const slot of slots) {
+      rest -= unitsOf(slot)
+      if (rest <= 0) return leaves(slot.index)
+    }
+    return leaves(slotAt(bounds, now))
   }
   return Math.max(
     until(bounds.readLimit, mostReads(bounds, call.class, call.cost, ahead), ({ read }) => read),
@@ -74,10 +76,11 @@ export const waitOf = (bounds: Bounds, slots: ReadonlyArray<Slot>, call: Call, a
 /** The window of one process. It allocates a slot at a time, and nothing for a call. */
 export class SlidingWindow {
   readonly #bounds: Bounds
-  readonly #slots: Array<Slot> = []
   #current = 0
-  /** What the calls in the window hold. */
-  readonly held: Counts = { read: 0, once: 0 }
+  /** What started in the window, in the order of time. */
+  readonly slots: Array<Slot> = []
+  /** What the slots hold together. */
+  readonly held: Units = { read: 0, once: 0 }
 
   constructor(bounds: Bounds) {
     this.#bounds = bounds
@@ -86,8 +89,8 @@ export class SlidingWindow {
   /** Moves the window to a time and drops the slots that have left it. */
   moveTo(now: number): void {
     this.#current = Math.max(this.#current, slotAt(this.#bounds, now))
-    for (let oldest = this.#slots[0]; oldest !== undefined && !this.#covers(oldest); oldest = this.#slots[0]) {
-      this.#slots.shift()
+    for (let oldest = this.slots[0]; oldest !== undefined && !this.#covers(oldest); oldest = this.slots[0]) {
+      this.slots.shift()
       this.held.read -= oldest.read
       this.held.once -= oldest.once
     }
@@ -100,15 +103,10 @@ export class SlidingWindow {
       read + once <= mostUnits(this.#bounds, methodClass, cost, ahead)
   }
 
-  /** Milliseconds from `now` until a call may start. */
-  waitOf(call: Call, ahead: Units, now: number): number {
-    return waitOf(this.#bounds, this.#slots, call, ahead, now)
-  }
-
   /** Counts a call in the current slot, which it answers. */
   take(methodClass: MethodClass, cost: number): Slot {
-    let slot = this.#slots.at(-1)
-    if (slot?.index !== this.#current) this.#slots.push(slot = { index: this.#current, read: 0, once: 0 })
+    let slot = this.slots.at(-1)
+    if (slot?.index !== this.#current) this.slots.push(slot = { index: this.#current, read: 0, once: 0 })
     slot[methodClass] += cost
     this.held[methodClass] += cost
     return slot
