@@ -159,8 +159,10 @@ const sectionText = ({ operations, routes, title }: Section): string => {
 const operationsText = document(
   "Operations",
   "A `read` may be sent again; a `once` call never after a byte may have reached the upstream. The official API is named\n" +
-    "first where both serve an operation. Weight is spent from the official API's budget, request units from a node\n" +
-    `provider's plan. An operation that no node serves answers ${errorLink("UnavailableOnNode")} behind an endpoint\n` +
+    "first where both serve an operation. Weight counts against the official API's rate limit, request units against that\n" +
+    `of a node provider's plan. An operation that no node serves answers ${
+      errorLink("UnavailableOnNode")
+    } behind an endpoint\n` +
     "key.",
   `Besides its own errors every call can end in: ${errorLinks(commonFailures.map(tagOf))}.`,
   ...sections.map(sectionText)

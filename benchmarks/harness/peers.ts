@@ -13,7 +13,7 @@ const node = (name: string, core: "peer" | "load", file: string, ...args: Readon
 /** The upstream, beside the load generator. */
 export const upstream = (): Promise<Server> => node("upstream", "load", "upstream.ts")
 
-/** The gateway as `npm start` runs it, with budgets that are on but never reached, and without a log. */
+/** The gateway as `npm start` runs it, with rate limits that are on but never reached, and without a log. */
 export const gateway = ({ url }: Server): Promise<Server> =>
   serve({
     name: "trigate",

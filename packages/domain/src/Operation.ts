@@ -1,7 +1,7 @@
 /**
  * An operation is data: each upstream call is declared once, next to its schemas.
  *
- * Routing, validation, the once rule, availability errors, budgets, metric labels, the typed services, the client and the
+ * Routing, validation, the once rule, availability errors, rate limits, metric labels, the typed services, the client and the
  * documents are all read from these declarations; nothing about an operation is written twice.
  */
 import type * as Schema from "effect/Schema"
@@ -30,7 +30,7 @@ export type AnyCodec = Schema.ConstraintCodec<unknown, unknown>
 
 /** What a call costs its upstream. */
 export interface Cost {
-  /** Weight of the official API's budget; 0 for an operation that only nodes serve. */
+  /** Weight in the official API's rate limit; 0 for an operation that only nodes serve. */
   readonly weight: number
   /** Rows of the answer that cost one weight more (the venue bills candles by the 60). */
   readonly rowsPerWeight?: number
@@ -166,7 +166,7 @@ export const unavailableOnNode = (operation: Operation): UnavailableOnNode =>
 export const sourcesOn = (operation: Operation, surface: Surface): ReadonlyArray<Source> =>
   surface === "node" ? operation.sources.filter((source) => source === "node") : operation.sources
 
-/** Weight of the official API's budget that an answer of `rows` rows has cost. */
+/** Weight that a response of `rows` rows has cost at the official API. */
 export const weightOf = (operation: Pick<Operation, "cost">, rows: number): number =>
   operation.cost.weight +
   (operation.cost.rowsPerWeight === undefined ? 0 : Math.ceil(rows / operation.cost.rowsPerWeight))

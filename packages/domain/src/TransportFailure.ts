@@ -8,7 +8,7 @@ import {
   UpstreamUnavailable
 } from "./UpstreamError.ts"
 
-/** A read: failed everywhere, out of budget or time, or answered with what is no answer of the upstream's own. */
+/** A read that failed everywhere, found no room in the rate limit or no time, or got a response that does not decode. */
 export const ReadFailure = Schema.Union([UpstreamUnavailable, UpstreamRateLimited, UpstreamTimeout, UpstreamMalformed])
 export type ReadFailure = typeof ReadFailure.Type
 

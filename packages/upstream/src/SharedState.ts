@@ -1,30 +1,30 @@
-/** Asks what the replicas of a gateway share, within a deadline; while it is away, each replica goes on alone. */
+/** Asks a store that replicas share, within a deadline. While the store is away, each replica goes on alone. */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
 import * as Schema from "effect/Schema"
 
-/** The shared store did not do its part; `detail` says why. */
+/** The shared store cannot be reached, or its answer cannot be read; `detail` says why. */
 export class SharedAway extends Schema.TaggedError<SharedAway>()("SharedAway", { detail: Schema.String }) {}
 
 const isSharedAway = Schema.is(SharedAway)
 
-/** What is shared, and how long it is waited for. */
+/** What the store is used for, and how long a call waits for it. */
 export interface Options {
-  /** The label of the metric and the subject of the log lines, like `budgets`. */
+  /** The label of the metric and the subject of the log lines, such as `rate-limits`. */
   readonly use: string
   /** How long the store may take for one step; 250 milliseconds when not given. */
   readonly deadline?: Duration.Input
-  /** How long a store that is away is left alone; 1 second when not given. */
+  /** How long a store that is away is not asked again; 1 second when not given. */
   readonly pause?: Duration.Input
 }
 
 /** One use of the shared store. */
 export interface SharedState {
   /**
-   * Runs `shared`; runs `local` instead where the shared step fails with `SharedAway` or misses its deadline, and for the
-   * pause after that. Other failures are the store's answer and flow.
+   * Runs `shared`. If that fails with `SharedAway` or misses its deadline, runs `local` instead, and only `local` until the
+   * pause is over. Other failures of `shared` are the store's answer: they are raised.
    */
   readonly orElse: <A, E, R>(
     shared: Effect.Effect<A, E | SharedAway, R>,
@@ -33,10 +33,10 @@ export interface SharedState {
 }
 
 const degraded = Metric.gauge("trigate_shared_state_degraded", {
-  description: "1 while the store that replicas share is away and this process counts for itself, else 0"
+  description: "1 while the store that replicas share is away and this process goes on alone, else 0"
 })
 
-/** Begins as if the store were there. */
+/** One use of the store, which counts as reachable until it fails. */
 export const make = Effect.fnUntraced(function*(options: Options) {
   const deadline = Duration.fromInputUnsafe(options.deadline ?? "250 millis")
   const pause = Duration.toMillis(Duration.fromInputUnsafe(options.pause ?? "1 second"))
@@ -51,7 +51,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     if (isAway) return
     isAway = true
     gauge.updateUnsafe(1, context)
-    yield* Effect.logWarning(`Redis is away for ${options.use}: this process goes on by itself (${detail})`)
+    yield* Effect.logWarning(`Redis is away for ${options.use}: this process goes on alone (${detail})`)
   })
 
   const back = Effect.suspend(() => {
@@ -68,7 +68,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     Effect.flatMap(Clock.currentTimeMillis, (now) => {
       if (isAway) {
         if (now < askAgainAt) return local
-        // one asks whether the store is back; whoever comes meanwhile does not wait for it
+        // one call asks whether the store is back, and no other call waits for the answer
         askAgainAt = now + pause
       }
       const inTime = Effect.timeoutOrElse(shared, {

@@ -16,7 +16,7 @@ const degraded = Effect.map(gauge, (all) => all.map(({ attributes, state }) => [
 describe("SharedState", () => {
   it.effect("asks the shared store, and goes on alone while it is away", () =>
     Effect.gen(function*() {
-      const { orElse } = yield* SharedState.make({ use: "budgets" })
+      const { orElse } = yield* SharedState.make({ use: "rate-limits" })
       let asked = 0
       let there = false
       const shared = Effect.suspend(() => {
@@ -24,22 +24,22 @@ describe("SharedState", () => {
         return there ? Effect.succeed("shared") : away
       })
       const ask = orElse(shared, Effect.succeed("local"))
-      assert.deepStrictEqual(yield* degraded, [[{ use: "budgets" }, 0]])
+      assert.deepStrictEqual(yield* degraded, [[{ use: "rate-limits" }, 0]])
       assert.strictEqual(yield* ask, "local")
-      assert.deepStrictEqual(yield* degraded, [[{ use: "budgets" }, 1]])
+      assert.deepStrictEqual(yield* degraded, [[{ use: "rate-limits" }, 1]])
       there = true
       yield* TestClock.adjust(999)
       assert.strictEqual(yield* ask, "local")
       assert.strictEqual(asked, 1)
       yield* TestClock.adjust(1)
       assert.strictEqual(yield* ask, "shared")
-      assert.deepStrictEqual(yield* degraded, [[{ use: "budgets" }, 0]])
+      assert.deepStrictEqual(yield* degraded, [[{ use: "rate-limits" }, 0]])
       assert.strictEqual(asked, 2)
     }).pipe(Effect.provideService(Metric.MetricRegistry, new Map())))
 
-  it.effect("waits 250 milliseconds for a store that hangs, and then one asker for each pause, uninterruptible or not", () =>
+  it.effect("waits 250 milliseconds for a store that hangs, and then lets one call ask after each pause, uninterruptible or not", () =>
     Effect.gen(function*() {
-      const { orElse } = yield* SharedState.make({ use: "budgets" })
+      const { orElse } = yield* SharedState.make({ use: "rate-limits" })
       let asked = 0
       const hangs = Effect.suspend(() => {
         asked += 1
@@ -59,9 +59,9 @@ describe("SharedState", () => {
       assert.strictEqual(yield* Fiber.join(second), "local")
     }).pipe(Effect.provideService(Metric.MetricRegistry, new Map())))
 
-  it.effect("lets the store's own refusals through", () =>
+  it.effect("raises other failures of the store", () =>
     Effect.gen(function*() {
-      const { orElse } = yield* SharedState.make({ use: "budgets" })
+      const { orElse } = yield* SharedState.make({ use: "rate-limits" })
       assert.strictEqual(yield* Effect.flip(orElse(Effect.fail("refused"), Effect.succeed("local"))), "refused")
     }).pipe(Effect.provideService(Metric.MetricRegistry, new Map())))
 })
