@@ -90,12 +90,15 @@ export const recoverResult = (
     const signer = yield* Recovery.recoverResult(digest, signature, engine)
     if (found.scheme !== "multiSig") return { scheme: found.scheme, signer, digest }
     const innerDigest = Signable.digest(found.inner)
-    const inner = yield* Result.all(found.innerSignatures.map((signature, innerIndex) =>
-      Result.mapBoth(Recovery.recoverResult(innerDigest, signature, engine), {
-        onFailure: ({ reason }) => new Recovery.UnrecoverableSignature({ reason, innerIndex }),
-        onSuccess: (signer): Signer => ({ signer, digest: innerDigest })
-      })
-    ))
+    const inner: Array<Signer> = []
+    for (const [innerIndex, signature] of found.innerSignatures.entries()) {
+      const recovered = Recovery.recoverResult(innerDigest, signature, engine)
+      if (Result.isFailure(recovered)) {
+        const { reason } = recovered.failure
+        return yield* Result.fail(new Recovery.UnrecoverableSignature({ reason, innerIndex }))
+      }
+      inner.push({ signer: recovered.success, digest: innerDigest })
+    }
     return { scheme: found.scheme, signer, digest, inner }
   })
 
