@@ -11,8 +11,7 @@ import * as MultiSig from "./MultiSig.ts"
 import type { Disbelief, MultiSigProposal } from "./MultiSigProposal.ts"
 import * as MultiSigProposal_ from "./MultiSigProposal.ts"
 import * as MultiSigTerms from "./MultiSigTerms.ts"
-import * as Recovery from "./Recovery.ts"
-import { Secp256k1 } from "./Secp256k1.ts"
+import * as Secp256k1 from "./Secp256k1.ts"
 import * as Signable from "./Signable.ts"
 
 /**
@@ -105,12 +104,12 @@ const verified = Effect.fnUntraced(function*(
   role: WrongSigner["role"],
   expected: Address,
   digest: Hash,
-  given: Recovery.GivenSignature
+  given: Secp256k1.GivenSignature
 ): Effect.fn.Return<Signature, WrongSigner> {
-  const engine = yield* Secp256k1
+  const engine = yield* Secp256k1.Secp256k1
   return yield* Effect.fromResult(
     Result.mapError(
-      Recovery.verified(engine, expected, digest, given),
+      Secp256k1.verified(engine, expected, digest, given),
       (recovered) => new WrongSigner({ role, expected, ...(recovered === undefined ? {} : { recovered }) })
     )
   )
@@ -140,7 +139,7 @@ const open = Effect.fnUntraced(function*(
     : proposal
 })
 
-const approvalBy = ({ digest }: MultiSigProposal, signer: Address, given: Recovery.GivenSignature) =>
+const approvalBy = ({ digest }: MultiSigProposal, signer: Address, given: Secp256k1.GivenSignature) =>
   Effect.map(
     verified("cosigner", signer, digest, given),
     (signature): MultiSigApproval => ({ digest, signer, signature })
@@ -170,7 +169,7 @@ export const approve = Effect.fn("MultiSigApproval.approve")(function*<E, R>(
 export const accept = Effect.fn("MultiSigApproval.accept")(function*(
   proposal: MultiSigProposal,
   address: Address,
-  signature: Recovery.GivenSignature,
+  signature: Secp256k1.GivenSignature,
   approvals: ReadonlyArray<MultiSigApproval> = []
 ): Effect.fn.Return<MultiSigApproval, ApprovalFailure> {
   const signer = lowerCase(address)
@@ -234,7 +233,7 @@ export const assemble = Effect.fn("MultiSigApproval.assemble")(function*<E, R>(
   if (lowerCase(leader.address) !== outerSigner) {
     return yield* new WrongSigner({ role: "leader", expected: outerSigner, recovered: lowerCase(leader.address) })
   }
-  const action = MultiSigTerms.wrapper(proposal, signatures.map(Recovery.trimmed))
+  const action = MultiSigTerms.wrapper(proposal, signatures.map(Secp256k1.trimmed))
   const outer = yield* Effect.fromResult(MultiSig.outerSignable(MultiSigTerms.profileOf(proposal), action, proposal))
   const signature = yield* verified("leader", outerSigner, Signable.digest(outer), yield* leader.sign(outer))
   return {

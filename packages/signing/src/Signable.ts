@@ -1,7 +1,6 @@
 /** What a key signs: one EIP-712 message of flat fields, as its 32-byte digest and as the object a wallet displays. */
 import * as Utf8 from "@trigate/domain/Utf8"
-import { type Hex, toHex, uint64Bytes, writeHex } from "./internal/bytes.ts"
-import { keccak256 } from "./internal/Keccak256.ts"
+import { type Hex, keccak256, toHex, uint64Bytes, writeHex } from "./internal/bytes.ts"
 
 /** A field of a message, with its value; addresses and `bytes32` are full-length hexadecimal text. */
 export type Member =

@@ -9,14 +9,12 @@ import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { addressOf, type Hex, lowerCase, toHex } from "./internal/bytes.ts"
-import { keccak256 } from "./internal/Keccak256.ts"
-import * as Recovery from "./Recovery.ts"
+import { addressOf, type Hex, keccak256, lowerCase, toHex } from "./internal/bytes.ts"
 import * as Secp256k1 from "./Secp256k1.ts"
 import * as Signable from "./Signable.ts"
 
 /** A signature made elsewhere, as {@link makeExternal} takes it. */
-export type GivenSignature = Recovery.GivenSignature
+export type GivenSignature = Secp256k1.GivenSignature
 
 /**
  * The signature is not by the key that was asked; `recovered` is the address it recovers to, absent when there is none.
@@ -90,7 +88,7 @@ const spelled = ({ bytes, recovery }: Secp256k1.CompactSignature): Signature => 
 
 const verified = (engine: Secp256k1.Engine, address: Hex, digest: Hex, given: GivenSignature) =>
   Result.mapError(
-    Recovery.verified(engine, address, digest, given),
+    Secp256k1.verified(engine, address, digest, given),
     (recovered) => new SignerMismatch({ expected: address, ...(recovered === undefined ? {} : { recovered }) })
   )
 

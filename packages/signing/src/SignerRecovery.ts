@@ -4,11 +4,9 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as ActionHash from "./ActionHash.ts"
 import * as CanonicalAction from "./CanonicalAction.ts"
-import { type Hex, toHex } from "./internal/bytes.ts"
-import { keccak256 } from "./internal/Keccak256.ts"
+import { type Hex, keccak256, toHex } from "./internal/bytes.ts"
 import * as MultiSig from "./MultiSig.ts"
-import * as Recovery from "./Recovery.ts"
-import { type Engine, Secp256k1 } from "./Secp256k1.ts"
+import * as Secp256k1 from "./Secp256k1.ts"
 import * as Signable from "./Signable.ts"
 import * as UserSigned from "./UserSigned.ts"
 import type { VenueProfile } from "./VenueProfile.ts"
@@ -16,7 +14,7 @@ import type { VenueProfile } from "./VenueProfile.ts"
 /** A signed request as parsed from JSON; its integers may be numbers or bigints. */
 export interface SignedRequest extends ActionHash.HashContext {
   readonly action: unknown
-  readonly signature: Recovery.Signature
+  readonly signature: Secp256k1.Signature
 }
 
 /** An address (lower case) and the digest that it signed. */
@@ -37,7 +35,7 @@ export type RequestSignable =
     readonly scheme: "multiSig"
     readonly outer: Signable.Signable
     readonly inner: Signable.Signable
-    readonly innerSignatures: ReadonlyArray<Recovery.Signature>
+    readonly innerSignatures: ReadonlyArray<Secp256k1.Signature>
   }
 
 /** {@link signable} for an action that is in the venue's form already. Fails in the same way. */
@@ -82,20 +80,20 @@ export const signable = (
 /** Everyone who signed what {@link signableOf} returns, by the given engine; fails with `UnrecoverableSignature`. */
 export const recoverResult = (
   found: RequestSignable,
-  signature: Recovery.Signature,
-  engine: Engine
-): Result.Result<RecoveredSigner, Recovery.UnrecoverableSignature> =>
+  signature: Secp256k1.Signature,
+  engine: Secp256k1.Engine
+): Result.Result<RecoveredSigner, Secp256k1.UnrecoverableSignature> =>
   Result.gen(function*() {
     const digest = Signable.digest(found.outer)
-    const signer = yield* Recovery.recoverResult(digest, signature, engine)
+    const signer = yield* Secp256k1.recoverResult(digest, signature, engine)
     if (found.scheme !== "multiSig") return { scheme: found.scheme, signer, digest }
     const innerDigest = Signable.digest(found.inner)
     const inner: Array<Signer> = []
     for (const [innerIndex, signature] of found.innerSignatures.entries()) {
-      const recovered = Recovery.recoverResult(innerDigest, signature, engine)
+      const recovered = Secp256k1.recoverResult(innerDigest, signature, engine)
       if (Result.isFailure(recovered)) {
         const { reason } = recovered.failure
-        return yield* Result.fail(new Recovery.UnrecoverableSignature({ reason, innerIndex }))
+        return yield* Result.fail(new Secp256k1.UnrecoverableSignature({ reason, innerIndex }))
       }
       inner.push({ signer: recovered.success, digest: innerDigest })
     }
@@ -103,7 +101,7 @@ export const recoverResult = (
   })
 
 /**
- * Recovers everyone who signed a request, by the engine of `Secp256k1`. Fails with `MsgPackUnencodable`,
+ * Recovers everyone who signed a request, by the engine of `Secp256k1.Secp256k1`. Fails with `MsgPackUnencodable`,
  * `UnsignableAction` or `UnrecoverableSignature`.
  *
  * It says who signed, not whether they may: a signature over other bytes recovers to an address that nobody holds. It does
@@ -112,8 +110,8 @@ export const recoverResult = (
 export const recover = (
   profile: VenueProfile,
   request: SignedRequest
-): Effect.Effect<RecoveredSigner, ActionHash.Unhashable | Recovery.UnrecoverableSignature> =>
-  Effect.flatMap(Secp256k1, (engine) =>
+): Effect.Effect<RecoveredSigner, ActionHash.Unhashable | Secp256k1.UnrecoverableSignature> =>
+  Effect.flatMap(Secp256k1.Secp256k1, (engine) =>
     Effect.fromResult(
       Result.flatMap(signable(profile, request), (found) => recoverResult(found, request.signature, engine))
     ))
@@ -124,7 +122,7 @@ export const recover = (
  * `covered` is the digest that was signed or, where no digest can be derived, the canonical text of the request. The same
  * signature has one fingerprint in every spelling: letter case, leading zeros, `v` with and without 27.
  */
-export const fingerprint = (covered: string, signature: Recovery.Signature): Hex => {
-  const { r, s, v } = Recovery.trimmed(signature)
+export const fingerprint = (covered: string, signature: Secp256k1.Signature): Hex => {
+  const { r, s, v } = Secp256k1.trimmed(signature)
   return toHex(keccak256(Utf8.encode([covered, r, s, Number(v) % 27].join(" "))))
 }

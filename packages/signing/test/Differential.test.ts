@@ -9,7 +9,6 @@ import { TokenDelegateTypes } from "@nktkas/hyperliquid/api/exchange"
 import { signL1Action, signMultiSigL1, signMultiSigUserSigned, signUserSignedAction } from "@nktkas/hyperliquid/signing"
 import type { Signature } from "@trigate/domain/Signature"
 import * as ActionBuilder from "@trigate/signing/ActionBuilder"
-import * as Recovery from "@trigate/signing/Recovery"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Signer from "@trigate/signing/Signer"
 import * as SignerRecovery from "@trigate/signing/SignerRecovery"
@@ -102,7 +101,7 @@ const recovers = Effect.fnUntraced(function*(
 const multiSigAgrees = Effect.fnUntraced(function*(
   profile: VenueProfile.VenueProfile,
   body: SignerRecovery.SignedRequest & {
-    readonly action: { readonly signatures: ReadonlyArray<Recovery.Signature> }
+    readonly action: { readonly signatures: ReadonlyArray<Secp256k1.Signature> }
   },
   keys: ReadonlyArray<bigint>
 ) {
@@ -111,7 +110,7 @@ const multiSigAgrees = Effect.fnUntraced(function*(
   assert(leader !== undefined)
   const found = yield* Effect.fromResult(SignerRecovery.signable(profile, body))
   assert(found.scheme === "multiSig")
-  const inner = yield* Effect.forEach(signers, (signer) => Effect.map(signer.sign(found.inner), Recovery.trimmed))
+  const inner = yield* Effect.forEach(signers, (signer) => Effect.map(signer.sign(found.inner), Secp256k1.trimmed))
   assert.deepStrictEqual<unknown>(inner, body.action.signatures)
   assert.deepStrictEqual<unknown>(yield* leader.sign(found.outer), body.signature)
   const recovered = yield* recovers(profile, body, leader.address)

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Recovery from "@trigate/signing/Recovery"
-import type { Signature } from "@trigate/signing/Recovery"
+import type { Signature } from "@trigate/signing/Secp256k1"
+import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { recoverAddress } from "viem/utils"
@@ -17,7 +17,7 @@ const { digest, signature, signer } = (() => {
 })()
 
 const reason = (input: Signature, over: string = digest) =>
-  Effect.map(Effect.flip(Recovery.recover(over, input)), (error) => {
+  Effect.map(Effect.flip(Secp256k1.recover(over, input)), (error) => {
     assert.strictEqual(error._tag, "UnrecoverableSignature")
     return error.reason
   })
@@ -31,11 +31,11 @@ const Scalar = Schema.BigInt.check(Schema.isBetweenBigInt({ minimum: 1n, maximum
 /** The scalar with as many leading zeros as `digits` leaves room for. */
 const spell = (hex: string, digits: number) => `0x${BigInt(hex).toString(16).padStart(digits, "0")}`
 
-describe("Recovery.recover", () => {
+describe("Secp256k1.recover", () => {
   it.effect("takes v as 0, 1, 27 or 28, as number or bigint", () =>
     Effect.gen(function*() {
       for (const v of [signature.v, signature.v - 27, BigInt(signature.v)]) {
-        assert.strictEqual(yield* Recovery.recover(digest, { ...signature, v }), signer)
+        assert.strictEqual(yield* Secp256k1.recover(digest, { ...signature, v }), signer)
       }
       for (const v of [2, 26, 29, 37, -1, 27.5, Number.NaN, 2n ** 70n]) {
         assert.strictEqual(yield* reason({ ...signature, v }), "invalidV")
@@ -61,7 +61,7 @@ describe("Recovery.recover", () => {
   it.effect("recovers the mirrored signature (n - s, other parity) to the same signer", () =>
     Effect.gen(function*() {
       const mirrored = { r: signature.r, s: toHex(order - BigInt(signature.s)), v: 55 - signature.v }
-      assert.strictEqual(yield* Recovery.recover(digest, mirrored), signer)
+      assert.strictEqual(yield* Secp256k1.recover(digest, mirrored), signer)
     }))
 
   it.effect.prop(
@@ -73,7 +73,7 @@ describe("Recovery.recover", () => {
         assert(single !== undefined)
         const spelled = { ...single.signature, r: spell(single.signature.r, r), s: spell(single.signature.s, s) }
         const cased = upper ? { ...spelled, r: `0x${spelled.r.slice(2).toUpperCase()}` } : spelled
-        assert.strictEqual(yield* Recovery.recover(single.digest, cased), single.signer)
+        assert.strictEqual(yield* Secp256k1.recover(single.digest, cased), single.signer)
       }),
     { arbitrary: { runs: 60 } }
   )
@@ -84,7 +84,7 @@ describe("Recovery.recover", () => {
     ({ odd, r, s }) =>
       Effect.gen(function*() {
         const input = { r: toHex(r), s: toHex(s), v: odd ? 28n : 27n }
-        const ours = Recovery.recover(digest, input)
+        const ours = Secp256k1.recover(digest, input)
         const theirs = Effect.map(
           Effect.tryPromise(() => recoverAddress({ hash: digest, signature: { ...input, yParity: odd ? 1 : 0 } })),
           (address) => address.toLowerCase()

@@ -1,5 +1,4 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Recovery from "@trigate/signing/Recovery"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
@@ -131,7 +130,7 @@ describe("both engines", () => {
         const signature = { r: spell(r), s: spell(s), v }
         const digest = singles[0]?.digest ?? ""
         const found = [native, noble].map((engine) =>
-          Result.match(Recovery.recoverResult(digest, signature, engine), {
+          Result.match(Secp256k1.recoverResult(digest, signature, engine), {
             onFailure: ({ reason }): string => reason,
             onSuccess: (address) => address
           })
@@ -145,7 +144,7 @@ describe("both engines", () => {
     Effect.gen(function*() {
       for (const { digest, signature, signer } of singles) {
         for (const layer of [Secp256k1.layer, Secp256k1.layerNoble]) {
-          assert.strictEqual(yield* Recovery.recover(digest, signature).pipe(Effect.provide(layer)), signer)
+          assert.strictEqual(yield* Secp256k1.recover(digest, signature).pipe(Effect.provide(layer)), signer)
         }
       }
     }))

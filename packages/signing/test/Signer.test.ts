@@ -1,5 +1,4 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Recovery from "@trigate/signing/Recovery"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Signable from "@trigate/signing/Signable"
 import * as Signer from "@trigate/signing/Signer"
@@ -104,7 +103,7 @@ describe("Signer.layerPrivateKey", () => {
         const signer = yield* Signer.makePrivateKey(Redacted.make(key.toString(16).padStart(64, "0")))
         const signable = signableOf(text, amount)
         const signature = yield* signer.sign(signable)
-        assert.strictEqual(yield* Recovery.recover(Signable.digest(signable), signature), signer.address)
+        assert.strictEqual(yield* Secp256k1.recover(Signable.digest(signable), signature), signer.address)
         assert.isTrue(BigInt(signature.s) <= order / 2n)
         assert.strictEqual(signature.r.length, 66)
       }).pipe(Effect.provide(Secp256k1.layer)),

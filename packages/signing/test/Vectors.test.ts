@@ -3,7 +3,7 @@ import * as ActionHash from "@trigate/signing/ActionHash"
 import * as CanonicalAction from "@trigate/signing/CanonicalAction"
 import * as MsgPack from "@trigate/signing/MsgPack"
 import * as MultiSig from "@trigate/signing/MultiSig"
-import * as Recovery from "@trigate/signing/Recovery"
+import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Signable from "@trigate/signing/Signable"
 import * as SignerRecovery from "@trigate/signing/SignerRecovery"
 import * as UserSigned from "@trigate/signing/UserSigned"
@@ -59,7 +59,7 @@ describe("recorded vectors", () => {
         const profile = profileOf(vector)
         assert.deepStrictEqual(yield* SignerRecovery.recover(profile, readBody(vector.requestBody)), expected)
         assert.deepStrictEqual(yield* SignerRecovery.recover(profile, vector), expected)
-        assert.strictEqual(yield* Recovery.recover(vector.digest, vector.signatureTrimmed), vector.signer)
+        assert.strictEqual(yield* Secp256k1.recover(vector.digest, vector.signatureTrimmed), vector.signer)
       }))
   }
 

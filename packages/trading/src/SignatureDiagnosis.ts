@@ -8,9 +8,9 @@ import type { Address, Hash } from "@trigate/domain/Hex"
 import type { SignatureDiagnosis, SignatureMistake } from "@trigate/domain/Inspection"
 import type { CanonicalAction } from "@trigate/signing/CanonicalAction"
 import type { Wrapper } from "@trigate/signing/MultiSig"
-import type { Signature } from "@trigate/signing/Recovery"
-import * as Recovery from "@trigate/signing/Recovery"
+import type { Signature } from "@trigate/signing/Secp256k1"
 import type { Engine } from "@trigate/signing/Secp256k1"
+import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as SignedReading from "@trigate/signing/SignedReading"
 import type { RecoveredSigner } from "@trigate/signing/SignerRecovery"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
@@ -157,7 +157,7 @@ export const diagnose = (
   if (fit !== undefined) return fit
   if (canonical === undefined) return unexplained(given, recovered)
   const recovers: Recovers = (digest, signature) =>
-    Result.getOrUndefined(Recovery.recoverResult(digest, signature, engine)) === given
+    Result.getOrUndefined(Secp256k1.recoverResult(digest, signature, engine)) === given
   const readings = (part: SignedReading.Part) =>
     SignedReading.readings(profile, canonical, { ...body.signed, action: body.sentAction }, part, given)
   for (const [part, suspects] of groupsOf(body, wrapper, recovered, given)) {

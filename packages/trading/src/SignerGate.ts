@@ -6,8 +6,7 @@ import type { SignedEnvelope } from "@trigate/domain/SignedAction"
 import type { Unhashable } from "@trigate/signing/ActionHash"
 import type { CanonicalAction } from "@trigate/signing/CanonicalAction"
 import * as MultiSig from "@trigate/signing/MultiSig"
-import * as Recovery from "@trigate/signing/Recovery"
-import type { Engine } from "@trigate/signing/Secp256k1"
+import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Signable from "@trigate/signing/Signable"
 import * as SignerRecovery from "@trigate/signing/SignerRecovery"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
@@ -18,7 +17,7 @@ import * as ActionShape from "./ActionShape.ts"
 /** Why a signer is refused. */
 export type SignerFailure = InvalidSignature | SignerNotAllowed
 
-type Fault = Unhashable | Recovery.UnrecoverableSignature
+type Fault = Unhashable | Secp256k1.UnrecoverableSignature
 
 const untold = ({ message }: Fault): InvalidSignature =>
   new InvalidSignature({ reason: message, detail: `The signer cannot be told: ${message}` })
@@ -43,7 +42,7 @@ interface Recovered {
   readonly inner: ReadonlyArray<{ readonly signer: Address }>
 }
 
-const recover = (profile: VenueProfile, engine: Engine, body: ReadBody): Result.Result<Recovered, Fault> =>
+const recover = (profile: VenueProfile, engine: Secp256k1.Engine, body: ReadBody): Result.Result<Recovered, Fault> =>
   Result.gen(function*() {
     const { signed } = body
     const canonical = yield* ActionShape.canonicalOf(profile, body)
@@ -51,7 +50,7 @@ const recover = (profile: VenueProfile, engine: Engine, body: ReadBody): Result.
     if (Result.isFailure(found) && canonical.kind === "multiSig" && isUnknownType(found.failure)) {
       // The co-signers of an inner action of an unknown type cannot be recovered, but the leader can.
       const digest = Signable.digest(yield* MultiSig.outerSignable(profile, canonical.action, signed))
-      return { canonical, inner: [], digest, signer: yield* Recovery.recoverResult(digest, signed.signature, engine) }
+      return { canonical, inner: [], digest, signer: yield* Secp256k1.recoverResult(digest, signed.signature, engine) }
     }
     return { canonical, inner: [], ...(yield* SignerRecovery.recoverResult(yield* found, signed.signature, engine)) }
   })
@@ -94,7 +93,7 @@ const canonicalText = ({ action, expiresAfter = null, nonce, vaultAddress = null
  */
 export const make = (
   profile: VenueProfile,
-  engine: Engine,
+  engine: Secp256k1.Engine,
   allowed: ReadonlyArray<string> | undefined
 ) => {
   const signers = allowed === undefined ? undefined : new Set(allowed.map((address) => address.toLowerCase()))

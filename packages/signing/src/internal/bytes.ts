@@ -1,6 +1,7 @@
-/** Bytes, hexadecimal text, addresses and unsigned 64-bit integers. */
+/** Bytes, hexadecimal text, unsigned 64-bit integers, keccak-256 and the addresses that follow from it. */
+import { keccak_256 } from "@noble/hashes/sha3"
 import { bytesToHex } from "@noble/hashes/utils"
-import { keccak256 } from "./Keccak256.ts"
+import * as Effect from "effect/Effect"
 
 export type Hex = `0x${string}`
 
@@ -39,9 +40,6 @@ export const isAddress = (value: unknown): value is Hex => typeof value === "str
 /** Whether a value is 32 bytes in 0x hex. */
 export const isWord = (value: unknown): value is Hex => typeof value === "string" && wordPattern.test(value)
 
-/** The address of an uncompressed public key of 65 bytes. */
-export const addressOf = (publicKey: Uint8Array): Hex => toHex(keccak256(publicKey.subarray(1)).subarray(12))
-
 const uint64Limit = 1n << 64n
 
 /** A number or a bigint, as a bigint; `undefined` when it is no integer from 0 to 2^64 - 1. */
@@ -56,3 +54,23 @@ export const uint64Bytes = (value: bigint): Uint8Array => {
   new DataView(bytes.buffer).setBigUint64(0, value)
   return bytes
 }
+
+/** Replaced by {@link loadKeccak}; both libraries give the same digests. */
+let hash: (bytes: Uint8Array) => Uint8Array = keccak_256
+
+/** keccak-256, with the padding of Ethereum and not that of SHA-3. By noble until {@link loadKeccak} has run. */
+export const keccak256 = (bytes: Uint8Array): Uint8Array => hash(bytes)
+
+const createHasher = Effect.tryPromise(() => import("hash-wasm").then(({ createKeccak }) => createKeccak(256)))
+
+/** Makes {@link keccak256} about ten times as fast. Noble stays where WebAssembly is missing or forbidden. */
+export const loadKeccak: Effect.Effect<void> = Effect.match(createHasher, {
+  onFailure: () => undefined,
+  onSuccess: (hasher) => {
+    // Hashing is synchronous, so one hasher serves every call.
+    hash = (bytes) => hasher.init().update(bytes).digest("binary")
+  }
+})
+
+/** The address of an uncompressed public key of 65 bytes. */
+export const addressOf = (publicKey: Uint8Array): Hex => toHex(keccak256(publicKey.subarray(1)).subarray(12))
