@@ -259,7 +259,7 @@ describe("what is refused", () => {
       ])
     }))
 
-  it.effect("action types beyond the four, unless they are configured", () =>
+  it.effect("pass-through action types, unless they are configured", () =>
     Effect.gen(function*() {
       const order = bodyOf({ type: "order", orders: [], grouping: "na" })
       const error = yield* refuse(order)
@@ -376,7 +376,7 @@ describe("whatever comes", () => {
   )
 
   it.effect.prop(
-    "a generated envelope of a further type passes but for its nonce and its signature",
+    "a generated envelope of a pass-through type is refused for its nonce or its signature only",
     [SignedEnvelope],
     ([signed]) =>
       Effect.gen(function*() {
@@ -405,7 +405,7 @@ describe("layerConfig", () => {
       )
     )
 
-  it.effect("reads the network, the strictness and the further types", () =>
+  it.effect("reads the network, the strictness and the pass-through types", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual((yield* admitWith({}, bodyOf(delegate))).warnings, [])
       const other = yield* Effect.flip(admitWith({ TRIGATE_NETWORK: "testnet" }, bodyOf(delegate)))

@@ -58,7 +58,7 @@ describe("SignerGate", () => {
       assert.strictEqual(admitted.signer, signer)
     }))
 
-  it.effect("turns anybody else away and names the recovered signer", () =>
+  it.effect("refuses anybody else and names the recovered signer", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(admit({ signers: [stranger] }, body(action)))
       assert.strictEqual(error._tag, "SignerNotAllowed")
@@ -71,7 +71,7 @@ describe("SignerGate", () => {
       assert.strictEqual(error._tag, "SignerNotAllowed")
     }))
 
-  it.effect("refuses a form whose signer cannot be told", () =>
+  it.effect("refuses a form whose signer cannot be recovered", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(
         admit({ signers: [signer] }, body({ type: "evmUserModify", modifications: [] }))
@@ -79,7 +79,7 @@ describe("SignerGate", () => {
       assert.strictEqual(error._tag, "InvalidSignature")
     }))
 
-  it.effect("says who signed without a list, too, and lets pass the documents' forms, of which nobody can tell", () =>
+  it.effect("names the signer without a list, too; the documented forms pass without a signer", () =>
     Effect.gen(function*() {
       assert.strictEqual((yield* admit({}, body(action))).signer, signer)
       assert.isUndefined((yield* admit({}, body({ type: "evmUserModify", modifications: [] }))).signer)
@@ -119,7 +119,7 @@ describe("SignerGate", () => {
       assert.include(documented.reason, "usingBigBlocks")
     }))
 
-  it.effect("a further type whose signed fields are not known is relayed, but not for a list", () =>
+  it.effect("a pass-through type whose signed fields are not known passes without a signer, but not a list", () =>
     Effect.gen(function*() {
       const unknown = body({ type: "fromTheFuture", signatureChainId: "0x66eee", hyperliquidChain: "Mainnet" })
       const options = { relayActions: ["fromTheFuture"] }
