@@ -52,15 +52,6 @@ export interface HashContext {
   readonly expiresAfter?: number | bigint | null | undefined
 }
 
-const none = new Uint8Array(0)
-
-const vaultMarker = (vault: HashContext["vaultAddress"]): Result.Result<Uint8Array, UnsignableAction> => {
-  if (vault === null || vault === undefined) return Result.succeed(Uint8Array.of(0))
-  return isAddress(vault)
-    ? Result.succeed(Uint8Array.of(1, ...fromHex(vault)))
-    : Result.fail(wrongShape("vaultAddress", "a 20-byte address"))
-}
-
 const uint64 = (name: string, value: number | bigint): Result.Result<Uint8Array, UnsignableAction> => {
   const integer = toUint64(value)
   return integer === undefined
@@ -68,29 +59,27 @@ const uint64 = (name: string, value: number | bigint): Result.Result<Uint8Array,
     : Result.succeed(uint64Bytes(integer))
 }
 
-const expiryMarker = (expires: HashContext["expiresAfter"]): Result.Result<Uint8Array, UnsignableAction> =>
-  expires === null || expires === undefined
-    ? Result.succeed(none)
-    : Result.map(uint64("expiresAfter", expires), (bytes) => Uint8Array.of(0, ...bytes))
-
 /**
  * The bytes that are hashed: MessagePack of the value, nonce, vault marker, expiry marker.
  *
  * The value must already be in the venue's key order. Fails with `MsgPackUnencodable` or {@link UnsignableAction}.
  */
-export const preimage = (value: unknown, context: HashContext): Result.Result<Uint8Array, Unhashable> =>
+export const preimage = (
+  value: unknown,
+  { expiresAfter, nonce, vaultAddress }: HashContext
+): Result.Result<Uint8Array, Unhashable> =>
   Result.gen(function*() {
-    const parts = [
-      yield* MsgPack.encode(value),
-      yield* uint64("nonce", context.nonce),
-      yield* vaultMarker(context.vaultAddress),
-      yield* expiryMarker(context.expiresAfter)
-    ]
-    const bytes = new Uint8Array(parts.reduce((length, part) => length + part.length, 0))
-    parts.reduce((offset, part) => {
-      bytes.set(part, offset)
-      return offset + part.length
-    }, 0)
+    const encoded = yield* MsgPack.encode(value)
+    const context = [...(yield* uint64("nonce", nonce))]
+    if (vaultAddress === null || vaultAddress === undefined) context.push(0)
+    else if (isAddress(vaultAddress)) context.push(1, ...fromHex(vaultAddress))
+    else return yield* Result.fail(wrongShape("vaultAddress", "a 20-byte address"))
+    if (expiresAfter !== null && expiresAfter !== undefined) {
+      context.push(0, ...(yield* uint64("expiresAfter", expiresAfter)))
+    }
+    const bytes = new Uint8Array(encoded.length + context.length)
+    bytes.set(encoded)
+    bytes.set(context, encoded.length)
     return bytes
   })
 

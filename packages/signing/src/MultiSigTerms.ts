@@ -5,7 +5,6 @@ import { Address } from "@trigate/domain/Hex"
 import * as JsonText from "@trigate/domain/JsonText"
 import type { Signature } from "@trigate/domain/Signature"
 import { Millis } from "@trigate/domain/Time"
-import * as BigDecimal from "effect/BigDecimal"
 import * as Clock from "effect/Clock"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
@@ -15,6 +14,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { undecodable, type Unhashable, type UnsignableAction, wrongShape } from "./ActionHash.ts"
 import * as CanonicalAction from "./CanonicalAction.ts"
+import * as Hype from "./Hype.ts"
 import { lowerCase, toUint64 } from "./internal/bytes.ts"
 import * as MultiSig from "./MultiSig.ts"
 import type * as Signable from "./Signable.ts"
@@ -172,9 +172,7 @@ const instant = (millis: number): string =>
 
 const hype = (wei: unknown): string => {
   const amount = toUint64(wei)
-  return amount === undefined
-    ? `${quoted(wei)} wei`
-    : `${BigDecimal.format(BigDecimal.make(amount, 8))} HYPE (wei ${amount})`
+  return amount === undefined ? `${quoted(wei)} wei` : `${Hype.hypeFromWei(amount)} HYPE (wei ${amount})`
 }
 
 const deed = (action: Inner): string => {

@@ -39,37 +39,26 @@ const maxSegment = 64
 const pathText = (path: ReadonlyArray<string | number>): string =>
   path.slice(0, maxSegments).map((segment) => printable(String(segment).slice(0, maxSegment))).join(".")
 
-const ofAddress = ({ path, value }: Leaf): ReadonlyArray<SigningCaution> =>
-  isAddress(value) && value !== value.toLowerCase()
-    ? [{
-      kind: "mixedCaseAddress",
-      path,
-      message: `The address at ${pathText(path)} is in mixed case: sign and send it in lower case`
-    }]
-    : []
-
-const ofChainId = ({ path, value }: Leaf): ReadonlyArray<SigningCaution> =>
-  path.at(-1) === "signatureChainId" && Predicate.isString(value) && value !== trimmedHex(value)
-    ? [{
-      kind: "chainIdText",
-      path,
-      message: `The chain id at ${pathText(path)} is hashed as text: sign and send ${trimmedHex(value)}`
-    }]
-    : []
-
-const ofSignature = ({ path, value }: Leaf): ReadonlyArray<SigningCaution> =>
-  path[0] === "signatures" && (path[2] === "r" || path[2] === "s") && Predicate.isString(value) &&
-    /^0x0[0-9a-fA-F]/.test(value)
-    ? [{
-      kind: "untrimmedSignature",
-      path,
-      message: `The inner signature at ${pathText(path)} has leading zeros: sign the wrapper and send it without them`
-    }]
-    : []
+const ofLeaf = ({ path, value }: Leaf): ReadonlyArray<SigningCaution> => {
+  if (!Predicate.isString(value)) return []
+  const where = pathText(path)
+  if (isAddress(value) && value !== value.toLowerCase()) {
+    const message = `The address at ${where} is in mixed case: sign and send it in lower case`
+    return [{ kind: "mixedCaseAddress", path, message }]
+  }
+  if (path.at(-1) === "signatureChainId" && value !== trimmedHex(value)) {
+    const message = `The chain id at ${where} is hashed as text: sign and send ${trimmedHex(value)}`
+    return [{ kind: "chainIdText", path, message }]
+  }
+  if (path[0] === "signatures" && (path[2] === "r" || path[2] === "s") && /^0x0[0-9a-fA-F]/.test(value)) {
+    const message = `The inner signature at ${where} has leading zeros: sign the wrapper and send it without them`
+    return [{ kind: "untrimmedSignature", path, message }]
+  }
+  return []
+}
 
 /** Cautions about the values of an action, as it was sent. */
-export const ofValues = (action: unknown): ReadonlyArray<SigningCaution> =>
-  leaves(action).flatMap((leaf) => ofAddress(leaf).concat(ofChainId(leaf), ofSignature(leaf)))
+export const ofValues = (action: unknown): ReadonlyArray<SigningCaution> => leaves(action).flatMap(ofLeaf)
 
 const maxKeys = 16
 
