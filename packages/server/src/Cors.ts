@@ -4,24 +4,11 @@
  * Effect's own middleware answers every `OPTIONS` request, also of unknown origins (decision 23). Here a request of an unknown
  * origin is handled like any other and gets no CORS header; the browser then keeps the answer from the page.
  */
-import type * as HttpServerRequest from "effect/http/HttpServerRequest"
+import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 
 /** The origins whose pages may read answers: some, or any. */
 export type Origins = ReadonlyArray<string> | "*"
-
-/** The two steps of CORS. */
-export interface Cors {
-  /** The answer to the preflight of an allowed origin; nothing for any other request. */
-  readonly preflight: (
-    request: HttpServerRequest.HttpServerRequest
-  ) => HttpServerResponse.HttpServerResponse | undefined
-  /** Adds the CORS headers for the request's origin to an answer. */
-  readonly mark: (
-    request: HttpServerRequest.HttpServerRequest,
-    response: HttpServerResponse.HttpServerResponse
-  ) => HttpServerResponse.HttpServerResponse
-}
 
 /**
  * The headers that a page may send: those that mean something here, and any other.
@@ -42,30 +29,30 @@ const preflightHeaders = {
   "access-control-max-age": "600"
 }
 
-/** CORS for some origins. */
-export const make = (origins: Origins): Cors => {
+/** The two steps of CORS for some origins. */
+export const make = (origins: Origins) => {
   const known = new Set(origins === "*" ? [] : origins)
   const allowed = (origin: string | undefined): string | undefined => {
     if (origin === undefined) return undefined
     return origins === "*" ? "*" : known.has(origin) ? origin : undefined
   }
-  // a cache must not give the answer for one origin to another
-  const varying = (response: HttpServerResponse.HttpServerResponse) =>
-    origins === "*" ? response : HttpServerResponse.setHeader(response, "vary", "origin")
   return {
-    preflight: ({ headers, method }) =>
+    /** The answer to the preflight of an allowed origin; nothing for any other request. */
+    preflight: ({ headers, method }: HttpServerRequest): HttpServerResponse.HttpServerResponse | undefined =>
       method === "OPTIONS" && headers["access-control-request-method"] !== undefined &&
         allowed(headers["origin"]) !== undefined
         ? HttpServerResponse.empty({ status: 204, headers: preflightHeaders })
         : undefined,
-    mark: ({ headers }, response) => {
+    /** Adds the CORS headers for the request's origin to an answer. */
+    mark: ({ headers }: HttpServerRequest, response: HttpServerResponse.HttpServerResponse) => {
       const origin = allowed(headers["origin"])
-      return varying(
-        origin === undefined ? response : HttpServerResponse.setHeaders(response, {
-          "access-control-allow-origin": origin,
-          "access-control-expose-headers": read
-        })
-      )
+      return HttpServerResponse.setHeaders(response, {
+        // a cache must not give the answer for one origin to another
+        ...(origins === "*" ? {} : { vary: "origin" }),
+        ...(origin === undefined
+          ? {}
+          : { "access-control-allow-origin": origin, "access-control-expose-headers": read })
+      })
     }
   }
 }

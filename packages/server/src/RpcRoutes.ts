@@ -41,11 +41,15 @@ interface Envelope<Answer> {
   readonly isNotification: (call: RpcCall) => boolean
   readonly answer: (id: string | undefined, answer: Answer) => string
   readonly error: (id: string | undefined, error: GatewayError, code: number) => string
-  /** Whether the upstream answered with a failure. */
-  readonly isError: (answer: Answer) => boolean
 }
 
-interface Definition<O extends Operation, Answer extends { readonly age?: number }> {
+/** An upstream's answer: its result, or its error. */
+interface Answered {
+  readonly _tag: "Result" | "Error"
+  readonly age?: number
+}
+
+interface Definition<O extends Operation, Answer extends Answered> {
   readonly operations: ReadonlyArray<O>
   readonly envelope: Envelope<Answer>
   /** The most calls that a batch may have. */
@@ -53,7 +57,9 @@ interface Definition<O extends Operation, Answer extends { readonly age?: number
   /** How many calls of a batch are relayed at the same time; a chain that takes batches gets them as one. */
   readonly concurrency: number
   /** Checks the params and relays the call. */
-  readonly relay: (operation: O, params: Json.Json, surface: Surface) => Effect.Effect<Answer, GatewayError>
+  readonly relay: (
+    call: { readonly operation: O; readonly params: Json.Json; readonly surface: Surface }
+  ) => Effect.Effect<Answer, GatewayError>
 }
 
 interface Asked {
@@ -73,8 +79,7 @@ const jsonRpc: Envelope<JsonRpc.RpcAnswer> = {
   isNotification: (call) => call.id === undefined,
   answer: (id = "null", answer) =>
     answer._tag === "Result" ? JsonRpc.resultText(id, answer.result.text) : JsonRpc.errorText(id, answer.error.text),
-  error: (id = "null", error, code) => JsonRpc.errorText(id, JsonRpc.errorObject(error, code)),
-  isError: (answer) => answer._tag === "Error"
+  error: (id = "null", error, code) => JsonRpc.errorText(id, JsonRpc.errorObject(error, code))
 }
 
 // clients look for the words that nodes use: ethers then polls instead of installing filters
@@ -85,15 +90,15 @@ const unsupported = (method: string) =>
   })
 
 // the handler reads the body only after its `admission` has succeeded
-const make = <O extends Operation, Answer extends { readonly age?: number }>(
+const make = <O extends Operation, Answer extends Answered>(
   definition: Definition<O, Answer>
 ) => {
   const { envelope, relay } = definition
   const table = new Map(definition.operations.map((operation) => [operation.name, operation]))
 
-  const perform = (call: RpcCall, surface: Surface): Effect.Effect<Answer, GatewayError> => {
-    const operation = table.get(call.method)
-    return operation === undefined ? Effect.fail(unsupported(call.method)) : relay(operation, call.params, surface)
+  const perform = ({ method, params }: RpcCall, surface: Surface): Effect.Effect<Answer, GatewayError> => {
+    const operation = table.get(method)
+    return operation === undefined ? Effect.fail(unsupported(method)) : relay({ operation, params, surface })
   }
 
   // nobody would learn the outcome of a notification, so it is not sent
@@ -107,7 +112,7 @@ const make = <O extends Operation, Answer extends { readonly age?: number }>(
         return envelope.error(id, error, rpcCodes[error._tag])
       },
       onSuccess: (answer) => {
-        facts.operations.push({ operation, outcome: envelope.isError(answer) ? "upstream_error" : "ok" })
+        facts.operations.push({ operation, outcome: answer._tag === "Error" ? "upstream_error" : "ok" })
         noteAge(facts, answer.age)
         return envelope.answer(id, answer)
       }
@@ -199,7 +204,7 @@ export interface Options {
 
 /** The handler of `/evm`. */
 export const evm = ({ maxBatch, methods }: Options) =>
-  Effect.map(TradingEvm, (chain) =>
+  Effect.map(TradingEvm, ({ relay }) =>
     make({
       // the later entry wins: a declared method stays what it is declared to be
       operations: [
@@ -209,12 +214,12 @@ export const evm = ({ maxBatch, methods }: Options) =>
       envelope: jsonRpc,
       maxBatch,
       concurrency: maxBatch,
-      relay: (operation, params, surface) => chain.relay({ operation, params, surface })
+      relay
     }))
 
 /** The handler of `/l2`. */
 export const layer2 = ({ maxBatch, methods }: Options) =>
-  Effect.map(Layer2, (chain) =>
+  Effect.map(Layer2, ({ relay }) =>
     make({
       operations: [
         ...methods.map((name) => configuredRead(name, Layer2Operations.serving)),
@@ -223,7 +228,7 @@ export const layer2 = ({ maxBatch, methods }: Options) =>
       envelope: jsonRpc,
       maxBatch,
       concurrency: maxBatch,
-      relay: (operation, params, surface) => chain.relay({ operation, params, surface })
+      relay
     }))
 
 const tokenRpc: Envelope<TokenRpc.TokenRpcAnswer> = {
@@ -231,16 +236,15 @@ const tokenRpc: Envelope<TokenRpc.TokenRpcAnswer> = {
   // the chain's own servers answer a call without an id too
   isNotification: () => false,
   answer: TokenRpc.answerText,
-  error: TokenRpc.errorText,
-  isError: (answer) => answer._tag === "Error"
+  error: TokenRpc.errorText
 }
 
 /** The handler of the token chain's JSON-RPC. */
-export const tokens = Effect.map(TokenChain, (chain) =>
+export const tokens = Effect.map(TokenChain, ({ relay }) =>
   make({
     operations: [...Object.values(tokenRpcOperations), ...Object.values(tokenSendOperations)],
     envelope: tokenRpc,
     maxBatch: 100,
     concurrency: 8,
-    relay: (operation, params, surface) => chain.relay({ operation, params, surface })
+    relay
   }))
