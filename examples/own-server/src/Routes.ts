@@ -1,8 +1,5 @@
 import * as Sandbox from "@trigate/sandbox/Sandbox"
-import * as CallerKeys from "@trigate/server/CallerKeys"
-import * as Drain from "@trigate/server/Drain"
 import * as Gateway from "@trigate/server/Gateway"
-import { GatewayStatus } from "@trigate/server/GatewayStatus"
 import { Info } from "@trigate/trading/Info"
 import { Clock, Effect, Layer, Schema } from "effect"
 import * as HttpRouter from "effect/http/HttpRouter"
@@ -25,19 +22,8 @@ const price = HttpRouter.use(Effect.fnUntraced(function*(router) {
   )
 }))
 
-const chain = { mode: "sandbox", upstreams: {} } as const
-
 /** Both kinds of route over one sandbox; live layers of the five services take its place in production. */
 export const layer = Layer.merge(Gateway.layerRoutes, price).pipe(
   Layer.provide(Sandbox.layer()),
-  Layer.provide([
-    CallerKeys.layerOpen,
-    Drain.layer,
-    // what /health/ready tells
-    Layer.succeed(GatewayStatus, {
-      sandbox: true,
-      network: "mainnet",
-      chains: { trading: chain, tokens: chain, layer2: chain }
-    })
-  ])
+  Layer.provide(Gateway.layerDefaults({ sandbox: true }))
 )

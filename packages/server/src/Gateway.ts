@@ -28,9 +28,9 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as CallerKeys from "./CallerKeys.ts"
 import * as DocsPage from "./DocsPage.ts"
-import * as Drain from "./Drain.ts"
 import * as EncodedRoutes from "./EncodedRoutes.ts"
 import { GatewayStatus } from "./GatewayStatus.ts"
+import * as Observe from "./Observe.ts"
 import * as RelayRoutes from "./RelayRoutes.ts"
 import * as RequestFacts from "./RequestFacts.ts"
 import * as Responses from "./Responses.ts"
@@ -147,11 +147,11 @@ export interface Defaults {
  */
 export const layerDefaults = (
   { network = "mainnet", sandbox }: Defaults
-): Layer.Layer<CallerKeys.CallerKeys | Drain.Drain | GatewayStatus> => {
+): Layer.Layer<CallerKeys.CallerKeys | Observe.Drain | GatewayStatus> => {
   const chain = { mode: sandbox ? "sandbox" as const : "live" as const, upstreams: {} }
   return Layer.mergeAll(
     CallerKeys.layerOpen,
-    Drain.layer,
+    Observe.layerDrain,
     Layer.succeed(GatewayStatus, { sandbox, network, chains: { trading: chain, tokens: chain, layer2: chain } })
   )
 }

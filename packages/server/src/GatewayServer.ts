@@ -8,7 +8,6 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as CallerKeys from "./CallerKeys.ts"
 import * as Chains from "./Chains.ts"
-import * as Drain from "./Drain.ts"
 import * as Gateway from "./Gateway.ts"
 import { GatewayStatus } from "./GatewayStatus.ts"
 import * as NodeServer from "./NodeServer.ts"
@@ -19,7 +18,7 @@ const maxDrainWait = "20 seconds"
 
 // built last, so that its finalizer runs first: the server has to listen while requests finish
 const drainOnClose = Layer.effectDiscard(
-  Effect.flatMap(Drain.Drain, (drain) => Effect.addFinalizer(() => drain.drain(maxDrainWait)))
+  Effect.flatMap(Observe.Drain, (drain) => Effect.addFinalizer(() => drain.drain(maxDrainWait)))
 )
 
 /**
@@ -43,7 +42,7 @@ export const layer = (settings: Settings) => {
     Layer.provide(CallerKeys.layerOpen)
   )
   const surroundings = Layer.mergeAll(
-    Drain.layer,
+    Observe.layerDrain,
     settings.accessLog
       ? Layer.provide(RequestFacts.layerAccessLog, NodeStdio.layer) :
       RequestFacts.layerAccessLogOff,

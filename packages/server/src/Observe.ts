@@ -9,20 +9,67 @@ import { Freshness, MaxAge } from "@trigate/upstream/ResponseCache"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as HttpMiddleware from "effect/http/HttpMiddleware"
 import * as HttpRouter from "effect/http/HttpRouter"
 import { HttpServerError } from "effect/http/HttpServerError"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import type { unhandled } from "effect/Types"
 import * as Cors from "./Cors.ts"
-import { Drain } from "./Drain.ts"
 import * as RequestBody from "./RequestBody.ts"
 import * as RequestFacts from "./RequestFacts.ts"
 import * as Responses from "./Responses.ts"
 import * as Unmatched from "./Unmatched.ts"
+
+/**
+ * The count of requests in flight, for a graceful shutdown.
+ *
+ * Draining turns readiness off and waits for the requests in flight. Whoever drains has to close the server afterwards.
+ */
+export class Drain extends Context.Service<Drain, {
+  /** Counts a request as in flight while it runs. */
+  readonly track: <A, E, R>(request: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  readonly isDraining: () => boolean
+  /** Turns readiness off and waits until nothing is in flight, at most `maxWait`. */
+  readonly drain: (maxWait: Duration.Input) => Effect.Effect<void>
+}>()("@trigate/server/Observe/Drain") {}
+
+/** One count for the process. */
+export const layerDrain: Layer.Layer<Drain> = Layer.effect(
+  Drain,
+  Effect.gen(function*() {
+    const idle = yield* Deferred.make<void>()
+    let inFlight = 0
+    let draining = false
+    const settle = () => {
+      if (draining && inFlight === 0) Deferred.doneUnsafe(idle, Effect.void)
+    }
+    const leave = () => {
+      inFlight--
+      settle()
+      return Effect.void
+    }
+    return Drain.of({
+      track: (request) =>
+        Effect.suspend(() => {
+          inFlight++
+          return Effect.onExit(request, leave)
+        }),
+      isDraining: () => draining,
+      drain: (maxWait) =>
+        Effect.suspend(() => {
+          draining = true
+          settle()
+          return Effect.timeoutOrElse(Deferred.await(idle), { duration: maxWait, orElse: () => Effect.void })
+        })
+    })
+  })
+)
 
 /** How a gateway treats its requests. */
 export interface Options {

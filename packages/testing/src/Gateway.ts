@@ -1,6 +1,6 @@
 /** A gateway in this process, on a free port, over the given settings. */
-import { Drain } from "@trigate/server/Drain"
 import * as GatewayServer from "@trigate/server/GatewayServer"
+import { Drain } from "@trigate/server/Observe"
 import * as Settings from "@trigate/server/Settings"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Context from "effect/Context"
