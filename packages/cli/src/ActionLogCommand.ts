@@ -5,8 +5,7 @@ import * as JsonText from "@trigate/domain/JsonText"
 import type { Resolution } from "@trigate/domain/protocol/ExchangeProtocol"
 import { isDecided, readResolution } from "@trigate/domain/protocol/ExchangeProtocol"
 import type { UpstreamUnavailable } from "@trigate/domain/UpstreamError"
-import * as ActionLogSettings from "@trigate/server/ActionLogSettings"
-import * as Database from "@trigate/server/Database"
+import * as ActionLogStore from "@trigate/server/ActionLogStore"
 import * as Settings from "@trigate/server/Settings"
 import * as ActionLog from "@trigate/trading/ActionLog"
 import * as ActionLogSql from "@trigate/trading/ActionLogSql"
@@ -47,11 +46,11 @@ const settings = Effect.mapError(Settings.load, ({ message }) => new UsageFault(
 const logOfEnvironment = Layer.unwrap(Effect.gen(function*() {
   const found = yield* settings
   const place = yield* Effect.fromOption(
-    ActionLogSettings.databaseOf(found),
+    ActionLogStore.databaseOf(found),
     () => new UsageFault({ message: inMemory })
   )
-  return ActionLogSql.layerExisting(ActionLogSettings.optionsOf(found)).pipe(
-    Layer.provide(Database.layer(place, "existing"))
+  return ActionLogSql.layerExisting(ActionLogStore.sqlOptionsOf(found)).pipe(
+    Layer.provide(ActionLogStore.layerDatabase(place, "existing"))
   )
 }))
 

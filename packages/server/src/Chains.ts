@@ -1,102 +1,92 @@
-/** The chains behind the gateway: live where any address is configured, else the sandbox. Never a mixture. */
+/** The chains behind the gateway: live if any upstream address is configured, else the sandbox. They are never mixed. */
 import type { Settings } from "@trigate/domain/Settings"
 import * as Layer2Upstream from "@trigate/layer2/Layer2Upstream"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import * as MetadataFetchUndici from "@trigate/tokens/MetadataFetchUndici"
 import * as TokenChainUpstream from "@trigate/tokens/TokenChainUpstream"
 import * as ActionLog from "@trigate/trading/ActionLog"
-import * as ActionLogRedis from "@trigate/trading/ActionLogRedis"
-import * as ActionLogSql from "@trigate/trading/ActionLogSql"
 import * as Admission from "@trigate/trading/Admission"
 import * as ExchangeUpstream from "@trigate/trading/ExchangeUpstream"
 import * as TradingUpstream from "@trigate/trading/TradingUpstream"
+import * as HttpTransportUndici from "@trigate/upstream/HttpTransportUndici"
+import * as OutlierDetection from "@trigate/upstream/OutlierDetection"
+import * as Pipeline from "@trigate/upstream/Pipeline"
+import * as RateLimiter from "@trigate/upstream/RateLimiter"
+import * as RateLimiterRedis from "@trigate/upstream/RateLimiterRedis"
+import * as ResponseCache from "@trigate/upstream/ResponseCache"
+import * as Upstream from "@trigate/upstream/Upstream"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import * as ActionLogSettings from "./ActionLogSettings.ts"
-import * as Database from "./Database.ts"
-import type { GatewayStatus } from "./GatewayStatus.ts"
-import * as Outbound from "./Outbound.ts"
+import type * as Redis from "effect/persistence/Redis"
+import * as ActionLogStore from "./ActionLogStore.ts"
+import * as GatewayStatus from "./GatewayStatus.ts"
 import * as SharedRedis from "./SharedRedis.ts"
-import * as StoreReadiness from "./StoreReadiness.ts"
 
-/** Whether no upstream address at all is configured. */
-export const isSandbox = (settings: Settings): boolean =>
-  settings.tradingApiUrl.length === 0 && settings.tradingNodeUrl.length === 0 &&
-  settings.tokenChainUrl.length === 0 && settings.layer2Url.length === 0
+/** The Redis of the settings. Everything that uses it gets this one layer, and so shares one connection. */
+type SharedBy = Option.Option<Layer.Layer<Redis.Redis>>
 
-/** The action log of the settings; a sandbox keeps its own in memory, apart from real actions. */
-const actionLogOf = (settings: Settings, redis: Outbound.SharedBy): Layer.Layer<ActionLog.ActionLog> => {
-  if (isSandbox(settings)) return ActionLog.layerMemory()
-  return Option.match(ActionLogSettings.databaseOf(settings), {
-    onSome: (place) =>
-      ActionLogSql.layer(ActionLogSettings.optionsOf(settings)).pipe(Layer.provide(Database.layer(place))),
-    onNone: () =>
-      Option.match(redis, {
-        onNone: () => ActionLog.layerMemory(),
-        onSome: (shared) =>
-          ActionLogRedis.layer({
-            prefix: `trigate:{actions:${settings.network}}:`,
-            lease: ActionLogSettings.leaseOf(settings)
-          }).pipe(Layer.provide(shared))
-      })
+const rateLimiter = (settings: Settings, redis: SharedBy) => {
+  const limits = RateLimiter.limitsOf(settings)
+  return Option.match(redis, {
+    onNone: () => RateLimiter.layerMemory(limits),
+    onSome: (shared) =>
+      // an IP address has another weight on each network
+      RateLimiterRedis.layer({ ...limits, prefix: `trigate:{rate-limit:${settings.network}}:` }).pipe(
+        Layer.provide(shared)
+      )
   })
 }
 
-const live = (settings: Settings, redis: Outbound.SharedBy) => {
-  const trading = {
-    api: settings.tradingApiUrl,
-    node: settings.tradingNodeUrl
-  }
+const outliers = (settings: Settings) =>
+  OutlierDetection.layer({
+    oneChain: [
+      { upstream: Upstream.make("trading-node", settings.tradingNodeUrl) },
+      { upstream: Upstream.make("layer2", settings.layer2Url) }
+    ]
+  })
+
+const cache = (redis: SharedBy) =>
+  Option.match(redis, {
+    onNone: () => ResponseCache.layer(),
+    onSome: (shared) => Layer.provide(ResponseCache.layerRedis(), shared)
+  })
+
+/** How calls reach the upstreams; replicas share rate limits and cached responses through Redis. */
+const pipeline = (settings: Settings, redis: SharedBy) =>
+  Pipeline.layerNoDeps({ readDeadline: settings.readDeadline, onceDeadline: settings.onceDeadline }).pipe(
+    Layer.provide(outliers(settings)),
+    Layer.provide(rateLimiter(settings, redis)),
+    Layer.provide(HttpTransportUndici.layer({ connections: 512 })),
+    Layer.provide(cache(redis))
+  )
+
+const live = (settings: Settings, redis: SharedBy) => {
+  const trading = { api: settings.tradingApiUrl, node: settings.tradingNodeUrl }
   return Layer.mergeAll(
     ExchangeUpstream.layer(trading),
     TradingUpstream.layerInfo(trading),
     TradingUpstream.layerEvm(trading),
-    TokenChainUpstream.layer({ addresses: settings.tokenChainUrl }).pipe(
-      Layer.provide(MetadataFetchUndici.layer())
-    ),
+    TokenChainUpstream.layer({ addresses: settings.tokenChainUrl }).pipe(Layer.provide(MetadataFetchUndici.layer())),
     Layer2Upstream.layer({ addresses: settings.layer2Url })
-  ).pipe(
-    Layer.provide(Outbound.layer(settings, redis))
-  )
+  ).pipe(Layer.provide(pipeline(settings, redis)))
 }
 
-/** The five services, and whether the stores behind them answer. */
+/** The five services, and whether the stores behind them can be reached. */
 export const layer = (settings: Settings) => {
   const options = Admission.optionsOf(settings)
+  const admission = Admission.layer(options)
+  if (GatewayStatus.isSandbox(settings)) {
+    // made-up actions stay in memory, apart from real ones
+    return Layer.merge(Sandbox.layerNoDeps(options), GatewayStatus.layerStoreReadiness).pipe(
+      Layer.provide([admission, ActionLog.layerMemory()])
+    )
+  }
   const redis = Option.map(settings.redisUrl, SharedRedis.layer)
-  const provided = Layer.merge(Admission.layer(options), actionLogOf(settings, redis))
-  if (isSandbox(settings)) {
-    return Layer.merge(Sandbox.layerNoDeps(options), StoreReadiness.layer).pipe(Layer.provide(provided))
-  }
   const readiness = Option.match(redis, {
-    onNone: () => StoreReadiness.layer,
-    onSome: (shared) => Layer.provide(StoreReadiness.layer, shared)
+    onNone: () => GatewayStatus.layerStoreReadiness,
+    onSome: (shared) => Layer.provide(GatewayStatus.layerStoreReadiness, shared)
   })
-  return Layer.merge(live(settings, redis), readiness).pipe(Layer.provide(provided))
-}
-
-const chain = (sandbox: boolean, upstreams: { readonly [label: string]: number }) => ({
-  mode: sandbox
-    ? "sandbox" as const
-    : Object.values(upstreams).some((count) => count > 0)
-    ? "live" as const
-    : "not-configured" as const,
-  upstreams
-})
-
-/** What readiness tells of the settings: modes and counts, no address. */
-export const statusOf = (settings: Settings): GatewayStatus["Service"] => {
-  const sandbox = isSandbox(settings)
-  return {
-    sandbox,
-    network: settings.network,
-    chains: {
-      trading: chain(sandbox, {
-        "trading-api": settings.tradingApiUrl.length,
-        "trading-node": settings.tradingNodeUrl.length
-      }),
-      tokens: chain(sandbox, { "token-chain": settings.tokenChainUrl.length }),
-      layer2: chain(sandbox, { layer2: settings.layer2Url.length })
-    }
-  }
+  return Layer.merge(live(settings, redis), readiness).pipe(
+    Layer.provide([admission, ActionLogStore.layer(settings, redis)])
+  )
 }

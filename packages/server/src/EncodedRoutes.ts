@@ -22,13 +22,12 @@ import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as CallerKeys from "./CallerKeys.ts"
-import { GatewayStatus } from "./GatewayStatus.ts"
+import { GatewayStatus, StoreReadiness } from "./GatewayStatus.ts"
 import { Drain } from "./Observe.ts"
 import { expectedSigner } from "./RelayRoutes.ts"
 import * as RequestBody from "./RequestBody.ts"
 import * as RequestFacts from "./RequestFacts.ts"
 import * as Responses from "./Responses.ts"
-import { StoreReadiness } from "./StoreReadiness.ts"
 
 const groups = GatewayApi.groups
 

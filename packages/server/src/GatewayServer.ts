@@ -9,7 +9,7 @@ import * as Option from "effect/Option"
 import * as CallerKeys from "./CallerKeys.ts"
 import * as Chains from "./Chains.ts"
 import * as Gateway from "./Gateway.ts"
-import { GatewayStatus } from "./GatewayStatus.ts"
+import * as GatewayStatus from "./GatewayStatus.ts"
 import * as NodeServer from "./NodeServer.ts"
 import * as Observe from "./Observe.ts"
 import * as RequestFacts from "./RequestFacts.ts"
@@ -28,7 +28,7 @@ const drainOnClose = Layer.effectDiscard(
  */
 export const layer = (settings: Settings) => {
   const observed = Observe.layer({
-    sandbox: Chains.isSandbox(settings),
+    sandbox: GatewayStatus.isSandbox(settings),
     ...(Option.isSome(settings.corsOrigins) ? { origins: settings.corsOrigins.value } : {})
   })
   const routes = Layer.merge(Gateway.layerRoutes, observed)
@@ -46,7 +46,7 @@ export const layer = (settings: Settings) => {
     settings.accessLog
       ? Layer.provide(RequestFacts.layerAccessLog, NodeStdio.layer) :
       RequestFacts.layerAccessLogOff,
-    Layer.succeed(GatewayStatus, GatewayStatus.of(Chains.statusOf(settings))),
+    Layer.succeed(GatewayStatus.GatewayStatus, GatewayStatus.statusOf(settings)),
     // a span holds the URL, and such a URL holds the caller's key
     Layer.succeed(HttpMiddleware.TracerDisabledWhen, CallerKeys.isInUrl),
     NodeServer.layer({ host: settings.host, port: settings.port })

@@ -1,8 +1,74 @@
-/** How each chain is served: what readiness tells and the first lines print. */
+/** What `/health/ready` says: how each chain is served, which does not change, and whether the stores can be reached. */
 import type { Readiness } from "@trigate/api/HealthApi"
+import type { Settings } from "@trigate/domain/Settings"
+import { ActionLog } from "@trigate/trading/ActionLog"
 import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Redis from "effect/persistence/Redis"
 
-/** The gateway's make-up, fixed at its start. */
+/** How each chain is served. */
 export class GatewayStatus extends Context.Service<GatewayStatus, Omit<Readiness, "status" | "actionLog" | "redis">>()(
   "@trigate/server/GatewayStatus"
 ) {}
+
+/** Whether a gateway serves the sandbox: no upstream address is configured. */
+export const isSandbox = ({ layer2Url, tokenChainUrl, tradingApiUrl, tradingNodeUrl }: Settings): boolean =>
+  [tradingApiUrl, tradingNodeUrl, tokenChainUrl, layer2Url].every((urls) => urls.length === 0)
+
+const chain = (sandbox: boolean, upstreams: { readonly [label: string]: number }) => ({
+  mode: sandbox
+    ? "sandbox" as const
+    : Object.values(upstreams).some((count) => count > 0)
+    ? "live" as const
+    : "not-configured" as const,
+  upstreams
+})
+
+/** The status of a gateway with some settings: modes, and the number of addresses. */
+export const statusOf = (settings: Settings): GatewayStatus["Service"] => {
+  const sandbox = isSandbox(settings)
+  return {
+    sandbox,
+    network: settings.network,
+    chains: {
+      trading: chain(sandbox, {
+        "trading-api": settings.tradingApiUrl.length,
+        "trading-node": settings.tradingNodeUrl.length
+      }),
+      tokens: chain(sandbox, { "token-chain": settings.tokenChainUrl.length }),
+      layer2: chain(sandbox, { layer2: settings.layer2Url.length })
+    }
+  }
+}
+
+/** Asks each store within its deadline; says nothing about stores that are not configured. */
+export const StoreReadiness = Context.Reference<Effect.Effect<Pick<Readiness, "actionLog" | "redis">>>(
+  "@trigate/server/StoreReadiness",
+  { defaultValue: () => Effect.succeed({}) }
+)
+
+const state = (isUp: boolean) => isUp ? "up" as const : "away" as const
+
+const deadline = "250 millis"
+
+const asking = ({ backing, isUp }: ActionLog["Service"], redis: Option.Option<Redis.Redis["Service"]>) => {
+  const isRedisUp = Option.match(redis, {
+    onNone: () => Effect.succeedNone,
+    onSome: ({ send }) => Effect.asSome(Effect.isSuccess(Effect.timeout(send("PING"), deadline)))
+  })
+  return Effect.zipWith(isUp, isRedisUp, (isLogUp, found) => ({
+    actionLog: { backing, state: state(isLogUp) },
+    ...(Option.isSome(found) ? { redis: state(found.value) } : {})
+  }), { concurrent: true })
+}
+
+/** Asks the action log, and the Redis of the context if there is one. */
+export const layerStoreReadiness: Layer.Layer<never, never, ActionLog> = Layer.effect(
+  StoreReadiness,
+  Effect.zipWith(ActionLog, Effect.serviceOption(Redis.Redis), asking).pipe(
+    // a store that is away should be reported before the first action
+    Effect.tap((ask) => ask)
+  )
+)

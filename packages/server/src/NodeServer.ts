@@ -58,12 +58,12 @@ export const layer = (options: { readonly host: string; readonly port: number })
   NodeHttpServer.layer(create, { host: options.host, port: options.port, gracefulShutdownTimeout: "20 seconds" })
 
 const listenFaults: { readonly [code: string]: string } = {
-  EADDRINUSE: "is in use; TRIGATE_PORT takes another port",
-  EACCES: "is not for this user to listen on; TRIGATE_PORT takes another port",
-  EADDRNOTAVAIL: "is no address of this machine; TRIGATE_HOST takes another one",
-  ENOTFOUND: "is not to be found; TRIGATE_HOST takes another host"
+  EADDRINUSE: "is in use; set TRIGATE_PORT to another port",
+  EACCES: "is not allowed for this user; set TRIGATE_PORT to another port",
+  EADDRNOTAVAIL: "is not an address of this machine; set TRIGATE_HOST to another one",
+  ENOTFOUND: "cannot be found; set TRIGATE_HOST to another host"
 }
 
 /** Says in one line why the gateway cannot listen on an address. */
 export const faultOf = ({ cause }: ServeError, host: string, port: number): string =>
-  `${host}:${port} ${listenFaults[codeOf(cause)] ?? `cannot be listened on (${String(cause)})`}`
+  `${host}:${port} ${listenFaults[codeOf(cause)] ?? `cannot be used (${String(cause)})`}`

@@ -1,32 +1,52 @@
-/** Serving: reads the settings, listens, says so, and goes on until it is interrupted. */
+/** Serves the gateway of the environment: reads the settings, listens, prints where, and goes on until it is interrupted. */
+import type { Settings as Decoded } from "@trigate/domain/Settings"
+import type { Backing } from "@trigate/trading/ActionLog"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import { formatAddress, HttpServer } from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Schema from "effect/Schema"
-import * as ActionLogSettings from "./ActionLogSettings.ts"
-import * as Banner from "./Banner.ts"
-import * as Chains from "./Chains.ts"
+import * as ActionLogStore from "./ActionLogStore.ts"
 import * as GatewayServer from "./GatewayServer.ts"
+import { statusOf } from "./GatewayStatus.ts"
 import * as NodeServer from "./NodeServer.ts"
 import * as Settings from "./Settings.ts"
 
-/** What keeps the gateway from starting, in one line. */
+/** Why the gateway could not start, in one line. */
 export class StartError extends Schema.TaggedError<StartError>()("StartError", { message: Schema.String }) {}
 
-const announce = Effect.fnUntraced(function*(settings: Effect.Success<typeof Settings.load>) {
+const actionLogs: { readonly [B in Backing]: string } = {
+  memory: "in memory, lost with this process (TRIGATE_DATABASE_URL keeps it)",
+  SQLite: "in a SQLite file, for this gateway alone",
+  Postgres: "in Postgres",
+  Redis: "claims in Redis, bytes in memory and lost with this process (TRIGATE_DATABASE_URL keeps them)"
+}
+
+const chainsOf = (settings: Decoded): string => {
+  const { chains, sandbox } = statusOf(settings)
+  if (sandbox) return "  serving the sandbox, because no TRIGATE_*_URL is set: nothing here is real"
+  const lines = Object.entries(chains).map(([name, { mode, upstreams }]) =>
+    mode === "live"
+      ? `  ${name}: ${Object.entries(upstreams).map(([label, count]) => `${label} x${count}`).join(", ")}`
+      : `  ${name}: not configured`
+  )
+  return [...lines, `  action log: ${actionLogs[ActionLogStore.backingOf(settings)]}`].join("\n")
+}
+
+const announce = Effect.fnUntraced(function*(settings: Decoded) {
   const { address } = yield* HttpServer
+  const url = formatAddress(address)
   const { system, user } = process.cpuUsage()
-  yield* Console.log(Banner.text(Chains.statusOf(settings), {
-    url: formatAddress(address),
-    elapsed: process.uptime() * 1000,
-    cpu: (system + user) / 1000,
-    actionLog: ActionLogSettings.backingOf(settings)
-  }))
+  yield* Console.log(
+    `Trigate listens on ${url} (${settings.network}), ready after ${Math.round(process.uptime() * 1000)} ms ` +
+      `(${Math.round((system + user) / 1000)} ms of processor time)
+${chainsOf(settings)}
+  reference: ${url}/docs  contract: ${url}/openapi.json  state: ${url}/health/ready`
+  )
 })
 
-/** The gateway of the environment. Fails with `SettingsError`, or with {@link StartError} where it cannot listen. */
+/** The gateway. Fails with `SettingsError`, or with {@link StartError} if it cannot listen. */
 export const serve = Effect.gen(function*() {
   yield* Settings.refuseUnknown(Object.keys(process.env))
   const settings = yield* Settings.load

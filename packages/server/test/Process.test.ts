@@ -28,7 +28,7 @@ describe("the start", () => {
           .exec(lines[0] ?? "")?.groups ?? {}
       assert.strictEqual(url, running.url)
       assert.deepStrictEqual(lines.slice(1), [
-        "  behind it: the sandbox, since no TRIGATE_*_URL is set; nothing here is real",
+        "  serving the sandbox, because no TRIGATE_*_URL is set: nothing here is real",
         `  reference: ${url}/docs  contract: ${url}/openapi.json  state: ${url}/health/ready`,
         ""
       ])
@@ -180,7 +180,7 @@ describe("a wrong setting", () => {
   it.live("is not one that is empty: that means unset", () =>
     Effect.gen(function*() {
       const running = yield* gatewayProcess({ TRIGATE_SIGNERS: "", TRIGATE_STRICT: "", TRIGATE_LAYER2_URL: "" })
-      assert.include(running.printed(), "behind it: the sandbox")
+      assert.include(running.printed(), "serving the sandbox")
     }))
 })
 
@@ -191,7 +191,7 @@ describe("an address that cannot be listened on", () => {
       const port = new URL(first.url).port
       const { code, stderr, stdout } = yield* program([], { TRIGATE_PORT: port })
       assert.deepStrictEqual({ code, stdout }, { code: 1, stdout: "" })
-      assert.strictEqual(stderr, `trigate: 127.0.0.1:${port} is in use; TRIGATE_PORT takes another port\n`)
+      assert.strictEqual(stderr, `trigate: 127.0.0.1:${port} is in use; set TRIGATE_PORT to another port\n`)
       assert.strictEqual((yield* get(`${first.url}/health/ready`)).status, 200)
     }))
 
@@ -201,7 +201,7 @@ describe("an address that cannot be listened on", () => {
       assert.strictEqual(code, 1)
       assert.strictEqual(
         stderr,
-        "trigate: 192.0.2.1:18080 is no address of this machine; TRIGATE_HOST takes another one\n"
+        "trigate: 192.0.2.1:18080 is not an address of this machine; set TRIGATE_HOST to another one\n"
       )
     }))
 })
