@@ -1,5 +1,14 @@
-/** Coins that have candles: how their prices and sizes look, and since when they trade. */
+/**
+ * The coins of the venue: how they are printed, and their prices, candles and books as functions of time.
+ *
+ * A stretch of time is summarised from the largest aligned blocks that fit in it, each in constant time. So the bars of all
+ * intervals agree with each other and with prices and books, and none is made from another.
+ */
+import type { Candle, CandleInterval, CandleWindowRequest } from "@trigate/domain/Candle"
+import { barAt, closeOf, openOf, retainedBars } from "@trigate/domain/CandleWindow"
 import * as DateTime from "effect/DateTime"
+import type { Seed, Series } from "./Seed.ts"
+import * as Random from "./Seed.ts"
 
 /** A coin with candles. */
 export interface CandleMarket {
@@ -23,99 +32,34 @@ export interface CandleMarket {
   readonly listedAt: number
 }
 
-const utc = (date: string): number => DateTime.toEpochMillis(DateTime.makeUnsafe(`${date}T00:00:00Z`))
+/** Coin, asset, price, volatility, trades a minute, lots of a trade, decimals of sizes and prices, and day of listing. */
+const listed: ReadonlyArray<
+  readonly [string, string, number, number, number, number, number, number, string]
+> = [
+  ["BTC", "BTC", 68_000, 0.022, 42, 1_900, 5, 1, "2023-02-26"],
+  ["ETH", "ETH", 2_690, 0.03, 36, 9_400, 4, 2, "2023-02-26"],
+  ["SOL", "SOL", 148, 0.038, 24, 1_450, 2, 4, "2023-06-01"],
+  ["HYPE", "HYPE", 31, 0.05, 21, 3_100, 2, 4, "2024-12-05"],
+  ["kPEPE", "kPEPE", 0.0112, 0.055, 12, 640_000, 0, 6, "2023-05-12"],
+  ["PURR/USDC", "PURR", 0.172, 0.05, 4, 5_200, 0, 8, "2024-04-16"],
+  ["@107", "HYPE", 31, 0.05, 14, 2_200, 2, 6, "2024-11-29"],
+  ["xyz:XYZ100", "XYZ100", 24_900, 0.012, 9, 700, 4, 2, "2025-10-13"]
+]
 
 /** The coins that a sandbox starts with. */
-export const markets: ReadonlyArray<CandleMarket> = [
-  {
-    coin: "BTC",
-    asset: "BTC",
-    price: 68_000,
-    volatility: 0.022,
-    tradeRate: 42,
-    tradeLots: 1_900,
-    sizeDecimals: 5,
-    priceDecimals: 1,
-    listedAt: utc("2023-02-26")
-  },
-  {
-    coin: "ETH",
-    asset: "ETH",
-    price: 2_690,
-    volatility: 0.03,
-    tradeRate: 36,
-    tradeLots: 9_400,
-    sizeDecimals: 4,
-    priceDecimals: 2,
-    listedAt: utc("2023-02-26")
-  },
-  {
-    coin: "SOL",
-    asset: "SOL",
-    price: 148,
-    volatility: 0.038,
-    tradeRate: 24,
-    tradeLots: 1_450,
-    sizeDecimals: 2,
-    priceDecimals: 4,
-    listedAt: utc("2023-06-01")
-  },
-  {
-    coin: "HYPE",
-    asset: "HYPE",
-    price: 31,
-    volatility: 0.05,
-    tradeRate: 21,
-    tradeLots: 3_100,
-    sizeDecimals: 2,
-    priceDecimals: 4,
-    listedAt: utc("2024-12-05")
-  },
-  {
-    coin: "kPEPE",
-    asset: "kPEPE",
-    price: 0.0112,
-    volatility: 0.055,
-    tradeRate: 12,
-    tradeLots: 640_000,
-    sizeDecimals: 0,
-    priceDecimals: 6,
-    listedAt: utc("2023-05-12")
-  },
-  {
-    coin: "PURR/USDC",
-    asset: "PURR",
-    price: 0.172,
-    volatility: 0.05,
-    tradeRate: 4,
-    tradeLots: 5_200,
-    sizeDecimals: 0,
-    priceDecimals: 8,
-    listedAt: utc("2024-04-16")
-  },
-  {
-    coin: "@107",
-    asset: "HYPE",
-    price: 31,
-    volatility: 0.05,
-    tradeRate: 14,
-    tradeLots: 2_200,
-    sizeDecimals: 2,
-    priceDecimals: 6,
-    listedAt: utc("2024-11-29")
-  },
-  {
-    coin: "xyz:XYZ100",
-    asset: "XYZ100",
-    price: 24_900,
-    volatility: 0.012,
-    tradeRate: 9,
-    tradeLots: 700,
-    sizeDecimals: 4,
-    priceDecimals: 2,
-    listedAt: utc("2025-10-13")
-  }
-]
+export const markets: ReadonlyArray<CandleMarket> = listed.map(
+  ([coin, asset, price, volatility, tradeRate, tradeLots, sizeDecimals, priceDecimals, day]) => ({
+    coin,
+    asset,
+    price,
+    volatility,
+    tradeRate,
+    tradeLots,
+    sizeDecimals,
+    priceDecimals,
+    listedAt: DateTime.toEpochMillis(DateTime.makeUnsafe(`${day}T00:00:00Z`))
+  })
+)
 
 /** A price as the venue prints it: five significant digits, whole numbers always allowed, at least one decimal place. */
 export const printPrice = (market: CandleMarket, price: number): string => {
@@ -128,3 +72,227 @@ export const printSize = (market: CandleMarket, lots: number): string =>
   withDecimal((lots / 10 ** market.sizeDecimals).toFixed(market.sizeDecimals))
 
 const withDecimal = (text: string): string => text.includes(".") ? text.replace(/(?<=\.[0-9]+?)0+$/u, "") : `${text}.0`
+
+/** The walk of one asset under one seed. Times are in minutes since the epoch; a fraction is a part of a minute. */
+interface CandlePath {
+  readonly volatility: number
+  readonly price: ReadonlyArray<Octave>
+  readonly activity: ReadonlyArray<Octave>
+  readonly highs: Series
+  readonly lows: Series
+  readonly sizes: Series
+}
+
+interface Octave {
+  readonly family: Series
+  readonly step: number
+  readonly amplitude: number
+}
+
+/** Lengths of the blocks, each a divisor of the next; the price moves at their ends and, by the octaves, in between. */
+const blocks = [1, 15, 240, 1440] as const
+
+const minute = 60_000
+const day = 1440
+
+/** By how much the logarithm of the price moves on each scale, in daily moves. */
+const priceScales = [[1, 0.03], [15, 0.11], [240, 0.34], [day, 1], [8 * day, 2.6], [64 * day, 6]] as const
+
+/** By how many minutes trading runs ahead or behind on each scale; the slopes add up to less than one, so it never stops. */
+const activityScales = [[1, 0.2], [15, 2.2], [day, 170]] as const
+
+/** How far a price leaves the walk inside a minute, in daily moves. */
+const wick = 0.02
+
+const octaves = (seed: Seed, name: string, scales: ReadonlyArray<readonly [step: number, amplitude: number]>) =>
+  scales.map(([step, amplitude]): Octave => ({ family: Random.series(seed, `${name}/${step}`), step, amplitude }))
+
+const walkOf = (seed: Seed, { asset, volatility }: CandleMarket): CandlePath => ({
+  volatility,
+  price: octaves(seed, `candles/${asset}/price`, priceScales),
+  activity: octaves(seed, `candles/${asset}/activity`, activityScales),
+  highs: Random.series(seed, `candles/${asset}/highs`),
+  lows: Random.series(seed, `candles/${asset}/lows`),
+  sizes: Random.series(seed, `candles/${asset}/sizes`)
+})
+
+const sum = (all: ReadonlyArray<Octave>, at: number, finest: number): number =>
+  all.reduce(
+    (total, { amplitude, family, step }) => step < finest ? total : total + amplitude * Random.noise(family, step, at),
+    0
+  )
+
+/** Logarithm of the price relative to the asset's middle price. */
+const level = (path: CandlePath, at: number): number => path.volatility * sum(path.price, at, 1)
+
+/** Highest and lowest `level` of a stretch of time. */
+interface Extremes {
+  readonly high: number
+  readonly low: number
+}
+
+/** How far the octaves finer than a block can lead away from the straight line between its ends. */
+const reach = blocks.map((block) =>
+  priceScales.reduce((total, [step, amplitude]) => step < block ? total + amplitude : total, wick)
+)
+
+const blockAt = (rank: number): number => blocks[rank] ?? day
+
+/** Which of the blocks inside a block holds its extreme. */
+const holder = (family: Series, rank: number, parent: number): number =>
+  Random.below(family, parent * blocks.length + rank, blockAt(rank) / blockAt(rank - 1))
+
+const extreme = (path: CandlePath, rank: number, index: number, side: 1 | -1): number => {
+  const children = blockAt(rank + 1) / blockAt(rank)
+  const parent = Math.floor(index / children)
+  const family = side === 1 ? path.highs : path.lows
+  if (rank + 1 < blocks.length && holder(family, rank + 1, parent) === index - parent * children) {
+    return extreme(path, rank + 1, parent, side)
+  }
+  const block = blockAt(rank)
+  const ends = [sum(path.price, index * block, block), sum(path.price, (index + 1) * block, block)]
+  return path.volatility * side * (Math.max(...ends.map((end) => end * side)) + (reach[rank] ?? 0))
+}
+
+const merge = (a: Extremes, b: Extremes): Extremes => ({ high: Math.max(a.high, b.high), low: Math.min(a.low, b.low) })
+
+const point = (path: CandlePath, at: number): Extremes => {
+  const value = level(path, at)
+  return { high: value, low: value }
+}
+
+/** Extremes from `from`, a whole minute, up to `to`; the minute that `to` cuts counts as far as it has gone. */
+const extremes = (path: CandlePath, from: number, to: number): Extremes => {
+  let found = merge(point(path, from), point(path, to))
+  let at = from
+  while (at + 1 <= to) {
+    const rank = blocks.findLastIndex((block) => at % block === 0 && at + block <= to)
+    const index = at / blockAt(rank)
+    found = merge(found, { high: extreme(path, rank, index, 1), low: extreme(path, rank, index, -1) })
+    at += blockAt(rank)
+  }
+  return found
+}
+
+/** Trades up to an instant, at `rate` trades a minute. */
+const tradesBy = (path: CandlePath, rate: number, at: number): number =>
+  Math.floor(rate * (at + sum(path.activity, at, 1)))
+
+/** Lots traded in the first `count` trades, `typical` lots in a typical one. */
+const lotsIn = (path: CandlePath, typical: number, count: number): number =>
+  Math.floor(typical * (count + 0.45 * (Random.fraction(path.sizes, count) * 2 - 1)))
+
+const bar = (
+  market: CandleMarket,
+  path: CandlePath,
+  interval: CandleInterval,
+  index: number,
+  now: number
+): Candle => {
+  const t = openOf(interval, index)
+  const T = closeOf(interval, index)
+  const from = Math.max(t, market.listedAt) / minute
+  const to = Math.min(T + 1, now) / minute
+  const { high, low } = extremes(path, from, to)
+  const price = (level: number) => printPrice(market, market.price * Math.exp(level))
+  const before = tradesBy(path, market.tradeRate, from)
+  const after = tradesBy(path, market.tradeRate, to)
+  const traded = lotsIn(path, market.tradeLots, after) - lotsIn(path, market.tradeLots, before)
+  return {
+    t,
+    T,
+    s: market.coin,
+    i: interval,
+    o: price(level(path, from)),
+    c: price(level(path, to)),
+    h: price(high),
+    l: price(low),
+    v: printSize(market, traded),
+    n: after - before
+  }
+}
+
+/**
+ * The bars of a market in a window, oldest first, at the instant `now`.
+ *
+ * A bar is in the window when `T >= startTime` and `t <= endTime`; no `endTime` means now. Bars that begin at or after `now`,
+ * that end before the listing, or that are not among the newest 5000 do not exist.
+ */
+export const bars = (
+  seed: Seed,
+  market: CandleMarket,
+  request: CandleWindowRequest,
+  now: number
+): ReadonlyArray<Candle> => {
+  const { endTime, interval, startTime } = request
+  if (now <= market.listedAt) {
+    return []
+  }
+  const newest = barAt(interval, now - 1)
+  const first = Math.max(
+    newest - retainedBars + 1,
+    barAt(interval, market.listedAt),
+    barAt(interval, startTime)
+  )
+  const last = Math.min(newest, barAt(interval, endTime ?? now))
+  const path = walkOf(seed, market)
+  return Array.from(
+    { length: Math.max(0, last - first + 1) },
+    (_, offset) => bar(market, path, interval, first + offset, now)
+  )
+}
+
+/** Price now and a day ago, and what was traded in between. */
+export interface DayOf {
+  readonly price: number
+  readonly before: number
+  /** Base volume, in lots of 10^-sizeDecimals. */
+  readonly lots: number
+}
+
+/** The last day of a market that is listed; the listing cuts it. */
+export const dayOf = (seed: Seed, market: CandleMarket, now: number): DayOf => {
+  const path = walkOf(seed, market)
+  const to = now / minute
+  const from = Math.max(market.listedAt / minute, to - day)
+  const priceAt = (at: number) => market.price * Math.exp(level(path, at))
+  const lotsBy = (at: number) => lotsIn(path, market.tradeLots, tradesBy(path, market.tradeRate, at))
+  return { price: priceAt(to), before: priceAt(from), lots: lotsBy(to) - lotsBy(from) }
+}
+
+/** The smallest step of a price: its fifth significant digit, a whole number at most, no finer than the market prints. */
+const stepAt = ({ priceDecimals }: CandleMarket, price: number): number =>
+  Math.max(10 ** -priceDecimals, 10 ** Math.min(0, Math.floor(Math.log10(price)) - 4))
+
+const depth = 20
+
+const ranks = Array.from({ length: depth }, (_, index) => index + 1)
+
+/** A level of a book: price and size as the venue prints them, and how many orders. */
+export interface Level {
+  readonly px: string
+  readonly sz: string
+  readonly n: number
+}
+
+/** Both sides of a book, the best level of each first, one step away from the price; sizes change once a minute. */
+export const bookOf = (
+  seed: Seed,
+  market: CandleMarket,
+  now: number
+): readonly [bids: ReadonlyArray<Level>, asks: ReadonlyArray<Level>] => {
+  const { price } = dayOf(seed, market, now)
+  // the step of the highest level, which may have a digit more before the point
+  const step = stepAt(market, price + depth * stepAt(market, price))
+  const family = Random.series(seed, `book/${market.coin}/${Math.floor(now / minute)}`)
+  const side = (direction: 1 | -1) =>
+    ranks.flatMap((rank): ReadonlyArray<Level> => {
+      const at = price + direction * rank * step
+      return at < step ? [] : [{
+        px: printPrice(market, at),
+        sz: printSize(market, 1 + Random.below(family, direction * rank + depth, 4 * market.tradeLots)),
+        n: 1 + Random.below(family, direction * rank + 3 * depth, 9)
+      }]
+    })
+  return [side(-1), side(1)]
+}

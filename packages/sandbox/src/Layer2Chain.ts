@@ -3,7 +3,6 @@ import type { Address, Hash } from "@trigate/domain/Hex"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
-import { withEntry, withoutEntry } from "./Entries.ts"
 import type {
   BlockClock,
   EvmChain,
@@ -20,7 +19,7 @@ import type { World } from "./EvmWorld.ts"
 import { chainIds } from "./SandboxExamples.ts"
 import type { Seed } from "./Seed.ts"
 import * as Random from "./Seed.ts"
-import { lower } from "./VenueState.ts"
+import { lower, withEntry, withoutEntry } from "./VenueState.ts"
 
 /** A family of layer 2s, by the shape of its receipts. */
 export type Layer2Family = "op-stack" | "op-legacy" | "op-deposit" | "arbitrum" | "zksync" | "linea" | "scroll"

@@ -27,7 +27,6 @@ import { chainIds } from "./SandboxExamples.ts"
 import { SandboxState } from "./SandboxState.ts"
 import * as SandboxState_ from "./SandboxState.ts"
 import type { Seed } from "./Seed.ts"
-import * as TokenEnvelope from "./TokenEnvelope.ts"
 import * as TokenServer from "./TokenServer.ts"
 import * as VenueEvm from "./VenueEvm.ts"
 import * as VenueExchange from "./VenueExchange.ts"
@@ -108,7 +107,7 @@ const tokens = (state: State) => {
     const now = yield* Clock.currentTimeMillis
     const chain = yield* Ref.get(state.tokens.state)
     const answer = TokenServer.answer(state.seed, chain, operation.name, params.valueOrUndefined, now)
-    return form === "rpc" ? TokenEnvelope.rpc(answer, now, "1") : TokenEnvelope.rest(answer, now)
+    return form === "rpc" ? TokenServer.rpc(answer, now, "1") : TokenServer.rest(answer, now)
   })
   return TokenChain.make({ read: ask, once: ask }, metadata(state))
 }

@@ -7,15 +7,17 @@ import * as Ref from "effect/Ref"
 import * as Genesis from "./Genesis.ts"
 import type { Layer2Controls } from "./Layer2Chain.ts"
 import * as Layer2Chain from "./Layer2Chain.ts"
-import type { EvmControls, InfoControls } from "./MarketControls.ts"
-import * as MarketControls from "./MarketControls.ts"
 import type { Seed } from "./Seed.ts"
 import { defaultSeed } from "./Seed.ts"
 import * as SpotMetaBook from "./SpotMetaBook.ts"
-import type { TokenControls } from "./TokenControls.ts"
-import * as TokenControls_ from "./TokenControls.ts"
-import type { VenueControls } from "./VenueControls.ts"
-import * as VenueControls_ from "./VenueControls.ts"
+import type { TokenControls } from "./TokenServer.ts"
+import * as TokenServer from "./TokenServer.ts"
+import type { EvmControls } from "./VenueEvm.ts"
+import * as VenueEvm from "./VenueEvm.ts"
+import type { InfoControls } from "./VenueInfo.ts"
+import * as VenueInfo from "./VenueInfo.ts"
+import type { VenueControls } from "./VenueState.ts"
+import * as VenueState from "./VenueState.ts"
 
 /**
  * The chains' state.
@@ -41,10 +43,10 @@ const make = Effect.fnUntraced(function*(seed: Seed) {
   const spotMeta = SpotMetaBook.make(seed)
   return SandboxState.of({
     seed,
-    venue: VenueControls_.make(yield* Ref.make(Genesis.venue)),
-    info: MarketControls.info(yield* Ref.make(Genesis.info(spotMeta))),
-    evm: MarketControls.evm(yield* Ref.make(Genesis.evm(seed, spotMeta, startedAt))),
-    tokens: TokenControls_.make(yield* Ref.make(Genesis.tokenChain)),
+    venue: VenueState.controls(yield* Ref.make(Genesis.venue)),
+    info: VenueInfo.controls(yield* Ref.make(Genesis.info(spotMeta))),
+    evm: VenueEvm.controls(yield* Ref.make(Genesis.evm(seed, spotMeta, startedAt))),
+    tokens: TokenServer.controls(yield* Ref.make(Genesis.tokenChain)),
     layer2: Layer2Chain.controls(seed, yield* Ref.make(Genesis.layer2(seed, startedAt)))
   })
 })

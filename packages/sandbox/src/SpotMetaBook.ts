@@ -45,24 +45,7 @@ const knownPairs: ReadonlyArray<SpotPair> = [
   { tokens: [479, quote], name: "@367", index: 367, isCanonical: false }
 ]
 
-const syllables = [
-  "ba",
-  "chi",
-  "do",
-  "fun",
-  "ger",
-  "hy",
-  "jeff",
-  "ka",
-  "lqd",
-  "mo",
-  "nu",
-  "pip",
-  "ra",
-  "su",
-  "tor",
-  "za"
-]
+const syllables = "ba chi do fun ger hy jeff ka lqd mo nu pip ra su tor za".split(" ")
 
 const nameOf = (seed: Seed, index: number): string => {
   const family = Random.series(seed, `spot/${index}/name`)

@@ -1,13 +1,168 @@
-/** The token chain's HTTP API v2 as either family of its servers answers it. */
+/** The token chain: its contracts, and its HTTP API v2 as either family of its servers answers it. */
+import * as JsonText from "@trigate/domain/JsonText"
+import type { InvalidAddress } from "@trigate/domain/RequestError"
 import type { TokenRpcOperation, TokenSendOperation } from "@trigate/domain/TokenOperations"
 import * as TonAddress from "@trigate/domain/TonAddress"
+import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
+import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
 import type { Seed } from "./Seed.ts"
 import * as Random from "./Seed.ts"
-import type { Contract, Dialect } from "./TokenContracts.ts"
-import { accountKey, base64, describe } from "./TokenContracts.ts"
-import * as GetMethods from "./TokenGetMethods.ts"
+import { withEntry, withoutEntry } from "./VenueState.ts"
+
+/** Which family of servers answers for a contract: the older one in Python, the newer one in C++. */
+export type Dialect = "python" | "cpp"
+
+/** Metadata of a token contract (TEP-64): attributes that it holds, or the URI of a document. */
+export type Content =
+  | { readonly type: "onchain"; readonly data: { readonly [attribute: string]: string } }
+  | { readonly type: "offchain"; readonly data: string }
+
+/** What is deployed at an address; addresses inside are raw or friendly, integers in smallest units. */
+export type Contract =
+  | {
+    readonly kind: "jetton_master"
+    readonly supply: bigint
+    readonly mintable: boolean
+    /** Absent when nobody is the admin. */
+    readonly admin?: string
+    readonly content: Content
+  }
+  | { readonly kind: "jetton_wallet"; readonly balance: bigint; readonly owner: string; readonly jetton: string }
+  | {
+    readonly kind: "nft_collection"
+    readonly nextItemIndex: bigint
+    readonly owner: string
+    readonly content: Content
+  }
+  | {
+    readonly kind: "nft_item"
+    readonly index: bigint
+    readonly collection: string
+    readonly owner: string
+    readonly content: Content
+  }
+  /** A wallet: active, with a balance in nanotons, and no token. */
+  | { readonly kind: "wallet"; readonly balance: bigint; readonly seqno: number }
+
+/** A token contract: anything but a plain wallet. */
+type TokenContract = Exclude<Contract, { readonly kind: "wallet" }>
+
+/** Base64 of as many made up bytes; not a cell that could be run. */
+const base64 = (seed: Seed, key: string, bytes: number): string => {
+  const hex = Random.hex(seed, key, bytes * 2).slice(2)
+  const pairs = hex.match(/../gu) ?? []
+  return btoa(String.fromCharCode(...pairs.map((pair) => Number.parseInt(pair, 16))))
+}
+
+const members = (seed: Seed, contract: TokenContract): { readonly [name: string]: unknown } => {
+  const walletCode = base64(seed, "tokens/walletCode", 48)
+  switch (contract.kind) {
+    case "jetton_master":
+      return {
+        total_supply: contract.supply,
+        mintable: contract.mintable,
+        ...(contract.admin === undefined ? {} : { admin_address: contract.admin }),
+        jetton_content: contract.content,
+        jetton_wallet_code: walletCode
+      }
+    case "jetton_wallet":
+      return {
+        balance: contract.balance,
+        owner: contract.owner,
+        jetton: contract.jetton,
+        jetton_wallet_code: walletCode
+      }
+    case "nft_collection":
+      return {
+        next_item_index: contract.nextItemIndex,
+        owner_address: contract.owner,
+        collection_content: contract.content
+      }
+    case "nft_item":
+      return {
+        init: true,
+        index: contract.index,
+        collection_address: contract.collection,
+        owner_address: contract.owner,
+        content: contract.content
+      }
+  }
+}
+
+const typeNames: { readonly [Kind in TokenContract["kind"]]: string } = {
+  jetton_master: "ext.tokens.jettonMasterData",
+  jetton_wallet: "ext.tokens.jettonWalletData",
+  nft_collection: "ext.tokens.nftCollectionData",
+  nft_item: "ext.tokens.nftItemData"
+}
+
+const echoed = (address: string): string =>
+  address.includes(":") ? address.toUpperCase() : address.replaceAll("+", "-").replaceAll("/", "_")
+
+/**
+ * The `result` of `getTokenData` for an address as it was asked for.
+ *
+ * The Python family prints integers as JSON numbers and neither `@type` nor `address`; the C++ family prints them as
+ * decimal strings and echoes the address.
+ */
+const describe = (seed: Seed, dialect: Dialect, address: string, contract: TokenContract) => {
+  const described: { readonly [name: string]: unknown } = { ...members(seed, contract), contract_type: contract.kind }
+  return dialect === "python" ? described : {
+    "@type": typeNames[contract.kind],
+    address: echoed(address),
+    ...Object.fromEntries(
+      Object.entries(described).map(([name, value]) => [name, Predicate.isBigInt(value) ? value.toString() : value])
+    )
+  }
+}
+
+/** The account that an address names, spelled in one way; none for what is no address. */
+export const accountKey = (account: TonAddress.Account): string => TonAddress.formatRaw(account)
+
+/** Get methods that the contracts of a kind have (TEP-62, TEP-66, TEP-74, wallet v4); any other one they lack. */
+const getMethods: { readonly [Kind in Contract["kind"]]: ReadonlySet<string> } = {
+  wallet: new Set(["seqno", "get_subwallet_id", "get_public_key", "is_plugin_installed", "get_plugin_list"]),
+  jetton_master: new Set(["get_jetton_data", "get_wallet_address"]),
+  jetton_wallet: new Set(["get_wallet_data"]),
+  nft_collection: new Set(["get_collection_data", "get_nft_address_by_index", "get_nft_content", "royalty_params"]),
+  nft_item: new Set(["get_nft_data"])
+}
+
+/** Id of the wallets here, as `getWalletInformation` tells it too. */
+const walletId = 698_983_191
+
+/** Exit codes of the virtual machine: done, no such method, no code to run. */
+const exitCodes = { done: 0, noMethod: 11, noCode: -13 } as const
+
+const ran = (exitCode: number, gasUsed: number, numbers: ReadonlyArray<number> = []) => ({
+  "@type": "smc.runResult",
+  gas_used: gasUsed,
+  stack: numbers.map((number) => ["num", `0x${number.toString(16)}`]),
+  exit_code: exitCode
+})
+
+/** A method by its id, which is a checksum of its name. */
+const named = (method: string | number): string | number => method === 85_143 ? "seqno" : method
+
+/** The result of a get method; none where that would take running code, or reading an id. */
+const runGetMethod = (contract: Contract | undefined, by: string | number) => {
+  const method = named(by)
+  if (contract === undefined) return ran(exitCodes.noCode, 0)
+  if (typeof method === "number") return undefined
+  if (!getMethods[contract.kind].has(method)) return ran(exitCodes.noMethod, 308)
+  if (contract.kind !== "wallet") return undefined
+  switch (method) {
+    case "seqno":
+      return ran(exitCodes.done, 549, [contract.seqno])
+    case "get_subwallet_id":
+      return ran(exitCodes.done, 549, [walletId])
+    default:
+      return undefined
+  }
+}
 
 /** What is deployed on the token chain, and which family of servers is asked about it. */
 export interface TokenState {
@@ -137,7 +292,7 @@ const walletInformation = (asked: Asked): TokenAnswer => {
     wallet: isWallet,
     balance: balanceOf(asked),
     account_state: stateOf(asked),
-    ...(isWallet ? { wallet_type: "wallet v4 r2", seqno: contract.seqno, wallet_id: GetMethods.walletId } : {}),
+    ...(isWallet ? { wallet_type: "wallet v4 r2", seqno: contract.seqno, wallet_id: walletId } : {}),
     last_transaction_id: lastTransaction(asked)
   })
 }
@@ -148,7 +303,7 @@ const getMethod = (asked: Asked): TokenAnswer => {
   const { dialect, params } = asked
   const method = Predicate.hasProperty(params, "method") ? params.method : undefined
   const result = Predicate.isString(method) || Predicate.isNumber(method)
-    ? GetMethods.result(asked.contract, method)
+    ? runGetMethod(asked.contract, method)
     : undefined
   return result === undefined
     ? { dialect, status: 500, error: `the sandbox runs no contract code: ${String(method)} has no answer` }
@@ -221,3 +376,60 @@ export const answer = (seed: Seed, state: TokenState, method: Method, params: un
     }
   })
 }
+
+/** Members that the C++ family adds to every body; the Python family adds none to the body of a REST call. */
+const extra = ({ dialect }: TokenAnswer, now: number): object =>
+  dialect === "cpp" ? { "@extra": `${Math.floor(now / 1_000)}.000:0:0.004` } : {}
+
+const wrap = (answer: TokenAnswer, now: number, members: object): UpstreamResponse.UpstreamResponse => {
+  const body = "result" in answer
+    ? { ok: true, result: answer.result }
+    : { ok: false, error: answer.error, code: answer.status }
+  return UpstreamResponse.json(
+    "token-chain",
+    answer.status,
+    JsonText.stringify({ ...body, ...extra(answer, now), ...members })
+  )
+}
+
+/** The body of a REST call. */
+export const rest = (answer: TokenAnswer, now: number): UpstreamResponse.UpstreamResponse => wrap(answer, now, {})
+
+/** The body of a JSON-RPC call: the Python family adds the id, always as a string; the C++ family none. */
+export const rpc = (answer: TokenAnswer, now: number, id: string): UpstreamResponse.UpstreamResponse =>
+  wrap(answer, now, answer.dialect === "python" ? { id, jsonrpc: "2.0" } : {})
+
+/** What can be set on the token chain; addresses come in any form and fail with `InvalidAddress` where they are none. */
+export interface TokenControls {
+  /** Contracts by raw address. */
+  readonly state: Ref.Ref<TokenState>
+  /** Deploys a contract, or replaces it; answers about it come in `dialect`, C++ when not given. */
+  readonly putContract: (
+    address: string,
+    contract: Contract,
+    dialect?: Dialect
+  ) => Effect.Effect<void, InvalidAddress>
+  /** Publishes a JSON document at a URI that contracts may point to. */
+  readonly putDocument: (uri: string, document: unknown) => Effect.Effect<void>
+  /** Takes a contract away: its account is uninitialized. */
+  readonly removeContract: (address: string) => Effect.Effect<void, InvalidAddress>
+}
+
+/** Controls over the token chain. */
+export const controls = (state: Ref.Ref<TokenState>): TokenControls => ({
+  state,
+  putContract: (address, contract, dialect = "cpp") =>
+    Effect.flatMap(Effect.fromResult(TonAddress.parse(address)), (account) =>
+      Ref.update(state, (known) => ({
+        ...known,
+        contracts: withEntry(known.contracts, accountKey(account), { contract, dialect })
+      }))),
+  putDocument: (uri, document) =>
+    Ref.update(state, (known) => ({ ...known, documents: withEntry(known.documents, uri, document) })),
+  removeContract: (address) =>
+    Effect.flatMap(Effect.fromResult(TonAddress.parse(address)), (account) =>
+      Ref.update(state, (known) => ({
+        ...known,
+        contracts: withoutEntry(known.contracts, accountKey(account))
+      })))
+})

@@ -1,14 +1,17 @@
 /** The trading chain's EVM: a block a second, storage of a few contracts, two gas prices, the big-block flags. */
 import { evmOperations } from "@trigate/domain/EvmOperations"
+import type { Address, Hash } from "@trigate/domain/Hex"
 import type { RpcAnswer } from "@trigate/domain/protocol/JsonRpc"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import * as Effect from "effect/Effect"
+import * as Ref from "effect/Ref"
 import type { BlockClock, EvmChain, Ledger } from "./EvmChain.ts"
-import { latestAt } from "./EvmChain.ts"
+import { latestAt, mapWorlds } from "./EvmChain.ts"
 import type { Method, WithMachine } from "./EvmNode.ts"
 import * as EvmNode from "./EvmNode.ts"
 import { answerOf, method } from "./EvmNode.ts"
 import { quantity } from "./EvmWire.ts"
+import { withWord } from "./EvmWorld.ts"
 import { chainIds } from "./SandboxExamples.ts"
 import type { Seed } from "./Seed.ts"
 import * as Random from "./Seed.ts"
@@ -107,3 +110,21 @@ export const answer = (
     ? EvmNode.answer({ chain: at(view), withMachine }, name, params)
     : answerOf(own(view, params))
 }
+
+/** What can be set of `POST /evm`; letter case of addresses does not matter. */
+export interface EvmControls {
+  /** Accounts, contracts, storage words, transactions and fees. */
+  readonly state: Ref.Ref<EvmState>
+  /** Puts a storage word at a slot of any contract, in the state of every block. */
+  readonly putStorageWord: (address: Address, slot: `0x${string}`, word: Hash) => Effect.Effect<void>
+  /** Fixes the base fees of small and big blocks, in wei; those not given move by themselves again. */
+  readonly setGasPrices: (fees: EvmState["fees"]) => Effect.Effect<void>
+}
+
+/** Controls over the EVM. */
+export const controls = (state: Ref.Ref<EvmState>): EvmControls => ({
+  state,
+  putStorageWord: (address, slot, word) =>
+    Ref.update(state, (known) => mapWorlds(known, (world) => withWord(world, address, BigInt(slot), word))),
+  setGasPrices: (fees) => Ref.update(state, (known) => ({ ...known, fees }))
+})

@@ -1,8 +1,11 @@
 /** The venue's `POST /exchange`: bytes in, the answer that the real venue gives out. */
+import { EvmUserModify, JailSelf, MultiSig, TokenDelegate, UnjailSelf } from "@trigate/domain/Action"
+import type { Address } from "@trigate/domain/Hex"
 import * as JsonText from "@trigate/domain/JsonText"
 import { SignedEnvelope } from "@trigate/domain/SignedAction"
 import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Utf8 from "@trigate/domain/Utf8"
+import type { RecoveredSigner } from "@trigate/signing/SignerRecovery"
 import * as SignerRecovery from "@trigate/signing/SignerRecovery"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import * as Clock from "effect/Clock"
@@ -11,10 +14,201 @@ import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { SingleAction, VenueAction } from "./VenueAction.ts"
 import * as VenueRefusal from "./VenueRefusal.ts"
 import type { VenueState } from "./VenueState.ts"
-import * as VenueSubmission from "./VenueSubmission.ts"
+import { accountOf, changeAccount, lower, withEntry } from "./VenueState.ts"
+
+/** A value, or the venue's refusal. */
+type Decision<A> = Result.Result<A, string>
+
+const refuseIf = (refused: boolean, refusal: string): Decision<void> =>
+  refused ? Result.fail(refusal) : Result.succeed(undefined)
+
+/** The documents' `venueChain` is no field of the real wire. */
+const WireTokenDelegate = TokenDelegate.check(
+  Schema.makeFilter(({ hyperliquidChain }) => hyperliquidChain === undefined ? "Expected hyperliquidChain" : undefined)
+)
+
+/** Does nothing but use up its nonce. */
+const Noop = Schema.Struct({ type: Schema.Literal("noop") })
+
+/** The actions that can stand alone or inside a multi-sig wrapper, in the form that the real wire takes. */
+const SingleAction = Schema.Union([WireTokenDelegate, JailSelf, UnjailSelf, EvmUserModify, Noop])
+type SingleAction = typeof SingleAction.Type
+
+/** Every action of the venue, in the form that the real wire takes. */
+const VenueAction = Schema.Union([MultiSig, ...SingleAction.members])
+type VenueAction = typeof VenueAction.Type
+
+const moveStake = (state: VenueState, user: Address, validator: Address, wei: bigint): Decision<VenueState> => {
+  const target = state.validators.get(validator)
+  if (target === undefined) return Result.fail(VenueRefusal.unknownValidator)
+  const account = accountOf(state, user)
+  const delegated = (account.delegations.get(validator) ?? 0n) + wei
+  const stake = account.stake - wei
+  if (stake < 0n || delegated < 0n) return Result.fail(VenueRefusal.insufficientStake)
+  const changed = changeAccount(state, user, (account) => ({
+    ...account,
+    stake,
+    delegations: withEntry(account.delegations, validator, delegated)
+  }))
+  return Result.succeed({
+    ...changed,
+    validators: withEntry(changed.validators, validator, { ...target, stake: target.stake + wei })
+  })
+}
+
+const setJailed = (state: VenueState, signer: Address, jailed: boolean): Decision<VenueState> => {
+  const validator = state.validators.get(signer)
+  return validator === undefined
+    ? Result.fail(VenueRefusal.notValidator)
+    : Result.succeed({ ...state, validators: withEntry(state.validators, signer, { ...validator, jailed }) })
+}
+
+/** Executes an action of `user`; the failure is the venue's refusal. */
+const execute = (state: VenueState, user: Address, action: SingleAction): Decision<VenueState> => {
+  switch (action.type) {
+    case "noop":
+      return Result.succeed(state)
+    case "evmUserModify":
+      return Result.succeed(
+        changeAccount(state, user, (account) => ({ ...account, usingBigBlocks: action.usingBigBlocks }))
+      )
+    case "CSignerAction":
+      return setJailed(state, user, "jailSelf" in action)
+    case "tokenDelegate":
+      return moveStake(state, user, lower(action.validator), action.isUndelegate ? -action.wei : action.wei)
+  }
+}
+
+/** How many nonces are kept of each signer. */
+export const keptNonces = 100
+
+const day = 86_400_000
+
+/**
+ * Uses up a nonce of a signer at the instant `now`; the failure is the venue's refusal.
+ *
+ * A nonce has to be inside a window around the venue's time, unused, and above the lowest of the 100 highest.
+ */
+export const useNonce = (
+  state: VenueState,
+  signer: Address,
+  nonce: number,
+  now: number
+): Decision<VenueState> => {
+  const used = state.nonces.get(signer) ?? []
+  const earliest = now - 2 * day
+  const latest = now + day
+  const lowest = used.length < keptNonces ? undefined : used[0]
+  if (nonce < earliest) return Result.fail(VenueRefusal.nonceTooLow(nonce, earliest))
+  if (nonce > latest) return Result.fail(VenueRefusal.nonceTooHigh(nonce, latest))
+  if (used.includes(nonce)) return Result.fail(VenueRefusal.duplicateNonce(nonce))
+  if (lowest !== undefined && nonce < lowest) return Result.fail(VenueRefusal.nonceTooLow(nonce, lowest))
+  const next = [...used, nonce].toSorted((a, b) => a - b).slice(-keptNonces)
+  return Result.succeed({ ...state, nonces: withEntry(state.nonces, signer, next) })
+}
+
+/** A body that has been read: its envelope, its action, and who signed both. */
+interface Submission {
+  readonly envelope: SignedEnvelope
+  readonly action: VenueAction
+  readonly signed: RecoveredSigner
+}
+
+/** Refusals that look at the action alone: another network's signature, a nonce that differs from the body's. */
+const checkAction = (
+  profile: VenueProfile,
+  action: VenueAction | SingleAction,
+  nonce: number
+): Decision<void> => {
+  if (action.type !== "tokenDelegate") return Result.succeed(undefined)
+  return action.hyperliquidChain === profile.chainName
+    ? refuseIf(action.nonce !== nonce, VenueRefusal.nonceMismatch)
+    : Result.fail(VenueRefusal.wrongNetwork)
+}
+
+/** The account behind a key: its own, or the one that it is an API wallet of. */
+const accountBehind = (state: VenueState, signer: Address): Address | undefined =>
+  state.accounts.has(signer) ? signer : state.agents.get(signer)
+
+const actingUser = (state: VenueState, { envelope, signed }: Submission): Decision<Address> =>
+  Result.gen(function*() {
+    const user = accountBehind(state, signed.signer)
+    if (user === undefined) return yield* Result.fail(VenueRefusal.unknownUser(signed.signer))
+    if (signed.scheme === "userSigned") {
+      yield* refuseIf(user !== signed.signer, VenueRefusal.mustDeposit(signed.signer))
+      return user
+    }
+    const vault = envelope.vaultAddress ?? undefined
+    if (vault === undefined) return user
+    yield* refuseIf(accountOf(state, vault).leader !== user, VenueRefusal.unknownVault(vault))
+    return lower(vault)
+  })
+
+type Wrapper = Extract<VenueAction, { readonly type: "multiSig" }>
+
+const multiSigUser = (
+  state: VenueState,
+  wrapper: Wrapper,
+  signed: Extract<RecoveredSigner, { readonly scheme: "multiSig" }>
+): Decision<Address> =>
+  Result.gen(function*() {
+    const user = lower(wrapper.payload.multiSigUser)
+    yield* refuseIf(signed.signer !== lower(wrapper.payload.outerSigner), VenueRefusal.invalidOuterSigner)
+    const leader = accountBehind(state, signed.signer)
+    if (leader === undefined) return yield* Result.fail(VenueRefusal.outerSignerUnknown)
+    const rule = accountOf(state, user).multiSig
+    if (rule === undefined) return yield* Result.fail(VenueRefusal.invalidMultiSigUser)
+    const authorized = new Set(rule.authorizedUsers)
+    yield* refuseIf(!authorized.has(leader), VenueRefusal.invalidOuterSigner)
+    const inner = new Set(signed.inner.map(({ signer }) => signer))
+    yield* refuseIf(!inner.isSubsetOf(authorized), VenueRefusal.invalidInnerSigner)
+    yield* refuseIf(inner.size < rule.threshold, VenueRefusal.thresholdNotMet)
+    return user
+  })
+
+const countRequest = (state: VenueState, user: Address): Decision<VenueState> => {
+  const { limit, sent } = accountOf(state, user).requests
+  return sent + 1 > limit
+    ? Result.fail(VenueRefusal.tooManyRequests(sent + 1, limit))
+    : Result.succeed(changeAccount(state, user, (account) => ({ ...account, requests: { limit, sent: sent + 1 } })))
+}
+
+const isExpired = ({ expiresAfter }: SignedEnvelope, now: number): boolean =>
+  expiresAfter !== undefined && expiresAfter !== null && expiresAfter < now
+
+/**
+ * Decides on a submission at the instant `now`.
+ *
+ * A refusal before the nonce is looked at leaves no trace. From then on the nonce is used up, whatever becomes of the
+ * action; the leader's is the one that counts for a multi-sig wrapper.
+ */
+const decide = (
+  state: VenueState,
+  submission: Submission,
+  inner: SingleAction,
+  now: number
+): readonly [refusal: string | undefined, next: VenueState] => {
+  const { action, envelope, signed } = submission
+  const admitted = Result.gen(function*() {
+    const user = action.type === "multiSig" && signed.scheme === "multiSig"
+      ? yield* multiSigUser(state, action, signed)
+      : yield* actingUser(state, submission)
+    yield* refuseIf(isExpired(envelope, now), VenueRefusal.expired)
+    const counted = yield* countRequest(state, accountBehind(state, signed.signer) ?? user)
+    return { user, next: yield* useNonce(counted, signed.signer, envelope.nonce, now) }
+  })
+  if (Result.isFailure(admitted)) return [admitted.failure, state]
+  const { next, user } = admitted.success
+  const executed = signed.scheme !== "multiSig" && accountOf(next, user).multiSig !== undefined
+    ? Result.fail(VenueRefusal.multiSigRequired)
+    : execute(next, user, inner)
+  return Result.match(executed, {
+    onFailure: (refusal) => [refusal, next] as const,
+    onSuccess: (done) => [undefined, done] as const
+  })
+}
 
 const upstream = "trading-api"
 
@@ -45,7 +239,7 @@ const answerTo = Effect.fnUntraced(function*(
   venue: Ref.Ref<VenueState>,
   { action, envelope, inner }: Option.Option.Value<ReturnType<typeof read>>
 ) {
-  const checked = VenueSubmission.checkAction(profile, inner, envelope.nonce)
+  const checked = checkAction(profile, inner, envelope.nonce)
   if (Result.isFailure(checked)) return refused(checked.failure)
   const recovered = yield* Effect.result(SignerRecovery.recover(profile, envelope))
   if (Result.isFailure(recovered)) {
@@ -57,7 +251,7 @@ const answerTo = Effect.fnUntraced(function*(
   }
   const now = yield* Clock.currentTimeMillis
   const submission = { envelope, action, signed: recovered.success }
-  const refusal = yield* Ref.modify(venue, (state) => VenueSubmission.decide(state, submission, inner, now))
+  const refusal = yield* Ref.modify(venue, (state) => decide(state, submission, inner, now))
   return refusal === undefined ? accepted : refused(refusal)
 })
 

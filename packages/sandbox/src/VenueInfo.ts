@@ -1,23 +1,154 @@
-/** The venue's `POST /info`, with the answers of the real venue to what it cannot answer. */
+/** The venue's `POST /info`: what it lists and at which prices, and the answers of the real venue to what it cannot answer. */
 import { infoOperations } from "@trigate/domain/InfoOperations"
 import * as JsonText from "@trigate/domain/JsonText"
 import type { SpotMeta } from "@trigate/domain/SpotMeta"
 import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Utf8 from "@trigate/domain/Utf8"
+import type * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as CandleFeed from "./CandleFeed.ts"
 import type { CandleMarket } from "./CandleMarket.ts"
+import { bars, bookOf, dayOf, printPrice, printSize } from "./CandleMarket.ts"
 import type { Seed } from "./Seed.ts"
-import * as VenueListing from "./VenueListing.ts"
+import * as Random from "./Seed.ts"
 import * as VenueRefusal from "./VenueRefusal.ts"
+import { withEntry, withoutEntry } from "./VenueState.ts"
 
 /** What the venue can be asked about. */
 export interface InfoState {
   readonly spotMeta: SpotMeta
   /** Coins with candles, by name. */
   readonly markets: ReadonlyMap<string, CandleMarket>
+}
+
+/** What is listed, and the instant at which it is asked. */
+export interface Listing extends InfoState {
+  readonly seed: Seed
+  readonly now: number
+}
+
+const maxLeverage = 20
+
+/** The builder's dex of a perpetual, "" for the venue's own; spot pairs have none. */
+const dexOf = (coin: string): string | undefined =>
+  coin.includes("/") || coin.startsWith("@") ? undefined : coin.includes(":") ? coin.split(":")[0] : ""
+
+const tradedIn = ({ markets, now }: Listing): ReadonlyArray<CandleMarket> =>
+  [...markets.values()].filter(({ listedAt }) => listedAt < now)
+
+const perpetuals = (listing: Listing, dex: string): ReadonlyArray<CandleMarket> =>
+  tradedIn(listing).filter(({ coin }) => dexOf(coin) === dex)
+
+const dexes = (listing: Listing): ReadonlyArray<string> =>
+  [...new Set(tradedIn(listing).map(({ coin }) => dexOf(coin)))].filter((dex) => dex !== undefined && dex !== "")
+    .map(String)
+
+const context = ({ now, seed }: Listing, market: CandleMarket) => {
+  const { before, lots, price } = dayOf(seed, market, now)
+  const printed = printPrice(market, price)
+  const size = printSize(market, lots)
+  return {
+    prevDayPx: printPrice(market, before),
+    dayNtlVlm: (Number(size) * Number(printed)).toFixed(2),
+    markPx: printed,
+    midPx: printed,
+    dayBaseVlm: size
+  }
+}
+
+/** `meta`: the perpetuals of a dex; nothing where there is no such dex. */
+export const meta = (listing: Listing, dex: string) => {
+  const listed = perpetuals(listing, dex)
+  return listed.length === 0 ? undefined : {
+    universe: listed.map(({ coin, sizeDecimals }) => ({
+      szDecimals: sizeDecimals,
+      name: coin,
+      maxLeverage,
+      marginTableId: maxLeverage
+    })),
+    marginTables: [[maxLeverage, { description: "", marginTiers: [{ lowerBound: "0.0", maxLeverage }] }]],
+    collateralToken: 0
+  }
+}
+
+const perpetualContext = (listing: Listing, market: CandleMarket) => {
+  const known = context(listing, market)
+  const [[bid], [ask]] = bookOf(listing.seed, market, listing.now)
+  return {
+    ...known,
+    funding: "0.0000125",
+    openInterest: "0.0",
+    premium: "0.0",
+    oraclePx: known.markPx,
+    impactPxs: bid === undefined || ask === undefined ? null : [bid.px, ask.px]
+  }
+}
+
+/** `metaAndAssetCtxs`: the perpetuals of a dex with their prices; nobody holds a position here. */
+export const metaAndContexts = (listing: Listing, dex: string) => {
+  const listed = meta(listing, dex)
+  return listed === undefined
+    ? undefined
+    : [listed, perpetuals(listing, dex).map((market) => perpetualContext(listing, market))]
+}
+
+const untraded = { prevDayPx: "0.0", dayNtlVlm: "0.0", markPx: "0.0", midPx: null, dayBaseVlm: "0.0" }
+
+/**
+ * `spotMetaAndAssetCtxs`: all spot pairs, and the prices of those that trade here.
+ *
+ * Indexes of pairs have holes. Libraries read the second list by index and not by position, so that it has an entry for
+ * the holes too; each entry names its coin.
+ */
+export const spotMetaAndContexts = (listing: Listing) => {
+  const { markets, spotMeta } = listing
+  const names = new Map(spotMeta.universe.map(({ index, name }) => [index, name]))
+  const last = spotMeta.universe.reduce((highest, { index }) => Math.max(highest, index), -1)
+  return [
+    spotMeta,
+    Array.from({ length: last + 1 }, (_, index) => {
+      const coin = names.get(index) ?? `@${index}`
+      const market = markets.get(coin)
+      return {
+        ...(market === undefined || market.listedAt >= listing.now ? untraded : context(listing, market)),
+        circulatingSupply: "0.0",
+        coin,
+        totalSupply: "0.0"
+      }
+    })
+  ]
+}
+
+/** `perpDexs`: the venue's own as `null`, then those of builders. */
+export const perpDexs = (listing: Listing) => [
+  null,
+  ...dexes(listing).map((name) => ({
+    name,
+    fullName: name.toUpperCase(),
+    deployer: Random.hex(listing.seed, `dex/${name}`, 40),
+    oracleUpdater: null,
+    feeRecipient: null,
+    assetToStreamingOiCap: perpetuals(listing, name).map(({ coin }) => [coin, "100000000.0"])
+  }))
+]
+
+/** `allMids`: the middle prices of a dex; the venue's own has the spot pairs too. */
+export const allMids = (listing: Listing, dex: string) =>
+  Object.fromEntries(
+    tradedIn(listing).filter(({ coin }) => (dexOf(coin) ?? "") === dex).map((market) => [
+      market.coin,
+      printPrice(market, dayOf(listing.seed, market, listing.now).price)
+    ])
+  )
+
+/** `l2Book`: 20 levels of each side; `null` for a coin that does not trade here. */
+export const l2Book = ({ markets, now, seed }: Listing, coin: string) => {
+  const market = markets.get(coin)
+  return market === undefined || market.listedAt >= now
+    ? null
+    : { coin, time: now, levels: bookOf(seed, market, now) }
 }
 
 const upstream = "trading-api"
@@ -67,24 +198,24 @@ const wrongShape = (query: unknown): UpstreamResponse.UpstreamResponse => {
 const known = (value: unknown): UpstreamResponse.UpstreamResponse => value === undefined ? nothing : json(value)
 
 const passthroughAnswer = (
-  listing: VenueListing.Listing,
+  listing: Listing,
   read: typeof PassthroughRead.Type
 ): UpstreamResponse.UpstreamResponse => {
   switch (read.type) {
     case "meta":
-      return known(VenueListing.meta(listing, read.dex ?? ""))
+      return known(meta(listing, read.dex ?? ""))
     case "metaAndAssetCtxs":
-      return known(VenueListing.metaAndContexts(listing, read.dex ?? ""))
+      return known(metaAndContexts(listing, read.dex ?? ""))
     case "allMids":
-      return json(VenueListing.allMids(listing, read.dex ?? ""))
+      return json(allMids(listing, read.dex ?? ""))
     case "spotMetaAndAssetCtxs":
-      return json(VenueListing.spotMetaAndContexts(listing))
+      return json(spotMetaAndContexts(listing))
     case "perpDexs":
-      return json(VenueListing.perpDexs(listing))
+      return json(perpDexs(listing))
     case "exchangeStatus":
       return json({ time: listing.now, specialStatuses: null })
     case "l2Book":
-      return json(VenueListing.l2Book(listing, read.coin))
+      return json(l2Book(listing, read.coin))
   }
 }
 
@@ -109,7 +240,25 @@ export const answer = (
     onNone: () => wrongShape(parsed.value),
     onSome: (window) => {
       const market = state.markets.get(window.coin)
-      return market === undefined ? nothing : json(CandleFeed.bars(seed, market, window, now))
+      return market === undefined ? nothing : json(bars(seed, market, window, now))
     }
   })
 }
+
+/** What can be set of `POST /info`. */
+export interface InfoControls {
+  /** Spot metadata and coins. */
+  readonly state: Ref.Ref<InfoState>
+  /** Gives a coin candles, or other ones. */
+  readonly listCoin: (market: CandleMarket) => Effect.Effect<void>
+  /** Takes a coin off: the venue knows it no more. */
+  readonly delistCoin: (coin: string) => Effect.Effect<void>
+}
+
+/** Controls over coins. */
+export const controls = (state: Ref.Ref<InfoState>): InfoControls => ({
+  state,
+  listCoin: (market) =>
+    Ref.update(state, (known) => ({ ...known, markets: withEntry(known.markets, market.coin, market) })),
+  delistCoin: (coin) => Ref.update(state, (known) => ({ ...known, markets: withoutEntry(known.markets, coin) }))
+})

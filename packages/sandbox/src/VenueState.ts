@@ -1,6 +1,19 @@
-/** What the venue remembers of accounts, API wallets, validators and nonces. */
+/** What the venue remembers of accounts, API wallets, validators and nonces, and how a test sets it. */
+import type { ActionRejected } from "@trigate/domain/ActionOutcome"
+import { classifyRejection } from "@trigate/domain/ActionOutcome"
 import type { Address } from "@trigate/domain/Hex"
-import { withEntry } from "./Entries.ts"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Ref from "effect/Ref"
+import * as VenueRefusal from "./VenueRefusal.ts"
+
+/** The map with an entry more, or with another value for its key. */
+export const withEntry = <K, V>(map: ReadonlyMap<K, V>, key: K, value: V): ReadonlyMap<K, V> =>
+  new Map(map).set(key, value)
+
+/** The map without a key. */
+export const withoutEntry = <K, V>(map: ReadonlyMap<K, V>, key: K): ReadonlyMap<K, V> =>
+  new Map([...map].filter(([each]) => each !== key))
 
 /** Who may act for a multi-sig account: at most 10 users that exist, `threshold` of which have to sign. */
 export interface MultiSigRule {
@@ -68,4 +81,89 @@ export const changeAccount = (
 ): VenueState => ({
   ...state,
   accounts: withEntry(state.accounts, lower(address), change(accountOf(state, address)))
+})
+
+/** What can be set and read on the venue; letter case of addresses does not matter. */
+export interface VenueControls {
+  /** Everything that the venue remembers. */
+  readonly state: Ref.Ref<VenueState>
+  /** An account as it is now; none if the venue does not know the address. */
+  readonly account: (address: Address) => Effect.Effect<Option.Option<Account>>
+  /** A validator as it is now. */
+  readonly validator: (address: Address) => Effect.Effect<Option.Option<Validator>>
+  /** Adds stake, in HYPE x 10^8, to an account, which comes into being if it is not there. */
+  readonly fundAccount: (address: Address, wei: bigint) => Effect.Effect<void>
+  /** Registers a validator whose own key is that of `address`; it becomes an account too. */
+  readonly addValidator: (address: Address, validator: Omit<Validator, "stake">) => Effect.Effect<void>
+  /** Jails or frees a validator; nothing happens if there is none. */
+  readonly setJailed: (address: Address, jailed: boolean) => Effect.Effect<void>
+  /** Lets an account act by several signatures only; refused in the venue's words (`ActionRejected`) as it would be there. */
+  readonly makeMultiSig: (address: Address, rule: MultiSigRule) => Effect.Effect<void, ActionRejected>
+  /** Lets an API wallet sign L1 actions for an account. */
+  readonly approveAgent: (agent: Address, account: Address) => Effect.Effect<void>
+  /** Registers a vault or sub-account that `leader` acts for. */
+  readonly addVault: (vault: Address, leader: Address) => Effect.Effect<void>
+  /** Chooses an account's EVM blocks. */
+  readonly setBigBlocks: (address: Address, usingBigBlocks: boolean) => Effect.Effect<void>
+  /** Bounds the actions that an account may send in all; unbounded unless set. */
+  readonly limitRequests: (address: Address, limit: number) => Effect.Effect<void>
+}
+
+const maxAuthorizedUsers = 10
+
+const refusalOf = (state: VenueState, address: Address, { authorizedUsers, threshold }: MultiSigRule) => {
+  if (authorizedUsers.length > maxAuthorizedUsers) return VenueRefusal.tooManySigners
+  if (threshold < 1 || threshold > authorizedUsers.length) return VenueRefusal.invalidThreshold
+  if (authorizedUsers.includes(address)) return VenueRefusal.selfAuthorized
+  return authorizedUsers.every((user) => state.accounts.has(user)) ? undefined : VenueRefusal.authorizedUserUnknown
+}
+
+/** Controls over a venue's memory. */
+export const controls = (state: Ref.Ref<VenueState>): VenueControls => ({
+  state,
+  account: (address) =>
+    Effect.map(Ref.get(state), ({ accounts }) => Option.fromUndefinedOr(accounts.get(lower(address)))),
+  validator: (address) =>
+    Effect.map(Ref.get(state), ({ validators }) => Option.fromUndefinedOr(validators.get(lower(address)))),
+  fundAccount: (address, wei) =>
+    Ref.update(
+      state,
+      (venue) => changeAccount(venue, address, (account) => ({ ...account, stake: account.stake + wei }))
+    ),
+  addValidator: (address, validator) =>
+    Ref.update(state, (venue) => {
+      const known = changeAccount(venue, address, (account) => account)
+      return { ...known, validators: withEntry(known.validators, lower(address), { ...validator, stake: 0n }) }
+    }),
+  setJailed: (address, jailed) =>
+    Ref.update(state, (venue) => {
+      const validator = venue.validators.get(lower(address))
+      return validator === undefined
+        ? venue
+        : { ...venue, validators: withEntry(venue.validators, lower(address), { ...validator, jailed }) }
+    }),
+  makeMultiSig: (address, rule) => {
+    const user = lower(address)
+    const multiSig = { ...rule, authorizedUsers: rule.authorizedUsers.map(lower) }
+    return Ref.modify(state, (venue) => {
+      const refusal = refusalOf(venue, user, multiSig)
+      return [
+        refusal,
+        refusal === undefined ? changeAccount(venue, user, (account) => ({ ...account, multiSig })) : venue
+      ]
+    }).pipe(
+      Effect.flatMap((refusal) => refusal === undefined ? Effect.void : Effect.fail(classifyRejection(refusal)))
+    )
+  },
+  approveAgent: (agent, account) =>
+    Ref.update(state, (venue) => ({ ...venue, agents: withEntry(venue.agents, lower(agent), lower(account)) })),
+  addVault: (vault, leader) =>
+    Ref.update(state, (venue) => changeAccount(venue, vault, (account) => ({ ...account, leader: lower(leader) }))),
+  setBigBlocks: (address, usingBigBlocks) =>
+    Ref.update(state, (venue) => changeAccount(venue, address, (account) => ({ ...account, usingBigBlocks }))),
+  limitRequests: (address, limit) =>
+    Ref.update(
+      state,
+      (venue) => changeAccount(venue, address, (account) => ({ ...account, requests: { ...account.requests, limit } }))
+    )
 })

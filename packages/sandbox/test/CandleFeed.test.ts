@@ -3,8 +3,7 @@ import type { Candle, CandleInterval } from "@trigate/domain/Candle"
 import { CandleInterval as IntervalSchema } from "@trigate/domain/Candle"
 import { barAt, closeOf, openOf, retainedBars } from "@trigate/domain/CandleWindow"
 import { infoOperations } from "@trigate/domain/InfoOperations"
-import * as CandleFeed from "@trigate/sandbox/CandleFeed"
-import { markets } from "@trigate/sandbox/CandleMarket"
+import { bars as barsOf, markets } from "@trigate/sandbox/CandleMarket"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 
@@ -29,7 +28,7 @@ const bars = (
   market = btc,
   seed = "trigate"
 ) =>
-  CandleFeed.bars(
+  barsOf(
     seed,
     market,
     { coin: market.coin, interval, startTime, ...(endTime === undefined ? {} : { endTime }) },

@@ -5,7 +5,6 @@ import * as Genesis from "@trigate/sandbox/Genesis"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import { tokens } from "@trigate/sandbox/SandboxExamples"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
-import * as TokenEnvelope from "@trigate/sandbox/TokenEnvelope"
 import * as TokenServer from "@trigate/sandbox/TokenServer"
 import { TokenChain } from "@trigate/tokens/TokenChain"
 import * as Effect from "effect/Effect"
@@ -22,7 +21,7 @@ const ask = (method: Method, address: string, state: TokenServer.TokenState = Ge
 
 const Envelope = Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown))
 
-const body = (answer: TokenServer.TokenAnswer) => TokenEnvelope.rpc(answer, start, "7").text
+const body = (answer: TokenServer.TokenAnswer) => TokenServer.rpc(answer, start, "7").text
 
 const result = (method: Method, address: string, state?: TokenServer.TokenState) => {
   const answer = ask(method, address, state)
@@ -48,7 +47,7 @@ describe("two families of servers", () => {
 
   it("refuse in their own words", () => {
     const envelope = (answer: TokenServer.TokenAnswer): Readonly<Record<string, unknown>> => ({
-      status: TokenEnvelope.rpc(answer, start, "7").status,
+      status: TokenServer.rpc(answer, start, "7").status,
       ...Schema.decodeUnknownSync(Envelope)(body(answer))
     })
     const cpp = { ok: false, "@extra": "1792000000.000:0:0.004" }

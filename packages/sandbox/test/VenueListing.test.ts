@@ -1,13 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as CandleFeed from "@trigate/sandbox/CandleFeed"
 import type { CandleMarket } from "@trigate/sandbox/CandleMarket"
-import { markets } from "@trigate/sandbox/CandleMarket"
+import { bars as barsOf, bookOf, dayOf, markets } from "@trigate/sandbox/CandleMarket"
 import * as Genesis from "@trigate/sandbox/Genesis"
 import * as SpotMetaBook from "@trigate/sandbox/SpotMetaBook"
 import * as VenueInfo from "@trigate/sandbox/VenueInfo"
-import type { Listing } from "@trigate/sandbox/VenueListing"
-import * as VenueListing from "@trigate/sandbox/VenueListing"
-import * as VenuePrices from "@trigate/sandbox/VenuePrices"
+import type { Listing } from "@trigate/sandbox/VenueInfo"
 import { start } from "./venue.ts"
 
 const seed = "trigate"
@@ -28,21 +25,21 @@ const marketOf = (name: string): CandleMarket => {
 
 describe("what is listed", () => {
   it("is the venue's perpetuals in one universe, a builder's in another", () => {
-    assert.deepStrictEqual(VenueListing.meta(listing, "")?.universe.map(({ name }) => name), [
+    assert.deepStrictEqual(VenueInfo.meta(listing, "")?.universe.map(({ name }) => name), [
       "BTC",
       "ETH",
       "SOL",
       "HYPE",
       "kPEPE"
     ])
-    assert.deepStrictEqual(VenueListing.meta(listing, "xyz")?.universe.map(({ name }) => name), ["xyz:XYZ100"])
-    assert.deepStrictEqual(ask({ type: "meta" }).json(), VenueListing.meta(listing, ""))
+    assert.deepStrictEqual(VenueInfo.meta(listing, "xyz")?.universe.map(({ name }) => name), ["xyz:XYZ100"])
+    assert.deepStrictEqual(ask({ type: "meta" }).json(), VenueInfo.meta(listing, ""))
     assert.deepStrictEqual(ask({ type: "meta", dex: "nope" }).text, "null")
     assert.strictEqual(ask({ type: "meta", dex: "nope" }).status, 500)
   })
 
   it("names builders after a null for the venue itself", () => {
-    const [own, builder, ...rest] = VenueListing.perpDexs(listing)
+    const [own, builder, ...rest] = VenueInfo.perpDexs(listing)
     assert.isNull(own)
     assert.strictEqual(builder?.name, "xyz")
     assert.deepStrictEqual(builder?.assetToStreamingOiCap, [["xyz:XYZ100", "100000000.0"]])
@@ -51,13 +48,13 @@ describe("what is listed", () => {
 
   it("is not yet there before its listing", () => {
     const before = { ...listing, now: marketOf("xyz:XYZ100").listedAt }
-    assert.deepStrictEqual(VenueListing.perpDexs(before), [null])
-    assert.isUndefined(VenueListing.metaAndContexts(before, "xyz"))
-    assert.isNull(VenueListing.l2Book(before, "xyz:XYZ100"))
+    assert.deepStrictEqual(VenueInfo.perpDexs(before), [null])
+    assert.isUndefined(VenueInfo.metaAndContexts(before, "xyz"))
+    assert.isNull(VenueInfo.l2Book(before, "xyz:XYZ100"))
   })
 
   it("has the contexts of spot pairs at their index, holes included", () => {
-    const [meta, contexts] = VenueListing.spotMetaAndContexts(listing)
+    const [meta, contexts] = VenueInfo.spotMetaAndContexts(listing)
     assert.strictEqual(meta, state.spotMeta)
     assert.isArray(contexts)
     const pairs = Array.isArray(contexts) ? contexts : []
@@ -74,8 +71,8 @@ describe("what is listed", () => {
 describe("prices", () => {
   it("are those of the candles, now and a day ago", () => {
     for (const market of markets) {
-      const { before, price } = VenuePrices.dayOf(seed, market, start)
-      const bars = CandleFeed.bars(
+      const { before, price } = dayOf(seed, market, start)
+      const bars = barsOf(
         seed,
         market,
         { coin: market.coin, interval: "1m", startTime: start - 24 * 3_600_000, endTime: start },
@@ -88,8 +85,8 @@ describe("prices", () => {
 
   it("lie between the best levels of a book, which has 20 a side, in order", () => {
     for (const market of markets) {
-      const [bids, asks] = VenuePrices.bookOf(seed, market, start)
-      const { price } = VenuePrices.dayOf(seed, market, start)
+      const [bids, asks] = bookOf(seed, market, start)
+      const { price } = dayOf(seed, market, start)
       const up = [...bids.toReversed(), ...asks].map(({ px }) => Number(px))
       assert.strictEqual(up.length, 40, market.coin)
       assert.deepStrictEqual(up, [...new Set(up)].toSorted((a, b) => a - b), market.coin)
@@ -99,21 +96,21 @@ describe("prices", () => {
 
   it("keep their steps where the book crosses a power of ten", () => {
     const market = { ...marketOf("HYPE"), asset: "still", price: 9.9999, volatility: 0 }
-    const [bids, asks] = VenuePrices.bookOf(seed, market, start)
+    const [bids, asks] = bookOf(seed, market, start)
     assert.deepStrictEqual([bids[0]?.px, asks[0]?.px, asks[1]?.px], ["9.9989", "10.001", "10.002"])
   })
 
   it("are middle prices by coin", () => {
-    const mids = VenueListing.allMids(listing, "")
+    const mids = VenueInfo.allMids(listing, "")
     assert.deepStrictEqual(Object.keys(mids), ["BTC", "ETH", "SOL", "HYPE", "kPEPE", "PURR/USDC", "@107"])
-    assert.deepStrictEqual(Object.keys(VenueListing.allMids(listing, "xyz")), ["xyz:XYZ100"])
-    assert.deepStrictEqual(VenueListing.allMids(listing, "nope"), {})
+    assert.deepStrictEqual(Object.keys(VenueInfo.allMids(listing, "xyz")), ["xyz:XYZ100"])
+    assert.deepStrictEqual(VenueInfo.allMids(listing, "nope"), {})
   })
 })
 
 describe("a book", () => {
   it("is null where nothing trades, and refused where it would have to be gathered", () => {
-    assert.deepStrictEqual(ask({ type: "l2Book", coin: "BTC" }).json(), VenueListing.l2Book(listing, "BTC"))
+    assert.deepStrictEqual(ask({ type: "l2Book", coin: "BTC" }).json(), VenueInfo.l2Book(listing, "BTC"))
     assert.deepStrictEqual(ask({ type: "l2Book", coin: "BTC", nSigFigs: 5, mantissa: null }).status, 200)
     assert.deepStrictEqual(ask({ type: "l2Book", coin: "NOPE" }).text, "null")
     assert.deepStrictEqual(ask({ type: "l2Book", coin: "NOPE" }).status, 200)

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
-import * as VenueNonce from "@trigate/sandbox/VenueNonce"
+import * as VenueExchange from "@trigate/sandbox/VenueExchange"
 import * as VenueState from "@trigate/sandbox/VenueState"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
@@ -15,12 +15,15 @@ const signer = trader.address
 
 const useAll = (nonces: ReadonlyArray<number>) =>
   nonces.reduce<VenueState.VenueState>(
-    (state, nonce) => Result.getOrElse(VenueNonce.use(state, signer, nonce, start), () => state),
+    (state, nonce) => Result.getOrElse(VenueExchange.useNonce(state, signer, nonce, start), () => state),
     VenueState.empty
   )
 
 const refusal = (state: VenueState.VenueState, nonce: number) =>
-  Result.match(VenueNonce.use(state, signer, nonce, start), { onFailure: (text) => text, onSuccess: () => "ok" })
+  Result.match(VenueExchange.useNonce(state, signer, nonce, start), {
+    onFailure: (text) => text,
+    onSuccess: () => "ok"
+  })
 
 describe("VenueNonce", () => {
   it("keeps a window of two days back and one day ahead, its ends included", () => {
@@ -61,7 +64,7 @@ describe("VenueNonce", () => {
       let state = VenueState.empty
       const taken = new Set<number>()
       for (const offset of offsets) {
-        const used = VenueNonce.use(state, signer, start + offset, start)
+        const used = VenueExchange.useNonce(state, signer, start + offset, start)
         assert.strictEqual(Result.isSuccess(used), !taken.has(offset))
         if (Result.isSuccess(used)) {
           taken.add(offset)
