@@ -1,8 +1,8 @@
 /**
  * The coins of the venue: how they are printed, and their prices, candles and books as functions of time.
  *
- * A stretch of time is summarised from the largest aligned blocks that fit in it, each in constant time. So the bars of all
- * intervals agree with each other and with prices and books, and none is made from another.
+ * Any stretch of time is summarised from the largest aligned blocks that fit in it, each in constant time. That is why
+ * the bars of all intervals agree with each other and with prices and books.
  */
 import type { Candle, CandleInterval, CandleWindowRequest } from "@trigate/domain/Candle"
 import { barAt, closeOf, openOf, retainedBars } from "@trigate/domain/CandleWindow"
@@ -14,9 +14,9 @@ import * as Random from "./Seed.ts"
 export interface CandleMarket {
   /** Name in `candleSnapshot`: a perpetual, a spot pair by name or `@index`, or a builder's `dex:COIN`. */
   readonly coin: string
-  /** What is priced: markets of one asset move together. */
+  /** The asset that is priced. Markets of the same asset have the same price path. */
   readonly asset: string
-  /** Price that the walk moves around. */
+  /** Middle price. */
   readonly price: number
   /** Typical daily move, relative: 0.03 is 3 %. */
   readonly volatility: number
@@ -26,9 +26,9 @@ export interface CandleMarket {
   readonly tradeLots: number
   /** Decimals of a size. */
   readonly sizeDecimals: number
-  /** Most decimals that a price may have; five significant digits bound it too. */
+  /** Maximum decimals of a price. A price also has at most five significant digits. */
   readonly priceDecimals: number
-  /** First instant with trades, in milliseconds, a UTC midnight; no bar exists before it. */
+  /** Time of the first trade, in milliseconds: a UTC midnight. There are no bars before it. */
   readonly listedAt: number
 }
 
@@ -73,7 +73,7 @@ export const printSize = (market: CandleMarket, lots: number): string =>
 
 const withDecimal = (text: string): string => text.includes(".") ? text.replace(/(?<=\.[0-9]+?)0+$/u, "") : `${text}.0`
 
-/** The walk of one asset under one seed. Times are in minutes since the epoch; a fraction is a part of a minute. */
+/** The price path of one asset under one seed. Times are minutes since the epoch, with fractions. */
 interface CandlePath {
   readonly volatility: number
   readonly price: ReadonlyArray<Octave>
@@ -89,19 +89,23 @@ interface Octave {
   readonly amplitude: number
 }
 
-/** Lengths of the blocks, each a divisor of the next; the price moves at their ends and, by the octaves, in between. */
+/** Lengths of the blocks, in minutes. Each divides the next. */
 const blocks = [1, 15, 240, 1440] as const
 
 const minute = 60_000
 const day = 1440
 
-/** By how much the logarithm of the price moves on each scale, in daily moves. */
+/** How much the logarithm of the price moves on each time scale, in daily moves. */
 const priceScales = [[1, 0.03], [15, 0.11], [240, 0.34], [day, 1], [8 * day, 2.6], [64 * day, 6]] as const
 
-/** By how many minutes trading runs ahead or behind on each scale; the slopes add up to less than one, so it never stops. */
+/**
+ * How many minutes trading runs ahead or behind on each time scale.
+ *
+ * The slopes add up to less than one, so the number of trades never falls.
+ */
 const activityScales = [[1, 0.2], [15, 2.2], [day, 170]] as const
 
-/** How far a price leaves the walk inside a minute, in daily moves. */
+/** How far a price leaves the path within a minute, in daily moves. */
 const wick = 0.02
 
 const octaves = (seed: Seed, name: string, scales: ReadonlyArray<readonly [step: number, amplitude: number]>) =>
@@ -131,14 +135,14 @@ interface Extremes {
   readonly low: number
 }
 
-/** How far the octaves finer than a block can lead away from the straight line between its ends. */
+/** The maximum distance between the path and the straight line between the ends of a block. */
 const reach = blocks.map((block) =>
   priceScales.reduce((total, [step, amplitude]) => step < block ? total + amplitude : total, wick)
 )
 
 const blockAt = (rank: number): number => blocks[rank] ?? day
 
-/** Which of the blocks inside a block holds its extreme. */
+/** The index of the inner block that holds the extreme of a block. */
 const holder = (family: Series, rank: number, parent: number): number =>
   Random.below(family, parent * blocks.length + rank, blockAt(rank) / blockAt(rank - 1))
 
@@ -161,7 +165,7 @@ const point = (path: CandlePath, at: number): Extremes => {
   return { high: value, low: value }
 }
 
-/** Extremes from `from`, a whole minute, up to `to`; the minute that `to` cuts counts as far as it has gone. */
+/** Extremes from `from`, a whole minute, to `to`, which may be inside a minute. */
 const extremes = (path: CandlePath, from: number, to: number): Extremes => {
   let found = merge(point(path, from), point(path, to))
   let at = from
@@ -215,8 +219,8 @@ const bar = (
 /**
  * The bars of a market in a window, oldest first, at the instant `now`.
  *
- * A bar is in the window when `T >= startTime` and `t <= endTime`; no `endTime` means now. Bars that begin at or after `now`,
- * that end before the listing, or that are not among the newest 5000 do not exist.
+ * A bar is in the window when `T >= startTime` and `t <= endTime`; no `endTime` means now. There are no bars that
+ * begin at or after `now`, that end before the listing, or that are not among the newest 5000.
  */
 export const bars = (
   seed: Seed,
@@ -250,7 +254,7 @@ export interface DayOf {
   readonly lots: number
 }
 
-/** The last day of a market that is listed; the listing cuts it. */
+/** The last day of a market, or the time since its listing if that is shorter. */
 export const dayOf = (seed: Seed, market: CandleMarket, now: number): DayOf => {
   const path = walkOf(seed, market)
   const to = now / minute
@@ -260,7 +264,7 @@ export const dayOf = (seed: Seed, market: CandleMarket, now: number): DayOf => {
   return { price: priceAt(to), before: priceAt(from), lots: lotsBy(to) - lotsBy(from) }
 }
 
-/** The smallest step of a price: its fifth significant digit, a whole number at most, no finer than the market prints. */
+/** The smallest price step: the fifth significant digit, at most 1, and not finer than the market prints. */
 const stepAt = ({ priceDecimals }: CandleMarket, price: number): number =>
   Math.max(10 ** -priceDecimals, 10 ** Math.min(0, Math.floor(Math.log10(price)) - 4))
 
@@ -275,7 +279,7 @@ export interface Level {
   readonly n: number
 }
 
-/** Both sides of a book, the best level of each first, one step away from the price; sizes change once a minute. */
+/** Both sides of a book, best level first, one step away from the price. Sizes change once a minute. */
 export const bookOf = (
   seed: Seed,
   market: CandleMarket,

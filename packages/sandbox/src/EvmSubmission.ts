@@ -1,5 +1,5 @@
 /** Takes signed transactions into a sandbox's EVM chain, or refuses them in the words of common nodes. */
-import type { Address, Data, Hash } from "@trigate/domain/Hex"
+import type { Data, Hash } from "@trigate/domain/Hex"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import type { TransactionSerializable, TransactionSerialized } from "viem"
@@ -10,6 +10,7 @@ import type { Refusal } from "./EvmWire.ts"
 import { refused } from "./EvmWire.ts"
 import type { World } from "./EvmWorld.ts"
 import * as EvmWorld from "./EvmWorld.ts"
+import { lower } from "./VenueState.ts"
 
 /** A legacy one is an RLP list; of the typed ones those that every chain takes. */
 const isTransaction = (bytes: Data): bytes is Data & TransactionSerialized => /^0x(?:0[12]|[c-f])/iu.test(bytes)
@@ -29,8 +30,6 @@ const pricingOf = (
   }
   return accessList === undefined ? { type: "0x0", gasPrice } : { type: "0x1", gasPrice, accessList }
 }
-
-const lower = (address: Address): Address => `0x${address.slice(2).toLowerCase()}`
 
 const senderOf = (fields: TransactionSerializable) => {
   const { r: _, s: __, v: ___, yParity: ____, ...unsigned } = fields

@@ -2,6 +2,7 @@
 import type { Address, Data, Hash } from "@trigate/domain/Hex"
 import * as HashMap from "effect/HashMap"
 import * as Option from "effect/Option"
+import { lower } from "./VenueState.ts"
 
 /** An account or a contract; the balance is in wei. */
 export interface Account {
@@ -33,8 +34,6 @@ export const make = (
   words: HashMap.empty(),
   unwritten
 })
-
-const lower = (address: Address): Address => `0x${address.slice(2).toLowerCase()}`
 
 /** The key of a storage word, whatever the spelling of its address and slot. */
 export const wordKey = (address: Address, slot: bigint): string => `${lower(address)}/${slot.toString(16)}`

@@ -1,4 +1,4 @@
-/** The state that every sandbox begins with; see `SandboxExamples` for what is in it. */
+/** The initial state of every sandbox. `SandboxExamples` names what is in it. */
 import type { Address, Hash } from "@trigate/domain/Hex"
 import type { SpotMeta } from "@trigate/domain/SpotMeta"
 import * as TonAddress from "@trigate/domain/TonAddress"
@@ -138,7 +138,7 @@ export const evm = (seed: Seed, spotMeta: SpotMeta, startedAt: number): EvmState
   return { ...genesis(world), startedAt, fees: {} }
 }
 
-/** Where the metadata of the example contracts is, or is not: a host name that can never resolve. */
+/** URIs of token metadata. The host name never resolves. */
 const documents = {
   semichain: "https://metadata.sandbox.invalid/usdt.json",
   offchain: "https://metadata.sandbox.invalid/offchain.json",

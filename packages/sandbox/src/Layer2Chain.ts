@@ -31,7 +31,7 @@ interface MadeFamily extends FamilyFields {
   readonly effectiveGasPrice: (source: Source) => string | undefined
 }
 
-/** What made-up values follow from. */
+/** What made-up values depend on. */
 type Source = Pick<ReceiptPlace, "hash" | "seed">
 
 /** A made-up integer around `middle`, the same for a transaction whenever it is asked for. */
@@ -237,7 +237,7 @@ export const make = (
   )
 })
 
-/** What can be set on the layer 2. */
+/** Sets the state of the layer 2. */
 export interface Layer2Controls {
   /** Transactions, accounts, the start of the chain, and finality. */
   readonly state: Ref.Ref<Layer2State>
@@ -251,7 +251,7 @@ export interface Layer2Controls {
   readonly advanceFinality: (block?: number) => Effect.Effect<void>
 }
 
-/** Controls over a layer 2's memory. */
+/** The controls of the layer 2. */
 export const controls = (seed: Seed, state: Ref.Ref<Layer2State>): Layer2Controls => {
   const change = (to: (known: Layer2State, heads: Heads) => Partial<Layer2State>): Effect.Effect<void> =>
     Effect.flatMap(

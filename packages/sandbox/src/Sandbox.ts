@@ -1,8 +1,8 @@
 /**
  * A venue, a token chain and a layer 2 in memory, behind the same services as the live ones.
  *
- * The services are those of the chain packages over transports that answer in the wire's own shapes, so that typed methods and
- * relaying run the code that they run live.
+ * The services are those of the chain packages. Only their transports differ: they answer in the shapes of the real
+ * wire, so that typed methods and relaying run the same code as live.
  */
 import { sourcesOn, unavailableOnNode } from "@trigate/domain/Operation"
 import type { TokenOnce, TokenRead } from "@trigate/domain/protocol/TokenProtocol"
@@ -34,9 +34,9 @@ import * as VenueInfo from "./VenueInfo.ts"
 
 /** Which chains. */
 export interface Options {
-  /** What everything made up follows from, together with the `Clock`; `"trigate"` when not given. */
+  /** Together with the `Clock` it determines everything that is made up. The default is `"trigate"`. */
   readonly seed?: Seed
-  /** The network that the venue plays; mainnet when not given. */
+  /** The network of the venue. The default is mainnet. */
   readonly profile?: VenueProfile
 }
 
@@ -93,7 +93,7 @@ const evm = Effect.fnUntraced(function*({ evm, seed, venue }: State, profile: Ve
   })
 })
 
-/** Documents are read from the state: a sandbox never reaches out. */
+/** Documents come from the state. A sandbox makes no requests. */
 const metadata = ({ tokens }: State): MetadataFetch["Service"] => ({
   fetch: (uri) =>
     Effect.map(
@@ -134,7 +134,7 @@ const layer2 = Effect.fnUntraced(function*(state: State) {
 /**
  * The chains, with the `Admission` and the `ActionLog` of the context in front of the venue.
  *
- * A function, so that two sandboxes in one program never share their state.
+ * A function, so that two sandboxes in one program do not share their state.
  */
 export const layerNoDeps = ({ profile = mainnet, seed }: Options = {}): Layer.Layer<
   Services,
@@ -149,7 +149,7 @@ export const layerNoDeps = ({ profile = mainnet, seed }: Options = {}): Layer.La
     Layer.effect(Layer2.Layer2, Effect.flatMap(SandboxState, layer2))
   ).pipe(Layer.provideMerge(SandboxState_.layer(seed)))
 
-/** The chains, ready to use: what a program's tests swap in for the live layers. */
+/** The chains, ready to use in tests in place of the live layers. */
 export const layer = (options: Options = {}): Layer.Layer<Services> =>
   Layer.provide(layerNoDeps(options), [
     Admission.layer(options.profile === undefined ? {} : { profile: options.profile }),

@@ -1,5 +1,5 @@
 /**
- * What every sandbox starts with, under any seed: an example that works for each documented call.
+ * What every sandbox starts with, under any seed: a working example for each documented call.
  *
  * The private keys are the well-known ones of a public test mnemonic ("test test … junk"). Never send value to them.
  */
@@ -11,7 +11,7 @@ export interface TestKey {
   readonly privateKey: `0x${string}`
 }
 
-/** Test keys by the part that they play. */
+/** Test keys by role. */
 export const keys = {
   /** An account with stake to delegate. */
   trader: {
@@ -94,9 +94,9 @@ export const chainIds = { mainnet: 999, testnet: 998, layer2: 31_337 } as const
 export const contracts = {
   /** The wrapped native token: name, symbol and decimals in its first three slots. */
   wrapped: "0x5555555555555555555555555555555555555555",
-  /** Makes several calls at once, at the address that it has on most chains. */
+  /** Multicall3, at the address that it has on most chains. */
   multicall: "0xca11bde05977b3631167028862be2a173976ca11",
-  /** No contract: every word of it is zero. */
+  /** No contract: all its storage words are zero. */
   none: "0x000000000000000000000000000000000000dead"
 } as const satisfies { readonly [name: string]: Address }
 
@@ -108,7 +108,7 @@ export const tokens = {
   number: "EQAp41LJUS7fO1kfrfCeuOB8zHkY-wrqn9afADJfnnRaayaX",
   /** Jetton that holds only `uri` and `decimals`: name and symbol are in the document; Python servers. */
   semichain: "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDs",
-  /** The same at C++ servers, and its document cannot be had. */
+  /** The same on C++ servers. Its document cannot be fetched. */
   semichainCpp: "EQDDfe26lyKi2lOUfWIlne-m4W6Uy9lk4175wjymiMxjLA8o",
   /** Jetton without metadata of its own; everything is in the document. */
   offchain: "EQCYx3lrTfcq5epCAVmfCFnD1Of_cbn4g8xeeIALuKsNNaSM",

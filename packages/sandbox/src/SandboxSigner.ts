@@ -1,4 +1,4 @@
-/** Signs actions for a sandbox with test keys, as a wallet would: over the typed data that a request stands for. */
+/** Signs actions with test keys, as a wallet does: over typed data. */
 import type { Action } from "@trigate/domain/Action"
 import type { Signature } from "@trigate/domain/Signature"
 import type { SignedAction } from "@trigate/domain/SignedAction"

@@ -1,4 +1,4 @@
-/** The state of a sandbox's chains, to be read and set while they are served. */
+/** The state of a sandbox's chains. It can be read and set while they are served. */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -20,9 +20,9 @@ import type { VenueControls } from "./VenueState.ts"
 import * as VenueState from "./VenueState.ts"
 
 /**
- * The chains' state.
+ * The state of the chains.
  *
- * Changes are seen by the next call. What is not state (prices, blocks, storage words) follows from the seed and the `Clock`.
+ * The next call sees a change. Everything else (prices, blocks) follows from the seed and the `Clock`.
  */
 export class SandboxState extends Context.Service<SandboxState, {
   readonly seed: Seed
@@ -30,7 +30,7 @@ export class SandboxState extends Context.Service<SandboxState, {
   readonly venue: VenueControls
   /** Spot metadata, coins with candles. */
   readonly info: InfoControls
-  /** Storage words, gas prices. */
+  /** Accounts, contracts and gas prices of the EVM. */
   readonly evm: EvmControls
   /** Contracts of the token chain. */
   readonly tokens: TokenControls
@@ -51,5 +51,5 @@ const make = Effect.fnUntraced(function*(seed: Seed) {
   })
 })
 
-/** Chains as they begin, under a seed; a function, so that two sandboxes in one program never share their state. */
+/** The initial state under a seed. A function, so that two sandboxes in one program do not share their state. */
 export const layer = (seed: Seed = defaultSeed): Layer.Layer<SandboxState> => Layer.effect(SandboxState, make(seed))

@@ -1,16 +1,16 @@
 /**
- * Deterministic pseudo random values: the same seed and key give the same value, at any time and in any order.
+ * Deterministic pseudo-random values. The same seed and key give the same value, at any time and in any order.
  *
- * Nothing is drawn in sequence, so data can be made lazily, by address, coin or time, instead of being stored.
+ * Values are not drawn in sequence, so data can be computed by address, coin or time instead of being stored.
  */
 
-/** What everything made up in a sandbox follows from. */
+/** Determines everything that is made up in a sandbox. */
 export type Seed = string
 
-/** The seed of a sandbox that is given none. */
+/** The default seed. */
 export const defaultSeed: Seed = "trigate"
 
-/** A family of values of one seed, to be read by index; a 32-bit integer. */
+/** A series of values of one seed, which are read by index. It is a 32-bit integer. */
 export type Series = number
 
 /** The finalizer of MurmurHash3: each input bit reaches each output bit. */
@@ -54,8 +54,8 @@ export const hex = (seed: Seed, key: string, digits: number): `0x${string}` => {
 /**
  * Smooth noise from -1 to 1: the values of a series at multiples of `step`, joined by straight lines.
  *
- * Being linear between them, its extremes over whole steps are at their ends: what lets a long candle be made without
- * making the short ones in it.
+ * It is linear between these points, so its extremes over whole steps are at the ends of steps. A long candle can
+ * therefore be computed without the short ones in it.
  */
 export const noise = (family: Series, step: number, at: number): number => {
   const index = Math.floor(at / step)

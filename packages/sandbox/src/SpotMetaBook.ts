@@ -1,4 +1,4 @@
-/** The spot tokens and pairs of the venue: a few known ones and many made up, with the holes that real indexes have. */
+/** The spot tokens and pairs of the venue: a few real ones and many made-up ones, with gaps in their indexes. */
 import type { SpotMeta, SpotPair, SpotToken } from "@trigate/domain/SpotMeta"
 import type { Seed } from "./Seed.ts"
 import * as Random from "./Seed.ts"
@@ -38,7 +38,7 @@ const knownTokens: ReadonlyArray<SpotToken> = [
   })
 ]
 
-/** Pairs that are the same under every seed; the last one names a token that the list of tokens does not have. */
+/** Pairs that are the same under every seed. The last one names a token that is not listed. */
 const knownPairs: ReadonlyArray<SpotPair> = [
   { tokens: [1, quote], name: "PURR/USDC", index: 0, isCanonical: true },
   { tokens: [150, quote], name: "@107", index: 107, isCanonical: false },
@@ -53,7 +53,7 @@ const nameOf = (seed: Seed, index: number): string => {
     { length: 2 + Random.below(family, 0, 2) },
     (_, part) => syllables[Random.below(family, part + 1, syllables.length)] ?? ""
   )
-  // one name in sixteen ends in a space, as real ones have been seen to
+  // one name in sixteen ends in a space, as some real names do
   return `${parts.join("").toUpperCase()}${Random.below(family, 9, 16) === 0 ? " " : ""}`
 }
 
@@ -102,7 +102,7 @@ const byIndex = (a: { readonly index: number }, b: { readonly index: number }): 
 /**
  * All spot tokens and pairs under a seed.
  *
- * Indexes of both have holes, so that a position is no index, and pair `@367` names token 479, which is not listed.
+ * Both have gaps in their indexes, so a position is not an index. Pair `@367` names token 479, which is not listed.
  */
 export const make = (seed: Seed): SpotMeta => {
   const tokens = madeTokens(seed)

@@ -1,4 +1,4 @@
-/** The token chain: its contracts, and its HTTP API v2 as either family of its servers answers it. */
+/** The token chain: its contracts, and its HTTP API v2 in the dialects of both server families. */
 import * as JsonText from "@trigate/domain/JsonText"
 import type { InvalidAddress } from "@trigate/domain/RequestError"
 import type { TokenRpcOperation, TokenSendOperation } from "@trigate/domain/TokenOperations"
@@ -12,7 +12,7 @@ import type { Seed } from "./Seed.ts"
 import * as Random from "./Seed.ts"
 import { withEntry, withoutEntry } from "./VenueState.ts"
 
-/** Which family of servers answers for a contract: the older one in Python, the newer one in C++. */
+/** A family of servers: the older one is in Python, the newer one in C++. */
 export type Dialect = "python" | "cpp"
 
 /** Metadata of a token contract (TEP-64): attributes that it holds, or the URI of a document. */
@@ -20,7 +20,7 @@ export type Content =
   | { readonly type: "onchain"; readonly data: { readonly [attribute: string]: string } }
   | { readonly type: "offchain"; readonly data: string }
 
-/** What is deployed at an address; addresses inside are raw or friendly, integers in smallest units. */
+/** A contract. Addresses in it are raw or friendly; integers are in smallest units. */
 export type Contract =
   | {
     readonly kind: "jetton_master"
@@ -50,7 +50,7 @@ export type Contract =
 /** A token contract: anything but a plain wallet. */
 type TokenContract = Exclude<Contract, { readonly kind: "wallet" }>
 
-/** Base64 of as many made up bytes; not a cell that could be run. */
+/** Base64 of made-up bytes. They are not valid code. */
 const base64 = (seed: Seed, key: string, bytes: number): string => {
   const hex = Random.hex(seed, key, bytes * 2).slice(2)
   const pairs = hex.match(/../gu) ?? []
@@ -105,7 +105,7 @@ const echoed = (address: string): string =>
 /**
  * The `result` of `getTokenData` for an address as it was asked for.
  *
- * The Python family prints integers as JSON numbers and neither `@type` nor `address`; the C++ family prints them as
+ * The Python family prints integers as JSON numbers, without `@type` and `address`. The C++ family prints integers as
  * decimal strings and echoes the address.
  */
 const describe = (seed: Seed, dialect: Dialect, address: string, contract: TokenContract) => {
@@ -119,10 +119,10 @@ const describe = (seed: Seed, dialect: Dialect, address: string, contract: Token
   }
 }
 
-/** The account that an address names, spelled in one way; none for what is no address. */
+/** The key of an account: its raw address. */
 export const accountKey = (account: TonAddress.Account): string => TonAddress.formatRaw(account)
 
-/** Get methods that the contracts of a kind have (TEP-62, TEP-66, TEP-74, wallet v4); any other one they lack. */
+/** The get methods of each kind of contract (TEP-62, TEP-66, TEP-74, wallet v4). */
 const getMethods: { readonly [Kind in Contract["kind"]]: ReadonlySet<string> } = {
   wallet: new Set(["seqno", "get_subwallet_id", "get_public_key", "is_plugin_installed", "get_plugin_list"]),
   jetton_master: new Set(["get_jetton_data", "get_wallet_address"]),
@@ -131,7 +131,7 @@ const getMethods: { readonly [Kind in Contract["kind"]]: ReadonlySet<string> } =
   nft_item: new Set(["get_nft_data"])
 }
 
-/** Id of the wallets here, as `getWalletInformation` tells it too. */
+/** The id of every wallet, also in `getWalletInformation`. */
 const walletId = 698_983_191
 
 /** Exit codes of the virtual machine: done, no such method, no code to run. */
@@ -144,10 +144,10 @@ const ran = (exitCode: number, gasUsed: number, numbers: ReadonlyArray<number> =
   exit_code: exitCode
 })
 
-/** A method by its id, which is a checksum of its name. */
+/** The name of a method that is given by its id, a checksum of the name. */
 const named = (method: string | number): string | number => method === 85_143 ? "seqno" : method
 
-/** The result of a get method; none where that would take running code, or reading an id. */
+/** The result of a get method; undefined if the sandbox cannot tell without running code. */
 const runGetMethod = (contract: Contract | undefined, by: string | number) => {
   const method = named(by)
   if (contract === undefined) return ran(exitCodes.noCode, 0)
@@ -164,13 +164,13 @@ const runGetMethod = (contract: Contract | undefined, by: string | number) => {
   }
 }
 
-/** What is deployed on the token chain, and which family of servers is asked about it. */
+/** The state of the token chain. */
 export interface TokenState {
   /** By raw address, in lower case. */
   readonly contracts: ReadonlyMap<string, { readonly contract: Contract; readonly dialect: Dialect }>
-  /** The family that answers about all other addresses. */
+  /** The family that answers for addresses without a contract. */
   readonly dialect: Dialect
-  /** Metadata documents by URI; no server fetches them, whoever reads a contract has to. */
+  /** Metadata documents by URI. Servers do not fetch them; the reader of a contract does. */
   readonly documents: ReadonlyMap<string, unknown>
 }
 
@@ -353,7 +353,7 @@ const badAddress = ({ dialect }: View): TokenAnswer =>
 /**
  * Answers a method at the instant `now`; `params` is the named object that the caller sent.
  *
- * Methods that this chain has no data for are answered as both families answer a method that they do not know, and why.
+ * A method without data here gets the answer that each family gives to an unknown method, with the reason.
  */
 export const answer = (seed: Seed, state: TokenState, method: Method, params: unknown, now: number): TokenAnswer => {
   const view: View = { seed, state, dialect: state.dialect, now }
@@ -377,7 +377,7 @@ export const answer = (seed: Seed, state: TokenState, method: Method, params: un
   })
 }
 
-/** Members that the C++ family adds to every body; the Python family adds none to the body of a REST call. */
+/** Members that the C++ family adds to every body. */
 const extra = ({ dialect }: TokenAnswer, now: number): object =>
   dialect === "cpp" ? { "@extra": `${Math.floor(now / 1_000)}.000:0:0.004` } : {}
 
@@ -395,15 +395,15 @@ const wrap = (answer: TokenAnswer, now: number, members: object): UpstreamRespon
 /** The body of a REST call. */
 export const rest = (answer: TokenAnswer, now: number): UpstreamResponse.UpstreamResponse => wrap(answer, now, {})
 
-/** The body of a JSON-RPC call: the Python family adds the id, always as a string; the C++ family none. */
+/** The body of a JSON-RPC call. The Python family adds the id, always as a string; the C++ family adds none. */
 export const rpc = (answer: TokenAnswer, now: number, id: string): UpstreamResponse.UpstreamResponse =>
   wrap(answer, now, answer.dialect === "python" ? { id, jsonrpc: "2.0" } : {})
 
-/** What can be set on the token chain; addresses come in any form and fail with `InvalidAddress` where they are none. */
+/** Sets the state of the token chain. Addresses may have any form; others fail with `InvalidAddress`. */
 export interface TokenControls {
   /** Contracts by raw address. */
   readonly state: Ref.Ref<TokenState>
-  /** Deploys a contract, or replaces it; answers about it come in `dialect`, C++ when not given. */
+  /** Deploys or replaces a contract. `dialect` is the family that answers for it; C++ by default. */
   readonly putContract: (
     address: string,
     contract: Contract,
@@ -411,11 +411,11 @@ export interface TokenControls {
   ) => Effect.Effect<void, InvalidAddress>
   /** Publishes a JSON document at a URI that contracts may point to. */
   readonly putDocument: (uri: string, document: unknown) => Effect.Effect<void>
-  /** Takes a contract away: its account is uninitialized. */
+  /** Removes a contract. Its account is then uninitialized. */
   readonly removeContract: (address: string) => Effect.Effect<void, InvalidAddress>
 }
 
-/** Controls over the token chain. */
+/** The controls of the token chain. */
 export const controls = (state: Ref.Ref<TokenState>): TokenControls => ({
   state,
   putContract: (address, contract, dialect = "cpp") =>

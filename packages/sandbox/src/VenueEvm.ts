@@ -1,4 +1,4 @@
-/** The trading chain's EVM: a block a second, storage of a few contracts, two gas prices, the big-block flags. */
+/** The trading chain's EVM: a block a second, gas prices of small and big blocks, and the big-block flags. */
 import { evmOperations } from "@trigate/domain/EvmOperations"
 import type { Address, Hash } from "@trigate/domain/Hex"
 import type { RpcAnswer } from "@trigate/domain/protocol/JsonRpc"
@@ -18,11 +18,11 @@ import * as Random from "./Seed.ts"
 import type { VenueState } from "./VenueState.ts"
 import { accountOf } from "./VenueState.ts"
 
-/** What the EVM remembers beside the venue's accounts. */
+/** The state of the EVM. */
 export interface EvmState extends Ledger {
   /** Instant of block {@link firstBlock}, in milliseconds. */
   readonly startedAt: number
-  /** Base fees that were set, in wei; absent ones move by themselves. */
+  /** Base fees that are set, in wei. The others change from block to block. */
   readonly fees: { readonly small?: bigint; readonly big?: bigint }
 }
 
@@ -65,7 +65,7 @@ const clockOf = ({ startedAt }: EvmState): BlockClock => ({
   every: blockKinds.small.every
 })
 
-/** The chain at an instant; its nodes know no other degree of certainty than the newest block. */
+/** The chain at an instant. The newest block is also the safe and the finalized one. */
 export const at = ({ evm, now, profile, seed }: EvmMoment): EvmChain => {
   const clock = clockOf(evm)
   const latest = latestAt(clock, now)
@@ -111,17 +111,17 @@ export const answer = (
     : answerOf(own(view, params))
 }
 
-/** What can be set of `POST /evm`; letter case of addresses does not matter. */
+/** Sets the state of `POST /evm`. Addresses may have any letter case. */
 export interface EvmControls {
   /** Accounts, contracts, storage words, transactions and fees. */
   readonly state: Ref.Ref<EvmState>
   /** Puts a storage word at a slot of any contract, in the state of every block. */
   readonly putStorageWord: (address: Address, slot: `0x${string}`, word: Hash) => Effect.Effect<void>
-  /** Fixes the base fees of small and big blocks, in wei; those not given move by themselves again. */
+  /** Sets the base fees of small and big blocks, in wei. A fee that is not given changes from block to block again. */
   readonly setGasPrices: (fees: EvmState["fees"]) => Effect.Effect<void>
 }
 
-/** Controls over the EVM. */
+/** The controls of the EVM. */
 export const controls = (state: Ref.Ref<EvmState>): EvmControls => ({
   state,
   putStorageWord: (address, slot, word) =>

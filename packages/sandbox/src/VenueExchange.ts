@@ -1,4 +1,4 @@
-/** The venue's `POST /exchange`: bytes in, the answer that the real venue gives out. */
+/** The venue's `POST /exchange`: reads a signed action, decides on it, and answers in the venue's words. */
 import { EvmUserModify, JailSelf, MultiSig, TokenDelegate, UnjailSelf } from "@trigate/domain/Action"
 import type { Address } from "@trigate/domain/Hex"
 import * as JsonText from "@trigate/domain/JsonText"
@@ -24,12 +24,12 @@ type Decision<A> = Result.Result<A, string>
 const refuseIf = (refused: boolean, refusal: string): Decision<void> =>
   refused ? Result.fail(refusal) : Result.succeed(undefined)
 
-/** The documents' `venueChain` is no field of the real wire. */
+/** The real wire has no `venueChain`, which is the documents' name for the field. */
 const WireTokenDelegate = TokenDelegate.check(
   Schema.makeFilter(({ hyperliquidChain }) => hyperliquidChain === undefined ? "Expected hyperliquidChain" : undefined)
 )
 
-/** Does nothing but use up its nonce. */
+/** Only uses up its nonce. */
 const Noop = Schema.Struct({ type: Schema.Literal("noop") })
 
 /** The actions that can stand alone or inside a multi-sig wrapper, in the form that the real wire takes. */
@@ -116,7 +116,7 @@ interface Submission {
   readonly signed: RecoveredSigner
 }
 
-/** Refusals that look at the action alone: another network's signature, a nonce that differs from the body's. */
+/** Checks the action alone: its network, and that its nonce is that of the body. */
 const checkAction = (
   profile: VenueProfile,
   action: VenueAction | SingleAction,
@@ -128,7 +128,7 @@ const checkAction = (
     : Result.fail(VenueRefusal.wrongNetwork)
 }
 
-/** The account behind a key: its own, or the one that it is an API wallet of. */
+/** The account of a key: its own, or the account that it is an API wallet of. */
 const accountBehind = (state: VenueState, signer: Address): Address | undefined =>
   state.accounts.has(signer) ? signer : state.agents.get(signer)
 
@@ -181,8 +181,8 @@ const isExpired = ({ expiresAfter }: SignedEnvelope, now: number): boolean =>
 /**
  * Decides on a submission at the instant `now`.
  *
- * A refusal before the nonce is looked at leaves no trace. From then on the nonce is used up, whatever becomes of the
- * action; the leader's is the one that counts for a multi-sig wrapper.
+ * A refusal before the nonce check changes nothing. After it the nonce is used up, even if the action is then refused. A
+ * multi-sig wrapper uses the nonce of its leader.
  */
 const decide = (
   state: VenueState,
@@ -225,7 +225,7 @@ const wrongShape = UpstreamResponse.plain(upstream, 422, VenueRefusal.wrongShape
 
 const notJson = UpstreamResponse.plain(upstream, 400, VenueRefusal.notJson)
 
-/** The envelope, the action and the action to execute; nothing when the venue could not parse it. */
+/** The envelope, the action, and the action to execute; none if the venue cannot read it. */
 const read = (body: unknown) =>
   Option.gen(function*() {
     const envelope = yield* decodeEnvelope(body)
@@ -256,10 +256,9 @@ const answerTo = Effect.fnUntraced(function*(
 })
 
 /**
- * Takes a body as the real venue does: by the signer that its signature recovers to, one after the other.
+ * Handles a body as the real venue does: one after the other, for the signer that its signature recovers to.
  *
- * Action forms that only the documents show, and action types that this venue does not have, are HTTP 422; a refusal is
- * HTTP 200 with `status: "err"`.
+ * Unknown action types, and forms that only the documents show, are HTTP 422. A refusal is HTTP 200 with `status: "err"`.
  */
 export const submit = (
   profile: VenueProfile,

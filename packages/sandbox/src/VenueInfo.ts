@@ -1,4 +1,4 @@
-/** The venue's `POST /info`: what it lists and at which prices, and the answers of the real venue to what it cannot answer. */
+/** The venue's `POST /info`: spot metadata, candles, markets, prices and books. */
 import { infoOperations } from "@trigate/domain/InfoOperations"
 import * as JsonText from "@trigate/domain/JsonText"
 import type { SpotMeta } from "@trigate/domain/SpotMeta"
@@ -16,14 +16,14 @@ import * as Random from "./Seed.ts"
 import * as VenueRefusal from "./VenueRefusal.ts"
 import { withEntry, withoutEntry } from "./VenueState.ts"
 
-/** What the venue can be asked about. */
+/** The data behind `POST /info`. */
 export interface InfoState {
   readonly spotMeta: SpotMeta
   /** Coins with candles, by name. */
   readonly markets: ReadonlyMap<string, CandleMarket>
 }
 
-/** What is listed, and the instant at which it is asked. */
+/** The data and the time of a query. */
 export interface Listing extends InfoState {
   readonly seed: Seed
   readonly now: number
@@ -31,7 +31,7 @@ export interface Listing extends InfoState {
 
 const maxLeverage = 20
 
-/** The builder's dex of a perpetual, "" for the venue's own; spot pairs have none. */
+/** The dex of a perpetual: `""` for the venue's own, undefined for spot pairs. */
 const dexOf = (coin: string): string | undefined =>
   coin.includes("/") || coin.startsWith("@") ? undefined : coin.includes(":") ? coin.split(":")[0] : ""
 
@@ -58,7 +58,7 @@ const context = ({ now, seed }: Listing, market: CandleMarket) => {
   }
 }
 
-/** `meta`: the perpetuals of a dex; nothing where there is no such dex. */
+/** `meta`: the perpetuals of a dex; undefined if there is no such dex. */
 export const meta = (listing: Listing, dex: string) => {
   const listed = perpetuals(listing, dex)
   return listed.length === 0 ? undefined : {
@@ -86,7 +86,7 @@ const perpetualContext = (listing: Listing, market: CandleMarket) => {
   }
 }
 
-/** `metaAndAssetCtxs`: the perpetuals of a dex with their prices; nobody holds a position here. */
+/** `metaAndAssetCtxs`: the perpetuals of a dex with their prices. There are no open positions. */
 export const metaAndContexts = (listing: Listing, dex: string) => {
   const listed = meta(listing, dex)
   return listed === undefined
@@ -99,8 +99,8 @@ const untraded = { prevDayPx: "0.0", dayNtlVlm: "0.0", markPx: "0.0", midPx: nul
 /**
  * `spotMetaAndAssetCtxs`: all spot pairs, and the prices of those that trade here.
  *
- * Indexes of pairs have holes. Libraries read the second list by index and not by position, so that it has an entry for
- * the holes too; each entry names its coin.
+ * Pair indexes have gaps. Libraries read the second list by index, so it has an entry for each gap. Every entry names
+ * its coin.
  */
 export const spotMetaAndContexts = (listing: Listing) => {
   const { markets, spotMeta } = listing
@@ -121,7 +121,7 @@ export const spotMetaAndContexts = (listing: Listing) => {
   ]
 }
 
-/** `perpDexs`: the venue's own as `null`, then those of builders. */
+/** `perpDexs`: `null` for the venue's own dex, then the dexes of builders. */
 export const perpDexs = (listing: Listing) => [
   null,
   ...dexes(listing).map((name) => ({
@@ -134,7 +134,7 @@ export const perpDexs = (listing: Listing) => [
   }))
 ]
 
-/** `allMids`: the middle prices of a dex; the venue's own has the spot pairs too. */
+/** `allMids`: the middle prices of a dex. The venue's own dex includes the spot pairs. */
 export const allMids = (listing: Listing, dex: string) =>
   Object.fromEntries(
     tradedIn(listing).filter(({ coin }) => (dexOf(coin) ?? "") === dex).map((market) => [
@@ -162,7 +162,7 @@ const dex = Schema.optionalKey(Schema.NullOr(Schema.String))
 const PassthroughRead = Schema.Union([
   Schema.Struct({ type: Schema.Literals(["meta", "metaAndAssetCtxs", "allMids"]), dex }),
   Schema.Struct({ type: Schema.Literals(["spotMetaAndAssetCtxs", "perpDexs", "exchangeStatus"]) }),
-  // prices have five significant digits here, so that a book gathered by fewer would be another one
+  // prices have five significant digits, and books are not aggregated to fewer
   Schema.Struct({
     type: Schema.Literal("l2Book"),
     coin: Schema.String,
@@ -188,7 +188,7 @@ const own = new Set<string>([
   )
 ])
 
-/** The venue's words; of a type that is known to it and not here they say that. */
+/** The venue's words for a query that it cannot read. For a type that the sandbox lacks they name the type. */
 const wrongShape = (query: unknown): UpstreamResponse.UpstreamResponse => {
   const type = Option.match(hasType(query), { onNone: () => undefined, onSome: (named) => named.type })
   const why = type === undefined || own.has(type) ? "" : `: the sandbox has no answer to ${JSON.stringify(type)}`
@@ -222,8 +222,8 @@ const passthroughAnswer = (
 /**
  * Answers a query at the instant `now`.
  *
- * A coin or a dex that does not trade here is HTTP 500 `null`, a book of one `null`; a query of another type or shape is
- * HTTP 422, a body that is no JSON HTTP 400.
+ * An unknown coin or dex is HTTP 500 `null`; the book of an unknown coin is `null`. Another type or shape is HTTP 422. A body
+ * that is not JSON is HTTP 400.
  */
 export const answer = (
   seed: Seed,
@@ -245,17 +245,17 @@ export const answer = (
   })
 }
 
-/** What can be set of `POST /info`. */
+/** Sets the state of `POST /info`. */
 export interface InfoControls {
   /** Spot metadata and coins. */
   readonly state: Ref.Ref<InfoState>
-  /** Gives a coin candles, or other ones. */
+  /** Lists a coin with candles, or replaces it. */
   readonly listCoin: (market: CandleMarket) => Effect.Effect<void>
-  /** Takes a coin off: the venue knows it no more. */
+  /** Removes a coin. The venue then answers that it does not know it. */
   readonly delistCoin: (coin: string) => Effect.Effect<void>
 }
 
-/** Controls over coins. */
+/** The controls of `POST /info`. */
 export const controls = (state: Ref.Ref<InfoState>): InfoControls => ({
   state,
   listCoin: (market) =>

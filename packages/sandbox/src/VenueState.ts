@@ -7,11 +7,11 @@ import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import * as VenueRefusal from "./VenueRefusal.ts"
 
-/** The map with an entry more, or with another value for its key. */
+/** The map with an entry added or replaced. */
 export const withEntry = <K, V>(map: ReadonlyMap<K, V>, key: K, value: V): ReadonlyMap<K, V> =>
   new Map(map).set(key, value)
 
-/** The map without a key. */
+/** The map without an entry. */
 export const withoutEntry = <K, V>(map: ReadonlyMap<K, V>, key: K): ReadonlyMap<K, V> =>
   new Map([...map].filter(([each]) => each !== key))
 
@@ -37,7 +37,7 @@ export interface Account {
   readonly requests: { readonly limit: number; readonly sent: number }
 }
 
-/** A validator; its address is also the account that signs its own jailing. */
+/** A validator. Its own account signs its jailing. */
 export interface Validator {
   readonly name: string
   readonly jailed: boolean
@@ -55,10 +55,10 @@ export interface VenueState {
   readonly nonces: ReadonlyMap<Address, ReadonlyArray<number>>
 }
 
-/** A venue that nobody has used. */
+/** A venue without accounts. */
 export const empty: VenueState = { accounts: new Map(), agents: new Map(), validators: new Map(), nonces: new Map() }
 
-/** An account that has just come into being. */
+/** A new account. */
 export const newAccount: Account = {
   stake: 0n,
   delegations: new Map(),
@@ -66,14 +66,14 @@ export const newAccount: Account = {
   requests: { limit: Number.POSITIVE_INFINITY, sent: 0 }
 }
 
-/** An address as the venue keeps it. */
+/** An address, or other hex, in lower case. */
 export const lower = (address: Address): Address => `0x${address.slice(2).toLowerCase()}`
 
-/** The account of an address, as it is or as it would begin. */
+/** The account of an address; a new one if there is none. */
 export const accountOf = (state: VenueState, address: Address): Account =>
   state.accounts.get(lower(address)) ?? newAccount
 
-/** Changes an account, which comes into being if it is not there. */
+/** Changes an account, and creates it first if there is none. */
 export const changeAccount = (
   state: VenueState,
   address: Address,
@@ -83,29 +83,29 @@ export const changeAccount = (
   accounts: withEntry(state.accounts, lower(address), change(accountOf(state, address)))
 })
 
-/** What can be set and read on the venue; letter case of addresses does not matter. */
+/** Reads and sets the state of the venue. Addresses may have any letter case. */
 export interface VenueControls {
-  /** Everything that the venue remembers. */
+  /** The whole state. */
   readonly state: Ref.Ref<VenueState>
-  /** An account as it is now; none if the venue does not know the address. */
+  /** An account; none if the venue does not know the address. */
   readonly account: (address: Address) => Effect.Effect<Option.Option<Account>>
-  /** A validator as it is now. */
+  /** A validator; none if there is none at the address. */
   readonly validator: (address: Address) => Effect.Effect<Option.Option<Validator>>
-  /** Adds stake, in HYPE x 10^8, to an account, which comes into being if it is not there. */
+  /** Adds stake, in HYPE x 10^8, to an account, and creates it first if there is none. */
   readonly fundAccount: (address: Address, wei: bigint) => Effect.Effect<void>
-  /** Registers a validator whose own key is that of `address`; it becomes an account too. */
+  /** Registers a validator, and creates its account if there is none. */
   readonly addValidator: (address: Address, validator: Omit<Validator, "stake">) => Effect.Effect<void>
-  /** Jails or frees a validator; nothing happens if there is none. */
+  /** Jails or frees a validator. Does nothing if there is none. */
   readonly setJailed: (address: Address, jailed: boolean) => Effect.Effect<void>
-  /** Lets an account act by several signatures only; refused in the venue's words (`ActionRejected`) as it would be there. */
+  /** Makes an account multi-sig. Fails with `ActionRejected` where the venue would refuse the rule. */
   readonly makeMultiSig: (address: Address, rule: MultiSigRule) => Effect.Effect<void, ActionRejected>
   /** Lets an API wallet sign L1 actions for an account. */
   readonly approveAgent: (agent: Address, account: Address) => Effect.Effect<void>
   /** Registers a vault or sub-account that `leader` acts for. */
   readonly addVault: (vault: Address, leader: Address) => Effect.Effect<void>
-  /** Chooses an account's EVM blocks. */
+  /** Sets whether an account uses big EVM blocks. */
   readonly setBigBlocks: (address: Address, usingBigBlocks: boolean) => Effect.Effect<void>
-  /** Bounds the actions that an account may send in all; unbounded unless set. */
+  /** Limits the total number of actions of an account. The default is no limit. */
   readonly limitRequests: (address: Address, limit: number) => Effect.Effect<void>
 }
 
@@ -118,7 +118,7 @@ const refusalOf = (state: VenueState, address: Address, { authorizedUsers, thres
   return authorizedUsers.every((user) => state.accounts.has(user)) ? undefined : VenueRefusal.authorizedUserUnknown
 }
 
-/** Controls over a venue's memory. */
+/** The controls of `POST /exchange`. */
 export const controls = (state: Ref.Ref<VenueState>): VenueControls => ({
   state,
   account: (address) =>
