@@ -10,7 +10,7 @@ export interface Credentials {
   readonly privateKey: string
 }
 
-/** The exchange at a base URL; without its own limiter, which would wait for a minute's budget that no test uses up. */
+/** The exchange at a base URL; without its own limiter, which would wait for a limit a minute that no test reaches. */
 export const exchangeAt = (url: string, key?: Credentials) =>
   new hyperliquid({
     urls: { api: { public: url, private: url } },

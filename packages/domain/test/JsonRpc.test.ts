@@ -201,7 +201,7 @@ describe("answerOf", () => {
       assert.strictEqual(wrongId.detail, `layer2 answered HTTP 503: ${busy}`)
     }))
 
-  it.effect("HTTP 429 is a full budget whatever the body says", () =>
+  it.effect("HTTP 429 is a reached rate limit whatever the body says", () =>
     Effect.gen(function*() {
       const answer = UpstreamResponse.json("layer2", 429, busy).with({ retryAfter: 7 })
       const error = yield* Effect.flip(JsonRpc.answerOf(answer, 7))

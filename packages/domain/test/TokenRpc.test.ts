@@ -245,7 +245,7 @@ describe("readerOf", () => {
       assert.strictEqual(error._tag, "UpstreamUnavailable")
     }))
 
-  it.effect("keeps the seconds that a full budget asks to wait", () =>
+  it.effect("keeps the seconds that a reached rate limit asks to wait", () =>
     Effect.gen(function*() {
       const read = yield* answer(429, `{"ok":false,"result":"Ratelimit exceed","code":429}`, 2)
       const error = yield* Effect.flip(TokenRpc.readerOf(packAddress)({ address }, upstream, read))

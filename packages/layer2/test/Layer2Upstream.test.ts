@@ -287,7 +287,7 @@ describe("what comes back", () => {
       assert.strictEqual(error.detail, `layer2 answered HTTP ${status}: {"message":"no such plan"}`)
     }))
 
-  it.effect("HTTP 429 is a used-up budget whatever its body, with the time to wait", () =>
+  it.effect("HTTP 429 is a reached rate limit whatever its body, with the time to wait", () =>
     Effect.gen(function*() {
       const { layer } = answering(() =>
         answer(429, `{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"slow down"}}`, { "retry-after": "7" })

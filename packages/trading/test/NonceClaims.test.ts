@@ -69,7 +69,7 @@ const open: ReadonlyArray<readonly [what: string, answer: Parameters<typeof answ
 
 const free: ReadonlyArray<readonly [what: string, answer: Parameters<typeof answerWith>[0]]> = [
   ["nothing sent", unsent],
-  ["a full budget", venue(429, "null")],
+  ["a reached rate limit", venue(429, "null")],
   [
     "a gateway upstream that refused",
     Effect.succeed(

@@ -25,7 +25,7 @@ export const answer = (status: number, body: string, contentType = "application/
 export const unreachable = new TransportError({ sent: "no", reason: "Connect", detail: "ECONNREFUSED" })
 export const broken = new TransportError({ sent: "maybe", reason: "Broken", detail: "ECONNRESET" })
 
-// no ejection and no budget: a test that is about those makes its own
+// no ejection and no rate limit: a test about those provides its own
 const calls = Pipeline.layerNoDeps({ attempts: 1 }).pipe(
   Layer.provide([RateLimiter.layerUnlimited, OutlierDetection.layerAlways, ResponseCache.layer()])
 )

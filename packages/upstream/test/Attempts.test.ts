@@ -61,7 +61,7 @@ describe("a read with two addresses", () => {
       "refused": Scripted.refused,
       "reset": Scripted.reset,
       "a server fault": Scripted.answer(503, "null"),
-      "a full budget": Scripted.answer(429, "null"),
+      "a reached rate limit": Scripted.answer(429, "null"),
       "HTML": Scripted.html,
       "cut JSON": Scripted.answer(200, "{\"a\":"),
       "nothing at all": Scripted.answer(200, "")
@@ -203,7 +203,7 @@ describe("a read with one address", () => {
     }).pipe(Effect.provide(over(wire)))
   })
 
-  it.effect("is not sent when its budget took all of its time", () => {
+  it.effect("is not sent when the rate limiter took all of its time", () => {
     const wire = Scripted.make(() => ok)
     const given: Array<number> = []
     const slow = Layer.succeed(
@@ -287,7 +287,7 @@ describe("what callers ask", () => {
     ["cut JSON", Scripted.answer(200, "{\"a\":")],
     ["HTML", Scripted.html],
     ["nothing at all", Scripted.answer(200, "")],
-    ["a full budget", Scripted.answer(429, "null", { "retry-after": "3600" })],
+    ["a reached rate limit", Scripted.answer(429, "null", { "retry-after": "3600" })],
     ["too long an answer", {
       result: new TransportError({ sent: "maybe", reason: "TooLarge", detail: "The answer is larger than 4096 bytes" })
     }],

@@ -202,7 +202,7 @@ describe("a batch", () => {
     }).pipe(Effect.provide(over(wire)))
   })
 
-  it.effect("that a full budget refuses in one object is not asked call by call", () => {
+  it.effect("that a reached rate limit refuses in one object is not asked call by call", () => {
     const full = `{"code":-32005,"message":"limit exceeded for /KEY-OF-a"}`
     const wire = Scripted.make(() => Scripted.answer(200, `{"jsonrpc":"2.0","id":null,"error":${full}}`))
     return Effect.gen(function*() {

@@ -91,7 +91,7 @@ for (const wire of wires) {
 
     for (
       const [what, status, body] of [
-        ["a full budget", 429, "null"],
+        ["a reached rate limit", 429, "null"],
         ["a refusal in HTML", 403, "<html></html>"],
         ["a refused shape", 422, "Failed to deserialize"],
         ["a fault of its own", 500, `{"error":"internal"}`]

@@ -21,7 +21,7 @@ const any = [undefined, "", "0", "1", "-1", "1.5", "1e3", "3600", "9999999999999
 const long = ["60", "3600", ahead]
 
 for (const route of reads) {
-  describe(`${route.name}: a full budget`, () => {
+  describe(`${route.name}: a reached rate limit`, () => {
     for (const retryAfter of any) {
       it.effect(`sends a read to the next address, one request to each: Retry-After ${retryAfter ?? "missing"}`, () =>
         Effect.gen(function*() {
@@ -44,7 +44,7 @@ for (const route of reads) {
 }
 
 for (const route of neverKept) {
-  describe(`${route.name}: a full budget`, () => {
+  describe(`${route.name}: a reached rate limit`, () => {
     for (const retryAfter of long) {
       it.effect(`defers its address for as long as it says, and the next one serves: Retry-After ${retryAfter}`, () =>
         Effect.gen(function*() {

@@ -107,7 +107,7 @@ for (const { kind, label, path } of paths) {
 
     for (
       const [what, status, tag] of [
-        ["a full budget", 429, "UpstreamRateLimited"],
+        ["a reached rate limit", 429, "UpstreamRateLimited"],
         ["a refusal", 403, "UpstreamUnavailable"]
       ] as const
     ) {

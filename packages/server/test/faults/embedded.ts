@@ -30,7 +30,7 @@ import { deadline } from "./time.ts"
 
 type Addresses = ReadonlyArray<FaultyUpstream | string>
 
-// budgets would end a test of calls by the thousand before its faults do
+// rate limits would end a test of thousands of calls before its faults do
 const callsOver = (wire: Layer.Layer<HttpTransport>, limit: Duration.Input) =>
   Pipeline.layerNoDeps({ readDeadline: limit, onceDeadline: limit, retries: { share: 1 } }).pipe(
     Layer.provide([RateLimiter.layerUnlimited, OutlierDetection.layer(), ResponseCache.layer()]),

@@ -44,7 +44,7 @@ export const gatewayOver = Effect.fnUntraced(function*(upstreams: Upstreams, env
     ...environmentOf(upstreams),
     TRIGATE_READ_DEADLINE: `${deadline}ms`,
     TRIGATE_ONCE_DEADLINE: `${deadline}ms`,
-    // the gateway's own budget must not end a test before the upstream's fault does
+    // the gateway's own rate limit must not end a test before the upstream's fault does
     TRIGATE_TRADING_API_WEIGHT: "1000000",
     ...environment
   }))
