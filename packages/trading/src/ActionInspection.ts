@@ -15,7 +15,6 @@ import * as UserSigned from "@trigate/signing/UserSigned"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
-import * as ActionAdvice from "./ActionAdvice.ts"
 import type { ReadBody } from "./ActionShape.ts"
 import * as ActionShape from "./ActionShape.ts"
 import * as SignatureDiagnosis from "./SignatureDiagnosis.ts"
@@ -29,7 +28,7 @@ export interface NonceWindow {
 
 const formOf = (body: ReadBody): Inspection["form"] => {
   if (body.action === undefined) return "opaque"
-  return ActionAdvice.documentedForms(body).length === 0 ? "wire" : "documented"
+  return ActionShape.documentedForms(body).length === 0 ? "wire" : "documented"
 }
 
 /** A parsed value as every JSON reader takes it: integers above 2^53 as decimal text. */
@@ -113,7 +112,7 @@ export const make = (
     },
     ...(diagnosis === undefined ? {} : { diagnosis }),
     warnings: [
-      ...ActionAdvice.warnings(profile, body, now),
+      ...ActionShape.warnings(profile, body, now),
       ...signingWarnings(sentAction, action?.action)
     ]
   }

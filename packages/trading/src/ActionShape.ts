@@ -1,5 +1,6 @@
 /**
- * Reads a signed body: decodes it once, puts its action into the venue's form, respells its chain field.
+ * Reads a signed body: decodes it once, puts its action into the venue's form, respells its chain field, and warns of what
+ * the venue would not take.
  *
  * A union reports the faults of all its members. To report those of the one form that the sender meant, the form is chosen
  * first, by the member that only it has.
@@ -7,9 +8,11 @@
 import type { Action, ActionType } from "@trigate/domain/Action"
 import {
   CSignerActionDocumented,
+  documentedFormAdvice,
   EvmUserModify,
   EvmUserModifyDocumented,
   formKeys,
+  hasDocumentedForm,
   JailSelf,
   MultiSig,
   TokenDelegate,
@@ -114,7 +117,7 @@ export const canonicalOf = (
     : CanonicalAction.canonicalize(profile, signed.action)
 
 /** Where a body has actions: the one that it submits, and the one that a multi-sig wraps. */
-export const actionPaths = [["action"], ["action", "payload", "action"]] as const
+const actionPaths = [["action"], ["action", "payload", "action"]] as const
 
 const membersAt = (text: string, path: ReadonlyArray<string>): ReadonlyMap<string, JsonText.Span> => {
   let found = JsonText.members(text)
@@ -153,4 +156,48 @@ export const respellChainField = (profile: VenueProfile, text: string): Result.R
     from = keyEnd
   }
   return Result.succeed(respelled + text.slice(from))
+}
+
+interface Placed {
+  readonly path: ReadonlyArray<string>
+  readonly action: SignedEnvelope["action"]
+}
+
+const [outer, inner] = actionPaths
+
+const actionsIn = ({ action, signed }: ReadBody): ReadonlyArray<Placed> => [
+  { path: outer, action: signed.action },
+  ...(action?.type === "multiSig" ? [{ path: inner, action: action.payload.action }] : [])
+]
+
+/** The documented forms in a body: the path of each, and the form that the venue takes instead. */
+export const documentedForms = (body: ReadBody): ReadonlyArray<RequestFault> =>
+  actionsIn(body).flatMap(({ action, path }) => {
+    const message = documentedFormAdvice(action)
+    return message === undefined || !hasDocumentedForm(action.type)
+      ? []
+      : [{ path: [...path, formKeys[action.type].documented], message }]
+  })
+
+const otherNetwork = (profile: VenueProfile, { action }: Placed): ReadonlyArray<string> => {
+  const chain = action[profile.chainField] ?? action[documentedChainField]
+  return Predicate.isString(chain) && chain !== profile.chainName
+    ? [`${action.type} is not for ${profile.chainName}, the network that this gateway sends to`]
+    : []
+}
+
+/** Warnings in the order of the body; ASCII without line breaks, so that they fit into a header. */
+export const warnings = (profile: VenueProfile, body: ReadBody, now: number): ReadonlyArray<string> => {
+  const actions = actionsIn(body)
+  const { expiresAfter } = body.signed
+  return [
+    ...documentedForms(body).map(({ message }) => message),
+    ...actions.flatMap((action) => otherNetwork(profile, action)),
+    ...(actions[1]?.action.type === "evmUserModify"
+      ? ["The original key keeps control of a multi-sig user's EVM account: such users should not use the EVM"]
+      : []),
+    ...(Predicate.isNumber(expiresAfter) && expiresAfter <= now
+      ? ["expiresAfter has passed: the venue refuses the action and counts it several times"]
+      : [])
+  ]
 }

@@ -25,7 +25,6 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
-import * as ActionAdvice from "./ActionAdvice.ts"
 import * as ActionInspection from "./ActionInspection.ts"
 import * as ActionShape from "./ActionShape.ts"
 import * as SignerGate from "./SignerGate.ts"
@@ -141,7 +140,7 @@ export const make = (options: Options = {}, engine: Secp256k1.Engine = Secp256k1
   }
 
   const checkForms = (body: ActionShape.ReadBody): Result.Result<void, InvalidRequest> => {
-    const documented = strict ? ActionAdvice.documentedForms(body) : []
+    const documented = strict ? ActionShape.documentedForms(body) : []
     return documented.length === 0 ? Result.void : Result.fail(invalidRequest(documented))
   }
 
@@ -166,7 +165,7 @@ export const make = (options: Options = {}, engine: Secp256k1.Engine = Secp256k1
         nonce,
         ...(yield* checkSigner(read, expectedSigner)),
         body: respelled === text ? body : Utf8.encode(respelled),
-        warnings: ActionAdvice.warnings(profile, read, now)
+        warnings: ActionShape.warnings(profile, read, now)
       }
     })
 
