@@ -48,7 +48,8 @@ describe("health", () => {
           trading: { mode: "sandbox", upstreams: { "trading-api": 0, "trading-node": 0 } },
           tokens: { mode: "sandbox", upstreams: { "token-chain": 0 } },
           layer2: { mode: "sandbox", upstreams: { layer2: 0 } }
-        }
+        },
+        actionLog: { backing: "memory", state: "up" }
       })
     }))
 
@@ -67,7 +68,8 @@ describe("health", () => {
           trading: { mode: "live", upstreams: { "trading-api": 2, "trading-node": 1 } },
           tokens: { mode: "live", upstreams: { "token-chain": 1 } },
           layer2: { mode: "not-configured", upstreams: { layer2: 0 } }
-        }
+        },
+        actionLog: { backing: "memory", state: "up" }
       })
     }))
 
@@ -146,7 +148,7 @@ const values: { readonly [label: string]: ReadonlyArray<string> } = {
     ...tags
   ],
   operation: [...declared, "batch", "probe", "unsupported"],
-  state: ["inFlight", "unknown"],
+  state: ["sent", "unknown"],
   address: ["0", "1", "2"],
   share: ["common", "actions"],
   cause: [
@@ -162,7 +164,7 @@ const values: { readonly [label: string]: ReadonlyArray<string> } = {
     "wrong_chain"
   ],
   won: ["first", "second"],
-  use: ["cache", "rate-limits"],
+  use: ["cache", "rate-limits", "action-log"],
   upstream: ["trading-api", "trading-node", "token-chain", "layer2"]
 }
 

@@ -107,7 +107,7 @@ describe.runIf(isInstalled)("replicas that share Redis", () => {
       yield* redis.kill
       assert.deepStrictEqual([yield* relay(one, now + 2), yield* readiness(one.url)], [200, [200, "away", away]])
       const { text } = yield* get(`${one.url}/metrics`)
-      assert.include(text, "trigate_shared_state_degraded{use=\"action log\"} 1")
+      assert.include(text, "trigate_shared_state_degraded{use=\"action-log\"} 1")
       assert.match(text, /^trigate_action_log_unshared_total [1-9]/mu)
       yield* redis.restart
       yield* untilUp(one.url)

@@ -54,7 +54,8 @@ const createTable = Effect.gen(function*() {
     expires_at BIGINT NOT NULL,
     PRIMARY KEY (network, claimant, nonce)
   )`
-  yield* sql`CREATE INDEX trigate_actions_unanswered ON trigate_actions (network, size) WHERE body IS NOT NULL`
+  yield* sql`CREATE INDEX trigate_actions_unanswered ON trigate_actions (network, expires_at, size, state)
+    WHERE body IS NOT NULL`
   yield* sql`CREATE INDEX trigate_actions_answered ON trigate_actions (network, expires_at) WHERE body IS NULL`
 })
 
@@ -150,15 +151,18 @@ const statements = (sql: SqlClient.SqlClient, network: string) => {
         sql`DELETE FROM trigate_actions WHERE ${held(sending, token)} AND sendings = 1`,
         sql`UPDATE trigate_actions SET state = 'unknown' WHERE ${held(sending, token)}`
       ),
-    /** Drops what is too old, and the oldest answered actions over the limit; answers how many were unanswered. */
-    prune: Effect.fnUntraced(function*(now: number, settledCapacity: number) {
+    /** Drops the actions that are too old; answers how many of them were unanswered. */
+    dropExpired: Effect.fnUntraced(function*(now: number) {
+      yield* sql`DELETE FROM trigate_actions WHERE ${ours} AND body IS NULL AND expires_at <= ${now}`
       const gone = yield* sql`DELETE FROM trigate_actions
         WHERE ${ours} AND body IS NOT NULL AND expires_at <= ${now} RETURNING nonce`
-      yield* sql`DELETE FROM trigate_actions WHERE ${ours} AND body IS NULL AND (expires_at <= ${now} OR expires_at <= (
-        SELECT expires_at FROM trigate_actions WHERE ${ours} AND body IS NULL
-        ORDER BY expires_at DESC LIMIT 1 OFFSET ${settledCapacity}))`
       return gone.length
     }),
+    /** Drops the oldest answered actions over the limit. */
+    dropAnswered: (limit: number) =>
+      sql`DELETE FROM trigate_actions WHERE ${ours} AND body IS NULL AND expires_at <= (
+        SELECT expires_at FROM trigate_actions WHERE ${ours} AND body IS NULL
+        ORDER BY expires_at DESC LIMIT 1 OFFSET ${limit})`,
     forget: Effect.fnUntraced(function*(fingerprint: string) {
       const found = sql`${ours} AND body IS NOT NULL AND fingerprint = ${fingerprint}`
       const gone = yield* sql`DELETE FROM trigate_actions WHERE ${found} AND claimant = fingerprint RETURNING nonce`
@@ -222,7 +226,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
   const claimsBetweenPrunes = Math.min(1000, settledCapacity)
   let claims = 0
   let inFlight = 0
-  // what this process knows of the unanswered actions of all replicas
+  // the unanswered actions of all replicas: counted in the table, and changed by what this process does
   let held = { count: 0, bytes: 0 }
   let prunedAt = start
   let isAway = false
@@ -276,11 +280,11 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
     Effect.repeat({ while: () => deferred.size > 0 })
   )
 
-  /** Writes later what could not be written now. */
+  /** Writes later what cannot be written now. */
   const defer = (token: string, write: Effect.Effect<unknown, Fault>) =>
     Effect.suspend(() => {
       const isFirst = deferred.size === 0
-      // over the bound an answered action stays listed as sent, which is true
+      // over the limit an answered action stays listed, and becomes `unknown` after its lease
       if (deferred.size < capacity) deferred.set(token, write)
       return isFirst ? Effect.asVoid(Effect.forkIn(Effect.delay(writeDeferred, "1 second"), scope)) : Effect.void
     })
@@ -301,11 +305,11 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
   })
   const recount = Effect.ignore(step(counting))
 
-  const prune = Effect.gen(function*() {
-    prunedAt = yield* Clock.currentTimeMillis
-    yield* ActionLog.warnExpired(yield* table.prune(prunedAt, settledCapacity))
+  const makeRoom = Effect.gen(function*() {
+    yield* ActionLog.warnExpired(yield* table.dropExpired(yield* Clock.currentTimeMillis))
     yield* counting
   })
+  const prune = Effect.andThen(table.dropAnswered(settledCapacity), makeRoom)
 
   let isReady = !prepare
   const prepared = Effect.gen(function*() {
@@ -321,7 +325,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
     yield* ready
     for (const isLast of [false, true]) {
       const hasRoom = held.count < capacity && held.bytes + sending.body.length <= maxBytes
-      // what the log holds already needs no room
+      // an action that the log holds already needs no room
       if (hasRoom || (yield* table.standing(sending)).length > 0) {
         const [inserted] = yield* table.insert(sending, token, now, lease, keep)
         if (inserted !== undefined) return inserted.sendings
@@ -330,7 +334,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
           return standing.state === "sent" && standing.leaseUntil <= now ? "unknown" : standing.state
         }
       }
-      if (!isLast) yield* prune
+      if (!isLast) yield* makeRoom
     }
     return "full"
   })
@@ -354,6 +358,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
       }
       yield* reportInFlight(1)
       if (now - prunedAt > ActionLog.pruneInterval || claims % claimsBetweenPrunes === 0) {
+        prunedAt = now
         yield* Effect.forkIn(Effect.ignore(step(prune)), scope)
       }
       const isRepeat = written > 1
@@ -374,7 +379,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
 
   const ask = <A>(effect: Effect.Effect<A, Fault>) => Effect.mapError(step(effect), ActionLog.unreadable)
 
-  // the first action should not wait for the table, and a fault should be told at the start
+  // the first action should not wait for the table, and a fault should be reported at the start
   if (prepare) yield* Effect.ignore(told(step(ready)))
 
   return ActionLog.ActionLog.of({
@@ -383,7 +388,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
     claim,
     unanswered: ask(Effect.flatMap(Clock.currentTimeMillis, table.list)),
     forget: (fingerprint) => Effect.tap(ask(table.forget(fingerprint)), () => recount),
-    // a file that can be read need not take a write: only the next claim tells
+    // a file that can be read may refuse a write, as on a full disk: the last claim tells
     isUp: Effect.map(Effect.isSuccess(isFile ? step(probe) : told(step(probe))), (answers) => answers && !isAway)
   })
 })
