@@ -15,6 +15,7 @@ import { gzipSync } from "node:zlib"
 import { bigBlocks, bodyOf, delegate, validator } from "./bodies.ts"
 import type { Row } from "./errorRow.ts"
 import { check } from "./errorRow.ts"
+import { deadline } from "./faults/time.ts"
 
 const DAY = 86_400_000
 const limit = 1024 * 1024
@@ -583,9 +584,7 @@ const resources: ReadonlyArray<Row> = [
   }
 ]
 
-const quick = { TRIGATE_READ_DEADLINE: "150 millis", TRIGATE_ONCE_DEADLINE: "150 millis" }
 // what the upstream asks to wait for lies behind the deadline
-const impatient = { TRIGATE_READ_DEADLINE: "2 seconds" }
 const limited = (body: string) => () => ({ status: 429, headers: { "retry-after": "9" }, body })
 const overloaded = () => ({ status: 503, headers: { "retry-after": "3" }, body: `{"error":"overloaded"}` })
 const outcomeUnknown = ([
@@ -598,7 +597,7 @@ const outcomeUnknown = ([
   what: `/exchange, ${what}`,
   tag: "OutcomeUnknown",
   upstreams: { api },
-  environment: quick,
+  ...(api === silence ? { takesDeadline: true as const } : {}),
   ask: exchange.ask,
   status: 504,
   fields: (now, error) => ({
@@ -653,7 +652,6 @@ const upstream: ReadonlyArray<Row> = [
     what: "/l2, 503 with a time",
     tag: "UpstreamUnavailable",
     upstreams: { layer2: overloaded },
-    environment: impatient,
     status: 503,
     rpc: rpc(-32603),
     fields: () => ({ upstream: "layer2", attempts: 1, retryAfter: 3 }),
@@ -664,7 +662,6 @@ const upstream: ReadonlyArray<Row> = [
     what: "/api/v2/getTokenData, 503 with a time",
     tag: "UpstreamUnavailable",
     upstreams: { tokens: overloaded },
-    environment: impatient,
     status: 503,
     fields: () => ({ upstream: "token-chain", attempts: 1, retryAfter: 3 }),
     sent: 1,
@@ -684,7 +681,6 @@ const upstream: ReadonlyArray<Row> = [
     what: "/evm",
     tag: "UpstreamRateLimited",
     upstreams: { node: limited("null") },
-    environment: impatient,
     status: 429,
     rpc: rpc(-32005),
     fields: () => ({ upstream: "trading-node", retryAfter: 9 }),
@@ -695,7 +691,6 @@ const upstream: ReadonlyArray<Row> = [
     what: "/l2",
     tag: "UpstreamRateLimited",
     upstreams: { layer2: limited("") },
-    environment: impatient,
     status: 429,
     rpc: rpc(-32005),
     fields: () => ({ upstream: "layer2", retryAfter: 9 }),
@@ -706,7 +701,6 @@ const upstream: ReadonlyArray<Row> = [
     what: "/api/v2/getTokenData",
     tag: "UpstreamRateLimited",
     upstreams: { tokens: limited(`{"ok":false,"result":"Ratelimit exceed","code":429}`) },
-    environment: impatient,
     status: 429,
     fields: () => ({ upstream: "token-chain", retryAfter: 9 }),
     sent: 1,
@@ -716,9 +710,9 @@ const upstream: ReadonlyArray<Row> = [
     what: "/info",
     tag: "UpstreamTimeout",
     upstreams: { api: silence },
-    environment: quick,
+    takesDeadline: true,
     status: 504,
-    fields: () => ({ upstream: "trading-api", deadline: 150 }),
+    fields: () => ({ upstream: "trading-api", deadline }),
     sent: 1,
     ...candleSnapshot
   },
@@ -726,10 +720,10 @@ const upstream: ReadonlyArray<Row> = [
     what: "/evm",
     tag: "UpstreamTimeout",
     upstreams: { node: silence },
-    environment: quick,
+    takesDeadline: true,
     status: 504,
     rpc: rpc(-32603),
-    fields: () => ({ upstream: "trading-node", deadline: 150 }),
+    fields: () => ({ upstream: "trading-node", deadline }),
     sent: 1,
     ...gasPrice
   },
@@ -737,10 +731,10 @@ const upstream: ReadonlyArray<Row> = [
     what: "/api/v2/jsonRPC",
     tag: "UpstreamTimeout",
     upstreams: { tokens: silence },
-    environment: quick,
+    takesDeadline: true,
     status: 504,
     rpc: tokenRpc(-32603),
-    fields: () => ({ upstream: "token-chain", deadline: 150 }),
+    fields: () => ({ upstream: "token-chain", deadline }),
     sent: 1,
     ...detect
   },
@@ -799,6 +793,6 @@ const tables = [invalidRequest, notSupported, unavailable, signed, callers, tooL
 
 for (const [tag, rows] of Map.groupBy(tables.flat(), (row) => row.tag)) {
   describe(`the error ${tag}`, () => {
-    for (const row of rows) it.live(row.what, () => check(row))
+    for (const row of rows) it.effect(row.what, () => check(row))
   })
 }

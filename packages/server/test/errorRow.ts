@@ -13,6 +13,8 @@ import { recordingUpstream } from "@trigate/testing/RecordingUpstream"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import * as TestClock from "effect/testing/TestClock"
+import { deadline, deadlinesOnTestClock, endsAfter, withoutJitter } from "./faults/time.ts"
 import type { Responses } from "./liveGateway.ts"
 import { liveGateway } from "./liveGateway.ts"
 
@@ -32,6 +34,8 @@ export interface Row {
   readonly rpc?: { readonly protocol: "json-rpc" | "token-rpc"; readonly code: number; readonly id?: unknown }
   /** Every member of the error besides those that all have, from the error itself where the clock is in it. */
   readonly fields: (now: number, error: unknown) => object
+  /** Whether it takes the whole deadline: the upstream says nothing. */
+  readonly takesDeadline?: true
   /** Requests that reached any upstream. */
   readonly sent: number
   /** The call of the typed client that ends in the same error. */
@@ -109,19 +113,35 @@ const replay = (answer: Answer) =>
     ({ url }) => url
   )
 
+/** A gateway in the time of the test's `TestClock`, and a call of it that ends at once, or at its deadline. */
+const started = Effect.fnUntraced(function*(row: Row) {
+  const live = yield* withoutJitter(liveGateway(row.upstreams, {
+    TRIGATE_READ_DEADLINE: `${deadline} millis`,
+    TRIGATE_ONCE_DEADLINE: `${deadline} millis`,
+    ...row.environment
+  }))
+  const isAsked = Effect.repeat(Effect.yieldNow, { until: () => live.seen().length === row.sent })
+  return {
+    live,
+    inTime: <A, E, R>(call: Effect.Effect<A, E, R>) => row.takesDeadline ? endsAfter(deadline, call, isAsked) : call
+  }
+})
+
 /** Produces the row over a socket and checks all of it, then reads it back with the typed client. */
 export const check = Effect.fnUntraced(function*(row: Row) {
-  const live = yield* liveGateway(row.upstreams, row.environment)
+  yield* deadlinesOnTestClock
+  yield* TestClock.setTime(Date.UTC(2026, 10, 21))
+  const { inTime, live } = yield* started(row)
   const now = yield* Clock.currentTimeMillis
-  const answer = yield* row.ask(live.url, now)
+  const answer = yield* inTime(row.ask(live.url, now))
   const error = errorIn(row, answer)
   checkError(row, now, error)
   assert.strictEqual(live.seen().length, row.sent)
 
   // another gateway: the failures of the first call may have ejected an address of this one
-  const second = yield* liveGateway(row.upstreams, row.environment)
+  const { inTime: again, live: second } = yield* started(row)
   const client = yield* clientOf(row.replay ? yield* replay(answer) : second.url, row.endpointKey)
-  const outcome = yield* Effect.result(row.client(client, now))
+  const outcome = yield* Effect.result(row.replay ? row.client(client, now) : again(row.client(client, now)))
   assert(outcome._tag === "Failure")
   const { failure } = outcome
   assert(isGatewayError(failure), failure._tag)

@@ -6,8 +6,8 @@ import * as Random from "effect/Random"
 import * as TestClock from "effect/testing/TestClock"
 import { vi } from "vitest"
 
-/** The whole-call deadline of these tests, in milliseconds. */
-export const deadline = 1_000
+/** The whole-call deadline of these tests, in milliseconds; no other timer of the process is as long, or half as long. */
+export const deadline = 990
 
 /** How much of the deadline an address gets while another one is left, in milliseconds. */
 export const firstShare = deadline / 2
@@ -15,7 +15,7 @@ export const firstShare = deadline / 2
 /**
  * Lets the timers of exchanges follow the clock of the test, as sleeping fibers do. The real ones come back with the scope.
  *
- * They are known by their length: those of undici itself are shorter or longer, and run as usual. One test at a time can
+ * They are known by their length: those of undici and of the server run as usual. One test at a time can
  * do this: the timers belong to the process.
  */
 export const deadlinesOnTestClock = Effect.acquireRelease(
@@ -24,9 +24,7 @@ export const deadlinesOnTestClock = Effect.acquireRelease(
     const waiting = new Map<unknown, Fiber.Fiber<void>>()
     const run = Effect.runForkWith(context)
     vi.stubGlobal("setTimeout", (callback: () => void, delay?: number, ...args: ReadonlyArray<unknown>) => {
-      if (delay === undefined || delay < firstShare || delay > deadline) {
-        return real.setTimeout(callback, delay, ...args)
-      }
+      if (delay !== deadline && delay !== firstShare) return real.setTimeout(callback, delay, ...args)
       const handle = {}
       waiting.set(handle, run(Effect.andThen(Effect.sleep(delay), Effect.sync(callback))))
       return handle
