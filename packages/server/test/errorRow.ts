@@ -35,7 +35,7 @@ export interface Row {
   /** Every member of the error besides those that all have, from the error itself where the clock is in it. */
   readonly fields: (now: number, error: unknown) => object
   /** Whether it takes the whole deadline: the upstream says nothing. */
-  readonly takesDeadline?: true
+  readonly takesDeadline?: boolean
   /** Requests that reached any upstream. */
   readonly sent: number
   /** The call of the typed client that ends in the same error. */
@@ -123,7 +123,8 @@ const started = Effect.fnUntraced(function*(row: Row) {
   const isAsked = Effect.repeat(Effect.yieldNow, { until: () => live.seen().length === row.sent })
   return {
     live,
-    inTime: <A, E, R>(call: Effect.Effect<A, E, R>) => row.takesDeadline ? endsAfter(deadline, call, isAsked) : call
+    inTime: <A, E, R>(call: Effect.Effect<A, E, R>) =>
+      row.takesDeadline === true ? endsAfter(deadline, call, isAsked) : call
   }
 })
 

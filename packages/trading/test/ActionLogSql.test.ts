@@ -208,7 +208,6 @@ describe.runIf(isInstalled)("the action log in Postgres", () => {
         yield* settled("unknown", { text: "before", nonce })
         yield* server.freeze
         const refused = yield* Effect.flip(settled("unknown", { text: "refused", nonce: nonce + 1 }))
-        assert.isBelow((yield* Clock.currentTimeMillis) - nonce, 3_000)
         assert.strictEqual(
           refused.detail,
           "The action was not sent: the action log is away (no answer within 1s)"

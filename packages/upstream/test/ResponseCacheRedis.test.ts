@@ -4,11 +4,11 @@ import type { CachePolicy } from "@trigate/domain/Operation"
 import * as InfoProtocol from "@trigate/domain/protocol/InfoProtocol"
 import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Utf8 from "@trigate/domain/Utf8"
+import { passing } from "@trigate/testing/Passing"
 import { isInstalled, redisServer } from "@trigate/testing/RedisServer"
 import type { CachedResponse } from "@trigate/upstream/CacheStore"
 import * as ResponseCache from "@trigate/upstream/ResponseCache"
 import * as ResponseCacheRedis from "@trigate/upstream/ResponseCacheRedis"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
@@ -149,11 +149,10 @@ describe.runIf(isInstalled)("ResponseCacheRedis", () => {
       }).pipe(Effect.provide(sharedAt(url)))
     }).pipe(registry))
 
-  it.live("Redis killed in the middle: reads go on in process, it is told, and shared again when it is back", () =>
+  it.effect("Redis killed in the middle: reads go on in process, it is told, and shared again when it is back", () =>
     Effect.gen(function*() {
       const redis = yield* redisServer
       yield* Effect.gen(function*() {
-        const begin = yield* Clock.currentTimeMillis
         const { get, state } = yield* replica()
         yield* get("before")
         yield* written("test spotMeta before")
@@ -165,31 +164,28 @@ describe.runIf(isInstalled)("ResponseCacheRedis", () => {
         assert.deepStrictEqual(yield* metric("trigate_shared_state_degraded"), [[{ use: "cache" }, 1]])
         yield* redis.restart
         let probe = 0
-        while (Number((yield* metric("trigate_shared_state_degraded"))[0]?.[1]) !== 0) {
+        const isShared = Effect.gen(function*() {
           probe += 1
           yield* get(`probe${probe}`)
-          yield* Effect.yieldNow
-        }
+          yield* Effect.sleep(10)
+          return Number((yield* metric("trigate_shared_state_degraded"))[0]?.[1]) === 0
+        })
+        yield* passing(Effect.repeat(isShared, { until: (found) => found }))
         yield* get("after")
         yield* written("test spotMeta after")
-        assert.isBelow((yield* Clock.currentTimeMillis) - begin, 20_000)
       }).pipe(Effect.provide(sharedAt(redis.url)))
     }).pipe(registry))
 
-  it.live("a Redis that hangs delays a read by its deadline at most", () =>
+  it.effect("a Redis that hangs delays a read by its deadline at most", () =>
     Effect.gen(function*() {
       const redis = yield* redisServer
       yield* Effect.gen(function*() {
         const { get } = yield* replica()
         yield* get("warm")
         yield* redis.freeze
-        const begin = yield* Clock.currentTimeMillis
-        assert.deepStrictEqual((yield* get("cold"))[1], undefined)
-        const between = yield* Clock.currentTimeMillis
-        yield* get("colder")
-        const end = yield* Clock.currentTimeMillis
-        assert.isBelow(between - begin, 1000)
-        assert.isBelow(end - between, 1000)
+        assert.deepStrictEqual((yield* passing(get("cold")))[1], undefined)
+        // it is given up for a while: the next one does not wait at all
+        assert.deepStrictEqual((yield* get("colder"))[1], undefined)
         yield* redis.thaw
       }).pipe(Effect.provide(sharedAt(redis.url, { deadline: "100 millis" })))
     }).pipe(registry))
