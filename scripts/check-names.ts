@@ -18,11 +18,13 @@ interface OldName {
 
 const source = /^packages\/[^/]+\/src\//u
 const sourceOrTest = /^packages\//u
+/** The sandbox names the wire format of its nodes, and the journal of an EVM. */
+const outsideSandbox = /^(?!packages\/(?:sandbox|signing)\/)/u
 const upstream = /^packages\/upstream\//u
 const chains = /^packages\/(?:layer2|tokens|trading|upstream)\//u
 const callsUpstream = /^packages\/(?:layer2|trading|upstream)\//u
 const overTransport = /^packages\/(?:upstream\/|(?:layer2|tokens|trading)\/test\/)/u
-const aboutLimits = /^docs\/|^packages\/upstream\//u
+const aboutLimits = /^docs\/(?!guides)|^packages\/upstream\/(?:src|test)\/RateLimiter/u
 
 const oldNames: ReadonlyArray<OldName> = [
   { old: /SharedReads/gu, use: "ResponseCache" },
@@ -45,7 +47,7 @@ const oldNames: ReadonlyArray<OldName> = [
     old: /\b\w*Wire(?:Undici|HttpClient|Answer|Error|Memory)\b|\b(?:fake|Fake|scripted)Wire\b/gu,
     use: "HttpTransport"
   },
-  { old: /\bWire\b/gu, use: "HttpTransport", in: /^(?!packages\/(?:sandbox|signing)\/)/u },
+  { old: /\bWire\b/gu, use: "HttpTransport", in: outsideSandbox },
   { old: /\bwire\b/gu, use: "transport", in: overTransport, codeOnly: true },
   { old: /\b[Ee]xchanges\b/gu, use: "Attempts, attempts", in: callsUpstream, codeOnly: true },
   { old: /\b[Jj]udged\b/gu, use: "AttemptResult", codeOnly: true },
@@ -70,9 +72,9 @@ const oldNames: ReadonlyArray<OldName> = [
     old: /\bfurther (?:actions?|action types?|quer(?:y|ies)|methods?)\b|further(?:Action|Method|Of\b|Quer|Read)\w*/giu,
     use: "pass-through, passthrough"
   },
-  { old: /used.?nonces/giu, use: "action log" },
+  { old: /(?<![a-z])used.?nonces/giu, use: "action log" },
   { old: /Claimed-?Sending/giu, use: "ActionLog" },
-  { old: /journal(?!_mode|_size|ctl)/giu, use: "action log" },
+  { old: /journal(?!_mode|_size|ctl)/giu, use: "action log", in: outsideSandbox },
   { old: /\bta(?:ken|ke|kes|king) (?:it |them )?down\b/giu, use: "recorded in the action log" },
   { old: /\bas reads, unread\b|\brelay(?:s|ed)? unread\b/giu, use: "pass-through" }
 ]

@@ -59,7 +59,7 @@ const untold = {
   data: "0x"
 } as const
 
-describe("@nktkas/hyperliquid's further actions", () => {
+describe("@nktkas/hyperliquid's pass-through actions", () => {
   it.live("is refused what the gateway is told not to relay, reads as well as actions", () =>
     Effect.gen(function*() {
       const { exchange, info, upstream } = yield* connected("not-relayed", { TRIGATE_RELAY_INFO: "off" })

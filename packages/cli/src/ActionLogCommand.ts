@@ -20,7 +20,8 @@ import * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as GatewayAccess from "./GatewayAccess.ts"
-import { UsageFault } from "./Input.ts"
+import * as Input from "./Input.ts"
+import * as Output from "./Output.ts"
 
 /** Why the action log could not be read, or the gateway not be reached; in one line. */
 export class ActionsFault extends Schema.TaggedError<ActionsFault>()("ActionsFault", { message: Schema.String }) {}
@@ -40,14 +41,14 @@ const fault = (message: string): ActionsFault => new ActionsFault({ message })
 const inMemory =
   "TRIGATE_DATABASE_URL is not set: a gateway without it keeps its actions in memory, which nobody else can read"
 
-const settings = Effect.mapError(Settings.load, ({ message }) => new UsageFault({ message }))
+const settings = Effect.mapError(Settings.load, ({ message }) => Input.fault(message))
 
 /** The action log of a gateway in this environment; creates nothing. */
 const logOfEnvironment = Layer.unwrap(Effect.gen(function*() {
   const found = yield* settings
   const place = yield* Effect.fromOption(
     ActionLogStore.databaseOf(found),
-    () => new UsageFault({ message: inMemory })
+    () => Input.fault(inMemory)
   )
   return ActionLogSql.layerExisting(ActionLogStore.sqlOptionsOf(found)).pipe(
     Layer.provide(ActionLogStore.layerDatabase(place, "existing"))
@@ -80,11 +81,8 @@ const rowOf = (entry: ActionLog.Unanswered): ReadonlyArray<string> => [
   String(entry.nonce)
 ]
 
-const tableOf = (entries: ReadonlyArray<ActionLog.Unanswered>): string => {
-  const rows = [["ID", "STATE", "SENT", "ACTION", "SIGNER", "NONCE"], ...entries.map(rowOf)]
-  const width = (column: number) => Math.max(...rows.map((row) => row[column]?.length ?? 0))
-  return rows.map((row) => row.map((cell, column) => cell.padEnd(width(column))).join("  ").trimEnd()).join("\n")
-}
+const tableOf = (entries: ReadonlyArray<ActionLog.Unanswered>): string =>
+  Output.rows(["ID", "STATE", "SENT", "ACTION", "SIGNER", "NONCE"].map(Output.left), entries.map(rowOf))
 
 const listing = (entries: ReadonlyArray<ActionLog.Unanswered>, network: string): string => {
   const [first] = entries
@@ -105,7 +103,7 @@ const entryOf = Effect.fnUntraced(function*(prefix: string) {
   const [found, ...others] = (yield* unanswered).filter(({ fingerprint }) => fingerprint.startsWith(prefix))
   if (found === undefined) return yield* new ActionAbsent({ id: prefix })
   if (others.length > 0) {
-    return yield* new UsageFault({ message: `${prefix} begins the IDs of ${others.length + 1} actions` })
+    return yield* Input.fault(`${prefix} begins the IDs of ${others.length + 1} actions`)
   }
   return found
 })

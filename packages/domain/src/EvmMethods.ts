@@ -80,7 +80,7 @@ export interface Serving {
   readonly latestOnly: boolean
 }
 
-/** A read whose request and answer are relayed unread. */
+/** A pass-through read: neither its request nor its answer is decoded. */
 export type RelayedRead = Operation.Operation<string, "read">
 
 /** The relayed reads of a table. */
@@ -107,7 +107,7 @@ export const relayedReads = (
     })
   )
 
-/** A further method that a gateway was configured to relay; whatever its params are. */
+/** A pass-through method from the settings; it may have any params. */
 export const configuredRead = (name: string, { chain, protocol }: Serving): RelayedRead =>
   Operation.read({
     name,

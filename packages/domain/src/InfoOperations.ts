@@ -76,12 +76,12 @@ export const candleSnapshot = Operation.read({
 /** The documented queries by their `type`. */
 export const infoOperations = { spotMeta, candleSnapshot } as const
 
-/** The name of a query; whatever else the request has is the venue's to judge. */
+/** The name of a query. The venue checks the rest of the request. */
 const passthroughRequest = Schema.Struct({
   type: Schema.String.check(Schema.isPattern(/^[A-Za-z][A-Za-z0-9_]{0,63}$/u, { expected: "the type of a query" }))
 })
 
-const furtherOf = (source: Operation.Source, weight: number) =>
+const queryOf = (source: Operation.Source, weight: number) =>
   Operation.read({
     name: "info",
     chain: "trading",
@@ -98,14 +98,14 @@ const furtherOf = (source: Operation.Source, weight: number) =>
 
 const passthroughQueries = {
   gateway: {
-    light: furtherOf("official-api", 2),
-    usual: furtherOf("official-api", 20),
-    heavy: furtherOf("official-api", 60)
+    light: queryOf("official-api", 2),
+    usual: queryOf("official-api", 20),
+    heavy: queryOf("official-api", 60)
   },
-  node: { light: furtherOf("node", 2), usual: furtherOf("node", 20), heavy: furtherOf("node", 60) }
+  node: { light: queryOf("node", 2), usual: queryOf("node", 20), heavy: queryOf("node", 60) }
 }
 
-/** A query of another type; all of them share one name, so that it can label. */
+/** A pass-through query. All types share one name, so that it can be a metric label. */
 export const passthroughQuery = passthroughQueries.gateway.usual
 
 const weights: ReadonlyMap<string, "light" | "heavy"> = new Map([

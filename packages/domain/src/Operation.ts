@@ -109,7 +109,7 @@ export interface Operation<
   readonly refusal?: Refusal<Request["Type"], Failures[number]["Type"]>
   /** Whether an answer is the upstream's last word, whatever its status says. */
   readonly isFinal?: (answer: UpstreamResponse) => boolean
-  /** Request and answer are relayed unread, so that only requests of the same text are known to be the same. */
+  /** Neither request nor answer is decoded, so two requests are the same only if their texts are. */
   readonly verbatim?: true
 }
 

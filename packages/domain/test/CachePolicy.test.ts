@@ -52,8 +52,8 @@ describe("What is kept of answers", () => {
 
   it("comes with a check of the answer wherever something is kept", () => {
     for (const each of reads) {
-      const isKept = each.cachePolicy !== undefined || each.cachePolicyOnRequest !== undefined
-      assert.strictEqual(each.isCacheable !== undefined, isKept, each.name)
+      const isCached = each.cachePolicy !== undefined || each.cachePolicyOnRequest !== undefined
+      assert.strictEqual(each.isCacheable !== undefined, isCached, each.name)
     }
   })
 

@@ -105,11 +105,11 @@ describe("Answers to a window of bars", () => {
         const request = { coin: "BTC", interval, startTime, endTime }
         const first = CandleWindow.barAt(interval, startTime)
         const last = CandleWindow.barAt(interval, endTime)
-        const isKept = CandleCaching.cachePolicy(request, at) !== undefined
+        const isCached = CandleCaching.cachePolicy(request, at) !== undefined
         const isSettled = endTime >= startTime && CandleWindow.closeOf(interval, last) + 5000 < at &&
           first >= CandleWindow.oldestRetainedBar(interval, at + 60_000)
-        assert.strictEqual(isKept, isSettled)
-        if (!isKept) return
+        assert.strictEqual(isCached, isSettled)
+        if (!isCached) return
         // a venue that drops a bar in each `gap`, and keeps the newest 5000 of the others
         const traded = (bar: number) => gap === 0 || bar % (gap + 1) !== 0
         const venueBar = CandleWindow.barAt(interval, at + skew)

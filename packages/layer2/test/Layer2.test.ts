@@ -129,7 +129,7 @@ describe("Layer2.getTransactionReceipt", () => {
     }))
 })
 
-const passing = [
+const retryable = [
   new UpstreamUnavailable({ upstream: "layer2", attempts: 2 }),
   new UpstreamRateLimited({ upstream: "layer2", retryAfter: 1 }),
   new UpstreamTimeout({ upstream: "layer2", deadline: 10_000 }),
@@ -216,7 +216,7 @@ describe("Layer2.waitForReceipt", () => {
       assert.deepStrictEqual(times, [0])
     }))
 
-  it.effect.each(passing)("goes on after $_tag", (failure) =>
+  it.effect.each(retryable)("goes on after $_tag", (failure) =>
     Effect.gen(function*() {
       const { layer2, times } = over((call) => call < 3 ? Effect.fail(failure) : present)
       const fiber = yield* Effect.forkChild(layer2.waitForReceipt({ hash }))
@@ -236,7 +236,7 @@ describe("Layer2.waitForReceipt", () => {
 
   it.effect("says what the last poll failed with, unless that one was answered", () =>
     Effect.gen(function*() {
-      const [unavailable, limited] = passing
+      const [unavailable, limited] = retryable
       const failing = over((call) => Effect.fail(call < 3 ? unavailable : limited))
       const answered = over((call) => call < 3 ? Effect.fail(unavailable) : absent)
       for (const [{ layer2 }, expected] of [[failing, limited], [answered, undefined]] as const) {

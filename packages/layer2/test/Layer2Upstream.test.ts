@@ -21,8 +21,8 @@ import * as Http from "node:http"
 import anvil from "./fixtures/l2-anvil.json" with { type: "json" }
 import errors from "./fixtures/l2-rpc-errors.json" with { type: "json" }
 import { hash, otherHash, receipt, wireText } from "./receipts.ts"
-import type { Sent } from "./scriptedWire.ts"
-import { answer, scripted } from "./scriptedWire.ts"
+import type { Sent } from "./scriptedTransport.ts"
+import { answer, scripted } from "./scriptedTransport.ts"
 
 const base = "https://node.example/SECRET"
 
@@ -30,7 +30,7 @@ const idOf = ({ body }: Sent): number => Number(/"id":(\d+)/u.exec(body)?.[1])
 
 const result = (sent: Sent, text: string) => answer(200, `{"jsonrpc":"2.0","id":${idOf(sent)},"result":${text}}`)
 
-/** The layer 2 over a wire that answers every request the same. */
+/** The layer 2 over a transport that answers every request the same. */
 const answering = (react: (sent: Sent) => ReturnType<typeof answer>, addresses: ReadonlyArray<string> = [base]) => {
   const { calls, sent } = scripted((request) => Effect.succeed(react(request)))
   return { sent, layer: Layer2Upstream.layer({ addresses }).pipe(Layer.provide(calls)) }

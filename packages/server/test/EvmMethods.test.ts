@@ -203,7 +203,7 @@ describe("calls of a batch that are relayed as they are", () => {
 })
 
 describe("a method of the configuration", () => {
-  it.live("is relayed unread on both routes, whatever its params; a declared one stays what it is", () =>
+  it.live("passes through on both routes, whatever its params; a declared one stays what it is", () =>
     Effect.gen(function*() {
       const live = yield* liveGateway({ node: rpcReply("[]"), layer2: rpcReply("[]") }, {
         TRIGATE_RELAY_METHODS: "debug_traceCall, zks_getMainContract,eth_call"

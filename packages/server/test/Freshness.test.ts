@@ -12,7 +12,7 @@ const live = liveGateway({
   node: rpcReply(`"0x${"00".repeat(32)}"`)
 })
 
-describe("a kept answer", () => {
+describe("a cached response", () => {
   it.live("has its age, and is not asked for again, however the query is written", () =>
     Effect.gen(function*() {
       const gateway = yield* live

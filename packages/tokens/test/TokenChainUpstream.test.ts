@@ -36,10 +36,10 @@ interface Answer {
   readonly headers?: { readonly [name: string]: string }
 }
 
-/** What leaves, in order, and a wire that answers it. */
+/** What leaves, in order, and a transport that answers it. */
 class Sends extends Context.Service<Sends, Array<Sent>>()("@trigate/tokens/test/Sends") {}
 
-const wire = (answer: (sent: Sent) => Answer) =>
+const transport = (answer: (sent: Sent) => Answer) =>
   Layer.effectContext(Effect.sync(() => {
     const sends: Array<Sent> = []
     return Context.make(Sends, sends).pipe(Context.add(
@@ -73,7 +73,7 @@ const live = (answer: (sent: Sent) => Answer, addresses: ReadonlyArray<string> =
   TokenChainUpstream.layer({ addresses }).pipe(
     Layer.provide(Pipeline.layer({ attempts: 1 })),
     Layer.provide(documents),
-    Layer.provideMerge(wire(answer))
+    Layer.provideMerge(transport(answer))
   )
 
 const ok = (body: unknown): Answer => ({ status: 200, body: typeof body === "string" ? body : JSON.stringify(body) })
@@ -346,7 +346,7 @@ describe("the layers", () => {
           Effect.provide(TokenChainUpstream.layer({ addresses: [address_] }))
         )
       const both = Effect.all([supplyAt("https://one.example/K"), supplyAt("https://two.example/K")])
-      const layers = Layer.merge(Pipeline.layer({ attempts: 1 }).pipe(Layer.provideMerge(wire(answer))), documents)
+      const layers = Layer.merge(Pipeline.layer({ attempts: 1 }).pipe(Layer.provideMerge(transport(answer))), documents)
       assert.deepStrictEqual(yield* Effect.provide(both, layers), ["1", "2"])
 
       class One extends Context.Service<One, TokenChain.TokenChain["Service"]>()("@trigate/tokens/test/One") {}
@@ -368,7 +368,7 @@ describe("the layers", () => {
     TokenChainUpstream.layerConfig.pipe(
       Layer.provide(Pipeline.layer({ attempts: 1 })),
       Layer.provide(documents),
-      Layer.provideMerge(wire(() => ok({ ok: true, result: "x" }))),
+      Layer.provideMerge(transport(() => ok({ ok: true, result: "x" }))),
       Layer.provide(ConfigProvider.layer(ConfigProvider.fromUnknown(settings)))
     )
   const pack = TokenChain.TokenChain.use((chain) => chain.packAddress({ address }))

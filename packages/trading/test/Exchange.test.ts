@@ -23,14 +23,14 @@ import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
 import * as Http from "node:http"
 import vectors from "../../signing/test/fixtures/signing-vectors.json" with { type: "json" }
-import * as FakeWire from "./fakeWire.ts"
+import * as FakeTransport from "./fakeTransport.ts"
 import recorded from "./fixtures/exchange-bodies.json" with { type: "json" }
 
 const now = 1_705_234_567_890
 const address = "0x0123456789abcdef0123456789abcdef01234567"
 const api = "https://api.test"
 const node = "https://node.test/KEY"
-const ok = FakeWire.answer(200, "{\"status\":\"ok\",\"response\":{\"type\":\"default\"}}")
+const ok = FakeTransport.answer(200, "{\"status\":\"ok\",\"response\":{\"type\":\"default\"}}")
 
 const bigBlocks: SignedAction = {
   action: { type: "evmUserModify", usingBigBlocks: true },
@@ -52,12 +52,12 @@ const delegate: SignedAction = {
 const bigBlocksText = JSON.stringify(bigBlocks)
 
 const over = (
-  wire: ReturnType<typeof FakeWire.make>,
+  transport: ReturnType<typeof FakeTransport.make>,
   addresses: TradingUpstream.Addresses = { api: [api] },
   options: Admission.Options = {}
 ) =>
   ExchangeUpstream.layer(addresses).pipe(
-    Layer.provide([Admission.layer(options), ActionLog.layerMemory(), wire.layer])
+    Layer.provide([Admission.layer(options), ActionLog.layerMemory(), transport.layer])
   )
 
 const at = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.andThen(TestClock.setTime(now), effect)
@@ -71,47 +71,49 @@ const submit = (signed: SignedAction) => at(Exchange.Exchange.use((exchange) => 
 
 describe("relay", () => {
   it.effect("posts the bytes once to /exchange and gives back the venue's own answer and the warnings", () => {
-    const wire = FakeWire.make(() => FakeWire.answer(200, "{ \"status\":\"err\",\"response\":\"Nonce mismatch.\"}"))
+    const transport = FakeTransport.make(() =>
+      FakeTransport.answer(200, "{ \"status\":\"err\",\"response\":\"Nonce mismatch.\"}")
+    )
     return Effect.gen(function*() {
       const text =
         `{"nonce":${now},\n"signature":{"v":28,"r":"0x1","s":"0x2"},"action":{"modifications":[ ],"type":"evmUserModify"}}`
       const { answer, warnings } = yield* relay(text)
-      assert.deepStrictEqual(wire.sent, [{ method: "POST", url: `${api}/exchange`, body: text }])
+      assert.deepStrictEqual(transport.sent, [{ method: "POST", url: `${api}/exchange`, body: text }])
       assert.strictEqual(answer.status, 200)
       assert.strictEqual(answer.text, "{ \"status\":\"err\",\"response\":\"Nonce mismatch.\"}")
       assert.strictEqual(answer.upstream, "trading-api")
       assert.deepStrictEqual(warnings, ["evmUserModify takes `usingBigBlocks`, not `modifications`"])
-    }).pipe(Effect.provide(over(wire)))
+    }).pipe(Effect.provide(over(transport)))
   })
 
   it.effect("every recorded answer comes back with its status and bytes", () =>
     Effect.forEach(recorded.bodies.filter(({ http }) => http !== 500), ({ body, contentType, http, text }) => {
       const bytes = text ?? JSON.stringify(body)
-      const wire = FakeWire.make(() => FakeWire.answer(http, bytes, contentType))
+      const transport = FakeTransport.make(() => FakeTransport.answer(http, bytes, contentType))
       return Effect.gen(function*() {
         const { answer } = yield* relay(bigBlocksText)
         assert.deepStrictEqual([answer.status, answer.text], [http, bytes])
-      }).pipe(Effect.provide(over(wire)))
+      }).pipe(Effect.provide(over(transport)))
     }))
 
   it.effect("every recorded body reaches the wire byte for byte, and the signer is told", () => {
-    const wire = FakeWire.make(() => ok)
+    const transport = FakeTransport.make(() => ok)
     return Effect.gen(function*() {
       for (const { isMainnet, nonce, outerSigner, requestBody, signer } of vectors.vectors) {
         yield* TestClock.setTime(nonce)
         const options = { relayActions: "all", ...(isMainnet ? {} : { profile: testnet }) } as const
         const relayed = yield* Exchange.Exchange.use((exchange) =>
           exchange.relay({ body: Utf8.encode(requestBody), surface: "gateway" })
-        ).pipe(Effect.provide(over(wire, { api: [api] }, options)))
-        assert.strictEqual(wire.sent.at(-1)?.body, requestBody)
+        ).pipe(Effect.provide(over(transport, { api: [api] }, options)))
+        assert.strictEqual(transport.sent.at(-1)?.body, requestBody)
         assert.strictEqual(relayed.signer, (signer ?? outerSigner)?.toLowerCase())
       }
-      assert.strictEqual(wire.sent.length, vectors.vectors.length)
+      assert.strictEqual(transport.sent.length, vectors.vectors.length)
     })
   })
 
   it.effect("refusals of admission send nothing", () => {
-    const wire = FakeWire.make(() => ok)
+    const transport = FakeTransport.make(() => ok)
     return Effect.gen(function*() {
       for (
         const [body, tag] of [
@@ -123,12 +125,12 @@ describe("relay", () => {
       ) {
         assert.strictEqual((yield* Effect.flip(relay(body)))._tag, tag)
       }
-      assert.deepStrictEqual(wire.sent, [])
-    }).pipe(Effect.provide(over(wire)))
+      assert.deepStrictEqual(transport.sent, [])
+    }).pipe(Effect.provide(over(transport)))
   })
 
   it.effect("on the node surface it is unavailable, before the body is looked at", () => {
-    const wire = FakeWire.make(() => ok)
+    const transport = FakeTransport.make(() => ok)
     return Effect.gen(function*() {
       for (const body of [bigBlocksText, "not json"]) {
         const error = yield* Effect.flip(relay(body, "node"))
@@ -137,26 +139,26 @@ describe("relay", () => {
           assert.deepStrictEqual([error.operation, error.availableOn], ["exchange", ["official-api"]])
         }
       }
-      assert.deepStrictEqual(wire.sent, [])
-    }).pipe(Effect.provide(over(wire, { api: [api], node: [node] })))
+      assert.deepStrictEqual(transport.sent, [])
+    }).pipe(Effect.provide(over(transport, { api: [api], node: [node] })))
   })
 
   it.effect("with a node only it is unavailable there, with nothing it is not configured", () => {
-    const wire = FakeWire.make(() => ok)
+    const transport = FakeTransport.make(() => ok)
     return Effect.gen(function*() {
-      const onNode = yield* Effect.flip(relay(bigBlocksText)).pipe(Effect.provide(over(wire, { node: [node] })))
+      const onNode = yield* Effect.flip(relay(bigBlocksText)).pipe(Effect.provide(over(transport, { node: [node] })))
       assert.strictEqual(onNode._tag, "UnavailableOnNode")
       if (onNode._tag === "UnavailableOnNode") assert.strictEqual(onNode.operation, "evmUserModify")
-      const nowhere = yield* Effect.flip(relay(bigBlocksText)).pipe(Effect.provide(over(wire, {})))
+      const nowhere = yield* Effect.flip(relay(bigBlocksText)).pipe(Effect.provide(over(transport, {})))
       assert.strictEqual(nowhere._tag, "ChainNotConfigured")
       if (nowhere._tag === "ChainNotConfigured") assert.strictEqual(nowhere.chain, "trading")
-      assert.deepStrictEqual(wire.sent, [])
+      assert.deepStrictEqual(transport.sent, [])
     })
   })
 
   it.effect("moves to the next address only while nothing was sent, and never sends twice", () => {
-    const dead = FakeWire.make(({ url }) => url.startsWith("https://dead") ? FakeWire.unreachable : ok)
-    const half = FakeWire.make(({ url }) => url.startsWith("https://dead") ? FakeWire.broken : ok)
+    const dead = FakeTransport.make(({ url }) => url.startsWith("https://dead") ? FakeTransport.unreachable : ok)
+    const half = FakeTransport.make(({ url }) => url.startsWith("https://dead") ? FakeTransport.broken : ok)
     const addresses = { api: ["https://dead.test", api] }
     return Effect.gen(function*() {
       yield* relay(bigBlocksText).pipe(Effect.provide(over(dead, addresses)))
@@ -171,16 +173,16 @@ describe("relay", () => {
 
 describe("submit", () => {
   it.effect("wei keeps every digit up to 2^64-1, and venueChain leaves as the venue spells it", () => {
-    const wire = FakeWire.make(() => ok)
+    const transport = FakeTransport.make(() => ok)
     return Effect.gen(function*() {
       assert.deepStrictEqual(yield* submit(delegate), { status: "ok", response: { type: "default" } })
       assert.strictEqual(
-        wire.sent[0]?.body,
+        transport.sent[0]?.body,
         `{"action":{"type":"tokenDelegate","signatureChainId":"0x66eee","hyperliquidChain":"Mainnet",` +
           `"validator":"${address}","wei":18446744073709551615,"isUndelegate":false,"nonce":${now}},` +
           `"nonce":${now},"signature":{"r":"0x1","s":"0x2","v":27}}`
       )
-    }).pipe(Effect.provide(over(wire)))
+    }).pipe(Effect.provide(over(transport)))
   })
 
   it.live("the digits are on the socket, too", () =>
@@ -217,40 +219,40 @@ describe("submit", () => {
   it.effect("a refusal, an error inside an ok, a limit and a lost answer are told apart", () =>
     Effect.forEach(
       [
-        [FakeWire.answer(200, "{\"status\":\"err\",\"response\":\"Unknown validator\"}"), "ActionRejected"],
-        [FakeWire.answer(200, "{\"status\":\"error\"}"), "ActionRejected"],
-        [FakeWire.answer(422, "Failed to deserialize", "text/plain"), "ActionRejected"],
-        [FakeWire.answer(429, "", "text/plain"), "UpstreamRateLimited"],
-        [FakeWire.answer(429, "null"), "UpstreamRateLimited"],
-        [FakeWire.answer(500, "null"), "OutcomeUnknown"],
-        [FakeWire.answer(502, "<html></html>", "text/html"), "OutcomeUnknown"],
-        [FakeWire.answer(200, "half"), "OutcomeUnknown"],
-        [FakeWire.unreachable, "UpstreamUnavailable"],
-        [FakeWire.broken, "OutcomeUnknown"]
+        [FakeTransport.answer(200, "{\"status\":\"err\",\"response\":\"Unknown validator\"}"), "ActionRejected"],
+        [FakeTransport.answer(200, "{\"status\":\"error\"}"), "ActionRejected"],
+        [FakeTransport.answer(422, "Failed to deserialize", "text/plain"), "ActionRejected"],
+        [FakeTransport.answer(429, "", "text/plain"), "UpstreamRateLimited"],
+        [FakeTransport.answer(429, "null"), "UpstreamRateLimited"],
+        [FakeTransport.answer(500, "null"), "OutcomeUnknown"],
+        [FakeTransport.answer(502, "<html></html>", "text/html"), "OutcomeUnknown"],
+        [FakeTransport.answer(200, "half"), "OutcomeUnknown"],
+        [FakeTransport.unreachable, "UpstreamUnavailable"],
+        [FakeTransport.broken, "OutcomeUnknown"]
       ] as const,
       ([reaction, tag]) => {
-        const wire = FakeWire.make(() => reaction)
+        const transport = FakeTransport.make(() => reaction)
         return Effect.gen(function*() {
           const error = yield* Effect.flip(submit(delegate))
           assert.strictEqual(error._tag, tag)
           if (error._tag === "OutcomeUnknown") assert.strictEqual(error.nonce, now)
-          assert.strictEqual(wire.sent.length, 1)
-        }).pipe(Effect.provide(over(wire)))
+          assert.strictEqual(transport.sent.length, 1)
+        }).pipe(Effect.provide(over(transport)))
       }
     ))
 
   it.effect("a value outside its range is refused here", () => {
-    const wire = FakeWire.make(() => ok)
+    const transport = FakeTransport.make(() => ok)
     return Effect.gen(function*() {
       const error = yield* Effect.flip(submit({ ...bigBlocks, nonce: -1 }))
       assert.strictEqual(error._tag, "InvalidRequest")
       if (error._tag === "InvalidRequest") assert.deepStrictEqual(error.errors[0]?.path, ["nonce"])
-      assert.deepStrictEqual(wire.sent, [])
-    }).pipe(Effect.provide(over(wire)))
+      assert.deepStrictEqual(transport.sent, [])
+    }).pipe(Effect.provide(over(transport)))
   })
 
   it.effect.prop("whatever is submitted reads back from the wire as it was", [SignedAction], ([signed]) => {
-    const wire = FakeWire.make(() => ok)
+    const transport = FakeTransport.make(() => ok)
     return Effect.gen(function*() {
       const result = yield* Effect.andThen(
         TestClock.setTime(signed.nonce),
@@ -260,7 +262,7 @@ describe("submit", () => {
         return assert.include(["InvalidRequest", "InvalidSignature", "NonceMismatch"], result.failure._tag)
       }
       const encode = Schema.encodeSync(SignedAction)
-      const sent = wire.sent[0]?.body ?? assert.fail("nothing sent")
+      const sent = transport.sent[0]?.body ?? assert.fail("nothing sent")
       // V8 13.6 misreads a key of one character that is an escape
       if (/"\\(?:u[0-9a-f]{4}|.)":/u.test(sent)) return
       const read = Schema.decodeUnknownSync(SignedAction)(Result.getOrThrow(JsonText.parse(sent)))
@@ -268,7 +270,7 @@ describe("submit", () => {
         JsonText.stringify(encode(read)),
         JsonText.stringify(encode(signed)).replaceAll("\"venueChain\"", "\"hyperliquidChain\"")
       )
-    }).pipe(Effect.provide(over(wire)))
+    }).pipe(Effect.provide(over(transport)))
   })
 })
 
@@ -309,19 +311,19 @@ class Second extends Context.Service<Second, Exchange.Exchange["Service"]>()("@t
 
 describe("two exchanges in one program", () => {
   it.effect("send to their own addresses", () => {
-    const wire = FakeWire.make(() => ok)
+    const transport = FakeTransport.make(() => ok)
     const second = Layer.effect(Second, Exchange.Exchange).pipe(
-      Layer.provide(over(wire, { api: ["https://two.test"] }))
+      Layer.provide(over(transport, { api: ["https://two.test"] }))
     )
     return Effect.gen(function*() {
       const call = { body: Utf8.encode(bigBlocksText), surface: "gateway" as const }
       yield* at(Exchange.Exchange.use((exchange) => exchange.relay(call)))
       yield* at(Second.use((exchange) => exchange.relay(call)))
-      assert.deepStrictEqual(wire.sent.map(({ url }) => url), [
+      assert.deepStrictEqual(transport.sent.map(({ url }) => url), [
         "https://one.test/exchange",
         "https://two.test/exchange"
       ])
-    }).pipe(Effect.provide(Layer.merge(over(wire, { api: ["https://one.test"] }), second)))
+    }).pipe(Effect.provide(Layer.merge(over(transport, { api: ["https://one.test"] }), second)))
   })
 
   it.effect("in memory have their own state", () => {
@@ -338,18 +340,18 @@ describe("two exchanges in one program", () => {
 
 describe("layerConfig", () => {
   it.effect("reads the addresses of the environment", () => {
-    const wire = FakeWire.make(() => ok)
+    const transport = FakeTransport.make(() => ok)
     const environment = { TRIGATE_TRADING_API_URL: "https://one.test/, https://two.test" }
     return Effect.gen(function*() {
       yield* relay(bigBlocksText)
-      assert.strictEqual(wire.sent[0]?.url, "https://one.test/exchange")
+      assert.strictEqual(transport.sent[0]?.url, "https://one.test/exchange")
     }).pipe(
       Effect.provide(
         ExchangeUpstream.layerConfig.pipe(
           Layer.provide([
             Admission.layer(),
             ActionLog.layerMemory(),
-            wire.layer,
+            transport.layer,
             ConfigProvider.layer(ConfigProvider.fromUnknown(environment))
           ])
         )

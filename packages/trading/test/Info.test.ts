@@ -16,7 +16,7 @@ import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
 import spotMeta from "../../domain/test/fixtures/spotMeta-testnet-full.json" with { type: "json" }
-import * as FakeWire from "./fakeWire.ts"
+import * as FakeTransport from "./fakeTransport.ts"
 import kpepe from "./fixtures/candleSnapshot-kPEPE-1h.json" with { type: "json" }
 
 const api = "https://api.test"
@@ -24,10 +24,10 @@ const node = "https://node.test/KEY"
 const both = { api: [api], node: [node] }
 const hour = 3_600_000
 
-const over = (wire: ReturnType<typeof FakeWire.make>, addresses: TradingUpstream.Addresses = both) =>
-  TradingUpstream.layerInfo(addresses).pipe(Layer.provide(wire.layer))
+const over = (transport: ReturnType<typeof FakeTransport.make>, addresses: TradingUpstream.Addresses = both) =>
+  TradingUpstream.layerInfo(addresses).pipe(Layer.provide(transport.layer))
 const answering = (status: number, body: string, type?: string) =>
-  FakeWire.make(() => FakeWire.answer(status, body, type))
+  FakeTransport.make(() => FakeTransport.answer(status, body, type))
 const info = Info.Info
 const meta = info.use((service) => service.spotMeta())
 const window = { coin: "kPEPE", interval: "1h", startTime: 1_684_702_007_000, endTime: 1_684_784_807_000 } as const
@@ -47,13 +47,15 @@ const candleCall = (surface: "gateway" | "node", body: string): InfoCall => ({
 })
 const relay = (call: InfoCall) => info.use((service) => service.relay(call))
 
-describe("kept answers", () => {
+describe("cached responses", () => {
   it.effect("of one node's network are not given to a gateway of another's", () => {
-    const wire = FakeWire.make(({ url }) => FakeWire.answer(200, JSON.stringify({ ...spotMeta, from: url })))
+    const transport = FakeTransport.make(({ url }) =>
+      FakeTransport.answer(200, JSON.stringify({ ...spotMeta, from: url }))
+    )
     const testnet = "https://testnet.test/KEY"
     return Effect.gen(function*() {
       // one process here; what replicas keep in Redis has the same keys
-      const shared = Layer.succeedContext(yield* Layer.build(wire.layer))
+      const shared = Layer.succeedContext(yield* Layer.build(transport.layer))
       const ask = (address: string) =>
         Effect.provide(
           relay(metaCall("gateway")),
@@ -62,111 +64,120 @@ describe("kept answers", () => {
       yield* ask(node)
       yield* ask(testnet)
       yield* ask(node)
-      assert.deepStrictEqual(wire.sent.map(({ url }) => url), [`${node}/info`, `${testnet}/info`])
+      assert.deepStrictEqual(transport.sent.map(({ url }) => url), [`${node}/info`, `${testnet}/info`])
     })
   })
 })
 
 describe("spotMeta", () => {
   it.effect("reads the recorded answer from the official API", () => {
-    const wire = answering(200, JSON.stringify(spotMeta))
+    const transport = answering(200, JSON.stringify(spotMeta))
     return Effect.gen(function*() {
       const read = yield* meta
       assert.deepStrictEqual<unknown>(read, spotMeta)
       assert.strictEqual(Option.getOrThrow(SpotLookup.make(read).token(1105)).name, "HYPE")
-      assert.deepStrictEqual(wire.sent, [{ method: "POST", url: `${api}/info`, body: "{\"type\":\"spotMeta\"}" }])
-    }).pipe(Effect.provide(over(wire)))
+      assert.deepStrictEqual(transport.sent, [{ method: "POST", url: `${api}/info`, body: "{\"type\":\"spotMeta\"}" }])
+    }).pipe(Effect.provide(over(transport)))
   })
 
   it.effect("falls back to the node when the official API cannot be reached, faults or is full", () =>
     Effect.forEach(
-      [FakeWire.unreachable, FakeWire.broken, FakeWire.answer(503, "null"), FakeWire.answer(429, "null")],
+      [
+        FakeTransport.unreachable,
+        FakeTransport.broken,
+        FakeTransport.answer(503, "null"),
+        FakeTransport.answer(429, "null")
+      ],
       (reaction) => {
-        const wire = FakeWire.make(({ url }) =>
-          url.startsWith(api) ? reaction : FakeWire.answer(200, "{\"universe\":[],\"tokens\":[]}")
+        const transport = FakeTransport.make(({ url }) =>
+          url.startsWith(api) ? reaction : FakeTransport.answer(200, "{\"universe\":[],\"tokens\":[]}")
         )
         return Effect.gen(function*() {
           assert.deepStrictEqual(yield* meta, { universe: [], tokens: [] })
-          assert.deepStrictEqual(wire.sent.map(({ url }) => url), [`${api}/info`, `${node}/info`])
-        }).pipe(Effect.provide(over(wire)))
+          assert.deepStrictEqual(transport.sent.map(({ url }) => url), [`${api}/info`, `${node}/info`])
+        }).pipe(Effect.provide(over(transport)))
       }
     ))
 
   it.effect("is served by the node alone on the node surface, and by the node where there is no other", () => {
-    const wire = answering(200, "{ }")
+    const transport = answering(200, "{ }")
     return Effect.gen(function*() {
-      yield* relay(metaCall("node")).pipe(Effect.provide(over(wire)))
-      yield* relay(metaCall("gateway")).pipe(Effect.provide(over(wire, { node: [node] })))
-      assert.deepStrictEqual(wire.sent.map(({ url }) => url), [`${node}/info`, `${node}/info`])
+      yield* relay(metaCall("node")).pipe(Effect.provide(over(transport)))
+      yield* relay(metaCall("gateway")).pipe(Effect.provide(over(transport, { node: [node] })))
+      assert.deepStrictEqual(transport.sent.map(({ url }) => url), [`${node}/info`, `${node}/info`])
     })
   })
 
   it.effect("relays body and answer as they are", () => {
-    const wire = answering(200, "{ \"universe\": [] ,\"x\":18446744073709551616}")
+    const transport = answering(200, "{ \"universe\": [] ,\"x\":18446744073709551616}")
     return Effect.gen(function*() {
       const body = "{\n  \"type\" : \"spotMeta\" , \"more\": 1.50}"
       const answer = yield* relay(metaCall("gateway", body))
-      assert.strictEqual(wire.sent[0]?.body, body)
+      assert.strictEqual(transport.sent[0]?.body, body)
       assert.strictEqual(answer.text, "{ \"universe\": [] ,\"x\":18446744073709551616}")
-    }).pipe(Effect.provide(over(wire)))
+    }).pipe(Effect.provide(over(transport)))
   })
 
   it.effect("fails with typed errors", () =>
     Effect.forEach(
       [
-        [FakeWire.answer(200, "{\"universe\":[]}"), "UpstreamMalformed"],
-        [FakeWire.answer(200, "<html>", "text/html"), "UpstreamMalformed"],
-        [FakeWire.answer(422, "Failed to deserialize", "text/plain"), "InvalidRequest"],
-        [FakeWire.answer(429, ""), "UpstreamRateLimited"],
-        [FakeWire.answer(500, "null"), "UpstreamUnavailable"],
-        [FakeWire.unreachable, "UpstreamUnavailable"]
+        [FakeTransport.answer(200, "{\"universe\":[]}"), "UpstreamMalformed"],
+        [FakeTransport.answer(200, "<html>", "text/html"), "UpstreamMalformed"],
+        [FakeTransport.answer(422, "Failed to deserialize", "text/plain"), "InvalidRequest"],
+        [FakeTransport.answer(429, ""), "UpstreamRateLimited"],
+        [FakeTransport.answer(500, "null"), "UpstreamUnavailable"],
+        [FakeTransport.unreachable, "UpstreamUnavailable"]
       ] as const,
       ([reaction, tag]) =>
         Effect.gen(function*() {
           assert.strictEqual((yield* Effect.flip(meta))._tag, tag)
-        }).pipe(Effect.provide(over(FakeWire.make(() => reaction))))
+        }).pipe(Effect.provide(over(FakeTransport.make(() => reaction))))
     ))
 
   it.effect("is not configured where nothing is", () => {
-    const wire = answering(200, "{}")
+    const transport = answering(200, "{}")
     return Effect.gen(function*() {
       assert.strictEqual((yield* Effect.flip(meta))._tag, "ChainNotConfigured")
-      assert.deepStrictEqual(wire.sent, [])
-    }).pipe(Effect.provide(over(wire, {})))
+      assert.deepStrictEqual(transport.sent, [])
+    }).pipe(Effect.provide(over(transport, {})))
   })
 })
 
 describe("candleSnapshot", () => {
   it.effect("reads the recorded window and tells what it holds", () => {
-    const wire = answering(200, JSON.stringify(kpepe.response))
+    const transport = answering(200, JSON.stringify(kpepe.response))
     return Effect.gen(function*() {
       yield* TestClock.setTime(window.endTime)
       const { candles, coverage, forming } = yield* snapshot
       assert.deepStrictEqual<unknown>(candles, kpepe.response)
       assert.strictEqual(coverage, "complete")
       assert.strictEqual(forming?.t, 1_684_782_000_000)
-      assert.deepStrictEqual(wire.sent, [{ method: "POST", url: `${api}/info`, body: JSON.stringify(kpepe.request) }])
-    }).pipe(Effect.provide(over(wire)))
+      assert.deepStrictEqual(transport.sent, [{
+        method: "POST",
+        url: `${api}/info`,
+        body: JSON.stringify(kpepe.request)
+      }])
+    }).pipe(Effect.provide(over(transport)))
   })
 
   it.effect("an empty answer has aged out when the clock says so", () => {
-    const wire = answering(200, "[]")
+    const transport = answering(200, "[]")
     return Effect.gen(function*() {
       yield* TestClock.setTime(window.endTime + 5001 * hour)
       assert.deepStrictEqual(yield* snapshot, { candles: [], coverage: "agedOut", forming: undefined })
-    }).pipe(Effect.provide(over(wire)))
+    }).pipe(Effect.provide(over(transport)))
   })
 
   it.effect("HTTP 500 null is an unknown coin, from the relay as well, and costs one request", () => {
-    const wire = answering(500, "null")
+    const transport = answering(500, "null")
     return Effect.gen(function*() {
       for (const call of [Effect.asVoid(snapshot), Effect.asVoid(relay(candleCall("gateway", "{}")))]) {
         const error = yield* Effect.flip(call)
         assert.strictEqual(error._tag, "UnknownAsset")
         if (error._tag === "UnknownAsset") assert.strictEqual(error.coin, "kPEPE")
       }
-      assert.strictEqual(wire.sent.length, 2)
-    }).pipe(Effect.provide(over(wire, { api: [api, "https://second.test"] })))
+      assert.strictEqual(transport.sent.length, 2)
+    }).pipe(Effect.provide(over(transport, { api: [api, "https://second.test"] })))
   })
 
   it.effect("the relay gives every other answer as it is", () =>
@@ -185,12 +196,12 @@ describe("candleSnapshot", () => {
     }).pipe(Effect.provide(over(answering(500, "null"), { api: [api] }))))
 
   it.effect("no node serves it: neither on the node surface nor where only a node is configured", () => {
-    const wire = answering(200, "[]")
+    const transport = answering(200, "[]")
     return Effect.gen(function*() {
-      const keyed = yield* Effect.flip(relay(candleCall("node", "{}"))).pipe(Effect.provide(over(wire)))
-      const alone = yield* Effect.flip(snapshot).pipe(Effect.provide(over(wire, { node: [node] })))
+      const keyed = yield* Effect.flip(relay(candleCall("node", "{}"))).pipe(Effect.provide(over(transport)))
+      const alone = yield* Effect.flip(snapshot).pipe(Effect.provide(over(transport, { node: [node] })))
       const keyedWithoutNode = yield* Effect.flip(relay(candleCall("node", "{}"))).pipe(
-        Effect.provide(over(wire, { api: [api] }))
+        Effect.provide(over(transport, { api: [api] }))
       )
       for (const error of [keyed, alone, keyedWithoutNode]) {
         assert.strictEqual(error._tag, "UnavailableOnNode")
@@ -198,29 +209,29 @@ describe("candleSnapshot", () => {
           assert.deepStrictEqual([error.operation, error.availableOn], ["candleSnapshot", ["official-api"]])
         }
       }
-      assert.deepStrictEqual(wire.sent, [])
+      assert.deepStrictEqual(transport.sent, [])
     })
   })
 
   it.effect("a request outside its ranges is refused here", () => {
-    const wire = answering(200, "[]")
+    const transport = answering(200, "[]")
     return Effect.gen(function*() {
       const error = yield* Effect.flip(info.use((service) => service.candleSnapshot({ ...window, startTime: -1 })))
       assert.strictEqual(error._tag, "InvalidRequest")
-      assert.deepStrictEqual(wire.sent, [])
-    }).pipe(Effect.provide(over(wire)))
+      assert.deepStrictEqual(transport.sent, [])
+    }).pipe(Effect.provide(over(transport)))
   })
 
   it.effect("all 14 intervals are sent as they are spelled", () => {
-    const wire = answering(200, "[]")
+    const transport = answering(200, "[]")
     return Effect.gen(function*() {
       const service = yield* info
       for (const interval of CandleInterval.literals) yield* service.candleSnapshot({ ...window, interval })
       assert.deepStrictEqual(
-        wire.sent.map(({ body }) => /"interval":"(?<i>\w+)"/u.exec(body)?.groups?.["i"]),
+        transport.sent.map(({ body }) => /"interval":"(?<i>\w+)"/u.exec(body)?.groups?.["i"]),
         [...CandleInterval.literals]
       )
-    }).pipe(Effect.provide(over(wire)))
+    }).pipe(Effect.provide(over(transport)))
   })
 })
 
@@ -287,14 +298,14 @@ class Second extends Context.Service<Second, Info.Info["Service"]>()("@trigate/t
 
 describe("two of a kind in one program", () => {
   it.effect("ask their own addresses", () => {
-    const wire = FakeWire.make(({ url }) =>
-      FakeWire.answer(200, JSON.stringify({ universe: [], tokens: [], from: url }))
+    const transport = FakeTransport.make(({ url }) =>
+      FakeTransport.answer(200, JSON.stringify({ universe: [], tokens: [], from: url }))
     )
-    const second = Layer.effect(Second, info).pipe(Layer.provide(over(wire, { api: ["https://two.test"] })))
+    const second = Layer.effect(Second, info).pipe(Layer.provide(over(transport, { api: ["https://two.test"] })))
     return Effect.gen(function*() {
       assert.strictEqual((yield* meta)["from"], "https://one.test/info")
       assert.strictEqual((yield* Second.use((service) => service.spotMeta()))["from"], "https://two.test/info")
-    }).pipe(Effect.provide(Layer.merge(over(wire, { api: ["https://one.test"] }), second)))
+    }).pipe(Effect.provide(Layer.merge(over(transport, { api: ["https://one.test"] }), second)))
   })
 
   it.effect("in memory have their own state", () => {
@@ -310,17 +321,17 @@ describe("two of a kind in one program", () => {
 
 describe("layerConfig", () => {
   it.effect("reads both kinds of address", () => {
-    const wire = FakeWire.make(({ url }) =>
-      url.startsWith(node) ? FakeWire.answer(200, "{\"universe\":[],\"tokens\":[]}") : FakeWire.unreachable
+    const transport = FakeTransport.make(({ url }) =>
+      url.startsWith(node) ? FakeTransport.answer(200, "{\"universe\":[],\"tokens\":[]}") : FakeTransport.unreachable
     )
     const environment = { TRIGATE_TRADING_API_URL: api, TRIGATE_TRADING_NODE_URL: `${node}/` }
     return Effect.gen(function*() {
       yield* meta
-      assert.deepStrictEqual(wire.sent.map(({ url }) => url), [`${api}/info`, `${node}/info`])
+      assert.deepStrictEqual(transport.sent.map(({ url }) => url), [`${api}/info`, `${node}/info`])
     }).pipe(
       Effect.provide(
         TradingUpstream.layerInfoConfig.pipe(
-          Layer.provide([wire.layer, ConfigProvider.layer(ConfigProvider.fromUnknown(environment))])
+          Layer.provide([transport.layer, ConfigProvider.layer(ConfigProvider.fromUnknown(environment))])
         )
       )
     )

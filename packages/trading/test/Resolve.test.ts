@@ -16,7 +16,7 @@ import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
 import * as TestClock from "effect/testing/TestClock"
 import { now, states, unanswered } from "./actionLogSuite.ts"
-import * as FakeWire from "./fakeWire.ts"
+import * as FakeTransport from "./fakeTransport.ts"
 
 const action = Effect.orDie(
   SandboxSigner.signAction(keys.trader, { nonce: now, action: { type: "evmUserModify", usingBigBlocks: true } })
@@ -24,20 +24,20 @@ const action = Effect.orDie(
 
 const submit = (signed: SignedAction) => Exchange.use((exchange) => exchange.submit(signed))
 
-const refused = (text: string) => FakeWire.answer(200, JSON.stringify({ status: "err", response: text }))
+const refused = (text: string) => FakeTransport.answer(200, JSON.stringify({ status: "err", response: text }))
 
 const duplicate = refused(`Invalid nonce: duplicate nonce ${now}`)
-const ok = FakeWire.answer(200, `{"status":"ok","response":{"type":"default"}}`)
+const ok = FakeTransport.answer(200, `{"status":"ok","response":{"type":"default"}}`)
 
 /** A gateway before a venue that reacts to one request after the other. */
 const venue = (...reactions: ReadonlyArray<TransportResponse | TransportError>) => {
   let at = 0
-  const wire = FakeWire.make(() => reactions[at++] ?? assert.fail("one request too many"))
+  const transport = FakeTransport.make(() => reactions[at++] ?? assert.fail("one request too many"))
   const gateway = ExchangeUpstream.layer({ api: ["https://venue.example"] }).pipe(
-    Layer.provide([Admission.layer(), wire.layer]),
+    Layer.provide([Admission.layer(), transport.layer]),
     Layer.provideMerge(ActionLog.layerMemory())
   )
-  return { wire, run: Effect.provide(gateway) }
+  return { transport, run: Effect.provide(gateway) }
 }
 
 const outcomes: ReadonlyArray<readonly [answer: TransportResponse | TransportError, word: string, left: number]> = [
@@ -46,16 +46,16 @@ const outcomes: ReadonlyArray<readonly [answer: TransportResponse | TransportErr
   [refused("Nonce mismatch."), "Rejected", 0],
   [refused("Action already expired"), "Rejected", 1],
   [refused("Too many cumulative requests sent (2 > 1)"), "Rejected", 1],
-  [FakeWire.answer(429, "null"), "UpstreamRateLimited", 1],
-  [FakeWire.unreachable, "UpstreamUnavailable", 1],
-  [FakeWire.broken, "OutcomeUnknown", 1]
+  [FakeTransport.answer(429, "null"), "UpstreamRateLimited", 1],
+  [FakeTransport.unreachable, "UpstreamUnavailable", 1],
+  [FakeTransport.broken, "OutcomeUnknown", 1]
 ]
 
 describe("resolve", () => {
   for (const [answer, word, left] of outcomes) {
-    const title = "sent" in answer ? `a wire that is ${answer.detail}` : new TextDecoder().decode(answer.body)
+    const title = "sent" in answer ? `a transport that is ${answer.detail}` : new TextDecoder().decode(answer.body)
     it.effect(`${word}, by the identical bytes and not before it is called: ${title}`, () => {
-      const { run, wire } = venue(FakeWire.broken, answer, duplicate)
+      const { run, transport } = venue(FakeTransport.broken, answer, duplicate)
       return Effect.gen(function*() {
         yield* TestClock.setTime(now)
         const signed = yield* action
@@ -64,7 +64,7 @@ describe("resolve", () => {
         assert(entry !== undefined)
         assert.deepInclude(entry, { signer: keys.trader.address, nonce: now, actionType: "evmUserModify" })
         yield* TestClock.adjust("1 hour")
-        assert.lengthOf(wire.sent, 1)
+        assert.lengthOf(transport.sent, 1)
 
         const resolve = (by: Uint8Array | SignedAction) =>
           Effect.match(Exchange.use((exchange) => exchange.resolve(by)), {
@@ -73,12 +73,12 @@ describe("resolve", () => {
           })
         assert.strictEqual(yield* resolve(entry.body), word)
         assert.lengthOf(yield* unanswered, left)
-        assert.lengthOf(wire.sent, 2)
+        assert.lengthOf(transport.sent, 2)
         // what is still in doubt can be asked again; what is decided is known here
         assert.strictEqual(yield* resolve(signed), left === 0 ? "NonceAlreadyUsed" : "Landed")
         assert.lengthOf(yield* unanswered, 0)
-        assert.strictEqual(new Set(wire.sent.map(({ body }) => body)).size, 1)
-        assert.strictEqual(wire.sent[0]?.body, new TextDecoder().decode(entry.body))
+        assert.strictEqual(new Set(transport.sent.map(({ body }) => body)).size, 1)
+        assert.strictEqual(transport.sent[0]?.body, new TextDecoder().decode(entry.body))
       }).pipe(run)
     })
   }
@@ -136,10 +136,10 @@ describe("the action log of a gateway", () => {
   }
 
   it.effect("that is full refuses an action before a byte leaves, and takes it when there is room", () => {
-    const wire = FakeWire.make((request) => request.body.includes(String(now)) ? FakeWire.broken : ok)
+    const transport = FakeTransport.make((request) => request.body.includes(String(now)) ? FakeTransport.broken : ok)
     const gateway = ExchangeUpstream.layer({ api: ["https://venue.example"] }).pipe(
       Layer.provideMerge(ActionLog.layerMemory({ capacity: 1 })),
-      Layer.provide([Admission.layer(), wire.layer])
+      Layer.provide([Admission.layer(), transport.layer])
     )
     return Effect.gen(function*() {
       yield* TestClock.setTime(now)
@@ -153,17 +153,17 @@ describe("the action log of a gateway", () => {
       const error = yield* Effect.flip(submit(next))
       assert.strictEqual(error._tag, "UpstreamUnavailable")
       assert.deepInclude(error, { upstream: "action-log", attempts: 0 })
-      assert.lengthOf(wire.sent, 1)
+      assert.lengthOf(transport.sent, 1)
       const [entry] = yield* unanswered
       assert(entry !== undefined)
       assert.isTrue(yield* ActionLog.ActionLog.use((log) => log.forget(entry.fingerprint)))
       yield* submit(next)
-      assert.lengthOf(wire.sent, 2)
+      assert.lengthOf(transport.sent, 2)
     }).pipe(Effect.provide(gateway))
   })
 
   it.effect("compares what was signed: bytes beside it may change, and what was signed goes out once", () => {
-    const { run, wire } = venue(FakeWire.broken, duplicate)
+    const { run, transport } = venue(FakeTransport.broken, duplicate)
     return Effect.gen(function*() {
       yield* TestClock.setTime(now)
       const signed = yield* action
@@ -172,7 +172,7 @@ describe("the action log of a gateway", () => {
       const [first] = yield* unanswered
       const resolved = yield* Exchange.use((exchange) => exchange.resolve(spaced))
       assert.strictEqual(resolved._tag, "Landed")
-      assert.deepStrictEqual(wire.sent.map(({ body }) => body), [
+      assert.deepStrictEqual(transport.sent.map(({ body }) => body), [
         new TextDecoder().decode(first?.body),
         new TextDecoder().decode(spaced)
       ])
@@ -180,7 +180,7 @@ describe("the action log of a gateway", () => {
         const again = yield* Effect.flip(Exchange.use((exchange) => exchange.relay({ body, surface: "gateway" })))
         assert.strictEqual(again._tag, "NonceAlreadyUsed")
       }
-      assert.lengthOf(wire.sent, 2)
+      assert.lengthOf(transport.sent, 2)
     }).pipe(run)
   })
 })

@@ -15,7 +15,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
-import * as FakeWire from "./fakeWire.ts"
+import * as FakeTransport from "./fakeTransport.ts"
 import samples from "./fixtures/evm-rpc-samples.json" with { type: "json" }
 
 const node = "https://node.test/KEY"
@@ -23,8 +23,10 @@ const contract = "0x5555555555555555555555555555555555555555"
 const account = "0xFC1286EeddF81d6955eDAd5C8D99B8Aa32F3D2AA"
 
 const evm = TradingEvm.TradingEvm
-const over = (wire: ReturnType<typeof FakeWire.make>, addresses: TradingUpstream.Addresses = { node: [node] }) =>
-  TradingUpstream.layerEvm(addresses).pipe(Layer.provide(wire.layer))
+const over = (
+  transport: ReturnType<typeof FakeTransport.make>,
+  addresses: TradingUpstream.Addresses = { node: [node] }
+) => TradingUpstream.layerEvm(addresses).pipe(Layer.provide(transport.layer))
 
 interface Envelope {
   readonly id: number
@@ -35,9 +37,9 @@ const read = (text: string): Envelope => JSON.parse(text) as Envelope
 
 /** A node that answers each method with a raw member: `"result":…` or `"error":…`. */
 const nodeOf = (answers: { readonly [method: string]: string }) =>
-  FakeWire.make(({ body }) => {
+  FakeTransport.make(({ body }) => {
     const { id, method } = read(body)
-    return FakeWire.answer(200, `{"jsonrpc":"2.0","id":${id},${answers[method] ?? "\"result\":null"}}`)
+    return FakeTransport.answer(200, `{"jsonrpc":"2.0","id":${id},${answers[method] ?? "\"result\":null"}}`)
   })
 const sample = (id: string) => {
   const { response } = samples.samples.find((each) => each.id === id) ?? assert.fail(id)
@@ -50,7 +52,7 @@ const gasPriceCall: EvmCall = { operation: evmOperations.gasPrice, params: Json.
 
 describe("typed methods", () => {
   it.effect("read the documented samples and send their params", () => {
-    const wire = nodeOf({
+    const transport = nodeOf({
       eth_getStorageAt: sample("storage"),
       eth_gasPrice: sample("gas-price"),
       eth_bigBlockGasPrice: sample("big-gas-price"),
@@ -65,20 +67,23 @@ describe("typed methods", () => {
       assert.strictEqual(yield* service.gasPrice(), 1_000_000_000n)
       assert.strictEqual(yield* service.bigBlockGasPrice(), 1_000_000_000n)
       assert.isTrue(yield* service.usingBigBlocks({ address: account }))
-      assert.deepStrictEqual(wire.sent.map(({ url }) => url), Array.from({ length: 4 }, () => `${node}/evm`))
-      assert.deepStrictEqual(wire.sent.map(({ body }) => read(body)).map(({ method, params }) => [method, params]), [
-        ["eth_getStorageAt", [contract, "0x0", "latest"]],
-        ["eth_gasPrice", []],
-        ["eth_bigBlockGasPrice", []],
-        ["eth_usingBigBlocks", [account]]
-      ])
-      assert.strictEqual(new Set(wire.sent.map(({ body }) => read(body).id)).size, 4)
-    }).pipe(Effect.provide(over(wire)))
+      assert.deepStrictEqual(transport.sent.map(({ url }) => url), Array.from({ length: 4 }, () => `${node}/evm`))
+      assert.deepStrictEqual(
+        transport.sent.map(({ body }) => read(body)).map(({ method, params }) => [method, params]),
+        [
+          ["eth_getStorageAt", [contract, "0x0", "latest"]],
+          ["eth_gasPrice", []],
+          ["eth_bigBlockGasPrice", []],
+          ["eth_usingBigBlocks", [account]]
+        ]
+      )
+      assert.strictEqual(new Set(transport.sent.map(({ body }) => read(body).id)).size, 4)
+    }).pipe(Effect.provide(over(transport)))
   })
 
   it.effect("the price of an account is that of the blocks it uses, and its cost follows exactly", () =>
     Effect.forEach([[true, 7n], [false, 0xffffffffffffffffn]] as const, ([isBig, price]) => {
-      const wire = nodeOf({
+      const transport = nodeOf({
         eth_usingBigBlocks: `"result":${isBig}`,
         eth_gasPrice: "\"result\":\"0xffffffffffffffff\"",
         eth_bigBlockGasPrice: "\"result\":\"0x7\""
@@ -91,10 +96,10 @@ describe("typed methods", () => {
           price * 30_000_001n
         )
         assert.deepStrictEqual(
-          wire.sent.slice(0, 2).map(({ body }) => read(body).method),
+          transport.sent.slice(0, 2).map(({ body }) => read(body).method),
           ["eth_usingBigBlocks", isBig ? "eth_bigBlockGasPrice" : "eth_gasPrice"]
         )
-      }).pipe(Effect.provide(over(wire)))
+      }).pipe(Effect.provide(over(transport)))
     }))
 
   it.effect("a node's errors are typed", () =>
@@ -127,37 +132,37 @@ describe("typed methods", () => {
   it.effect("an answer that is no JSON-RPC is read by its status", () =>
     Effect.forEach(
       [
-        [FakeWire.answer(200, "[]"), "UpstreamMalformed"],
-        [FakeWire.answer(200, "{\"jsonrpc\":\"2.0\",\"id\":999,\"result\":\"0x1\"}"), "UpstreamMalformed"],
-        [FakeWire.answer(429, "null"), "UpstreamRateLimited"],
-        [FakeWire.answer(429, ""), "UpstreamRateLimited"],
-        [FakeWire.answer(400, "bad", "text/plain"), "InvalidRequest"],
-        [FakeWire.answer(404, "{\"message\":\"no Route matched\"}"), "UpstreamUnavailable"],
+        [FakeTransport.answer(200, "[]"), "UpstreamMalformed"],
+        [FakeTransport.answer(200, "{\"jsonrpc\":\"2.0\",\"id\":999,\"result\":\"0x1\"}"), "UpstreamMalformed"],
+        [FakeTransport.answer(429, "null"), "UpstreamRateLimited"],
+        [FakeTransport.answer(429, ""), "UpstreamRateLimited"],
+        [FakeTransport.answer(400, "bad", "text/plain"), "InvalidRequest"],
+        [FakeTransport.answer(404, "{\"message\":\"no Route matched\"}"), "UpstreamUnavailable"],
         [
-          FakeWire.answer(404, "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32005,\"message\":\"x\"}}"),
+          FakeTransport.answer(404, "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32005,\"message\":\"x\"}}"),
           "UpstreamRateLimited"
         ],
         [
-          FakeWire.answer(
+          FakeTransport.answer(
             401,
             "{\"type\":\"urn:trigate:problem:unauthorized\",\"title\":\"Unauthorized\",\"status\":401,\"_tag\":\"Unauthorized\"}",
             "application/problem+json"
           ),
           "Unauthorized"
         ],
-        [FakeWire.unreachable, "UpstreamUnavailable"],
-        [FakeWire.broken, "UpstreamUnavailable"]
+        [FakeTransport.unreachable, "UpstreamUnavailable"],
+        [FakeTransport.broken, "UpstreamUnavailable"]
       ] as const,
       ([reaction, tag]) =>
         Effect.gen(function*() {
           assert.strictEqual((yield* Effect.flip(evm.use((service) => service.gasPrice())))._tag, tag)
-        }).pipe(Effect.provide(over(FakeWire.make(() => reaction))))
+        }).pipe(Effect.provide(over(FakeTransport.make(() => reaction))))
     ))
 })
 
 describe("relay", () => {
   it.effect("sends the caller's params as they are under an id of ours, and gives the raw result", () => {
-    const wire = nodeOf({ eth_getStorageAt: "\"result\" : { \"big\": 18446744073709551616 }" })
+    const transport = nodeOf({ eth_getStorageAt: "\"result\" : { \"big\": 18446744073709551616 }" })
     return Effect.gen(function*() {
       const params = `[ "${contract}" , "0x0",\n"latest"]`
       const answer = yield* relay({
@@ -167,14 +172,14 @@ describe("relay", () => {
       })
       assert.deepStrictEqual(answer, { _tag: "Result", result: Json.of("{ \"big\": 18446744073709551616 }") })
       assert.strictEqual(
-        wire.sent[0]?.body,
+        transport.sent[0]?.body,
         `{"jsonrpc":"2.0","id":1,"method":"eth_getStorageAt","params":${params}}`
       )
-    }).pipe(Effect.provide(over(wire)))
+    }).pipe(Effect.provide(over(transport)))
   })
 
   it.effect("gives a node's own error object as it wrote it", () => {
-    const wire = nodeOf({ eth_gasPrice: "\"error\":{\"code\":-32005, \"message\":\"rate limited\",\"data\":1e3}" })
+    const transport = nodeOf({ eth_gasPrice: "\"error\":{\"code\":-32005, \"message\":\"rate limited\",\"data\":1e3}" })
     return Effect.gen(function*() {
       assert.deepStrictEqual(yield* relay(gasPriceCall), {
         _tag: "Error",
@@ -182,11 +187,11 @@ describe("relay", () => {
         message: "rate limited",
         error: Json.of("{\"code\":-32005, \"message\":\"rate limited\",\"data\":1e3}")
       })
-    }).pipe(Effect.provide(over(wire)))
+    }).pipe(Effect.provide(over(transport)))
   })
 
   it.effect("refuses every block but latest before anything is sent", () => {
-    const wire = nodeOf({})
+    const transport = nodeOf({})
     return Effect.gen(function*() {
       const at = (block: string) =>
         relay({
@@ -205,34 +210,34 @@ describe("relay", () => {
           ])
         }
       }
-      assert.deepStrictEqual(wire.sent, [])
+      assert.deepStrictEqual(transport.sent, [])
       yield* at("")
       yield* at(",\"l\\u0061test\"")
-      assert.strictEqual(wire.sent.length, 2)
-    }).pipe(Effect.provide(over(wire)))
+      assert.strictEqual(transport.sent.length, 2)
+    }).pipe(Effect.provide(over(transport)))
   })
 
   it.effect("goes to nodes only: an official API does not make it configured", () => {
-    const wire = nodeOf({})
+    const transport = nodeOf({})
     return Effect.gen(function*() {
       for (const addresses of [{}, { api: ["https://api.test"] }]) {
-        const error = yield* Effect.flip(relay(gasPriceCall)).pipe(Effect.provide(over(wire, addresses)))
+        const error = yield* Effect.flip(relay(gasPriceCall)).pipe(Effect.provide(over(transport, addresses)))
         assert.strictEqual(error._tag, "ChainNotConfigured")
       }
-      assert.deepStrictEqual(wire.sent, [])
+      assert.deepStrictEqual(transport.sent, [])
     })
   })
 
   it.effect("moves on to the next node", () => {
-    const wire = FakeWire.make(({ body, url }) =>
+    const transport = FakeTransport.make(({ body, url }) =>
       url.startsWith("https://dead")
-        ? FakeWire.broken
-        : FakeWire.answer(200, `{"jsonrpc":"2.0","id":${read(body).id},"result":"0x1"}`)
+        ? FakeTransport.broken
+        : FakeTransport.answer(200, `{"jsonrpc":"2.0","id":${read(body).id},"result":"0x1"}`)
     )
     return Effect.gen(function*() {
       assert.strictEqual(yield* evm.use((service) => service.gasPrice()), 1n)
-      assert.strictEqual(wire.sent.length, 2)
-    }).pipe(Effect.provide(over(wire, { node: ["https://dead.test", node] })))
+      assert.strictEqual(transport.sent.length, 2)
+    }).pipe(Effect.provide(over(transport, { node: ["https://dead.test", node] })))
   })
 })
 
@@ -291,17 +296,17 @@ class Second extends Context.Service<Second, TradingEvm.TradingEvm["Service"]>()
 
 describe("two of a kind in one program", () => {
   it.effect("ask their own nodes", () => {
-    const wire = FakeWire.make(({ body, url }) =>
-      FakeWire.answer(
+    const transport = FakeTransport.make(({ body, url }) =>
+      FakeTransport.answer(
         200,
         `{"jsonrpc":"2.0","id":${read(body).id},"result":"${url.startsWith("https://one") ? "0x1" : "0x2"}"}`
       )
     )
-    const second = Layer.effect(Second, evm).pipe(Layer.provide(over(wire, { node: ["https://two.test"] })))
+    const second = Layer.effect(Second, evm).pipe(Layer.provide(over(transport, { node: ["https://two.test"] })))
     return Effect.gen(function*() {
       assert.strictEqual(yield* evm.use((service) => service.gasPrice()), 1n)
       assert.strictEqual(yield* Second.use((service) => service.gasPrice()), 2n)
-    }).pipe(Effect.provide(Layer.merge(over(wire, { node: ["https://one.test"] }), second)))
+    }).pipe(Effect.provide(Layer.merge(over(transport, { node: ["https://one.test"] }), second)))
   })
 
   it.effect("in memory have their own state", () => {
@@ -317,15 +322,15 @@ describe("two of a kind in one program", () => {
 
 describe("layerConfig", () => {
   it.effect("reads the node's address", () => {
-    const wire = nodeOf({ eth_gasPrice: sample("gas-price") })
+    const transport = nodeOf({ eth_gasPrice: sample("gas-price") })
     return Effect.gen(function*() {
       yield* evm.use((service) => service.gasPrice())
-      assert.strictEqual(wire.sent[0]?.url, `${node}/evm`)
+      assert.strictEqual(transport.sent[0]?.url, `${node}/evm`)
     }).pipe(
       Effect.provide(
         TradingUpstream.layerEvmConfig.pipe(
           Layer.provide([
-            wire.layer,
+            transport.layer,
             ConfigProvider.layer(ConfigProvider.fromUnknown({ TRIGATE_TRADING_NODE_URL: node }))
           ])
         )

@@ -208,7 +208,7 @@ describe("ResponseCache", () => {
       assert.strictEqual(state.asked, 5)
     })))
 
-  it.effect("whoever wants no kept answer gets none, not even a stale one, and what comes is kept", () =>
+  it.effect("whoever wants no cached response gets none, not even a stale one, and what comes is kept", () =>
     run(Effect.gen(function*() {
       const { get, state } = yield* setup()
       const fresh = Effect.provideService(get, Freshness, "none")
@@ -350,7 +350,7 @@ describe("ResponseCache with other replicas", () => {
       })
     )))
 
-  it.effect("who wants no kept answer follows nobody who takes one", () =>
+  it.effect("who wants no cached response follows nobody who takes one", () =>
     Effect.gen(function*() {
       const asked: CachePolicy = { fresh: 1000, staleIfError: 0 }
       const { get, state } = yield* setup({

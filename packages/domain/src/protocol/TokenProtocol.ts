@@ -202,8 +202,8 @@ export const judge = (
 /** Operations cache the results of their JSON-RPC and the token data over REST, not the bodies of other REST calls. */
 const isCached = ({ form, operation }: TokenRead): boolean => form === "rpc" || operation.protocol === "token-rest"
 
-/** What an operation judges before it is cached: the result of a JSON-RPC call, the whole document otherwise. */
-const judged = ({ form }: TokenRead, { json, text }: UpstreamResponse): Json.Json => {
+/** What `isCacheable` looks at: the result of a JSON-RPC call, the whole document otherwise. */
+const cacheableOf = ({ form }: TokenRead, { json, text }: UpstreamResponse): Json.Json => {
   const value = json.valueOrUndefined
   return form === "rpc" && Predicate.hasProperty(value, "ok") && value.ok === true && "result" in value
     ? Json.parsed(text, value.result)
@@ -220,7 +220,7 @@ export const reads: ReadProtocol<TokenRead, UpstreamResponse, CommonFailure> = {
   },
   isCacheable: (call, response) => {
     const operation: ReadOperation = call.operation
-    return operation.isCacheable?.(undefined, judged(call, response)) ?? true
+    return operation.isCacheable?.(undefined, cacheableOf(call, response)) ?? true
   },
   codec: InfoProtocol.codec,
   write: (call) => ({ body: call.form === "query" ? undefined : bodyOf(call), judge })

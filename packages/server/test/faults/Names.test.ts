@@ -8,7 +8,7 @@ import Dns from "node:dns"
 import type { LookupAddress, LookupOptions } from "node:dns"
 import { bigBlocks, bodyOf } from "../bodies.ts"
 import { askedOf, gatewayOver } from "./faultyGateway.ts"
-import { assertFailure, assertGood, neverKept, reads } from "./routes.ts"
+import { assertFailure, assertGood, neverCached, reads } from "./routes.ts"
 import { deadline, endsAfter, firstShare } from "./time.ts"
 
 type Done = (error: Error | null, address: string | Array<LookupAddress>, family?: number) => void
@@ -89,7 +89,7 @@ describe("a name of an upstream", () => {
       }))
   }
 
-  for (const route of neverKept) {
+  for (const route of neverCached) {
     it.effect(`is asked for again when its address is gone: ${route.name}`, () =>
       Effect.gen(function*() {
         const after = yield* faultyUpstream(say(route.good), { host: "127.0.0.2" })

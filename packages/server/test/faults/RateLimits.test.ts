@@ -6,7 +6,7 @@ import type { Said } from "@trigate/testing/Reactions"
 import * as Effect from "effect/Effect"
 import { assertNextAnswers } from "./failover.ts"
 import { askedOf, gatewayOver } from "./faultyGateway.ts"
-import { assertFailure, assertGood, evm, info, layer2, neverKept, reads } from "./routes.ts"
+import { assertFailure, assertGood, evm, info, layer2, neverCached, reads } from "./routes.ts"
 
 const full = (retryAfter: string | undefined): Said => ({
   status: 429,
@@ -43,7 +43,7 @@ for (const route of reads) {
   })
 }
 
-for (const route of neverKept) {
+for (const route of neverCached) {
   describe(`${route.name}: a reached rate limit`, () => {
     for (const retryAfter of long) {
       it.effect(`defers its address for as long as it says, and the next one serves: Retry-After ${retryAfter}`, () =>

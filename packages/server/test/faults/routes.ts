@@ -113,7 +113,7 @@ export const tokenRpc: Route = {
 export const reads: ReadonlyArray<Route> = [info, evm, layer2, tokenData, tokenRpc]
 
 /** The reads that reach an upstream each time that they are asked; an answer about a token is kept for a while. */
-export const neverKept: ReadonlyArray<Route> = [info, evm, layer2, tokenRpc]
+export const neverCached: ReadonlyArray<Route> = [info, evm, layer2, tokenRpc]
 
 /** The reads whose answers are JSON-RPC 2.0. */
 export const jsonRpcReads: ReadonlyArray<Route> = [evm, layer2]

@@ -1,4 +1,4 @@
-/** A wire that answers from a script and keeps what was sent. */
+/** A transport that answers from a script and keeps what was sent. */
 import type { TransportError, TransportRequest, TransportResponse } from "@trigate/upstream/HttpTransport"
 import { HttpTransport } from "@trigate/upstream/HttpTransport"
 import * as Pipeline from "@trigate/upstream/Pipeline"
@@ -25,12 +25,12 @@ export const answer = (
   body: new TextEncoder().encode(body)
 })
 
-/** Calls over a wire that answers each request by what was sent. */
+/** Calls over a transport that answers each request by what was sent. */
 export const scripted = (
   react: (sent: Sent) => Effect.Effect<TransportResponse, TransportError>
 ): { readonly sent: Array<Sent>; readonly calls: Layer.Layer<Pipeline.Pipeline> } => {
   const sent: Array<Sent> = []
-  const wire = Layer.succeed(
+  const transport = Layer.succeed(
     HttpTransport,
     HttpTransport.of({
       send: ({ body, headers, method, url }: TransportRequest) =>
@@ -41,5 +41,5 @@ export const scripted = (
         })
     })
   )
-  return { sent, calls: Pipeline.layer({ attempts: 1 }).pipe(Layer.provide(wire)) }
+  return { sent, calls: Pipeline.layer({ attempts: 1 }).pipe(Layer.provide(transport)) }
 }

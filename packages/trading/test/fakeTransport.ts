@@ -1,4 +1,4 @@
-/** A wire that records what would leave and answers as told; URLs are shown, they hold no real key. */
+/** A transport that records what would leave and answers as told; URLs are shown, they hold no real key. */
 import * as Utf8 from "@trigate/domain/Utf8"
 import { HttpTransport, TransportError } from "@trigate/upstream/HttpTransport"
 import type { TransportResponse } from "@trigate/upstream/HttpTransport"
@@ -32,7 +32,7 @@ const calls = Pipeline.layerNoDeps({ attempts: 1 }).pipe(
 
 export const make = (react: (sent: Sent) => TransportResponse | TransportError) => {
   const sent: Array<Sent> = []
-  const wire = Layer.succeed(
+  const transport = Layer.succeed(
     HttpTransport,
     HttpTransport.of({
       send: ({ body, method, url }) =>
@@ -44,5 +44,5 @@ export const make = (react: (sent: Sent) => TransportResponse | TransportError) 
         })
     })
   )
-  return { sent, layer: calls.pipe(Layer.provide(wire)) }
+  return { sent, layer: calls.pipe(Layer.provide(transport)) }
 }
