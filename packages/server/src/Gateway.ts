@@ -14,6 +14,7 @@ import { pathsOf } from "@trigate/api/TokensApi"
 import type { Unauthorized } from "@trigate/domain/CallerError"
 import { faultsOf, invalidRequest } from "@trigate/domain/Decode"
 import type { GatewayError } from "@trigate/domain/GatewayError"
+import type { Surface } from "@trigate/domain/Operation"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -57,6 +58,17 @@ type Handler = (
   request: HttpServerRequest
 ) => Effect.Effect<HttpServerResponse, GatewayError, HttpRouter.RouteContext>
 
+/** Handles a request whose caller passes the admission. A JSON-RPC route answers a refusal of the caller as JSON-RPC. */
+type Admitting = (
+  request: HttpServerRequest,
+  surface: Surface,
+  admission: Effect.Effect<void, Unauthorized>
+) => Effect.Effect<HttpServerResponse, GatewayError>
+
+const admitting =
+  (handle: (request: HttpServerRequest, surface: Surface) => ReturnType<Admitting>): Admitting =>
+  (request, surface, admission) => Effect.andThen(admission, handle(request, surface))
+
 const endpointKey = HttpRouter.schemaPathParams(Schema.Struct(KeyedPath)).pipe(
   Effect.mapBoth({
     onFailure: (error) => invalidRequest(faultsOf(error, ["path"])),
@@ -72,34 +84,28 @@ const handlers = Effect.gen(function*() {
   const evm = yield* RpcRoutes.evm(options)
   const layer2 = yield* RpcRoutes.layer2(options)
   const tokens = yield* RpcRoutes.tokens
-  const tokenRest = yield* RelayRoutes.tokenRest
-  /** A route behind the caller's key. A JSON-RPC route gets the check, because it answers a refusal as JSON-RPC. */
-  const keyed = (
-    handle: (
-      request: HttpServerRequest,
-      admission: Effect.Effect<void, Unauthorized>
-    ) => Effect.Effect<HttpServerResponse, GatewayError>
-  ): Handler =>
-  (request) => Effect.flatMap(endpointKey, (key) => handle(request, keys.check(key)))
-  const unkeyedRest: Handler = (request) =>
-    Effect.andThen(CallerKeys.admission(keys, request), tokenRest(request, "gateway"))
+  const tokenRest = admitting(yield* RelayRoutes.tokenRest)
+  const keyed = (handle: Admitting): Handler => (request) =>
+    Effect.flatMap(endpointKey, (key) => handle(request, "node", keys.check(key)))
+  const optionallyKeyed = (handle: Admitting): Handler => (request) =>
+    handle(request, "gateway", CallerKeys.admission(keys, request))
   return new Map<string, Handler>(Object.entries<Handler>(
     {
       "exchange.submit": (request) => exchange(request, "gateway"),
       "info.query": (request) => info(request, "gateway"),
       "evm.rpc": (request) => evm(request, "gateway"),
-      "tokens.rpc": (request) => tokens(request, "gateway", CallerKeys.admission(keys, request)),
-      "tokens.rest": unkeyedRest,
-      "tokens.restPost": unkeyedRest,
       "layer2.rpc": (request) => layer2(request, "gateway"),
-      "node.exchange": keyed((request, admission) => Effect.andThen(admission, exchange(request, "node"))),
-      "node.info": keyed((request, admission) => Effect.andThen(admission, info(request, "node"))),
-      "node.evm": keyed((request, admission) => evm(request, "node", admission)),
-      "node.tokenRpc": keyed((request, admission) => tokens(request, "node", admission)),
-      "node.tokenRest": keyed((request, admission) => Effect.andThen(admission, tokenRest(request, "node"))),
-      "node.tokenRestPost": keyed((request, admission) => Effect.andThen(admission, tokenRest(request, "node"))),
-      "node.layer2": keyed((request, admission) => layer2(request, "node", admission)),
-      "node.root": keyed((request, admission) => layer2(request, "node", admission))
+      "tokens.rpc": optionallyKeyed(tokens),
+      "tokens.rest": optionallyKeyed(tokenRest),
+      "tokens.restPost": optionallyKeyed(tokenRest),
+      "node.exchange": keyed(admitting(exchange)),
+      "node.info": keyed(admitting(info)),
+      "node.evm": keyed(evm),
+      "node.tokenRpc": keyed(tokens),
+      "node.tokenRest": keyed(tokenRest),
+      "node.tokenRestPost": keyed(tokenRest),
+      "node.layer2": keyed(layer2),
+      "node.root": keyed(layer2)
     } satisfies { readonly [Name in RelayedName]: Handler }
   ))
 })

@@ -17,7 +17,6 @@ import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as Schema from "effect/Schema"
 import * as CallerKeys from "./CallerKeys.ts"
 import * as RequestBody from "./RequestBody.ts"
-import { CurrentRequestFacts, noteRelayed } from "./RequestFacts.ts"
 import * as Responses from "./Responses.ts"
 
 const expectedSignerHeader = "x-trigate-expected-signer"
@@ -43,34 +42,29 @@ export const expectedSigner = (request: HttpServerRequest): Effect.Effect<Addres
 /** The handler of `/exchange`. */
 export const exchange = Effect.map(
   Exchange,
-  (exchange) =>
+  ({ relay }) =>
     Effect.fnUntraced(function*(request: HttpServerRequest, surface: Surface) {
       const body = yield* RequestBody.bytes(request)
-      const facts = yield* CurrentRequestFacts
       const expected = yield* expectedSigner(request)
-      const relayed = yield* exchange.relay({
+      const { answer, operation, signer, warnings } = yield* relay({
         body,
         surface,
         ...(expected === undefined ? {} : { expectedSigner: expected })
       })
-      noteRelayed(facts, relayed.operation, relayed.answer)
-      return Responses.relayed(relayed.answer, {
-        ...(relayed.signer === undefined ? {} : { [signerHeader]: relayed.signer }),
-        ...(relayed.warnings.length === 0 ? {} : { "x-trigate-warning": relayed.warnings.join("; ") })
+      return yield* Responses.relayed(operation, answer, {
+        ...(signer === undefined ? {} : { [signerHeader]: signer }),
+        ...(warnings.length === 0 ? {} : { "x-trigate-warning": warnings.join("; ") })
       })
     })
 )
 
 /** The handler of `/info`; `relaysAnyType` says whether queries of types other than the documented ones are relayed. */
 export const info = (relaysAnyType: boolean) =>
-  Effect.map(Info, (info) =>
+  Effect.map(Info, ({ relay }) =>
     Effect.fnUntraced(function*(request: HttpServerRequest, surface: Surface) {
       const body = yield* RequestBody.json(request)
-      const facts = yield* CurrentRequestFacts
       const call = yield* InfoProtocol.callOf(body, surface, relaysAnyType)
-      const answer = yield* info.relay(call)
-      noteRelayed(facts, call.operation.name, answer)
-      return Responses.relayed(answer)
+      return yield* Responses.relayed(call.operation.name, yield* relay(call))
     }))
 
 const tokenReads: ReadonlyMap<string, TokenRpcOperation> = new Map(tokenRestReads.map((each) => [each.name, each]))
@@ -101,12 +95,9 @@ const tokenCallOf = Effect.fnUntraced(function*(request: HttpServerRequest, surf
 /** The handler of the token chain's methods over REST. */
 export const tokenRest = Effect.map(
   TokenChain,
-  (tokens) =>
+  ({ rest }) =>
     Effect.fnUntraced(function*(request: HttpServerRequest, surface: Surface) {
-      const facts = yield* CurrentRequestFacts
       const call: RestCall = yield* tokenCallOf(request, surface)
-      const answer = yield* tokens.rest(call)
-      noteRelayed(facts, call.operation.name, answer)
-      return Responses.relayed(answer)
+      return yield* Responses.relayed(call.operation.name, yield* rest(call))
     })
 )

@@ -4,7 +4,6 @@
  * Every noted value comes from a closed set, so that it can be a metric label. None is a text that a caller wrote: not the path
  * either, which may hold an endpoint key.
  */
-import type { UpstreamResponse } from "@trigate/domain/UpstreamResponse"
 import type * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -30,12 +29,6 @@ export interface RequestFacts {
 /** Notes the age of a response. */
 export const noteAge = (facts: RequestFacts, age: number | undefined): void => {
   if (age !== undefined) facts.age = Math.max(facts.age ?? 0, age)
-}
-
-/** Notes an operation whose upstream response is relayed as it came. */
-export const noteRelayed = (facts: RequestFacts, operation: string, { age, status }: UpstreamResponse): void => {
-  facts.operations.push({ operation, outcome: status === 200 ? "ok" : "upstream_error" })
-  noteAge(facts, age)
 }
 
 /** The facts of a request that has not reached a route yet. */

@@ -8,17 +8,22 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as ProblemDetails from "effect/http/ProblemDetails"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { CurrentRequestFacts } from "./RequestFacts.ts"
+import { CurrentRequestFacts, noteAge } from "./RequestFacts.ts"
 
-/** An upstream response as it came: status, content type, bytes. */
+/** An operation's upstream response as it came: status, content type, bytes. Notes the operation for log and metrics. */
 export const relayed = (
-  answer: UpstreamResponse,
+  operation: string,
+  { age, body, contentType, retryAfter, status }: UpstreamResponse,
   headers: { readonly [name: string]: string } = {}
-): HttpServerResponse.HttpServerResponse =>
-  HttpServerResponse.uint8Array(answer.body, {
-    status: answer.status,
-    contentType: answer.contentType,
-    headers: answer.retryAfter === undefined ? headers : { ...headers, "retry-after": String(answer.retryAfter) }
+): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
+  Effect.map(CurrentRequestFacts, (facts) => {
+    facts.operations.push({ operation, outcome: status === 200 ? "ok" : "upstream_error" })
+    noteAge(facts, age)
+    return HttpServerResponse.uint8Array(body, {
+      status,
+      contentType,
+      headers: retryAfter === undefined ? headers : { ...headers, "retry-after": String(retryAfter) }
+    })
   })
 
 /** A JSON text that the gateway wrote. */

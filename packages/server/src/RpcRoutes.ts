@@ -90,9 +90,7 @@ const unsupported = (method: string) =>
   })
 
 // the handler reads the body only after its `admission` has succeeded
-const make = <O extends Operation, Answer extends Answered>(
-  definition: Definition<O, Answer>
-) => {
+const make = <O extends Operation, Answer extends Answered>(definition: Definition<O, Answer>) => {
   const { envelope, relay } = definition
   const table = new Map(definition.operations.map((operation) => [operation.name, operation]))
 
@@ -202,34 +200,30 @@ export interface Options {
   readonly maxBatch: number
 }
 
+const evmRoute = <O extends Operation>(
+  { maxBatch }: Options,
+  operations: ReadonlyArray<O>,
+  relay: Definition<O, JsonRpc.RpcAnswer>["relay"]
+) => make({ operations, envelope: jsonRpc, maxBatch, concurrency: maxBatch, relay })
+
+// a configured method comes first, so that a declared one of the same name replaces it
+const readsOf = ({ methods }: Options, serving: Parameters<typeof configuredRead>[1]) =>
+  methods.map((name) => configuredRead(name, serving))
+
 /** The handler of `/evm`. */
-export const evm = ({ maxBatch, methods }: Options) =>
-  Effect.map(TradingEvm, ({ relay }) =>
-    make({
-      // the later entry wins: a declared method stays what it is declared to be
-      operations: [
-        ...methods.map((name) => configuredRead(name, EvmOperations.serving)),
-        ...EvmOperations.evmMethods
-      ],
-      envelope: jsonRpc,
-      maxBatch,
-      concurrency: maxBatch,
-      relay
-    }))
+export const evm = (options: Options) =>
+  Effect.map(
+    TradingEvm,
+    ({ relay }) => evmRoute(options, [...readsOf(options, EvmOperations.serving), ...EvmOperations.evmMethods], relay)
+  )
 
 /** The handler of `/l2`. */
-export const layer2 = ({ maxBatch, methods }: Options) =>
-  Effect.map(Layer2, ({ relay }) =>
-    make({
-      operations: [
-        ...methods.map((name) => configuredRead(name, Layer2Operations.serving)),
-        ...Layer2Operations.layer2Methods
-      ],
-      envelope: jsonRpc,
-      maxBatch,
-      concurrency: maxBatch,
-      relay
-    }))
+export const layer2 = (options: Options) =>
+  Effect.map(
+    Layer2,
+    ({ relay }) =>
+      evmRoute(options, [...readsOf(options, Layer2Operations.serving), ...Layer2Operations.layer2Methods], relay)
+  )
 
 const tokenRpc: Envelope<TokenRpc.TokenRpcAnswer> = {
   read: TokenRpc.readCall,
