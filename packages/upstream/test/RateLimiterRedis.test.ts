@@ -64,8 +64,9 @@ const starts = Effect.fnUntraced(function*(limiter: RateLimiter.RateLimiter["Ser
 })
 
 const degraded = Effect.map(Metric.snapshot, (metrics) => {
-  const found = metrics.find(({ id }) => id === "trigate_shared_state_degraded")
-  assert.deepStrictEqual(found?.attributes, { use: "rate-limits" })
+  const found = metrics.find(({ attributes, id }) =>
+    id === "trigate_shared_state_degraded" && attributes?.["use"] === "rate-limits"
+  )
   return found !== undefined && "value" in found.state ? Number(found.state.value) : undefined
 })
 
