@@ -56,11 +56,11 @@ const SOONEST_HEDGE = 20
 const UNTOLD_DEFERRAL = 1
 
 /** Faults that may go away by themselves, so that the same address may be asked again. */
-const passingFaults: ReadonlySet<Fault> = new Set(["not_sent", "broken", "timeout", "server_fault"])
+const transientFaults: ReadonlySet<Fault> = new Set(["not_sent", "broken", "timeout", "server_fault"])
 
 /** Whether the same address may be asked again; one that is over its rate limit only when it says when. */
 const isRepeatable = ({ fault, retryAfter }: Retryable<unknown, unknown>): boolean =>
-  passingFaults.has(fault) || (fault === "rate_limited" && retryAfter !== undefined)
+  transientFaults.has(fault) || (fault === "rate_limited" && retryAfter !== undefined)
 
 const outcomeOf = (fault: Fault): Ended<unknown>["outcome"] => fault === "withheld" ? "refused" : fault
 
@@ -81,6 +81,23 @@ const signals: { readonly [R in Exclude<TransportError["reason"], "Timeout">]: H
   Encoding: "none"
 }
 
+const timedOut = (upstream: string, deadline: number) => () =>
+  new UpstreamTimeout({
+    upstream,
+    deadline: Math.round(deadline),
+    detail: `${upstream} did not answer within ${Math.round(deadline)} ms`
+  })
+
+const resultOf = (
+  upstream: string,
+  { detail, reason, sent }: TransportError,
+  deadline: number
+): Retryable<never, ReadFailure> => {
+  if (reason === "Timeout") return retryable(sent === "no" ? "not_sent" : "timeout", timedOut(upstream, deadline))
+  if (sent === "no") return unreachable(upstream, "not_sent", detail)
+  return reason === "Broken" ? unreachable(upstream, "broken", detail) : unreadable(upstream, detail)
+}
+
 const ejected = (upstream: string, millis: number | undefined) =>
   new UpstreamUnavailable({
     upstream,
@@ -89,78 +106,14 @@ const ejected = (upstream: string, millis: number | undefined) =>
     ...(millis === undefined ? {} : { retryAfter: Math.max(1, Math.ceil(millis / 1000)) })
   })
 
-/** How far one read has come: who was asked, what they said, and how much time is left. */
-class Progress<A, E> {
-  readonly read: Read
-  readonly question: Question<A, E>
-  readonly budget: Retries.RetryBudget
-  readonly fiber: Fiber.Fiber<unknown, unknown>
-  readonly clock: Clock.Clock
-  readonly #until: number
-  readonly #tried: Array<Target["base"]> = []
-  /** When an address wants to be asked again, as it said; most reads need none. */
-  #notBefore: Map<Target["base"], number> | undefined
-  attempts = 0
-  kept: Retryable<A, E | ReadFailure> | undefined
-
-  constructor(
-    read: Read,
-    question: Question<A, E>,
-    budget: Retries.RetryBudget,
-    fiber: Fiber.Fiber<unknown, unknown>,
-    deadline: number
-  ) {
-    this.read = read
-    this.question = question
-    this.budget = budget
-    this.fiber = fiber
-    this.clock = fiber.getRef(Clock.Clock)
-    this.#until = millisOf(this.clock) + deadline
-  }
-
-  /** Milliseconds left of the deadline. */
-  get left(): number {
-    return this.#until - millisOf(this.clock)
-  }
-
-  begin(target: Target) {
-    this.attempts++
-    this.#tried.push(target.base)
-  }
-
-  /** The first of some targets whose address was not asked. */
-  untriedOf(usable: ReadonlyArray<Target>): Target | undefined {
-    return usable.find(({ base }) => !this.#tried.includes(base))
-  }
-
-  /** Takes a token of the retry budget. */
-  withdraw(): boolean {
-    return this.budget.withdraw(this.clock.currentTimeMillisUnsafe())
-  }
-
-  /** Notes for how many seconds an address wants to be left alone. */
-  defer({ base }: Target, seconds: number) {
-    this.#notBefore ??= new Map()
-    this.#notBefore.set(base, millisOf(this.clock) + seconds * 1000)
-  }
-
-  /** Milliseconds before an address is asked again: what it said, else full jitter. */
-  pause({ base }: Target): number {
-    const notBefore = this.#notBefore?.get(base)
-    return notBefore === undefined
-      ? Retries.longestPause(this.attempts) * this.fiber.getRef(Random.Random).nextDoubleUnsafe()
-      : Math.max(0, notBefore - millisOf(this.clock))
-  }
-
-  /** Keeps the best of what was said: an answer before none, and what an address said before that none was asked. */
-  keep(said: Retryable<A, E | ReadFailure>) {
-    // where all are over their rate limit, the caller has to know when the first of them is not
-    const isLater = this.kept?.fault === "rate_limited" && said.fault === "rate_limited" &&
-      (this.kept.retryAfter ?? 0) <= (said.retryAfter ?? 0)
-    if (isLater) return
-    if (this.kept === undefined || said.answer !== undefined) this.kept = said
-    else if (this.kept.answer === undefined && said.fault !== "withheld") this.kept = said
-  }
+/** Whether `said` is worth more to the caller than what was kept: an answer, and what an address said rather than us. */
+const isBetter = (said: Retryable<unknown, unknown>, kept: Retryable<unknown, unknown> | undefined): boolean => {
+  if (kept === undefined) return true
+  // where all are over their rate limit, the caller has to know when the first of them is not
+  const isLater = kept.fault === "rate_limited" && said.fault === "rate_limited" &&
+    (kept.retryAfter ?? 0) <= (said.retryAfter ?? 0)
+  if (isLater) return false
+  return said.answer !== undefined || (kept.answer === undefined && said.fault !== "withheld")
 }
 
 /** Makes the function that sends reads. */
@@ -179,157 +132,160 @@ export const make = (parts: Parts, options: Options) => {
     return fresh
   }
 
-  const timeout = (upstream: string) => () =>
-    new UpstreamTimeout({
-      upstream,
-      deadline: Math.round(deadline),
-      detail: `${upstream} did not answer within ${Math.round(deadline)} ms`
-    })
-
-  const resultOf = (upstream: string, { detail, reason, sent }: TransportError): Retryable<never, ReadFailure> => {
-    if (reason === "Timeout") return retryable(sent === "no" ? "not_sent" : "timeout", timeout(upstream))
-    if (sent === "no") return unreachable(upstream, "not_sent", detail)
-    return reason === "Broken" ? unreachable(upstream, "broken", detail) : unreadable(upstream, detail)
-  }
-
-  const attempt = <A, E>(
-    call: Progress<A, E>,
-    target: Target,
-    time: number,
-    maxWait: number
-  ): Effect.Effect<AttemptResult<A, E | ReadFailure>> => {
-    const { operation, targets } = call.read
-    const meter = meterOf(target.label, operation.name)
-    const start = targets.length > 1 ? millisOf(call.clock) : 0
-    return Attempt.run<AttemptResult<A, E | ReadFailure>>(parts, {
-      class: "read",
-      cost: operation.cost,
-      meter,
-      target,
-      body: call.question.body,
-      timeout: time,
-      // the peer may have closed a pooled connection just then, and it may have closed the others too
-      onNewConnection: call.kept?.fault === "broken",
-      maxWait,
-      answered: (response) => {
-        const value = call.question.judge(response, target.conceal)
-        const signal = signalOf(value, response)
-        if (value._tag === "Retryable") {
-          if (value.retryAfter !== undefined) call.defer(target, value.retryAfter)
-          if (value.fault === "rate_limited") outliers.defer(target, (value.retryAfter ?? UNTOLD_DEFERRAL) * 1000)
-          return { value, signal, outcome: outcomeOf(value.fault), rows: 0 }
-        }
-        if (value._tag === "Refused") return { value, signal, outcome: "refused", rows: 0 }
-        if (targets.length > 1) latenciesOf(meter).add(millisOf(call.clock) - start)
-        return { value, signal, outcome: response.status < 400 ? "ok" : "refused", rows: value.rows }
-      },
-      broke: (error) => {
-        const value = resultOf(target.label, error)
-        const ofTimeout = operation.cheap === true ? "timeout" : "none"
-        const signal = error.reason === "Timeout" ? ofTimeout : signals[error.reason]
-        return { value, signal, outcome: outcomeOf(value.fault), rows: 0 }
-      },
-      withheld: (error) => retryable("withheld", () => error)
-    })
-  }
-
-  /** Asks `second` too when `first` takes longer than nearly all answers; whichever answers first is taken. */
-  const hedged = Effect.fnUntraced(function*<A, E>(
-    call: Progress<A, E>,
-    first: Target,
-    second: Target,
-    time: number,
-    delay: number
-  ) {
-    const primary = yield* Effect.forkChild(attempt(call, first, time, time), { startImmediately: true })
-    const early = yield* Effect.timeoutOption(Fiber.join(primary), delay)
-    if (Option.isSome(early)) return early.value
-    if (!call.withdraw()) return yield* Fiber.join(primary)
-    call.begin(second)
-    const other = yield* Effect.forkChild(attempt(call, second, call.left, 0), { startImmediately: true })
-    const winner = yield* Effect.raceFirst(
-      Effect.map(Fiber.join(primary), (result) => ({ result, rest: other, won: "first" as const })),
-      Effect.map(Fiber.join(other), (result) => ({ result, rest: primary, won: "second" as const }))
-    )
-    if (winner.result._tag === "Retryable") {
-      call.keep(winner.result)
-      return yield* Fiber.join(winner.rest)
-    }
-    // not waited for: an interruption may take its time
-    winner.rest.interruptUnsafe()
-    meterOf(first.label, call.read.operation.name).hedged(call.fiber.context, winner.won)
-    return winner.result
-  })
-
-  const end = <A, E>({ attempts, kept, left, read }: Progress<A, E>): Effect.Effect<A, E | ReadFailure> => {
-    if (kept?.answer !== undefined) return Effect.succeed(kept.answer)
-    const [{ label }] = read.targets
-    return Effect.fail(kept === undefined || left <= 0 ? timeout(label)() : kept.failure(attempts))
-  }
-
-  /** Makes the next attempt, hedged where another address can be asked. */
-  const next = <A, E>(
-    call: Progress<A, E>,
-    target: Target,
-    usable: ReadonlyArray<Target>
+  /** Everything that one read does, and what it knows of its attempts so far. */
+  const begin = <A, E>(
+    { operation, targets }: Read,
+    question: Question<A, E>,
+    fiber: Fiber.Fiber<unknown, unknown>
   ): Effect.Effect<A, E | ReadFailure> => {
-    call.begin(target)
-    const other = call.untriedOf(usable)
-    // a silent address must leave time for the next one
-    const time = other === undefined ? call.left : call.left / 2
-    const maxWait = other === undefined || other.label === target.label ? time : 0
-    const delay = other === undefined ? undefined : latenciesOf(meterOf(target.label, call.read.operation.name)).p95
-    const asked = other === undefined || delay === undefined || delay >= time
-      ? attempt(call, target, time, maxWait)
-      : hedged(call, target, other, time, Math.max(SOONEST_HEDGE, delay))
-    return Effect.flatMap(asked, (result) => {
-      switch (result._tag) {
-        case "Answered":
-          return Effect.succeed(result.answer)
-        case "Refused":
-          return Effect.fail(result.failure)
-        case "Retryable":
-          return again(call, result)
+    type Attempted = AttemptResult<A, E | ReadFailure>
+    type Open = Retryable<A, E | ReadFailure>
+    const [{ label }] = targets
+    // that of the upstream that is meant, also where another kind of address answers in its place
+    const budget = budgets[label]
+    const clock = fiber.getRef(Clock.Clock)
+    const until = millisOf(clock) + deadline
+    const tried: Array<Target["base"]> = []
+    /** When an address wants to be asked again, as it said. */
+    let notBefore: Map<Target["base"], number> | undefined
+    /** The best of what was said so far. */
+    let kept: Open | undefined
+
+    const left = () => until - millisOf(clock)
+    const withdraw = () => budget.withdraw(clock.currentTimeMillisUnsafe())
+    const meterAt = (target: Target) => meterOf(target.label, operation.name)
+    const keep = (said: Open) => {
+      if (isBetter(said, kept)) kept = said
+    }
+
+    const defer = (target: Target, { fault, retryAfter }: Open) => {
+      if (retryAfter !== undefined) {
+        notBefore ??= new Map()
+        notBefore.set(target.base, millisOf(clock) + retryAfter * 1000)
       }
-    })
-  }
-
-  /** Makes one more attempt where that may help and is allowed, else ends with the best of what was said. */
-  const again = <A, E>(
-    call: Progress<A, E>,
-    said: Retryable<A, E | ReadFailure>
-  ): Effect.Effect<A, E | ReadFailure> => {
-    call.keep(said)
-    const { operation, targets } = call.read
-    if (call.attempts >= Math.max(options.attempts, targets.length) || call.left <= 0) return end(call)
-    const usable = outliers.choose(targets).targets
-    const untried = call.untriedOf(usable)
-    const target = untried ?? (isRepeatable(said) ? usable[0] : undefined)
-    if (target === undefined) return end(call)
-    const wait = untried === undefined ? call.pause(target) : 0
-    if (wait >= call.left) return end(call)
-    const isFree = untried !== undefined && (said.fault === "not_sent" || said.fault === "withheld")
-    if (!isFree && !call.withdraw()) return end(call)
-    const retry = () => {
-      meterOf(target.label, operation.name).retried(call.fiber.context, said.fault)
-      return next(call, target, usable)
+      if (fault === "rate_limited") outliers.defer(target, (retryAfter ?? UNTOLD_DEFERRAL) * 1000)
     }
-    return wait > 0 ? Effect.flatMap(Effect.sleep(wait), retry) : retry()
+
+    /** Milliseconds before an address is asked again: what it said, else full jitter. */
+    const pause = ({ base }: Target): number => {
+      const at = notBefore?.get(base)
+      return at === undefined
+        ? Retries.longestPause(tried.length) * fiber.getRef(Random.Random).nextDoubleUnsafe()
+        : Math.max(0, at - millisOf(clock))
+    }
+
+    const attempt = (target: Target, time: number, maxWait: number): Effect.Effect<Attempted> => {
+      const meter = meterAt(target)
+      const start = millisOf(clock)
+      tried.push(target.base)
+      return Attempt.run<Attempted>(parts, {
+        class: "read",
+        cost: operation.cost,
+        meter,
+        target,
+        body: question.body,
+        timeout: time,
+        // the peer may have closed a pooled connection just then, and it may have closed the others too
+        onNewConnection: kept?.fault === "broken",
+        maxWait,
+        answered: (response) => {
+          const value = question.judge(response, target.conceal)
+          const signal = signalOf(value, response)
+          if (value._tag === "Retryable") {
+            defer(target, value)
+            return { value, signal, outcome: outcomeOf(value.fault), rows: 0 }
+          }
+          if (value._tag === "Refused") return { value, signal, outcome: "refused", rows: 0 }
+          if (targets.length > 1) latenciesOf(meter).add(millisOf(clock) - start)
+          return { value, signal, outcome: response.status < 400 ? "ok" : "refused", rows: value.rows }
+        },
+        broke: (error) => {
+          const value = resultOf(target.label, error, deadline)
+          const ofTimeout = operation.cheap === true ? "timeout" : "none"
+          const signal = error.reason === "Timeout" ? ofTimeout : signals[error.reason]
+          return { value, signal, outcome: outcomeOf(value.fault), rows: 0 }
+        },
+        withheld: (error) => retryable("withheld", () => error)
+      })
+    }
+
+    /** Asks `second` too when `first` takes longer than `delay`; whichever answers first is taken. */
+    const hedged = Effect.fnUntraced(function*(first: Target, second: Target, time: number, delay: number) {
+      const primary = yield* Effect.forkChild(attempt(first, time, time), { startImmediately: true })
+      const early = yield* Effect.timeoutOption(Fiber.join(primary), delay)
+      if (Option.isSome(early)) return early.value
+      if (!withdraw()) return yield* Fiber.join(primary)
+      const other = yield* Effect.forkChild(attempt(second, left(), 0), { startImmediately: true })
+      const winner = yield* Effect.raceFirst(
+        Effect.map(Fiber.join(primary), (result) => ({ result, rest: other, won: "first" as const })),
+        Effect.map(Fiber.join(other), (result) => ({ result, rest: primary, won: "second" as const }))
+      )
+      if (winner.result._tag === "Retryable") {
+        keep(winner.result)
+        return yield* Fiber.join(winner.rest)
+      }
+      // not waited for: an interruption may take its time
+      winner.rest.interruptUnsafe()
+      meterAt(first).hedged(fiber.context, winner.won)
+      return winner.result
+    })
+
+    const end = (): Effect.Effect<A, E | ReadFailure> => {
+      if (kept?.answer !== undefined) return Effect.succeed(kept.answer)
+      return Effect.fail(kept === undefined || left() <= 0 ? timedOut(label, deadline)() : kept.failure(tried.length))
+    }
+
+    /** Makes the next attempt, hedged where another address can be asked. */
+    const next = (target: Target, usable: ReadonlyArray<Target>): Effect.Effect<A, E | ReadFailure> => {
+      const other = usable.find(({ base }) => base !== target.base && !tried.includes(base))
+      // a silent address must leave time for the next one
+      const time = other === undefined ? left() : left() / 2
+      const maxWait = other === undefined || other.label === target.label ? time : 0
+      const delay = other === undefined ? undefined : latenciesOf(meterAt(target)).p95
+      const asked = other === undefined || delay === undefined || delay >= time
+        ? attempt(target, time, maxWait)
+        : hedged(target, other, time, Math.max(SOONEST_HEDGE, delay))
+      return Effect.flatMap(asked, (result) => {
+        switch (result._tag) {
+          case "Answered":
+            return Effect.succeed(result.answer)
+          case "Refused":
+            return Effect.fail(result.failure)
+          case "Retryable":
+            return again(result)
+        }
+      })
+    }
+
+    /** Makes one more attempt where that may help and is allowed, else ends with the best of what was said. */
+    const again = (said: Open): Effect.Effect<A, E | ReadFailure> => {
+      keep(said)
+      if (tried.length >= Math.max(options.attempts, targets.length) || left() <= 0) return end()
+      const usable = outliers.choose(targets).targets
+      const untried = usable.find(({ base }) => !tried.includes(base))
+      const target = untried ?? (isRepeatable(said) ? usable[0] : undefined)
+      if (target === undefined) return end()
+      const wait = untried === undefined ? pause(target) : 0
+      if (wait >= left()) return end()
+      const isFree = untried !== undefined && (said.fault === "not_sent" || said.fault === "withheld")
+      if (!isFree && !withdraw()) return end()
+      const retry = () => {
+        meterAt(target).retried(fiber.context, said.fault)
+        return next(target, usable)
+      }
+      return wait > 0 ? Effect.flatMap(Effect.sleep(wait), retry) : retry()
+    }
+
+    budget.deposit()
+    const start = () => {
+      const { retryAfter, targets: usable } = outliers.choose(targets)
+      const [first] = usable
+      return first === undefined ? Effect.fail(ejected(label, retryAfter)) : next(first, usable)
+    }
+    const firstCheck = outliers.ready(targets)
+    return firstCheck === undefined ? start() : Effect.flatMap(firstCheck, start)
   }
 
   return <A, E>(read: Read, question: Question<A, E>): Effect.Effect<A, E | ReadFailure> =>
-    Effect.withFiber((fiber) => {
-      // also where another kind of upstream answers in its place
-      const [{ label }] = read.targets
-      const budget = budgets[label]
-      budget.deposit()
-      const call = new Progress(read, question, budget, fiber, deadline)
-      const start = () => {
-        const { retryAfter, targets: usable } = outliers.choose(read.targets)
-        const [first] = usable
-        return first === undefined ? Effect.fail(ejected(label, retryAfter)) : next(call, first, usable)
-      }
-      const firstCheck = outliers.ready(read.targets)
-      return firstCheck === undefined ? start() : Effect.flatMap(firstCheck, start)
-    })
+    Effect.withFiber((fiber) => begin(read, question, fiber))
 }

@@ -1,26 +1,26 @@
-/** The one small contract through which every byte leaves: bytes in, bytes out, and on failure whether any may have gone. */
+/** The transport: sends the bytes of one HTTP request, and says on failure whether any byte may have reached the peer. */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 
-/** One HTTP exchange to make; the URL holds the endpoint key and is a secret. */
+/** One HTTP request. Its URL is a secret: the path holds the endpoint key. */
 export interface TransportRequest {
   readonly method: "GET" | "POST"
   readonly url: Redacted.Redacted
   readonly headers: { readonly [name: string]: string }
   readonly body: Uint8Array | undefined
-  /** Bytes of answer to accept, counted after decompression. */
+  /** Bytes of a response to accept, counted after decompression. */
   readonly maxAnswerBytes: number
-  /** Milliseconds for the whole exchange: connecting, sending, and the answer to its last byte. */
+  /** Milliseconds for all of it: connecting, sending, and the response to its last byte. */
   readonly timeout: number
-  /** Milliseconds of those after which nothing may be sent any more; all of them when not given. */
+  /** Milliseconds after which nothing may be sent any more; all of `timeout` when not given. */
   readonly sendWithin?: number
-  /** Whether to use a connection that nobody has used before, where the wire keeps connections. */
+  /** Whether to use a connection that was not used before, where the transport pools connections. */
   readonly onNewConnection?: boolean
 }
 
-/** The answer: status, headers with lower-case names, and the whole body. */
+/** The response: status, headers with lower-case names, and the whole body. */
 export interface TransportResponse {
   readonly status: number
   readonly headers: { readonly [name: string]: string }
@@ -28,10 +28,10 @@ export interface TransportResponse {
 }
 
 /**
- * The exchange broke.
+ * There is no whole response.
  *
- * `sent` is the fact that the once rule rests on: `"no"` only when it is certain that no byte of the request can have
- * reached the peer. `detail` never holds the URL.
+ * `sent` is what at-most-once delivery rests on: `"no"` only when it is certain that no byte of the request can have reached
+ * the peer. `detail` never holds the URL.
  */
 export class TransportError extends Schema.TaggedError<TransportError>()("TransportError", {
   sent: Schema.Literals(["no", "maybe"]),
@@ -39,14 +39,14 @@ export class TransportError extends Schema.TaggedError<TransportError>()("Transp
   detail: Schema.String
 }) {}
 
-/** The exchange took longer than it may; what had left by then is told by `sent`. */
+/** The request took longer than it may; `sent` says whether a byte may have left by then. */
 export const timedOut = (sent: TransportError["sent"], timeout: number): TransportError =>
   new TransportError({ sent, reason: "Timeout", detail: `no answer within ${Math.round(timeout)} ms` })
 
 /**
- * Sends one request and reads its whole answer within the request's time; interruption aborts the socket.
+ * Sends one request and reads its whole response within the request's time; interruption aborts the socket.
  *
- * Redirects are answers, never followed.
+ * Redirects are not followed: they are responses like any other.
  */
 export class HttpTransport extends Context.Service<HttpTransport, {
   readonly send: (request: TransportRequest) => Effect.Effect<TransportResponse, TransportError>

@@ -1,4 +1,4 @@
-/** The wire over any Effect `HttpClient`: for embedding, and for tests that swap the client. */
+/** The transport over any Effect `HttpClient`: for embedding, and for tests that replace the client. */
 import * as Effect from "effect/Effect"
 import { constTrue } from "effect/Function"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
@@ -16,7 +16,7 @@ const unsent: ReadonlySet<HttpClientError.HttpClientError["reason"]["_tag"]> = n
   "InvalidUrlError"
 ])
 
-// a client hides what happened on its socket: short of a request that could not be built, a byte may have gone out
+// a client hides what happened on its socket: unless the request could not be built, a byte may have left
 const broken = (error: HttpClientError.HttpClientError): TransportError =>
   new TransportError({
     sent: unsent.has(error.reason._tag) ? "no" : "maybe",
@@ -44,7 +44,7 @@ const concat = (chunks: ReadonlyArray<Uint8Array>, size: number): Uint8Array => 
   return whole
 }
 
-const exchange = (client: HttpClient.HttpClient) =>
+const attempt = (client: HttpClient.HttpClient) =>
   Effect.fnUntraced(function*(request: TransportRequest) {
     const response = yield* client.execute(toHttp(request)).pipe(
       Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" }),
@@ -67,7 +67,7 @@ const exchange = (client: HttpClient.HttpClient) =>
   })
 
 const send = (client: HttpClient.HttpClient) => {
-  const begin = exchange(client)
+  const begin = attempt(client)
   return (request: TransportRequest) =>
     Effect.timeoutOrElse(begin(request), {
       duration: request.timeout,
@@ -75,7 +75,7 @@ const send = (client: HttpClient.HttpClient) => {
     })
 }
 
-/** The wire over the `HttpClient` of the context. */
+/** The transport over the `HttpClient` of the context. */
 export const layer: Layer.Layer<HttpTransport, never, HttpClient.HttpClient> = Layer.effect(
   HttpTransport,
   Effect.map(HttpClient.HttpClient, (client) => HttpTransport.of({ send: send(client) }))

@@ -1,4 +1,4 @@
-/** The wire over undici's dispatcher: keep-alive pools per origin, the fastest way out of Node. */
+/** The transport over undici's dispatcher, the fastest HTTP client of Node, with a pool of connections per origin. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
@@ -6,7 +6,7 @@ import { Agent } from "undici"
 import type { Dispatcher } from "undici"
 import { HttpTransport } from "./HttpTransport.ts"
 import type { TransportError, TransportRequest, TransportResponse } from "./HttpTransport.ts"
-import { UndiciExchange } from "./internal/UndiciExchange.ts"
+import { UndiciAttempt } from "./internal/UndiciAttempt.ts"
 
 /** Options of the pools. */
 export interface Options {
@@ -19,7 +19,7 @@ interface Place {
   readonly path: string
 }
 
-// an address is the same object on every call, and reading a URL anew costs more than the rest of this module
+// every call passes the same object for an address, and parsing a URL costs more than the rest of this module
 const places = new WeakMap<Redacted.Redacted, Place>()
 
 const placeOf = (address: Redacted.Redacted): Place => {
@@ -33,7 +33,7 @@ const placeOf = (address: Redacted.Redacted): Place => {
 
 const send = (dispatcher: Dispatcher, request: TransportRequest): Effect.Effect<TransportResponse, TransportError> =>
   Effect.callback<TransportResponse, TransportError>((resume) => {
-    const exchange = new UndiciExchange(request, resume)
+    const attempt = new UndiciAttempt(request, resume)
     const { origin, path } = placeOf(request.url)
     dispatcher.dispatch({
       origin,
@@ -41,13 +41,13 @@ const send = (dispatcher: Dispatcher, request: TransportRequest): Effect.Effect<
       method: request.method,
       headers: request.headers,
       body: request.body ?? null,
-      // undici may put an idempotent request on a second socket by itself: sending again is not the wire's to decide
+      // undici may send an idempotent request again on a second socket: that is not the transport's to decide
       idempotent: false,
-      // its own timers are coarse and begin anew with each part of the exchange
+      // undici's own timers are coarse and start again with each part of the response
       headersTimeout: 0,
       bodyTimeout: 0
-    }, exchange)
-    return Effect.sync(() => exchange.interrupt())
+    }, attempt)
+    return Effect.sync(() => attempt.interrupt())
   })
 
 const agent = (options: Options, settings: Agent.Options) =>
@@ -56,7 +56,7 @@ const agent = (options: Options, settings: Agent.Options) =>
       new Agent({
         ...(options.connections === undefined ? {} : { connections: options.connections }),
         connect: { timeout: 5_000 },
-        // over HTTP/2 undici sends a refused or unanswered stream again by itself
+        // over HTTP/2 undici sends a refused or unanswered stream again
         allowH2: false,
         ...settings
       })
@@ -64,13 +64,13 @@ const agent = (options: Options, settings: Agent.Options) =>
     (made) => Effect.promise(() => made.destroy())
   )
 
-/** The wire with its own pools, closed with the layer's scope. */
+/** The transport with pools of its own, which close with the layer's scope. */
 export const layer = (options: Options = {}): Layer.Layer<HttpTransport> =>
   Layer.effect(
     HttpTransport,
     Effect.gen(function*() {
       const pooled = yield* agent(options, { keepAliveTimeout: 10_000 })
-      // a connection that was kept may be closed by the other side at the moment of sending; one of these cannot be
+      // the peer may close a pooled connection at the moment of sending; it cannot close one of these
       const unshared = yield* agent(options, { pipelining: 0 })
       return HttpTransport.of({
         send: (request) => send(request.onNewConnection === true ? unshared : pooled, request)

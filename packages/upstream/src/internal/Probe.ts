@@ -56,7 +56,7 @@ const broken = ({ reason, sent }: TransportError): Outcome => {
   return reason === "Broken" ? "broken" : "malformed"
 }
 
-const passing: ReadonlySet<Outcome> = new Set(["ok", "refused", "rate_limited"])
+const soundOutcomes: ReadonlySet<Outcome> = new Set(["ok", "refused", "rate_limited"])
 
 /**
  * Makes probes over a transport. Each ends within 5 seconds and is counted as operation `probe`; it takes nothing from the
@@ -93,7 +93,7 @@ export const make = (transport: HttpTransport["Service"]) => {
           const outcome = outcomeOf(answer)
           count(outcome)
           const told = body === chainId ? decodeChainId(answer.text) : Option.none()
-          return { passed: passing.has(outcome), chainId: Option.getOrUndefined(told)?.result }
+          return { passed: soundOutcomes.has(outcome), chainId: Option.getOrUndefined(told)?.result }
         }
       })
     })

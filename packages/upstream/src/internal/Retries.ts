@@ -1,18 +1,18 @@
 /** When a read may be sent once more: how often in all, after which pause, and how soon beside a slow answer. */
 import type { UpstreamLabel } from "../Upstream.ts"
 
-/** How many attempts reads may make beyond their first one, for each upstream. */
+/** How many attempts reads may make besides their first ones, for each upstream. */
 export interface Options {
-  /** Further attempts for each read; 0.2 when not given. */
+  /** Extra attempts for each read; 0.2 when not given. */
   readonly share?: number
-  /** Further attempts a second besides; 10 when not given. A budget begins with as many. */
+  /** Extra attempts a second besides; 10 when not given. A budget begins with as many. */
   readonly floor?: number
 }
 
 /**
  * The retry budget of one upstream, after Envoy's and Finagle's: an upstream in trouble must not be asked twice as much.
  *
- * Each read deposits a fifth of a token, each further attempt takes one.
+ * Each read deposits a fifth of a token, each extra attempt takes one.
  */
 export interface RetryBudget {
   /** Counts a read. */
@@ -63,25 +63,24 @@ const ENOUGH = 20
 
 /** The newest latencies of one kind of call. */
 export class Latencies {
-  readonly #ring: Array<number> = []
-  #next = 0
+  readonly #newest: Array<number> = []
   #sinceSorted = 0
   #quantile: number | undefined
 
   /** Adds the milliseconds that an answer took. */
   add(milliseconds: number) {
-    this.#ring[this.#next] = milliseconds
-    this.#next = (this.#next + 1) % SAMPLES
+    this.#newest.push(milliseconds)
+    if (this.#newest.length > SAMPLES) this.#newest.shift()
     this.#sinceSorted++
   }
 
   /** The 95th percentile in milliseconds; `undefined` while there are less than 20 samples. */
   get p95(): number | undefined {
-    if (this.#ring.length < ENOUGH) return undefined
+    if (this.#newest.length < ENOUGH) return undefined
     // sorting for each call would cost more than it tells
     if (this.#quantile === undefined || this.#sinceSorted >= ENOUGH) {
       this.#sinceSorted = 0
-      this.#quantile = this.#ring.toSorted((a, b) => a - b)[Math.floor(this.#ring.length * 0.95)]
+      this.#quantile = this.#newest.toSorted((a, b) => a - b)[Math.floor(this.#newest.length * 0.95)]
     }
     return this.#quantile
   }

@@ -1,4 +1,4 @@
-/** Bounded decompression of an answer whose server compressed it although it was not asked to. */
+/** Bounded decompression of responses: some servers compress although nobody asked them to. */
 import * as Effect from "effect/Effect"
 import { brotliDecompress, gunzip, inflate } from "node:zlib"
 import { TransportError } from "../HttpTransport.ts"
@@ -17,7 +17,7 @@ const decoders: { readonly [encoding: string]: Decoder } = {
   br: brotliDecompress
 }
 
-/** The answer with its plain body, at most `limit` bytes of it. */
+/** The response with its decompressed body, at most `limit` bytes long. */
 export const decompress = (
   answer: TransportResponse,
   limit: number

@@ -1,4 +1,4 @@
-/** One exchange over undici's dispatcher: what it tells of the exchange, up to the first result. */
+/** One request over undici's dispatcher, up to its first result. */
 import * as Effect from "effect/Effect"
 import type { Dispatcher } from "undici"
 import type { TransportRequest, TransportResponse } from "../HttpTransport.ts"
@@ -22,7 +22,7 @@ const flatten = (headers: Headers) => {
 const codeOf = (error: Error): string => "code" in error && typeof error.code === "string" ? error.code : error.name
 
 /** The handler of one dispatched request; resumes once. */
-export class UndiciExchange implements Dispatcher.DispatchHandler {
+export class UndiciAttempt implements Dispatcher.DispatchHandler {
   readonly #request: TransportRequest
   readonly #resume: (result: Effect.Effect<TransportResponse, TransportError>) => void
   #timer: ReturnType<typeof setTimeout>
@@ -36,7 +36,7 @@ export class UndiciExchange implements Dispatcher.DispatchHandler {
   constructor(request: TransportRequest, resume: (result: Effect.Effect<TransportResponse, TransportError>) => void) {
     this.#request = request
     this.#resume = resume
-    // a fiber that sleeps beside the exchange costs ten times as much, and no test clock moves a socket
+    // a sleeping fiber costs ten times as much, and no test clock moves a socket
     // @effect-diagnostics-next-line globalTimers:off -- see above
     this.#timer = setTimeout(
       () => this.#expire(request.sendWithin ?? request.timeout),
@@ -68,7 +68,7 @@ export class UndiciExchange implements Dispatcher.DispatchHandler {
     this.#controller?.abort(error)
   }
 
-  /** Aborts the exchange without a result. */
+  /** Aborts the request without a result. */
   interrupt() {
     this.#isOver = true
     clearTimeout(this.#timer)
