@@ -28,7 +28,8 @@ const both = Scripted.targets("a", "b")
 const result = (id: number, value: string) => `{"jsonrpc":"2.0","id":${id},"result":${value}}`
 const array = (...items: ReadonlyArray<string>) => Scripted.answer(200, `[${items.join(",")}]`)
 
-const over = (wire: ReturnType<typeof Scripted.make>) => Layer.provide(Pipeline.layer({ attempts: 1 }), wire.layer)
+const over = (transport: ReturnType<typeof Scripted.make>) =>
+  Layer.provide(Pipeline.layer({ attempts: 1 }), transport.layer)
 
 /** Asks for calls with ids from 1. */
 const asking = Pipeline.Pipeline.useSync(({ attempt }) => {
@@ -60,7 +61,7 @@ const values = (answers: ReadonlyArray<Result.Result<RpcAnswer, { readonly _tag:
 
 describe("a single call", () => {
   it.effect("has an id of its own, and an answer with another one is not its answer", () => {
-    const wire = Scripted.make(({ body }) => {
+    const transport = Scripted.make(({ body }) => {
       const { id } = decodeSent(body)
       return Scripted.answer(200, result(id === 2 ? 1 : id, "\"0x1\""))
     })
@@ -69,15 +70,15 @@ describe("a single call", () => {
       const call = ask({ operation: gasPrice, targets }, "[]")
       assert.deepStrictEqual(yield* call, { _tag: "Result", result: Json.of("\"0x1\"") })
       assert.strictEqual((yield* Effect.flip(call))._tag, "UpstreamMalformed")
-      assert.deepStrictEqual(wire.seen.map(({ body }) => body), [
+      assert.deepStrictEqual(transport.seen.map(({ body }) => body), [
         `{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice","params":[]}`,
         `{"jsonrpc":"2.0","id":2,"method":"eth_gasPrice","params":[]}`
       ])
-    }).pipe(Effect.provide(over(wire)))
+    }).pipe(Effect.provide(over(transport)))
   })
 
   it.effect("does not give the endpoint key away in an error's words", () => {
-    const wire = Scripted.make(({ body }) =>
+    const transport = Scripted.make(({ body }) =>
       Scripted.answer(
         200,
         `{"jsonrpc":"2.0","id":${decodeSent(body).id},"error":{"code":-32601,"message":"no /KEY-OF-a"}}`
@@ -91,13 +92,13 @@ describe("a single call", () => {
         message: "no /…",
         error: Json.of(`{"code":-32601,"message":"no /…"}`)
       })
-    }).pipe(Effect.provide(over(wire)))
+    }).pipe(Effect.provide(over(transport)))
   })
 })
 
 describe("a batch", () => {
   it.effect("is one request, answered by id in any order, digits and all", () => {
-    const wire = Scripted.make(({ body }) => {
+    const transport = Scripted.make(({ body }) => {
       const sent = decodeBatch(body)
       assert.deepStrictEqual(sent.map(({ method }) => method), [
         "eth_gasPrice",
@@ -112,12 +113,12 @@ describe("a batch", () => {
         "\"eth_getStorageAt\"",
         "\"eth_usingBigBlocks\""
       ])
-      assert.deepStrictEqual(wire.seen.map(({ body }) => body), [
+      assert.deepStrictEqual(transport.seen.map(({ body }) => body), [
         `[{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice","params":[]},` +
         `{"jsonrpc":"2.0","id":2,"method":"eth_getStorageAt","params":["0xab","0x0","latest"]},` +
         `{"jsonrpc":"2.0","id":3,"method":"eth_usingBigBlocks","params":["0xcd"]}]`
       ])
-    }).pipe(Effect.provide(over(wire)))
+    }).pipe(Effect.provide(over(transport)))
   })
 
   for (
@@ -135,30 +136,30 @@ describe("a batch", () => {
     >
   ) {
     it.effect(`keeps the other answers when one is ${fault}`, () => {
-      const wire = Scripted.make(({ body }) =>
+      const transport = Scripted.make(({ body }) =>
         array(
           ...answersOf(decodeBatch(body).map(({ id }) => result(id, String(id)))).filter((each) => each !== undefined)
         )
       )
       return Effect.gen(function*() {
         assert.deepStrictEqual(values(yield* three(targets)), expected)
-        assert.strictEqual(wire.seen.length, 1)
-      }).pipe(Effect.provide(over(wire)))
+        assert.strictEqual(transport.seen.length, 1)
+      }).pipe(Effect.provide(over(transport)))
     })
   }
 
   it.effect("goes to the next address when one answers too little", () => {
-    const wire = Scripted.make(({ body, host }) =>
+    const transport = Scripted.make(({ body, host }) =>
       array(...decodeBatch(body).slice(host === "a" ? 1 : 0).map(({ id }) => result(id, JsonText.stringify(host))))
     )
     return Effect.gen(function*() {
       assert.deepStrictEqual(values(yield* three(both)), ["\"b\"", "\"b\"", "\"b\""])
-      assert.deepStrictEqual(wire.hosts(), ["a", "b"])
-    }).pipe(Effect.provide(over(wire)))
+      assert.deepStrictEqual(transport.hosts(), ["a", "b"])
+    }).pipe(Effect.provide(over(transport)))
   })
 
   it.effect("is counted with what it costs itself, whatever the first one cost", () => {
-    const wire = Scripted.make(({ body }) => array(...decodeBatch(body).map(({ id }) => result(id, "1"))))
+    const transport = Scripted.make(({ body }) => array(...decodeBatch(body).map(({ id }) => result(id, "1"))))
     return Effect.gen(function*() {
       const ask = yield* asking
       const call = ask({ operation: gasPrice, targets }, "[]")
@@ -168,23 +169,23 @@ describe("a batch", () => {
       yield* batchOf(5)
       const units = (yield* Metric.snapshot).find(({ id }) => id === "trigate_upstream_request_units_total")
       assert.strictEqual(units?.type === "Counter" ? units.state.count : undefined, 7)
-    }).pipe(Effect.provide(over(wire)), Effect.provideService(Metric.MetricRegistry, new Map()))
+    }).pipe(Effect.provide(over(transport)), Effect.provideService(Metric.MetricRegistry, new Map()))
   })
 
   it.effect("is asked call by call of a node that takes none", () => {
-    const wire = Scripted.make(({ body }) =>
+    const transport = Scripted.make(({ body }) =>
       body.startsWith("[")
         ? Scripted.answer(200, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no batches"}}`)
         : Scripted.answer(200, result(decodeSent(body).id, "1"))
     )
     return Effect.gen(function*() {
       assert.deepStrictEqual(values(yield* three(targets)), ["1", "1", "1"])
-      assert.strictEqual(wire.seen.length, 4)
-    }).pipe(Effect.provide(over(wire)))
+      assert.strictEqual(transport.seen.length, 4)
+    }).pipe(Effect.provide(over(transport)))
   })
 
   it.effect("does not open the circuit of a node that takes none", () => {
-    const wire = Scripted.make(({ body }) =>
+    const transport = Scripted.make(({ body }) =>
       Scripted.late(
         1,
         body.startsWith("[")
@@ -199,12 +200,12 @@ describe("a batch", () => {
       )
       yield* TestClock.adjust(2)
       for (const answers of yield* Fiber.join(fiber)) assert.deepStrictEqual(values(answers), ["1", "1", "1"])
-    }).pipe(Effect.provide(over(wire)))
+    }).pipe(Effect.provide(over(transport)))
   })
 
   it.effect("that a reached rate limit refuses in one object is not asked call by call", () => {
     const full = `{"code":-32005,"message":"limit exceeded for /KEY-OF-a"}`
-    const wire = Scripted.make(() => Scripted.answer(200, `{"jsonrpc":"2.0","id":null,"error":${full}}`))
+    const transport = Scripted.make(() => Scripted.answer(200, `{"jsonrpc":"2.0","id":null,"error":${full}}`))
     return Effect.gen(function*() {
       const error = {
         _tag: "Error",
@@ -216,31 +217,31 @@ describe("a batch", () => {
         (yield* three(targets)).map(Result.getSuccess),
         Array.from({ length: 3 }, () => Option.some(error))
       )
-      assert.strictEqual(wire.seen.length, 1)
-    }).pipe(Effect.provide(over(wire)))
+      assert.strictEqual(transport.seen.length, 1)
+    }).pipe(Effect.provide(over(transport)))
   })
 
   it.effect("fails as a whole with what its request ended in", () => {
-    const wire = Scripted.make(() => Scripted.reset)
+    const transport = Scripted.make(() => Scripted.reset)
     return Effect.gen(function*() {
       assert.deepStrictEqual(values(yield* three(targets)), Array.from({ length: 3 }, () => "UpstreamUnavailable"))
-      assert.strictEqual(wire.seen.length, 1)
-    }).pipe(Effect.provide(over(wire)))
+      assert.strictEqual(transport.seen.length, 1)
+    }).pipe(Effect.provide(over(transport)))
   })
 
   it.effect("of one call is that call", () => {
-    const wire = Scripted.make(({ body }) => Scripted.answer(200, result(decodeSent(body).id, "1")))
+    const transport = Scripted.make(({ body }) => Scripted.answer(200, result(decodeSent(body).id, "1")))
     return Effect.gen(function*() {
       const ask = yield* asking
       yield* Batching.batched(ask({ operation: gasPrice, targets }, "[]"))
-      assert.strictEqual(wire.seen[0]?.body, `{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice","params":[]}`)
-    }).pipe(Effect.provide(over(wire)))
+      assert.strictEqual(transport.seen[0]?.body, `{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice","params":[]}`)
+    }).pipe(Effect.provide(over(transport)))
   })
 })
 
 describe("what batches cost", () => {
   it.effect("is what their calls cost, however many the first one had", () => {
-    const wire = Scripted.make(({ body }) => array(...decodeBatch(body).map(({ id }) => result(id, "1"))))
+    const transport = Scripted.make(({ body }) => array(...decodeBatch(body).map(({ id }) => result(id, "1"))))
     const units = Effect.map(
       Metric.snapshot,
       (metrics) => metrics.filter(({ id }) => id === "trigate_upstream_request_units_total").map(({ state }) => state)
@@ -255,6 +256,6 @@ describe("what batches cost", () => {
       yield* prices(2)
       yield* prices(5)
       assert.deepStrictEqual(yield* units, [{ count: 7, incremental: true }])
-    }).pipe(Effect.provide(over(wire)), Effect.provideService(Metric.MetricRegistry, new Map()))
+    }).pipe(Effect.provide(over(transport)), Effect.provideService(Metric.MetricRegistry, new Map()))
   })
 })

@@ -90,7 +90,7 @@ describe("the comparison of chains", () => {
     }).pipe(checking(fake), Effect.provide(Logger.layer([])))
   })
 
-  it.effect("looks again about every minute: an address is back when it agrees, silence keeps the verdict", () => {
+  it.effect("looks again about every minute: an address is back when it agrees, silence keeps what was known", () => {
     const fake = nodes("0x1", "0x2")
     return Effect.gen(function*() {
       assert.deepStrictEqual(yield* usable(fake.upstream), [0])

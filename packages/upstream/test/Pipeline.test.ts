@@ -92,14 +92,14 @@ const read = (calls: Pipeline.Pipeline["Service"], ...addresses: ReadonlyArray<s
 const once = (calls: Pipeline.Pipeline["Service"], ...addresses: ReadonlyArray<string>) =>
   calls.once({ operation: submit, targets: targets(...addresses), body }, { nonce: 1_700_000_000_000 })
 
-const wires = {
+const transports = {
   undici: HttpTransportUndici.layer(),
   fetch: HttpTransportHttpClient.layer.pipe(Layer.provide(FetchHttpClient.layer))
 }
 
-for (const [name, wire] of Object.entries(wires)) {
+for (const [name, transport] of Object.entries(transports)) {
   const layer = Pipeline.layer({ readDeadline: "2 seconds", onceDeadline: "2 seconds", maxAnswerBytes: 4096 }).pipe(
-    Layer.provide(wire)
+    Layer.provide(transport)
   )
   describe(`Calls over ${name}`, () => {
     it.live("relays status, content type and bytes as they came", () =>

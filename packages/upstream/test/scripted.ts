@@ -1,4 +1,4 @@
-/** A wire that plays a script: each exchange takes its reaction and its time from a function of the request. */
+/** A transport that plays a script: each request takes its reaction and its time from a function of the request. */
 import * as Utf8 from "@trigate/domain/Utf8"
 import { HttpTransport, timedOut, TransportError } from "@trigate/upstream/HttpTransport"
 import type { TransportResponse } from "@trigate/upstream/HttpTransport"
@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 
-/** One exchange as the upstream saw it: its host, its body, when it began, and whether it was given up. */
+/** One request as the upstream saw it: its host, its body, when it began, and whether it was given up. */
 export interface Seen {
   readonly host: string
   readonly body: string
@@ -32,7 +32,7 @@ export const reset: Reaction = { result: new TransportError({ sent: "maybe", rea
 export const silence: Reaction = { result: "silence" }
 export const late = (after: number, reaction: Reaction): Reaction => ({ ...reaction, after })
 
-/** The wire, and what it saw. */
+/** The transport, and what it saw. */
 export const make = (
   react: (request: { readonly host: string; readonly body: string; readonly nth: number }) => Reaction
 ) => {
@@ -46,13 +46,13 @@ export const make = (
           const text = new TextDecoder().decode(body)
           const at = yield* Clock.currentTimeMillis
           const nth = seen.filter((each) => each.host === host).length
-          const exchange: Seen = { host, body: text, at, timeout, isOnNewConnection: onNewConnection, isAborted: false }
-          seen.push(exchange)
+          const request: Seen = { host, body: text, at, timeout, isOnNewConnection: onNewConnection, isAborted: false }
+          seen.push(request)
           const { after = 0, result } = react({ host, body: text, nth })
           const isLate = result === "silence" || after > timeout
           yield* Effect.onInterrupt(Effect.sleep(isLate ? timeout : after), () =>
             Effect.sync(() => {
-              exchange.isAborted = true
+              request.isAborted = true
             }))
           if (result === "silence" || isLate) return yield* timedOut("maybe", timeout)
           return "sent" in result ? yield* result : result
