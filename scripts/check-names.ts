@@ -16,9 +16,9 @@ interface OldName {
   readonly codeOnly?: boolean
 }
 
-const source = /^packages\/[^/]+\/src\//u
+const source = /^packages\/(?!testing\/)[^/]+\/src\//u
 const sourceOrTest = /^packages\//u
-/** The sandbox names the wire format of its nodes, and the journal of an EVM. */
+/** The sandbox has words of its own: the wire format of its nodes, the journal of an EVM, nonces that the venue keeps. */
 const outsideSandbox = /^(?!packages\/(?:sandbox|signing)\/)/u
 const upstream = /^packages\/upstream\//u
 const chains = /^packages\/(?:layer2|tokens|trading|upstream)\//u
@@ -28,7 +28,12 @@ const aboutLimits = /^docs\/(?!guides)|^packages\/upstream\/(?:src|test)\/RateLi
 
 const oldNames: ReadonlyArray<OldName> = [
   { old: /SharedReads/gu, use: "ResponseCache" },
-  { old: /\bKept\b|[a-z]Kept\b|\bkept[A-Z]\w*|\bkeepable\b/gu, use: "cached response", codeOnly: true },
+  {
+    old: /\bKept\b|[a-z]Kept\b|\bkept[A-Z]\w*|\bkeepable\b/gu,
+    use: "cached response",
+    in: outsideSandbox,
+    codeOnly: true
+  },
   { old: /\bkept answers?\b|\banswers? (?:that|which) (?:is|are|was|were) kept\b/giu, use: "cached response" },
   { old: /\bKeeping\b|\bkeeping\b/gu, use: "CachePolicy, cachePolicy", in: source, codeOnly: true },
   { old: /\brenew(?:s|ed|ing|al)?\b.{0,10}\bahead\b/giu, use: "stale-while-revalidate" },
@@ -53,8 +58,8 @@ const oldNames: ReadonlyArray<OldName> = [
   { old: /\b[Jj]udged\b/gu, use: "AttemptResult", codeOnly: true },
   { old: /\b\w*[Vv]erdict\b/gu, use: "AttemptResult", in: /^packages\/(?:layer2|tokens|upstream)\//u },
   { old: /\bVerdict\b/gu, use: "AttemptResult", in: /^docs\/(?!errors|openapi)/u },
-  { old: /\bPassing\w*\b|\bpassing[A-Z]\w*\b/gu, use: "retryable" },
-  { old: /\bpassing\b/gu, use: "retryable", codeOnly: true },
+  { old: /\bPassing\w*\b|\bpassing[A-Z]\w*\b/gu, use: "retryable", in: source },
+  { old: /\bpassing\b/gu, use: "retryable", in: source, codeOnly: true },
   { old: /\bSign\b|\bsignOf\b/gu, use: "HealthSignal", in: upstream, codeOnly: true },
   { old: /domain\/Relayed\b|\bRelayed(?=\.\w)/gu, use: "UpstreamResponse" },
   { old: /\bRelayed\b/gu, use: "UpstreamResponse", codeOnly: true },
