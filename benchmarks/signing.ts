@@ -1,5 +1,5 @@
 /** Recovering and signing actions, beside what viem takes for the same digests. */
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import { SignedEnvelope } from "@trigate/domain/SignedAction"
 import * as ActionBuilder from "@trigate/signing/ActionBuilder"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
@@ -47,7 +47,7 @@ const program = Effect.gen(function*() {
     Array.from({ length: inputs }, (_, index) => index),
     (index) => Effect.provideService(bodyOf(index), Signer.Signer, signer)
   )
-  const texts = bodies.map(JsonText.stringify)
+  const texts = bodies.map(Json.stringify)
   const signables = bodies.map((body) => Result.getOrThrow(SignerRecovery.signable(mainnet, body)).outer)
   const typed = signables.map(Signable.typedData)
   const signed = bodies.map(({ signature: { r, s, v } }) => serializeSignature({ r, s, yParity: v === 27 ? 0 : 1 }))
@@ -56,7 +56,7 @@ const program = Effect.gen(function*() {
 
   const recover = (index: number) =>
     run(Effect.gen(function*() {
-      const body = yield* Effect.fromResult(JsonText.parseStrict(at(texts, index)))
+      const body = yield* Effect.fromResult(Json.parseStrict(at(texts, index)))
       return yield* SignerRecovery.recover(mainnet, yield* decode(body))
     }))
   const sign = (index: number) => run(signer.sign(at(signables, index)))

@@ -9,7 +9,7 @@
  * work and is left out. Coverage has no order: a further call runs with a breakpoint at the start of each function, whose
  * condition notes the function and lets it go on.
  */
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import * as ActionBuilder from "@trigate/signing/ActionBuilder"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Signer from "@trigate/signing/Signer"
@@ -17,7 +17,8 @@ import { mainnet } from "@trigate/signing/VenueProfile"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
-import { type ChildProcess, spawn } from "node:child_process"
+import type { ChildProcess } from "node:child_process"
+import { spawn } from "node:child_process"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { parseArgs } from "node:util"
@@ -238,7 +239,7 @@ const signedAction = (): Promise<string> =>
   Effect.gen(function*() {
     const signer = yield* Signer.makePrivateKey(Redacted.make(`0x${"42".repeat(32)}`))
     const action = ActionBuilder.useBigBlocks(mainnet, { nonce: began + fresh() })
-    return JsonText.stringify(yield* Effect.provideService(action, Signer.Signer, signer))
+    return Json.stringify(yield* Effect.provideService(action, Signer.Signer, signer))
   }).pipe(Effect.provide(Secp256k1.layer), Effect.runPromise)
 
 const candleQuery = (): string => {

@@ -1,5 +1,5 @@
 /** Signed bodies for `POST /exchange`, made before anything is measured: no two with the same nonce. */
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import * as ActionBuilder from "@trigate/signing/ActionBuilder"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Signer from "@trigate/signing/Signer"
@@ -23,6 +23,6 @@ export const write = (file: string, count: number): Promise<void> =>
         Array.from({ length: Math.min(perWrite, count - start) }, (_, index) => firstNonce + start + index),
         (nonce) => Effect.provideService(ActionBuilder.useBigBlocks(mainnet, { nonce }), Signer.Signer, signer)
       )
-      fs.appendFileSync(file, bodies.map((body) => `${JsonText.stringify(body)}\n`).join(""))
+      fs.appendFileSync(file, bodies.map((body) => `${Json.stringify(body)}\n`).join(""))
     }
   }).pipe(Effect.provide(Secp256k1.layer), Effect.runPromise)

@@ -1,5 +1,5 @@
 /** One signed body for each action, as the sandbox's accounts would send it. */
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import { SignedAction } from "@trigate/domain/SignedAction"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
@@ -48,5 +48,5 @@ export const isActionType = (word: string | undefined): word is ActionType =>
 /** The JSON text of a signed action under a nonce. */
 export const body = Effect.fnUntraced(function*(type: ActionType, nonce: number) {
   const signed = yield* makers[type](nonce)
-  return JsonText.stringify(yield* Schema.encodeEffect(SignedAction)(signed))
+  return Json.stringify(yield* Schema.encodeEffect(SignedAction)(signed))
 })

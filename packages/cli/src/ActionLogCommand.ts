@@ -1,7 +1,7 @@
 /** `trigate actions`: the signed actions without an answer, and what became of one. */
 import * as Transport from "@trigate/client/Transport"
 import { resendAdvice } from "@trigate/domain/ExchangeOperations"
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import type { Resolution } from "@trigate/domain/protocol/ExchangeProtocol"
 import { isDecided, readResolution } from "@trigate/domain/protocol/ExchangeProtocol"
 import type { UpstreamUnavailable } from "@trigate/domain/UpstreamError"
@@ -68,7 +68,7 @@ const sentAt = (entry: Pick<ActionLog.Unanswered, "openedAt">): string =>
 
 /** One line of JSON; `body` is the text to send again, byte for byte. */
 const lineOf = ({ fingerprint, ...entry }: ActionLog.Unanswered): string =>
-  JsonText.stringify({ id: fingerprint, ...entry, openedAt: sentAt(entry), body: textOf(entry) })
+  Json.stringify({ id: fingerprint, ...entry, openedAt: sentAt(entry), body: textOf(entry) })
 
 const short = (id: string): string => id.slice(0, 12)
 

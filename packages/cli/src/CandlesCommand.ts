@@ -2,7 +2,7 @@
 import type { Candle, CandleWindowRequest } from "@trigate/domain/Candle"
 import { CandleInterval } from "@trigate/domain/Candle"
 import * as CandleWindow from "@trigate/domain/CandleWindow"
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import * as CandleWalk from "@trigate/trading/CandleWalk"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
@@ -25,7 +25,7 @@ const csvHeader = "open_time,close_time,open,high,low,close,volume,trades"
 const csv = ({ T, c, h, l, n, o, t, v }: Candle): string => [t, T, o, h, l, c, v, n].join(",")
 
 /** A bar as a line of JSON, in the venue's spelling. */
-const json = (candle: Candle): string => JsonText.stringify(candle)
+const json = (candle: Candle): string => Json.stringify(candle)
 
 const table = (candles: ReadonlyArray<Candle>): string =>
   Output.rows(
@@ -144,7 +144,7 @@ export const command = Command.make("candles", {
   )
 }, ({ coin, from, interval, out, to }) =>
   Effect.gen(function*() {
-    const format = yield* formatOf(out, yield* Output.Json)
+    const format = yield* formatOf(out, yield* Output.AsJson)
     const now = yield* Clock.currentTimeMillis
     const request = { coin, interval, startTime: Input.instantOf(from, now), endTime: Input.instantOf(to, now) }
     if (request.startTime > request.endTime) {

@@ -14,7 +14,7 @@ import * as HttpClient from "effect/http/HttpClient"
 import * as MutableRef from "effect/MutableRef"
 import * as Schema from "effect/Schema"
 import { fault, type UsageFault } from "./Input.ts"
-import { Json } from "./Output.ts"
+import { AsJson } from "./Output.ts"
 
 /** The option `--gateway`. */
 export const gatewayFlag = Flag.String("gateway").pipe(
@@ -110,4 +110,4 @@ export const ask = <A, E, R>(use: (client: Connection["client"]) => Effect.Effec
   Effect.flatMap(connect, (connection) => over(connection, use))
 
 /** Gives a command the options `--gateway` and `--json`, and an HTTP client. */
-export const options = flow(Command.withGlobalFlags([Gateway, Json]), Command.provide(FetchHttpClient.layer))
+export const options = flow(Command.withGlobalFlags([Gateway, AsJson]), Command.provide(FetchHttpClient.layer))

@@ -1,6 +1,6 @@
 /** `trigate serve` and `trigate inspect`: the gateway itself, and what it sees in a signed body. */
 import { Inspection } from "@trigate/domain/Inspection"
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import * as Admission from "@trigate/trading/Admission"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
@@ -50,7 +50,7 @@ export const inspect = Command.make("inspect", {
       admission.inspect(bytes, Option.getOrUndefined(expectedSigner)),
       ({ message }) => Input.fault(`${Input.nameOf(body)}: ${message}`)
     )
-    yield* Console.log(JsonText.stringifyPretty(yield* Effect.orDie(encode(seen))))
+    yield* Console.log(Json.stringifyPretty(yield* Effect.orDie(encode(seen))))
   })).pipe(
     Command.provide(({ network }) => Admission.layer({ profile: SignedSending.profileOf(network) })),
     Command.withDescription("Print, as JSON, what a gateway sees in a signed body; nothing is sent"),

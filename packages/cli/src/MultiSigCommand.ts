@@ -1,5 +1,5 @@
 /** `trigate multisig`: collects the signatures of several keys for one account, and sends the action. */
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import * as MultiSigApproval from "@trigate/signing/MultiSigApproval"
 import * as MultiSigProposal from "@trigate/signing/MultiSigProposal"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
@@ -97,7 +97,7 @@ const readAction = Schema.decodeUnknownOption(
 const actionAt = Effect.fnUntraced(function*(path: string) {
   const text = yield* Input.text(path)
   return yield* Effect.fromOption(
-    Option.flatMap(Result.getSuccess(JsonText.parseStrict(text)), (parsed) => readAction(parsed)),
+    Option.flatMap(Result.getSuccess(Json.parseStrict(text)), (parsed) => readAction(parsed)),
     () => Input.fault(`${Input.nameOf(path)} holds no action: a JSON object with a type`)
   )
 })

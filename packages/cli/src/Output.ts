@@ -1,5 +1,5 @@
 /** What commands print: tables or JSON on standard output, new files, and progress on standard error. */
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import { displayWidth } from "effect/cli/CliOutput"
 import * as Flag from "effect/cli/Flag"
 import * as GlobalFlag from "effect/cli/GlobalFlag"
@@ -58,13 +58,13 @@ export const facts = (pairs: ReadonlyArray<readonly [name: string, value: string
 }
 
 /** The option `--json`. */
-export const Json = GlobalFlag.Setting("json")({
+export const AsJson = GlobalFlag.Setting("json")({
   flag: Flag.Boolean("json").pipe(Flag.withDefault(false), Flag.withDescription("Print JSON instead of a table"))
 })
 
 /** Prints the table, or with `--json` the JSON document. Integers keep all their digits. */
 export const print = Effect.fnUntraced(function*(data: { readonly json: unknown; readonly table: string }) {
-  yield* Console.log((yield* Json) ? JsonText.stringifyPretty(data.json) : data.table)
+  yield* Console.log((yield* AsJson) ? Json.stringifyPretty(data.json) : data.table)
 })
 
 /** Prints sentences on standard error, one per line. */

@@ -1,7 +1,7 @@
 /** Signing and sending: find the key, check the gateway, show what is signed, send at most once. */
 import { resendAdvice } from "@trigate/domain/ExchangeOperations"
 import type { Address } from "@trigate/domain/Hex"
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import { commandLine } from "@trigate/domain/Settings"
 import type { SignedAction } from "@trigate/domain/SignedAction"
 import { OutcomeUnknown } from "@trigate/domain/UpstreamError"
@@ -107,7 +107,7 @@ const checkNetwork = Effect.fnUntraced(function*(connection: GatewayAccess.Conne
 const send = Effect.fnUntraced(function*(connection: GatewayAccess.Connection, { body, signer }: Signed) {
   const unknown = (upstream: string, detail: string) =>
     new OutcomeUnknown({ upstream, nonce: body.nonce, signer, advice: resendAdvice, detail })
-  const printBytes = Console.error(`The bytes that may be sent again: ${JsonText.stringify(body)}`)
+  const printBytes = Console.error(`The bytes that may be sent again: ${Json.stringify(body)}`)
   return yield* connection.client.exchange.submit(body).pipe(
     Effect.catchTag("OutcomeUnknown", ({ message, upstream }) => unknown(upstream, message)),
     Effect.timeoutOrElse({
@@ -135,7 +135,7 @@ export const run = Effect.fnUntraced(function*<E, R>(
   if (dryRun) {
     const { body, says } = yield* sign(by)
     yield* Output.tell(says)
-    return yield* Console.log(JsonText.stringify(body))
+    return yield* Console.log(Json.stringify(body))
   }
   const connection = yield* GatewayAccess.connect
   const behind = yield* checkNetwork(connection, network)

@@ -5,12 +5,12 @@ import type { CommonFailure } from "@trigate/domain/GatewayError"
 import type { Address } from "@trigate/domain/Hex"
 import * as Json from "@trigate/domain/Json"
 import type { AnyCodec, MethodClass, Operation } from "@trigate/domain/Operation"
-import * as Answer from "@trigate/domain/protocol/Answer"
 import * as EvmProtocol from "@trigate/domain/protocol/EvmProtocol"
 import type { Identity } from "@trigate/domain/protocol/ExchangeProtocol"
 import { readOutcome, readResolution } from "@trigate/domain/protocol/ExchangeProtocol"
 import * as InfoProtocol from "@trigate/domain/protocol/InfoProtocol"
 import * as JsonRpc from "@trigate/domain/protocol/JsonRpc"
+import * as Protocol from "@trigate/domain/protocol/Protocol"
 import * as TokenProtocol from "@trigate/domain/protocol/TokenProtocol"
 import * as TokenRpc from "@trigate/domain/protocol/TokenRpc"
 import { SignedAction } from "@trigate/domain/SignedAction"
@@ -83,7 +83,7 @@ export const tokenQuery = <
   operation: Operation<string, MethodClass, Request, Response, Failures>
 ) => {
   const check = TokenProtocol.checkOf(operation)
-  const read = Answer.readerOf(operation)
+  const read = Protocol.readerOf(operation)
   return Effect.fn(`GatewayClient.${operation.name}`)(function*(params: Request["Encoded"]) {
     const request = yield* check(Json.write(params))
     const query = new URLSearchParams(Object.entries(params ?? {}).map(([name, value]) => [name, String(value)]))
@@ -158,11 +158,11 @@ export const resolve = (transport: Transport.Transport, endpoint: Endpoint) =>
 
 /** Reads an answer of the gateway itself; one may also come under a status that is not 200. */
 const ownReaderOf = <Response extends AnyCodec>(response: Response) => {
-  const read = Answer.decodeJson(response)
+  const read = Protocol.decodeJson(response)
   return (answer: UpstreamResponse.UpstreamResponse): Effect.Effect<Response["Type"], CommonFailure> =>
     Effect.mapError(
       read(answer.upstream, answer.json),
-      (malformed) => answer.status === 200 ? malformed : Answer.failureOf(answer)
+      (malformed) => answer.status === 200 ? malformed : Protocol.failureOf(answer)
     )
 }
 

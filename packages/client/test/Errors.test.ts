@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { commonFailures, GatewayError } from "@trigate/domain/GatewayError"
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import * as JsonRpc from "@trigate/domain/protocol/JsonRpc"
 import * as TokenRpc from "@trigate/domain/protocol/TokenRpc"
 import * as Effect from "effect/Effect"
@@ -18,7 +18,7 @@ const isGatewayError = Schema.is(GatewayError)
 const problem = (tag: Tag): Scripted => ({
   status: samples[tag].status,
   type: "application/problem+json",
-  body: JsonText.stringify(encode(samples[tag]))
+  body: Json.stringify(encode(samples[tag]))
 })
 const inJsonRpc = (tag: Tag) => (sent: Sent): Scripted => ({
   body: JsonRpc.errorText(idOf(sent), JsonRpc.errorObject(samples[tag]))

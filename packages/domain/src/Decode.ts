@@ -5,7 +5,6 @@ import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
 import { inWords } from "./FaultWords.ts"
 import * as Json from "./Json.ts"
-import * as JsonText from "./JsonText.ts"
 import type { AnyCodec } from "./Operation.ts"
 import type { RequestFault } from "./RequestError.ts"
 import { InvalidRequest } from "./RequestError.ts"
@@ -72,7 +71,7 @@ export const encodeRequest = <S extends AnyCodec>(schema: S, prefix: ReadonlyArr
 
 /** Parses a request strictly: JSON, no duplicate keys, bounded nesting and number of values. */
 export const parseRequest = (text: string, bytes?: Uint8Array): Effect.Effect<Json.Json, InvalidRequest> =>
-  Result.match(JsonText.parseStrict(text), {
+  Result.match(Json.parseStrict(text), {
     onFailure: (refusal) => Effect.fail(invalidRequest([refusal])),
     onSuccess: (value) => Effect.succeed(Json.parsed(text, value, bytes))
   })

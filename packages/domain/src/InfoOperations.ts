@@ -3,8 +3,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import { decodes } from "./Cacheable.ts"
 import { Candle, CandleWindowRequest } from "./Candle.ts"
-import * as CandleCaching from "./CandleCaching.ts"
-import * as CandleText from "./CandleText.ts"
+import * as CandleAnswer from "./CandleAnswer.ts"
 import { retainedBars } from "./CandleWindow.ts"
 import * as Operation from "./Operation.ts"
 import { UnknownAsset } from "./ResourceError.ts"
@@ -63,14 +62,14 @@ export const candleSnapshot = Operation.read({
   cost: { weight: 20, rowsPerWeight: 60, maxRows: retainedBars, requestUnits: 1 },
   request: candleSnapshotRequest,
   response: Schema.Array(Candle),
-  recognized: CandleText.barsIn,
+  recognized: CandleAnswer.barsIn,
   failures: [UnknownAsset],
   refusal: {
     matches: isNothing,
     failure: ({ coin }) => new UnknownAsset({ coin, detail: `The venue knows no coin ${JSON.stringify(coin)}` })
   },
-  cachePolicy: CandleCaching.cachePolicy,
-  isCacheable: CandleCaching.isCacheable
+  cachePolicy: CandleAnswer.cachePolicy,
+  isCacheable: CandleAnswer.isCacheable
 })
 
 /** The documented queries by their `type`. */

@@ -7,7 +7,7 @@ const UINT64_MAX = 2n ** 64n - 1n
 /**
  * An unsigned 64-bit integer written as a JSON integer, read as a `bigint` without passing through a double.
  *
- * The encoded form is what `JsonText.parse` gives and `JsonText.stringify` writes: a number where it is a safe integer,
+ * The encoded form is what `Json.parse` gives and `Json.stringify` writes: a number where it is a safe integer,
  * a `bigint` above.
  */
 export const Uint64 = Schema.Union([Schema.Int, Schema.BigInt]).annotate({

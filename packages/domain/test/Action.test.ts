@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Action, actionForms, documentedFormAdvice } from "@trigate/domain/Action"
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import { SignedAction, signedActionOf } from "@trigate/domain/SignedAction"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -75,7 +75,7 @@ describe("Action", () => {
     assert.isFalse(accepts({ ...multiSig, signatures: Array.from({ length: 11 }, () => signature) }))
     assert.isFalse(accepts({ ...multiSig, payload: { ...multiSig.payload, action: {} } }))
     assert.deepStrictEqual(
-      JSON.parse(JsonText.stringify(Schema.encodeSync(Action)(Option.getOrThrow(decode(multiSig))))),
+      JSON.parse(Json.stringify(Schema.encodeSync(Action)(Option.getOrThrow(decode(multiSig))))),
       multiSig
     )
   })
@@ -115,11 +115,11 @@ describe("Action", () => {
     ) =>
       Effect.sync(() => {
         const encode = Schema.encodeSync(Action)
-        const text = JsonText.stringify(encode(action))
+        const text = Json.stringify(encode(action))
         // V8 13.6 misreads a key of one character that is an escape
         if (/"\\(?:u[0-9a-f]{4}|.)":/u.test(text)) return
-        const again = Option.getOrThrow(decode(Result.getOrThrow(JsonText.parse(text))))
-        assert.strictEqual(JsonText.stringify(encode(again)), text)
+        const again = Option.getOrThrow(decode(Result.getOrThrow(Json.parse(text))))
+        assert.strictEqual(Json.stringify(encode(again)), text)
         if ("wei" in action && "wei" in again) assert.strictEqual(again.wei, action.wei)
       }))
   }

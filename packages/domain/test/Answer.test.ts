@@ -3,9 +3,8 @@ import type { GatewayError } from "@trigate/domain/GatewayError"
 import { commonFailures, GatewayError as GatewayErrorSchema } from "@trigate/domain/GatewayError"
 import { candleSnapshot } from "@trigate/domain/InfoOperations"
 import * as Json from "@trigate/domain/Json"
-import * as JsonText from "@trigate/domain/JsonText"
 import * as Operation from "@trigate/domain/Operation"
-import * as Answer from "@trigate/domain/protocol/Answer"
+import * as Protocol from "@trigate/domain/protocol/Protocol"
 import { UnknownAsset } from "@trigate/domain/ResourceError"
 import { UpstreamMalformed, UpstreamRateLimited } from "@trigate/domain/UpstreamError"
 import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
@@ -25,11 +24,11 @@ const operation = Operation.read({
   response: Schema.Struct({ wei: Schema.Union([Schema.Int, Schema.BigInt]) }),
   failures: [UnknownAsset]
 })
-const read = (answer: UpstreamResponse.UpstreamResponse) => Answer.readerOf(operation)(undefined, answer)
+const read = (answer: UpstreamResponse.UpstreamResponse) => Protocol.readerOf(operation)(undefined, answer)
 
 const problem = (error: GatewayError): UpstreamResponse.UpstreamResponse => {
   const body = Schema.encodeSync(GatewayErrorSchema)(error)
-  return UpstreamResponse.json("trading-api", body.status ?? 0, JsonText.stringify(body)).with({
+  return UpstreamResponse.json("trading-api", body.status ?? 0, Json.stringify(body)).with({
     contentType: "application/problem+json"
   })
 }
@@ -61,7 +60,7 @@ describe("readerOf", () => {
 
   it.effect("an issue holds no more than an excerpt of the answer", () =>
     Effect.gen(function*() {
-      const readNumbers = Answer.decodeJson(Schema.Record(Schema.String, Schema.Int))
+      const readNumbers = Protocol.decodeJson(Schema.Record(Schema.String, Schema.Int))
       const error = yield* Effect.flip(readNumbers("trading-api", Json.of(`{"${"x".repeat(10_000)}":null}`)))
       assert.strictEqual(error.issue.length, 240)
     }))
@@ -109,7 +108,7 @@ describe("readerOf", () => {
 
   it.effect("an answer that means a typed error is one, whatever its status says", () =>
     Effect.gen(function*() {
-      const readCandles = Answer.readerOf(candleSnapshot)
+      const readCandles = Protocol.readerOf(candleSnapshot)
       const request = { coin: "NOPE", interval: "1m", startTime: 0 } as const
       const error = yield* Effect.flip(readCandles(request, UpstreamResponse.json("trading-api", 500, " null\n")))
       assert.instanceOf(error, UnknownAsset)
@@ -138,26 +137,26 @@ describe("failureOfStatus", () => {
   ]
 
   it.each(rows)("HTTP %i is %s, in the upstream's words", (status, tag) => {
-    const error = Answer.failureOfStatus(UpstreamResponse.plain("trading-api", status, "Failed  to\n deserialize"))
+    const error = Protocol.failureOfStatus(UpstreamResponse.plain("trading-api", status, "Failed  to\n deserialize"))
     assert.strictEqual(error._tag, tag)
     assert.strictEqual(error.detail, `trading-api answered HTTP ${status}: Failed to deserialize`)
   })
 
   it("has no words where there are none, and no more than an excerpt", () => {
     assert.strictEqual(
-      Answer.failureOfStatus(UpstreamResponse.plain("layer2", 503, "")).detail,
+      Protocol.failureOfStatus(UpstreamResponse.plain("layer2", 503, "")).detail,
       "layer2 answered HTTP 503"
     )
-    const long = Answer.failureOfStatus(UpstreamResponse.plain("layer2", 503, "x".repeat(10_000)))
+    const long = Protocol.failureOfStatus(UpstreamResponse.plain("layer2", 503, "x".repeat(10_000)))
     assert.strictEqual(long.detail, `layer2 answered HTTP 503: ${"x".repeat(120)}`)
   })
 
   it("passes the time to wait on", () => {
-    const limited = Answer.failureOfStatus(UpstreamResponse.plain("layer2", 429, "").with({ retryAfter: 7 }))
+    const limited = Protocol.failureOfStatus(UpstreamResponse.plain("layer2", 429, "").with({ retryAfter: 7 }))
     assert.instanceOf(limited, UpstreamRateLimited)
     assert.strictEqual(limited.retryAfter, 7)
-    assert.isFalse("retryAfter" in Answer.failureOfStatus(UpstreamResponse.plain("layer2", 429, "")))
-    const unavailable = Answer.failureOfStatus(UpstreamResponse.plain("layer2", 503, "").with({ retryAfter: 9 }))
+    assert.isFalse("retryAfter" in Protocol.failureOfStatus(UpstreamResponse.plain("layer2", 429, "")))
+    const unavailable = Protocol.failureOfStatus(UpstreamResponse.plain("layer2", 503, "").with({ retryAfter: 9 }))
     assert.strictEqual(unavailable._tag === "UpstreamUnavailable" ? unavailable.retryAfter : undefined, 9)
   })
 })

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Unauthorized } from "@trigate/domain/CallerError"
 import { commonFailures, GatewayError, gatewayErrors, rpcCodes } from "@trigate/domain/GatewayError"
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import { OutcomeUnknown, UpstreamRateLimited } from "@trigate/domain/UpstreamError"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -73,7 +73,7 @@ describe("GatewayError", () => {
 
   it.each(table)("%s comes back from its text as the same class with the same fields", (tag) => {
     const error = samples[tag]
-    const again = decode(Result.getOrThrow(JsonText.parse(JsonText.stringify(encode(error)))))
+    const again = decode(Result.getOrThrow(Json.parse(Json.stringify(encode(error)))))
     assert.strictEqual(again.constructor, error.constructor)
     assert.deepStrictEqual(again, error)
     assert.strictEqual(again.message, error.message)

@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Uint64 } from "@trigate/domain/Integer"
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 
-const read = (text: string) => Result.flatMap(JsonText.parse(text), Schema.decodeUnknownResult(Uint64))
+const read = (text: string) => Result.flatMap(Json.parse(text), Schema.decodeUnknownResult(Uint64))
 
 describe("Uint64", () => {
   it.each<readonly [text: string, value: bigint]>([
@@ -45,6 +45,6 @@ describe("Uint64", () => {
     Effect.gen(function*() {
       const wire = yield* Schema.encodeEffect(Uint64)(value)
       assert.strictEqual(typeof wire, value < 2n ** 53n ? "number" : "bigint")
-      assert.strictEqual(JsonText.stringify(wire), value.toString())
+      assert.strictEqual(Json.stringify(wire), value.toString())
     }))
 })

@@ -2,8 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import type { GatewayError } from "@trigate/domain/GatewayError"
 import { GatewayError as GatewayErrorSchema, gatewayErrors, rpcCodes } from "@trigate/domain/GatewayError"
 import { Quantity } from "@trigate/domain/Hex"
+import * as Json from "@trigate/domain/Json"
 import { of as json } from "@trigate/domain/Json"
-import * as JsonText from "@trigate/domain/JsonText"
 import * as Operation from "@trigate/domain/Operation"
 import * as EvmProtocol from "@trigate/domain/protocol/EvmProtocol"
 import * as JsonRpc from "@trigate/domain/protocol/JsonRpc"
@@ -12,7 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { samples } from "./gatewayErrorSamples.ts"
-import { Choices, Json, JsonKey, spell } from "./json.ts"
+import { Choices, JsonKey, JsonValue, spell } from "./json.ts"
 
 const readCall = (text: string) => JsonRpc.readCall(json(text))
 
@@ -87,7 +87,7 @@ describe("readCall", () => {
   })
 
   const Id = Schema.Union([Schema.Null, Schema.String, Schema.BigInt])
-  const Params = Schema.Union([Schema.Array(Json), Schema.Record(JsonKey, Json)])
+  const Params = Schema.Union([Schema.Array(JsonValue), Schema.Record(JsonKey, JsonValue)])
   it.effect.prop(
     "gives id and params of any spelling back as they came",
     { id: Id, params: Params, choices: Choices },
@@ -210,12 +210,12 @@ describe("answerOf", () => {
 
   it.effect("the problem document of a gateway upstream is the error it was", () =>
     Effect.gen(function*() {
-      const quota = JsonText.stringify(Schema.encodeSync(GatewayErrorSchema)(samples.QuotaExceeded))
+      const quota = Json.stringify(Schema.encodeSync(GatewayErrorSchema)(samples.QuotaExceeded))
       assert.deepStrictEqual<GatewayError>(
         yield* Effect.flip(JsonRpc.answerOf(problem(429, quota), 7)),
         samples.QuotaExceeded
       )
-      const foreign = JsonText.stringify(Schema.encodeSync(GatewayErrorSchema)(samples.NonceMismatch))
+      const foreign = Json.stringify(Schema.encodeSync(GatewayErrorSchema)(samples.NonceMismatch))
       const error = yield* Effect.flip(JsonRpc.answerOf(problem(503, foreign), 7))
       assert.strictEqual(error._tag, "UpstreamUnavailable")
     }))
@@ -269,7 +269,7 @@ describe("readerOf", () => {
   )
 
   it("an error may travel under a code that says more", () => {
-    const object = Result.getOrThrow(JsonText.parse(JsonRpc.errorObject(samples.InvalidRequest, -32700)))
+    const object = Result.getOrThrow(Json.parse(JsonRpc.errorObject(samples.InvalidRequest, -32700)))
     assert.deepStrictEqual(object, {
       code: -32700,
       message: samples.InvalidRequest.message,

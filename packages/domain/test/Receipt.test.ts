@@ -1,10 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import { isPreconfirmed, Receipt, ReceiptLog, ReceiptStatus } from "@trigate/domain/Receipt"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+
 import anvil from "./fixtures/l2-anvil.json" with { type: "json" }
 import opStack from "./fixtures/l2-op-stack.json" with { type: "json" }
 import zksync from "./fixtures/l2-zksync.json" with { type: "json" }
@@ -204,10 +205,10 @@ describe("Receipt", () => {
   })
 
   it("keeps an extra integer above 2^53 digit for digit", () => {
-    const text = JsonText.stringify({ ...wire, l1Fee: 2n ** 80n + 1n })
-    const receipt = decode(Result.getOrThrow(JsonText.parse(text)))
+    const text = Json.stringify({ ...wire, l1Fee: 2n ** 80n + 1n })
+    const receipt = decode(Result.getOrThrow(Json.parse(text)))
     assert.strictEqual(receipt["l1Fee"], 2n ** 80n + 1n)
-    assert.include(JsonText.stringify(encode(receipt)), "\"l1Fee\":1208925819614629174706177")
+    assert.include(Json.stringify(encode(receipt)), "\"l1Fee\":1208925819614629174706177")
   })
 
   it.each([
@@ -242,8 +243,8 @@ describe("Receipt", () => {
   }, ({ extras, log, receipt }) =>
     Effect.gen(function*() {
       const whole = { ...extras, ...receipt, logs: [{ ...extras, ...log }] } as Receipt
-      const text = JsonText.stringify(yield* Schema.encodeEffect(Receipt)(whole))
-      const again = yield* Schema.decodeUnknownEffect(Receipt)(yield* Effect.fromResult(JsonText.parse(text)))
+      const text = Json.stringify(yield* Schema.encodeEffect(Receipt)(whole))
+      const again = yield* Schema.decodeUnknownEffect(Receipt)(yield* Effect.fromResult(Json.parse(text)))
       assert.deepStrictEqual(again, whole)
     }))
 })

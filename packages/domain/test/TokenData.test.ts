@@ -1,8 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import { DetectedAddress, TokenContract, TokenData } from "@trigate/domain/TokenData"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+
 import methods from "./fixtures/ton-address-methods.json" with { type: "json" }
 import documented from "./fixtures/ton-getTokenData-documented-onchain.json" with { type: "json" }
 import wallets from "./fixtures/ton-getTokenData-jetton-wallets.json" with { type: "json" }
@@ -114,7 +115,7 @@ describe("TokenContract", () => {
   it.effect("keeps every digit of a supply that came as a JSON number above 2^53", () =>
     Effect.gen(function*() {
       const text = `{"total_supply":123456789012345678901234567890,"mintable":false}`
-      const read = yield* decode(yield* Effect.fromResult(JsonText.parse(text)))
+      const read = yield* decode(yield* Effect.fromResult(Json.parse(text)))
       assert(read.contract_type === "jetton_master")
       assert.strictEqual(read.total_supply, 123456789012345678901234567890n)
       const written = yield* Schema.encodeEffect(TokenContract)(read)

@@ -1,20 +1,21 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Json from "@trigate/domain/Json"
-import * as JsonText from "@trigate/domain/JsonText"
-import { type AnyCodec, weightOf } from "@trigate/domain/Operation"
+import type { AnyCodec } from "@trigate/domain/Operation"
+import { weightOf } from "@trigate/domain/Operation"
 import * as TokenProtocol from "@trigate/domain/protocol/TokenProtocol"
 import * as TokenRpc from "@trigate/domain/protocol/TokenRpc"
 import * as TokenOperations from "@trigate/domain/TokenOperations"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+
 import clients from "./fixtures/ton-client-requests.json" with { type: "json" }
 
 const { tokenRpcOperations } = TokenOperations
 
 /** Reads params as the routes do, which parse them strictly. */
 const readParams = <Request extends AnyCodec>(operation: { readonly request: Request }) => (text: string) =>
-  TokenProtocol.checkOf(operation)(new Json.Json(text, { value: JsonText.parseStrict(text) }))
+  TokenProtocol.checkOf(operation)(new Json.Json(text, { value: Json.parseStrict(text) }))
 const address = "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDs"
 const wrong = "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDt"
 
@@ -131,7 +132,7 @@ describe("readParams", () => {
   for (const [name, params] of accepted) {
     it.effect(`takes ${name} with ${Object.keys(params).join(", ") || "nothing"}`, () =>
       Effect.gen(function*() {
-        const text = JsonText.stringify(params)
+        const text = Json.stringify(params)
         const read = readParams<AnyCodec>(tokenRpcOperations[name])
         assert.deepEqual(yield* read(text), params)
       }))

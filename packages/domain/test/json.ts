@@ -10,22 +10,24 @@ const Fraction = Schema.Finite.check(Schema.makeFilter((value) => !Number.isInte
 export const JsonKey = Schema.String.check(Schema.makeFilter((key) => key.length !== 1))
 
 /** A JSON value whose integers are bigints. */
-export type Json = null | boolean | string | bigint | number | ReadonlyArray<Json> | { readonly [key: string]: Json }
+export type JsonValue = null | boolean | string | bigint | number | ReadonlyArray<JsonValue> | {
+  readonly [key: string]: JsonValue
+}
 
-export const Json: Schema.Codec<Json> = Schema.Union([
+export const JsonValue: Schema.Codec<JsonValue> = Schema.Union([
   Schema.Null,
   Schema.Boolean,
   Schema.String,
   Integer,
   Fraction,
-  Schema.Array(Schema.suspend(() => Json)),
-  Schema.Record(JsonKey, Schema.suspend(() => Json))
+  Schema.Array(Schema.suspend(() => JsonValue)),
+  Schema.Record(JsonKey, Schema.suspend(() => JsonValue))
 ])
 
 const isSafe = (value: bigint) => value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER
 
 /** The value as a reader that keeps digits gives it: safe integers as numbers, larger ones as bigints. */
-export const asRead = (value: Json): unknown => {
+export const asRead = (value: JsonValue): unknown => {
   if (typeof value === "bigint") return isSafe(value) ? Number(value) : value
   if (typeof value !== "object" || value === null) return value
   return Array.isArray(value)
@@ -52,13 +54,13 @@ const literal = (text: string, choose: () => number): string =>
   }"`
 
 /** A text of the value with gaps and escapes as the choices tell. */
-export const spell = (value: Json, choices: ReadonlyArray<number>): string => {
+export const spell = (value: JsonValue, choices: ReadonlyArray<number>): string => {
   let taken = 0
   const choose = () => choices[taken++ % choices.length] ?? 0
   const gap = () => gaps[choose() % gaps.length] ?? ""
   const list = (open: string, items: ReadonlyArray<string>, close: string) =>
     `${open}${gap()}${items.join(`${gap()},${gap()}`)}${gap()}${close}`
-  const write = (value: Json): string => {
+  const write = (value: JsonValue): string => {
     if (typeof value === "bigint") return value.toString()
     if (typeof value === "string") return literal(value, choose)
     if (typeof value !== "object" || value === null) return JSON.stringify(value)

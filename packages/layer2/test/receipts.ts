@@ -1,6 +1,6 @@
 /** Receipts and answers for the tests of this package. */
 import type { Hash } from "@trigate/domain/Hex"
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import { Receipt } from "@trigate/domain/Receipt"
 import * as Schema from "effect/Schema"
 
@@ -46,4 +46,4 @@ export const preconfirmed = inBlock(`0x${"00".repeat(32)}`)
 
 /** A receipt as the wire carries it. */
 export const wireText = (value: Receipt | null): string =>
-  JsonText.stringify(Schema.encodeSync(Schema.NullOr(Receipt))(value))
+  Json.stringify(Schema.encodeSync(Schema.NullOr(Receipt))(value))

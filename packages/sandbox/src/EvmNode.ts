@@ -1,7 +1,6 @@
 /** A node of a sandbox's EVM chain: the standard JSON-RPC methods. */
 import { Address, Data, Hash, Quantity, StorageSlot } from "@trigate/domain/Hex"
 import * as Json from "@trigate/domain/Json"
-import * as JsonText from "@trigate/domain/JsonText"
 import type { RpcAnswer } from "@trigate/domain/protocol/JsonRpc"
 import { methodNotFound } from "@trigate/domain/protocol/JsonRpc"
 import * as Clock from "effect/Clock"
@@ -13,14 +12,14 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
 import { decodeErrorResult, keccak256 } from "viem/utils"
-import type { Call, EvmBlock, EvmChain, Ledger, Machine, Outcome } from "./EvmChain.ts"
 import * as Chain from "./EvmChain.ts"
+import type { Call, EvmBlock, EvmChain, Ledger, Machine, Outcome } from "./EvmChain.ts"
 import * as EvmSubmission from "./EvmSubmission.ts"
-import type { Block, Refusal } from "./EvmWire.ts"
 import * as Wire from "./EvmWire.ts"
+import type { Block, Refusal } from "./EvmWire.ts"
 import { quantity, refused } from "./EvmWire.ts"
-import type { World } from "./EvmWorld.ts"
 import * as EvmWorld from "./EvmWorld.ts"
+import type { World } from "./EvmWorld.ts"
 
 type Reply = Effect.Effect<unknown, Refusal>
 
@@ -39,7 +38,7 @@ export const method = <View, Request>(
 ): Method<View> => {
   const decode = Schema.decodeUnknownOption(schema)
   return (view, params) =>
-    Effect.fromResult(JsonText.parse(params)).pipe(
+    Effect.fromResult(Json.parse(params)).pipe(
       Effect.flatMap((value) => Effect.fromOption(decode(value))),
       Effect.mapError(() => invalidParams),
       Effect.flatMap((request) => answer(view, request))

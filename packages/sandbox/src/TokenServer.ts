@@ -1,5 +1,5 @@
 /** The token chain: its contracts, and its HTTP API v2 in the dialects of both server families. */
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import type { InvalidAddress } from "@trigate/domain/RequestError"
 import type { TokenRpcOperation, TokenSendOperation } from "@trigate/domain/TokenOperations"
 import * as TonAddress from "@trigate/domain/TonAddress"
@@ -388,7 +388,7 @@ const wrap = (answer: TokenAnswer, now: number, members: object): UpstreamRespon
   return UpstreamResponse.json(
     "token-chain",
     answer.status,
-    JsonText.stringify({ ...body, ...extra(answer, now), ...members })
+    Json.stringify({ ...body, ...extra(answer, now), ...members })
   )
 }
 

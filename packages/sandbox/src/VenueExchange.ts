@@ -1,7 +1,7 @@
 /** The venue's `POST /exchange`: reads a signed action, decides on it, and answers in the venue's words. */
 import { EvmUserModify, JailSelf, MultiSig, TokenDelegate, UnjailSelf } from "@trigate/domain/Action"
 import type { Address } from "@trigate/domain/Hex"
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import { SignedEnvelope } from "@trigate/domain/SignedAction"
 import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Utf8 from "@trigate/domain/Utf8"
@@ -265,7 +265,7 @@ export const submit = (
   venue: Ref.Ref<VenueState>,
   body: Uint8Array
 ): Effect.Effect<UpstreamResponse.UpstreamResponse> => {
-  const parsed = Option.flatMap(Utf8.decode(body), (text) => Result.getSuccess(JsonText.parse(text)))
+  const parsed = Option.flatMap(Utf8.decode(body), (text) => Result.getSuccess(Json.parse(text)))
   if (Option.isNone(parsed)) return Effect.succeed(notJson)
   return Option.match(read(parsed.value), {
     onNone: () => Effect.succeed(wrongShape),

@@ -1,6 +1,6 @@
 /** The venue's `POST /info`: spot metadata, candles, markets, prices and books. */
 import { infoOperations } from "@trigate/domain/InfoOperations"
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import type { SpotMeta } from "@trigate/domain/SpotMeta"
 import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Utf8 from "@trigate/domain/Utf8"
@@ -231,7 +231,7 @@ export const answer = (
   body: Uint8Array,
   now: number
 ): UpstreamResponse.UpstreamResponse => {
-  const parsed = Option.flatMap(Utf8.decode(body), (text) => Result.getSuccess(JsonText.parse(text)))
+  const parsed = Option.flatMap(Utf8.decode(body), (text) => Result.getSuccess(Json.parse(text)))
   if (Option.isNone(parsed)) return UpstreamResponse.plain(upstream, 400, VenueRefusal.notJson)
   if (Option.isSome(decodeSpotMeta(parsed.value))) return json(state.spotMeta)
   const passthrough = decodePassthrough(parsed.value)

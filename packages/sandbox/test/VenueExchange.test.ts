@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import { contracts, keys, traderStake } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
@@ -186,7 +186,7 @@ describe("refusals in the venue's words", () => {
     atStart(Effect.gen(function*() {
       const refusal = "422 Failed to deserialize the JSON body into the target type"
       const { signature } = yield* SandboxSigner.signAction(trader, { nonce: start, action: bigBlocks(true) })
-      const withAction = (action: unknown) => post(JsonText.stringify({ action, nonce: start, signature }))
+      const withAction = (action: unknown) => post(Json.stringify({ action, nonce: start, signature }))
       const { hyperliquidChain, ...rest } = delegate(validator.address, 1n, start)
       for (
         const action of [

@@ -1,5 +1,5 @@
 /** A venue that tests talk to: signed actions in, the venue's words out. */
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import type { SignedAction } from "@trigate/domain/SignedAction"
 import * as Utf8 from "@trigate/domain/Utf8"
 import * as EvmNode from "@trigate/sandbox/EvmNode"
@@ -33,7 +33,7 @@ export const post = Effect.fnUntraced(function*(body: string) {
   return typeof response === "string" ? `${status}: ${response}` : status
 })
 
-export const submit = (signed: SignedAction) => post(JsonText.stringify(signed))
+export const submit = (signed: SignedAction) => post(Json.stringify(signed))
 
 /** Signs an action at the clock's time, or under another nonce, and submits it. */
 export const act = Effect.fnUntraced(function*(

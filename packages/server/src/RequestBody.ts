@@ -11,6 +11,7 @@ import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
 import type { HttpServerError } from "effect/http/HttpServerError"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as Option from "effect/Option"
+
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- the message is Node's own
 import { IncomingMessage } from "node:http"
 

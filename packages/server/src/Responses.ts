@@ -1,7 +1,7 @@
 /** Answers that HttpApiBuilder does not encode: relayed upstream responses, JSON texts and problem documents. */
 import type { GatewayError as GatewayErrorType } from "@trigate/domain/GatewayError"
 import { GatewayError } from "@trigate/domain/GatewayError"
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import type { UpstreamResponse } from "@trigate/domain/UpstreamResponse"
 import * as Effect from "effect/Effect"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
@@ -37,7 +37,7 @@ const retryAfterOf = (error: GatewayErrorType): { readonly [name: string]: strin
 
 /** The problem document of a typed error, with `Retry-After` where the error knows it. */
 export const problem = (error: GatewayErrorType): HttpServerResponse.HttpServerResponse =>
-  HttpServerResponse.text(JsonText.stringify(Result.getOrUndefined(encode(error))), {
+  HttpServerResponse.text(Json.stringify(Result.getOrUndefined(encode(error))), {
     status: error.status,
     contentType: ProblemDetails.contentType,
     headers: retryAfterOf(error)

@@ -11,7 +11,6 @@ import * as EvmOperations from "@trigate/domain/EvmOperations"
 import type { GatewayError } from "@trigate/domain/GatewayError"
 import { rpcCodes } from "@trigate/domain/GatewayError"
 import * as Json from "@trigate/domain/Json"
-import * as JsonText from "@trigate/domain/JsonText"
 import * as Layer2Operations from "@trigate/domain/Layer2Operations"
 import type { Operation, Surface } from "@trigate/domain/Operation"
 import * as JsonRpc from "@trigate/domain/protocol/JsonRpc"
@@ -68,7 +67,7 @@ interface Asked {
 }
 
 /** Enough values for the longest batch: a call has up to a dozen, one with a filter more. */
-const limits = { ...JsonText.defaultLimits, maxValues: 20_000 }
+const limits = { ...Json.defaultLimits, maxValues: 20_000 }
 
 const parseError = -32700
 const invalidEnvelope = -32600
@@ -120,7 +119,7 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
   const rawId = ({ text, valueOrUndefined: value }: Json.Json): string | undefined => {
     const id = Predicate.hasProperty(value, "id") ? value.id : undefined
     return Predicate.isString(id) || Predicate.isNumber(id) || Predicate.isBigInt(id)
-      ? JsonRpc.rawMember(text, JsonText.members(text), "id")
+      ? JsonRpc.rawMember(text, Json.members(text), "id")
       : undefined
   }
 
@@ -158,12 +157,12 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
   }
 
   const answerText = (text: string, asked: Asked): Effect.Effect<string | undefined> =>
-    Result.match(JsonText.parseStrict(text, limits), {
+    Result.match(Json.parseStrict(text, limits), {
       onFailure: (refusal) =>
         refuse(undefined, invalidRequest([refusal]), refusal.path.length === 0 ? parseError : invalidEnvelope, asked),
       onSuccess: (value) =>
         Array.isArray(value)
-          ? answerBatch(JsonText.elements(text) ?? [], value, asked)
+          ? answerBatch(Json.elements(text) ?? [], value, asked)
           : answerOne(Json.parsed(text, value), asked)
     })
 

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { evmMethods } from "@trigate/domain/EvmOperations"
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import { layer2Methods } from "@trigate/domain/Layer2Operations"
 import { post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
@@ -180,7 +180,7 @@ describe("calls of a batch that are relayed as they are", () => {
       const live = yield* liveGateway({
         node: ({ body }) => ({
           body: `[${
-            (JsonText.elements(body) ?? []).map((each) =>
+            (Json.elements(body) ?? []).map((each) =>
               `{"jsonrpc":"2.0","id":${/"id":(\d+)/u.exec(each)?.[1] ?? ""},"result":"0x1"}`
             ).join(",")
           }]`
@@ -190,7 +190,7 @@ describe("calls of a batch that are relayed as they are", () => {
         `${live.url}/evm`,
         `[${call("eth_chainId", "[]", "1")},${call("eth_blockNumber", "[]", "2")},${call("eth_mine", "[]", "3")}]`
       )
-      const rows = JsonText.elements(said.text) ?? []
+      const rows = Json.elements(said.text) ?? []
       assert.deepStrictEqual(rows.slice(0, 2), [
         `{"jsonrpc":"2.0","id":1,"result":"0x1"}`,
         `{"jsonrpc":"2.0","id":2,"result":"0x1"}`

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import { SignedAction } from "@trigate/domain/SignedAction"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
@@ -22,7 +22,7 @@ const signed = Effect.gen(function*() {
   )
 })
 
-const textOf = (action: SignedAction) => Effect.map(Schema.encodeEffect(SignedAction)(action), JsonText.stringify)
+const textOf = (action: SignedAction) => Effect.map(Schema.encodeEffect(SignedAction)(action), Json.stringify)
 
 const header = "x-trigate-expected-signer"
 

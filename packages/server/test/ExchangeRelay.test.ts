@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import { post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Recordings from "@trigate/testing/Recordings"
@@ -15,7 +15,7 @@ const utf8 = new TextEncoder()
 
 /** An entry as the venue sends it: its own text where it has one, else its JSON with the spacing of the recording. */
 const replyOf = (entry: string): { readonly id: string; readonly reply: Answered & { readonly status: number } } => {
-  const members = JsonText.members(entry)
+  const members = Json.members(entry)
   const value = (key: string): unknown => members.has(key) ? JSON.parse(JsonParts.raw(entry, [key])) : undefined
   const type = value("contentType")
   return {

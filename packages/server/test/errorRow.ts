@@ -3,7 +3,7 @@ import { assert } from "@effect/vitest"
 import type { ActionRejected } from "@trigate/domain/ActionOutcome"
 import type { GatewayError as GatewayErrorType } from "@trigate/domain/GatewayError"
 import { GatewayError } from "@trigate/domain/GatewayError"
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import { typeOf } from "@trigate/domain/Problem"
 import type { Client } from "@trigate/testing/Client"
 import { clientOf } from "@trigate/testing/Client"
@@ -148,7 +148,7 @@ export const check = Effect.fnUntraced(function*(row: Row) {
   const { failure } = outcome
   assert(isGatewayError(failure), failure._tag)
   assert.strictEqual(failure._tag, row.tag)
-  const travelled: unknown = JSON.parse(JsonText.stringify(encode(failure)))
+  const travelled: unknown = JSON.parse(Json.stringify(encode(failure)))
   checkError(row, now, travelled)
   if (row.replay) assert.deepStrictEqual(travelled, error)
   assert.strictEqual(second.seen().length, row.replay ? 0 : row.sent)

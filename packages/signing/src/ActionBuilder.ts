@@ -29,7 +29,7 @@ export interface Stake {
   readonly signatureChainId?: `0x${string}` | undefined
 }
 
-/** A body for `POST /exchange`; `JsonText.stringify` writes its integers with all their digits. */
+/** A body for `POST /exchange`; `Json.stringify` writes its integers with all their digits. */
 export interface SignedBody<Action> {
   readonly action: Action
   readonly nonce: number

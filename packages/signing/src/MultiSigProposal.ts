@@ -2,7 +2,7 @@
 import { InnerAction } from "@trigate/domain/Action"
 import { faultsOf } from "@trigate/domain/Decode"
 import { Address, Hash } from "@trigate/domain/Hex"
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import type { AnyCodec } from "@trigate/domain/Operation"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -10,8 +10,8 @@ import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import type { Unhashable } from "./ActionHash.ts"
-import type { MultiSigTerms } from "./MultiSigTerms.ts"
 import * as MultiSigTerms_ from "./MultiSigTerms.ts"
+import type { MultiSigTerms } from "./MultiSigTerms.ts"
 import * as Signable from "./Signable.ts"
 
 /** A text that is not a proposal, or not an approval; `faults` say where and why. */
@@ -35,7 +35,7 @@ export const textReader = <S extends AnyCodec>(what: MultiSigMalformed["what"], 
   const decode = Schema.decodeUnknownResult(schema, { errors: "all" })
   const malformed = (faults: MultiSigMalformed["faults"]) => new MultiSigMalformed({ what, faults })
   return (text: string): Result.Result<S["Type"], MultiSigMalformed> =>
-    JsonText.parseStrict(text).pipe(
+    Json.parseStrict(text).pipe(
       Result.mapError((refusal) => malformed([refusal])),
       Result.flatMap((parsed) => Result.mapError(decode(parsed), (error) => malformed(faultsOf(error))))
     )
@@ -68,8 +68,8 @@ const ActionText = Schema.String.pipe(
     Schema.Unknown,
     SchemaTransformation.transformEffect({
       decode: (text: string) =>
-        Effect.mapError(Effect.fromResult(JsonText.parseStrict(text)), ({ message }) => invalid(message)),
-      encode: (action: unknown) => Effect.succeed(JsonText.stringify(action))
+        Effect.mapError(Effect.fromResult(Json.parseStrict(text)), ({ message }) => invalid(message)),
+      encode: (action: unknown) => Effect.succeed(Json.stringify(action))
     })
   ),
   Schema.decodeTo(InnerAction, SchemaTransformation.passthrough({ strict: false }))

@@ -2,7 +2,7 @@
 import type { MultiSig as MultiSigWire } from "@trigate/domain/Action"
 import { InnerAction, SignatureChainId } from "@trigate/domain/Action"
 import { Address } from "@trigate/domain/Hex"
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import type { Signature } from "@trigate/domain/Signature"
 import { Millis } from "@trigate/domain/Time"
 import * as Clock from "effect/Clock"
@@ -12,7 +12,8 @@ import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { undecodable, type Unhashable, type UnsignableAction, wrongShape } from "./ActionHash.ts"
+import { undecodable, wrongShape } from "./ActionHash.ts"
+import type { Unhashable, UnsignableAction } from "./ActionHash.ts"
 import * as CanonicalAction from "./CanonicalAction.ts"
 import * as Hype from "./Hype.ts"
 import { lowerCase, toUint64 } from "./internal/bytes.ts"
@@ -20,7 +21,8 @@ import * as MultiSig from "./MultiSig.ts"
 import type * as Signable from "./Signable.ts"
 import * as SigningCaution from "./SigningCaution.ts"
 import * as UserSigned from "./UserSigned.ts"
-import { mainnet, testnet, type VenueProfile } from "./VenueProfile.ts"
+import { mainnet, testnet } from "./VenueProfile.ts"
+import type { VenueProfile } from "./VenueProfile.ts"
 
 /** The terms without the action; `threshold` and `authorizedUsers` are the account's rule, where it is known. */
 export const envelope = {
@@ -165,7 +167,7 @@ export const checkDeadline = Effect.fnUntraced(function*(
   return now < at ? undefined : yield* new ProposalExpired({ because, deadline: at, now })
 })
 
-const quoted = (value: unknown): string => SigningCaution.printable(JsonText.stringify(value))
+const quoted = (value: unknown): string => SigningCaution.printable(Json.stringify(value))
 
 const instant = (millis: number): string =>
   Option.match(DateTime.make(millis), { onNone: () => `millisecond ${millis}`, onSome: DateTime.formatIso })

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as JsonText from "@trigate/domain/JsonText"
-import type { SignedAction } from "@trigate/domain/SignedAction"
+import * as Json from "@trigate/domain/Json"
 import * as SignedAction_ from "@trigate/domain/SignedAction"
+import type { SignedAction } from "@trigate/domain/SignedAction"
 import * as ActionBuilder from "@trigate/signing/ActionBuilder"
 import * as Signer from "@trigate/signing/Signer"
 import * as SignerRecovery from "@trigate/signing/SignerRecovery"
@@ -21,8 +21,8 @@ const vaultAddress = "0x1719884EB866CB12B2287399B15F7DB5E7D775EA"
 
 /** The body as another process reads it, with who signed it. */
 const sent = Effect.fnUntraced(function*(profile: VenueProfile.VenueProfile, body: object) {
-  const text = JsonText.stringify(body)
-  const read = Result.getOrThrow(JsonText.parseStrict(text))
+  const text = Json.stringify(body)
+  const read = Result.getOrThrow(Json.parseStrict(text))
   const signed = yield* Schema.decodeUnknownEffect(SignedAction_.SignedEnvelope)(read)
   const { signer } = yield* Signer.Signer.use(({ address }) => Effect.succeed({ signer: address }))
   assert.strictEqual((yield* SignerRecovery.recover(profile, signed)).signer, signer)
@@ -89,7 +89,7 @@ describe("ActionBuilder", () => {
       const action = { type: "cancel", cancels: [{ a: 10_107, o: 2n ** 63n }], note: "é", none: null }
       const body = yield* ActionBuilder.signL1(VenueProfile.mainnet, action, { nonce })
       assert.deepStrictEqual(body.action, action)
-      const read = Result.getOrThrow(JsonText.parseStrict(JsonText.stringify(body)))
+      const read = Result.getOrThrow(Json.parseStrict(Json.stringify(body)))
       const signed = yield* Schema.decodeUnknownEffect(SignedAction_.SignedEnvelope)(read)
       const { address } = yield* Signer.Signer
       assert.strictEqual((yield* SignerRecovery.recover(VenueProfile.mainnet, signed)).signer, address)

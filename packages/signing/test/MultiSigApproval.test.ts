@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import { SignedAction } from "@trigate/domain/SignedAction"
 import * as MultiSigApproval from "@trigate/signing/MultiSigApproval"
 import * as MultiSigProposal from "@trigate/signing/MultiSigProposal"
@@ -35,7 +35,7 @@ const sendProposal = (proposal: MultiSigProposal.MultiSigProposal) =>
 const sendApproval = (approval: MultiSigApproval.MultiSigApproval) =>
   MultiSigApproval.fromJson(MultiSigApproval.toJson(approval))
 
-const bodyText = (signed: SignedAction) => Effect.map(Schema.encodeEffect(SignedAction)(signed), JsonText.stringify)
+const bodyText = (signed: SignedAction) => Effect.map(Schema.encodeEffect(SignedAction)(signed), Json.stringify)
 
 const approvalsBy = (proposal: MultiSigProposal.MultiSigProposal, ...indexes: ReadonlyArray<number>) =>
   Effect.forEach(indexes, (index) => MultiSigApproval.approve(proposal, cosignerOf(index)))

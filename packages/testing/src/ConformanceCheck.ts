@@ -1,5 +1,5 @@
 /** One check of the conformance suite, and how checks say what they found. */
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
 import * as Predicate from "effect/Predicate"
@@ -24,7 +24,7 @@ export interface ConformanceCheck {
 type Tagged = { readonly _tag: string }
 
 const show = (value: unknown): string => {
-  const text = JsonText.stringify(value) ?? String(value)
+  const text = Json.stringify(value) ?? String(value)
   return text.length > 400 ? `${text.slice(0, 400)}…` : text
 }
 

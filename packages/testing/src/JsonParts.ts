@@ -1,5 +1,5 @@
 /** Parts of JSON texts: as they were written, so that they can be compared digit for digit, or as parsed values. */
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import * as Predicate from "effect/Predicate"
 
 /** The raw text at a path of a JSON text. */
@@ -7,9 +7,9 @@ export const raw = (json: string, path: ReadonlyArray<string | number>): string 
   let found = json
   for (const key of path) {
     if (typeof key === "number") {
-      found = JsonText.elements(found)?.[key] ?? ""
+      found = Json.elements(found)?.[key] ?? ""
     } else {
-      const span = JsonText.members(found).get(key)
+      const span = Json.members(found).get(key)
       found = span === undefined ? "" : found.slice(span.start, span.end)
     }
   }
@@ -19,7 +19,7 @@ export const raw = (json: string, path: ReadonlyArray<string | number>): string 
 
 /** The raw texts of the elements of the array at a path of a JSON text. */
 export const rows = (json: string, path: ReadonlyArray<string | number>): ReadonlyArray<string> =>
-  JsonText.elements(raw(json, path)) ?? []
+  Json.elements(raw(json, path)) ?? []
 
 /** What a parsed value has at a path, or `undefined`. */
 export const at = (value: unknown, ...path: ReadonlyArray<string | number>): unknown => {

@@ -1,14 +1,14 @@
 /** Signs the raw text of a multi-sig body, so that everything else of it stays as a test wrote it. */
 import { secp256k1 } from "@noble/curves/secp256k1"
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import type { TestKey } from "@trigate/sandbox/SandboxExamples"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as CanonicalAction from "@trigate/signing/CanonicalAction"
 import * as MultiSig from "@trigate/signing/MultiSig"
 import { trimmed } from "@trigate/signing/Secp256k1"
 import * as Signable from "@trigate/signing/Signable"
-import type { SignedRequest } from "@trigate/signing/SignerRecovery"
 import * as SignerRecovery from "@trigate/signing/SignerRecovery"
+import type { SignedRequest } from "@trigate/signing/SignerRecovery"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import { mainnet } from "@trigate/signing/VenueProfile"
 import * as Result from "effect/Result"
@@ -27,11 +27,11 @@ const sign = (key: TestKey, signable: Signable.Signable) => {
   return { r: `0x${r.toString(16)}`, s: `0x${s.toString(16)}`, v: 27 + recovery }
 }
 
-const requestOf = (text: string) => Result.getOrThrow(JsonText.parse(text)) as SignedRequest
+const requestOf = (text: string) => Result.getOrThrow(Json.parse(text)) as SignedRequest
 
 const replaced = (text: string, path: ReadonlyArray<string>, value: unknown): string => {
-  let from = JsonText.members(text)
-  for (const key of path.slice(0, -1)) from = JsonText.members(text, from.get(key)?.start)
+  let from = Json.members(text)
+  for (const key of path.slice(0, -1)) from = Json.members(text, from.get(key)?.start)
   const span = from.get(path.at(-1) ?? "")
   if (span === undefined) throw new Error(`The text has no ${path.join(".")}`)
   return text.slice(0, span.start) + JSON.stringify(value) + text.slice(span.end)

@@ -6,7 +6,7 @@
  */
 import type { CommonFailure } from "@trigate/domain/GatewayError"
 import type { Json } from "@trigate/domain/Json"
-import { decodeJson, malformed } from "@trigate/domain/protocol/Answer"
+import { decodeJson, malformed } from "@trigate/domain/protocol/Protocol"
 import * as TokenRpc from "@trigate/domain/protocol/TokenRpc"
 import type { InvalidAddress } from "@trigate/domain/RequestError"
 import { TokenNotFound } from "@trigate/domain/ResourceError"

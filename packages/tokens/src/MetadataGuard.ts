@@ -1,5 +1,5 @@
 /** Fetches documents from hosts that strangers chose: the rules, apart from how names are resolved and bytes are sent. */
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import * as Cache from "effect/Cache"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -52,7 +52,7 @@ const decoder = new TextDecoder()
 const unavailable = (reason: string) => Effect.fail(new MetadataUnavailable({ reason }))
 
 const parse = (bytes: Uint8Array): Effect.Effect<unknown, MetadataUnavailable> =>
-  Result.match(JsonText.parse(decoder.decode(bytes)), {
+  Result.match(Json.parse(decoder.decode(bytes)), {
     onFailure: () => unavailable("not JSON"),
     onSuccess: (value) =>
       Predicate.isObject(value) && !Array.isArray(value) ? Effect.succeed(value) : unavailable("not a JSON object")

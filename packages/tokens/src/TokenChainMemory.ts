@@ -1,5 +1,5 @@
 /** A token chain in memory: answers from a state that tests fill, in the newer servers' dialect. */
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import type { TokenBackend } from "@trigate/domain/protocol/TokenProtocol"
 import { TokenContract } from "@trigate/domain/TokenData"
 import type { TokenData } from "@trigate/domain/TokenData"
@@ -53,7 +53,7 @@ const failed = (status: number, error: string) =>
   UpstreamResponse.json(
     "token-chain",
     status,
-    JsonText.stringify({ ok: false, error, code: status, "@extra": "0:0:0" })
+    Json.stringify({ ok: false, error, code: status, "@extra": "0:0:0" })
   )
 
 const documentOf = (token: TokenData): string => `https://metadata.invalid/${token.address}.json`
@@ -127,7 +127,7 @@ const backend = (state: TokenChainState["Service"]): TokenBackend => {
       : masterOf(token)
     return contract === undefined
       ? failed(409, "Smart contract is not Jetton or NFT")
-      : succeeded(JsonText.stringify({
+      : succeeded(Json.stringify({
         "@type": wireTypes[contract.contract_type],
         address: text,
         ...encodeContract(contract)
@@ -146,7 +146,7 @@ const backend = (state: TokenChainState["Service"]): TokenBackend => {
       : Effect.succeed(failed(422, "empty address"))
 
   const pure = (result: (address: TonAddress.Parsed) => unknown) => (_text: string, address: TonAddress.Parsed) =>
-    Effect.sync(() => succeeded(JsonText.stringify(result(address))))
+    Effect.sync(() => succeeded(Json.stringify(result(address))))
 
   const read: TokenBackend["read"] = Effect.fnUntraced(function*({ operation, params }) {
     const named = params.valueOrUndefined

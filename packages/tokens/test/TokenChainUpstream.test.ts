@@ -1,6 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Json from "@trigate/domain/Json"
-import * as JsonText from "@trigate/domain/JsonText"
 import * as TokenRpc from "@trigate/domain/protocol/TokenRpc"
 import { UnavailableOnNode } from "@trigate/domain/RequestError"
 import { tokenRpcOperations } from "@trigate/domain/TokenOperations"
@@ -16,6 +15,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
+
 import methods from "./fixtures/ton-address-methods.json" with { type: "json" }
 import jusdt from "./fixtures/ton-getTokenData-jusdt.json" with { type: "json" }
 import usdt from "./fixtures/ton-getTokenData-usdt.json" with { type: "json" }
@@ -48,7 +48,7 @@ const transport = (answer: (sent: Sent) => Answer) =>
         send: (request) =>
           Effect.sync(() => {
             const text = request.body === undefined ? undefined : new TextDecoder().decode(request.body)
-            const body = text === undefined ? undefined : Result.getOrThrow(JsonText.parse(text))
+            const body = text === undefined ? undefined : Result.getOrThrow(Json.parse(text))
             const sent = { method: request.method, url: Redacted.value(request.url), body }
             sends.push(sent)
             const { body: answered, headers, status } = answer(sent)

@@ -21,7 +21,7 @@ import {
 } from "@trigate/domain/Action"
 import { faultsOf } from "@trigate/domain/Decode"
 import { isActionType } from "@trigate/domain/ExchangeOperations"
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import type { AnyCodec } from "@trigate/domain/Operation"
 import type { RequestFault } from "@trigate/domain/RequestError"
 import { SignedEnvelope } from "@trigate/domain/SignedAction"
@@ -119,12 +119,12 @@ export const canonicalOf = (
 /** Where a body has actions: the one that it submits, and the one that a multi-sig wraps. */
 const actionPaths = [["action"], ["action", "payload", "action"]] as const
 
-const membersAt = (text: string, path: ReadonlyArray<string>): ReadonlyMap<string, JsonText.Span> => {
-  let found = JsonText.members(text)
+const membersAt = (text: string, path: ReadonlyArray<string>): ReadonlyMap<string, Json.Span> => {
+  let found = Json.members(text)
   for (const key of path) {
     const span = found.get(key)
     if (span === undefined) return new Map()
-    found = JsonText.members(text, span.start)
+    found = Json.members(text, span.start)
   }
   return found
 }
@@ -136,7 +136,7 @@ const membersAt = (text: string, path: ReadonlyArray<string>): ReadonlyMap<strin
  */
 export const respellChainField = (profile: VenueProfile, text: string): Result.Result<string, RequestFault> => {
   if (!text.includes(documentedChainField) && !text.includes("\\")) return Result.succeed(text)
-  const spans: Array<JsonText.Span> = []
+  const spans: Array<Json.Span> = []
   for (const path of actionPaths) {
     const members = membersAt(text, path)
     const span = members.get(documentedChainField)

@@ -5,7 +5,7 @@ import { NonceMismatch, NonceOutOfWindow } from "@trigate/domain/ActionError"
 import { invalidRequest } from "@trigate/domain/Decode"
 import type { Address } from "@trigate/domain/Hex"
 import type { Inspection } from "@trigate/domain/Inspection"
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import type { InvalidRequest } from "@trigate/domain/RequestError"
 import { UnsupportedAction } from "@trigate/domain/RequestError"
 import type { Settings } from "@trigate/domain/Settings"
@@ -95,7 +95,7 @@ const textOf = (body: Uint8Array): Result.Result<string, InvalidRequest> =>
 
 const readBody = (text: string): Result.Result<ActionShape.ReadBody, InvalidRequest> =>
   Result.flatMap(
-    Result.mapError(JsonText.parseStrict(text), (refusal) => invalidRequest([refusal])),
+    Result.mapError(Json.parseStrict(text), (refusal) => invalidRequest([refusal])),
     (parsed) => Result.mapError(ActionShape.read(parsed), invalidRequest)
   )
 

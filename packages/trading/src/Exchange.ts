@@ -6,11 +6,11 @@ import type { ExchangeFailure } from "@trigate/domain/ExchangeOperations"
 import { operationOf, passthroughAction } from "@trigate/domain/ExchangeOperations"
 import type { Address } from "@trigate/domain/Hex"
 import type { Inspection } from "@trigate/domain/Inspection"
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import type { Surface } from "@trigate/domain/Operation"
 import { sourcesOn, unavailableOnNode } from "@trigate/domain/Operation"
-import type { Resolution } from "@trigate/domain/protocol/ExchangeProtocol"
 import * as ExchangeProtocol from "@trigate/domain/protocol/ExchangeProtocol"
+import type { Resolution } from "@trigate/domain/protocol/ExchangeProtocol"
 import type { ChainNotConfigured, InvalidRequest, UnavailableOnNode } from "@trigate/domain/RequestError"
 import { SignedAction } from "@trigate/domain/SignedAction"
 import type { OnceFailure } from "@trigate/domain/TransportFailure"
@@ -88,7 +88,7 @@ const encode = Schema.encodeEffect(SignedAction, { errors: "all" })
 const encoded = (signed: SignedAction) =>
   Effect.mapBoth(encode(signed), {
     onFailure: (error) => invalidRequest(faultsOf(error)),
-    onSuccess: (wire) => Utf8.encode(JsonText.stringify(wire))
+    onSuccess: (wire) => Utf8.encode(Json.stringify(wire))
   })
 
 /** What an outcome says about the sending, and about earlier ones of the same content. */

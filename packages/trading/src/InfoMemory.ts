@@ -2,7 +2,7 @@
 import type { Candle, CandleWindowRequest } from "@trigate/domain/Candle"
 import { Candle as CandleSchema } from "@trigate/domain/Candle"
 import { retainedBars } from "@trigate/domain/CandleWindow"
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import { sourcesOn, unavailableOnNode } from "@trigate/domain/Operation"
 import { SpotMeta } from "@trigate/domain/SpotMeta"
 import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
@@ -33,7 +33,7 @@ const encodeMeta = Schema.encodeEffect(SpotMeta)
 const encodeCandles = Schema.encodeEffect(Schema.Array(CandleSchema))
 
 const answered = (wire: unknown): UpstreamResponse.UpstreamResponse =>
-  UpstreamResponse.json("trading-api", 200, JsonText.stringify(wire))
+  UpstreamResponse.json("trading-api", 200, Json.stringify(wire))
 
 /** HTTP 500 `null`: what the venue says of a coin that it does not know. */
 const unknownCoin = UpstreamResponse.json("trading-api", 500, "null")

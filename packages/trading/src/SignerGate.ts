@@ -1,7 +1,7 @@
 /** Who signed a body, and whether this gateway sends what that signer signs. */
 import { InvalidSignature, SignerNotAllowed } from "@trigate/domain/ActionError"
 import type { Address, Hash } from "@trigate/domain/Hex"
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import type { SignedEnvelope } from "@trigate/domain/SignedAction"
 import type { Unhashable } from "@trigate/signing/ActionHash"
 import type { CanonicalAction } from "@trigate/signing/CanonicalAction"
@@ -11,8 +11,8 @@ import * as Signable from "@trigate/signing/Signable"
 import * as SignerRecovery from "@trigate/signing/SignerRecovery"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import * as Result from "effect/Result"
-import type { ReadBody } from "./ActionShape.ts"
 import * as ActionShape from "./ActionShape.ts"
+import type { ReadBody } from "./ActionShape.ts"
 
 /** Why a signer is refused. */
 export type SignerFailure = InvalidSignature | SignerNotAllowed
@@ -82,7 +82,7 @@ export interface Passed {
 
 /** The members that a signature could cover, as text without anything beside them. */
 const canonicalText = ({ action, expiresAfter = null, nonce, vaultAddress = null }: SignedEnvelope): string =>
-  JsonText.stringify({ action, nonce, vaultAddress: vaultAddress?.toLowerCase() ?? null, expiresAfter })
+  Json.stringify({ action, nonce, vaultAddress: vaultAddress?.toLowerCase() ?? null, expiresAfter })
 
 /**
  * The check for a profile and, where there is one, an allow-list. The signer of a multi-sig action is its leader.

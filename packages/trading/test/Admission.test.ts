@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { MultiSig, TokenDelegate } from "@trigate/domain/Action"
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import { SignedEnvelope } from "@trigate/domain/SignedAction"
 import * as Utf8 from "@trigate/domain/Utf8"
 import { testnet } from "@trigate/signing/VenueProfile"
@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
+
 import vectors from "../../signing/test/fixtures/signing-vectors.json" with { type: "json" }
 
 const now = 1_705_234_567_890
@@ -352,17 +353,17 @@ describe("what is refused", () => {
 })
 
 describe("whatever comes", () => {
-  const Json = Schema.Struct({
+  const Message = Schema.Struct({
     action: Schema.Union([MultiSig, TokenDelegate, Schema.Struct({ type: Schema.String }), Schema.Null]),
     more: Schema.Record(Schema.String, Schema.Unknown)
   })
 
   it.effect.prop(
     "either the same bytes go out or a typed refusal comes back",
-    [Json],
+    [Message],
     ([{ action, more }]) =>
       Effect.gen(function*() {
-        const text = JsonText.stringify({ nonce: now, signature, ...more, action })
+        const text = Json.stringify({ nonce: now, signature, ...more, action })
         const body = Utf8.encode(text)
         const result = yield* Effect.result(admit(body, { relayActions: "all" }))
         if (result._tag === "Success" && !text.includes("venueChain")) assert.strictEqual(result.success.body, body)
@@ -380,7 +381,7 @@ describe("whatever comes", () => {
     [SignedEnvelope],
     ([signed]) =>
       Effect.gen(function*() {
-        const text = JsonText.stringify(Schema.encodeSync(SignedEnvelope)(signed))
+        const text = Json.stringify(Schema.encodeSync(SignedEnvelope)(signed))
         const result = yield* Effect.result(
           Effect.andThen(
             TestClock.setTime(signed.nonce),

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import { SignedAction } from "@trigate/domain/SignedAction"
 import { OutcomeUnknown } from "@trigate/domain/UpstreamError"
 import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
@@ -22,6 +22,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
 import * as Http from "node:http"
+
 import vectors from "../../signing/test/fixtures/signing-vectors.json" with { type: "json" }
 import * as FakeTransport from "./fakeTransport.ts"
 import recorded from "./fixtures/exchange-bodies.json" with { type: "json" }
@@ -265,10 +266,10 @@ describe("submit", () => {
       const sent = transport.sent[0]?.body ?? assert.fail("nothing sent")
       // V8 13.6 misreads a key of one character that is an escape
       if (/"\\(?:u[0-9a-f]{4}|.)":/u.test(sent)) return
-      const read = Schema.decodeUnknownSync(SignedAction)(Result.getOrThrow(JsonText.parse(sent)))
+      const read = Schema.decodeUnknownSync(SignedAction)(Result.getOrThrow(Json.parse(sent)))
       return assert.strictEqual(
-        JsonText.stringify(encode(read)),
-        JsonText.stringify(encode(signed)).replaceAll("\"venueChain\"", "\"hyperliquidChain\"")
+        Json.stringify(encode(read)),
+        Json.stringify(encode(signed)).replaceAll("\"venueChain\"", "\"hyperliquidChain\"")
       )
     }).pipe(Effect.provide(over(transport)))
   })

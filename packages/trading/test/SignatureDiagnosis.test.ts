@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { SignatureMistake } from "@trigate/domain/Inspection"
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import * as Utf8 from "@trigate/domain/Utf8"
 import * as ActionHash from "@trigate/signing/ActionHash"
 import * as MsgPack from "@trigate/signing/MsgPack"
@@ -8,7 +8,8 @@ import * as MultiSig from "@trigate/signing/MultiSig"
 import * as Signable from "@trigate/signing/Signable"
 import * as SignerRecovery from "@trigate/signing/SignerRecovery"
 import * as UserSigned from "@trigate/signing/UserSigned"
-import { mainnet, testnet, type VenueProfile } from "@trigate/signing/VenueProfile"
+import { mainnet, testnet } from "@trigate/signing/VenueProfile"
+import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import * as Admission from "@trigate/trading/Admission"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -48,7 +49,7 @@ const digestOf = (request: Unsigned, profile: VenueProfile = mainnet): Digest =>
 const agentDigest = (connectionId: Digest): Digest => Signable.digest(ActionHash.agentSignable(mainnet, connectionId))
 
 const inspect = (body: unknown, expected: Digest = trader.address) =>
-  Admission.make().inspect(Utf8.encode(JsonText.stringify(body)), expected)
+  Admission.make().inspect(Utf8.encode(Json.stringify(body)), expected)
 
 const modify = { type: "evmUserModify", usingBigBlocks: true }
 const unjail = { type: "CSignerAction", unjailSelf: null }
@@ -131,7 +132,7 @@ const mistakes: ReadonlyArray<readonly [ReadonlyArray<SignatureMistake>, Unsigne
 
 describe("SignatureDiagnosis", () => {
   for (const [expected, request, digest] of mistakes) {
-    it.effect(`finds ${expected.join(" and ")}: ${JsonText.stringify(request).slice(0, 90)}`, () =>
+    it.effect(`finds ${expected.join(" and ")}: ${Json.stringify(request).slice(0, 90)}`, () =>
       Effect.gen(function*() {
         const { diagnosis } = yield* inspect({ ...request, signature: yield* signature(digest) })
         assert.deepStrictEqual(
@@ -169,7 +170,7 @@ describe("SignatureDiagnosis", () => {
       const { diagnosis } = yield* inspect(body)
       assert.deepStrictEqual([diagnosis?.verdict, diagnosis?.mistakes], ["unexplained", []])
       assert.include(diagnosis?.detail, cosigner.address)
-      const unasked = yield* Admission.make().inspect(Utf8.encode(JsonText.stringify(body)))
+      const unasked = yield* Admission.make().inspect(Utf8.encode(Json.stringify(body)))
       assert.isUndefined(unasked.diagnosis)
     }))
 
@@ -246,7 +247,7 @@ describe("SignatureDiagnosis of a multi-sig", () => {
         assert.strictEqual(wrapper.payload.outerSigner, trader.address)
         const signed = yield* signature(digest(Object.assign(wrap([]), action)))
         const body = { action, ...context, signature: signed }
-        const { diagnosis } = yield* Admission.make().inspect(Utf8.encode(JsonText.stringify(body)))
+        const { diagnosis } = yield* Admission.make().inspect(Utf8.encode(Json.stringify(body)))
         assert.deepStrictEqual(
           [diagnosis?.verdict, diagnosis?.expectedSigner, diagnosis?.mistakes, diagnosis?.innerIndex],
           ["explained", trader.address, [mistake], undefined]

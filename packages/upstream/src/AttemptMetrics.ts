@@ -1,7 +1,7 @@
 /** Counts attempts: how they end, how long they take, what they cost. Every label comes from a closed set. */
 import type { Cost } from "@trigate/domain/Operation"
 import { weightOf } from "@trigate/domain/Operation"
-import type { Fault } from "@trigate/domain/protocol/AttemptResult"
+import type { Fault } from "@trigate/domain/protocol/Protocol"
 import type * as Context from "effect/Context"
 import * as Metric from "effect/Metric"
 import type { UpstreamLabel } from "./Upstream.ts"

@@ -6,9 +6,8 @@
  * a number, and by the retry budget; going on to another address costs no token where nothing was sent.
  */
 import type { Cost } from "@trigate/domain/Operation"
-import type { AttemptResult, Fault, Retryable } from "@trigate/domain/protocol/AttemptResult"
-import { foreign, retryable, unreachable, unreadable } from "@trigate/domain/protocol/AttemptResult"
-import type { Question } from "@trigate/domain/protocol/Protocol"
+import type { AttemptResult, Fault, Question, Retryable } from "@trigate/domain/protocol/Protocol"
+import { foreign, retryable, unreachable, unreadable } from "@trigate/domain/protocol/Protocol"
 import type { ReadFailure } from "@trigate/domain/TransportFailure"
 import { UpstreamTimeout, UpstreamUnavailable } from "@trigate/domain/UpstreamError"
 import type { UpstreamResponse } from "@trigate/domain/UpstreamResponse"

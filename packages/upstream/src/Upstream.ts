@@ -1,5 +1,5 @@
 /** Where a kind of upstream is: its label, and its addresses in order of preference. */
-import type { Conceal } from "@trigate/domain/protocol/AttemptResult"
+import type { Conceal } from "@trigate/domain/protocol/Protocol"
 import * as Utf8 from "@trigate/domain/Utf8"
 import * as Digest from "effect/crypto/Digest"
 import * as Effect from "effect/Effect"

@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { evmOperations } from "@trigate/domain/EvmOperations"
 import * as Json from "@trigate/domain/Json"
-import * as JsonText from "@trigate/domain/JsonText"
 import type { RpcAnswer } from "@trigate/domain/protocol/JsonRpc"
 import type { ReadOperation } from "@trigate/domain/protocol/Protocol"
 import type { Read } from "@trigate/upstream/Attempts"
@@ -150,7 +149,7 @@ describe("a batch", () => {
 
   it.effect("goes to the next address when one answers too little", () => {
     const transport = Scripted.make(({ body, host }) =>
-      array(...decodeBatch(body).slice(host === "a" ? 1 : 0).map(({ id }) => result(id, JsonText.stringify(host))))
+      array(...decodeBatch(body).slice(host === "a" ? 1 : 0).map(({ id }) => result(id, Json.stringify(host))))
     )
     return Effect.gen(function*() {
       assert.deepStrictEqual(values(yield* three(both)), ["\"b\"", "\"b\"", "\"b\""])

@@ -8,19 +8,16 @@ import { decodeValue, encodeRequest, invalidRequest } from "../Decode.ts"
 import type { CommonFailure } from "../GatewayError.ts"
 import { commonFailures } from "../GatewayError.ts"
 import * as Json from "../Json.ts"
-import * as JsonText from "../JsonText.ts"
 import type { AnyCodec, MethodClass, OnceOperation, Operation, Surface } from "../Operation.ts"
 import { sourcesOn, unavailableOnNode } from "../Operation.ts"
 import { InvalidRequest, UnsupportedBlock, UnsupportedMethod } from "../RequestError.ts"
 import { OutcomeUnknown, UpstreamRateLimited, UpstreamUnavailable } from "../UpstreamError.ts"
 import type { UpstreamResponse } from "../UpstreamResponse.ts"
 import * as Utf8 from "../Utf8.ts"
-import { decodeJson, failureOf } from "./Answer.ts"
-import type { AttemptResult, Conceal } from "./AttemptResult.ts"
-import { answered, mismatched, ofForeign, refused, retryable, unreadable } from "./AttemptResult.ts"
 import * as JsonRpc from "./JsonRpc.ts"
 import type { RpcAnswer } from "./JsonRpc.ts"
-import type { Backend, BatchAnswer, Question, ReadOperation, ReadProtocol } from "./Protocol.ts"
+import { answered, decodeJson, failureOf, mismatched, ofForeign, refused, retryable, unreadable } from "./Protocol.ts"
+import type { AttemptResult, Backend, BatchAnswer, Conceal, Question, ReadOperation, ReadProtocol } from "./Protocol.ts"
 
 /** A call to relay: its method, its params as the caller wrote them, and the surface that was asked. */
 export interface EvmCall {
@@ -58,7 +55,7 @@ export const checkBlock = (
   if (blockParam === undefined || block === undefined || blockParam.supported.some((tag) => tag === block)) {
     return Effect.void
   }
-  const shown = (Predicate.isString(block) ? block : JsonText.stringify(block)).slice(0, MAX_SHOWN)
+  const shown = (Predicate.isString(block) ? block : Json.stringify(block)).slice(0, MAX_SHOWN)
   return Effect.fail(
     new UnsupportedBlock({
       method: name,
@@ -261,7 +258,7 @@ export const reads: ReadProtocol<CheckedRead, RpcAnswer, CommonFailure> = {
   // where a schema tells what the params mean, hexadecimal digits mean the same in either case
   key: ({ operation, params, request }) => {
     if (operation.verbatim === true) return params.text
-    return request === undefined ? "" : JsonText.canonical(JsonText.stringify(request)).toLowerCase()
+    return request === undefined ? "" : Json.canonical(Json.stringify(request)).toLowerCase()
   },
   cachePolicy: ({ operation, request }, now, onRequest) =>
     (onRequest ? operation.cachePolicyOnRequest?.(request, now) : undefined) ?? operation.cachePolicy?.(request, now),

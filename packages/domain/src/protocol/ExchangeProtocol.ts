@@ -8,12 +8,11 @@ import type { RejectionReason } from "../ActionOutcome.ts"
 import { ActionAccepted, ActionRejected, classifyRejection } from "../ActionOutcome.ts"
 import { ExchangeFailure, resendAdvice } from "../ExchangeOperations.ts"
 import type { Address } from "../Hex.ts"
-import * as JsonText from "../JsonText.ts"
+import * as Json from "../Json.ts"
 import type { Millis } from "../Time.ts"
 import { OutcomeUnknown } from "../UpstreamError.ts"
 import type { UpstreamResponse } from "../UpstreamResponse.ts"
-import { failureOfStatus, problemReader } from "./Answer.ts"
-import { foreign } from "./AttemptResult.ts"
+import { failureOfStatus, foreign, problemReader } from "./Protocol.ts"
 
 /** What is known of an action besides its response. */
 export interface Identity {
@@ -70,7 +69,7 @@ const rejectionIn = (response: unknown, known: Address | undefined): Option.Opti
 }
 
 const wordsOf = (response: unknown, text: string): string =>
-  Predicate.isString(response) ? response : response === undefined ? text : JsonText.stringify(response)
+  Predicate.isString(response) ? response : response === undefined ? text : Json.stringify(response)
 
 const unknownOutcome = (response: UpstreamResponse, identity: Identity): OutcomeUnknown =>
   new OutcomeUnknown({

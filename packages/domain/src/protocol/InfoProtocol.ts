@@ -5,17 +5,14 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import { decodeValue, encodeRequest, invalidRequest } from "../Decode.ts"
 import { infoOperations, passthroughQuery, passthroughQueryOf } from "../InfoOperations.ts"
-import type { Json } from "../Json.ts"
-import * as JsonText from "../JsonText.ts"
+import * as Json from "../Json.ts"
 import type { AnyCodec, Operation, Request, Surface } from "../Operation.ts"
 import type { InvalidRequest } from "../RequestError.ts"
 import type { ReadFailure } from "../TransportFailure.ts"
 import * as UpstreamResponse from "../UpstreamResponse.ts"
 import * as Utf8 from "../Utf8.ts"
-import { readerOf } from "./Answer.ts"
-import type { AttemptResult, Conceal } from "./AttemptResult.ts"
-import { answered, ofForeign, retryable, unavailable, unreadable } from "./AttemptResult.ts"
-import type { CacheCodec, ReadOperation, ReadProtocol } from "./Protocol.ts"
+import { answered, ofForeign, readerOf, retryable, unavailable, unreadable } from "./Protocol.ts"
+import type { AttemptResult, CacheCodec, Conceal, ReadOperation, ReadProtocol } from "./Protocol.ts"
 
 type Operations = typeof infoOperations & { readonly passthrough: typeof passthroughQuery }
 
@@ -24,7 +21,7 @@ export type InfoCall = {
   readonly [Type in keyof Operations]: {
     readonly operation: Operations[Type]
     readonly request: Request<Operations[Type]>
-    readonly body: Json
+    readonly body: Json.Json
     readonly surface: Surface
   }
 }[keyof Operations]
@@ -38,7 +35,7 @@ const types = [spotMeta.name, candleSnapshot.name].join(", ")
 
 /** The query that a body asks for; one of another type is refused unless the gateway passes such queries through. */
 export const callOf = (
-  body: Json,
+  body: Json.Json,
   surface: Surface,
   passesThrough: boolean
 ): Effect.Effect<InfoCall, InvalidRequest> => {
@@ -70,7 +67,7 @@ export const methodOf = <
   const read = readerOf<Request, Response, Failures>(operation)
   return <E>(
     service: string,
-    send: (body: Json, request: Request["Type"]) => Effect.Effect<UpstreamResponse.UpstreamResponse, E>
+    send: (body: Json.Json, request: Request["Type"]) => Effect.Effect<UpstreamResponse.UpstreamResponse, E>
   ) =>
     Effect.fn(`${service}.${operation.name}`)(function*(request: Request["Type"]) {
       return yield* read(request, yield* send(yield* write(request), request))
@@ -83,7 +80,7 @@ export const concealedError = (
   response: UpstreamResponse.UpstreamResponse
 ): UpstreamResponse.UpstreamResponse => {
   const text = conceal(response.text)
-  return text !== response.text && JsonText.members(response.text).has("error")
+  return text !== response.text && Json.members(response.text).has("error")
     ? response.with({ body: Utf8.encode(text) })
     : response
 }
@@ -144,7 +141,7 @@ export const codec: CacheCodec<UpstreamResponse.UpstreamResponse> = {
 /** The queries of a venue or a node. */
 export const reads: ReadProtocol<InfoCall, UpstreamResponse.UpstreamResponse, ReadFailure> = {
   // a body may have more members than its operation declares
-  key: ({ body, surface }) => `${surface} ${JsonText.canonical(body.text)}`,
+  key: ({ body, surface }) => `${surface} ${Json.canonical(body.text)}`,
   cachePolicy: ({ operation, request }: AnyCall, now) => operation.cachePolicy?.(request, now),
   isCacheable: ({ operation, request }: AnyCall, response) => operation.isCacheable?.(request, response.json) ?? true,
   codec,

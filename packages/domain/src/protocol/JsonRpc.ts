@@ -12,11 +12,10 @@ import * as Schema from "effect/Schema"
 import type { CommonFailure, GatewayError } from "../GatewayError.ts"
 import { GatewayError as GatewayErrorSchema, rpcCodes } from "../GatewayError.ts"
 import * as Json from "../Json.ts"
-import * as JsonText from "../JsonText.ts"
 import { InvalidRequest } from "../RequestError.ts"
 import type { UpstreamMalformed } from "../UpstreamError.ts"
 import type { UpstreamResponse } from "../UpstreamResponse.ts"
-import { failureOf, malformed } from "./Answer.ts"
+import { failureOf, malformed } from "./Protocol.ts"
 
 /** The most calls that a batch may have in any gateway: as many as viem sends in one unless it is told otherwise. */
 export const longestBatch = 1_000
@@ -79,7 +78,7 @@ const encodeError = Schema.encodeResult(GatewayErrorSchema)
 
 /** The error object of a typed error: its code, its message, and the error itself as `data`. */
 export const errorObject = (error: GatewayError, code: number = rpcCodes[error._tag]): string =>
-  JsonText.stringify({ code, message: error.message, data: Result.getOrUndefined(encodeError(error)) })
+  Json.stringify({ code, message: error.message, data: Result.getOrUndefined(encodeError(error)) })
 
 const invalid = (message: string): InvalidRequest =>
   new InvalidRequest({ errors: [{ path: [], message }], detail: message })
@@ -90,7 +89,7 @@ const isId = (value: unknown): boolean =>
 /** The raw text of a member; undefined where there is none. */
 export const rawMember = (
   text: string,
-  spans: ReadonlyMap<string, JsonText.Span>,
+  spans: ReadonlyMap<string, Json.Span>,
   name: string
 ): string | undefined => {
   const span = spans.get(name)
@@ -110,7 +109,7 @@ export const readCall = ({ text, valueOrUndefined: value }: Json.Json): Result.R
     return Result.fail(invalid("Expected params to be an array or an object"))
   }
   if (id !== undefined && !isId(id)) return Result.fail(invalid("Expected id to be a string, a number or null"))
-  const spans = JsonText.members(text)
+  const spans = Json.members(text)
   const raw = rawMember(text, spans, "params")
   return Result.succeed({
     id: rawMember(text, spans, "id"),
@@ -127,7 +126,7 @@ const readMember = (
   value: unknown,
   id: number
 ): Result.Result<RpcAnswer, UpstreamMalformed> => {
-  const spans = JsonText.members(text)
+  const spans = Json.members(text)
   const result = rawMember(text, spans, "result")
   const error = rawMember(text, spans, "error")
   const answeredId = rawMember(text, spans, "id")
@@ -178,14 +177,14 @@ export const readBatch = (
   { text, valueOrUndefined }: Json.Json,
   ids: ReadonlyArray<number>
 ): Result.Result<ReadonlyArray<BatchMember>, UpstreamMalformed> => {
-  const elements = Array.isArray(valueOrUndefined) ? JsonText.elements(text) : undefined
+  const elements = Array.isArray(valueOrUndefined) ? Json.elements(text) : undefined
   if (elements === undefined || !Array.isArray(valueOrUndefined)) {
     return Result.fail(malformed(upstream, "Expected the answers of a batch"))
   }
   const values: ReadonlyArray<unknown> = valueOrUndefined
   const places = new Map<string | undefined, number | undefined>()
   for (const [place, element] of elements.entries()) {
-    const id = rawMember(element, JsonText.members(element), "id")
+    const id = rawMember(element, Json.members(element), "id")
     places.set(id, places.has(id) ? undefined : place)
   }
   return Result.succeed(ids.map((id) => {

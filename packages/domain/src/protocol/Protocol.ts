@@ -1,10 +1,191 @@
-/** What a wire protocol tells the pipeline of its reads, and where the checked calls of a chain go. */
-import type * as Effect from "effect/Effect"
+/**
+ * What every wire protocol tells the pipeline: what an attempt means for its call, how an answer is read, and where the
+ * checked calls of a chain go.
+ *
+ * The embedded services and the typed client read responses with the same functions, so that a response means the same to
+ * both. A problem document of a gateway upstream comes back as the error that it was.
+ */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
 import type { CommonFailure } from "../GatewayError.ts"
-import type { CachePolicy, Operation } from "../Operation.ts"
+import { CommonFailure as CommonFailureSchema, commonFailures } from "../GatewayError.ts"
+import type { Json } from "../Json.ts"
+import type { AnyCodec, CachePolicy, MethodClass, Operation } from "../Operation.ts"
+import { InvalidRequest } from "../RequestError.ts"
 import type { OutcomeUnknown } from "../UpstreamError.ts"
+import { UpstreamMalformed, UpstreamRateLimited, UpstreamUnavailable } from "../UpstreamError.ts"
 import type { UpstreamResponse } from "../UpstreamResponse.ts"
-import type { AttemptResult, Conceal } from "./AttemptResult.ts"
+
+/** The error of a response that breaks its protocol; `issue` quotes at most an excerpt. */
+export const malformed = (upstream: string, issue: string): UpstreamMalformed =>
+  new UpstreamMalformed({ upstream, issue, detail: `${upstream} answered what does not decode: ${issue}` })
+
+/** The typed error that a status other than 200 stands for, with the upstream's own words. */
+export const failureOfStatus = (response: UpstreamResponse): CommonFailure => {
+  const { retryAfter, status, upstream } = response
+  const words = response.excerpt()
+  const detail = words === "" ? `${upstream} answered HTTP ${status}` : `${upstream} answered HTTP ${status}: ${words}`
+  const retry = retryAfter === undefined ? {} : { retryAfter }
+  if (status === 429) return new UpstreamRateLimited({ upstream, detail, ...retry })
+  if (status === 400 || status === 422) {
+    return new InvalidRequest({ errors: [{ path: [], message: words }], detail })
+  }
+  return new UpstreamUnavailable({ upstream, attempts: 1, detail, ...retry })
+}
+
+/** Reads the typed error of a problem document; none where the response is not one. */
+export const problemReader = <S extends AnyCodec>(schema: S) => {
+  const decode = Schema.decodeUnknownOption(schema)
+  return (response: UpstreamResponse): Option.Option<S["Type"]> =>
+    response.isProblem
+      ? Option.flatMap(Result.getSuccess(response.json.value), (body) => decode(body))
+      : Option.none()
+}
+
+const commonProblemOf = problemReader(CommonFailureSchema)
+
+/** The typed error of a response that does not follow its protocol: its problem document, or what its status says. */
+export const failureOf = (response: UpstreamResponse): CommonFailure =>
+  Option.getOrElse(commonProblemOf(response), () => failureOfStatus(response))
+
+const formatIssue = (error: Schema.SchemaError): string => error.message.split("\n").slice(0, 3).join(" ").slice(0, 240)
+
+/** Reads JSON against a schema; fails with `UpstreamMalformed`. */
+export const decodeJson = <S extends AnyCodec>(schema: S) => {
+  const decode = Schema.decodeUnknownEffect(schema)
+  return (upstream: string, json: Json): Effect.Effect<S["Type"], UpstreamMalformed> =>
+    Result.match(json.value, {
+      onFailure: (refusal) => Effect.fail(malformed(upstream, refusal.message)),
+      onSuccess: (value) => Effect.mapError(decode(value), (error) => malformed(upstream, formatIssue(error)))
+    })
+}
+
+/** The reader of an operation's responses over plain HTTP; build it once, since it holds compiled decoders. */
+export const readerOf = <
+  Request extends AnyCodec,
+  Response extends AnyCodec,
+  Failures extends ReadonlyArray<AnyCodec>
+>(operation: Operation<string, MethodClass, Request, Response, Failures>) => {
+  const problemOf = problemReader(Schema.Union([...commonFailures, ...operation.failures]))
+  const decodeResponse = decodeJson(operation.response)
+  return (
+    request: Request["Type"],
+    response: UpstreamResponse
+  ): Effect.Effect<Response["Type"], Failures[number]["Type"] | CommonFailure> => {
+    const problem = problemOf(response)
+    if (Option.isSome(problem)) return Effect.fail(problem.value)
+    if (operation.refusal?.matches(response) === true) return Effect.fail(operation.refusal.failure(request, response))
+    return response.status === 200
+      ? decodeResponse(response.upstream, response.json)
+      : Effect.fail(failureOfStatus(response))
+  }
+}
+
+/**
+ * Why another address, or the same one a little later, may answer; a closed set that metrics use as a label.
+ *
+ * - `declined`: the address says in the words of its protocol that it cannot answer this call. It is healthy, and would
+ *   say the same again.
+ * - `mismatched`: JSON that does not answer this call, which says little about other calls.
+ * - `withheld`: no attempt was made.
+ */
+export type Fault =
+  | "not_sent"
+  | "broken"
+  | "timeout"
+  | "server_fault"
+  | "rate_limited"
+  | "declined"
+  | "malformed"
+  | "mismatched"
+  | "withheld"
+
+/** The upstream answered; `rows` is the length of an answer that is a list. */
+export interface Answered<A> {
+  readonly _tag: "Answered"
+  readonly answer: A
+  readonly rows: number
+}
+
+/** The upstream refused the call, and would refuse it again. */
+export interface Refused<E> {
+  readonly _tag: "Refused"
+  readonly failure: E
+}
+
+/** The call is still open: another attempt may be answered. */
+export interface Retryable<A, E> {
+  readonly _tag: "Retryable"
+  readonly fault: Fault
+  /** What the upstream said, to be given to the caller when no attempt does better. */
+  readonly answer: A | undefined
+  /** Seconds after which the upstream wants to be asked again. */
+  readonly retryAfter: number | undefined
+  /** The error of the call when no attempt does better, after so many of them. */
+  readonly failure: (attempts: number) => E
+}
+
+/** The result of one attempt. */
+export type AttemptResult<A, E> = Answered<A> | Refused<E> | Retryable<A, E>
+
+/** Takes the endpoint key out of a text that an upstream wrote. */
+export type Conceal = (text: string) => string
+
+/** An answered call. */
+export const answered = <A>(answer: A, rows = 0): Answered<A> => ({ _tag: "Answered", answer, rows })
+
+/** A refused call. */
+export const refused = <E>(failure: E): Refused<E> => ({ _tag: "Refused", failure })
+
+/** An attempt that leaves the call open. */
+export const retryable = <A, E>(
+  fault: Fault,
+  failure: (attempts: number) => E,
+  said: { readonly answer?: A; readonly retryAfter?: number | undefined } = {}
+): Retryable<A, E> => ({ _tag: "Retryable", fault, answer: said.answer, retryAfter: said.retryAfter, failure })
+
+/** The error of a read that no attempt answered. */
+export const unavailable = (upstream: string, detail: string) => (attempts: number): UpstreamUnavailable =>
+  new UpstreamUnavailable({ upstream, attempts, detail })
+
+/** An attempt that was not made or broke off. */
+export const unreachable = (upstream: string, fault: Fault, detail: string): Retryable<never, UpstreamUnavailable> =>
+  retryable(fault, unavailable(upstream, `${upstream} could not be reached (${detail})`))
+
+/** A response that does not decode. */
+export const unreadable = (upstream: string, issue: string): Retryable<never, UpstreamMalformed> =>
+  retryable("malformed", () => malformed(upstream, issue))
+
+/** JSON that does not answer the call. */
+export const mismatched = (upstream: string, issue: string): Retryable<never, UpstreamMalformed> =>
+  retryable("mismatched", () => malformed(upstream, issue))
+
+const startsHtml = /^\s*</u
+
+/** Why a response is not the upstream's own: HTML from a proxy, an empty body, a redirect; undefined where it is. */
+export const foreign = (response: UpstreamResponse): string | undefined => {
+  const { body, contentType, status } = response
+  if (status >= 300 && status < 400) return `a redirect (HTTP ${status})`
+  if (body.length === 0 && status !== 429) return `an empty body (HTTP ${status})`
+  const isHtml = contentType.startsWith("text/html") ||
+    // the first byte decides for most responses
+    (body[0] !== 0x7b && body[0] !== 0x5b && startsHtml.test(response.excerpt(8)))
+  return isHtml ? `HTML (HTTP ${status})` : undefined
+}
+
+/** The result of an attempt whose response is not the upstream's own; undefined where it is. */
+export const ofForeign = (
+  response: UpstreamResponse
+): Retryable<never, UpstreamUnavailable | UpstreamMalformed> | undefined => {
+  const issue = foreign(response)
+  if (issue === undefined) return undefined
+  const { status, upstream } = response
+  return status >= 400
+    ? retryable("server_fault", unavailable(upstream, `${upstream} answered with ${issue}`))
+    : unreadable(upstream, issue)
+}
 
 /**
  * Where the checked calls of a chain go: live upstreams, a state in memory, a sandbox.

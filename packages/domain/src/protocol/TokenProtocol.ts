@@ -7,7 +7,6 @@ import * as Schema from "effect/Schema"
 import { faultsOf, invalidRequest } from "../Decode.ts"
 import type { CommonFailure } from "../GatewayError.ts"
 import * as Json from "../Json.ts"
-import * as JsonText from "../JsonText.ts"
 import type { AnyCodec, OnceOperation, Operation } from "../Operation.ts"
 import type { InvalidAddress, InvalidRequest, RequestFault } from "../RequestError.ts"
 import type { getTokenData, TokenRpcOperation, TokenSendOperation } from "../TokenOperations.ts"
@@ -15,11 +14,10 @@ import * as TonAddress from "../TonAddress.ts"
 import { OutcomeUnknown } from "../UpstreamError.ts"
 import type { UpstreamResponse } from "../UpstreamResponse.ts"
 import * as Utf8 from "../Utf8.ts"
-import type { AttemptResult, Conceal } from "./AttemptResult.ts"
-import { mismatched } from "./AttemptResult.ts"
 import * as InfoProtocol from "./InfoProtocol.ts"
 import * as JsonRpc from "./JsonRpc.ts"
-import type { Backend, ReadOperation, ReadProtocol } from "./Protocol.ts"
+import type { AttemptResult, Backend, Conceal, ReadOperation, ReadProtocol } from "./Protocol.ts"
+import { mismatched } from "./Protocol.ts"
 import * as TokenRpc from "./TokenRpc.ts"
 
 /** The members of a query in their order, decoded. */
@@ -109,7 +107,7 @@ const textsOf = (query: Query): Params => {
   return Object.fromEntries(params)
 }
 
-const jsonOf = (text: string): unknown => Result.getOrElse(JsonText.parse(text), () => text)
+const jsonOf = (text: string): unknown => Result.getOrElse(Json.parse(text), () => text)
 
 const listOf = (text: string): unknown => [text]
 
@@ -173,7 +171,7 @@ const saysSomething = (members: ReadonlyMap<string, unknown>): boolean =>
   [...members.keys()].some((name) => !around.has(name))
 
 /** A failure in the servers' own words: they answer wrong requests with 500 and 503 as well. */
-const isFailure = (text: string, members: ReadonlyMap<string, JsonText.Span>): boolean => {
+const isFailure = (text: string, members: ReadonlyMap<string, Json.Span>): boolean => {
   const ok = members.get("ok")
   return ok !== undefined && text.slice(ok.start, ok.end) === "false"
 }
@@ -187,14 +185,14 @@ export const judge = (
 ): AttemptResult<UpstreamResponse, CommonFailure> => {
   const result = judgePlain(response, conceal)
   if (result._tag === "Answered" && response.status === 200) {
-    const members = JsonText.members(response.text)
+    const members = Json.members(response.text)
     if (members.size === 0) return mismatched(response.upstream, "Expected an object")
     return saysSomething(members) || isFailure(response.text, members)
       ? result
       : mismatched(response.upstream, "Expected ok with a result, or an error")
   }
   if (result._tag !== "Retryable" || result.fault !== "server_fault" || result.answer === undefined) return result
-  return isFailure(response.text, JsonText.members(response.text))
+  return isFailure(response.text, Json.members(response.text))
     ? { ...result, fault: "declined", retryAfter: undefined }
     : result
 }
@@ -213,7 +211,7 @@ const cacheableOf = ({ form }: TokenRead, { json, text }: UpstreamResponse): Jso
 /** The reads of a token chain. */
 export const reads: ReadProtocol<TokenRead, UpstreamResponse, CommonFailure> = {
   key: ({ form, params, query = [] }) =>
-    form === "query" ? `query ${queryText(query)}` : `${form} ${JsonText.canonical(params.text)}`,
+    form === "query" ? `query ${queryText(query)}` : `${form} ${Json.canonical(params.text)}`,
   cachePolicy: (call, now) => {
     const operation: ReadOperation = call.operation
     return isCached(call) ? operation.cachePolicy?.(undefined, now) : undefined

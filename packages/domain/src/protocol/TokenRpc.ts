@@ -13,16 +13,15 @@ import * as Schema from "effect/Schema"
 import type { CommonFailure, GatewayError } from "../GatewayError.ts"
 import { commonFailures, GatewayError as GatewayErrorSchema, rpcCodes } from "../GatewayError.ts"
 import * as Json from "../Json.ts"
-import * as JsonText from "../JsonText.ts"
 import type { AnyCodec, MethodClass, Operation } from "../Operation.ts"
 import { InvalidAddress, InvalidRequest, UnsupportedMethod } from "../RequestError.ts"
 import { TokenNotFound } from "../ResourceError.ts"
 import type { UpstreamMalformed } from "../UpstreamError.ts"
 import { UpstreamRateLimited, UpstreamTimeout, UpstreamUnavailable } from "../UpstreamError.ts"
 import type { UpstreamResponse } from "../UpstreamResponse.ts"
-import { decodeJson, malformed } from "./Answer.ts"
 import type { RpcCall } from "./JsonRpc.ts"
 import { rawMember } from "./JsonRpc.ts"
+import { decodeJson, malformed } from "./Protocol.ts"
 
 /** Members of an envelope that are neither result nor failure (`@extra`), raw. */
 export type Extras = ReadonlyArray<readonly [name: string, raw: string]>
@@ -62,7 +61,7 @@ export const readCall = ({ text, valueOrUndefined: value }: Json.Json): Result.R
   if (Predicate.isObjectOrArray(id) || Predicate.isBoolean(id)) {
     return refused(["id"], "Expected id to be a string, a number or null")
   }
-  const spans = JsonText.members(text)
+  const spans = Json.members(text)
   const params = rawMember(text, spans, "params")
   return Result.succeed({
     id: rawMember(text, spans, "id"),
@@ -132,7 +131,7 @@ export const readAnswer = (response: UpstreamResponse): Effect.Effect<TokenRpcAn
         errorAnswer(response, { code: undefined, message: words(text.trim()), data: undefined }, [])
       )
   }
-  const spans = JsonText.members(text)
+  const spans = Json.members(text)
   const extras = Array.from(spans).filter(([name]) => !known.has(name)).map(([name, span]) =>
     [name, text.slice(span.start, span.end)] as const
   )

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import type { Asked, Reaction } from "@trigate/testing/FaultyUpstream"
 import { faultyUpstream, idIn } from "@trigate/testing/FaultyUpstream"
 import { post } from "@trigate/testing/Gateway"
@@ -17,7 +17,7 @@ const call = (slot: number, id = `"n${slot}"`): string =>
   `["0x0123456789abcdef0123456789abcdef01234567","${word(slot)}","latest"]}`
 
 const slotsIn = (body: string): ReadonlyArray<{ readonly id: string; readonly slot: string }> =>
-  (JsonText.elements(body) ?? [body]).map((text) => ({
+  (Json.elements(body) ?? [body]).map((text) => ({
     id: idIn(text),
     slot: /"(0x[0-9a-f]{64})"/u.exec(text)?.[1] ?? ""
   }))
@@ -42,7 +42,7 @@ const ask = (url: string) => post(`${url}/evm`, `[${call(1)},${call(2)},${call(3
 
 /** What each item of a batch got: the slot that its result names, or the tag of its error. */
 const itemsOf = (text: string): ReadonlyArray<readonly [id: unknown, got: unknown]> =>
-  (JsonText.elements(text) ?? []).map((item) => [
+  (Json.elements(text) ?? []).map((item) => [
     JsonParts.value(item, "id"),
     JsonParts.value(item, "result") ?? JsonParts.value(item, "error", "data", "_tag")
   ])
@@ -89,7 +89,7 @@ describe("a batch is one request upstream, matched by id, when its answer comes"
         assert.strictEqual(answer.status, 200)
         assert.deepStrictEqual(itemsOf(answer.text), items)
         assert.deepStrictEqual(askedOf(only), [1])
-        assert.strictEqual(JsonText.elements(only.asked[0]?.body ?? "")?.length, 3)
+        assert.strictEqual(Json.elements(only.asked[0]?.body ?? "")?.length, 3)
       }))
   }
 
@@ -109,8 +109,8 @@ describe("a batch is one request upstream, matched by id, when its answer comes"
       )
       const { url } = yield* gatewayOver({ node: [only] })
       const answer = yield* ask(url)
-      assert.strictEqual(JsonText.elements(answer.text)?.length, 3)
-      for (const item of JsonText.elements(answer.text) ?? []) assert.isDefined(JsonParts.value(item, "error", "code"))
+      assert.strictEqual(Json.elements(answer.text)?.length, 3)
+      for (const item of Json.elements(answer.text) ?? []) assert.isDefined(JsonParts.value(item, "error", "code"))
       assert.notInclude(answer.text, `"result"`)
     }))
 

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { transactionAdvice } from "@trigate/domain/EvmMethods"
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import type { FaultyUpstream } from "@trigate/testing/FaultyUpstream"
 import { faultyUpstream, idIn } from "@trigate/testing/FaultyUpstream"
 import { post } from "@trigate/testing/Gateway"
@@ -148,7 +148,7 @@ for (const { kind, label, path } of paths) {
           `[${call("1", "eth_blockNumber")},${call("2")},${call("3", "eth_syncing")},${call("4")}]`
         )
         assert.deepStrictEqual(
-          JsonText.elements(answer.text),
+          Json.elements(answer.text),
           [1, 2, 3, 4].map((id) => `{"jsonrpc":"2.0","id":${id},"result":"${hash}"}`)
         )
         const methods = first.asked.map(({ body }) => [...body.matchAll(/"method":"(\w+)"/gu)].map(([, name]) => name))

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
 import { get, post, send } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
@@ -76,7 +76,7 @@ for (const path of paths) {
       Effect.gen(function*() {
         const { upstream, url } = yield* started
         const answer = yield* post(`${url}${path}`, `[${methods.map((method, id) => call(method, `${id}`)).join(",")}]`)
-        const items = JsonText.elements(answer.text) ?? []
+        const items = Json.elements(answer.text) ?? []
         assert.deepStrictEqual(items.map(tagOf), methods.map(() => "UnsupportedMethod"))
         assert.deepStrictEqual(askedOf(upstream), [0])
       }))

@@ -1,7 +1,7 @@
 /** The probe of an address: a cheap call that every sound address of its upstream answers, whatever callers ask. */
 import { Quantity } from "@trigate/domain/Hex"
-import { foreign } from "@trigate/domain/protocol/AttemptResult"
 import * as JsonRpc from "@trigate/domain/protocol/JsonRpc"
+import { foreign } from "@trigate/domain/protocol/Protocol"
 import type { UpstreamResponse } from "@trigate/domain/UpstreamResponse"
 import * as Utf8 from "@trigate/domain/Utf8"
 import * as Clock from "effect/Clock"

@@ -1,34 +1,34 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as JsonText from "@trigate/domain/JsonText"
+import * as Json from "@trigate/domain/Json"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { asRead, Choices, Json, JsonKey, spell } from "./json.ts"
+import { asRead, Choices, JsonKey, JsonValue, spell } from "./json.ts"
 
-const parsed = (text: string): unknown => Result.getOrThrow(JsonText.parse(text))
-const refusal = (text: string): JsonText.Refusal => Result.getOrThrow(Result.flip(JsonText.parseStrict(text)))
-const slice = (text: string, span: JsonText.Span | undefined) => span && text.slice(span.start, span.end)
+const parsed = (text: string): unknown => Result.getOrThrow(Json.parse(text))
+const refusal = (text: string): Json.Refusal => Result.getOrThrow(Result.flip(Json.parseStrict(text)))
+const slice = (text: string, span: Json.Span | undefined) => span && text.slice(span.start, span.end)
 
 const many = { arbitrary: { runs: 300 } }
 
 describe("parse and stringify", () => {
   it.effect.prop(
     "give back any value, integers up to 2^80 included",
-    { value: Json },
+    { value: JsonValue },
     ({ value }) =>
       Effect.sync(() => {
-        assert.deepStrictEqual(parsed(JsonText.stringify(value)), asRead(value))
+        assert.deepStrictEqual(parsed(Json.stringify(value)), asRead(value))
       }),
     many
   )
 
   it.effect.prop(
     "read any spelling of a value",
-    { value: Json, choices: Choices },
+    { value: JsonValue, choices: Choices },
     ({ choices, value }) =>
       Effect.sync(() => {
         const text = spell(value, choices)
-        assert.deepStrictEqual(Result.getOrThrow(JsonText.parseStrict(text)), asRead(value))
+        assert.deepStrictEqual(Result.getOrThrow(Json.parseStrict(text)), asRead(value))
       }),
     many
   )
@@ -38,7 +38,7 @@ describe("parse and stringify", () => {
     { value: Schema.BigInt.check(Schema.isBetweenBigInt({ minimum: -(2n ** 256n), maximum: 2n ** 256n })) },
     ({ value }) =>
       Effect.sync(() => {
-        assert.strictEqual(JsonText.stringify({ value: [value] }), `{"value":[${value}]}`)
+        assert.strictEqual(Json.stringify({ value: [value] }), `{"value":[${value}]}`)
       })
   )
 
@@ -62,7 +62,7 @@ describe("parse and stringify", () => {
   it("keeps an own __proto__ key apart from the prototype", () => {
     const value = parsed("{\"__proto__\":{\"a\":12345678901234567890}}")
     assert.deepStrictEqual(Object.getOwnPropertyNames(value), ["__proto__"])
-    assert.strictEqual(JsonText.stringify(value), "{\"__proto__\":{\"a\":12345678901234567890}}")
+    assert.strictEqual(Json.stringify(value), "{\"__proto__\":{\"a\":12345678901234567890}}")
   })
 
   it("reads integers of up to 1024 digits and refuses longer ones", () => {
@@ -136,8 +136,8 @@ describe("duplicate keys", () => {
   it.effect.prop("are not seen where there are none", { path: Path, key: Key }, ({ key, path }) =>
     Effect.sync(() => {
       const text = wrap(path, `{${JSON.stringify(key)}:{${JSON.stringify(key)}:1}}`)
-      assert.isUndefined(JsonText.refuse(text))
-      assert.isTrue(Result.isSuccess(JsonText.parseStrict(text)))
+      assert.isUndefined(Json.refuse(text))
+      assert.isTrue(Result.isSuccess(Json.parseStrict(text)))
     }), many)
 
   it.each([
@@ -148,12 +148,12 @@ describe("duplicate keys", () => {
     "{\"é\":1,\"e\u0301\":2}",
     "{\"a\":[\"a\",\"a\"]}"
   ])("%s has none", (text) => {
-    assert.isUndefined(JsonText.refuse(text))
+    assert.isUndefined(Json.refuse(text))
   })
 
   it("of __proto__ and constructor are found like any other", () => {
     assert.deepStrictEqual(refusal("{\"__proto__\":1,\"__proto__\":2}").path, ["__proto__"])
-    assert.isUndefined(JsonText.refuse("{\"constructor\":1,\"toString\":2}"))
+    assert.isUndefined(Json.refuse("{\"constructor\":1,\"toString\":2}"))
   })
 })
 
@@ -165,8 +165,8 @@ describe("nesting", () => {
     (open, close) => {
       const levels = open.startsWith("[{") ? 2 : 1
       const deepest = nested(64 / levels, open, close)
-      assert.isUndefined(JsonText.refuse(deepest))
-      assert.isTrue(Result.isSuccess(JsonText.parseStrict(deepest)))
+      assert.isUndefined(Json.refuse(deepest))
+      assert.isTrue(Result.isSuccess(Json.parseStrict(deepest)))
       const { message, path } = refusal(`[${deepest}]`)
       assert.strictEqual(message, "Nested deeper than 64 levels")
       assert.strictEqual(path.length, 8)
@@ -174,15 +174,15 @@ describe("nesting", () => {
   )
 
   it("has the limit it is given", () => {
-    const limits = { ...JsonText.defaultLimits, maxDepth: 2 }
-    assert.isTrue(Result.isSuccess(JsonText.parseStrict("[[1]]", limits)))
-    const failure = Result.getOrThrow(Result.flip(JsonText.parseStrict("[[[1]]]", limits)))
+    const limits = { ...Json.defaultLimits, maxDepth: 2 }
+    assert.isTrue(Result.isSuccess(Json.parseStrict("[[1]]", limits)))
+    const failure = Result.getOrThrow(Result.flip(Json.parseStrict("[[[1]]]", limits)))
     assert.deepStrictEqual(failure, { path: [0, 0], message: "Nested deeper than 2 levels" })
   })
 
   it("counts levels, not brackets in strings or side by side", () => {
-    assert.isUndefined(JsonText.refuse(JSON.stringify("[".repeat(1000))))
-    assert.isUndefined(JsonText.refuse(`[${"[],".repeat(1000)}[]]`))
+    assert.isUndefined(Json.refuse(JSON.stringify("[".repeat(1000))))
+    assert.isUndefined(Json.refuse(`[${"[],".repeat(1000)}[]]`))
   })
 })
 
@@ -193,21 +193,21 @@ describe("the number of values", () => {
     ["containers", (count: number) => `[${Array.from({ length: count / 2 }, () => "[]").join(",")}]`],
     ["objects", (count: number) => `{"a":[${Array.from({ length: count / 2 - 1 }, () => `{"b":1}`).join(",")}]}`]
   ])("of %s together is 10000 at most", (_name, text) => {
-    assert.isTrue(Result.isSuccess(JsonText.parseStrict(text(10_000))))
+    assert.isTrue(Result.isSuccess(Json.parseStrict(text(10_000))))
     assert.strictEqual(refusal(text(10_002)).message, "More than 10000 values")
   })
 
   it("has the limit it is given, and the path of what was too much", () => {
-    const limits = { ...JsonText.defaultLimits, maxValues: 5 }
-    assert.isTrue(Result.isSuccess(JsonText.parseStrict("{\"a\":[1,2,3,4]}", limits)))
-    assert.deepStrictEqual(Result.getOrThrow(Result.flip(JsonText.parseStrict("{\"a\":[1,2,3,4,5]}", limits))), {
+    const limits = { ...Json.defaultLimits, maxValues: 5 }
+    assert.isTrue(Result.isSuccess(Json.parseStrict("{\"a\":[1,2,3,4]}", limits)))
+    assert.deepStrictEqual(Result.getOrThrow(Result.flip(Json.parseStrict("{\"a\":[1,2,3,4,5]}", limits))), {
       path: ["a", 3],
       message: "More than 5 values"
     })
   })
 
   it("does not count what stands in strings", () => {
-    assert.isUndefined(JsonText.refuse(JSON.stringify("[,{".repeat(100_000))))
+    assert.isUndefined(Json.refuse(JSON.stringify("[,{".repeat(100_000))))
   })
 })
 
@@ -217,7 +217,7 @@ describe("a key that is no JSON string", () => {
   })
 
   it("names no member", () => {
-    assert.deepStrictEqual([...JsonText.members("{\"a\":1,\"\\x\":2}").keys()], ["a"])
+    assert.deepStrictEqual([...Json.members("{\"a\":1,\"\\x\":2}").keys()], ["a"])
   })
 })
 
@@ -240,25 +240,25 @@ describe("without work that grows faster than the text", () => {
     ["1 MB of ones and a long integer", `[${"1,".repeat(long / 2)}12345678901234567]`, false],
     ["runs of almost enough digits", `"${"123456789012345a".repeat(long / 16)}"`, true]
   ])("%s", (_name, text, accepted) => {
-    const result = JsonText.parseStrict(text)
+    const result = Json.parseStrict(text)
     assert.strictEqual(Result.isSuccess(result), accepted)
   })
 
   it("an answer nested a million deep is read or refused, never a crash", () => {
-    assert.isTrue(Result.isSuccess(JsonText.parse("[".repeat(deep) + "]".repeat(deep))))
-    assert.isTrue(Result.isFailure(JsonText.parse("[".repeat(deep) + "1234567890123456" + "]".repeat(deep))))
+    assert.isTrue(Result.isSuccess(Json.parse("[".repeat(deep) + "]".repeat(deep))))
+    assert.isTrue(Result.isFailure(Json.parse("[".repeat(deep) + "1234567890123456" + "]".repeat(deep))))
   })
 })
 
 describe("members", () => {
   it.effect.prop(
     "are the raw slices of an object, in any spelling",
-    { value: Schema.Record(JsonKey, Json), choices: Choices },
+    { value: Schema.Record(JsonKey, JsonValue), choices: Choices },
     ({ choices, value }) =>
       Effect.sync(() => {
         const text = spell(value, choices)
         const whole: unknown = JSON.parse(text)
-        const spans = JsonText.members(text)
+        const spans = Json.members(text)
         assert.deepStrictEqual(
           Object.fromEntries([...spans].map(([key, span]) => [key, JSON.parse(text.slice(span.start, span.end))])),
           whole
@@ -273,7 +273,7 @@ describe("members", () => {
 
   it("keep what a reader would lose", () => {
     const text = "{ \"id\" : 1.50 , \"n\":12345678901234567890,\"s\":\"\\u0041\" , \"o\" : { \"b\":1, \"a\":2 } }"
-    const spans = JsonText.members(text)
+    const spans = Json.members(text)
     assert.strictEqual(slice(text, spans.get("id")), "1.50")
     assert.strictEqual(slice(text, spans.get("n")), "12345678901234567890")
     assert.strictEqual(slice(text, spans.get("s")), "\"\\u0041\"")
@@ -282,24 +282,24 @@ describe("members", () => {
 
   it("are read from a position, so that an inner object needs no copy", () => {
     const text = "{\"action\": {\"type\":\"x\", \"wei\": 7}}"
-    const action = JsonText.members(text).get("action")
+    const action = Json.members(text).get("action")
     assert.isDefined(action)
-    assert.strictEqual(slice(text, JsonText.members(text, action.start).get("wei")), "7")
+    assert.strictEqual(slice(text, Json.members(text, action.start).get("wei")), "7")
   })
 
   it.each(["", "[1]", "\"a\"", "1", "null", "{}", "{", "{1", "{\"a\"", "{\"a\" 1}"])("%j has none", (text) => {
-    assert.strictEqual(JsonText.members(text).size, 0)
+    assert.strictEqual(Json.members(text).size, 0)
   })
 })
 
 describe("elements", () => {
   it.effect.prop(
     "are the raw slices of an array, in any spelling",
-    { value: Schema.Array(Json), choices: Choices },
+    { value: Schema.Array(JsonValue), choices: Choices },
     ({ choices, value }) =>
       Effect.sync(() => {
         const text = spell(value, choices)
-        const slices = JsonText.elements(text)
+        const slices = Json.elements(text)
         assert.isDefined(slices)
         assert.deepStrictEqual(slices.map((slice): unknown => JSON.parse(slice)), JSON.parse(text))
         assert.deepStrictEqual(slices.map((slice) => slice.trim()), slices)
@@ -308,20 +308,20 @@ describe("elements", () => {
   )
 
   it("keep what a reader would lose", () => {
-    assert.deepStrictEqual(JsonText.elements(" [ 1.50 ,{ \"a\" :1 } , \"]\", [[]] ]"), [
+    assert.deepStrictEqual(Json.elements(" [ 1.50 ,{ \"a\" :1 } , \"]\", [[]] ]"), [
       "1.50",
       "{ \"a\" :1 }",
       "\"]\"",
       "[[]]"
     ])
-    assert.deepStrictEqual(JsonText.elements("[]"), [])
-    assert.deepStrictEqual(JsonText.elements(" [ ] "), [])
+    assert.deepStrictEqual(Json.elements("[]"), [])
+    assert.deepStrictEqual(Json.elements(" [ ] "), [])
   })
 
   it.each(["", "{}", "1", "\"[1]\"", "null", "[", "[1", "[1,", "[1 2]", "[,1]", "[,,", "[}", "[1}", "[[1]", "[\"a]"])(
     "%j is no array",
     (text) => {
-      assert.isUndefined(JsonText.elements(text))
+      assert.isUndefined(Json.elements(text))
     }
   )
 })
@@ -329,7 +329,7 @@ describe("elements", () => {
 describe("a key of one character that is an escape", () => {
   for (const key of ["\\\\", "\\n", "\\u0041", "\\u0000", "\\\""]) {
     it(`is refused: "${key}"`, () => {
-      assert.deepStrictEqual(JsonText.refuse(`{"a":{"${key}":1}}`), {
+      assert.deepStrictEqual(Json.refuse(`{"a":{"${key}":1}}`), {
         path: ["a", JSON.parse(`"${key}"`)],
         message: "A key of one character is spelled as an escape"
       })
@@ -337,6 +337,6 @@ describe("a key of one character that is an escape", () => {
   }
 
   it("is no fault where it is written plainly, or longer", () => {
-    assert.isUndefined(JsonText.refuse("{\"r\":1,\"\\u0072s\":2,\"é\":3}"))
+    assert.isUndefined(Json.refuse("{\"r\":1,\"\\u0072s\":2,\"é\":3}"))
   })
 })

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Candle } from "@trigate/domain/Candle"
-import * as CandleText from "@trigate/domain/CandleText"
+import * as CandleAnswer from "@trigate/domain/CandleAnswer"
 import * as Schema from "effect/Schema"
 import candles from "./fixtures/candleSnapshot-ETH-1h.json" with { type: "json" }
 
@@ -23,18 +23,18 @@ const list = (length: number) => Array.from({ length }, (_, index) => bar(index)
 describe("barsIn", () => {
   for (const length of [0, 1, 2, 59, 60, 61, 119, 120, 121, 5000]) {
     it(`counts ${length}`, () => {
-      assert.strictEqual(CandleText.barsIn(JSON.stringify(list(length))), length)
+      assert.strictEqual(CandleAnswer.barsIn(JSON.stringify(list(length))), length)
     })
   }
 
   it("takes members in whatever order the venue writes them", () => {
     const turned = list(3).map((each) => Object.fromEntries(Object.entries(each).toReversed()))
-    assert.strictEqual(CandleText.barsIn(JSON.stringify(turned)), 3)
+    assert.strictEqual(CandleAnswer.barsIn(JSON.stringify(turned)), 3)
   })
 
   it("knows a recorded answer", () => {
     const text = JSON.stringify(candles.response)
-    assert.strictEqual(CandleText.barsIn(text), decode(text).length)
+    assert.strictEqual(CandleAnswer.barsIn(text), decode(text).length)
   })
 
   const whole = JSON.stringify(list(121))
@@ -62,7 +62,7 @@ describe("barsIn", () => {
     })
   ) {
     it(`does not know ${what}`, () => {
-      assert.isUndefined(CandleText.barsIn(text))
+      assert.isUndefined(CandleAnswer.barsIn(text))
     })
   }
 
@@ -70,7 +70,7 @@ describe("barsIn", () => {
     Schema.Array(Candle)
   ], ([bars]) => {
     const text = JSON.stringify(bars)
-    const known = CandleText.barsIn(text)
+    const known = CandleAnswer.barsIn(text)
     if (known !== undefined) assert.strictEqual(known, bars.length)
   })
 
@@ -79,7 +79,7 @@ describe("barsIn", () => {
     for (let at = 0; at < text.length; at++) {
       for (const character of ["0", "\"", ",", "}", "]", "[", "x", " ", ":", "-", "."]) {
         const changed = text.slice(0, at) + character + text.slice(at + 1)
-        const known = CandleText.barsIn(changed)
+        const known = CandleAnswer.barsIn(changed)
         if (known !== undefined) assert.strictEqual(decode(changed).length, known, changed)
       }
     }

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Candle } from "@trigate/domain/Candle"
 import { CandleInterval } from "@trigate/domain/Candle"
-import * as CandleCaching from "@trigate/domain/CandleCaching"
+import * as CandleAnswer from "@trigate/domain/CandleAnswer"
 import * as CandleWindow from "@trigate/domain/CandleWindow"
 import * as Json from "@trigate/domain/Json"
 import * as Effect from "effect/Effect"
@@ -38,37 +38,37 @@ const int = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetw
 describe("Answers to a window of bars", () => {
   it("are kept from 5 seconds after the last bar closed", () => {
     const request = window(newest * hour - 3 * hour, newest * hour - 1)
-    assert.isUndefined(CandleCaching.cachePolicy(request, newest * hour - 1))
-    assert.isUndefined(CandleCaching.cachePolicy(request, newest * hour + 4999))
-    assert.deepStrictEqual(CandleCaching.cachePolicy(request, newest * hour + 5000), kept)
-    assert.isUndefined(CandleCaching.cachePolicy(window(newest * hour - 3 * hour, newest * hour), newest * hour + 5000))
+    assert.isUndefined(CandleAnswer.cachePolicy(request, newest * hour - 1))
+    assert.isUndefined(CandleAnswer.cachePolicy(request, newest * hour + 4999))
+    assert.deepStrictEqual(CandleAnswer.cachePolicy(request, newest * hour + 5000), kept)
+    assert.isUndefined(CandleAnswer.cachePolicy(window(newest * hour - 3 * hour, newest * hour), newest * hour + 5000))
   })
 
   it("are not kept without an end, with one that is to come, or with one before the start", () => {
     const start = (newest - 10) * hour
     for (const end of [undefined, null, now, now + 1, Number.MAX_SAFE_INTEGER, start - 1]) {
-      assert.isUndefined(CandleCaching.cachePolicy(window(start, end), now))
+      assert.isUndefined(CandleAnswer.cachePolicy(window(start, end), now))
     }
     const months = { ...window(0, Number.MAX_SAFE_INTEGER), interval: "1M" as const }
-    assert.isUndefined(CandleCaching.cachePolicy(months, now))
-    assert.isFalse(CandleCaching.isCacheable({ ...months, startTime: 9e15, endTime: 1 }, Json.of("[]")))
-    assert.isFalse(CandleCaching.isCacheable(months, Json.of(JSON.stringify([{ s: "BTC", i: "1M", t: 9e15 }]))))
+    assert.isUndefined(CandleAnswer.cachePolicy(months, now))
+    assert.isFalse(CandleAnswer.isCacheable({ ...months, startTime: 9e15, endTime: 1 }, Json.of("[]")))
+    assert.isFalse(CandleAnswer.isCacheable(months, Json.of(JSON.stringify([{ s: "BTC", i: "1M", t: 9e15 }]))))
   })
 
   it("are kept only while the venue has the whole window for a minute to come", () => {
     const oldest = (newest - 4999) * hour
     const end = (newest - 4000) * hour
     const beforeTheHour = (newest + 1) * hour - 60_000
-    assert.deepStrictEqual(CandleCaching.cachePolicy(window(oldest, end), now), kept)
-    assert.isUndefined(CandleCaching.cachePolicy(window(oldest - 1, end), now))
-    assert.deepStrictEqual(CandleCaching.cachePolicy(window(oldest, end), beforeTheHour - 1), kept)
-    assert.isUndefined(CandleCaching.cachePolicy(window(oldest, end), beforeTheHour))
+    assert.deepStrictEqual(CandleAnswer.cachePolicy(window(oldest, end), now), kept)
+    assert.isUndefined(CandleAnswer.cachePolicy(window(oldest - 1, end), now))
+    assert.deepStrictEqual(CandleAnswer.cachePolicy(window(oldest, end), beforeTheHour - 1), kept)
+    assert.isUndefined(CandleAnswer.cachePolicy(window(oldest, end), beforeTheHour))
   })
 
   it("are kept only where every row is one of the window, in order", () => {
     const request = window((newest - 3) * hour, (newest - 1) * hour)
     const bar = (offset: number) => barOf("1h", newest - offset)
-    const isCacheable = (rows: unknown) => CandleCaching.isCacheable(request, Json.of(JSON.stringify(rows)))
+    const isCacheable = (rows: unknown) => CandleAnswer.isCacheable(request, Json.of(JSON.stringify(rows)))
     for (const rows of [[], [bar(2)], [bar(3), bar(2), bar(1)], [bar(3), bar(1)]]) assert.isTrue(isCacheable(rows))
     const others = [
       null,
@@ -83,7 +83,7 @@ describe("Answers to a window of bars", () => {
       [{ ...bar(2), t: "x" }]
     ]
     for (const rows of others) assert.isFalse(isCacheable(rows))
-    assert.isFalse(CandleCaching.isCacheable(request, Json.of("[{\"s\":\"BTC\"")))
+    assert.isFalse(CandleAnswer.isCacheable(request, Json.of("[{\"s\":\"BTC\"")))
   })
 
   it.effect.prop(
@@ -105,7 +105,7 @@ describe("Answers to a window of bars", () => {
         const request = { coin: "BTC", interval, startTime, endTime }
         const first = CandleWindow.barAt(interval, startTime)
         const last = CandleWindow.barAt(interval, endTime)
-        const isCached = CandleCaching.cachePolicy(request, at) !== undefined
+        const isCached = CandleAnswer.cachePolicy(request, at) !== undefined
         const isSettled = endTime >= startTime && CandleWindow.closeOf(interval, last) + 5000 < at &&
           first >= CandleWindow.oldestRetainedBar(interval, at + 60_000)
         assert.strictEqual(isCached, isSettled)
@@ -122,7 +122,7 @@ describe("Answers to a window of bars", () => {
         }
         const whole = Array.from({ length: last - first + 1 }, (_, offset) => first + offset).filter(traded)
         assert.deepStrictEqual(rows.map(({ t }) => t), whole.map((bar) => CandleWindow.openOf(interval, bar)))
-        assert.isTrue(CandleCaching.isCacheable(request, Json.of(JSON.stringify(rows))))
+        assert.isTrue(CandleAnswer.isCacheable(request, Json.of(JSON.stringify(rows))))
         const read = CandleWindow.fromSnapshot(request, rows, at)
         assert.deepStrictEqual([read.coverage, read.forming], ["complete", undefined])
       }),
