@@ -22,9 +22,10 @@ const over = (url: string, options: ActionLogRedis.Options = {}) =>
 
 const isUp = ActionLog.use((log) => log.isUp)
 
-const metric = (name: string) =>
+/** A metric's value; with its label `use` if it has one. */
+const metric = (name: string, use?: string) =>
   Effect.map(Metric.snapshot, (metrics) => {
-    const found = metrics.find(({ id }) => id === name)
+    const found = metrics.find(({ attributes, id }) => id === name && attributes?.["use"] === use)
     return found !== undefined && "value" in found.state
       ? Number(found.state.value)
       : found !== undefined && "count" in found.state
@@ -32,10 +33,10 @@ const metric = (name: string) =>
       : undefined
   })
 
-/** Asks again and again until it is so; each question takes its time. */
 /** A deadline that no machine reaches: a connection that is gone fails by itself. */
 const generous = { deadline: "1 minute" } as const
 
+/** Asks again and again until it is so; each question takes its time. */
 const until = <E, R>(question: Effect.Effect<boolean, E, R>): Effect.Effect<boolean, E, R> =>
   Effect.repeat(question, { until: (answer) => answer })
 
@@ -129,7 +130,7 @@ describe.runIf(isInstalled)("the action log in Redis", () => {
         )
         assert.deepStrictEqual(new Set(free), new Set([true]))
         assert.isFalse(yield* isUp)
-        assert.strictEqual(yield* metric("trigate_shared_state_degraded"), 1)
+        assert.strictEqual(yield* metric("trigate_shared_state_degraded", "action-log"), 1)
         assert.strictEqual(yield* metric("trigate_action_log_unshared_total"), before + 100)
         yield* redis.restart
         yield* until(isUp)
@@ -138,7 +139,7 @@ describe.runIf(isInstalled)("the action log in Redis", () => {
         assert.isFalse(yield* there(isFree({ nonce: nonce + 1 })))
         // an empty Redis does not make a process forget
         assert.isFalse(yield* isFree({ nonce }))
-        assert.strictEqual(yield* metric("trigate_shared_state_degraded"), 0)
+        assert.strictEqual(yield* metric("trigate_shared_state_degraded", "action-log"), 0)
       }).pipe(Effect.provide(over(redis.url, generous)))
     }))
 
