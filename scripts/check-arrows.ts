@@ -51,7 +51,7 @@ const table: Readonly<Record<string, Package>> = {
   },
   // what tests share: no package may import it
   testing: {
-    arrows: ["client", "domain", "sandbox", "server", "signing"],
+    arrows: ["client", "domain", "sandbox", "server", "signing", "upstream"],
     codecs: ["@noble/curves"],
     drivers: ["@effect/platform-node"]
   }

@@ -6,6 +6,9 @@ import { ChainNotConfigured } from "@trigate/domain/RequestError"
 import { UpstreamMalformed, UpstreamRateLimited, UpstreamUnavailable } from "@trigate/domain/UpstreamError"
 import { Layer2 } from "@trigate/layer2/Layer2"
 import * as Layer2Upstream from "@trigate/layer2/Layer2Upstream"
+import type { Sent } from "@trigate/testing/ScriptedTransport"
+import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
+import { answer } from "@trigate/testing/ScriptedTransport"
 import * as Batching from "@trigate/upstream/Batching"
 import { TransportError } from "@trigate/upstream/HttpTransport"
 import * as HttpTransportUndici from "@trigate/upstream/HttpTransportUndici"
@@ -21,8 +24,6 @@ import * as Http from "node:http"
 import anvil from "./fixtures/l2-anvil.json" with { type: "json" }
 import errors from "./fixtures/l2-rpc-errors.json" with { type: "json" }
 import { hash, otherHash, receipt, wireText } from "./receipts.ts"
-import type { Sent } from "./scriptedTransport.ts"
-import { answer, scripted } from "./scriptedTransport.ts"
 
 const base = "https://node.example/SECRET"
 
@@ -32,7 +33,7 @@ const result = (sent: Sent, text: string) => answer(200, `{"jsonrpc":"2.0","id":
 
 /** The layer 2 over a transport that answers every request the same. */
 const answering = (react: (sent: Sent) => ReturnType<typeof answer>, addresses: ReadonlyArray<string> = [base]) => {
-  const { calls, sent } = scripted((request) => Effect.succeed(react(request)))
+  const { layer: calls, sent } = ScriptedTransport.make((request) => Effect.succeed(react(request)))
   return { sent, layer: Layer2Upstream.layer({ addresses }).pipe(Layer.provide(calls)) }
 }
 
@@ -73,7 +74,7 @@ describe("what goes out", () => {
 
   it.effect("goes to the next address when one fails", () =>
     Effect.gen(function*() {
-      const { calls, sent } = scripted((request) =>
+      const { layer: calls, sent } = ScriptedTransport.make((request) =>
         request.url === "http://a/K"
           ? Effect.fail(new TransportError({ sent: "no", reason: "Connect", detail: "ECONNREFUSED" }))
           : Effect.succeed(result(request, "null"))
@@ -86,7 +87,7 @@ describe("what goes out", () => {
 
   it.effect("a receipt that is asked for in batches is kept once it is final", () =>
     Effect.gen(function*() {
-      const { calls, sent } = scripted((request) => {
+      const { layer: calls, sent } = ScriptedTransport.make((request) => {
         const isBlock = request.body.includes("eth_getBlockByNumber")
         const { blockHash, blockNumber } = receipt
         const block = `{"number":"0x${blockNumber.toString(16)}","hash":"${blockHash}","extraData":"0x"}`
@@ -323,7 +324,7 @@ describe("what comes back", () => {
 
   it.effect("no error text holds an address", () =>
     Effect.gen(function*() {
-      const { calls } = scripted(() =>
+      const { layer: calls } = ScriptedTransport.make(() =>
         Effect.fail(new TransportError({ sent: "maybe", reason: "Broken", detail: "ECONNRESET" }))
       )
       const layer = Layer2Upstream.layer({ addresses: [base] }).pipe(Layer.provide(calls))
@@ -339,7 +340,7 @@ class Second extends Context.Service<Second, Layer2["Service"]>()("@trigate/laye
 describe("addresses", () => {
   it.effect("two layer 2s in one program keep their own addresses and ids", () =>
     Effect.gen(function*() {
-      const { calls, sent } = scripted((request) =>
+      const { layer: calls, sent } = ScriptedTransport.make((request) =>
         Effect.succeed(
           result(request, request.url.startsWith("http://first") ? wireText(receipt) : "null")
         )
@@ -361,7 +362,7 @@ describe("addresses", () => {
     }))
 
   const configured = (env: { readonly [name: string]: string }) => {
-    const { calls, sent } = scripted((request) => Effect.succeed(result(request, "null")))
+    const { layer: calls, sent } = ScriptedTransport.make((request) => Effect.succeed(result(request, "null")))
     const layer = Layer2Upstream.layerConfig.pipe(
       Layer.provide(calls),
       Layer.provide(ConfigProvider.layer(ConfigProvider.fromUnknown(env)))

@@ -5,6 +5,7 @@ import { OutcomeUnknown } from "@trigate/domain/UpstreamError"
 import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Utf8 from "@trigate/domain/Utf8"
 import { testnet } from "@trigate/signing/VenueProfile"
+import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
 import * as ActionLog from "@trigate/trading/ActionLog"
 import * as Admission from "@trigate/trading/Admission"
 import * as Exchange from "@trigate/trading/Exchange"
@@ -24,14 +25,15 @@ import * as TestClock from "effect/testing/TestClock"
 import * as Http from "node:http"
 
 import vectors from "../../signing/test/fixtures/signing-vectors.json" with { type: "json" }
-import * as FakeTransport from "./fakeTransport.ts"
 import recorded from "./fixtures/exchange-bodies.json" with { type: "json" }
 
 const now = 1_705_234_567_890
 const address = "0x0123456789abcdef0123456789abcdef01234567"
 const api = "https://api.test"
 const node = "https://node.test/KEY"
-const ok = FakeTransport.answer(200, "{\"status\":\"ok\",\"response\":{\"type\":\"default\"}}")
+const json = { accept: "application/json", "content-type": "application/json" }
+
+const ok = ScriptedTransport.answer(200, "{\"status\":\"ok\",\"response\":{\"type\":\"default\"}}")
 
 const bigBlocks: SignedAction = {
   action: { type: "evmUserModify", usingBigBlocks: true },
@@ -53,7 +55,7 @@ const delegate: SignedAction = {
 const bigBlocksText = JSON.stringify(bigBlocks)
 
 const over = (
-  transport: ReturnType<typeof FakeTransport.make>,
+  transport: ReturnType<typeof ScriptedTransport.make>,
   addresses: TradingUpstream.Addresses = { api: [api] },
   options: Admission.Options = {}
 ) =>
@@ -72,14 +74,14 @@ const submit = (signed: SignedAction) => at(Exchange.Exchange.use((exchange) => 
 
 describe("relay", () => {
   it.effect("posts the bytes once to /exchange and gives back the venue's own answer and the warnings", () => {
-    const transport = FakeTransport.make(() =>
-      FakeTransport.answer(200, "{ \"status\":\"err\",\"response\":\"Nonce mismatch.\"}")
+    const transport = ScriptedTransport.make(() =>
+      ScriptedTransport.answer(200, "{ \"status\":\"err\",\"response\":\"Nonce mismatch.\"}")
     )
     return Effect.gen(function*() {
       const text =
         `{"nonce":${now},\n"signature":{"v":28,"r":"0x1","s":"0x2"},"action":{"modifications":[ ],"type":"evmUserModify"}}`
       const { answer, warnings } = yield* relay(text)
-      assert.deepStrictEqual(transport.sent, [{ method: "POST", url: `${api}/exchange`, body: text }])
+      assert.deepStrictEqual(transport.sent, [{ method: "POST", url: `${api}/exchange`, headers: json, body: text }])
       assert.strictEqual(answer.status, 200)
       assert.strictEqual(answer.text, "{ \"status\":\"err\",\"response\":\"Nonce mismatch.\"}")
       assert.strictEqual(answer.upstream, "trading-api")
@@ -88,17 +90,22 @@ describe("relay", () => {
   })
 
   it.effect("every recorded answer comes back with its status and bytes", () =>
-    Effect.forEach(recorded.bodies.filter(({ http }) => http !== 500), ({ body, contentType, http, text }) => {
-      const bytes = text ?? JSON.stringify(body)
-      const transport = FakeTransport.make(() => FakeTransport.answer(http, bytes, contentType))
-      return Effect.gen(function*() {
-        const { answer } = yield* relay(bigBlocksText)
-        assert.deepStrictEqual([answer.status, answer.text], [http, bytes])
-      }).pipe(Effect.provide(over(transport)))
-    }))
+    Effect.forEach(
+      recorded.bodies.filter(({ http }) => http !== 500),
+      ({ body, contentType = "application/json", http, text }) => {
+        const bytes = text ?? JSON.stringify(body)
+        const transport = ScriptedTransport.make(() =>
+          ScriptedTransport.answer(http, bytes, { "content-type": contentType })
+        )
+        return Effect.gen(function*() {
+          const { answer } = yield* relay(bigBlocksText)
+          assert.deepStrictEqual([answer.status, answer.text], [http, bytes])
+        }).pipe(Effect.provide(over(transport)))
+      }
+    ))
 
   it.effect("every recorded body reaches the wire byte for byte, and the signer is told", () => {
-    const transport = FakeTransport.make(() => ok)
+    const transport = ScriptedTransport.make(() => ok)
     return Effect.gen(function*() {
       for (const { isMainnet, nonce, outerSigner, requestBody, signer } of vectors.vectors) {
         yield* TestClock.setTime(nonce)
@@ -114,7 +121,7 @@ describe("relay", () => {
   })
 
   it.effect("refusals of admission send nothing", () => {
-    const transport = FakeTransport.make(() => ok)
+    const transport = ScriptedTransport.make(() => ok)
     return Effect.gen(function*() {
       for (
         const [body, tag] of [
@@ -131,7 +138,7 @@ describe("relay", () => {
   })
 
   it.effect("on the node surface it is unavailable, before the body is looked at", () => {
-    const transport = FakeTransport.make(() => ok)
+    const transport = ScriptedTransport.make(() => ok)
     return Effect.gen(function*() {
       for (const body of [bigBlocksText, "not json"]) {
         const error = yield* Effect.flip(relay(body, "node"))
@@ -145,7 +152,7 @@ describe("relay", () => {
   })
 
   it.effect("with a node only it is unavailable there, with nothing it is not configured", () => {
-    const transport = FakeTransport.make(() => ok)
+    const transport = ScriptedTransport.make(() => ok)
     return Effect.gen(function*() {
       const onNode = yield* Effect.flip(relay(bigBlocksText)).pipe(Effect.provide(over(transport, { node: [node] })))
       assert.strictEqual(onNode._tag, "UnavailableOnNode")
@@ -158,8 +165,10 @@ describe("relay", () => {
   })
 
   it.effect("moves to the next address only while nothing was sent, and never sends twice", () => {
-    const dead = FakeTransport.make(({ url }) => url.startsWith("https://dead") ? FakeTransport.unreachable : ok)
-    const half = FakeTransport.make(({ url }) => url.startsWith("https://dead") ? FakeTransport.broken : ok)
+    const dead = ScriptedTransport.make(({ url }) =>
+      url.startsWith("https://dead") ? ScriptedTransport.unreachable : ok
+    )
+    const half = ScriptedTransport.make(({ url }) => url.startsWith("https://dead") ? ScriptedTransport.broken : ok)
     const addresses = { api: ["https://dead.test", api] }
     return Effect.gen(function*() {
       yield* relay(bigBlocksText).pipe(Effect.provide(over(dead, addresses)))
@@ -174,7 +183,7 @@ describe("relay", () => {
 
 describe("submit", () => {
   it.effect("wei keeps every digit up to 2^64-1, and venueChain leaves as the venue spells it", () => {
-    const transport = FakeTransport.make(() => ok)
+    const transport = ScriptedTransport.make(() => ok)
     return Effect.gen(function*() {
       assert.deepStrictEqual(yield* submit(delegate), { status: "ok", response: { type: "default" } })
       assert.strictEqual(
@@ -220,19 +229,19 @@ describe("submit", () => {
   it.effect("a refusal, an error inside an ok, a limit and a lost answer are told apart", () =>
     Effect.forEach(
       [
-        [FakeTransport.answer(200, "{\"status\":\"err\",\"response\":\"Unknown validator\"}"), "ActionRejected"],
-        [FakeTransport.answer(200, "{\"status\":\"error\"}"), "ActionRejected"],
-        [FakeTransport.answer(422, "Failed to deserialize", "text/plain"), "ActionRejected"],
-        [FakeTransport.answer(429, "", "text/plain"), "UpstreamRateLimited"],
-        [FakeTransport.answer(429, "null"), "UpstreamRateLimited"],
-        [FakeTransport.answer(500, "null"), "OutcomeUnknown"],
-        [FakeTransport.answer(502, "<html></html>", "text/html"), "OutcomeUnknown"],
-        [FakeTransport.answer(200, "half"), "OutcomeUnknown"],
-        [FakeTransport.unreachable, "UpstreamUnavailable"],
-        [FakeTransport.broken, "OutcomeUnknown"]
+        [ScriptedTransport.answer(200, "{\"status\":\"err\",\"response\":\"Unknown validator\"}"), "ActionRejected"],
+        [ScriptedTransport.answer(200, "{\"status\":\"error\"}"), "ActionRejected"],
+        [ScriptedTransport.answer(422, "Failed to deserialize", { "content-type": "text/plain" }), "ActionRejected"],
+        [ScriptedTransport.answer(429, "", { "content-type": "text/plain" }), "UpstreamRateLimited"],
+        [ScriptedTransport.answer(429, "null"), "UpstreamRateLimited"],
+        [ScriptedTransport.answer(500, "null"), "OutcomeUnknown"],
+        [ScriptedTransport.answer(502, "<html></html>", { "content-type": "text/html" }), "OutcomeUnknown"],
+        [ScriptedTransport.answer(200, "half"), "OutcomeUnknown"],
+        [ScriptedTransport.unreachable, "UpstreamUnavailable"],
+        [ScriptedTransport.broken, "OutcomeUnknown"]
       ] as const,
       ([reaction, tag]) => {
-        const transport = FakeTransport.make(() => reaction)
+        const transport = ScriptedTransport.make(() => reaction)
         return Effect.gen(function*() {
           const error = yield* Effect.flip(submit(delegate))
           assert.strictEqual(error._tag, tag)
@@ -243,7 +252,7 @@ describe("submit", () => {
     ))
 
   it.effect("a value outside its range is refused here", () => {
-    const transport = FakeTransport.make(() => ok)
+    const transport = ScriptedTransport.make(() => ok)
     return Effect.gen(function*() {
       const error = yield* Effect.flip(submit({ ...bigBlocks, nonce: -1 }))
       assert.strictEqual(error._tag, "InvalidRequest")
@@ -253,7 +262,7 @@ describe("submit", () => {
   })
 
   it.effect.prop("whatever is submitted reads back from the wire as it was", [SignedAction], ([signed]) => {
-    const transport = FakeTransport.make(() => ok)
+    const transport = ScriptedTransport.make(() => ok)
     return Effect.gen(function*() {
       const result = yield* Effect.andThen(
         TestClock.setTime(signed.nonce),
@@ -312,7 +321,7 @@ class Second extends Context.Service<Second, Exchange.Exchange["Service"]>()("@t
 
 describe("two exchanges in one program", () => {
   it.effect("send to their own addresses", () => {
-    const transport = FakeTransport.make(() => ok)
+    const transport = ScriptedTransport.make(() => ok)
     const second = Layer.effect(Second, Exchange.Exchange).pipe(
       Layer.provide(over(transport, { api: ["https://two.test"] }))
     )
@@ -341,7 +350,7 @@ describe("two exchanges in one program", () => {
 
 describe("layerConfig", () => {
   it.effect("reads the addresses of the environment", () => {
-    const transport = FakeTransport.make(() => ok)
+    const transport = ScriptedTransport.make(() => ok)
     const environment = { TRIGATE_TRADING_API_URL: "https://one.test/, https://two.test" }
     return Effect.gen(function*() {
       yield* relay(bigBlocksText)

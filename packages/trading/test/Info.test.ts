@@ -4,6 +4,7 @@ import { infoOperations } from "@trigate/domain/InfoOperations"
 import * as Json from "@trigate/domain/Json"
 import type { InfoCall } from "@trigate/domain/protocol/InfoProtocol"
 import * as SpotLookup from "@trigate/domain/SpotLookup"
+import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
 import * as Info from "@trigate/trading/Info"
 import * as InfoMemory from "@trigate/trading/InfoMemory"
 import * as TradingUpstream from "@trigate/trading/TradingUpstream"
@@ -16,7 +17,6 @@ import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
 import spotMeta from "../../domain/test/fixtures/spotMeta-testnet-full.json" with { type: "json" }
-import * as FakeTransport from "./fakeTransport.ts"
 import kpepe from "./fixtures/candleSnapshot-kPEPE-1h.json" with { type: "json" }
 
 const api = "https://api.test"
@@ -24,10 +24,12 @@ const node = "https://node.test/KEY"
 const both = { api: [api], node: [node] }
 const hour = 3_600_000
 
-const over = (transport: ReturnType<typeof FakeTransport.make>, addresses: TradingUpstream.Addresses = both) =>
+const json = { accept: "application/json", "content-type": "application/json" }
+
+const over = (transport: ReturnType<typeof ScriptedTransport.make>, addresses: TradingUpstream.Addresses = both) =>
   TradingUpstream.layerInfo(addresses).pipe(Layer.provide(transport.layer))
-const answering = (status: number, body: string, type?: string) =>
-  FakeTransport.make(() => FakeTransport.answer(status, body, type))
+const answering = (status: number, body: string, type = "application/json") =>
+  ScriptedTransport.make(() => ScriptedTransport.answer(status, body, { "content-type": type }))
 const info = Info.Info
 const meta = info.use((service) => service.spotMeta())
 const window = { coin: "kPEPE", interval: "1h", startTime: 1_684_702_007_000, endTime: 1_684_784_807_000 } as const
@@ -49,8 +51,8 @@ const relay = (call: InfoCall) => info.use((service) => service.relay(call))
 
 describe("cached responses", () => {
   it.effect("of one node's network are not given to a gateway of another's", () => {
-    const transport = FakeTransport.make(({ url }) =>
-      FakeTransport.answer(200, JSON.stringify({ ...spotMeta, from: url }))
+    const transport = ScriptedTransport.make(({ url }) =>
+      ScriptedTransport.answer(200, JSON.stringify({ ...spotMeta, from: url }))
     )
     const testnet = "https://testnet.test/KEY"
     return Effect.gen(function*() {
@@ -76,21 +78,26 @@ describe("spotMeta", () => {
       const read = yield* meta
       assert.deepStrictEqual<unknown>(read, spotMeta)
       assert.strictEqual(Option.getOrThrow(SpotLookup.make(read).token(1105)).name, "HYPE")
-      assert.deepStrictEqual(transport.sent, [{ method: "POST", url: `${api}/info`, body: "{\"type\":\"spotMeta\"}" }])
+      assert.deepStrictEqual(transport.sent, [{
+        method: "POST",
+        url: `${api}/info`,
+        headers: json,
+        body: "{\"type\":\"spotMeta\"}"
+      }])
     }).pipe(Effect.provide(over(transport)))
   })
 
   it.effect("falls back to the node when the official API cannot be reached, faults or is full", () =>
     Effect.forEach(
       [
-        FakeTransport.unreachable,
-        FakeTransport.broken,
-        FakeTransport.answer(503, "null"),
-        FakeTransport.answer(429, "null")
+        ScriptedTransport.unreachable,
+        ScriptedTransport.broken,
+        ScriptedTransport.answer(503, "null"),
+        ScriptedTransport.answer(429, "null")
       ],
       (reaction) => {
-        const transport = FakeTransport.make(({ url }) =>
-          url.startsWith(api) ? reaction : FakeTransport.answer(200, "{\"universe\":[],\"tokens\":[]}")
+        const transport = ScriptedTransport.make(({ url }) =>
+          url.startsWith(api) ? reaction : ScriptedTransport.answer(200, "{\"universe\":[],\"tokens\":[]}")
         )
         return Effect.gen(function*() {
           assert.deepStrictEqual(yield* meta, { universe: [], tokens: [] })
@@ -121,17 +128,17 @@ describe("spotMeta", () => {
   it.effect("fails with typed errors", () =>
     Effect.forEach(
       [
-        [FakeTransport.answer(200, "{\"universe\":[]}"), "UpstreamMalformed"],
-        [FakeTransport.answer(200, "<html>", "text/html"), "UpstreamMalformed"],
-        [FakeTransport.answer(422, "Failed to deserialize", "text/plain"), "InvalidRequest"],
-        [FakeTransport.answer(429, ""), "UpstreamRateLimited"],
-        [FakeTransport.answer(500, "null"), "UpstreamUnavailable"],
-        [FakeTransport.unreachable, "UpstreamUnavailable"]
+        [ScriptedTransport.answer(200, "{\"universe\":[]}"), "UpstreamMalformed"],
+        [ScriptedTransport.answer(200, "<html>", { "content-type": "text/html" }), "UpstreamMalformed"],
+        [ScriptedTransport.answer(422, "Failed to deserialize", { "content-type": "text/plain" }), "InvalidRequest"],
+        [ScriptedTransport.answer(429, ""), "UpstreamRateLimited"],
+        [ScriptedTransport.answer(500, "null"), "UpstreamUnavailable"],
+        [ScriptedTransport.unreachable, "UpstreamUnavailable"]
       ] as const,
       ([reaction, tag]) =>
         Effect.gen(function*() {
           assert.strictEqual((yield* Effect.flip(meta))._tag, tag)
-        }).pipe(Effect.provide(over(FakeTransport.make(() => reaction))))
+        }).pipe(Effect.provide(over(ScriptedTransport.make(() => reaction))))
     ))
 
   it.effect("is not configured where nothing is", () => {
@@ -298,8 +305,8 @@ class Second extends Context.Service<Second, Info.Info["Service"]>()("@trigate/t
 
 describe("two of a kind in one program", () => {
   it.effect("ask their own addresses", () => {
-    const transport = FakeTransport.make(({ url }) =>
-      FakeTransport.answer(200, JSON.stringify({ universe: [], tokens: [], from: url }))
+    const transport = ScriptedTransport.make(({ url }) =>
+      ScriptedTransport.answer(200, JSON.stringify({ universe: [], tokens: [], from: url }))
     )
     const second = Layer.effect(Second, info).pipe(Layer.provide(over(transport, { api: ["https://two.test"] })))
     return Effect.gen(function*() {
@@ -321,8 +328,10 @@ describe("two of a kind in one program", () => {
 
 describe("layerConfig", () => {
   it.effect("reads both kinds of address", () => {
-    const transport = FakeTransport.make(({ url }) =>
-      url.startsWith(node) ? FakeTransport.answer(200, "{\"universe\":[],\"tokens\":[]}") : FakeTransport.unreachable
+    const transport = ScriptedTransport.make(({ url }) =>
+      url.startsWith(node)
+        ? ScriptedTransport.answer(200, "{\"universe\":[],\"tokens\":[]}")
+        : ScriptedTransport.unreachable
     )
     const environment = { TRIGATE_TRADING_API_URL: api, TRIGATE_TRADING_NODE_URL: `${node}/` }
     return Effect.gen(function*() {

@@ -3,6 +3,7 @@ import type { SignedAction } from "@trigate/domain/SignedAction"
 import * as Utf8 from "@trigate/domain/Utf8"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
+import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
 import * as ActionLog from "@trigate/trading/ActionLog"
 import * as Admission from "@trigate/trading/Admission"
 import { Exchange } from "@trigate/trading/Exchange"
@@ -16,7 +17,6 @@ import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
 import * as TestClock from "effect/testing/TestClock"
 import { now, states, unanswered } from "./actionLogSuite.ts"
-import * as FakeTransport from "./fakeTransport.ts"
 
 const action = Effect.orDie(
   SandboxSigner.signAction(keys.trader, { nonce: now, action: { type: "evmUserModify", usingBigBlocks: true } })
@@ -24,15 +24,15 @@ const action = Effect.orDie(
 
 const submit = (signed: SignedAction) => Exchange.use((exchange) => exchange.submit(signed))
 
-const refused = (text: string) => FakeTransport.answer(200, JSON.stringify({ status: "err", response: text }))
+const refused = (text: string) => ScriptedTransport.answer(200, JSON.stringify({ status: "err", response: text }))
 
 const duplicate = refused(`Invalid nonce: duplicate nonce ${now}`)
-const ok = FakeTransport.answer(200, `{"status":"ok","response":{"type":"default"}}`)
+const ok = ScriptedTransport.answer(200, `{"status":"ok","response":{"type":"default"}}`)
 
 /** A gateway before a venue that reacts to one request after the other. */
 const venue = (...reactions: ReadonlyArray<TransportResponse | TransportError>) => {
   let at = 0
-  const transport = FakeTransport.make(() => reactions[at++] ?? assert.fail("one request too many"))
+  const transport = ScriptedTransport.make(() => reactions[at++] ?? assert.fail("one request too many"))
   const gateway = ExchangeUpstream.layer({ api: ["https://venue.example"] }).pipe(
     Layer.provide([Admission.layer(), transport.layer]),
     Layer.provideMerge(ActionLog.layerMemory())
@@ -46,16 +46,16 @@ const outcomes: ReadonlyArray<readonly [answer: TransportResponse | TransportErr
   [refused("Nonce mismatch."), "Rejected", 0],
   [refused("Action already expired"), "Rejected", 1],
   [refused("Too many cumulative requests sent (2 > 1)"), "Rejected", 1],
-  [FakeTransport.answer(429, "null"), "UpstreamRateLimited", 1],
-  [FakeTransport.unreachable, "UpstreamUnavailable", 1],
-  [FakeTransport.broken, "OutcomeUnknown", 1]
+  [ScriptedTransport.answer(429, "null"), "UpstreamRateLimited", 1],
+  [ScriptedTransport.unreachable, "UpstreamUnavailable", 1],
+  [ScriptedTransport.broken, "OutcomeUnknown", 1]
 ]
 
 describe("resolve", () => {
   for (const [answer, word, left] of outcomes) {
     const title = "sent" in answer ? `a transport that is ${answer.detail}` : new TextDecoder().decode(answer.body)
     it.effect(`${word}, by the identical bytes and not before it is called: ${title}`, () => {
-      const { run, transport } = venue(FakeTransport.broken, answer, duplicate)
+      const { run, transport } = venue(ScriptedTransport.broken, answer, duplicate)
       return Effect.gen(function*() {
         yield* TestClock.setTime(now)
         const signed = yield* action
@@ -136,7 +136,9 @@ describe("the action log of a gateway", () => {
   }
 
   it.effect("that is full refuses an action before a byte leaves, and takes it when there is room", () => {
-    const transport = FakeTransport.make((request) => request.body.includes(String(now)) ? FakeTransport.broken : ok)
+    const transport = ScriptedTransport.make((request) =>
+      request.body.includes(String(now)) ? ScriptedTransport.broken : ok
+    )
     const gateway = ExchangeUpstream.layer({ api: ["https://venue.example"] }).pipe(
       Layer.provideMerge(ActionLog.layerMemory({ capacity: 1 })),
       Layer.provide([Admission.layer(), transport.layer])
@@ -163,7 +165,7 @@ describe("the action log of a gateway", () => {
   })
 
   it.effect("compares what was signed: bytes beside it may change, and what was signed goes out once", () => {
-    const { run, transport } = venue(FakeTransport.broken, duplicate)
+    const { run, transport } = venue(ScriptedTransport.broken, duplicate)
     return Effect.gen(function*() {
       yield* TestClock.setTime(now)
       const signed = yield* action

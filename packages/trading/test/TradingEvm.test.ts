@@ -6,6 +6,7 @@ import * as Json from "@trigate/domain/Json"
 import type { EvmCall } from "@trigate/domain/protocol/EvmProtocol"
 import * as JsonRpc from "@trigate/domain/protocol/JsonRpc"
 import { UnavailableOnNode } from "@trigate/domain/RequestError"
+import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
 import * as TradingEvm from "@trigate/trading/TradingEvm"
 import * as TradingEvmMemory from "@trigate/trading/TradingEvmMemory"
 import * as TradingUpstream from "@trigate/trading/TradingUpstream"
@@ -15,7 +16,6 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
-import * as FakeTransport from "./fakeTransport.ts"
 import samples from "./fixtures/evm-rpc-samples.json" with { type: "json" }
 
 const node = "https://node.test/KEY"
@@ -24,7 +24,7 @@ const account = "0xFC1286EeddF81d6955eDAd5C8D99B8Aa32F3D2AA"
 
 const evm = TradingEvm.TradingEvm
 const over = (
-  transport: ReturnType<typeof FakeTransport.make>,
+  transport: ReturnType<typeof ScriptedTransport.make>,
   addresses: TradingUpstream.Addresses = { node: [node] }
 ) => TradingUpstream.layerEvm(addresses).pipe(Layer.provide(transport.layer))
 
@@ -37,9 +37,9 @@ const read = (text: string): Envelope => JSON.parse(text) as Envelope
 
 /** A node that answers each method with a raw member: `"result":…` or `"error":…`. */
 const nodeOf = (answers: { readonly [method: string]: string }) =>
-  FakeTransport.make(({ body }) => {
+  ScriptedTransport.make(({ body }) => {
     const { id, method } = read(body)
-    return FakeTransport.answer(200, `{"jsonrpc":"2.0","id":${id},${answers[method] ?? "\"result\":null"}}`)
+    return ScriptedTransport.answer(200, `{"jsonrpc":"2.0","id":${id},${answers[method] ?? "\"result\":null"}}`)
   })
 const sample = (id: string) => {
   const { response } = samples.samples.find((each) => each.id === id) ?? assert.fail(id)
@@ -132,31 +132,34 @@ describe("typed methods", () => {
   it.effect("an answer that is no JSON-RPC is read by its status", () =>
     Effect.forEach(
       [
-        [FakeTransport.answer(200, "[]"), "UpstreamMalformed"],
-        [FakeTransport.answer(200, "{\"jsonrpc\":\"2.0\",\"id\":999,\"result\":\"0x1\"}"), "UpstreamMalformed"],
-        [FakeTransport.answer(429, "null"), "UpstreamRateLimited"],
-        [FakeTransport.answer(429, ""), "UpstreamRateLimited"],
-        [FakeTransport.answer(400, "bad", "text/plain"), "InvalidRequest"],
-        [FakeTransport.answer(404, "{\"message\":\"no Route matched\"}"), "UpstreamUnavailable"],
+        [ScriptedTransport.answer(200, "[]"), "UpstreamMalformed"],
+        [ScriptedTransport.answer(200, "{\"jsonrpc\":\"2.0\",\"id\":999,\"result\":\"0x1\"}"), "UpstreamMalformed"],
+        [ScriptedTransport.answer(429, "null"), "UpstreamRateLimited"],
+        [ScriptedTransport.answer(429, ""), "UpstreamRateLimited"],
+        [ScriptedTransport.answer(400, "bad", { "content-type": "text/plain" }), "InvalidRequest"],
+        [ScriptedTransport.answer(404, "{\"message\":\"no Route matched\"}"), "UpstreamUnavailable"],
         [
-          FakeTransport.answer(404, "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32005,\"message\":\"x\"}}"),
+          ScriptedTransport.answer(
+            404,
+            "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32005,\"message\":\"x\"}}"
+          ),
           "UpstreamRateLimited"
         ],
         [
-          FakeTransport.answer(
+          ScriptedTransport.answer(
             401,
             "{\"type\":\"urn:trigate:problem:unauthorized\",\"title\":\"Unauthorized\",\"status\":401,\"_tag\":\"Unauthorized\"}",
-            "application/problem+json"
+            { "content-type": "application/problem+json" }
           ),
           "Unauthorized"
         ],
-        [FakeTransport.unreachable, "UpstreamUnavailable"],
-        [FakeTransport.broken, "UpstreamUnavailable"]
+        [ScriptedTransport.unreachable, "UpstreamUnavailable"],
+        [ScriptedTransport.broken, "UpstreamUnavailable"]
       ] as const,
       ([reaction, tag]) =>
         Effect.gen(function*() {
           assert.strictEqual((yield* Effect.flip(evm.use((service) => service.gasPrice())))._tag, tag)
-        }).pipe(Effect.provide(over(FakeTransport.make(() => reaction))))
+        }).pipe(Effect.provide(over(ScriptedTransport.make(() => reaction))))
     ))
 })
 
@@ -229,10 +232,10 @@ describe("relay", () => {
   })
 
   it.effect("moves on to the next node", () => {
-    const transport = FakeTransport.make(({ body, url }) =>
+    const transport = ScriptedTransport.make(({ body, url }) =>
       url.startsWith("https://dead")
-        ? FakeTransport.broken
-        : FakeTransport.answer(200, `{"jsonrpc":"2.0","id":${read(body).id},"result":"0x1"}`)
+        ? ScriptedTransport.broken
+        : ScriptedTransport.answer(200, `{"jsonrpc":"2.0","id":${read(body).id},"result":"0x1"}`)
     )
     return Effect.gen(function*() {
       assert.strictEqual(yield* evm.use((service) => service.gasPrice()), 1n)
@@ -296,8 +299,8 @@ class Second extends Context.Service<Second, TradingEvm.TradingEvm["Service"]>()
 
 describe("two of a kind in one program", () => {
   it.effect("ask their own nodes", () => {
-    const transport = FakeTransport.make(({ body, url }) =>
-      FakeTransport.answer(
+    const transport = ScriptedTransport.make(({ body, url }) =>
+      ScriptedTransport.answer(
         200,
         `{"jsonrpc":"2.0","id":${read(body).id},"result":"${url.startsWith("https://one") ? "0x1" : "0x2"}"}`
       )

@@ -1,0 +1,66 @@
+/** An `HttpTransport` that answers from a script and keeps what was sent. URLs are kept as text: they hold no real key. */
+import * as Utf8 from "@trigate/domain/Utf8"
+import type { TransportResponse } from "@trigate/upstream/HttpTransport"
+import { HttpTransport, TransportError } from "@trigate/upstream/HttpTransport"
+import * as OutlierDetection from "@trigate/upstream/OutlierDetection"
+import * as Pipeline from "@trigate/upstream/Pipeline"
+import * as RateLimiter from "@trigate/upstream/RateLimiter"
+import * as ResponseCache from "@trigate/upstream/ResponseCache"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+
+/** One request as it left. */
+export interface Sent {
+  readonly method: string
+  readonly url: string
+  readonly headers: { readonly [name: string]: string }
+  readonly body: string
+}
+
+/** What happens to a request. */
+export type Reaction = TransportResponse | TransportError | Effect.Effect<TransportResponse, TransportError>
+
+/** A response; JSON unless the headers say otherwise. */
+export const answer = (
+  status: number,
+  body: string,
+  headers: { readonly [name: string]: string } = {}
+): TransportResponse => ({
+  status,
+  headers: { "content-type": "application/json", ...headers },
+  body: Utf8.encode(body)
+})
+
+/** The request was not sent. */
+export const unreachable = new TransportError({ sent: "no", reason: "Connect", detail: "ECONNREFUSED" })
+
+/** The connection broke after the request may have been sent. */
+export const broken = new TransportError({ sent: "maybe", reason: "Broken", detail: "ECONNRESET" })
+
+// no ejection and no rate limit: a test that is about those makes its own pipeline
+const pipeline = Pipeline.layerNoDeps({ attempts: 1 }).pipe(
+  Layer.provide([RateLimiter.layerUnlimited, OutlierDetection.layerAlways, ResponseCache.layer()])
+)
+
+const outcomeOf = (reaction: Reaction): Effect.Effect<TransportResponse, TransportError> => {
+  if ("sent" in reaction) return Effect.fail(reaction)
+  return "status" in reaction ? Effect.succeed(reaction) : reaction
+}
+
+/** A pipeline with one attempt over a transport that reacts to each request, and the requests in their order. */
+export const make = (react: (sent: Sent) => Reaction) => {
+  const sent: Array<Sent> = []
+  const transport = Layer.succeed(
+    HttpTransport,
+    HttpTransport.of({
+      send: ({ body, headers, method, url }) =>
+        Effect.suspend(() => {
+          const request = { method, url: Redacted.value(url), headers, body: new TextDecoder().decode(body) }
+          sent.push(request)
+          return outcomeOf(react(request))
+        })
+    })
+  )
+  return { sent, layer: pipeline.pipe(Layer.provide(transport)) }
+}
