@@ -32,7 +32,9 @@ export interface CandleMarket {
   readonly listedAt: number
 }
 
-/** Coin, asset, price, volatility, trades a minute, lots of a trade, decimals of sizes and prices, and day of listing. */
+/**
+ * Coin, asset, price, volatility, trades a minute, lots of a trade, decimals of sizes and prices, and day of listing.
+ */
 const listed: ReadonlyArray<
   readonly [string, string, number, number, number, number, number, number, string]
 > = [
@@ -61,7 +63,9 @@ export const markets: ReadonlyArray<CandleMarket> = listed.map(
   })
 )
 
-/** A price as the venue prints it: five significant digits, whole numbers always allowed, at least one decimal place. */
+/**
+ * A price as the venue prints it: five significant digits, whole numbers always allowed, at least one decimal place.
+ */
 export const printPrice = (market: CandleMarket, price: number): string => {
   const digits = price >= 10_000 ? Math.round(price) : Number(price.toPrecision(5))
   return withDecimal(digits.toFixed(market.priceDecimals))

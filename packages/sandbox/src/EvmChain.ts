@@ -41,11 +41,11 @@ export interface Call {
 export interface Outcome {
   /** The state afterwards. */
   readonly world: World
-  /** With refunds taken off. Of `call`: without the gas of a transaction's bytes. */
+  /** Refunds are subtracted. `call` does not count the gas of a transaction's bytes. */
   readonly gasUsed: bigint
   /** Why the code did not finish: `revert`, `out of gas`, … */
   readonly failure: string | undefined
-  /** What it returned, or reverted with. */
+  /** The returned bytes, or those of the revert. */
   readonly returned: Data
   /** The contract that was created. */
   readonly created: Address | null
@@ -54,11 +54,14 @@ export interface Outcome {
   readonly accessList: AccessList
 }
 
-/** Runs code from a state; a promise is rejected for what no block can hold, such as a wrong nonce. */
+/**
+ * Runs code on a state. A promise is rejected for a transaction that no block can hold, such as one with a wrong
+ * nonce.
+ */
 export interface Machine {
   /** Runs the bytes of a signed transaction. */
   readonly execute: (world: World, block: EvmBlock, bytes: Data) => Promise<Outcome>
-  /** Runs a call as a transaction of its sender that pays nothing for gas. */
+  /** Runs a call as a transaction of its sender, with a gas price of 0. */
   readonly estimate: (world: World, block: EvmBlock, call: Call) => Promise<Outcome>
   /** Runs a call; the sender may be a contract. */
   readonly call: (world: World, block: EvmBlock, call: Call) => Promise<Outcome>
@@ -96,12 +99,12 @@ export interface Sent {
 
 /** A transaction that has a block. */
 export interface Transaction extends Omit<Sent, "bytes"> {
-  /** Number of its block, which may still have to come. */
+  /** Number of its block, which may be in the future. */
   readonly block: number
   /** Position in the block. */
   readonly index: number
   readonly gasUsed: bigint
-  /** Gas of the block up to and with this transaction. */
+  /** Gas used in the block up to and including this transaction. */
   readonly cumulativeGasUsed: bigint
   /** Position of its first log in the block. */
   readonly firstLog: number
@@ -110,19 +113,19 @@ export interface Transaction extends Omit<Sent, "bytes"> {
   readonly status: "success" | "failure"
   /** EIP-2718 type on the wire; undefined on families from before it. */
   readonly type: string | undefined
-  /** What is paid for a unit of gas, in wei; undefined where receipts do not tell it. */
+  /** Price of a unit of gas, in wei; undefined on families whose receipts do not have it. */
   readonly paid: bigint | undefined
   /** What its family adds to the receipt. */
   readonly fields: FamilyFields
-  /** Further fields of the receipt, which win over the family's. */
+  /** Additional fields of the receipt. They replace those of the family. */
   readonly extras: { readonly [field: string]: unknown }
-  /** Block from which on the sequencer promises the receipt; undefined: it makes no promise. */
+  /** First block at which the sequencer promises the receipt; undefined if it makes no promise. */
   readonly promisedFrom: number | undefined
   /** The bytes that were sent; undefined for a transaction that was made up. */
   readonly bytes: Data | undefined
 }
 
-/** Where a receipt stands, for the fields of families that depend on it. */
+/** The position of a receipt, for fields of families that depend on it. */
 export interface ReceiptPlace {
   readonly seed: Seed
   readonly hash: Hash
@@ -140,7 +143,7 @@ export interface FamilyFields {
   readonly log: (place: ReceiptPlace, position: number) => { readonly [field: string]: unknown }
 }
 
-/** When blocks come. */
+/** The times of blocks. */
 export interface BlockClock {
   /** Number of the newest block when the chain starts. */
   readonly first: number
@@ -150,20 +153,22 @@ export interface BlockClock {
   readonly every: number
 }
 
-/** The newest blocks of each degree of certainty. */
+/** The newest, the newest safe and the newest finalized block. */
 export interface Heads {
   readonly latest: number
   readonly safe: number
   readonly finalized: number
 }
 
-/** What an EVM chain remembers. */
+/** The state of an EVM chain. */
 export interface Ledger {
   /** By hash, in lower case; those of a block in their order. */
   readonly transactions: ReadonlyMap<Hash, Transaction>
-  /** Accepted transactions without a block: each waits for an earlier one of its sender, or for coins. */
+  /**
+   * Accepted transactions without a block. Each waits for an earlier one of its sender, or for a sufficient balance.
+   */
   readonly waiting: ReadonlyArray<Sent>
-  /** The state after each block that changed it, ascending. The last one may be that of the next block. */
+  /** The accounts after each block that changed them, ascending. The last block may be the next one. */
   readonly worlds: Arr.NonEmptyReadonlyArray<{ readonly block: number; readonly world: World }>
 }
 
@@ -180,13 +185,13 @@ export interface EvmChain {
   readonly fields: FamilyFields
   /** Base fee of a block, in wei. */
   readonly baseFee: (block: number) => bigint
-  /** What a sender is proposed to add to the base fee, in wei. */
+  /** The proposed priority fee, in wei. */
   readonly priorityFee: bigint
-  /** What a transaction pays beside its gas, in wei. */
+  /** What a transaction pays in addition to its gas, in wei. */
   readonly dataFee: (hash: Hash) => bigint
 }
 
-/** The memory of a chain that begins with a state. */
+/** A chain that starts with these accounts. */
 export const genesis = (world: World): Ledger => ({
   transactions: new Map(),
   waiting: [],
@@ -218,13 +223,13 @@ export const blockOf = (chain: EvmChain, hash: Hash): number | undefined => {
   return block <= chain.heads.latest && hashOf(chain, block) === hash.toLowerCase() ? block : undefined
 }
 
-/** Number of the block that is made next. */
+/** Number of the next block. */
 export const nextBlock = ({ heads }: EvmChain): number => heads.latest + 1
 
-/** The gas that the transactions of a block may use, and a call of a contract. */
+/** The gas limit of a block, and the maximum gas of a transaction and of a call. */
 export const gasLimit = 30_000_000n
 
-/** A block for code to run in. */
+/** A block as the context of running code. */
 export const evmBlock = (chain: EvmChain, number: number): EvmBlock => ({
   number,
   timestamp: timestampOf(chain.clock, number),
@@ -237,7 +242,7 @@ export const evmBlock = (chain: EvmChain, number: number): EvmBlock => ({
 export const worldAt = ({ ledger }: EvmChain, block: number): World =>
   Option.getOrElse(Arr.findLast(ledger.worlds, (each) => each.block <= block), () => ledger.worlds[0]).world
 
-/** The chain's memory with a change made to every state that it holds. */
+/** The state of a chain with a change applied after every block. */
 export const mapWorlds = <State extends Ledger>(state: State, change: (world: World) => World): State => ({
   ...state,
   worlds: Arr.map(state.worlds, ({ block, world }) => ({ block, world: change(world) }))
@@ -247,7 +252,7 @@ export const mapWorlds = <State extends Ledger>(state: State, change: (world: Wo
 export const transactionsIn = ({ transactions }: Ledger, block: number): ReadonlyArray<Transaction> =>
   [...transactions.values()].filter((transaction) => transaction.block === block)
 
-/** Where a transaction stands; the block hash is zeros while its block is not there. */
+/** The position of a transaction. The block hash is zeros until the block is there. */
 export const placeOf = (chain: EvmChain, { block, hash }: Transaction): ReceiptPlace => ({
   seed: chain.seed,
   hash,
@@ -257,7 +262,7 @@ export const placeOf = (chain: EvmChain, { block, hash }: Transaction): ReceiptP
   posted: block <= chain.heads.safe
 })
 
-/** What is paid for a unit of gas at a base fee. */
+/** The price of a unit of gas at a base fee. */
 export const paidAt = (pricing: Envelope["pricing"], baseFee: bigint): bigint => {
   if (pricing.type !== "0x2") return pricing.gasPrice
   const offered = baseFee + pricing.maxPriorityFeePerGas

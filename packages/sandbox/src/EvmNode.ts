@@ -23,7 +23,7 @@ import type { World } from "./EvmWorld.ts"
 
 type Reply = Effect.Effect<unknown, Refusal>
 
-/** Runs something with the chain's machine, which nothing else uses meanwhile. */
+/** Uses the chain's machine exclusively. */
 export type WithMachine = <A, E>(use: (machine: Machine) => Effect.Effect<A, E>) => Effect.Effect<A, E>
 
 /** Answers from a view of the chain and params that are raw JSON text. */
@@ -45,7 +45,7 @@ export const method = <View, Request>(
     )
 }
 
-/** The reply as the gateway reads a node's answers. */
+/** The reply in the form of a node's answer. */
 export const answerOf = (reply: Reply): Effect.Effect<RpcAnswer> =>
   Effect.match(reply, {
     onFailure: (error): RpcAnswer => ({
@@ -57,7 +57,7 @@ export const answerOf = (reply: Reply): Effect.Effect<RpcAnswer> =>
     onSuccess: (value): RpcAnswer => ({ _tag: "Result", result: Json.write(value) })
   })
 
-/** What a read is answered from. */
+/** The chain and the machine behind a read. */
 export interface View {
   readonly chain: EvmChain
   readonly withMachine: WithMachine
@@ -156,7 +156,7 @@ const running = <A>(
     return yield* withMachine((machine) => answer(machine, world, block, call))
   })
 
-/** The least gas with which a call succeeds, to a sixty-fourth. */
+/** The least gas with which a call succeeds, with an error of at most 1/64. */
 const leastGas = (
   machine: Machine,
   world: World,
@@ -174,7 +174,7 @@ const leastGas = (
 
 const estimateGas = running(Effect.fnUntraced(function*(machine, world, block, call) {
   const { gasUsed } = yield* runEstimate(machine, world, block, call)
-  // code that keeps gas back from what it calls, or is refunded, needs more than it uses
+  // a call needs more gas than it uses if it gets refunds or passes only a part of its gas on
   return yield* Effect.matchEffect(runEstimate(machine, world, block, { ...call, gas: gasUsed }), {
     onFailure: () => Effect.map(leastGas(machine, world, block, call, gasUsed), quantity),
     onSuccess: () => Effect.succeed(quantity(gasUsed))
@@ -219,7 +219,7 @@ const gasPrice = (chain: EvmChain): bigint => chain.baseFee(Chain.nextBlock(chai
 
 const maxHistory = 1_024
 
-// as many as common nodes take: each is told of each block
+// the limit of common nodes: the answer has each percentile for each block
 const Percentiles = Schema.NullOr(Schema.Array(Schema.Finite).check(Schema.isMaxLength(100)))
 
 const feeHistory = (
@@ -306,20 +306,20 @@ export const answer = (view: View, name: string, params: string): Effect.Effect<
   return known === undefined ? Effect.succeed(methodNotFound(name)) : answerOf(known(view, params))
 }
 
-/** A machine for a chain id, which is loaded when something first runs on it. */
+/** A machine for a chain id. It is loaded on first use. */
 export const makeMachine = Effect.fnUntraced(function*(chainId: number): Effect.fn.Return<WithMachine> {
   const lock = yield* Semaphore.make(1)
   const machine = yield* Effect.cached(
     Effect.promise(() => import("./EvmMachine.ts").then(({ make }) => make(chainId)))
   )
-  // a promise cannot be cancelled: who leaves must not hand the machine on while it runs
+  // a promise cannot be cancelled, so an interrupted call has to keep the machine until the promise ends
   return (use) => lock.withPermit(Effect.uninterruptible(Effect.flatMap(machine, use)))
 })
 
 /**
- * Sends a transaction, whose params are raw JSON text, to the chain that some state is at an instant.
+ * Sends a transaction, whose params are raw JSON text, to a chain.
  *
- * Of the methods that send, it knows the one that answers without waiting for a block.
+ * Only `eth_sendRawTransaction` is known; the method that waits for a receipt is not.
  */
 export const submit = <State extends Ledger>(
   withMachine: WithMachine,

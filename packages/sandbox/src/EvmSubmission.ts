@@ -1,4 +1,4 @@
-/** Takes signed transactions into a sandbox's EVM chain, or refuses them in the words of common nodes. */
+/** Accepts signed transactions on a sandbox's EVM chain, or refuses them in the words of common nodes. */
 import type { Data, Hash } from "@trigate/domain/Hex"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
@@ -12,13 +12,13 @@ import type { World } from "./EvmWorld.ts"
 import * as EvmWorld from "./EvmWorld.ts"
 import { lower } from "./VenueState.ts"
 
-/** A legacy one is an RLP list; of the typed ones those that every chain takes. */
+/** Legacy transactions (an RLP list) and types 1 and 2. */
 const isTransaction = (bytes: Data): bytes is Data & TransactionSerialized => /^0x(?:0[12]|[c-f])/iu.test(bytes)
 
 const signatureOf = ({ r = "0x0", s = "0x0", v, yParity }: TransactionSerializable): Envelope["signature"] => ({
   r: pad(r),
   s: pad(s),
-  // of the old type: 27 or 28, or the chain's id doubled and 35 or 36 (EIP-155)
+  // legacy: 27 or 28, or twice the chain id plus 35 or 36 (EIP-155)
   yParity: yParity ?? (Number(v) + 1) % 2
 })
 
@@ -76,18 +76,18 @@ const intrinsicGas = ({ envelope: { input, pricing }, to }: Sent): bigint => {
 const offers = (pricing: Envelope["pricing"]): readonly [bigint, bigint] =>
   pricing.type === "0x2" ? [pricing.maxFeePerGas, pricing.maxPriorityFeePerGas] : [pricing.gasPrice, pricing.gasPrice]
 
-/** Whether a transaction offers a tenth more than another one, as nodes want it of one that replaces it. */
+/** Whether a transaction offers 10 % more than another one, which nodes demand of a replacement. */
 const outbids = (later: Sent, earlier: Pick<Sent, "envelope">): boolean => {
   const [fee, tip] = offers(later.envelope.pricing)
   const [earlierFee, earlierTip] = offers(earlier.envelope.pricing)
   return fee * 10n >= earlierFee * 11n && tip * 10n >= earlierTip * 11n
 }
 
-/** What a transaction takes from its sender at most, in wei. */
+/** The maximum cost of a transaction, in wei. */
 const mostPaid = (chain: EvmChain, { envelope: { gas, pricing, value }, hash }: Sent): bigint =>
   gas * offers(pricing)[0] + value + chain.dataFee(hash)
 
-/** How far ahead of the next one the nonce of a transaction may be. */
+/** How far the nonce of a transaction may be ahead of the next nonce. */
 const furthest = 64
 
 const numberRefusal = (next: number, nonce: number): Refusal | undefined => {
@@ -145,7 +145,7 @@ const run = Effect.fnUntraced(function*(
 ) {
   const { bytes, envelope: { pricing }, from, hash } = sent
   const block = Chain.evmBlock(chain, Chain.nextBlock(chain))
-  // one that waited was accepted at another base fee
+  // a transaction that waited was accepted at another base fee
   const baseFee = least(block.baseFee, offers(pricing)[0])
   const outcome = yield* Effect.promise(() => machine.execute(world, { ...block, baseFee }, bytes))
   const { balance } = EvmWorld.accountOf(outcome.world, from)
@@ -173,7 +173,7 @@ const run = Effect.fnUntraced(function*(
   }
 })
 
-/** Moves waiting transactions into the next block, the first one that can go at a time, until none can. */
+/** Moves waiting transactions into the next block, one at a time, in their order, until none is executable. */
 const fill = (chain: EvmChain, machine: Machine, filling: Filling): Effect.Effect<Filling> => {
   const next = filling.waiting.find((sent) => {
     const { balance, nonce } = EvmWorld.accountOf(filling.world, sent.from)
@@ -189,7 +189,7 @@ const isMade = ({ bytes }: Transaction): boolean => bytes === undefined
 const asSent = ({ bytes, envelope, from, hash, to }: Transaction): ReadonlyArray<Sent> =>
   bytes === undefined ? [] : [{ hash, from, to, envelope, bytes }]
 
-/** The chain's memory with what was put into its next block. */
+/** The state of the chain with its next block. */
 const sealed = (chain: EvmChain, { mined, waiting, world }: Filling): Ledger => {
   const next = Chain.nextBlock(chain)
   const others = [...chain.ledger.transactions].filter(([, each]) => each.block !== next || isMade(each))
@@ -202,9 +202,9 @@ const sealed = (chain: EvmChain, { mined, waiting, world }: Filling): Ledger => 
 }
 
 /**
- * Accepts a transaction: it is run in the next block, or waits for an earlier one of its sender.
+ * Accepts a transaction. It runs in the next block, or waits for an earlier one of its sender.
  *
- * One with the sender and nonce of another that is in no block yet takes its place, and the next block is run again.
+ * A transaction with the sender and nonce of one that is not in a block yet replaces it, and the next block is run again.
  */
 export const accept = Effect.fnUntraced(function*(chain: EvmChain, machine: Machine, bytes: Data): Effect.fn.Return<
   { readonly hash: Hash; readonly ledger: Ledger },

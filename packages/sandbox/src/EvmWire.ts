@@ -13,10 +13,10 @@ export interface Refusal {
   readonly data?: unknown
 }
 
-/** What a node says that would not do something. */
+/** The error of a node that refuses a call. */
 export const refused = (message: string): Refusal => ({ code: -32000, message })
 
-/** An integer as nodes spell it. */
+/** An integer in 0x hex. */
 export const quantity = (value: number | bigint): string => `0x${value.toString(16)}`
 
 /** A block by tag or number. */
@@ -32,7 +32,7 @@ export const StateBlock = Schema.Union([
   Schema.Struct({ blockHash: Hash })
 ])
 
-/** The number of a block; no block is the newest one. */
+/** The number of a block. The default is the newest block. */
 export const numberOf = ({ heads }: EvmChain, block: Block | null = "latest"): number => {
   if (block === null || block === "latest" || block === "pending") return heads.latest
   if (block === "earliest") return 0
@@ -45,7 +45,7 @@ const stateNumberOf = (chain: EvmChain, block: typeof StateBlock.Type | null = "
   return "blockHash" in block ? Chain.blockOf(chain, block.blockHash) : Number(block.blockNumber)
 }
 
-/** The number of a block whose state is read, the next one if that is pending. */
+/** The number of a block whose state is read: for `pending` the next block. */
 export const stateAt = (
   chain: EvmChain,
   block: typeof StateBlock.Type | null | undefined
@@ -59,7 +59,7 @@ export const stateAt = (
 const isThere = ({ heads }: EvmChain, number: number | undefined): number is number =>
   number !== undefined && number <= heads.latest
 
-/** The bloom of some logs; one of ones says "may be here" of every topic: never wrong, and no hashing. */
+/** The bloom of some logs. All ones means that any topic may be there, which is never wrong and needs no hashing. */
 const bloom = (logs: ReadonlyArray<unknown>): string => `0x${(logs.length === 0 ? "0" : "f").repeat(512)}`
 
 const inBlock = (chain: EvmChain, { block, index }: Transaction) => ({
@@ -98,7 +98,9 @@ const wireReceipt = (chain: EvmChain, transaction: Transaction): { readonly [fie
 const findTransaction = ({ ledger }: EvmChain, hash: Hash): Transaction | undefined =>
   ledger.transactions.get(`0x${hash.slice(2).toLowerCase()}`)
 
-/** The receipt of a transaction; null while it is unknown, or in no block yet and not promised. */
+/**
+ * The receipt of a transaction; null if it is unknown, or if its block is not there and the receipt is not promised.
+ */
 export const receiptOf = (chain: EvmChain, hash: Hash) => {
   const transaction = findTransaction(chain, hash)
   return transaction !== undefined && (isThere(chain, transaction.block) || isThere(chain, transaction.promisedFrom))
@@ -145,7 +147,7 @@ const wireTransaction = (chain: EvmChain, transaction: Sent | Transaction) => {
   }
 }
 
-/** A transaction, in a block or not yet; null if it is unknown. */
+/** A transaction, with or without a block; null if it is unknown. */
 export const transactionOf = (chain: EvmChain, hash: Hash) => {
   const found = findTransaction(chain, hash) ??
     chain.ledger.waiting.find((sent) => sent.hash === hash.toLowerCase())
@@ -155,7 +157,7 @@ export const transactionOf = (chain: EvmChain, hash: Hash) => {
 const emptyRoot = "0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421"
 const noUncles = "0x1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347"
 
-/** A block, with its transactions or their hashes; null where there is none. */
+/** A block, with its transactions or their hashes; null if there is none. */
 export const blockAt = (chain: EvmChain, number: number | undefined, isFull: boolean) => {
   if (!isThere(chain, number)) return null
   const transactions = Chain.transactionsIn(chain.ledger, number)
@@ -184,7 +186,7 @@ export const blockAt = (chain: EvmChain, number: number | undefined, isFull: boo
   }
 }
 
-/** The transaction at a position of a block; null where there is none. */
+/** The transaction at a position of a block; null if there is none. */
 export const transactionAt = (chain: EvmChain, number: number | undefined, index: bigint) => {
   const found = isThere(chain, number)
     ? Chain.transactionsIn(chain.ledger, number).find((transaction) => BigInt(transaction.index) === index)
@@ -192,16 +194,16 @@ export const transactionAt = (chain: EvmChain, number: number | undefined, index
   return found === undefined ? null : wireTransaction(chain, found)
 }
 
-/** The receipts of a block; null where there is none. */
+/** The receipts of a block; null if there is none. */
 export const receiptsAt = (chain: EvmChain, number: number | undefined) =>
   isThere(chain, number)
     ? Chain.transactionsIn(chain.ledger, number).map((transaction) => wireReceipt(chain, transaction))
     : null
 
-/** The number of a block's uncles, of which there never are any; null where there is no block. */
+/** The number of a block's uncles: always 0; null if there is no block. */
 export const unclesAt = (chain: EvmChain, number: number | undefined) => isThere(chain, number) ? "0x0" : null
 
-/** The number of a block's transactions; null where there is none. */
+/** The number of a block's transactions; null if there is none. */
 export const countAt = (chain: EvmChain, number: number | undefined) =>
   isThere(chain, number) ? quantity(Chain.transactionsIn(chain.ledger, number).length) : null
 

@@ -1,4 +1,6 @@
-/** The state of a sandbox's EVM chain. It is an immutable value, so that keeping the state of each block costs little. */
+/**
+ * The state of a sandbox's EVM chain. It is an immutable value, so that keeping the state of each block costs little.
+ */
 import type { Address, Data, Hash } from "@trigate/domain/Hex"
 import * as HashMap from "effect/HashMap"
 import * as Option from "effect/Option"
@@ -16,7 +18,7 @@ export interface Account {
 export interface World {
   readonly accounts: HashMap.HashMap<Address, Account>
   readonly words: HashMap.HashMap<string, Hash>
-  /** The storage words that nobody wrote. */
+  /** The word of a slot that was never written. */
   readonly unwritten: (address: Address, slot: bigint) => Hash
 }
 
@@ -25,7 +27,7 @@ export const zeroWord: Hash = `0x${"0".repeat(64)}`
 
 const nobody: Account = { nonce: 0n, balance: 0n, code: "0x" }
 
-/** A state of accounts, in which all storage is made up. */
+/** A state with some accounts and no written storage words. */
 export const make = (
   accounts: Iterable<readonly [Address, Partial<Account>]>,
   unwritten: World["unwritten"] = () => zeroWord

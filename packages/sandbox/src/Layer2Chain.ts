@@ -34,7 +34,7 @@ interface MadeFamily extends FamilyFields {
 /** What made-up values depend on. */
 type Source = Pick<ReceiptPlace, "hash" | "seed">
 
-/** A made-up integer around `middle`, the same for a transaction whenever it is asked for. */
+/** A made-up integer around `middle`, always the same for a transaction. */
 const around = ({ hash, seed }: Source, field: string, middle: number): string =>
   quantity(Math.floor(middle * (0.5 + Random.fraction(Random.series(seed, `receipt/${hash}/${field}`), 0))))
 
@@ -117,11 +117,11 @@ const families: { readonly [Family in Layer2Family]: MadeFamily } = {
   }
 }
 
-/** What the layer 2 remembers. */
+/** The state of the layer 2. */
 export interface Layer2State extends Ledger {
   /** Instant of block {@link firstBlock}, in milliseconds. */
   readonly startedAt: number
-  /** A block that is final ahead of time. */
+  /** A block that is final earlier than by the clock. */
   readonly finalizedFloor: number
 }
 
@@ -160,7 +160,7 @@ export const at = (seed: Seed, state: Layer2State, now: number): EvmChain => ({
   dataFee: (hash) => BigInt(l1Fee({ seed, hash }))
 })
 
-/** A transaction to make up; what is not given is that of a plain transfer on an OP-stack chain. */
+/** A transaction to make up. The defaults are those of a plain transfer on an OP-stack chain. */
 export interface NewTransaction {
   readonly hash: Hash
   readonly family?: Layer2Family
@@ -171,9 +171,9 @@ export interface NewTransaction {
   readonly status?: "success" | "failure"
   readonly gasUsed?: bigint
   readonly logs?: ReadonlyArray<TransactionLog>
-  /** Further fields of the receipt, which win over the family's. */
+  /** Additional fields of the receipt. They replace those of the family. */
   readonly extras?: { readonly [field: string]: unknown }
-  /** Blocks from now until the one that holds it: 1, the next one, when not given; 0 or less for one that is there. */
+  /** Its block, counted from the newest one. The default is 1, the next block; 0 or less is a block that is there. */
   readonly inBlocks?: number
   /** Whether the sequencer promises the receipt at once, before its block is sealed. */
   readonly preconfirmed?: boolean
@@ -181,7 +181,7 @@ export interface NewTransaction {
 
 const someone: Address = "0x17281460228691b044e080a5f5257dce8e47f79c"
 
-/** A made-up transaction. No code runs for it; its block has neighbours that are not told. */
+/** A made-up transaction. No code runs for it. Its position leaves room for other transactions in its block. */
 const makeTransaction = (seed: Seed, made: NewTransaction, latest: number): Transaction => {
   const { family = "op-stack", gasUsed = 21_000n, inBlocks = 1 } = made
   const hash = lower(made.hash)
@@ -247,7 +247,7 @@ export interface Layer2Controls {
   readonly pushTransaction: (transaction: NewTransaction) => Effect.Effect<void>
   /** Removes a made-up transaction, as a reorganisation does. */
   readonly dropTransaction: (hash: Hash) => Effect.Effect<void>
-  /** Makes every block up to `block` final, up to the newest when not given. */
+  /** Makes all blocks up to `block` final. The default is the newest block. */
   readonly advanceFinality: (block?: number) => Effect.Effect<void>
 }
 

@@ -52,7 +52,9 @@ const asSent = (signature: Signature): Signature => ({ ...trimmed(signature), v:
 
 const placeholder: Signature = { r: "0x1", s: "0x1", v: 27 }
 
-/** Collects the co-signers' signatures and signs the wrapper with the leader's key. Fails as {@link signAction} does. */
+/**
+ * Collects the co-signers' signatures and signs the wrapper with the leader's key. Fails as {@link signAction} does.
+ */
 export const signMultiSig = Effect.fnUntraced(function*(
   { action, cosigners, leader, multiSigUser, ...envelope }: MultiSigRequest,
   profile: VenueProfile = VenueProfile_.mainnet

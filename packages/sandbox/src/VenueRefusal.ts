@@ -1,4 +1,6 @@
-/** The venue's refusals, in its own words: from its documentation, its clients' tests and a catalogue of its testnet. */
+/**
+ * The venue's refusals, in its own words: from its documentation, its clients' tests and a catalogue of its testnet.
+ */
 import type { Address } from "@trigate/domain/Hex"
 
 /** The signature recovers to an address that is neither an account nor an API wallet. */

@@ -1,8 +1,8 @@
 /**
- * One suite for everything that claims to be these chains: memory layers, live layers in front of a served sandbox, a client.
+ * One suite for everything that implements the services: memory layers, live layers in front of a served sandbox, a client.
  *
- * The chains behind the target have to be a sandbox on mainnet with the example state. The checks change it and put back
- * what they can; run them one after the other.
+ * The target has to be a mainnet sandbox with the example state. The checks change the state and restore what they can, so
+ * run them one after the other.
  */
 import type { ConformanceCheck } from "./ConformanceCheck.ts"
 import * as ConformanceExchange from "./ConformanceExchange.ts"

@@ -5,7 +5,7 @@ import * as Equal from "effect/Equal"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 
-/** The target does not behave as the chains do. */
+/** A check failed. */
 export class ConformanceFailure extends Schema.TaggedError<ConformanceFailure>()("ConformanceFailure", {
   expected: Schema.String,
   found: Schema.String

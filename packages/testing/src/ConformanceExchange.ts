@@ -1,4 +1,4 @@
-/** Signed actions: what is taken, what is refused here, and what the venue refuses in its own words. */
+/** Signed actions: accepted ones, those that the gateway refuses, and those that the venue refuses. */
 import type { RejectionReason } from "@trigate/domain/ActionOutcome"
 import type { TestKey } from "@trigate/sandbox/SandboxExamples"
 import { contracts, keys, traderStake } from "@trigate/sandbox/SandboxExamples"

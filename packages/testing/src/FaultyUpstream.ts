@@ -1,4 +1,6 @@
-/** A server of bare sockets that reacts to each request as told, and counts every connection, request and byte it saw. */
+/**
+ * A server of bare sockets that reacts to each request as told, and counts every connection, request and byte it saw.
+ */
 import * as Effect from "effect/Effect"
 import * as Net from "node:net"
 import * as Tls from "node:tls"
@@ -17,7 +19,7 @@ export interface Asked {
   readonly turn: number
 }
 
-/** What a server does about a request; whoever does nothing stays silent. */
+/** What a server does about a request. A reaction that does nothing leaves it unanswered. */
 export type Reaction = (socket: Net.Socket, asked: Asked) => void
 
 export interface FaultyUpstream {

@@ -1,4 +1,4 @@
-/** Gateways in another process, which all tests of this one share: a start of its own costs a process most of a second. */
+/** Gateways in another process, which all tests of this process share. Starting a process takes most of a second. */
 import * as Effect from "effect/Effect"
 import type { ChildProcess } from "node:child_process"
 import { fork } from "node:child_process"

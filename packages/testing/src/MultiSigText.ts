@@ -1,4 +1,4 @@
-/** Signs the raw text of a multi-sig body, so that everything else of it stays as a test wrote it. */
+/** Signs the raw text of a multi-sig body and leaves the rest of the text unchanged. */
 import { secp256k1 } from "@noble/curves/secp256k1"
 import * as Json from "@trigate/domain/Json"
 import type { TestKey } from "@trigate/sandbox/SandboxExamples"
@@ -13,7 +13,7 @@ import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import { mainnet } from "@trigate/signing/VenueProfile"
 import * as Result from "effect/Result"
 
-/** The leader, whom a body to sign has to name as `outerSigner`. */
+/** The leader. A body has to name it as `outerSigner`. */
 export const leader: TestKey = keys.leader
 
 export interface Signing {
