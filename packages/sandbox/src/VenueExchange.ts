@@ -81,8 +81,8 @@ const execute = (state: VenueState, user: Address, action: SingleAction): Decisi
   }
 }
 
-/** How many nonces are kept of each signer. */
-export const keptNonces = 100
+/** How many nonces the venue remembers of each signer. */
+export const retainedNonces = 100
 
 const day = 86_400_000
 
@@ -100,12 +100,12 @@ export const useNonce = (
   const used = state.nonces.get(signer) ?? []
   const earliest = now - 2 * day
   const latest = now + day
-  const lowest = used.length < keptNonces ? undefined : used[0]
+  const lowest = used.length < retainedNonces ? undefined : used[0]
   if (nonce < earliest) return Result.fail(VenueRefusal.nonceTooLow(nonce, earliest))
   if (nonce > latest) return Result.fail(VenueRefusal.nonceTooHigh(nonce, latest))
   if (used.includes(nonce)) return Result.fail(VenueRefusal.duplicateNonce(nonce))
   if (lowest !== undefined && nonce < lowest) return Result.fail(VenueRefusal.nonceTooLow(nonce, lowest))
-  const next = [...used, nonce].toSorted((a, b) => a - b).slice(-keptNonces)
+  const next = [...used, nonce].toSorted((a, b) => a - b).slice(-retainedNonces)
   return Result.succeed({ ...state, nonces: withEntry(state.nonces, signer, next) })
 }
 
