@@ -162,6 +162,7 @@ describe("candleSnapshot", () => {
       assert.deepStrictEqual(transport.sent, [{
         method: "POST",
         url: `${api}/info`,
+        headers: json,
         body: JSON.stringify(kpepe.request)
       }])
     }).pipe(Effect.provide(over(transport)))
