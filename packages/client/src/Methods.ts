@@ -1,9 +1,9 @@
 /** Makes a client method from an endpoint of the contract and a declared operation, one maker for each protocol. */
-import { encodeRequest, invalidRequest } from "@trigate/domain/Decode"
 import { resendAdvice } from "@trigate/domain/ExchangeOperations"
 import type { CommonFailure } from "@trigate/domain/GatewayError"
 import type { Address } from "@trigate/domain/Hex"
 import * as Json from "@trigate/domain/Json"
+import { encodeRequest, invalidRequest } from "@trigate/domain/Operation"
 import type { AnyCodec, MethodClass, Operation } from "@trigate/domain/Operation"
 import * as EvmProtocol from "@trigate/domain/protocol/EvmProtocol"
 import type { Identity } from "@trigate/domain/protocol/ExchangeProtocol"

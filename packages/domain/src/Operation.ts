@@ -4,10 +4,14 @@
  * Routing, validation, the once rule, availability errors, rate limits, metric labels, the typed services, the client and the
  * documents are all read from these declarations; nothing about an operation is written twice.
  */
-import type * as Schema from "effect/Schema"
-import type { Json } from "./Json.ts"
-import type { StateBlock } from "./RequestError.ts"
-import { UnavailableOnNode } from "./RequestError.ts"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as SchemaIssue from "effect/SchemaIssue"
+import { inWords } from "./FaultWords.ts"
+import * as Json from "./Json.ts"
+import type { RequestFault, StateBlock } from "./RequestError.ts"
+import { InvalidRequest, UnavailableOnNode } from "./RequestError.ts"
 import type { UpstreamResponse } from "./UpstreamResponse.ts"
 
 /** The three upstream chains, by role. */
@@ -65,7 +69,7 @@ export interface Caching<Request> {
   /** The same for a caller who asked for an answer that may be one block old. */
   cachePolicyOnRequest?(request: Request, now: number): CachePolicy | undefined
   /** Whether an answer (for JSON-RPC: its `result`) may be cached: no error, no answer to another request. */
-  isCacheable?(request: Request, answer: Json): boolean
+  isCacheable?(request: Request, answer: Json.Json): boolean
 }
 
 /** The declaration of one upstream call. */
@@ -174,3 +178,70 @@ export const weightOf = (operation: Pick<Operation, "cost">, rows: number): numb
 /** Most weight that one call can cost. */
 export const worstWeightOf = (operation: Pick<Operation, "cost">): number =>
   weightOf(operation, operation.cost.maxRows ?? 0)
+
+const format = SchemaIssue.makeFormatterStandardSchemaV1()
+
+const segment = (key: PropertyKey | { readonly key: PropertyKey }): string | number => {
+  const plain = typeof key === "object" ? key.key : key
+  return typeof plain === "number" ? plain : String(plain)
+}
+
+const at = (path: ReadonlyArray<string | number>): string => path.length === 0 ? "the request" : path.join(".")
+
+// a body of a thousand faults is not explained better by a thousand lines, nor a long key by its whole length
+const MAX_FAULTS = 16
+const MAX_MESSAGE = 240
+const MAX_SEGMENT = 64
+
+const cut = (segment: string | number): string | number =>
+  typeof segment === "number" ? segment : segment.slice(0, MAX_SEGMENT)
+
+/** The error that tells all faults of a request, the first one in its `detail`. */
+export const invalidRequest = (faults: ReadonlyArray<RequestFault>): InvalidRequest => {
+  const errors = faults.slice(0, MAX_FAULTS).map(({ message, path }) => ({
+    path: path.map(cut),
+    message: message.slice(0, MAX_MESSAGE)
+  }))
+  const first = errors[0]
+  return new InvalidRequest({
+    errors,
+    ...(first === undefined ? {} : { detail: `${at(first.path)}: ${first.message}` })
+  })
+}
+
+/** The faults of a value that did not decode, each with its path below `prefix`. */
+export const faultsOf = (
+  error: Schema.SchemaError,
+  prefix: ReadonlyArray<string | number> = []
+): ReadonlyArray<RequestFault> =>
+  format(error.issue).issues.map((issue) => ({
+    path: [...prefix, ...(issue.path ?? []).map(segment)],
+    message: inWords(issue.message)
+  }))
+
+/** Decodes a parsed value; `prefix` is where it stands in the request. */
+export const decodeValue = <S extends AnyCodec>(schema: S, prefix: ReadonlyArray<string | number> = []) => {
+  const decode = Schema.decodeUnknownResult(schema, { errors: "all" })
+  return (value: unknown): Effect.Effect<S["Type"], InvalidRequest> =>
+    Result.match(decode(value), {
+      onFailure: (error) => Effect.fail(invalidRequest(faultsOf(error, prefix))),
+      onSuccess: Effect.succeed
+    })
+}
+
+/** Writes a request as its wire form; fails with `InvalidRequest` for values outside of the types' ranges. */
+export const encodeRequest = <S extends AnyCodec>(schema: S, prefix: ReadonlyArray<string | number> = []) => {
+  const encode = Schema.encodeEffect(schema, { errors: "all" })
+  return (request: S["Type"]): Effect.Effect<Json.Json, InvalidRequest> =>
+    Effect.mapBoth(encode(request), {
+      onFailure: (error) => invalidRequest(faultsOf(error, prefix)),
+      onSuccess: Json.write
+    })
+}
+
+/** Parses a request strictly: JSON, no duplicate keys, bounded nesting and number of values. */
+export const parseRequest = (text: string, bytes?: Uint8Array): Effect.Effect<Json.Json, InvalidRequest> =>
+  Result.match(Json.parseStrict(text), {
+    onFailure: (refusal) => Effect.fail(invalidRequest([refusal])),
+    onSuccess: (value) => Effect.succeed(Json.parsed(text, value, bytes))
+  })

@@ -1,8 +1,8 @@
 /** A layer 2 in memory, for tests: it answers with the receipts that it was given, and has no other method. */
-import { decodeValue } from "@trigate/domain/Decode"
 import type { Hash } from "@trigate/domain/Hex"
 import * as Json from "@trigate/domain/Json"
 import { layer2Operations } from "@trigate/domain/Layer2Operations"
+import { decodeValue } from "@trigate/domain/Operation"
 import type { EvmBackend } from "@trigate/domain/protocol/EvmProtocol"
 import { methodNotFound, result } from "@trigate/domain/protocol/JsonRpc"
 import type { Receipt } from "@trigate/domain/Receipt"

@@ -6,7 +6,6 @@ import * as MetadataFetchUndici from "@trigate/tokens/MetadataFetchUndici"
 import * as TokenChainUpstream from "@trigate/tokens/TokenChainUpstream"
 import * as ActionLog from "@trigate/trading/ActionLog"
 import * as Admission from "@trigate/trading/Admission"
-import * as ExchangeUpstream from "@trigate/trading/ExchangeUpstream"
 import * as TradingUpstream from "@trigate/trading/TradingUpstream"
 import * as HttpTransportUndici from "@trigate/upstream/HttpTransportUndici"
 import * as OutlierDetection from "@trigate/upstream/OutlierDetection"
@@ -63,7 +62,7 @@ const pipeline = (settings: Settings, redis: SharedBy) =>
 const live = (settings: Settings, redis: SharedBy) => {
   const trading = { api: settings.tradingApiUrl, node: settings.tradingNodeUrl }
   return Layer.mergeAll(
-    ExchangeUpstream.layer(trading),
+    TradingUpstream.layerExchange(trading),
     TradingUpstream.layerInfo(trading),
     TradingUpstream.layerEvm(trading),
     TokenChainUpstream.layer({ addresses: settings.tokenChainUrl }).pipe(Layer.provide(MetadataFetchUndici.layer())),

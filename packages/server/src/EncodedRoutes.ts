@@ -6,9 +6,9 @@
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import { Readiness } from "@trigate/api/HealthApi"
 import { Problems } from "@trigate/api/Problems"
-import { faultsOf, invalidRequest } from "@trigate/domain/Decode"
 import type { GatewayError as GatewayErrorType } from "@trigate/domain/GatewayError"
 import { GatewayError } from "@trigate/domain/GatewayError"
+import { faultsOf, invalidRequest } from "@trigate/domain/Operation"
 import { TokenChain } from "@trigate/tokens/TokenChain"
 import { Exchange } from "@trigate/trading/Exchange"
 import * as Effect from "effect/Effect"
@@ -23,11 +23,10 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as CallerKeys from "./CallerKeys.ts"
 import { GatewayStatus, StoreReadiness } from "./GatewayStatus.ts"
+import * as HttpBody from "./HttpBody.ts"
 import { Drain } from "./Observe.ts"
 import { expectedSigner } from "./RelayRoutes.ts"
-import * as RequestBody from "./RequestBody.ts"
 import * as RequestFacts from "./RequestFacts.ts"
-import * as Responses from "./Responses.ts"
 
 const groups = GatewayApi.groups
 
@@ -46,7 +45,7 @@ const inspect = HttpApiBuilder.group(
     const exchange = yield* Exchange
     return handlers.handleRaw("inspect", ({ request }) =>
       Effect.gen(function*() {
-        const body = yield* RequestBody.bytes(request)
+        const body = yield* HttpBody.bytes(request)
         return yield* exchange.inspect(body, yield* expectedSigner(request))
       }))
   })
@@ -102,7 +101,7 @@ const health = HttpApiBuilder.group(
           const draining = drain.isDraining()
           const readiness = { status: draining ? "draining" as const : "ready" as const, ...status, ...(yield* stores) }
           const body = yield* Effect.orDie(encodeReadiness(readiness))
-          return Responses.json(body, draining ? 503 : 200)
+          return HttpBody.jsonResponse(body, draining ? 503 : 200)
         }))
       .handleRaw(
         "metrics",
@@ -140,7 +139,7 @@ const problems = Layer.succeed(
       `${group.identifier}.${endpoint.identifier}`,
       httpEffect.pipe(Effect.catch((error) => {
         const problem = typed(error)
-        return problem === undefined ? Effect.fail(error) : Responses.answerProblem(problem)
+        return problem === undefined ? Effect.fail(error) : HttpBody.answerProblem(problem)
       }))
     )
 )

@@ -12,8 +12,8 @@ import { KeyedPath } from "@trigate/api/EndpointKey"
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import { pathsOf } from "@trigate/api/TokensApi"
 import type { Unauthorized } from "@trigate/domain/CallerError"
-import { faultsOf, invalidRequest } from "@trigate/domain/Decode"
 import type { GatewayError } from "@trigate/domain/GatewayError"
+import { faultsOf, invalidRequest } from "@trigate/domain/Operation"
 import type { Surface } from "@trigate/domain/Operation"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
@@ -31,10 +31,10 @@ import * as CallerKeys from "./CallerKeys.ts"
 import * as DocsPage from "./DocsPage.ts"
 import * as EncodedRoutes from "./EncodedRoutes.ts"
 import { GatewayStatus } from "./GatewayStatus.ts"
+import * as HttpBody from "./HttpBody.ts"
 import * as Observe from "./Observe.ts"
 import * as RelayRoutes from "./RelayRoutes.ts"
 import * as RequestFacts from "./RequestFacts.ts"
-import * as Responses from "./Responses.ts"
 import * as RpcRoutes from "./RpcRoutes.ts"
 
 /** What a gateway relays besides the documented operations. */
@@ -113,7 +113,7 @@ const handlers = Effect.gen(function*() {
 /** A typed error becomes the answer. Any other cause is reported and fails on, as with HttpApiBuilder. */
 const answerOf = (cause: Cause.Cause<GatewayError>) =>
   Result.match(Cause.findError(cause), {
-    onSuccess: Responses.answerProblem,
+    onSuccess: HttpBody.answerProblem,
     onFailure: (fault) => Effect.andThen(ErrorReporter.report(fault), Effect.failCause(fault))
   })
 

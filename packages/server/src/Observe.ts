@@ -21,9 +21,8 @@ import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import type { unhandled } from "effect/Types"
 import * as Cors from "./Cors.ts"
-import * as RequestBody from "./RequestBody.ts"
+import * as HttpBody from "./HttpBody.ts"
 import * as RequestFacts from "./RequestFacts.ts"
-import * as Responses from "./Responses.ts"
 import * as Unmatched from "./Unmatched.ts"
 
 /**
@@ -111,17 +110,21 @@ const titles: { readonly [status: number]: string } = { 413: "Payload Too Large"
 
 const withBody = (response: HttpServerResponse.HttpServerResponse): HttpServerResponse.HttpServerResponse =>
   response.status >= 400 && response.body._tag === "Empty"
-    ? Responses.plainProblem(response.status, titles[response.status] ?? "Error", "The request was refused")
+    ? HttpBody.plainProblem(response.status, titles[response.status] ?? "Error", "The request was refused")
     : response
 
-const internalError = Responses.plainProblem(500, "Internal Server Error", "A fault of the gateway; the log has its id")
+const internalError = HttpBody.plainProblem(
+  500,
+  "Internal Server Error",
+  "A fault of the gateway; the log has its id"
+)
 
 const make = Effect.fnUntraced(function*({ origins, sandbox }: Options) {
   const { write } = yield* RequestFacts.AccessLog
   const drain = yield* Drain
   const idOf = yield* makeIds
   const cors = origins === undefined ? undefined : Cors.make(origins)
-  const decompression = HttpMiddleware.decompression({ maxDecompressedSize: RequestBody.bodyLimit })
+  const decompression = HttpMiddleware.decompression({ maxDecompressedSize: HttpBody.bodyLimit })
 
   const marked = (response: HttpServerResponse.HttpServerResponse, id: string, age: number | undefined) => {
     const identified = HttpServerResponse.setHeader(response, "x-request-id", id)

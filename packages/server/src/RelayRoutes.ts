@@ -1,6 +1,6 @@
 /** The routes that relay a body or a query and are not JSON-RPC: `POST /exchange`, `POST /info` and the token chain's REST. */
-import { invalidRequest } from "@trigate/domain/Decode"
 import { Address } from "@trigate/domain/Hex"
+import { invalidRequest } from "@trigate/domain/Operation"
 import type { Surface } from "@trigate/domain/Operation"
 import * as InfoProtocol from "@trigate/domain/protocol/InfoProtocol"
 import type { InvalidRequest } from "@trigate/domain/RequestError"
@@ -16,8 +16,7 @@ import * as Effect from "effect/Effect"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as Schema from "effect/Schema"
 import * as CallerKeys from "./CallerKeys.ts"
-import * as RequestBody from "./RequestBody.ts"
-import * as Responses from "./Responses.ts"
+import * as HttpBody from "./HttpBody.ts"
 
 const expectedSignerHeader = "x-trigate-expected-signer"
 
@@ -44,14 +43,14 @@ export const exchange = Effect.map(
   Exchange,
   ({ relay }) =>
     Effect.fnUntraced(function*(request: HttpServerRequest, surface: Surface) {
-      const body = yield* RequestBody.bytes(request)
+      const body = yield* HttpBody.bytes(request)
       const expected = yield* expectedSigner(request)
       const { answer, operation, signer, warnings } = yield* relay({
         body,
         surface,
         ...(expected === undefined ? {} : { expectedSigner: expected })
       })
-      return yield* Responses.relayed(operation, answer, {
+      return yield* HttpBody.relayed(operation, answer, {
         ...(signer === undefined ? {} : { [signerHeader]: signer }),
         ...(warnings.length === 0 ? {} : { "x-trigate-warning": warnings.join("; ") })
       })
@@ -62,9 +61,9 @@ export const exchange = Effect.map(
 export const info = (relaysAnyType: boolean) =>
   Effect.map(Info, ({ relay }) =>
     Effect.fnUntraced(function*(request: HttpServerRequest, surface: Surface) {
-      const body = yield* RequestBody.json(request)
+      const body = yield* HttpBody.json(request)
       const call = yield* InfoProtocol.callOf(body, surface, relaysAnyType)
-      return yield* Responses.relayed(call.operation.name, yield* relay(call))
+      return yield* HttpBody.relayed(call.operation.name, yield* relay(call))
     }))
 
 const tokenReads: ReadonlyMap<string, TokenRpcOperation> = new Map(tokenRestReads.map((each) => [each.name, each]))
@@ -79,7 +78,7 @@ const tokenCallOf = Effect.fnUntraced(function*(request: HttpServerRequest, surf
   const name = path.slice(path.lastIndexOf("/") + 1)
   if (request.method === "POST") {
     const operation = tokenPosts.get(name)
-    const asked = yield* RequestBody.json(request)
+    const asked = yield* HttpBody.json(request)
     if (operation?.class === "once") return { operation, asked, surface }
     if (operation !== undefined) return { operation, asked, surface }
   } else {
@@ -98,6 +97,6 @@ export const tokenRest = Effect.map(
   ({ rest }) =>
     Effect.fnUntraced(function*(request: HttpServerRequest, surface: Surface) {
       const call: RestCall = yield* tokenCallOf(request, surface)
-      return yield* Responses.relayed(call.operation.name, yield* rest(call))
+      return yield* HttpBody.relayed(call.operation.name, yield* rest(call))
     })
 )

@@ -5,13 +5,13 @@
  * calls, and a failed call fails alone. A notification is not relayed and gets no answer.
  */
 import type { Unauthorized } from "@trigate/domain/CallerError"
-import { invalidRequest } from "@trigate/domain/Decode"
 import { configuredRead } from "@trigate/domain/EvmMethods"
 import * as EvmOperations from "@trigate/domain/EvmOperations"
 import type { GatewayError } from "@trigate/domain/GatewayError"
 import { rpcCodes } from "@trigate/domain/GatewayError"
 import * as Json from "@trigate/domain/Json"
 import * as Layer2Operations from "@trigate/domain/Layer2Operations"
+import { invalidRequest } from "@trigate/domain/Operation"
 import type { Operation, Surface } from "@trigate/domain/Operation"
 import * as JsonRpc from "@trigate/domain/protocol/JsonRpc"
 import type { RpcCall } from "@trigate/domain/protocol/JsonRpc"
@@ -28,10 +28,9 @@ import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
-import * as RequestBody from "./RequestBody.ts"
+import * as HttpBody from "./HttpBody.ts"
 import { CurrentRequestFacts, noteAge } from "./RequestFacts.ts"
 import type { RequestFacts } from "./RequestFacts.ts"
-import * as Responses from "./Responses.ts"
 
 /** How a chain's envelopes are read and written; `id` is the text of the caller's JSON. */
 interface Envelope<Answer> {
@@ -169,11 +168,11 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
   const refuseWhole = (error: InvalidRequest | PayloadTooLarge | Unauthorized, { facts }: Asked) => {
     facts.error = error._tag
     const code = error._tag === "InvalidRequest" ? invalidEnvelope : rpcCodes[error._tag]
-    return Effect.succeed(Responses.json(envelope.error(undefined, error, code), error.status))
+    return Effect.succeed(HttpBody.jsonResponse(envelope.error(undefined, error, code), error.status))
   }
 
   const responseOf = (body: string | undefined) =>
-    body === undefined ? HttpServerResponse.empty({ status: 204 }) : Responses.json(body)
+    body === undefined ? HttpServerResponse.empty({ status: 204 }) : HttpBody.jsonResponse(body)
 
   return (
     request: HttpServerRequest.HttpServerRequest,
@@ -182,7 +181,7 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
   ): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
     Effect.withFiber((fiber) => {
       const asked = { facts: fiber.getRef(CurrentRequestFacts), surface }
-      const body = RequestBody.text(request)
+      const body = HttpBody.text(request)
       return Effect.matchEffect(admission === undefined ? body : Effect.andThen(admission, body), {
         // a fault of the HTTP layer keeps its HTTP status; its body is a JSON-RPC error
         onFailure: (error) => refuseWhole(error, asked),

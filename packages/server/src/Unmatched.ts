@@ -6,7 +6,7 @@ import * as HttpApi from "effect/http-api/HttpApi"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import type * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Schema from "effect/Schema"
-import * as Responses from "./Responses.ts"
+import * as HttpBody from "./HttpBody.ts"
 
 // these two routes are not part of the contract
 const methodsByPath = new Map([["/openapi.json", ["GET"]], ["/docs", ["GET"]]])
@@ -37,11 +37,11 @@ const methodsOf = (path: string): ReadonlyArray<string> | undefined => {
 export const response = (request: HttpServerRequest.HttpServerRequest): HttpServerResponse.HttpServerResponse => {
   const methods = methodsOf(request.url.split("?", 1)[0] ?? "")
   if (request.headers["upgrade"]?.toLowerCase() === "websocket") {
-    return Responses.plainProblem(404, "Not Found", "This gateway has no WebSocket; its routes are asked over HTTP")
+    return HttpBody.plainProblem(404, "Not Found", "This gateway has no WebSocket; its routes are asked over HTTP")
   }
   if (methods === undefined) {
-    return Responses.plainProblem(404, "Not Found", "No such route; GET /docs lists what there is")
+    return HttpBody.plainProblem(404, "Not Found", "No such route; GET /docs lists what there is")
   }
   const allowed = methods.flatMap((method) => method === "GET" ? ["GET", "HEAD"] : [method]).join(", ")
-  return Responses.plainProblem(405, "Method Not Allowed", `This route takes ${allowed}`, { allow: allowed })
+  return HttpBody.plainProblem(405, "Method Not Allowed", `This route takes ${allowed}`, { allow: allowed })
 }

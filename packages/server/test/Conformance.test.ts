@@ -13,7 +13,6 @@ import * as TokenChainUpstream from "@trigate/tokens/TokenChainUpstream"
 import * as ActionLog from "@trigate/trading/ActionLog"
 import * as Admission from "@trigate/trading/Admission"
 import { Exchange } from "@trigate/trading/Exchange"
-import * as ExchangeUpstream from "@trigate/trading/ExchangeUpstream"
 import { Info } from "@trigate/trading/Info"
 import { TradingEvm } from "@trigate/trading/TradingEvm"
 import * as TradingUpstream from "@trigate/trading/TradingUpstream"
@@ -42,7 +41,7 @@ const live = (url: string) => {
   const trading = { api: [url], node: [`${url}/key`] }
   const calls = Pipeline.layer().pipe(Layer.provide(HttpTransportUndici.layer()))
   return Layer.mergeAll(
-    ExchangeUpstream.layer(trading).pipe(
+    TradingUpstream.layerExchange(trading).pipe(
       Layer.provide([Admission.layer(), ActionLog.layerMemory()])
     ),
     TradingUpstream.layerInfo(trading),

@@ -1,8 +1,9 @@
 /** The hash of an action: the connection id that signs an L1 action, and the action hash of a multi-sig wrapper. */
-import { faultsOf } from "@trigate/domain/Decode"
+import { faultsOf } from "@trigate/domain/Operation"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { fromHex, type Hex, isAddress, keccak256, toHex, toUint64, uint64Bytes } from "./internal/bytes.ts"
+import { fromHex, isAddress, keccak256, toHex, toUint64, uint64Bytes } from "./internal/bytes.ts"
+import type { Hex } from "./internal/bytes.ts"
 import * as MsgPack from "./MsgPack.ts"
 import * as Signable from "./Signable.ts"
 import type { VenueProfile } from "./VenueProfile.ts"

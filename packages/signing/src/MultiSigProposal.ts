@@ -1,8 +1,8 @@
 /** What the co-signers of a multi-sig account are asked to sign, as a value that is passed between their machines. */
 import { InnerAction } from "@trigate/domain/Action"
-import { faultsOf } from "@trigate/domain/Decode"
 import { Address, Hash } from "@trigate/domain/Hex"
 import * as Json from "@trigate/domain/Json"
+import { faultsOf } from "@trigate/domain/Operation"
 import type { AnyCodec } from "@trigate/domain/Operation"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"

@@ -19,9 +19,9 @@ import {
   TokenDelegateDocumented,
   UnjailSelf
 } from "@trigate/domain/Action"
-import { faultsOf } from "@trigate/domain/Decode"
 import { isActionType } from "@trigate/domain/ExchangeOperations"
 import * as Json from "@trigate/domain/Json"
+import { faultsOf } from "@trigate/domain/Operation"
 import type { AnyCodec } from "@trigate/domain/Operation"
 import type { RequestFault } from "@trigate/domain/RequestError"
 import { SignedEnvelope } from "@trigate/domain/SignedAction"

@@ -3,10 +3,10 @@
  *
  * It has no other method, and takes no transaction.
  */
-import { decodeValue } from "@trigate/domain/Decode"
 import { evmOperations } from "@trigate/domain/EvmOperations"
 import type { Address, Hash, StorageSlot } from "@trigate/domain/Hex"
 import * as Json from "@trigate/domain/Json"
+import { decodeValue } from "@trigate/domain/Operation"
 import type { AnyCodec, MethodClass, Operation } from "@trigate/domain/Operation"
 import type { RpcAnswer } from "@trigate/domain/protocol/JsonRpc"
 import { methodNotFound, result } from "@trigate/domain/protocol/JsonRpc"

@@ -1,4 +1,5 @@
 /** The trading chain upstream: the official API and nodes, which of their addresses a call goes to, and the services over them. */
+import { operationOf } from "@trigate/domain/ExchangeOperations"
 import type { Operation, Source, Surface } from "@trigate/domain/Operation"
 import { sourcesOn, unavailableOnNode } from "@trigate/domain/Operation"
 import * as InfoProtocol from "@trigate/domain/protocol/InfoProtocol"
@@ -15,6 +16,9 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
+import { ActionLog } from "./ActionLog.ts"
+import { Admission } from "./Admission.ts"
+import * as Exchange from "./Exchange.ts"
 import * as Info from "./Info.ts"
 import * as TradingEvm from "./TradingEvm.ts"
 
@@ -138,3 +142,34 @@ export const layerInfoConfig: Layer.Layer<Info.Info, Config.ConfigError, Pipelin
 export const layerEvmConfig: Layer.Layer<TradingEvm.TradingEvm, Config.ConfigError, Pipeline> = Layer.unwrap(
   Effect.map(config, layerEvm)
 )
+
+const exchange = Effect.fnUntraced(function*(addresses: Addresses) {
+  const admission = yield* Admission
+  const pipeline = yield* Pipeline
+  const route = routes(make(addresses), "/exchange")
+  return Exchange.make(admission, yield* ActionLog, (admitted) => {
+    const operation = operationOf(admitted.actionType)
+    return Effect.flatMap(
+      Effect.fromResult(route(operation, "gateway")),
+      (targets) =>
+        pipeline.once({ operation, targets, body: admitted.body }, {
+          nonce: admitted.nonce,
+          ...(admitted.signer === undefined ? {} : { signer: admitted.signer })
+        })
+    )
+  })
+})
+
+/** `Exchange` over the official API; a function, so that two chains in one program share nothing. */
+export const layerExchange = (
+  addresses: Addresses
+): Layer.Layer<Exchange.Exchange, never, ActionLog | Admission | Pipeline> =>
+  Layer.effect(Exchange.Exchange, exchange(addresses))
+
+/** `Exchange` over the addresses of the configuration. */
+export const layerExchangeConfig: Layer.Layer<Exchange.Exchange, Config.ConfigError, ActionLog | Admission | Pipeline> =
+  Layer
+    .effect(
+      Exchange.Exchange,
+      Effect.flatMap(config, exchange)
+    )

@@ -10,8 +10,7 @@ import * as ActionLog from "@trigate/trading/ActionLog"
 import * as Admission from "@trigate/trading/Admission"
 import * as Exchange from "@trigate/trading/Exchange"
 import * as ExchangeMemory from "@trigate/trading/ExchangeMemory"
-import * as ExchangeUpstream from "@trigate/trading/ExchangeUpstream"
-import type * as TradingUpstream from "@trigate/trading/TradingUpstream"
+import * as TradingUpstream from "@trigate/trading/TradingUpstream"
 import * as HttpTransportUndici from "@trigate/upstream/HttpTransportUndici"
 import * as Pipeline from "@trigate/upstream/Pipeline"
 import * as ConfigProvider from "effect/ConfigProvider"
@@ -59,7 +58,7 @@ const over = (
   addresses: TradingUpstream.Addresses = { api: [api] },
   options: Admission.Options = {}
 ) =>
-  ExchangeUpstream.layer(addresses).pipe(
+  TradingUpstream.layerExchange(addresses).pipe(
     Layer.provide([Admission.layer(options), ActionLog.layerMemory(), transport.layer])
   )
 
@@ -214,7 +213,7 @@ describe("submit", () => {
       )
       const bound = server.address()
       const port = typeof bound === "object" && bound !== null ? bound.port : assert.fail("no port")
-      const live = ExchangeUpstream.layer({ api: [`http://127.0.0.1:${port}/`] }).pipe(
+      const live = TradingUpstream.layerExchange({ api: [`http://127.0.0.1:${port}/`] }).pipe(
         Layer.provide([
           Admission.layer({ nonceWindow: { past: "36500 days", future: "1 day" } }),
           ActionLog.layerMemory(),
@@ -357,7 +356,7 @@ describe("layerConfig", () => {
       assert.strictEqual(transport.sent[0]?.url, "https://one.test/exchange")
     }).pipe(
       Effect.provide(
-        ExchangeUpstream.layerConfig.pipe(
+        TradingUpstream.layerExchangeConfig.pipe(
           Layer.provide([
             Admission.layer(),
             ActionLog.layerMemory(),

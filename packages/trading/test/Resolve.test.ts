@@ -8,7 +8,7 @@ import * as ActionLog from "@trigate/trading/ActionLog"
 import * as Admission from "@trigate/trading/Admission"
 import { Exchange } from "@trigate/trading/Exchange"
 import * as ExchangeMemory from "@trigate/trading/ExchangeMemory"
-import * as ExchangeUpstream from "@trigate/trading/ExchangeUpstream"
+import * as TradingUpstream from "@trigate/trading/TradingUpstream"
 import type { TransportError, TransportResponse } from "@trigate/upstream/HttpTransport"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -33,7 +33,7 @@ const ok = ScriptedTransport.answer(200, `{"status":"ok","response":{"type":"def
 const venue = (...reactions: ReadonlyArray<TransportResponse | TransportError>) => {
   let at = 0
   const transport = ScriptedTransport.make(() => reactions[at++] ?? assert.fail("one request too many"))
-  const gateway = ExchangeUpstream.layer({ api: ["https://venue.example"] }).pipe(
+  const gateway = TradingUpstream.layerExchange({ api: ["https://venue.example"] }).pipe(
     Layer.provide([Admission.layer(), transport.layer]),
     Layer.provideMerge(ActionLog.layerMemory())
   )
@@ -139,7 +139,7 @@ describe("the action log of a gateway", () => {
     const transport = ScriptedTransport.make((request) =>
       request.body.includes(String(now)) ? ScriptedTransport.broken : ok
     )
-    const gateway = ExchangeUpstream.layer({ api: ["https://venue.example"] }).pipe(
+    const gateway = TradingUpstream.layerExchange({ api: ["https://venue.example"] }).pipe(
       Layer.provideMerge(ActionLog.layerMemory({ capacity: 1 })),
       Layer.provide([Admission.layer(), transport.layer])
     )

@@ -15,9 +15,9 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Attempt from "./Attempt.ts"
 import type { Ended, Parts } from "./Attempt.ts"
-import { meters } from "./AttemptMetrics.ts"
+import { meters } from "./Attempt.ts"
 import type { TransportError } from "./HttpTransport.ts"
-import { millisOf } from "./internal/Monotonic.ts"
+import { monotonicMillis } from "./RateLimiter.ts"
 import type { Target } from "./Upstream.ts"
 
 /** A call: its operation, where it can go, in order of preference, and its bytes. */
@@ -102,7 +102,7 @@ export const make = (parts: Parts, deadline: number) => {
 
   const sendInTurn = Effect.fnUntraced(function*(call: OnceCall, identity: OnceIdentity) {
     const clock = yield* Clock.Clock
-    const until = millisOf(clock) + deadline
+    const until = monotonicMillis(clock) + deadline
     const firstCheck = parts.outliers.ready(call.targets)
     if (firstCheck !== undefined) yield* firstCheck
     // ejection only orders the addresses of an action: it never refuses one
@@ -111,7 +111,7 @@ export const make = (parts: Parts, deadline: number) => {
     let attempts = 0
     let lastDetail = "no time was left"
     for (const [index, target] of targets.entries()) {
-      const left = until - millisOf(clock)
+      const left = until - monotonicMillis(clock)
       if (left <= 0) break
       attempts++
       const sending = yield* send(call, target, left, index === targets.length - 1)

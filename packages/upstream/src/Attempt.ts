@@ -1,19 +1,136 @@
 /** One attempt: one request to one address, within the rate limit, counted, and reported to outlier detection. */
 import type { Cost, MethodClass } from "@trigate/domain/Operation"
 import { weightOf } from "@trigate/domain/Operation"
+import type { Fault } from "@trigate/domain/protocol/Protocol"
 import { UpstreamRateLimited } from "@trigate/domain/UpstreamError"
-import type { UpstreamResponse } from "@trigate/domain/UpstreamResponse"
+import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as Utf8 from "@trigate/domain/Utf8"
 import * as Clock from "effect/Clock"
+import type * as Context from "effect/Context"
+import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
-import * as Answers from "./Answers.ts"
-import type { Meter, Outcome } from "./AttemptMetrics.ts"
-import type { HttpTransport, TransportError } from "./HttpTransport.ts"
-import { millisOf } from "./internal/Monotonic.ts"
+import * as Metric from "effect/Metric"
+import * as Option from "effect/Option"
+import type { HttpTransport, TransportError, TransportResponse } from "./HttpTransport.ts"
 import type { HealthSignal, OutlierDetection } from "./OutlierDetection.ts"
 import type { Permits, RateLimiter } from "./RateLimiter.ts"
-import { worstOf } from "./RateLimiter.ts"
-import type { Target } from "./Upstream.ts"
+import { monotonicMillis, worstOf } from "./RateLimiter.ts"
+import type { Target, UpstreamLabel } from "./Upstream.ts"
+
+/** How an attempt ended; `abandoned` when its caller left or another attempt was faster. */
+export type Outcome = "ok" | "refused" | "abandoned" | Exclude<Fault, "withheld">
+
+const attempts = Metric.counter("trigate_upstream_calls_total", {
+  description: "Attempts at an upstream, by operation and outcome",
+  incremental: true
+})
+const seconds = Metric.histogram("trigate_upstream_call_seconds", {
+  description: "Duration of an attempt at an upstream",
+  boundaries: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+})
+const weight = Metric.counter("trigate_upstream_weight_total", {
+  description: "Weight spent at the official API",
+  incremental: true
+})
+const units = Metric.counter("trigate_upstream_request_units_total", {
+  description: "Request units spent at node providers",
+  incremental: true
+})
+const retries = Metric.counter("trigate_upstream_retries_total", {
+  description: "Attempts that followed another one of the same read, by what was wrong with that one",
+  incremental: true
+})
+const hedges = Metric.counter("trigate_upstream_hedges_total", {
+  description: "Reads that asked a second address beside a slow one, by whose answer was taken",
+  incremental: true
+})
+
+/** The context whose metric registry is written to. Updates are synchronous: every attempt makes some. */
+type Registry = Context.Context<never>
+
+/** The metrics of one operation at one upstream. */
+export interface Meter {
+  /** Counts an attempt; the cost is that of this call, and `rows` the length of an answer that is billed by its length. */
+  readonly attempted: (registry: Registry, cost: Cost, outcome: Outcome, milliseconds: number, rows: number) => void
+  readonly retried: (registry: Registry, fault: Fault) => void
+  readonly hedged: (registry: Registry, won: "first" | "second") => void
+}
+
+// a labelled metric costs ten times as much to make as to update
+const memo = <Key, Value>(make: (key: Key) => Value) => {
+  const made = new Map<Key, Value>()
+  return (key: Key): Value => {
+    const found = made.get(key)
+    if (found !== undefined) return found
+    const value = make(key)
+    made.set(key, value)
+    return value
+  }
+}
+
+const make = (upstream: UpstreamLabel, operation: string): Meter => {
+  const at = { upstream }
+  const named = { upstream, operation }
+  const ended = memo((outcome: Outcome) => Metric.withAttributes(attempts, { ...named, outcome }))
+  const took = Metric.withAttributes(seconds, at)
+  const weighed = Metric.withAttributes(weight, at)
+  const billed = Metric.withAttributes(units, at)
+  const again = memo((cause: Fault) => Metric.withAttributes(retries, { ...named, cause }))
+  const beside = memo((won: "first" | "second") => Metric.withAttributes(hedges, { ...named, won }))
+  return {
+    attempted: (registry, cost, outcome, milliseconds, rows) => {
+      ended(outcome).updateUnsafe(1, registry)
+      took.updateUnsafe(milliseconds / 1000, registry)
+      if (outcome === "not_sent") return
+      if (upstream === "trading-api") weighed.updateUnsafe(weightOf({ cost }, rows), registry)
+      else billed.updateUnsafe(cost.requestUnits, registry)
+    },
+    retried: (registry, fault) => again(fault).updateUnsafe(1, registry),
+    hedged: (registry, won) => beside(won).updateUnsafe(1, registry)
+  }
+}
+
+/** The meters of a gateway, each made when it is first needed. */
+export const meters = () => {
+  const ofUpstream = memo((upstream: UpstreamLabel) => memo((operation: string) => make(upstream, operation)))
+  return (upstream: UpstreamLabel, operation: string): Meter => ofUpstream(upstream)(operation)
+}
+
+const httpDate = /^[A-Za-z]{3,9}, .+ GMT$/u
+
+const instant = (header: string | undefined) =>
+  Option.flatMap(Option.filter(Option.fromNullishOr(header), (text) => httpDate.test(text)), DateTime.make)
+
+/** Seconds responseOf a `Retry-After`; a date counts from the answer's own, so that no clocks have to agree. */
+const retryAfterOf = (headers: TransportResponse["headers"]): number | undefined => {
+  const header = headers["retry-after"]
+  if (header === undefined) return undefined
+  if (/^[0-9]{1,9}$/u.test(header)) return Number(header)
+  const between = Option.zipWith(
+    instant(header),
+    instant(headers["date"]),
+    (then, now) => Math.max(0, Math.ceil((DateTime.toEpochMillis(then) - DateTime.toEpochMillis(now)) / 1000))
+  )
+  return Option.getOrUndefined(between)
+}
+
+/** The answer as it came, its refusal without the endpoint key. */
+export const responseOf = (target: Target, answer: TransportResponse): UpstreamResponse.UpstreamResponse => {
+  const retryAfter = retryAfterOf(answer.headers)
+  const relayed = UpstreamResponse.make({
+    upstream: target.label,
+    status: answer.status,
+    contentType: answer.headers["content-type"] ?? "application/octet-stream",
+    body: answer.body,
+    ...UpstreamResponse.signerIn(answer.headers),
+    ...(retryAfter === undefined ? {} : { retryAfter })
+  })
+  if (answer.status < 300) return relayed
+  // bytes that are not UTF-8 can quote the key as well, and a refusal may lose them
+  const text = target.conceal(relayed.text)
+  return text === relayed.text ? relayed : relayed.with({ body: Utf8.encode(text) })
+}
 
 /** What every attempt goes through. */
 export interface Parts {
@@ -50,7 +167,7 @@ export interface Attempt<A> {
   readonly sendWithin?: number
   /** Whether to use a connection that was not used before. */
   readonly onNewConnection?: boolean
-  readonly answered: (response: UpstreamResponse) => Ended<A>
+  readonly answered: (response: UpstreamResponse.UpstreamResponse) => Ended<A>
   readonly broke: (error: TransportError) => Ended<A>
   /** The rate limiter had no room in time; nothing was sent. */
   readonly withheld: (error: UpstreamRateLimited) => A
@@ -95,7 +212,7 @@ const send = <A>(
   return Effect.onExitPrimitive(
     Effect.match(sent, {
       onFailure: (error) => end(attempt.broke(error)),
-      onSuccess: (response) => end(attempt.answered(Answers.of(target, response)))
+      onSuccess: (response) => end(attempt.answered(responseOf(target, response)))
     }),
     (exit) => {
       if (exit._tag === "Failure") meter.attempted(fiber.context, cost, "abandoned", took(), 0)
@@ -118,11 +235,11 @@ export const run = <A>(parts: Parts, attempt: Attempt<A>): Effect.Effect<A> =>
     const clock = fiber.getRef(Clock.Clock)
     const permits = parts.rateLimiter.tryTake(ask, clock)
     if (permits !== undefined) return send(parts, attempt, permits, timeout, fiber)
-    const begin = millisOf(clock)
+    const begin = monotonicMillis(clock)
     return Effect.matchEffect(parts.rateLimiter.take(ask), {
       onFailure: (error) => Effect.succeed(attempt.withheld(error)),
       onSuccess: (permits) => {
-        const left = timeout - (millisOf(clock) - begin)
+        const left = timeout - (monotonicMillis(clock) - begin)
         if (left > 0) return send(parts, attempt, permits, left, fiber)
         permits.refund(worstOf(target.label, attempt))
         return Effect.succeed(attempt.withheld(tooLate(target)))

@@ -19,14 +19,97 @@ import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import * as Result from "effect/Result"
 import * as Attempt from "./Attempt.ts"
-import type { Ended, Parts } from "./Attempt.ts"
-import { meters } from "./AttemptMetrics.ts"
-import type { Meter } from "./AttemptMetrics.ts"
+import type { Ended, Meter, Parts } from "./Attempt.ts"
+import { meters } from "./Attempt.ts"
 import type { TransportError } from "./HttpTransport.ts"
-import { millisOf } from "./internal/Monotonic.ts"
-import * as Retries from "./internal/Retries.ts"
 import type { HealthSignal } from "./OutlierDetection.ts"
-import type { Target } from "./Upstream.ts"
+import { monotonicMillis } from "./RateLimiter.ts"
+import type { Target, UpstreamLabel } from "./Upstream.ts"
+
+/** How many attempts reads may make besides their first ones, for each upstream. */
+export interface RetryOptions {
+  /** Extra attempts for each read; 0.2 when not given. */
+  readonly share?: number
+  /** Extra attempts a second besides; 10 when not given. A budget begins with as many. */
+  readonly floor?: number
+}
+
+/**
+ * The retry budget of one upstream, after Envoy's and Finagle's: an upstream in trouble must not be asked twice as much.
+ *
+ * Each read deposits a fifth of a token, each extra attempt takes one.
+ */
+export interface RetryBudget {
+  /** Counts a read. */
+  readonly deposit: () => void
+  /** Takes a token where there is one; `now` is in milliseconds. */
+  readonly withdraw: (now: number) => boolean
+}
+
+// tokens of calm times must not fuel a storm: these are ten seconds of a thousand reads each
+const MOST_TOKENS = 2000
+
+const budget = ({ floor = 10, share = 0.2 }: RetryOptions = {}): RetryBudget => {
+  let fromReads = 0
+  let fromTime = floor
+  let lastRefill: number | undefined
+  return {
+    deposit: () => {
+      fromReads = Math.min(MOST_TOKENS, fromReads + share)
+    },
+    withdraw: (now) => {
+      const elapsed = Math.max(0, now - (lastRefill ?? now))
+      lastRefill = now
+      fromTime = Math.min(floor, fromTime + elapsed * floor / 1000)
+      if (fromReads >= 1) fromReads -= 1
+      else if (fromTime >= 1) fromTime -= 1
+      else return false
+      return true
+    }
+  }
+}
+
+/** One budget for each upstream: reads of a calm one must not pay for a storm at another. */
+export const budgets = (options?: RetryOptions): { readonly [L in UpstreamLabel]: RetryBudget } => ({
+  "trading-api": budget(options),
+  "trading-node": budget(options),
+  "token-chain": budget(options),
+  layer2: budget(options)
+})
+
+const FIRST_BACKOFF = 50
+const LONGEST_BACKOFF = 1000
+
+/** The longest pause before the next attempt at the same address, in milliseconds; full jitter makes most shorter. */
+export const longestPause = (attempts: number): number => Math.min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** (attempts - 1))
+
+const SAMPLES = 128
+const ENOUGH = 20
+
+/** The newest latencies of one kind of call. */
+export class Latencies {
+  readonly #newest: Array<number> = []
+  #sinceSorted = 0
+  #quantile: number | undefined
+
+  /** Adds the milliseconds that an answer took. */
+  add(milliseconds: number) {
+    this.#newest.push(milliseconds)
+    if (this.#newest.length > SAMPLES) this.#newest.shift()
+    this.#sinceSorted++
+  }
+
+  /** The 95th percentile in milliseconds; `undefined` while there are less than 20 samples. */
+  get p95(): number | undefined {
+    if (this.#newest.length < ENOUGH) return undefined
+    // sorting for each call would cost more than it tells
+    if (this.#quantile === undefined || this.#sinceSorted >= ENOUGH) {
+      this.#sinceSorted = 0
+      this.#quantile = this.#newest.toSorted((a, b) => a - b)[Math.floor(this.#newest.length * 0.95)]
+    }
+    return this.#quantile
+  }
+}
 
 /** A read: its operation, and where it can go, in order of preference. */
 export interface Read {
@@ -45,7 +128,7 @@ export interface Options {
   readonly deadline: number
   /** Attempts at most, or one for each address where there are more of those. */
   readonly attempts: number
-  readonly retries?: Retries.Options | undefined
+  readonly retries?: RetryOptions | undefined
 }
 
 // a busy process may need so many milliseconds to get round to an answer that is there
@@ -119,14 +202,14 @@ const isBetter = (said: Retryable<unknown, unknown>, kept: Retryable<unknown, un
 export const make = (parts: Parts, options: Options) => {
   const { deadline } = options
   const { outliers } = parts
-  const budgets = Retries.budgets(options.retries)
+  const retryBudgets = budgets(options.retries)
   const meterOf = meters()
-  const latencies = new Map<Meter, Retries.Latencies>()
+  const latencies = new Map<Meter, Latencies>()
 
-  const latenciesOf = (meter: Meter): Retries.Latencies => {
+  const latenciesOf = (meter: Meter): Latencies => {
     const found = latencies.get(meter)
     if (found !== undefined) return found
-    const fresh = new Retries.Latencies()
+    const fresh = new Latencies()
     latencies.set(meter, fresh)
     return fresh
   }
@@ -141,16 +224,16 @@ export const make = (parts: Parts, options: Options) => {
     type Open = Retryable<A, E | ReadFailure>
     const [{ label }] = targets
     // that of the upstream that is meant, also where another kind of address answers in its place
-    const budget = budgets[label]
+    const budget = retryBudgets[label]
     const clock = fiber.getRef(Clock.Clock)
-    const until = millisOf(clock) + deadline
+    const until = monotonicMillis(clock) + deadline
     const tried: Array<Target["base"]> = []
     /** When an address wants to be asked again, as it said. */
     let notBefore: Map<Target["base"], number> | undefined
     /** The best of what was said so far. */
     let kept: Open | undefined
 
-    const left = () => until - millisOf(clock)
+    const left = () => until - monotonicMillis(clock)
     const withdraw = () => budget.withdraw(clock.currentTimeMillisUnsafe())
     const meterAt = (target: Target) => meterOf(target.label, operation.name)
     const keep = (said: Open) => {
@@ -160,7 +243,7 @@ export const make = (parts: Parts, options: Options) => {
     const defer = (target: Target, { fault, retryAfter }: Open) => {
       if (retryAfter !== undefined) {
         notBefore ??= new Map()
-        notBefore.set(target.base, millisOf(clock) + retryAfter * 1000)
+        notBefore.set(target.base, monotonicMillis(clock) + retryAfter * 1000)
       }
       if (fault === "rate_limited") outliers.defer(target, (retryAfter ?? UNTOLD_DEFERRAL) * 1000)
     }
@@ -169,13 +252,13 @@ export const make = (parts: Parts, options: Options) => {
     const pause = ({ base }: Target): number => {
       const at = notBefore?.get(base)
       return at === undefined
-        ? Retries.longestPause(tried.length) * fiber.getRef(Random.Random).nextDoubleUnsafe()
-        : Math.max(0, at - millisOf(clock))
+        ? longestPause(tried.length) * fiber.getRef(Random.Random).nextDoubleUnsafe()
+        : Math.max(0, at - monotonicMillis(clock))
     }
 
     const attempt = (target: Target, time: number, maxWait: number): Effect.Effect<Attempted> => {
       const meter = meterAt(target)
-      const start = millisOf(clock)
+      const start = monotonicMillis(clock)
       tried.push(target.base)
       return Attempt.run<Attempted>(parts, {
         class: "read",
@@ -195,7 +278,7 @@ export const make = (parts: Parts, options: Options) => {
             return { value, signal, outcome: outcomeOf(value.fault), rows: 0 }
           }
           if (value._tag === "Refused") return { value, signal, outcome: "refused", rows: 0 }
-          if (targets.length > 1) latenciesOf(meter).add(millisOf(clock) - start)
+          if (targets.length > 1) latenciesOf(meter).add(monotonicMillis(clock) - start)
           return { value, signal, outcome: response.status < 400 ? "ok" : "refused", rows: value.rows }
         },
         broke: (error) => {

@@ -8,7 +8,7 @@ import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Batching from "./Batching.ts"
-import { Pipeline } from "./Pipeline.ts"
+import { Pipeline, requestIds } from "./Pipeline.ts"
 import type { Target, Upstream } from "./Upstream.ts"
 
 /** Where the calls of a chain go. */
@@ -24,8 +24,7 @@ export interface Options {
 /** The backend of some nodes. */
 export const make = Effect.fnUntraced(function*({ confirm, targetsOf, upstream }: Options) {
   const pipeline = yield* Pipeline
-  let lastId = 0
-  const nextId = () => lastId = lastId % Number.MAX_SAFE_INTEGER + 1
+  const nextId = requestIds()
   const ask = Batching.make(pipeline.attempt, nextId)
   const read = yield* pipeline.reads({
     protocol: EvmProtocol.reads,

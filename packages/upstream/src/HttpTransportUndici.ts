@@ -2,11 +2,158 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
+import { brotliDecompress, gunzip, inflate } from "node:zlib"
 import { Agent } from "undici"
 import type { Dispatcher } from "undici"
-import { HttpTransport } from "./HttpTransport.ts"
-import type { TransportError, TransportRequest, TransportResponse } from "./HttpTransport.ts"
-import { UndiciAttempt } from "./internal/UndiciAttempt.ts"
+import { HttpTransport, timedOut, TransportError } from "./HttpTransport.ts"
+import type { TransportRequest, TransportResponse } from "./HttpTransport.ts"
+
+type Decoder = (
+  input: Uint8Array,
+  options: { readonly maxOutputLength: number },
+  done: (error: Error | null, output: Uint8Array) => void
+) => void
+
+const decoders: { readonly [encoding: string]: Decoder } = {
+  gzip: gunzip,
+  "x-gzip": gunzip,
+  deflate: inflate,
+  br: brotliDecompress
+}
+
+/** The response with its decompressed body, at most `limit` bytes long. */
+export const decompress = (
+  answer: TransportResponse,
+  limit: number
+): Effect.Effect<TransportResponse, TransportError> => {
+  const encoding = answer.headers["content-encoding"]
+  if (encoding === undefined || encoding === "identity" || answer.body.length === 0) return Effect.succeed(answer)
+  const decoder = Object.hasOwn(decoders, encoding) ? decoders[encoding] : undefined
+  if (decoder === undefined) {
+    return Effect.fail(new TransportError({ sent: "maybe", reason: "Encoding", detail: "Unknown content encoding" }))
+  }
+  return Effect.callback((resume) => {
+    decoder(answer.body, { maxOutputLength: limit }, (error, body) => {
+      resume(
+        error === null
+          ? Effect.succeed({ ...answer, body })
+          : Effect.fail(
+            "code" in error && error.code === "ERR_BUFFER_TOO_LARGE"
+              ? new TransportError({
+                sent: "maybe",
+                reason: "TooLarge",
+                detail: `The answer is larger than ${limit} bytes`
+              })
+              : new TransportError({ sent: "maybe", reason: "Encoding", detail: "The answer does not decompress" })
+          )
+      )
+    })
+  })
+}
+
+interface Headers {
+  readonly [name: string]: string | ReadonlyArray<string> | undefined
+}
+
+const flatten = (headers: Headers) => {
+  const flat: { [name: string]: string } = {}
+  for (const name in headers) {
+    const value = headers[name]
+    if (value !== undefined) flat[name] = typeof value === "string" ? value : value.join(", ")
+  }
+  return flat
+}
+
+/** An error code is safe to show; a message may quote the address. */
+const codeOf = (error: Error): string => "code" in error && typeof error.code === "string" ? error.code : error.name
+
+/** The handler of one dispatched request; resumes once. */
+export class UndiciAttempt implements Dispatcher.DispatchHandler {
+  readonly #request: TransportRequest
+  readonly #resume: (result: Effect.Effect<TransportResponse, TransportError>) => void
+  #timer: ReturnType<typeof setTimeout>
+  readonly #chunks: Array<Uint8Array> = []
+  #controller: Dispatcher.DispatchController | undefined
+  #isOver = false
+  #size = 0
+  #status = 0
+  #headers: { [name: string]: string } = {}
+
+  constructor(request: TransportRequest, resume: (result: Effect.Effect<TransportResponse, TransportError>) => void) {
+    this.#request = request
+    this.#resume = resume
+    // a sleeping fiber costs ten times as much, and no test clock moves a socket
+    // @effect-diagnostics-next-line globalTimers:off -- see above
+    this.#timer = setTimeout(
+      () => this.#expire(request.sendWithin ?? request.timeout),
+      request.sendWithin ?? request.timeout
+    )
+  }
+
+  #expire(elapsed: number) {
+    const left = this.#request.timeout - elapsed
+    if (this.#sent === "no" || left <= 0) this.#abort(timedOut(this.#sent, elapsed))
+    // @effect-diagnostics-next-line globalTimers:off -- see above
+    else this.#timer = setTimeout(() => this.#expire(this.#request.timeout), left)
+  }
+
+  // before a connected socket has taken the request no byte of it can have left
+  get #sent(): TransportError["sent"] {
+    return this.#controller === undefined ? "no" : "maybe"
+  }
+
+  #end(result: Effect.Effect<TransportResponse, TransportError>) {
+    if (this.#isOver) return
+    this.#isOver = true
+    clearTimeout(this.#timer)
+    this.#resume(result)
+  }
+
+  #abort(error: TransportError) {
+    this.#end(Effect.fail(error))
+    this.#controller?.abort(error)
+  }
+
+  /** Aborts the request without a result. */
+  interrupt() {
+    this.#isOver = true
+    clearTimeout(this.#timer)
+    this.#controller?.abort(new Error("interrupted"))
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController) {
+    if (this.#isOver) controller.abort(new Error("over before it began"))
+    else this.#controller = controller
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: Headers) {
+    this.#status = status
+    this.#headers = flatten(headers)
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Uint8Array) {
+    const limit = this.#request.maxAnswerBytes
+    this.#size += chunk.length
+    if (this.#size <= limit) this.#chunks.push(chunk)
+    else {
+      const detail = `The answer is larger than ${limit} bytes`
+      this.#abort(new TransportError({ sent: "maybe", reason: "TooLarge", detail }))
+    }
+  }
+
+  onResponseEnd() {
+    const [first] = this.#chunks
+    const body = first !== undefined && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks)
+    this.#end(decompress({ status: this.#status, headers: this.#headers, body }, this.#request.maxAnswerBytes))
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error) {
+    const sent = this.#sent
+    this.#end(
+      Effect.fail(new TransportError({ sent, reason: sent === "no" ? "Connect" : "Broken", detail: codeOf(error) }))
+    )
+  }
+}
 
 /** Options of the pools. */
 export interface Options {

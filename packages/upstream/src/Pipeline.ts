@@ -25,9 +25,8 @@ import * as AtMostOnce from "./AtMostOnce.ts"
 import * as Attempts from "./Attempts.ts"
 import type * as Batching from "./Batching.ts"
 import { HttpTransport } from "./HttpTransport.ts"
-import type * as Retries from "./internal/Retries.ts"
-import { OutlierDetection } from "./OutlierDetection.ts"
 import * as OutlierDetection_ from "./OutlierDetection.ts"
+import { OutlierDetection } from "./OutlierDetection.ts"
 import * as RateLimiter_ from "./RateLimiter.ts"
 import { RateLimiter } from "./RateLimiter.ts"
 import * as ResponseCache from "./ResponseCache.ts"
@@ -45,7 +44,7 @@ export interface Options {
   /** Exchanges of one read at most, or one for each address where there are more of those; 3 when not given. */
   readonly attempts?: number
   /** How much more than its traffic each upstream may get by sending reads again; a fifth and 10 a second when not given. */
-  readonly retries?: Retries.Options
+  readonly retries?: Attempts.RetryOptions
 }
 
 /** The reads of one protocol: what is sent where. */
@@ -85,6 +84,12 @@ const defaults = {
 
 const millisOf = (input: Duration.Input): number => Duration.toMillis(Duration.fromInputUnsafe(input))
 
+/** Ids that tell the requests of one sender apart. */
+export const requestIds = () => {
+  let last = 0
+  return () => last = last % Number.MAX_SAFE_INTEGER + 1
+}
+
 const make = Effect.fnUntraced(function*(options: Options) {
   const digest = yield* Digest.Digest
   const cache = yield* ResponseCache.ResponseCache
@@ -100,8 +105,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     retries: options.retries
   })
   const once = AtMostOnce.make(parts, millisOf(options.onceDeadline ?? defaults.onceDeadline))
-  let lastId = 0
-  const nextId = () => lastId = lastId % Number.MAX_SAFE_INTEGER + 1
+  const nextId = requestIds()
 
   return Pipeline.of({
     attempt,

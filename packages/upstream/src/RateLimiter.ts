@@ -21,10 +21,125 @@ import * as Latch from "effect/Latch"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
-import { millisOf } from "./internal/Monotonic.ts"
-import type { Bounds, Call, Slot, Units } from "./internal/SlidingWindow.ts"
-import * as SlidingWindow from "./internal/SlidingWindow.ts"
 import type { UpstreamLabel } from "./Upstream.ts"
+
+/** The limit of a window that is `slots` times `width` milliseconds long. */
+export interface Bounds {
+  /** Units that all calls in a window may take. */
+  readonly limit: number
+  /** Units of the limit that reads may take; the rest is for actions alone. */
+  readonly readLimit: number
+  readonly slots: number
+  readonly width: number
+}
+
+/** Units by method class: what calls hold, or what waiting calls want. */
+export type Units = { [Class in MethodClass]: number }
+
+/** What the calls hold that started in a slot. */
+export interface Slot extends Units {
+  readonly index: number
+}
+
+/** A call and the units that it takes. */
+export interface Call {
+  readonly class: MethodClass
+  readonly cost: number
+}
+
+/** Bounds for `limit` units in `window` milliseconds; a limit below 1 is one unit in a window longer by that factor. */
+export const boundsOf = (limit: number, window: number, slots: number, reservedPart: number): Bounds => {
+  const whole = Math.max(1, Math.floor(limit))
+  const reserved = reservedPart === 0 || whole < 2 ? 0 : Math.max(1, Math.floor(whole * reservedPart))
+  return { limit: whole, readLimit: whole - reserved, slots, width: Math.ceil(window / Math.min(1, limit) / slots) }
+}
+
+export const slotAt = ({ width }: Bounds, now: number): number => Math.floor(now / width)
+
+/** The most that reads may hold for a call to start after those `ahead` of it; any number for an action. */
+export const mostReads = ({ readLimit }: Bounds, methodClass: MethodClass, cost: number, ahead: Units): number =>
+  methodClass === "once" ? Number.MAX_SAFE_INTEGER : readLimit - ahead.read - Math.min(cost, readLimit)
+
+/** The most that all calls may hold for a call to start after those `ahead` of it. Actions do not wait for reads. */
+export const mostUnits = ({ limit }: Bounds, methodClass: MethodClass, cost: number, ahead: Units): number =>
+  // a call that costs more than the limit starts alone
+  limit - ahead.once - (methodClass === "once" ? 0 : ahead.read) - Math.min(cost, limit)
+
+/**
+ * Milliseconds from `now` until a call may start if no other call comes; 0 when it may start now.
+ *
+ * `slots` are in the order of time. Calls ahead take each unit as soon as it leaves the window, and hold it for a window.
+ */
+export const waitOf = (bounds: Bounds, slots: ReadonlyArray<Slot>, call: Call, ahead: Units, now: number): number => {
+  const until = (limit: number, most: number, unitsOf: (slot: Units) => number) => {
+    const held = slots.reduce((sum, slot) => sum + unitsOf(slot), 0)
+    if (held <= most) return 0
+    // what a call holds beyond the limit is free for nobody when it leaves
+    const rounds = Math.max(1, Math.ceil((held - most - Math.max(0, held - limit)) / limit))
+    const leaves = (slot: number) => (slot + rounds * (bounds.slots + 1)) * bounds.width - now
+    let rest = held - most - (rounds - 1) * limit
+    for (const slot of slots) {
+      rest -= unitsOf(slot)
+      if (rest <= 0) return leaves(slot.index)
+    }
+    return leaves(slotAt(bounds, now))
+  }
+  return Math.max(
+    until(bounds.readLimit, mostReads(bounds, call.class, call.cost, ahead), ({ read }) => read),
+    until(bounds.limit, mostUnits(bounds, call.class, call.cost, ahead), ({ once, read }) => read + once)
+  )
+}
+
+/** The window of one process. It allocates a slot at a time, and nothing for a call. */
+export class SlidingWindow {
+  readonly #bounds: Bounds
+  #current = 0
+  /** What started in the window, in the order of time. */
+  readonly slots: Array<Slot> = []
+  /** What the slots hold together. */
+  readonly held: Units = { read: 0, once: 0 }
+
+  constructor(bounds: Bounds) {
+    this.#bounds = bounds
+  }
+
+  /** Moves the window to a time and drops the slots that have left it. */
+  moveTo(now: number): void {
+    this.#current = Math.max(this.#current, slotAt(this.#bounds, now))
+    for (let oldest = this.slots[0]; oldest !== undefined && !this.#covers(oldest); oldest = this.slots[0]) {
+      this.slots.shift()
+      this.held.read -= oldest.read
+      this.held.once -= oldest.once
+    }
+  }
+
+  /** Whether a call may start after those `ahead` of it. */
+  fits(methodClass: MethodClass, cost: number, ahead: Units): boolean {
+    const { once, read } = this.held
+    return read <= mostReads(this.#bounds, methodClass, cost, ahead) &&
+      read + once <= mostUnits(this.#bounds, methodClass, cost, ahead)
+  }
+
+  /** Counts a call in the current slot, which it answers. */
+  take(methodClass: MethodClass, cost: number): Slot {
+    let slot = this.slots.at(-1)
+    if (slot?.index !== this.#current) this.slots.push(slot = { index: this.#current, read: 0, once: 0 })
+    slot[methodClass] += cost
+    this.held[methodClass] += cost
+    return slot
+  }
+
+  /** Takes units out of the slot in which they were counted, while the window holds it. */
+  refund(slot: Slot, methodClass: MethodClass, units: number): void {
+    if (!this.#covers(slot)) return
+    slot[methodClass] -= units
+    this.held[methodClass] -= units
+  }
+
+  #covers(slot: Slot): boolean {
+    return slot.index >= this.#current - this.#bounds.slots
+  }
+}
 
 /** A call that wants to start. */
 export interface Ask {
@@ -61,6 +176,9 @@ export class RateLimiter extends Context.Service<RateLimiter, {
 
 /** Weight a minute of the official API, request units a second of the others; an upstream without a limit has none. */
 export type Limits = { readonly [Label in UpstreamLabel]?: number | undefined }
+
+/** Milliseconds of a clock that never goes back; only differences mean something. */
+export const monotonicMillis = (clock: Clock.Clock): number => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
 
 /** Weight a minute that the venue grants an IP address. */
 export const defaultWeight = settings.tradingApiWeight.fallback
@@ -117,7 +235,7 @@ const report = (upstream: UpstreamLabel, share: "common" | "actions", read: (clo
 
 /** Keeps the limit of one upstream in this process, and in the shared window where there is one. */
 const makeOne = Effect.fnUntraced(function*(upstream: UpstreamLabel, bounds: Bounds, shared: SharedWindow | undefined) {
-  const window = new SlidingWindow.SlidingWindow(bounds)
+  const window = new SlidingWindow(bounds)
   const queues: { readonly [Class in MethodClass]: Set<Waiter> } = { read: new Set(), once: new Set() }
   /** What the queued calls want. */
   const wanted = { read: 0, once: 0 }
@@ -127,7 +245,7 @@ const makeOne = Effect.fnUntraced(function*(upstream: UpstreamLabel, bounds: Bou
   const waits = counter(upstream, "waits", "Calls that waited for their upstream's rate limit")
   const refused = counter(upstream, "refused", "Calls refused because they would have had to wait for too long")
 
-  const waitOf = (call: Call, ahead: Units, now: number) => SlidingWindow.waitOf(bounds, window.slots, call, ahead, now)
+  const waitFor = (call: Call, ahead: Units, now: number) => waitOf(bounds, window.slots, call, ahead, now)
 
   const refusal = (wait: number) => {
     const retryAfter = Math.max(1, Math.ceil(wait / 1000))
@@ -167,16 +285,16 @@ const makeOne = Effect.fnUntraced(function*(upstream: UpstreamLabel, bounds: Bou
   const tryTake = (ask: Ask, clock: Clock.Clock): Permits | undefined => {
     if (shared !== undefined) return undefined
     const cost = worstOf(upstream, ask)
-    window.moveTo(millisOf(clock))
+    window.moveTo(monotonicMillis(clock))
     return window.fits(ask.class, cost, wanted) ? permits(window.take(ask.class, cost), ask.class, cost) : undefined
   }
 
   /** Takes the units of a call if it may start after those `ahead`, or else fails with the milliseconds to wait. */
   const attempt = (call: Call, ahead: Units, clock: Clock.Clock): Effect.Effect<Permits, number> =>
     Effect.uninterruptibleMask((restore) => {
-      const now = millisOf(clock)
+      const now = monotonicMillis(clock)
       window.moveTo(now)
-      if (!window.fits(call.class, call.cost, ahead)) return Effect.fail(waitOf(call, ahead, now))
+      if (!window.fits(call.class, call.cost, ahead)) return Effect.fail(waitFor(call, ahead, now))
       const slot = window.take(call.class, call.cost)
       if (shared === undefined) return Effect.succeed(permits(slot, call.class, call.cost))
       return Effect.flatMap(shared(call, ahead), (answer): Effect.Effect<Permits, number> => {
@@ -199,16 +317,16 @@ const makeOne = Effect.fnUntraced(function*(upstream: UpstreamLabel, bounds: Bou
           waitForTurn(waiter, giveUp, clock)
         )
       waiter.changed.closeUnsafe()
-      const now = millisOf(clock)
+      const now = monotonicMillis(clock)
       const [first] = queues[waiter.class]
       if (waiter !== first) {
         // one millisecond longer: in the last one, the calls before may start and this call after them
-        return now <= giveUp ? again(giveUp + 1 - now) : Effect.fail(waitOf(waiter, aheadOf(waiter), now))
+        return now <= giveUp ? again(giveUp + 1 - now) : Effect.fail(waitFor(waiter, aheadOf(waiter), now))
       }
       want(waiter, 0)
       return attempt(waiter, aheadOf(waiter), clock).pipe(Effect.catch((wait) => {
         want(waiter, waiter.cost)
-        return millisOf(clock) + wait > giveUp ? Effect.fail(wait) : again(Math.min(wait, longestPause))
+        return monotonicMillis(clock) + wait > giveUp ? Effect.fail(wait) : again(Math.min(wait, longestPause))
       }))
     })
 
@@ -220,7 +338,7 @@ const makeOne = Effect.fnUntraced(function*(upstream: UpstreamLabel, bounds: Bou
         want(waiter, call.cost)
         return waiter
       }),
-      (waiter) => waitForTurn(waiter, millisOf(clock) + maxWait, clock),
+      (waiter) => waitForTurn(waiter, monotonicMillis(clock) + maxWait, clock),
       (waiter) =>
         Effect.suspend(() => {
           want(waiter, 0)
@@ -249,7 +367,7 @@ const makeOne = Effect.fnUntraced(function*(upstream: UpstreamLabel, bounds: Bou
     })
 
   const available = (clock: Clock.Clock): number => {
-    window.moveTo(millisOf(clock))
+    window.moveTo(monotonicMillis(clock))
     return Math.max(0, bounds.limit - window.held.read - window.held.once - others.read - others.once)
   }
   yield* report(upstream, "common", (clock) => {
@@ -274,8 +392,8 @@ export const make = Effect.fnUntraced(function*(
     const limit = limits[upstream]
     if (limit === undefined) return Effect.succeed(unlimited)
     const bounds = upstream === "trading-api"
-      ? SlidingWindow.make(limit, 60_000, 60, 0.05)
-      : SlidingWindow.make(limit, 1000, 20, 0)
+      ? boundsOf(limit, 60_000, 60, 0.05)
+      : boundsOf(limit, 1000, 20, 0)
     return makeOne(upstream, bounds, share(upstream, bounds))
   }
   const limiters = yield* Effect.all({

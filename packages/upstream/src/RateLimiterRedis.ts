@@ -12,7 +12,6 @@ import * as Layer from "effect/Layer"
 import * as Redis from "effect/persistence/Redis"
 import * as Queue from "effect/Queue"
 import * as Schema from "effect/Schema"
-import * as SlidingWindow from "./internal/SlidingWindow.ts"
 import * as RateLimiter from "./RateLimiter.ts"
 import * as SharedState from "./SharedState.ts"
 
@@ -64,7 +63,7 @@ const decodeAnswer = Schema.decodeUnknownEffect(
   Schema.Tuple([Schema.Literals(["taken", "full"]), Schema.Finite, Schema.Finite, Schema.Array(FoundSlot)])
 )
 
-const slotsOf = (found: ReadonlyArray<typeof FoundSlot.Type>): ReadonlyArray<SlidingWindow.Slot> =>
+const slotsOf = (found: ReadonlyArray<typeof FoundSlot.Type>): ReadonlyArray<RateLimiter.Slot> =>
   found
     .map(([index, methodClass, units]) => ({ index, read: 0, once: 0, [methodClass]: units }))
     .toSorted((one, other) => one.index - other.index)
@@ -81,15 +80,15 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
   const refunds = yield* Queue.dropping<Effect.Effect<void>>(4096)
   yield* Effect.forkScoped(Effect.forever(Effect.flatten(Queue.take(refunds))))
 
-  const share = (upstream: string, bounds: SlidingWindow.Bounds): RateLimiter.SharedWindow => {
+  const share = (upstream: string, bounds: RateLimiter.Bounds): RateLimiter.SharedWindow => {
     // slots of other bounds have other numbers
     const key = `${prefix}${upstream}:${bounds.slots}x${bounds.width}`
     const timeToLive = 2 * (bounds.slots + 1) * bounds.width
     return (call, ahead) =>
       Effect.flatMap(Clock.currentTimeMillis, (now) => {
-        const slot = SlidingWindow.slotAt(bounds, now)
-        const mostReads = SlidingWindow.mostReads(bounds, call.class, call.cost, ahead)
-        const mostUnits = SlidingWindow.mostUnits(bounds, call.class, call.cost, ahead)
+        const slot = RateLimiter.slotAt(bounds, now)
+        const mostReads = RateLimiter.mostReads(bounds, call.class, call.cost, ahead)
+        const mostUnits = RateLimiter.mostUnits(bounds, call.class, call.cost, ahead)
         const refund = (units: number) => {
           const written = Effect.mapError(evaluateRefund(key, `${slot} ${call.class}`, units), away)
           Queue.offerUnsafe(refunds, state.orElse(written, Effect.void))
@@ -99,7 +98,7 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
             Effect.flatMap(decodeAnswer),
             Effect.mapError(away),
             Effect.map(([word, read, once, found]): RateLimiter.SharedAnswer => {
-              const wait = word === "taken" ? 0 : SlidingWindow.waitOf(bounds, slotsOf(found), call, ahead, now)
+              const wait = word === "taken" ? 0 : RateLimiter.waitOf(bounds, slotsOf(found), call, ahead, now)
               return { held: { read, once }, wait, refund }
             })
           )

@@ -9,7 +9,7 @@ import type { FaultyUpstream } from "@trigate/testing/FaultyUpstream"
 import * as ActionLog from "@trigate/trading/ActionLog"
 import * as Admission from "@trigate/trading/Admission"
 import { Exchange } from "@trigate/trading/Exchange"
-import * as ExchangeUpstream from "@trigate/trading/ExchangeUpstream"
+import * as TradingUpstream from "@trigate/trading/TradingUpstream"
 import type { HttpTransport } from "@trigate/upstream/HttpTransport"
 import * as HttpTransportHttpClient from "@trigate/upstream/HttpTransportHttpClient"
 import * as HttpTransportUndici from "@trigate/upstream/HttpTransportUndici"
@@ -38,7 +38,7 @@ const callsOver = (wire: Layer.Layer<HttpTransport>, limit: Duration.Input) =>
   )
 
 const exchangeOver = (api: Addresses) =>
-  ExchangeUpstream.layer({ api: api.map(addressOf) }).pipe(
+  TradingUpstream.layerExchange({ api: api.map(addressOf) }).pipe(
     Layer.provide(Admission.layer({ profile: mainnet, strict: false, relayActions: "none" })),
     Layer.provide(ActionLog.layerMemory())
   )

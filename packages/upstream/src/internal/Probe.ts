@@ -10,9 +10,9 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as Answers from "../Answers.ts"
-import { meters } from "../AttemptMetrics.ts"
-import type { Outcome } from "../AttemptMetrics.ts"
+import * as Attempt from "../Attempt.ts"
+import { meters } from "../Attempt.ts"
+import type { Outcome } from "../Attempt.ts"
 import type { HttpTransport, TransportError } from "../HttpTransport.ts"
 import type { Target, UpstreamLabel } from "../Upstream.ts"
 
@@ -89,7 +89,7 @@ export const make = (transport: HttpTransport["Service"]) => {
           return { passed: false, chainId: undefined }
         },
         onSuccess: (response) => {
-          const answer = Answers.of(target, response)
+          const answer = Attempt.responseOf(target, response)
           const outcome = outcomeOf(answer)
           count(outcome)
           const told = body === chainId ? decodeChainId(answer.text) : Option.none()

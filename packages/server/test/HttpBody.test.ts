@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Layer2 } from "@trigate/layer2/Layer2"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import * as Gateway from "@trigate/server/Gateway"
-import * as RequestBody from "@trigate/server/RequestBody"
+import * as HttpBody from "@trigate/server/HttpBody"
 import { gateway, post } from "@trigate/testing/Gateway"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
@@ -60,7 +60,7 @@ describe("a request's body", () => {
     Effect.gen(function*() {
       const { url } = yield* gateway({})
       const head = "POST /info HTTP/1.1\r\nhost: gateway.test\r\ntransfer-encoding: chunked\r\n\r\n"
-      const size = RequestBody.bodyLimit + 1
+      const size = HttpBody.bodyLimit + 1
       const next = headOf("POST", "/evm", [["content-length", String(gasCall.length)]]) + gasCall
       const answer = yield* exchange(url, [head, `${size.toString(16)}\r\n${" ".repeat(size)}\r\n0\r\n\r\n`, next])
       assert.strictEqual(answer.status, 413)
@@ -106,7 +106,7 @@ describe("a request's body", () => {
       const [status, text] = yield* ask(gasCall)
       assert.strictEqual(status, 200)
       assert.match(text, gasAnswer)
-      assert.strictEqual((yield* ask(" ".repeat(RequestBody.bodyLimit + 1)))[0], 413)
+      assert.strictEqual((yield* ask(" ".repeat(HttpBody.bodyLimit + 1)))[0], 413)
     }))
 })
 
