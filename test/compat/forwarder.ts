@@ -7,6 +7,8 @@ export interface Forwarder {
   readonly url: string
   /** Those that were answered, or broken off, in the order of the requests. */
   readonly exchanges: ReadonlyArray<Exchange>
+  /** How many requests came, answered or not. */
+  readonly asked: number
 }
 
 /** Headers of one hop, and those that differ from run to run. */
@@ -85,6 +87,9 @@ export const forwarder = (target: string, pathOf: (path: string) => string = bel
       }))
     const running: Forwarder = {
       url,
+      get asked() {
+        return seats.length
+      },
       get exchanges() {
         return seats.filter((exchange) => exchange !== undefined)
       }

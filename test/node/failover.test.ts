@@ -29,7 +29,10 @@ const started = Effect.gen(function*() {
   const [address] = addresses
   assert(address !== undefined)
   assert.deepStrictEqual(addresses, [address, address, address])
-  const { url } = yield* hostedGateway({ TRIGATE_LAYER2_URL: [first, second, third].map((node) => node.url).join() })
+  const { url } = yield* hostedGateway({
+    TRIGATE_LAYER2_URL: [first, second, third].map((node) => node.url).join(),
+    TRIGATE_READ_DEADLINE: "10 minutes"
+  })
   const client = createPublicClient({ transport: http(`${url}/l2`, { retryCount: 0 }) })
   const word = (slot: Hex) => Effect.promise(() => client.getStorageAt({ address, slot }))
   return {

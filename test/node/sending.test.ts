@@ -1,6 +1,8 @@
 /** A transaction and a node that goes away in the middle of it: it is sent once, and the gateway does not guess. */
 import { assert, describe, it } from "@effect/vitest"
 import { keys } from "@trigate/sandbox/SandboxExamples"
+import type { Environment } from "@trigate/testing/Gateway"
+import { gateway } from "@trigate/testing/Gateway"
 import { hostedGateway } from "@trigate/testing/HostedGateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Array from "effect/Array"
@@ -8,6 +10,7 @@ import * as Effect from "effect/Effect"
 import { keccak256, parseGwei } from "viem"
 import { privateKeyToAccount } from "viem/accounts"
 import { foundry } from "viem/chains"
+import { deadline, deadlinesOnTestClock, endsAfter } from "../../packages/server/test/faults/time.ts"
 import type { Forwarder } from "../compat/forwarder.ts"
 import { forwarder } from "../compat/forwarder.ts"
 import { anvil, canRun } from "./anvil.ts"
@@ -40,18 +43,22 @@ const sentTo = ({ exchanges }: Forwarder) =>
     .map(({ body }) => String(JsonParts.value(body, "params", 0)))
 
 /** Two nodes in order, each behind a record of what it is sent. */
-const started = Effect.fnUntraced(function*(deadline: string) {
+const started = Effect.fnUntraced(function*<E, R>(
+  deadline: string,
+  start: (environment: Environment) => Effect.Effect<{ readonly url: string }, E, R>
+) {
   const first = yield* anvil
   const second = yield* anvil
   const beforeFirst = yield* forwarder(first.url)
   const beforeSecond = yield* forwarder(second.url)
-  const { url } = yield* hostedGateway({
+  const { url } = yield* start({
     TRIGATE_LAYER2_URL: `${beforeFirst.url},${beforeSecond.url}`,
     TRIGATE_ONCE_DEADLINE: deadline
   })
   return {
     first,
     second,
+    beforeFirst,
     toFirst: () => sentTo(beforeFirst),
     toSecond: () => sentTo(beforeSecond),
     balance: (address: string) => resultOf(`${url}/l2`, "eth_getBalance", `["${address}","latest"]`),
@@ -64,7 +71,7 @@ const tagOf = (answer: string): unknown => JsonParts.value(answer, "error", "dat
 describe.runIf(canRun)("a transaction", () => {
   it.live("is sent once, also when its node is killed in the middle of a hundred of them", () =>
     Effect.gen(function*() {
-      const { balance, first, send, toFirst, toSecond } = yield* started("20 seconds")
+      const { balance, first, send, toFirst, toSecond } = yield* started("10 minutes", hostedGateway)
       const raws = yield* Effect.forEach(
         Array.range(0, 11),
         (nonce) => Effect.forEach(accounts, (account) => signed(nonce, [account]))
@@ -93,13 +100,16 @@ describe.runIf(canRun)("a transaction", () => {
       assert.isAbove(toSecond().length, 0)
     }))
 
-  it.live("that a node has taken without an answer is unknown, goes to no other, and may come again as it is", () =>
+  it.effect("that a node has taken without an answer is unknown, goes to no other, and may come again as it is", () =>
     Effect.gen(function*() {
-      const { first, second, send, toSecond } = yield* started("3 seconds")
+      yield* deadlinesOnTestClock
+      const { beforeFirst, first, second, send, toSecond } = yield* started(`${deadline} millis`, gateway)
       const raw = yield* signed(0)
       const hash = keccak256(raw)
       yield* first.pause
-      const answer = yield* send(raw)
+      const before = beforeFirst.asked
+      const isSent = Effect.repeat(Effect.yieldNow, { until: () => beforeFirst.asked > before })
+      const answer = yield* endsAfter(deadline, send(raw), isSent)
       assert.strictEqual(tagOf(answer), "OutcomeUnknown", answer)
       assert.deepStrictEqual(toSecond(), [])
       assert.strictEqual(yield* resultOf(second.url, "eth_getTransactionByHash", `["${hash}"]`), "null")
