@@ -24,7 +24,9 @@ export interface Options {
 /** The backend of some nodes. */
 export const make = Effect.fnUntraced(function*({ confirm, targetsOf, upstream }: Options) {
   const pipeline = yield* Pipeline
+  // each counts for itself: recordings of what nodes are sent hold these ids
   const nextId = requestIds()
+  const nextOnceId = requestIds()
   const ask = Batching.make(pipeline.attempt, nextId)
   const read = yield* pipeline.reads({
     protocol: EvmProtocol.reads,
@@ -36,7 +38,7 @@ export const make = Effect.fnUntraced(function*({ confirm, targetsOf, upstream }
   const once: EvmProtocol.EvmBackend["once"] = (call) => {
     const targets = targetsOf(call)
     if (Result.isFailure(targets)) return Effect.fail(targets.failure)
-    const id = nextId()
+    const id = nextOnceId()
     const body = Utf8.encode(EvmProtocol.body(id, call))
     return Effect.flatMap(
       pipeline.once({ operation: call.operation, targets: targets.success, body }, {}),
