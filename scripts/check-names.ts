@@ -63,7 +63,7 @@ const oldNames: ReadonlyArray<OldName> = [
   { old: /\bSign\b|\bsignOf\b/gu, use: "HealthSignal", in: upstream, codeOnly: true },
   { old: /domain\/Relayed\b|\bRelayed(?=\.\w)/gu, use: "UpstreamResponse" },
   { old: /\bRelayed\b/gu, use: "UpstreamResponse", codeOnly: true },
-  { old: /\b(?:is)?[Dd]oubtful\b/gu, use: "outcome pending" },
+  { old: /\b(?:is)?[Dd]oubtful\b/gu, use: "unanswered, or unknown" },
   { old: /"known"/gu, use: "settled", in: /^packages\/trading\//u },
   { old: /\bow(?:e|ed|es|ing)\b/gu, use: "deferred writes" },
   { old: /\bpay(?:One|s)?\b/gu, use: "deferred writes", in: chains, codeOnly: true },
