@@ -5,12 +5,11 @@
  * times as long. A text that is not recognised may still be a list of bars: it has to be parsed.
  */
 import * as Predicate from "effect/Predicate"
-import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { Candle, CandleWindowRequest } from "./Candle.ts"
 import { CandleInterval } from "./Candle.ts"
 import { barAt, closeOf, oldestRetainedBar } from "./CandleWindow.ts"
-import type { Json } from "./Json.ts"
+import * as Json from "./Json.ts"
 import type { CachePolicy } from "./Operation.ts"
 import { Millis } from "./Time.ts"
 
@@ -52,10 +51,7 @@ const MOST_SHAPES = 8
 const shapes = new Map<string, Shape>()
 
 const shapeIn = (text: string): Shape | undefined => {
-  const end = text.indexOf("}")
-  const first = Result.getOrElse(Result.try((): unknown => JSON.parse(text.slice(1, end + 1))), () => undefined)
-  if (!Predicate.isObject(first)) return undefined
-  const order = Object.keys(first)
+  const order = [...Json.members(text, 1).keys()]
   const key = order.join()
   const known = shapes.get(key)
   if (known !== undefined) return known
@@ -152,7 +148,7 @@ const timesIn = (rows: unknown, { coin, interval }: CandleWindowRequest): Readon
 }
 
 /** Whether an answer holds bars of the coin and interval that were asked for, in order and inside of the window. */
-export const isCacheable = (request: CandleWindowRequest, answer: Json): boolean => {
+export const isCacheable = (request: CandleWindowRequest, answer: Json.Json): boolean => {
   const { coin, endTime, interval, startTime } = request
   if (!Predicate.isNotNullish(endTime) || endTime < startTime || endTime > lastInstant) return false
   const times = openTimesIn(answer.text, coin, interval) ?? timesIn(answer.valueOrUndefined, request)

@@ -1,11 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { get, post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
+import { rawUpstream } from "@trigate/testing/RawUpstream"
 import * as Recordings from "@trigate/testing/Recordings"
 import type { Reply } from "@trigate/testing/RecordingUpstream"
 import { refusingUrl } from "@trigate/testing/RecordingUpstream"
 import * as Effect from "effect/Effect"
 import { liveGateway, upstreamKeys } from "./liveGateway.ts"
+import { exchange, headOf } from "./rawHttp.ts"
 
 const spotMeta = Recordings.text("spotMeta-testnet-full.json")
 const question = ` {"type" : "spotMeta"}\n`
@@ -281,4 +283,41 @@ describe("a query of another type", () => {
       )
       assert.deepStrictEqual(live.seen(), [])
     }))
+})
+
+describe("concurrent queries that differ in how a number is spelled", () => {
+  const user = `0x${"ab".repeat(20)}`
+  const queryOf = (oid: string) => `{"type":"orderStatus","user":"${user}","oid":${oid}}`
+  const status = `{"status":"unknownOid"}`
+
+  // requests on one connection are read in their order: when the last one is upstream, the others have been looked at
+  const last = "9"
+  const pipelined = (oids: ReadonlyArray<string>): string =>
+    oids.map((oid, index) => {
+      const body = queryOf(oid)
+      const head = headOf("POST", "/info", [["content-type", "application/json"], ["content-length", `${body.length}`]])
+      return (index === oids.length - 1 ? head : head.replace("connection: close\r\n", "")) + body
+    }).join("")
+
+  const cases: ReadonlyArray<readonly [what: string, asked: ReadonlyArray<string>, sent: ReadonlyArray<string>]> = [
+    ["are two requests: 1.0 and 1", ["1.0", "1"], ["1", "1.0"]],
+    ["are two requests: 1e0 and 1", ["1e0", "1"], ["1", "1e0"]],
+    ["are one where the spelling is the same: 1 and 1", ["1", "1"], ["1"]],
+    ["are one where the spelling is the same: 1.0 and 1.0", ["1.0", "1.0"], ["1.0"]]
+  ]
+  for (const [what, asked, sent] of cases) {
+    it.live(what, () =>
+      Effect.gen(function*() {
+        const held = Promise.withResolvers<void>()
+        const api = yield* rawUpstream((body) => {
+          if (body === queryOf(last)) held.resolve()
+          return { body: status, until: held.promise }
+        })
+        const live = yield* liveGateway({}, { TRIGATE_TRADING_API_URL: api.url })
+        const answers = yield* exchange(live.url, [pipelined([...asked, last])])
+        assert.strictEqual(answers.status, 200)
+        assert.strictEqual(answers.body.split(status).length - 1, asked.length + 1)
+        assert.deepStrictEqual(api.bodies.toSorted(), [...sent, last].map(queryOf).toSorted())
+      }))
+  }
 })

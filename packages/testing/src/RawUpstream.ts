@@ -2,8 +2,12 @@
 import * as Effect from "effect/Effect"
 import * as Net from "node:net"
 
-/** An answer's body under HTTP 200, no answer ever, or a connection that is reset once the body has come. */
-export type Treatment = { readonly body: string } | "silence" | "reset"
+/**
+ * An answer's body under HTTP 200, no answer ever, or a connection that is reset once the body has come.
+ *
+ * An answer that has `until` is held until that settles.
+ */
+export type Treatment = { readonly body: string; readonly until?: Promise<void> } | "silence" | "reset"
 
 export interface RawUpstream {
   readonly url: string
@@ -44,7 +48,11 @@ export const rawUpstream = (treat: (body: string) => Treatment) =>
             text = ""
             const treatment = upstream.treat(body)
             if (treatment === "reset") socket.resetAndDestroy()
-            else if (treatment !== "silence") socket.end(answerOf(treatment.body))
+            else if (treatment !== "silence") {
+              const answer = () => socket.end(answerOf(treatment.body))
+              if (treatment.until === undefined) answer()
+              else void treatment.until.then(answer)
+            }
             for (const look of waiting) look()
           })
         })
