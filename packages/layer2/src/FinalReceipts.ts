@@ -2,7 +2,7 @@
  * Tells the receipts that can no longer change, so that they may be kept for good.
  *
  * A first-seen receipt can change: it may be a promise of the sequencer, its block may be reorganised away until L1 has
- * finalized it, and some families fill in fields later. Nothing shorter than finality is worth cachePolicy: a receipt that is
+ * finalized it, and some families fill in fields later. Nothing shorter than finality is worth caching: a receipt that is
  * gone has to be seen at once. A receipt is looked into when it is asked for the second time.
  */
 import type { CommonFailure } from "@trigate/domain/GatewayError"

@@ -102,7 +102,7 @@ const httpDate = /^[A-Za-z]{3,9}, .+ GMT$/u
 const instant = (header: string | undefined) =>
   Option.flatMap(Option.filter(Option.fromNullishOr(header), (text) => httpDate.test(text)), DateTime.make)
 
-/** Seconds responseOf a `Retry-After`; a date counts from the answer's own, so that no clocks have to agree. */
+/** Seconds of a `Retry-After`; a date counts from the answer's own, so that no clocks have to agree. */
 const retryAfterOf = (headers: TransportResponse["headers"]): number | undefined => {
   const header = headers["retry-after"]
   if (header === undefined) return undefined

@@ -41,7 +41,7 @@ export interface Options {
   readonly onceDeadline?: Duration.Input
   /** Bytes of answer accepted; 16 MiB when not given (the longest documented answer is 700 KB). */
   readonly maxAnswerBytes?: number
-  /** Exchanges of one read at most, or one for each address where there are more of those; 3 when not given. */
+  /** Attempts of one read at most, or one for each address where there are more of those; 3 when not given. */
   readonly attempts?: number
   /** How much more than its traffic each upstream may get by sending reads again; a fifth and 10 a second when not given. */
   readonly retries?: Attempts.RetryOptions
