@@ -39,7 +39,7 @@ export interface RetryOptions {
  *
  * Each read deposits a fifth of a token, each extra attempt takes one.
  */
-export interface RetryBudget {
+interface RetryBudget {
   /** Counts a read. */
   readonly deposit: () => void
   /** Takes a token where there is one; `now` is in milliseconds. */
@@ -70,7 +70,7 @@ const budget = ({ floor = 10, share = 0.2 }: RetryOptions = {}): RetryBudget => 
 }
 
 /** One budget for each upstream: reads of a calm one must not pay for a storm at another. */
-export const budgets = (options?: RetryOptions): { readonly [L in UpstreamLabel]: RetryBudget } => ({
+const budgets = (options?: RetryOptions): { readonly [L in UpstreamLabel]: RetryBudget } => ({
   "trading-api": budget(options),
   "trading-node": budget(options),
   "token-chain": budget(options),
@@ -81,13 +81,13 @@ const FIRST_BACKOFF = 50
 const LONGEST_BACKOFF = 1000
 
 /** The longest pause before the next attempt at the same address, in milliseconds; full jitter makes most shorter. */
-export const longestPause = (attempts: number): number => Math.min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** (attempts - 1))
+const longestPause = (attempts: number): number => Math.min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** (attempts - 1))
 
 const SAMPLES = 128
 const ENOUGH = 20
 
 /** The newest latencies of one kind of call. */
-export class Latencies {
+class Latencies {
   readonly #newest: Array<number> = []
   #sinceSorted = 0
   #quantile: number | undefined

@@ -1,4 +1,8 @@
-/** The transport over undici's dispatcher, the fastest HTTP client of Node, with a pool of connections per origin. */
+/**
+ * The transport over undici's dispatcher, the fastest HTTP client of Node, with a pool of connections per origin.
+ *
+ * Some servers compress although no request asks for it, so decompression is bounded like the body itself.
+ */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
@@ -22,7 +26,7 @@ const decoders: { readonly [encoding: string]: Decoder } = {
 }
 
 /** The response with its decompressed body, at most `limit` bytes long. */
-export const decompress = (
+const decompress = (
   answer: TransportResponse,
   limit: number
 ): Effect.Effect<TransportResponse, TransportError> => {
@@ -68,7 +72,7 @@ const flatten = (headers: Headers) => {
 const codeOf = (error: Error): string => "code" in error && typeof error.code === "string" ? error.code : error.name
 
 /** The handler of one dispatched request; resumes once. */
-export class UndiciAttempt implements Dispatcher.DispatchHandler {
+class UndiciAttempt implements Dispatcher.DispatchHandler {
   readonly #request: TransportRequest
   readonly #resume: (result: Effect.Effect<TransportResponse, TransportError>) => void
   #timer: ReturnType<typeof setTimeout>

@@ -5,6 +5,8 @@
  * start use no more than the limit, and they can use all of it. Reads leave 5 % of the weight to actions. A call that finds
  * no room waits in a fair queue, for at most its max wait.
  *
+ * Time is cut into slots. The current slot and the `slots` before it cover every window that ends now.
+ *
  * A call counts at the time at which it starts here. Network delay and differences between the clocks of replicas are not
  * covered: to leave room for them, set a limit somewhat below the upstream's.
  */
@@ -74,7 +76,7 @@ export const waitOf = (bounds: Bounds, slots: ReadonlyArray<Slot>, call: Call, a
   const until = (limit: number, most: number, unitsOf: (slot: Units) => number) => {
     const held = slots.reduce((sum, slot) => sum + unitsOf(slot), 0)
     if (held <= most) return 0
-    // what a call holds beyond the limit is free for nobody when it leaves
+    // the units that a call holds beyond the limit are not given to the next call when it leaves
     const rounds = Math.max(1, Math.ceil((held - most - Math.max(0, held - limit)) / limit))
     const leaves = (slot: number) => (slot + rounds * (bounds.slots + 1)) * bounds.width - now
     let rest = held - most - (rounds - 1) * limit
@@ -91,7 +93,7 @@ export const waitOf = (bounds: Bounds, slots: ReadonlyArray<Slot>, call: Call, a
 }
 
 /** The window of one process. It allocates a slot at a time, and nothing for a call. */
-export class SlidingWindow {
+class SlidingWindow {
   readonly #bounds: Bounds
   #current = 0
   /** What started in the window, in the order of time. */
