@@ -1,12 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { settings } from "@trigate/domain/Settings"
-import * as Settings from "@trigate/server/Settings"
-import { get, post } from "@trigate/testing/Gateway"
+import { gateway, get, post } from "@trigate/testing/Gateway"
+import type { GatewayProcess } from "@trigate/testing/GatewayProcess"
 import { gatewayProcess } from "@trigate/testing/GatewayProcess"
 import { program } from "@trigate/testing/Program"
 import { refusingUrl } from "@trigate/testing/RecordingUpstream"
 import * as Clock from "effect/Clock"
-import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -16,10 +15,23 @@ const receiptCall = `{"jsonrpc":"2.0","id":1,"method":"eth_getTransactionReceipt
 
 const oneLine = /^trigate: [^\n]+\n$/u
 
+const ended = (running: GatewayProcess) => Effect.promise(() => running.ended)
+
+/** A signal ends a gateway that serves nobody, also under a connection that is kept open. */
+const endsIdle = Effect.fnUntraced(function*(running: GatewayProcess, name: "SIGTERM" | "SIGINT") {
+  const call = yield* connection
+  assert.strictEqual((yield* call(`${running.url}/health/ready`)).status, 200)
+  running.signal(name)
+  assert.strictEqual(yield* ended(running), 0)
+})
+
+// a start takes most of a second of processor time: what one process can show is one test
 describe("the start", () => {
-  it.live("prints where it listens, what is behind, and how long it took", () =>
+  it.live("prints where it listens, what is behind, and how long it took; SIGTERM ends it idle", () =>
     Effect.gen(function*() {
-      const running = yield* gatewayProcess({})
+      // a setting that is empty is unset
+      const empty = { TRIGATE_SIGNERS: "", TRIGATE_STRICT: "", TRIGATE_LAYER2_URL: "" }
+      const running = yield* gatewayProcess({ TRIGATE_ACCESS_LOG: "off", ...empty })
       const lines = running.printed().split("\n")
       const { cpu, elapsed, url } =
         /^Trigate listens on (?<url>\S+) \(mainnet\), ready after (?<elapsed>\d+) ms \((?<cpu>\d+) ms of processor time\)$/u
@@ -32,11 +44,14 @@ describe("the start", () => {
       ])
       assert.isAbove(Number(elapsed), 0)
       assert.isAbove(Number(cpu), 0)
+      yield* endsIdle(running, "SIGTERM")
+      assert.deepStrictEqual(running.printed().split("\n"), lines)
     }))
 
-  it.live("tells what is behind by chain, and no address", () =>
+  it.live("tells what is behind by chain, and no address; SIGINT ends it idle", () =>
     Effect.gen(function*() {
       const running = yield* gatewayProcess({
+        TRIGATE_ACCESS_LOG: "off",
         TRIGATE_NETWORK: "testnet",
         TRIGATE_TRADING_API_URL: "http://127.0.0.1:9/one,http://127.0.0.1:9/two",
         TRIGATE_LAYER2_URL: "http://127.0.0.1:9/three"
@@ -49,18 +64,17 @@ describe("the start", () => {
         "  layer2: layer2 x1",
         "  action log: in memory, lost with this process (TRIGATE_DATABASE_URL keeps it)"
       ])
+      yield* endsIdle(running, "SIGINT")
     }))
 })
 
 describe("the command line", () => {
-  for (const option of ["--help", "-h"]) {
-    it.live(`${option} lists every setting`, () =>
-      Effect.gen(function*() {
-        const { code, stderr, stdout } = yield* program([option])
-        assert.deepStrictEqual({ code, stderr }, { code: 0, stderr: "" })
-        for (const { env } of Object.values(settings)) assert.match(stdout, new RegExp(`^  ${env} `, "mu"))
-      }))
-  }
+  it.live("lists every setting to --help and -h", () =>
+    Effect.gen(function*() {
+      const { code, stderr, stdout } = yield* program(["--help", "-h"])
+      assert.deepStrictEqual({ code, stderr }, { code: 0, stderr: "" })
+      for (const { env } of Object.values(settings)) assert.match(stdout, new RegExp(`^  ${env} `, "mu"))
+    }))
 
   for (const args of [["--port"], ["--help", "start"]]) {
     it.live(`${JSON.stringify(args)} is refused in one line`, () =>
@@ -73,96 +87,16 @@ describe("the command line", () => {
   }
 })
 
-const secret = "s3cr3t"
-
-type Wrong = ReadonlyArray<readonly [name: string, value: string]>
-
-/** One of each kind: these stop a real process. */
-const kinds: Wrong = [
-  ["TRIGATE_HOST", `${secret} and more`],
-  ["TRIGATE_PORT", secret],
-  ["TRIGATE_NETWORK", secret],
-  ["TRIGATE_TRADING_NODE_URL", `https://node.example/${secret}?key=${secret}`],
-  ["TRIGATE_SIGNERS", `0x0123456789abcdef0123456789abcdef01234567,${secret}`],
-  ["TRIGATE_STRICT", secret],
-  ["TRIGATE_RELAY_ACTIONS", `order,${secret} x`],
-  ["TRIGATE_RELAY_METHODS", `debug_traceCall,${secret}`],
-  ["TRIGATE_TRADING_API_WEIGHT", secret],
-  ["TRIGATE_READ_DEADLINE", "10"],
-  ["TRIGATE_UPSTREAM_KEY", secret]
-]
-
-/** More of them, read in this process. */
-const more: Wrong = [
-  ["TRIGATE_PORT", "65536"],
-  ["TRIGATE_PORT", "80.5"],
-  ["TRIGATE_PORT", "-1"],
-  ["TRIGATE_TRADING_API_URL", secret],
-  ["TRIGATE_TRADING_API_URL", `ftp://node.example/${secret}`],
-  ["TRIGATE_TRADING_NODE_URL", `https://node.example/ok,${secret}`],
-  ["TRIGATE_TOKEN_CHAIN_URL", `https://${secret} node.example`],
-  ["TRIGATE_TOKEN_CHAIN_URL", `https:///${secret}:99999999`],
-  ["TRIGATE_LAYER2_URL", `//${secret}`],
-  ["TRIGATE_LAYER2_URL", `https://node.example:99999/${secret}`],
-  ["TRIGATE_SIGNERS", secret],
-  ["TRIGATE_SIGNERS", "0x0123456789abcdef0123456789abcdef0123456"],
-  ["TRIGATE_SIGNERS", ","],
-  ["TRIGATE_STRICT", "yes"],
-  ["TRIGATE_RELAY_INFO", "l2Book"],
-  ["TRIGATE_CORS_ORIGINS", secret],
-  ["TRIGATE_CORS_ORIGINS", "https://app.example/"],
-  ["TRIGATE_CORS_ORIGINS", "https://App.example"],
-  ["TRIGATE_CORS_ORIGINS", "https://app.example:443"],
-  ["TRIGATE_CORS_ORIGINS", "*,https://app.example"],
-  ["TRIGATE_CORS_ORIGINS", "null"],
-  ["TRIGATE_RELAY_METHODS", ","],
-  ["TRIGATE_RELAY_METHODS", "*"],
-  ["TRIGATE_RELAY_METHODS", "eth_sendTransaction"],
-  ["TRIGATE_RELAY_METHODS", "debug_traceCall,eth_SENDRawTransaction"],
-  ["TRIGATE_RELAY_METHODS", "eth_submitWork"],
-  ["TRIGATE_RELAY_METHODS", "eth_newFilter"],
-  ["TRIGATE_RELAY_METHODS", "eth_unsubscribe"],
-  ["TRIGATE_BATCH_LIMIT", "0"],
-  ["TRIGATE_BATCH_LIMIT", "1001"],
-  ["TRIGATE_BATCH_LIMIT", "1.5"],
-  ["TRIGATE_TRADING_API_WEIGHT", "0"],
-  ["TRIGATE_TRADING_NODE_RPS", secret],
-  ["TRIGATE_TOKEN_CHAIN_RPS", "-1"],
-  ["TRIGATE_LAYER2_RPS", "Infinity"],
-  ["TRIGATE_READ_DEADLINE", `10 ${secret}`],
-  ["TRIGATE_ONCE_DEADLINE", "-1 seconds"],
-  ["TRIGATE_ACCESS_LOG", "true"],
-  ["TRIGATE_DATABASE_URL", `mysql://${secret}@db.example/${secret}`],
-  ["TRIGATE_DATABASE_URL", `postgres:${secret}`],
-  ["TRIGATE_DATABASE_URL", `postgres://${secret}@db.example:99999/${secret}`],
-  ["TRIGATE_DATABASE_URL", `file:${secret}?mode=memory`]
-]
-
 describe("a wrong setting", () => {
-  for (const [name, value] of kinds) {
-    it.live(`${name}=${value} stops the start with one line that names it`, () =>
-      Effect.gen(function*() {
-        const { code, stderr, stdout } = yield* program([], { TRIGATE_PORT: "0", [name]: value })
-        assert.deepStrictEqual({ code, stdout }, { code: 1, stdout: "" })
-        assert.match(stderr, oneLine)
-        assert.isTrue(stderr.startsWith(`trigate: ${name} is not `), stderr)
-        assert.notInclude(stderr, secret)
-      }))
-  }
-
-  for (const [name, value] of more) {
-    it.effect(`${name}=${value} is refused by name`, () =>
-      Effect.gen(function*() {
-        const environment = ConfigProvider.fromUnknown({ [name]: value })
-        const error = yield* Effect.flip(
-          Settings.load.pipe(Effect.provideService(ConfigProvider.ConfigProvider, environment))
-        )
-        assert.strictEqual(error.setting, name)
-        assert.isTrue(error.message.startsWith(`${name} is not valid: expected `), error.message)
-        assert.notInclude(error.message, secret)
-        assert.notInclude(error.message, "\n")
-      }))
-  }
+  it.live("stops the start with one line that names it and not its value", () =>
+    Effect.gen(function*() {
+      const environment = { TRIGATE_PORT: "0", TRIGATE_TRADING_NODE_URL: "https://node.example/s3cr3t?key=s3cr3t" }
+      const { code, stderr, stdout } = yield* program([], environment)
+      assert.deepStrictEqual({ code, stdout }, { code: 1, stdout: "" })
+      assert.match(stderr, oneLine)
+      assert.isTrue(stderr.startsWith("trigate: TRIGATE_TRADING_NODE_URL is not valid: expected "), stderr)
+      assert.notInclude(stderr, "s3cr3t")
+    }))
 
   it.live("is told one at a time, the unknown name first", () =>
     Effect.gen(function*() {
@@ -170,18 +104,12 @@ describe("a wrong setting", () => {
       assert.strictEqual(code, 1)
       assert.strictEqual(stderr, "trigate: TRIGATE_STRCT is not a setting; see npm start -- --help\n")
     }))
-
-  it.live("is not one that is empty: that means unset", () =>
-    Effect.gen(function*() {
-      const running = yield* gatewayProcess({ TRIGATE_SIGNERS: "", TRIGATE_STRICT: "", TRIGATE_LAYER2_URL: "" })
-      assert.include(running.printed(), "serving the sandbox")
-    }))
 })
 
 describe("an address that cannot be listened on", () => {
   it.live("is told in one line when the port is taken; whoever has it is not disturbed", () =>
     Effect.gen(function*() {
-      const first = yield* gatewayProcess({})
+      const first = yield* gateway({})
       const port = new URL(first.url).port
       const { code, stderr, stdout } = yield* program([], { TRIGATE_PORT: port })
       assert.deepStrictEqual({ code, stdout }, { code: 1, stdout: "" })
@@ -200,25 +128,9 @@ describe("an address that cannot be listened on", () => {
     }))
 })
 
-const ended = (running: { readonly ended: Promise<number | null> }) => Effect.promise(() => running.ended)
-
-describe("a signal", () => {
-  const signals = ["SIGTERM", "SIGINT"] as const
-
-  for (const name of signals) {
-    it.live(`${name} ends an idle gateway with 0, also under a connection that is kept open`, () =>
-      Effect.gen(function*() {
-        const running = yield* gatewayProcess({ TRIGATE_ACCESS_LOG: "off" })
-        const call = yield* connection
-        assert.strictEqual((yield* call(`${running.url}/health/ready`)).status, 200)
-        running.signal(name)
-        assert.strictEqual(yield* ended(running), 0)
-        assert.strictEqual(running.printed().split("\n").length, 4)
-      }))
-  }
-
+describe("a signal, while a request is in flight,", () => {
   for (const times of [1, 2]) {
-    it.live(`SIGTERM, ${times} times, lets a request in flight finish, and takes no connection after it`, () =>
+    it.live(`lets it finish, and takes no connection after it: SIGTERM, ${times} times`, () =>
       Effect.gen(function*() {
         const upstream = yield* heldUpstream
         const running = yield* gatewayProcess({ TRIGATE_LAYER2_URL: upstream.url, TRIGATE_ACCESS_LOG: "off" })

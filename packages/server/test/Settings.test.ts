@@ -1,4 +1,4 @@
-/** A text of a setting means the same to the server and to the `layerConfig` that an embedded program uses. */
+/** What the server makes of its settings: the same as the `layerConfig` of an embedded program, or a refusal in one line. */
 import { assert, describe, it } from "@effect/vitest"
 import type { Settings as Decoded } from "@trigate/domain/Settings"
 import { settings } from "@trigate/domain/Settings"
@@ -124,4 +124,86 @@ describe("a setting that the server and a library package read", () => {
         }
       }))
   }
+})
+
+const secret = "s3cr3t"
+
+/** The value holds the secret wherever it can. */
+const wrong: ReadonlyArray<readonly [name: string, value: string]> = [
+  ["TRIGATE_HOST", `${secret} and more`],
+  ["TRIGATE_PORT", secret],
+  ["TRIGATE_NETWORK", secret],
+  ["TRIGATE_TRADING_NODE_URL", `https://node.example/${secret}?key=${secret}`],
+  ["TRIGATE_SIGNERS", `0x0123456789abcdef0123456789abcdef01234567,${secret}`],
+  ["TRIGATE_STRICT", secret],
+  ["TRIGATE_RELAY_ACTIONS", `order,${secret} x`],
+  ["TRIGATE_RELAY_METHODS", `debug_traceCall,${secret}`],
+  ["TRIGATE_TRADING_API_WEIGHT", secret],
+  ["TRIGATE_READ_DEADLINE", "10"],
+  ["TRIGATE_PORT", "65536"],
+  ["TRIGATE_PORT", "80.5"],
+  ["TRIGATE_PORT", "-1"],
+  ["TRIGATE_TRADING_API_URL", secret],
+  ["TRIGATE_TRADING_API_URL", `ftp://node.example/${secret}`],
+  ["TRIGATE_TRADING_NODE_URL", `https://node.example/ok,${secret}`],
+  ["TRIGATE_TOKEN_CHAIN_URL", `https://${secret} node.example`],
+  ["TRIGATE_TOKEN_CHAIN_URL", `https:///${secret}:99999999`],
+  ["TRIGATE_LAYER2_URL", `//${secret}`],
+  ["TRIGATE_LAYER2_URL", `https://node.example:99999/${secret}`],
+  ["TRIGATE_SIGNERS", secret],
+  ["TRIGATE_SIGNERS", "0x0123456789abcdef0123456789abcdef0123456"],
+  ["TRIGATE_SIGNERS", ","],
+  ["TRIGATE_STRICT", "yes"],
+  ["TRIGATE_RELAY_INFO", "l2Book"],
+  ["TRIGATE_CORS_ORIGINS", secret],
+  ["TRIGATE_CORS_ORIGINS", "https://app.example/"],
+  ["TRIGATE_CORS_ORIGINS", "https://App.example"],
+  ["TRIGATE_CORS_ORIGINS", "https://app.example:443"],
+  ["TRIGATE_CORS_ORIGINS", "*,https://app.example"],
+  ["TRIGATE_CORS_ORIGINS", "null"],
+  ["TRIGATE_RELAY_METHODS", ","],
+  ["TRIGATE_RELAY_METHODS", "*"],
+  ["TRIGATE_RELAY_METHODS", "eth_sendTransaction"],
+  ["TRIGATE_RELAY_METHODS", "debug_traceCall,eth_SENDRawTransaction"],
+  ["TRIGATE_RELAY_METHODS", "eth_submitWork"],
+  ["TRIGATE_RELAY_METHODS", "eth_newFilter"],
+  ["TRIGATE_RELAY_METHODS", "eth_unsubscribe"],
+  ["TRIGATE_BATCH_LIMIT", "0"],
+  ["TRIGATE_BATCH_LIMIT", "1001"],
+  ["TRIGATE_BATCH_LIMIT", "1.5"],
+  ["TRIGATE_TRADING_API_WEIGHT", "0"],
+  ["TRIGATE_TRADING_NODE_RPS", secret],
+  ["TRIGATE_TOKEN_CHAIN_RPS", "-1"],
+  ["TRIGATE_LAYER2_RPS", "Infinity"],
+  ["TRIGATE_READ_DEADLINE", `10 ${secret}`],
+  ["TRIGATE_ONCE_DEADLINE", "-1 seconds"],
+  ["TRIGATE_ACCESS_LOG", "true"],
+  ["TRIGATE_DATABASE_URL", `mysql://${secret}@db.example/${secret}`],
+  ["TRIGATE_DATABASE_URL", `postgres:${secret}`],
+  ["TRIGATE_DATABASE_URL", `postgres://${secret}@db.example:99999/${secret}`],
+  ["TRIGATE_DATABASE_URL", `file:${secret}?mode=memory`]
+]
+
+describe("a setting that the server refuses", () => {
+  for (const [name, value] of wrong) {
+    it.effect(`is named in one line, without its value: ${name}=${value}`, () =>
+      Effect.gen(function*() {
+        const error = yield* Effect.flip(Settings.load.pipe(environment({ [name]: value })))
+        assert.strictEqual(error.setting, name)
+        assert.isTrue(error.message.startsWith(`${name} is not valid: expected `), error.message)
+        assert.notInclude(error.message, secret)
+        assert.notInclude(error.message, "\n")
+      }))
+  }
+
+  it.effect("is named as well where there is none of that name", () =>
+    Effect.gen(function*() {
+      const names = ["PATH", "TRIGATE_PORT", "TRIGATE_PRIVATE_KEY", "TRIGATE_UPSTREAM_KEY", "TRIGATE_STRCT"]
+      const error = yield* Effect.flip(Settings.refuseUnknown(names))
+      assert.deepStrictEqual(
+        [error.setting, error.message],
+        ["TRIGATE_UPSTREAM_KEY", "TRIGATE_UPSTREAM_KEY is not a setting; see npm start -- --help"]
+      )
+      yield* Settings.refuseUnknown(names.slice(0, 3))
+    }))
 })
