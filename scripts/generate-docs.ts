@@ -1,5 +1,5 @@
 /**
- * Writes the documents that repeat what the code declares: the contract, the operations, the errors, the settings.
+ * Writes the documents that repeat what the code declares: the contract, the operations, the errors, the metrics, the settings.
  *
  * `npm run docs:generate` writes them; with `--check`, as `npm run docs:check` runs it, nothing is written and every
  * document that differs from the code is named.
@@ -9,8 +9,9 @@ import { ActionRejected } from "@trigate/domain/ActionOutcome"
 import { evmMethods } from "@trigate/domain/EvmOperations"
 import { exchangeOperations } from "@trigate/domain/ExchangeOperations"
 import { commonFailures, gatewayErrors, rpcCodes } from "@trigate/domain/GatewayError"
-import { infoOperations, passthroughQuery } from "@trigate/domain/InfoOperations"
+import { infoOperations, knownQueryTypes, passthroughQuery } from "@trigate/domain/InfoOperations"
 import { layer2Methods } from "@trigate/domain/Layer2Operations"
+import { labels, rows } from "@trigate/domain/Metrics"
 import type { AnyCodec, Cost, Operation } from "@trigate/domain/Operation"
 import { settings } from "@trigate/domain/Settings"
 import { getTokenData, tokenRpcOperations, tokenSendOperations } from "@trigate/domain/TokenOperations"
@@ -290,6 +291,28 @@ const configurationText = document(
   )
 )
 
+const metricsText = document(
+  "Metrics",
+  "`GET /metrics` prints these in Prometheus text. A metric without a series yet is printed with its head only. Every label has\n" +
+    "a bounded set of values; none holds an address, a key, or a text of a caller. The names that do not begin with `trigate_`\n" +
+    "are those of prom-client.",
+  table(
+    ["Metric", "Kind", "Labels", "Meaning"],
+    rows.map(({ kind, labels, meaning, name, onLinux }) => [
+      code(name),
+      kind,
+      codes(labels),
+      onLinux === true ? `${meaning}; on Linux only` : meaning
+    ])
+  ),
+  "A histogram `x` has the series `x_bucket` (with the label `le`), `x_sum` and `x_count`.",
+  "## Labels",
+  table(["Label", "Value"], Object.entries(labels).map(([name, value]) => [code(name), value])),
+  "## Known queries",
+  "A pass-through query of one of these types is counted under its type, any other one under `info`:",
+  `${codes(knownQueryTypes)}.`
+)
+
 const sorted = <A>(entries: Readonly<Record<string, A>>): Readonly<Record<string, A>> =>
   Object.fromEntries(Object.entries(entries).toSorted(([a], [b]) => a < b ? -1 : 1))
 
@@ -307,6 +330,7 @@ const openApiText = (): string => {
 const documents: ReadonlyMap<string, string> = new Map([
   ["docs/configuration.md", configurationText],
   ["docs/errors.md", errorsText],
+  ["docs/metrics.md", metricsText],
   ["docs/openapi.json", openApiText()],
   ["docs/operations.md", operationsText]
 ])

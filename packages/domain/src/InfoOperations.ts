@@ -80,9 +80,64 @@ const passthroughRequest = Schema.Struct({
   type: Schema.String.check(Schema.isPattern(/^[A-Za-z][A-Za-z0-9_]{0,63}$/u, { expected: "the type of a query" }))
 })
 
-const queryOf = (source: Operation.Source, weight: number) =>
+/** The types of queries that the venue's documents name, besides the two that are checked, with what each weighs. */
+const knownQueries: { readonly [type: string]: 2 | 20 | 60 } = {
+  activeAssetData: 20,
+  alignedQuoteTokenInfo: 20,
+  allMids: 2,
+  clearinghouseState: 2,
+  delegations: 20,
+  delegatorHistory: 20,
+  delegatorRewards: 20,
+  delegatorSummary: 20,
+  exchangeStatus: 2,
+  extraAgents: 20,
+  frontendOpenOrders: 20,
+  fundingHistory: 20,
+  historicalOrders: 20,
+  l2Book: 2,
+  legalCheck: 20,
+  maxBuilderFee: 20,
+  meta: 20,
+  metaAndAssetCtxs: 20,
+  openOrders: 20,
+  orderStatus: 2,
+  perpDeployAuctionStatus: 20,
+  perpDexLimits: 20,
+  perpDexStatus: 20,
+  perpDexs: 20,
+  perpsAtOpenInterestCap: 20,
+  portfolio: 20,
+  predictedFundings: 20,
+  recentTrades: 20,
+  referral: 20,
+  spotClearinghouseState: 2,
+  spotDeployState: 20,
+  spotMetaAndAssetCtxs: 20,
+  spotPairDeployAuctionStatus: 20,
+  subAccounts: 20,
+  tokenDetails: 20,
+  twapHistory: 20,
+  userFees: 20,
+  userFills: 20,
+  userFillsByTime: 20,
+  userFunding: 20,
+  userNonFundingLedgerUpdates: 20,
+  userRateLimit: 20,
+  userRole: 60,
+  userToMultiSigSigners: 20,
+  userTwapSliceFills: 20,
+  userTwapSliceFillsByTime: 20,
+  userVaultEquities: 20,
+  validatorSummaries: 20,
+  vaultDetails: 20,
+  vaultSummaries: 20,
+  webData2: 20
+}
+
+const queryOf = (name: string, weight: number, source: Operation.Source) =>
   Operation.read({
-    name: "info",
+    name,
     chain: "trading",
     protocol: "info",
     summary: "A query of another type, relayed as it is; some types weigh 2, `userRole` weighs 60",
@@ -95,27 +150,19 @@ const queryOf = (source: Operation.Source, weight: number) =>
     isFinal: isNothing
   })
 
-const passthroughQueries = {
-  gateway: {
-    light: queryOf("official-api", 2),
-    usual: queryOf("official-api", 20),
-    heavy: queryOf("official-api", 60)
-  },
-  node: { light: queryOf("node", 2), usual: queryOf("node", 20), heavy: queryOf("node", 60) }
+const queriesAt = (source: Operation.Source) => {
+  const other = queryOf("info", 20, source)
+  const known = new Map(Object.entries(knownQueries).map(([type, weight]) => [type, queryOf(type, weight, source)]))
+  return { other, of: (type: string) => known.get(type) ?? other }
 }
 
-/** A pass-through query. All types share one name, so that it can be a metric label. */
-export const passthroughQuery = passthroughQueries.gateway.usual
+const passthroughQueries = { gateway: queriesAt("official-api"), node: queriesAt("node") }
 
-const weights: ReadonlyMap<string, "light" | "heavy"> = new Map([
-  ["l2Book", "light"],
-  ["allMids", "light"],
-  ["clearinghouseState", "light"],
-  ["orderStatus", "light"],
-  ["spotClearinghouseState", "light"],
-  ["exchangeStatus", "light"],
-  ["userRole", "heavy"]
-])
+/** The types of pass-through queries whose operations have the type's name; those of all others are called `info`. */
+export const knownQueryTypes: ReadonlyArray<string> = Object.keys(knownQueries)
+
+/** A pass-through query of a type that is not known. All such types share one name, so that it can be a metric label. */
+export const passthroughQuery = passthroughQueries.gateway.other
 
 /**
  * The operation of a further type on a surface, with what the type costs.
@@ -123,4 +170,4 @@ const weights: ReadonlyMap<string, "light" | "heavy"> = new Map([
  * Nodes serve some of them and answer otherwise than the venue, so that none stands in for the official API.
  */
 export const passthroughQueryOf = (type: string, surface: Operation.Surface): typeof passthroughQuery =>
-  passthroughQueries[surface][weights.get(type) ?? "usual"]
+  passthroughQueries[surface].of(type)

@@ -18,13 +18,13 @@ import { HttpApiSchemaError } from "effect/http-api/HttpApiError"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
-import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as CallerKeys from "./CallerKeys.ts"
 import { GatewayStatus, StoreReadiness } from "./GatewayStatus.ts"
 import * as HttpBody from "./HttpBody.ts"
 import { Drain } from "./Observe.ts"
+import * as ProcessMetrics from "./ProcessMetrics.ts"
 import { expectedSigner } from "./RelayRoutes.ts"
 import * as RequestFacts from "./RequestFacts.ts"
 
@@ -107,7 +107,7 @@ const health = HttpApiBuilder.group(
         "metrics",
         () =>
           Effect.map(
-            PrometheusMetrics.format(),
+            ProcessMetrics.exposition,
             (text) => HttpServerResponse.text(text, { contentType: "text/plain; version=0.0.4; charset=utf-8" })
           )
       )

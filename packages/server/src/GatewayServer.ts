@@ -12,6 +12,7 @@ import * as Gateway from "./Gateway.ts"
 import * as GatewayStatus from "./GatewayStatus.ts"
 import * as NodeServer from "./NodeServer.ts"
 import * as Observe from "./Observe.ts"
+import * as ProcessMetrics from "./ProcessMetrics.ts"
 import * as RequestFacts from "./RequestFacts.ts"
 
 const maxDrainWait = "20 seconds"
@@ -43,6 +44,7 @@ export const layer = (settings: Settings) => {
   )
   const surroundings = Layer.mergeAll(
     Observe.layerDrain,
+    ProcessMetrics.layer,
     settings.accessLog
       ? Layer.provide(RequestFacts.layerAccessLog, NodeStdio.layer) :
       RequestFacts.layerAccessLogOff,

@@ -4,12 +4,13 @@
  * Every noted value comes from a closed set, so that it can be a metric label. None is a text that a caller wrote: not the path
  * either, which may hold an endpoint key.
  */
+import { metrics } from "@trigate/domain/Metrics"
+import type { Declared, Label } from "@trigate/domain/Metrics"
 import type * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
-import * as Metric from "effect/Metric"
 import * as Queue from "effect/Queue"
 import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
@@ -66,36 +67,18 @@ const branchOf = <Series>({ next }: Branch<Series>, value: string): Branch<Serie
 }
 
 // finds a series by its label values; Effect would build a key from the attributes at each update (decision 23)
-const seriesOf = <const Labels extends ReadonlyArray<string>, Input, State>(
-  labels: Labels,
-  metric: (attributes: { readonly [label: string]: string }) => Metric.Metric<Input, State>
-) => {
-  const root: Branch<Metric.Metric<Input, State>> = { next: new Map() }
-  return (...values: { readonly [Index in keyof Labels]: string }): Metric.Metric<Input, State> => {
+const seriesOf = <L extends Label, M>({ labels, series }: Declared<L, M>) => {
+  const root: Branch<M> = { next: new Map() }
+  return (values: { readonly [Name in L]: string }): M => {
     let branch = root
-    for (const value of values) branch = branchOf(branch, value)
-    return branch.series ??= metric(Object.fromEntries(labels.map((label, index) => [label, values[index] ?? ""])))
+    for (const label of labels) branch = branchOf(branch, values[label])
+    return branch.series ??= series(values)
   }
 }
 
-const requests = seriesOf(["route", "status", "outcome"], (attributes) =>
-  Metric.counter("trigate_requests_total", {
-    description: "Requests by route, HTTP status and outcome",
-    incremental: true,
-    attributes
-  }))
-const seconds = seriesOf(["route"], (attributes) =>
-  Metric.histogram("trigate_request_seconds", {
-    description: "Time from a request's head to the end of its handling",
-    boundaries: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
-    attributes
-  }))
-const operations = seriesOf(["operation", "outcome"], (attributes) =>
-  Metric.counter("trigate_operations_total", {
-    description: "Requested operations by name and outcome; each call of a batch counts",
-    incremental: true,
-    attributes
-  }))
+const requests = seriesOf(metrics.requests)
+const seconds = seriesOf(metrics.requestSeconds)
+const operations = seriesOf(metrics.operations)
 
 /** Counts an answered request in the metrics registry of the context. */
 export const count = (
@@ -105,9 +88,9 @@ export const count = (
   milliseconds: number
 ): void => {
   const outcome = facts.error ?? (status < 400 ? "ok" : "refused")
-  requests(facts.route, String(status), outcome).updateUnsafe(1, context)
-  seconds(facts.route).updateUnsafe(milliseconds / 1000, context)
-  for (const { operation, outcome } of facts.operations) operations(operation, outcome).updateUnsafe(1, context)
+  requests({ route: facts.route, status: String(status), outcome }).updateUnsafe(1, context)
+  seconds({ route: facts.route }).updateUnsafe(milliseconds / 1000, context)
+  for (const noted of facts.operations) operations(noted).updateUnsafe(1, context)
 }
 
 /** What the access log says of one request. */

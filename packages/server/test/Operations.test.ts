@@ -3,7 +3,7 @@ import { GatewayApi } from "@trigate/api/GatewayApi"
 import { evmMethods } from "@trigate/domain/EvmOperations"
 import { exchangeOperations, passthroughAction } from "@trigate/domain/ExchangeOperations"
 import { gatewayErrors } from "@trigate/domain/GatewayError"
-import { infoOperations, passthroughQuery } from "@trigate/domain/InfoOperations"
+import { infoOperations, knownQueryTypes, passthroughQuery } from "@trigate/domain/InfoOperations"
 import { layer2Methods } from "@trigate/domain/Layer2Operations"
 import { tokenRpcOperations, tokenSendOperations } from "@trigate/domain/TokenOperations"
 import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
@@ -164,7 +164,7 @@ const values: { readonly [label: string]: ReadonlyArray<string> } = {
     "refresh_failed",
     ...tags
   ],
-  operation: [...declared, "batch", "probe", "unsupported"],
+  operation: [...declared, ...knownQueryTypes, "batch", "probe", "unsupported"],
   state: ["sent", "unknown"],
   address: ["0", "1", "2"],
   share: ["common", "actions"],
@@ -181,6 +181,8 @@ const values: { readonly [label: string]: ReadonlyArray<string> } = {
     "wrong_chain"
   ],
   won: ["first", "second"],
+  version: ["0.1.0"],
+  node: [process.version],
   use: ["cache", "rate-limits", "action-log"],
   upstream: ["trading-api", "trading-node", "token-chain", "layer2"]
 }

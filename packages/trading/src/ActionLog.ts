@@ -6,13 +6,13 @@
  */
 import { NonceAlreadyUsed } from "@trigate/domain/ActionError"
 import type { Address } from "@trigate/domain/Hex"
+import { metrics } from "@trigate/domain/Metrics"
 import { UpstreamUnavailable } from "@trigate/domain/UpstreamError"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Metric from "effect/Metric"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 
@@ -180,14 +180,10 @@ export const warnExpired = (count: number): Effect.Effect<void> =>
     ? Effect.void
     : Effect.logWarning(`${count} actions of unknown outcome left the action log: their nonces are too old to execute`)
 
-const entriesGauge = Metric.gauge("trigate_action_log_entries", {
-  description: "Signed actions without an answer: sent by this process, and of unknown outcome in the log"
-})
-
 /** Gauges of the unanswered actions, by state. */
 export const gauges = {
-  sent: Metric.withAttributes(entriesGauge, { state: "sent" }),
-  unknown: Metric.withAttributes(entriesGauge, { state: "unknown" })
+  sent: metrics.actionLogEntries.series({ state: "sent" }),
+  unknown: metrics.actionLogEntries.series({ state: "unknown" })
 }
 
 /** What remains of an entry after a sending: nothing (`gone`), or a state. */

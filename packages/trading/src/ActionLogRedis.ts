@@ -5,6 +5,7 @@
  * on with its own log: it sends no nonce twice, but does not know what other replicas sent. `isUp`, a log line,
  * `trigate_shared_state_degraded` and a counter tell. After a crash the claims are still in Redis, the bytes are lost.
  */
+import { metrics } from "@trigate/domain/Metrics"
 import * as SharedState from "@trigate/upstream/SharedState"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -98,10 +99,7 @@ redis.call('PEXPIRE', answered, math.max(redis.call('PTTL', answered), redis.cal
 const Answer = Schema.Literals(["claimed", "repeated", "sent", "accepted", "rejected", "unknown"])
 const decodeAnswer = Schema.decodeUnknownEffect(Answer)
 
-const unsharedCounter = Metric.counter("trigate_action_log_unshared_total", {
-  description: "Actions that were sent without asking the other replicas, because Redis was away",
-  incremental: true
-})
+const unsharedCounter = metrics.actionLogUnshared.series({})
 
 const make = Effect.fnUntraced(function*(options: Options) {
   const redis = yield* Redis.Redis

@@ -5,6 +5,7 @@
  * a deadline; while the database is away, signed actions are refused as not sent.
  */
 import { Address } from "@trigate/domain/Hex"
+import { metrics } from "@trigate/domain/Metrics"
 import { Millis } from "@trigate/domain/Time"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -200,9 +201,7 @@ const statements = (sql: SqlClient.SqlClient, network: string) => {
   }
 }
 
-const awayGauge = Metric.gauge("trigate_action_log_away", {
-  description: "1 while the action log cannot be written and signed actions are refused, else 0"
-})
+const awayGauge = metrics.actionLogAway.series({})
 
 const isLocked = (fault: Fault): boolean => fault._tag === "SqlError" && fault.reason._tag === "LockTimeoutError"
 

@@ -1,4 +1,5 @@
 /** One attempt: one request to one address, within the rate limit, counted, and reported to outlier detection. */
+import { metrics } from "@trigate/domain/Metrics"
 import type { Cost, MethodClass } from "@trigate/domain/Operation"
 import { weightOf } from "@trigate/domain/Operation"
 import type { Fault } from "@trigate/domain/protocol/Protocol"
@@ -10,7 +11,6 @@ import type * as Context from "effect/Context"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
-import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import type { HttpTransport, TransportError, TransportResponse } from "./HttpTransport.ts"
 import type { HealthSignal, OutlierDetection } from "./OutlierDetection.ts"
@@ -20,31 +20,6 @@ import type { Target, UpstreamLabel } from "./Upstream.ts"
 
 /** How an attempt ended; `abandoned` when its caller left or another attempt was faster. */
 export type Outcome = "ok" | "refused" | "abandoned" | Exclude<Fault, "withheld">
-
-const attempts = Metric.counter("trigate_upstream_calls_total", {
-  description: "Attempts at an upstream, by operation and outcome",
-  incremental: true
-})
-const seconds = Metric.histogram("trigate_upstream_call_seconds", {
-  description: "Duration of an attempt at an upstream",
-  boundaries: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
-})
-const weight = Metric.counter("trigate_upstream_weight_total", {
-  description: "Weight spent at the official API",
-  incremental: true
-})
-const units = Metric.counter("trigate_upstream_request_units_total", {
-  description: "Request units spent at node providers",
-  incremental: true
-})
-const retries = Metric.counter("trigate_upstream_retries_total", {
-  description: "Attempts that followed another one of the same read, by what was wrong with that one",
-  incremental: true
-})
-const hedges = Metric.counter("trigate_upstream_hedges_total", {
-  description: "Reads that asked a second address beside a slow one, by whose answer was taken",
-  incremental: true
-})
 
 /** The context whose metric registry is written to. Updates are synchronous: every attempt makes some. */
 type Registry = Context.Context<never>
@@ -57,7 +32,7 @@ export interface Meter {
   readonly hedged: (registry: Registry, won: "first" | "second") => void
 }
 
-// a labelled metric costs ten times as much to make as to update
+// a series costs ten times as much to make as to update
 const memo = <Key, Value>(make: (key: Key) => Value) => {
   const made = new Map<Key, Value>()
   return (key: Key): Value => {
@@ -72,12 +47,12 @@ const memo = <Key, Value>(make: (key: Key) => Value) => {
 const make = (upstream: UpstreamLabel, operation: string): Meter => {
   const at = { upstream }
   const named = { upstream, operation }
-  const ended = memo((outcome: Outcome) => Metric.withAttributes(attempts, { ...named, outcome }))
-  const took = Metric.withAttributes(seconds, at)
-  const weighed = Metric.withAttributes(weight, at)
-  const billed = Metric.withAttributes(units, at)
-  const again = memo((cause: Fault) => Metric.withAttributes(retries, { ...named, cause }))
-  const beside = memo((won: "first" | "second") => Metric.withAttributes(hedges, { ...named, won }))
+  const ended = memo((outcome: Outcome) => metrics.upstreamCalls.series({ ...named, outcome }))
+  const took = metrics.upstreamSeconds.series(at)
+  const weighed = metrics.upstreamWeight.series(at)
+  const billed = metrics.upstreamRequestUnits.series(at)
+  const again = memo((cause: Fault) => metrics.upstreamRetries.series({ ...named, cause }))
+  const beside = memo((won: "first" | "second") => metrics.upstreamHedges.series({ ...named, won }))
   return {
     attempted: (registry, cost, outcome, milliseconds, rows) => {
       ended(outcome).updateUnsafe(1, registry)

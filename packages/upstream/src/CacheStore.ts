@@ -1,8 +1,8 @@
 /** Cached responses of this process, bounded by bytes; the least recently used one is evicted first. */
+import { metrics } from "@trigate/domain/Metrics"
 import type { CachePolicy } from "@trigate/domain/Operation"
 import type { CachedContent } from "@trigate/domain/protocol/Protocol"
 import type * as Context from "effect/Context"
-import * as Metric from "effect/Metric"
 
 /** The content of an answer with the time at which it was read, in milliseconds. */
 export interface CachedResponse {
@@ -28,7 +28,7 @@ const OVERHEAD = 256
 export const sizeOf = (key: string, { content: { body, head } }: CachedResponse): number =>
   OVERHEAD + 2 * (key.length + head.length) + (typeof body === "string" ? 2 * body.length : body.byteLength)
 
-const gauge = Metric.gauge("trigate_response_cache_bytes", { description: "Bytes of cached responses in this process" })
+const gauge = metrics.cacheBytes.series({})
 
 interface Entry {
   readonly cached: CachedResponse

@@ -7,6 +7,7 @@
  *
  * Each process decides for itself, as Envoy does.
  */
+import { metrics } from "@trigate/domain/Metrics"
 import * as Arr from "effect/Array"
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Clock from "effect/Clock"
@@ -16,7 +17,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as FiberSet from "effect/FiberSet"
 import * as Layer from "effect/Layer"
-import * as Metric from "effect/Metric"
+import type * as Metric from "effect/Metric"
 import * as Order from "effect/Order"
 import * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
@@ -29,18 +30,6 @@ import type { Target } from "./Upstream.ts"
 
 /** Why an address was ejected: the last signal before its probe failed, or the chain that it is on. */
 export type EjectionCause = "not_sent" | "broken" | "timeout" | "server_fault" | "wrong_chain"
-
-const ejectedGauge = Metric.gauge("trigate_upstream_ejected", {
-  description: "Whether an upstream's address is ejected: 0 no, 1 yes"
-})
-const ejectionsCounter = Metric.counter("trigate_upstream_ejections_total", {
-  description: "How often an upstream's address was ejected, by cause",
-  incremental: true
-})
-const deferralsCounter = Metric.counter("trigate_upstream_deferrals_total", {
-  description: "How often an upstream's address asked for a pause",
-  incremental: true
-})
 
 // a mistake in a `Retry-After` must not take an address out of use for good
 const LONGEST_DEFERRAL = 3_600_000
@@ -65,7 +54,7 @@ export class AddressState {
     this.target = target
     this.#context = context
     this.#labels = { upstream: target.label, address: String(target.address) }
-    this.#ejected = Metric.withAttributes(ejectedGauge, this.#labels)
+    this.#ejected = metrics.upstreamEjected.series(this.#labels)
     this.#ejected.updateUnsafe(0, context)
   }
 
@@ -77,13 +66,13 @@ export class AddressState {
   tell(cause?: EjectionCause) {
     this.#ejected.updateUnsafe(this.isEjected ? 1 : 0, this.#context)
     if (cause === undefined) return
-    Metric.withAttributes(ejectionsCounter, { ...this.#labels, cause }).updateUnsafe(1, this.#context)
+    metrics.upstreamEjections.series({ ...this.#labels, cause }).updateUnsafe(1, this.#context)
   }
 
   /** Defers the address for some milliseconds, one hour at most. */
   defer(millis: number, now: number) {
     if (this.deferredUntil <= now) {
-      Metric.withAttributes(deferralsCounter, this.#labels).updateUnsafe(1, this.#context)
+      metrics.upstreamDeferrals.series(this.#labels).updateUnsafe(1, this.#context)
     }
     this.deferredUntil = Math.max(this.deferredUntil, now + Math.min(millis, LONGEST_DEFERRAL))
   }

@@ -10,6 +10,7 @@
  * A call counts at the time at which it starts here. Network delay and differences between the clocks of replicas are not
  * covered: to leave room for them, set a limit somewhat below the upstream's.
  */
+import { metrics } from "@trigate/domain/Metrics"
 import type { Cost, MethodClass } from "@trigate/domain/Operation"
 import { worstWeightOf } from "@trigate/domain/Operation"
 import type { Settings } from "@trigate/domain/Settings"
@@ -211,19 +212,9 @@ const none: Units = { read: 0, once: 0 }
 // refunds of other replicas come unannounced: a call that waits for a shared window asks again after so many milliseconds
 const recheckAfter = 250
 
-const counter = (upstream: UpstreamLabel, name: string, description: string) =>
-  Metric.counter(`trigate_upstream_rate_limit_${name}_total`, {
-    description,
-    incremental: true,
-    attributes: { upstream }
-  })
-
 /** Reports what `read` answers while the scope is open. It is asked when somebody looks, so that no call pays for it. */
 const report = (upstream: UpstreamLabel, share: "common" | "actions", read: (clock: Clock.Clock) => number) => {
-  const gauge = Metric.gauge("trigate_upstream_rate_limit_available", {
-    description: "Weight or request units that calls can take at once, by upstream and share",
-    attributes: { upstream, share }
-  })
+  const gauge = metrics.rateLimitAvailable.series({ upstream, share })
   return Effect.acquireRelease(
     Effect.map(Effect.context(), (registered) =>
       Metric.registerUnsafe(gauge, registered, {
@@ -244,8 +235,8 @@ const makeOne = Effect.fnUntraced(function*(upstream: UpstreamLabel, bounds: Bou
   /** What other replicas hold, as far as the shared window has told. */
   let others = none
   const longestPause = shared === undefined ? Number.POSITIVE_INFINITY : recheckAfter
-  const waits = counter(upstream, "waits", "Calls that waited for their upstream's rate limit")
-  const refused = counter(upstream, "refused", "Calls refused because they would have had to wait for too long")
+  const waits = metrics.rateLimitWaits.series({ upstream })
+  const refused = metrics.rateLimitRefused.series({ upstream })
 
   const waitFor = (call: Call, ahead: Units, now: number) => waitOf(bounds, window.slots, call, ahead, now)
 

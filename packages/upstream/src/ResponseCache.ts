@@ -5,6 +5,7 @@
  * the background before it expires (RFC 5861, stale-while-revalidate); one that has expired still answers, with its age,
  * when the upstream fails (stale-if-error).
  */
+import { metrics } from "@trigate/domain/Metrics"
 import type { CachePolicy } from "@trigate/domain/Operation"
 import type { CacheCodec } from "@trigate/domain/protocol/Protocol"
 import * as Clock from "effect/Clock"
@@ -12,7 +13,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
-import * as Metric from "effect/Metric"
+import type * as Metric from "effect/Metric"
 import type * as Redis from "effect/persistence/Redis"
 import * as Batching from "./Batching.ts"
 import type { CachedResponse } from "./CacheStore.ts"
@@ -89,23 +90,19 @@ export interface Options extends SingleFlight.Options {
 /** How a read was answered without an attempt of its own, or how a refresh in the background ended. */
 type Outcome = "coalesced" | "hit" | "replica_hit" | "stale" | "refreshed" | "refresh_failed"
 
-const counter = (upstream: UpstreamLabel, operation: string, outcome: Outcome) =>
-  Metric.counter("trigate_response_cache_total", {
-    description: "Reads answered without an attempt of their own, and background refreshes, by outcome",
-    attributes: { upstream, operation, outcome },
-    incremental: true
-  })
-
 type Counters = { readonly [O in Outcome]: Metric.Counter<number> }
 
-const countersFor = (upstream: UpstreamLabel, operation: string): Counters => ({
-  coalesced: counter(upstream, operation, "coalesced"),
-  hit: counter(upstream, operation, "hit"),
-  replica_hit: counter(upstream, operation, "replica_hit"),
-  stale: counter(upstream, operation, "stale"),
-  refreshed: counter(upstream, operation, "refreshed"),
-  refresh_failed: counter(upstream, operation, "refresh_failed")
-})
+const countersFor = (upstream: UpstreamLabel, operation: string): Counters => {
+  const counter = (outcome: Outcome) => metrics.cache.series({ upstream, operation, outcome })
+  return {
+    coalesced: counter("coalesced"),
+    hit: counter("hit"),
+    replica_hit: counter("replica_hit"),
+    stale: counter("stale"),
+    refreshed: counter("refreshed"),
+    refresh_failed: counter("refresh_failed")
+  }
+}
 
 /** A response that is being refreshed is not refreshed again for so long, whether that succeeds or not. */
 const REFRESH_PAUSE = 5000

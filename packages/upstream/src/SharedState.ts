@@ -1,8 +1,8 @@
 /** Asks a store that replicas share, within a deadline. While the store is away, each replica goes on alone. */
+import { metrics } from "@trigate/domain/Metrics"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Metric from "effect/Metric"
 import * as Schema from "effect/Schema"
 
 /** The shared store cannot be reached, or its answer cannot be read; `detail` says why. */
@@ -32,15 +32,11 @@ export interface SharedState {
   ) => Effect.Effect<A, E, R>
 }
 
-const degraded = Metric.gauge("trigate_shared_state_degraded", {
-  description: "1 while the store that replicas share is away and this process goes on alone, else 0"
-})
-
 /** One use of the store, which counts as reachable until it fails. */
 export const make = Effect.fnUntraced(function*(options: Options) {
   const deadline = Duration.fromInputUnsafe(options.deadline ?? "250 millis")
   const pause = Duration.toMillis(Duration.fromInputUnsafe(options.pause ?? "1 second"))
-  const gauge = Metric.withAttributes(degraded, { use: options.use })
+  const gauge = metrics.sharedStateDegraded.series({ use: options.use })
   const context = yield* Effect.context()
   let isAway = false
   let askAgainAt = 0
