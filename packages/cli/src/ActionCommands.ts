@@ -5,6 +5,7 @@ import * as Hype from "@trigate/signing/Hype"
 import * as NonceSource from "@trigate/signing/NonceSource"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Signer from "@trigate/signing/Signer"
+import { profileOf } from "@trigate/signing/VenueProfile"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
@@ -61,7 +62,7 @@ const stakeCommand = (
     { ...stakeArguments, network: Input.network, ...SignedSending.flags },
     ({ validator, wei, ...options }) =>
       signAndSend(options, {
-        body: (nonce) => build(SignedSending.profileOf(options.network), { validator, wei, nonce }),
+        body: (nonce) => build(profileOf(options.network), { validator, wei, nonce }),
         does: does(`${Hype.hypeFromWei(wei)} HYPE (${wei} wei)`, validator)
       })
   ).pipe(
@@ -104,7 +105,7 @@ export const bigBlocks = Command.make(
   ({ state, ...options }) => {
     const build = state === "on" ? ActionBuilder.useBigBlocks : ActionBuilder.useSmallBlocks
     return signAndSend(options, {
-      body: (nonce) => build(SignedSending.profileOf(options.network), { nonce }),
+      body: (nonce) => build(profileOf(options.network), { nonce }),
       does: `chooses ${state === "on" ? "big" : "small"} blocks for its EVM transactions`
     })
   }

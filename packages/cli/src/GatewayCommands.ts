@@ -1,6 +1,7 @@
 /** `trigate serve` and `trigate inspect`: the gateway itself, and what it sees in a signed body. */
 import { Inspection } from "@trigate/domain/Inspection"
 import * as Json from "@trigate/domain/Json"
+import { profileOf } from "@trigate/signing/VenueProfile"
 import * as Admission from "@trigate/trading/Admission"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
@@ -11,7 +12,6 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as ExitCode from "./ExitCode.ts"
 import * as Input from "./Input.ts"
-import * as SignedSending from "./SignedSending.ts"
 
 // imported on use: the other commands start faster without the server
 const loadServer = Effect.promise(() => import("@trigate/server/Serve"))
@@ -52,7 +52,7 @@ export const inspect = Command.make("inspect", {
     )
     yield* Console.log(Json.stringifyPretty(yield* Effect.orDie(encode(seen))))
   })).pipe(
-    Command.provide(({ network }) => Admission.layer({ profile: SignedSending.profileOf(network) })),
+    Command.provide(({ network }) => Admission.layer({ profile: profileOf(network) })),
     Command.withDescription("Print, as JSON, what a gateway sees in a signed body; nothing is sent"),
     Command.withExamples([
       { command: "trigate inspect body.json", description: "Scheme, digest, signer, nonce and warnings of a body" },

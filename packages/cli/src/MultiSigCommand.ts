@@ -1,8 +1,10 @@
 /** `trigate multisig`: collects the signatures of several keys for one account, and sends the action. */
 import * as Json from "@trigate/domain/Json"
+import { stakeAction } from "@trigate/signing/ActionBuilder"
 import * as MultiSigApproval from "@trigate/signing/MultiSigApproval"
 import * as MultiSigProposal from "@trigate/signing/MultiSigProposal"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
+import { profileOf } from "@trigate/signing/VenueProfile"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -69,16 +71,8 @@ const writeProposal = Effect.fnUntraced(function*<E, R>(
 const proposeStake = (name: "delegate" | "undelegate", description: string) =>
   Command.make(name, { ...stakeArguments, ...terms }, (given) =>
     writeProposal(given, (nonce) => {
-      const { chainField, chainName } = SignedSending.profileOf(given.network)
-      return Effect.succeed({
-        type: "tokenDelegate",
-        signatureChainId: "0x66eee",
-        [chainField]: chainName,
-        validator: given.validator,
-        wei: given.wei,
-        isUndelegate: name === "undelegate",
-        nonce
-      })
+      const { network, validator, wei } = given
+      return Effect.succeed(stakeAction(profileOf(network), name === "undelegate", { validator, wei, nonce }))
     })).pipe(Command.withDescription(description), example(`${name} 0x70997970c51812dc3a010c7d01b50e0d17dc79c8 1.5`))
 
 const proposeBigBlocks = Command.make(

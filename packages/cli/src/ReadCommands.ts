@@ -140,20 +140,12 @@ export const evm = Command.make("evm").pipe(
 
 const yesNo = (value: boolean): string => value ? "yes" : "no"
 
-/** An amount, given in its smallest units, as a decimal number. */
-const amount = (units: string, decimals: number): string => {
-  if (decimals === 0) return units
-  const digits = units.padStart(decimals + 1, "0")
-  const fraction = digits.slice(-decimals).replace(/0+$/u, "")
-  return `${digits.slice(0, -decimals)}${fraction === "" ? "" : `.${fraction}`}`
-}
-
 const tokenFacts = (token: TokenData): string =>
   Output.facts([
     ["name", token.name ?? "(unresolved)"],
     ["symbol", token.symbol ?? "(unresolved)"],
     ["address", token.address],
-    ["supply", amount(token.totalSupply, token.decimals)],
+    ["supply", Gas.formatUnits(BigInt(token.totalSupply), token.decimals)],
     ["units", `${token.totalSupply} (${token.decimals} decimals)`],
     ["mintable", yesNo(token.mintable)],
     ["burnable", yesNo(token.burnable)],

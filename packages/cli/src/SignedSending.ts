@@ -7,7 +7,6 @@ import type { SignedAction } from "@trigate/domain/SignedAction"
 import { OutcomeUnknown } from "@trigate/domain/UpstreamError"
 import * as Signer from "@trigate/signing/Signer"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
-import { mainnet, testnet } from "@trigate/signing/VenueProfile"
 import * as Flag from "effect/cli/Flag"
 import * as Config from "effect/Config"
 import * as Console from "effect/Console"
@@ -81,9 +80,6 @@ export const signerOf = Effect.fnUntraced(function*({ keyEnv, keyFile }: KeyOpti
     ({ message }) => Input.fault(`${place}: ${message}`)
   )
 })
-
-/** The profile of a network. */
-export const profileOf = (network: VenueProfile["name"]): VenueProfile => network === "mainnet" ? mainnet : testnet
 
 /** A signed action, with sentences that say what it does. */
 export interface Signed {

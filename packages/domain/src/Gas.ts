@@ -1,14 +1,19 @@
-/** Gas prices and costs in wei: exact on `bigint`, printed and read in gwei (10^9 wei) and ether (10^18 wei). */
+/**
+ * Amounts in smallest units, exact on `bigint`, and as decimal numbers: of any token, and gas in wei, gwei (10^9 wei) and
+ * ether (10^18 wei).
+ */
 import * as Option from "effect/Option"
 
 const GWEI_DECIMALS = 9
 const ETHER_DECIMALS = 18
 
-const format = (wei: bigint, decimals: number): string => {
-  const sign = wei < 0n ? "-" : ""
-  const digits = (wei < 0n ? -wei : wei).toString().padStart(decimals + 1, "0")
-  const fraction = digits.slice(-decimals).replace(/0+$/u, "")
-  return `${sign}${digits.slice(0, -decimals)}${fraction === "" ? "" : `.${fraction}`}`
+/** Units with so many decimals, printed without trailing zeros: `1500000000n` with 9 is `"1.5"`. */
+export const formatUnits = (units: bigint, decimals: number): string => {
+  const sign = units < 0n ? "-" : ""
+  const digits = (units < 0n ? -units : units).toString().padStart(decimals + 1, "0")
+  const point = digits.length - decimals
+  const fraction = digits.slice(point).replace(/0+$/u, "")
+  return `${sign}${digits.slice(0, point)}${fraction === "" ? "" : `.${fraction}`}`
 }
 
 const amount = /^(?<whole>[0-9]{1,60})(?:\.(?<fraction>[0-9]{1,60}))?$/u
@@ -24,10 +29,10 @@ const parse = (text: string, decimals: number): Option.Option<bigint> => {
 }
 
 /** Wei printed in gwei without trailing zeros: `1500000000n` is `"1.5"`. */
-export const formatGwei = (wei: bigint): string => format(wei, GWEI_DECIMALS)
+export const formatGwei = (wei: bigint): string => formatUnits(wei, GWEI_DECIMALS)
 
 /** Wei printed in ether without trailing zeros: `1n` is `"0.000000000000000001"`. */
-export const formatEther = (wei: bigint): string => format(wei, ETHER_DECIMALS)
+export const formatEther = (wei: bigint): string => formatUnits(wei, ETHER_DECIMALS)
 
 /** Gwei as a plain decimal number, to wei; none for anything else and for fractions of a wei. */
 export const parseGwei = (text: string): Option.Option<bigint> => parse(text, GWEI_DECIMALS)

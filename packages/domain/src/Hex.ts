@@ -4,7 +4,8 @@ import * as SchemaTransformation from "effect/SchemaTransformation"
 
 const isHex = (value: string): value is `0x${string}` => value.startsWith("0x")
 
-const hex = (pattern: RegExp, identifier: string, description: string) =>
+/** A text in 0x hex; `description` also says in errors what was expected. */
+export const hex = (pattern: RegExp, identifier: string, description: string) =>
   Schema.String.check(Schema.isPattern(pattern, { expected: description })).pipe(Schema.refine(isHex)).annotate({
     identifier,
     description
@@ -29,6 +30,9 @@ export const StorageSlot = hex(
   "a storage position of 1 to 64 digits in 0x hex"
 )
 export type StorageSlot = typeof StorageSlot.Type
+
+/** The digits in lower case. */
+export const lowerCase = (hex: string): `0x${string}` => `0x${hex.slice(2).toLowerCase()}`
 
 const UINT256_MAX = 2n ** 256n - 1n
 

@@ -1,13 +1,10 @@
 /** A signature as the venue takes it. */
 import * as Schema from "effect/Schema"
-
-const isHex = (value: string): value is `0x${string}` => value.startsWith("0x")
+import { hex } from "./Hex.ts"
 
 /** Half of a signature: 0x hex of 1 to 64 digits, since inner multi-sig signatures travel without leading zeros. */
-export const SignaturePart = Schema.String.check(
-  Schema.isPattern(/^0x[0-9a-fA-F]{1,64}$/u, { expected: "0x hex of 1 to 64 digits" })
-).pipe(Schema.refine(isHex))
-  .annotate({ identifier: "SignaturePart", description: "Up to 32 bytes, 0x hex of 1 to 64 digits" })
+export const SignaturePart = hex(/^0x[0-9a-fA-F]{1,64}$/u, "SignaturePart", "0x hex of 1 to 64 digits")
+  .annotate({ description: "Up to 32 bytes, 0x hex of 1 to 64 digits" })
 
 /** An secp256k1 signature with its recovery bit: `v` is 27 or 28, and 0 or 1 from signers that do not add 27. */
 export const Signature = Schema.Struct({

@@ -1,6 +1,7 @@
 /** A node of a sandbox's EVM chain: the standard JSON-RPC methods. */
 import { Address, Data, Hash, Quantity, StorageSlot } from "@trigate/domain/Hex"
 import * as Json from "@trigate/domain/Json"
+import type { EvmBackend } from "@trigate/domain/protocol/EvmProtocol"
 import type { RpcAnswer } from "@trigate/domain/protocol/JsonRpc"
 import { methodNotFound } from "@trigate/domain/protocol/JsonRpc"
 import * as Clock from "effect/Clock"
@@ -199,14 +200,14 @@ const value = <Request>(
 
 const always = (answer: (chain: EvmChain) => unknown): Method<View> => value(Schema.Unknown, answer)
 
-const account = (answer: (world: World, account: Address) => unknown): Method<View> =>
+const worldAt = (chain: EvmChain, block: typeof StateBlock.Type | undefined) =>
+  Effect.map(Effect.fromResult(Wire.stateAt(chain, block)), (number) => Chain.worldAt(chain, number))
+
+const account = (answer: (account: EvmWorld.Account) => unknown): Method<View> =>
   method(
     Schema.Tuple([Address, StateBlock]),
     ({ chain }, [address, block]) =>
-      Effect.map(
-        Effect.fromResult(Wire.stateAt(chain, block)),
-        (number) => answer(Chain.worldAt(chain, number), address)
-      )
+      Effect.map(worldAt(chain, block), (world) => answer(EvmWorld.accountOf(world, address)))
   )
 
 const byNumber = (answer: (chain: EvmChain, number: number) => unknown) =>
@@ -258,16 +259,13 @@ const methods: ReadonlyMap<string, Method<View>> = new Map(Object.entries({
     Schema.Tuple([Schema.Union([Quantity, Schema.Natural]), Wire.Block, Schema.optionalKey(Percentiles)]),
     ({ chain }, [count, newest, percentiles]) => feeHistory(chain, Number(count), newest, percentiles)
   ),
-  eth_getBalance: account((world, address) => quantity(EvmWorld.accountOf(world, address).balance)),
-  eth_getTransactionCount: account((world, address) => quantity(EvmWorld.accountOf(world, address).nonce)),
-  eth_getCode: account((world, address) => EvmWorld.accountOf(world, address).code),
+  eth_getBalance: account(({ balance }) => quantity(balance)),
+  eth_getTransactionCount: account(({ nonce }) => quantity(nonce)),
+  eth_getCode: account(({ code }) => code),
   eth_getStorageAt: method(
     Schema.Tuple([Address, StorageSlot, StateBlock]),
     ({ chain }, [address, slot, block]) =>
-      Effect.map(
-        Effect.fromResult(Wire.stateAt(chain, block)),
-        (number) => EvmWorld.wordOf(Chain.worldAt(chain, number), address, BigInt(slot))
-      )
+      Effect.map(worldAt(chain, block), (world) => EvmWorld.wordOf(world, address, BigInt(slot)))
   ),
   eth_call: method(CallParams, ethCall),
   eth_estimateGas: method(CallParams, estimateGas),
@@ -316,26 +314,24 @@ export const makeMachine = Effect.fnUntraced(function*(chainId: number): Effect.
   return (use) => lock.withPermit(Effect.uninterruptible(Effect.flatMap(machine, use)))
 })
 
-/**
- * Sends a transaction, whose params are raw JSON text, to a chain.
- *
- * Only `eth_sendRawTransaction` is known; the method that waits for a receipt is not.
- */
+/** Sends transactions to a chain. Only `eth_sendRawTransaction` is known; the method that waits for a receipt is not. */
 export const submit = <State extends Ledger>(
   withMachine: WithMachine,
   state: Ref.Ref<State>,
-  chainAt: (known: State, now: number) => EvmChain,
-  name: string,
-  params: string
-): Effect.Effect<RpcAnswer> =>
-  name === "eth_sendRawTransaction"
-    ? answerOf(
-      method(Schema.Tuple([Data]), (_: undefined, [bytes]) =>
-        withMachine(Effect.fnUntraced(function*(machine) {
-          const now = yield* Clock.currentTimeMillis
-          const chain = chainAt(yield* Ref.get(state), now)
-          const { hash, ledger } = yield* EvmSubmission.accept(chain, machine, bytes)
-          return yield* Effect.as(Ref.update(state, (known) => ({ ...known, ...ledger })), hash)
-        })))(undefined, params)
-    )
-    : Effect.succeed(methodNotFound(name))
+  chainAt: (known: State, now: number) => EvmChain
+): EvmBackend["once"] => {
+  const sendRaw = method(
+    Schema.Tuple([Data]),
+    (_: undefined, [bytes]) =>
+      withMachine(Effect.fnUntraced(function*(machine) {
+        const now = yield* Clock.currentTimeMillis
+        const chain = chainAt(yield* Ref.get(state), now)
+        const { hash, ledger } = yield* EvmSubmission.accept(chain, machine, bytes)
+        return yield* Effect.as(Ref.update(state, (known) => ({ ...known, ...ledger })), hash)
+      }))
+  )
+  return ({ operation: { name }, params }) =>
+    name === "eth_sendRawTransaction"
+      ? answerOf(sendRaw(undefined, params.text))
+      : Effect.succeed(methodNotFound(name))
+}

@@ -1,5 +1,5 @@
 /** Accepts signed transactions on a sandbox's EVM chain, or refuses them in the words of common nodes. */
-import type { Data, Hash } from "@trigate/domain/Hex"
+import { type Data, type Hash, lowerCase } from "@trigate/domain/Hex"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import type { TransactionSerializable, TransactionSerialized } from "viem"
@@ -10,7 +10,6 @@ import type { Refusal } from "./EvmWire.ts"
 import { refused } from "./EvmWire.ts"
 import type { World } from "./EvmWorld.ts"
 import * as EvmWorld from "./EvmWorld.ts"
-import { lower } from "./VenueState.ts"
 
 /** Legacy transactions (an RLP list) and types 1 and 2. */
 const isTransaction = (bytes: Data): bytes is Data & TransactionSerialized => /^0x(?:0[12]|[c-f])/iu.test(bytes)
@@ -53,8 +52,8 @@ const read = Effect.fnUntraced(function*(chainId: number, bytes: Data) {
   const { data = "0x", gas = 0n, nonce = 0, to, value = 0n } = fields
   const sent: Sent = {
     hash: keccak256(bytes),
-    from: lower(from),
-    to: to === undefined || to === null ? null : lower(to),
+    from: lowerCase(from),
+    to: to === undefined || to === null ? null : lowerCase(to),
     envelope: { nonce, value, gas, input: data, signature: signatureOf(fields), pricing: pricingOf(fields) },
     bytes
   }

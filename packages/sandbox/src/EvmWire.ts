@@ -1,5 +1,5 @@
 /** Blocks, transactions, receipts and logs of a sandbox's EVM chain as a node writes them. */
-import { Address, Hash, Quantity } from "@trigate/domain/Hex"
+import { Address, Hash, lowerCase, Quantity } from "@trigate/domain/Hex"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { Envelope, EvmChain, Sent, Transaction } from "./EvmChain.ts"
@@ -96,7 +96,7 @@ const wireReceipt = (chain: EvmChain, transaction: Transaction): { readonly [fie
 })
 
 const findTransaction = ({ ledger }: EvmChain, hash: Hash): Transaction | undefined =>
-  ledger.transactions.get(`0x${hash.slice(2).toLowerCase()}`)
+  ledger.transactions.get(lowerCase(hash))
 
 /**
  * The receipt of a transaction; null if it is unknown, or if its block is not there and the receipt is not promised.

@@ -1,10 +1,9 @@
 /**
  * The state of a sandbox's EVM chain. It is an immutable value, so that keeping the state of each block costs little.
  */
-import type { Address, Data, Hash } from "@trigate/domain/Hex"
+import { type Address, type Data, type Hash, lowerCase } from "@trigate/domain/Hex"
 import * as HashMap from "effect/HashMap"
 import * as Option from "effect/Option"
-import { lower } from "./VenueState.ts"
 
 /** An account or a contract; the balance is in wei. */
 export interface Account {
@@ -38,20 +37,20 @@ export const make = (
 })
 
 /** The key of a storage word, whatever the spelling of its address and slot. */
-export const wordKey = (address: Address, slot: bigint): string => `${lower(address)}/${slot.toString(16)}`
+export const wordKey = (address: Address, slot: bigint): string => `${lowerCase(address)}/${slot.toString(16)}`
 
 /** An account; an empty one if it does not exist. */
 export const accountOf = ({ accounts }: World, address: Address): Account =>
-  Option.getOrElse(HashMap.get(accounts, lower(address)), () => nobody)
+  Option.getOrElse(HashMap.get(accounts, lowerCase(address)), () => nobody)
 
 /** A storage word. */
 export const wordOf = ({ unwritten, words }: World, address: Address, slot: bigint): Hash =>
-  Option.getOrElse(HashMap.get(words, wordKey(address, slot)), () => unwritten(lower(address), slot))
+  Option.getOrElse(HashMap.get(words, wordKey(address, slot)), () => unwritten(lowerCase(address), slot))
 
 /** The state with some fields of an account changed. */
 export const withAccount = (world: World, address: Address, changes: Partial<Account>): World => ({
   ...world,
-  accounts: HashMap.set(world.accounts, lower(address), { ...accountOf(world, address), ...changes })
+  accounts: HashMap.set(world.accounts, lowerCase(address), { ...accountOf(world, address), ...changes })
 })
 
 /** The state with another word in a storage slot. */
@@ -63,11 +62,11 @@ export const withWord = (world: World, address: Address, slot: bigint, word: Has
 /** The state without an account. */
 export const withoutAccount = (world: World, address: Address): World => ({
   ...world,
-  accounts: HashMap.remove(world.accounts, lower(address))
+  accounts: HashMap.remove(world.accounts, lowerCase(address))
 })
 
 /** The state in which a contract has no written storage words. */
 export const withoutWords = (world: World, address: Address): World => ({
   ...world,
-  words: HashMap.filter(world.words, (_, key) => !key.startsWith(lower(address)))
+  words: HashMap.filter(world.words, (_, key) => !key.startsWith(lowerCase(address)))
 })

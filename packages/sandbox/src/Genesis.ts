@@ -1,5 +1,5 @@
 /** The initial state of every sandbox. `SandboxExamples` names what is in it. */
-import type { Address, Hash } from "@trigate/domain/Hex"
+import { type Address, type Hash, lowerCase } from "@trigate/domain/Hex"
 import type { SpotMeta } from "@trigate/domain/SpotMeta"
 import * as TonAddress from "@trigate/domain/TonAddress"
 import * as Option from "effect/Option"
@@ -19,47 +19,22 @@ import { accountKey } from "./TokenServer.ts"
 import type { EvmState } from "./VenueEvm.ts"
 import type { InfoState } from "./VenueInfo.ts"
 import type { Account, VenueState } from "./VenueState.ts"
-import { lower, newAccount } from "./VenueState.ts"
+import { newAccount } from "./VenueState.ts"
 
-const account = (changes: Partial<Account> = {}): Account => ({ ...newAccount, ...changes })
+const cosigners = [keys.leader, keys.cosigner, keys.thirdCosigner, keys.fourthCosigner, keys.fifthCosigner]
+  .map(({ address }) => address)
+
+const staked: Account = { ...newAccount, stake: traderStake }
 
 /** Accounts, API wallets and validators. */
 export const venue: VenueState = {
   accounts: new Map<Address, Account>([
-    [keys.trader.address, account({ stake: traderStake })],
-    [keys.validator.address, account()],
-    [keys.jailedValidator.address, account()],
-    [
-      keys.multiSigUser.address,
-      account({
-        stake: traderStake,
-        multiSig: {
-          authorizedUsers: [keys.leader.address, keys.cosigner.address, keys.thirdCosigner.address],
-          threshold: 2
-        }
-      })
-    ],
-    [
-      keys.treasury.address,
-      account({
-        stake: traderStake,
-        multiSig: {
-          authorizedUsers: [
-            keys.leader.address,
-            keys.cosigner.address,
-            keys.thirdCosigner.address,
-            keys.fourthCosigner.address,
-            keys.fifthCosigner.address
-          ],
-          threshold: 3
-        }
-      })
-    ],
-    [keys.leader.address, account()],
-    [keys.cosigner.address, account()],
-    [keys.thirdCosigner.address, account()],
-    [keys.fourthCosigner.address, account()],
-    [keys.fifthCosigner.address, account()]
+    [keys.trader.address, staked],
+    [keys.validator.address, newAccount],
+    [keys.jailedValidator.address, newAccount],
+    [keys.multiSigUser.address, { ...staked, multiSig: { authorizedUsers: cosigners.slice(0, 3), threshold: 2 } }],
+    [keys.treasury.address, { ...staked, multiSig: { authorizedUsers: cosigners, threshold: 3 } }],
+    ...cosigners.map((address) => [address, newAccount] as const)
   ]),
   agents: new Map([[keys.agent.address, keys.trader.address]]),
   validators: new Map([
@@ -103,7 +78,7 @@ const tokensOf = ({ tokens: known }: SpotMeta): ReadonlyArray<Erc20> => [
   { address: contracts.wrapped, name: "Wrapped HYPE", symbol: "WHYPE", decimals: 18 },
   ...known.flatMap(({ evmContract, fullName, name, weiDecimals }) =>
     evmContract === null ? [] : [{
-      address: lower(evmContract.address),
+      address: lowerCase(evmContract.address),
       name: fullName ?? name,
       symbol: name,
       decimals: weiDecimals + evmContract.evm_extra_wei_decimals

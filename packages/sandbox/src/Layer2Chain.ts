@@ -1,5 +1,5 @@
 /** A layer 2: a block every two seconds, receipts of several families, and blocks that become final later. */
-import type { Address, Hash } from "@trigate/domain/Hex"
+import { type Address, type Hash, lowerCase } from "@trigate/domain/Hex"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
@@ -19,7 +19,7 @@ import type { World } from "./EvmWorld.ts"
 import { chainIds } from "./SandboxExamples.ts"
 import type { Seed } from "./Seed.ts"
 import * as Random from "./Seed.ts"
-import { lower, withEntry, withoutEntry } from "./VenueState.ts"
+import { withEntry, withoutEntry } from "./VenueState.ts"
 
 /** A family of layer 2s, by the shape of its receipts. */
 export type Layer2Family = "op-stack" | "op-legacy" | "op-deposit" | "arbitrum" | "zksync" | "linea" | "scroll"
@@ -184,7 +184,7 @@ const someone: Address = "0x17281460228691b044e080a5f5257dce8e47f79c"
 /** A made-up transaction. No code runs for it. Its position leaves room for other transactions in its block. */
 const makeTransaction = (seed: Seed, made: NewTransaction, latest: number): Transaction => {
   const { family = "op-stack", gasUsed = 21_000n, inBlocks = 1 } = made
-  const hash = lower(made.hash)
+  const hash = lowerCase(made.hash)
   const { effectiveGasPrice, type, ...fields } = families[family]
   const price = effectiveGasPrice({ seed, hash })
   const series = Random.series(seed, `layer2/${hash}`)
@@ -267,7 +267,7 @@ export const controls = (seed: Seed, state: Ref.Ref<Layer2State>): Layer2Control
         return { transactions: withEntry(transactions, transaction.hash, transaction) }
       }),
     dropTransaction: (hash) =>
-      change(({ transactions }) => ({ transactions: withoutEntry(transactions, lower(hash)) })),
+      change(({ transactions }) => ({ transactions: withoutEntry(transactions, lowerCase(hash)) })),
     advanceFinality: (block) =>
       change(({ finalizedFloor }, { latest }) => ({
         finalizedFloor: Math.max(finalizedFloor, Math.min(latest, block ?? latest))

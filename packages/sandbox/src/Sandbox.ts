@@ -82,14 +82,7 @@ const evm = Effect.fnUntraced(function*({ evm, seed, venue }: State, profile: Ve
       }
       return yield* VenueEvm.answer(view, withMachine, operation.name, params.text)
     }),
-    once: ({ operation, params }) =>
-      EvmNode.submit(
-        withMachine,
-        evm.state,
-        (known, now) => VenueEvm.at({ seed, profile, evm: known, now }),
-        operation.name,
-        params.text
-      )
+    once: EvmNode.submit(withMachine, evm.state, (known, now) => VenueEvm.at({ seed, profile, evm: known, now }))
   })
 })
 
@@ -120,14 +113,7 @@ const layer2 = Effect.fnUntraced(function*(state: State) {
       const chain = Layer2Chain.at(state.seed, yield* Ref.get(state.layer2.state), now)
       return yield* EvmNode.answer({ chain, withMachine }, operation.name, params.text)
     }),
-    once: ({ operation, params }) =>
-      EvmNode.submit(
-        withMachine,
-        state.layer2.state,
-        (known, now) => Layer2Chain.at(state.seed, known, now),
-        operation.name,
-        params.text
-      )
+    once: EvmNode.submit(withMachine, state.layer2.state, (known, now) => Layer2Chain.at(state.seed, known, now))
   })
 })
 

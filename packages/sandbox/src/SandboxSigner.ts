@@ -61,7 +61,7 @@ export const signMultiSig = Effect.fnUntraced(function*(
 ): Effect.fn.Return<SignedAction, Unhashable> {
   const wrap = (signatures: ReadonlyArray<Signature>): Extract<Action, { readonly type: "multiSig" }> => ({
     type: "multiSig",
-    signatureChainId: "0x66eee",
+    signatureChainId: VenueProfile_.defaultChainId,
     signatures,
     payload: { multiSigUser, outerSigner: leader.address, action }
   })

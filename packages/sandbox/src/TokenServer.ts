@@ -203,22 +203,16 @@ const tokenData = (asked: Asked): TokenAnswer => {
     : ok(asked, describe(seed, dialect, address, contract))
 }
 
-const pack = (asked: Asked): TokenAnswer => {
-  const { dialect, parsed } = asked
-  return ok(
-    asked,
-    TonAddress.format(parsed, {
-      bounceable: parsed.form !== "non-bounceable",
-      urlSafe: dialect === "cpp",
-      testOnly: parsed.testOnly
-    })
-  )
-}
+const pack = ({ dialect, parsed }: Asked): string =>
+  TonAddress.format(parsed, {
+    bounceable: parsed.form !== "non-bounceable",
+    urlSafe: dialect === "cpp",
+    testOnly: parsed.testOnly
+  })
 
-const unpack = (asked: Asked): TokenAnswer => {
-  const { address, dialect, parsed } = asked
-  if (dialect === "cpp") return ok(asked, TonAddress.formatRaw(parsed).toUpperCase())
-  return ok(asked, parsed.form === "raw" ? address : TonAddress.formatRaw(parsed))
+const unpack = ({ address, dialect, parsed }: Asked): string => {
+  if (dialect === "cpp") return TonAddress.formatRaw(parsed).toUpperCase()
+  return parsed.form === "raw" ? address : TonAddress.formatRaw(parsed)
 }
 
 const givenTypes = {
@@ -227,8 +221,7 @@ const givenTypes = {
   "non-bounceable": "friendly_non_bounceable"
 } as const
 
-const detect = (asked: Asked): TokenAnswer => {
-  const { parsed } = asked
+const detect = ({ parsed }: Asked) => {
   const forms = (bounceable: boolean) => {
     const form = { bounceable, testOnly: parsed.testOnly }
     return {
@@ -236,13 +229,13 @@ const detect = (asked: Asked): TokenAnswer => {
       b64url: TonAddress.format(parsed, { ...form, urlSafe: true })
     }
   }
-  return ok(asked, {
+  return {
     raw_form: TonAddress.formatRaw(parsed),
     bounceable: forms(true),
     non_bounceable: forms(false),
     given_type: givenTypes[parsed.form],
     test_only: parsed.testOnly
-  })
+  }
 }
 
 const balanceOf = ({ contract }: Asked): string => {
@@ -270,9 +263,9 @@ const lastTransaction = ({ contract, parsed, seed }: Asked) => ({
   hash: contract === undefined ? "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=" : base64(seed, `tx/${parsed.hash}`, 32)
 })
 
-const information = (asked: Asked): TokenAnswer => {
+const information = (asked: Asked) => {
   const { contract, now, parsed, seed } = asked
-  return ok(asked, {
+  return {
     "@type": "raw.fullAccountState",
     balance: balanceOf(asked),
     code: contract === undefined ? "" : base64(seed, `code/${contract.kind}`, 96),
@@ -282,19 +275,19 @@ const information = (asked: Asked): TokenAnswer => {
     frozen_hash: "",
     sync_utime: Math.floor(now / 1_000),
     state: stateOf(asked)
-  })
+  }
 }
 
-const walletInformation = (asked: Asked): TokenAnswer => {
+const walletInformation = (asked: Asked) => {
   const { contract } = asked
   const isWallet = contract?.kind === "wallet"
-  return ok(asked, {
+  return {
     wallet: isWallet,
     balance: balanceOf(asked),
     account_state: stateOf(asked),
     ...(isWallet ? { wallet_type: "wallet v4 r2", seqno: contract.seqno, wallet_id: walletId } : {}),
     last_transaction_id: lastTransaction(asked)
-  })
+  }
 }
 
 type Method = (TokenRpcOperation | TokenSendOperation)["name"]
@@ -310,16 +303,18 @@ const getMethod = (asked: Asked): TokenAnswer => {
     : ok(asked, result)
 }
 
+const always = (result: (asked: Asked) => unknown) => (asked: Asked): TokenAnswer => ok(asked, result(asked))
+
 /** Methods that take an address and answer about it. */
 const addressMethods: { readonly [Name in Method]?: (asked: Asked) => TokenAnswer } = {
   getTokenData: tokenData,
-  packAddress: pack,
-  unpackAddress: unpack,
-  detectAddress: detect,
-  getAddressBalance: (asked) => ok(asked, balanceOf(asked)),
-  getAddressState: (asked) => ok(asked, stateOf(asked)),
-  getAddressInformation: information,
-  getWalletInformation: walletInformation,
+  packAddress: always(pack),
+  unpackAddress: always(unpack),
+  detectAddress: always(detect),
+  getAddressBalance: always(balanceOf),
+  getAddressState: always(stateOf),
+  getAddressInformation: always(information),
+  getWalletInformation: always(walletInformation),
   runGetMethod: getMethod
 }
 
@@ -381,23 +376,18 @@ export const answer = (seed: Seed, state: TokenState, method: Method, params: un
 const extra = ({ dialect }: TokenAnswer, now: number): object =>
   dialect === "cpp" ? { "@extra": `${Math.floor(now / 1_000)}.000:0:0.004` } : {}
 
-const wrap = (answer: TokenAnswer, now: number, members: object): UpstreamResponse.UpstreamResponse => {
+/** The body of a REST call. */
+export const rest = (answer: TokenAnswer, now: number, members: object = {}): UpstreamResponse.UpstreamResponse => {
   const body = "result" in answer
     ? { ok: true, result: answer.result }
     : { ok: false, error: answer.error, code: answer.status }
-  return UpstreamResponse.json(
-    "token-chain",
-    answer.status,
-    Json.stringify({ ...body, ...extra(answer, now), ...members })
-  )
+  const text = Json.stringify({ ...body, ...extra(answer, now), ...members })
+  return UpstreamResponse.json("token-chain", answer.status, text)
 }
-
-/** The body of a REST call. */
-export const rest = (answer: TokenAnswer, now: number): UpstreamResponse.UpstreamResponse => wrap(answer, now, {})
 
 /** The body of a JSON-RPC call. The Python family adds the id, always as a string; the C++ family adds none. */
 export const rpc = (answer: TokenAnswer, now: number, id: string): UpstreamResponse.UpstreamResponse =>
-  wrap(answer, now, answer.dialect === "python" ? { id, jsonrpc: "2.0" } : {})
+  rest(answer, now, answer.dialect === "python" ? { id, jsonrpc: "2.0" } : {})
 
 /** Sets the state of the token chain. Addresses may have any form; others fail with `InvalidAddress`. */
 export interface TokenControls {

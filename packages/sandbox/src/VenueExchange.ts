@@ -1,6 +1,6 @@
 /** The venue's `POST /exchange`: reads a signed action, decides on it, and answers in the venue's words. */
 import { EvmUserModify, JailSelf, MultiSig, TokenDelegate, UnjailSelf } from "@trigate/domain/Action"
-import type { Address } from "@trigate/domain/Hex"
+import { type Address, lowerCase } from "@trigate/domain/Hex"
 import * as Json from "@trigate/domain/Json"
 import { SignedEnvelope } from "@trigate/domain/SignedAction"
 import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
@@ -16,7 +16,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as VenueRefusal from "./VenueRefusal.ts"
 import type { VenueState } from "./VenueState.ts"
-import { accountOf, changeAccount, lower, withEntry } from "./VenueState.ts"
+import { accountOf, changeAccount, withEntry } from "./VenueState.ts"
 
 /** A value, or the venue's refusal. */
 type Decision<A> = Result.Result<A, string>
@@ -77,7 +77,7 @@ const execute = (state: VenueState, user: Address, action: SingleAction): Decisi
     case "CSignerAction":
       return setJailed(state, user, "jailSelf" in action)
     case "tokenDelegate":
-      return moveStake(state, user, lower(action.validator), action.isUndelegate ? -action.wei : action.wei)
+      return moveStake(state, user, lowerCase(action.validator), action.isUndelegate ? -action.wei : action.wei)
   }
 }
 
@@ -143,7 +143,7 @@ const actingUser = (state: VenueState, { envelope, signed }: Submission): Decisi
     const vault = envelope.vaultAddress ?? undefined
     if (vault === undefined) return user
     yield* refuseIf(accountOf(state, vault).leader !== user, VenueRefusal.unknownVault(vault))
-    return lower(vault)
+    return lowerCase(vault)
   })
 
 type Wrapper = Extract<VenueAction, { readonly type: "multiSig" }>
@@ -154,8 +154,8 @@ const multiSigUser = (
   signed: Extract<RecoveredSigner, { readonly scheme: "multiSig" }>
 ): Decision<Address> =>
   Result.gen(function*() {
-    const user = lower(wrapper.payload.multiSigUser)
-    yield* refuseIf(signed.signer !== lower(wrapper.payload.outerSigner), VenueRefusal.invalidOuterSigner)
+    const user = lowerCase(wrapper.payload.multiSigUser)
+    yield* refuseIf(signed.signer !== lowerCase(wrapper.payload.outerSigner), VenueRefusal.invalidOuterSigner)
     const leader = accountBehind(state, signed.signer)
     if (leader === undefined) return yield* Result.fail(VenueRefusal.outerSignerUnknown)
     const rule = accountOf(state, user).multiSig

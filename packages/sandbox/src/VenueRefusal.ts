@@ -9,7 +9,6 @@ export const unknownUser = (signer: Address) => `User or API Wallet ${signer} do
 /** An API wallet signed what only its account's own key may sign. */
 export const mustDeposit = (signer: Address) => `Must deposit before performing actions. User: ${signer}`
 
-/** The nonce was used before. */
 export const duplicateNonce = (nonce: number) => `Invalid nonce: duplicate nonce ${nonce}`
 
 /** The nonce is below the window, or below the lowest of the nonces that are kept. */
@@ -21,16 +20,9 @@ export const nonceTooHigh = (nonce: number, highest: number) => `Invalid nonce: 
 /** The action's own nonce is not the body's. */
 export const nonceMismatch = "Nonce mismatch."
 
-/** The action was signed for the other network. */
 export const wrongNetwork = "Mainnet and testnet require different signature."
-
-/** `expiresAfter` has passed. */
 export const expired = "Action already expired"
-
-/** A multi-sig account was acted for by one signature. */
 export const multiSigRequired = "Multi-sig required"
-
-/** Fewer authorised users than the threshold have signed. */
 export const thresholdNotMet = "Multi-sig threshold not met"
 
 /** An inner signature recovers to somebody who is not authorised. */
@@ -39,7 +31,6 @@ export const invalidInnerSigner = "Invalid multi-sig inner signer"
 /** The outer signature is not the leader's, or the leader may not lead. */
 export const invalidOuterSigner = "Invalid multi-sig outer signer"
 
-/** The leader is unknown to the venue. */
 export const outerSignerUnknown = "Multi-sig outer signer must be an L1 user."
 
 /** The account acted for is no multi-sig account. */
@@ -51,10 +42,7 @@ export const tooManySigners = "Too many multi-sig signers"
 /** A threshold below one, or above the number of users. */
 export const invalidThreshold = "Invalid multi-sig threshold"
 
-/** An authorised user that is no account. */
 export const authorizedUserUnknown = "Multi-sig authorized user must exist on L1"
-
-/** An account among its own authorised users. */
 export const selfAuthorized = "Cannot register self as multi-sig authorized user"
 
 /** `vaultAddress` names no vault or sub-account that the signer leads. */
@@ -63,7 +51,6 @@ export const unknownVault = (vault: Address) => `Vault not registered: ${vault}`
 /** A `CSignerAction` from an account that is no validator. */
 export const notValidator = "Signer invalid or inactive for current epoch"
 
-/** A delegation to a validator that does not exist. */
 export const unknownValidator = "Unknown validator"
 
 /** More delegated, or undelegated, than there is. */

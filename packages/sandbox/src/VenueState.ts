@@ -1,7 +1,7 @@
 /** What the venue remembers of accounts, API wallets, validators and nonces, and how a test sets it. */
 import type { ActionRejected } from "@trigate/domain/ActionOutcome"
 import { classifyRejection } from "@trigate/domain/ActionOutcome"
-import type { Address } from "@trigate/domain/Hex"
+import { type Address, lowerCase } from "@trigate/domain/Hex"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
@@ -66,12 +66,9 @@ export const newAccount: Account = {
   requests: { limit: Number.POSITIVE_INFINITY, sent: 0 }
 }
 
-/** An address, or other hex, in lower case. */
-export const lower = (address: Address): Address => `0x${address.slice(2).toLowerCase()}`
-
 /** The account of an address; a new one if there is none. */
 export const accountOf = (state: VenueState, address: Address): Account =>
-  state.accounts.get(lower(address)) ?? newAccount
+  state.accounts.get(lowerCase(address)) ?? newAccount
 
 /** Changes an account, and creates it first if there is none. */
 export const changeAccount = (
@@ -80,7 +77,7 @@ export const changeAccount = (
   change: (account: Account) => Account
 ): VenueState => ({
   ...state,
-  accounts: withEntry(state.accounts, lower(address), change(accountOf(state, address)))
+  accounts: withEntry(state.accounts, lowerCase(address), change(accountOf(state, address)))
 })
 
 /** Reads and sets the state of the venue. Addresses may have any letter case. */
@@ -122,9 +119,9 @@ const refusalOf = (state: VenueState, address: Address, { authorizedUsers, thres
 export const controls = (state: Ref.Ref<VenueState>): VenueControls => ({
   state,
   account: (address) =>
-    Effect.map(Ref.get(state), ({ accounts }) => Option.fromUndefinedOr(accounts.get(lower(address)))),
+    Effect.map(Ref.get(state), ({ accounts }) => Option.fromUndefinedOr(accounts.get(lowerCase(address)))),
   validator: (address) =>
-    Effect.map(Ref.get(state), ({ validators }) => Option.fromUndefinedOr(validators.get(lower(address)))),
+    Effect.map(Ref.get(state), ({ validators }) => Option.fromUndefinedOr(validators.get(lowerCase(address)))),
   fundAccount: (address, wei) =>
     Ref.update(
       state,
@@ -133,18 +130,18 @@ export const controls = (state: Ref.Ref<VenueState>): VenueControls => ({
   addValidator: (address, validator) =>
     Ref.update(state, (venue) => {
       const known = changeAccount(venue, address, (account) => account)
-      return { ...known, validators: withEntry(known.validators, lower(address), { ...validator, stake: 0n }) }
+      return { ...known, validators: withEntry(known.validators, lowerCase(address), { ...validator, stake: 0n }) }
     }),
   setJailed: (address, jailed) =>
     Ref.update(state, (venue) => {
-      const validator = venue.validators.get(lower(address))
+      const validator = venue.validators.get(lowerCase(address))
       return validator === undefined
         ? venue
-        : { ...venue, validators: withEntry(venue.validators, lower(address), { ...validator, jailed }) }
+        : { ...venue, validators: withEntry(venue.validators, lowerCase(address), { ...validator, jailed }) }
     }),
   makeMultiSig: (address, rule) => {
-    const user = lower(address)
-    const multiSig = { ...rule, authorizedUsers: rule.authorizedUsers.map(lower) }
+    const user = lowerCase(address)
+    const multiSig = { ...rule, authorizedUsers: rule.authorizedUsers.map(lowerCase) }
     return Ref.modify(state, (venue) => {
       const refusal = refusalOf(venue, user, multiSig)
       return [
@@ -156,9 +153,9 @@ export const controls = (state: Ref.Ref<VenueState>): VenueControls => ({
     )
   },
   approveAgent: (agent, account) =>
-    Ref.update(state, (venue) => ({ ...venue, agents: withEntry(venue.agents, lower(agent), lower(account)) })),
+    Ref.update(state, (venue) => ({ ...venue, agents: withEntry(venue.agents, lowerCase(agent), lowerCase(account)) })),
   addVault: (vault, leader) =>
-    Ref.update(state, (venue) => changeAccount(venue, vault, (account) => ({ ...account, leader: lower(leader) }))),
+    Ref.update(state, (venue) => changeAccount(venue, vault, (account) => ({ ...account, leader: lowerCase(leader) }))),
   setBigBlocks: (address, usingBigBlocks) =>
     Ref.update(state, (venue) => changeAccount(venue, address, (account) => ({ ...account, usingBigBlocks }))),
   limitRequests: (address, limit) =>

@@ -1,12 +1,11 @@
 /** Ready request bodies: an action built in the venue's form and signed by the `Signer`. */
-import type { Address } from "@trigate/domain/Hex"
+import { type Address, lowerCase } from "@trigate/domain/Hex"
 import type { Signature } from "@trigate/domain/Signature"
 import * as Effect from "effect/Effect"
 import { type Unhashable, wrongShape } from "./ActionHash.ts"
-import { lowerCase } from "./internal/bytes.ts"
 import { Signer, type SignerFailure } from "./Signer.ts"
 import * as SignerRecovery from "./SignerRecovery.ts"
-import type { VenueProfile } from "./VenueProfile.ts"
+import { defaultChainId, type VenueProfile } from "./VenueProfile.ts"
 
 /** What is sent with an L1 action. */
 export interface L1Options {
@@ -41,8 +40,6 @@ export interface SignedBody<Action> {
 /** Why there is no signed body: the action has no hash, or the signer made no signature. */
 export type BuildFailure = Unhashable | SignerFailure
 
-const defaultChainId = "0x66eee"
-
 const sign = Effect.fnUntraced(function*<Action>(
   profile: VenueProfile,
   scheme: "l1" | "userSigned",
@@ -63,23 +60,25 @@ const sign = Effect.fnUntraced(function*<Action>(
 
 const maxWei = 2n ** 64n - 1n
 
-const moveStake = Effect.fnUntraced(function*(
+/** The action that moves stake, in the venue's form. */
+export const stakeAction = (
   profile: VenueProfile,
   isUndelegate: boolean,
   { nonce, signatureChainId = defaultChainId, validator, wei }: Stake
-) {
-  if (wei < 1n || wei > maxWei) return yield* wrongShape("wei", "from 1 to 2^64 - 1")
-  const action = {
-    type: "tokenDelegate",
-    signatureChainId: lowerCase(signatureChainId),
-    [profile.chainField]: profile.chainName,
-    validator: lowerCase(validator),
-    wei,
-    isUndelegate,
-    nonce
-  } as const
-  return yield* sign(profile, "userSigned", action, { nonce })
-})
+) => ({
+  type: "tokenDelegate",
+  signatureChainId: lowerCase(signatureChainId),
+  [profile.chainField]: profile.chainName,
+  validator: lowerCase(validator),
+  wei,
+  isUndelegate,
+  nonce
+} as const)
+
+const moveStake = (profile: VenueProfile, isUndelegate: boolean, stake: Stake) =>
+  stake.wei < 1n || stake.wei > maxWei
+    ? Effect.fail(wrongShape("wei", "from 1 to 2^64 - 1"))
+    : sign(profile, "userSigned", stakeAction(profile, isUndelegate, stake), { nonce: stake.nonce })
 
 /** Delegates stake to a validator. */
 export const delegate = (profile: VenueProfile, stake: Stake) => moveStake(profile, false, stake)

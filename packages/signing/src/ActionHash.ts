@@ -53,7 +53,8 @@ export interface HashContext {
   readonly expiresAfter?: number | bigint | null | undefined
 }
 
-const uint64 = (name: string, value: number | bigint): Result.Result<Uint8Array, UnsignableAction> => {
+/** Eight bytes, big-endian. Fails with {@link UnsignableAction}, which names the member. */
+export const uint64 = (name: string, value: number | bigint): Result.Result<Uint8Array, UnsignableAction> => {
   const integer = toUint64(value)
   return integer === undefined
     ? Result.fail(wrongShape(name, "an unsigned 64-bit integer"))

@@ -1,4 +1,5 @@
 /** Amounts of HYPE: decimal text, and the integer `wei` that the venue counts in. */
+import { formatUnits } from "@trigate/domain/Gas"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 
@@ -36,9 +37,4 @@ export const weiFromHype = (amount: string): Result.Result<bigint, Unrepresentab
 }
 
 /** The decimal amount of HYPE of some `wei`, without trailing zeros. */
-export const hypeFromWei = (wei: bigint): string => {
-  const digits = wei.toString().padStart(decimals + 1, "0")
-  const fraction = digits.slice(-decimals).replace(/0+$/, "")
-  const whole = digits.slice(0, -decimals)
-  return fraction === "" ? whole : `${whole}.${fraction}`
-}
+export const hypeFromWei = (wei: bigint): string => formatUnits(wei, decimals)

@@ -1,32 +1,14 @@
 /** Multi-sig wrappers: how one is read, what its inner signers sign, and what its leader signs over all of it. */
+import { lowerCase } from "@trigate/domain/Hex"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as ActionHash from "./ActionHash.ts"
-import { type Hex, isAddress, lowerCase } from "./internal/bytes.ts"
-import { type Signature, trimmed } from "./Secp256k1.ts"
+import { type Hex, isAddress } from "./internal/bytes.ts"
+import { trimmed } from "./Secp256k1.ts"
 import type * as Signable from "./Signable.ts"
 import * as UserSigned from "./UserSigned.ts"
 import type { VenueProfile } from "./VenueProfile.ts"
-
-/** A wrapper with the right shape. */
-export interface Wrapper {
-  /** 0x hex, hashed as the text it is: send it in lower case without leading zeros. */
-  readonly signatureChainId: string
-  /** One for each inner signer, at most {@link maxSigners}. */
-  readonly signatures: ReadonlyArray<Signature>
-  readonly payload: {
-    readonly multiSigUser: Hex
-    /** The leader, who signs the wrapper; the nonce is the leader's. */
-    readonly outerSigner: Hex
-    readonly action: Readonly<Record<string, unknown>>
-  }
-}
-
-/** A wrapper as the venue prints it before hashing: keys in order, addresses lower case, `r` and `s` trimmed. */
-export interface MultiSigAction extends Wrapper {
-  readonly type: "multiSig"
-}
 
 /**
  * The most signatures of a wrapper.
@@ -39,19 +21,28 @@ const Scalar = Schema.String.check(Schema.isPattern(/^0x[0-9a-fA-F]{1,64}$/u))
 
 const Address = Schema.String.pipe(Schema.refine(isAddress))
 
-const decode = Schema.decodeUnknownResult(Schema.Struct({
+/** A wrapper with the right shape. */
+const Wrapper = Schema.Struct({
+  /** 0x hex, hashed as the text it is: send it in lower case without leading zeros. */
   signatureChainId: Schema.String,
-  signatures: Schema.Array(Schema.Struct({
-    r: Scalar,
-    s: Scalar,
-    v: Schema.Union([Schema.Int, Schema.BigInt])
-  })).check(Schema.isBetweenLength(1, maxSigners)),
+  /** One for each inner signer. */
+  signatures: Schema.Array(Schema.Struct({ r: Scalar, s: Scalar, v: Schema.Union([Schema.Int, Schema.BigInt]) }))
+    .check(Schema.isBetweenLength(1, maxSigners)),
   payload: Schema.Struct({
     multiSigUser: Address,
+    /** The leader, who signs the wrapper; the nonce is the leader's. */
     outerSigner: Address,
     action: Schema.Unknown.pipe(Schema.refine(Predicate.isReadonlyObject))
   })
-}))
+})
+export type Wrapper = typeof Wrapper.Type
+
+/** A wrapper as the venue prints it before hashing: keys in order, addresses lower case, `r` and `s` trimmed. */
+export interface MultiSigAction extends Wrapper {
+  readonly type: "multiSig"
+}
+
+const decode = Schema.decodeUnknownResult(Wrapper)
 
 /** The venue's form of a wrapper; the inner action is taken as it is. */
 export const normalize = ({ payload, signatureChainId, signatures }: Wrapper): MultiSigAction => ({

@@ -1,18 +1,18 @@
 /** The co-signers' approvals of a multi-sig proposal, and the body that the leader sends once there are enough. */
-import { Address, Hash } from "@trigate/domain/Hex"
+import { Address, Hash, lowerCase } from "@trigate/domain/Hex"
 import { Signature } from "@trigate/domain/Signature"
 import type { SignedAction } from "@trigate/domain/SignedAction"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { wrongShape } from "./ActionHash.ts"
-import { lowerCase } from "./internal/bytes.ts"
 import * as MultiSig from "./MultiSig.ts"
 import type { Disbelief, MultiSigProposal } from "./MultiSigProposal.ts"
 import * as MultiSigProposal_ from "./MultiSigProposal.ts"
 import * as MultiSigTerms from "./MultiSigTerms.ts"
 import * as Secp256k1 from "./Secp256k1.ts"
 import * as Signable from "./Signable.ts"
+import { profileOf } from "./VenueProfile.ts"
 
 /**
  * A signature that is not by the expected signer; over other bytes it recovers to an address that nobody holds.
@@ -234,7 +234,7 @@ export const assemble = Effect.fn("MultiSigApproval.assemble")(function*<E, R>(
     return yield* new WrongSigner({ role: "leader", expected: outerSigner, recovered: lowerCase(leader.address) })
   }
   const action = MultiSigTerms.wrapper(proposal, signatures.map(Secp256k1.trimmed))
-  const outer = yield* Effect.fromResult(MultiSig.outerSignable(MultiSigTerms.profileOf(proposal), action, proposal))
+  const outer = yield* Effect.fromResult(MultiSig.outerSignable(profileOf(proposal.network), action, proposal))
   const signature = yield* verified("leader", outerSigner, Signable.digest(outer), yield* leader.sign(outer))
   return {
     action,

@@ -1,6 +1,6 @@
 /** What the co-signers of a multi-sig account are asked to sign, as a value that is passed between their machines. */
 import { InnerAction } from "@trigate/domain/Action"
-import { Address, Hash } from "@trigate/domain/Hex"
+import { Hash } from "@trigate/domain/Hex"
 import * as Json from "@trigate/domain/Json"
 import { faultsOf } from "@trigate/domain/Operation"
 import type { AnyCodec } from "@trigate/domain/Operation"
@@ -13,6 +13,7 @@ import type { Unhashable } from "./ActionHash.ts"
 import * as MultiSigTerms_ from "./MultiSigTerms.ts"
 import type { MultiSigTerms } from "./MultiSigTerms.ts"
 import * as Signable from "./Signable.ts"
+import { defaultChainId } from "./VenueProfile.ts"
 
 /** A text that is not a proposal, or not an approval; `faults` say where and why. */
 export class MultiSigMalformed extends Schema.TaggedError<MultiSigMalformed>()("MultiSigMalformed", {
@@ -75,18 +76,6 @@ const ActionText = Schema.String.pipe(
   Schema.decodeTo(InnerAction, SchemaTransformation.passthrough({ strict: false }))
 )
 
-const WalletData = Schema.Struct({
-  domain: Schema.Struct({
-    name: Schema.String,
-    version: Schema.Literal("1"),
-    chainId: Schema.Union([Schema.Int, Schema.String]),
-    verifyingContract: Address
-  }),
-  types: Schema.Record(Schema.String, Schema.Array(Schema.Struct({ name: Schema.String, type: Schema.String }))),
-  primaryType: Schema.String,
-  message: Schema.Record(Schema.String, Schema.Union([Schema.String, Schema.Int, Schema.Boolean]))
-})
-
 const digest = Hash.annotateKey({ description: "The 32 bytes that each co-signer signs" })
 
 /** What is read of a received proposal: the terms, and the digest to compare. */
@@ -102,7 +91,9 @@ const Received = Schema.Struct({
 const Proposed = Schema.Struct({
   ...MultiSigTerms_.MultiSigTerms.fields,
   digest,
-  typedData: WalletData.annotateKey({ description: "What a wallet displays and signs for that digest, EIP-712" }),
+  typedData: Signable.WalletData.annotateKey({
+    description: "What a wallet displays and signs for that digest, EIP-712"
+  }),
   summary: Schema.Array(Schema.String).annotateKey({ description: "What it does, one plain sentence for each fact" })
 })
 
@@ -144,9 +135,6 @@ export const MultiSigProposal = Received.pipe(
   )
 ).annotate({ identifier: "MultiSigProposal" })
 export type MultiSigProposal = typeof MultiSigProposal.Type
-
-/** The chain id for L1 actions, which name none; the venue takes any. */
-const defaultChainId = "0x66eee"
 
 /**
  * Proposes an action of a multi-sig account: what each co-signer signs, and what it means.

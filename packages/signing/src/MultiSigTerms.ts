@@ -1,7 +1,7 @@
 /** What a multi-sig account is to do, who sends it and until when. The co-signers' signatures follow from these terms. */
 import type { MultiSig as MultiSigWire } from "@trigate/domain/Action"
 import { InnerAction, SignatureChainId } from "@trigate/domain/Action"
-import { Address } from "@trigate/domain/Hex"
+import { Address, lowerCase } from "@trigate/domain/Hex"
 import * as Json from "@trigate/domain/Json"
 import type { Signature } from "@trigate/domain/Signature"
 import { Millis } from "@trigate/domain/Time"
@@ -16,13 +16,12 @@ import { undecodable, wrongShape } from "./ActionHash.ts"
 import type { Unhashable, UnsignableAction } from "./ActionHash.ts"
 import * as CanonicalAction from "./CanonicalAction.ts"
 import * as Hype from "./Hype.ts"
-import { lowerCase, toUint64 } from "./internal/bytes.ts"
+import { toUint64 } from "./internal/bytes.ts"
 import * as MultiSig from "./MultiSig.ts"
 import type * as Signable from "./Signable.ts"
 import * as SigningCaution from "./SigningCaution.ts"
 import * as UserSigned from "./UserSigned.ts"
-import { mainnet, testnet } from "./VenueProfile.ts"
-import type { VenueProfile } from "./VenueProfile.ts"
+import { profileOf } from "./VenueProfile.ts"
 
 /** The terms without the action; `threshold` and `authorizedUsers` are the account's rule, where it is known. */
 export const envelope = {
@@ -53,10 +52,6 @@ export type MultiSigTerms = typeof MultiSigTerms.Type
 
 type Inner = MultiSigTerms["action"]
 
-/** The profile of the network that the terms name. */
-export const profileOf = ({ network }: Pick<MultiSigTerms, "network">): VenueProfile =>
-  network === "mainnet" ? mainnet : testnet
-
 const decode = Schema.decodeUnknownResult(MultiSigTerms)
 
 const single = (
@@ -64,7 +59,7 @@ const single = (
   name: "action" | "sentAction",
   given: Inner
 ): Result.Result<Inner, UnsignableAction> =>
-  CanonicalAction.canonicalize(profileOf(terms), given).pipe(
+  CanonicalAction.canonicalize(profileOf(terms.network), given).pipe(
     Result.flatMap(({ action, kind }) =>
       kind === "single" && Predicate.isString(action["type"])
         ? Result.succeed({ ...action, type: action["type"] })
@@ -127,7 +122,8 @@ export const wrapper = (terms: MultiSigTerms, signatures: ReadonlyArray<Signatur
 /** What each co-signer signs. Fails with `MsgPackUnencodable` or `UnsignableAction`. */
 export const innerSignable = (terms: MultiSigTerms): Result.Result<Signable.Signable, Unhashable> => {
   const { payload, ...rest } = wrapper(terms, [])
-  return MultiSig.innerSignable(profileOf(terms), { ...rest, payload: { ...payload, action: terms.action } }, terms)
+  const signed = { ...rest, payload: { ...payload, action: terms.action } }
+  return MultiSig.innerSignable(profileOf(terms.network), signed, terms)
 }
 
 /** The venue no longer takes the action: its expiry has passed, or its nonce has left the window. */

@@ -1,5 +1,7 @@
 /** What a key signs: one EIP-712 message of flat fields, as its 32-byte digest and as the object a wallet displays. */
+import { Address } from "@trigate/domain/Hex"
 import * as Utf8 from "@trigate/domain/Utf8"
+import * as Schema from "effect/Schema"
 import { type Hex, keccak256, toHex, uint64Bytes, writeHex } from "./internal/bytes.ts"
 
 /** A field of a message, with its value; addresses and `bytes32` are full-length hexadecimal text. */
@@ -147,10 +149,18 @@ export const typedData = ({ domain, members, struct }: Signable): TypedData => (
 })
 
 /** {@link TypedData} as JSON carries it: an integer that a double cannot hold is decimal text. */
-export interface WalletData extends Omit<TypedData, "domain" | "message"> {
-  readonly domain: Omit<TypedData["domain"], "chainId"> & { readonly chainId: number | string }
-  readonly message: Readonly<Record<string, string | number | boolean>>
-}
+export const WalletData = Schema.Struct({
+  domain: Schema.Struct({
+    name: Schema.String,
+    version: Schema.Literal(version),
+    chainId: Schema.Union([Schema.Int, Schema.String]),
+    verifyingContract: Address
+  }),
+  types: Schema.Record(Schema.String, Schema.Array(Schema.Struct({ name: Schema.String, type: Schema.String }))),
+  primaryType: Schema.String,
+  message: Schema.Record(Schema.String, Schema.Union([Schema.String, Schema.Int, Schema.Boolean]))
+})
+export type WalletData = typeof WalletData.Type
 
 const asJson = <A>(value: A | bigint): A | string => typeof value === "bigint" ? value.toString() : value
 

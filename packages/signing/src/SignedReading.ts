@@ -10,7 +10,7 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as ActionHash from "./ActionHash.ts"
 import type { Action, CanonicalAction } from "./CanonicalAction.ts"
-import { fromHex, type Hex, isAddress, keccak256, toHex, toUint64, trimmedHex, uint64Bytes } from "./internal/bytes.ts"
+import { fromHex, type Hex, isAddress, keccak256, toHex, toUint64, trimmedHex } from "./internal/bytes.ts"
 import * as MsgPack from "./MsgPack.ts"
 import * as MultiSig from "./MultiSig.ts"
 import * as Signable from "./Signable.ts"
@@ -156,10 +156,8 @@ const hashOf = (...parts: ReadonlyArray<Uint8Array>): Hex =>
 /** The hash of a published sample: vault before nonce, zeros for no vault, no markers. */
 const documentedHash: View["hash"] = (value, { nonce, vaultAddress }) =>
   Result.gen(function*() {
-    const integer = toUint64(nonce)
-    if (integer === undefined) return yield* Result.fail(ActionHash.wrongShape("nonce", "an unsigned 64-bit integer"))
     const vault = isAddress(vaultAddress) ? fromHex(vaultAddress) : new Uint8Array(20)
-    return hashOf(yield* MsgPack.encode(value), vault, uint64Bytes(integer))
+    return hashOf(yield* MsgPack.encode(value), vault, yield* ActionHash.uint64("nonce", nonce))
   })
 
 /** The digest as a wallet signs plain messages, which it prefixes. */

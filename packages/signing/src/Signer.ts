@@ -1,5 +1,5 @@
 /** Signers: a private key in this process, a wallet, or a key in another place. */
-import { Address } from "@trigate/domain/Hex"
+import { Address, lowerCase } from "@trigate/domain/Hex"
 import type { Signature } from "@trigate/domain/Signature"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -9,7 +9,7 @@ import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { addressOf, type Hex, keccak256, lowerCase, toHex } from "./internal/bytes.ts"
+import { addressOf, type Hex, keccak256, toHex } from "./internal/bytes.ts"
 import * as Secp256k1 from "./Secp256k1.ts"
 import * as Signable from "./Signable.ts"
 

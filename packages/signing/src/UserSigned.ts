@@ -1,8 +1,9 @@
 /** User-signed actions: the action's own fields are the typed data. */
+import { lowerCase } from "@trigate/domain/Hex"
 import { memoize } from "effect/Function"
 import * as Result from "effect/Result"
 import { UnsignableAction, wrongShape } from "./ActionHash.ts"
-import { isAddress, isWord, lowerCase, toUint64 } from "./internal/bytes.ts"
+import { isAddress, isWord, toUint64 } from "./internal/bytes.ts"
 import * as Signable from "./Signable.ts"
 import type { VenueProfile } from "./VenueProfile.ts"
 

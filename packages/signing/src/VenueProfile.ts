@@ -21,6 +21,9 @@ export interface VenueProfile {
 /** The documents' spelling of {@link VenueProfile.chainField}; accepted in requests, never hashed. */
 export const documentedChainField = "venueChain"
 
+/** Chain id of the typed data where the signer chooses none; the venue takes any. */
+export const defaultChainId = "0x66eee"
+
 const spelling = {
   chainField: "hyperliquidChain",
   userSignedDomain: "HyperliquidSignTransaction",
@@ -32,3 +35,6 @@ export const mainnet: VenueProfile = { name: "mainnet", source: "a", chainName: 
 
 /** Hyperliquid's test network. */
 export const testnet: VenueProfile = { name: "testnet", source: "b", chainName: "Testnet", ...spelling }
+
+/** The profile of a network. */
+export const profileOf = (network: VenueProfile["name"]): VenueProfile => network === "mainnet" ? mainnet : testnet

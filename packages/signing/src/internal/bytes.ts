@@ -30,8 +30,6 @@ export const fromHex = (hex: string): Uint8Array => {
   return bytes
 }
 
-export const lowerCase = (hex: string): Hex => `0x${hex.slice(2).toLowerCase()}`
-
 /** A hex quantity in lower case without leading zeros, as the venue prints it before hashing. */
 export const trimmedHex = (hex: string): Hex => `0x${hex.slice(2).toLowerCase().replace(/^0+(?=.)/, "")}`
 
