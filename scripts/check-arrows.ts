@@ -87,13 +87,18 @@ const checkReferences = (file: string, expected: ReadonlyArray<string>): void =>
     list(readJson(file)["references"]).map((reference) => path.basename(String(record(reference)["path"])))
   )
 
-/** The dependencies and references of each package are the table's, and every version is exact and the same everywhere. */
+/**
+ * The dependencies and references of each package are the table's.
+ *
+ * A manifest names ranges that begin with what the lock file installs: a program that embeds a package decides on the version, and
+ * two copies of `effect` would not know each other's schemas.
+ */
 const checkManifests = (): void => {
   const names = Object.keys(table)
   compare("packages", names, fs.readdirSync(path.join(root, "packages")))
   checkReferences("tsconfig.json", [...names, "tsconfig.test.json"])
   checkReferences("tsconfig.test.json", names)
-  const pins = new Map(Object.entries(record(readJson("package.json")["devDependencies"])))
+  const locked = record(readJson("package-lock.json")["packages"])
   for (const [name, entry] of Object.entries(table)) {
     checkReferences(`packages/${name}/tsconfig.json`, entry.arrows)
     const file = `packages/${name}/package.json`
@@ -101,10 +106,15 @@ const checkManifests = (): void => {
     const dependencies = { ...record(manifest["dependencies"]), ...record(manifest["peerDependencies"]) }
     const scoped = entry.arrows.map((arrow) => `@trigate/${arrow}`)
     compare(file, ["effect", ...fromNpm(entry), ...scoped], Object.keys(dependencies))
-    for (const [dependency, version] of Object.entries(dependencies)) {
-      const pin = scoped.includes(dependency) ? manifest["version"] : pins.get(dependency) ?? version
-      if (version !== pin) failures.push(`${file}: ${dependency} is ${String(version)}, elsewhere ${String(pin)}`)
-      if (!/^\d/u.test(String(version))) failures.push(`${file}: the version of ${dependency} is not exact`)
+    for (const [dependency, range] of Object.entries(dependencies)) {
+      const installed = scoped.includes(dependency)
+        ? manifest["version"]
+        : record(locked[`node_modules/${dependency}`])["version"]
+      const expected = `^${String(installed)}`
+      if (range !== expected) failures.push(`${file}: ${dependency} is ${String(range)} instead of ${expected}`)
+    }
+    for (const peer of ["effect", ...(entry.drivers ?? []).filter((driver) => driver !== "undici")]) {
+      if (!(peer in record(manifest["peerDependencies"]))) failures.push(`${file}: ${peer} is not a peer`)
     }
   }
 }

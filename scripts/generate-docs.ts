@@ -1,8 +1,8 @@
 /**
- * Writes the documents that repeat what the code declares: the contract, the operations, the errors, the metrics, the settings.
+ * Writes what repeats the code: the contract, operations, errors, metrics and settings, and the entry module of each package.
  *
  * `npm run docs:generate` writes them; with `--check`, as `npm run docs:check` runs it, nothing is written and every
- * document that differs from the code is named.
+ * file that differs from the code is named.
  */
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import { ActionRejected } from "@trigate/domain/ActionOutcome"
@@ -21,6 +21,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import * as fs from "node:fs"
 import * as path from "node:path"
+import { entryModules } from "./packages/entries.ts"
 
 const root = path.resolve(import.meta.dirname, "..")
 
@@ -332,7 +333,8 @@ const documents: ReadonlyMap<string, string> = new Map([
   ["docs/errors.md", errorsText],
   ["docs/metrics.md", metricsText],
   ["docs/openapi.json", openApiText()],
-  ["docs/operations.md", operationsText]
+  ["docs/operations.md", operationsText],
+  ...entryModules
 ])
 
 const isChecking = process.argv.includes("--check")
@@ -346,5 +348,5 @@ for (const [file, text] of outdated) {
   if (isChecking) console.error(`${file}: differs from the code; write it with npm run docs:generate`)
   else fs.writeFileSync(path.join(root, file), text)
 }
-console.log(`docs: ${documents.size} generated documents, ${outdated.length} ${isChecking ? "outdated" : "written"}`)
+console.log(`docs: ${documents.size} generated files, ${outdated.length} ${isChecking ? "outdated" : "written"}`)
 process.exitCode = isChecking && outdated.length > 0 ? 1 : 0

@@ -1,0 +1,33 @@
+/**
+ * Every module of `@trigate/api` that needs no optional peer, as a namespace.
+ *
+ * Written by `npm run docs:generate`. Code that starts often imports the modules themselves, such as
+ * `@trigate/api/…`: Node then loads only those.
+ */
+
+/** The key that identifies a caller on the node provider's surface: the first segment of the path. */
+export * as EndpointKey from "./EndpointKey.ts"
+
+/** `POST /exchange`: signed actions, checked and relayed at most once. */
+export * as ExchangeApi from "./ExchangeApi.ts"
+
+/** The whole contract. The server, the client and the OpenAPI document are derived from it. */
+export * as GatewayApi from "./GatewayApi.ts"
+
+/** Liveness, readiness and metrics. */
+export * as HealthApi from "./HealthApi.ts"
+
+/** `POST /info`: queries of the trading chain. */
+export * as InfoApi from "./InfoApi.ts"
+
+/** The node provider's surface: the same routes behind the caller's own endpoint key, and the layer 2 at the key itself. */
+export * as NodeApi from "./NodeApi.ts"
+
+/** The middleware of every group: what a caller sees of a typed error, and of a request that does not decode. */
+export * as Problems from "./Problems.ts"
+
+/** `POST /evm` and `POST /l2`: JSON-RPC of the trading chain's EVM and of an EVM layer 2. */
+export * as RpcApi from "./RpcApi.ts"
+
+/** `GET /api/v2/getTokenData` and `POST /api/v2/jsonRPC`: the token chain. */
+export * as TokensApi from "./TokensApi.ts"

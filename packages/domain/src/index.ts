@@ -1,0 +1,153 @@
+/**
+ * Every module of `@trigate/domain` that needs no optional peer, as a namespace.
+ *
+ * Written by `npm run docs:generate`. Code that starts often imports the modules themselves, such as
+ * `@trigate/domain/…`: Node then loads only those.
+ */
+
+/** The four signed actions, each in the form that the real wire takes and in the form that the documents list. */
+export * as Action from "./Action.ts"
+
+/** Why a signed action was refused before it was sent: its nonce, its signature or its signer. */
+export * as ActionError from "./ActionError.ts"
+
+/** What the venue says to a signed action: HTTP 200 is not success. */
+export * as ActionOutcome from "./ActionOutcome.ts"
+
+/** Whether an answer may be cached and given to other callers. */
+export * as Cacheable from "./Cacheable.ts"
+
+/** Why the caller was refused: its key or its quota. */
+export * as CallerError from "./CallerError.ts"
+
+/** Candles (OHLCV bars) of the trading chain. */
+export * as Candle from "./Candle.ts"
+
+/** Answers to candle queries: how many bars one holds, and whether it never changes and can be cached. */
+export * as CandleAnswer from "./CandleAnswer.ts"
+
+/** Windows of bars: where bars begin, how far back the venue keeps them, and what an answer to a window leaves out. */
+export * as CandleWindow from "./CandleWindow.ts"
+
+/**
+ * The methods of an EVM node that stock clients call: reads that are relayed as they are, and the sending of a raw
+ * transaction.
+ */
+export * as EvmMethods from "./EvmMethods.ts"
+
+/** The JSON-RPC methods of `POST /evm`: the trading chain's EVM. */
+export * as EvmOperations from "./EvmOperations.ts"
+
+/** The signed actions of `POST /exchange`. Each is sent at most once. */
+export * as ExchangeOperations from "./ExchangeOperations.ts"
+
+/** Faults in the words of one who has never seen our schemas: a name that a message holds becomes what it stands for. */
+export * as FaultWords from "./FaultWords.ts"
+
+/**
+ * Amounts in smallest units, exact on `bigint`, and as decimal numbers: of any token, and gas in wei, gwei (10^9 wei) and
+ * ether (10^18 wei).
+ */
+export * as Gas from "./Gas.ts"
+
+/** The closed set of errors that a chain's service raises, the server sends and the client decodes. */
+export * as GatewayError from "./GatewayError.ts"
+
+/** 0x-prefixed hexadecimal values as EVM wires spell them. */
+export * as Hex from "./Hex.ts"
+
+/** The queries of `POST /info`. */
+export * as InfoOperations from "./InfoOperations.ts"
+
+/** What the gateway sees in a signed body: the answer of `POST /exchange/inspect`, which relays nothing. */
+export * as Inspection from "./Inspection.ts"
+
+/** JSON integers of any size. */
+export * as Integer from "./Integer.ts"
+
+/** JSON that travels with its text: the text goes out as it came, the value is read, and neither is made twice. */
+export * as Json from "./Json.ts"
+
+/** The JSON-RPC methods of `POST /l2`: any EVM layer 2. */
+export * as Layer2Operations from "./Layer2Operations.ts"
+
+/** The metrics of a gateway: name, kind, labels and meaning of each, declared once. */
+export * as Metrics from "./Metrics.ts"
+
+/** An operation is data: each upstream call is declared once, next to its schemas. */
+export * as Operation from "./Operation.ts"
+
+/** What every typed error shares: an RFC 9457 problem with a stable type URI, and its tag on the wire. */
+export * as Problem from "./Problem.ts"
+
+/** Transaction receipts of EVM layer 2s: the documented fields read, the extra fields of every family kept. */
+export * as Receipt from "./Receipt.ts"
+
+/** Why a request was refused by its own content. Nothing was sent to an upstream. */
+export * as RequestError from "./RequestError.ts"
+
+/** The upstream answered that the requested resource does not exist. */
+export * as ResourceError from "./ResourceError.ts"
+
+/** The settings of a gateway: the name, the accepted text, the default and the documentation of each, declared once. */
+export * as Settings from "./Settings.ts"
+
+/** A signature as the venue takes it. */
+export * as Signature from "./Signature.ts"
+
+/** The body of `POST /exchange`: an action, its nonce and its signature. */
+export * as SignedAction from "./SignedAction.ts"
+
+/** Finds spot pairs and tokens by what callers know them by. */
+export * as SpotLookup from "./SpotLookup.ts"
+
+/** Spot tokens and pairs of the trading chain, as `spotMeta` answers them. */
+export * as SpotMeta from "./SpotMeta.ts"
+
+/** Instants as the venue counts them. */
+export * as Time from "./Time.ts"
+
+/** What the token chain knows about a token: the documented flat resource, and the four kinds of contract behind it. */
+export * as TokenData from "./TokenData.ts"
+
+/** The calls of the token chain: `GET /api/v2/getTokenData`, and the methods of `POST /api/v2/jsonRPC`. */
+export * as TokenOperations from "./TokenOperations.ts"
+
+/** Token-chain addresses: read from either form, checked, written in any form. */
+export * as TonAddress from "./TonAddress.ts"
+
+/** What sending a call can end in before there is an answer to read. */
+export * as TransportFailure from "./TransportFailure.ts"
+
+/** The upstream did not answer, answered too late, or answered nonsense. `upstream` is a label, never an address. */
+export * as UpstreamError from "./UpstreamError.ts"
+
+/** An upstream's response as it came: what a relaying route passes on and what a typed method reads. */
+export * as UpstreamResponse from "./UpstreamResponse.ts"
+
+/** Text as UTF-8 bytes and back. */
+export * as Utf8 from "./Utf8.ts"
+
+/** The JSON-RPC of EVM nodes: how calls are checked and written, and how their answers are judged and read. */
+export * as EvmProtocol from "./protocol/EvmProtocol.ts"
+
+/** The venue's responses to signed actions: whether one is the venue's own, and what it says became of the action. */
+export * as ExchangeProtocol from "./protocol/ExchangeProtocol.ts"
+
+/** The queries of `POST /info`: how they are checked and written, and how their answers are judged and read. */
+export * as InfoProtocol from "./protocol/InfoProtocol.ts"
+
+/** JSON-RPC 2.0 as text: envelopes are read and written without re-encoding what they carry. */
+export * as JsonRpc from "./protocol/JsonRpc.ts"
+
+/**
+ * What every wire protocol tells the pipeline: what an attempt means for its call, how an answer is read, and where the
+ * checked calls of a chain go.
+ */
+export * as Protocol from "./protocol/Protocol.ts"
+
+/** The token chain's REST and JSON-RPC: how calls are checked and written, and how responses are judged. */
+export * as TokenProtocol from "./protocol/TokenProtocol.ts"
+
+/** The token chain's envelope: `{ok, result}` or `{ok: false, error, code}`, which is not JSON-RPC 2.0. */
+export * as TokenRpc from "./protocol/TokenRpc.ts"

@@ -1,0 +1,24 @@
+/**
+ * Every module of `@trigate/layer2` that needs no optional peer, as a namespace.
+ *
+ * Written by `npm run docs:generate`. Code that starts often imports the modules themselves, such as
+ * `@trigate/layer2/…`: Node then loads only those.
+ */
+
+/** Tells the receipts that can no longer change, so that they may be kept for good. */
+export * as FinalReceipts from "./FinalReceipts.ts"
+
+/** An EVM layer 2: its relayed JSON-RPC, receipts, and waiting for one. */
+export * as Layer2 from "./Layer2.ts"
+
+/** A layer 2 in memory, for tests: it answers with the receipts that it was given, and has no other method. */
+export * as Layer2Memory from "./Layer2Memory.ts"
+
+/** Layer 2 over its nodes: JSON-RPC by POST to the base address itself. */
+export * as Layer2Upstream from "./Layer2Upstream.ts"
+
+/** Waiting for a receipt that did not come. */
+export * as ReceiptTimeout from "./ReceiptTimeout.ts"
+
+/** Waiting for a receipt, whoever is asked for it: a service of this package, or a client. */
+export * as ReceiptWait from "./ReceiptWait.ts"

@@ -1,0 +1,57 @@
+/**
+ * Every module of `@trigate/server` that needs no optional peer, as a namespace.
+ *
+ * Written by `npm run docs:generate`. Code that starts often imports the modules themselves, such as
+ * `@trigate/server/…`: Node then loads only those.
+ */
+
+/** Where a gateway keeps its action log, by its settings: the same for the gateway that writes it and the tool that reads it. */
+export * as ActionLogStore from "./ActionLogStore.ts"
+
+/** The keys of callers: where a request carries one, and whether it may pass. */
+export * as CallerKeys from "./CallerKeys.ts"
+
+/** CORS (Fetch standard): lets the pages of configured origins read the gateway's answers. */
+export * as Cors from "./Cors.ts"
+
+/** `GET /docs` and `GET /openapi.json`: the API reference, in one page that loads nothing from the internet. */
+export * as DocsPage from "./DocsPage.ts"
+
+/** The routes whose answers are encoded from values: `POST /exchange/inspect`, token data, health and metrics. */
+export * as EncodedRoutes from "./EncodedRoutes.ts"
+
+/** All routes of the gateway over the five chain services, for the bundled server and for a server of your own. */
+export * as Gateway from "./Gateway.ts"
+
+/** What `/health/ready` says: how each chain is served, which does not change, and whether the stores can be reached. */
+export * as GatewayStatus from "./GatewayStatus.ts"
+
+/** The bodies of requests and of answers. */
+export * as HttpBody from "./HttpBody.ts"
+
+/** Node's HTTP server: bounds on what it reads, and problem documents for requests that it cannot parse. */
+export * as NodeServer from "./NodeServer.ts"
+
+/** What the gateway does around every request, whether a route takes it or not. */
+export * as Observe from "./Observe.ts"
+
+/** Metrics of the process and of what runs in it. They are read when somebody looks at them, so that no request pays for them. */
+export * as ProcessMetrics from "./ProcessMetrics.ts"
+
+/** The routes that relay a body or a query and are not JSON-RPC: `POST /exchange`, `POST /info` and the token chain's REST. */
+export * as RelayRoutes from "./RelayRoutes.ts"
+
+/** What the gateway notes about a request on its way, and what becomes of the notes at its end: metrics and the access log. */
+export * as RequestFacts from "./RequestFacts.ts"
+
+/** The JSON-RPC routes: `POST /evm`, `POST /l2` and `POST /api/v2/jsonRPC`, each derived from its table of operations. */
+export * as RpcRoutes from "./RpcRoutes.ts"
+
+/** Reads the settings from the environment. A mistake stops the start with one line that names the setting. */
+export * as Settings from "./Settings.ts"
+
+/** `SqlClient` over Node's own SQLite, with one connection: it is opened at its first use, and again after a fault. */
+export * as SqliteClient from "./SqliteClient.ts"
+
+/** The answer to a request that no route takes: 404, or 405 with the allowed methods where only the method is wrong. */
+export * as Unmatched from "./Unmatched.ts"

@@ -1,0 +1,63 @@
+/**
+ * Every module of `@trigate/signing` that needs no optional peer, as a namespace.
+ *
+ * Written by `npm run docs:generate`. Code that starts often imports the modules themselves, such as
+ * `@trigate/signing/…`: Node then loads only those.
+ */
+
+/** Ready request bodies: an action built in the venue's form and signed by the `Signer`. */
+export * as ActionBuilder from "./ActionBuilder.ts"
+
+/** The hash of an action: the connection id that signs an L1 action, and the action hash of a multi-sig wrapper. */
+export * as ActionHash from "./ActionHash.ts"
+
+/** Puts an action into the form in which the venue hashes it, however its JSON was ordered and spelled. */
+export * as CanonicalAction from "./CanonicalAction.ts"
+
+/** Amounts of HYPE: decimal text, and the integer `wei` that the venue counts in. */
+export * as Hype from "./Hype.ts"
+
+/** Canonical MessagePack: byte for byte what the venue's own encoder writes for a parsed JSON value. */
+export * as MsgPack from "./MsgPack.ts"
+
+/** Multi-sig wrappers: how one is read, what its inner signers sign, and what its leader signs over all of it. */
+export * as MultiSig from "./MultiSig.ts"
+
+/** The co-signers' approvals of a multi-sig proposal, and the body that the leader sends once there are enough. */
+export * as MultiSigApproval from "./MultiSigApproval.ts"
+
+/** What the co-signers of a multi-sig account are asked to sign, as a value that is passed between their machines. */
+export * as MultiSigProposal from "./MultiSigProposal.ts"
+
+/** What a multi-sig account is to do, who sends it and until when. The co-signers' signatures follow from these terms. */
+export * as MultiSigTerms from "./MultiSigTerms.ts"
+
+/** Nonces for actions: no signer gets the same one twice. */
+export * as NonceSource from "./NonceSource.ts"
+
+/** A `NonceSource` that several processes share: each nonce is one atomic step in Redis. */
+export * as NonceSourceRedis from "./NonceSourceRedis.ts"
+
+/** The curve secp256k1, by the fastest library that loads: keys, signatures, and the addresses that signed. */
+export * as Secp256k1 from "./Secp256k1.ts"
+
+/** What a key signs: one EIP-712 message of flat fields, as its 32-byte digest and as the object a wallet displays. */
+export * as Signable from "./Signable.ts"
+
+/** Messages that a signer may have signed by mistake, instead of the message that belongs to a request. */
+export * as SignedReading from "./SignedReading.ts"
+
+/** Signers: a private key in this process, a wallet, or a key in another place. */
+export * as Signer from "./Signer.ts"
+
+/** Recovers who signed a request, and identifies what was signed. */
+export * as SignerRecovery from "./SignerRecovery.ts"
+
+/** What in an action makes correct signatures recover to strangers, because the venue hashes it in another spelling. */
+export * as SigningCaution from "./SigningCaution.ts"
+
+/** User-signed actions: the action's own fields are the typed data. */
+export * as UserSigned from "./UserSigned.ts"
+
+/** How one real network of the trading chain spells what the documents leave open. */
+export * as VenueProfile from "./VenueProfile.ts"

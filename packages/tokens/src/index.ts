@@ -1,0 +1,42 @@
+/**
+ * Every module of `@trigate/tokens` that needs no optional peer, as a namespace.
+ *
+ * Written by `npm run docs:generate`. Code that starts often imports the modules themselves, such as
+ * `@trigate/tokens/…`: Node then loads only those.
+ */
+
+/** Reads what an upstream answers to `GET /api/v2/getTokenData`, in every shape that there is. */
+export * as Dialect from "./Dialect.ts"
+
+/** A token's name, symbol and decimals: what the contract itself holds, else the document that it points to (TEP-64). */
+export * as Metadata from "./Metadata.ts"
+
+/** Reads the JSON document that a token's contract points to; servers of the chain never do. */
+export * as MetadataFetch from "./MetadataFetch.ts"
+
+/** Fetches metadata documents over undici, guarded against URIs that strangers wrote. */
+export * as MetadataFetchUndici from "./MetadataFetchUndici.ts"
+
+/** Fetches documents from hosts that strangers chose: the rules, apart from how names are resolved and bytes are sent. */
+export * as MetadataGuard from "./MetadataGuard.ts"
+
+/** Decides by the text of a URI alone whether it may be fetched, and from where. */
+export * as MetadataTarget from "./MetadataTarget.ts"
+
+/** Why a metadata document cannot be had. */
+export * as MetadataUnavailable from "./MetadataUnavailable.ts"
+
+/** The token chain: its tokens, its address forms, and its relayed JSON-RPC. */
+export * as TokenChain from "./TokenChain.ts"
+
+/** A token chain in memory: answers from a state that tests fill, in the newer servers' dialect. */
+export * as TokenChainMemory from "./TokenChainMemory.ts"
+
+/** The token chain as it is upstream: REST and JSON-RPC under `/api/v2` of the base address. */
+export * as TokenChainUpstream from "./TokenChainUpstream.ts"
+
+/** One bounded GET to addresses that were checked before: the name is not resolved a second time. */
+export * as UndiciExchange from "./UndiciExchange.ts"
+
+/** Which addresses are on the public internet (IANA special-purpose registries, RFC 6890 and its updates). */
+export * as UndiciPublicAddress from "./UndiciPublicAddress.ts"

@@ -1,0 +1,57 @@
+/**
+ * Every module of `@trigate/trading` that needs no optional peer, as a namespace.
+ *
+ * Written by `npm run docs:generate`. Code that starts often imports the modules themselves, such as
+ * `@trigate/trading/…`: Node then loads only those.
+ */
+
+/** Describes a signed body as the gateway reads it; nothing is sent. */
+export * as ActionInspection from "./ActionInspection.ts"
+
+/** The action log: every signed action that was sent, from before its first byte leaves until its nonce is too old to use. */
+export * as ActionLog from "./ActionLog.ts"
+
+/** `ActionLog` of replicas that share only a Redis: the claims are shared, the bytes stay in the process that sends them. */
+export * as ActionLogRedis from "./ActionLogRedis.ts"
+
+/** `ActionLog` in a SQL database, SQLite or Postgres: an action is on the disk before its first byte leaves. */
+export * as ActionLogSql from "./ActionLogSql.ts"
+
+/**
+ * Reads a signed body: decodes it once, puts its action into the venue's form, respells its chain field, and warns of what
+ * the venue would not take.
+ */
+export * as ActionShape from "./ActionShape.ts"
+
+/** Checks a signed body before anything is sent upstream, and says which bytes to send. */
+export * as Admission from "./Admission.ts"
+
+/** Walks a window of any length in stretches that one answer of the venue can hold. */
+export * as CandleWalk from "./CandleWalk.ts"
+
+/** Signed actions of the trading chain: checked, recorded in the action log, and sent at most once. */
+export * as Exchange from "./Exchange.ts"
+
+/** `Exchange` in memory: records what would have been sent and answers what it was told to. */
+export * as ExchangeMemory from "./ExchangeMemory.ts"
+
+/** Queries of the trading chain: spot pairs and tokens, and bars. */
+export * as Info from "./Info.ts"
+
+/** `Info` in memory: spot metadata and bars that a test sets, answered as the venue answers them. */
+export * as InfoMemory from "./InfoMemory.ts"
+
+/** Why a signature is not the expected signer's: likely mistakes are tried one by one, and in pairs, until one explains it. */
+export * as SignatureDiagnosis from "./SignatureDiagnosis.ts"
+
+/** Who signed a body, and whether this gateway sends what that signer signs. */
+export * as SignerGate from "./SignerGate.ts"
+
+/** The trading chain's EVM: storage at the latest block, and what a transaction costs. */
+export * as TradingEvm from "./TradingEvm.ts"
+
+/** `TradingEvm` in memory: storage, prices and flags that a test sets, answered as a node answers them. */
+export * as TradingEvmMemory from "./TradingEvmMemory.ts"
+
+/** The trading chain upstream: the official API and nodes, which of their addresses a call goes to, and the services over them. */
+export * as TradingUpstream from "./TradingUpstream.ts"

@@ -1,0 +1,63 @@
+/**
+ * Every module of `@trigate/upstream` that needs no optional peer, as a namespace.
+ *
+ * Written by `npm run docs:generate`. Code that starts often imports the modules themselves, such as
+ * `@trigate/upstream/…`: Node then loads only those.
+ */
+
+/** Sends a call at most once. */
+export * as AtMostOnce from "./AtMostOnce.ts"
+
+/** One attempt: one request to one address, within the rate limit, counted, and reported to outlier detection. */
+export * as Attempt from "./Attempt.ts"
+
+/**
+ * Makes attempts until a read is answered: at one address after the other, at the same one again a little later, at a
+ * second one beside a slow one.
+ */
+export * as Attempts from "./Attempts.ts"
+
+/** Sends the JSON-RPC reads of one caller's batch as one batch to each upstream. */
+export * as Batching from "./Batching.ts"
+
+/** Cached responses of this process, bounded by bytes; the least recently used one is evicted first. */
+export * as CacheStore from "./CacheStore.ts"
+
+/** The nodes of an EVM chain as a backend: reads in batches where their caller sent them so, transactions at most once. */
+export * as EvmUpstream from "./EvmUpstream.ts"
+
+/** The transport: sends the bytes of one HTTP request, and says on failure whether any byte may have reached the peer. */
+export * as HttpTransport from "./HttpTransport.ts"
+
+/** The transport over any Effect `HttpClient`: for embedding, and for tests that replace the client. */
+export * as HttpTransportHttpClient from "./HttpTransportHttpClient.ts"
+
+/** The transport over undici's dispatcher, the fastest HTTP client of Node, with a pool of connections per origin. */
+export * as HttpTransportUndici from "./HttpTransportUndici.ts"
+
+/** Outlier detection: which addresses of an upstream a call should go to. */
+export * as OutlierDetection from "./OutlierDetection.ts"
+
+/** The one way out: every call of a declared operation passes here, step by step. */
+export * as Pipeline from "./Pipeline.ts"
+
+/** Keeps each upstream's rate limit: weight a minute of the official API, request units a second of a node's plan. */
+export * as RateLimiter from "./RateLimiter.ts"
+
+/** `RateLimiter` whose limits are shared by all processes with the same Redis and prefix. */
+export * as RateLimiterRedis from "./RateLimiterRedis.ts"
+
+/** Answers reads without asking the upstream again: from a cached response, else from a call that is already under way. */
+export * as ResponseCache from "./ResponseCache.ts"
+
+/** The cached responses that the replicas of a gateway share: one Redis key each, expiring when the response is of no use. */
+export * as ResponseCacheRedis from "./ResponseCacheRedis.ts"
+
+/** Asks a store that replicas share, within a deadline. While the store is away, each replica goes on alone. */
+export * as SharedState from "./SharedState.ts"
+
+/** Coalesces calls: callers that ask for what is already being asked get the answer of that call. */
+export * as SingleFlight from "./SingleFlight.ts"
+
+/** Where a kind of upstream is: its label, and its addresses in order of preference. */
+export * as Upstream from "./Upstream.ts"

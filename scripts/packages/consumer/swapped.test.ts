@@ -1,0 +1,26 @@
+/** A team's test: its own code over the services of the packages, with layers in memory. */
+import { assert, it } from "@effect/vitest"
+import { UnknownAsset } from "@trigate/domain/ResourceError"
+import * as Sandbox from "@trigate/sandbox/Sandbox"
+import { Info } from "@trigate/trading/Info"
+import * as InfoMemory from "@trigate/trading/InfoMemory"
+import * as Effect from "effect/Effect"
+import * as Ref from "effect/Ref"
+
+const firstToken = Info.use(({ spotMeta }) => spotMeta()).pipe(Effect.map(({ tokens }) => tokens[0]?.name))
+
+it.effect("reads from the sandbox", () =>
+  Effect.gen(function*() {
+    assert.strictEqual(yield* firstToken, "USDC")
+  }).pipe(Effect.provide(Sandbox.layer())))
+
+it.effect("reads what the test sets, and fails with the class that the packages export", () =>
+  Effect.gen(function*() {
+    const { spotMeta } = yield* InfoMemory.InfoState
+    yield* Ref.set(spotMeta, { universe: [], tokens: [] })
+    assert.isUndefined(yield* firstToken)
+    const failure = yield* Effect.flip(
+      Info.use(({ candleSnapshot }) => candleSnapshot({ coin: "NOSUCHCOIN", interval: "1d", startTime: 0 }))
+    )
+    assert.instanceOf(failure, UnknownAsset)
+  }).pipe(Effect.provide(InfoMemory.layer())))
