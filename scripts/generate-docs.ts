@@ -279,17 +279,35 @@ const errorsText = document(
   shapeOf(ActionRejected).members.map(memberText).join("\n")
 )
 
+const exampleText = (kind: string): string => {
+  const file = `docs/config/trigate.config.${kind}`
+  return `\`trigate.config.${kind}\`:\n\n\`\`\`${kind}\n${fs.readFileSync(path.join(root, file), "utf8")}\`\`\``
+}
+
 const configurationText = document(
   "Configuration",
-  "The gateway reads its settings from the environment; an empty value counts as unset. It does not start with a value that\n" +
-    "does not decode, or with a name that begins with `TRIGATE_` and is not in the table: it prints one line that names the\n" +
-    "setting. It never prints the value, which may hold an endpoint key. Without any upstream address it serves the sandbox\n" +
+  "Each setting is a flag of `trigate serve`, an environment variable, or a member of a settings file. The flag beats the\n" +
+    "environment, and the environment beats the file. An empty value counts as not given. All three take the same texts.",
+  "The gateway does not start with a value that does not decode, or with a flag, a member or a name `TRIGATE_…` that is not in\n" +
+    "the table. It prints one line, which says where the mistake is, and ends with the exit code 2. It never prints the value,\n" +
+    "which may hold an endpoint key. Without any upstream address it serves the sandbox\n" +
     "([decision 13](decisions/0013-sandbox-or-live.md)).",
   "The `layerConfig` layers of the library packages read the same settings in the same way, each those that concern it.",
   table(
-    ["Setting", "Meaning", "Takes", "Default"],
-    Object.values(settings).map(({ env, meaning, takes, unset }) => [code(env), meaning, takes, unset])
-  )
+    ["Variable", "Flag", "Member", "Meaning", "Takes", "Default"],
+    Object.entries(settings).map((
+      [name, { env, flag, meaning, takes, unset }]
+    ) => [code(env), code(`--${flag}`), code(name), meaning, takes, unset])
+  ),
+  "Every process of a machine can see flags. Put addresses with endpoint keys into the environment or into a file.",
+  "## Settings file",
+  "The gateway reads `trigate.config.json`, `trigate.config.yaml` or `trigate.config.toml` of its working folder, or the file of\n" +
+    "`--config FILE`. Two of them in one folder are refused. A list may be an array, and `on` and `off` may be `true` and\n" +
+    "`false`. The three examples say the same.",
+  ...["json", "yaml", "toml"].map(exampleText),
+  "## Environment file",
+  "`--env-file FILE` names a file of `NAME=value` lines, as Docker, systemd and `node --env-file` read it. A variable of the\n" +
+    "file counts where the environment does not set it."
 )
 
 const metricsText = document(

@@ -295,8 +295,8 @@ const upstream = await Upstream.listen()
 const processes: Array<Traced> = []
 try {
   const gateway = await start(
-    "packages/server/src/main.ts",
-    [],
+    "packages/cli/src/main.ts",
+    ["serve"],
     {
       TRIGATE_PORT: "0",
       TRIGATE_TRADING_API_URL: upstream.url,

@@ -3,6 +3,7 @@ export const notRun: ReadonlyArray<string> = [
   "README.md: npm ci && npm start (every test starts a gateway)",
   "README.md: npm ci && npm test (it would run itself)",
   "README.md: TRIGATE_TRADING_API_URL=https://api.hyperliquid.xyz \\ (real upstreams)",
+  "docs/cli.md: trigate serve --port 9000 --read-deadline 5s (it serves until it is stopped)",
   "docs/guides/unknown-outcomes.md: npx trigate actions list (it takes a database in which a crash left something)",
   "examples/client/README.md: npm start (two terminals; the tests of the example run it)",
   "examples/embedded/README.md: TRIGATE_TRADING_API_URL=https://api.hyperliquid.xyz \\ (real upstreams)",

@@ -41,7 +41,7 @@ const fault = (message: string): ActionsFault => new ActionsFault({ message })
 const inMemory =
   "TRIGATE_DATABASE_URL is not set: a gateway without it keeps its actions in memory, which nobody else can read"
 
-const settings = Effect.mapError(Settings.load, ({ message }) => Input.fault(message))
+const settings = Effect.mapError(Settings.read({}), ({ message }) => Input.fault(message))
 
 /** The action log of a gateway in this environment; creates nothing. */
 const logOfEnvironment = Layer.unwrap(Effect.gen(function*() {

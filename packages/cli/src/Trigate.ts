@@ -7,35 +7,13 @@ import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Schema from "effect/Schema"
 import * as Terminal from "effect/Terminal"
-import * as ActionCommands from "./ActionCommands.ts"
-import * as ActionLogCommand from "./ActionLogCommand.ts"
-import * as ExitCode from "./ExitCode.ts"
-import * as GatewayCommands from "./GatewayCommands.ts"
-import * as MultiSigCommand from "./MultiSigCommand.ts"
-import * as ReadCommands from "./ReadCommands.ts"
 import * as Report from "./Report.ts"
+import * as ServeCommand from "./ServeCommand.ts"
 
-const command = Command.make("trigate").pipe(
-  Command.withDescription(`Ask a Trigate gateway, sign actions and send them through it, or run one.
+// the other commands load the client and the signer, which would double the time to start a gateway
+const serveAlone = Command.make("trigate").pipe(Command.withSubcommands([ServeCommand.command]))
 
-  Commands that ask or send take --gateway URL (else TRIGATE_GATEWAY_URL, else http://127.0.0.1:8080) and --json.
-  Commands that sign read the private key from TRIGATE_PRIVATE_KEY, --key-env NAME or --key-file PATH.
-
-  Data goes to standard output, everything else to standard error. Exit codes:
-${ExitCode.text.replace(/^/gmu, "  ")}`),
-  Command.withSubcommands([
-    { group: "READ", commands: [ReadCommands.info, ReadCommands.evm, ReadCommands.token, ReadCommands.receipt] },
-    {
-      group: "SIGN AND SEND",
-      commands: [ActionCommands.delegate, ActionCommands.undelegate, ActionCommands.bigBlocks, MultiSigCommand.command]
-    },
-    { group: "GATEWAY", commands: [GatewayCommands.serve, GatewayCommands.inspect, ActionLogCommand.command] }
-  ]),
-  Command.withExamples([
-    { command: "trigate info candles BTC 1h --from 7d --out csv > btc.csv" },
-    { command: "source <(trigate --completions bash)", description: "Complete commands and flags in this shell" }
-  ])
-)
+const loadCommands = Effect.promise(() => import("./Commands.ts"))
 
 // no wizard and no log levels: the commands neither ask back nor log
 const config = CliConfig.make({ builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions] })
@@ -49,10 +27,13 @@ const decodeManifest = Schema.decodeEffect(Schema.fromJsonString(Schema.Struct({
 const readVersion = FileSystem.FileSystem.use((files) => files.readFileString(`${import.meta.dirname}/../package.json`))
   .pipe(Effect.flatMap(decodeManifest), Effect.map(({ version }) => version), Effect.orDie)
 
-/** Runs a command line. A failure has already been printed on standard error. */
+/** Runs a command line; without a word it prints the help. A failure has already been printed on standard error. */
 export const run = Effect.fnUntraced(
   function*(args: ReadonlyArray<string>) {
-    return yield* Command.runWith(command, { version: yield* readVersion })(args)
+    const runWith = { version: yield* readVersion }
+    if (args[0] === "serve") return yield* Command.runWith(serveAlone, runWith)(args)
+    const { command } = yield* loadCommands
+    return yield* Command.runWith(command, runWith)(args.length === 0 ? ["--help"] : args)
   },
   Effect.tapCause(Report.failure),
   Effect.provideService(CliConfig.CliConfig, config),

@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { settings } from "@trigate/domain/Settings"
 import * as Effect from "effect/Effect"
 import { run } from "./run.ts"
 
@@ -51,10 +52,12 @@ describe("a command line that is wrong", () => {
           "--help"
       )
       yield* refused(
-        "serve --json",
+        "serve --raed-deadline 5s",
         2,
-        "trigate: Unrecognized flag: --json in command trigate serve; see trigate serve --help"
+        "trigate: Unrecognized flag: --raed-deadline in command trigate serve; did you mean --read-deadline?; see trigate " +
+          "serve --help"
       )
+      yield* refused("serve --port x", 2, "trigate: --port is not valid: expected a port from 0 to 65535")
     }))
 
   it.effect("does not repeat a private key that went into the wrong place", () =>
@@ -86,12 +89,7 @@ describe("a command line that is wrong", () => {
   it.effect("without a subcommand names those that there are", () =>
     Effect.gen(function*() {
       yield* refused("info", 2, "trigate: Missing subcommand: spot-meta, candles; see trigate info --help")
-      yield* refused(
-        "",
-        2,
-        "trigate: Missing subcommand: info, evm, token, receipt, delegate, undelegate, big-blocks, multisig, serve, " +
-          "inspect, actions; see trigate --help"
-      )
+      assert.deepStrictEqual(yield* run([]), yield* run(["--help"]))
     }))
 
   it.effect("is told which numbers an option takes", () =>
@@ -183,6 +181,11 @@ describe("help", () => {
         assert.deepStrictEqual({ code, stderr }, { code: 0, stderr: "" }, command)
         assert.match(stdout, /^DESCRIPTION\n {2}[A-Z]/u, command)
         assert.include(stdout, `USAGE\n  ${["trigate", ...command.split(" ")].join(" ").trim()}`, command)
+        if (command === "serve") {
+          for (const { env, flag } of Object.values(settings)) {
+            assert.match(stdout, new RegExp(`^  --${flag} value .*${env}`, "mu"))
+          }
+        }
         const listed = stdout.split("\n").filter((line) => /^ {2}(?:--)?[a-z][a-z-]*(?:,? [^ ]+)? {2,}/u.test(line))
         for (const line of listed) assert.match(line, /\S {2,}\S/u, `${command}: ${line}`)
         for (const line of stdout.split("\n")) assert.notMatch(line, /^ {2}--[a-z-]+(?: \S+)?$/u, `${command}: ${line}`)

@@ -2,6 +2,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as ExitCode from "@trigate/cli/ExitCode"
 import * as Trigate from "@trigate/cli/Trigate"
+import * as Settings from "@trigate/server/Settings"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Console from "effect/Console"
 import * as Context from "effect/Context"
@@ -58,6 +59,7 @@ export const run = Effect.fnUntraced(function*(args: ReadonlyArray<string>, surr
       ConfigProvider.ConfigProvider,
       ConfigProvider.fromUnknown(surroundings.environment ?? {})
     ),
+    Effect.provideService(Settings.ProcessEnvironment, surroundings.environment ?? {}),
     Effect.provide(Context.add(context, Stdio.Stdio, Context.get(yield* Layer.build(stdio), Stdio.Stdio))),
     Effect.exit
   )

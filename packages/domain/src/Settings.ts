@@ -1,8 +1,8 @@
 /**
  * The settings of a gateway: the name, the accepted text, the default and the documentation of each, declared once.
  *
- * The server, the `layerConfig` of every library package, `--help` and docs/configuration.md are derived from this table, so a
- * text means the same in a served gateway and in an embedded program.
+ * The server, its flags and its file, the `layerConfig` of every library package, `--help` and docs/configuration.md are derived
+ * from this table, so a text means the same in a served gateway and in an embedded program.
  */
 import * as Config from "effect/Config"
 import * as Duration from "effect/Duration"
@@ -24,12 +24,16 @@ interface Texts {
 /** A setting: a `Config` that decodes it and gives its default when it is not set, with its name and documentation. */
 export interface Setting<A> extends Config.Config<A>, Texts {
   readonly env: string
+  /** The flag of `trigate serve` without its dashes: `read-deadline` for `TRIGATE_READ_DEADLINE`. */
+  readonly flag: string
   /** The decoded default. */
   readonly fallback: A
 }
 
+const flagOf = (env: string): string => env.replace(/^TRIGATE_/u, "").toLowerCase().replaceAll("_", "-")
+
 const make = <A>(env: string, config: Config.Config<A>, fallback: A, texts: Texts): Setting<A> =>
-  Object.assign(Config.withDefault(config, fallback), { env, fallback, ...texts })
+  Object.assign(Config.withDefault(config, fallback), { env, flag: flagOf(env), fallback, ...texts })
 
 /** A setting whose default is a text like any other. */
 const withDefault = <A>(
@@ -152,7 +156,7 @@ const positive = "a number above zero"
 const duration = "a duration with its unit, like `500ms` or `10 seconds`"
 const noLimit = "unset: no limit"
 
-/** Every setting, in the order of `--help`. */
+/** Every setting by the name of its member in a file, in the order of `--help`. */
 export const settings = {
   host: withDefault("TRIGATE_HOST", Host, "127.0.0.1", {
     meaning: "address to listen on",

@@ -1,4 +1,4 @@
-/** Serves the gateway of the environment: reads the settings, listens, prints where, and goes on until it is interrupted. */
+/** Serves a gateway: reads its settings, listens, prints where, and goes on until it is interrupted. */
 import type { Settings as Decoded } from "@trigate/domain/Settings"
 import type { Backing } from "@trigate/trading/ActionLog"
 import * as Console from "effect/Console"
@@ -46,13 +46,12 @@ ${chainsOf(settings)}
   )
 })
 
-/** The gateway. Fails with `SettingsError`, or with {@link StartError} if it cannot listen. */
-export const serve = Effect.gen(function*() {
-  yield* Settings.refuseUnknown(Object.keys(process.env))
-  const settings = yield* Settings.load
+/** The gateway of some settings. Fails with `SettingsError`, or with {@link StartError} if it cannot listen. */
+export const serve = Effect.fnUntraced(function*(sources: Settings.Sources) {
+  const settings = yield* Settings.read(sources)
   const server = GatewayServer.layer(settings)
   return yield* Effect.mapError(
     Layer.launch(Layer.effectDiscard(announce(settings)).pipe(Layer.provide(server))),
     (error) => new StartError({ message: NodeServer.faultOf(error, settings.host, settings.port) })
   )
-}).pipe(Effect.provide(Logger.layer([Logger.consoleJson])))
+}, Effect.provide(Logger.layer([Logger.consoleJson])))

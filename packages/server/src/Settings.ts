@@ -1,9 +1,22 @@
-/** Reads the settings from the environment. A mistake stops the start with one line that names the setting. */
+/**
+ * Reads the settings of a gateway: a flag beats the environment, which beats the file `trigate.config.{json,yaml,toml}`.
+ *
+ * A mistake is one line that names the setting as it was written, and where. The line never quotes the value, which may hold an
+ * endpoint key.
+ */
+import * as Json from "@trigate/domain/Json"
 import { all, commandLine, settings } from "@trigate/domain/Settings"
 import type { Settings } from "@trigate/domain/Settings"
 import type * as Config from "effect/Config"
+import * as ConfigProvider from "effect/ConfigProvider"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import * as Struct from "effect/Struct"
+import { parseEnv } from "node:util"
 
 /** A setting that cannot be used. The message is one line; it never quotes the value, which may hold an endpoint key. */
 export class SettingsError extends Schema.TaggedError<SettingsError>()("SettingsError", {
@@ -13,24 +26,193 @@ export class SettingsError extends Schema.TaggedError<SettingsError>()("Settings
 
 const declared = Object.values(settings)
 
-const refusal = ({ message }: Config.ConfigError): SettingsError => {
+const names = Struct.keys(settings)
+
+/** How each variable that is set was written: `--port`, `TRIGATE_PORT`, `port in trigate.config.yaml`. */
+type Origins = ReadonlyMap<string, string>
+
+const refusal = (origins: Origins) => ({ message }: Config.ConfigError): SettingsError => {
   const found = declared.find(({ env }) => message.includes(env))
   return found === undefined
     ? new SettingsError({ setting: "", message: "The environment could not be read" })
-    : new SettingsError({ setting: found.env, message: `${found.env} is not valid: expected ${found.takes}` })
+    : new SettingsError({
+      setting: found.env,
+      message: `${origins.get(found.env) ?? found.env} is not valid: expected ${found.takes}`
+    })
 }
 
-const known: ReadonlySet<string> = new Set([...declared.map(({ env }) => env), ...Object.values(commandLine)])
+/** The fewest letters to insert, delete or replace to make one text of another. */
+const distance = (one: string, other: string): number => {
+  let row = Array.from({ length: other.length + 1 }, (_, index) => index)
+  for (let i = 0; i < one.length; i++) {
+    const next = [i + 1]
+    for (let j = 0; j < other.length; j++) {
+      const replaced = (row[j] ?? 0) + (one[i] === other[j] ? 0 : 1)
+      next.push(Math.min(replaced, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row[other.length] ?? 0
+}
+
+const nearest = (name: string, known: Iterable<string>): string => {
+  const [first] = [...known].map((word) => ({ word, far: distance(name, word) })).toSorted((a, b) => a.far - b.far)
+  return first !== undefined && first.far <= name.length / 3 ? ` (did you mean ${first.word}?)` : ""
+}
+
+const unknown = (setting: string, place: string, known: Iterable<string>): SettingsError =>
+  new SettingsError({
+    setting,
+    message: `${setting}${place} is not a setting${nearest(setting, known)}; see trigate serve --help`
+  })
+
+const variables: ReadonlySet<string> = new Set([...declared.map(({ env }) => env), ...Object.values(commandLine)])
+
+/** The variables of an environment; nothing for those that are not set. */
+export interface Environment {
+  readonly [name: string]: string | undefined
+}
 
 /** Refuses a name that begins with `TRIGATE_` and is no setting, so that a typing error does not go unnoticed. */
-export const refuseUnknown = (names: ReadonlyArray<string>): Effect.Effect<void, SettingsError> => {
-  const unknown = names.find((name) => name.startsWith("TRIGATE_") && !known.has(name))
-  return unknown === undefined
-    ? Effect.void
-    : Effect.fail(
-      new SettingsError({ setting: unknown, message: `${unknown} is not a setting; see npm start -- --help` })
-    )
+const refuseUnknown = (environment: Environment, place: string): Effect.Effect<void, SettingsError> => {
+  const found = Object.keys(environment).find((name) => name.startsWith("TRIGATE_") && !variables.has(name))
+  return found === undefined ? Effect.void : Effect.fail(unknown(found, place, variables))
 }
 
 /** All settings, from the `ConfigProvider` of the context. */
-export const load: Effect.Effect<Settings, SettingsError> = Effect.mapError(all, refusal)
+export const load: Effect.Effect<Settings, SettingsError> = Effect.mapError(all, refusal(new Map()))
+
+/** The environment of the process; whole, because a name that is no setting is refused. */
+export const ProcessEnvironment = Context.Reference<Environment>("@trigate/server/Settings/ProcessEnvironment", {
+  defaultValue: () => process.env
+})
+
+/** Where settings are looked for besides the {@link ProcessEnvironment}. */
+export interface Sources {
+  /** The flags of the command line, by the name of their setting. */
+  readonly flags?: { readonly [name: string]: string } | undefined
+  /** A file of `NAME=value` lines that stand for variables which the environment does not set. */
+  readonly environmentFile?: string | undefined
+  /** The file of settings; `trigate.config.{json,yaml,toml}` of the working directory, if there is one, when not given. */
+  readonly file?: string | undefined
+}
+
+const fault = (message: string): SettingsError => new SettingsError({ setting: "", message })
+
+const textOf = (file: string) =>
+  Effect.mapError(
+    FileSystem.FileSystem.use((files) => files.readFileString(file)),
+    () => fault(`${file} cannot be read`)
+  )
+
+const withoutValue = (kind: string) => (error: { readonly message: string }): string => {
+  // the parser's own words may quote a value
+  const line = /at line (?<line>\d+)/u.exec(error.message)?.groups?.["line"]
+  return `is not valid ${kind}${line === undefined ? "" : `: see its line ${line}`}`
+}
+
+const unreadable = (cause: unknown) => ({ message: String(cause) })
+
+/** The parser of each kind of file, loaded only where there is such a file. */
+const parsers: ReadonlyMap<string, (text: string) => Effect.Effect<unknown, string>> = new Map([
+  ["json", (text) => Effect.mapError(Effect.fromResult(Json.parseStrict(text)), withoutValue("JSON"))],
+  ["yaml", (text) =>
+    Effect.flatMap(
+      Effect.promise(() => import("effect/encoding/Yaml")),
+      ({ parse }) => Effect.mapError(Effect.try({ try: () => parse(text), catch: unreadable }), withoutValue("YAML"))
+    )],
+  ["toml", (text) =>
+    Effect.flatMap(
+      Effect.promise(() => import("effect/encoding/Toml")),
+      ({ parse }) => Effect.mapError(Effect.fromResult(parse(text)), withoutValue("TOML"))
+    )]
+])
+
+const isScalar = (value: unknown): value is string | number | boolean =>
+  Predicate.isString(value) || Predicate.isNumber(value) || Predicate.isBoolean(value)
+
+const scalarText = (value: string | number | boolean): string =>
+  Predicate.isBoolean(value) ? (value ? "on" : "off") : String(value)
+
+/** A member as the text that a variable would hold; nothing for what no variable could hold. */
+const memberText = (value: unknown): string | undefined => {
+  if (value === null) return ""
+  if (isScalar(value)) return scalarText(value)
+  return Array.isArray(value) && value.every(isScalar) ? value.map(scalarText).join(",") : undefined
+}
+
+/** A file by its last ending: `yml` is another name of `yaml`. */
+const kindOf = (file: string): string => file.slice(file.lastIndexOf(".") + 1).toLowerCase().replace(/^yml$/u, "yaml")
+
+/** The texts of a file by the name of their variable. */
+const readFile = Effect.fnUntraced(function*(file: string) {
+  const parse = parsers.get(kindOf(file))
+  if (parse === undefined) return yield* fault(`${file} is no settings file: expected .json, .yaml or .toml`)
+  const document = yield* Effect.mapError(parse(yield* textOf(file)), (why) => fault(`${file} ${why}`))
+  const members = document ?? {}
+  if (!Predicate.isObject(members) || Array.isArray(members)) {
+    return yield* fault(`${file} is no settings file: expected members with values`)
+  }
+  const texts = new Map<string, string>()
+  for (const [member, value] of Object.entries(members)) {
+    const name = names.find((name) => name === member)
+    if (name === undefined) return yield* unknown(member, ` in ${file}`, names)
+    const { env, takes } = settings[name]
+    const text = memberText(value)
+    if (text === undefined) {
+      return yield* new SettingsError({
+        setting: env,
+        message: `${member} in ${file} is not valid: expected ${takes}`
+      })
+    }
+    texts.set(env, text)
+  }
+  return texts
+})
+
+const standardFiles = [...parsers.keys()].map((kind) => `trigate.config.${kind}`)
+
+const findFile = Effect.gen(function*() {
+  const files = yield* FileSystem.FileSystem
+  const found = yield* Effect.filter(standardFiles, (file) => Effect.orElseSucceed(files.exists(file), () => false))
+  const [first, second] = found
+  if (first !== undefined && second !== undefined) {
+    return yield* fault(`${first} and ${second} are both here: keep one, or name one with --config`)
+  }
+  return Option.fromUndefinedOr(first)
+})
+
+/** The settings that the sources hold together. An empty text counts as not given. */
+export const read: (
+  sources: Sources
+) => Effect.Effect<Settings, SettingsError, FileSystem.FileSystem> = Effect.fnUntraced(function*(sources) {
+  const { environmentFile, flags = {} } = sources
+  const environment = yield* ProcessEnvironment
+  const more = environmentFile === undefined ? {} : parseEnv(yield* textOf(environmentFile))
+  yield* refuseUnknown(environment, "")
+  yield* refuseUnknown(more, ` in ${environmentFile}`)
+  const file = sources.file === undefined ? yield* findFile : Option.some(sources.file)
+  const members = yield* Option.match(file, {
+    onNone: () => Effect.succeed<ReadonlyMap<string, string>>(new Map()),
+    onSome: readFile
+  })
+  const origins = new Map<string, string>()
+  const texts: Record<string, string> = {}
+  for (const name of names) {
+    const { env, flag } = settings[name]
+    const places: ReadonlyArray<readonly [text: string | undefined, origin: string]> = [
+      [flags[name], `--${flag}`],
+      [environment[env], env],
+      [more[env], `${env} in ${environmentFile}`],
+      [members.get(env), `${name} in ${Option.getOrElse(file, () => "")}`]
+    ]
+    const given = places.find(([text]) => text !== undefined && text !== "")
+    if (given === undefined) continue
+    texts[env] = given[0] ?? ""
+    origins.set(env, given[1])
+  }
+  return yield* all.pipe(
+    Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromUnknown(texts)),
+    Effect.mapError(refusal(origins))
+  )
+})

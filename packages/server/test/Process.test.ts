@@ -1,5 +1,4 @@
 import { assert, describe, it } from "@effect/vitest"
-import { settings } from "@trigate/domain/Settings"
 import { gateway, get, post } from "@trigate/testing/Gateway"
 import type { GatewayProcess } from "@trigate/testing/GatewayProcess"
 import { gatewayProcess } from "@trigate/testing/GatewayProcess"
@@ -68,41 +67,15 @@ describe("the start", () => {
     }))
 })
 
-describe("the command line", () => {
-  it.live("lists every setting to --help and -h", () =>
-    Effect.gen(function*() {
-      const { code, stderr, stdout } = yield* program(["--help", "-h"])
-      assert.deepStrictEqual({ code, stderr }, { code: 0, stderr: "" })
-      for (const { env } of Object.values(settings)) assert.match(stdout, new RegExp(`^  ${env} `, "mu"))
-    }))
-
-  for (const args of [["--port"], ["--help", "start"]]) {
-    it.live(`${JSON.stringify(args)} is refused in one line`, () =>
-      Effect.gen(function*() {
-        const { code, stderr, stdout } = yield* program(args)
-        assert.deepStrictEqual({ code, stdout }, { code: 1, stdout: "" })
-        assert.match(stderr, oneLine)
-        assert.include(stderr, "is not an option; see npm start -- --help")
-      }))
-  }
-})
-
 describe("a wrong setting", () => {
   it.live("stops the start with one line that names it and not its value", () =>
     Effect.gen(function*() {
       const environment = { TRIGATE_PORT: "0", TRIGATE_TRADING_NODE_URL: "https://node.example/s3cr3t?key=s3cr3t" }
       const { code, stderr, stdout } = yield* program([], environment)
-      assert.deepStrictEqual({ code, stdout }, { code: 1, stdout: "" })
+      assert.deepStrictEqual({ code, stdout }, { code: 2, stdout: "" })
       assert.match(stderr, oneLine)
       assert.isTrue(stderr.startsWith("trigate: TRIGATE_TRADING_NODE_URL is not valid: expected "), stderr)
       assert.notInclude(stderr, "s3cr3t")
-    }))
-
-  it.live("is told one at a time, the unknown name first", () =>
-    Effect.gen(function*() {
-      const { code, stderr } = yield* program([], { TRIGATE_PORT: "x", TRIGATE_STRICT: "x", TRIGATE_STRCT: "on" })
-      assert.strictEqual(code, 1)
-      assert.strictEqual(stderr, "trigate: TRIGATE_STRCT is not a setting; see npm start -- --help\n")
     }))
 })
 

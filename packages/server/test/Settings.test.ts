@@ -195,15 +195,4 @@ describe("a setting that the server refuses", () => {
         assert.notInclude(error.message, "\n")
       }))
   }
-
-  it.effect("is named as well where there is none of that name", () =>
-    Effect.gen(function*() {
-      const names = ["PATH", "TRIGATE_PORT", "TRIGATE_PRIVATE_KEY", "TRIGATE_UPSTREAM_KEY", "TRIGATE_STRCT"]
-      const error = yield* Effect.flip(Settings.refuseUnknown(names))
-      assert.deepStrictEqual(
-        [error.setting, error.message],
-        ["TRIGATE_UPSTREAM_KEY", "TRIGATE_UPSTREAM_KEY is not a setting; see npm start -- --help"]
-      )
-      yield* Settings.refuseUnknown(names.slice(0, 3))
-    }))
 })

@@ -13,26 +13,35 @@ export interface GatewayProcess {
   readonly ended: Promise<number | null>
 }
 
-const main = new URL("../../server/src/main.ts", import.meta.url).pathname
+const main = new URL("../../cli/src/main.ts", import.meta.url).pathname
 const listening = /listens on (?<url>http:\/\/\S+)/u
 
-/** Bounds on the process. */
-export interface Limits {
+/** How the process is started. */
+export interface Options {
+  /** What follows `trigate serve`. */
+  readonly args?: ReadonlyArray<string>
+  /** Its working folder; that of the tests when not given. */
+  readonly folder?: string
   /** How large a file may become that it writes. */
   readonly maxFileKilobytes?: number
 }
 
-const commandOf = ({ maxFileKilobytes }: Limits): readonly [command: string, args: ReadonlyArray<string>] =>
-  maxFileKilobytes === undefined
-    ? [process.execPath, [main]]
-    : ["bash", ["-c", `ulimit -f ${maxFileKilobytes}; exec "$0" "$1"`, process.execPath, main]]
+const commandOf = (
+  { args = [], maxFileKilobytes }: Options
+): readonly [command: string, args: ReadonlyArray<string>] => {
+  const command = [main, "serve", ...args]
+  return maxFileKilobytes === undefined
+    ? [process.execPath, command]
+    : ["bash", ["-c", `ulimit -f ${maxFileKilobytes}; exec "$0" "$@"`, process.execPath, ...command]]
+}
 
-/** Starts `main.ts` under the given environment and waits until it listens; it is killed with the scope. */
-export const gatewayProcess = (environment: { readonly [name: string]: string }, limits: Limits = {}) =>
+/** Starts `trigate serve` under the given environment and waits until it listens; it is killed with the scope. */
+export const gatewayProcess = (environment: { readonly [name: string]: string }, options: Options = {}) =>
   Effect.map(
     Effect.acquireRelease(
       Effect.callback<{ readonly kill: () => void; readonly running: GatewayProcess }>((resume) => {
-        const child = spawn(...commandOf(limits), {
+        const child = spawn(...commandOf(options), {
+          cwd: options.folder,
           env: { PATH: process.env["PATH"], TRIGATE_PORT: "0", ...environment },
           stdio: ["ignore", "pipe", "pipe"]
         })

@@ -31,14 +31,12 @@ const run = (
     return Effect.sync(() => child.kill("SIGKILL"))
   })
 
-const main = new URL("../../server/src/main.ts", import.meta.url)
-
-/** Runs the gateway with some arguments. */
-export const program = (args: ReadonlyArray<string>, environment: { readonly [name: string]: string } = {}) =>
-  run(main, args, environment)
-
 const cli = new URL("../../cli/src/main.ts", import.meta.url)
 
 /** Runs the command line `trigate` under the given environment alone. */
 export const trigate = (args: ReadonlyArray<string>, environment: { readonly [name: string]: string } = {}) =>
   run(cli, args, environment)
+
+/** Runs the gateway with some arguments. */
+export const program = (args: ReadonlyArray<string>, environment: { readonly [name: string]: string } = {}) =>
+  trigate(["serve", ...args], environment)

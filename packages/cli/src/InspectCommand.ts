@@ -1,4 +1,4 @@
-/** `trigate serve` and `trigate inspect`: the gateway itself, and what it sees in a signed body. */
+/** `trigate inspect`: what a gateway sees in a signed body. */
 import { Inspection } from "@trigate/domain/Inspection"
 import * as Json from "@trigate/domain/Json"
 import { profileOf } from "@trigate/signing/VenueProfile"
@@ -10,30 +10,12 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import * as ExitCode from "./ExitCode.ts"
 import * as Input from "./Input.ts"
-
-// imported on use: the other commands start faster without the server
-const loadServer = Effect.promise(() => import("@trigate/server/Serve"))
-
-/** `trigate serve`. */
-export const serve = Command.make(
-  "serve",
-  {},
-  () => Effect.andThen(ExitCode.endByInterruption, Effect.flatMap(loadServer, ({ serve }) => serve))
-).pipe(
-  Command.withDescription(
-    "Serve the gateway until a signal ends it. Settings are environment variables, which npm start -- --help and " +
-      "docs/configuration.md list. Without upstream addresses the sandbox answers"
-  ),
-  Command.withShortDescription("Serve the gateway"),
-  Command.withExamples([{ command: "TRIGATE_PORT=9000 trigate serve" }])
-)
 
 const encode = Schema.encodeEffect(Inspection)
 
 /** `trigate inspect`. Needs no gateway and sends nothing. */
-export const inspect = Command.make("inspect", {
+export const command = Command.make("inspect", {
   body: Argument.String("body").pipe(
     Argument.withDescription("File with the JSON body of POST /exchange; - reads standard input")
   ),

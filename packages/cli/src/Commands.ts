@@ -1,0 +1,32 @@
+/** All commands of `trigate`. */
+import * as Command from "effect/cli/Command"
+import * as ActionCommands from "./ActionCommands.ts"
+import * as ActionLogCommand from "./ActionLogCommand.ts"
+import * as ExitCode from "./ExitCode.ts"
+import * as InspectCommand from "./InspectCommand.ts"
+import * as MultiSigCommand from "./MultiSigCommand.ts"
+import * as ReadCommands from "./ReadCommands.ts"
+import * as ServeCommand from "./ServeCommand.ts"
+
+/** `trigate`. */
+export const command = Command.make("trigate").pipe(
+  Command.withDescription(`Ask a Trigate gateway, sign actions and send them through it, or run one.
+
+  Commands that ask or send take --gateway URL (else TRIGATE_GATEWAY_URL, else http://127.0.0.1:8080) and --json.
+  Commands that sign read the private key from TRIGATE_PRIVATE_KEY, --key-env NAME or --key-file PATH.
+
+  Data goes to standard output, everything else to standard error. Exit codes:
+${ExitCode.text.replace(/^/gmu, "  ")}`),
+  Command.withSubcommands([
+    { group: "READ", commands: [ReadCommands.info, ReadCommands.evm, ReadCommands.token, ReadCommands.receipt] },
+    {
+      group: "SIGN AND SEND",
+      commands: [ActionCommands.delegate, ActionCommands.undelegate, ActionCommands.bigBlocks, MultiSigCommand.command]
+    },
+    { group: "GATEWAY", commands: [ServeCommand.command, InspectCommand.command, ActionLogCommand.command] }
+  ]),
+  Command.withExamples([
+    { command: "trigate info candles BTC 1h --from 7d --out csv > btc.csv" },
+    { command: "source <(trigate --completions bash)", description: "Complete commands and flags in this shell" }
+  ])
+)
