@@ -32,7 +32,8 @@ describe("the blocks of the guides", () => {
     }))
 })
 
-describe("does what it shows, line after line:", () => {
+// side by side, since some programs wait: a client for its own rate limit, another until it polls again
+describe.concurrent("does what it shows, line after line:", () => {
   for (const document of documents.filter(({ programs }) => programs.some(({ excuse }) => excuse === undefined))) {
     it.live(document.path, () =>
       Effect.gen(function*() {

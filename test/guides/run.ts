@@ -48,6 +48,7 @@ const ended = (program: Program, cwd: string, url: string) =>
         // an empty home: neither npm nor curl reads the settings of whoever runs the tests
         HOME: cwd,
         TRIGATE_GATEWAY_URL: url,
+        NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"],
         NO_COLOR: "1",
         npm_config_update_notifier: "false"
       },

@@ -2,10 +2,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { Address } from "@trigate/domain/Hex"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
-import { get, post } from "@trigate/testing/Gateway"
+import { gateway, get, post } from "@trigate/testing/Gateway"
 import { gatewayProcess } from "@trigate/testing/GatewayProcess"
 import { isInstalled, postgresServer } from "@trigate/testing/PostgresServer"
 import { trigate } from "@trigate/testing/Program"
+import type { RawUpstream } from "@trigate/testing/RawUpstream"
 import { rawUpstream } from "@trigate/testing/RawUpstream"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -14,6 +15,7 @@ import * as Schema from "effect/Schema"
 import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"
+import { run } from "./run.ts"
 
 const ok = `{"status":"ok","response":{"type":"default"}}`
 const duplicate = `{"status":"err","response":"Invalid nonce: duplicate nonce"}`
@@ -53,9 +55,13 @@ const Listed = Schema.Struct({
 })
 const decodeLine = Schema.decodeUnknownEffect(Schema.fromJsonString(Listed))
 
+/** `trigate actions …` in this process, about the log in a database. */
+const actions = (database: string, ...args: ReadonlyArray<string>) =>
+  run(["actions", ...args], { environment: { TRIGATE_DATABASE_URL: database } })
+
 const listed = (database: string) =>
   Effect.flatMap(
-    trigate(["actions", "list", "--json"], { TRIGATE_DATABASE_URL: database }),
+    actions(database, "list", "--json"),
     ({ code, stderr, stdout }) => {
       assert.deepStrictEqual({ code, stderr }, { code: 0, stderr: "" })
       return Effect.forEach(stdout.split("\n").filter(Boolean), (line) => decodeLine(line))
@@ -110,6 +116,8 @@ describe("a gateway that was killed", () => {
         assert.include(people.stdout, "21 signed actions are without an answer (mainnet)\n")
         assert.include(people.stdout, "\n  trigate actions resolve 0x")
         assert.strictEqual(people.stdout.split(keys.trader.address).length, 22)
+        again.signal("SIGTERM")
+        assert.strictEqual(yield* Effect.promise(() => again.ended), 0)
         // nothing has sent any of them again
         assert.lengthOf(upstream.bodies, 22)
       })
@@ -123,31 +131,43 @@ describe("a gateway that was killed", () => {
 })
 
 describe("an action log that cannot be written", () => {
-  it.live("refuses signed actions as not sent, without a byte to the venue; reads go on", () =>
+  const reads = rawUpstream(() => ({ body: `{"tokens":[],"universe":[]}` }))
+
+  const refusesUnsent = Effect.fnUntraced(function*(url: string, upstream: RawUpstream) {
+    const [body] = yield* signedBodies(1)
+    assert(body !== undefined)
+    for (const _ of [1, 2]) {
+      const refused = yield* post(`${url}/exchange`, body)
+      assert.strictEqual(refused.status, 503)
+      assert.include(refused.text, `"_tag":"UpstreamUnavailable"`)
+      assert.include(refused.text, "The action was not sent: the action log is away")
+      assert.include(refused.text, `"upstream":"action-log","attempts":0`)
+    }
+    assert.strictEqual(upstream.bytes(), 0)
+    assert.strictEqual((yield* post(`${url}/info`, `{"type":"spotMeta"}`)).status, 200)
+    assert.isAbove(upstream.bytes(), 0)
+    assert.include((yield* get(`${url}/metrics`)).text, "trigate_action_log_away 1")
+  })
+
+  it.live("as a file refuses signed actions as not sent, without a byte to the venue; reads go on", () =>
     Effect.gen(function*() {
-      const upstream = yield* rawUpstream(() => ({ body: `{"tokens":[],"universe":[]}` }))
-      for (const database of ["/proc/nowhere/actions.sqlite", "postgres://canary:canary@127.0.0.1:9/canary"]) {
-        const running = yield* gatewayProcess({
-          ...quietly,
-          TRIGATE_TRADING_API_URL: upstream.url,
-          TRIGATE_DATABASE_URL: database
-        })
-        const [body] = yield* signedBodies(1)
-        assert(body !== undefined)
-        const before = upstream.bytes()
-        for (const _ of [1, 2]) {
-          const refused = yield* post(`${running.url}/exchange`, body)
-          assert.strictEqual(refused.status, 503)
-          assert.include(refused.text, `"_tag":"UpstreamUnavailable"`)
-          assert.include(refused.text, "The action was not sent: the action log is away")
-          assert.include(refused.text, `"upstream":"action-log","attempts":0`)
-        }
-        assert.strictEqual(upstream.bytes(), before)
-        assert.strictEqual((yield* post(`${running.url}/info`, `{"type":"spotMeta"}`)).status, 200)
-        assert.isAbove(upstream.bytes(), before)
-        assert.include((yield* get(`${running.url}/metrics`)).text, "trigate_action_log_away 1")
-        assert.notInclude(running.printed(), "canary")
-      }
+      const upstream = yield* reads
+      const database = "/proc/nowhere/actions.sqlite"
+      const { url } = yield* gateway({ TRIGATE_TRADING_API_URL: upstream.url, TRIGATE_DATABASE_URL: database })
+      yield* refusesUnsent(url, upstream)
+    }))
+
+  it.live("because its server is away does the same, and prints nothing of its address", () =>
+    Effect.gen(function*() {
+      const upstream = yield* reads
+      const running = yield* gatewayProcess({
+        ...quietly,
+        TRIGATE_TRADING_API_URL: upstream.url,
+        TRIGATE_DATABASE_URL: "postgres://canary:canary@127.0.0.1:9/canary"
+      })
+      yield* refusesUnsent(running.url, upstream)
+      assert.include(running.printed(), "Signed actions are refused")
+      assert.notInclude(running.printed(), "canary")
     }))
 
   it.live("refuses while the disk is full, and keeps what it holds", () =>
@@ -184,20 +204,14 @@ describe("trigate actions", () => {
       Effect.gen(function*() {
         const database = yield* sqlite
         const upstream = yield* rawUpstream(() => "reset")
-        const running = yield* gatewayProcess({
-          ...quietly,
-          TRIGATE_TRADING_API_URL: upstream.url,
-          TRIGATE_DATABASE_URL: database
-        })
+        const { url } = yield* gateway({ TRIGATE_TRADING_API_URL: upstream.url, TRIGATE_DATABASE_URL: database })
         const bodies = yield* signedBodies(3)
-        for (const body of bodies) assert.strictEqual((yield* post(`${running.url}/exchange`, body)).status, 504)
+        for (const body of bodies) assert.strictEqual((yield* post(`${url}/exchange`, body)).status, 504)
         const [first, second, third] = yield* listed(database)
         assert(first !== undefined && second !== undefined && third !== undefined)
         assert.deepStrictEqual(upstream.bodies, bodies)
 
-        const tool = (...args: ReadonlyArray<string>) =>
-          trigate(["actions", ...args], { TRIGATE_DATABASE_URL: database })
-        const resolve = (id: string) => tool("resolve", id, "--gateway", running.url)
+        const resolve = (id: string) => actions(database, "resolve", id, "--gateway", url)
         upstream.treat = () => ({ body: duplicate })
         assert.deepStrictEqual(yield* resolve(first.id.slice(0, 14)), {
           code: 0,
@@ -210,12 +224,12 @@ describe("trigate actions", () => {
         assert.deepStrictEqual([open.code, open.stdout], [7, ""])
         assert.match(open.stderr, /^trigate: Still unknown: [^\n]+\n$/u)
         const nowhere = { TRIGATE_DATABASE_URL: database, TRIGATE_GATEWAY_URL: "http://127.0.0.1:1/SECRET" }
-        assert.deepStrictEqual(yield* trigate(["actions", "resolve", second.id], nowhere), {
+        assert.deepStrictEqual(yield* run(["actions", "resolve", second.id], { environment: nowhere }), {
           code: 7,
           stdout: "",
           stderr: "trigate: Still unknown: no gateway answers at http://127.0.0.1:1; name another with --gateway\n"
         })
-        assert.strictEqual((yield* tool("forget", third.id)).stdout, `${third.id} is forgotten\n`)
+        assert.strictEqual((yield* actions(database, "forget", third.id)).stdout, `${third.id} is forgotten\n`)
         assert.deepStrictEqual(upstream.bodies.slice(3), [first.body, second.body])
         assert.deepStrictEqual((yield* listed(database)).map(({ body }) => body), [second.body])
       })
@@ -224,7 +238,7 @@ describe("trigate actions", () => {
   it.live("says in one line why there is nothing to list", () =>
     Effect.gen(function*() {
       const failed = (code: number, stderr: string) => ({ code, stdout: "", stderr })
-      const unset = yield* trigate(["actions", "list"])
+      const unset = yield* run(["actions", "list"])
       assert.deepStrictEqual(
         unset,
         failed(
@@ -234,7 +248,7 @@ describe("trigate actions", () => {
         )
       )
       const path = yield* sqlite
-      const missing = yield* trigate(["actions", "list"], { TRIGATE_DATABASE_URL: path })
+      const missing = yield* actions(path, "list")
       assert.deepStrictEqual(
         missing,
         failed(1, "trigate: The action log is away (unable to open database file)\n")
@@ -245,19 +259,12 @@ describe("trigate actions", () => {
   it.live("tells an empty log from none, and an ID that is not there", () =>
     Effect.gen(function*() {
       const path = yield* sqlite
-      const running = yield* gatewayProcess({
-        ...quietly,
-        TRIGATE_TRADING_API_URL: "http://127.0.0.1:9",
-        TRIGATE_DATABASE_URL: `sqlite:${path}`
-      })
-      const environment = { TRIGATE_DATABASE_URL: `file:${path}` }
+      yield* gateway({ TRIGATE_TRADING_API_URL: "http://127.0.0.1:9", TRIGATE_DATABASE_URL: `sqlite:${path}` })
       assert.strictEqual(
-        (yield* trigate(["actions", "list"], environment)).stdout,
+        (yield* actions(`file:${path}`, "list")).stdout,
         "No signed action is without an answer (mainnet)\n"
       )
-      const absent = yield* trigate(["actions", "forget", "0xabc"], environment)
+      const absent = yield* actions(`file:${path}`, "forget", "0xabc")
       assert.deepStrictEqual([absent.code, absent.stderr], [4, "trigate: 0xabc is no action without an answer\n"])
-      running.signal("SIGTERM")
-      assert.strictEqual(yield* Effect.promise(() => running.ended), 0)
     }))
 })

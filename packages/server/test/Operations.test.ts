@@ -455,16 +455,6 @@ describe("the process", () => {
       }
     }))
 
-  it.live("logs no request when it is told so", () =>
-    Effect.gen(function*() {
-      const running = yield* gatewayProcess({ TRIGATE_ACCESS_LOG: "off" })
-      assert.include(running.printed(), "sandbox")
-      yield* post(`${running.url}/evm`, gasCall)
-      running.signal("SIGINT")
-      assert.strictEqual(yield* Effect.promise(() => running.ended), 0)
-      assert.deepStrictEqual(running.lines(), [])
-    }))
-
   it.live("relays no signed action twice and answers it, when the signal comes in the middle", () =>
     Effect.gen(function*() {
       const open: Array<() => void> = []

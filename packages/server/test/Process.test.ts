@@ -20,13 +20,14 @@ const ended = (running: GatewayProcess) => Effect.promise(() => running.ended)
 const endsIdle = Effect.fnUntraced(function*(running: GatewayProcess, name: "SIGTERM" | "SIGINT") {
   const call = yield* connection
   assert.strictEqual((yield* call(`${running.url}/health/ready`)).status, 200)
+  assert.strictEqual((yield* call(`${running.url}/l2`, receiptCall)).status, 200)
   running.signal(name)
   assert.strictEqual(yield* ended(running), 0)
 })
 
 // a start takes most of a second of processor time: what one process can show is one test
 describe("the start", () => {
-  it.live("prints where it listens, what is behind, and how long it took; SIGTERM ends it idle", () =>
+  it.live("prints where it listens, what is behind, how long it took, and no request; SIGTERM ends it idle", () =>
     Effect.gen(function*() {
       // a setting that is empty is unset
       const empty = { TRIGATE_SIGNERS: "", TRIGATE_STRICT: "", TRIGATE_LAYER2_URL: "" }

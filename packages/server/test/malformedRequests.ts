@@ -119,9 +119,10 @@ const contentTypes = [
 
 const overLimit = 1024 * 1024 + 1
 
+const spaces = new Uint8Array(overLimit).fill(0x20)
+const bomb = new Uint8Array(Zlib.gzipSync(new Uint8Array(50_000_000).fill(0x20)))
+
 const bigCases = (route: Route): ReadonlyArray<Malformed> => {
-  const spaces = new Uint8Array(overLimit).fill(0x20)
-  const bomb = new Uint8Array(Zlib.gzipSync(new Uint8Array(50_000_000).fill(0x20)))
   const gzip: HeaderList = [...json, ["content-encoding", "gzip"]]
   const te: HeaderList = [...json, ["transfer-encoding", "chunked"]]
   const cases: ReadonlyArray<readonly [name: string, parts: Parts]> = [

@@ -168,7 +168,7 @@ describe("against @nktkas/hyperliquid", () => {
         assert.deepStrictEqual(ours.signature, theirs)
         yield* recovers(profile, { ...ours, signature: theirs }, signer.address)
       }).pipe(native),
-    { arbitrary: { runs: 1000 } }
+    { arbitrary: { runs: 300 } }
   )
 
   it.effect.prop(
@@ -199,7 +199,7 @@ describe("against @nktkas/hyperliquid", () => {
         assert.deepStrictEqual(ours.signature, theirs)
         yield* recovers(profile, { ...ours, signature: theirs }, signer.address)
       }).pipe(native),
-    { arbitrary: { runs: 700 } }
+    { arbitrary: { runs: 200 } }
   )
 
   it.effect.prop(
@@ -221,7 +221,7 @@ describe("against @nktkas/hyperliquid", () => {
         const body = yield* Schema.decodeUnknownEffect(Body)({ ...theirs, ...options })
         yield* multiSigAgrees(profileOf(isTestnet), body, keys)
       }).pipe(native),
-    { arbitrary: { runs: 250 } }
+    { arbitrary: { runs: 80 } }
   )
 
   it.effect.prop(
@@ -249,7 +249,7 @@ describe("against @nktkas/hyperliquid", () => {
         const body = yield* Schema.decodeUnknownEffect(Body)({ ...theirs, nonce })
         yield* multiSigAgrees(profile, body, keys)
       }).pipe(native),
-    { arbitrary: { runs: 250 } }
+    { arbitrary: { runs: 80 } }
   )
 
   it.effect.prop(
@@ -272,6 +272,6 @@ describe("against @nktkas/hyperliquid", () => {
           yield* multiSigAgrees(profile, body, keys)
         }
       }).pipe(native),
-    { arbitrary: { runs: 50 } }
+    { arbitrary: { runs: 20 } }
   )
 })

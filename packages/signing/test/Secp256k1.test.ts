@@ -72,7 +72,7 @@ describe("both engines", () => {
           }
         }
       }),
-    { arbitrary: { runs: 300 } }
+    { arbitrary: { runs: 150 } }
   )
 
   it.effect.prop(
@@ -85,7 +85,7 @@ describe("both engines", () => {
         const found = [native, noble].map((engine) => engine.recover(bytesOf(digest), { bytes, recovery }))
         assert.deepStrictEqual(...pair(found.map(Option.map(bytesToHex))))
       }),
-    { arbitrary: { runs: 300 } }
+    { arbitrary: { runs: 150 } }
   )
 
   it.effect("give nothing for bytes of another length", () =>
@@ -137,7 +137,7 @@ describe("both engines", () => {
         )
         assert.deepStrictEqual(...pair(found))
       }),
-    { arbitrary: { runs: 300 } }
+    { arbitrary: { runs: 150 } }
   )
 
   it.effect("recover the signer of every recorded action", () =>
