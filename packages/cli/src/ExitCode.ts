@@ -63,6 +63,7 @@ export const classes = {
   SettingsError: "usage",
   InvalidPrivateKey: "usage",
   StartError: "unexpected",
+  CheckFailed: "unavailable",
   ActionsFault: "unexpected",
   StillUnknown: "unknownOutcome",
   SignerMismatch: "unexpected",

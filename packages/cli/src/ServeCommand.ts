@@ -1,11 +1,24 @@
 /** `trigate serve`: the gateway, with a flag for each setting. */
 import { settings } from "@trigate/domain/Settings"
 import type { Setting } from "@trigate/domain/Settings"
+import type { Finding } from "@trigate/server/Check"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
+import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 import * as ExitCode from "./ExitCode.ts"
+
+/** Something that a check asked did not answer as it should. */
+export class CheckFailed extends Schema.TaggedError<CheckFailed>()("CheckFailed", {
+  faulty: Schema.Int,
+  all: Schema.Int
+}) {
+  override get message() {
+    return `${this.faulty} of ${this.all} do not answer as they should`
+  }
+}
 
 const flagOf = ({ env, flag, meaning, takes, unset }: Setting<unknown>) =>
   Flag.String(flag).pipe(
@@ -22,21 +35,39 @@ const file = (name: string, meaning: string) =>
 const given = (texts: { readonly [name: string]: Option.Option<string> }) =>
   Object.fromEntries(Object.entries(texts).flatMap(([name, text]) => Option.isSome(text) ? [[name, text.value]] : []))
 
+/** Prints what a check found, and fails where something does not answer as it should. */
+const report = Effect.fnUntraced(function*(findings: ReadonlyArray<Finding>) {
+  const Output = yield* Effect.promise(() => import("./Output.ts"))
+  const rows = findings.map(({ detail, name, state }) => [name, state, detail])
+  yield* Console.log(Output.rows([Output.left("What"), Output.left("State"), Output.left("Detail")], rows))
+  const faulty = findings.filter(({ isSound }) => !isSound).length
+  if (faulty > 0) return yield* new CheckFailed({ faulty, all: findings.length })
+})
+
 /** `trigate serve`. */
 export const command = Command.make("serve", {
   config: file("config", "Settings file; else trigate.config.json, .yaml or .toml of this folder, if there is one"),
   environmentFile: file("env-file", "File of NAME=value lines for what the environment does not set"),
+  check: Flag.Boolean("check").pipe(
+    Flag.withDefault(false),
+    Flag.withDescription("Check the settings, ask every address and store that they name once, and end")
+  ),
   flags
-}, ({ config, environmentFile, flags }) =>
+}, ({ check, config, environmentFile, flags }) =>
   Effect.gen(function*() {
-    // imported on use: the other commands start faster without the server
-    const { serve } = yield* Effect.promise(() => import("@trigate/server/Serve"))
-    yield* ExitCode.endByInterruption
-    return yield* serve({
+    const sources = {
       flags: given(flags),
       environmentFile: Option.getOrUndefined(environmentFile),
       file: Option.getOrUndefined(config)
-    })
+    }
+    // imported on use: the other commands start faster without the server
+    if (check) {
+      const { findings } = yield* Effect.promise(() => import("@trigate/server/Check"))
+      return yield* Effect.flatMap(findings(sources), report)
+    }
+    const { serve } = yield* Effect.promise(() => import("@trigate/server/Serve"))
+    yield* ExitCode.endByInterruption
+    return yield* serve(sources)
   })).pipe(
     Command.withDescription(
       "Serve the gateway until a signal ends it. Each setting is a flag, an environment variable or a member of the settings " +
@@ -45,6 +76,7 @@ export const command = Command.make("serve", {
     Command.withShortDescription("Serve the gateway"),
     Command.withExamples([
       { command: "trigate serve --port 9000" },
+      { command: "trigate serve --check --config trigate.config.yaml" },
       { command: "TRIGATE_LAYER2_URL=https://node.example/KEY trigate serve --read-deadline 5s" }
     ])
   )

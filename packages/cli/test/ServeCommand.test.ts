@@ -1,10 +1,11 @@
-/** `trigate serve` as a process: what only a process can show of where its settings come from. */
+/** `trigate serve`: where its settings come from, and what it checks. */
 import { assert, describe, it } from "@effect/vitest"
 import { gatewayProcess } from "@trigate/testing/GatewayProcess"
+import { recordingUpstream, refusingUrl, rpcFailure, rpcReply } from "@trigate/testing/RecordingUpstream"
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { folder } from "./run.ts"
+import { folder, run } from "./run.ts"
 
 describe("trigate serve", () => {
   it.live("takes a flag before the environment, and the environment before the file of its folder", () =>
@@ -20,5 +21,82 @@ describe("trigate serve", () => {
       const [first = "", ...lines] = running.printed().split("\n")
       assert.include(first, "(testnet)")
       assert.include(lines, "  layer2: layer2 x1")
+    }))
+})
+
+/** Runs `trigate serve --check` and reads its table without the spaces between columns. */
+const check = (environment: { readonly [name: string]: string }) =>
+  Effect.map(
+    run(["serve", "--check"], { environment }),
+    ({ stdout, ...ended }) => ({ ...ended, rows: stdout.trim().split("\n").map((line) => line.split(/ {2,}/u)) })
+  )
+
+describe("trigate serve --check", () => {
+  const mainnet = recordingUpstream(rpcReply("\"0x3e7\""))
+
+  it.live("ends with 0 where every address and store answers, and on the chain of its network", () =>
+    Effect.gen(function*() {
+      const [api, node, tokens, layer2] = [
+        yield* recordingUpstream(() => ({ body: `{"specialStatuses":null}` })),
+        yield* mainnet,
+        yield* recordingUpstream(() => ({ status: 429, body: "{}" })),
+        yield* recordingUpstream(rpcReply("\"0x7a69\""))
+      ]
+      const { code, rows, stderr } = yield* check({
+        TRIGATE_TRADING_API_URL: api.url,
+        TRIGATE_TRADING_NODE_URL: `${node.url}/s3cr3t-key`,
+        TRIGATE_TOKEN_CHAIN_URL: tokens.url,
+        TRIGATE_LAYER2_URL: `${layer2.url}/one,${layer2.url}/two`,
+        TRIGATE_DATABASE_URL: path.join(yield* folder, "actions.db")
+      })
+      assert.deepStrictEqual({ code, stderr }, { code: 0, stderr: "" })
+      assert.deepStrictEqual(rows, [
+        ["What", "State", "Detail"],
+        ["trading-api#0", "answers"],
+        ["trading-node#0", "answers", "chain 999"],
+        ["token-chain#0", "answers", "asks to wait: its rate limit is used up"],
+        ["layer2#0", "answers", "chain 31337"],
+        ["layer2#1", "answers", "chain 31337"],
+        ["redis", "not configured"],
+        ["database", "answers", "SQLite: the gateway will make the file"]
+      ])
+      assert.deepStrictEqual(
+        [api, node, tokens, layer2].map(({ seen }) => seen.map(({ path }) => path).toSorted()),
+        [["/info"], ["/s3cr3t-key/evm"], ["/api/v2/jsonRPC"], ["/one", "/two"]]
+      )
+    }))
+
+  it.live("ends with 5 where any does not, and says which by its place and never by its address", () =>
+    Effect.gen(function*() {
+      const [nobody, node, down, other] = [
+        yield* refusingUrl,
+        yield* mainnet,
+        yield* recordingUpstream(() => ({ status: 503, body: "no" })),
+        yield* recordingUpstream(rpcReply("\"0x3e6\""))
+      ]
+      const unauthorized = yield* recordingUpstream(() => ({ status: 401, body: "{}" }))
+      const silent = yield* recordingUpstream(rpcFailure(`{"code":-32000,"message":"s3cr3t"}`))
+      const { code, rows, stderr } = yield* check({
+        TRIGATE_TRADING_API_URL: `${nobody}/s3cr3t`,
+        TRIGATE_TRADING_NODE_URL: `${other.url}/s3cr3t,${node.url}/s3cr3t,${silent.url}/s3cr3t`,
+        TRIGATE_TOKEN_CHAIN_URL: `${unauthorized.url}/s3cr3t`,
+        TRIGATE_LAYER2_URL: `${down.url}/s3cr3t,${node.url}/s3cr3t,${other.url}/s3cr3t`,
+        TRIGATE_REDIS_URL: "redis://:s3cr3t@127.0.0.1:9",
+        TRIGATE_DATABASE_URL: "/s3cr3t/none/actions.db"
+      })
+      assert.deepStrictEqual({ code, stderr }, { code: 5, stderr: "trigate: 8 of 10 do not answer as they should\n" })
+      assert.deepStrictEqual(rows, [
+        ["What", "State", "Detail"],
+        ["trading-api#0", "fails", "no connection"],
+        ["trading-node#0", "wrong chain", "chain 998, but mainnet is on 999"],
+        ["trading-node#1", "answers", "chain 999"],
+        ["trading-node#2", "fails", "it does not tell its chain: is the endpoint key right?"],
+        ["token-chain#0", "fails", "the probe was refused: is the endpoint key right?"],
+        ["layer2#0", "fails", "a fault of the server"],
+        ["layer2#1", "answers", "chain 999"],
+        ["layer2#2", "wrong chain", "chain 998, but another address is on 999"],
+        ["redis", "fails", "no answer to PING"],
+        ["database", "fails", "SQLite: there is no such folder"]
+      ])
     }))
 })

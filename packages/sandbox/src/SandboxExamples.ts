@@ -4,6 +4,7 @@
  * The private keys are the well-known ones of a public test mnemonic ("test test … junk"). Never send value to them.
  */
 import type { Address, Hash } from "@trigate/domain/Hex"
+import { mainnet, testnet } from "@trigate/signing/VenueProfile"
 
 /** A key pair of the public test mnemonic; the address is lower case. */
 export interface TestKey {
@@ -88,7 +89,7 @@ export const coins = {
 } as const
 
 /** Ids of the EVM chains: the trading chain's on its two networks, and one for the layer 2 that no public chain has. */
-export const chainIds = { mainnet: 999, testnet: 998, layer2: 31_337 } as const
+export const chainIds = { mainnet: mainnet.evmChainId, testnet: testnet.evmChainId, layer2: 31_337 } as const
 
 /** Contracts of the trading chain's EVM. */
 export const contracts = {

@@ -47,7 +47,7 @@ export * as RequestFacts from "./RequestFacts.ts"
 /** The JSON-RPC routes: `POST /evm`, `POST /l2` and `POST /api/v2/jsonRPC`, each derived from its table of operations. */
 export * as RpcRoutes from "./RpcRoutes.ts"
 
-/** Reads the settings from the environment. A mistake stops the start with one line that names the setting. */
+/** Reads the settings of a gateway: a flag beats the environment, which beats the file `trigate.config.{json,yaml,toml}`. */
 export * as Settings from "./Settings.ts"
 
 /** `SqlClient` over Node's own SQLite, with one connection: it is opened at its first use, and again after a fault. */

@@ -1,7 +1,7 @@
 /** How one real network of the trading chain spells what the documents leave open. */
 
 /**
- * The spellings that enter a hash or a signed message. Data only: two profiles of one venue differ in values, never in
+ * The spellings that enter a hash or a signed message, and the chain of the network's EVM. Data only: two profiles of one venue differ in values, never in
  * code.
  */
 export interface VenueProfile {
@@ -16,6 +16,8 @@ export interface VenueProfile {
   readonly userSignedDomain: string
   /** What precedes the type name in the primary type of user-signed actions. */
   readonly typePrefix: string
+  /** What a node of the network answers `eth_chainId` with. */
+  readonly evmChainId: number
 }
 
 /** The documents' spelling of {@link VenueProfile.chainField}; accepted in requests, never hashed. */
@@ -31,10 +33,22 @@ const spelling = {
 } as const
 
 /** Hyperliquid's main network. */
-export const mainnet: VenueProfile = { name: "mainnet", source: "a", chainName: "Mainnet", ...spelling }
+export const mainnet: VenueProfile = {
+  name: "mainnet",
+  source: "a",
+  chainName: "Mainnet",
+  evmChainId: 999,
+  ...spelling
+}
 
 /** Hyperliquid's test network. */
-export const testnet: VenueProfile = { name: "testnet", source: "b", chainName: "Testnet", ...spelling }
+export const testnet: VenueProfile = {
+  name: "testnet",
+  source: "b",
+  chainName: "Testnet",
+  evmChainId: 998,
+  ...spelling
+}
 
 /** The profile of a network. */
 export const profileOf = (network: VenueProfile["name"]): VenueProfile => network === "mainnet" ? mainnet : testnet

@@ -24,7 +24,7 @@ import * as Schedule from "effect/Schedule"
 import { HttpTransport } from "./HttpTransport.ts"
 import type { Checked } from "./internal/ChainCheck.ts"
 import { ChainGroup } from "./internal/ChainCheck.ts"
-import * as Probe from "./internal/Probe.ts"
+import * as Probe from "./Probe.ts"
 import { nameOf, targets } from "./Upstream.ts"
 import type { Target } from "./Upstream.ts"
 

@@ -41,6 +41,9 @@ export * as OutlierDetection from "./OutlierDetection.ts"
 /** The one way out: every call of a declared operation passes here, step by step. */
 export * as Pipeline from "./Pipeline.ts"
 
+/** The probe of an address: a cheap call that every sound address of its upstream answers, whatever callers ask. */
+export * as Probe from "./Probe.ts"
+
 /** Keeps each upstream's rate limit: weight a minute of the official API, request units a second of a node's plan. */
 export * as RateLimiter from "./RateLimiter.ts"
 

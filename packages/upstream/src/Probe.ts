@@ -10,14 +10,15 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as Attempt from "../Attempt.ts"
-import { meters } from "../Attempt.ts"
-import type { Outcome } from "../Attempt.ts"
-import type { HttpTransport, TransportError } from "../HttpTransport.ts"
-import type { Target, UpstreamLabel } from "../Upstream.ts"
+import * as Attempt from "./Attempt.ts"
+import { meters } from "./Attempt.ts"
+import type { Outcome } from "./Attempt.ts"
+import type { HttpTransport, TransportError } from "./HttpTransport.ts"
+import type { Target, UpstreamLabel } from "./Upstream.ts"
 
 /** What a probe showed. */
 export interface Probed {
+  readonly outcome: Outcome
   /** Whether the address answered in its own words; a 4xx is such an answer, a 5xx is not. */
   readonly passed: boolean
   /** The chain id of an EVM address that told it. */
@@ -85,15 +86,16 @@ export const make = (transport: HttpTransport["Service"]) => {
       })
       return Effect.match(sent, {
         onFailure: (error) => {
-          count(broken(error))
-          return { passed: false, chainId: undefined }
+          const outcome = broken(error)
+          count(outcome)
+          return { outcome, passed: false, chainId: undefined }
         },
         onSuccess: (response) => {
           const answer = Attempt.responseOf(target, response)
           const outcome = outcomeOf(answer)
           count(outcome)
           const told = body === chainId ? decodeChainId(answer.text) : Option.none()
-          return { passed: soundOutcomes.has(outcome), chainId: Option.getOrUndefined(told)?.result }
+          return { outcome, passed: soundOutcomes.has(outcome), chainId: Option.getOrUndefined(told)?.result }
         }
       })
     })
