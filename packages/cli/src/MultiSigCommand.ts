@@ -1,5 +1,6 @@
 /** `trigate multisig`: collects the signatures of several keys for one account, and sends the action. */
 import * as Json from "@trigate/domain/Json"
+import { openStruct } from "@trigate/domain/OpenStruct"
 import { stakeAction } from "@trigate/signing/ActionBuilder"
 import * as MultiSigApproval from "@trigate/signing/MultiSigApproval"
 import * as MultiSigProposal from "@trigate/signing/MultiSigProposal"
@@ -84,9 +85,7 @@ const proposeBigBlocks = Command.make(
   example("big-blocks on")
 )
 
-const readAction = Schema.decodeUnknownOption(
-  Schema.StructWithRest(Schema.Struct({ type: Schema.String }), [Schema.Record(Schema.String, Schema.Unknown)])
-)
+const readAction = Schema.decodeUnknownOption(openStruct({ type: Schema.String }))
 
 const actionAt = Effect.fnUntraced(function*(path: string) {
   const text = yield* Input.text(path)

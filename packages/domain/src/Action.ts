@@ -6,6 +6,7 @@
 import * as Schema from "effect/Schema"
 import { Address } from "./Hex.ts"
 import { Uint64 } from "./Integer.ts"
+import { openStruct } from "./OpenStruct.ts"
 import { Signature } from "./Signature.ts"
 import { Millis } from "./Time.ts"
 
@@ -79,10 +80,9 @@ export const EvmUserModifyDocumented = Schema.Struct({
 }).annotate({ identifier: "EvmUserModifyDocumented" })
 
 /** Any action inside a multi-sig: a type and whatever that type takes. */
-export const InnerAction = Schema.StructWithRest(
-  Schema.Struct({ type: Schema.String.check(Schema.isBetweenLength(1, 64)) }),
-  [Schema.Record(Schema.String, Schema.Unknown)]
-).annotate({ identifier: "InnerAction" })
+export const InnerAction = openStruct({ type: Schema.String.check(Schema.isBetweenLength(1, 64)) }).annotate({
+  identifier: "InnerAction"
+})
 
 /** An action that needs several signatures: at most 10 co-signers, sent by `outerSigner`. */
 export const MultiSig = Schema.Struct({

@@ -1,13 +1,12 @@
 /** What the venue says to a signed action: HTTP 200 is not success. */
 import * as Schema from "effect/Schema"
 import { Address } from "./Hex.ts"
+import { openStruct } from "./OpenStruct.ts"
 
 /** The venue took the action; `response` is what it answered (`{"type":"default"}` for the four actions). */
 export const ActionAccepted = Schema.Struct({
   status: Schema.Literal("ok"),
-  response: Schema.StructWithRest(Schema.Struct({ type: Schema.String }), [
-    Schema.Record(Schema.String, Schema.Unknown)
-  ])
+  response: openStruct({ type: Schema.String })
 }).annotate({ identifier: "ActionAccepted" })
 export type ActionAccepted = typeof ActionAccepted.Type
 

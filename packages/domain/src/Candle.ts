@@ -2,23 +2,10 @@
 import * as Schema from "effect/Schema"
 import { Millis } from "./Time.ts"
 
+const intervals = ["1m", "3m", "5m", "15m", "30m", "1h", "2h", "4h", "8h", "12h", "1d", "3d", "1w", "1M"] as const
+
 /** The 14 intervals that the venue serves. */
-export const CandleInterval = Schema.Literals([
-  "1m",
-  "3m",
-  "5m",
-  "15m",
-  "30m",
-  "1h",
-  "2h",
-  "4h",
-  "8h",
-  "12h",
-  "1d",
-  "3d",
-  "1w",
-  "1M"
-]).annotate({ identifier: "CandleInterval" })
+export const CandleInterval = Schema.Literals(intervals).annotate({ identifier: "CandleInterval" })
 export type CandleInterval = typeof CandleInterval.Type
 
 /** A decimal number as the venue prints it; never read through a double. */

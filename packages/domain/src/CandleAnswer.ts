@@ -134,8 +134,6 @@ export const cachePolicy = (
 
 const isMillis = Schema.is(Millis)
 
-const isNumber = (value: unknown): value is number => Predicate.isNumber(value)
-
 /** Open times of parsed bars; undefined unless all are bars of the coin and the interval. */
 const timesIn = (rows: unknown, { coin, interval }: CandleWindowRequest): ReadonlyArray<number> | undefined => {
   if (!Array.isArray(rows)) return undefined
@@ -144,7 +142,7 @@ const timesIn = (rows: unknown, { coin, interval }: CandleWindowRequest): Readon
       ? row.t
       : undefined
   )
-  return times.every(isNumber) ? times : undefined
+  return times.every(Predicate.isNumber) ? times : undefined
 }
 
 /** Whether an answer holds bars of the coin and interval that were asked for, in order and inside of the window. */

@@ -80,42 +80,44 @@ export interface Serving {
   readonly latestOnly: boolean
 }
 
+/** What all calls of a route share. */
+export const served = ({ chain, protocol }: Serving) => ({
+  chain,
+  protocol,
+  sources: ["node"],
+  cost: { weight: 0, requestUnits: 1 }
+} as const)
+
 /** A pass-through read: neither its request nor its answer is decoded. */
 export type RelayedRead = Operation.Operation<string, "read">
 
 /** The relayed reads of a table. */
 export const relayedReads = (
   methods: { readonly [name: string]: Method },
-  { chain, latestOnly, protocol }: Serving
+  serving: Serving
 ): ReadonlyArray<RelayedRead> =>
   Object.entries(methods).map(([name, { alsoAt = [], block, cheap, summary }]) =>
     Operation.read({
+      ...served(serving),
       name,
-      chain,
-      protocol,
       summary,
-      sources: ["node"],
-      cost: { weight: 0, requestUnits: 1 },
       ...(cheap === undefined ? {} : { cheap }),
       request: Params,
       response: Schema.Unknown,
-      failures: latestOnly && block !== undefined ? [UnsupportedBlock] : [],
+      failures: serving.latestOnly && block !== undefined ? [UnsupportedBlock] : [],
       verbatim: true,
-      ...(latestOnly && block !== undefined
+      ...(serving.latestOnly && block !== undefined
         ? { blockParam: { position: block, supported: ["latest", ...alsoAt] } }
         : {})
     })
   )
 
 /** A pass-through method from the settings; it may have any params. */
-export const configuredRead = (name: string, { chain, protocol }: Serving): RelayedRead =>
+export const configuredRead = (name: string, serving: Serving): RelayedRead =>
   Operation.read({
+    ...served(serving),
     name,
-    chain,
-    protocol,
     summary: "A method of the configuration",
-    sources: ["node"],
-    cost: { weight: 0, requestUnits: 1 },
     request: Schema.Unknown,
     response: Schema.Unknown,
     failures: [],
@@ -127,29 +129,22 @@ export const transactionAdvice =
   "Resend the identical bytes: \"already known\" or \"nonce too low\" then means that the first one landed. " +
   "Do not sign the transaction again under another nonce before you know"
 
-const sending = ({ chain, protocol }: Serving) => ({
-  chain,
-  protocol,
-  sources: ["node"],
-  cost: { weight: 0, requestUnits: 1 },
-  failures: [OutcomeUnknown],
-  advice: transactionAdvice
-} as const)
-
 /** Sends a signed transaction. */
 export const rawTransaction = (serving: Serving) =>
   Operation.once({
-    ...sending(serving),
+    ...served(serving),
     name: "eth_sendRawTransaction",
     summary: "Send a signed transaction, at most once",
     request: Schema.Tuple([Data]),
-    response: Hash
+    response: Hash,
+    failures: [OutcomeUnknown],
+    advice: transactionAdvice
   })
 
 /** Sends a signed transaction and waits, for so many milliseconds at most, until its receipt is there (EIP-7966). */
 export const rawTransactionSync = (serving: Serving) =>
   Operation.once({
-    ...sending(serving),
+    ...rawTransaction(serving),
     name: "eth_sendRawTransactionSync",
     summary: "Send a signed transaction, at most once, and tell its receipt",
     request: Schema.Tuple([Data, Schema.optionalKey(Schema.Union([Quantity, Schema.Natural]))]),

@@ -1,11 +1,13 @@
 /** The JSON-RPC methods of `POST /evm`: the trading chain's EVM. */
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
-import { decodes } from "./Cacheable.ts"
 import * as EvmMethods from "./EvmMethods.ts"
 import { Address, Quantity, StorageSlot } from "./Hex.ts"
 import * as Operation from "./Operation.ts"
 import { UnsupportedBlock } from "./RequestError.ts"
+
+/** The route: a node of the trading chain silently answers latest state for any other block. */
+export const serving: EvmMethods.Serving = { chain: "trading", protocol: "evm", latestOnly: true }
 
 const noParams = Schema.Tuple([]).pipe(
   Schema.decodeTo(Schema.Void, SchemaTransformation.transform({ decode: (): void => {}, encode: () => [] as const }))
@@ -38,61 +40,42 @@ const oneBlock = (): Operation.CachePolicy => ({ fresh: blockMillis, staleIfErro
 
 /** One storage word of a contract, at `latest` only: real nodes silently answer latest state for any other block. */
 export const getStorageAt = Operation.read({
+  ...EvmMethods.served(serving),
   name: "eth_getStorageAt",
-  chain: "trading",
-  protocol: "evm",
   summary: "One storage word of a contract, at the latest block",
-  sources: ["node"],
-  cost: { weight: 0, requestUnits: 1 },
   cheap: true,
   request: storageParams,
   response: StorageSlot,
   failures: [UnsupportedBlock],
   blockParam: { position: 2, supported: ["latest"] },
   cachePolicyOnRequest: () => ({ fresh: blockMillis, staleIfError: 0 }),
-  isCacheable: decodes(StorageSlot)
+  isCacheable: Operation.decodes(StorageSlot)
 })
+
+const baseFee = <const Name extends string>(name: Name, kind: "small" | "big") =>
+  Operation.read({
+    ...EvmMethods.served(serving),
+    name,
+    summary: `Base fee of the next ${kind} block, in wei`,
+    cheap: true,
+    request: noParams,
+    response: Quantity,
+    failures: [],
+    cachePolicy: oneBlock,
+    isCacheable: Operation.decodes(Quantity)
+  })
 
 /** Base fee of the next small block, in wei. */
-export const gasPrice = Operation.read({
-  name: "eth_gasPrice",
-  chain: "trading",
-  protocol: "evm",
-  summary: "Base fee of the next small block, in wei",
-  sources: ["node"],
-  cost: { weight: 0, requestUnits: 1 },
-  cheap: true,
-  request: noParams,
-  response: Quantity,
-  failures: [],
-  cachePolicy: oneBlock,
-  isCacheable: decodes(Quantity)
-})
+export const gasPrice = baseFee("eth_gasPrice", "small")
 
 /** Base fee of the next big block, in wei. */
-export const bigBlockGasPrice = Operation.read({
-  name: "eth_bigBlockGasPrice",
-  chain: "trading",
-  protocol: "evm",
-  summary: "Base fee of the next big block, in wei",
-  sources: ["node"],
-  cost: { weight: 0, requestUnits: 1 },
-  cheap: true,
-  request: noParams,
-  response: Quantity,
-  failures: [],
-  cachePolicy: oneBlock,
-  isCacheable: decodes(Quantity)
-})
+export const bigBlockGasPrice = baseFee("eth_bigBlockGasPrice", "big")
 
 /** Whether an account's transactions go to big blocks (what `evmUserModify` sets). */
 export const usingBigBlocks = Operation.read({
+  ...EvmMethods.served(serving),
   name: "eth_usingBigBlocks",
-  chain: "trading",
-  protocol: "evm",
   summary: "Whether an account's transactions go to big blocks",
-  sources: ["node"],
-  cost: { weight: 0, requestUnits: 1 },
   cheap: true,
   request: addressParam,
   response: Schema.Boolean,
@@ -101,9 +84,6 @@ export const usingBigBlocks = Operation.read({
 
 /** The methods with a schema, by the name they have in the typed services and the client. */
 export const evmOperations = { getStorageAt, gasPrice, bigBlockGasPrice, usingBigBlocks } as const
-
-/** The route: a node of the trading chain silently answers latest state for any other block. */
-export const serving: EvmMethods.Serving = { chain: "trading", protocol: "evm", latestOnly: true }
 
 const systemMethods = {
   eth_getSystemTxsByBlockHash: { summary: "Transactions of a block that come from the trading chain itself" },

@@ -1,7 +1,6 @@
 /** The queries of `POST /info`. */
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
-import { decodes } from "./Cacheable.ts"
 import { Candle, CandleWindowRequest } from "./Candle.ts"
 import * as CandleAnswer from "./CandleAnswer.ts"
 import { retainedBars } from "./CandleWindow.ts"
@@ -36,7 +35,7 @@ export const spotMeta = Operation.read({
   response: SpotMeta,
   failures: [],
   cachePolicy: () => ({ fresh: 5 * minute, refreshAfter: 4 * minute, staleIfError: 60 * minute }),
-  isCacheable: decodes(SpotMeta)
+  isCacheable: Operation.decodes(SpotMeta)
 })
 
 const candleSnapshotRequest = Schema.Struct({

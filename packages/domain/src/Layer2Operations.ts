@@ -6,6 +6,9 @@ import { Hash, Quantity } from "./Hex.ts"
 import * as Operation from "./Operation.ts"
 import { Receipt } from "./Receipt.ts"
 
+/** The route: its nodes know the blocks that they are asked for, or say that they do not. */
+export const serving: EvmMethods.Serving = { chain: "layer2", protocol: "layer2", latestOnly: false }
+
 const hashParam = Schema.Tuple([Hash]).pipe(
   Schema.decodeTo(
     Schema.toType(Schema.Struct({ hash: Hash })),
@@ -18,12 +21,9 @@ const hashParam = Schema.Tuple([Hash]).pipe(
 
 /** The receipt of a transaction; `null` while it is unknown or not yet in a block. */
 export const getTransactionReceipt = Operation.read({
+  ...EvmMethods.served(serving),
   name: "eth_getTransactionReceipt",
-  chain: "layer2",
-  protocol: "layer2",
   summary: "The receipt of a transaction, with its logs and the fields that its layer 2 adds",
-  sources: ["node"],
-  cost: { weight: 0, requestUnits: 1 },
   cheap: true,
   request: hashParam,
   response: Schema.NullOr(Receipt),
@@ -49,12 +49,9 @@ const blockParams = Schema.Tuple([BlockParam, Schema.Literal(false)]).pipe(
  * It is asked to learn whether a receipt is final; the route relays the method with any params.
  */
 export const getBlockByNumber = Operation.read({
+  ...EvmMethods.served(serving),
   name: "eth_getBlockByNumber",
-  chain: "layer2",
-  protocol: "layer2",
   summary: "A block without its transactions",
-  sources: ["node"],
-  cost: { weight: 0, requestUnits: 1 },
   request: blockParams,
   response: Schema.NullOr(Schema.Struct({ number: Quantity, hash: Hash })),
   failures: []
@@ -62,9 +59,6 @@ export const getBlockByNumber = Operation.read({
 
 /** The methods with a schema, by the name they have in the typed services and the client. */
 export const layer2Operations = { getTransactionReceipt } as const
-
-/** The route: its nodes know the blocks that they are asked for, or say that they do not. */
-export const serving: EvmMethods.Serving = { chain: "layer2", protocol: "layer2", latestOnly: false }
 
 const typed: ReadonlySet<string> = new Set(Object.values(layer2Operations).map(({ name }) => name))
 

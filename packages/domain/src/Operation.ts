@@ -5,6 +5,7 @@
  * documents are all read from these declarations; nothing about an operation is written twice.
  */
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
@@ -154,6 +155,12 @@ export const once = <
 >(
   declaration: Omit<OnceOperation<Name, Request, Response, Failures>, "class" | keyof Caching<unknown>>
 ): OnceOperation<Name, Request, Response, Failures> => ({ ...declaration, class: "once" })
+
+/** The `isCacheable` of answers that decode as `schema` does: never an error, half an answer or `null`. */
+export const decodes = (schema: AnyCodec): (request: unknown, answer: Json.Json) => boolean => {
+  const decode = Schema.decodeUnknownOption(schema)
+  return (_request, answer) => Result.isSuccess(answer.value) && Option.isSome(decode(answer.value.success))
+}
 
 /** Which of our surfaces was asked: the gateway's own routes, or the node provider's behind an endpoint key. */
 export type Surface = "gateway" | "node"

@@ -2,8 +2,7 @@
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import { Address, Data, Hash, Quantity } from "./Hex.ts"
-
-const extras = [Schema.Record(Schema.String, Schema.Unknown)] as const
+import { openStruct } from "./OpenStruct.ts"
 
 /**
  * Whether the transaction did what it was sent for.
@@ -30,20 +29,17 @@ export const TransactionType = Schema.String.check(Schema.isPattern(/^0x[0-9a-fA
 export type TransactionType = typeof TransactionType.Type
 
 /** One event that a transaction emitted; families add fields (`blockTimestamp`, `transactionLogIndex`, …), old nodes omit `removed`. */
-export const ReceiptLog = Schema.StructWithRest(
-  Schema.Struct({
-    address: Address,
-    topics: Schema.Array(Hash).check(Schema.isMaxLength(4)),
-    data: Data,
-    blockHash: Hash,
-    blockNumber: Quantity,
-    transactionHash: Hash,
-    transactionIndex: Quantity,
-    logIndex: Quantity.annotate({ description: "Position in the block" }),
-    removed: Schema.optionalKey(Schema.Boolean.annotate({ description: "Whether a reorganisation removed the log" }))
-  }),
-  extras
-).annotate({ identifier: "ReceiptLog" })
+export const ReceiptLog = openStruct({
+  address: Address,
+  topics: Schema.Array(Hash).check(Schema.isMaxLength(4)),
+  data: Data,
+  blockHash: Hash,
+  blockNumber: Quantity,
+  transactionHash: Hash,
+  transactionIndex: Quantity,
+  logIndex: Quantity.annotate({ description: "Position in the block" }),
+  removed: Schema.optionalKey(Schema.Boolean.annotate({ description: "Whether a reorganisation removed the log" }))
+}).annotate({ identifier: "ReceiptLog" })
 export type ReceiptLog = typeof ReceiptLog.Type
 
 /**
@@ -53,25 +49,22 @@ export type ReceiptLog = typeof ReceiptLog.Type
  * `type`. `to` is null for a contract creation on most families, but names the system deployer on zkSync. Fields that a
  * family adds (`l1Fee`, `gasUsedForL1`, `l2ToL1Logs`, `root`, …) are kept as they came, here and in each log.
  */
-export const Receipt = Schema.StructWithRest(
-  Schema.Struct({
-    transactionHash: Hash,
-    transactionIndex: Quantity,
-    blockHash: Hash.annotate({ description: "All zeros while the block is not sealed" }),
-    blockNumber: Quantity,
-    from: Address,
-    to: Schema.optionalKey(Schema.NullOr(Address)),
-    cumulativeGasUsed: Quantity,
-    gasUsed: Quantity,
-    effectiveGasPrice: Schema.optionalKey(Schema.NullOr(Quantity)),
-    contractAddress: Schema.optionalKey(Schema.NullOr(Address)),
-    logs: Schema.Array(ReceiptLog),
-    logsBloom: Data,
-    type: Schema.optionalKey(Schema.NullOr(TransactionType)),
-    status: ReceiptStatus
-  }),
-  extras
-).annotate({ identifier: "Receipt" })
+export const Receipt = openStruct({
+  transactionHash: Hash,
+  transactionIndex: Quantity,
+  blockHash: Hash.annotate({ description: "All zeros while the block is not sealed" }),
+  blockNumber: Quantity,
+  from: Address,
+  to: Schema.optionalKey(Schema.NullOr(Address)),
+  cumulativeGasUsed: Quantity,
+  gasUsed: Quantity,
+  effectiveGasPrice: Schema.optionalKey(Schema.NullOr(Quantity)),
+  contractAddress: Schema.optionalKey(Schema.NullOr(Address)),
+  logs: Schema.Array(ReceiptLog),
+  logsBloom: Data,
+  type: Schema.optionalKey(Schema.NullOr(TransactionType)),
+  status: ReceiptStatus
+}).annotate({ identifier: "Receipt" })
 export type Receipt = typeof Receipt.Type
 
 const zeros = /^0x0+$/u

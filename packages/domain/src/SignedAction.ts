@@ -4,6 +4,7 @@ import * as SchemaTransformation from "effect/SchemaTransformation"
 import { Action, actionForms } from "./Action.ts"
 import type { ActionType } from "./Action.ts"
 import { Address } from "./Hex.ts"
+import { openStruct } from "./OpenStruct.ts"
 import { Signature } from "./Signature.ts"
 import { Millis } from "./Time.ts"
 
@@ -33,9 +34,7 @@ export type SignedAction = typeof SignedAction.Type
 
 /** What every `/exchange` body has, whatever its action type. */
 export const SignedEnvelope = Schema.Struct({
-  action: Schema.StructWithRest(Schema.Struct({ type: Schema.String }), [
-    Schema.Record(Schema.String, Schema.Unknown)
-  ]),
+  action: openStruct({ type: Schema.String }),
   ...envelope
 })
 export type SignedEnvelope = typeof SignedEnvelope.Type

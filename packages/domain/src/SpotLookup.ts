@@ -26,31 +26,22 @@ export interface SpotLookup {
   readonly tokensOf: (pair: SpotPair) => PairTokens
 }
 
-const grouped = <A, K>(items: ReadonlyArray<A>, keysOf: (item: A) => Iterable<K>): ReadonlyMap<K, ReadonlyArray<A>> => {
-  const groups = new Map<K, Array<A>>()
-  for (const item of items) {
-    for (const key of keysOf(item)) {
-      const group = groups.get(key)
-      if (group === undefined) groups.set(key, [item])
-      else group.push(item)
-    }
-  }
-  return groups
-}
-
 /** Indexes an answer once, so that each lookup takes constant time; of doubled indexes or ids the first row counts. */
 export const make = (meta: SpotMeta): SpotLookup => {
-  const pairs = grouped(meta.universe, (pair) => [pair.index])
-  const pairNames = grouped(meta.universe, (pair) => [pair.name])
-  const pairTokens = grouped(meta.universe, (pair) => new Set(pair.tokens))
-  const tokens = grouped(meta.tokens, (token) => [token.index])
-  const tokenNames = grouped(meta.tokens, (token) => [token.name])
-  const tokenIds = grouped(meta.tokens, (token) => [token.tokenId.toLowerCase()])
+  const pairs = Map.groupBy(meta.universe, (pair) => pair.index)
+  const pairNames = Map.groupBy(meta.universe, (pair) => pair.name)
+  const pairTokens = Map.groupBy(
+    meta.universe.flatMap((pair) => Array.from(new Set(pair.tokens), (token) => ({ token, pair }))),
+    ({ token }) => token
+  )
+  const tokens = Map.groupBy(meta.tokens, (token) => token.index)
+  const tokenNames = Map.groupBy(meta.tokens, (token) => token.name)
+  const tokenIds = Map.groupBy(meta.tokens, (token) => token.tokenId.toLowerCase())
   const token = (index: number) => Option.fromUndefinedOr(tokens.get(index)?.[0])
   return {
     pair: (index) => Option.fromUndefinedOr(pairs.get(index)?.[0]),
     pairsByName: (name) => pairNames.get(name) ?? [],
-    pairsWith: (tokenIndex) => pairTokens.get(tokenIndex) ?? [],
+    pairsWith: (tokenIndex) => pairTokens.get(tokenIndex)?.map(({ pair }) => pair) ?? [],
     token,
     tokensByName: (name) => tokenNames.get(name) ?? [],
     tokenById: (tokenId) => Option.fromUndefinedOr(tokenIds.get(tokenId.toLowerCase())?.[0]),

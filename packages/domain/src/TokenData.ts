@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
+import { openStruct } from "./OpenStruct.ts"
 import { TonAddress } from "./TonAddress.ts"
 
 /** Decimals of a token whose metadata states none (TEP-64). */
@@ -48,8 +49,6 @@ export const TvmInteger = Schema.Union([
   )
 )
 
-const extras = [Schema.Record(Schema.String, Schema.Unknown)] as const
-
 /** Metadata that the contract holds itself, by attribute (TEP-64); `uri` there points to a document with the rest. */
 const OnchainContent = Schema.Struct({
   type: Schema.Literal("onchain"),
@@ -64,57 +63,45 @@ export const TokenContent = Schema.Union([OnchainContent, OffchainContent])
 export type TokenContent = typeof TokenContent.Type
 
 /** A fungible token's master contract; `admin_address` is absent when nobody is the admin. */
-export const JettonMaster = Schema.StructWithRest(
-  Schema.Struct({
-    contract_type: Schema.Literal("jetton_master").pipe(
-      Schema.withDecodingDefaultKey(Effect.succeed("jetton_master" as const))
-    ),
-    total_supply: TvmInteger,
-    mintable: Schema.Boolean,
-    admin_address: Schema.optionalKey(Schema.String),
-    jetton_content: Schema.optionalKey(Schema.NullOr(TokenContent)),
-    jetton_wallet_code: Schema.optionalKey(Schema.String)
-  }),
-  extras
-).annotate({ identifier: "JettonMaster" })
+export const JettonMaster = openStruct({
+  contract_type: Schema.Literal("jetton_master").pipe(
+    Schema.withDecodingDefaultKey(Effect.succeed("jetton_master" as const))
+  ),
+  total_supply: TvmInteger,
+  mintable: Schema.Boolean,
+  admin_address: Schema.optionalKey(Schema.String),
+  jetton_content: Schema.optionalKey(Schema.NullOr(TokenContent)),
+  jetton_wallet_code: Schema.optionalKey(Schema.String)
+}).annotate({ identifier: "JettonMaster" })
 export type JettonMaster = typeof JettonMaster.Type
 
 /** One holder's wallet of a fungible token; `jetton` is the master. */
-export const JettonWallet = Schema.StructWithRest(
-  Schema.Struct({
-    contract_type: Schema.Literal("jetton_wallet"),
-    balance: TvmInteger,
-    owner: Schema.optionalKey(Schema.String),
-    jetton: Schema.optionalKey(Schema.String),
-    jetton_wallet_code: Schema.optionalKey(Schema.String),
-    mintless_is_claimed: Schema.optionalKey(Schema.Boolean)
-  }),
-  extras
-).annotate({ identifier: "JettonWallet" })
+export const JettonWallet = openStruct({
+  contract_type: Schema.Literal("jetton_wallet"),
+  balance: TvmInteger,
+  owner: Schema.optionalKey(Schema.String),
+  jetton: Schema.optionalKey(Schema.String),
+  jetton_wallet_code: Schema.optionalKey(Schema.String),
+  mintless_is_claimed: Schema.optionalKey(Schema.Boolean)
+}).annotate({ identifier: "JettonWallet" })
 
 /** A collection of non-fungible tokens; `next_item_index` is -1 when its items are not numbered in sequence. */
-export const NftCollection = Schema.StructWithRest(
-  Schema.Struct({
-    contract_type: Schema.Literal("nft_collection"),
-    next_item_index: TvmInteger,
-    collection_content: Schema.optionalKey(Schema.Unknown),
-    owner_address: Schema.optionalKey(Schema.String)
-  }),
-  extras
-).annotate({ identifier: "NftCollection" })
+export const NftCollection = openStruct({
+  contract_type: Schema.Literal("nft_collection"),
+  next_item_index: TvmInteger,
+  collection_content: Schema.optionalKey(Schema.Unknown),
+  owner_address: Schema.optionalKey(Schema.String)
+}).annotate({ identifier: "NftCollection" })
 
 /** A non-fungible token; `index` takes up to 256 bits, `content` is a domain's records where it is a DNS item. */
-export const NftItem = Schema.StructWithRest(
-  Schema.Struct({
-    contract_type: Schema.Literal("nft_item"),
-    init: Schema.Boolean,
-    index: TvmInteger,
-    collection_address: Schema.optionalKey(Schema.String),
-    owner_address: Schema.optionalKey(Schema.String),
-    content: Schema.optionalKey(Schema.Unknown)
-  }),
-  extras
-).annotate({ identifier: "NftItem" })
+export const NftItem = openStruct({
+  contract_type: Schema.Literal("nft_item"),
+  init: Schema.Boolean,
+  index: TvmInteger,
+  collection_address: Schema.optionalKey(Schema.String),
+  owner_address: Schema.optionalKey(Schema.String),
+  content: Schema.optionalKey(Schema.Unknown)
+}).annotate({ identifier: "NftItem" })
 
 /**
  * What servers really answer to `getTokenData`, told apart by `contract_type`; integers are read as `bigint`.
@@ -127,14 +114,11 @@ export const TokenContract = Schema.Union([JettonWallet, NftCollection, NftItem,
 export type TokenContract = typeof TokenContract.Type
 
 /** Every form of one address, as `detectAddress` answers; `given_type` is the form that was asked with. */
-export const DetectedAddress = Schema.StructWithRest(
-  Schema.Struct({
-    raw_form: Schema.String,
-    bounceable: Schema.Struct({ b64: Schema.String, b64url: Schema.String }),
-    non_bounceable: Schema.Struct({ b64: Schema.String, b64url: Schema.String }),
-    given_type: Schema.Literals(["raw_form", "friendly_bounceable", "friendly_non_bounceable"]),
-    test_only: Schema.Boolean
-  }),
-  extras
-).annotate({ identifier: "DetectedAddress" })
+export const DetectedAddress = openStruct({
+  raw_form: Schema.String,
+  bounceable: Schema.Struct({ b64: Schema.String, b64url: Schema.String }),
+  non_bounceable: Schema.Struct({ b64: Schema.String, b64url: Schema.String }),
+  given_type: Schema.Literals(["raw_form", "friendly_bounceable", "friendly_non_bounceable"]),
+  test_only: Schema.Boolean
+}).annotate({ identifier: "DetectedAddress" })
 export type DetectedAddress = typeof DetectedAddress.Type

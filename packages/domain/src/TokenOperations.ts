@@ -4,8 +4,9 @@
  * The methods are those that both server families document, by name; those that write (`send…`) are sent at most once.
  */
 import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import { decodes, isSuccess } from "./Cacheable.ts"
+import type { Json } from "./Json.ts"
 import * as Operation from "./Operation.ts"
 import { InvalidAddress } from "./RequestError.ts"
 import { TokenNotFound } from "./ResourceError.ts"
@@ -27,6 +28,13 @@ const day = 24 * 60 * 60_000
 
 /** What is computed from the request alone never changes. */
 const pure = (): Operation.CachePolicy => ({ fresh: day, staleIfError: day })
+
+/** A document that no dialect of the servers reads as a failure. */
+const isSuccess = (_request: unknown, answer: Json): boolean => {
+  const value = answer.valueOrUndefined
+  if (!Predicate.isObject(value) || Array.isArray(value) || Predicate.hasProperty(value, "error")) return false
+  return Predicate.hasProperty(value, "ok") ? value.ok === true : true
+}
 
 /** A fungible token by its master contract; the address may come in any form, the answer names one form. */
 export const getTokenData = Operation.read({
@@ -125,7 +133,7 @@ export const tokenRpcOperations = {
     failures: [InvalidAddress],
     cheap: true,
     cachePolicy: pure,
-    isCacheable: decodes(Schema.String)
+    isCacheable: Operation.decodes(Schema.String)
   }),
   unpackAddress: method({
     name: "unpackAddress",
@@ -135,7 +143,7 @@ export const tokenRpcOperations = {
     failures: [InvalidAddress],
     cheap: true,
     cachePolicy: pure,
-    isCacheable: decodes(Schema.String)
+    isCacheable: Operation.decodes(Schema.String)
   }),
   detectAddress: method({
     name: "detectAddress",
@@ -145,7 +153,7 @@ export const tokenRpcOperations = {
     failures: [InvalidAddress],
     cheap: true,
     cachePolicy: pure,
-    isCacheable: decodes(DetectedAddress)
+    isCacheable: Operation.decodes(DetectedAddress)
   }),
   getTokenData: method({
     name: "getTokenData",
@@ -154,7 +162,7 @@ export const tokenRpcOperations = {
     response: TokenContract,
     failures: [InvalidAddress, TokenNotFound],
     cachePolicy: someSeconds,
-    isCacheable: decodes(TokenContract)
+    isCacheable: Operation.decodes(TokenContract)
   }),
   getAddressInformation: relayed("getAddressInformation", "Balance, code, data and state of an account", account),
   getExtendedAddressInformation: relayed(
@@ -174,7 +182,7 @@ export const tokenRpcOperations = {
     failures: [InvalidAddress],
     cheap: true,
     cachePolicy: pure,
-    isCacheable: decodes(Schema.Record(Schema.String, Schema.String))
+    isCacheable: Operation.decodes(Schema.Record(Schema.String, Schema.String))
   }),
   dnsResolve: relayed("dnsResolve", "The records of a domain", {
     domain: Schema.String,

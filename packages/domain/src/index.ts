@@ -14,9 +14,6 @@ export * as ActionError from "./ActionError.ts"
 /** What the venue says to a signed action: HTTP 200 is not success. */
 export * as ActionOutcome from "./ActionOutcome.ts"
 
-/** Whether an answer may be cached and given to other callers. */
-export * as Cacheable from "./Cacheable.ts"
-
 /** Why the caller was refused: its key or its quota. */
 export * as CallerError from "./CallerError.ts"
 
@@ -73,6 +70,9 @@ export * as Layer2Operations from "./Layer2Operations.ts"
 
 /** The metrics of a gateway: name, kind, labels and meaning of each, declared once. */
 export * as Metrics from "./Metrics.ts"
+
+/** Objects of a wire that may have more members than are known here. */
+export * as OpenStruct from "./OpenStruct.ts"
 
 /** An operation is data: each upstream call is declared once, next to its schemas. */
 export * as Operation from "./Operation.ts"

@@ -250,16 +250,11 @@ export const bars = (
   )
 }
 
-/** Price now and a day ago, and what was traded in between. */
-export interface DayOf {
-  readonly price: number
-  readonly before: number
-  /** Base volume, in lots of 10^-sizeDecimals. */
-  readonly lots: number
-}
-
-/** The last day of a market, or the time since its listing if that is shorter. */
-export const dayOf = (seed: Seed, market: CandleMarket, now: number): DayOf => {
+/**
+ * The last day of a market, or the time since its listing if that is shorter: its price at the end and before, and the
+ * lots of 10^-sizeDecimals that were traded.
+ */
+export const dayOf = (seed: Seed, market: CandleMarket, now: number) => {
   const path = walkOf(seed, market)
   const to = now / minute
   const from = Math.max(market.listedAt / minute, to - day)

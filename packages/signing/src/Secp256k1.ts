@@ -39,12 +39,14 @@ const orderDigits = order.toString(16)
 
 const zeroDigits = "0".repeat(64)
 
+const scalar = /^0x[0-9a-fA-F]{1,64}$/
+
 /**
  * The 32 bytes of a scalar in 0x hex, with or without leading zeros; `undefined` when it is not from 1 to the group order
  * minus 1.
  */
 export const scalarBytes = (text: string): Uint8Array | undefined => {
-  if (!/^0x[0-9a-fA-F]{1,64}$/.test(text)) return undefined
+  if (!scalar.test(text)) return undefined
   const digits = text.slice(2).toLowerCase().padStart(64, "0")
   // digits of equal length are ordered as the numbers that they spell
   return digits < orderDigits && digits !== zeroDigits ? fromHex(`0x${digits}`) : undefined
@@ -216,8 +218,6 @@ export type GivenSignature = string | {
 }
 
 const wire = /^0x[0-9a-fA-F]{130}$/
-
-const scalar = /^0x[0-9a-fA-F]{1,64}$/
 
 const parts = (given: GivenSignature) =>
   typeof given !== "string" ? given : wire.test(given)

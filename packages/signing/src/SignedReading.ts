@@ -58,10 +58,6 @@ const sameHex = (a: unknown, b: unknown): boolean =>
 
 const isScalar = (key: string): boolean => key === "r" || key === "s"
 
-const addressesAsSent = rewriter({ leaf: (value, sent) => isAddress(value) && isAddress(sent) ? sent : value })
-
-const addressesLowered = rewriter({ leaf: (value) => isAddress(value) ? value.toLowerCase() : value })
-
 /** The scalars of inner signatures with the leading zeros that they were sent with. */
 const signaturesAsSent = rewriter({
   leaf: (value, sent, key) => isScalar(key) && sameHex(value, sent) ? sent : value
@@ -80,11 +76,6 @@ const chainIds = (spell: (chainId: Hex) => string): Rewrite =>
       key === "signatureChainId" && Predicate.isString(value) ? spell(trimmedHex(value)) : value
   })
 
-const chainIdsTrimmed = chainIds((chainId) => chainId)
-
-/** Chain ids as whole bytes. */
-const chainIdsPadded = chainIds((chainId) => chainId.length % 2 === 0 ? chainId : `0x0${chainId.slice(2)}`)
-
 /** Members in the order in which they were sent. */
 const keysAsSent = rewriter({
   members: (members, sent) => {
@@ -93,14 +84,6 @@ const keysAsSent = rewriter({
     return members.toSorted(([a], [b]) => at(a) - at(b))
   }
 })
-
-/** Members in alphabetical order, as serializers with sorted maps print them. */
-const keysSorted = rewriter({ members: (members) => members.toSorted(([a], [b]) => a < b ? -1 : 1) })
-
-const nullsDropped = rewriter({ members: (members) => members.filter(([, item]) => item !== null) })
-
-/** A wrapper with its `type`. */
-const typeAdded: Rewrite = (value) => Predicate.isObject(value) ? { type: "multiSig", ...value } : value
 
 /** A way to read a request. */
 interface View {
@@ -213,11 +196,21 @@ const variations: ReadonlyArray<Variation> = [
     (view) => isGiven(view.context.expiresAfter) ? [withContext(view, { expiresAfter: null })] : []
   ),
   rewriting("untrimmedSignature", signaturesAsSent, signaturesPadded),
-  rewriting("mixedCaseAddress", addressesAsSent, addressesLowered),
-  rewriting("chainIdText", chainIdsTrimmed, chainIdsPadded),
-  rewriting("fieldOrder", keysAsSent, keysSorted),
-  rewriting("nullDropped", nullsDropped),
-  rewriting("typeHashed", typeAdded),
+  rewriting(
+    "mixedCaseAddress",
+    rewriter({ leaf: (value, sent) => isAddress(value) && isAddress(sent) ? sent : value }),
+    rewriter({ leaf: (value) => isAddress(value) ? value.toLowerCase() : value })
+  ),
+  rewriting(
+    "chainIdText",
+    chainIds((chainId) => chainId),
+    // as whole bytes
+    chainIds((chainId) => chainId.length % 2 === 0 ? chainId : `0x0${chainId.slice(2)}`)
+  ),
+  // in alphabetical order, as serializers with sorted maps print them
+  rewriting("fieldOrder", keysAsSent, rewriter({ members: (all) => all.toSorted(([a], [b]) => a < b ? -1 : 1) })),
+  rewriting("nullDropped", rewriter({ members: (all) => all.filter(([, item]) => item !== null) })),
+  rewriting("typeHashed", (value) => Predicate.isObject(value) ? { type: "multiSig", ...value } : value),
   paired("notWrapped", (view) => [{ ...view, wrapped: false }]),
   paired("documentedChainField", (view) => [withProfile(view, { ...view.profile, chainField: documentedChainField })]),
   alone("documentedPreimage", (view) => [{ ...view, hash: documentedHash }]),

@@ -1,5 +1,6 @@
 /** The JSON-RPC of EVM nodes: how calls are checked and written, and how their answers are judged and read. */
 import * as Effect from "effect/Effect"
+import { memoize } from "effect/Function"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
@@ -10,12 +11,23 @@ import * as Json from "../Json.ts"
 import { decodeValue, encodeRequest, invalidRequest, sourcesOn, unavailableOnNode } from "../Operation.ts"
 import type { AnyCodec, MethodClass, OnceOperation, Operation, Surface } from "../Operation.ts"
 import { InvalidRequest, UnsupportedBlock, UnsupportedMethod } from "../RequestError.ts"
-import { OutcomeUnknown, UpstreamRateLimited, UpstreamUnavailable } from "../UpstreamError.ts"
+import type { OutcomeUnknown } from "../UpstreamError.ts"
+import { UpstreamRateLimited, UpstreamUnavailable } from "../UpstreamError.ts"
 import type { UpstreamResponse } from "../UpstreamResponse.ts"
 import * as Utf8 from "../Utf8.ts"
 import * as JsonRpc from "./JsonRpc.ts"
 import type { RpcAnswer } from "./JsonRpc.ts"
-import { answered, decodeJson, failureOf, mismatched, ofForeign, refused, retryable, unreadable } from "./Protocol.ts"
+import {
+  answered,
+  decodeJson,
+  failureOf,
+  mismatched,
+  ofForeign,
+  outcomeUnknown,
+  refused,
+  retryable,
+  unreadable
+} from "./Protocol.ts"
 import type { AttemptResult, Backend, BatchAnswer, Conceal, Question, ReadOperation, ReadProtocol } from "./Protocol.ts"
 
 /** A call to relay: its method, its params as the caller wrote them, and the surface that was asked. */
@@ -65,14 +77,11 @@ export const checkBlock = (
   )
 }
 
-const decoders = new WeakMap<Operation, (params: unknown) => Effect.Effect<unknown, InvalidRequest>>()
+const decoderOf = memoize((operation: Operation) => decodeValue(operation.request, ["params"]))
 
 /** Decodes the params of a call; fails with `InvalidRequest`. */
-export const decodeParams = (operation: Operation, params: unknown): Effect.Effect<unknown, InvalidRequest> => {
-  const decode = decoders.get(operation) ?? decodeValue(operation.request, ["params"])
-  decoders.set(operation, decode)
-  return decode(params)
-}
+export const decodeParams = (operation: Operation, params: unknown): Effect.Effect<unknown, InvalidRequest> =>
+  decoderOf(operation)(params)
 
 const valueOf = (params: Json.Json): Effect.Effect<unknown, InvalidRequest> =>
   Result.match(params.value, {
@@ -281,15 +290,7 @@ export const readOnce = (
   response: UpstreamResponse,
   id: number
 ): Effect.Effect<RpcAnswer, CommonFailure | OutcomeUnknown> => {
-  const unknown = () =>
-    Effect.fail(
-      new OutcomeUnknown({
-        upstream: response.upstream,
-        advice: operation.advice,
-        detail:
-          `${response.upstream} answered HTTP ${response.status}, which does not say what became of the call: ${response.excerpt()}`
-      })
-    )
+  const unknown = () => Effect.fail(outcomeUnknown(response, "call", { advice: operation.advice }))
   if (response.status >= 500) return unknown()
   if (response.status === 429) return Effect.fail(failureOf(response))
   return Result.match(JsonRpc.readAnswer(response.upstream, response.json, id), {

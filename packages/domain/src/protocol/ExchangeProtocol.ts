@@ -10,9 +10,8 @@ import { ExchangeFailure, resendAdvice } from "../ExchangeOperations.ts"
 import type { Address } from "../Hex.ts"
 import * as Json from "../Json.ts"
 import type { Millis } from "../Time.ts"
-import { OutcomeUnknown } from "../UpstreamError.ts"
 import type { UpstreamResponse } from "../UpstreamResponse.ts"
-import { failureOfStatus, foreign, problemReader } from "./Protocol.ts"
+import { failureOfStatus, foreign, outcomeUnknown, problemReader } from "./Protocol.ts"
 
 /** What is known of an action besides its response. */
 export interface Identity {
@@ -33,17 +32,16 @@ export const openIssue = (response: UpstreamResponse): string | undefined => {
     (status === 200 && Result.isFailure(response.json.value) ? "what is not JSON (HTTP 200)" : undefined)
 }
 
-const VenueAnswer = Schema.Struct({ status: Schema.String, response: Schema.optionalKey(Schema.Unknown) })
-const decodeAnswer = Schema.decodeUnknownOption(VenueAnswer)
+const decodeAnswer = Schema.decodeUnknownOption(
+  Schema.Struct({ status: Schema.String, response: Schema.optionalKey(Schema.Unknown) })
+)
 const decodeAccepted = Schema.decodeUnknownOption(ActionAccepted)
 const problemOf = problemReader(ExchangeFailure)
 
-const Refused = Schema.Struct({ error: Schema.String })
-const BatchData = Schema.Struct({ data: Schema.Struct({ statuses: Schema.Array(Schema.Unknown) }) })
-const SingleData = Schema.Struct({ data: Schema.Struct({ status: Schema.Unknown }) })
-const decodeBatch = Schema.decodeUnknownOption(BatchData)
-const decodeSingle = Schema.decodeUnknownOption(SingleData)
-const isRefused = Schema.is(Refused)
+const dataWith = <Fields extends Schema.Struct.Fields>(fields: Fields) => Schema.Struct({ data: Schema.Struct(fields) })
+const decodeBatch = Schema.decodeUnknownOption(dataWith({ statuses: Schema.Array(Schema.Unknown) }))
+const decodeSingle = Schema.decodeUnknownOption(dataWith({ status: Schema.Unknown }))
+const isRefused = Schema.is(Schema.Struct({ error: Schema.String }))
 
 /** The refusals inside an `ok` response: those among the entries of a batch, or the single status. */
 const refusalsIn = (response: unknown): ReadonlyArray<string> =>
@@ -71,14 +69,8 @@ const rejectionIn = (response: unknown, known: Address | undefined): Option.Opti
 const wordsOf = (response: unknown, text: string): string =>
   Predicate.isString(response) ? response : response === undefined ? text : Json.stringify(response)
 
-const unknownOutcome = (response: UpstreamResponse, identity: Identity): OutcomeUnknown =>
-  new OutcomeUnknown({
-    upstream: response.upstream,
-    ...identity,
-    advice: resendAdvice,
-    detail:
-      `${response.upstream} answered HTTP ${response.status}, which does not say what became of the action: ${response.excerpt()}`
-  })
+const unknownOutcome = (response: UpstreamResponse, identity: Identity) =>
+  outcomeUnknown(response, "action", { ...identity, advice: resendAdvice })
 
 const readOk = (answer: UpstreamResponse, identity: Identity) => {
   const body = Option.flatMap(Result.getSuccess(answer.json.value), (value) => decodeAnswer(value))

@@ -113,8 +113,6 @@ export const judge = (operation: Pick<ReadOperation, "isFinal" | "recognized" | 
   return answered(concealedError(conceal, response), Array.isArray(value.success) ? value.success.length : 0)
 }
 
-const copyOf = (body: Uint8Array): Uint8Array => new Uint8Array(body)
-
 /** Responses of status 200 are cached: the label of the upstream, the content type and the bytes as they came. */
 export const codec: CacheCodec<UpstreamResponse.UpstreamResponse> = {
   store: ({ body, contentType, status, upstream }) =>
@@ -122,7 +120,7 @@ export const codec: CacheCodec<UpstreamResponse.UpstreamResponse> = {
       // a small body may be a view of a large receive buffer, which would be stored with it
       ? {
         head: `${upstream} ${contentType}`,
-        body: body.byteLength === body.buffer.byteLength ? body : copyOf(body)
+        body: body.byteLength === body.buffer.byteLength ? body : new Uint8Array(body)
       }
       : undefined,
   restore: ({ body, head }, age) => {

@@ -57,12 +57,7 @@ export const error = (code: number, message: string): RpcAnswer => ({
 /** What a node says that does not have a method. */
 export const methodNotFound = (method: string): RpcAnswer => error(-32601, `the method ${method} does not exist`)
 
-const RpcError = Schema.Struct({
-  code: Schema.Int,
-  message: Schema.String,
-  data: Schema.optionalKey(Schema.Unknown)
-})
-const decodeRpcError = Schema.decodeUnknownOption(RpcError)
+const decodeRpcError = Schema.decodeUnknownOption(Schema.Struct({ code: Schema.Int, message: Schema.String }))
 
 /** The text of a request envelope. */
 export const requestText = (id: number, method: string, params: string): string =>
@@ -118,7 +113,9 @@ export const readCall = ({ text, valueOrUndefined: value }: Json.Json): Result.R
   })
 }
 
-const memberOf = (value: unknown, name: string): unknown => Predicate.hasProperty(value, name) ? value[name] : undefined
+/** A member of a parsed value; undefined where there is none. */
+export const member = (value: unknown, name: string): unknown =>
+  Predicate.hasProperty(value, name) ? value[name] : undefined
 
 const readMember = (
   upstream: string,
@@ -133,7 +130,7 @@ const readMember = (
   const answersUs = answeredId === String(id)
   const failure = error === undefined || result !== undefined
     ? Option.none()
-    : decodeRpcError(memberOf(value, "error"))
+    : decodeRpcError(member(value, "error"))
   if (error !== undefined && Option.isSome(failure)) {
     // a node that could not read the request answers with a null id
     return answersUs || answeredId === "null"
@@ -141,7 +138,7 @@ const readMember = (
         _tag: "Error",
         code: failure.value.code,
         message: failure.value.message,
-        error: Json.parsed(error, memberOf(value, "error"))
+        error: Json.parsed(error, member(value, "error"))
       })
       : Result.fail(malformed(upstream, "The answer's id is not the request's"))
   }
@@ -149,7 +146,7 @@ const readMember = (
   if (!answersUs) return Result.fail(malformed(upstream, "The answer's id is not the request's"))
   return result === undefined || (error !== undefined && error !== "null")
     ? Result.fail(malformed(upstream, "Expected exactly one of result and error"))
-    : Result.succeed({ _tag: "Result", result: Json.parsed(result, memberOf(value, "result")) })
+    : Result.succeed({ _tag: "Result", result: Json.parsed(result, member(value, "result")) })
 }
 
 /** Reads an upstream's answer to the call that was sent with `id`; fails on a wrong id, and on both or neither of result and error. */

@@ -14,8 +14,7 @@ import { CommonFailure as CommonFailureSchema, commonFailures } from "../Gateway
 import type { Json } from "../Json.ts"
 import type { AnyCodec, CachePolicy, MethodClass, Operation } from "../Operation.ts"
 import { InvalidRequest } from "../RequestError.ts"
-import type { OutcomeUnknown } from "../UpstreamError.ts"
-import { UpstreamMalformed, UpstreamRateLimited, UpstreamUnavailable } from "../UpstreamError.ts"
+import { OutcomeUnknown, UpstreamMalformed, UpstreamRateLimited, UpstreamUnavailable } from "../UpstreamError.ts"
 import type { UpstreamResponse } from "../UpstreamResponse.ts"
 
 /** The error of a response that breaks its protocol; `issue` quotes at most an excerpt. */
@@ -49,6 +48,18 @@ const commonProblemOf = problemReader(CommonFailureSchema)
 /** The typed error of a response that does not follow its protocol: its problem document, or what its status says. */
 export const failureOf = (response: UpstreamResponse): CommonFailure =>
   Option.getOrElse(commonProblemOf(response), () => failureOfStatus(response))
+
+/** The error of a response that does not say what became of a call (`what`) that was sent at most once. */
+export const outcomeUnknown = (
+  response: UpstreamResponse,
+  what: string,
+  known: Pick<OutcomeUnknown, "advice" | "nonce" | "signer">
+): OutcomeUnknown => {
+  const { status, upstream } = response
+  const detail =
+    `${upstream} answered HTTP ${status}, which does not say what became of the ${what}: ${response.excerpt()}`
+  return new OutcomeUnknown({ upstream, ...known, detail })
+}
 
 const formatIssue = (error: Schema.SchemaError): string => error.message.split("\n").slice(0, 3).join(" ").slice(0, 240)
 

@@ -1,5 +1,6 @@
 /** The token chain's REST and JSON-RPC: how calls are checked and written, and how responses are judged. */
 import * as Effect from "effect/Effect"
+import { memoize } from "effect/Function"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
@@ -11,13 +12,13 @@ import type { AnyCodec, OnceOperation, Operation } from "../Operation.ts"
 import type { InvalidAddress, InvalidRequest, RequestFault } from "../RequestError.ts"
 import type { getTokenData, TokenRpcOperation, TokenSendOperation } from "../TokenOperations.ts"
 import * as TonAddress from "../TonAddress.ts"
-import { OutcomeUnknown } from "../UpstreamError.ts"
+import type { OutcomeUnknown } from "../UpstreamError.ts"
 import type { UpstreamResponse } from "../UpstreamResponse.ts"
 import * as Utf8 from "../Utf8.ts"
 import * as InfoProtocol from "./InfoProtocol.ts"
 import * as JsonRpc from "./JsonRpc.ts"
 import type { AttemptResult, Backend, Conceal, ReadOperation, ReadProtocol } from "./Protocol.ts"
-import { mismatched } from "./Protocol.ts"
+import { mismatched, outcomeUnknown } from "./Protocol.ts"
 import * as TokenRpc from "./TokenRpc.ts"
 
 /** The members of a query in their order, decoded. */
@@ -83,17 +84,10 @@ export const checkOf = <Request extends AnyCodec>(operation: { readonly request:
     })
 }
 
-const checks = new WeakMap<
-  Operation,
-  (params: Json.Json) => Effect.Effect<unknown, InvalidRequest | InvalidAddress>
->()
+const knownCheck = memoize((operation: Operation) => checkOf(operation))
 
 /** Checks the params of a call; see {@link checkOf}. */
-export const check = (operation: Operation, params: Json.Json) => {
-  const known = checks.get(operation) ?? checkOf(operation)
-  checks.set(operation, known)
-  return known(params)
-}
+export const check = (operation: Operation, params: Json.Json) => knownCheck(operation)(params)
 
 type Params = { readonly [name: string]: unknown }
 
@@ -108,8 +102,6 @@ const textsOf = (query: Query): Params => {
 }
 
 const jsonOf = (text: string): unknown => Result.getOrElse(Json.parse(text), () => text)
-
-const listOf = (text: string): unknown => [text]
 
 /** The params, with the texts at fault read in another way. */
 const reread = (params: Params, { errors }: InvalidRequest, way: (text: string) => unknown): Params => {
@@ -139,7 +131,7 @@ export const paramsOfQuery = (
   return Effect.catchTag(taken(texts), "InvalidRequest", (error) => {
     const typed = reread(texts, error, jsonOf)
     return taken(typed).pipe(
-      Effect.catchTag("InvalidRequest", (again) => taken(reread(typed, again, listOf))),
+      Effect.catchTag("InvalidRequest", (again) => taken(reread(typed, again, (text) => [text]))),
       // the caller recognises the faults of the texts
       Effect.catchTag("InvalidRequest", () => Effect.fail(error))
     )
@@ -237,15 +229,7 @@ export const readOnce = (
   { advice }: Pick<OnceOperation, "advice">,
   response: UpstreamResponse
 ): Effect.Effect<TokenRpc.TokenRpcAnswer, OutcomeUnknown> => {
-  const unknown = () =>
-    Effect.fail(
-      new OutcomeUnknown({
-        upstream: response.upstream,
-        advice,
-        detail:
-          `${response.upstream} answered HTTP ${response.status}, which does not say what became of the message: ${response.excerpt()}`
-      })
-    )
+  const unknown = () => Effect.fail(outcomeUnknown(response, "message", { advice }))
   return Effect.matchEffect(TokenRpc.readAnswer(response), {
     onFailure: unknown,
     onSuccess: (answer) =>

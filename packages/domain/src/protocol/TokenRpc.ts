@@ -20,7 +20,7 @@ import type { UpstreamMalformed } from "../UpstreamError.ts"
 import { UpstreamRateLimited, UpstreamTimeout, UpstreamUnavailable } from "../UpstreamError.ts"
 import type { UpstreamResponse } from "../UpstreamResponse.ts"
 import type { RpcCall } from "./JsonRpc.ts"
-import { rawMember } from "./JsonRpc.ts"
+import { member, rawMember } from "./JsonRpc.ts"
 import { decodeJson, malformed } from "./Protocol.ts"
 
 /** Members of an envelope that are neither result nor failure (`@extra`), raw. */
@@ -75,8 +75,6 @@ interface Failure {
   readonly message: string | undefined
   readonly data: unknown
 }
-
-const member = (value: unknown, key: string): unknown => Predicate.hasProperty(value, key) ? value[key] : undefined
 
 const integer = (value: unknown): number | undefined => Number.isInteger(value) ? Number(value) : undefined
 
