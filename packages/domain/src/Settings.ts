@@ -244,6 +244,10 @@ export const settings = {
     meaning: "write one JSON line per request to standard output",
     takes: onOff
   }),
+  traceUpstream: withDefault("TRIGATE_TRACE_UPSTREAM", OnOff, "off", {
+    meaning: "send upstreams the `traceparent` of each request's span; nothing is sent without an OTLP endpoint",
+    takes: onOff
+  }),
   redisUrl: optional("TRIGATE_REDIS_URL", RedisUrl, {
     meaning:
       "Redis in which replicas share rate limits, cached responses and, without a database, the nonces of signed " +

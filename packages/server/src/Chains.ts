@@ -52,7 +52,11 @@ const cache = (redis: SharedBy) =>
 
 /** How calls reach the upstreams; replicas share rate limits and cached responses through Redis. */
 const pipeline = (settings: Settings, redis: SharedBy) =>
-  Pipeline.layerNoDeps({ readDeadline: settings.readDeadline, onceDeadline: settings.onceDeadline }).pipe(
+  Pipeline.layerNoDeps({
+    readDeadline: settings.readDeadline,
+    onceDeadline: settings.onceDeadline,
+    traceUpstream: settings.traceUpstream
+  }).pipe(
     Layer.provide(outliers(settings)),
     Layer.provide(rateLimiter(settings, redis)),
     Layer.provide(HttpTransportUndici.layer({ connections: 512 })),

@@ -2,6 +2,7 @@
 import * as NodeStdio from "@effect/platform-node/NodeStdio"
 import type { Settings } from "@trigate/domain/Settings"
 import * as Effect from "effect/Effect"
+import { constTrue } from "effect/Function"
 import * as HttpMiddleware from "effect/http/HttpMiddleware"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as Layer from "effect/Layer"
@@ -49,8 +50,8 @@ export const layer = (settings: Settings) => {
       ? Layer.provide(RequestFacts.layerAccessLog, NodeStdio.layer) :
       RequestFacts.layerAccessLogOff,
     Layer.succeed(GatewayStatus.GatewayStatus, GatewayStatus.statusOf(settings)),
-    // a span holds the URL, and such a URL holds the caller's key
-    Layer.succeed(HttpMiddleware.TracerDisabledWhen, CallerKeys.isInUrl),
+    // requests have spans of our own, which hold no URL
+    Layer.succeed(HttpMiddleware.TracerDisabledWhen, constTrue),
     NodeServer.layer({ host: settings.host, port: settings.port })
   )
   return drainOnClose.pipe(Layer.provideMerge(served), Layer.provideMerge(surroundings))

@@ -23,6 +23,7 @@ import type { unhandled } from "effect/Types"
 import * as Cors from "./Cors.ts"
 import * as HttpBody from "./HttpBody.ts"
 import * as RequestFacts from "./RequestFacts.ts"
+import * as RequestSpan from "./RequestSpan.ts"
 import * as Unmatched from "./Unmatched.ts"
 
 /**
@@ -157,16 +158,21 @@ const make = Effect.fnUntraced(function*({ origins, sandbox }: Options) {
         const answer = cors === undefined ? own : cors.mark(request, own)
         const time = clock.currentTimeMillisUnsafe()
         const milliseconds = time - start
-        RequestFacts.count(fiber.context, facts, answer.status, milliseconds)
+        const { status } = answer
+        RequestFacts.count(fiber.context, facts, status, milliseconds)
+        if (facts.span !== undefined) {
+          RequestSpan.end(facts.span, fiber, { id, status, error: RequestFacts.errorOf(facts) })
+        }
         write?.({
           time,
           id,
           method: request.method,
           route: facts.route,
-          status: answer.status,
+          status,
           milliseconds,
           operations: facts.operations.map(({ operation }) => operation),
-          error: facts.error ?? facts.operations.find(({ outcome }) => outcome !== "ok")?.outcome
+          error: RequestFacts.errorOf(facts),
+          traceId: facts.span?.traceId
         })
         return Effect.succeed(answer)
       }

@@ -14,6 +14,8 @@ import * as Layer from "effect/Layer"
 import * as Queue from "effect/Queue"
 import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
+import type * as Tracer from "effect/Tracer"
+import * as RequestSpan from "./RequestSpan.ts"
 
 /** The facts of one request. */
 export interface RequestFacts {
@@ -25,6 +27,8 @@ export interface RequestFacts {
   error: string | undefined
   /** Age in seconds of the oldest cached response that went into the answer; nothing where all came from upstream. */
   age: number | undefined
+  /** The span of the request; nothing where the program has no tracer or the route has no spans. */
+  span: Tracer.Span | undefined
 }
 
 /** Notes the age of a response. */
@@ -33,7 +37,13 @@ export const noteAge = (facts: RequestFacts, age: number | undefined): void => {
 }
 
 /** The facts of a request that has not reached a route yet. */
-export const make = (): RequestFacts => ({ route: "other", operations: [], error: undefined, age: undefined })
+export const make = (): RequestFacts => ({
+  route: "other",
+  operations: [],
+  error: undefined,
+  age: undefined,
+  span: undefined
+})
 
 // the default of a reference is one value for the whole program: nobody may write into it
 const unobserved = make()
@@ -49,7 +59,7 @@ export const named = <A, E, R>(route: string, self: Effect.Effect<A, E, R>): Eff
     const facts = fiber.getRef(CurrentRequestFacts)
     if (facts === unobserved) return Effect.provideService(self, CurrentRequestFacts, { ...make(), route })
     facts.route = route
-    return self
+    return fiber.cache.tracer === undefined ? self : RequestSpan.within(facts, fiber, self)
   })
 
 /** The series whose first label values led here, and the branch of each next value. */
@@ -93,6 +103,10 @@ export const count = (
   for (const noted of facts.operations) operations(noted).updateUnsafe(1, context)
 }
 
+/** What went wrong: the tag of the whole request's error, else the outcome of the first operation that failed. */
+export const errorOf = ({ error, operations }: RequestFacts): string | undefined =>
+  error ?? operations.find(({ outcome }) => outcome !== "ok")?.outcome
+
 /** What the access log says of one request. */
 export interface Entry {
   /** Milliseconds since 1970, at the end of the request. */
@@ -104,6 +118,8 @@ export interface Entry {
   readonly milliseconds: number
   readonly operations: ReadonlyArray<string>
   readonly error: string | undefined
+  /** The trace that the request belongs to, where the program has a tracer. */
+  readonly traceId: string | undefined
 }
 
 /** The access log. `write` returns at once; when entries come faster than they can be written, the oldest are dropped. */

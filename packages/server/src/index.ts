@@ -44,6 +44,9 @@ export * as RelayRoutes from "./RelayRoutes.ts"
 /** What the gateway notes about a request on its way, and what becomes of the notes at its end: metrics and the access log. */
 export * as RequestFacts from "./RequestFacts.ts"
 
+/** The span of a request, named after its route. Nothing here runs unless the program has a tracer. */
+export * as RequestSpan from "./RequestSpan.ts"
+
 /** The JSON-RPC routes: `POST /evm`, `POST /l2` and `POST /api/v2/jsonRPC`, each derived from its table of operations. */
 export * as RpcRoutes from "./RpcRoutes.ts"
 

@@ -39,17 +39,18 @@ export const unreachable = new TransportError({ sent: "no", reason: "Connect", d
 export const broken = new TransportError({ sent: "maybe", reason: "Broken", detail: "ECONNRESET" })
 
 // no ejection and no rate limit: a test that is about those makes its own pipeline
-const pipeline = Pipeline.layerNoDeps({ attempts: 1 }).pipe(
-  Layer.provide([RateLimiter.layerUnlimited, OutlierDetection.layerAlways, ResponseCache.layer()])
-)
+const pipeline = (options: Pipeline.Options) =>
+  Pipeline.layerNoDeps({ attempts: 1, ...options }).pipe(
+    Layer.provide([RateLimiter.layerUnlimited, OutlierDetection.layerAlways, ResponseCache.layer()])
+  )
 
 const outcomeOf = (reaction: Reaction): Effect.Effect<TransportResponse, TransportError> => {
   if ("sent" in reaction) return Effect.fail(reaction)
   return "status" in reaction ? Effect.succeed(reaction) : reaction
 }
 
-/** A pipeline with one attempt over a transport that reacts to each request, and the requests in their order. */
-export const make = (react: (sent: Sent) => Reaction) => {
+/** A pipeline with one attempt at each address over a transport that reacts to each request, and the requests in their order. */
+export const make = (react: (sent: Sent) => Reaction, options: Pipeline.Options = {}) => {
   const sent: Array<Sent> = []
   const transport = Layer.succeed(
     HttpTransport,
@@ -62,5 +63,5 @@ export const make = (react: (sent: Sent) => Reaction) => {
         })
     })
   )
-  return { sent, layer: pipeline.pipe(Layer.provide(transport)) }
+  return { sent, layer: pipeline(options).pipe(Layer.provide(transport)) }
 }

@@ -18,6 +18,7 @@ import type { Ended, Parts } from "./Attempt.ts"
 import { meters } from "./Attempt.ts"
 import type { TransportError } from "./HttpTransport.ts"
 import { monotonicMillis } from "./RateLimiter.ts"
+import * as Spans from "./Spans.ts"
 import type { Target } from "./Upstream.ts"
 
 /** A call: its operation, where it can go, in order of preference, and its bytes. */
@@ -83,9 +84,17 @@ const notSent = (upstream: string, attempts: number, detail: string) =>
 export const make = (parts: Parts, deadline: number) => {
   const meterOf = meters()
 
-  const send = (call: OnceCall, target: Target, time: number, isLast: boolean): Effect.Effect<Sending> =>
+  const send = (
+    call: OnceCall,
+    target: Target,
+    number: number,
+    time: number,
+    isLast: boolean
+  ): Effect.Effect<Sending> =>
     Attempt.run(parts, {
       class: "once",
+      operation: call.operation.name,
+      number,
       cost: call.operation.cost,
       meter: meterOf(target.label, call.operation.name),
       target,
@@ -114,7 +123,7 @@ export const make = (parts: Parts, deadline: number) => {
       const left = until - monotonicMillis(clock)
       if (left <= 0) break
       attempts++
-      const sending = yield* send(call, target, left, index === targets.length - 1)
+      const sending = yield* send(call, target, attempts, left, index === targets.length - 1)
       switch (sending._tag) {
         case "Answered":
           return sending.response
@@ -130,6 +139,15 @@ export const make = (parts: Parts, deadline: number) => {
   })
 
   // when the caller leaves, bytes may have left already: the attempt goes on
-  return (call: OnceCall, identity: OnceIdentity): Effect.Effect<UpstreamResponse, OnceFailure> =>
+  const detached = (call: OnceCall, identity: OnceIdentity): Effect.Effect<UpstreamResponse, OnceFailure> =>
     Effect.flatMap(Effect.forkDetach(sendInTurn(call, identity)), Fiber.join)
+
+  return (call: OnceCall, identity: OnceIdentity): Effect.Effect<UpstreamResponse, OnceFailure> =>
+    Effect.withFiber((fiber) =>
+      fiber.cache.tracer === undefined ? detached(call, identity) : Spans.call(
+        { operation: call.operation.name, upstream: call.targets[0].label },
+        ({ status }) => status >= 400,
+        detached(call, identity)
+      )
+    )
 }

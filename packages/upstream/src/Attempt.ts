@@ -16,6 +16,7 @@ import type { HttpTransport, TransportError, TransportResponse } from "./HttpTra
 import type { HealthSignal, OutlierDetection } from "./OutlierDetection.ts"
 import type { Permits, RateLimiter } from "./RateLimiter.ts"
 import { monotonicMillis, worstOf } from "./RateLimiter.ts"
+import * as Spans from "./Spans.ts"
 import type { Target, UpstreamLabel } from "./Upstream.ts"
 
 /** How an attempt ended; `abandoned` when its caller left or another attempt was faster. */
@@ -114,6 +115,8 @@ export interface Parts {
   readonly outliers: OutlierDetection["Service"]
   /** Bytes of a response to accept. */
   readonly maxAnswerBytes: number
+  /** Whether an attempt that has a span sends its `traceparent`. */
+  readonly traceUpstream: boolean
 }
 
 /** How an attempt ended. */
@@ -129,6 +132,9 @@ export interface Ended<A> {
 /** What to send, and what to make of the end of it. */
 export interface Attempt<A> {
   readonly class: MethodClass
+  readonly operation: string
+  /** Which attempt of its call it is, from 1. */
+  readonly number: number
   readonly cost: Cost
   readonly meter: Meter
   readonly target: Target
@@ -142,6 +148,8 @@ export interface Attempt<A> {
   readonly sendWithin?: number
   /** Whether to use a connection that was not used before. */
   readonly onNewConnection?: boolean
+  /** The W3C `traceparent` to send. */
+  readonly traceparent?: string | undefined
   readonly answered: (response: UpstreamResponse.UpstreamResponse) => Ended<A>
   readonly broke: (error: TransportError) => Ended<A>
   /** The rate limiter had no room in time; nothing was sent. */
@@ -164,7 +172,8 @@ const send = <A>(
   timeout: number,
   fiber: Fiber.Fiber<unknown, unknown>
 ): Effect.Effect<A> => {
-  const { body, cost, meter, onNewConnection = false, sendWithin, target } = attempt
+  const { body, cost, meter, onNewConnection = false, sendWithin, target, traceparent } = attempt
+  const headers = body === undefined ? getHeaders : postHeaders
   const clock = fiber.getRef(Clock.Clock)
   const start = clock.currentTimeMillisUnsafe()
   const took = () => clock.currentTimeMillisUnsafe() - start
@@ -177,7 +186,7 @@ const send = <A>(
   const sent = parts.transport.send({
     method: body === undefined ? "GET" : "POST",
     url: target.url,
-    headers: body === undefined ? getHeaders : postHeaders,
+    headers: traceparent === undefined ? headers : { ...headers, traceparent },
     body,
     maxAnswerBytes: parts.maxAnswerBytes,
     timeout,
@@ -202,22 +211,32 @@ const tooLate = ({ label }: Target) =>
     detail: `The rate limit of ${label} left no time to ask; nothing was sent`
   })
 
+const begin = <A>(
+  parts: Parts,
+  attempt: Attempt<A>,
+  fiber: Fiber.Fiber<unknown, unknown>
+): Effect.Effect<A> => {
+  const { cost, maxWait, target, timeout } = attempt
+  const ask = { upstream: target.label, class: attempt.class, cost, maxWait }
+  const clock = fiber.getRef(Clock.Clock)
+  const permits = parts.rateLimiter.tryTake(ask, clock)
+  if (permits !== undefined) return send(parts, attempt, permits, timeout, fiber)
+  const start = monotonicMillis(clock)
+  return Effect.matchEffect(parts.rateLimiter.take(ask), {
+    onFailure: (error) => Effect.succeed(attempt.withheld(error)),
+    onSuccess: (permits) => {
+      const left = timeout - (monotonicMillis(clock) - start)
+      if (left > 0) return send(parts, attempt, permits, left, fiber)
+      permits.refund(worstOf(target.label, attempt))
+      return Effect.succeed(attempt.withheld(tooLate(target)))
+    }
+  })
+}
+
 /** Makes an attempt; where the rate limiter has room at once, that is one effect of the transport. */
 export const run = <A>(parts: Parts, attempt: Attempt<A>): Effect.Effect<A> =>
-  Effect.withFiber((fiber) => {
-    const { cost, maxWait, target, timeout } = attempt
-    const ask = { upstream: target.label, class: attempt.class, cost, maxWait }
-    const clock = fiber.getRef(Clock.Clock)
-    const permits = parts.rateLimiter.tryTake(ask, clock)
-    if (permits !== undefined) return send(parts, attempt, permits, timeout, fiber)
-    const begin = monotonicMillis(clock)
-    return Effect.matchEffect(parts.rateLimiter.take(ask), {
-      onFailure: (error) => Effect.succeed(attempt.withheld(error)),
-      onSuccess: (permits) => {
-        const left = timeout - (monotonicMillis(clock) - begin)
-        if (left > 0) return send(parts, attempt, permits, left, fiber)
-        permits.refund(worstOf(target.label, attempt))
-        return Effect.succeed(attempt.withheld(tooLate(target)))
-      }
-    })
-  })
+  Effect.withFiber((fiber) =>
+    fiber.cache.tracer === undefined
+      ? begin(parts, attempt, fiber)
+      : Spans.attempt(attempt, parts.traceUpstream, (attempt) => begin(parts, attempt, fiber))
+  )

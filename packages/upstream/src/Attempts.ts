@@ -262,6 +262,8 @@ export const make = (parts: Parts, options: Options) => {
       tried.push(target.base)
       return Attempt.run<Attempted>(parts, {
         class: "read",
+        operation: operation.name,
+        number: tried.length,
         cost: operation.cost,
         meter,
         target,

@@ -45,6 +45,12 @@ export interface Options {
   readonly attempts?: number
   /** How much more than its traffic each upstream may get by sending reads again; a fifth and 10 a second when not given. */
   readonly retries?: Attempts.RetryOptions
+  /**
+   * Whether requests carry the W3C `traceparent` of their attempt, where the program has a tracer; false when not given.
+   *
+   * Whoever runs the upstream then sees which calls belong together.
+   */
+  readonly traceUpstream?: boolean
 }
 
 /** The reads of one protocol: what is sent where. */
@@ -97,7 +103,8 @@ const make = Effect.fnUntraced(function*(options: Options) {
     transport: yield* HttpTransport,
     rateLimiter: yield* RateLimiter,
     outliers: yield* OutlierDetection,
-    maxAnswerBytes: options.maxAnswerBytes ?? defaults.maxAnswerBytes
+    maxAnswerBytes: options.maxAnswerBytes ?? defaults.maxAnswerBytes,
+    traceUpstream: options.traceUpstream ?? settings.traceUpstream.fallback
   }
   const attempt = Attempts.make(parts, {
     deadline: millisOf(options.readDeadline ?? defaults.readDeadline),
@@ -157,7 +164,14 @@ export const layer = (options: Options = {}): Layer.Layer<Pipeline, never, HttpT
     ResponseCache.layer()
   ])
 
-/** The same with the deadlines of `TRIGATE_READ_DEADLINE` and `TRIGATE_ONCE_DEADLINE`. */
+/** The same with `TRIGATE_READ_DEADLINE`, `TRIGATE_ONCE_DEADLINE` and `TRIGATE_TRACE_UPSTREAM`. */
 export const layerConfig: Layer.Layer<Pipeline, Config.ConfigError, HttpTransport> = Layer.unwrap(
-  Effect.map(Config.all({ readDeadline: settings.readDeadline, onceDeadline: settings.onceDeadline }), layer)
+  Effect.map(
+    Config.all({
+      readDeadline: settings.readDeadline,
+      onceDeadline: settings.onceDeadline,
+      traceUpstream: settings.traceUpstream
+    }),
+    layer
+  )
 )

@@ -21,6 +21,7 @@ import { ageOf, CacheStore, isFresh } from "./CacheStore.ts"
 import * as ResponseCacheRedis from "./ResponseCacheRedis.ts"
 import type { Replicas } from "./ResponseCacheRedis.ts"
 import * as SingleFlight from "./SingleFlight.ts"
+import * as Spans from "./Spans.ts"
 import type { UpstreamLabel } from "./Upstream.ts"
 
 /**
@@ -124,12 +125,13 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
   const count = (
     { operation, upstream }: Pick<Query<never, never>, "operation" | "upstream">,
     outcome: Outcome,
-    context: Context.Context<never>
+    fiber: Fiber.Fiber<unknown, unknown>
   ) => {
     const key = `${upstream} ${operation}`
     const known = counters.get(key) ?? countersFor(upstream, operation)
     counters.set(key, known)
-    known[outcome].updateUnsafe(1, context)
+    known[outcome].updateUnsafe(1, fiber.context)
+    if (fiber.cache.tracer !== undefined) Spans.noteCache(fiber, outcome)
   }
 
   const inBackground = <A, E>(effect: Effect.Effect<A, E>) =>
@@ -186,20 +188,24 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
           if (cached.readAt - now > MOST_AHEAD) return ask
           if (cached.readAt > (store.get(key, now)?.readAt ?? 0)) store.put(key, cached)
           if (!isFresh(cached, now) || ageOf(cached, now) >= maxAge) return ask
-          count(query, "replica_hit", fiber.context)
+          count(query, "replica_hit", fiber)
           return Effect.succeed(restored(cached, now))
         }))
     }
 
-    const refresh = (query: Query<A, E>, key: string, policy: CachePolicy): Effect.Effect<void> =>
-      inBackground(Effect.withFiber((fiber) => {
+    const refresh = (query: Query<A, E>, key: string, policy: CachePolicy): Effect.Effect<void> => {
+      const asked = Effect.withFiber((fiber) => {
         const ask = load(query, key, policy, policy.refreshAfter ?? 0)
         return Effect.onExitPrimitive(flights.run({ key, ask, takesFailure: true }), (exit) => {
           const isRefreshed = exit._tag === "Success" && !codec.isFault(exit.value)
-          count(query, isRefreshed ? "refreshed" : "refresh_failed", fiber.context)
+          count(query, isRefreshed ? "refreshed" : "refresh_failed", fiber)
           return undefined
         })
-      }))
+      })
+      return inBackground(
+        Effect.withFiber((fiber) => fiber.cache.tracer === undefined ? asked : Spans.refresh(query, asked))
+      )
+    }
 
     const orStale = (query: Query<A, E>, key: string, answered: Effect.Effect<A, E>): Effect.Effect<A, E> => {
       const instead = (otherwise: Effect.Effect<A, E>) =>
@@ -207,7 +213,7 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
           const now = currentTime(fiber)
           const cached = store.get(key, now)
           if (cached === undefined) return otherwise
-          count(query, "stale", fiber.context)
+          count(query, "stale", fiber)
           return Effect.succeed(restored(cached, now))
         })
       return Effect.matchEffect(answered, {
@@ -222,38 +228,44 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
       return refreshAfter !== undefined && ageOf(cached, now) >= refreshAfter && now >= (refreshedAt.get(cached) ?? 0)
     }
 
+    const answer = (query: Query<A, E>, fiber: Fiber.Fiber<unknown, unknown>): Effect.Effect<A, E> => {
+      const onCoalesced = () => count(query, "coalesced", fiber)
+      const key = `${space} ${query.operation} ${query.key}`
+      const freshness = fiber.getRef(Freshness)
+      const now = currentTime(fiber)
+      const policy = query.cachePolicy?.(now, freshness)
+      // such a caller must not get an answer of a call that looked at the shared store first
+      if (freshness === "none") return flights.run({ key: `${key} !`, ask: load(query, key, policy, 0), onCoalesced })
+      if (policy === undefined && query.confirm === undefined) {
+        return flights.run({ key: `${key} -`, ask: query.ask, onCoalesced })
+      }
+      const maxAge = (fiber.getRef(MaxAge) ?? Number.POSITIVE_INFINITY) * 1000
+      const cached = store.get(key, now)
+      if (cached !== undefined && isFresh(cached, now) && ageOf(cached, now) <= maxAge) {
+        count(query, "hit", fiber)
+        const found = restored(cached, now)
+        if (policy === undefined || !isRefreshDue(cached, now)) return Effect.succeed(found)
+        refreshedAt.set(cached, now + REFRESH_PAUSE)
+        return Effect.as(refresh(query, key, policy), found)
+      }
+      const ask = load(query, key, policy, Math.min(policy?.fresh ?? 0, maxAge))
+      // a response of another replica may be too old for the next caller
+      const flight = Number.isFinite(maxAge) ? `${key} ${maxAge}` : key
+      // no stale response is there, nor will there be
+      if (cached === undefined && policy === undefined) return flights.run({ key: flight, ask, onCoalesced })
+      return orStale(
+        query,
+        key,
+        flights.run({ key: flight, ask, takesFailure: cached !== undefined, onCoalesced })
+      )
+    }
+
     return (query) =>
-      Effect.withFiber((fiber) => {
-        const onCoalesced = () => count(query, "coalesced", fiber.context)
-        const key = `${space} ${query.operation} ${query.key}`
-        const freshness = fiber.getRef(Freshness)
-        const now = currentTime(fiber)
-        const policy = query.cachePolicy?.(now, freshness)
-        // such a caller must not get an answer of a call that looked at the shared store first
-        if (freshness === "none") return flights.run({ key: `${key} !`, ask: load(query, key, policy, 0), onCoalesced })
-        if (policy === undefined && query.confirm === undefined) {
-          return flights.run({ key: `${key} -`, ask: query.ask, onCoalesced })
-        }
-        const maxAge = (fiber.getRef(MaxAge) ?? Number.POSITIVE_INFINITY) * 1000
-        const cached = store.get(key, now)
-        if (cached !== undefined && isFresh(cached, now) && ageOf(cached, now) <= maxAge) {
-          count(query, "hit", fiber.context)
-          const answer = restored(cached, now)
-          if (policy === undefined || !isRefreshDue(cached, now)) return Effect.succeed(answer)
-          refreshedAt.set(cached, now + REFRESH_PAUSE)
-          return Effect.as(refresh(query, key, policy), answer)
-        }
-        const ask = load(query, key, policy, Math.min(policy?.fresh ?? 0, maxAge))
-        // a response of another replica may be too old for the next caller
-        const flight = Number.isFinite(maxAge) ? `${key} ${maxAge}` : key
-        // no stale response is there, nor will there be
-        if (cached === undefined && policy === undefined) return flights.run({ key: flight, ask, onCoalesced })
-        return orStale(
-          query,
-          key,
-          flights.run({ key: flight, ask, takesFailure: cached !== undefined, onCoalesced })
-        )
-      })
+      Effect.withFiber((fiber) =>
+        fiber.cache.tracer === undefined
+          ? answer(query, fiber)
+          : Spans.call(query, codec.isFault, Effect.suspend(() => answer(query, fiber)))
+      )
   }
 
   return ResponseCache.of({ reader })

@@ -62,5 +62,8 @@ export * as SharedState from "./SharedState.ts"
 /** Coalesces calls: callers that ask for what is already being asked get the answer of that call. */
 export * as SingleFlight from "./SingleFlight.ts"
 
+/** The spans of a call: one for the call of an operation, and below it one for each of its attempts. */
+export * as Spans from "./Spans.ts"
+
 /** Where a kind of upstream is: its label, and its addresses in order of preference. */
 export * as Upstream from "./Upstream.ts"

@@ -1,0 +1,48 @@
+/** A tracer that keeps its spans, and the tree that they are as text. */
+import * as Cause from "effect/Cause"
+import * as Option from "effect/Option"
+import * as Tracer from "effect/Tracer"
+
+const statusOf = ({ status }: Tracer.NativeSpan): string => {
+  if (status._tag === "Started") return "open"
+  return status.exit._tag === "Success" ? "ok" : Cause.hasInterruptsOnly(status.exit.cause) ? "interrupted" : "error"
+}
+
+const attributesOf = (span: Tracer.NativeSpan): string =>
+  [...span.attributes].map(([name, value]) => ` ${name}=${String(value)}`).toSorted().join("")
+
+/** A tracer, the spans that it made, their tree, and everything that an exporter could tell of them. */
+export const make = () => {
+  const spans: Array<Tracer.NativeSpan> = []
+  const tracer = Tracer.make({
+    span: (options) => {
+      const span = new Tracer.NativeSpan(options)
+      spans.push(span)
+      return span
+    }
+  })
+  const below = (parent: string | undefined, depth: number): ReadonlyArray<string> =>
+    spans.filter((span) => Option.getOrUndefined(span.parent)?.spanId === parent).flatMap((span) =>
+      [`${"  ".repeat(depth)}${span.name} [${span.kind}, ${statusOf(span)}]${attributesOf(span)}`]
+        .concat(below(span.spanId, depth + 1))
+    )
+  return {
+    tracer,
+    spans,
+    /** One line for each span, below that of its parent: name, kind, how it ended, attributes. */
+    tree: (parent?: string) => below(parent, 0),
+    /** Names, attributes, events, links and failures. */
+    text: () =>
+      spans.map((span) =>
+        [
+          span.name,
+          attributesOf(span),
+          JSON.stringify(span.events.map(([name, , attributes]) => [name, attributes])),
+          JSON.stringify(span.links.map(({ attributes }) => attributes)),
+          span.status._tag === "Ended" && span.status.exit._tag === "Failure"
+            ? Cause.pretty(span.status.exit.cause)
+            : ""
+        ].join("\n")
+      ).join("\n")
+  }
+}
