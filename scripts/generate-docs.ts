@@ -6,13 +6,16 @@
  */
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import { ActionRejected } from "@trigate/domain/ActionOutcome"
+import type { ErrorGroup } from "@trigate/domain/ErrorGroup"
+import { errorGroups } from "@trigate/domain/ErrorGroup"
 import { evmMethods } from "@trigate/domain/EvmOperations"
 import { exchangeOperations } from "@trigate/domain/ExchangeOperations"
-import { commonFailures, gatewayErrors, rpcCodes } from "@trigate/domain/GatewayError"
+import { callerFailures, commonFailures, gatewayErrors, rpcCodes } from "@trigate/domain/GatewayError"
 import { infoOperations, knownQueryTypes, passthroughQuery } from "@trigate/domain/InfoOperations"
 import { layer2Methods } from "@trigate/domain/Layer2Operations"
 import { labels, rows } from "@trigate/domain/Metrics"
 import type { AnyCodec, Cost, Operation } from "@trigate/domain/Operation"
+import { StillUnknown } from "@trigate/domain/Resolution"
 import { settings } from "@trigate/domain/Settings"
 import { getTokenData, tokenRpcOperations, tokenSendOperations } from "@trigate/domain/TokenOperations"
 import * as OpenApi from "effect/http-api/OpenApi"
@@ -167,6 +170,7 @@ const operationsText = document(
     } behind an endpoint\n` +
     "key.",
   `Besides its own errors every call can end in: ${errorLinks(commonFailures.map(tagOf))}.`,
+  `A gateway can also refuse its caller: ${errorLinks(callerFailures.map(tagOf))}. An embedded service cannot.`,
   ...sections.map(sectionText)
 )
 
@@ -246,7 +250,7 @@ const errorText = (error: (typeof gatewayErrors)[number]): string => {
   const { members, status, type } = shapeOf(error)
   return [
     `### ${tag}`,
-    `HTTP ${status} · JSON-RPC ${rpcCodes[tag]} · ${code(type)}`,
+    `HTTP ${status} · JSON-RPC ${rpcCodes[tag]} · ${code(error.prototype.group)} · ${code(type)}`,
     meaningOf(tag),
     ...members.length === 0 ? [] : [members.map(memberText).join("\n")]
   ].join("\n\n")
@@ -254,29 +258,48 @@ const errorText = (error: (typeof gatewayErrors)[number]): string => {
 
 const errorRow = (error: (typeof gatewayErrors)[number]): ReadonlyArray<string> => {
   const tag = error.fields._tag.schema.literal
-  return [errorLink(tag, ""), shapeOf(error).status, String(rpcCodes[tag]), firstSentence(meaningOf(tag))]
+  const { status } = shapeOf(error)
+  return [errorLink(tag, ""), status, String(rpcCodes[tag]), code(error.prototype.group), firstSentence(meaningOf(tag))]
 }
+
+/** The errors that no route answers with: the embedded services and the typed client read them out of answers. */
+const readErrors = [ActionRejected, StillUnknown] as const
+
+const readErrorText = (error: (typeof readErrors)[number]): string =>
+  [
+    `### ${error.identifier}`,
+    code(error.prototype.group satisfies ErrorGroup),
+    meaningOf(error.identifier),
+    shapeOf(error).members.map(memberText).join("\n")
+  ].join("\n\n")
 
 const errorsText = document(
   "Errors",
   "Every error is one class of `packages/domain`. Over HTTP it is an `application/problem+json` document (RFC 9457): `type`,\n" +
     "`title`, `status`, `detail`, then `_tag` and the error's own fields as extension members. On the JSON-RPC routes the\n" +
-    "same document is in `error.data`. The typed client, and a gateway in front of another one, decode both into the same\n" +
-    "class.",
+    "same document is in `error.data`. The typed client decodes both into the same class, and so does a gateway in front of\n" +
+    "another one. The exceptions are the errors with which a gateway refuses its caller:\n" +
+    `${
+      callerFailures.map((failure) => errorLink(tagOf(failure), "")).join(", ")
+    }. The gateway in front reads them as what their status says,\n` +
+    "since it is not its own caller who was refused.",
   "A JSON-RPC request that is not JSON gets the code -32700, and one with a broken envelope -32600; `error.data` is an\n" +
     "`InvalidRequest` in both cases. Errors that no JSON-RPC route raises have the code -32603.",
   table(
-    ["Error", "HTTP", "JSON-RPC", "When"],
+    ["Error", "HTTP", "JSON-RPC", "Group", "When"],
     gatewayErrors.map(errorRow)
   ),
+  "## Groups",
+  "The group of an error says what a caller does about it. Every class declares its own. `catchGroup` of\n" +
+    "`@trigate/domain/ErrorGroup` handles the errors of one group and takes them out of the error type. Only the group\n" +
+    "`outcome-unknown` leaves open whether something took effect.",
+  table(["Group", "What to do"], Object.entries(errorGroups).map(([group, advice]) => [code(group), advice])),
   "## Each error and its fields",
   ...gatewayErrors.map(errorText),
-  "## Refusals of the venue",
-  "The HTTP route relays the venue's own answer to a signed action as it is. Embedded services and the typed client read it; if\n" +
-    "it is a refusal, they fail with:",
-  `### ${ActionRejected.identifier}`,
-  meaningOf(ActionRejected.identifier),
-  shapeOf(ActionRejected).members.map(memberText).join("\n")
+  "## Errors that are read out of answers",
+  "The HTTP route relays the venue's own answer to a signed action as it is. Embedded services and the typed client read it and\n" +
+    "can fail with:",
+  ...readErrors.map(readErrorText)
 )
 
 const exampleText = (kind: string): string => {

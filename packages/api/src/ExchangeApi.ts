@@ -1,7 +1,7 @@
 /** `POST /exchange`: signed actions, checked and relayed at most once. */
 import { ActionAccepted } from "@trigate/domain/ActionOutcome"
 import { exchangeFailures } from "@trigate/domain/ExchangeOperations"
-import { commonFailures } from "@trigate/domain/GatewayError"
+import { servedFailures } from "@trigate/domain/GatewayError"
 import { Inspection } from "@trigate/domain/Inspection"
 import { InvalidRequest, PayloadTooLarge } from "@trigate/domain/RequestError"
 import { SignedAction } from "@trigate/domain/SignedAction"
@@ -16,7 +16,7 @@ export const ActionRefused = Schema.Struct({ status: Schema.Literal("err"), resp
   .annotate({ identifier: "ActionRefused" })
 
 /** Errors that the gateway answers instead of relaying the venue's own answer. */
-export const exchangeErrors = [...exchangeFailures, ...commonFailures] as const
+export const exchangeErrors = [...exchangeFailures, ...servedFailures] as const
 
 export class ExchangeApi extends HttpApiGroup.make("exchange").add(
   HttpApiEndpoint.post("submit", "/exchange", {

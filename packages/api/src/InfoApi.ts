@@ -1,6 +1,6 @@
 /** `POST /info`: queries of the trading chain. */
 import { Candle } from "@trigate/domain/Candle"
-import { commonFailures } from "@trigate/domain/GatewayError"
+import { servedFailures } from "@trigate/domain/GatewayError"
 import { candleSnapshot, passthroughQuery, spotMeta } from "@trigate/domain/InfoOperations"
 import { SpotMeta } from "@trigate/domain/SpotMeta"
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
@@ -10,7 +10,7 @@ import * as Schema from "effect/Schema"
 import { Problems } from "./Problems.ts"
 
 /** Errors of a query. */
-export const infoErrors = [...candleSnapshot.failures, ...commonFailures] as const
+export const infoErrors = [...candleSnapshot.failures, ...servedFailures] as const
 
 /** A query as it is sent; `type` tells the branches apart. */
 export const InfoRequest = Schema.Union([

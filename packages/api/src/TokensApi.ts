@@ -1,6 +1,6 @@
 /** `GET /api/v2/getTokenData` and `POST /api/v2/jsonRPC`: the token chain. */
 import { Unauthorized } from "@trigate/domain/CallerError"
-import { commonFailures } from "@trigate/domain/GatewayError"
+import { servedFailures } from "@trigate/domain/GatewayError"
 import { PayloadTooLarge } from "@trigate/domain/RequestError"
 import { TokenData } from "@trigate/domain/TokenData"
 import {
@@ -19,7 +19,7 @@ import { KeyedPath } from "./EndpointKey.ts"
 import { Problems } from "./Problems.ts"
 import { RpcId } from "./RpcApi.ts"
 
-const tokenErrors = [...getTokenData.failures, ...commonFailures] as const
+const tokenErrors = [...getTokenData.failures, ...servedFailures] as const
 
 const methods = [...Object.values(tokenRpcOperations), ...Object.values(tokenSendOperations)].map(({ name }) => name)
 

@@ -1,10 +1,12 @@
 /** `trigate actions`: the signed actions without an answer, and what became of one. */
 import * as Transport from "@trigate/client/Transport"
-import { resendAdvice } from "@trigate/domain/ExchangeOperations"
+import { resendAdvice, ServedExchangeFailure } from "@trigate/domain/ExchangeOperations"
 import * as Json from "@trigate/domain/Json"
-import type { Resolution } from "@trigate/domain/protocol/ExchangeProtocol"
-import { isDecided, readResolution } from "@trigate/domain/protocol/ExchangeProtocol"
+import { outcomeReader } from "@trigate/domain/protocol/ExchangeProtocol"
+import type { Resolution } from "@trigate/domain/Resolution"
+import { ofOutcome } from "@trigate/domain/Resolution"
 import type { UpstreamUnavailable } from "@trigate/domain/UpstreamError"
+import { OutcomeUnknown } from "@trigate/domain/UpstreamError"
 import * as ActionLogStore from "@trigate/server/ActionLogStore"
 import * as Settings from "@trigate/server/Settings"
 import * as ActionLog from "@trigate/trading/ActionLog"
@@ -23,7 +25,7 @@ import * as GatewayAccess from "./GatewayAccess.ts"
 import * as Input from "./Input.ts"
 import * as Output from "./Output.ts"
 
-/** Why the action log could not be read, or the gateway not be reached; in one line. */
+/** Why the action log could not be read, in one line. */
 export class ActionsFault extends Schema.TaggedError<ActionsFault>()("ActionsFault", { message: Schema.String }) {}
 
 /** No action without an answer has the ID. */
@@ -32,11 +34,6 @@ export class ActionAbsent extends Schema.TaggedError<ActionAbsent>()("ActionAbse
     return `${this.id} is no action without an answer`
   }
 }
-
-/** The action was sent again, or could not be, and its outcome is still unknown. */
-export class StillUnknown extends Schema.TaggedError<StillUnknown>()("StillUnknown", { message: Schema.String }) {}
-
-const fault = (message: string): ActionsFault => new ActionsFault({ message })
 
 const inMemory =
   "TRIGATE_DATABASE_URL is not set: a gateway without it keeps its actions in memory, which nobody else can read"
@@ -55,7 +52,8 @@ const logOfEnvironment = Layer.unwrap(Effect.gen(function*() {
   )
 }))
 
-const unreadable = ({ detail }: UpstreamUnavailable): ActionsFault => fault(detail ?? "The action log cannot be read")
+const unreadable = ({ detail }: UpstreamUnavailable): ActionsFault =>
+  new ActionsFault({ message: detail ?? "The action log cannot be read" })
 
 const unanswered = ActionLog.ActionLog.use((log) => Effect.mapError(log.unanswered, unreadable))
 
@@ -115,24 +113,28 @@ const meaningOf = (resolution: Resolution, { nonce }: ActionLog.Unanswered): str
     case "Accepted":
       return "It was taken now, and had not been before"
     case "Rejected":
-      return resolution.first === "notTaken"
-        ? `It was not taken, neither now nor before (${resolution.rejection.message})`
-        : `It was refused now (${resolution.rejection.message}); that does not say what became of it before`
+      return `It was not taken, neither now nor before (${resolution.rejection.message})`
   }
 }
 
-const send = Effect.fnUntraced(function*(gateway: URL, { body, nonce }: ActionLog.Unanswered) {
+const readOutcome = outcomeReader(ServedExchangeFailure)
+
+const send = Effect.fnUntraced(function*(gateway: URL, { body, ...entry }: ActionLog.Unanswered) {
   const { post } = Transport.own(yield* HttpClient.HttpClient, { baseUrl: gateway })
-  const answer = yield* Effect.mapError(
+  const identity = entry.signer === undefined ? { nonce: entry.nonce } : { nonce: entry.nonce, signer: entry.signer }
+  const outcome = Effect.mapError(
     post("/exchange", new TextDecoder().decode(body)),
     ({ reason }) =>
-      fault(
-        reason._tag === "DecodeError"
+      new OutcomeUnknown({
+        upstream: Transport.label,
+        ...identity,
+        advice: resendAdvice,
+        detail: reason._tag === "DecodeError"
           ? `the gateway at ${gateway.origin} broke its answer off`
           : `no gateway answers at ${gateway.origin}; name another with --gateway`
-      )
-  )
-  return yield* readResolution(answer, { nonce })
+      })
+  ).pipe(Effect.flatMap((answer) => readOutcome(answer, identity)))
+  return yield* ofOutcome(outcome, { upstream: Transport.label, ...identity })
 })
 
 const resolve = Command.make("resolve", {
@@ -142,12 +144,7 @@ const resolve = Command.make("resolve", {
   Effect.gen(function*() {
     const url = yield* GatewayAccess.baseUrlOf(gateway)
     const entry = yield* entryOf(id)
-    const resolution = yield* Effect.mapError(
-      send(url, entry),
-      (error) => new StillUnknown({ message: `Still unknown: ${error.message}` })
-    )
-    const meaning = meaningOf(resolution, entry)
-    if (!isDecided(resolution)) return yield* new StillUnknown({ message: meaning })
+    const meaning = meaningOf(yield* send(url, entry), entry)
     // the gateway may have another action log
     yield* drop(entry.fingerprint)
     yield* Console.log(meaning)

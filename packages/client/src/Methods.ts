@@ -1,30 +1,52 @@
 /** Makes a client method from an endpoint of the contract and a declared operation, one maker for each protocol. */
-import { resendAdvice } from "@trigate/domain/ExchangeOperations"
-import type { CommonFailure } from "@trigate/domain/GatewayError"
+import { resendAdvice, ServedExchangeFailure } from "@trigate/domain/ExchangeOperations"
+import { callerFailures } from "@trigate/domain/GatewayError"
+import type { ServedFailure } from "@trigate/domain/GatewayError"
 import type { Address } from "@trigate/domain/Hex"
 import * as Json from "@trigate/domain/Json"
 import { encodeRequest, invalidRequest } from "@trigate/domain/Operation"
 import type { AnyCodec, MethodClass, Operation } from "@trigate/domain/Operation"
 import * as EvmProtocol from "@trigate/domain/protocol/EvmProtocol"
 import type { Identity } from "@trigate/domain/protocol/ExchangeProtocol"
-import { readOutcome, readResolution } from "@trigate/domain/protocol/ExchangeProtocol"
+import { outcomeReader } from "@trigate/domain/protocol/ExchangeProtocol"
 import * as InfoProtocol from "@trigate/domain/protocol/InfoProtocol"
 import * as JsonRpc from "@trigate/domain/protocol/JsonRpc"
 import * as Protocol from "@trigate/domain/protocol/Protocol"
 import * as TokenProtocol from "@trigate/domain/protocol/TokenProtocol"
 import * as TokenRpc from "@trigate/domain/protocol/TokenRpc"
+import type { Resolution, StillUnknown } from "@trigate/domain/Resolution"
+import { ofOutcome } from "@trigate/domain/Resolution"
 import { SignedAction } from "@trigate/domain/SignedAction"
 import { OutcomeUnknown, UpstreamUnavailable } from "@trigate/domain/UpstreamError"
 import type * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Utf8 from "@trigate/domain/Utf8"
 import * as Effect from "effect/Effect"
 import type * as HttpClientError from "effect/http/HttpClientError"
+import type * as Schema from "effect/Schema"
 import * as Transport from "./Transport.ts"
 
 /** The endpoint of the contract that a method calls. */
 export interface Endpoint {
   readonly path: string
 }
+
+type Served<Failures extends ReadonlyArray<AnyCodec>> = ReadonlyArray<
+  Schema.ConstraintCodec<Failures[number]["Type"] | (typeof callerFailures)[number]["Type"], unknown>
+>
+
+/** An operation as a gateway serves it: the gateway can also refuse its caller. */
+const served = <
+  Class extends MethodClass,
+  Request extends AnyCodec,
+  Response extends AnyCodec,
+  const Failures extends ReadonlyArray<AnyCodec>
+>(operation: Operation<string, Class, Request, Response, Failures>): Operation<
+  string,
+  Class,
+  Request,
+  Response,
+  Served<Failures>
+> => ({ ...operation, failures: [...operation.failures, ...callerFailures] })
 
 // the gateway is an upstream of this program like any other
 const unreachable = (error: HttpClientError.HttpClientError): UpstreamUnavailable =>
@@ -46,7 +68,7 @@ export const plain = <
   endpoint: Endpoint,
   operation: Operation<string, "read", Request, Response, Failures>
 ) =>
-  InfoProtocol.methodOf<Request, Response, Failures>(operation)(
+  InfoProtocol.methodOf<Request, Response, Served<Failures>>(served(operation))(
     "GatewayClient",
     (body) => Effect.mapError(transport.post(endpoint.path, body.text), unreachable)
   )
@@ -57,7 +79,7 @@ export const jsonRpc = (transport: Transport.Transport, endpoint: Endpoint) => {
   return <Request extends AnyCodec, Response extends AnyCodec, const Failures extends ReadonlyArray<AnyCodec>>(
     operation: Operation<string, "read", Request, Response, Failures>
   ) =>
-    EvmProtocol.methodOf<Request, Response, Failures>(operation)(
+    EvmProtocol.methodOf<Request, Response, Served<Failures>>(served(operation))(
       "GatewayClient",
       Transport.label,
       (call) =>
@@ -83,7 +105,7 @@ export const tokenQuery = <
   operation: Operation<string, MethodClass, Request, Response, Failures>
 ) => {
   const check = TokenProtocol.checkOf(operation)
-  const read = Protocol.readerOf(operation)
+  const read = Protocol.readerOf(served(operation))
   return Effect.fn(`GatewayClient.${operation.name}`)(function*(params: Request["Encoded"]) {
     const request = yield* check(Json.write(params))
     const query = new URLSearchParams(Object.entries(params ?? {}).map(([name, value]) => [name, String(value)]))
@@ -99,7 +121,7 @@ export const tokenRpc =
     operation: Operation<string, MethodClass, Request, Response, Failures>
   ) => {
     const check = TokenProtocol.checkOf(operation)
-    const read = TokenRpc.readerOf(operation)
+    const read = TokenRpc.readerOf(served(operation))
     return Effect.fn(`GatewayClient.${operation.name}`)(function*(params: Request["Encoded"]) {
       const json = Json.write(params)
       const request = yield* check(json)
@@ -128,6 +150,8 @@ const broken = (identity: Identity) => (error: HttpClientError.HttpClientError) 
       detail: `The exchange with the gateway broke (${error.reason._tag})`
     })
 
+const readOutcome = outcomeReader(ServedExchangeFailure)
+
 /**
  * Sends a signed action, once: a call that broke on its way fails with `OutcomeUnknown`, never with a plain failure.
  */
@@ -145,24 +169,28 @@ const readText = (body: Uint8Array) =>
 /**
  * Finds out what became of an action after `OutcomeUnknown`, by sending the identical bytes again; nothing else calls it.
  *
- * It takes what was submitted, or the body that was sent. A gateway that knows the outcome from another connection sends
- * nothing and fails with `NonceAlreadyUsed`.
+ * It takes what was submitted, or the body that was sent. Fails with `StillUnknown` and nothing else: an error of this
+ * sending, whose `reason` it is, says nothing of the first one.
  */
 export const resolve = (transport: Transport.Transport, endpoint: Endpoint) =>
-  Effect.fn("GatewayClient.resolve")(function*(action: Uint8Array | SignedAction) {
-    const body = yield* action instanceof Uint8Array ? readText(action) : writeSigned(action)
-    const identity = action instanceof Uint8Array ? {} : { nonce: action.nonce }
-    const answer = yield* Effect.mapError(transport.post(endpoint.path, body), broken(identity))
-    return yield* readResolution(answer, identity)
-  })
+  Effect.fn("GatewayClient.resolve")(
+    (action: Uint8Array | SignedAction): Effect.Effect<Resolution, StillUnknown> => {
+      const identity = action instanceof Uint8Array ? {} : { nonce: action.nonce }
+      const outcome = (action instanceof Uint8Array ? readText(action) : writeSigned(action)).pipe(
+        Effect.flatMap((body) => Effect.mapError(transport.post(endpoint.path, body), broken(identity))),
+        Effect.flatMap((answer) => readOutcome(answer, identity))
+      )
+      return ofOutcome(outcome, { upstream: Transport.label, ...identity })
+    }
+  )
 
 /** Reads an answer of the gateway itself; one may also come under a status that is not 200. */
 const ownReaderOf = <Response extends AnyCodec>(response: Response) => {
   const read = Protocol.decodeJson(response)
-  return (answer: UpstreamResponse.UpstreamResponse): Effect.Effect<Response["Type"], CommonFailure> =>
+  return (answer: UpstreamResponse.UpstreamResponse): Effect.Effect<Response["Type"], ServedFailure> =>
     Effect.mapError(
       read(answer.upstream, answer.json),
-      (malformed) => answer.status === 200 ? malformed : Protocol.failureOf(answer)
+      (malformed) => answer.status === 200 ? malformed : Protocol.servedFailureOf(answer)
     )
 }
 

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { commonFailures, GatewayError } from "@trigate/domain/GatewayError"
+import { GatewayError, servedFailures } from "@trigate/domain/GatewayError"
 import * as Json from "@trigate/domain/Json"
 import * as JsonRpc from "@trigate/domain/protocol/JsonRpc"
 import * as TokenRpc from "@trigate/domain/protocol/TokenRpc"
@@ -25,7 +25,7 @@ const inJsonRpc = (tag: Tag) => (sent: Sent): Scripted => ({
 })
 const inTokenRpc = (tag: Tag) => (): Scripted => ({ body: TokenRpc.errorText("1", samples[tag]) })
 
-const common = commonFailures.map((failure) => failure.fields._tag.schema.literal)
+const common = servedFailures.map((failure) => failure.fields._tag.schema.literal)
 const ofActions = [
   "UnsupportedAction",
   "NonceOutOfWindow",
@@ -77,7 +77,9 @@ describe("every error that a method declares comes back as it was", () => {
     for (const tag of tags) {
       it.effect(`${name}: ${tag}`, () =>
         Effect.gen(function*() {
-          const error = yield* failureOf(name, by(tag))
+          const failed = yield* failureOf(name, by(tag))
+          // a second sending leaves the first one as unknown as it was, and says why
+          const error = name === "exchange.resolve" && failed._tag === "StillUnknown" ? failed.reason : failed
           const sample = samples[tag]
           assert.strictEqual(error.constructor, sample.constructor)
           assert.isTrue(isGatewayError(error))

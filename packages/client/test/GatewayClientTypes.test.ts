@@ -5,12 +5,13 @@ import type { GatewayClient } from "@trigate/client/GatewayClient"
 import type { ActionAccepted, ActionRejected } from "@trigate/domain/ActionOutcome"
 import type { CandleWindowRequest } from "@trigate/domain/Candle"
 import type { CandleWindow } from "@trigate/domain/CandleWindow"
-import type { ExchangeFailure } from "@trigate/domain/ExchangeOperations"
-import type { CommonFailure, GatewayError } from "@trigate/domain/GatewayError"
+import type { ServedExchangeFailure } from "@trigate/domain/ExchangeOperations"
+import type { GatewayError, ServedFailure } from "@trigate/domain/GatewayError"
 import type { Address, Hash, StorageSlot } from "@trigate/domain/Hex"
 import type { Inspection } from "@trigate/domain/Inspection"
 import type { Receipt } from "@trigate/domain/Receipt"
 import type { InvalidAddress, UnsupportedBlock } from "@trigate/domain/RequestError"
+import type { Resolution, StillUnknown } from "@trigate/domain/Resolution"
 import type { TokenNotFound, UnknownAsset } from "@trigate/domain/ResourceError"
 import type { SignedAction } from "@trigate/domain/SignedAction"
 import type { SpotMeta } from "@trigate/domain/SpotMeta"
@@ -27,8 +28,8 @@ type Client = GatewayClient["Service"]
 type Of<Group extends keyof Client, Name extends keyof Client[Group]> = Client[Group][Name]
 type Method<Args extends ReadonlyArray<unknown>, A, E> = (...args: Args) => Effect.Effect<A, E>
 
-/** The tags that every call can end in. */
-type CommonTag =
+/** The tags that every call to a gateway can end in. */
+type ServedTag =
   | "InvalidRequest"
   | "UnsupportedMethod"
   | "UnavailableOnNode"
@@ -44,13 +45,16 @@ type CommonTag =
 describe("types of the client", () => {
   it("signed actions", () => {
     expectTypeOf<Of<"exchange", "submit">>().toEqualTypeOf<
-      Method<[signed: SignedAction], ActionAccepted, ActionRejected | ExchangeFailure>
+      Method<[signed: SignedAction], ActionAccepted, ActionRejected | ServedExchangeFailure>
+    >()
+    expectTypeOf<Of<"exchange", "resolve">>().toEqualTypeOf<
+      Method<[action: Uint8Array | SignedAction], Resolution, StillUnknown>
     >()
     expectTypeOf<Of<"exchange", "inspect">>().toEqualTypeOf<
-      Method<[signed: SignedAction, expectedSigner?: Address], Inspection, CommonFailure>
+      Method<[signed: SignedAction, expectedSigner?: Address], Inspection, ServedFailure>
     >()
     expectTypeOf<Effect.Error<ReturnType<Of<"exchange", "submit">>>["_tag"]>().toEqualTypeOf<
-      | CommonTag
+      | ServedTag
       | "ActionRejected"
       | "UnsupportedAction"
       | "NonceOutOfWindow"
@@ -63,11 +67,11 @@ describe("types of the client", () => {
   })
 
   it("queries", () => {
-    expectTypeOf<Of<"info", "spotMeta">>().returns.toEqualTypeOf<Effect.Effect<SpotMeta, CommonFailure>>()
+    expectTypeOf<Of<"info", "spotMeta">>().returns.toEqualTypeOf<Effect.Effect<SpotMeta, ServedFailure>>()
     expectTypeOf<Of<"info", "candleSnapshot">>().toEqualTypeOf<
-      Method<[request: CandleWindowRequest], CandleWindow, CommonFailure | UnknownAsset>
+      Method<[request: CandleWindowRequest], CandleWindow, ServedFailure | UnknownAsset>
     >()
-    expectTypeOf<CommonFailure["_tag"]>().toEqualTypeOf<CommonTag>()
+    expectTypeOf<ServedFailure["_tag"]>().toEqualTypeOf<ServedTag>()
   })
 
   it("the trading chain's EVM", () => {
@@ -75,47 +79,47 @@ describe("types of the client", () => {
       Method<
         [request: { readonly address: Address; readonly slot: StorageSlot }],
         StorageSlot,
-        CommonFailure | UnsupportedBlock
+        ServedFailure | UnsupportedBlock
       >
     >()
-    expectTypeOf<Of<"evm", "gasPrice">>().returns.toEqualTypeOf<Effect.Effect<bigint, CommonFailure>>()
-    expectTypeOf<Of<"evm", "bigBlockGasPrice">>().returns.toEqualTypeOf<Effect.Effect<bigint, CommonFailure>>()
+    expectTypeOf<Of<"evm", "gasPrice">>().returns.toEqualTypeOf<Effect.Effect<bigint, ServedFailure>>()
+    expectTypeOf<Of<"evm", "bigBlockGasPrice">>().returns.toEqualTypeOf<Effect.Effect<bigint, ServedFailure>>()
     expectTypeOf<Of<"evm", "usingBigBlocks">>().toEqualTypeOf<
-      Method<[request: { readonly address: Address }], boolean, CommonFailure>
+      Method<[request: { readonly address: Address }], boolean, ServedFailure>
     >()
   })
 
   it("the token chain", () => {
     type At = [params: { readonly address: string }]
     expectTypeOf<Of<"tokens", "getTokenData">>().toEqualTypeOf<
-      Method<At, TokenData, CommonFailure | InvalidAddress | TokenNotFound>
+      Method<At, TokenData, ServedFailure | InvalidAddress | TokenNotFound>
     >()
     expectTypeOf<Of<"tokens", "getTokenContract">>().toEqualTypeOf<
       Method<
         [params: { readonly address: string; readonly seqno?: number }],
         TokenContract,
-        CommonFailure | InvalidAddress | TokenNotFound
+        ServedFailure | InvalidAddress | TokenNotFound
       >
     >()
-    expectTypeOf<Of<"tokens", "packAddress">>().toEqualTypeOf<Method<At, string, CommonFailure | InvalidAddress>>()
-    expectTypeOf<Of<"tokens", "unpackAddress">>().toEqualTypeOf<Method<At, string, CommonFailure | InvalidAddress>>()
+    expectTypeOf<Of<"tokens", "packAddress">>().toEqualTypeOf<Method<At, string, ServedFailure | InvalidAddress>>()
+    expectTypeOf<Of<"tokens", "unpackAddress">>().toEqualTypeOf<Method<At, string, ServedFailure | InvalidAddress>>()
     expectTypeOf<Of<"tokens", "detectAddress">>().toEqualTypeOf<
-      Method<At, DetectedAddress, CommonFailure | InvalidAddress>
+      Method<At, DetectedAddress, ServedFailure | InvalidAddress>
     >()
   })
 
   it("any method of the token chain by its declaration", () => {
     const check = ({ tokens }: Client) => {
       const detected = tokens.call(tokenRpcOperations.detectAddress, { address: "0:…" })
-      expectTypeOf(detected).toEqualTypeOf<Effect.Effect<DetectedAddress, CommonFailure | InvalidAddress>>()
+      expectTypeOf(detected).toEqualTypeOf<Effect.Effect<DetectedAddress, ServedFailure | InvalidAddress>>()
       const contract = tokens.call(tokenRpcOperations.getTokenData, { address: "0:…" })
       expectTypeOf(contract).toEqualTypeOf<
-        Effect.Effect<TokenContract, CommonFailure | InvalidAddress | TokenNotFound>
+        Effect.Effect<TokenContract, ServedFailure | InvalidAddress | TokenNotFound>
       >()
       const balance = tokens.call(tokenRpcOperations.getAddressBalance, { address: "0:…", seqno: 1 })
-      expectTypeOf(balance).toEqualTypeOf<Effect.Effect<unknown, CommonFailure | InvalidAddress>>()
+      expectTypeOf(balance).toEqualTypeOf<Effect.Effect<unknown, ServedFailure | InvalidAddress>>()
       const newest = tokens.call(tokenRpcOperations.getMasterchainInfo, {})
-      expectTypeOf(newest).toEqualTypeOf<Effect.Effect<unknown, CommonFailure | InvalidAddress>>()
+      expectTypeOf(newest).toEqualTypeOf<Effect.Effect<unknown, ServedFailure | InvalidAddress>>()
       // @ts-expect-error -- params of another method
       const wrong = tokens.call(tokenRpcOperations.detectAddress, { hash: "…" })
       return wrong
@@ -125,9 +129,9 @@ describe("types of the client", () => {
 
   it("the layer 2 and the gateway itself", () => {
     expectTypeOf<Of<"layer2", "getTransactionReceipt">>().toEqualTypeOf<
-      Method<[request: { readonly hash: Hash }], Receipt | null, CommonFailure>
+      Method<[request: { readonly hash: Hash }], Receipt | null, ServedFailure>
     >()
-    expectTypeOf<Of<"health", "ready">>().toEqualTypeOf<Method<[], Readiness, CommonFailure>>()
+    expectTypeOf<Of<"health", "ready">>().toEqualTypeOf<Method<[], Readiness, ServedFailure>>()
   })
 
   it("nothing is any, and no error is outside the closed set", () => {
@@ -140,21 +144,32 @@ describe("types of the client", () => {
     type AnyIn<T> = T extends { a: infer A; e: infer E } ? IsAny<A> | IsAny<E> : never
     expectTypeOf<AnyIn<Every>>().toEqualTypeOf<false>()
     expectTypeOf<Every["r"]>().toEqualTypeOf<never>()
-    expectTypeOf<Exclude<Every["e"], GatewayError | ActionRejected>>().toEqualTypeOf<never>()
+    expectTypeOf<Exclude<Every["e"], GatewayError | ActionRejected | StillUnknown>>().toEqualTypeOf<never>()
   })
 
-  it("a method of the client takes the place of the embedded service's", () => {
-    expectTypeOf<Client["exchange"]>().toExtend<Pick<Exchange["Service"], "submit" | "resolve">>()
-    expectTypeOf<Client["info"]>().toExtend<Pick<Info["Service"], "spotMeta" | "candleSnapshot">>()
-    expectTypeOf<Client["evm"]>().toExtend<
-      Pick<TradingEvm["Service"], "getStorageAt" | "gasPrice" | "bigBlockGasPrice" | "usingBigBlocks">
+  it("a method of an embedded service takes the place of the client's, and fails with no refusal of a caller", () => {
+    type Embedded<Service, Names extends keyof Service> = Pick<Service, Names>
+    type Signed = Embedded<Exchange["Service"], "submit" | "resolve">
+    expectTypeOf<Signed>().toExtend<Pick<Client["exchange"], keyof Signed>>()
+    type Queries = Embedded<Info["Service"], "spotMeta" | "candleSnapshot">
+    expectTypeOf<Queries>().toExtend<Pick<Client["info"], keyof Queries>>()
+    type Evm = Embedded<
+      TradingEvm["Service"],
+      "getStorageAt" | "gasPrice" | "bigBlockGasPrice" | "usingBigBlocks"
+    >
+    expectTypeOf<Evm>().toExtend<Client["evm"]>()
+    type Tokens = Embedded<
+      TokenChain["Service"],
+      "getTokenData" | "getTokenContract" | "packAddress" | "unpackAddress" | "detectAddress"
+    >
+    expectTypeOf<Tokens>().toExtend<Pick<Client["tokens"], keyof Tokens>>()
+    type Receipts = Embedded<Layer2["Service"], "getTransactionReceipt">
+    expectTypeOf<Receipts>().toExtend<Client["layer2"]>()
+    type All = Signed & Queries & Evm & Tokens & Receipts
+    type Errors = { [Name in keyof All]: Effect.Error<ReturnType<All[Name]>>["_tag"] }[keyof All]
+    expectTypeOf<Extract<Errors, "Unauthorized" | "QuotaExceeded" | "PayloadTooLarge">>().toEqualTypeOf<never>()
+    expectTypeOf<Effect.Error<ReturnType<Info["Service"]["spotMeta"]>>["_tag"]>().toEqualTypeOf<
+      Exclude<ServedTag, "Unauthorized" | "QuotaExceeded" | "PayloadTooLarge">
     >()
-    expectTypeOf<Client["tokens"]>().toExtend<
-      Pick<
-        TokenChain["Service"],
-        "getTokenData" | "getTokenContract" | "packAddress" | "unpackAddress" | "detectAddress"
-      >
-    >()
-    expectTypeOf<Client["layer2"]>().toExtend<Pick<Layer2["Service"], "getTransactionReceipt">>()
   })
 })

@@ -2,6 +2,7 @@
 import type { GatewayClient } from "@trigate/client/GatewayClient"
 import type { ActionRejected } from "@trigate/domain/ActionOutcome"
 import type { GatewayError } from "@trigate/domain/GatewayError"
+import type { StillUnknown } from "@trigate/domain/Resolution"
 import type { SignedAction } from "@trigate/domain/SignedAction"
 import { tokenRpcOperations } from "@trigate/domain/TokenOperations"
 import type * as Effect from "effect/Effect"
@@ -91,7 +92,7 @@ type Client = GatewayClient["Service"]
 
 /** A method and one exchange of it. */
 export interface Method {
-  readonly call: (client: Client) => Effect.Effect<unknown, GatewayError | ActionRejected>
+  readonly call: (client: Client) => Effect.Effect<unknown, GatewayError | ActionRejected | StillUnknown>
   readonly sent: { readonly method: string; readonly type: string | undefined; readonly body: string }
   readonly path: string
   /** Where it goes with an endpoint key; not there for what the gateway tells of itself. */

@@ -10,14 +10,22 @@ export class NonceOutOfWindow extends HttpApiError.Problem<NonceOutOfWindow>()(
   "NonceOutOfWindow",
   declare("NonceOutOfWindow", 422, "Nonce out of window"),
   { ...tagged("NonceOutOfWindow"), nonce: Millis, now: Millis, earliest: Millis, latest: Millis }
-) {}
+) {
+  get group() {
+    return "fix-request" as const
+  }
+}
 
 /** The nonce inside the action differs from the nonce of the body. The venue refuses it with "Nonce mismatch.". */
 export class NonceMismatch extends HttpApiError.Problem<NonceMismatch>()(
   "NonceMismatch",
   declare("NonceMismatch", 422, "Nonce mismatch"),
   { ...tagged("NonceMismatch"), nonce: Millis, actionNonce: Millis }
-) {}
+) {
+  get group() {
+    return "fix-request" as const
+  }
+}
 
 /**
  * This gateway has sent, or is sending, an action of this signer under this nonce; `detail` says which.
@@ -28,7 +36,11 @@ export class NonceAlreadyUsed extends HttpApiError.Problem<NonceAlreadyUsed>()(
   "NonceAlreadyUsed",
   declare("NonceAlreadyUsed", 409, "Nonce already used"),
   { ...tagged("NonceAlreadyUsed"), signer: Address, nonce: Millis }
-) {}
+) {
+  get group() {
+    return "outcome-unknown" as const
+  }
+}
 
 /** No signer can be recovered from the signature, or the signer is not the address that the body names. */
 export class InvalidSignature extends HttpApiError.Problem<InvalidSignature>()(
@@ -40,11 +52,19 @@ export class InvalidSignature extends HttpApiError.Problem<InvalidSignature>()(
     recovered: Schema.optionalKey(Address),
     expected: Schema.optionalKey(Address)
   }
-) {}
+) {
+  get group() {
+    return "fix-request" as const
+  }
+}
 
 /** The signer is not on the allow-list of this gateway. */
 export class SignerNotAllowed extends HttpApiError.Problem<SignerNotAllowed>()(
   "SignerNotAllowed",
   declare("SignerNotAllowed", 403, "Signer not allowed"),
   { ...tagged("SignerNotAllowed"), signer: Address }
-) {}
+) {
+  get group() {
+    return "fix-setup" as const
+  }
+}

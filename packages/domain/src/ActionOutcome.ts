@@ -42,7 +42,11 @@ export class ActionRejected extends Schema.TaggedError<ActionRejected>()("Action
   signer: Schema.optionalKey(Address),
   recovered: Schema.optionalKey(Address),
   response: Schema.optionalKey(Schema.Unknown)
-}) {}
+}) {
+  get group() {
+    return "fix-request" as const
+  }
+}
 
 /** Text prefixes by reason, matched in order (facts: the venue's documentation, client libraries, a testnet catalogue). */
 const prefixes: ReadonlyArray<readonly [prefix: string, reason: RejectionReason]> = [

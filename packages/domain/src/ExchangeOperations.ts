@@ -3,7 +3,7 @@ import * as Schema from "effect/Schema"
 import type { ActionType } from "./Action.ts"
 import { InvalidSignature, NonceAlreadyUsed, NonceMismatch, NonceOutOfWindow, SignerNotAllowed } from "./ActionError.ts"
 import { ActionAccepted } from "./ActionOutcome.ts"
-import { commonFailures } from "./GatewayError.ts"
+import { commonFailures, servedFailures } from "./GatewayError.ts"
 import * as Operation from "./Operation.ts"
 import { UnsupportedAction } from "./RequestError.ts"
 import { signedActionOf, SignedEnvelope } from "./SignedAction.ts"
@@ -23,6 +23,10 @@ export const exchangeFailures = [
 /** Whatever a signed action can end in before or instead of the venue's word on it. */
 export const ExchangeFailure = Schema.Union([...exchangeFailures, ...commonFailures])
 export type ExchangeFailure = typeof ExchangeFailure.Type
+
+/** The same where a gateway takes the action. */
+export const ServedExchangeFailure = Schema.Union([...exchangeFailures, ...servedFailures])
+export type ServedExchangeFailure = typeof ServedExchangeFailure.Type
 
 const summaries: { readonly [Type in ActionType]: string } = {
   multiSig: "An action signed by several, sent by one of them",

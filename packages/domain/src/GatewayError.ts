@@ -51,15 +51,12 @@ export const gatewayErrors = [
 export const GatewayError = Schema.Union(gatewayErrors)
 export type GatewayError = typeof GatewayError.Type
 
-/** The errors that every operation can fail with. */
+/** The errors that every operation can fail with, embedded or served. */
 export const commonFailures = [
   InvalidRequest,
   UnsupportedMethod,
   UnavailableOnNode,
   ChainNotConfigured,
-  Unauthorized,
-  QuotaExceeded,
-  PayloadTooLarge,
   UpstreamUnavailable,
   UpstreamRateLimited,
   UpstreamTimeout,
@@ -67,6 +64,14 @@ export const commonFailures = [
 ] as const
 export const CommonFailure = Schema.Union(commonFailures)
 export type CommonFailure = typeof CommonFailure.Type
+
+/** The errors with which a gateway refuses a caller, whatever is asked. An embedded service has no callers to refuse. */
+export const callerFailures = [Unauthorized, QuotaExceeded, PayloadTooLarge] as const
+
+/** The errors that every operation can fail with where a gateway serves it. */
+export const servedFailures = [...commonFailures, ...callerFailures] as const
+export const ServedFailure = Schema.Union(servedFailures)
+export type ServedFailure = typeof ServedFailure.Type
 
 /**
  * JSON-RPC code of each error (JSON-RPC 2.0, EIP-1474). Errors that no JSON-RPC route raises have -32603.

@@ -12,28 +12,44 @@ export class UpstreamUnavailable extends HttpApiError.Problem<UpstreamUnavailabl
   "UpstreamUnavailable",
   declare("UpstreamUnavailable", 503, "Upstream unavailable"),
   { ...tagged("UpstreamUnavailable"), upstream, retryAfter: Schema.optionalKey(RetryAfter), attempts: Schema.Natural }
-) {}
+) {
+  get group() {
+    return "retry-later" as const
+  }
+}
 
 /** The rate limit of the upstream is reached. Try again after `retryAfter` seconds, if it is given. */
 export class UpstreamRateLimited extends HttpApiError.Problem<UpstreamRateLimited>()(
   "UpstreamRateLimited",
   declare("UpstreamRateLimited", 429, "Upstream rate limited"),
   { ...tagged("UpstreamRateLimited"), upstream, retryAfter: Schema.optionalKey(RetryAfter) }
-) {}
+) {
+  get group() {
+    return "retry-later" as const
+  }
+}
 
 /** A read did not finish within its deadline, in milliseconds. The deadline includes the response's body. */
 export class UpstreamTimeout extends HttpApiError.Problem<UpstreamTimeout>()(
   "UpstreamTimeout",
   declare("UpstreamTimeout", 504, "Upstream timeout"),
   { ...tagged("UpstreamTimeout"), upstream, deadline: Schema.Natural }
-) {}
+) {
+  get group() {
+    return "retry-later" as const
+  }
+}
 
 /** The upstream's response cannot be decoded: HTML, half a body, a wrong id, a wrong shape. */
 export class UpstreamMalformed extends HttpApiError.Problem<UpstreamMalformed>()(
   "UpstreamMalformed",
   declare("UpstreamMalformed", 502, "Upstream malformed"),
   { ...tagged("UpstreamMalformed"), upstream, issue: Schema.String }
-) {}
+) {
+  get group() {
+    return "retry-later" as const
+  }
+}
 
 /**
  * A call that changes state failed after a byte may have reached the upstream. It may or may not have taken effect.
@@ -51,4 +67,8 @@ export class OutcomeUnknown extends HttpApiError.Problem<OutcomeUnknown>()(
     signer: Schema.optionalKey(Address),
     advice: Schema.String
   }
-) {}
+) {
+  get group() {
+    return "outcome-unknown" as const
+  }
+}

@@ -26,6 +26,9 @@ export * as CandleAnswer from "./CandleAnswer.ts"
 /** Windows of bars: where bars begin, how far back the venue keeps them, and what an answer to a window leaves out. */
 export * as CandleWindow from "./CandleWindow.ts"
 
+/** What a caller does about an error: the four groups, and catching the errors of one of them. */
+export * as ErrorGroup from "./ErrorGroup.ts"
+
 /**
  * The methods of an EVM node that stock clients call: reads that are relayed as they are, and the sending of a raw
  * transaction.
@@ -85,6 +88,9 @@ export * as Receipt from "./Receipt.ts"
 
 /** Why a request was refused by its own content. Nothing was sent to an upstream. */
 export * as RequestError from "./RequestError.ts"
+
+/** What became of an action whose outcome was unknown, as a second sending of the identical bytes tells. */
+export * as Resolution from "./Resolution.ts"
 
 /** The upstream answered that the requested resource does not exist. */
 export * as ResourceError from "./ResourceError.ts"

@@ -1,6 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Unauthorized } from "@trigate/domain/CallerError"
-import { commonFailures, GatewayError, gatewayErrors, rpcCodes } from "@trigate/domain/GatewayError"
+import {
+  callerFailures,
+  commonFailures,
+  GatewayError,
+  gatewayErrors,
+  rpcCodes,
+  servedFailures
+} from "@trigate/domain/GatewayError"
 import * as Json from "@trigate/domain/Json"
 import { OutcomeUnknown, UpstreamRateLimited } from "@trigate/domain/UpstreamError"
 import * as Effect from "effect/Effect"
@@ -125,13 +132,19 @@ describe("CommonFailure", () => {
       "UnsupportedMethod",
       "UnavailableOnNode",
       "ChainNotConfigured",
-      "Unauthorized",
-      "QuotaExceeded",
-      "PayloadTooLarge",
       "UpstreamUnavailable",
       "UpstreamRateLimited",
       "UpstreamTimeout",
       "UpstreamMalformed"
     ])
+  })
+
+  it("and what a gateway refuses its callers with", () => {
+    assert.deepStrictEqual(callerFailures.map((error) => error.identifier), [
+      "Unauthorized",
+      "QuotaExceeded",
+      "PayloadTooLarge"
+    ])
+    assert.deepStrictEqual(servedFailures, [...commonFailures, ...callerFailures])
   })
 })

@@ -1,6 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { Resolution } from "@trigate/domain/protocol/ExchangeProtocol"
-import { isDecided, readResolution } from "@trigate/domain/protocol/ExchangeProtocol"
+import { NonceAlreadyUsed, NonceOutOfWindow, SignerNotAllowed } from "@trigate/domain/ActionError"
+import { ActionRejected } from "@trigate/domain/ActionOutcome"
+import { Unauthorized } from "@trigate/domain/CallerError"
+import { resendAdvice } from "@trigate/domain/ExchangeOperations"
+import type { Address } from "@trigate/domain/Hex"
+import { readOutcome } from "@trigate/domain/protocol/ExchangeProtocol"
+import { ChainNotConfigured } from "@trigate/domain/RequestError"
+import * as Resolution from "@trigate/domain/Resolution"
+import { OutcomeUnknown, UpstreamRateLimited, UpstreamUnavailable } from "@trigate/domain/UpstreamError"
 import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Effect from "effect/Effect"
 
@@ -8,46 +15,77 @@ const venue = (body: string, status = 200) => UpstreamResponse.json("trading-api
 
 const refused = (text: string) => venue(JSON.stringify({ status: "err", response: text }))
 
-const wordOf = (resolution: Resolution): string =>
-  resolution._tag === "Rejected" ? `${resolution._tag} ${resolution.first}` : resolution._tag
-
 /** What a second sending of the identical bytes is answered, and what follows for the first. */
-const answers: ReadonlyArray<readonly [answer: UpstreamResponse.UpstreamResponse, word: string, decided: boolean]> = [
-  [refused("Invalid nonce: duplicate nonce 1795230000000"), "Landed", true],
-  [refused("L1 error: Invalid nonce: duplicate nonce 1"), "Landed", true],
-  [venue(`{"status":"ok","response":{"type":"default"}}`), "Accepted", true],
-  [venue("Failed to deserialize the JSON body into the target type", 422), "Rejected notTaken", true],
-  [refused("Mainnet and testnet require different signature."), "Rejected notTaken", true],
-  [refused("Nonce mismatch."), "Rejected notTaken", true],
-  [refused("Invalid nonce: nonce too high 2 > 1"), "Rejected notTaken", true],
+const answers: ReadonlyArray<readonly [answer: UpstreamResponse.UpstreamResponse, word: string]> = [
+  [refused("Invalid nonce: duplicate nonce 1795230000000"), "Landed"],
+  [refused("L1 error: Invalid nonce: duplicate nonce 1"), "Landed"],
+  [venue(`{"status":"ok","response":{"type":"default"}}`), "Accepted"],
+  [venue("Failed to deserialize the JSON body into the target type", 422), "Rejected"],
+  [refused("Mainnet and testnet require different signature."), "Rejected"],
+  [refused("Nonce mismatch."), "Rejected"],
+  [refused("Invalid nonce: nonce too high 2 > 1"), "Rejected"],
   [
     venue(`{"status":"ok","response":{"type":"order","data":{"statuses":[{"error":"Insufficient margin"}]}}}`),
-    "Rejected notTaken",
-    true
+    "Rejected"
   ],
-  [refused("Invalid nonce: nonce too low 1 < 2"), "Rejected unknown", false],
-  [refused("Action already expired"), "Rejected unknown", false],
-  [refused("User or API Wallet 0x17281460228691b044e080a5f5257dce8e47f79c does not exist."), "Rejected unknown", false],
-  [refused("Insufficient stake"), "Rejected unknown", false],
-  [refused("Too many cumulative requests sent (2 > 1)"), "Rejected unknown", false],
-  [refused("Multi-sig threshold not met"), "Rejected unknown", false],
-  [refused("Something that nobody has seen before"), "Rejected unknown", false]
+  [refused("Invalid nonce: nonce too low 1 < 2"), "StillUnknown"],
+  [refused("Action already expired"), "StillUnknown"],
+  [refused("User or API Wallet 0x17281460228691b044e080a5f5257dce8e47f79c does not exist."), "StillUnknown"],
+  [refused("Insufficient stake"), "StillUnknown"],
+  [refused("Too many cumulative requests sent (2 > 1)"), "StillUnknown"],
+  [refused("Multi-sig threshold not met"), "StillUnknown"],
+  [refused("Something that nobody has seen before"), "StillUnknown"]
 ]
 
+const unresolved = { upstream: "trading-api", nonce: 7 }
+
 describe("the answer to identical bytes", () => {
-  for (const [answer, word, decided] of answers) {
+  for (const [answer, word] of answers) {
     it.effect(`${word}: ${answer.excerpt(70)}`, () =>
       Effect.gen(function*() {
-        const resolution = yield* readResolution(answer)
-        assert.strictEqual(wordOf(resolution), word)
-        assert.strictEqual(isDecided(resolution), decided)
+        const tag = yield* Effect.match(Resolution.ofOutcome(readOutcome(answer), unresolved), {
+          onSuccess: ({ _tag }): string => _tag,
+          onFailure: ({ _tag, reason }): string => reason._tag === "ActionRejected" ? _tag : reason._tag
+        })
+        assert.strictEqual(tag, word)
       }))
   }
+})
 
-  it.effect("leaves it unknown where it says nothing, and tells what kept the bytes from the venue", () =>
+const signer = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
+const other = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8"
+const look = "Read from the account at the venue whether the action took effect"
+const window = { now: 9, earliest: 8, latest: 10 }
+
+/** What a second sending ended in, and what the error says of whom, of which nonce, and of what to do. */
+const reasons: ReadonlyArray<
+  readonly [Resolution.StillUnknown["reason"], { upstream?: string; nonce?: number; signer?: Address; advice: string }]
+> = [
+  [new UpstreamUnavailable({ upstream: "trading-api", attempts: 1, detail: "refused" }), { advice: resendAdvice }],
+  [new UpstreamUnavailable({ upstream: "action-log", attempts: 0 }), { upstream: "action-log", advice: resendAdvice }],
+  [new UpstreamRateLimited({ upstream: "trading-api", retryAfter: 3 }), { advice: resendAdvice }],
+  [new ChainNotConfigured({ chain: "trading" }), { advice: resendAdvice }],
+  [new SignerNotAllowed({ signer }), { signer, advice: resendAdvice }],
+  [new Unauthorized({}), { advice: resendAdvice }],
+  [new NonceOutOfWindow({ nonce: 5, ...window }), { nonce: 5, advice: look }],
+  [new NonceAlreadyUsed({ nonce: 5, signer }), { nonce: 5, signer, advice: look }],
+  [new ActionRejected({ reason: "UnknownSigner", message: "no account", signer: other }), { advice: look }],
+  [
+    new OutcomeUnknown({ upstream: "gateway", nonce: 5, signer, advice: "Ask again" }),
+    { upstream: "gateway", nonce: 5, signer, advice: "Ask again" }
+  ]
+]
+
+describe("a second sending that fails", () => {
+  it.effect.each(reasons)("leaves the first one unknown, and says why", ([reason, told]) =>
     Effect.gen(function*() {
-      const unknown = yield* Effect.flip(readResolution(venue("null", 500), { nonce: 7 }))
-      assert.deepInclude(unknown, { _tag: "OutcomeUnknown", nonce: 7 })
-      assert.strictEqual((yield* Effect.flip(readResolution(venue("null", 429))))._tag, "UpstreamRateLimited")
+      const error = yield* Effect.flip(Resolution.ofOutcome(Effect.fail(reason), unresolved))
+      assert.deepStrictEqual(
+        error,
+        new Resolution.StillUnknown({ ...unresolved, ...told, detail: reason.message, reason })
+      )
+      assert.strictEqual(error.reason, reason)
+      assert.strictEqual(error.group, "outcome-unknown")
+      assert.strictEqual(error.message, `Still unknown: ${reason.message}`)
     }))
 })

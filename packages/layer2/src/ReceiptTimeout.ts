@@ -30,6 +30,9 @@ export class ReceiptTimeout extends Schema.TaggedError<ReceiptTimeout>()("Receip
   waited: Schema.Natural,
   lastFailure: Schema.optionalKey(TransientFailure)
 }) {
+  get group() {
+    return "outcome-unknown" as const
+  }
   override get message() {
     return `No receipt of ${this.hash} within ${this.waited} ms`
   }

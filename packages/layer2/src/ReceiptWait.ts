@@ -1,5 +1,4 @@
 /** Waiting for a receipt, whoever is asked for it: a service of this package, or a client. */
-import type { CommonFailure } from "@trigate/domain/GatewayError"
 import type { Hash } from "@trigate/domain/Hex"
 import type { Receipt } from "@trigate/domain/Receipt"
 import { isPreconfirmed } from "@trigate/domain/Receipt"
@@ -8,8 +7,8 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Schedule from "effect/Schedule"
-import type { TransientFailure } from "./ReceiptTimeout.ts"
-import { ReceiptTimeout } from "./ReceiptTimeout.ts"
+import * as Schema from "effect/Schema"
+import { ReceiptTimeout, TransientFailure } from "./ReceiptTimeout.ts"
 
 /** What to wait for, and for how long. */
 export interface WaitOptions {
@@ -25,9 +24,11 @@ export interface WaitOptions {
 // no jitter: one transaction is polled by whoever sent it, there is no herd to spread
 const defaultSchedule = Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("2 seconds")])
 
+const isTransient = Schema.is(TransientFailure)
+
 /** Asks for a receipt until it is there; fails with `ReceiptTimeout`, or with a refusal that another poll cannot change. */
-export const wait = Effect.fn("Layer2.waitForReceipt")(function*(
-  getReceipt: (request: { readonly hash: Hash }) => Effect.Effect<Receipt | null, CommonFailure>,
+export const wait = Effect.fn("Layer2.waitForReceipt")(function*<E>(
+  getReceipt: (request: { readonly hash: Hash }) => Effect.Effect<Receipt | null, E | TransientFailure>,
   { acceptPreconfirmed = false, deadline = "60 seconds", hash, schedule = defaultSchedule }: WaitOptions
 ) {
   const start = yield* Clock.monotonicTimeNanos
@@ -45,16 +46,11 @@ export const wait = Effect.fn("Layer2.waitForReceipt")(function*(
       lastFailure = failure
       return undefined
     })
-  const poll = getReceipt({ hash }).pipe(
-    Effect.map((receipt) => {
-      lastFailure = undefined
-      return receipt === null || (isPreconfirmed(receipt) && !acceptPreconfirmed) ? undefined : receipt
-    }),
-    Effect.catchTag(
-      ["UpstreamUnavailable", "UpstreamRateLimited", "UpstreamTimeout", "UpstreamMalformed", "QuotaExceeded"],
-      unanswered
-    )
-  )
+  const answer = Effect.map(getReceipt({ hash }), (receipt) => {
+    lastFailure = undefined
+    return receipt === null || (isPreconfirmed(receipt) && !acceptPreconfirmed) ? undefined : receipt
+  })
+  const poll = Effect.catchIf(answer, (error): error is TransientFailure => isTransient(error), unanswered)
   const receipt = yield* Effect.repeat(poll, { schedule, until: Predicate.isNotUndefined }).pipe(
     Effect.timeoutOrElse({ duration: deadline, orElse: () => expired })
   )

@@ -4,13 +4,7 @@ import type { CommonFailure } from "@trigate/domain/GatewayError"
 import * as Json from "@trigate/domain/Json"
 import { getTransactionReceipt } from "@trigate/domain/Layer2Operations"
 import type { RpcAnswer } from "@trigate/domain/protocol/JsonRpc"
-import {
-  ChainNotConfigured,
-  InvalidRequest,
-  PayloadTooLarge,
-  UnavailableOnNode,
-  UnsupportedMethod
-} from "@trigate/domain/RequestError"
+import { ChainNotConfigured, InvalidRequest, UnavailableOnNode, UnsupportedMethod } from "@trigate/domain/RequestError"
 import {
   UpstreamMalformed,
   UpstreamRateLimited,
@@ -19,6 +13,7 @@ import {
 } from "@trigate/domain/UpstreamError"
 import * as Layer2 from "@trigate/layer2/Layer2"
 import { ReceiptTimeout } from "@trigate/layer2/ReceiptTimeout"
+import * as ReceiptWait from "@trigate/layer2/ReceiptWait"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -133,17 +128,14 @@ const retryable = [
   new UpstreamUnavailable({ upstream: "layer2", attempts: 2 }),
   new UpstreamRateLimited({ upstream: "layer2", retryAfter: 1 }),
   new UpstreamTimeout({ upstream: "layer2", deadline: 10_000 }),
-  new UpstreamMalformed({ upstream: "layer2", issue: "HTML (HTTP 200)" }),
-  new QuotaExceeded({ retryAfter: 1 })
+  new UpstreamMalformed({ upstream: "layer2", issue: "HTML (HTTP 200)" })
 ] as const
 
 const lasting = [
   new InvalidRequest({ errors: [] }),
   new UnsupportedMethod({ method: "eth_getTransactionReceipt" }),
   new UnavailableOnNode({ operation: "eth_getTransactionReceipt", availableOn: [] }),
-  new ChainNotConfigured({ chain: "layer2" }),
-  new Unauthorized({}),
-  new PayloadTooLarge({ limit: 1 })
+  new ChainNotConfigured({ chain: "layer2" })
 ] as const
 
 describe("Layer2.waitForReceipt", () => {
@@ -232,6 +224,19 @@ describe("Layer2.waitForReceipt", () => {
       yield* TestClock.adjust("1 second")
       assert.strictEqual(yield* Fiber.join(fiber), failure)
       assert.deepStrictEqual(times, [0, 200])
+    }))
+
+  it.effect("goes on after, and ends with, what a gateway refuses its caller with", () =>
+    Effect.gen(function*() {
+      let polls = 0
+      const fiber = yield* Effect.forkChild(Effect.flip(ReceiptWait.wait(
+        () =>
+          Effect.suspend(() => Effect.fail(++polls < 3 ? new QuotaExceeded({ retryAfter: 1 }) : new Unauthorized({}))),
+        { hash }
+      )))
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual((yield* Fiber.join(fiber))._tag, "Unauthorized")
+      assert.strictEqual(polls, 3)
     }))
 
   it.effect("says what the last poll failed with, unless that one was answered", () =>

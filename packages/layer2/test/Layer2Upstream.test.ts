@@ -1,5 +1,4 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Unauthorized } from "@trigate/domain/CallerError"
 import * as Json from "@trigate/domain/Json"
 import { getTransactionReceipt } from "@trigate/domain/Layer2Operations"
 import { ChainNotConfigured } from "@trigate/domain/RequestError"
@@ -298,17 +297,29 @@ describe("what comes back", () => {
       assert.strictEqual(error.retryAfter, 7)
     }))
 
+  const problem = (status: number, members: string) =>
+    answering(() => answer(status, `{"status":${status},${members}}`, { "content-type": "application/problem+json" }))
+
   it.effect("a problem document of a gateway upstream comes back as the error it was", () =>
     Effect.gen(function*() {
-      const { layer } = answering(() =>
-        answer(
-          401,
-          `{"type":"urn:trigate:problem:unauthorized","title":"Unauthorized","status":401,"_tag":"Unauthorized"}`,
-          { "content-type": "application/problem+json" }
-        )
+      const { layer } = problem(
+        501,
+        `"type":"urn:trigate:problem:chain-not-configured","title":"Chain not configured",` +
+          `"_tag":"ChainNotConfigured","chain":"layer2"`
       )
       const error = yield* Effect.flip(Effect.provide(ask, layer))
-      assert.instanceOf(error, Unauthorized)
+      assert.instanceOf(error, ChainNotConfigured)
+    }))
+
+  it.effect("the refusal of this program's key by a gateway upstream is no refusal of this program's callers", () =>
+    Effect.gen(function*() {
+      const { layer } = problem(
+        401,
+        `"type":"urn:trigate:problem:unauthorized","title":"Unauthorized","_tag":"Unauthorized"`
+      )
+      const error = yield* Effect.flip(Effect.provide(ask, layer))
+      assert.instanceOf(error, UpstreamUnavailable)
+      assert.match(error.detail ?? "", /^layer2 answered HTTP 401: /u)
     }))
 
   it.effect("an error of ours that travelled through a gateway comes back as itself", () =>

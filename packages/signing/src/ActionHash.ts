@@ -20,6 +20,9 @@ export class UnsignableAction extends Schema.TaggedError<UnsignableAction>()("Un
   path: Schema.Array(Schema.Union([Schema.String, Schema.Int])),
   detail: Schema.String
 }) {
+  get group() {
+    return "fix-request" as const
+  }
   override get message() {
     return this.detail
   }

@@ -17,6 +17,9 @@ export class UnrepresentableHype extends Schema.TaggedError<UnrepresentableHype>
   reason: Schema.Literals(["notDecimal", "tooPrecise", "tooLarge"]),
   amount: Schema.String
 }) {
+  get group() {
+    return "fix-request" as const
+  }
   override get message() {
     return `${this.amount} HYPE cannot be expressed in wei: ${this.reason}`
   }

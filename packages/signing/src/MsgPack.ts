@@ -21,6 +21,9 @@ export class MsgPackUnencodable extends Schema.TaggedError<MsgPackUnencodable>()
   reason: Reason,
   path: Schema.Array(Schema.Union([Schema.String, Schema.Int]))
 }) {
+  get group() {
+    return "fix-request" as const
+  }
   override get message() {
     return `Not encodable as MessagePack at "${this.path.join(".")}": ${this.reason}`
   }

@@ -25,6 +25,9 @@ export class WrongSigner extends Schema.TaggedError<WrongSigner>()("WrongSigner"
   expected: Address,
   recovered: Schema.optionalKey(Address)
 }) {
+  get group() {
+    return "fix-setup" as const
+  }
   override get message() {
     return `The signature is by ${this.recovered ?? "nobody"}, not by the ${this.role} ${this.expected}`
   }
@@ -35,6 +38,9 @@ export class CosignerNotAuthorized extends Schema.TaggedError<CosignerNotAuthori
   signer: Address,
   authorizedUsers: Schema.Array(Address)
 }) {
+  get group() {
+    return "fix-setup" as const
+  }
   override get message() {
     return `${this.signer} is not an authorized user of the multi-sig account`
   }
@@ -42,6 +48,9 @@ export class CosignerNotAuthorized extends Schema.TaggedError<CosignerNotAuthori
 
 /** The co-signer has approved already; a second approval would not count. */
 export class AlreadyApproved extends Schema.TaggedError<AlreadyApproved>()("AlreadyApproved", { signer: Address }) {
+  get group() {
+    return "fix-request" as const
+  }
   override get message() {
     return `${this.signer} has approved already`
   }
@@ -53,6 +62,9 @@ export class ApprovalOfOther extends Schema.TaggedError<ApprovalOfOther>()("Appr
   digest: Hash,
   expected: Hash
 }) {
+  get group() {
+    return "fix-request" as const
+  }
   override get message() {
     return `${this.signer} approved ${this.digest}, not this proposal's ${this.expected}`
   }
@@ -64,6 +76,9 @@ export class ThresholdNotMet extends Schema.TaggedError<ThresholdNotMet>()("Thre
   approved: Schema.Array(Address),
   missing: Schema.Array(Address)
 }) {
+  get group() {
+    return "fix-request" as const
+  }
   override get message() {
     return `${this.approved.length} of ${this.threshold} needed co-signers have approved`
   }

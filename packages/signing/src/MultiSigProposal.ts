@@ -23,6 +23,9 @@ export class MultiSigMalformed extends Schema.TaggedError<MultiSigMalformed>()("
     message: Schema.String
   }))
 }) {
+  get group() {
+    return "fix-request" as const
+  }
   override get message() {
     const [first, ...more] = this.faults
     const where = first === undefined || first.path.length === 0 ? "" : `${first.path.join(".")}: `
@@ -47,6 +50,9 @@ export class ProposalAltered extends Schema.TaggedError<ProposalAltered>()("Prop
   claimed: Hash,
   derived: Hash
 }) {
+  get group() {
+    return "fix-request" as const
+  }
   override get message() {
     return `The proposal claims the digest ${this.claimed}, but what it proposes has ${this.derived}`
   }

@@ -132,6 +132,9 @@ export class ProposalExpired extends Schema.TaggedError<ProposalExpired>()("Prop
   deadline: Millis,
   now: Millis
 }) {
+  get group() {
+    return "fix-request" as const
+  }
   override get message() {
     return `The proposal expired at ${this.deadline} (${this.because}); it is ${this.now}`
   }

@@ -19,6 +19,9 @@ export class NonceAhead extends Schema.TaggedError<NonceAhead>()("NonceAhead", {
   now: Schema.Int,
   wait: Schema.Int
 }) {
+  get group() {
+    return "retry-later" as const
+  }
   override get message() {
     return `The next nonce of ${this.signer} is too far ahead of the clock: wait ${this.wait} ms`
   }
@@ -28,6 +31,9 @@ export class NonceAhead extends Schema.TaggedError<NonceAhead>()("NonceAhead", {
 export class NonceStoreUnavailable extends Schema.TaggedError<NonceStoreUnavailable>()("NonceStoreUnavailable", {
   detail: Schema.String
 }) {
+  get group() {
+    return "retry-later" as const
+  }
   override get message() {
     return `The store of nonces is not available: ${this.detail}`
   }

@@ -170,6 +170,9 @@ export class UnrecoverableSignature extends Schema.TaggedError<UnrecoverableSign
   reason: Schema.Literals(["invalidV", "invalidR", "invalidS", "invalidDigest", "notRecoverable"]),
   innerIndex: Schema.optionalKey(Schema.Int)
 }) {
+  get group() {
+    return "fix-request" as const
+  }
   override get message() {
     const which = this.innerIndex === undefined ? "Signature" : `Inner signature ${this.innerIndex}`
     return `${which} cannot be recovered: ${this.reason}`

@@ -26,6 +26,9 @@ export class SignerMismatch extends Schema.TaggedError<SignerMismatch>()("Signer
   expected: Address,
   recovered: Schema.optionalKey(Address)
 }) {
+  get group() {
+    return "fix-setup" as const
+  }
   override get message() {
     return `Not a signature of ${this.expected}: it recovers to ${this.recovered ?? "nobody"}`
   }
@@ -36,6 +39,9 @@ export class SignerUnavailable extends Schema.TaggedError<SignerUnavailable>()("
   signer: Address,
   detail: Schema.String
 }) {
+  get group() {
+    return "retry-later" as const
+  }
   override get message() {
     return `${this.signer} did not sign: ${this.detail}`
   }
@@ -43,6 +49,9 @@ export class SignerUnavailable extends Schema.TaggedError<SignerUnavailable>()("
 
 /** The text is not a private key; the error does not repeat it. */
 export class InvalidPrivateKey extends Schema.TaggedError<InvalidPrivateKey>()("InvalidPrivateKey", {}) {
+  get group() {
+    return "fix-setup" as const
+  }
   override get message() {
     return "Not a private key: 32 bytes in hex, from 1 to the group order minus 1"
   }

@@ -9,8 +9,8 @@ import * as Json from "@trigate/domain/Json"
 import { faultsOf, invalidRequest, sourcesOn, unavailableOnNode } from "@trigate/domain/Operation"
 import type { Surface } from "@trigate/domain/Operation"
 import * as ExchangeProtocol from "@trigate/domain/protocol/ExchangeProtocol"
-import type { Resolution } from "@trigate/domain/protocol/ExchangeProtocol"
 import type { ChainNotConfigured, InvalidRequest, UnavailableOnNode } from "@trigate/domain/RequestError"
+import * as Resolution from "@trigate/domain/Resolution"
 import { SignedAction } from "@trigate/domain/SignedAction"
 import type { OnceFailure } from "@trigate/domain/TransportFailure"
 import type * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
@@ -18,6 +18,7 @@ import * as Utf8 from "@trigate/domain/Utf8"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as ActionLog from "./ActionLog.ts"
@@ -76,10 +77,14 @@ export class Exchange extends Context.Service<Exchange, {
    * Finds out what became of an action after `OutcomeUnknown`, by sending it again; nothing else calls it.
    *
    * Takes the body that was relayed, the body of an entry of the action log, or the signed action that was submitted. Fails
-   * with `OutcomeUnknown` if the outcome is still unknown, or with what kept the action from being sent.
+   * with `StillUnknown` and nothing else: an error of this sending, whose `reason` it is, says nothing of the first one.
    */
-  readonly resolve: (action: Uint8Array | SignedAction) => Effect.Effect<Resolution, ExchangeFailure>
+  readonly resolve: (
+    action: Uint8Array | SignedAction
+  ) => Effect.Effect<Resolution.Resolution, Resolution.StillUnknown>
 }>()("@trigate/trading/Exchange") {}
+
+const upstream = "trading-api"
 
 const encode = Schema.encodeEffect(SignedAction, { errors: "all" })
 
@@ -100,9 +105,9 @@ const settlementOf = (
   const error = outcome.failure
   switch (error._tag) {
     case "ActionRejected": {
-      const resolution = ExchangeProtocol.ofRejection(error)
-      if (resolution._tag === "Landed") return isRepeat ? "accepted" : "rejected"
-      return ExchangeProtocol.isDecided(resolution) ? "rejected" : "refused"
+      const resolution = Option.getOrUndefined(Resolution.ofRejection(error))
+      if (resolution === undefined) return "refused"
+      return resolution._tag === "Landed" && isRepeat ? "accepted" : "rejected"
     }
     case "OutcomeUnknown":
     case "NonceAlreadyUsed":
@@ -136,13 +141,14 @@ export const make = (
     return { answer, outcome }
   }, Effect.scoped)
 
+  // a caller that leaves ends neither the sending nor the claim
+  const sendDetached = (admitted: Admitted) =>
+    Effect.flatMap(Effect.forkDetach(sendOnce(admitted), { startImmediately: true }), Fiber.join)
+
   const relay = Effect.fnUntraced(function*({ body, expectedSigner, surface }: ExchangeCall) {
     if (sourcesOn(passthroughAction, surface).length === 0) return yield* unavailableOnNode(passthroughAction)
     const admitted = yield* admission.admit(body, expectedSigner)
-    // a caller that leaves ends neither the sending nor the claim
-    const { answer, outcome } = yield* Fiber.join(
-      yield* Effect.forkDetach(sendOnce(admitted), { startImmediately: true })
-    )
+    const { answer, outcome } = yield* sendDetached(admitted)
     return {
       operation: operationOf(admitted.actionType).name,
       answer,
@@ -152,18 +158,24 @@ export const make = (
     }
   })
 
-  const outcomeOf = (body: Uint8Array) =>
-    Effect.flatMap(relay({ body, surface: "gateway" }), ({ outcome }) => Effect.fromResult(outcome))
+  const outcomeOf = (admitted: Admitted) =>
+    Effect.flatMap(sendDetached(admitted), ({ outcome }) => Effect.fromResult(outcome))
 
   return Exchange.of({
     inspect: admission.inspect,
     relay,
     submit: Effect.fn("Exchange.submit")(function*(signed: SignedAction) {
-      return yield* outcomeOf(yield* encoded(signed))
+      return yield* outcomeOf(yield* admission.admit(yield* encoded(signed)))
     }),
     resolve: Effect.fn("Exchange.resolve")(function*(action: Uint8Array | SignedAction) {
-      return yield* ExchangeProtocol.ofOutcome(
-        outcomeOf(action instanceof Uint8Array ? action : yield* encoded(action))
+      const admitted = yield* Effect.flatMap(
+        action instanceof Uint8Array ? Effect.succeed(action) : encoded(action),
+        (body) => admission.admit(body)
+      ).pipe(Effect.mapError(Resolution.stillUnknown({ upstream })))
+      const { nonce, signer } = admitted
+      return yield* Resolution.ofOutcome(
+        outcomeOf(admitted),
+        signer === undefined ? { upstream, nonce } : { upstream, nonce, signer }
       )
     })
   })

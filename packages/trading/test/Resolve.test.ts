@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { catchGroup } from "@trigate/domain/ErrorGroup"
 import type { SignedAction } from "@trigate/domain/SignedAction"
 import * as Utf8 from "@trigate/domain/Utf8"
 import { keys } from "@trigate/sandbox/SandboxExamples"
@@ -44,11 +45,11 @@ const outcomes: ReadonlyArray<readonly [answer: TransportResponse | TransportErr
   [duplicate, "Landed", 0],
   [ok, "Accepted", 0],
   [refused("Nonce mismatch."), "Rejected", 0],
-  [refused("Action already expired"), "Rejected", 1],
-  [refused("Too many cumulative requests sent (2 > 1)"), "Rejected", 1],
-  [ScriptedTransport.answer(429, "null"), "UpstreamRateLimited", 1],
-  [ScriptedTransport.unreachable, "UpstreamUnavailable", 1],
-  [ScriptedTransport.broken, "OutcomeUnknown", 1]
+  [refused("Action already expired"), "StillUnknown ActionRejected", 1],
+  [refused("Too many cumulative requests sent (2 > 1)"), "StillUnknown ActionRejected", 1],
+  [ScriptedTransport.answer(429, "null"), "StillUnknown UpstreamRateLimited", 1],
+  [ScriptedTransport.unreachable, "StillUnknown UpstreamUnavailable", 1],
+  [ScriptedTransport.broken, "StillUnknown OutcomeUnknown", 1]
 ]
 
 describe("resolve", () => {
@@ -69,16 +70,81 @@ describe("resolve", () => {
         const resolve = (by: Uint8Array | SignedAction) =>
           Effect.match(Exchange.use((exchange) => exchange.resolve(by)), {
             onSuccess: ({ _tag }): string => _tag,
-            onFailure: ({ _tag }): string => _tag
+            onFailure: ({ _tag, nonce, reason, signer }): string => {
+              assert.deepStrictEqual([signer, nonce], [keys.trader.address, now])
+              return `${_tag} ${reason._tag}`
+            }
           })
         assert.strictEqual(yield* resolve(entry.body), word)
         assert.lengthOf(yield* unanswered, left)
         assert.lengthOf(transport.sent, 2)
         // what is still in doubt can be asked again; what is decided is known here
-        assert.strictEqual(yield* resolve(signed), left === 0 ? "NonceAlreadyUsed" : "Landed")
+        assert.strictEqual(yield* resolve(signed), left === 0 ? "StillUnknown NonceAlreadyUsed" : "Landed")
         assert.lengthOf(yield* unanswered, 0)
         assert.strictEqual(new Set(transport.sent.map(({ body }) => body)).size, 1)
         assert.strictEqual(transport.sent[0]?.body, new TextDecoder().decode(entry.body))
+      }).pipe(run)
+    })
+  }
+})
+
+/** Signs anew where an action was not sent, and asks what became of it where that is unknown. */
+const signsAnew = {
+  "by tags": (first: SignedAction, anew: Effect.Effect<SignedAction>) =>
+    Exchange.use(({ resolve, submit }) =>
+      submit(first).pipe(
+        Effect.catchTag("OutcomeUnknown", () => resolve(first)),
+        Effect.catchTag(
+          ["UpstreamUnavailable", "UpstreamRateLimited", "ChainNotConfigured", "NonceOutOfWindow", "NonceAlreadyUsed"],
+          () => Effect.flatMap(anew, submit)
+        )
+      )
+    ),
+  "by groups": (first: SignedAction, anew: Effect.Effect<SignedAction>) =>
+    Exchange.use(({ resolve, submit }) =>
+      submit(first).pipe(
+        Effect.catchTag("OutcomeUnknown", () => resolve(first)),
+        catchGroup("retry-later", () => Effect.flatMap(anew, submit)),
+        catchGroup("fix-request", () => Effect.flatMap(anew, submit)),
+        catchGroup("fix-setup", () => Effect.flatMap(anew, submit))
+      )
+    )
+}
+
+describe("a program that signs anew what was not sent", () => {
+  for (const [how, program] of Object.entries(signsAnew)) {
+    for (
+      const [answer, reason] of [
+        [ScriptedTransport.unreachable, "UpstreamUnavailable"],
+        [ScriptedTransport.answer(429, "null"), "UpstreamRateLimited"],
+        [refused("Action already expired"), "ActionRejected"]
+      ] as const
+    ) {
+      it.effect(`does not sign again after a resolution that ended in ${reason}: ${how}`, () => {
+        const { run, transport } = venue(ScriptedTransport.broken, answer, ok)
+        return Effect.gen(function*() {
+          yield* TestClock.setTime(now)
+          let signatures = 0
+          const anew = Effect.suspend(() => {
+            signatures += 1
+            return action
+          })
+          const error = yield* Effect.flip(program(yield* action, anew))
+          assert.strictEqual(error._tag, "StillUnknown")
+          if (error._tag === "StillUnknown") assert.strictEqual(error.reason._tag, reason)
+          assert.strictEqual(signatures, 0)
+          assert.strictEqual(new Set(transport.sent.map(({ body }) => body)).size, 1)
+          assert.lengthOf(transport.sent, 2)
+        }).pipe(run)
+      })
+    }
+
+    it.effect(`signs again what was certainly not sent: ${how}`, () => {
+      const { run, transport } = venue(ScriptedTransport.unreachable, ok)
+      return Effect.gen(function*() {
+        yield* TestClock.setTime(now)
+        assert.deepInclude(yield* program(yield* action, action), { status: "ok" })
+        assert.lengthOf(transport.sent, 2)
       }).pipe(run)
     })
   }

@@ -151,7 +151,7 @@ describe("typed methods", () => {
             "{\"type\":\"urn:trigate:problem:unauthorized\",\"title\":\"Unauthorized\",\"status\":401,\"_tag\":\"Unauthorized\"}",
             { "content-type": "application/problem+json" }
           ),
-          "Unauthorized"
+          "UpstreamUnavailable"
         ],
         [ScriptedTransport.unreachable, "UpstreamUnavailable"],
         [ScriptedTransport.broken, "UpstreamUnavailable"]

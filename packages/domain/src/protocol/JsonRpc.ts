@@ -9,13 +9,13 @@ import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import type { CommonFailure, GatewayError } from "../GatewayError.ts"
+import type { GatewayError, ServedFailure } from "../GatewayError.ts"
 import { GatewayError as GatewayErrorSchema, rpcCodes } from "../GatewayError.ts"
 import * as Json from "../Json.ts"
 import { InvalidRequest } from "../RequestError.ts"
 import type { UpstreamMalformed } from "../UpstreamError.ts"
 import type { UpstreamResponse } from "../UpstreamResponse.ts"
-import { failureOf, malformed } from "./Protocol.ts"
+import { malformed, servedFailureOf } from "./Protocol.ts"
 
 /** The most calls that a batch may have in any gateway: as many as viem sends in one unless it is told otherwise. */
 export const longestBatch = 1_000
@@ -193,15 +193,15 @@ export const readBatch = (
 }
 
 /**
- * Reads an upstream's whole response to the call that was sent with `id`.
+ * Reads a gateway's whole response to the call that was sent with `id`.
  *
- * Nodes send JSON-RPC errors with any status. Only without such an error does the status, or the problem document of a
- * gateway upstream, say what happened. A 429 is a 429 whatever the body says.
+ * JSON-RPC errors come with any status. Only without such an error does the status, or the problem document, say what
+ * happened. A 429 is a 429 whatever the body says.
  */
-export const answerOf = (response: UpstreamResponse, id: number): Effect.Effect<RpcAnswer, CommonFailure> => {
-  if (response.status === 429) return Effect.fail(failureOf(response))
+export const answerOf = (response: UpstreamResponse, id: number): Effect.Effect<RpcAnswer, ServedFailure> => {
+  if (response.status === 429) return Effect.fail(servedFailureOf(response))
   const read = Effect.fromResult(readAnswer(response.upstream, response.json, id))
-  return response.status === 200 ? read : Effect.mapError(read, () => failureOf(response))
+  return response.status === 200 ? read : Effect.mapError(read, () => servedFailureOf(response))
 }
 
 // EIP-1474, QuickNode, and the HTTP status that some providers put in the code

@@ -10,7 +10,7 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { CommonFailure } from "../GatewayError.ts"
-import { CommonFailure as CommonFailureSchema, commonFailures } from "../GatewayError.ts"
+import { CommonFailure as CommonFailureSchema, commonFailures, ServedFailure } from "../GatewayError.ts"
 import type { Json } from "../Json.ts"
 import type { AnyCodec, CachePolicy, MethodClass, Operation } from "../Operation.ts"
 import { InvalidRequest } from "../RequestError.ts"
@@ -43,11 +43,17 @@ export const problemReader = <S extends AnyCodec>(schema: S) => {
       : Option.none()
 }
 
-const commonProblemOf = problemReader(CommonFailureSchema)
+const failureReader = <S extends AnyCodec>(schema: S) => {
+  const problemOf = problemReader(schema)
+  return (response: UpstreamResponse): S["Type"] | CommonFailure =>
+    Option.getOrElse(problemOf(response), () => failureOfStatus(response))
+}
 
 /** The typed error of a response that does not follow its protocol: its problem document, or what its status says. */
-export const failureOf = (response: UpstreamResponse): CommonFailure =>
-  Option.getOrElse(commonProblemOf(response), () => failureOfStatus(response))
+export const failureOf = failureReader(CommonFailureSchema)
+
+/** The same for the caller of a gateway, whom it can refuse as such. */
+export const servedFailureOf = failureReader(ServedFailure)
 
 /** The error of a response that does not say what became of a call (`what`) that was sent at most once. */
 export const outcomeUnknown = (
