@@ -1,6 +1,5 @@
 /** `trigate info candles`: the bars of a window of any length, as a table or as a file. */
-import type { Candle, CandleWindowRequest } from "@trigate/domain/Candle"
-import { CandleInterval } from "@trigate/domain/Candle"
+import { type Candle, CandleInterval, type CandleWindowRequest } from "@trigate/domain/Candle"
 import * as CandleWindow from "@trigate/domain/CandleWindow"
 import * as Json from "@trigate/domain/Json"
 import * as CandleWalk from "@trigate/trading/CandleWalk"

@@ -1,6 +1,5 @@
 /** `trigate serve`: the gateway, with a flag for each setting. */
-import { settings } from "@trigate/domain/Settings"
-import type { Setting } from "@trigate/domain/Settings"
+import { type Setting, settings } from "@trigate/domain/Settings"
 import type { Finding } from "@trigate/server/Check"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"

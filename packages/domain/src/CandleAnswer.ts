@@ -6,8 +6,7 @@
  */
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import type { Candle, CandleWindowRequest } from "./Candle.ts"
-import { CandleInterval } from "./Candle.ts"
+import { type Candle, CandleInterval, type CandleWindowRequest } from "./Candle.ts"
 import { barAt, closeOf, oldestRetainedBar } from "./CandleWindow.ts"
 import * as Json from "./Json.ts"
 import type { CachePolicy } from "./Operation.ts"

@@ -9,8 +9,7 @@ import * as Schema from "effect/Schema"
 import { Data, Hash, Quantity } from "./Hex.ts"
 import * as Operation from "./Operation.ts"
 import { Receipt } from "./Receipt.ts"
-import type { StateBlock } from "./RequestError.ts"
-import { UnsupportedBlock } from "./RequestError.ts"
+import { type StateBlock, UnsupportedBlock } from "./RequestError.ts"
 import { OutcomeUnknown } from "./UpstreamError.ts"
 
 /** A relayed read: what it does, and at which position of its params the block is whose state it reads. */

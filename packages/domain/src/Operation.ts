@@ -11,8 +11,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
 import { inWords } from "./FaultWords.ts"
 import * as Json from "./Json.ts"
-import type { RequestFault, StateBlock } from "./RequestError.ts"
-import { InvalidRequest, UnavailableOnNode } from "./RequestError.ts"
+import { InvalidRequest, type RequestFault, type StateBlock, UnavailableOnNode } from "./RequestError.ts"
 import type { UpstreamResponse } from "./UpstreamResponse.ts"
 
 /** The three upstream chains, by role. */

@@ -1,8 +1,7 @@
 /** The body of `POST /exchange`: an action, its nonce and its signature. */
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
-import { Action, actionForms } from "./Action.ts"
-import type { ActionType } from "./Action.ts"
+import { Action, actionForms, type ActionType } from "./Action.ts"
 import { Address } from "./Hex.ts"
 import { openStruct } from "./OpenStruct.ts"
 import { Signature } from "./Signature.ts"

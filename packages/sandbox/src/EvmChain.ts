@@ -2,8 +2,7 @@
 import type { Address, Data, Hash } from "@trigate/domain/Hex"
 import * as Arr from "effect/Array"
 import * as Option from "effect/Option"
-import type { World } from "./EvmWorld.ts"
-import { zeroWord } from "./EvmWorld.ts"
+import { type World, zeroWord } from "./EvmWorld.ts"
 import type { Seed } from "./Seed.ts"
 import * as Random from "./Seed.ts"
 

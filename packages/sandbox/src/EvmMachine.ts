@@ -4,14 +4,11 @@
  * Import this module dynamically: it loads about 300 modules, which only a call that runs code needs.
  */
 import { createBlock } from "@ethereumjs/block"
-import type { Common, StateManagerInterface } from "@ethereumjs/common"
-import { createCustomCommon, Hardfork, Mainnet } from "@ethereumjs/common"
+import { type Common, createCustomCommon, Hardfork, Mainnet, type StateManagerInterface } from "@ethereumjs/common"
 import type { EVMMockBlockchainInterface, EVMResult } from "@ethereumjs/evm"
 import { createLegacyTx, createTxFromRLP } from "@ethereumjs/tx"
-import type { Address as EvmAddress } from "@ethereumjs/util"
-import { Account, bytesToHex, createAddressFromString, hexToBytes } from "@ethereumjs/util"
-import type { RunTxOpts, RunTxResult } from "@ethereumjs/vm"
-import { createVM, runTx } from "@ethereumjs/vm"
+import { Account, type Address as EvmAddress, bytesToHex, createAddressFromString, hexToBytes } from "@ethereumjs/util"
+import { createVM, runTx, type RunTxOpts, type RunTxResult } from "@ethereumjs/vm"
 import type { Address, Data, Hash } from "@trigate/domain/Hex"
 import { keccak256, pad } from "viem/utils"
 import type { AccessList, EvmBlock, Machine, Outcome } from "./EvmChain.ts"

@@ -14,12 +14,10 @@ import * as Layer2Chain from "./Layer2Chain.ts"
 import { contracts, keys, tokens, traderStake, transactions } from "./SandboxExamples.ts"
 import type { Seed } from "./Seed.ts"
 import * as Random from "./Seed.ts"
-import type { Contract, Dialect, TokenState } from "./TokenServer.ts"
-import { accountKey } from "./TokenServer.ts"
+import { accountKey, type Contract, type Dialect, type TokenState } from "./TokenServer.ts"
 import type { EvmState } from "./VenueEvm.ts"
 import type { InfoState } from "./VenueInfo.ts"
-import type { Account, VenueState } from "./VenueState.ts"
-import { newAccount } from "./VenueState.ts"
+import { type Account, newAccount, type VenueState } from "./VenueState.ts"
 
 const cosigners = [keys.leader, keys.cosigner, keys.thirdCosigner, keys.fourthCosigner, keys.fifthCosigner]
   .map(({ address }) => address)

@@ -53,11 +53,13 @@ const l1Costs = (place: ReceiptPlace) => ({
 
 const batchOf = ({ block, posted }: ReceiptPlace): string | null => posted ? quantity(Math.floor(block / 60)) : null
 
+/** A family that adds nothing to what nodes of layer 1 answer. */
+const plain: MadeFamily = { type: "0x2", effectiveGasPrice: gasPrice, receipt: none, log: none }
+
 /** The families by name. */
 const families: { readonly [Family in Layer2Family]: MadeFamily } = {
   "op-stack": {
-    type: "0x2",
-    effectiveGasPrice: gasPrice,
+    ...plain,
     receipt: (place) => ({
       ...l1Costs(place),
       l1BaseFeeScalar: "0x8dd",
@@ -71,30 +73,28 @@ const families: { readonly [Family in Layer2Family]: MadeFamily } = {
     log: ({ timestamp }) => ({ blockTimestamp: quantity(timestamp) })
   },
   "op-legacy": {
+    ...plain,
     type: undefined,
     effectiveGasPrice: () => undefined,
-    receipt: (place) => ({ ...l1Costs(place), l1FeeScalar: "0.684" }),
-    log: none
+    receipt: (place) => ({ ...l1Costs(place), l1FeeScalar: "0.684" })
   },
   "op-deposit": {
+    ...plain,
     type: "0x7e",
     effectiveGasPrice: () => "0x0",
-    receipt: ({ block }) => ({ depositNonce: quantity(block - 1), depositReceiptVersion: "0x1" }),
-    log: none
+    receipt: ({ block }) => ({ depositNonce: quantity(block - 1), depositReceiptVersion: "0x1" })
   },
   arbitrum: {
-    type: "0x2",
-    effectiveGasPrice: gasPrice,
+    ...plain,
     receipt: (place) => ({
       gasUsedForL1: around(place, "gasUsedForL1", 2_300),
       l1BlockNumber: quantity(Math.floor(place.timestamp / 12)),
       timeboosted: false
-    }),
-    log: none
+    })
   },
   zksync: {
+    ...plain,
     type: "0x71",
-    effectiveGasPrice: gasPrice,
     receipt: (place) => ({
       cumulativeGasUsed: "0x0",
       l1BatchNumber: batchOf(place),
@@ -108,13 +108,8 @@ const families: { readonly [Family in Layer2Family]: MadeFamily } = {
       logType: null
     })
   },
-  linea: { type: "0x2", effectiveGasPrice: gasPrice, receipt: none, log: none },
-  scroll: {
-    type: "0x2",
-    effectiveGasPrice: gasPrice,
-    receipt: (place) => ({ l1Fee: l1Fee(place) }),
-    log: none
-  }
+  linea: plain,
+  scroll: { ...plain, receipt: (place) => ({ l1Fee: l1Fee(place) }) }
 }
 
 /** The state of the layer 2. */

@@ -5,18 +5,12 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
 import * as Genesis from "./Genesis.ts"
-import type { Layer2Controls } from "./Layer2Chain.ts"
 import * as Layer2Chain from "./Layer2Chain.ts"
-import type { Seed } from "./Seed.ts"
-import { defaultSeed } from "./Seed.ts"
+import { defaultSeed, type Seed } from "./Seed.ts"
 import * as SpotMetaBook from "./SpotMetaBook.ts"
-import type { TokenControls } from "./TokenServer.ts"
 import * as TokenServer from "./TokenServer.ts"
-import type { EvmControls } from "./VenueEvm.ts"
 import * as VenueEvm from "./VenueEvm.ts"
-import type { InfoControls } from "./VenueInfo.ts"
 import * as VenueInfo from "./VenueInfo.ts"
-import type { VenueControls } from "./VenueState.ts"
 import * as VenueState from "./VenueState.ts"
 
 /**
@@ -27,15 +21,15 @@ import * as VenueState from "./VenueState.ts"
 export class SandboxState extends Context.Service<SandboxState, {
   readonly seed: Seed
   /** Accounts, validators, nonces. */
-  readonly venue: VenueControls
+  readonly venue: VenueState.VenueControls
   /** Spot metadata, coins with candles. */
-  readonly info: InfoControls
+  readonly info: VenueInfo.InfoControls
   /** Accounts, contracts and gas prices of the EVM. */
-  readonly evm: EvmControls
+  readonly evm: VenueEvm.EvmControls
   /** Contracts of the token chain. */
-  readonly tokens: TokenControls
+  readonly tokens: TokenServer.TokenControls
   /** Transactions and finality of the layer 2. */
-  readonly layer2: Layer2Controls
+  readonly layer2: Layer2Chain.Layer2Controls
 }>()("@trigate/sandbox/SandboxState") {}
 
 const make = Effect.fnUntraced(function*(seed: Seed) {

@@ -350,7 +350,13 @@ const badAddress = ({ dialect }: View): TokenAnswer =>
  *
  * A method without data here gets the answer that each family gives to an unknown method, with the reason.
  */
-export const answer = (seed: Seed, state: TokenState, method: Method, params: unknown, now: number): TokenAnswer => {
+export const answer = (
+  seed: Seed,
+  state: TokenState,
+  method: Method,
+  params: unknown,
+  now: number
+): TokenAnswer => {
   const view: View = { seed, state, dialect: state.dialect, now }
   if (method === "getMasterchainInfo") return masterchainInfo(view)
   const answerAddress = addressMethods[method]
@@ -406,20 +412,21 @@ export interface TokenControls {
 }
 
 /** The controls of the token chain. */
-export const controls = (state: Ref.Ref<TokenState>): TokenControls => ({
-  state,
-  putContract: (address, contract, dialect = "cpp") =>
-    Effect.flatMap(Effect.fromResult(TonAddress.parse(address)), (account) =>
-      Ref.update(state, (known) => ({
-        ...known,
-        contracts: withEntry(known.contracts, accountKey(account), { contract, dialect })
-      }))),
-  putDocument: (uri, document) =>
-    Ref.update(state, (known) => ({ ...known, documents: withEntry(known.documents, uri, document) })),
-  removeContract: (address) =>
-    Effect.flatMap(Effect.fromResult(TonAddress.parse(address)), (account) =>
-      Ref.update(state, (known) => ({
-        ...known,
-        contracts: withoutEntry(known.contracts, accountKey(account))
-      })))
-})
+export const controls = (state: Ref.Ref<TokenState>): TokenControls => {
+  const change = (
+    address: string,
+    to: (known: TokenState["contracts"], key: string) => TokenState["contracts"]
+  ) =>
+    Effect.flatMap(
+      Effect.fromResult(TonAddress.parse(address)),
+      (account) => Ref.update(state, (known) => ({ ...known, contracts: to(known.contracts, accountKey(account)) }))
+    )
+  return {
+    state,
+    putContract: (address, contract, dialect = "cpp") =>
+      change(address, (contracts, key) => withEntry(contracts, key, { contract, dialect })),
+    putDocument: (uri, document) =>
+      Ref.update(state, (known) => ({ ...known, documents: withEntry(known.documents, uri, document) })),
+    removeContract: (address) => change(address, withoutEntry)
+  }
+}

@@ -15,8 +15,7 @@ import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as VenueRefusal from "./VenueRefusal.ts"
-import type { VenueState } from "./VenueState.ts"
-import { accountOf, changeAccount, withEntry } from "./VenueState.ts"
+import { accountOf, changeAccount, type VenueState, withEntry } from "./VenueState.ts"
 
 /** A value, or the venue's refusal. */
 type Decision<A> = Result.Result<A, string>
@@ -47,11 +46,10 @@ const moveStake = (state: VenueState, user: Address, validator: Address, wei: bi
   const delegated = (account.delegations.get(validator) ?? 0n) + wei
   const stake = account.stake - wei
   if (stake < 0n || delegated < 0n) return Result.fail(VenueRefusal.insufficientStake)
-  const changed = changeAccount(state, user, (account) => ({
-    ...account,
+  const changed = changeAccount(state, user, {
     stake,
     delegations: withEntry(account.delegations, validator, delegated)
-  }))
+  })
   return Result.succeed({
     ...changed,
     validators: withEntry(changed.validators, validator, { ...target, stake: target.stake + wei })
@@ -71,9 +69,7 @@ const execute = (state: VenueState, user: Address, action: SingleAction): Decisi
     case "noop":
       return Result.succeed(state)
     case "evmUserModify":
-      return Result.succeed(
-        changeAccount(state, user, (account) => ({ ...account, usingBigBlocks: action.usingBigBlocks }))
-      )
+      return Result.succeed(changeAccount(state, user, { usingBigBlocks: action.usingBigBlocks }))
     case "CSignerAction":
       return setJailed(state, user, "jailSelf" in action)
     case "tokenDelegate":
@@ -172,7 +168,7 @@ const countRequest = (state: VenueState, user: Address): Decision<VenueState> =>
   const { limit, sent } = accountOf(state, user).requests
   return sent + 1 > limit
     ? Result.fail(VenueRefusal.tooManyRequests(sent + 1, limit))
-    : Result.succeed(changeAccount(state, user, (account) => ({ ...account, requests: { limit, sent: sent + 1 } })))
+    : Result.succeed(changeAccount(state, user, { requests: { limit, sent: sent + 1 } }))
 }
 
 const isExpired = ({ expiresAfter }: SignedEnvelope, now: number): boolean =>

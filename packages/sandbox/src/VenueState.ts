@@ -1,6 +1,5 @@
 /** What the venue remembers of accounts, API wallets, validators and nonces, and how a test sets it. */
-import type { ActionRejected } from "@trigate/domain/ActionOutcome"
-import { classifyRejection } from "@trigate/domain/ActionOutcome"
+import { type ActionRejected, classifyRejection } from "@trigate/domain/ActionOutcome"
 import { type Address, lowerCase } from "@trigate/domain/Hex"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -70,14 +69,10 @@ export const newAccount: Account = {
 export const accountOf = (state: VenueState, address: Address): Account =>
   state.accounts.get(lowerCase(address)) ?? newAccount
 
-/** Changes an account, and creates it first if there is none. */
-export const changeAccount = (
-  state: VenueState,
-  address: Address,
-  change: (account: Account) => Account
-): VenueState => ({
+/** Changes fields of an account, and creates it first if there is none. */
+export const changeAccount = (state: VenueState, address: Address, fields: Partial<Account>): VenueState => ({
   ...state,
-  accounts: withEntry(state.accounts, lowerCase(address), change(accountOf(state, address)))
+  accounts: withEntry(state.accounts, lowerCase(address), { ...accountOf(state, address), ...fields })
 })
 
 /** Reads and sets the state of the venue. Addresses may have any letter case. */
@@ -123,13 +118,10 @@ export const controls = (state: Ref.Ref<VenueState>): VenueControls => ({
   validator: (address) =>
     Effect.map(Ref.get(state), ({ validators }) => Option.fromUndefinedOr(validators.get(lowerCase(address)))),
   fundAccount: (address, wei) =>
-    Ref.update(
-      state,
-      (venue) => changeAccount(venue, address, (account) => ({ ...account, stake: account.stake + wei }))
-    ),
+    Ref.update(state, (venue) => changeAccount(venue, address, { stake: accountOf(venue, address).stake + wei })),
   addValidator: (address, validator) =>
     Ref.update(state, (venue) => {
-      const known = changeAccount(venue, address, (account) => account)
+      const known = changeAccount(venue, address, {})
       return { ...known, validators: withEntry(known.validators, lowerCase(address), { ...validator, stake: 0n }) }
     }),
   setJailed: (address, jailed) =>
@@ -144,23 +136,19 @@ export const controls = (state: Ref.Ref<VenueState>): VenueControls => ({
     const multiSig = { ...rule, authorizedUsers: rule.authorizedUsers.map(lowerCase) }
     return Ref.modify(state, (venue) => {
       const refusal = refusalOf(venue, user, multiSig)
-      return [
-        refusal,
-        refusal === undefined ? changeAccount(venue, user, (account) => ({ ...account, multiSig })) : venue
-      ]
+      return [refusal, refusal === undefined ? changeAccount(venue, user, { multiSig }) : venue]
     }).pipe(
       Effect.flatMap((refusal) => refusal === undefined ? Effect.void : Effect.fail(classifyRejection(refusal)))
     )
   },
   approveAgent: (agent, account) =>
     Ref.update(state, (venue) => ({ ...venue, agents: withEntry(venue.agents, lowerCase(agent), lowerCase(account)) })),
-  addVault: (vault, leader) =>
-    Ref.update(state, (venue) => changeAccount(venue, vault, (account) => ({ ...account, leader: lowerCase(leader) }))),
+  addVault: (vault, leader) => Ref.update(state, (venue) => changeAccount(venue, vault, { leader: lowerCase(leader) })),
   setBigBlocks: (address, usingBigBlocks) =>
-    Ref.update(state, (venue) => changeAccount(venue, address, (account) => ({ ...account, usingBigBlocks }))),
+    Ref.update(state, (venue) => changeAccount(venue, address, { usingBigBlocks })),
   limitRequests: (address, limit) =>
-    Ref.update(
-      state,
-      (venue) => changeAccount(venue, address, (account) => ({ ...account, requests: { ...account.requests, limit } }))
-    )
+    Ref.update(state, (venue) => {
+      const { sent } = accountOf(venue, address).requests
+      return changeAccount(venue, address, { requests: { limit, sent } })
+    })
 })

@@ -16,11 +16,9 @@ import * as Json from "../Json.ts"
 import type { AnyCodec, MethodClass, Operation } from "../Operation.ts"
 import { InvalidAddress, InvalidRequest, UnsupportedMethod } from "../RequestError.ts"
 import { TokenNotFound } from "../ResourceError.ts"
-import type { UpstreamMalformed } from "../UpstreamError.ts"
-import { UpstreamRateLimited, UpstreamTimeout, UpstreamUnavailable } from "../UpstreamError.ts"
+import { type UpstreamMalformed, UpstreamRateLimited, UpstreamTimeout, UpstreamUnavailable } from "../UpstreamError.ts"
 import type { UpstreamResponse } from "../UpstreamResponse.ts"
-import type { RpcCall } from "./JsonRpc.ts"
-import { member, rawMember } from "./JsonRpc.ts"
+import { member, rawMember, type RpcCall } from "./JsonRpc.ts"
 import { decodeJson, malformed } from "./Protocol.ts"
 
 /** Members of an envelope that are neither result nor failure (`@extra`), raw. */
