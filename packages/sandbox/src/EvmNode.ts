@@ -127,69 +127,64 @@ const failureOf = ({ failure, returned }: Outcome): Refusal | undefined => {
   return { code: 3, message: `execution reverted${reason}`, data: returned }
 }
 
-type Run = (machine: Machine, world: World, block: EvmBlock, call: Call) => Promise<Outcome>
+/** A call, what it runs on, and the block that it runs in. */
+interface Execution {
+  readonly machine: Machine
+  readonly world: World
+  readonly block: EvmBlock
+  readonly call: Call
+}
 
-const attempt = (run: Run) =>
-  Effect.fnUntraced(function*(machine: Machine, world: World, block: EvmBlock, call: Call) {
+const attempt = (how: "call" | "estimate") =>
+  Effect.fnUntraced(function*({ block, call, machine, world }: Execution) {
     const outcome = yield* Effect.tryPromise({
-      try: () => run(machine, world, block, call),
+      try: () => machine[how](world, block, call),
       catch: (cause) => refused(Predicate.isError(cause) ? cause.message : String(cause))
     })
     const failure = failureOf(outcome)
     return failure === undefined ? outcome : yield* Effect.fail(failure)
   })
 
-const runCall = attempt((machine, ...args) => machine.call(...args))
+const runEstimate = attempt("estimate")
 
-const runEstimate = attempt((machine, ...args) => machine.estimate(...args))
-
-const running = <A>(
-  answer: (machine: Machine, world: World, block: EvmBlock, call: Call) => Effect.Effect<A, Refusal>
-) =>
+const running = <A>(answer: (execution: Execution) => Effect.Effect<A, Refusal>) =>
   Effect.fnUntraced(function*({ chain, withMachine }: View, params: CallParams) {
     const call = callOf(params)
-    const { block, world } = yield* Effect.fromResult(contextOf(chain, params))
-    if (EvmWorld.accountOf(world, call.from).balance < call.value) {
+    const context = yield* Effect.fromResult(contextOf(chain, params))
+    if (EvmWorld.accountOf(context.world, call.from).balance < call.value) {
       return yield* Effect.fail(refused("insufficient funds for transfer"))
     }
-    return yield* withMachine((machine) => answer(machine, world, block, call))
+    return yield* withMachine((machine) => answer({ ...context, machine, call }))
   })
 
+const withGas = (execution: Execution, gas: bigint): Execution => ({ ...execution, call: { ...execution.call, gas } })
+
 /** The least gas with which a call succeeds, with an error of at most 1/64. */
-const leastGas = (
-  machine: Machine,
-  world: World,
-  block: EvmBlock,
-  call: Call,
-  tooLittle: bigint
-): Effect.Effect<bigint> => {
-  if ((call.gas - tooLittle) * 64n <= call.gas) return Effect.succeed(call.gas)
-  const gas = (tooLittle + call.gas) / 2n
-  return Effect.matchEffect(runEstimate(machine, world, block, { ...call, gas }), {
-    onFailure: () => leastGas(machine, world, block, call, gas),
-    onSuccess: () => leastGas(machine, world, block, { ...call, gas }, tooLittle)
+const leastGas = (execution: Execution, tooLittle: bigint): Effect.Effect<bigint> => {
+  const { gas: enough } = execution.call
+  if ((enough - tooLittle) * 64n <= enough) return Effect.succeed(enough)
+  const gas = (tooLittle + enough) / 2n
+  const tried = withGas(execution, gas)
+  return Effect.matchEffect(runEstimate(tried), {
+    onFailure: () => leastGas(execution, gas),
+    onSuccess: () => leastGas(tried, tooLittle)
   })
 }
 
-const estimateGas = running(Effect.fnUntraced(function*(machine, world, block, call) {
-  const { gasUsed } = yield* runEstimate(machine, world, block, call)
+const estimateGas = running(Effect.fnUntraced(function*(execution) {
+  const { gasUsed } = yield* runEstimate(execution)
   // a call needs more gas than it uses if it gets refunds or passes only a part of its gas on
-  return yield* Effect.matchEffect(runEstimate(machine, world, block, { ...call, gas: gasUsed }), {
-    onFailure: () => Effect.map(leastGas(machine, world, block, call, gasUsed), quantity),
+  return yield* Effect.matchEffect(runEstimate(withGas(execution, gasUsed)), {
+    onFailure: () => Effect.map(leastGas(execution, gasUsed), quantity),
     onSuccess: () => Effect.succeed(quantity(gasUsed))
   })
 }))
 
-const createAccessList = running((machine, world, block, call) =>
-  Effect.map(
-    runEstimate(machine, world, block, call),
-    ({ accessList, gasUsed }) => ({ accessList, gasUsed: quantity(gasUsed) })
-  )
+const createAccessList = running((execution) =>
+  Effect.map(runEstimate(execution), ({ accessList, gasUsed }) => ({ accessList, gasUsed: quantity(gasUsed) }))
 )
 
-const ethCall = running((machine, world, block, call) =>
-  Effect.map(runCall(machine, world, block, call), ({ returned }) => returned)
-)
+const ethCall = running((execution) => Effect.map(attempt("call")(execution), ({ returned }) => returned))
 
 const value = <Request>(
   params: Schema.ConstraintCodec<Request, unknown>,

@@ -3,8 +3,7 @@ import * as Utf8 from "@trigate/domain/Utf8"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import type { Hex } from "./internal/bytes.ts"
-import { toHex } from "./internal/bytes.ts"
+import { type Hex, toHex } from "./internal/bytes.ts"
 
 /** The deepest nesting of containers; a scalar inside the deepest one is still encoded. */
 export const maxDepth = 64

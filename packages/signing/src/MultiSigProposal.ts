@@ -2,8 +2,8 @@
 import { InnerAction } from "@trigate/domain/Action"
 import { Hash } from "@trigate/domain/Hex"
 import * as Json from "@trigate/domain/Json"
-import { faultsOf } from "@trigate/domain/Operation"
-import type { AnyCodec } from "@trigate/domain/Operation"
+import { type AnyCodec, faultsOf } from "@trigate/domain/Operation"
+import { RequestFault } from "@trigate/domain/RequestError"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -18,10 +18,7 @@ import { defaultChainId } from "./VenueProfile.ts"
 /** A text that is not a proposal, or not an approval; `faults` say where and why. */
 export class MultiSigMalformed extends Schema.TaggedError<MultiSigMalformed>()("MultiSigMalformed", {
   what: Schema.Literals(["proposal", "approval"]),
-  faults: Schema.Array(Schema.Struct({
-    path: Schema.Array(Schema.Union([Schema.String, Schema.Int])),
-    message: Schema.String
-  }))
+  faults: Schema.Array(RequestFault)
 }) {
   get group() {
     return "fix-request" as const
