@@ -116,3 +116,54 @@ describe("the table", () => {
       }))
   }
 })
+
+describe("the settings of OpenTelemetry", () => {
+  it.effect("read percent-encoded pairs, and redact those of the headers", () =>
+    Effect.gen(function*() {
+      const text = " authorization=Bearer%20KEY , x-empty=,x=a=b"
+      const pairs = yield* settings.otelResourceAttributes.pipe(environment({ OTEL_RESOURCE_ATTRIBUTES: text }))
+      assert.deepStrictEqual(pairs, Option.some({ authorization: "Bearer KEY", "x-empty": "", x: "a=b" }))
+      const headers = yield* settings.otlpHeaders.pipe(environment({ OTEL_EXPORTER_OTLP_HEADERS: text }))
+      assert.notInclude(JSON.stringify(headers), "KEY")
+      assert.strictEqual(
+        Option.getOrUndefined(
+          Option.map(headers, ({ authorization = Redacted.make("") }) => Redacted.value(authorization))
+        ),
+        "Bearer KEY"
+      )
+    }))
+
+  it.effect("read an endpoint, redacted, and times in milliseconds", () =>
+    Effect.gen(function*() {
+      const given = yield* all.pipe(environment({
+        OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318/KEY",
+        OTEL_BSP_SCHEDULE_DELAY: "250",
+        OTEL_SDK_DISABLED: "true"
+      }))
+      assert.notInclude(JSON.stringify(given), "KEY")
+      assert.strictEqual(Duration.toMillis(given.otelSpanDelay), 250)
+      assert.strictEqual(Duration.toMillis(given.otelMetricInterval), 60_000)
+      assert.isTrue(given.otelSdkDisabled)
+    }))
+
+  for (
+    const [name, text] of [
+      ["OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4318"],
+      ["OTEL_EXPORTER_OTLP_HEADERS", "authorization"],
+      ["OTEL_EXPORTER_OTLP_HEADERS", "a=%FF"],
+      ["OTEL_RESOURCE_ATTRIBUTES", "=b"],
+      ["OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"],
+      ["OTEL_TRACES_SAMPLER", "jaeger_remote"],
+      ["OTEL_TRACES_SAMPLER_ARG", "1.5"],
+      ["OTEL_BSP_SCHEDULE_DELAY", "5s"],
+      ["OTEL_METRICS_EXPORTER", "prometheus"]
+    ] as const
+  ) {
+    it.effect(`refuse ${name}=${text}`, () =>
+      Effect.gen(function*() {
+        const error = yield* Effect.flip(all.pipe(environment({ [name]: text })))
+        assert.strictEqual(error._tag, "ConfigError")
+        assert.include(error.message, name)
+      }))
+  }
+})

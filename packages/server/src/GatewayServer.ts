@@ -13,7 +13,6 @@ import * as Gateway from "./Gateway.ts"
 import * as GatewayStatus from "./GatewayStatus.ts"
 import * as NodeServer from "./NodeServer.ts"
 import * as Observe from "./Observe.ts"
-import * as ProcessMetrics from "./ProcessMetrics.ts"
 import * as RequestFacts from "./RequestFacts.ts"
 
 const maxDrainWait = "20 seconds"
@@ -45,7 +44,6 @@ export const layer = (settings: Settings) => {
   )
   const surroundings = Layer.mergeAll(
     Observe.layerDrain,
-    ProcessMetrics.layer,
     settings.accessLog
       ? Layer.provide(RequestFacts.layerAccessLog, NodeStdio.layer) :
       RequestFacts.layerAccessLogOff,

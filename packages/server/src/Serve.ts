@@ -6,11 +6,13 @@ import * as Effect from "effect/Effect"
 import { formatAddress, HttpServer } from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
+import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as ActionLogStore from "./ActionLogStore.ts"
 import * as GatewayServer from "./GatewayServer.ts"
 import { statusOf } from "./GatewayStatus.ts"
 import * as NodeServer from "./NodeServer.ts"
+import * as ProcessMetrics from "./ProcessMetrics.ts"
 import * as Settings from "./Settings.ts"
 
 /** Why the gateway could not start, in one line. */
@@ -46,12 +48,30 @@ ${chainsOf(settings)}
   )
 })
 
+/** The export to the collector of the settings; where there is none, nothing of it is loaded. */
+const telemetry = (settings: Decoded): Layer.Layer<never> => {
+  const { otelSdkDisabled, otlpEndpoint } = settings
+  return otelSdkDisabled || Option.isNone(otlpEndpoint)
+    ? Layer.empty
+    : Layer.unwrap(Effect.map(
+      Effect.promise(() => import("./Telemetry.ts")),
+      ({ layer }) => layer(settings, otlpEndpoint.value)
+    ))
+}
+
 /** The gateway of some settings. Fails with `SettingsError`, or with {@link StartError} if it cannot listen. */
 export const serve = Effect.fnUntraced(function*(sources: Settings.Sources) {
   const settings = yield* Settings.read(sources)
   const server = GatewayServer.layer(settings)
   return yield* Effect.mapError(
-    Layer.launch(Layer.effectDiscard(announce(settings)).pipe(Layer.provide(server))),
+    Layer.launch(
+      Layer.effectDiscard(announce(settings)).pipe(
+        Layer.provide(server),
+        Layer.provide(telemetry(settings)),
+        // after it, so that the last export has them
+        Layer.provide(ProcessMetrics.layer)
+      )
+    ),
     (error) => new StartError({ message: NodeServer.faultOf(error, settings.host, settings.port) })
   )
 }, Effect.provide(Logger.layer([Logger.consoleJson])))

@@ -56,5 +56,8 @@ export * as Settings from "./Settings.ts"
 /** `SqlClient` over Node's own SQLite, with one connection: it is opened at its first use, and again after a fault. */
 export * as SqliteClient from "./SqliteClient.ts"
 
+/** Exports traces, metrics and the program's log to an OpenTelemetry collector over OTLP/HTTP. */
+export * as Telemetry from "./Telemetry.ts"
+
 /** The answer to a request that no route takes: 404, or 405 with the allowed methods where only the method is wrong. */
 export * as Unmatched from "./Unmatched.ts"

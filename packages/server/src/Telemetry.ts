@@ -1,0 +1,117 @@
+/**
+ * Exports traces, metrics and the program's log to an OpenTelemetry collector over OTLP/HTTP.
+ *
+ * The module is loaded only where a collector is set. What cannot be exported is dropped: no request waits for the collector.
+ */
+import { GatewayApi } from "@trigate/api/GatewayApi"
+import type { Settings } from "@trigate/domain/Settings"
+import * as ConfigProvider from "effect/ConfigProvider"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as OpenApi from "effect/http-api/OpenApi"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
+import * as HttpClient from "effect/http/HttpClient"
+import * as Layer from "effect/Layer"
+import * as OtlpExporter from "effect/observability/OtlpExporter"
+import * as OtlpLogger from "effect/observability/OtlpLogger"
+import * as OtlpMetrics from "effect/observability/OtlpMetrics"
+import * as OtlpSerialization from "effect/observability/OtlpSerialization"
+import * as OtlpTracer from "effect/observability/OtlpTracer"
+import * as Option from "effect/Option"
+import * as Record from "effect/Record"
+import * as Redacted from "effect/Redacted"
+import * as Tracer from "effect/Tracer"
+
+type Sampler = Settings["otelTracesSampler"]
+
+const idBits = 52
+
+/** Whether a trace is among a share of all: by the end of its id, as every service of the trace decides that samples so. */
+const isAmong = (share: number, traceId: string): boolean =>
+  Number.parseInt(traceId.slice(-idBits / 4), 16) >= (1 - share) * 2 ** idBits
+
+/** A tracer that samples as `OTEL_TRACES_SAMPLER` says. */
+const sampled = (tracer: Tracer.Tracer, sampler: Sampler, share: number): Tracer.Tracer => {
+  const isParentBased = sampler.startsWith("parentbased_")
+  const takes: (traceId: () => string) => boolean = sampler.endsWith("traceidratio")
+    ? (traceId) => isAmong(share, traceId())
+    : () => sampler.endsWith("always_on")
+  return Tracer.make({
+    span: (options) => {
+      // a span below another one is sampled as that is, which Effect has seen to
+      if (isParentBased && Option.isSome(options.parent)) return tracer.span(options)
+      const span = tracer.span({ ...options, sampled: true })
+      return takes(() => span.traceId) ? span : tracer.span({ ...options, sampled: false })
+    }
+  })
+}
+
+/** Tells once that the collector does not take the exports, and once that it takes them again. */
+const watched = Effect.map(HttpClient.HttpClient, (client) => {
+  let isAway = false
+  const tell = (isNowAway: boolean, why: string) =>
+    Effect.suspend(() => {
+      if (isAway === isNowAway) return Effect.void
+      isAway = isNowAway
+      return isAway
+        ? Effect.logWarning(`Telemetry is not exported: the collector ${why}`)
+        : Effect.logInfo("Telemetry is exported again")
+    })
+  return client.pipe(
+    HttpClient.tap(({ status }) => status < 400 ? tell(false, "") : tell(true, `answers HTTP ${status}`)),
+    // the words of the client quote the address
+    HttpClient.tapError(() => tell(true, "cannot be reached"))
+  )
+})
+
+const resourceOf = ({ otelResourceAttributes, otelServiceName }: Settings) => {
+  const attributes = Option.getOrElse(otelResourceAttributes, () => ({}))
+  const { "service.name": named, ...rest } = { "service.name": "trigate", ...attributes }
+  return {
+    serviceName: Option.getOrElse(otelServiceName, () => named),
+    serviceVersion: Context.getOrUndefined(GatewayApi.annotations, OpenApi.Version),
+    attributes: rest
+  }
+}
+
+const signals = (settings: Settings, endpoint: string) => {
+  const common = {
+    resource: resourceOf(settings),
+    headers: Option.match(settings.otlpHeaders, {
+      onNone: (): { readonly [name: string]: string } => ({}),
+      onSome: (headers) => Record.map(headers, Redacted.value)
+    }),
+    compression: settings.otlpCompression
+  }
+  const url = (signal: string) => `${endpoint.replace(/\/+$/u, "")}/v1/${signal}`
+  const tracer = Layer.effect(
+    Tracer.Tracer,
+    Effect.map(
+      OtlpTracer.make({ ...common, url: url("traces"), exportInterval: settings.otelSpanDelay }),
+      (tracer) => sampled(tracer, settings.otelTracesSampler, settings.otelTracesSamplerArg)
+    )
+  )
+  const metrics = OtlpMetrics.layer({ ...common, url: url("metrics"), exportInterval: settings.otelMetricInterval })
+  const log = OtlpLogger.layer({ ...common, url: url("logs") })
+  const none = Layer.empty
+  return Layer.mergeAll(
+    settings.otelTracesExporter === "otlp" ? tracer : none,
+    settings.otelMetricsExporter === "otlp" ? metrics : none,
+    settings.otelLogsExporter === "otlp" ? log : none
+  )
+}
+
+/** Exports until the layer's scope closes, then what is left, for at most 3 seconds. */
+export const layer = (
+  settings: Settings,
+  endpoint: Redacted.Redacted
+): Layer.Layer<never> =>
+  signals(settings, Redacted.value(endpoint)).pipe(
+    Layer.provide([
+      settings.otlpProtocol === "http/json" ? OtlpSerialization.layerJson : OtlpSerialization.layerProtobuf,
+      Layer.effect(HttpClient.HttpClient, watched).pipe(Layer.provide(FetchHttpClient.layer)),
+      OtlpExporter.layerFlusher,
+      // Effect's exporters would read the environment again, past flags and files
+      ConfigProvider.layer(ConfigProvider.fromUnknown({}))
+    ])
+  )

@@ -1,0 +1,254 @@
+import { assert, describe, it } from "@effect/vitest"
+import { rows } from "@trigate/domain/Metrics"
+import { get, post } from "@trigate/testing/Gateway"
+import { gatewayProcess } from "@trigate/testing/GatewayProcess"
+import type { Seen } from "@trigate/testing/RecordingUpstream"
+import { recordingUpstream, refusingUrl, rpcReply } from "@trigate/testing/RecordingUpstream"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as Zlib from "node:zlib"
+import { upstreamKeys } from "./liveGateway.ts"
+
+const gasCall = `{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice","params":[]}`
+const caller = { traceId: "0af7651916cd43dd8448eb211c80319c", spanId: "b7ad6b7169203331" }
+const callerKey = "caller-key-9d01be"
+const collectorKey = "collector-secret-31cc"
+
+const Attributes = Schema.Array(Schema.Struct({
+  key: Schema.String,
+  value: Schema.Struct({ stringValue: Schema.optionalKey(Schema.String) })
+}))
+const Resource = Schema.Struct({ attributes: Attributes })
+const Traces = Schema.fromJsonString(Schema.Struct({
+  resourceSpans: Schema.Array(Schema.Struct({
+    resource: Resource,
+    scopeSpans: Schema.Array(Schema.Struct({
+      spans: Schema.Array(Schema.Struct({
+        traceId: Schema.String,
+        spanId: Schema.String,
+        parentSpanId: Schema.optionalKey(Schema.String),
+        name: Schema.String,
+        kind: Schema.Number
+      }))
+    }))
+  }))
+}))
+const Metrics = Schema.fromJsonString(Schema.Struct({
+  resourceMetrics: Schema.Array(Schema.Struct({
+    resource: Resource,
+    scopeMetrics: Schema.Array(Schema.Struct({ metrics: Schema.Array(Schema.Struct({ name: Schema.String })) }))
+  }))
+}))
+
+const collected = (seen: ReadonlyArray<Seen>, path: string) => seen.filter((each) => each.path === path)
+
+const spansIn = (seen: ReadonlyArray<Seen>) =>
+  collected(seen, "/v1/traces").flatMap(({ body }) =>
+    Schema.decodeSync(Traces)(body).resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans))
+  )
+
+const attributesIn = ({ body }: Seen) =>
+  Object.fromEntries(
+    Schema.decodeSync(Traces)(body).resourceSpans[0]?.resource.attributes.map(({ key, value }) => [
+      key,
+      value.stringValue
+    ]) ?? []
+  )
+
+const metricsIn = (seen: ReadonlyArray<Seen>) =>
+  new Set(
+    collected(seen, "/v1/metrics").flatMap(({ body }) =>
+      Schema.decodeSync(Metrics)(body).resourceMetrics.flatMap(({ scopeMetrics }) =>
+        scopeMetrics.flatMap(({ metrics }) => metrics.map(({ name }) => name))
+      )
+    )
+  )
+
+/** A gateway process that exports to a collector, and a node behind it; `run` asks it, and then it ends. */
+const exporting = Effect.fnUntraced(function*(
+  environment: { readonly [name: string]: string },
+  run: (url: string) => Effect.Effect<unknown>
+) {
+  const collector = yield* recordingUpstream(() => ({ body: "{}" }))
+  const node = yield* recordingUpstream(rpcReply(`"0x1"`))
+  const running = yield* gatewayProcess({
+    TRIGATE_TRADING_NODE_URL: `${node.url}/${upstreamKeys.node}`,
+    OTEL_EXPORTER_OTLP_ENDPOINT: `${collector.url}/`,
+    OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
+    OTEL_EXPORTER_OTLP_HEADERS: `authorization=Bearer%20${collectorKey},x-tenant=one`,
+    ...environment
+  })
+  yield* run(running.url)
+  running.signal("SIGTERM")
+  assert.strictEqual(yield* Effect.promise(() => running.ended), 0)
+  return { collector, node, running }
+})
+
+const ask = (url: string) =>
+  post(`${url}/${callerKey}/evm`, gasCall, {
+    "x-request-id": "req-1",
+    traceparent: `00-${caller.traceId}-${caller.spanId}-01`
+  })
+
+describe("a collector", () => {
+  it.live("gets the spans of a request below the caller's, and every metric that has a value", () =>
+    Effect.gen(function*() {
+      const { collector, node, running } = yield* exporting({
+        OTEL_RESOURCE_ATTRIBUTES: "deployment.environment=test,team=a%2Cb"
+      }, ask)
+      const spans = spansIn(collector.seen)
+      const told = spans.map(({ kind, name, parentSpanId, traceId }) => ({
+        name,
+        kind,
+        isOfCaller: traceId === caller.traceId,
+        parent: parentSpanId === caller.spanId ? "caller" : spans.find(({ spanId }) => spanId === parentSpanId)?.name
+      }))
+      assert.deepStrictEqual(told, [
+        { name: "trading-node#0", kind: 3, isOfCaller: true, parent: "eth_gasPrice" },
+        { name: "eth_gasPrice", kind: 1, isOfCaller: true, parent: "node.evm" },
+        { name: "node.evm", kind: 2, isOfCaller: true, parent: "caller" }
+      ])
+      const [traces] = collected(collector.seen, "/v1/traces")
+      assert.isDefined(traces)
+      if (traces === undefined) return
+      assert.strictEqual(traces.headers["authorization"], `Bearer ${collectorKey}`)
+      assert.strictEqual(traces.headers["x-tenant"], "one")
+      assert.include(attributesIn(traces), {
+        "service.name": "trigate",
+        "service.version": "0.1.0",
+        "deployment.environment": "test",
+        team: "a,b"
+      })
+      const metrics = metricsIn(collector.seen)
+      assert.isTrue(metrics.isSubsetOf(new Set(rows.map(({ name }) => name))))
+      for (const name of ["trigate_requests_total", "trigate_build_info", "process_cpu_seconds_total"]) {
+        assert.isTrue(metrics.has(name), name)
+      }
+      assert.notProperty(node.seen[0]?.headers, "traceparent")
+      const entry = running.lines().find((line) => JSON.stringify(line).includes("node.evm"))
+      assert.propertyVal(entry, "traceId", caller.traceId)
+    }))
+
+  it.live("is told no key, and neither is the log", () =>
+    Effect.gen(function*() {
+      const { collector, running } = yield* exporting({}, (url) =>
+        Effect.all([
+          ask(url),
+          get(`${url}/api/v2/getMasterchainInfo?api_key=${callerKey}`, { "x-api-key": callerKey }),
+          post(`${url}/${callerKey}/info`, `{"type":"spotMeta"}`),
+          get(`${url}/${callerKey}/nowhere`)
+        ]))
+      assert.isAtLeast(collector.seen.length, 2)
+      const told = [...collector.seen.map(({ body, path }) => `${path} ${body}`), running.printed()].join("\n")
+      for (const secret of [callerKey, upstreamKeys.node, collectorKey]) assert.notInclude(told, secret)
+    }))
+
+  it.live("is given by the settings that other services have: name, sampler, exporters, compression", () =>
+    Effect.gen(function*() {
+      const { collector, node } = yield* exporting({
+        TRIGATE_TRACE_UPSTREAM: "on",
+        OTEL_SERVICE_NAME: "gateway-1",
+        OTEL_RESOURCE_ATTRIBUTES: "service.name=other",
+        OTEL_METRICS_EXPORTER: "none",
+        OTEL_EXPORTER_OTLP_COMPRESSION: "gzip",
+        OTEL_TRACES_SAMPLER: "parentbased_always_off"
+      }, (url) => Effect.all([ask(url), post(`${url}/evm`, gasCall.replace("gasPrice", "blockNumber"))]))
+      assert.deepStrictEqual(collector.seen.map(({ path }) => path), ["/v1/traces"])
+      const [traces] = collector.seen
+      assert.isDefined(traces)
+      if (traces === undefined) return
+      assert.strictEqual(traces.headers["content-encoding"], "gzip")
+      const plain = { ...traces, body: Zlib.gunzipSync(traces.bytes).toString("utf8") }
+      assert.strictEqual(attributesIn(plain)["service.name"], "gateway-1")
+      const spans = spansIn([plain])
+      assert.deepStrictEqual(spans.map(({ traceId }) => traceId), [caller.traceId, caller.traceId, caller.traceId])
+      assert.deepStrictEqual(
+        node.seen.map(({ headers }) =>
+          /^00-[0-9a-f]{32}-[0-9a-f]{16}-(?<flags>..)$/u.exec(headers["traceparent"]?.toString() ?? "")?.groups
+            ?.["flags"]
+        ),
+        ["01", "00"]
+      )
+      assert.strictEqual(node.seen[0]?.headers["traceparent"], `00-${caller.traceId}-${spans[0]?.spanId}-01`)
+    }))
+
+  it.live("gets protobuf unless told otherwise", () =>
+    Effect.gen(function*() {
+      const { collector } = yield* exporting({ OTEL_EXPORTER_OTLP_PROTOCOL: "" }, ask)
+      const [traces] = collected(collector.seen, "/v1/traces")
+      assert.strictEqual(traces?.headers["content-type"], "application/x-protobuf")
+      assert.include(traces?.body, "eth_gasPrice")
+    }))
+
+  for (
+    const [what, environment] of [["no endpoint is set", { OTEL_EXPORTER_OTLP_ENDPOINT: "" }], ["telemetry is off", {
+      OTEL_SDK_DISABLED: "true"
+    }]] as const
+  ) {
+    it.live(`gets nothing, and upstreams no traceparent, where ${what}`, () =>
+      Effect.gen(function*() {
+        const { collector, node, running } = yield* exporting({ ...environment, TRIGATE_TRACE_UPSTREAM: "on" }, ask)
+        assert.deepStrictEqual(collector.seen, [])
+        assert.strictEqual(node.seen.length, 1)
+        assert.notProperty(node.seen[0]?.headers, "traceparent")
+        for (const line of running.lines()) assert.notProperty(line, "traceId")
+      }))
+  }
+
+  it.live("gets the share of traces that a sampler takes by their ids", () =>
+    Effect.gen(function*() {
+      const ids = [
+        "00000000000000000000000000000001",
+        "fffffffffffffffffff7ffffffffffff",
+        "00000000000000000008000000000000"
+      ]
+      const { collector } = yield* exporting({
+        OTEL_TRACES_SAMPLER: "traceidratio",
+        OTEL_TRACES_SAMPLER_ARG: "0.5"
+      }, (url) =>
+        Effect.forEach(ids, (id, index) =>
+          post(
+            `${url}/evm`,
+            JSON.stringify({
+              jsonrpc: "2.0",
+              id: 1,
+              method: "eth_getStorageAt",
+              params: [`0x${"11".repeat(20)}`, `0x${index}`, "latest"]
+            }),
+            { traceparent: `00-${id}-${caller.spanId}-01` }
+          )))
+      assert.deepStrictEqual(spansIn(collector.seen).map(({ traceId }) => traceId), [ids[2], ids[2], ids[2]])
+    }))
+
+  it.live("costs a gateway nothing that has none: the exporters are not loaded", () =>
+    Effect.gen(function*() {
+      const told = `
+        import { registerHooks } from "node:module"
+        registerHooks({
+          load(url, context, next) {
+            if (/Otlp|Telemetry/u.test(url)) console.error("loaded", url.split("/").at(-1))
+            return next(url, context)
+          }
+        })`
+      const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(told)}`
+      const without = yield* exporting({ NODE_OPTIONS, OTEL_EXPORTER_OTLP_ENDPOINT: "" }, ask)
+      assert.notInclude(without.running.printed(), "loaded")
+      const having = yield* exporting({ NODE_OPTIONS }, ask)
+      assert.include(having.running.printed(), "loaded Telemetry.ts")
+      assert.include(having.running.printed(), "loaded OtlpTracer.js")
+    }))
+
+  it.live("that is away delays nobody, and the log says so once, without its address", () =>
+    Effect.gen(function*() {
+      const away = yield* refusingUrl
+      const { running } = yield* exporting({
+        OTEL_EXPORTER_OTLP_ENDPOINT: `${away}/COLLECTOR-KEY`,
+        OTEL_BSP_SCHEDULE_DELAY: "1"
+      }, (url) => Effect.all([ask(url), ask(url)]))
+      const told = running.lines().filter((line) => JSON.stringify(line).includes("collector"))
+      assert.strictEqual(told.length, 1)
+      assert.include(JSON.stringify(told), "Telemetry is not exported: the collector cannot be reached")
+      assert.notInclude(running.printed(), "COLLECTOR-KEY")
+      assert.notInclude(running.printed(), away)
+    }))
+})
