@@ -42,7 +42,20 @@ const freePort = Effect.callback<number>((resume) => {
 
 const start = (directory: string, port: number) =>
   Effect.callback<ChildProcess>((resume) => {
-    const options = ["-D", directory, "-p", String(port), "-h", "127.0.0.1", "-k", "", "-c", "logging_collector=off"]
+    const options = [
+      "-D",
+      directory,
+      "-p",
+      String(port),
+      "-h",
+      "127.0.0.1",
+      "-k",
+      "",
+      "-c",
+      "logging_collector=off",
+      "-c",
+      "fsync=off"
+    ]
     const server = spawn("postgres", options, { ...owner, cwd: directory, stdio: ["ignore", "ignore", "pipe"] })
     let printed = ""
     server.stderr.on("data", (chunk: Buffer) => {

@@ -36,9 +36,14 @@ const start = (port: number) =>
     const directory = Fs.mkdtempSync(Path.join(Os.tmpdir(), "redis-"))
     const options = ["--port", String(port), "--bind", "127.0.0.1", "--dir", directory]
     const server = spawn("redis-server", [...options, "--save", "", "--appendonly", "no"])
-    server.once("exit", () => Fs.rmSync(directory, { recursive: true, force: true }))
+    let printed = ""
+    server.once("exit", () => {
+      Fs.rmSync(directory, { recursive: true, force: true })
+      resume(Effect.die(new Error(`Redis did not start:\n${printed}`)))
+    })
     server.stdout.on("data", (chunk: Buffer) => {
-      if (chunk.includes("Ready to accept connections")) resume(Effect.succeed(server))
+      printed += chunk.toString("utf8")
+      if (printed.includes("Ready to accept connections")) resume(Effect.succeed(server))
     })
   })
 

@@ -1,6 +1,7 @@
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as SqliteClient from "@trigate/server/SqliteClient"
+import { passing } from "@trigate/testing/Passing"
 import { isInstalled, postgresServer } from "@trigate/testing/PostgresServer"
 import type { PostgresServer } from "@trigate/testing/PostgresServer"
 import { ActionLog } from "@trigate/trading/ActionLog"
@@ -89,26 +90,27 @@ describe("the action log in SQLite", () => {
       assert.deepStrictEqual(yield* Effect.provide(texts, over(sqlite(path))), ["main"])
     }))
 
-  it.live("waits for another writer, but not longer than its deadline", () =>
+  it.effect("waits for another writer, but not longer than its deadline", () =>
     Effect.gen(function*() {
       const path = yield* file
-      const nonce = yield* Clock.currentTimeMillis
+      yield* TestClock.setTime(now)
       yield* Effect.gen(function*() {
         const other = new (yield* Effect.promise(() => import("node:sqlite"))).DatabaseSync(path)
         other.exec("BEGIN IMMEDIATE")
-        const refused = yield* Effect.flip(settled("unknown", { nonce }))
+        const refused = yield* passing(Effect.flip(settled("unknown")))
         assert.strictEqual(
           refused.detail,
           "The action was not sent: the action log is away (no answer within 200ms)"
         )
+        assert.strictEqual(yield* Clock.currentTimeMillis, now + 200)
         other.exec("COMMIT")
-        yield* settled("unknown", { nonce })
+        yield* settled("unknown")
         assert.lengthOf(yield* unanswered, 1)
         other.close()
       }).pipe(Effect.provide(over(sqlite(path), { deadline: "200 millis" })))
     }).pipe(quiet))
 
-  it.live("says why a file cannot be written", () =>
+  it.effect("says why a file cannot be written", () =>
     Effect.gen(function*() {
       const nowhere = over(sqlite("/proc/nowhere/actions.sqlite"))
       const refused = yield* Effect.flip(Effect.provide(settled("unknown"), nowhere))
@@ -122,9 +124,16 @@ describe("the action log in SQLite", () => {
 const postgres = (url: string, options: ActionLogSql.Options = {}) =>
   over(Layer.orDie(PgClient.layer({ url: Redacted.make(url), connectTimeout: "1 second" })), options)
 
-/** Asks again and again until it is so; each question takes its time. */
+/**
+ * Asks again and again until it is so. Time passes between the questions only: no deadline ends a question, and what is
+ * written later gets its turn.
+ */
 const until = <E, R>(question: Effect.Effect<boolean, E, R>): Effect.Effect<void, never, R> =>
-  Effect.repeat(Effect.orElseSucceed(question, () => false), { until: (answer) => answer }).pipe(Effect.asVoid)
+  Effect.orElseSucceed(question, () => false).pipe(
+    Effect.tap((answer) => answer ? Effect.void : TestClock.adjust(100)),
+    Effect.repeat({ until: (answer) => answer }),
+    Effect.asVoid
+  )
 
 describe.runIf(isInstalled)("the action log in Postgres", () => {
   const scope = Scope.makeUnsafe()
@@ -201,37 +210,38 @@ describe.runIf(isInstalled)("the action log in Postgres", () => {
       }).pipe(Effect.provide(replica()))
     }))
 
-  it.live("refuses in time while the server hangs, and takes back what it wrote late", () =>
+  it.effect("refuses in time while the server hangs, and takes back what it wrote late", () =>
     Effect.gen(function*() {
-      const nonce = yield* Clock.currentTimeMillis
+      yield* TestClock.setTime(now)
       yield* Effect.gen(function*() {
-        yield* settled("unknown", { text: "before", nonce })
+        yield* settled("unknown", { text: "before" })
         yield* server.freeze
-        const refused = yield* Effect.flip(settled("unknown", { text: "refused", nonce: nonce + 1 }))
+        const refused = yield* passing(Effect.flip(settled("unknown", { text: "refused", nonce: now + 1 })))
         assert.strictEqual(
           refused.detail,
           "The action was not sent: the action log is away (no answer within 1s)"
         )
         // sending again what is unknown already must not free its nonce when it is taken back
-        assert.strictEqual((yield* Effect.flip(open({ text: "before", nonce })))._tag, "UpstreamUnavailable")
+        const again = yield* passing(Effect.flip(open({ text: "before" })))
+        assert.strictEqual(again._tag, "UpstreamUnavailable")
         yield* server.thaw
-        yield* until(Effect.map(settled("unknown", { text: "after", nonce: nonce + 2 }), () => true))
+        yield* until(Effect.map(settled("unknown", { text: "after", nonce: now + 2 }), () => true))
         yield* until(Effect.map(texts, (kept) => !kept.includes("refused")))
         yield* until(Effect.map(states, (kept) => !kept.includes("sent")))
         assert.sameMembers([...yield* texts], ["before", "after"])
-        assert.isTrue(yield* isFree({ text: "other", nonce: nonce + 1 }))
-        assert.isFalse(yield* isFree({ text: "other", nonce }))
+        assert.isTrue(yield* isFree({ text: "other", nonce: now + 1 }))
+        assert.isFalse(yield* isFree({ text: "other" }))
       }).pipe(Effect.provide(postgres(server.url, { network: "hanging" })))
     }).pipe(quiet))
 
-  it.live("keeps its entries over a crash of the server, and settles later what it could not settle then", () =>
+  it.effect("keeps its entries over a crash of the server, and settles later what it could not settle then", () =>
     Effect.gen(function*() {
-      const nonce = yield* Clock.currentTimeMillis
+      yield* TestClock.setTime(now)
       yield* Effect.gen(function*() {
-        yield* settled("unknown", { text: "broken", nonce })
-        const answered = yield* open({ text: "answered", nonce: nonce + 1 })
+        yield* settled("unknown", { text: "broken" })
+        const answered = yield* open({ text: "answered", nonce: now + 1 })
         yield* server.kill
-        const refused = yield* Effect.flip(settled("unknown", { text: "refused", nonce: nonce + 2 }))
+        const refused = yield* Effect.flip(settled("unknown", { text: "refused", nonce: now + 2 }))
         assert.strictEqual(refused._tag, "UpstreamUnavailable")
         assert.isFalse(yield* ActionLog.use((log) => log.isUp))
         yield* answered.settle("accepted")
@@ -239,24 +249,24 @@ describe.runIf(isInstalled)("the action log in Postgres", () => {
         yield* server.restart
         yield* until(Effect.map(texts, (kept) => !kept.includes("answered")))
         assert.deepStrictEqual(yield* texts, ["broken"])
-        yield* settled("accepted", { text: "broken", nonce })
+        yield* settled("accepted", { text: "broken" })
         assert.deepStrictEqual(yield* texts, [])
         assert.isTrue(yield* ActionLog.use((log) => log.isUp))
       }).pipe(Effect.provide(postgres(server.url, { network: "crashing" })))
     }).pipe(quiet))
 
-  it.live("starts without its server", () =>
+  it.effect("starts without its server", () =>
     Effect.gen(function*() {
-      const nonce = yield* Clock.currentTimeMillis
+      yield* TestClock.setTime(now)
       yield* server.kill
       yield* Effect.gen(function*() {
-        const refused = yield* Effect.flip(settled("unknown", { nonce }))
+        const refused = yield* Effect.flip(settled("unknown"))
         assert.strictEqual(
           refused.detail,
           "The action was not sent: the action log is away (ConnectionError)"
         )
         yield* server.restart
-        yield* until(Effect.map(settled("unknown", { nonce }), () => true))
+        yield* until(Effect.map(settled("unknown"), () => true))
         assert.deepStrictEqual(yield* states, ["unknown"])
       }).pipe(Effect.provide(postgres(server.url, { network: "late" })))
     }).pipe(quiet))
