@@ -7,13 +7,11 @@
  */
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
+import type { RequestFault } from "./RequestError.ts"
 import * as Utf8 from "./Utf8.ts"
 
 /** Where a text was refused and why; `path` is the location inside the document. */
-export interface Refusal {
-  readonly path: ReadonlyArray<string | number>
-  readonly message: string
-}
+export type Refusal = RequestFault
 
 /** The half-open range of a raw JSON value inside its text, and of the key that names it. */
 export interface Span {

@@ -26,8 +26,13 @@ const someSeconds = (): Operation.CachePolicy => ({ fresh: 10_000, staleIfError:
 
 const day = 24 * 60 * 60_000
 
-/** What is computed from the request alone never changes. */
-const pure = (): Operation.CachePolicy => ({ fresh: day, staleIfError: day })
+/** What is computed from the request alone never changes; it is cached if it decodes as `answer`. */
+const computed = (answer: Operation.AnyCodec) => ({
+  failures: [InvalidAddress],
+  cheap: true,
+  cachePolicy: (): Operation.CachePolicy => ({ fresh: day, staleIfError: day }),
+  isCacheable: Operation.decodes(answer)
+} as const)
 
 /** A document that no dialect of the servers reads as a failure. */
 const isSuccess = (_request: unknown, answer: Json): boolean => {
@@ -126,34 +131,25 @@ const getMethod = {
 /** The methods of `POST /api/v2/jsonRPC` by name; `params` is a named object, `result` the server's own. */
 export const tokenRpcOperations = {
   packAddress: method({
+    ...computed(Schema.String),
     name: "packAddress",
     summary: "The friendly form of an address; base64 or base64url, as the server likes",
     request: Schema.Struct({ address: Address }),
-    response: Schema.String,
-    failures: [InvalidAddress],
-    cheap: true,
-    cachePolicy: pure,
-    isCacheable: Operation.decodes(Schema.String)
+    response: Schema.String
   }),
   unpackAddress: method({
+    ...computed(Schema.String),
     name: "unpackAddress",
     summary: "The raw form of an address; hex digits in either case, as the server likes",
     request: Schema.Struct({ address: Address }),
-    response: Schema.String,
-    failures: [InvalidAddress],
-    cheap: true,
-    cachePolicy: pure,
-    isCacheable: Operation.decodes(Schema.String)
+    response: Schema.String
   }),
   detectAddress: method({
+    ...computed(DetectedAddress),
     name: "detectAddress",
     summary: "All forms of an address",
     request: Schema.Struct({ address: Address }),
-    response: DetectedAddress,
-    failures: [InvalidAddress],
-    cheap: true,
-    cachePolicy: pure,
-    isCacheable: Operation.decodes(DetectedAddress)
+    response: DetectedAddress
   }),
   getTokenData: method({
     name: "getTokenData",
@@ -175,14 +171,11 @@ export const tokenRpcOperations = {
   getAddressState: relayed("getAddressState", "Whether an account is active, uninitialized or frozen", account),
   getShardAccountCell: relayed("getShardAccountCell", "The cell of an account in its shard's state", account),
   detectHash: method({
+    ...computed(Schema.Record(Schema.String, Schema.String)),
     name: "detectHash",
     summary: "All forms of a hash",
     request: Schema.Struct({ hash: Schema.String }),
-    response: Schema.Unknown,
-    failures: [InvalidAddress],
-    cheap: true,
-    cachePolicy: pure,
-    isCacheable: Operation.decodes(Schema.Record(Schema.String, Schema.String))
+    response: Schema.Unknown
   }),
   dnsResolve: relayed("dnsResolve", "The records of a domain", {
     domain: Schema.String,

@@ -131,23 +131,6 @@ export const layerPrivateKey = (
 ): Layer.Layer<Signer, InvalidPrivateKey | SignerFailure> =>
   Layer.effect(Signer, makePrivateKey(key)).pipe(Layer.provide(Secp256k1.layer))
 
-type Ask<R> = (signable: Signable.Signable, digest: Hex) => Effect.Effect<GivenSignature, SignerUnavailable, R>
-
-const makeChecked = Effect.fnUntraced(function*<R>(
-  address: Hex,
-  ask: Ask<R>
-): Effect.fn.Return<Signer["Service"], never, R> {
-  const engine = yield* Secp256k1.Secp256k1
-  const context = yield* Effect.context<R>()
-  const sign = Effect.fn("Signer.sign")(function*(signable: Signable.Signable) {
-    const digest = Signable.digest(signable)
-    return yield* Effect.fromResult(verified(engine, address, digest, yield* ask(signable, digest)))
-  }, Effect.provide(context))
-  return Signer.of({ address, sign })
-})
-
-const unavailable = (signer: Hex) => (cause: unknown) => new SignerUnavailable({ signer, detail: detailOf(cause) })
-
 /** A key in another place: it signs the digest, or the typed data when it has to see what it signs. */
 export type External<E = never, R = never> =
   & { readonly address: Address }
@@ -163,12 +146,25 @@ export type External<E = never, R = never> =
  * recover to `address`, or the call fails with {@link SignerMismatch}. A failure of the effect becomes
  * {@link SignerUnavailable}.
  */
-export const makeExternal = <E, R>(external: External<E, R>): Effect.Effect<Signer["Service"], never, R> => {
+export const makeExternal = Effect.fnUntraced(function*<E, R>(
+  external: External<E, R>
+): Effect.fn.Return<Signer["Service"], never, R> {
+  const engine = yield* Secp256k1.Secp256k1
+  const context = yield* Effect.context<R>()
   const address = lowerCase(external.address)
-  const ask = (signable: Signable.Signable, digest: Hex) =>
-    "signDigest" in external ? external.signDigest(digest) : external.signTypedData(Signable.typedData(signable))
-  return makeChecked(address, (signable, digest) => Effect.mapError(ask(signable, digest), unavailable(address)))
-}
+  const sign = Effect.fn("Signer.sign")(function*(signable: Signable.Signable) {
+    const digest = Signable.digest(signable)
+    const asked = "signDigest" in external
+      ? external.signDigest(digest)
+      : external.signTypedData(Signable.typedData(signable))
+    const given = yield* Effect.mapError(
+      asked,
+      (cause) => new SignerUnavailable({ signer: address, detail: detailOf(cause) })
+    )
+    return yield* Effect.fromResult(verified(engine, address, digest, given))
+  }, Effect.provide(context))
+  return Signer.of({ address, sign })
+})
 
 /** {@link makeExternal} with libsecp256k1 where it loads. */
 export const layerExternal = <E, R>(external: External<E, R>): Layer.Layer<Signer, never, R> =>
@@ -180,14 +176,12 @@ export type ViemSigner =
   & { signTypedData(data: Signable.TypedData): Promise<string> }
 
 /** The signer of a viem account or wallet client; signatures are checked as by {@link makeExternal}. */
-export const makeViem = (wallet: ViemSigner): Effect.Effect<Signer["Service"]> => {
-  const address = lowerCase("address" in wallet ? wallet.address : wallet.account.address)
-  return makeChecked(address, (signable) =>
-    Effect.tryPromise({
-      try: () => wallet.signTypedData(Signable.typedData(signable)),
-      catch: unavailable(address)
-    }))
-}
+export const makeViem = (wallet: ViemSigner): Effect.Effect<Signer["Service"]> =>
+  makeExternal({
+    address: "address" in wallet ? wallet.address : wallet.account.address,
+    signTypedData: (data) =>
+      Effect.tryPromise({ try: () => wallet.signTypedData(data), catch: (cause) => ({ message: detailOf(cause) }) })
+  })
 
 /** {@link makeViem} with libsecp256k1 where it loads. */
 export const layerViem = (wallet: ViemSigner): Layer.Layer<Signer> =>
