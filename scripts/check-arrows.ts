@@ -49,6 +49,8 @@ const table: Readonly<Record<string, Package>> = {
     arrows: ["client", "domain", "layer2", "server", "signing", "trading"],
     drivers: ["@effect/platform-node"]
   },
+  // the program that people install: one file, bundled from the others
+  trigate: { arrows: ["cli"] },
   // what tests share: no package may import it
   testing: {
     arrows: ["client", "domain", "sandbox", "server", "signing", "upstream"],
@@ -58,7 +60,7 @@ const table: Readonly<Record<string, Package>> = {
 }
 
 /** The packages that run on Node and may load every driver: programs, and what tests share. */
-const programs: ReadonlySet<string> = new Set(["server", "cli", "testing"])
+const programs: ReadonlySet<string> = new Set(["server", "cli", "trigate", "testing"])
 
 const root = path.resolve(import.meta.dirname, "..")
 const failures: Array<string> = []

@@ -295,7 +295,7 @@ const upstream = await Upstream.listen()
 const processes: Array<Traced> = []
 try {
   const gateway = await start(
-    "packages/cli/src/main.ts",
+    "packages/trigate/src/trigate.ts",
     ["serve"],
     {
       TRIGATE_PORT: "0",

@@ -19,7 +19,7 @@ export const gateway = ({ url }: Server): Promise<Server> =>
     name: "trigate",
     core: "peer",
     program: process.execPath,
-    args: [path.join(root, "packages/cli/src/main.ts"), "serve"],
+    args: [path.join(root, "packages/trigate/src/trigate.ts"), "serve"],
     env: {
       TRIGATE_PORT: "0",
       // an endpoint key, as a node provider has it: what is quoted of it has to be looked for

@@ -6,11 +6,12 @@
  * (docs/decisions/0025-packages-are-built-to-be-published.md).
  */
 import { transformSync } from "@babel/core"
+import { buildSync } from "esbuild"
 import { spawnSync } from "node:child_process"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import type { Manifest } from "./manifest.ts"
-import { manifestOf, published, root } from "./manifest.ts"
+import { manifestOf, published, root, versionOf } from "./manifest.ts"
 
 const compile = (): void => {
   const projects = [...published.values()].map((folder) => path.relative(root, folder))
@@ -58,32 +59,76 @@ const builtExport = (target: string | null): unknown =>
     ? target
     : { types: builtPath(target).replace(/\.js$/u, ".d.ts"), default: builtPath(target) }
 
-/** The manifest as it is published. */
-export const builtManifest = ({ bin, exports = {}, publishConfig: _, ...rest }: Manifest): unknown => ({
+/** The manifest as it is published: `publishConfig` names this folder, which is no part of the package. */
+const builtManifest = ({ exports = {}, publishConfig: _, ...rest }: Manifest) => ({
   ...rest,
-  files: ["dist", "src"],
-  ...(bin === undefined
-    ? {}
-    : { bin: Object.fromEntries(Object.entries(bin).map(([name, at]) => [name, builtPath(at)])) }),
   exports: Object.fromEntries(Object.entries(exports).map(([name, target]) => [name, builtExport(target)])),
   publishConfig: { access: "public", provenance: true }
 })
 
-const build = (folder: string): void => {
-  fs.rmSync(path.join(folder, "build"), { recursive: true, force: true })
+const write = (folder: string, manifest: unknown): void => {
+  for (const file of [path.join(folder, "README.md"), path.join(folder, "CHANGELOG.md"), path.join(root, "LICENSE")]) {
+    fs.copyFileSync(file, path.join(folder, "build", path.basename(file)))
+  }
+  fs.writeFileSync(path.join(folder, "build/package.json"), `${JSON.stringify(manifest, undefined, 2)}\n`)
+}
+
+const buildLibrary = (folder: string, manifest: Manifest): void => {
   fs.cpSync(path.join(folder, "src"), path.join(folder, "build/src"), { recursive: true })
   for (const file of fs.globSync("**/*.ts", { cwd: path.join(folder, "src"), exclude: ["**/*.d.ts"] })) {
     const module = file.replace(/\.ts$/u, "")
     annotate(folder, module)
     declare(folder, module)
   }
-  for (const [from, name] of [[folder, "README.md"], [root, "LICENSE"]] as const) {
-    fs.copyFileSync(path.join(from, name), path.join(folder, "build", name))
-  }
-  fs.writeFileSync(
-    path.join(folder, "build/package.json"),
-    `${JSON.stringify(builtManifest(manifestOf(folder)), undefined, 2)}\n`
-  )
+  write(folder, { ...builtManifest(manifest), files: ["dist", "src"] })
+}
+
+/** The licences of what a bundle holds: they ask to be passed on with every copy. */
+const noticesOf = (inputs: ReadonlyArray<string>): string => {
+  const folders = new Set(inputs.flatMap((input) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/u.exec(input)?.[0] ?? []))
+  return [...folders].toSorted().map((folder) => {
+    const [file] = fs.globSync("{LICENSE,LICENCE,license}*", { cwd: path.join(root, folder) })
+    const text = file === undefined
+      ? "Its package holds no text of its licence.\n"
+      : fs.readFileSync(path.join(root, folder, file), "utf8")
+    return `${folder.replace(/^.*node_modules\//u, "")} ${versionOf(path.join(root, folder))}\n\n${text}`
+  }).join(`\n${"-".repeat(80)}\n\n`)
+}
+
+/**
+ * The program as one file with everything in it, so that it installs quickly and starts without a search for modules.
+ *
+ * Beside it is the launcher, which runs on a Node that could not read the file. The native curve cannot be bundled.
+ */
+const buildProgram = (folder: string, manifest: Manifest): void => {
+  const built = path.join(folder, "build/dist")
+  const { metafile } = buildSync({
+    entryPoints: [path.join(folder, "src/program.ts")],
+    outfile: path.join(built, "program.js"),
+    absWorkingDir: root,
+    bundle: true,
+    platform: "node",
+    format: "esm",
+    target: "node22",
+    minify: true,
+    metafile: true,
+    legalComments: "none",
+    external: ["secp256k1"],
+    // CommonJS in the bundle asks for modules of Node
+    banner: { js: "import{createRequire as r}from'node:module';const require=r(import.meta.url);" }
+  })
+  const launcher = fs.readFileSync(path.join(folder, "dist/trigate.js"), "utf8")
+  fs.writeFileSync(path.join(built, "trigate.js"), launcher.replace(/^\/\/# sourceMappingURL=.*\n?/mu, ""))
+  fs.writeFileSync(path.join(folder, "build/THIRD-PARTY-NOTICES.txt"), noticesOf(Object.keys(metafile.inputs)))
+  const { dependencies: _, peerDependencies: __, ...rest } = builtManifest(manifest)
+  write(folder, { ...rest, bin: { trigate: "./dist/trigate.js" }, files: ["dist", "THIRD-PARTY-NOTICES.txt"] })
+}
+
+const build = (folder: string): void => {
+  fs.rmSync(path.join(folder, "build"), { recursive: true, force: true })
+  const manifest = manifestOf(folder)
+  if (manifest.bin === undefined) buildLibrary(folder, manifest)
+  else buildProgram(folder, manifest)
 }
 
 compile()

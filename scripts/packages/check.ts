@@ -4,12 +4,15 @@
  *
  * `npm run packages` runs it. Each step says what it found; the first that fails ends it.
  */
+import { gatewayProcess } from "@trigate/testing/GatewayProcess"
+import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { spawnSync } from "node:child_process"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
-import { manifestOf, modulesOf, published, root, versionOf } from "./manifest.ts"
+import * as Browser from "./browser.ts"
+import { libraries, manifestOf, modulesOf, published, root, versionOf } from "./manifest.ts"
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), "trigate-packages-"))
 const app = path.join(folder, "app")
@@ -26,7 +29,7 @@ const run = (command: string, args: ReadonlyArray<string>, cwd: string): string 
 }
 
 const npm = (args: ReadonlyArray<string>, cwd: string): string =>
-  run("npm", [...args, "--loglevel=error", "--no-audit", "--no-fund"], cwd)
+  run("npm", ["--loglevel=error", "--no-audit", "--no-fund", ...args], cwd)
 
 const equal = (what: string, actual: unknown, expected: unknown): void => {
   const [found, wanted] = [JSON.stringify(actual), JSON.stringify(expected)]
@@ -57,7 +60,7 @@ const installed = (name: string): string => versionOf(path.join(root, "node_modu
 
 const install = (): string => {
   const packed = Object.fromEntries(
-    [...published.values()].map((from) => [manifestOf(from).name, pack(path.join(from, "build"))])
+    libraries.map(([, from]) => [manifestOf(from).name, pack(path.join(from, "build"))])
   )
   fs.cpSync(path.join(import.meta.dirname, "consumer"), app, { recursive: true })
   const tools = ["@effect/vitest", "vitest", "@types/node", "typescript", "esbuild", "vite"]
@@ -76,7 +79,7 @@ const install = (): string => {
     })
   )
   npm(["install"], app)
-  return `${published.size} packages beside effect ${versionOf(path.join(modules, "effect"))}`
+  return `${libraries.length} packages beside effect ${versionOf(path.join(modules, "effect"))}`
 }
 
 const oneEffect = (): string => {
@@ -89,10 +92,21 @@ const oneEffect = (): string => {
 const isProgram = (module: string): boolean =>
   /\brunMain\(|^await import\(/mu.test(fs.readFileSync(`${module}.ts`, "utf8"))
 
-const specifiers = [...published].flatMap(([name, from]) =>
+const specifiers = libraries.flatMap(([name, from]) =>
   modulesOf(from).filter((module) => !isProgram(path.join(from, "src", module)))
     .map((module) => module === "index" ? `@trigate/${name}` : `@trigate/${name}/${module}`)
 )
+
+/** What `npm run release` does, short of uploading. A version that is out already cannot go out again, which is no fault. */
+const publish = (): string => {
+  for (const from of published.values()) {
+    const { status, stderr } = spawnSync("npm", ["publish", "--dry-run", path.join(from, "build")], {
+      encoding: "utf8"
+    })
+    if (status !== 0 && !stderr.includes("previously published")) throw new Error(stderr)
+  }
+  return `${published.size} packages, as a dry run`
+}
 
 const importAll = (): string => {
   fs.writeFileSync(path.join(app, "all.mjs"), `${specifiers.map((name) => `await import("${name}")`).join("\n")}\n`)
@@ -126,8 +140,10 @@ const compile = (): string => {
 }
 
 const lint = (): string => {
-  for (const [name, from] of published) {
+  for (const from of published.values()) {
     run(at("publint"), ["--level", "suggestion", "--strict", path.join(from, "build")], root)
+  }
+  for (const [name] of libraries) {
     const tarball = fs.globSync(`trigate-${name}-*.tgz`, { cwd: folder }).map((file) => path.join(folder, file))
     run(at("attw"), ["--profile", "esm-only", "--no-emoji", ...tarball], root)
   }
@@ -147,14 +163,91 @@ const test = (): string => {
   return `${numPassedTests} tests with swapped layers`
 }
 
-try {
+const bundlers: { readonly [name: string]: () => string } = {
+  esbuild: () => {
+    run(path.join(modules, ".bin/esbuild"), [
+      "page.ts",
+      "--bundle",
+      "--minify",
+      "--format=esm",
+      "--outfile=esbuild/page.js"
+    ], app)
+    fs.writeFileSync(
+      path.join(app, "esbuild/index.html"),
+      `<!doctype html><script type="module" src="page.js"></script>`
+    )
+    return path.join(app, "esbuild")
+  },
+  vite: () => {
+    fs.writeFileSync(path.join(app, "index.html"), `<!doctype html><script type="module" src="/page.ts"></script>`)
+    run(path.join(modules, ".bin/vite"), ["build", "--outDir", "vite", "--target", "es2022", "--logLevel", "warn"], app)
+    return path.join(app, "vite")
+  }
+}
+
+const inBrowser = (gateway: string) =>
+  Effect.gen(function*() {
+    const chromium = Browser.find()
+    if (chromium === undefined) return "skipped, because there is no chromium on this machine"
+    for (const [name, bundle] of Object.entries(bundlers)) {
+      equal(
+        `the page of ${name}`,
+        yield* Browser.titleOf(chromium, bundle(), `?gateway=${gateway}`),
+        "USDC UnknownAsset"
+      )
+    }
+    return `bundles of ${Object.keys(bundlers).join(" and ")} read from a gateway, in ${path.basename(chromium)}`
+  })
+
+const program = path.join(folder, "program")
+const trigate = path.join(program, "node_modules/.bin/trigate")
+
+/** What somebody gets who installs nothing but the program. */
+const installProgram = (): string => {
+  fs.mkdirSync(program)
+  fs.writeFileSync(path.join(program, "package.json"), "{}")
+  npm(["install", pack(path.join(root, "packages/trigate/build"))], program)
+  const version = versionOf(path.join(root, "packages/trigate"))
+  equal("trigate --version", npm(["exec", "--", "trigate", "--version"], program).trim(), `trigate v${version}`)
+  return `trigate ${version}`
+}
+
+const candles = (gateway: string): string => {
+  const args = ["info", "candles", "BTC", "1d", "--from", "3d", "--out", "csv", "--gateway", gateway]
+  const lines = npm(["exec", "--", "trigate", ...args], program).trim().split("\n")
+  equal("the head of the candles", lines[0], "open_time,close_time,open,high,low,close,volume,trades")
+  return `trigate serve answers trigate info candles: ${lines.length - 1} bars`
+}
+
+/** An old Node is told in one line, if this machine has one. */
+const oldNode = (): string => {
+  const old = ["/usr/bin/node", "/usr/local/bin/node"].find((node) =>
+    fs.existsSync(node) && Number(/^v(\d+)/u.exec(run(node, ["--version"], program))?.[1]) < 22
+  )
+  if (old === undefined) return "skipped, because this machine has no Node below 22"
+  const { status, stderr } = spawnSync(old, [fs.realpathSync(trigate)], { encoding: "utf8" })
+  equal("exit code", status, 1)
+  equal("lines", stderr.trim().split("\n").length, 1)
+  return stderr.trim()
+}
+
+const tryAll = Effect.gen(function*() {
   step("build", () => run(process.execPath, [path.join(import.meta.dirname, "build.ts")], root).trim())
+  step("program", installProgram)
+  step("old node", oldNode)
+  const gateway = yield* gatewayProcess({ TRIGATE_CORS_ORIGINS: "*" }, { program: fs.realpathSync(trigate) })
+  step("serve", () => candles(gateway.url))
   step("install", install)
   step("effect", oneEffect)
   step("lint", lint)
+  step("publish", publish)
   step("import", importAll)
   step("compile", compile)
   step("test", test)
-} finally {
-  fs.rmSync(folder, { recursive: true, force: true })
-}
+  const seen = yield* inBrowser(gateway.url)
+  step("browser", () => seen)
+})
+
+const clean = Effect.sync(() => fs.rmSync(folder, { recursive: true, force: true }))
+
+await Effect.runPromise(Effect.ensuring(Effect.scoped(tryAll), clean))

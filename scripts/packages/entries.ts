@@ -1,7 +1,7 @@
 /** The entry module of each published package: every public module that loads no optional peer, as a namespace. */
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { manifestOf, modulesOf, published, root } from "./manifest.ts"
+import { libraries, manifestOf, modulesOf, root } from "./manifest.ts"
 
 const isProgram = (text: string): boolean => /\brunMain\(|^await import\(/mu.test(text)
 
@@ -50,9 +50,7 @@ const entryOf = (name: string, folder: string): string => {
   return `${[comment(title).replaceAll(" * \n", " *\n"), ...lines].join("\n\n")}\n`
 }
 
-/** The text of each entry module, by its path in the repository. */
+/** The text of each entry module, by its path in the repository; a program has none. */
 export const entryModules: ReadonlyMap<string, string> = new Map(
-  [...published].map((
-    [name, folder]
-  ) => [path.relative(root, path.join(folder, "src/index.ts")), entryOf(name, folder)])
+  libraries.map(([name, folder]) => [path.relative(root, path.join(folder, "src/index.ts")), entryOf(name, folder)])
 )

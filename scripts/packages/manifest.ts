@@ -41,6 +41,11 @@ export const published: ReadonlyMap<string, string> = new Map(
     .filter(([, folder]) => manifestOf(folder).private !== true)
 )
 
+/** Those that programs import; the others are programs themselves. */
+export const libraries: ReadonlyArray<readonly [name: string, folder: string]> = [...published].filter(([, folder]) =>
+  manifestOf(folder).bin === undefined
+)
+
 /** The modules of a package that others may import, as paths in its `src` without the extension. */
 export const modulesOf = (folder: string): ReadonlyArray<string> =>
   fs.globSync("**/*.ts", { cwd: path.join(folder, "src") }).toSorted()

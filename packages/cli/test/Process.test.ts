@@ -5,12 +5,12 @@ import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
 import { command, main, spawned, start } from "./run.ts"
 
-const manifest: unknown = JSON.parse(fs.readFileSync(new URL("../package.json", import.meta.url), "utf8"))
+const manifest: unknown = JSON.parse(fs.readFileSync(new URL("../../trigate/package.json", import.meta.url), "utf8"))
 
 describe("trigate as a process", () => {
   it.live("prints its version, which is that of its package", () =>
     Effect.gen(function*() {
-      assert.deepInclude(manifest, { version: "0.1.0", bin: { trigate: "./src/main.ts" } })
+      assert.deepInclude(manifest, { version: "0.1.0", bin: { trigate: "./src/trigate.ts" } })
       assert.deepStrictEqual(yield* spawned(["--version"]), { code: 0, stdout: "trigate v0.1.0\n", stderr: "" })
     }))
 

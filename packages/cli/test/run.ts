@@ -67,7 +67,7 @@ export const run = Effect.fnUntraced(function*(args: ReadonlyArray<string>, surr
 }, Effect.scoped)
 
 /** The bin. */
-export const main = new URL("../src/main.ts", import.meta.url).pathname
+export const main = new URL("../../trigate/src/trigate.ts", import.meta.url).pathname
 
 export interface Running {
   /** Waits until it has printed a text, on either stream; gives all that it has printed. */

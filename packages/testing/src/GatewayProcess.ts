@@ -13,11 +13,13 @@ export interface GatewayProcess {
   readonly ended: Promise<number | null>
 }
 
-const main = new URL("../../cli/src/main.ts", import.meta.url).pathname
+const main = new URL("../../trigate/src/trigate.ts", import.meta.url).pathname
 const listening = /listens on (?<url>http:\/\/\S+)/u
 
 /** How the process is started. */
 export interface Options {
+  /** The program; that of the checkout when not given. */
+  readonly program?: string
   /** What follows `trigate serve`. */
   readonly args?: ReadonlyArray<string>
   /** Its working folder; that of the tests when not given. */
@@ -27,9 +29,9 @@ export interface Options {
 }
 
 const commandOf = (
-  { args = [], maxFileKilobytes }: Options
+  { args = [], maxFileKilobytes, program = main }: Options
 ): readonly [command: string, args: ReadonlyArray<string>] => {
-  const command = [main, "serve", ...args]
+  const command = [program, "serve", ...args]
   return maxFileKilobytes === undefined
     ? [process.execPath, command]
     : ["bash", ["-c", `ulimit -f ${maxFileKilobytes}; exec "$0" "$@"`, process.execPath, ...command]]

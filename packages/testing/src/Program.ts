@@ -31,7 +31,7 @@ const run = (
     return Effect.sync(() => child.kill("SIGKILL"))
   })
 
-const cli = new URL("../../cli/src/main.ts", import.meta.url)
+const cli = new URL("../../trigate/src/trigate.ts", import.meta.url)
 
 /** Runs the command line `trigate` under the given environment alone. */
 export const trigate = (args: ReadonlyArray<string>, environment: { readonly [name: string]: string } = {}) =>
