@@ -6,7 +6,7 @@ import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Signable from "@trigate/signing/Signable"
 import * as Signer from "@trigate/signing/Signer"
 import * as SignerRecovery from "@trigate/signing/SignerRecovery"
-import { mainnet } from "@trigate/signing/VenueProfile"
+import { mainnet, Venue } from "@trigate/signing/VenueProfile"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
@@ -23,12 +23,12 @@ const key = `0x${"42".repeat(32)}` as const
 /** Half of them L1 actions, half user-signed ones; no two have the same digest. */
 const bodyOf = (
   index: number
-): Effect.Effect<ActionBuilder.SignedBody<unknown>, ActionBuilder.BuildFailure, Signer.Signer> => {
+): Effect.Effect<ActionBuilder.SignedBody<unknown>, ActionBuilder.BuildFailure, Signer.Signer | Venue> => {
   const nonce = 1_705_234_567_890 + index
   const validator = `0x${index.toString(16).padStart(40, "0")}` as const
   return index % 2 === 0
-    ? ActionBuilder.useBigBlocks(mainnet, { nonce })
-    : ActionBuilder.delegate(mainnet, { validator, wei: 150_000_000n + BigInt(index), nonce })
+    ? ActionBuilder.useBigBlocks({ nonce })
+    : ActionBuilder.delegate({ validator, wei: 150_000_000n + BigInt(index), nonce })
 }
 
 const decode = Schema.decodeUnknownEffect(SignedEnvelope)
@@ -46,7 +46,7 @@ const program = Effect.gen(function*() {
   const bodies = yield* Effect.forEach(
     Array.from({ length: inputs }, (_, index) => index),
     (index) => Effect.provideService(bodyOf(index), Signer.Signer, signer)
-  )
+  ).pipe(Effect.provideService(Venue, mainnet))
   const texts = bodies.map(Json.stringify)
   const signables = bodies.map((body) => Result.getOrThrow(SignerRecovery.signable(mainnet, body)).outer)
   const typed = signables.map(Signable.typedData)

@@ -315,7 +315,9 @@ const configurationText = document(
     "the table. It prints one line, which says where the mistake is, and ends with the exit code 2. It never prints the value,\n" +
     "which may hold an endpoint key. Without any upstream address it serves the sandbox\n" +
     "([decision 13](decisions/0013-sandbox-or-live.md)).",
-  "The `layerConfig` layers of the library packages read the same settings in the same way, each those that concern it.",
+  "`Trading.layerConfig()`, `Tokens.layerConfig()` and `Layer2Chain.layerConfig()` of the library packages read the same settings\n" +
+    "in the same way, each those that concern its chain. There `Config.nested` puts a prefix before the names\n" +
+    "([how](guides/embed.md#from-the-configuration)).",
   table(
     ["Variable", "Flag", "Member", "Meaning", "Takes", "Default"],
     Object.entries(settings).map((

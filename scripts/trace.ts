@@ -13,7 +13,7 @@ import * as Json from "@trigate/domain/Json"
 import * as ActionBuilder from "@trigate/signing/ActionBuilder"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Signer from "@trigate/signing/Signer"
-import { mainnet } from "@trigate/signing/VenueProfile"
+import { mainnet, Venue } from "@trigate/signing/VenueProfile"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
@@ -238,9 +238,9 @@ const began = Date.now()
 const signedAction = (): Promise<string> =>
   Effect.gen(function*() {
     const signer = yield* Signer.makePrivateKey(Redacted.make(`0x${"42".repeat(32)}`))
-    const action = ActionBuilder.useBigBlocks(mainnet, { nonce: began + fresh() })
+    const action = ActionBuilder.useBigBlocks({ nonce: began + fresh() })
     return Json.stringify(yield* Effect.provideService(action, Signer.Signer, signer))
-  }).pipe(Effect.provide(Secp256k1.layer), Effect.runPromise)
+  }).pipe(Effect.provideService(Venue, mainnet), Effect.provide(Secp256k1.layer), Effect.runPromise)
 
 const candleQuery = (): string => {
   const startTime = began - (100 + fresh()) * hour

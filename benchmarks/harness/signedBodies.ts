@@ -3,8 +3,9 @@ import * as Json from "@trigate/domain/Json"
 import * as ActionBuilder from "@trigate/signing/ActionBuilder"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Signer from "@trigate/signing/Signer"
-import { mainnet } from "@trigate/signing/VenueProfile"
+import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as fs from "node:fs"
 
@@ -21,8 +22,8 @@ export const write = (file: string, count: number): Promise<void> =>
     for (let start = 0; start < count; start += perWrite) {
       const bodies = yield* Effect.forEach(
         Array.from({ length: Math.min(perWrite, count - start) }, (_, index) => firstNonce + start + index),
-        (nonce) => Effect.provideService(ActionBuilder.useBigBlocks(mainnet, { nonce }), Signer.Signer, signer)
+        (nonce) => Effect.provideService(ActionBuilder.useBigBlocks({ nonce }), Signer.Signer, signer)
       )
       fs.appendFileSync(file, bodies.map((body) => `${Json.stringify(body)}\n`).join(""))
     }
-  }).pipe(Effect.provide(Secp256k1.layer), Effect.runPromise)
+  }).pipe(Effect.provide(Layer.merge(Secp256k1.layer, VenueProfile.layer("mainnet"))), Effect.runPromise)

@@ -1,22 +1,12 @@
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import * as Layer2Upstream from "@trigate/layer2/Layer2Upstream"
+import * as Layer2Chain from "@trigate/layer2/Layer2Chain"
 import { coins, keys, transactions } from "@trigate/sandbox/SandboxExamples"
-import * as TradingUpstream from "@trigate/trading/TradingUpstream"
-import * as HttpTransportUndici from "@trigate/upstream/HttpTransportUndici"
-import * as Pipeline from "@trigate/upstream/Pipeline"
+import * as Trading from "@trigate/trading/Trading"
 import { ConfigProvider, Console, Effect, Layer } from "effect"
 import * as Report from "./Report.ts"
 
-// only the chains that the program asks for, at the addresses of the TRIGATE_…_URL variables
-const chains = Layer.mergeAll(
-  TradingUpstream.layerInfoConfig,
-  TradingUpstream.layerEvmConfig,
-  Layer2Upstream.layerConfig
-)
-  .pipe(
-    Layer.provide(Pipeline.layer()),
-    Layer.provide(HttpTransportUndici.layer())
-  )
+// the addresses are those of the TRIGATE_…_URL variables
+const chains = Layer.merge(Trading.layerConfig(), Layer2Chain.layerConfig())
 
 // a gateway with its sandbox on this machine, where the environment names no upstream
 const defaults = ConfigProvider.layerAdd(ConfigProvider.fromUnknown({

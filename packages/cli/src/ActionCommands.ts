@@ -5,7 +5,7 @@ import * as Hype from "@trigate/signing/Hype"
 import * as NonceSource from "@trigate/signing/NonceSource"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Signer from "@trigate/signing/Signer"
-import { profileOf } from "@trigate/signing/VenueProfile"
+import { profileOf, Venue } from "@trigate/signing/VenueProfile"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
@@ -18,7 +18,7 @@ import * as SignedSending from "./SignedSending.ts"
 
 /** What to sign: the body under a nonce, and what the signer does in words ("delegates 1.5 HYPE"). */
 interface Unsigned {
-  readonly body: (nonce: number) => Effect.Effect<SignedAction, ActionBuilder.BuildFailure, Signer.Signer>
+  readonly body: (nonce: number) => Effect.Effect<SignedAction, ActionBuilder.BuildFailure, Signer.Signer | Venue>
   readonly does: string
 }
 
@@ -28,7 +28,10 @@ const signAndSend = (options: SignedSending.Options, { body, does }: Unsigned) =
     Effect.fnUntraced(function*(signer) {
       const nonce = yield* NonceSource.NonceSource.use((nonces) => nonces.next(signer.address))
       return {
-        body: yield* Effect.provideService(body(nonce), Signer.Signer, signer),
+        body: yield* body(nonce).pipe(
+          Effect.provideService(Signer.Signer, signer),
+          Effect.provideService(Venue, profileOf(options.network))
+        ),
         signer: signer.address,
         says: [`On ${options.network}, ${signer.address} ${does}, under the nonce ${nonce}.`]
       }
@@ -62,7 +65,7 @@ const stakeCommand = (
     { ...stakeArguments, network: Input.network, ...SignedSending.flags },
     ({ validator, wei, ...options }) =>
       signAndSend(options, {
-        body: (nonce) => build(profileOf(options.network), { validator, wei, nonce }),
+        body: (nonce) => build({ validator, wei, nonce }),
         does: does(`${Hype.hypeFromWei(wei)} HYPE (${wei} wei)`, validator)
       })
   ).pipe(
@@ -105,7 +108,7 @@ export const bigBlocks = Command.make(
   ({ state, ...options }) => {
     const build = state === "on" ? ActionBuilder.useBigBlocks : ActionBuilder.useSmallBlocks
     return signAndSend(options, {
-      body: (nonce) => build(profileOf(options.network), { nonce }),
+      body: (nonce) => build({ nonce }),
       does: `chooses ${state === "on" ? "big" : "small"} blocks for its EVM transactions`
     })
   }

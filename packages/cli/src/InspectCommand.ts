@@ -1,13 +1,14 @@
 /** `trigate inspect`: what a gateway sees in a signed body. */
 import { Inspection } from "@trigate/domain/Inspection"
 import * as Json from "@trigate/domain/Json"
-import { profileOf } from "@trigate/signing/VenueProfile"
+import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as Admission from "@trigate/trading/Admission"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Input from "./Input.ts"
@@ -34,7 +35,7 @@ export const command = Command.make("inspect", {
     )
     yield* Console.log(Json.stringifyPretty(yield* Effect.orDie(encode(seen))))
   })).pipe(
-    Command.provide(({ network }) => Admission.layer({ profile: profileOf(network) })),
+    Command.provide(({ network }) => Layer.provide(Admission.layer(), VenueProfile.layer(network))),
     Command.withDescription("Print, as JSON, what a gateway sees in a signed body; nothing is sent"),
     Command.withExamples([
       { command: "trigate inspect body.json", description: "Scheme, digest, signer, nonce and warnings of a body" },

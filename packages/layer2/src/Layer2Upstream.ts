@@ -2,12 +2,10 @@
 import { Hash } from "@trigate/domain/Hex"
 import { getTransactionReceipt } from "@trigate/domain/Layer2Operations"
 import { ChainNotConfigured } from "@trigate/domain/RequestError"
-import { settings } from "@trigate/domain/Settings"
 import * as EvmUpstream from "@trigate/upstream/EvmUpstream"
 import type { Pipeline } from "@trigate/upstream/Pipeline"
 import * as Upstream from "@trigate/upstream/Upstream"
 import * as Arr from "effect/Array"
-import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
@@ -52,8 +50,3 @@ const make = ({ addresses, finality }: Options) => {
 /** The layer 2 at the given addresses; a function, so that two layer 2s in one program never share a memoised layer. */
 export const layer = (options: Options): Layer.Layer<Layer2.Layer2, never, Pipeline> =>
   Layer.effect(Layer2.Layer2, Effect.map(make(options), Layer2.make))
-
-/** The layer 2 at the addresses of `TRIGATE_LAYER2_URL`. */
-export const layerConfig: Layer.Layer<Layer2.Layer2, Config.ConfigError, Pipeline> = Layer.unwrap(
-  Effect.map(settings.layer2Url, (addresses) => layer({ addresses }))
-)

@@ -11,6 +11,9 @@ export * as FinalReceipts from "./FinalReceipts.ts"
 /** An EVM layer 2: its relayed JSON-RPC, receipts, and waiting for one. */
 export * as Layer2 from "./Layer2.ts"
 
+/** The layer 2 in one call: its service over undici, with the defaults of a program of one process. */
+export * as Layer2Chain from "./Layer2Chain.ts"
+
 /** A layer 2 in memory, for tests: it answers with the receipts that it was given, and has no other method. */
 export * as Layer2Memory from "./Layer2Memory.ts"
 

@@ -4,6 +4,7 @@ import { getTransactionReceipt } from "@trigate/domain/Layer2Operations"
 import { ChainNotConfigured } from "@trigate/domain/RequestError"
 import { UpstreamMalformed, UpstreamRateLimited, UpstreamUnavailable } from "@trigate/domain/UpstreamError"
 import { Layer2 } from "@trigate/layer2/Layer2"
+import * as Layer2Chain from "@trigate/layer2/Layer2Chain"
 import * as Layer2Upstream from "@trigate/layer2/Layer2Upstream"
 import type { Sent } from "@trigate/testing/ScriptedTransport"
 import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
@@ -374,7 +375,7 @@ describe("addresses", () => {
 
   const configured = (env: { readonly [name: string]: string }) => {
     const { layer: calls, sent } = ScriptedTransport.make((request) => Effect.succeed(result(request, "null")))
-    const layer = Layer2Upstream.layerConfig.pipe(
+    const layer = Layer.unwrap(Effect.map(Layer2Chain.config, Layer2Upstream.layer)).pipe(
       Layer.provide(calls),
       Layer.provide(ConfigProvider.layer(ConfigProvider.fromUnknown(env)))
     )

@@ -7,13 +7,15 @@
 import { sourcesOn, unavailableOnNode } from "@trigate/domain/Operation"
 import type { TokenOnce, TokenRead } from "@trigate/domain/protocol/TokenProtocol"
 import * as Layer2 from "@trigate/layer2/Layer2"
-import { mainnet, type VenueProfile } from "@trigate/signing/VenueProfile"
+import * as NonceSource from "@trigate/signing/NonceSource"
+import * as VenueProfile from "@trigate/signing/VenueProfile"
 import type { MetadataFetch } from "@trigate/tokens/MetadataFetch"
 import * as TokenChain from "@trigate/tokens/TokenChain"
 import * as ActionLog from "@trigate/trading/ActionLog"
 import * as Admission from "@trigate/trading/Admission"
 import * as Exchange from "@trigate/trading/Exchange"
 import * as Info from "@trigate/trading/Info"
+import type * as Trading from "@trigate/trading/Trading"
 import * as TradingEvm from "@trigate/trading/TradingEvm"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -36,7 +38,7 @@ export interface Options {
   /** Together with the `Clock` it determines everything that is made up. The default is `"trigate"`. */
   readonly seed?: Seed
   /** The network of the venue. The default is mainnet. */
-  readonly profile?: VenueProfile
+  readonly network?: VenueProfile.Network
 }
 
 /** The five services and the state behind them. */
@@ -50,8 +52,9 @@ export type Services =
 
 type State = SandboxState["Service"]
 
-const exchange = Effect.fnUntraced(function*(profile: VenueProfile) {
+const exchange = Effect.gen(function*() {
   const { venue } = yield* SandboxState
+  const profile = yield* VenueProfile.Venue
   return Exchange.make(
     yield* Admission.Admission,
     yield* ActionLog.ActionLog,
@@ -68,7 +71,9 @@ const info = (state: State) =>
     })
   })
 
-const evm = Effect.fnUntraced(function*({ evm, seed, venue }: State, profile: VenueProfile) {
+const evm = Effect.gen(function*() {
+  const { evm, seed, venue } = yield* SandboxState
+  const profile = yield* VenueProfile.Venue
   const withMachine = yield* EvmNode.makeMachine(chainIds[profile.name])
   return TradingEvm.make({
     read: Effect.fnUntraced(function*({ operation, params }) {
@@ -117,26 +122,28 @@ const layer2 = Effect.fnUntraced(function*(state: State) {
 })
 
 /**
- * The chains, with the `Admission` and the `ActionLog` of the context in front of the venue.
+ * The chains, with the `Venue`, the `Admission` and the `ActionLog` of the context.
  *
  * A function, so that two sandboxes in one program do not share their state.
  */
-export const layerNoDeps = ({ profile = mainnet, seed }: Options = {}): Layer.Layer<
+export const layerNoDeps = ({ seed }: Pick<Options, "seed"> = {}): Layer.Layer<
   Services,
   never,
-  ActionLog.ActionLog | Admission.Admission
+  ActionLog.ActionLog | Admission.Admission | VenueProfile.Venue
 > =>
   Layer.mergeAll(
-    Layer.effect(Exchange.Exchange, exchange(profile)),
+    Layer.effect(Exchange.Exchange, exchange),
     Layer.effect(Info.Info, Effect.map(SandboxState, info)),
-    Layer.effect(TradingEvm.TradingEvm, Effect.flatMap(SandboxState, (state) => evm(state, profile))),
+    Layer.effect(TradingEvm.TradingEvm, evm),
     Layer.effect(TokenChain.TokenChain, Effect.map(SandboxState, tokens)),
     Layer.effect(Layer2.Layer2, Effect.flatMap(SandboxState, layer2))
   ).pipe(Layer.provideMerge(SandboxState_.layer(seed)))
 
 /** The chains, ready to use in tests in place of the live layers. */
-export const layer = (options: Options = {}): Layer.Layer<Services> =>
-  Layer.provide(layerNoDeps(options), [
-    Admission.layer(options.profile === undefined ? {} : { profile: options.profile }),
-    ActionLog.layerMemory()
-  ])
+export const layer = (
+  { network = "mainnet", ...options }: Options = {}
+): Layer.Layer<Services | Trading.Services | Trading.Signing> =>
+  layerNoDeps(options).pipe(
+    Layer.provide(Admission.layer()),
+    Layer.provideMerge(Layer.mergeAll(VenueProfile.layer(network), ActionLog.layerMemory(), NonceSource.layerMemory()))
+  )

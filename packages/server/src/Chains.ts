@@ -2,11 +2,12 @@
 import type { Settings } from "@trigate/domain/Settings"
 import * as Layer2Upstream from "@trigate/layer2/Layer2Upstream"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
-import * as MetadataFetchUndici from "@trigate/tokens/MetadataFetchUndici"
-import * as TokenChainUpstream from "@trigate/tokens/TokenChainUpstream"
+import type { SandboxState } from "@trigate/sandbox/SandboxState"
+import * as VenueProfile from "@trigate/signing/VenueProfile"
+import * as Tokens from "@trigate/tokens/Tokens"
 import * as ActionLog from "@trigate/trading/ActionLog"
 import * as Admission from "@trigate/trading/Admission"
-import * as TradingUpstream from "@trigate/trading/TradingUpstream"
+import * as Trading from "@trigate/trading/Trading"
 import * as HttpTransportUndici from "@trigate/upstream/HttpTransportUndici"
 import * as OutlierDetection from "@trigate/upstream/OutlierDetection"
 import * as Pipeline from "@trigate/upstream/Pipeline"
@@ -63,33 +64,31 @@ const pipeline = (settings: Settings, redis: SharedBy) =>
     Layer.provide(cache(redis))
   )
 
-const live = (settings: Settings, redis: SharedBy) => {
-  const trading = { api: settings.tradingApiUrl, node: settings.tradingNodeUrl }
-  return Layer.mergeAll(
-    TradingUpstream.layerExchange(trading),
-    TradingUpstream.layerInfo(trading),
-    TradingUpstream.layerEvm(trading),
-    TokenChainUpstream.layer({ addresses: settings.tokenChainUrl }).pipe(Layer.provide(MetadataFetchUndici.layer())),
+const live = (settings: Settings, redis: SharedBy) =>
+  Layer.mergeAll(
+    Trading.layerNoDeps({
+      ...Admission.optionsOf(settings),
+      network: settings.network,
+      addresses: { api: settings.tradingApiUrl, node: settings.tradingNodeUrl }
+    }),
+    Tokens.layerNoDeps({ addresses: settings.tokenChainUrl }),
     Layer2Upstream.layer({ addresses: settings.layer2Url })
   ).pipe(Layer.provide(pipeline(settings, redis)))
-}
+
+/** Made-up actions stay in memory, apart from real ones. */
+const sandbox = (settings: Settings) =>
+  Layer.merge(Sandbox.layerNoDeps(), GatewayStatus.layerStoreReadiness).pipe(
+    Layer.provide([Admission.layer(Admission.optionsOf(settings)), ActionLog.layerMemory()]),
+    Layer.provide(VenueProfile.layer(settings.network))
+  )
 
 /** The five services, and whether the stores behind them can be reached. */
-export const layer = (settings: Settings) => {
-  const options = Admission.optionsOf(settings)
-  const admission = Admission.layer(options)
-  if (GatewayStatus.isSandbox(settings)) {
-    // made-up actions stay in memory, apart from real ones
-    return Layer.merge(Sandbox.layerNoDeps(options), GatewayStatus.layerStoreReadiness).pipe(
-      Layer.provide([admission, ActionLog.layerMemory()])
-    )
-  }
+export const layer = (settings: Settings): Layer.Layer<Exclude<Sandbox.Services, SandboxState>> => {
+  if (GatewayStatus.isSandbox(settings)) return sandbox(settings)
   const redis = Option.map(settings.redisUrl, SharedRedis.layer)
   const readiness = Option.match(redis, {
     onNone: () => GatewayStatus.layerStoreReadiness,
     onSome: (shared) => Layer.provide(GatewayStatus.layerStoreReadiness, shared)
   })
-  return Layer.merge(live(settings, redis), readiness).pipe(
-    Layer.provide([admission, ActionLogStore.layer(settings, redis)])
-  )
+  return Layer.merge(live(settings, redis), readiness).pipe(Layer.provide(ActionLogStore.layer(settings, redis)))
 }

@@ -1,23 +1,18 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as GatewayClient from "@trigate/client/GatewayClient"
 import { Layer2 } from "@trigate/layer2/Layer2"
-import * as Layer2Upstream from "@trigate/layer2/Layer2Upstream"
+import * as Layer2Chain from "@trigate/layer2/Layer2Chain"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import { coins, contracts as wrapped, tokens as examples } from "@trigate/sandbox/SandboxExamples"
 import * as Conformance from "@trigate/testing/Conformance"
 import type { ConformanceTarget } from "@trigate/testing/ConformanceTarget"
 import { gateway } from "@trigate/testing/Gateway"
-import * as MetadataFetchUndici from "@trigate/tokens/MetadataFetchUndici"
 import { TokenChain } from "@trigate/tokens/TokenChain"
-import * as TokenChainUpstream from "@trigate/tokens/TokenChainUpstream"
-import * as ActionLog from "@trigate/trading/ActionLog"
-import * as Admission from "@trigate/trading/Admission"
+import * as Tokens from "@trigate/tokens/Tokens"
 import { Exchange } from "@trigate/trading/Exchange"
 import { Info } from "@trigate/trading/Info"
+import * as Trading from "@trigate/trading/Trading"
 import { TradingEvm } from "@trigate/trading/TradingEvm"
-import * as TradingUpstream from "@trigate/trading/TradingUpstream"
-import * as HttpTransportUndici from "@trigate/upstream/HttpTransportUndici"
-import * as Pipeline from "@trigate/upstream/Pipeline"
 import * as Effect from "effect/Effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as Layer from "effect/Layer"
@@ -38,17 +33,12 @@ const services = Effect.gen(function*() {
 
 /** The live services in front of a gateway, as anyone embeds them in front of the real upstreams. */
 const live = (url: string) => {
-  const trading = { api: [url], node: [`${url}/key`] }
-  const calls = Pipeline.layer().pipe(Layer.provide(HttpTransportUndici.layer()))
+  const addresses = [`${url}/key`]
   return Layer.mergeAll(
-    TradingUpstream.layerExchange(trading).pipe(
-      Layer.provide([Admission.layer(), ActionLog.layerMemory()])
-    ),
-    TradingUpstream.layerInfo(trading),
-    TradingUpstream.layerEvm(trading),
-    TokenChainUpstream.layer({ addresses: [`${url}/key`] }).pipe(Layer.provide(MetadataFetchUndici.layer())),
-    Layer2Upstream.layer({ addresses: [`${url}/key`] })
-  ).pipe(Layer.provide(calls))
+    Trading.layer({ network: "mainnet", addresses: { api: [url], node: addresses } }),
+    Tokens.layer({ addresses }),
+    Layer2Chain.layer({ addresses })
+  )
 }
 
 const inMemory = Effect.provide(services, Sandbox.layer())

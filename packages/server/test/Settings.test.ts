@@ -3,15 +3,12 @@ import { assert, describe, it } from "@effect/vitest"
 import type { Settings as Decoded } from "@trigate/domain/Settings"
 import { settings } from "@trigate/domain/Settings"
 import * as Utf8 from "@trigate/domain/Utf8"
-import * as Layer2Upstream from "@trigate/layer2/Layer2Upstream"
+import * as Layer2Chain from "@trigate/layer2/Layer2Chain"
 import * as Settings from "@trigate/server/Settings"
-import { MetadataFetch } from "@trigate/tokens/MetadataFetch"
-import * as TokenChainUpstream from "@trigate/tokens/TokenChainUpstream"
+import { mainnet } from "@trigate/signing/VenueProfile"
+import * as Tokens from "@trigate/tokens/Tokens"
 import * as Admission from "@trigate/trading/Admission"
-import * as TradingUpstream from "@trigate/trading/TradingUpstream"
-import { HttpTransport } from "@trigate/upstream/HttpTransport"
-import * as Pipeline from "@trigate/upstream/Pipeline"
-import * as RateLimiter from "@trigate/upstream/RateLimiter"
+import * as Trading from "@trigate/trading/Trading"
 import * as Clock from "effect/Clock"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
@@ -21,18 +18,12 @@ import { bodyOf } from "./bodies.ts"
 const environment = (values: Readonly<Record<string, string>>) =>
   Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromUnknown(values))
 
-const transport = Layer.mock(HttpTransport, {})
-const calls = Layer.provide(Pipeline.layer(), transport)
-
 const built = <A, E>(layer: Layer.Layer<A, E>) => Effect.asVoid(Effect.scoped(Layer.build(layer)))
 
-const admission = built(Admission.layerConfig)
-const deadlines = built(Layer.provide(Pipeline.layerConfig, transport))
-const limits = built(RateLimiter.layerConfig)
-const info = built(Layer.provide(TradingUpstream.layerInfoConfig, calls))
-const evm = built(Layer.provide(TradingUpstream.layerEvmConfig, calls))
-const layer2 = built(Layer.provide(Layer2Upstream.layerConfig, calls))
-const tokens = built(Layer.provide(TokenChainUpstream.layerConfig, [calls, Layer.mock(MetadataFetch, {})]))
+const trading = built(Trading.layerConfig())
+const tokens = built(Tokens.layerConfig())
+const layer2 = built(Layer2Chain.layerConfig())
+const every = [trading, tokens, layer2]
 
 const urls = {
   good: ["", "https://a.example/KEY", " https://a.example/KEY , http://127.0.0.1:8080/", "https://a.example,"],
@@ -48,32 +39,32 @@ const addresses = [`0x${"1".repeat(40)}`, `0x${"2".repeat(40)}`]
 /** The settings that both read, with texts that both take and texts that both refuse. */
 const table: ReadonlyArray<{
   readonly name: keyof Decoded
-  readonly library: ReadonlyArray<typeof admission>
+  readonly library: ReadonlyArray<typeof trading>
   readonly good: ReadonlyArray<string>
   readonly bad: ReadonlyArray<string>
 }> = [
-  { name: "network", library: [admission], good: ["", "mainnet", "testnet"], bad: ["Mainnet", "devnet", " mainnet"] },
-  { name: "strict", library: [admission], good: ["", "on", "off"], bad: ["yes", "true", "ON"] },
+  { name: "network", library: [trading], good: ["", "mainnet", "testnet"], bad: ["Mainnet", "devnet", " mainnet"] },
+  { name: "strict", library: [trading], good: ["", "on", "off"], bad: ["yes", "true", "ON"] },
   {
     name: "relayActions",
-    library: [admission],
+    library: [trading],
     good: ["", "*", "cancel", "cancel, order", "order,"],
     bad: ["cancel,*", "*,*", ",", " ", "cancel order", "9lives", "a-b"]
   },
   {
     name: "signers",
-    library: [admission],
+    library: [trading],
     good: ["", addresses.join(","), ` ${addresses.join(" , ")} `],
     bad: [",", "0x12", `${addresses.join(",")},x`, "*"]
   },
-  { name: "readDeadline", library: [deadlines], ...durations },
-  { name: "onceDeadline", library: [deadlines], ...durations },
-  { name: "tradingApiWeight", library: [limits], ...numbers },
-  { name: "tradingNodeRps", library: [limits], ...numbers },
-  { name: "tokenChainRps", library: [limits], ...numbers },
-  { name: "layer2Rps", library: [limits], ...numbers },
-  { name: "tradingApiUrl", library: [info, evm], ...urls },
-  { name: "tradingNodeUrl", library: [info, evm], ...urls },
+  { name: "readDeadline", library: every, ...durations },
+  { name: "onceDeadline", library: every, ...durations },
+  { name: "tradingApiWeight", library: every, ...numbers },
+  { name: "tradingNodeRps", library: every, ...numbers },
+  { name: "tokenChainRps", library: every, ...numbers },
+  { name: "layer2Rps", library: every, ...numbers },
+  { name: "tradingApiUrl", library: [trading], ...urls },
+  { name: "tradingNodeUrl", library: [trading], ...urls },
   { name: "tokenChainUrl", library: [tokens], ...urls },
   { name: "layer2Url", library: [layer2], ...urls }
 ]
@@ -108,8 +99,8 @@ describe("a setting that the server and a library package read", () => {
     it.effect(`relays the same actions: ${settings.relayActions.env}=${text}`, () =>
       Effect.gen(function*() {
         const given = environment({ [settings.relayActions.env]: text })
-        const server = Admission.make(Admission.optionsOf(yield* Settings.load.pipe(given)))
-        const library = yield* Admission.Admission.pipe(Effect.provide(Admission.layerConfig), given)
+        const server = Admission.make(mainnet, Admission.optionsOf(yield* Settings.load.pipe(given)))
+        const library = Admission.make(mainnet, yield* Admission.config.pipe(given))
         const now = yield* Clock.currentTimeMillis
         for (const type of ["order", "cancel", "scheduleCancel"]) {
           const body = Utf8.encode(bodyOf(now, JSON.stringify({ type })))

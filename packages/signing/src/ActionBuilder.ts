@@ -1,11 +1,11 @@
-/** Ready request bodies: an action built in the venue's form and signed by the `Signer`. */
+/** Ready request bodies: an action built in the form of the `Venue` and signed by the `Signer`. */
 import { type Address, lowerCase } from "@trigate/domain/Hex"
 import type { Signature } from "@trigate/domain/Signature"
 import * as Effect from "effect/Effect"
 import { type Unhashable, wrongShape } from "./ActionHash.ts"
 import { Signer, type SignerFailure } from "./Signer.ts"
 import * as SignerRecovery from "./SignerRecovery.ts"
-import { defaultChainId, type VenueProfile } from "./VenueProfile.ts"
+import { defaultChainId, Venue, type VenueProfile } from "./VenueProfile.ts"
 
 /** What is sent with an L1 action. */
 export interface L1Options {
@@ -41,12 +41,12 @@ export interface SignedBody<Action> {
 export type BuildFailure = Unhashable | SignerFailure
 
 const sign = Effect.fnUntraced(function*<Action>(
-  profile: VenueProfile,
   scheme: "l1" | "userSigned",
   action: Action,
   { expiresAfter, nonce, vaultAddress }: L1Options
-): Effect.fn.Return<SignedBody<Action>, BuildFailure, Signer> {
+): Effect.fn.Return<SignedBody<Action>, BuildFailure, Signer | Venue> {
   const signer = yield* Signer
+  const profile = yield* Venue
   const context = {
     ...(vaultAddress === undefined ? {} : { vaultAddress: lowerCase(vaultAddress) }),
     ...(expiresAfter === undefined ? {} : { expiresAfter })
@@ -75,16 +75,19 @@ export const stakeAction = (
   nonce
 } as const)
 
-const moveStake = (profile: VenueProfile, isUndelegate: boolean, stake: Stake) =>
+const moveStake = (isUndelegate: boolean, stake: Stake) =>
   stake.wei < 1n || stake.wei > maxWei
     ? Effect.fail(wrongShape("wei", "from 1 to 2^64 - 1"))
-    : sign(profile, "userSigned", stakeAction(profile, isUndelegate, stake), { nonce: stake.nonce })
+    : Effect.flatMap(
+      Venue,
+      (profile) => sign("userSigned", stakeAction(profile, isUndelegate, stake), { nonce: stake.nonce })
+    )
 
 /** Delegates stake to a validator. */
-export const delegate = (profile: VenueProfile, stake: Stake) => moveStake(profile, false, stake)
+export const delegate = (stake: Stake) => moveStake(false, stake)
 
 /** Takes stake back from a validator. The venue allows it a day after the delegation at the earliest. */
-export const undelegate = (profile: VenueProfile, stake: Stake) => moveStake(profile, true, stake)
+export const undelegate = (stake: Stake) => moveStake(true, stake)
 
 /**
  * Signs an L1 action of any type, in the key order in which the venue hashes it; integers may be bigints.
@@ -92,23 +95,20 @@ export const undelegate = (profile: VenueProfile, stake: Stake) => moveStake(pro
  * Fails with `UnsignableAction` for an action that is not signed as an L1 action.
  */
 export const signL1 = <Action extends { readonly type: string }>(
-  profile: VenueProfile,
   action: Action,
   options: L1Options
-): Effect.Effect<SignedBody<Action>, BuildFailure, Signer> => sign(profile, "l1", action, options)
+): Effect.Effect<SignedBody<Action>, BuildFailure, Signer | Venue> => sign("l1", action, options)
 
 /** The signing validator jails itself. */
-export const jailSelf = (profile: VenueProfile, options: L1Options) =>
-  signL1(profile, { type: "CSignerAction", jailSelf: null } as const, options)
+export const jailSelf = (options: L1Options) => signL1({ type: "CSignerAction", jailSelf: null } as const, options)
 
 /** The signing validator ends its jailing. */
-export const unjailSelf = (profile: VenueProfile, options: L1Options) =>
-  signL1(profile, { type: "CSignerAction", unjailSelf: null } as const, options)
+export const unjailSelf = (options: L1Options) => signL1({ type: "CSignerAction", unjailSelf: null } as const, options)
 
 /** Sends the account's EVM transactions to the big blocks, one a minute of 30M gas; it holds until it is changed. */
-export const useBigBlocks = (profile: VenueProfile, options: L1Options) =>
-  signL1(profile, { type: "evmUserModify", usingBigBlocks: true } as const, options)
+export const useBigBlocks = (options: L1Options) =>
+  signL1({ type: "evmUserModify", usingBigBlocks: true } as const, options)
 
 /** Sends the account's EVM transactions back to the small blocks, one a second of 3M gas. */
-export const useSmallBlocks = (profile: VenueProfile, options: L1Options) =>
-  signL1(profile, { type: "evmUserModify", usingBigBlocks: false } as const, options)
+export const useSmallBlocks = (options: L1Options) =>
+  signL1({ type: "evmUserModify", usingBigBlocks: false } as const, options)

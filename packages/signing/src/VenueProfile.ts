@@ -1,8 +1,10 @@
-/** How one real network of the trading chain spells what the documents leave open. */
+/** How one real network of the trading chain spells what the documents leave open, and which network a program is for. */
+import * as Context from "effect/Context"
+import * as Layer from "effect/Layer"
 
 /**
- * The spellings that enter a hash or a signed message, and the chain of the network's EVM. Data only: two profiles of one venue differ in values, never in
- * code.
+ * The spellings that enter a hash or a signed message, and the chain of the network's EVM. Data only: two profiles of one
+ * venue differ in values, never in code.
  */
 export interface VenueProfile {
   readonly name: "mainnet" | "testnet"
@@ -52,3 +54,17 @@ export const testnet: VenueProfile = {
 
 /** The profile of a network. */
 export const profileOf = (network: VenueProfile["name"]): VenueProfile => network === "mainnet" ? mainnet : testnet
+
+/** A network by its name, or by a profile of its own. */
+export type Network = VenueProfile["name"] | VenueProfile
+
+/**
+ * The network that a program signs for and checks signatures for.
+ *
+ * It is said once: the builders of actions, admission and the sandbox all read it here.
+ */
+export class Venue extends Context.Service<Venue, VenueProfile>()("@trigate/signing/VenueProfile/Venue") {}
+
+/** The network of a program; a function, so that two networks in one program are two layers. */
+export const layer = (network: Network): Layer.Layer<Venue> =>
+  Layer.succeed(Venue, typeof network === "string" ? profileOf(network) : network)

@@ -5,7 +5,7 @@
  * `@trigate/signing/…`: Node then loads only those.
  */
 
-/** Ready request bodies: an action built in the venue's form and signed by the `Signer`. */
+/** Ready request bodies: an action built in the form of the `Venue` and signed by the `Signer`. */
 export * as ActionBuilder from "./ActionBuilder.ts"
 
 /** The hash of an action: the connection id that signs an L1 action, and the action hash of a multi-sig wrapper. */
@@ -59,5 +59,5 @@ export * as SigningCaution from "./SigningCaution.ts"
 /** User-signed actions: the action's own fields are the typed data. */
 export * as UserSigned from "./UserSigned.ts"
 
-/** How one real network of the trading chain spells what the documents leave open. */
+/** How one real network of the trading chain spells what the documents leave open, and which network a program is for. */
 export * as VenueProfile from "./VenueProfile.ts"

@@ -7,6 +7,7 @@ import * as Signer from "@trigate/signing/Signer"
 import * as SignerRecovery from "@trigate/signing/SignerRecovery"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -30,7 +31,9 @@ const sent = Effect.fnUntraced(function*(profile: VenueProfile.VenueProfile, bod
   return { ...signed, text }
 })
 
-const provide = Effect.provide(Signer.layerPrivateKey(key))
+const provideFor = (network: VenueProfile.Network) =>
+  Effect.provide(Layer.merge(Signer.layerPrivateKey(key), VenueProfile.layer(network)))
+const provide = provideFor("mainnet")
 
 const reason = <A, R>(body: Effect.Effect<A, ActionBuilder.BuildFailure, R>) =>
   Effect.map(Effect.flip(body), (error) => {
@@ -43,7 +46,7 @@ describe("ActionBuilder", () => {
     it.effect(`builds the stake actions of ${profile.name}, wei exact to 2^64 - 1`, () =>
       Effect.gen(function*() {
         const stake = { validator, wei: 2n ** 64n - 1n, nonce } as const
-        const body: SignedAction = yield* ActionBuilder.delegate(profile, stake)
+        const body: SignedAction = yield* ActionBuilder.delegate(stake)
         const read = yield* sent(profile, body)
         assert.isTrue(read.text.includes("\"wei\":18446744073709551615,"))
         assert.deepStrictEqual(read.action, {
@@ -57,21 +60,21 @@ describe("ActionBuilder", () => {
         })
         const back = yield* sent(
           profile,
-          yield* ActionBuilder.undelegate(profile, { ...stake, wei: 1n, signatureChainId: "0xA4B1" })
+          yield* ActionBuilder.undelegate({ ...stake, wei: 1n, signatureChainId: "0xA4B1" })
         )
         assert.strictEqual(back.action["isUndelegate"], true)
         assert.strictEqual(back.action["signatureChainId"], "0xa4b1")
         assert.strictEqual(back.action["wei"], 1)
-      }).pipe(provide))
+      }).pipe(provideFor(profile)))
 
     it.effect(`builds the L1 actions of ${profile.name}, with vault and expiry`, () =>
       Effect.gen(function*() {
         const options = { nonce, vaultAddress, expiresAfter: nonce + 1000 } as const
         const bodies: ReadonlyArray<readonly [SignedAction, unknown]> = [
-          [yield* ActionBuilder.jailSelf(profile, options), { type: "CSignerAction", jailSelf: null }],
-          [yield* ActionBuilder.unjailSelf(profile, options), { type: "CSignerAction", unjailSelf: null }],
-          [yield* ActionBuilder.useBigBlocks(profile, options), { type: "evmUserModify", usingBigBlocks: true }],
-          [yield* ActionBuilder.useSmallBlocks(profile, options), { type: "evmUserModify", usingBigBlocks: false }]
+          [yield* ActionBuilder.jailSelf(options), { type: "CSignerAction", jailSelf: null }],
+          [yield* ActionBuilder.unjailSelf(options), { type: "CSignerAction", unjailSelf: null }],
+          [yield* ActionBuilder.useBigBlocks(options), { type: "evmUserModify", usingBigBlocks: true }],
+          [yield* ActionBuilder.useSmallBlocks(options), { type: "evmUserModify", usingBigBlocks: false }]
         ]
         for (const [body, action] of bodies) {
           const read = yield* sent(profile, body)
@@ -79,15 +82,15 @@ describe("ActionBuilder", () => {
           assert.strictEqual(read.vaultAddress, vaultAddress.toLowerCase())
           assert.strictEqual(read.expiresAfter, nonce + 1000)
         }
-        const { signature: _, ...rest } = yield* ActionBuilder.jailSelf(profile, { nonce })
+        const { signature: _, ...rest } = yield* ActionBuilder.jailSelf({ nonce })
         assert.deepStrictEqual<unknown>(rest, { action: { type: "CSignerAction", jailSelf: null }, nonce })
-      }).pipe(provide))
+      }).pipe(provideFor(profile)))
   }
 
   it.effect("signs any other L1 action in the order it is given", () =>
     Effect.gen(function*() {
       const action = { type: "cancel", cancels: [{ a: 10_107, o: 2n ** 63n }], note: "é", none: null }
-      const body = yield* ActionBuilder.signL1(VenueProfile.mainnet, action, { nonce })
+      const body = yield* ActionBuilder.signL1(action, { nonce })
       assert.deepStrictEqual(body.action, action)
       const read = Result.getOrThrow(Json.parseStrict(Json.stringify(body)))
       const signed = yield* Schema.decodeUnknownEffect(SignedAction_.SignedEnvelope)(read)
@@ -98,28 +101,27 @@ describe("ActionBuilder", () => {
   it.effect("refuses what cannot be signed so", () =>
     Effect.gen(function*() {
       const { delegate, signL1 } = ActionBuilder
-      const { mainnet } = VenueProfile
       const stake = { validator, wei: 1n, nonce } as const
       for (const wei of [0n, -1n, 2n ** 64n]) {
-        assert.deepStrictEqual(yield* reason(delegate(mainnet, { ...stake, wei })), ["shape", "wei"])
+        assert.deepStrictEqual(yield* reason(delegate({ ...stake, wei })), ["shape", "wei"])
       }
-      assert.deepStrictEqual(yield* reason(delegate(mainnet, { ...stake, validator: "0x12" })), ["shape", "validator"])
-      assert.deepStrictEqual(yield* reason(delegate(mainnet, { ...stake, nonce: 1.5 })), ["shape", "nonce"])
+      assert.deepStrictEqual(yield* reason(delegate({ ...stake, validator: "0x12" })), ["shape", "validator"])
+      assert.deepStrictEqual(yield* reason(delegate({ ...stake, nonce: 1.5 })), ["shape", "nonce"])
       assert.deepStrictEqual(
-        yield* reason(delegate(mainnet, { ...stake, signatureChainId: "0x" })),
+        yield* reason(delegate({ ...stake, signatureChainId: "0x" })),
         ["shape", "signatureChainId"]
       )
-      const { action } = yield* delegate(mainnet, stake)
-      assert.deepStrictEqual(yield* reason(signL1(mainnet, action, { nonce })), ["shape", "type"])
+      const { action } = yield* delegate(stake)
+      assert.deepStrictEqual(yield* reason(signL1(action, { nonce })), ["shape", "type"])
       assert.deepStrictEqual(
-        yield* reason(signL1(mainnet, { type: "evmUserModify", modifications: [] }, { nonce })),
+        yield* reason(signL1({ type: "evmUserModify", modifications: [] }, { nonce })),
         ["documentedForm", "modifications"]
       )
       assert.deepStrictEqual(
-        yield* reason(signL1(mainnet, { type: "noop" }, { nonce, vaultAddress: "0x12" })),
+        yield* reason(signL1({ type: "noop" }, { nonce, vaultAddress: "0x12" })),
         ["shape", "vaultAddress"]
       )
-      const error = yield* Effect.flip(signL1(mainnet, { type: "noop", at: Number.NaN }, { nonce }))
+      const error = yield* Effect.flip(signL1({ type: "noop", at: Number.NaN }, { nonce }))
       assert.strictEqual(error._tag, "MsgPackUnencodable")
     }).pipe(provide))
 })

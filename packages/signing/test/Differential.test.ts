@@ -159,8 +159,9 @@ describe("against @nktkas/hyperliquid", () => {
         const profile = profileOf(isTestnet)
         const options = optionsOf(envelope)
         const signer = yield* signerOf(key)
-        const ours = yield* ActionBuilder.signL1(profile, action, options).pipe(
-          Effect.provideService(Signer.Signer, signer)
+        const ours = yield* ActionBuilder.signL1(action, options).pipe(
+          Effect.provideService(Signer.Signer, signer),
+          Effect.provideService(VenueProfile.Venue, profile)
         )
         const theirs: Signature = yield* Effect.promise(() =>
           signL1Action({ wallet: accountOf(key), action, isTestnet, ...options })
@@ -180,7 +181,10 @@ describe("against @nktkas/hyperliquid", () => {
         const signer = yield* signerOf(key)
         const stake = { validator: hex(validator, 20), wei: BigInt(wei), nonce, signatureChainId: chain }
         const build = isUndelegate ? ActionBuilder.undelegate : ActionBuilder.delegate
-        const ours = yield* build(profile, stake).pipe(Effect.provideService(Signer.Signer, signer))
+        const ours = yield* build(stake).pipe(
+          Effect.provideService(Signer.Signer, signer),
+          Effect.provideService(VenueProfile.Venue, profile)
+        )
         const theirs: Signature = yield* Effect.promise(() =>
           signUserSignedAction({
             wallet: accountOf(key),

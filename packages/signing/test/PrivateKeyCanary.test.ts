@@ -54,12 +54,12 @@ const l1 = { nonce: 1_700_000_000_000 }
 
 /** Signs, logs everything within reach, and fails in every way that it can. */
 const uses = (signer: Signer.Signer["Service"]) => {
-  const build: ReadonlyArray<Effect.Effect<unknown, ActionBuilder.BuildFailure, Signer.Signer>> = [
-    ActionBuilder.useBigBlocks(VenueProfile.mainnet, l1),
-    ActionBuilder.jailSelf(VenueProfile.testnet, l1),
-    ActionBuilder.delegate(VenueProfile.mainnet, { ...l1, validator: signer.address, wei: 0n }),
-    ActionBuilder.delegate(VenueProfile.mainnet, { ...l1, validator: signer.address, wei: 5n }),
-    ActionBuilder.signL1(VenueProfile.mainnet, { type: "order", bad: Number.NaN }, l1)
+  const build: ReadonlyArray<Effect.Effect<unknown, ActionBuilder.BuildFailure, Signer.Signer | VenueProfile.Venue>> = [
+    ActionBuilder.useBigBlocks(l1),
+    ActionBuilder.jailSelf(l1).pipe(Effect.provideService(VenueProfile.Venue, VenueProfile.testnet)),
+    ActionBuilder.delegate({ ...l1, validator: signer.address, wei: 0n }),
+    ActionBuilder.delegate({ ...l1, validator: signer.address, wei: 5n }),
+    ActionBuilder.signL1({ type: "order", bad: Number.NaN }, l1)
   ]
   return Effect.forEach(build, (body) =>
     Effect.gen(function*() {
@@ -70,7 +70,10 @@ const uses = (signer: Signer.Signer["Service"]) => {
       if (Exit.isFailure(exit)) {
         assertSilent("cause", Cause.pretty(exit.cause))
       }
-    })).pipe(Effect.provideService(Signer.Signer, signer))
+    })).pipe(
+      Effect.provideService(Signer.Signer, signer),
+      Effect.provideService(VenueProfile.Venue, VenueProfile.mainnet)
+    )
 }
 
 const leaky = new Error(`cannot sign with ${key}`, { cause: { key } })

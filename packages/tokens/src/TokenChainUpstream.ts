@@ -1,11 +1,9 @@
 /** The token chain as it is upstream: REST and JSON-RPC under `/api/v2` of the base address. */
 import * as TokenProtocol from "@trigate/domain/protocol/TokenProtocol"
 import { ChainNotConfigured } from "@trigate/domain/RequestError"
-import { settings } from "@trigate/domain/Settings"
 import { Pipeline } from "@trigate/upstream/Pipeline"
 import * as Upstream from "@trigate/upstream/Upstream"
 import * as Arr from "effect/Array"
-import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
@@ -54,12 +52,3 @@ export const layer = (
   options: Options
 ): Layer.Layer<TokenChain.TokenChain, never, Pipeline | MetadataFetch> =>
   Layer.effect(TokenChain.TokenChain, make(options))
-
-/** The token chain at the addresses of `TRIGATE_TOKEN_CHAIN_URL`. */
-export const layerConfig: Layer.Layer<
-  TokenChain.TokenChain,
-  Config.ConfigError,
-  Pipeline | MetadataFetch
-> = Layer.unwrap(
-  Effect.map(settings.tokenChainUrl, (addresses) => layer({ addresses }))
-)

@@ -35,6 +35,9 @@ export * as TokenChainMemory from "./TokenChainMemory.ts"
 /** The token chain as it is upstream: REST and JSON-RPC under `/api/v2` of the base address. */
 export * as TokenChainUpstream from "./TokenChainUpstream.ts"
 
+/** The token chain in one call: its service over undici, with the defaults of a program of one process. */
+export * as Tokens from "./Tokens.ts"
+
 /** One bounded GET to addresses that were checked before: the name is not resolved a second time. */
 export * as UndiciExchange from "./UndiciExchange.ts"
 

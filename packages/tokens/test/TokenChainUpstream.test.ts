@@ -7,6 +7,7 @@ import { TonAddress } from "@trigate/domain/TonAddress"
 import * as MetadataFetch from "@trigate/tokens/MetadataFetch"
 import * as TokenChain from "@trigate/tokens/TokenChain"
 import * as TokenChainUpstream from "@trigate/tokens/TokenChainUpstream"
+import * as Tokens from "@trigate/tokens/Tokens"
 import { HttpTransport } from "@trigate/upstream/HttpTransport"
 import * as Pipeline from "@trigate/upstream/Pipeline"
 import * as ConfigProvider from "effect/ConfigProvider"
@@ -365,7 +366,7 @@ describe("the layers", () => {
     }))
 
   const configured = (settings: { readonly [name: string]: string }) =>
-    TokenChainUpstream.layerConfig.pipe(
+    Layer.unwrap(Effect.map(Tokens.config, TokenChainUpstream.layer)).pipe(
       Layer.provide(Pipeline.layer({ attempts: 1 })),
       Layer.provide(documents),
       Layer.provideMerge(transport(() => ok({ ok: true, result: "x" }))),

@@ -15,7 +15,7 @@ import * as Utf8 from "@trigate/domain/Utf8"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as UserSigned from "@trigate/signing/UserSigned"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
-import { mainnet, testnet } from "@trigate/signing/VenueProfile"
+import { Venue } from "@trigate/signing/VenueProfile"
 import * as Clock from "effect/Clock"
 import * as Config from "effect/Config"
 import * as Context from "effect/Context"
@@ -61,8 +61,6 @@ export type AdmissionFailure =
 
 /** What is admitted. */
 export interface Options {
-  /** The network that signatures have to be for, and whose spelling is sent; the default is mainnet. */
-  readonly profile?: VenueProfile
   /** Pass-through action types, of which only the envelope is checked; the default is none. */
   readonly relayActions?: "none" | "all" | ReadonlyArray<string>
   /** Refuses the documented forms that the venue does not take; off by default. */
@@ -122,9 +120,17 @@ const checkWindow = (
   return Result.fail(new NonceOutOfWindow({ nonce, now, earliest: Math.max(0, earliest), latest, detail }))
 }
 
-/** The checks that the options ask for; signers are recovered by the given engine. */
-export const make = (options: Options = {}, engine: Secp256k1.Engine = Secp256k1.noble): Admission["Service"] => {
-  const { profile = mainnet, relayActions = "none", strict = false } = options
+/**
+ * The checks that the options ask for.
+ *
+ * Signatures have to be for the network of the profile, whose spelling is sent. Signers are recovered by the given engine.
+ */
+export const make = (
+  profile: VenueProfile,
+  options: Options = {},
+  engine: Secp256k1.Engine = Secp256k1.noble
+): Admission["Service"] => {
+  const { relayActions = "none", strict = false } = options
   const past = Duration.toMillis(Duration.fromInputUnsafe(options.nonceWindow?.past ?? "2 days"))
   const future = Duration.toMillis(Duration.fromInputUnsafe(options.nonceWindow?.future ?? "1 day"))
   const windowAt = (now: number): ActionInspection.NonceWindow => ({ now, earliest: now - past, latest: now + future })
@@ -180,17 +186,17 @@ export const make = (options: Options = {}, engine: Secp256k1.Engine = Secp256k1
   })
 }
 
-/** {@link make} with libsecp256k1 where it loads. */
-export const layer = (options: Options = {}): Layer.Layer<Admission> =>
-  Layer.effect(Admission, Effect.map(Secp256k1.Secp256k1, (engine) => make(options, engine))).pipe(
-    Layer.provide(Secp256k1.layer)
-  )
+/** {@link make} for the `Venue` of the context, with libsecp256k1 where it loads. */
+export const layer = (options: Options = {}): Layer.Layer<Admission, never, Venue> =>
+  Layer.effect(
+    Admission,
+    Effect.zipWith(Venue, Secp256k1.Secp256k1, (profile, engine) => make(profile, options, engine))
+  ).pipe(Layer.provide(Secp256k1.layer))
 
 /** The options that the settings name. */
 export const optionsOf = (
-  { network, relayActions, signers, strict }: Pick<Settings, "network" | "relayActions" | "signers" | "strict">
+  { relayActions, signers, strict }: Pick<Settings, "relayActions" | "signers" | "strict">
 ): Options => ({
-  profile: network === "mainnet" ? mainnet : testnet,
   strict,
   relayActions: Option.match(relayActions, {
     onNone: () => "none" as const,
@@ -199,18 +205,8 @@ export const optionsOf = (
   ...(Option.isSome(signers) ? { signers: signers.value } : {})
 })
 
-const config = Config.map(
-  Config.all({
-    network: settings.network,
-    relayActions: settings.relayActions,
-    signers: settings.signers,
-    strict: settings.strict
-  }),
+/** `TRIGATE_STRICT`, `TRIGATE_RELAY_ACTIONS` and `TRIGATE_SIGNERS`. */
+export const config: Config.Config<Options> = Config.map(
+  Config.all({ relayActions: settings.relayActions, signers: settings.signers, strict: settings.strict }),
   optionsOf
 )
-
-/** The checks that `TRIGATE_NETWORK`, `TRIGATE_STRICT`, `TRIGATE_RELAY_ACTIONS` and `TRIGATE_SIGNERS` ask for. */
-export const layerConfig: Layer.Layer<Admission, Config.ConfigError> = Layer.effect(
-  Admission,
-  Effect.zipWith(config, Secp256k1.Secp256k1, make)
-).pipe(Layer.provide(Secp256k1.layer))

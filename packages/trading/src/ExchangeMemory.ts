@@ -1,6 +1,7 @@
 /** `Exchange` in memory: records what would have been sent and answers what it was told to. */
 import type { OnceFailure } from "@trigate/domain/TransportFailure"
 import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -48,6 +49,11 @@ export const layerNoDeps = (): Layer.Layer<
   ActionLog.ActionLog | Admission.Admission
 > => Layer.effect(Exchange.Exchange, make()).pipe(Layer.provideMerge(Layer.effect(ExchangeState, state)))
 
-/** The service and its state, with an admission of some options. */
-export const layer = (options: Admission.Options = {}): Layer.Layer<Exchange.Exchange | ExchangeState> =>
-  Layer.provide(layerNoDeps(), [Admission.layer(options), ActionLog.layerMemory()])
+/** The service and its state, with an admission of some options for a network, which is mainnet when not given. */
+export const layer = (
+  { network = "mainnet", ...options }: Admission.Options & { readonly network?: VenueProfile.Network } = {}
+): Layer.Layer<Exchange.Exchange | ExchangeState | VenueProfile.Venue> =>
+  layerNoDeps().pipe(
+    Layer.provide([Admission.layer(options), ActionLog.layerMemory()]),
+    Layer.provideMerge(VenueProfile.layer(network))
+  )

@@ -133,16 +133,6 @@ export const layerEvm = (addresses: Addresses): Layer.Layer<TradingEvm.TradingEv
     })
   )
 
-/** `Info` over the addresses of the configuration. */
-export const layerInfoConfig: Layer.Layer<Info.Info, Config.ConfigError, Pipeline> = Layer.unwrap(
-  Effect.map(config, layerInfo)
-)
-
-/** `TradingEvm` over the addresses of the configuration. */
-export const layerEvmConfig: Layer.Layer<TradingEvm.TradingEvm, Config.ConfigError, Pipeline> = Layer.unwrap(
-  Effect.map(config, layerEvm)
-)
-
 const exchange = Effect.fnUntraced(function*(addresses: Addresses) {
   const admission = yield* Admission
   const pipeline = yield* Pipeline
@@ -165,11 +155,3 @@ export const layerExchange = (
   addresses: Addresses
 ): Layer.Layer<Exchange.Exchange, never, ActionLog | Admission | Pipeline> =>
   Layer.effect(Exchange.Exchange, exchange(addresses))
-
-/** `Exchange` over the addresses of the configuration. */
-export const layerExchangeConfig: Layer.Layer<Exchange.Exchange, Config.ConfigError, ActionLog | Admission | Pipeline> =
-  Layer
-    .effect(
-      Exchange.Exchange,
-      Effect.flatMap(config, exchange)
-    )

@@ -47,6 +47,9 @@ export * as SignatureDiagnosis from "./SignatureDiagnosis.ts"
 /** Who signed a body, and whether this gateway sends what that signer signs. */
 export * as SignerGate from "./SignerGate.ts"
 
+/** The trading chain in one call: its services for one network, over undici, with the defaults of a program of one process. */
+export * as Trading from "./Trading.ts"
+
 /** The trading chain's EVM: storage at the latest block, and what a transaction costs. */
 export * as TradingEvm from "./TradingEvm.ts"
 

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Utf8 from "@trigate/domain/Utf8"
+import { mainnet } from "@trigate/signing/VenueProfile"
 import * as Admission from "@trigate/trading/Admission"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
@@ -14,7 +15,7 @@ const signature = {
 const inspect = (now: number, action: unknown) =>
   Effect.andThen(
     TestClock.setTime(now),
-    Admission.make().inspect(Utf8.encode(JSON.stringify({ action, nonce, signature })))
+    Admission.make(mainnet).inspect(Utf8.encode(JSON.stringify({ action, nonce, signature })))
   )
 
 const day = 86_400_000
@@ -72,7 +73,7 @@ describe("ActionInspection", () => {
         }
       }
       const text = JSON.stringify({ action, nonce, signature }).replace(`"wei":9`, `"wei":18446744073709551615`)
-      const seen = yield* Admission.make().inspect(Utf8.encode(text))
+      const seen = yield* Admission.make(mainnet).inspect(Utf8.encode(text))
       assert.deepStrictEqual(seen.canonicalAction, {
         type: "multiSig",
         signatureChainId: "0x066EEE",
@@ -133,7 +134,7 @@ describe("ActionInspection", () => {
 
   it.effect("refuses what is no signed body", () =>
     Effect.gen(function*() {
-      const error = yield* Effect.flip(Admission.make().inspect(Utf8.encode("{\"nonce\":1}")))
+      const error = yield* Effect.flip(Admission.make(mainnet).inspect(Utf8.encode("{\"nonce\":1}")))
       assert.strictEqual(error._tag, "InvalidRequest")
     }))
 })

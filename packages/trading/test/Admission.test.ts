@@ -1,11 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { MultiSig, TokenDelegate } from "@trigate/domain/Action"
 import * as Json from "@trigate/domain/Json"
+import { settings } from "@trigate/domain/Settings"
 import { SignedEnvelope } from "@trigate/domain/SignedAction"
 import * as Utf8 from "@trigate/domain/Utf8"
+import * as VenueProfile from "@trigate/signing/VenueProfile"
 import { testnet } from "@trigate/signing/VenueProfile"
 import { leader, signMultiSig } from "@trigate/testing/MultiSigText"
 import * as Admission from "@trigate/trading/Admission"
+import * as Config from "effect/Config"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -13,6 +16,7 @@ import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
 
 import vectors from "../../signing/test/fixtures/signing-vectors.json" with { type: "json" }
+import * as admission from "./admission.ts"
 
 const now = 1_705_234_567_890
 const day = 86_400_000
@@ -36,13 +40,13 @@ const multiSig = (inner: unknown) => ({
   payload: { multiSigUser: address, outerSigner: leader.address, action: inner }
 })
 
-const admit = (body: string | Uint8Array, options: Admission.Options = {}) =>
+const admit = (body: string | Uint8Array, options: admission.Options = {}) =>
   Effect.andThen(
     TestClock.setTime(now),
-    Admission.make(options).admit(typeof body === "string" ? Utf8.encode(body) : body)
+    admission.make(options).admit(typeof body === "string" ? Utf8.encode(body) : body)
   )
-const refuse = (body: string | Uint8Array, options: Admission.Options = {}) => Effect.flip(admit(body, options))
-const faultsOf = (body: string | Uint8Array, options: Admission.Options = {}) =>
+const refuse = (body: string | Uint8Array, options: admission.Options = {}) => Effect.flip(admit(body, options))
+const faultsOf = (body: string | Uint8Array, options: admission.Options = {}) =>
   Effect.map(refuse(body, options), (error) =>
     error._tag === "InvalidRequest"
       ? error.errors.map(({ message, path }) => `${path.join(".")}: ${message}`)
@@ -76,7 +80,7 @@ describe("what is admitted", () => {
       for (const { isMainnet, nonce, requestBody } of vectors.vectors) {
         const body = Utf8.encode(requestBody)
         yield* TestClock.setTime(nonce)
-        const admitted = yield* Admission.make({
+        const admitted = yield* admission.make({
           ...(isMainnet ? {} : { profile: testnet }),
           relayActions: "all"
         }).admit(body)
@@ -346,7 +350,7 @@ describe("what is refused", () => {
 
   it.effect("shortly after the epoch as well", () =>
     Effect.gen(function*() {
-      const error = yield* Effect.flip(Admission.make().admit(Utf8.encode(bigBlocks)))
+      const error = yield* Effect.flip(admission.make().admit(Utf8.encode(bigBlocks)))
       assert.strictEqual(error._tag, "NonceOutOfWindow")
       if (error._tag === "NonceOutOfWindow") assert.deepStrictEqual([error.earliest, error.latest], [0, day])
     }))
@@ -385,7 +389,7 @@ describe("whatever comes", () => {
         const result = yield* Effect.result(
           Effect.andThen(
             TestClock.setTime(signed.nonce),
-            Admission.make({ relayActions: "all" }).admit(Utf8.encode(text))
+            admission.make({ relayActions: "all" }).admit(Utf8.encode(text))
           )
         )
         if (result._tag === "Failure") {
@@ -395,13 +399,19 @@ describe("whatever comes", () => {
   )
 })
 
-describe("layerConfig", () => {
+describe("the configuration", () => {
+  const configured = Layer.unwrap(
+    Effect.map(
+      Config.all([settings.network, Admission.config]),
+      ([network, options]) => Layer.provide(Admission.layer(options), VenueProfile.layer(network))
+    )
+  )
   const admitWith = (environment: { readonly [name: string]: string }, body: string) =>
     Effect.andThen(
       TestClock.setTime(now),
       Effect.flatMap(Admission.Admission, ({ admit }) => admit(Utf8.encode(body))).pipe(
         Effect.provide(
-          Admission.layerConfig.pipe(Layer.provide(ConfigProvider.layer(ConfigProvider.fromUnknown(environment))))
+          configured.pipe(Layer.provide(ConfigProvider.layer(ConfigProvider.fromUnknown(environment))))
         )
       )
     )

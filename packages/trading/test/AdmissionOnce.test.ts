@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type * as Sha3 from "@noble/hashes/sha3"
 import * as Utf8 from "@trigate/domain/Utf8"
+import { mainnet } from "@trigate/signing/VenueProfile"
 import { leader, signMultiSig } from "@trigate/testing/MultiSigText"
 import * as Admission from "@trigate/trading/Admission"
 import * as Effect from "effect/Effect"
@@ -44,7 +45,7 @@ const wrapper = {
 
 /** How often a body is parsed, and how many hashes its check takes. */
 const workOf = Effect.fnUntraced(function*(text: string) {
-  const admission = Admission.make()
+  const admission = Admission.make(mainnet)
   yield* TestClock.setTime(nonce)
   const body = Utf8.encode(text)
   // domains and the hashes of short texts are made at the first call

@@ -7,7 +7,6 @@ import * as Utf8 from "@trigate/domain/Utf8"
 import { testnet } from "@trigate/signing/VenueProfile"
 import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
 import * as ActionLog from "@trigate/trading/ActionLog"
-import * as Admission from "@trigate/trading/Admission"
 import * as Exchange from "@trigate/trading/Exchange"
 import * as ExchangeMemory from "@trigate/trading/ExchangeMemory"
 import * as TradingUpstream from "@trigate/trading/TradingUpstream"
@@ -24,6 +23,7 @@ import * as TestClock from "effect/testing/TestClock"
 import * as Http from "node:http"
 
 import vectors from "../../signing/test/fixtures/signing-vectors.json" with { type: "json" }
+import * as admission from "./admission.ts"
 import recorded from "./fixtures/exchange-bodies.json" with { type: "json" }
 
 const now = 1_705_234_567_890
@@ -56,10 +56,10 @@ const bigBlocksText = JSON.stringify(bigBlocks)
 const over = (
   transport: ReturnType<typeof ScriptedTransport.make>,
   addresses: TradingUpstream.Addresses = { api: [api] },
-  options: Admission.Options = {}
+  options: admission.Options = {}
 ) =>
   TradingUpstream.layerExchange(addresses).pipe(
-    Layer.provide([Admission.layer(options), ActionLog.layerMemory(), transport.layer])
+    Layer.provide([admission.layer(options), ActionLog.layerMemory(), transport.layer])
   )
 
 const at = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.andThen(TestClock.setTime(now), effect)
@@ -215,7 +215,7 @@ describe("submit", () => {
       const port = typeof bound === "object" && bound !== null ? bound.port : assert.fail("no port")
       const live = TradingUpstream.layerExchange({ api: [`http://127.0.0.1:${port}/`] }).pipe(
         Layer.provide([
-          Admission.layer({ nonceWindow: { past: "36500 days", future: "1 day" } }),
+          admission.layer({ nonceWindow: { past: "36500 days", future: "1 day" } }),
           ActionLog.layerMemory(),
           Pipeline.layer().pipe(Layer.provide(HttpTransportUndici.layer()))
         ])
@@ -347,8 +347,8 @@ describe("two exchanges in one program", () => {
   })
 })
 
-describe("layerConfig", () => {
-  it.effect("reads the addresses of the environment", () => {
+describe("the addresses of the configuration", () => {
+  it.effect("are asked in their order", () => {
     const transport = ScriptedTransport.make(() => ok)
     const environment = { TRIGATE_TRADING_API_URL: "https://one.test/, https://two.test" }
     return Effect.gen(function*() {
@@ -356,9 +356,9 @@ describe("layerConfig", () => {
       assert.strictEqual(transport.sent[0]?.url, "https://one.test/exchange")
     }).pipe(
       Effect.provide(
-        TradingUpstream.layerExchangeConfig.pipe(
+        Layer.unwrap(Effect.map(TradingUpstream.config, TradingUpstream.layerExchange)).pipe(
           Layer.provide([
-            Admission.layer(),
+            admission.layer(),
             ActionLog.layerMemory(),
             transport.layer,
             ConfigProvider.layer(ConfigProvider.fromUnknown(environment))

@@ -327,8 +327,8 @@ describe("two of a kind in one program", () => {
   })
 })
 
-describe("layerConfig", () => {
-  it.effect("reads both kinds of address", () => {
+describe("the addresses of the configuration", () => {
+  it.effect("are of both kinds", () => {
     const transport = ScriptedTransport.make(({ url }) =>
       url.startsWith(node)
         ? ScriptedTransport.answer(200, "{\"universe\":[],\"tokens\":[]}")
@@ -340,7 +340,7 @@ describe("layerConfig", () => {
       assert.deepStrictEqual(transport.sent.map(({ url }) => url), [`${api}/info`, `${node}/info`])
     }).pipe(
       Effect.provide(
-        TradingUpstream.layerInfoConfig.pipe(
+        Layer.unwrap(Effect.map(TradingUpstream.config, TradingUpstream.layerInfo)).pipe(
           Layer.provide([transport.layer, ConfigProvider.layer(ConfigProvider.fromUnknown(environment))])
         )
       )

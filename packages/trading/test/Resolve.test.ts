@@ -6,7 +6,6 @@ import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
 import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
 import * as ActionLog from "@trigate/trading/ActionLog"
-import * as Admission from "@trigate/trading/Admission"
 import { Exchange } from "@trigate/trading/Exchange"
 import * as ExchangeMemory from "@trigate/trading/ExchangeMemory"
 import * as TradingUpstream from "@trigate/trading/TradingUpstream"
@@ -18,6 +17,7 @@ import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
 import * as TestClock from "effect/testing/TestClock"
 import { now, states, unanswered } from "./actionLogSuite.ts"
+import * as admission from "./admission.ts"
 
 const action = Effect.orDie(
   SandboxSigner.signAction(keys.trader, { nonce: now, action: { type: "evmUserModify", usingBigBlocks: true } })
@@ -35,7 +35,7 @@ const venue = (...reactions: ReadonlyArray<TransportResponse | TransportError>) 
   let at = 0
   const transport = ScriptedTransport.make(() => reactions[at++] ?? assert.fail("one request too many"))
   const gateway = TradingUpstream.layerExchange({ api: ["https://venue.example"] }).pipe(
-    Layer.provide([Admission.layer(), transport.layer]),
+    Layer.provide([admission.layer(), transport.layer]),
     Layer.provideMerge(ActionLog.layerMemory())
   )
   return { transport, run: Effect.provide(gateway) }
@@ -169,7 +169,7 @@ const watched = Effect.gen(function*() {
 
 const inMemory = ExchangeMemory.layerNoDeps().pipe(
   Layer.provideMerge(ActionLog.layerMemory()),
-  Layer.provide(Admission.layer())
+  Layer.provide(admission.layer())
 )
 
 const documented = {
@@ -207,7 +207,7 @@ describe("the action log of a gateway", () => {
     )
     const gateway = TradingUpstream.layerExchange({ api: ["https://venue.example"] }).pipe(
       Layer.provideMerge(ActionLog.layerMemory({ capacity: 1 })),
-      Layer.provide([Admission.layer(), transport.layer])
+      Layer.provide([admission.layer(), transport.layer])
     )
     return Effect.gen(function*() {
       yield* TestClock.setTime(now)

@@ -49,7 +49,7 @@ const digestOf = (request: Unsigned, profile: VenueProfile = mainnet): Digest =>
 const agentDigest = (connectionId: Digest): Digest => Signable.digest(ActionHash.agentSignable(mainnet, connectionId))
 
 const inspect = (body: unknown, expected: Digest = trader.address) =>
-  Admission.make().inspect(Utf8.encode(Json.stringify(body)), expected)
+  Admission.make(mainnet).inspect(Utf8.encode(Json.stringify(body)), expected)
 
 const modify = { type: "evmUserModify", usingBigBlocks: true }
 const unjail = { type: "CSignerAction", unjailSelf: null }
@@ -170,7 +170,7 @@ describe("SignatureDiagnosis", () => {
       const { diagnosis } = yield* inspect(body)
       assert.deepStrictEqual([diagnosis?.verdict, diagnosis?.mistakes], ["unexplained", []])
       assert.include(diagnosis?.detail, cosigner.address)
-      const unasked = yield* Admission.make().inspect(Utf8.encode(Json.stringify(body)))
+      const unasked = yield* Admission.make(mainnet).inspect(Utf8.encode(Json.stringify(body)))
       assert.isUndefined(unasked.diagnosis)
     }))
 
@@ -247,7 +247,7 @@ describe("SignatureDiagnosis of a multi-sig", () => {
         assert.strictEqual(wrapper.payload.outerSigner, trader.address)
         const signed = yield* signature(digest(Object.assign(wrap([]), action)))
         const body = { action, ...context, signature: signed }
-        const { diagnosis } = yield* Admission.make().inspect(Utf8.encode(Json.stringify(body)))
+        const { diagnosis } = yield* Admission.make(mainnet).inspect(Utf8.encode(Json.stringify(body)))
         assert.deepStrictEqual(
           [diagnosis?.verdict, diagnosis?.expectedSigner, diagnosis?.mistakes, diagnosis?.innerIndex],
           ["explained", trader.address, [mistake], undefined]

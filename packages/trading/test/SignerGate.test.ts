@@ -4,9 +4,9 @@ import { keys } from "@trigate/sandbox/SandboxExamples"
 import { testnet } from "@trigate/signing/VenueProfile"
 import type { Signing } from "@trigate/testing/MultiSigText"
 import { leader, signLeader, signMultiSig } from "@trigate/testing/MultiSigText"
-import * as Admission from "@trigate/trading/Admission"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
+import * as admission from "./admission.ts"
 
 /** A vector of the signing tests, made with @nktkas/hyperliquid 0.33.3 and a public test key. */
 const nonce = 1_705_234_567_890
@@ -42,10 +42,10 @@ const wrapped = (inner: object, signatures: ReadonlyArray<object> = [{ r: "0x1",
 const signedWrapper = (inner: object, signing: Signing = {}) =>
   Utf8.encode(signMultiSig(new TextDecoder().decode(wrapped(inner)), signing))
 
-const admit = (options: Admission.Options, bytes: Uint8Array, expected?: `0x${string}`) =>
-  Effect.andThen(TestClock.setTime(nonce), Admission.make(options).admit(bytes, expected))
+const admit = (options: admission.Options, bytes: Uint8Array, expected?: `0x${string}`) =>
+  Effect.andThen(TestClock.setTime(nonce), admission.make(options).admit(bytes, expected))
 
-const refusal = (options: Admission.Options, bytes: Uint8Array, expected?: `0x${string}`) =>
+const refusal = (options: admission.Options, bytes: Uint8Array, expected?: `0x${string}`) =>
   Effect.map(
     Effect.flip(admit(options, bytes, expected)),
     (error) => error._tag === "InvalidSignature" ? error : assert.fail(error._tag)

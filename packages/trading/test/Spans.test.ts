@@ -3,7 +3,6 @@ import type { SignedAction } from "@trigate/domain/SignedAction"
 import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
 import * as SpanTree from "@trigate/testing/SpanTree"
 import * as ActionLog from "@trigate/trading/ActionLog"
-import * as Admission from "@trigate/trading/Admission"
 import * as Exchange from "@trigate/trading/Exchange"
 import * as Info from "@trigate/trading/Info"
 import * as TradingEvm from "@trigate/trading/TradingEvm"
@@ -16,6 +15,7 @@ import * as Logger from "effect/Logger"
 import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
 import * as TestClock from "effect/testing/TestClock"
 import * as Tracer from "effect/Tracer"
+import * as admission from "./admission.ts"
 
 const now = 1_705_234_567_890
 const minutes = 60_000
@@ -43,7 +43,7 @@ const traced = (react: (sent: ScriptedTransport.Sent) => ScriptedTransport.React
     TradingUpstream.layerEvm(addresses),
     TradingUpstream.layerExchange(addresses)
   ).pipe(
-    Layer.provide([Admission.layer(), ActionLog.layerMemory(), transport.layer]),
+    Layer.provide([admission.layer(), ActionLog.layerMemory(), transport.layer]),
     Layer.provideMerge(Layer.merge(logger, Layer.succeed(Tracer.Tracer, spans.tracer)))
   )
   const run = <A, E>(effect: Effect.Effect<A, E, Info.Info | TradingEvm.TradingEvm | Exchange.Exchange>) =>

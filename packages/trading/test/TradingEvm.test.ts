@@ -323,15 +323,15 @@ describe("two of a kind in one program", () => {
   })
 })
 
-describe("layerConfig", () => {
-  it.effect("reads the node's address", () => {
+describe("the addresses of the configuration", () => {
+  it.effect("hold the node's", () => {
     const transport = nodeOf({ eth_gasPrice: sample("gas-price") })
     return Effect.gen(function*() {
       yield* evm.use((service) => service.gasPrice())
       assert.strictEqual(transport.sent[0]?.url, `${node}/evm`)
     }).pipe(
       Effect.provide(
-        TradingUpstream.layerEvmConfig.pipe(
+        Layer.unwrap(Effect.map(TradingUpstream.config, TradingUpstream.layerEvm)).pipe(
           Layer.provide([
             transport.layer,
             ConfigProvider.layer(ConfigProvider.fromUnknown({ TRIGATE_TRADING_NODE_URL: node }))

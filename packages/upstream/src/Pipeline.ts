@@ -153,25 +153,33 @@ export const layerNoDeps = (
 ): Layer.Layer<Pipeline, never, HttpTransport | RateLimiter | OutlierDetection | ResponseCache.ResponseCache> =>
   Layer.effect(Pipeline, make(options)).pipe(Layer.provide(Digest.layerWebCrypto))
 
+/** Bounds of every call, and the policies of one process. */
+export interface ProcessOptions extends Options {
+  /** What each upstream grants; the weight that the venue grants an IP address, and no limit of a node, when not given. */
+  readonly limits?: RateLimiter_.Limits
+  /** EVM upstreams whose addresses have to be on one chain; none when not given. */
+  readonly oneChain?: OutlierDetection_.Options["oneChain"]
+}
+
 /**
- * The pipeline over the transport of the context, for one process: its rate limit is what the venue grants an IP address, its
- * outlier detection and its cached responses are its own.
+ * The pipeline over the transport of the context, for one process: its rate limits, its outlier detection and its cached
+ * responses are its own.
  */
-export const layer = (options: Options = {}): Layer.Layer<Pipeline, never, HttpTransport> =>
+export const layer = ({ limits, oneChain = [], ...options }: ProcessOptions = {}): Layer.Layer<
+  Pipeline,
+  never,
+  HttpTransport
+> =>
   Layer.provide(layerNoDeps(options), [
-    RateLimiter_.layerMemory({ "trading-api": RateLimiter_.defaultWeight }),
-    OutlierDetection_.layer(),
+    RateLimiter_.layerMemory({ "trading-api": RateLimiter_.defaultWeight, ...limits }),
+    OutlierDetection_.layer({ oneChain }),
     ResponseCache.layer()
   ])
 
-/** The same with `TRIGATE_READ_DEADLINE`, `TRIGATE_ONCE_DEADLINE` and `TRIGATE_TRACE_UPSTREAM`. */
-export const layerConfig: Layer.Layer<Pipeline, Config.ConfigError, HttpTransport> = Layer.unwrap(
-  Effect.map(
-    Config.all({
-      readDeadline: settings.readDeadline,
-      onceDeadline: settings.onceDeadline,
-      traceUpstream: settings.traceUpstream
-    }),
-    layer
-  )
-)
+/** The bounds and the limits that the settings name. */
+export const config: Config.Config<Omit<ProcessOptions, "oneChain">> = Config.all({
+  readDeadline: settings.readDeadline,
+  onceDeadline: settings.onceDeadline,
+  traceUpstream: settings.traceUpstream,
+  limits: RateLimiter_.config
+})

@@ -420,10 +420,8 @@ export const limitsOf = (
 
 const { layer2Rps, tokenChainRps, tradingApiWeight, tradingNodeRps } = settings
 
-/** The limits of this process, read from `TRIGATE_TRADING_API_WEIGHT` and the three settings `TRIGATE_…_RPS`. */
-export const layerConfig: Layer.Layer<RateLimiter, Config.ConfigError> = Layer.unwrap(
-  Effect.map(
-    Config.all({ layer2Rps, tokenChainRps, tradingApiWeight, tradingNodeRps }),
-    (named) => layerMemory(limitsOf(named))
-  )
+/** The limits of `TRIGATE_TRADING_API_WEIGHT` and of the three settings `TRIGATE_…_RPS`. */
+export const config: Config.Config<Limits> = Config.map(
+  Config.all({ layer2Rps, tokenChainRps, tradingApiWeight, tradingNodeRps }),
+  limitsOf
 )

@@ -454,7 +454,9 @@ describe("the metrics", () => {
 
 describe("limits from the environment", () => {
   const configured = (settings: { readonly [name: string]: string }) =>
-    RateLimiter.layerConfig.pipe(Layer.provide(ConfigProvider.layer(ConfigProvider.fromUnknown(settings))))
+    Layer.unwrap(Effect.map(RateLimiter.config, RateLimiter.layerMemory)).pipe(
+      Layer.provide(ConfigProvider.layer(ConfigProvider.fromUnknown(settings)))
+    )
   const units = (upstream: "trading-node" | "token-chain" | "layer2") =>
     ask({ weight: 0, requestUnits: 1 }, 0, upstream)
 

@@ -4,7 +4,7 @@ import { Layer2 } from "@trigate/layer2/Layer2"
 import * as Layer2Upstream from "@trigate/layer2/Layer2Upstream"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import * as Gateway from "@trigate/server/Gateway"
-import { mainnet } from "@trigate/signing/VenueProfile"
+import * as VenueProfile from "@trigate/signing/VenueProfile"
 import type { FaultyUpstream } from "@trigate/testing/FaultyUpstream"
 import * as ActionLog from "@trigate/trading/ActionLog"
 import * as Admission from "@trigate/trading/Admission"
@@ -39,7 +39,9 @@ const callsOver = (wire: Layer.Layer<HttpTransport>, limit: Duration.Input) =>
 
 const exchangeOver = (api: Addresses) =>
   TradingUpstream.layerExchange({ api: api.map(addressOf) }).pipe(
-    Layer.provide(Admission.layer({ profile: mainnet, strict: false, relayActions: "none" })),
+    Layer.provide(
+      Admission.layer({ strict: false, relayActions: "none" }).pipe(Layer.provide(VenueProfile.layer("mainnet")))
+    ),
     Layer.provide(ActionLog.layerMemory())
   )
 

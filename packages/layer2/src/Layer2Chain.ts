@@ -1,0 +1,30 @@
+/** The layer 2 in one call: its service over undici, with the defaults of a program of one process. */
+import { settings } from "@trigate/domain/Settings"
+import * as HttpTransportUndici from "@trigate/upstream/HttpTransportUndici"
+import * as Pipeline from "@trigate/upstream/Pipeline"
+import * as Upstream from "@trigate/upstream/Upstream"
+import * as Config from "effect/Config"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type { Layer2 } from "./Layer2.ts"
+import * as Layer2Upstream from "./Layer2Upstream.ts"
+
+/** Which chain, and how calls reach it. */
+export interface Options extends Layer2Upstream.Options, Omit<Pipeline.ProcessOptions, "oneChain"> {}
+
+/** The service with all that it needs; a function, so that two layer 2s in one program share nothing. */
+export const layer = (options: Options): Layer.Layer<Layer2> =>
+  Layer2Upstream.layer(options).pipe(
+    Layer.provide(Pipeline.layer({ ...options, oneChain: [{ upstream: Upstream.make("layer2", options.addresses) }] })),
+    Layer.provide(HttpTransportUndici.layer())
+  )
+
+/** The options that the settings name. `Config.nested` reads them behind a prefix. */
+export const config: Config.Config<Options> = Config.map(
+  Config.all({ calls: Pipeline.config, addresses: settings.layer2Url }),
+  ({ addresses, calls }) => ({ ...calls, addresses })
+)
+
+/** {@link layer} with options from the configuration: those of the settings, or others. */
+export const layerConfig = (options: Config.Wrap<Options> = config): Layer.Layer<Layer2, Config.ConfigError> =>
+  Layer.unwrap(Effect.map(Config.unwrap(options), layer))

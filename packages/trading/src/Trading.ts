@@ -1,0 +1,71 @@
+/** The trading chain in one call: its services for one network, over undici, with the defaults of a program of one process. */
+import { settings } from "@trigate/domain/Settings"
+import * as NonceSource from "@trigate/signing/NonceSource"
+import * as VenueProfile from "@trigate/signing/VenueProfile"
+import * as HttpTransportUndici from "@trigate/upstream/HttpTransportUndici"
+import * as Pipeline from "@trigate/upstream/Pipeline"
+import * as Config from "effect/Config"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as ActionLog from "./ActionLog.ts"
+import * as Admission from "./Admission.ts"
+import type { Exchange } from "./Exchange.ts"
+import type { Info } from "./Info.ts"
+import type { TradingEvm } from "./TradingEvm.ts"
+import * as TradingUpstream from "./TradingUpstream.ts"
+
+/** Which chain, and what is admitted to it. */
+export interface ChainOptions extends Admission.Options {
+  /** The network that actions are signed for. Admission and the builders of actions read it from `Venue`. */
+  readonly network: VenueProfile.Network
+  /** Where it is; a method that no address serves fails with `ChainNotConfigured`. */
+  readonly addresses: TradingUpstream.Addresses
+}
+
+/** Which chain, what is admitted to it, and how calls reach it. */
+export interface Options extends ChainOptions, Omit<Pipeline.ProcessOptions, "oneChain"> {}
+
+/** The services of the chain, and the network that they are for. */
+export type Services = Exchange | Info | TradingEvm | VenueProfile.Venue
+
+/** What a program that signs takes besides: the log of what it sent, and nonces. */
+export type Signing = ActionLog.ActionLog | NonceSource.NonceSource
+
+/** The services over the action log and the pipeline of the context; for a log in a database, or a pipeline that is shared. */
+export const layerNoDeps = (
+  { addresses, network, ...admission }: ChainOptions
+): Layer.Layer<Services, never, ActionLog.ActionLog | Pipeline.Pipeline> =>
+  Layer.mergeAll(
+    TradingUpstream.layerExchange(addresses),
+    TradingUpstream.layerInfo(addresses),
+    TradingUpstream.layerEvm(addresses)
+  ).pipe(Layer.provide(Admission.layer(admission)), Layer.provideMerge(VenueProfile.layer(network)))
+
+/**
+ * The services with all that they need. The action log and the nonces are in memory.
+ *
+ * A function, so that two networks in one program share nothing.
+ */
+export const layer = (options: Options): Layer.Layer<Services | Signing> =>
+  layerNoDeps(options).pipe(
+    Layer.provide(
+      Pipeline.layer({ ...options, oneChain: [{ upstream: TradingUpstream.make(options.addresses).node }] })
+    ),
+    Layer.provide(HttpTransportUndici.layer()),
+    Layer.provideMerge(Layer.merge(ActionLog.layerMemory(), NonceSource.layerMemory()))
+  )
+
+/** The options that the settings name. `Config.nested` reads them behind a prefix. */
+export const config: Config.Config<Options> = Config.map(
+  Config.all({
+    admission: Admission.config,
+    calls: Pipeline.config,
+    chain: Config.all({ network: settings.network, addresses: TradingUpstream.config })
+  }),
+  ({ admission, calls, chain }) => ({ ...admission, ...calls, ...chain })
+)
+
+/** {@link layer} with options from the configuration: those of the settings, or others. */
+export const layerConfig = (
+  options: Config.Wrap<Options> = config
+): Layer.Layer<Services | Signing, Config.ConfigError> => Layer.unwrap(Effect.map(Config.unwrap(options), layer))
