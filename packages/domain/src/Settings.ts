@@ -283,7 +283,7 @@ export const settings = {
     takes: duration
   }),
   accessLog: withDefault("TRIGATE_ACCESS_LOG", OnOff, "on", {
-    meaning: "write one JSON line per request to standard output",
+    meaning: "write a line per request to standard output: JSON, or on a terminal a text",
     takes: onOff
   }),
   traceUpstream: withDefault("TRIGATE_TRACE_UPSTREAM", OnOff, "off", {

@@ -133,17 +133,34 @@ export const layerAccessLogOff: Layer.Layer<AccessLog> = Layer.succeed(AccessLog
 
 const backlog = 8192
 
-const line = ({ time, ...entry }: Entry): string =>
-  `${JSON.stringify({ time, level: "info", message: "request", ...entry })}\n`
+/** A line of the log, of a request as well as of the program: the same three members, then those that it is about. */
+export interface Line {
+  /** Milliseconds since 1970. */
+  readonly time: number
+  readonly level: string
+  readonly message: string
+  readonly [member: string]: unknown
+}
 
-/** JSON lines on standard output. Closing the layer's scope writes what is queued. */
+/** A line as JSON. */
+export const jsonLine = ({ level, message, time, ...members }: Line): string =>
+  JSON.stringify({ time, level, message, ...members })
+
+/** How a line of the access log is written; as JSON unless a terminal shows it. */
+export const LineFormat = Context.Reference<(line: Line) => string>("@trigate/server/LineFormat", {
+  defaultValue: () => jsonLine
+})
+
+/** Lines on standard output. Closing the layer's scope writes what is queued. */
 export const layerAccessLog: Layer.Layer<AccessLog, never, Stdio.Stdio> = Layer.effect(
   AccessLog,
   Effect.gen(function*() {
     const stdio = yield* Stdio.Stdio
+    const format = yield* LineFormat
+    const lineOf = ({ time, ...entry }: Entry) => `${format({ time, level: "info", message: "request", ...entry })}\n`
     const lines = yield* Queue.sliding<string, Cause.Done>(backlog)
     const writer = yield* Effect.forkDetach(Effect.ignore(Stream.run(Stream.fromQueue(lines), stdio.stdout())))
     yield* Effect.addFinalizer(() => Effect.andThen(Queue.end(lines), Fiber.await(writer)))
-    return AccessLog.of({ write: (entry) => void Queue.offerUnsafe(lines, line(entry)) })
+    return AccessLog.of({ write: (entry) => void Queue.offerUnsafe(lines, lineOf(entry)) })
   })
 )

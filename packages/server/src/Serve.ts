@@ -5,12 +5,12 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import { formatAddress, HttpServer } from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
-import * as Logger from "effect/Logger"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as ActionLogStore from "./ActionLogStore.ts"
 import * as GatewayServer from "./GatewayServer.ts"
 import { statusOf } from "./GatewayStatus.ts"
+import * as Log from "./Log.ts"
 import * as NodeServer from "./NodeServer.ts"
 import * as ProcessMetrics from "./ProcessMetrics.ts"
 import * as Settings from "./Settings.ts"
@@ -74,4 +74,4 @@ export const serve = Effect.fnUntraced(function*(sources: Settings.Sources) {
     ),
     (error) => new StartError({ message: NodeServer.faultOf(error, settings.host, settings.port) })
   )
-}, Effect.provide(Logger.layer([Logger.consoleJson])))
+}, Effect.provide(Log.layer))

@@ -29,6 +29,9 @@ export * as GatewayStatus from "./GatewayStatus.ts"
 /** The bodies of requests and of answers. */
 export * as HttpBody from "./HttpBody.ts"
 
+/** The log on standard output: what the program says, and the access log, in lines of one shape. */
+export * as Log from "./Log.ts"
+
 /** Node's HTTP server: bounds on what it reads, and problem documents for requests that it cannot parse. */
 export * as NodeServer from "./NodeServer.ts"
 
