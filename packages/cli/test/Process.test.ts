@@ -3,7 +3,7 @@ import { keys } from "@trigate/sandbox/SandboxExamples"
 import { gateway } from "@trigate/testing/Gateway"
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
-import { command, main, spawned, start } from "./run.ts"
+import { command, main, run, spawned, start } from "./run.ts"
 
 const manifest: unknown = JSON.parse(fs.readFileSync(new URL("../../trigate/package.json", import.meta.url), "utf8"))
 
@@ -14,7 +14,7 @@ describe("trigate as a process", () => {
       assert.deepStrictEqual(yield* spawned(["--version"]), { code: 0, stdout: "trigate v0.1.0\n", stderr: "" })
     }))
 
-  // one test each: a start costs half a second of processor time, and much more of a busy machine's
+  // a start costs half a second of processor time, and much more of a busy machine's
   it.live("asks a gateway", () =>
     Effect.gen(function*() {
       const { url } = yield* gateway({})
@@ -23,36 +23,6 @@ describe("trigate as a process", () => {
         code: 0,
         stdout: `0x${"12".padStart(64, "0")}\n`,
         stderr: ""
-      })
-    }))
-
-  it.live("exits with the class of an error of the gateway", () =>
-    Effect.gen(function*() {
-      const { url } = yield* gateway({})
-      assert.deepStrictEqual(yield* spawned(["info", "candles", "NOSUCHCOIN", "1h"], { TRIGATE_GATEWAY_URL: url }), {
-        code: 4,
-        stdout: "",
-        stderr: "trigate: The venue knows no coin \"NOSUCHCOIN\"\n"
-      })
-    }))
-
-  it.live("refuses a wrong flag in one line", () =>
-    Effect.gen(function*() {
-      assert.deepStrictEqual(yield* spawned(["token", "--nope"]), {
-        code: 2,
-        stdout: "",
-        stderr: "trigate: Unrecognized flag: --nope in command trigate token; see trigate token --help\n"
-      })
-    }))
-
-  it.live("says in one line that there is no gateway", () =>
-    Effect.gen(function*() {
-      assert.deepStrictEqual(yield* spawned(["evm", "gas", "--gateway", "http://127.0.0.1:1"]), {
-        code: 5,
-        stdout: "",
-        stderr:
-          "trigate: No gateway answers at http://127.0.0.1:1; start one with trigate serve, or name another with " +
-          "--gateway\n"
       })
     }))
 
@@ -115,6 +85,42 @@ describe("trigate as a process", () => {
         code: 1,
         stdout: "",
         stderr: "trigate: Standard output cannot be written: ENOSPC: no space left on device, write\n"
+      })
+    }))
+})
+
+// their exit codes are those of the process: each of the others ends with one
+describe("trigate", () => {
+  it.live("exits with the class of an error of the gateway", () =>
+    Effect.gen(function*() {
+      const { url } = yield* gateway({})
+      assert.deepStrictEqual(
+        yield* run(["info", "candles", "NOSUCHCOIN", "1h"], { environment: { TRIGATE_GATEWAY_URL: url } }),
+        {
+          code: 4,
+          stdout: "",
+          stderr: "trigate: The venue knows no coin \"NOSUCHCOIN\"\n"
+        }
+      )
+    }))
+
+  it.live("refuses a wrong flag in one line", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(yield* run(["token", "--nope"]), {
+        code: 2,
+        stdout: "",
+        stderr: "trigate: Unrecognized flag: --nope in command trigate token; see trigate token --help\n"
+      })
+    }))
+
+  it.live("says in one line that there is no gateway", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(yield* run(["evm", "gas", "--gateway", "http://127.0.0.1:1"]), {
+        code: 5,
+        stdout: "",
+        stderr:
+          "trigate: No gateway answers at http://127.0.0.1:1; start one with trigate serve, or name another with " +
+          "--gateway\n"
       })
     }))
 })

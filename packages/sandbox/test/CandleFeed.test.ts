@@ -91,7 +91,9 @@ describe("CandleFeed", () => {
           assert.isAbove(Number(l), 0)
           if (bar.T < at) assert.isAbove(bar.n, 0)
         }
-      })
+      }),
+    // each run looks at thousands of bars
+    { arbitrary: { runs: 30 } }
   )
 
   it.effect.prop(
