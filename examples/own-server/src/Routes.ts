@@ -23,7 +23,7 @@ const price = HttpRouter.use(Effect.fnUntraced(function*(router) {
 }))
 
 /** Both kinds of route over one sandbox; live layers of the five services take its place in production. */
-export const layer = Layer.merge(Gateway.layerRoutes, price).pipe(
+export const layer = Layer.merge(Gateway.layer(), price).pipe(
   Layer.provide(Sandbox.layer()),
   Layer.provide(Gateway.layerDefaults({ sandbox: true }))
 )

@@ -8,11 +8,14 @@ import { NodeApi } from "./NodeApi.ts"
 import { EvmApi, Layer2Api } from "./RpcApi.ts"
 import { TokensApi } from "./TokensApi.ts"
 
-export class GatewayApi extends HttpApi.make("gateway")
-  .add(ExchangeApi, InfoApi, EvmApi, TokensApi, Layer2Api, NodeApi, HealthApi)
+/** The part of the contract that is about the chains. */
+export class ChainsApi extends HttpApi.make("gateway")
+  .add(ExchangeApi, InfoApi, EvmApi, TokensApi, Layer2Api, NodeApi)
   .annotateMerge(OpenApi.annotations({
     title: "Trigate",
     version: "0.1.0",
     description: "One typed gateway for a trading chain, a token chain and an EVM layer 2."
   }))
 {}
+
+export class GatewayApi extends ChainsApi.add(HealthApi) {}

@@ -1,7 +1,7 @@
 /**
  * The routes whose answers are encoded from values: `POST /exchange/inspect`, token data, health and metrics.
  *
- * HttpApiBuilder serves them. The routes that relay bytes are in `Routes`.
+ * HttpApiBuilder serves them. The routes that relay bytes are in `Gateway`.
  */
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import { Readiness } from "@trigate/api/HealthApi"
@@ -30,13 +30,15 @@ import * as RequestFacts from "./RequestFacts.ts"
 
 const groups = GatewayApi.groups
 
-/** The part of the contract that these routes serve. */
+/** The part of the contract that is about the chains and that these routes serve. */
 export class EncodedApi extends HttpApi.make("gateway").add(
   HttpApiGroup.make("exchange").add(groups.exchange.endpoints.inspect),
   HttpApiGroup.make("tokens").add(groups.tokens.endpoints.getTokenData),
-  HttpApiGroup.make("node").add(groups.node.endpoints.getTokenData),
-  groups.health
+  HttpApiGroup.make("node").add(groups.node.endpoints.getTokenData)
 ) {}
+
+/** The part of the contract that tells of the gateway itself. */
+export class HealthApi extends HttpApi.make("gateway").add(groups.health) {}
 
 const inspect = HttpApiBuilder.group(
   EncodedApi,
@@ -88,7 +90,7 @@ const keyedTokens = HttpApiBuilder.group(
 const encodeReadiness = Schema.encodeEffect(Schema.fromJsonString(Readiness))
 
 const health = HttpApiBuilder.group(
-  EncodedApi,
+  HealthApi,
   "health",
   Effect.fnUntraced(function*(handlers) {
     const drain = yield* Drain
@@ -144,8 +146,11 @@ const problems = Layer.succeed(
     )
 )
 
-/** The routes, for an `HttpRouter`. */
+/** The routes about the chains, for an `HttpRouter`. */
 export const layer = HttpApiBuilder.layer(EncodedApi).pipe(
-  Layer.provide([inspect, tokens, keyedTokens, health]),
+  Layer.provide([inspect, tokens, keyedTokens]),
   Layer.provide(problems)
 )
+
+/** Health and metrics, for an `HttpRouter`. */
+export const layerHealth = HttpApiBuilder.layer(HealthApi).pipe(Layer.provide(health), Layer.provide(problems))

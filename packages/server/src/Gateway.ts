@@ -1,7 +1,7 @@
 /**
  * All routes of the gateway over the five chain services, for the bundled server and for a server of your own.
  *
- * Provide `layerRoutes` with the five services (live, memory or sandbox) and with `layerDefaults`, and serve its `HttpRouter`.
+ * Provide `layer` with the five services (live, memory or sandbox) and with `layerDefaults`, and serve its `HttpRouter`.
  * `Observe.layer` adds what the bundled server does around every request.
  *
  * An endpoint that relays bytes is a route of the router itself, with the contract's method and path. HttpApiBuilder would
@@ -52,7 +52,10 @@ type NameIn<Groups extends { readonly [group: string]: { readonly endpoints: obj
   [Group in keyof Groups & string]: `${Group}.${keyof Groups[Group]["endpoints"] & string}`
 }[keyof Groups & string]
 
-type RelayedName = Exclude<NameIn<typeof GatewayApi.groups>, NameIn<typeof EncodedRoutes.EncodedApi.groups>>
+type RelayedName = Exclude<
+  NameIn<typeof GatewayApi.groups>,
+  NameIn<typeof EncodedRoutes.EncodedApi.groups> | NameIn<typeof EncodedRoutes.HealthApi.groups>
+>
 
 type Handler = (
   request: HttpServerRequest
@@ -134,8 +137,36 @@ const relayed = HttpRouter.addAll(Effect.map(handlers, (handlers) => {
   return routes
 }))
 
-/** All routes of the contract, its OpenAPI document and its reference page. */
-export const layerRoutes = Layer.mergeAll(EncodedRoutes.layer, relayed, DocsPage.layer)
+/** Where the routes are, and which of them; beside routes of one's own. */
+export interface Mount {
+  /** The path before all routes, such as `/gateway`; none when not given. */
+  readonly prefix?: `/${string}`
+  /** Whether there are `/docs` and `/openapi.json`; true when not given. */
+  readonly docs?: boolean
+  /** Whether there are `/health/live`, `/health/ready` and `/metrics`; true when not given. */
+  readonly health?: boolean
+}
+
+/** The router of the context, with a path before the routes that it is given. The handlers do not see the path. */
+const layerPrefixed = (prefix: string) =>
+  Layer.effect(HttpRouter.HttpRouter, Effect.map(HttpRouter.HttpRouter, (router) => router.prefixed(prefix)))
+
+/**
+ * The routes of the contract, its OpenAPI document and its reference page.
+ *
+ * Two gateways on one server have two prefixes, and each its own services.
+ */
+export const layer = ({ docs = true, health = true, prefix = "/" }: Mount = {}) => {
+  const before = prefix.replace(/\/+$/u, "")
+  const routes = Layer.mergeAll(
+    EncodedRoutes.layer,
+    relayed,
+    health ? EncodedRoutes.layerHealth : Layer.empty,
+    docs ? DocsPage.layer({ health, prefix: before }) : Layer.empty
+  )
+  // the layers of routes hold services: memoised, two gateways would have those of one
+  return Layer.fresh(before === "" ? routes : Layer.provide(routes, layerPrefixed(before)))
+}
 
 /** What `/health/ready` says of a server of your own. */
 export interface Defaults {

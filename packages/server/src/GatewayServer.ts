@@ -32,7 +32,7 @@ export const layer = (settings: Settings) => {
     sandbox: GatewayStatus.isSandbox(settings),
     ...(Option.isSome(settings.corsOrigins) ? { origins: settings.corsOrigins.value } : {})
   })
-  const routes = Layer.merge(Gateway.layerRoutes, observed)
+  const routes = Layer.merge(Gateway.layer(), observed)
   const served = HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(
     Layer.provide(Chains.layer(settings)),
     Layer.provide(Layer.succeed(Gateway.RelayOptions, {

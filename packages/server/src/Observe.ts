@@ -77,6 +77,8 @@ export interface Options {
   readonly sandbox: boolean
   /** The origins whose pages may read answers; none when not given. */
   readonly origins?: Cors.Origins
+  /** The path before the gateway's routes, where they are mounted beside others; none when not given. */
+  readonly prefix?: `/${string}`
 }
 
 const plainId = /^[A-Za-z0-9._-]{1,64}$/u
@@ -120,7 +122,8 @@ const internalError = HttpBody.plainProblem(
   "A fault of the gateway; the log has its id"
 )
 
-const make = Effect.fnUntraced(function*({ origins, sandbox }: Options) {
+const make = Effect.fnUntraced(function*({ origins, prefix = "/", sandbox }: Options) {
+  const unmatched = Unmatched.make(prefix)
   const { write } = yield* RequestFacts.AccessLog
   const drain = yield* Drain
   const idOf = yield* makeIds
@@ -138,7 +141,7 @@ const make = Effect.fnUntraced(function*({ origins, sandbox }: Options) {
   const unanswered = (cause: Cause.Cause<unhandled>, request: HttpServerRequest.HttpServerRequest, id: string) => {
     if (Cause.hasInterrupts(cause)) return Effect.failCause(cause)
     return cause.reasons.some((reason) => reason._tag === "Fail" && isRouteNotFound(reason.error))
-      ? Effect.succeed(Unmatched.response(request))
+      ? Effect.succeed(unmatched(request))
       : Effect.as(
         Effect.annotateLogs(Effect.logError("The request ended in a fault of the gateway", cause), { id }),
         internalError

@@ -33,15 +33,25 @@ const methodsOf = (path: string): ReadonlyArray<string> | undefined => {
     (isKey(path.slice(1, end)) ? keyed.find(({ rest }) => rest === path.slice(end))?.methods : undefined)
 }
 
-/** The answer. It never quotes the path, which may hold an endpoint key. */
-export const response = (request: HttpServerRequest.HttpServerRequest): HttpServerResponse.HttpServerResponse => {
-  const methods = methodsOf(request.url.split("?", 1)[0] ?? "")
-  if (request.headers["upgrade"]?.toLowerCase() === "websocket") {
-    return HttpBody.plainProblem(404, "Not Found", "This gateway has no WebSocket; its routes are asked over HTTP")
+/**
+ * Makes the answers of a gateway whose routes have a prefix, which is `/` where they have none.
+ *
+ * An answer never quotes the path, which may hold an endpoint key.
+ */
+export const make = (prefix: string) => {
+  const before = prefix.replace(/\/+$/u, "")
+  const notFound = HttpBody.plainProblem(404, "Not Found", `No such route; GET ${before}/docs lists what there is`)
+  const noWebSocket = HttpBody.plainProblem(
+    404,
+    "Not Found",
+    "This gateway has no WebSocket; its routes are asked over HTTP"
+  )
+  return ({ headers, url }: HttpServerRequest.HttpServerRequest): HttpServerResponse.HttpServerResponse => {
+    if (headers["upgrade"]?.toLowerCase() === "websocket") return noWebSocket
+    const path = url.split("?", 1)[0] ?? ""
+    const methods = path.startsWith(`${before}/`) ? methodsOf(path.slice(before.length)) : undefined
+    if (methods === undefined) return notFound
+    const allowed = methods.flatMap((method) => method === "GET" ? ["GET", "HEAD"] : [method]).join(", ")
+    return HttpBody.plainProblem(405, "Method Not Allowed", `This route takes ${allowed}`, { allow: allowed })
   }
-  if (methods === undefined) {
-    return HttpBody.plainProblem(404, "Not Found", "No such route; GET /docs lists what there is")
-  }
-  const allowed = methods.flatMap((method) => method === "GET" ? ["GET", "HEAD"] : [method]).join(", ")
-  return HttpBody.plainProblem(405, "Method Not Allowed", `This route takes ${allowed}`, { allow: allowed })
 }

@@ -1,6 +1,7 @@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { assert, describe, it } from "@effect/vitest"
 import { Unauthorized } from "@trigate/domain/CallerError"
+import * as Json from "@trigate/domain/Json"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import * as CallerKeys from "@trigate/server/CallerKeys"
 import * as Gateway from "@trigate/server/Gateway"
@@ -28,7 +29,7 @@ const pairs = HttpRouter.use(Effect.fnUntraced(function*(router) {
   )
 }))
 
-const routes = Layer.merge(Gateway.layerRoutes, pairs)
+const routes = Layer.merge(Gateway.layer(), pairs)
 
 const plain = routes.pipe(
   Layer.provide(Sandbox.layer()),
@@ -134,5 +135,130 @@ describe("the gateway's routes on a server of one's own", () => {
         ["other", 404, undefined]
       ])
       assert.strictEqual(entries[0]?.id, "one")
+    }))
+})
+
+/** A gateway under a path, beside routes of one's own that have the names of the gateway's. */
+const beside = (mount: Gateway.Mount) => {
+  const named = HttpRouter.addAll([
+    HttpRouter.route("GET", "/docs", Effect.succeed(HttpServerResponse.text("my docs"))),
+    HttpRouter.route("GET", "/openapi.json", Effect.succeed(HttpServerResponse.text("my contract"))),
+    HttpRouter.route("GET", "/health/live", Effect.succeed(HttpServerResponse.text("my health"))),
+    HttpRouter.route("GET", "/metrics", Effect.succeed(HttpServerResponse.text("my metrics")))
+  ])
+  return Layer.mergeAll(Gateway.layer(mount), named).pipe(
+    Layer.provide(Sandbox.layer()),
+    Layer.provide(Gateway.layerDefaults({ sandbox: true }))
+  )
+}
+
+const own = [["/docs", "my docs"], ["/openapi.json", "my contract"], ["/health/live", "my health"], [
+  "/metrics",
+  "my metrics"
+]] as const
+
+const documented = (text: string) => [...Json.members(JsonParts.raw(text, ["paths"])).keys()]
+
+describe("the gateway's routes under a path", () => {
+  for (const prefix of ["/gw", "/a/b/"] as const) {
+    it.live(`answer there, and leave all others to the server: ${prefix}`, () =>
+      Effect.gen(function*() {
+        const url = yield* served(beside({ prefix }))
+        const at = `${url}${prefix.replace(/\/$/u, "")}`
+        for (const [path, text] of own) assert.strictEqual((yield* get(`${url}${path}`)).text, text)
+        for (const path of ["/evm", "/a-key/evm", "/l2", "/a-key/l2", "/a-key"]) {
+          const answer = yield* post(`${at}${path}`, gasCall)
+          assert.match(String(JsonParts.value(answer.text, "result")), /^0x[0-9a-f]+$/u, path)
+        }
+        const meta = yield* post(`${at}/info`, `{"type":"spotMeta"}`)
+        assert.isArray(JsonParts.value(meta.text, "universe"))
+        const address = "EQDXZ2c5LnA12Eum-DlguTmfYkMOvNeFCh4rBD0tgmwjcFI-"
+        const detected = yield* get(`${at}/api/v2/detectAddress?address=${address}&api_key=mine`)
+        assert.strictEqual(JsonParts.value(detected.text, "ok"), true)
+        const token = yield* get(`${at}/a-key/api/v2/getTokenData?address=${address}`)
+        assert.include(token.json, { _tag: "TokenNotFound" })
+        const inspected = yield* post(`${at}/exchange/inspect`, "{")
+        assert.deepInclude(inspected.json, { _tag: "InvalidRequest", status: 400 })
+        assert.strictEqual((yield* post(`${at}/health/evm`, gasCall)).status, 401)
+        assert.strictEqual((yield* get(`${at}/health/ready`)).status, 200)
+        assert.deepStrictEqual((yield* get(`${at}/health/live`)).json, { status: "live" })
+        assert.include((yield* get(`${at}/metrics`)).text, "trigate_")
+        assert.strictEqual((yield* post(`${url}/info`, `{"type":"spotMeta"}`)).status, 404)
+      }))
+
+    it.live(`have their reference there, which names the path: ${prefix}`, () =>
+      Effect.gen(function*() {
+        const url = yield* served(beside({ prefix }))
+        const path = prefix.replace(/\/$/u, "")
+        const page = yield* get(`${url}${path}/docs`)
+        assert.deepStrictEqual([page.status, page.type], [200, "text/html"])
+        assert.include(page.text, `"servers":[{"url":"${path}"}]`)
+        const document = yield* get(`${url}${path}/openapi.json`)
+        assert.deepStrictEqual(JsonParts.value(document.text, "servers"), [{ url: path }])
+        assert.includeMembers(documented(document.text), ["/exchange", "/health/live", "/{endpointKey}/evm"])
+      }))
+  }
+
+  it.live("serve the typed client", () =>
+    Effect.gen(function*() {
+      const client = yield* clientOf(`${yield* served(beside({ prefix: "/gw" }))}/gw`)
+      assert.isAbove((yield* client.info.spotMeta()).universe.length, 0)
+      assert.strictEqual((yield* client.health.ready()).status, "ready")
+    }))
+
+  it.live("are two gateways where there are two, each with its own services", () =>
+    Effect.gen(function*() {
+      const gateway = (network: "mainnet" | "testnet") =>
+        Gateway.layer({ prefix: `/${network}` }).pipe(
+          Layer.provide(Sandbox.layer({ network, seed: network })),
+          Layer.provide(Gateway.layerDefaults({ sandbox: true, network }))
+        )
+      const url = yield* served(Layer.merge(gateway("mainnet"), gateway("testnet")))
+      const chainId = `{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}`
+      for (const [network, id] of [["mainnet", "0x3e7"], ["testnet", "0x3e6"]] as const) {
+        assert.deepInclude((yield* get(`${url}/${network}/health/ready`)).json, { network })
+        const answer = yield* post(`${url}/${network}/evm`, chainId)
+        assert.strictEqual(JsonParts.value(answer.text, "result"), id)
+      }
+    }))
+
+  it.live("are known to what the bundled server puts around requests", () =>
+    Effect.gen(function*() {
+      const url = yield* served(
+        Layer.merge(beside({ prefix: "/gw" }), Observe.layer({ sandbox: true, prefix: "/gw" })).pipe(
+          Layer.provide([RequestFacts.layerAccessLogOff, Gateway.layerDefaults({ sandbox: true })])
+        )
+      )
+      const method = yield* get(`${url}/gw/info`)
+      assert.deepStrictEqual([method.status, method.headers.get("allow")], [405, "POST"])
+      const keyed = yield* get(`${url}/gw/a-key/evm`)
+      assert.deepStrictEqual([keyed.status, keyed.headers.get("allow")], [405, "POST"])
+      const nowhere = yield* get(`${url}/gw/nowhere`)
+      assert.strictEqual(nowhere.status, 404)
+      assert.include(nowhere.json, { detail: "No such route; GET /gw/docs lists what there is" })
+      assert.strictEqual((yield* get(`${url}/info`)).status, 404)
+      assert.strictEqual((yield* get(`${url}/docs`)).text, "my docs")
+    }))
+})
+
+describe("a gateway without some of its routes", () => {
+  it.live("leaves its documents to the server", () =>
+    Effect.gen(function*() {
+      const url = yield* served(beside({ docs: false, health: false }))
+      for (const [path, text] of own) assert.strictEqual((yield* get(`${url}${path}`)).text, text)
+      assert.strictEqual((yield* get(`${url}/health/ready`)).status, 404)
+      assert.match(String(JsonParts.value((yield* post(`${url}/evm`, gasCall)).text, "result")), /^0x[0-9a-f]+$/u)
+    }))
+
+  it.live("describes only those that it has", () =>
+    Effect.gen(function*() {
+      const url = yield* served(beside({ prefix: "/gw", health: false }))
+      const paths = documented((yield* get(`${url}/gw/openapi.json`)).text)
+      assert.notInclude(paths, "/health/live")
+      assert.notInclude(paths, "/metrics")
+      assert.includeMembers(paths, ["/exchange", "/exchange/inspect", "/api/v2/getTokenData"])
+      assert.strictEqual((yield* get(`${url}/gw/docs`)).status, 200)
+      assert.strictEqual((yield* get(`${url}/gw/health/live`)).status, 404)
+      assert.strictEqual((yield* get(`${url}/gw/metrics`)).status, 404)
     }))
 })

@@ -19,7 +19,7 @@ const gasCall = `{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice","params":[]}`
 const receiptCall = `{"jsonrpc":"2.0","id":1,"method":"eth_getTransactionReceipt","params":["0x${"ab".repeat(32)}"]}`
 const gasAnswer = /^\{"jsonrpc":"2\.0","id":1,"result":"0x[0-9a-f]+"\}$/u
 
-const routes = Gateway.layerRoutes.pipe(
+const routes = Gateway.layer().pipe(
   Layer.provide(Sandbox.layer()),
   Layer.provide(Gateway.layerDefaults({ sandbox: true }))
 )
@@ -127,7 +127,7 @@ describe("a caller that leaves", () => {
         }))
       ).pipe(Layer.provideMerge(Sandbox.layer()))
       const url = yield* served(
-        Gateway.layerRoutes.pipe(Layer.provide(waiting), Layer.provide(Gateway.layerDefaults({ sandbox: true })))
+        Gateway.layer().pipe(Layer.provide(waiting), Layer.provide(Gateway.layerDefaults({ sandbox: true })))
       )
       const head = headOf("POST", "/l2", [["content-length", String(receiptCall.length)]])
       // the race ends the exchange, and with it the connection, once the call is on its way

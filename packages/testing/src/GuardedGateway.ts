@@ -21,7 +21,7 @@ export const guardedGateway = Effect.gen(function*() {
     check: (key) =>
       Redacted.value(key) === known ? Effect.void : Effect.fail(new Unauthorized({ detail: "The key is not known" }))
   })
-  const routes = Gateway.layerRoutes.pipe(
+  const routes = Gateway.layer().pipe(
     Layer.provide(Sandbox.layer()),
     Layer.provide(keys),
     Layer.provide(Gateway.layerDefaults({ sandbox: true }))

@@ -49,7 +49,7 @@ const exchangeOver = (api: Addresses) =>
 export const embeddedExchange = Effect.fnUntraced(
   function*(client: Layer.Layer<HttpClient.HttpClient>, api: Addresses) {
     const wire = HttpTransportHttpClient.layer.pipe(Layer.provide(client))
-    const routes = Gateway.layerRoutes.pipe(
+    const routes = Gateway.layer().pipe(
       Layer.provide(exchangeOver(api).pipe(Layer.provide(callsOver(wire, deadline)))),
       Layer.provide(Sandbox.layer()),
       Layer.provide(Gateway.layerDefaults({ sandbox: false }))
