@@ -24,6 +24,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import * as fs from "node:fs"
 import * as path from "node:path"
+import * as monitoring from "./monitoring.ts"
 import { entryModules } from "./packages/entries.ts"
 
 const root = path.resolve(import.meta.dirname, "..")
@@ -337,8 +338,9 @@ const configurationText = document(
 
 const metricsText = document(
   "Metrics",
-  "`GET /metrics` prints these in Prometheus text. A metric without a series yet is printed with its head only. Every label has\n" +
-    "a bounded set of values; none holds an address, a key, or a text of a caller. The names that do not begin with `trigate_`\n" +
+  "`GET /metrics` prints these in Prometheus text, and a gateway with a collector exports them over OTLP\n" +
+    "([guide](guides/observability.md)). A metric without a series yet is printed with its head only. Every label has a\n" +
+    "bounded set of values; none holds an address, a key, or a text of a caller. The names that do not begin with `trigate_`\n" +
     "are those of prom-client.",
   table(
     ["Metric", "Kind", "Labels", "Meaning"],
@@ -372,6 +374,8 @@ const openApiText = (): string => {
 }
 
 const documents: ReadonlyMap<string, string> = new Map([
+  ["deploy/grafana/trigate.json", monitoring.dashboard()],
+  ["deploy/prometheus/alerts.yaml", monitoring.alertRules()],
   ["docs/configuration.md", configurationText],
   ["docs/errors.md", errorsText],
   ["docs/metrics.md", metricsText],
@@ -392,4 +396,6 @@ for (const [file, text] of outdated) {
   else fs.writeFileSync(path.join(root, file), text)
 }
 console.log(`docs: ${documents.size} generated files, ${outdated.length} ${isChecking ? "outdated" : "written"}`)
-process.exitCode = isChecking && outdated.length > 0 ? 1 : 0
+const mistakes = monitoring.mistakes()
+for (const mistake of mistakes) console.error(`deploy: ${mistake}`)
+process.exitCode = (isChecking && outdated.length > 0) || mistakes.length > 0 ? 1 : 0

@@ -1,0 +1,457 @@
+/**
+ * The dashboard and the alert rules, made from the table of metrics, and the check that they name nothing else.
+ *
+ * `npm run docs:generate` writes them into deploy/; `npm run docs:check` compares them.
+ */
+import { metrics, rows } from "@trigate/domain/Metrics"
+
+interface Panel {
+  readonly title: string
+  readonly unit: "reqps" | "s" | "percentunit" | "bytes" | "short" | "ops"
+  /** What each line shows: its legend, and an expression. */
+  readonly lines: ReadonlyArray<readonly [legend: string, expression: string]>
+}
+
+interface Row {
+  readonly title: string
+  readonly panels: ReadonlyArray<Panel>
+}
+
+const chosen = "job=~\"$job\",instance=~\"$instance\""
+
+type Named = Pick<(typeof rows)[number], "name" | "meaning">
+
+const select = (name: string, matchers = ""): string => `${name}{${chosen}${matchers === "" ? "" : `,${matchers}`}}`
+
+const rate = ({ name }: Named, by: string, matchers = ""): string =>
+  `sum by (${by}) (rate(${select(name, matchers)}[$__rate_interval]))`
+
+const quantile = (share: number, { name }: Named, by = ""): string =>
+  `histogram_quantile(${share}, sum by (${by === "" ? "le" : `le, ${by}`}) (rate(${
+    select(`${name}_bucket`)
+  }[$__rate_interval])))`
+
+const now = ({ name }: Named, by: string): string => `max by (${by}) (${select(name)})`
+
+const all = ({ name }: Named): string => select(name)
+
+const m = metrics
+
+const dashboardRows: ReadonlyArray<Row> = [
+  {
+    title: "Requests",
+    panels: [
+      { title: "Requests by route", unit: "reqps", lines: [["{{route}}", rate(m.requests, "route")]] },
+      {
+        title: "Share of requests that failed with a 5xx status",
+        unit: "percentunit",
+        lines: [["failed", `${rate(m.requests, "job", "status=~\"5..\"")} / ${rate(m.requests, "job")}`]]
+      },
+      {
+        title: "Duration of requests",
+        unit: "s",
+        lines: [
+          ["50 %", quantile(0.5, m.requestSeconds)],
+          ["95 %", quantile(0.95, m.requestSeconds)],
+          ["99 %", quantile(0.99, m.requestSeconds)]
+        ]
+      },
+      { title: "Calls by operation", unit: "ops", lines: [["{{operation}}", rate(m.operations, "operation")]] },
+      {
+        title: "Calls that did not end well, by outcome",
+        unit: "ops",
+        lines: [["{{outcome}}", rate(m.operations, "outcome", "outcome!=\"ok\"")]]
+      }
+    ]
+  },
+  {
+    title: "Upstreams",
+    panels: [
+      {
+        title: "Attempts by upstream and outcome",
+        unit: "ops",
+        lines: [["{{upstream}} {{outcome}}", rate(m.upstreamCalls, "upstream, outcome")]]
+      },
+      {
+        title: "Duration of attempts, 95 %",
+        unit: "s",
+        lines: [["{{upstream}}", quantile(0.95, m.upstreamSeconds, "upstream")]]
+      },
+      {
+        title: "Attempts that followed another one, by cause",
+        unit: "ops",
+        lines: [["{{upstream}} {{cause}}", rate(m.upstreamRetries, "upstream, cause")]]
+      },
+      { title: "Hedged reads, by winner", unit: "ops", lines: [["{{won}}", rate(m.upstreamHedges, "won")]] },
+      {
+        title: "Ejected addresses",
+        unit: "short",
+        lines: [["{{upstream}}#{{address}}", now(m.upstreamEjected, "upstream, address")]]
+      },
+      {
+        title: "Ejections and deferrals",
+        unit: "ops",
+        lines: [
+          ["{{upstream}}#{{address}} {{cause}}", rate(m.upstreamEjections, "upstream, address, cause")],
+          ["{{upstream}}#{{address}} deferred", rate(m.upstreamDeferrals, "upstream, address")]
+        ]
+      },
+      {
+        title: "What the rate limit leaves",
+        unit: "short",
+        lines: [["{{upstream}} {{share}}", now(m.rateLimitAvailable, "upstream, share")]]
+      },
+      {
+        title: "Calls that the rate limit delayed or refused",
+        unit: "ops",
+        lines: [
+          ["{{upstream}} waited", rate(m.rateLimitWaits, "upstream")],
+          ["{{upstream}} refused", rate(m.rateLimitRefused, "upstream")]
+        ]
+      },
+      {
+        title: "Weight and request units spent",
+        unit: "short",
+        lines: [
+          ["{{upstream}} weight", rate(m.upstreamWeight, "upstream")],
+          ["{{upstream}} request units", rate(m.upstreamRequestUnits, "upstream")]
+        ]
+      }
+    ]
+  },
+  {
+    title: "Cache",
+    panels: [
+      {
+        title: "Reads without an attempt, by outcome",
+        unit: "ops",
+        lines: [["{{outcome}}", rate(m.cache, "outcome")]]
+      },
+      { title: "Bytes of cached responses", unit: "bytes", lines: [["{{instance}}", all(m.cacheBytes)]] }
+    ]
+  },
+  {
+    title: "Signed actions and shared state",
+    panels: [
+      {
+        title: "Signed actions without an answer",
+        unit: "short",
+        lines: [["{{state}}", now(m.actionLogEntries, "state")]]
+      },
+      {
+        title: "Stores that are away",
+        unit: "short",
+        lines: [
+          ["action log of {{instance}}", all(m.actionLogAway)],
+          ["{{use}} of {{instance}}", all(m.sharedStateDegraded)]
+        ]
+      },
+      {
+        title: "Signed actions whose nonce no other replica was asked about",
+        unit: "ops",
+        lines: [["{{instance}}", rate(m.actionLogUnshared, "instance")]]
+      }
+    ]
+  },
+  {
+    title: "Process",
+    panels: [
+      {
+        title: "Processor",
+        unit: "percentunit",
+        lines: [
+          ["{{instance}}", rate(m.processCpu, "instance")],
+          ["{{instance}} program", rate(m.processCpuUser, "instance")],
+          ["{{instance}} kernel", rate(m.processCpuSystem, "instance")]
+        ]
+      },
+      {
+        title: "Memory",
+        unit: "bytes",
+        lines: [
+          ["{{instance}} resident", all(m.processResidentMemory)],
+          ["{{instance}} heap", all(m.heapTotal)],
+          ["{{instance}} heap in use", all(m.heapUsed)],
+          ["{{instance}} outside of the heap", all(m.externalMemory)]
+        ]
+      },
+      {
+        title: "Delay of the event loop",
+        unit: "s",
+        lines: [
+          ["{{instance}} average", all(m.eventLoopLag)],
+          ["{{instance}} 99 %", all(m.eventLoopLagP99)],
+          ["{{instance}} longest", all(m.eventLoopLagMax)]
+        ]
+      },
+      {
+        title: "Open files, sockets, timers",
+        unit: "short",
+        lines: [
+          ["{{instance}} files and sockets", all(m.processOpenFds)],
+          ["{{instance}} resources", all(m.activeResources)]
+        ]
+      },
+      { title: "Time since the start", unit: "s", lines: [["{{instance}}", `time() - ${all(m.processStart)}`]] },
+      {
+        title: "Versions",
+        unit: "short",
+        lines: [["Trigate {{version}}, Node {{node}}", `sum by (version, node) (${all(m.buildInfo)})`]]
+      }
+    ]
+  }
+]
+
+const width = 12
+const height = 8
+
+const panelsOf = () => {
+  const panels: Array<unknown> = []
+  let y = 0
+  for (const { panels: own, title } of dashboardRows) {
+    panels.push({
+      id: panels.length + 1,
+      type: "row",
+      title,
+      collapsed: false,
+      gridPos: { h: 1, w: 2 * width, x: 0, y },
+      panels: []
+    })
+    y += 1
+    for (const [index, { lines, title, unit }] of own.entries()) {
+      panels.push({
+        id: panels.length + 1,
+        type: "timeseries",
+        title,
+        description: rows.filter(({ name }) => lines.some(([, expression]) => namesIn(expression).has(name)))
+          .map(({ meaning, name }) => `${name}: ${meaning}`).join("\n\n"),
+        datasource: { type: "prometheus", uid: "${datasource}" },
+        gridPos: { h: height, w: width, x: index % 2 * width, y: y + Math.floor(index / 2) * height },
+        fieldConfig: { defaults: { unit, min: 0 }, overrides: [] },
+        options: { legend: { displayMode: "list", placement: "bottom" }, tooltip: { mode: "multi", sort: "desc" } },
+        targets: lines.map(([legendFormat, expr], target) => ({
+          refId: String.fromCodePoint(65 + target),
+          datasource: { type: "prometheus", uid: "${datasource}" },
+          expr,
+          legendFormat
+        }))
+      })
+    }
+    y += Math.ceil(own.length / 2) * height
+  }
+  return panels
+}
+
+const variable = (name: string, label: string, matchers: string) => ({
+  name,
+  label,
+  type: "query",
+  datasource: { type: "prometheus", uid: "${datasource}" },
+  query: { query: `label_values(${m.buildInfo.name}${matchers}, ${name})`, refId: name },
+  refresh: 2,
+  multi: true,
+  includeAll: true,
+  current: { text: "All", value: "$__all" }
+})
+
+/** The Grafana dashboard. */
+export const dashboard = (): string =>
+  `${
+    JSON.stringify(
+      {
+        uid: "trigate",
+        title: "Trigate",
+        description: "Written by npm run docs:generate from the table of metrics",
+        tags: ["trigate"],
+        schemaVersion: 39,
+        editable: true,
+        refresh: "30s",
+        time: { from: "now-1h", to: "now" },
+        templating: {
+          list: [
+            { name: "datasource", label: "Data source", type: "datasource", query: "prometheus" },
+            variable("job", "Job", ""),
+            variable("instance", "Instance", "{job=~\"$job\"}")
+          ]
+        },
+        panels: panelsOf()
+      },
+      undefined,
+      2
+    )
+  }\n`
+
+interface Alert {
+  readonly name: string
+  /** Who has to look: `page` now, `ticket` on the next working day. */
+  readonly severity: "page" | "ticket"
+  readonly for: string
+  readonly expression: string
+  readonly summary: string
+  readonly whatToDo: string
+}
+
+const recent = ({ name }: Named, by: string, matchers = ""): string =>
+  `sum by (${by}) (rate(${name}${matchers === "" ? "" : `{${matchers}}`}[5m]))`
+
+const faults = "outcome=~\"not_sent|broken|timeout|server_fault|malformed|mismatched\""
+
+const alerts: ReadonlyArray<Alert> = [
+  {
+    name: "TrigateDown",
+    severity: "page",
+    for: "2m",
+    expression: `absent(${m.buildInfo.name})`,
+    summary: "No gateway is scraped",
+    whatToDo: "See whether a gateway runs, and whether Prometheus reaches its /metrics."
+  },
+  {
+    name: "TrigateRequestsFail",
+    severity: "page",
+    for: "5m",
+    expression: `${recent(m.requests, "job", "status=~\"5..\"")} / ${recent(m.requests, "job")} > 0.05`,
+    summary: "More than 5 % of the requests end with a 5xx status",
+    whatToDo: `Look at the outcomes of ${m.requests.name}; a 5xx tag names the upstream or store that fails.`
+  },
+  {
+    name: "TrigateSlow",
+    severity: "ticket",
+    for: "10m",
+    expression: `histogram_quantile(0.99, sum by (le, job) (rate(${m.requestSeconds.name}_bucket[5m]))) > 5`,
+    summary: "One request in a hundred takes more than 5 seconds",
+    whatToDo: `Compare ${m.upstreamSeconds.name} by upstream, and calls that waited for a rate limit.`
+  },
+  {
+    name: "TrigateUpstreamFails",
+    severity: "ticket",
+    for: "5m",
+    expression: `${recent(m.upstreamCalls, "job, upstream", faults)} / ${
+      recent(m.upstreamCalls, "job, upstream")
+    } > 0.2`,
+    summary: "More than 20 % of the attempts at {{ $labels.upstream }} fail",
+    whatToDo: "Ask the provider, or add an address of another one to the setting."
+  },
+  {
+    name: "TrigateAddressEjected",
+    severity: "ticket",
+    for: "10m",
+    expression: `${m.upstreamEjected.name} == 1`,
+    summary: "Address {{ $labels.address }} of {{ $labels.upstream }} gets no calls",
+    whatToDo: "It failed its probes or is on another chain; the log says which."
+  },
+  {
+    name: "TrigateRateLimitRefuses",
+    severity: "ticket",
+    for: "5m",
+    expression: `${recent(m.rateLimitRefused, "job, upstream")} > 0`,
+    summary: "Calls to {{ $labels.upstream }} are refused by its rate limit",
+    whatToDo: "Callers ask more than the plan grants: raise the plan and its setting, or cache more."
+  },
+  {
+    name: "TrigateUpstreamLimitsRate",
+    severity: "ticket",
+    for: "5m",
+    expression: `${recent(m.upstreamCalls, "job, upstream", "outcome=\"rate_limited\"")} > 0`,
+    summary: "{{ $labels.upstream }} answers HTTP 429",
+    whatToDo: "It grants less than its setting says, or others use the same key or IP address."
+  },
+  {
+    name: "TrigateActionsUnknown",
+    severity: "page",
+    for: "5m",
+    expression: `${m.actionLogEntries.name}{state="unknown"} > 0`,
+    summary: "Signed actions have an unknown outcome",
+    whatToDo: "List and resolve them with trigate actions; do not sign them again under a new nonce."
+  },
+  {
+    name: "TrigateActionLogAway",
+    severity: "page",
+    for: "1m",
+    expression: `${m.actionLogAway.name} == 1`,
+    summary: "The action log cannot be written: signed actions are refused",
+    whatToDo: "Bring its database back; nothing was sent meanwhile."
+  },
+  {
+    name: "TrigateActionsUnshared",
+    severity: "ticket",
+    for: "0m",
+    expression: `increase(${m.actionLogUnshared.name}[15m]) > 0`,
+    summary: "Signed actions were sent without comparing their nonces with other replicas",
+    whatToDo: "Bring Redis back, or keep the action log in a database."
+  },
+  {
+    name: "TrigateSharedStateDegraded",
+    severity: "ticket",
+    for: "5m",
+    expression: `${m.sharedStateDegraded.name} == 1`,
+    summary: "Replicas do not share {{ $labels.use }}",
+    whatToDo: "Bring Redis back; until then each replica works alone."
+  },
+  {
+    name: "TrigateEventLoopLags",
+    severity: "ticket",
+    for: "5m",
+    expression: `${m.eventLoopLagP99.name} > 0.2`,
+    summary: "The event loop of {{ $labels.instance }} is late by more than 200 ms",
+    whatToDo: "The process has too little processor time: add a replica."
+  }
+]
+
+/** The Prometheus alert rules. JSON strings are YAML strings. */
+export const alertRules = (): string =>
+  [
+    "# Written by `npm run docs:generate` from the table of metrics; change scripts/monitoring.ts, not this file.",
+    "groups:",
+    "  - name: trigate",
+    "    rules:",
+    ...alerts.flatMap((alert) => [
+      `      - alert: ${alert.name}`,
+      `        expr: ${JSON.stringify(alert.expression)}`,
+      `        for: ${alert.for}`,
+      "        labels:",
+      `          severity: ${alert.severity}`,
+      "        annotations:",
+      `          summary: ${JSON.stringify(alert.summary)}`,
+      `          description: ${JSON.stringify(alert.whatToDo)}`
+    ]),
+    ""
+  ].join("\n")
+
+/** The metrics that an expression names, a histogram without what its series add to its name. */
+const namesIn = (expression: string): ReadonlySet<string> =>
+  new Set(
+    [...expression.matchAll(/\b(?:trigate|process|nodejs)_[a-z0-9_]+/gu)].map(([name]) =>
+      rows.find((row) => row.kind === "histogram" && name === `${row.name}_bucket`)?.name ?? name
+    )
+  )
+
+/** The labels that an expression selects or groups by. */
+const labelsIn = (expression: string): ReadonlySet<string> =>
+  new Set([
+    ...[...expression.matchAll(/(?<label>\w+)\s*(?:=~|!=|!~|=)\s*"/gu)].map((match) => match.groups?.["label"] ?? ""),
+    ...[...expression.matchAll(/\bby \((?<labels>[^)]*)\)/gu)]
+      .flatMap((match) => match.groups?.["labels"]?.split(",").map((label) => label.trim()) ?? [])
+  ])
+
+// what Prometheus adds to every series, and to a histogram's buckets
+const added = ["job", "instance", "le"]
+
+/** What is wrong with the dashboard and the rules: names and labels that the table does not have, metrics that nobody sees. */
+export const mistakes = (): ReadonlyArray<string> => {
+  const expressions = [
+    ...dashboardRows.flatMap(({ panels }) =>
+      panels.flatMap(({ lines, title }) => lines.map(([, expression]) => [title, expression] as const))
+    ),
+    ...alerts.map(({ expression, name }) => [name, expression] as const)
+  ]
+  const seen = new Set<string>()
+  const wrong = expressions.flatMap(([where, expression]) => {
+    const named = [...namesIn(expression)]
+    for (const name of named) seen.add(name)
+    const found = rows.filter(({ name }) => named.includes(name))
+    const labels = new Set<string>([...added, ...found.flatMap((row) => row.labels)])
+    return named.filter((name) => !rows.some((row) => row.name === name)).map((name) => `${where}: no metric ${name}`)
+      .concat([...labelsIn(expression).difference(labels)].map((label) => `${where}: no label ${label}`))
+  })
+  return [...wrong, ...rows.filter(({ name }) => !seen.has(name)).map(({ name }) => `the dashboard lacks ${name}`)]
+}
