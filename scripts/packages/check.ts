@@ -11,6 +11,9 @@ import { spawnSync } from "node:child_process"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
+import { read as readDocument } from "../../test/guides/blocks.ts"
+import type { Place } from "../../test/guides/run.ts"
+import { run as runDocument } from "../../test/guides/run.ts"
 import * as Browser from "./browser.ts"
 import { libraries, manifestOf, modulesOf, published, root, versionOf } from "./manifest.ts"
 
@@ -60,7 +63,7 @@ const installed = (name: string): string => versionOf(path.join(root, "node_modu
 
 const install = (): string => {
   const packed = Object.fromEntries(
-    libraries.map(([, from]) => [manifestOf(from).name, pack(path.join(from, "build"))])
+    [...published.values()].map((from) => [manifestOf(from).name, pack(path.join(from, "build"))])
   )
   fs.cpSync(path.join(import.meta.dirname, "consumer"), app, { recursive: true })
   const tools = ["@effect/vitest", "vitest", "@types/node", "typescript", "esbuild", "vite"]
@@ -79,7 +82,7 @@ const install = (): string => {
     })
   )
   npm(["install"], app)
-  return `${libraries.length} packages beside effect ${versionOf(path.join(modules, "effect"))}`
+  return `${published.size} packages beside effect ${versionOf(path.join(modules, "effect"))}`
 }
 
 const oneEffect = (): string => {
@@ -114,12 +117,31 @@ const importAll = (): string => {
   return `${specifiers.length} modules`
 }
 
+// the commands of the packages, and the tools that are on the path of whoever reads them
+const place: Place = { parent: path.join(app, "documents"), binaries: path.join(root, "node_modules/.bin") }
+
+/** What the packages say of themselves, and the guide to embedding them: each block run with the packed packages. */
+const documents = [...fs.globSync("packages/*/README.md", { cwd: root }).toSorted(), "docs/guides/embed.md"]
+  .map((file) => readDocument(file, fs.readFileSync(path.join(root, file), "utf8")))
+
+/** The modules of the documents, written where the compiler finds them. */
+const writeBlocks = (): ReadonlyArray<string> =>
+  documents.flatMap(({ path: document, programs }) => {
+    const folder = `blocks/${document.replaceAll(/[^a-z0-9]+/giu, "-")}`
+    fs.mkdirSync(path.join(app, folder), { recursive: true })
+    return programs.filter(({ language }) => language === "ts").map(({ file, text }) => {
+      fs.writeFileSync(path.join(app, folder, file), text)
+      return `${folder}/${file}`
+    })
+  })
+
 const compilers = ["typescript", "typescript-5"]
 const resolutions = [["nodenext", "nodenext"], ["esnext", "bundler"]] as const
 
 const compile = (): string => {
   const lines = specifiers.map((name, index) => `export * as m${index} from "${name}"`)
   fs.writeFileSync(path.join(app, "all.ts"), `${lines.join("\n")}\n`)
+  const blocks = writeBlocks()
   for (const compiler of compilers) {
     for (const [module, moduleResolution] of resolutions) {
       for (const skipLibCheck of [true, false]) {
@@ -127,8 +149,15 @@ const compile = (): string => {
         fs.writeFileSync(
           path.join(app, "tsconfig.json"),
           JSON.stringify({
-            compilerOptions: { ...options, strict: true, noEmit: true, skipLibCheck, types: ["node"] },
-            files: ["all.ts", "page.ts", "swapped.test.ts"]
+            compilerOptions: {
+              ...options,
+              strict: true,
+              noEmit: true,
+              skipLibCheck,
+              allowImportingTsExtensions: true,
+              types: ["node"]
+            },
+            files: ["all.ts", "page.ts", "swapped.test.ts", ...blocks]
           })
         )
         run(process.execPath, [path.join(modules, compiler, "bin/tsc"), "-p", "."], app)
@@ -162,6 +191,14 @@ const test = (): string => {
   equal("tests", numPassedTests, 2)
   return `${numPassedTests} tests with swapped layers`
 }
+
+const readDocuments = (gateway: string) =>
+  Effect.gen(function*() {
+    equal("what is wrong with the blocks", documents.flatMap(({ faults }) => faults), [])
+    const wrong = yield* Effect.forEach(documents, (document) => runDocument(document, gateway, place))
+    equal("blocks that do not do what they show", wrong.flat(), [])
+    return `${documents.flatMap(({ programs }) => programs).length} blocks of ${documents.length} documents`
+  })
 
 const bundlers: { readonly [name: string]: () => string } = {
   esbuild: () => {
@@ -244,6 +281,8 @@ const tryAll = Effect.gen(function*() {
   step("import", importAll)
   step("compile", compile)
   step("test", test)
+  const read = yield* readDocuments(gateway.url)
+  step("documents", () => read)
   const seen = yield* inBrowser(gateway.url)
   step("browser", () => seen)
 })

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
 import type { Program } from "./blocks.ts"
 import { excused, read } from "./blocks.ts"
-import { folder, run } from "./run.ts"
+import { checkout, folderIn, run } from "./run.ts"
 import { check } from "./types.ts"
 import * as AttemptResult from "./verdict.ts"
 
@@ -165,7 +165,7 @@ describe("a document that is run", () => {
 
   it.live("leaves no process behind when nobody waits for it any longer", () =>
     Effect.gen(function*() {
-      const cwd = yield* folder
+      const cwd = yield* folderIn(checkout.parent)
       const endless = document(["sh", `sleep 1000 &\ntouch ${cwd}/begun\nwait`])
       const begun = Effect.callback<void>((resume) => {
         const watcher = fs.watch(cwd, () => resume(Effect.void))

@@ -6,6 +6,8 @@ export const notRun: ReadonlyArray<string> = [
   "docs/cli.md: trigate serve --port 9000 --read-deadline 5s (it serves until it is stopped)",
   "docs/guides/observability.md: OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 OTEL_SERVICE_NAME=trigate-eu npx trigate " +
   "serve (it serves until it is stopped; the tests of the server run it against a collector of their own)",
+  "docs/guides/embed.md: npm install @trigate/trading @trigate/tokens @trigate/layer2 @trigate/signing effect (the packages are " +
+  "installed from their tarballs, and this guide is run there, by npm run packages)",
   "docs/guides/unknown-outcomes.md: npx trigate actions list (it takes a database in which a crash left something)",
   "examples/client/README.md: npm start (two terminals; the tests of the example run it)",
   "examples/embedded/README.md: TRIGATE_TRADING_API_URL=https://api.hyperliquid.xyz \\ (real upstreams)",

@@ -10,16 +10,29 @@ import * as AttemptResult from "./verdict.ts"
 /** The repository. */
 export const root = path.resolve(import.meta.dirname, "../..")
 
-const blocks = path.join(import.meta.dirname, ".blocks")
+/** Where the packages are installed that the programs import. */
+export interface Place {
+  /** Holds the folders in which programs run, so that modules find the packages. */
+  readonly parent: string
+  /** The commands of the packages. */
+  readonly binaries: string
+}
 
-/** A folder inside the repository, so that modules find the packages; removed with the scope. */
-export const folder = Effect.acquireRelease(
-  Effect.sync(() => {
-    fs.mkdirSync(blocks, { recursive: true })
-    return fs.mkdtempSync(`${blocks}/run-`)
-  }),
-  (made) => Effect.sync(() => fs.rmSync(made, { recursive: true }))
-)
+/** The packages as they are in the repository. */
+export const checkout: Place = {
+  parent: path.join(import.meta.dirname, ".blocks"),
+  binaries: path.join(root, "node_modules/.bin")
+}
+
+/** A new folder, removed with the scope. */
+export const folderIn = (parent: string) =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      fs.mkdirSync(parent, { recursive: true })
+      return fs.mkdtempSync(`${parent}/run-`)
+    }),
+    (made) => Effect.sync(() => fs.rmSync(made, { recursive: true }))
+  )
 
 /** A document speaks of a gateway at its usual place; this one listens elsewhere. */
 const moved = (text: string, url: string): string =>
@@ -27,8 +40,6 @@ const moved = (text: string, url: string): string =>
     /(?:http:\/\/)?(?:localhost|127\.0\.0\.1):8080/gu,
     (found) => found.startsWith("http") ? url : new URL(url).host
   )
-
-const binaries = path.join(root, "node_modules/.bin")
 
 const commandOf = (program: Program, cwd: string): readonly [file: string, ...args: ReadonlyArray<string>] => {
   if (program.language === "sh") {
@@ -38,7 +49,7 @@ const commandOf = (program: Program, cwd: string): readonly [file: string, ...ar
   return [process.execPath, path.join(cwd, program.file)]
 }
 
-const ended = (program: Program, cwd: string, url: string) =>
+const ended = (program: Program, cwd: string, url: string, binaries: string) =>
   Effect.callback<Ended>((resume) => {
     const [file, ...args] = commandOf(program, cwd)
     const child = spawn(file, args, {
@@ -87,8 +98,8 @@ const isCurlInstalled = spawnSync("curl", ["--version"]).status === 0
 const usesCurl = ({ language, text }: Program): boolean => language === "sh" && /\bcurl\b/u.test(text)
 
 /** Runs what a document does not excuse, in its order; gives what is not as the document shows it. */
-export const run = Effect.fn(function*(document: Document, url: string) {
-  const cwd = yield* folder
+export const run = Effect.fn(function*(document: Document, url: string, place: Place = checkout) {
+  const cwd = yield* folderIn(place.parent)
   prepare(cwd)
   const wrong: Array<string> = []
   for (const found of document.programs) {
@@ -100,7 +111,7 @@ export const run = Effect.fn(function*(document: Document, url: string) {
       console.log(`not run: ${document.path}:${program.line} (no curl on this machine)`)
       continue
     }
-    const verdict = AttemptResult.of(document.path, program, yield* ended(program, cwd, url))
+    const verdict = AttemptResult.of(document.path, program, yield* ended(program, cwd, url, place.binaries))
     if (verdict !== undefined) wrong.push(verdict)
   }
   return wrong

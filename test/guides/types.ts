@@ -4,7 +4,7 @@ import { execFile } from "node:child_process"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import type { Document } from "./blocks.ts"
-import { folder, root } from "./run.ts"
+import { checkout, folderIn, root } from "./run.ts"
 
 const slug = (document: string): string => document.replaceAll(/[^a-z0-9]+/giu, "-")
 
@@ -40,7 +40,7 @@ const tsconfig = (files: ReadonlyArray<string>) => ({
 
 /** What the compiler says, each line with the document and the line in it. */
 export const check = Effect.fn(function*(documents: ReadonlyArray<Document>) {
-  const cwd = yield* folder
+  const cwd = yield* folderIn(checkout.parent)
   const places = new Map<string, { readonly path: string; readonly line: number }>()
   for (const document of documents) {
     for (const program of document.programs) {
