@@ -320,10 +320,10 @@ const configurationText = document(
     "in the same way, each those that concern its chain. There `Config.nested` puts a prefix before the names\n" +
     "([how](guides/embed.md#from-the-configuration)).",
   table(
-    ["Variable", "Flag", "Member", "Meaning", "Takes", "Default"],
+    ["Variable", "Flag", "Member", "Meaning", "Takes", "Default", "Restart"],
     Object.entries(settings).map((
-      [name, { env, flag, meaning, takes, unset }]
-    ) => [code(env), code(`--${flag}`), code(name), meaning, takes, unset])
+      [name, { env, flag, meaning, needsRestart, takes, unset }]
+    ) => [code(env), code(`--${flag}`), code(name), meaning, takes, unset, needsRestart === true ? "✓" : ""])
   ),
   "Every process of a machine can see flags. Put addresses with endpoint keys into the environment or into a file.",
   "## Settings file",
@@ -333,7 +333,17 @@ const configurationText = document(
   ...["json", "yaml", "toml"].map(exampleText),
   "## Environment file",
   "`--env-file FILE` names a file of `NAME=value` lines, as Docker, systemd and `node --env-file` read it. A variable of the\n" +
-    "file counts where the environment does not set it."
+    "file counts where the environment does not set it.",
+  "## Changing settings while the gateway serves",
+  "On `SIGHUP` (`kill -HUP PID`, `systemctl reload`, `docker kill -s HUP`) the gateway reads its settings file and its environment\n" +
+    "file again. Flags and the environment of a process do not change, and still beat the files.",
+  "- Settings with a mark under Restart keep their value until the gateway starts again. The log names those that changed.\n" +
+    "- Another network, and real chains instead of the sandbox or the sandbox instead of them, are another gateway. Such settings\n" +
+    "  are refused whole, and so are settings of which one is wrong. The log says why in one line, and the old settings stay.\n" +
+    "- Everything else is applied at once. Requests from then on are served by the new settings; those in flight end by the\n" +
+    "  settings with which they began. Nonces, the windows of rate limits, cached responses and ejected addresses are kept.",
+  "To try settings before the gateway gets them, run [`trigate serve --check`](cli.md#a-gateway) with the same files.\n" +
+    "([decision 26](decisions/0026-settings-change-over-what-stays.md))"
 )
 
 const metricsText = document(

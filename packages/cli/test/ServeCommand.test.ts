@@ -1,11 +1,12 @@
 /** `trigate serve`: where its settings come from, and what it checks. */
 import { assert, describe, it } from "@effect/vitest"
+import { post } from "@trigate/testing/Gateway"
 import { gatewayProcess } from "@trigate/testing/GatewayProcess"
 import { recordingUpstream, refusingUrl, rpcFailure, rpcReply } from "@trigate/testing/RecordingUpstream"
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { folder, run } from "./run.ts"
+import { folder, run, start } from "./run.ts"
 
 describe("trigate serve", () => {
   it.live("takes a flag before the environment, and the environment before the file of its folder", () =>
@@ -21,6 +22,41 @@ describe("trigate serve", () => {
       const [first = "", ...lines] = running.printed().split("\n")
       assert.include(first, "(testnet)")
       assert.include(lines, "  layer2: layer2 x1")
+    }))
+})
+
+describe("SIGHUP", () => {
+  it.live("has the settings read again: good ones count from then on, wrong ones change nothing", () =>
+    Effect.gen(function*() {
+      const file = path.join(yield* folder, "trigate.config.toml")
+      const write = (text: string) => fs.writeFileSync(file, `accessLog = false\n${text}\n`)
+      write("")
+      const running = yield* start(["serve", "--port", "0", "--config", file])
+      const url = /listens on (?<url>\S+)/u.exec(yield* running.says("/health/ready"))?.groups?.["url"] ?? ""
+      const call = `{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice","params":[]}`
+      const isTooLong = Effect.map(
+        post(`${url}/evm`, `[${call},${call}]`),
+        ({ text }) => text.includes("A batch has at most 1 call")
+      )
+      assert.isFalse(yield* isTooLong)
+
+      write("batchLimit = 1\nport = 9000\ndatabaseUrl = \"actions.db\"")
+      running.signal("SIGHUP")
+      // the port of the flag beats that of the file
+      yield* running.says("A restart is needed for TRIGATE_DATABASE_URL: until then the old value stays")
+      yield* running.says("Settings read again: TRIGATE_BATCH_LIMIT applied")
+      assert.isTrue(yield* isTooLong)
+
+      write("batchLimit = 100\nreadDeadline = 5")
+      running.signal("SIGHUP")
+      yield* running.says(
+        `Settings read again: the old ones stay, because readDeadline in ${file} is not valid: expected`
+      )
+      assert.isTrue(yield* isTooLong)
+
+      running.signal("SIGTERM")
+      const { code, stderr, stdout } = yield* running.ended
+      assert.deepStrictEqual([code, stderr, stdout.trim().split("\n").length], [0, "", 6])
     }))
 })
 

@@ -72,7 +72,7 @@ export const main = new URL("../../trigate/src/trigate.ts", import.meta.url).pat
 export interface Running {
   /** Waits until it has printed a text, on either stream; gives all that it has printed. */
   readonly says: (text: string) => Effect.Effect<string>
-  readonly signal: (name: "SIGINT" | "SIGTERM") => void
+  readonly signal: (name: "SIGINT" | "SIGTERM" | "SIGHUP") => void
   readonly ended: Effect.Effect<Ended>
 }
 

@@ -19,6 +19,8 @@ interface Texts {
   readonly takes: string
   /** The default, in words. */
   readonly unset: string
+  /** Whether a gateway that serves has to start again to take another value. */
+  readonly needsRestart?: boolean
 }
 
 /** A setting: a `Config` that decodes it and gives its default when it is not set, with its name and documentation. */
@@ -201,10 +203,12 @@ const noLimit = "unset: no limit"
 /** Every setting by the name of its member in a file, in the order of `--help`. */
 export const settings = {
   host: withDefault("TRIGATE_HOST", Host, "127.0.0.1", {
+    needsRestart: true,
     meaning: "address to listen on",
     takes: "a host name or an IP address"
   }),
   port: withDefault("TRIGATE_PORT", Port, "8080", {
+    needsRestart: true,
     meaning: "port to listen on; 0 takes a free one",
     takes: "a port from 0 to 65535"
   }),
@@ -291,27 +295,32 @@ export const settings = {
     takes: onOff
   }),
   redisUrl: optional("TRIGATE_REDIS_URL", RedisUrl, {
+    needsRestart: true,
     meaning:
       "Redis in which replicas share rate limits, cached responses and, without a database, the nonces of signed " +
       "actions; while it is away each replica works alone",
     takes: "a redis:// or rediss:// URL, with a database number or no path"
   }),
   databaseUrl: optional("TRIGATE_DATABASE_URL", DatabaseUrl, {
+    needsRestart: true,
     meaning:
       "database of the action log, which then survives a crash; replicas may share a Postgres. While it cannot be " +
       "written, signed actions are refused",
     takes: "a postgres:// URL, or the path of a SQLite file"
   }, "unset: in memory"),
   otelSdkDisabled: withDefault("OTEL_SDK_DISABLED", TrueFalse, "false", {
+    needsRestart: true,
     meaning: "export nothing, whatever else is set",
     takes: "`true` or `false`"
   }),
   otlpEndpoint: optional("OTEL_EXPORTER_OTLP_ENDPOINT", OtlpEndpoint, {
+    needsRestart: true,
     meaning: "OpenTelemetry collector to which traces, metrics and the program's log are exported; a path like " +
       "`/v1/traces` is appended",
     takes: "an http(s) base URL without query"
   }, "unset: no export"),
   otlpHeaders: optional("OTEL_EXPORTER_OTLP_HEADERS", SecretPairs, {
+    needsRestart: true,
     meaning: "headers of each export, such as a key of the collector",
     takes: "`name=value`, comma separated, percent-encoded"
   }),
@@ -320,31 +329,38 @@ export const settings = {
     Schema.Literals(["http/protobuf", "http/json"]),
     "http/protobuf",
     {
+      needsRestart: true,
       meaning: "encoding of the exports",
       takes: "`http/protobuf` or `http/json`"
     }
   ),
   otlpCompression: withDefault("OTEL_EXPORTER_OTLP_COMPRESSION", Schema.Literals(["none", "gzip"]), "none", {
+    needsRestart: true,
     meaning: "compression of the exports",
     takes: "`none` or `gzip`"
   }),
   otelServiceName: optional("OTEL_SERVICE_NAME", Schema.String, {
+    needsRestart: true,
     meaning: "name under which the gateway appears",
     takes: "a text"
   }, "unset: `service.name` of the resource attributes, else trigate"),
   otelResourceAttributes: optional("OTEL_RESOURCE_ATTRIBUTES", Pairs, {
+    needsRestart: true,
     meaning: "attributes of everything that is exported",
     takes: "`key=value`, comma separated, percent-encoded"
   }),
   otelTracesExporter: withDefault("OTEL_TRACES_EXPORTER", Exporter, "otlp", {
+    needsRestart: true,
     meaning: "whether traces are exported",
     takes: exporter
   }),
   otelMetricsExporter: withDefault("OTEL_METRICS_EXPORTER", Exporter, "otlp", {
+    needsRestart: true,
     meaning: "whether metrics are exported; `/metrics` has them in any case",
     takes: exporter
   }),
   otelLogsExporter: withDefault("OTEL_LOGS_EXPORTER", Exporter, "otlp", {
+    needsRestart: true,
     meaning: "whether the program's log is exported; standard output has it in any case",
     takes: exporter
   }),
@@ -360,19 +376,23 @@ export const settings = {
     ]),
     "parentbased_always_on",
     {
+      needsRestart: true,
       meaning: "which requests are traced; a `parentbased` sampler decides only for those without a `traceparent`",
       takes: "`always_on`, `always_off`, `traceidratio`, or one of these after `parentbased_`"
     }
   ),
   otelTracesSamplerArg: withDefault("OTEL_TRACES_SAMPLER_ARG", Share, "1", {
+    needsRestart: true,
     meaning: "share of the traces that a `traceidratio` sampler takes",
     takes: "a number from 0 to 1"
   }),
   otelSpanDelay: withDefault("OTEL_BSP_SCHEDULE_DELAY", Millis, "5000", {
+    needsRestart: true,
     meaning: "time between two exports of spans",
     takes: millis
   }),
   otelMetricInterval: withDefault("OTEL_METRIC_EXPORT_INTERVAL", Millis, "60000", {
+    needsRestart: true,
     meaning: "time between two exports of metrics",
     takes: millis
   })

@@ -121,6 +121,20 @@ const layer2 = Effect.fnUntraced(function*(state: State) {
   })
 })
 
+/** The five services over the state of the context; a function, so that two sandboxes in one program share none of them. */
+export const layerServices = (): Layer.Layer<
+  Exclude<Services, SandboxState>,
+  never,
+  SandboxState | ActionLog.ActionLog | Admission.Admission | VenueProfile.Venue
+> =>
+  Layer.mergeAll(
+    Layer.effect(Exchange.Exchange, exchange),
+    Layer.effect(Info.Info, Effect.map(SandboxState, info)),
+    Layer.effect(TradingEvm.TradingEvm, evm),
+    Layer.effect(TokenChain.TokenChain, Effect.map(SandboxState, tokens)),
+    Layer.effect(Layer2.Layer2, Effect.flatMap(SandboxState, layer2))
+  )
+
 /**
  * The chains, with the `Venue`, the `Admission` and the `ActionLog` of the context.
  *
@@ -130,14 +144,7 @@ export const layerNoDeps = ({ seed }: Pick<Options, "seed"> = {}): Layer.Layer<
   Services,
   never,
   ActionLog.ActionLog | Admission.Admission | VenueProfile.Venue
-> =>
-  Layer.mergeAll(
-    Layer.effect(Exchange.Exchange, exchange),
-    Layer.effect(Info.Info, Effect.map(SandboxState, info)),
-    Layer.effect(TradingEvm.TradingEvm, evm),
-    Layer.effect(TokenChain.TokenChain, Effect.map(SandboxState, tokens)),
-    Layer.effect(Layer2.Layer2, Effect.flatMap(SandboxState, layer2))
-  ).pipe(Layer.provideMerge(SandboxState_.layer(seed)))
+> => Layer.provideMerge(layerServices(), SandboxState_.layer(seed))
 
 /** The chains, ready to use in tests in place of the live layers. */
 export const layer = (

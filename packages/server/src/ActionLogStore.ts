@@ -35,12 +35,12 @@ export const backingOf = (settings: Settings): Backing =>
   })
 
 // how long an action may be `sent`: its deadline, and some time to record the end
-const leaseOf = ({ onceDeadline }: Settings): Duration.Duration => Duration.sum(onceDeadline, Duration.seconds(10))
+const leaseOf = (onceDeadline: Duration.Duration): Duration.Duration => Duration.sum(onceDeadline, Duration.seconds(10))
 
-/** The options of a log in a database. */
-export const sqlOptionsOf = (settings: Settings): ActionLogSql.Options => ({
-  network: settings.network,
-  lease: leaseOf(settings)
+/** The options of a log in a database that is only read. */
+export const sqlOptionsOf = ({ network, onceDeadline }: Settings): ActionLogSql.Options => ({
+  network,
+  lease: leaseOf(onceDeadline)
 })
 
 /**
@@ -57,21 +57,22 @@ export const layerDatabase = (place: Place, mode: "create" | "existing"): Layer.
       )
   ))
 
-/** The log of a live gateway. */
+/** The log of a live gateway; `onceDeadline` answers how long an action may be under way from now on. */
 export const layer = (
   settings: Settings,
-  redis: Option.Option<Layer.Layer<Redis.Redis>>
+  redis: Option.Option<Layer.Layer<Redis.Redis>>,
+  onceDeadline: () => Duration.Duration
 ): Layer.Layer<ActionLog.ActionLog> => {
+  const { network } = settings
+  const lease = () => leaseOf(onceDeadline())
   const inRedis = () =>
     Option.match(redis, {
       onNone: () => ActionLog.layerMemory(),
       onSome: (shared) =>
-        ActionLogRedis.layer({ prefix: `trigate:{actions:${settings.network}}:`, lease: leaseOf(settings) }).pipe(
-          Layer.provide(shared)
-        )
+        ActionLogRedis.layer({ prefix: `trigate:{actions:${network}}:`, lease }).pipe(Layer.provide(shared))
     })
   return Option.match(databaseOf(settings), {
     onNone: inRedis,
-    onSome: (place) => ActionLogSql.layer(sqlOptionsOf(settings)).pipe(Layer.provide(layerDatabase(place, "create")))
+    onSome: (place) => ActionLogSql.layer({ network, lease }).pipe(Layer.provide(layerDatabase(place, "create")))
   })
 }

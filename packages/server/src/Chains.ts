@@ -1,13 +1,26 @@
-/** The chains behind the gateway: live if any upstream address is configured, else the sandbox. They are never mixed. */
+/**
+ * The chains behind the gateway: live if any upstream address is configured, else the sandbox. They are never mixed.
+ *
+ * Settings may change while a gateway serves. What must not forget stays: the action log, what counts against rate limits, cached
+ * responses, connections, which addresses are ejected, and the state of the sandbox. The services over it are built anew.
+ */
 import type { Settings } from "@trigate/domain/Settings"
+import type { Layer2 } from "@trigate/layer2/Layer2"
 import * as Layer2Upstream from "@trigate/layer2/Layer2Upstream"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
-import type { SandboxState } from "@trigate/sandbox/SandboxState"
+import * as SandboxState from "@trigate/sandbox/SandboxState"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
-import * as Tokens from "@trigate/tokens/Tokens"
+import { MetadataFetch } from "@trigate/tokens/MetadataFetch"
+import * as MetadataFetchUndici from "@trigate/tokens/MetadataFetchUndici"
+import type { TokenChain } from "@trigate/tokens/TokenChain"
+import * as TokenChainUpstream from "@trigate/tokens/TokenChainUpstream"
 import * as ActionLog from "@trigate/trading/ActionLog"
 import * as Admission from "@trigate/trading/Admission"
+import type { Exchange } from "@trigate/trading/Exchange"
+import type { Info } from "@trigate/trading/Info"
 import * as Trading from "@trigate/trading/Trading"
+import type { TradingEvm } from "@trigate/trading/TradingEvm"
+import { HttpTransport } from "@trigate/upstream/HttpTransport"
 import * as HttpTransportUndici from "@trigate/upstream/HttpTransportUndici"
 import * as OutlierDetection from "@trigate/upstream/OutlierDetection"
 import * as Pipeline from "@trigate/upstream/Pipeline"
@@ -15,33 +28,45 @@ import * as RateLimiter from "@trigate/upstream/RateLimiter"
 import * as RateLimiterRedis from "@trigate/upstream/RateLimiterRedis"
 import * as ResponseCache from "@trigate/upstream/ResponseCache"
 import * as Upstream from "@trigate/upstream/Upstream"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as LayerMap from "effect/LayerMap"
 import * as Option from "effect/Option"
-import type * as Redis from "effect/persistence/Redis"
+import * as Redis from "effect/persistence/Redis"
 import * as ActionLogStore from "./ActionLogStore.ts"
 import * as GatewayStatus from "./GatewayStatus.ts"
 import * as SharedRedis from "./SharedRedis.ts"
 
+/** The five services. */
+export type Services = Exchange | Info | TradingEvm | TokenChain | Layer2
+
+/** Builds the five services of some settings, over what stays. Settings of another network, and stores, do not count here. */
+export class Chains extends Context.Service<Chains, {
+  readonly layerOf: (settings: Settings) => Layer.Layer<Services>
+}>()("@trigate/server/Chains") {}
+
 /** The Redis of the settings. Everything that uses it gets this one layer, and so shares one connection. */
 type SharedBy = Option.Option<Layer.Layer<Redis.Redis>>
 
-const rateLimiter = (settings: Settings, redis: SharedBy) => {
+const rateLimiter = (settings: Settings, redis: Option.Option<Redis.Redis["Service"]>) => {
   const limits = RateLimiter.limitsOf(settings)
   return Option.match(redis, {
     onNone: () => RateLimiter.layerMemory(limits),
     onSome: (shared) =>
       // an IP address has another weight on each network
       RateLimiterRedis.layer({ ...limits, prefix: `trigate:{rate-limit:${settings.network}}:` }).pipe(
-        Layer.provide(shared)
+        Layer.provide(Layer.succeed(Redis.Redis, shared))
       )
   })
 }
 
-const outliers = (settings: Settings) =>
+const outliers = (addresses: Pick<Settings, "tradingNodeUrl" | "layer2Url">) =>
   OutlierDetection.layer({
     oneChain: [
-      { upstream: Upstream.make("trading-node", settings.tradingNodeUrl) },
-      { upstream: Upstream.make("layer2", settings.layer2Url) }
+      { upstream: Upstream.make("trading-node", addresses.tradingNodeUrl) },
+      { upstream: Upstream.make("layer2", addresses.layer2Url) }
     ]
   })
 
@@ -51,44 +76,81 @@ const cache = (redis: SharedBy) =>
     onSome: (shared) => Layer.provide(ResponseCache.layerRedis(), shared)
   })
 
-/** How calls reach the upstreams; replicas share rate limits and cached responses through Redis. */
-const pipeline = (settings: Settings, redis: SharedBy) =>
-  Pipeline.layerNoDeps({
-    readDeadline: settings.readDeadline,
-    onceDeadline: settings.onceDeadline,
-    traceUpstream: settings.traceUpstream
-  }).pipe(
-    Layer.provide(outliers(settings)),
-    Layer.provide(rateLimiter(settings, redis)),
-    Layer.provide(HttpTransportUndici.layer({ connections: 512 })),
-    Layer.provide(cache(redis))
-  )
-
-const live = (settings: Settings, redis: SharedBy) =>
+const services = (settings: Settings) =>
   Layer.mergeAll(
     Trading.layerNoDeps({
       ...Admission.optionsOf(settings),
       network: settings.network,
       addresses: { api: settings.tradingApiUrl, node: settings.tradingNodeUrl }
     }),
-    Tokens.layerNoDeps({ addresses: settings.tokenChainUrl }),
+    TokenChainUpstream.layer({ addresses: settings.tokenChainUrl }),
     Layer2Upstream.layer({ addresses: settings.layer2Url })
-  ).pipe(Layer.provide(pipeline(settings, redis)))
-
-/** Made-up actions stay in memory, apart from real ones. */
-const sandbox = (settings: Settings) =>
-  Layer.merge(Sandbox.layerNoDeps(), GatewayStatus.layerStoreReadiness).pipe(
-    Layer.provide([Admission.layer(Admission.optionsOf(settings)), ActionLog.layerMemory()]),
-    Layer.provide(VenueProfile.layer(settings.network))
   )
 
-/** The five services, and whether the stores behind them can be reached. */
-export const layer = (settings: Settings): Layer.Layer<Exclude<Sandbox.Services, SandboxState>> => {
-  if (GatewayStatus.isSandbox(settings)) return sandbox(settings)
-  const redis = Option.map(settings.redisUrl, SharedRedis.layer)
-  const readiness = Option.match(redis, {
-    onNone: () => GatewayStatus.layerStoreReadiness,
-    onSome: (shared) => Layer.provide(GatewayStatus.layerStoreReadiness, shared)
-  })
-  return Layer.merge(live(settings, redis), readiness).pipe(Layer.provide(ActionLogStore.layer(settings, redis)))
-}
+/** Live chains; replicas share rate limits and cached responses through Redis. */
+const live = (first: Settings) =>
+  Layer.unwrap(Effect.sync(() => {
+    let longest = first.onceDeadline
+    const make = Effect.gen(function*() {
+      const kept = Context.pick(
+        ActionLog.ActionLog,
+        HttpTransport,
+        MetadataFetch,
+        ResponseCache.ResponseCache
+      )(
+        yield* Effect.context<
+          ActionLog.ActionLog | HttpTransport | MetadataFetch | ResponseCache.ResponseCache
+        >()
+      )
+      const windows = new Map<string, RateLimiter.SlidingWindow>()
+      const redis = yield* Effect.serviceOption(Redis.Redis)
+      // the same addresses keep their detection, with what it knows of them
+      const detections = yield* LayerMap.make(outliers)
+      return Chains.of({
+        layerOf: (settings) => {
+          const { layer2Url, onceDeadline, readDeadline, traceUpstream, tradingNodeUrl } = settings
+          // never shorter: an action that is still sent by the old settings needs its whole lease
+          longest = Duration.max(longest, onceDeadline)
+          return services(settings).pipe(
+            Layer.provide(Pipeline.layerNoDeps({ readDeadline, onceDeadline, traceUpstream })),
+            Layer.provide(detections.get({ tradingNodeUrl, layer2Url })),
+            Layer.provide(rateLimiter(settings, redis)),
+            Layer.provide(Layer.succeedContext(kept)),
+            Layer.provide(Layer.succeed(RateLimiter.Windows, windows))
+          )
+        }
+      })
+    })
+    const redis = Option.map(first.redisUrl, SharedRedis.layer)
+    const kept = Layer.effect(Chains, make).pipe(
+      Layer.provideMerge(GatewayStatus.layerStoreReadiness),
+      Layer.provide(ActionLogStore.layer(first, redis, () => longest)),
+      Layer.provide(cache(redis)),
+      Layer.provide(MetadataFetchUndici.layer()),
+      Layer.provide(HttpTransportUndici.layer({ connections: 512 }))
+    )
+    return Option.match(redis, { onNone: () => kept, onSome: (shared) => Layer.provide(kept, shared) })
+  }))
+
+/** The sandbox. Its actions are made up: they stay in memory, apart from real ones. */
+const sandbox = () =>
+  Layer.effect(
+    Chains,
+    Effect.map(Effect.context<ActionLog.ActionLog | SandboxState.SandboxState>(), (context) => {
+      const kept = Context.pick(ActionLog.ActionLog, SandboxState.SandboxState)(context)
+      return Chains.of({
+        layerOf: (settings) =>
+          Sandbox.layerServices().pipe(
+            Layer.provide(Admission.layer(Admission.optionsOf(settings))),
+            Layer.provide(VenueProfile.layer(settings.network)),
+            Layer.provide(Layer.succeedContext(kept))
+          )
+      })
+    })
+  ).pipe(Layer.provideMerge(GatewayStatus.layerStoreReadiness))
+
+/** The chains, and whether the stores behind them can be reached; the settings decide what stays. */
+export const layer = (settings: Settings): Layer.Layer<Chains> =>
+  GatewayStatus.isSandbox(settings)
+    ? Layer.provide(sandbox(), [ActionLog.layerMemory(), SandboxState.layer()])
+    : live(settings)

@@ -1,12 +1,30 @@
-/** The bundled gateway: the routes over the configured chains, on Node's HTTP server. */
+/**
+ * The bundled gateway: the routes over the configured chains, on Node's HTTP server.
+ *
+ * Its settings can change while it serves. The routes of the new settings are built beside those of the old ones, over what
+ * stays (`Chains`), and take the requests that come from then on. The old ones end with their last request.
+ */
 import * as NodeStdio from "@effect/platform-node/NodeStdio"
 import type { Settings } from "@trigate/domain/Settings"
+import { settings as declared } from "@trigate/domain/Settings"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Equal from "effect/Equal"
+import * as Exit from "effect/Exit"
+import type { FileSystem } from "effect/FileSystem"
 import { constTrue } from "effect/Function"
+import type { Generator } from "effect/http/Etag"
 import * as HttpMiddleware from "effect/http/HttpMiddleware"
+import type { HttpPlatform } from "effect/http/HttpPlatform"
 import * as HttpRouter from "effect/http/HttpRouter"
+import * as HttpServer from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import type { Path } from "effect/Path"
+import * as Ref from "effect/Ref"
+import * as Scope from "effect/Scope"
+import * as Semaphore from "effect/Semaphore"
+import * as Struct from "effect/Struct"
 import * as CallerKeys from "./CallerKeys.ts"
 import * as Chains from "./Chains.ts"
 import * as Gateway from "./Gateway.ts"
@@ -14,43 +32,128 @@ import * as GatewayStatus from "./GatewayStatus.ts"
 import * as NodeServer from "./NodeServer.ts"
 import * as Observe from "./Observe.ts"
 import * as RequestFacts from "./RequestFacts.ts"
+import { SettingsError } from "./Settings.ts"
 
 const maxDrainWait = "20 seconds"
 
-// built last, so that its finalizer runs first: the server has to listen while requests finish
-const drainOnClose = Layer.effectDiscard(
-  Effect.flatMap(Observe.Drain, (drain) => Effect.addFinalizer(() => drain.drain(maxDrainWait)))
-)
+/** What became of new settings; the names are those of the environment. */
+export interface Change {
+  readonly applied: ReadonlyArray<string>
+  /** Settings that changed and keep their old values until the gateway starts again. */
+  readonly needsRestart: ReadonlyArray<string>
+}
+
+/** Changes the settings of a gateway while it serves. */
+export class Reload extends Context.Service<Reload, {
+  /**
+   * Serves the requests from now on by other settings; those in flight end by the settings with which they began.
+   *
+   * Fails with `SettingsError`, and changes nothing, where the settings are those of another gateway: of another network, or
+   * of the sandbox instead of real chains.
+   */
+  readonly reload: (settings: Settings) => Effect.Effect<Change, SettingsError>
+}>()("@trigate/server/GatewayServer/Reload") {}
+
+const names = Struct.keys(declared)
+
+const fixed = names.filter((name) => declared[name].needsRestart === true)
+
+const changeOf = (old: Settings, wanted: Settings): Change => {
+  const changed = names.filter((name) => !Equal.equals(old[name], wanted[name]))
+  const envOf = (name: typeof names[number]) => declared[name].env
+  return {
+    applied: changed.filter((name) => !fixed.includes(name)).map(envOf),
+    needsRestart: changed.filter((name) => fixed.includes(name)).map(envOf)
+  }
+}
+
+const isOther = (old: Settings, wanted: Settings): SettingsError | undefined => {
+  if (old.network !== wanted.network) {
+    const { env } = declared.network
+    return new SettingsError({ setting: env, message: `${env} changed: another network takes a gateway of its own` })
+  }
+  return GatewayStatus.isSandbox(old) === GatewayStatus.isSandbox(wanted)
+    ? undefined
+    : new SettingsError({ setting: "", message: "The sandbox and real chains take a gateway each: start it again" })
+}
+
+/** The routes of some settings, and what happens around each request. */
+const routes = (settings: Settings, chains: Chains.Chains["Service"]) =>
+  Layer.merge(
+    Gateway.layer(),
+    Observe.layer({
+      sandbox: GatewayStatus.isSandbox(settings),
+      ...(Option.isSome(settings.corsOrigins) ? { origins: settings.corsOrigins.value } : {})
+    })
+  ).pipe(
+    Layer.provide(chains.layerOf(settings)),
+    Layer.provide(Layer.succeed(Gateway.RelayOptions, {
+      anyInfo: settings.relayInfo,
+      methods: settings.relayMethods,
+      maxBatch: settings.batchLimit
+    })),
+    Layer.provide(CallerKeys.layerOpen),
+    Layer.provide(Layer.succeed(GatewayStatus.GatewayStatus, GatewayStatus.statusOf(settings))),
+    Layer.provide(
+      settings.accessLog
+        ? Layer.provide(RequestFacts.layerAccessLog, NodeStdio.layer) :
+        RequestFacts.layerAccessLogOff
+    )
+  )
+
+/** What the routes of all settings are built in. */
+type Surroundings = Observe.Drain | FileSystem | Generator | HttpPlatform | Path | Scope.Scope
+
+const make = Effect.fnUntraced(function*(first: Settings) {
+  const chains = yield* Chains.Chains
+  const drain = yield* Observe.Drain
+  const context = yield* Effect.context<Surroundings>()
+  const scope = Context.get(context, Scope.Scope)
+  const one = yield* Semaphore.make(1)
+
+  const build = Effect.fnUntraced(function*(settings: Settings) {
+    const own = yield* Scope.fork(scope)
+    const handle = yield* HttpRouter.toHttpEffect(routes(settings, chains)).pipe(Scope.provide(own))
+    return { handle, own, settings }
+  }, Effect.provideContext(context))
+
+  let now = yield* build(first)
+  const handle = yield* Ref.make(now.handle)
+  yield* HttpServer.serveEffect(Effect.flatten(Ref.get(handle)))
+  // added last, so that it runs first: the server has to listen while requests finish
+  yield* Effect.addFinalizer(() => drain.drain(maxDrainWait))
+
+  const replace = Effect.fnUntraced(function*(settings: Settings) {
+    const next = yield* build(settings)
+    const old = now
+    now = next
+    yield* Ref.set(handle, next.handle)
+    yield* Effect.forkIn(Effect.andThen(drain.current, Scope.close(old.own, Exit.void)), scope)
+  })
+
+  return Reload.of({
+    reload: Effect.fnUntraced(function*(wanted) {
+      const refusal = isOther(now.settings, wanted)
+      if (refusal !== undefined) return yield* refusal
+      const change = changeOf(now.settings, wanted)
+      if (change.applied.length > 0) yield* replace({ ...wanted, ...Struct.pick(now.settings, fixed) })
+      return change
+    }, one.withPermits(1))
+  })
+})
 
 /**
  * The gateway of some settings, listening.
  *
  * Its scope closes gracefully: readiness turns first, then the requests in flight finish, then the socket closes.
  */
-export const layer = (settings: Settings) => {
-  const observed = Observe.layer({
-    sandbox: GatewayStatus.isSandbox(settings),
-    ...(Option.isSome(settings.corsOrigins) ? { origins: settings.corsOrigins.value } : {})
-  })
-  const routes = Layer.merge(Gateway.layer(), observed)
-  const served = HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(
+export const layer = (settings: Settings) =>
+  Layer.effect(Reload, make(settings)).pipe(
     Layer.provide(Chains.layer(settings)),
-    Layer.provide(Layer.succeed(Gateway.RelayOptions, {
-      anyInfo: settings.relayInfo,
-      methods: settings.relayMethods,
-      maxBatch: settings.batchLimit
-    })),
-    Layer.provide(CallerKeys.layerOpen)
+    Layer.provideMerge(Layer.mergeAll(
+      Observe.layerDrain,
+      // requests have spans of our own, which hold no URL
+      Layer.succeed(HttpMiddleware.TracerDisabledWhen, constTrue),
+      NodeServer.layer({ host: settings.host, port: settings.port })
+    ))
   )
-  const surroundings = Layer.mergeAll(
-    Observe.layerDrain,
-    settings.accessLog
-      ? Layer.provide(RequestFacts.layerAccessLog, NodeStdio.layer) :
-      RequestFacts.layerAccessLogOff,
-    Layer.succeed(GatewayStatus.GatewayStatus, GatewayStatus.statusOf(settings)),
-    // requests have spans of our own, which hold no URL
-    Layer.succeed(HttpMiddleware.TracerDisabledWhen, constTrue),
-    NodeServer.layer({ host: settings.host, port: settings.port })
-  )
-  return drainOnClose.pipe(Layer.provideMerge(served), Layer.provideMerge(surroundings))
-}

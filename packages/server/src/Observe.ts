@@ -35,6 +35,8 @@ export class Drain extends Context.Service<Drain, {
   /** Counts a request as in flight while it runs. */
   readonly track: <A, E, R>(request: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   readonly isDraining: () => boolean
+  /** Waits until no request is in flight that is so now; later ones do not count. */
+  readonly current: Effect.Effect<void>
   /** Turns readiness off and waits until nothing is in flight, at most `maxWait`. */
   readonly drain: (maxWait: Duration.Input) => Effect.Effect<void>
 }>()("@trigate/server/Observe/Drain") {}
@@ -49,17 +51,40 @@ export const layerDrain: Layer.Layer<Drain> = Layer.effect(
     const settle = () => {
       if (draining && inFlight === 0) Deferred.doneUnsafe(idle, Effect.void)
     }
-    const leave = () => {
-      inFlight--
-      settle()
-      return Effect.void
+    const begin = () => {
+      const over = Deferred.makeUnsafe<void>()
+      const round = {
+        count: 0,
+        isLast: true,
+        over,
+        settle: () => {
+          if (!round.isLast && round.count === 0) Deferred.doneUnsafe(over, Effect.void)
+        },
+        leave: () => {
+          inFlight--
+          round.count--
+          round.settle()
+          settle()
+          return Effect.void
+        }
+      }
+      return round
     }
+    let round = begin()
     return Drain.of({
       track: (request) =>
         Effect.suspend(() => {
           inFlight++
-          return Effect.onExit(request, leave)
+          round.count++
+          return Effect.onExit(request, round.leave)
         }),
+      current: Effect.suspend(() => {
+        const last = round
+        round = begin()
+        last.isLast = false
+        last.settle()
+        return Deferred.await(last.over)
+      }),
       isDraining: () => draining,
       drain: (maxWait) =>
         Effect.suspend(() => {

@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import { formatAddress, HttpServer } from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Queue from "effect/Queue"
 import * as Schema from "effect/Schema"
 import * as ActionLogStore from "./ActionLogStore.ts"
 import * as GatewayServer from "./GatewayServer.ts"
@@ -59,13 +60,40 @@ const telemetry = (settings: Decoded): Layer.Layer<never> => {
     ))
 }
 
+const read = Effect.fnUntraced(function*(sources: Settings.Sources) {
+  const { reload } = yield* GatewayServer.Reload
+  const { applied, needsRestart } = yield* Effect.flatMap(Settings.read(sources), reload)
+  yield* Effect.logInfo(
+    applied.length === 0
+      ? "Settings read again: nothing to apply"
+      : `Settings read again: ${applied.join(", ")} applied`
+  )
+  if (needsRestart.length > 0) {
+    yield* Effect.logWarning(`A restart is needed for ${needsRestart.join(", ")}: until then the old value stays`)
+  }
+})
+
+/** Reads the settings again at each `SIGHUP`. Wrong ones change nothing. */
+const reloadOnHangUp = Effect.fnUntraced(function*(sources: Settings.Sources) {
+  const asked = yield* Queue.sliding<void>(1)
+  const ask = () => void Queue.offerUnsafe(asked, undefined)
+  yield* Effect.acquireRelease(
+    Effect.sync(() => process.on("SIGHUP", ask)),
+    () => Effect.sync(() => process.off("SIGHUP", ask))
+  )
+  const again = read(sources).pipe(
+    Effect.catch(({ message }) => Effect.logError(`Settings read again: the old ones stay, because ${message}`))
+  )
+  yield* Effect.forkScoped(Effect.forever(Effect.andThen(Queue.take(asked), again)))
+})
+
 /** The gateway of some settings. Fails with `SettingsError`, or with {@link StartError} if it cannot listen. */
 export const serve = Effect.fnUntraced(function*(sources: Settings.Sources) {
   const settings = yield* Settings.read(sources)
   const server = GatewayServer.layer(settings)
   return yield* Effect.mapError(
     Layer.launch(
-      Layer.effectDiscard(announce(settings)).pipe(
+      Layer.effectDiscard(Effect.andThen(reloadOnHangUp(sources), announce(settings))).pipe(
         Layer.provide(server),
         Layer.provide(telemetry(settings)),
         // after it, so that the last export has them

@@ -11,23 +11,33 @@ import * as Layer from "effect/Layer"
 export interface Gateway {
   readonly url: string
   readonly drain: Drain["Service"]
+  /** Serves by the settings of another environment from now on; a setting that it does not name gets its default. */
+  readonly reload: (environment: Environment) => Effect.Effect<GatewayServer.Change, Settings.SettingsError>
 }
 
 export interface Environment {
   readonly [name: string]: string
 }
 
-/** Starts the gateway of the given environment; it stops with the scope. */
-export const gateway = Effect.fnUntraced(function*(environment: Environment) {
-  const settings = yield* Settings.load.pipe(
+const settingsOf = (environment: Environment) =>
+  Settings.load.pipe(
     Effect.provideService(
       ConfigProvider.ConfigProvider,
       ConfigProvider.fromUnknown({ TRIGATE_PORT: "0", TRIGATE_ACCESS_LOG: "off", ...environment })
     )
   )
-  const context = yield* Layer.build(GatewayServer.layer(settings))
+
+/** Starts the gateway of the given environment; it stops with the scope. */
+export const gateway = Effect.fnUntraced(function*(environment: Environment) {
+  const context = yield* Layer.build(GatewayServer.layer(yield* settingsOf(environment)))
   const { address } = Context.get(context, HttpServer)
-  return { url: formatAddress(address), drain: Context.get(context, Drain) }
+  const { reload } = Context.get(context, GatewayServer.Reload)
+  const running: Gateway = {
+    url: formatAddress(address),
+    drain: Context.get(context, Drain),
+    reload: (wanted) => Effect.flatMap(settingsOf(wanted), reload)
+  }
+  return running
 })
 
 export interface Answer {

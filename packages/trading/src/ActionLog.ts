@@ -13,6 +13,7 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 
@@ -114,6 +115,17 @@ export class ActionLog extends Context.Service<ActionLog, {
   /** Whether the store answers now; always `true` in memory. */
   readonly isUp: Effect.Effect<boolean>
 }>()("@trigate/trading/ActionLog") {}
+
+/** After how long a `sent` action that nobody settled is `unknown`; a function is asked at each claim. */
+export type Lease = Duration.Input | (() => Duration.Input)
+
+/** A lease in milliseconds, as of now; 1 minute by default. */
+export const leaseMillis = (lease: Lease = "1 minute"): () => number => {
+  const millis = (input: Duration.Input) => Duration.toMillis(Duration.fromInputUnsafe(input))
+  if (Predicate.isFunction(lease)) return () => millis(lease())
+  const fixed = millis(lease)
+  return () => fixed
+}
 
 /** Claims an action, in one synchronous step if possible. */
 export const take = (log: ActionLog["Service"], sending: Sending): Effect.Effect<Claim, Refusal> =>

@@ -8,7 +8,7 @@
 import { metrics } from "@trigate/domain/Metrics"
 import * as SharedState from "@trigate/upstream/SharedState"
 import * as Clock from "effect/Clock"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
@@ -22,7 +22,7 @@ export interface Options extends ActionLog.Options {
   /** What the keys begin with; `trigate:{actions}:` by default. The braces keep the keys in one cluster slot. */
   readonly prefix?: string
   /** After how long a `sent` action that nobody settled is `unknown`; 1 minute by default. Longer than a sending lasts. */
-  readonly lease?: Duration.Input
+  readonly lease?: ActionLog.Lease
   /** How long Redis may take for one step; 250 milliseconds by default. */
   readonly deadline?: Duration.Input
 }
@@ -107,7 +107,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
   const shared = yield* SharedState.make({ use: "action-log", deadline: options.deadline ?? "250 millis" })
   const { keep, settledCapacity } = ActionLog.limitsOf(options)
   const prefix = options.prefix ?? "trigate:{actions}:"
-  const lease = Duration.toMillis(Duration.fromInputUnsafe(options.lease ?? "1 minute"))
+  const lease = ActionLog.leaseMillis(options.lease)
   const run = (yield* Random.nextInt).toString(36)
   const evaluateClaim = redis.eval(claimScript)
   const evaluateSettle = redis.eval(settleScript)
@@ -134,7 +134,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
       const expiry = ActionLog.expiryOf(nonce, now, keep)
       const answer = yield* shared.orElse<typeof Answer.Type | undefined, never, never>(
         ask(Effect.flatMap(
-          evaluateClaim({ key, fingerprint, now, lease: now + lease, expiry, token }),
+          evaluateClaim({ key, fingerprint, now, lease: now + lease(), expiry, token }),
           (answered) => decodeAnswer(answered)
         )),
         Effect.as(Metric.update(unsharedCounter, 1), undefined)

@@ -28,7 +28,7 @@ export interface Options extends ActionLog.Options {
   /** Separates the gateways of several networks in one database; `mainnet` by default. */
   readonly network?: string
   /** After how long a `sent` action that nobody settled is `unknown`; 1 minute by default. Longer than a sending lasts. */
-  readonly lease?: Duration.Input
+  readonly lease?: ActionLog.Lease
   /** How long the database may take for one step; 1 second by default. */
   readonly deadline?: Duration.Input
 }
@@ -216,7 +216,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
   const sql = yield* SqlClient.SqlClient
   const scope = yield* Effect.scope
   const { capacity, keep, maxBytes, settledCapacity } = ActionLog.limitsOf(options)
-  const lease = Duration.toMillis(Duration.fromInputUnsafe(options.lease ?? "1 minute"))
+  const lease = ActionLog.leaseMillis(options.lease)
   const deadline = Duration.fromInputUnsafe(options.deadline ?? "1 second")
   const table = statements(sql, options.network ?? "mainnet")
   const isFile = sql.onDialectOrElse({ sqlite: () => true, orElse: () => false })
@@ -326,7 +326,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
       const hasRoom = held.count < capacity && held.bytes + sending.body.length <= maxBytes
       // an action that the log holds already needs no room
       if (hasRoom || (yield* table.standing(sending)).length > 0) {
-        const [inserted] = yield* table.insert(sending, token, now, lease, keep)
+        const [inserted] = yield* table.insert(sending, token, now, lease(), keep)
         if (inserted !== undefined) return inserted.sendings
         const [standing] = yield* table.standing(sending)
         if (standing !== undefined && standing.expiresAt > now) {

@@ -57,7 +57,7 @@ export const boundsOf = (limit: number, window: number, slots: number, reservedP
   return { limit: whole, readLimit: whole - reserved, slots, width: Math.ceil(window / Math.min(1, limit) / slots) }
 }
 
-export const slotAt = ({ width }: Bounds, now: number): number => Math.floor(now / width)
+export const slotAt = ({ width }: Pick<Bounds, "width">, now: number): number => Math.floor(now / width)
 
 /** The most that reads may hold for a call to start after those `ahead` of it; any number for an action. */
 export const mostReads = ({ readLimit }: Bounds, methodClass: MethodClass, cost: number, ahead: Units): number =>
@@ -94,15 +94,15 @@ export const waitOf = (bounds: Bounds, slots: ReadonlyArray<Slot>, call: Call, a
 }
 
 /** The window of one process. It allocates a slot at a time, and nothing for a call. */
-class SlidingWindow {
-  readonly #bounds: Bounds
+export class SlidingWindow {
+  readonly #bounds: Pick<Bounds, "slots" | "width">
   #current = 0
   /** What started in the window, in the order of time. */
   readonly slots: Array<Slot> = []
   /** What the slots hold together. */
   readonly held: Units = { read: 0, once: 0 }
 
-  constructor(bounds: Bounds) {
+  constructor(bounds: Pick<Bounds, "slots" | "width">) {
     this.#bounds = bounds
   }
 
@@ -117,10 +117,10 @@ class SlidingWindow {
   }
 
   /** Whether a call may start after those `ahead` of it. */
-  fits(methodClass: MethodClass, cost: number, ahead: Units): boolean {
+  fits(bounds: Bounds, methodClass: MethodClass, cost: number, ahead: Units): boolean {
     const { once, read } = this.held
-    return read <= mostReads(this.#bounds, methodClass, cost, ahead) &&
-      read + once <= mostUnits(this.#bounds, methodClass, cost, ahead)
+    return read <= mostReads(bounds, methodClass, cost, ahead) &&
+      read + once <= mostUnits(bounds, methodClass, cost, ahead)
   }
 
   /** Counts a call in the current slot, which it answers. */
@@ -143,6 +143,27 @@ class SlidingWindow {
     return slot.index >= this.#current - this.#bounds.slots
   }
 }
+
+/**
+ * The windows in which limiters count, by upstream and shape.
+ *
+ * A limiter has its own where none are provided. A limiter that replaces another one under other limits gets the same ones, so
+ * that what has started is not forgotten.
+ */
+export const Windows = Context.Reference<Map<string, SlidingWindow> | undefined>(
+  "@trigate/upstream/RateLimiter/Windows",
+  {
+    defaultValue: () => undefined
+  }
+)
+
+const windowOf = (upstream: UpstreamLabel, bounds: Bounds) =>
+  Effect.map(Windows, (windows = new Map()) => {
+    const key = `${upstream} ${bounds.slots}x${bounds.width}`
+    const window = windows.get(key) ?? new SlidingWindow(bounds)
+    windows.set(key, window)
+    return window
+  })
 
 /** A call that wants to start. */
 export interface Ask {
@@ -228,7 +249,7 @@ const report = (upstream: UpstreamLabel, share: "common" | "actions", read: (clo
 
 /** Keeps the limit of one upstream in this process, and in the shared window where there is one. */
 const makeOne = Effect.fnUntraced(function*(upstream: UpstreamLabel, bounds: Bounds, shared: SharedWindow | undefined) {
-  const window = new SlidingWindow(bounds)
+  const window = yield* windowOf(upstream, bounds)
   const queues: { readonly [Class in MethodClass]: Set<Waiter> } = { read: new Set(), once: new Set() }
   /** What the queued calls want. */
   const wanted = { read: 0, once: 0 }
@@ -279,7 +300,9 @@ const makeOne = Effect.fnUntraced(function*(upstream: UpstreamLabel, bounds: Bou
     if (shared !== undefined) return undefined
     const cost = worstOf(upstream, ask)
     window.moveTo(monotonicMillis(clock))
-    return window.fits(ask.class, cost, wanted) ? permits(window.take(ask.class, cost), ask.class, cost) : undefined
+    return window.fits(bounds, ask.class, cost, wanted)
+      ? permits(window.take(ask.class, cost), ask.class, cost)
+      : undefined
   }
 
   /** Takes the units of a call if it may start after those `ahead`, or else fails with the milliseconds to wait. */
@@ -287,7 +310,7 @@ const makeOne = Effect.fnUntraced(function*(upstream: UpstreamLabel, bounds: Bou
     Effect.uninterruptibleMask((restore) => {
       const now = monotonicMillis(clock)
       window.moveTo(now)
-      if (!window.fits(call.class, call.cost, ahead)) return Effect.fail(waitFor(call, ahead, now))
+      if (!window.fits(bounds, call.class, call.cost, ahead)) return Effect.fail(waitFor(call, ahead, now))
       const slot = window.take(call.class, call.cost)
       if (shared === undefined) return Effect.succeed(permits(slot, call.class, call.cost))
       return Effect.flatMap(shared(call, ahead), (answer): Effect.Effect<Permits, number> => {
