@@ -4,8 +4,10 @@
  *
  * `npm run packages` runs it. Each step says what it found; the first that fails ends it.
  */
+import { GatewayApi } from "@trigate/api/GatewayApi"
 import { gatewayProcess } from "@trigate/testing/GatewayProcess"
 import * as Effect from "effect/Effect"
+import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import { spawnSync } from "node:child_process"
 import * as fs from "node:fs"
@@ -245,6 +247,8 @@ const installProgram = (): string => {
   fs.writeFileSync(path.join(program, "package.json"), "{}")
   npm(["install", pack(path.join(root, "packages/trigate/build"))], program)
   const version = versionOf(path.join(root, "packages/trigate"))
+  // the contract says it as well: in /openapi.json, in traces and in trigate_build_info
+  equal("the version of the contract", OpenApi.fromApi(GatewayApi).info.version, version)
   equal("trigate --version", npm(["exec", "--", "trigate", "--version"], program).trim(), `trigate v${version}`)
   return `trigate ${version}`
 }
