@@ -12,6 +12,7 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 import type { Manifest } from "./manifest.ts"
 import { manifestOf, published, root, versionOf } from "./manifest.ts"
+import * as Pure from "./pure.ts"
 
 const compile = (): void => {
   const projects = [...published.values()].map((folder) => path.relative(root, folder))
@@ -30,7 +31,7 @@ const annotate = (folder: string, module: string): void => {
     filename: `${compiled}.js`,
     babelrc: false,
     configFile: false,
-    plugins: ["annotate-pure-calls"],
+    plugins: [Pure.plugin],
     sourceMaps: true
   })
   if (result?.code == null) throw new Error(`${compiled}.js could not be read`)

@@ -13,6 +13,7 @@ import { spawnSync } from "node:child_process"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
+import * as zlib from "node:zlib"
 import { read as readDocument } from "../../test/guides/blocks.ts"
 import type { Place } from "../../test/guides/run.ts"
 import { run as runDocument } from "../../test/guides/run.ts"
@@ -202,7 +203,7 @@ const readDocuments = (gateway: string) =>
     return `${documents.flatMap(({ programs }) => programs).length} blocks of ${documents.length} documents`
   })
 
-const bundlers: { readonly [name: string]: () => string } = {
+const bundlers = {
   esbuild: () => {
     run(path.join(modules, ".bin/esbuild"), [
       "page.ts",
@@ -224,6 +225,16 @@ const bundlers: { readonly [name: string]: () => string } = {
   }
 }
 
+/** Kilobytes that a page of five calls may load, zipped: Effect's HTTP client and schemas alone are 42 of them. */
+const mostOfPage = 60
+
+const pageSize = (): string => {
+  const bundle = fs.readFileSync(path.join(bundlers.esbuild(), "page.js"))
+  const size = zlib.gzipSync(bundle, { level: 9 }).length / 1000
+  if (size > mostOfPage) throw new Error(`The page of five calls has ${size} kB, more than ${mostOfPage}`)
+  return `${size.toFixed(1)} kB gzipped of the page of five calls, at most ${mostOfPage}`
+}
+
 const inBrowser = (gateway: string) =>
   Effect.gen(function*() {
     const chromium = Browser.find()
@@ -232,7 +243,7 @@ const inBrowser = (gateway: string) =>
       equal(
         `the page of ${name}`,
         yield* Browser.titleOf(chromium, bundle(), `?gateway=${gateway}`),
-        "USDC UnknownAsset"
+        "UnknownAsset bigint TRIG pending ActionRejected"
       )
     }
     return `bundles of ${Object.keys(bundlers).join(" and ")} read from a gateway, in ${path.basename(chromium)}`
@@ -285,6 +296,7 @@ const tryAll = Effect.gen(function*() {
   step("import", importAll)
   step("compile", compile)
   step("test", test)
+  step("size", pageSize)
   const read = yield* readDocuments(gateway.url)
   step("documents", () => read)
   const seen = yield* inBrowser(gateway.url)

@@ -1,5 +1,10 @@
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import * as GatewayClient from "@trigate/client/GatewayClient"
+import * as Connection from "@trigate/client/Connection"
+import * as Evm from "@trigate/client/Evm"
+import * as Exchange from "@trigate/client/Exchange"
+import * as Info from "@trigate/client/Info"
+import * as Layer2 from "@trigate/client/Layer2"
+import * as Tokens from "@trigate/client/Tokens"
 import * as Gas from "@trigate/domain/Gas"
 import { coins, keys, tokens, transactions } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
@@ -7,20 +12,19 @@ import { Clock, Config, Console, Effect, Layer } from "effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 
 const program = Effect.gen(function*() {
-  const client = yield* GatewayClient.GatewayClient
   const now = yield* Clock.currentTimeMillis
 
-  const price = yield* client.evm.gasPrice()
+  const price = yield* Evm.gasPrice()
   yield* Console.log(`trading chain: gas costs ${Gas.formatGwei(price)} gwei`)
 
-  const token = yield* client.tokens.getTokenData({ address: tokens.onchain })
+  const token = yield* Tokens.getTokenData({ address: tokens.onchain })
   yield* Console.log(`token chain: ${token.symbol ?? "a token without a symbol"}, ${token.totalSupply} units`)
 
-  const receipt = yield* client.layer2.getTransactionReceipt({ hash: transactions.failed })
+  const receipt = yield* Layer2.getTransactionReceipt({ hash: transactions.failed })
   yield* Console.log(`layer 2: ${receipt === null ? "not in a block yet" : receipt.status}`)
 
   // every error is in the type: a tag that the method cannot fail with does not compile
-  yield* client.info.candleSnapshot({ coin: coins.unknown, interval: "1h", startTime: now - 3_600_000 }).pipe(
+  yield* Info.candleSnapshot({ coin: coins.unknown, interval: "1h", startTime: now - 3_600_000 }).pipe(
     Effect.map(({ candles }) => `${candles.length} bars`),
     Effect.catchTag("UnknownAsset", ({ coin }) => Effect.succeed(`nobody trades ${coin}`)),
     Effect.flatMap((line) => Console.log(`trading chain: ${line}`))
@@ -31,7 +35,7 @@ const program = Effect.gen(function*() {
     nonce: now,
     action: { type: "evmUserModify", usingBigBlocks: true }
   })
-  const outcome = yield* client.exchange.submit(signed).pipe(
+  const outcome = yield* Exchange.submit(signed).pipe(
     // it may have been taken: the same bytes may be sent again, a fresh nonce may not
     Effect.retry({ times: 1, while: ({ _tag }) => _tag === "OutcomeUnknown" }),
     Effect.as("taken"),
@@ -40,9 +44,8 @@ const program = Effect.gen(function*() {
   yield* Console.log(`signed action: ${outcome}`)
 })
 
-const client = Layer.unwrap(Effect.map(
-  Config.withDefault(Config.String("GATEWAY_URL"), "http://127.0.0.1:8080"),
-  (baseUrl) => GatewayClient.layer({ baseUrl })
-))
+const gateway = Connection.layerConfig({
+  baseUrl: Config.withDefault(Config.String("GATEWAY_URL"), "http://127.0.0.1:8080")
+})
 
-NodeRuntime.runMain(Effect.provide(program, client.pipe(Layer.provide(FetchHttpClient.layer))))
+NodeRuntime.runMain(Effect.provide(program, gateway.pipe(Layer.provide(FetchHttpClient.layer))))

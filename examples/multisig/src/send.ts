@@ -1,7 +1,8 @@
 /** The leader: collects the approvals, signs the wrapper with the key in `PRIVATE_KEY` and sends it to `GATEWAY_URL`. */
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import * as GatewayClient from "@trigate/client/GatewayClient"
+import * as Connection from "@trigate/client/Connection"
+import * as Exchange from "@trigate/client/Exchange"
 import * as MultiSigApproval from "@trigate/signing/MultiSigApproval"
 import * as MultiSigProposal from "@trigate/signing/MultiSigProposal"
 import * as Signer from "@trigate/signing/Signer"
@@ -17,15 +18,13 @@ const program = Effect.gen(function*() {
     (file) => Effect.flatMap(files.readFileString(file), MultiSigApproval.fromJson)
   )
   const signed = yield* MultiSigApproval.assemble(proposal, approvals, yield* Signer.Signer)
-  const client = yield* GatewayClient.GatewayClient
-  yield* Console.log(JSON.stringify(yield* client.exchange.submit(signed)))
+  yield* Console.log(JSON.stringify(yield* Exchange.submit(signed)))
 })
 
 const signer = Layer.unwrap(Effect.map(Config.Redacted("PRIVATE_KEY"), Signer.layerPrivateKey))
 
-const client = Layer.unwrap(Effect.map(
-  Config.withDefault(Config.String("GATEWAY_URL"), "http://127.0.0.1:8080"),
-  (baseUrl) => GatewayClient.layer({ baseUrl })
-)).pipe(Layer.provide(FetchHttpClient.layer))
+const gateway = Connection.layerConfig({
+  baseUrl: Config.withDefault(Config.String("GATEWAY_URL"), "http://127.0.0.1:8080")
+}).pipe(Layer.provide(FetchHttpClient.layer))
 
-NodeRuntime.runMain(Effect.provide(program, [signer, client, NodeFileSystem.layer]))
+NodeRuntime.runMain(Effect.provide(program, [signer, gateway, NodeFileSystem.layer]))

@@ -9,6 +9,7 @@ import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
+import * as Paths from "./Paths.ts"
 import { Problems } from "./Problems.ts"
 
 /** The venue's refusal, relayed as it is: HTTP 200 with the reason as text in `response`. */
@@ -19,7 +20,7 @@ export const ActionRefused = Schema.Struct({ status: Schema.Literal("err"), resp
 export const exchangeErrors = [...exchangeFailures, ...servedFailures] as const
 
 export class ExchangeApi extends HttpApiGroup.make("exchange").add(
-  HttpApiEndpoint.post("submit", "/exchange", {
+  HttpApiEndpoint.post("submit", Paths.exchange, {
     disableCodecs: true,
     payload: SignedAction,
     success: [ActionAccepted, ActionRefused],
@@ -32,7 +33,7 @@ export class ExchangeApi extends HttpApiGroup.make("exchange").add(
       "sign again with a new nonce. The answer names the signer in the header `x-trigate-signer`. To have any other " +
       "signer refused, send the expected one in the header `x-trigate-expected-signer`."
   })),
-  HttpApiEndpoint.post("inspect", "/exchange/inspect", {
+  HttpApiEndpoint.post("inspect", Paths.inspect, {
     disableCodecs: true,
     payload: SignedAction,
     success: Inspection,

@@ -4,6 +4,7 @@ import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
+import * as Paths from "./Paths.ts"
 import { Problems } from "./Problems.ts"
 
 /** How one chain is served. */
@@ -38,7 +39,7 @@ export const Liveness = Schema.Struct({ status: Schema.Literal("live") }).annota
 export class HealthApi extends HttpApiGroup.make("health").add(
   HttpApiEndpoint.get("live", "/health/live", { success: Liveness })
     .annotateMerge(OpenApi.annotations({ summary: "Whether the process runs" })),
-  HttpApiEndpoint.get("ready", "/health/ready", {
+  HttpApiEndpoint.get("ready", Paths.ready, {
     success: [Readiness, Readiness.pipe(HttpApiSchema.status(503))]
   }).annotateMerge(OpenApi.annotations({
     summary: "Whether the gateway takes traffic, by chain",

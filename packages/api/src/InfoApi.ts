@@ -7,6 +7,7 @@ import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
+import * as Paths from "./Paths.ts"
 import { Problems } from "./Problems.ts"
 
 /** Errors of a query. */
@@ -20,7 +21,7 @@ export const InfoRequest = Schema.Union([
 ])
 
 export class InfoApi extends HttpApiGroup.make("info").add(
-  HttpApiEndpoint.post("query", "/info", {
+  HttpApiEndpoint.post("query", Paths.info, {
     disableCodecs: true,
     payload: InfoRequest,
     success: [SpotMeta, Schema.Array(Candle), passthroughQuery.response],

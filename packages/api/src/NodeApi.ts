@@ -13,18 +13,19 @@ import * as OpenApi from "effect/http-api/OpenApi"
 import { KeyedPath } from "./EndpointKey.ts"
 import { exchangeErrors } from "./ExchangeApi.ts"
 import { infoErrors, InfoRequest } from "./InfoApi.ts"
+import * as Paths from "./Paths.ts"
 import { Problems } from "./Problems.ts"
 import { evmParts, layer2Parts } from "./RpcApi.ts"
 import { keyedTokenEndpoints } from "./TokensApi.ts"
 
 export class NodeApi extends HttpApiGroup.make("node").add(
-  HttpApiEndpoint.post("exchange", "/:endpointKey/exchange", {
+  HttpApiEndpoint.post("exchange", `/:endpointKey${Paths.exchange}`, {
     disableCodecs: true,
     params: KeyedPath,
     payload: SignedAction,
     error: exchangeErrors
   }).annotateMerge(OpenApi.annotations({ summary: "Always UnavailableOnNode: no node serves signed actions" })),
-  HttpApiEndpoint.post("info", "/:endpointKey/info", {
+  HttpApiEndpoint.post("info", `/:endpointKey${Paths.info}`, {
     disableCodecs: true,
     params: KeyedPath,
     payload: InfoRequest,
@@ -33,14 +34,14 @@ export class NodeApi extends HttpApiGroup.make("node").add(
   }).annotateMerge(OpenApi.annotations({
     summary: "Query the trading chain's node: spotMeta and its other queries; candleSnapshot is UnavailableOnNode"
   })),
-  HttpApiEndpoint.post("evm", "/:endpointKey/evm", {
+  HttpApiEndpoint.post("evm", `/:endpointKey${Paths.evm}`, {
     disableCodecs: true,
     params: KeyedPath,
     ...evmParts,
     error: [PayloadTooLarge, Unauthorized]
   }).annotateMerge(OpenApi.annotations({ summary: "JSON-RPC of the trading chain's EVM" })),
   ...keyedTokenEndpoints,
-  HttpApiEndpoint.post("layer2", "/:endpointKey/l2", {
+  HttpApiEndpoint.post("layer2", `/:endpointKey${Paths.layer2}`, {
     disableCodecs: true,
     params: KeyedPath,
     ...layer2Parts,

@@ -9,6 +9,7 @@ import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
+import * as Paths from "./Paths.ts"
 import { Problems } from "./Problems.ts"
 
 /** A caller's id. Like all schemas of this module it is for the documents: the gateway reads and writes JSON-RPC as text. */
@@ -59,7 +60,7 @@ export const layer2Parts = { payload: orBatch(callsOf(layer2Methods)), success: 
 const namesOf = (operations: ReadonlyArray<Operation>): string => operations.map(({ name }) => name).join(", ")
 
 export class EvmApi extends HttpApiGroup.make("evm").add(
-  HttpApiEndpoint.post("rpc", "/evm", { disableCodecs: true, ...evmParts, error: PayloadTooLarge }).annotateMerge(
+  HttpApiEndpoint.post("rpc", Paths.evm, { disableCodecs: true, ...evmParts, error: PayloadTooLarge }).annotateMerge(
     OpenApi.annotations({
       summary: "JSON-RPC of the trading chain's EVM",
       description:
@@ -74,14 +75,15 @@ export class EvmApi extends HttpApiGroup.make("evm").add(
 })) {}
 
 export class Layer2Api extends HttpApiGroup.make("layer2").add(
-  HttpApiEndpoint.post("rpc", "/l2", { disableCodecs: true, ...layer2Parts, error: PayloadTooLarge }).annotateMerge(
-    OpenApi.annotations({
-      summary: "JSON-RPC of an EVM layer 2",
-      description:
-        "Takes single calls and batches. A receipt is relayed whole, with the fields that each family of layer 2 adds. The " +
-        "receipt of an unknown or not yet mined transaction is `result: null`."
-    })
-  )
+  HttpApiEndpoint.post("rpc", Paths.layer2, { disableCodecs: true, ...layer2Parts, error: PayloadTooLarge })
+    .annotateMerge(
+      OpenApi.annotations({
+        summary: "JSON-RPC of an EVM layer 2",
+        description:
+          "Takes single calls and batches. A receipt is relayed whole, with the fields that each family of layer 2 adds. The " +
+          "receipt of an unknown or not yet mined transaction is `result: null`."
+      })
+    )
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Layer 2",
   description: `JSON-RPC of an EVM layer 2: ${namesOf(layer2Methods)}`

@@ -16,6 +16,7 @@ import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import { KeyedPath } from "./EndpointKey.ts"
+import * as Paths from "./Paths.ts"
 import { Problems } from "./Problems.ts"
 import { RpcId } from "./RpcApi.ts"
 
@@ -103,9 +104,9 @@ const restPostDocs = OpenApi.annotations({
 
 /** The endpoints of the token chain behind an endpoint key. */
 export const keyedTokenEndpoints = [
-  HttpApiEndpoint.get("getTokenData", "/:endpointKey/api/v2/getTokenData", { params: KeyedPath, ...tokenDataParts })
+  HttpApiEndpoint.get("getTokenData", `/:endpointKey${Paths.tokenData}`, { params: KeyedPath, ...tokenDataParts })
     .annotateMerge(tokenDataDocs),
-  HttpApiEndpoint.post("tokenRpc", "/:endpointKey/api/v2/jsonRPC", { params: KeyedPath, ...tokenRpcParts })
+  HttpApiEndpoint.post("tokenRpc", `/:endpointKey${Paths.tokenRpc}`, { params: KeyedPath, ...tokenRpcParts })
     .annotateMerge(tokenRpcDocs),
   HttpApiEndpoint.get("tokenRest", "/:endpointKey/api/v2/:method", {
     params: { ...KeyedPath, ...readPath },
@@ -118,8 +119,8 @@ export const keyedTokenEndpoints = [
 ] as const
 
 export class TokensApi extends HttpApiGroup.make("tokens").add(
-  HttpApiEndpoint.get("getTokenData", "/api/v2/getTokenData", tokenDataParts).annotateMerge(tokenDataDocs),
-  HttpApiEndpoint.post("rpc", "/api/v2/jsonRPC", tokenRpcParts).annotateMerge(tokenRpcDocs),
+  HttpApiEndpoint.get("getTokenData", Paths.tokenData, tokenDataParts).annotateMerge(tokenDataDocs),
+  HttpApiEndpoint.post("rpc", Paths.tokenRpc, tokenRpcParts).annotateMerge(tokenRpcDocs),
   HttpApiEndpoint.get("rest", "/api/v2/:method", { params: readPath, ...restReadParts }).annotateMerge(restReadDocs),
   HttpApiEndpoint.post("restPost", "/api/v2/:method", { params: postPath, ...restPostParts }).annotateMerge(
     restPostDocs

@@ -23,6 +23,9 @@ export * as InfoApi from "./InfoApi.ts"
 /** The node provider's surface: the same routes behind the caller's own endpoint key, and the layer 2 at the key itself. */
 export * as NodeApi from "./NodeApi.ts"
 
+/** The paths of the gateway's own routes. The node provider's surface has the same ones behind an endpoint key. */
+export * as Paths from "./Paths.ts"
+
 /** The middleware of every group: what a caller sees of a typed error, and of a request that does not decode. */
 export * as Problems from "./Problems.ts"
 

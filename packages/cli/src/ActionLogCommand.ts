@@ -1,5 +1,5 @@
 /** `trigate actions`: the signed actions without an answer, and what became of one. */
-import * as Transport from "@trigate/client/Transport"
+import * as Connection from "@trigate/client/Connection"
 import { resendAdvice, ServedExchangeFailure } from "@trigate/domain/ExchangeOperations"
 import * as Json from "@trigate/domain/Json"
 import { outcomeReader } from "@trigate/domain/protocol/ExchangeProtocol"
@@ -118,13 +118,13 @@ const meaningOf = (resolution: Resolution, { nonce }: ActionLog.Unanswered): str
 const readOutcome = outcomeReader(ServedExchangeFailure)
 
 const send = Effect.fnUntraced(function*(gateway: URL, { body, ...entry }: ActionLog.Unanswered) {
-  const { post } = Transport.own(yield* HttpClient.HttpClient, { baseUrl: gateway })
+  const { chains } = Connection.make(yield* HttpClient.HttpClient, { baseUrl: gateway })
   const identity = entry.signer === undefined ? { nonce: entry.nonce } : { nonce: entry.nonce, signer: entry.signer }
   const outcome = Effect.mapError(
-    post("/exchange", new TextDecoder().decode(body)),
+    chains.post("/exchange", new TextDecoder().decode(body)),
     ({ reason }) =>
       new OutcomeUnknown({
-        upstream: Transport.label,
+        upstream: Connection.label,
         ...identity,
         advice: resendAdvice,
         detail: reason._tag === "DecodeError"
@@ -132,7 +132,7 @@ const send = Effect.fnUntraced(function*(gateway: URL, { body, ...entry }: Actio
           : `no gateway answers at ${gateway.origin}; name another with --gateway`
       })
   ).pipe(Effect.flatMap((answer) => readOutcome(answer, identity)))
-  return yield* ofOutcome(outcome, { upstream: Transport.label, ...identity })
+  return yield* ofOutcome(outcome, { upstream: Connection.label, ...identity })
 })
 
 const resolve = Command.make("resolve", {

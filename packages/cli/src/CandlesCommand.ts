@@ -1,4 +1,5 @@
 /** `trigate info candles`: the bars of a window of any length, as a table or as a file. */
+import * as Info from "@trigate/client/Info"
 import { type Candle, CandleInterval, type CandleWindowRequest } from "@trigate/domain/Candle"
 import * as CandleWindow from "@trigate/domain/CandleWindow"
 import * as Json from "@trigate/domain/Json"
@@ -91,9 +92,8 @@ const barsPerStretch = 1000
 const printWindow = Effect.fnUntraced(function*(request: CandleWindowRequest, format: Format) {
   const total = expectedBars(request, yield* Clock.currentTimeMillis)
   const printer = printers[format]
-  const connection = yield* GatewayAccess.connect
-  const fetch = (window: CandleWindowRequest) =>
-    GatewayAccess.over(connection, ({ info }) => info.candleSnapshot(window))
+  const access = yield* GatewayAccess.connect
+  const fetch = (window: CandleWindowRequest) => GatewayAccess.over(access, Info.candleSnapshot(window))
   const printStretch = (candles: ReadonlyArray<Candle>, isFirst: boolean) => {
     if ("all" in printer) return Effect.void
     const header = isFirst && printer.header !== undefined ? [printer.header] : []

@@ -1,6 +1,5 @@
-/** The gateway that a command asks: the option `--gateway`, the client, and errors that say what to do if none answers. */
-import * as GatewayClient from "@trigate/client/GatewayClient"
-import * as Transport from "@trigate/client/Transport"
+/** The gateway that a command asks: the option `--gateway`, the connection, and errors that say what to do if none answers. */
+import * as Connection from "@trigate/client/Connection"
 import { commandLine } from "@trigate/domain/Settings"
 import { UpstreamMalformed, UpstreamTimeout, UpstreamUnavailable } from "@trigate/domain/UpstreamError"
 import * as Command from "effect/cli/Command"
@@ -38,16 +37,16 @@ export const baseUrlOf = (text: string): Effect.Effect<URL, UsageFault> => {
 /** How long an answer may take, in milliseconds: longer than the gateway's own deadlines, so that its error comes first. */
 export const maxWait = 40_000
 
-/** A connection to the gateway. */
-export interface Connection {
-  readonly client: ReturnType<typeof GatewayClient.make>
+/** The way to the gateway. */
+export interface Access {
+  readonly connection: Connection.Connection["Service"]
   /** Scheme, host and port, without the path: it may hold an endpoint key. */
   readonly origin: string
   /** Whether the last call could not connect. */
   readonly unreachable: MutableRef.MutableRef<boolean>
 }
 
-/** The client of the gateway that the options name. Sends nothing yet. */
+/** The way to the gateway that the options name. Sends nothing yet. */
 export const connect = Effect.gen(function*() {
   const url = yield* baseUrlOf(yield* Gateway)
   const unreachable = MutableRef.make(false)
@@ -55,16 +54,15 @@ export const connect = Effect.gen(function*() {
     yield* HttpClient.HttpClient,
     () => Effect.sync(() => MutableRef.set(unreachable, true))
   )
-  const client = GatewayClient.make(Transport.make(http, { baseUrl: url }))
-  return { client, origin: url.origin, unreachable } satisfies Connection
+  return { connection: Connection.make(http, { baseUrl: url }), origin: url.origin, unreachable } satisfies Access
 })
 
 const isUnavailable = Schema.is(UpstreamUnavailable)
 const isMalformed = Schema.is(UpstreamMalformed)
 
 /** Says what to do if no gateway answers, or if what answers is no gateway. */
-const inWords = <E>(error: E, { origin, unreachable }: Connection): E | UpstreamMalformed | UpstreamUnavailable => {
-  if (isUnavailable(error) && error.upstream === Transport.label) {
+const inWords = <E>(error: E, { origin, unreachable }: Access): E | UpstreamMalformed | UpstreamUnavailable => {
+  if (isUnavailable(error) && error.upstream === Connection.label) {
     return new UpstreamUnavailable({
       upstream: error.upstream,
       attempts: error.attempts,
@@ -74,7 +72,7 @@ const inWords = <E>(error: E, { origin, unreachable }: Connection): E | Upstream
       ...(error.retryAfter === undefined ? {} : { retryAfter: error.retryAfter })
     })
   }
-  return isMalformed(error) && error.upstream === Transport.label
+  return isMalformed(error) && error.upstream === Connection.label
     ? new UpstreamMalformed({
       upstream: error.upstream,
       issue: error.issue,
@@ -83,31 +81,28 @@ const inWords = <E>(error: E, { origin, unreachable }: Connection): E | Upstream
     : error
 }
 
-/** Asks over a connection, for at most {@link maxWait}. */
-export const over = Effect.fnUntraced(function*<A, E, R>(
-  connection: Connection,
-  use: (client: Connection["client"]) => Effect.Effect<A, E, R>
-) {
-  MutableRef.set(connection.unreachable, false)
-  return yield* use(connection.client).pipe(
-    Effect.mapError((error) => inWords(error, connection)),
+/** Makes calls over a way, for at most {@link maxWait}. */
+export const over = Effect.fnUntraced(function*<A, E, R>(access: Access, calls: Effect.Effect<A, E, R>) {
+  MutableRef.set(access.unreachable, false)
+  return yield* calls.pipe(
+    Effect.provideService(Connection.Connection, access.connection),
+    Effect.mapError((error) => inWords(error, access)),
     Effect.timeoutOrElse({
       duration: maxWait,
       orElse: () =>
         Effect.fail(
           new UpstreamTimeout({
-            upstream: "gateway",
+            upstream: Connection.label,
             deadline: maxWait,
-            detail: `The gateway at ${connection.origin} did not answer within ${maxWait / 1000} seconds`
+            detail: `The gateway at ${access.origin} did not answer within ${maxWait / 1000} seconds`
           })
         )
     })
   )
 })
 
-/** Asks the gateway that the options name. */
-export const ask = <A, E, R>(use: (client: Connection["client"]) => Effect.Effect<A, E, R>) =>
-  Effect.flatMap(connect, (connection) => over(connection, use))
+/** Makes calls to the gateway that the options name. */
+export const ask = <A, E, R>(calls: Effect.Effect<A, E, R>) => Effect.flatMap(connect, (access) => over(access, calls))
 
 /** Gives a command the options `--gateway` and `--json`, and an HTTP client. */
 export const options = flow(Command.withGlobalFlags([Gateway, AsJson]), Command.provide(FetchHttpClient.layer))

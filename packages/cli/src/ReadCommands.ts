@@ -1,4 +1,8 @@
 /** `trigate info`, `evm`, `token` and `receipt`: what the three chains know. */
+import * as Evm from "@trigate/client/Evm"
+import * as Info from "@trigate/client/Info"
+import * as Layer2 from "@trigate/client/Layer2"
+import * as Tokens from "@trigate/client/Tokens"
 import * as Gas from "@trigate/domain/Gas"
 import { Hash } from "@trigate/domain/Hex"
 import * as Receipt from "@trigate/domain/Receipt"
@@ -78,7 +82,7 @@ const spotMeta = Command.make("spot-meta", {
   )
 }, ({ name }) =>
   Effect.gen(function*() {
-    const whole = yield* GatewayAccess.ask(({ info }) => info.spotMeta())
+    const whole = yield* GatewayAccess.ask(Info.spotMeta())
     const meta = Option.match(name, { onNone: () => whole, onSome: (wanted) => named(whole, wanted) })
     if (meta.universe.length === 0 && meta.tokens.length === 0) {
       return yield* new NothingNamed({ name: Option.getOrElse(name, () => "") })
@@ -101,7 +105,7 @@ const storage = Command.make("storage", {
   slot: Input.slot("slot").pipe(Argument.withDescription("Position of the word: 0, 12, 0xb, or a 32-byte hash"))
 }, ({ address, slot }) =>
   Effect.gen(function*() {
-    const value = yield* GatewayAccess.ask(({ evm }) => evm.getStorageAt({ address, slot }))
+    const value = yield* GatewayAccess.ask(Evm.getStorageAt({ address, slot }))
     yield* Output.print({ json: { address, slot, value }, table: value })
   })).pipe(
     Command.withDescription("Print one 32-byte storage word of a contract, at the latest block"),
@@ -115,8 +119,8 @@ const storage = Command.make("storage", {
 
 const gas = Command.make("gas", {}, () =>
   Effect.gen(function*() {
-    const [small, big] = yield* GatewayAccess.ask(({ evm }) =>
-      Effect.all([evm.gasPrice(), evm.bigBlockGasPrice()], { concurrency: 2 })
+    const [small, big] = yield* GatewayAccess.ask(
+      Effect.all([Evm.gasPrice(), Evm.bigBlockGasPrice()], { concurrency: 2 })
     )
     const row = (name: string, wei: bigint) => [name, Gas.formatGwei(wei), String(wei)]
     yield* Output.print({
@@ -159,7 +163,7 @@ export const token = Command.make("token", {
   )
 }, ({ address }) =>
   Effect.gen(function*() {
-    const token = yield* GatewayAccess.ask(({ tokens }) => tokens.getTokenData({ address }))
+    const token = yield* GatewayAccess.ask(Tokens.getTokenData({ address }))
     yield* Output.print({ json: token, table: tokenFacts(token) })
   })).pipe(
     Command.withDescription("Print name, symbol, decimals and supply of a token of the token chain"),
@@ -196,11 +200,10 @@ const receiptFacts = (receipt: Receipt.Receipt): string => {
 const seconds = (duration: Duration.Duration): string => `${Duration.toSeconds(duration)} s`
 
 const receiptWithin = Effect.fnUntraced(function*(hash: Hash, deadline: Duration.Duration) {
-  const connection = yield* GatewayAccess.connect
-  const ask = (request: { readonly hash: Hash }) =>
-    GatewayAccess.over(connection, ({ layer2 }) => layer2.getTransactionReceipt(request))
+  const access = yield* GatewayAccess.connect
+  const ask = (request: { readonly hash: Hash }) => GatewayAccess.over(access, Layer2.getTransactionReceipt(request))
   // the polls go on while no gateway answers; a wrong address is reported at once
-  yield* Effect.catchIf(ask({ hash }), () => !MutableRef.get(connection.unreachable), () => Effect.void)
+  yield* Effect.catchIf(ask({ hash }), () => !MutableRef.get(access.unreachable), () => Effect.void)
   const wait = ReceiptWait.wait(ask, { hash, deadline })
   yield* Console.error(`trigate: waiting up to ${seconds(deadline)} for the receipt of ${hash}`)
   return yield* Output.withProgress((show) => {
@@ -213,7 +216,7 @@ const receiptWithin = Effect.fnUntraced(function*(hash: Hash, deadline: Duration
 })
 
 const receiptNow = Effect.fnUntraced(function*(hash: Hash) {
-  const receipt = yield* GatewayAccess.ask(({ layer2 }) => layer2.getTransactionReceipt({ hash }))
+  const receipt = yield* GatewayAccess.ask(Layer2.getTransactionReceipt({ hash }))
   return receipt === null ? yield* new ReceiptAbsent({ hash }) : receipt
 })
 

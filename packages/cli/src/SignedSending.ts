@@ -1,4 +1,7 @@
 /** Signing and sending: find the key, check the gateway, show what is signed, send at most once. */
+import { Connection } from "@trigate/client/Connection"
+import * as Exchange from "@trigate/client/Exchange"
+import * as Health from "@trigate/client/Health"
 import { resendAdvice } from "@trigate/domain/ExchangeOperations"
 import type { Address } from "@trigate/domain/Hex"
 import * as Json from "@trigate/domain/Json"
@@ -88,8 +91,8 @@ export interface Signed {
   readonly says: ReadonlyArray<string>
 }
 
-const checkNetwork = Effect.fnUntraced(function*(connection: GatewayAccess.Connection, network: VenueProfile["name"]) {
-  const ready = yield* GatewayAccess.over(connection, ({ health }) => health.ready())
+const checkNetwork = Effect.fnUntraced(function*(access: GatewayAccess.Access, network: VenueProfile["name"]) {
+  const ready = yield* GatewayAccess.over(access, Health.ready())
   if (ready.network !== network) {
     return yield* Input.fault(
       `The gateway expects signatures for ${ready.network}, and this one would be for ${network}; nothing was sent. ` +
@@ -100,11 +103,12 @@ const checkNetwork = Effect.fnUntraced(function*(connection: GatewayAccess.Conne
 })
 
 /** Sends once. If the outcome stays unknown, also after an interruption, prints the signer, the nonce and the bytes. */
-const send = Effect.fnUntraced(function*(connection: GatewayAccess.Connection, { body, signer }: Signed) {
+const send = Effect.fnUntraced(function*(access: GatewayAccess.Access, { body, signer }: Signed) {
   const unknown = (upstream: string, detail: string) =>
     new OutcomeUnknown({ upstream, nonce: body.nonce, signer, advice: resendAdvice, detail })
   const printBytes = Console.error(`The bytes that may be sent again: ${Json.stringify(body)}`)
-  return yield* connection.client.exchange.submit(body).pipe(
+  return yield* Exchange.submit(body).pipe(
+    Effect.provideService(Connection, access.connection),
     Effect.catchTag("OutcomeUnknown", ({ message, upstream }) => unknown(upstream, message)),
     Effect.timeoutOrElse({
       duration: GatewayAccess.maxWait,
@@ -133,11 +137,11 @@ export const run = Effect.fnUntraced(function*<E, R>(
     yield* Output.tell(says)
     return yield* Console.log(Json.stringify(body))
   }
-  const connection = yield* GatewayAccess.connect
-  const behind = yield* checkNetwork(connection, network)
+  const access = yield* GatewayAccess.connect
+  const behind = yield* checkNetwork(access, network)
   const signed = yield* sign(by)
-  yield* Output.tell([...signed.says, `Sending it to ${connection.origin}: ${behind}.`])
-  const answer = yield* send(connection, signed)
+  yield* Output.tell([...signed.says, `Sending it to ${access.origin}: ${behind}.`])
+  const answer = yield* send(access, signed)
   const { body: { nonce }, signer } = signed
   return yield* Output.print({
     json: { ...answer, nonce, signer },

@@ -1,107 +1,98 @@
 /**
- * The typed client of a gateway, derived from its contract and its operations.
+ * All calls of a gateway as one service, bound to its connection: for who passes them on, or puts others in their place.
  *
- * Paths come from the contract, requests, answers and errors from the operation declarations, so a method here has the
- * type of the embedded service's and fails with the same classes, also those that travelled inside a JSON-RPC error.
+ * Each is a function of its group's module as well (`Info.spotMeta`), which needs a `Connection`. A page that imports those
+ * loads what it calls; this module loads everything.
  */
-import { GatewayApi } from "@trigate/api/GatewayApi"
-import { Readiness } from "@trigate/api/HealthApi"
-import * as CandleWindow from "@trigate/domain/CandleWindow"
-import { evmOperations } from "@trigate/domain/EvmOperations"
-import { infoOperations } from "@trigate/domain/InfoOperations"
-import { Inspection } from "@trigate/domain/Inspection"
-import { layer2Operations } from "@trigate/domain/Layer2Operations"
-import type { AnyCodec, MethodClass, Operation, Request } from "@trigate/domain/Operation"
+import type { ServedFailure } from "@trigate/domain/GatewayError"
+import type { AnyCodec, Operation } from "@trigate/domain/Operation"
+import type { InvalidAddress } from "@trigate/domain/RequestError"
 import type { TokenRpcOperation } from "@trigate/domain/TokenOperations"
-import { getTokenData, tokenRpcOperations } from "@trigate/domain/TokenOperations"
-import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as HttpClient from "effect/http/HttpClient"
+import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
-import * as Methods from "./Methods.ts"
-import * as Transport from "./Transport.ts"
+import * as Connection from "./Connection.ts"
+import * as Evm from "./Evm.ts"
+import * as Exchange from "./Exchange.ts"
+import * as Health from "./Health.ts"
+import * as Info from "./Info.ts"
+import * as Layer2 from "./Layer2.ts"
+import * as Tokens from "./Tokens.ts"
 
-const { evm, exchange, health, info, layer2, tokens } = GatewayApi.groups
+/** The calls of a group's module, bound to a connection. */
+export type Bound<Group> = {
+  readonly [Name in keyof Group]: Group[Name] extends (
+    ...args: infer Args
+  ) => Effect.Effect<infer A, infer E, Connection.Connection> ? (...args: Args) => Effect.Effect<A, E>
+    : never
+}
 
-/** The client's methods over the routes of the chains and over those that no endpoint key stands before. */
-export const make = (transport: Transport.Transport, own: Transport.Transport = transport) => {
-  const candles = Methods.plain(transport, info.endpoints.query, infoOperations.candleSnapshot)
-  const evmMethod = Methods.jsonRpc(transport, evm.endpoints.rpc)
-  const layer2Method = Methods.jsonRpc(transport, layer2.endpoints.rpc)
-  const tokenMethod = Methods.tokenRpc(transport, tokens.endpoints.rpc)
+/** All calls, by group. */
+export interface Calls {
+  readonly exchange: Bound<typeof Exchange>
+  readonly info: Bound<typeof Info>
+  readonly evm: Bound<typeof Evm>
+  readonly tokens: Omit<Bound<typeof Tokens>, "call"> & {
+    /** Any method of `tokenRpcOperations`; the result of most is `unknown`, with integers beyond 2^53 as `bigint`. */
+    readonly call: <
+      Request extends AnyCodec,
+      Response extends AnyCodec,
+      const Failures extends ReadonlyArray<AnyCodec>
+    >(
+      operation: Operation<TokenRpcOperation["name"], "read", Request, Response, Failures>,
+      params: Request["Encoded"]
+    ) => Effect.Effect<Response["Type"], ServedFailure | InvalidAddress | Failures[number]["Type"]>
+  }
+  readonly layer2: Bound<typeof Layer2>
+  readonly health: Bound<typeof Health>
+}
+
+/** All calls over a connection. */
+export const make = (connection: Connection.Connection["Service"]): Calls => {
+  const bound =
+    <Args extends ReadonlyArray<unknown>, A, E>(call: (...args: Args) => Effect.Effect<A, E, Connection.Connection>) =>
+    (...args: Args): Effect.Effect<A, E> => Effect.provideService(call(...args), Connection.Connection, connection)
   return {
-    /** Signed actions. */
     exchange: {
-      submit: Methods.submit(transport, exchange.endpoints.submit),
-      /** What became of an action after `OutcomeUnknown`, found out by sending the identical bytes again. */
-      resolve: Methods.resolve(transport, exchange.endpoints.submit),
-      /**
-       * What the gateway sees in a signed action: its form, its signers, its nonce; nothing is relayed.
-       *
-       * With the address that should have signed it also says why the signature is another's.
-       */
-      inspect: Methods.inspect(own, exchange.endpoints.inspect, Inspection)
+      submit: bound(Exchange.submit),
+      resolve: bound(Exchange.resolve),
+      inspect: bound(Exchange.inspect)
     },
-    /** Queries of the trading chain. */
     info: {
-      spotMeta: Methods.plain(transport, info.endpoints.query, infoOperations.spotMeta),
-      candleSnapshot: Effect.fn("GatewayClient.candleWindow")(function*(
-        request: Request<typeof infoOperations.candleSnapshot>
-      ) {
-        const rows = yield* candles(request)
-        return CandleWindow.fromSnapshot(request, rows, yield* Clock.currentTimeMillis)
-      })
+      spotMeta: bound(Info.spotMeta),
+      candleSnapshot: bound(Info.candleSnapshot)
     },
-    /** The trading chain's EVM. */
     evm: {
-      getStorageAt: evmMethod(evmOperations.getStorageAt),
-      gasPrice: evmMethod(evmOperations.gasPrice),
-      bigBlockGasPrice: evmMethod(evmOperations.bigBlockGasPrice),
-      usingBigBlocks: evmMethod(evmOperations.usingBigBlocks)
+      getStorageAt: bound(Evm.getStorageAt),
+      gasPrice: bound(Evm.gasPrice),
+      bigBlockGasPrice: bound(Evm.bigBlockGasPrice),
+      usingBigBlocks: bound(Evm.usingBigBlocks)
     },
-    /** The token chain; addresses are checked before anything is sent. */
     tokens: {
-      getTokenData: Methods.tokenQuery(transport, tokens.endpoints.getTokenData, getTokenData),
-      /** What the contract at an address is, of any of the four kinds, as the chain itself answers. */
-      getTokenContract: tokenMethod(tokenRpcOperations.getTokenData),
-      packAddress: tokenMethod(tokenRpcOperations.packAddress),
-      unpackAddress: tokenMethod(tokenRpcOperations.unpackAddress),
-      detectAddress: tokenMethod(tokenRpcOperations.detectAddress),
-      /** Any method of `tokenRpcOperations`; the result of most is `unknown`, with integers beyond 2^53 as `bigint`. */
+      getTokenData: bound(Tokens.getTokenData),
+      getTokenContract: bound(Tokens.getTokenContract),
+      packAddress: bound(Tokens.packAddress),
+      unpackAddress: bound(Tokens.unpackAddress),
+      detectAddress: bound(Tokens.detectAddress),
       call: <Request extends AnyCodec, Response extends AnyCodec, const Failures extends ReadonlyArray<AnyCodec>>(
-        operation: TokenRpcOperation & Operation<string, MethodClass, Request, Response, Failures>,
+        operation: Operation<TokenRpcOperation["name"], "read", Request, Response, Failures>,
         params: Request["Encoded"]
-      ) => tokenMethod<Request, Response, Failures>(operation)(params)
+      ) =>
+        Effect.provideService(
+          Tokens.call<Request, Response, Failures>(operation, params),
+          Connection.Connection,
+          connection
+        )
     },
-    /** The layer 2. */
-    layer2: {
-      getTransactionReceipt: layer2Method(layer2Operations.getTransactionReceipt)
-    },
-    /** The gateway itself. */
-    health: {
-      /** Whether it takes traffic, and how each chain is served; a gateway that drains is an answer, too. */
-      ready: Methods.state(own, health.endpoints.ready, Readiness)
-    }
+    layer2: { getTransactionReceipt: bound(Layer2.getTransactionReceipt) },
+    health: { ready: bound(Health.ready) }
   }
 }
 
 /** A gateway's typed client. */
-export class GatewayClient extends Context.Service<GatewayClient, ReturnType<typeof make>>()(
-  "@trigate/client/GatewayClient"
-) {}
+export class GatewayClient extends Context.Service<GatewayClient, Calls>()("@trigate/client/GatewayClient") {}
 
-/**
- * The client of the gateway at `baseUrl`, over the `HttpClient` of the context (fetch in a browser, undici in Node).
- *
- * Neither a deadline nor a retry is added: put `Effect.timeout` and `Effect.retry` around reads. An `HttpClient` that
- * retries by itself would also send signed actions again.
- */
-export const layer = (options: Transport.Options): Layer.Layer<GatewayClient, never, HttpClient.HttpClient> =>
-  Layer.effect(
-    GatewayClient,
-    Effect.map(
-      HttpClient.HttpClient,
-      (client) => GatewayClient.of(make(Transport.make(client, options), Transport.own(client, options)))
-    )
-  )
+/** The client of the gateway that the options name; see `Connection.layer`. */
+export const layer = (options: Connection.Options): Layer.Layer<GatewayClient, never, HttpClient.HttpClient> =>
+  Layer.effect(GatewayClient, Effect.map(Connection.Connection, make)).pipe(Layer.provide(Connection.layer(options)))

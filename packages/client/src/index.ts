@@ -5,11 +5,26 @@
  * `@trigate/client/…`: Node then loads only those.
  */
 
-/** The typed client of a gateway, derived from its contract and its operations. */
+/** The gateway that calls go to: where it is, and how it is reached, over any Effect `HttpClient`. */
+export * as Connection from "./Connection.ts"
+
+/** The trading chain's EVM. */
+export * as Evm from "./Evm.ts"
+
+/** Signed actions. */
+export * as Exchange from "./Exchange.ts"
+
+/** All calls of a gateway as one service, bound to its connection: for who passes them on, or puts others in their place. */
 export * as GatewayClient from "./GatewayClient.ts"
 
-/** Makes a client method from an endpoint of the contract and a declared operation, one maker for each protocol. */
-export * as Methods from "./Methods.ts"
+/** The gateway itself. */
+export * as Health from "./Health.ts"
 
-/** How the client reaches a gateway: any Effect `HttpClient`, whole answers, typed failures. */
-export * as Transport from "./Transport.ts"
+/** Queries of the trading chain. */
+export * as Info from "./Info.ts"
+
+/** The layer 2. */
+export * as Layer2 from "./Layer2.ts"
+
+/** The token chain; addresses are checked before anything is sent. */
+export * as Tokens from "./Tokens.ts"

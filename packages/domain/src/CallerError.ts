@@ -1,25 +1,16 @@
 /** Why the caller was refused: its key or its quota. */
-import * as HttpApiError from "effect/http-api/HttpApiError"
-import { declare, RetryAfter, tagged } from "./Problem.ts"
+import { Problem, RetryAfter } from "./Problem.ts"
 
 /** The endpoint key is missing, malformed or unknown. */
-export class Unauthorized extends HttpApiError.Problem<Unauthorized>()(
+export class Unauthorized extends Problem<Unauthorized>()(
   "Unauthorized",
-  declare("Unauthorized", 401, "Unauthorized"),
-  tagged("Unauthorized")
-) {
-  get group() {
-    return "fix-setup" as const
-  }
-}
+  { group: "fix-setup", status: 401, title: "Unauthorized" },
+  {}
+) {}
 
 /** The caller has used up its quota. `retryAfter` says in how many seconds to try again. */
-export class QuotaExceeded extends HttpApiError.Problem<QuotaExceeded>()(
+export class QuotaExceeded extends Problem<QuotaExceeded>()(
   "QuotaExceeded",
-  declare("QuotaExceeded", 429, "Quota exceeded"),
-  { ...tagged("QuotaExceeded"), retryAfter: RetryAfter }
-) {
-  get group() {
-    return "retry-later" as const
-  }
-}
+  { group: "retry-later", status: 429, title: "Quota exceeded" },
+  { retryAfter: RetryAfter }
+) {}

@@ -5,7 +5,6 @@
  * reaches further back without a word and answers `[]` to one that lies behind, so what is missing can only be told from
  * the clock and from the rows that came.
  */
-import * as DateTime from "effect/DateTime"
 import type { Candle, CandleInterval, CandleWindowRequest } from "./Candle.ts"
 
 /** Bars that the venue keeps of each coin and interval; also the most that one answer holds. */
@@ -32,14 +31,18 @@ export const intervalLengths: { readonly [Interval in Exclude<CandleInterval, "1
   "1w": 7 * day
 }
 
-const monthAt = (instant: number): number => {
-  const { month, year } = DateTime.toPartsUtc(DateTime.makeUnsafe(instant))
-  return (year - 1970) * 12 + month - 1
+// a year that begins in March has its leap day at its end
+const monthOpen = (index: number): number => {
+  const sinceMarch = 1970 * 12 + index - 2
+  const year = Math.floor(sinceMarch / 12)
+  const month = sinceMarch - year * 12
+  const leapDays = Math.floor(year / 4) - Math.floor(year / 100) + Math.floor(year / 400)
+  return (365 * year + leapDays + Math.floor((153 * month + 2) / 5) - 719_468) * day
 }
 
-const monthOpen = (index: number): number => {
-  const year = Math.floor(index / 12)
-  return DateTime.toEpochMillis(DateTime.makeUnsafe({ year: 1970 + year, month: index - year * 12 + 1, day: 1 }))
+const monthAt = (instant: number): number => {
+  const guess = Math.round(instant / (30.436_875 * day))
+  return instant < monthOpen(guess) ? guess - 1 : instant < monthOpen(guess + 1) ? guess : guess + 1
 }
 
 /**

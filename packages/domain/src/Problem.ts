@@ -1,21 +1,89 @@
 /**
- * What every typed error shares: an RFC 9457 problem with a stable type URI, and its tag on the wire.
+ * What every typed error shares: an RFC 9457 problem with a stable type URI, its tag on the wire, and its group.
  *
- * One declaration (`HttpApiError.Problem`) gives the class that Effect code catches by `_tag`, the
- * `application/problem+json` body of the HTTP routes and the `error.data` of the JSON-RPC routes; both bodies decode back
- * into the same class.
+ * One declaration gives the class that Effect code catches by `_tag`, the `application/problem+json` body of the HTTP
+ * routes and the `error.data` of the JSON-RPC routes; both bodies decode back into the same class. `HttpApiError.Problem`
+ * declares such classes as well, but a page that reads one would load Effect's HTTP server with it.
  */
+import type * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as ErrorReporter from "effect/ErrorReporter"
 import * as Schema from "effect/Schema"
+import type { ErrorGroup } from "./ErrorGroup.ts"
 
 /** The type URI of a tag: `NonceMismatch` is `urn:trigate:problem:nonce-mismatch`. */
 export const typeOf = (tag: string): string =>
   `urn:trigate:problem:${tag.replace(/(?<=[a-z0-9])[A-Z]/gu, (letter) => `-${letter}`).toLowerCase()}`
 
-/** The constant members of a problem: its type URI from the tag, its HTTP status and a title shared by all instances. */
-export const declare = (tag: string, status: number, title: string) => ({ type: typeOf(tag), status, title })
-
-/** The tag as a member of the body, so that a reader without our classes can switch on `_tag`. */
-export const tagged = <const Tag extends string>(tag: Tag) => ({ _tag: Schema.tag(tag) })
-
 /** Seconds after which asking again makes sense; also sent as the `Retry-After` header. */
 export const RetryAfter = Schema.Natural.annotate({ description: "Seconds to wait before asking again" })
+
+/** What all errors of a class have in common. */
+export interface Declaration<Group extends ErrorGroup = ErrorGroup> {
+  readonly group: Group
+  /** The HTTP status. */
+  readonly status: number
+  readonly title: string
+}
+
+// a proxy may have changed these members; the error is the same
+const optional = <S extends Schema.Constraint>(schema: S) =>
+  Schema.optionalKey(schema).pipe(Schema.catchDecoding(() => Effect.succeedNone))
+const constant = <const L extends string | number>(value: L) =>
+  Schema.tag(value).pipe(
+    Schema.withDecodingDefaultKey(Effect.succeed(value)),
+    Schema.catchDecoding(() => Effect.succeedSome(value))
+  )
+
+// the order in which they are written
+const fieldsOf = <const Tag extends string, const Fields extends Schema.Struct.Fields>(
+  tag: Tag,
+  { status, title }: Declaration,
+  fields: Fields
+) => ({
+  detail: optional(Schema.String),
+  instance: optional(Schema.String),
+  _tag: Schema.tag(tag),
+  ...fields,
+  type: Schema.tag(typeOf(tag)),
+  status: constant(status),
+  title: constant(title)
+})
+
+/** The fields of a problem: `type`, `status` and `title` are those of its class, `detail` is the message. */
+export type ProblemFields<Tag extends string, Fields extends Schema.Struct.Fields> = ReturnType<
+  typeof fieldsOf<Tag, Fields>
+>
+
+/** The class of a problem. */
+export interface ProblemClass<Self, Tag extends string, Group extends ErrorGroup, Fields extends Schema.Struct.Fields>
+  extends
+    Schema.Class<Self, Schema.Struct<ProblemFields<Tag, Fields>>, Cause.YieldableError & { readonly group: Group }>
+{}
+
+/** Declares the class of an error by its tag, what all its errors have in common, and the fields in which they differ. */
+export function Problem<Self>(): <
+  const Tag extends string,
+  const Group extends ErrorGroup,
+  const Fields extends Schema.Struct.Fields
+>(tag: Tag, declaration: Declaration<Group>, fields: Fields) => ProblemClass<Self, Tag, Group, Fields>
+// no class knows itself before it is declared, so the compiler cannot compare the two signatures any closer
+export function Problem() {
+  return (tag: string, declaration: Declaration, fields: Schema.Struct.Fields): object => {
+    return class extends Schema.Error<{ readonly detail?: string }>(tag)(fieldsOf(tag, declaration, fields), {
+      description: declaration.title,
+      httpApiStatus: declaration.status,
+      "~httpApiEncoding": { _tag: "Json", contentType: "application/problem+json" }
+    }) {
+      override get message(): string {
+        return this.detail ?? declaration.title
+      }
+      get group(): ErrorGroup {
+        return declaration.group
+      }
+      override get [ErrorReporter.ignore](): boolean {
+        return declaration.status < 500
+      }
+    }
+  }
+}

@@ -103,10 +103,10 @@ export const ofRejection = (rejection: ActionRejected): Option.Option<Resolution
 }
 
 /** What the outcome of a second sending says about the first one. Every failure leaves it unknown. */
-export const ofOutcome = (
-  outcome: Effect.Effect<ActionAccepted, Reason>,
+export const ofOutcome = <R>(
+  outcome: Effect.Effect<ActionAccepted, Reason, R>,
   unresolved: Unresolved
-): Effect.Effect<Resolution, StillUnknown> =>
+): Effect.Effect<Resolution, StillUnknown, R> =>
   outcome.pipe(
     Effect.map((answer): Resolution => ({ _tag: "Accepted", answer })),
     Effect.catchTag(

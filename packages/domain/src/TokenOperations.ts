@@ -128,38 +128,50 @@ const getMethod = {
   stack: Schema.Array(Schema.Unknown)
 }
 
+/** The friendly form of an address. */
+export const packAddress = method({
+  ...computed(Schema.String),
+  name: "packAddress",
+  summary: "The friendly form of an address; base64 or base64url, as the server likes",
+  request: Schema.Struct({ address: Address }),
+  response: Schema.String
+})
+
+/** The raw form of an address. */
+export const unpackAddress = method({
+  ...computed(Schema.String),
+  name: "unpackAddress",
+  summary: "The raw form of an address; hex digits in either case, as the server likes",
+  request: Schema.Struct({ address: Address }),
+  response: Schema.String
+})
+
+/** All forms of an address. */
+export const detectAddress = method({
+  ...computed(DetectedAddress),
+  name: "detectAddress",
+  summary: "All forms of an address",
+  request: Schema.Struct({ address: Address }),
+  response: DetectedAddress
+})
+
+/** What the contract at an address is, of any of the four kinds; as a method it has the name of {@link getTokenData}. */
+export const getTokenContract = method({
+  name: "getTokenData",
+  summary: "What the contract at an address is: jetton master, jetton wallet, NFT collection or NFT item",
+  request: Schema.Struct(account),
+  response: TokenContract,
+  failures: [InvalidAddress, TokenNotFound],
+  cachePolicy: someSeconds,
+  isCacheable: Operation.decodes(TokenContract)
+})
+
 /** The methods of `POST /api/v2/jsonRPC` by name; `params` is a named object, `result` the server's own. */
 export const tokenRpcOperations = {
-  packAddress: method({
-    ...computed(Schema.String),
-    name: "packAddress",
-    summary: "The friendly form of an address; base64 or base64url, as the server likes",
-    request: Schema.Struct({ address: Address }),
-    response: Schema.String
-  }),
-  unpackAddress: method({
-    ...computed(Schema.String),
-    name: "unpackAddress",
-    summary: "The raw form of an address; hex digits in either case, as the server likes",
-    request: Schema.Struct({ address: Address }),
-    response: Schema.String
-  }),
-  detectAddress: method({
-    ...computed(DetectedAddress),
-    name: "detectAddress",
-    summary: "All forms of an address",
-    request: Schema.Struct({ address: Address }),
-    response: DetectedAddress
-  }),
-  getTokenData: method({
-    name: "getTokenData",
-    summary: "What the contract at an address is: jetton master, jetton wallet, NFT collection or NFT item",
-    request: Schema.Struct(account),
-    response: TokenContract,
-    failures: [InvalidAddress, TokenNotFound],
-    cachePolicy: someSeconds,
-    isCacheable: Operation.decodes(TokenContract)
-  }),
+  packAddress,
+  unpackAddress,
+  detectAddress,
+  getTokenData: getTokenContract,
   getAddressInformation: relayed("getAddressInformation", "Balance, code, data and state of an account", account),
   getExtendedAddressInformation: relayed(
     "getExtendedAddressInformation",

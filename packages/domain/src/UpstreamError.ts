@@ -1,55 +1,38 @@
 /** The upstream did not answer, answered too late, or answered nonsense. `upstream` is a label, never an address. */
-import * as HttpApiError from "effect/http-api/HttpApiError"
 import * as Schema from "effect/Schema"
 import { Address } from "./Hex.ts"
-import { declare, RetryAfter, tagged } from "./Problem.ts"
+import { Problem, RetryAfter } from "./Problem.ts"
 import { Millis } from "./Time.ts"
 
 const upstream = Schema.String.annotate({ description: "Label of the upstream: trading-api, trading-node, …" })
 
 /** Nothing was sent, or a read failed at every address. It is safe to try again, after `retryAfter` seconds. */
-export class UpstreamUnavailable extends HttpApiError.Problem<UpstreamUnavailable>()(
+export class UpstreamUnavailable extends Problem<UpstreamUnavailable>()(
   "UpstreamUnavailable",
-  declare("UpstreamUnavailable", 503, "Upstream unavailable"),
-  { ...tagged("UpstreamUnavailable"), upstream, retryAfter: Schema.optionalKey(RetryAfter), attempts: Schema.Natural }
-) {
-  get group() {
-    return "retry-later" as const
-  }
-}
+  { group: "retry-later", status: 503, title: "Upstream unavailable" },
+  { upstream, retryAfter: Schema.optionalKey(RetryAfter), attempts: Schema.Natural }
+) {}
 
 /** The rate limit of the upstream is reached. Try again after `retryAfter` seconds, if it is given. */
-export class UpstreamRateLimited extends HttpApiError.Problem<UpstreamRateLimited>()(
+export class UpstreamRateLimited extends Problem<UpstreamRateLimited>()(
   "UpstreamRateLimited",
-  declare("UpstreamRateLimited", 429, "Upstream rate limited"),
-  { ...tagged("UpstreamRateLimited"), upstream, retryAfter: Schema.optionalKey(RetryAfter) }
-) {
-  get group() {
-    return "retry-later" as const
-  }
-}
+  { group: "retry-later", status: 429, title: "Upstream rate limited" },
+  { upstream, retryAfter: Schema.optionalKey(RetryAfter) }
+) {}
 
 /** A read did not finish within its deadline, in milliseconds. The deadline includes the response's body. */
-export class UpstreamTimeout extends HttpApiError.Problem<UpstreamTimeout>()(
+export class UpstreamTimeout extends Problem<UpstreamTimeout>()(
   "UpstreamTimeout",
-  declare("UpstreamTimeout", 504, "Upstream timeout"),
-  { ...tagged("UpstreamTimeout"), upstream, deadline: Schema.Natural }
-) {
-  get group() {
-    return "retry-later" as const
-  }
-}
+  { group: "retry-later", status: 504, title: "Upstream timeout" },
+  { upstream, deadline: Schema.Natural }
+) {}
 
 /** The upstream's response cannot be decoded: HTML, half a body, a wrong id, a wrong shape. */
-export class UpstreamMalformed extends HttpApiError.Problem<UpstreamMalformed>()(
+export class UpstreamMalformed extends Problem<UpstreamMalformed>()(
   "UpstreamMalformed",
-  declare("UpstreamMalformed", 502, "Upstream malformed"),
-  { ...tagged("UpstreamMalformed"), upstream, issue: Schema.String }
-) {
-  get group() {
-    return "retry-later" as const
-  }
-}
+  { group: "retry-later", status: 502, title: "Upstream malformed" },
+  { upstream, issue: Schema.String }
+) {}
 
 /**
  * A call that changes state failed after a byte may have reached the upstream. It may or may not have taken effect.
@@ -57,18 +40,13 @@ export class UpstreamMalformed extends HttpApiError.Problem<UpstreamMalformed>()
  * You may resend the identical bytes: if the answer is "duplicate nonce", the first sending was accepted. Do not sign
  * again with a new nonce: both could execute.
  */
-export class OutcomeUnknown extends HttpApiError.Problem<OutcomeUnknown>()(
+export class OutcomeUnknown extends Problem<OutcomeUnknown>()(
   "OutcomeUnknown",
-  declare("OutcomeUnknown", 504, "Outcome unknown"),
+  { group: "outcome-unknown", status: 504, title: "Outcome unknown" },
   {
-    ...tagged("OutcomeUnknown"),
     upstream,
     nonce: Schema.optionalKey(Millis),
     signer: Schema.optionalKey(Address),
     advice: Schema.String
   }
-) {
-  get group() {
-    return "outcome-unknown" as const
-  }
-}
+) {}

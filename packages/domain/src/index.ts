@@ -80,7 +80,7 @@ export * as OpenStruct from "./OpenStruct.ts"
 /** An operation is data: each upstream call is declared once, next to its schemas. */
 export * as Operation from "./Operation.ts"
 
-/** What every typed error shares: an RFC 9457 problem with a stable type URI, and its tag on the wire. */
+/** What every typed error shares: an RFC 9457 problem with a stable type URI, its tag on the wire, and its group. */
 export * as Problem from "./Problem.ts"
 
 /** Transaction receipts of EVM layer 2s: the documented fields read, the extra fields of every family kept. */

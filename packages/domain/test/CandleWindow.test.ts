@@ -54,6 +54,12 @@ describe("where bars begin", () => {
     assert.strictEqual(CandleWindow.openOf("1M", february - 2), Date.UTC(2023, 11, 1))
     assert.strictEqual(CandleWindow.openOf("1M", 0), 0)
     assert.strictEqual(CandleWindow.openOf("1M", -1), Date.UTC(1969, 11, 1))
+    for (let month = -12 * 270; month < 12 * 1030; month++) {
+      const open = Date.UTC(1970, month, 1)
+      assert.strictEqual(CandleWindow.openOf("1M", month), open)
+      assert.strictEqual(CandleWindow.barAt("1M", open), month)
+      assert.strictEqual(CandleWindow.barAt("1M", open - 1), month - 1)
+    }
   })
 
   it("three days and half days are counted from the epoch", () => {

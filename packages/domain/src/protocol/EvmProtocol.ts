@@ -145,10 +145,10 @@ export const methodOf = <
 >(operation: Operation<string, "read", Request, Response, Failures>) => {
   const write = encodeRequest(operation.request, ["params"])
   const read = readerOf<Request, Response, Failures>(operation)
-  return <E>(
+  return <E, R>(
     service: string,
     label: string,
-    ask: (call: Omit<CheckedRead, "surface">) => Effect.Effect<RpcAnswer, E>
+    ask: (call: Omit<CheckedRead, "surface">) => Effect.Effect<RpcAnswer, E, R>
   ) =>
     Effect.fn(`${service}.${operation.name}`)(function*(request: Request["Type"]) {
       const params = yield* write(request)

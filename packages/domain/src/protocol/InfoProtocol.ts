@@ -3,7 +3,13 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
-import { infoOperations, passthroughQuery, passthroughQueryOf } from "../InfoOperations.ts"
+import {
+  candleSnapshot,
+  type infoOperations,
+  passthroughQuery,
+  passthroughQueryOf,
+  spotMeta
+} from "../InfoOperations.ts"
 import * as Json from "../Json.ts"
 import { decodeValue, encodeRequest, invalidRequest } from "../Operation.ts"
 import type { AnyCodec, Operation, Request, Surface } from "../Operation.ts"
@@ -26,7 +32,6 @@ export type InfoCall = {
   }
 }[keyof Operations]
 
-const { candleSnapshot, spotMeta } = infoOperations
 const decodeSpotMeta = decodeValue(spotMeta.request)
 const decodeCandleSnapshot = decodeValue(candleSnapshot.request)
 const decodePassthrough = decodeValue(passthroughQuery.request)
@@ -65,9 +70,9 @@ export const methodOf = <
 >(operation: Operation<string, "read", Request, Response, Failures>) => {
   const write = encodeRequest(operation.request)
   const read = readerOf<Request, Response, Failures>(operation)
-  return <E>(
+  return <E, R>(
     service: string,
-    send: (body: Json.Json, request: Request["Type"]) => Effect.Effect<UpstreamResponse.UpstreamResponse, E>
+    send: (body: Json.Json, request: Request["Type"]) => Effect.Effect<UpstreamResponse.UpstreamResponse, E, R>
   ) =>
     Effect.fn(`${service}.${operation.name}`)(function*(request: Request["Type"]) {
       return yield* read(request, yield* send(yield* write(request), request))

@@ -1,5 +1,7 @@
-/** How the client reaches a gateway: any Effect `HttpClient`, whole answers, typed failures. */
+/** The gateway that calls go to: where it is, and how it is reached, over any Effect `HttpClient`. */
 import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as Config from "effect/Config"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { constTrue } from "effect/Function"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
@@ -7,6 +9,7 @@ import * as HttpClient from "effect/http/HttpClient"
 import type * as HttpClientError from "effect/http/HttpClientError"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import type * as HttpClientResponse from "effect/http/HttpClientResponse"
+import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 
@@ -22,13 +25,23 @@ export interface Options {
 }
 
 /** Posts a JSON text, or gets, and reads the whole answer. */
-export interface Transport {
+export interface Routes {
   readonly post: (
     path: string,
     body: string
   ) => Effect.Effect<UpstreamResponse.UpstreamResponse, HttpClientError.HttpClientError>
   readonly get: (path: string) => Effect.Effect<UpstreamResponse.UpstreamResponse, HttpClientError.HttpClientError>
 }
+
+/** A gateway. Each call of this package needs it, and nothing else. */
+export class Connection extends Context.Service<Connection, {
+  /** The routes of the chains: the gateway's own, or those behind the endpoint key where one is given. */
+  readonly chains: Routes
+  /** The gateway's own routes; an endpoint key changes nothing here. */
+  readonly own: Routes
+  /** An id that no other JSON-RPC call over this connection has. */
+  readonly nextId: Effect.Effect<number>
+}>()("@trigate/client/Connection") {}
 
 const relayed = (response: HttpClientResponse.HttpClientResponse) =>
   Effect.map(response.arrayBuffer, (buffer) => {
@@ -59,9 +72,7 @@ const execute = (client: HttpClient.HttpClient, request: HttpClientRequest.HttpC
       })
   )
 
-/** The gateway's own routes; an endpoint key changes nothing here. */
-export const own = (client: HttpClient.HttpClient, { baseUrl }: Options): Transport => {
-  const base = String(baseUrl).replace(/\/+$/u, "")
+const routesAt = (client: HttpClient.HttpClient, base: string): Routes => {
   const send = (request: HttpClientRequest.HttpClientRequest) => Effect.flatMap(execute(client, request), relayed)
   return {
     post: (path, body) =>
@@ -70,15 +81,40 @@ export const own = (client: HttpClient.HttpClient, { baseUrl }: Options): Transp
   }
 }
 
-/** The routes of the chains: the gateway's own, or those behind the endpoint key where one is given. */
-export const make = (client: HttpClient.HttpClient, options: Options): Transport => {
-  const routes = own(client, options)
-  if (options.endpointKey === undefined) return routes
-  const prefix = `/${encodeURIComponent(Redacted.value(options.endpointKey))}`
-  // the client's own spans tell the whole URL, and the key is a part of it
-  const untraced = Effect.provideService(HttpClient.TracerDisabledWhen, constTrue)
+// the client's own spans tell the whole URL, and the key is a part of it
+const untraced = Effect.provideService(HttpClient.TracerDisabledWhen, constTrue)
+
+const keyedAt = (client: HttpClient.HttpClient, base: string, key: Redacted.Redacted): Routes => {
+  const { get, post } = routesAt(client, `${base}/${encodeURIComponent(Redacted.value(key))}`)
   return {
-    post: (path, body) => untraced(routes.post(`${prefix}${path}`, body)),
-    get: (path) => untraced(routes.get(`${prefix}${path}`))
+    post: (path, body) => untraced(post(path, body)),
+    get: (path) => untraced(get(path))
   }
 }
+
+/** The connection to a gateway over a client. Sends nothing yet. */
+export const make = (client: HttpClient.HttpClient, { baseUrl, endpointKey }: Options): Connection["Service"] => {
+  const base = String(baseUrl).replace(/\/+$/u, "")
+  const own = routesAt(client, base)
+  let lastId = 0
+  return {
+    own,
+    chains: endpointKey === undefined ? own : keyedAt(client, base, endpointKey),
+    nextId: Effect.sync(() => lastId += 1)
+  }
+}
+
+/**
+ * The gateway at `baseUrl`, over the `HttpClient` of the context (fetch in a browser, undici in Node).
+ *
+ * Neither a deadline nor a retry is added: put `Effect.timeout` and `Effect.retry` around reads. An `HttpClient` that
+ * retries by itself would also send signed actions again.
+ */
+export const layer = (options: Options): Layer.Layer<Connection, never, HttpClient.HttpClient> =>
+  Layer.effect(Connection, Effect.map(HttpClient.HttpClient, (client) => make(client, options)))
+
+/** The same with options from the configuration. */
+export const layerConfig = (
+  options: Config.Wrap<Options>
+): Layer.Layer<Connection, Config.ConfigError, HttpClient.HttpClient> =>
+  Layer.unwrap(Effect.map(Config.unwrap(options), layer))

@@ -1,0 +1,29 @@
+/**
+ * The paths of the gateway's own routes. The node provider's surface has the same ones behind an endpoint key.
+ *
+ * They stand apart from the contract, so that a program which calls one route loads its path alone.
+ */
+
+/** Signed actions. */
+export const exchange = "/exchange"
+
+/** What the gateway sees in a signed action. */
+export const inspect = "/exchange/inspect"
+
+/** Queries of the trading chain. */
+export const info = "/info"
+
+/** JSON-RPC of the trading chain's EVM. */
+export const evm = "/evm"
+
+/** JSON-RPC of the layer 2. */
+export const layer2 = "/l2"
+
+/** A fungible token of the token chain. */
+export const tokenData = "/api/v2/getTokenData"
+
+/** JSON-RPC of the token chain. */
+export const tokenRpc = "/api/v2/jsonRPC"
+
+/** Whether the gateway takes traffic. */
+export const ready = "/health/ready"

@@ -1,0 +1,91 @@
+/** Signed actions. */
+import * as Paths from "@trigate/api/Paths"
+import type { ActionAccepted, ActionRejected } from "@trigate/domain/ActionOutcome"
+import { resendAdvice, ServedExchangeFailure } from "@trigate/domain/ExchangeOperations"
+import type { ServedFailure } from "@trigate/domain/GatewayError"
+import type { Address } from "@trigate/domain/Hex"
+import { Inspection } from "@trigate/domain/Inspection"
+import { encodeRequest, invalidRequest } from "@trigate/domain/Operation"
+import type { Identity } from "@trigate/domain/protocol/ExchangeProtocol"
+import { outcomeReader } from "@trigate/domain/protocol/ExchangeProtocol"
+import type { Resolution, StillUnknown } from "@trigate/domain/Resolution"
+import { ofOutcome } from "@trigate/domain/Resolution"
+import { SignedAction } from "@trigate/domain/SignedAction"
+import { OutcomeUnknown } from "@trigate/domain/UpstreamError"
+import * as Utf8 from "@trigate/domain/Utf8"
+import * as Effect from "effect/Effect"
+import type * as HttpClientError from "effect/http/HttpClientError"
+import { Connection, label } from "./Connection.ts"
+import { ask, ownReaderOf, unreachable } from "./internal/Served.ts"
+
+const encodeSigned = encodeRequest(SignedAction)
+const writeSigned = (signed: SignedAction) => Effect.map(encodeSigned(signed), ({ text }) => text)
+
+// short of a request that could not be built, a byte may have gone out
+const unsent: ReadonlySet<HttpClientError.HttpClientError["reason"]["_tag"]> = new Set([
+  "EncodeError",
+  "InvalidUrlError"
+])
+
+const broken = (identity: Identity) => (error: HttpClientError.HttpClientError) =>
+  unsent.has(error.reason._tag)
+    ? unreachable(error)
+    : new OutcomeUnknown({
+      upstream: label,
+      ...identity,
+      advice: resendAdvice,
+      detail: `The exchange with the gateway broke (${error.reason._tag})`
+    })
+
+const readOutcome = outcomeReader(ServedExchangeFailure)
+
+const send = Effect.fnUntraced(function*(body: string, identity: Identity) {
+  const sending = Connection.use(({ chains }) => chains.post(Paths.exchange, body))
+  return yield* readOutcome(yield* Effect.mapError(sending, broken(identity)), identity)
+})
+
+/**
+ * Sends a signed action, once: a call that broke on its way fails with `OutcomeUnknown`, never with a plain failure.
+ */
+export const submit: (
+  signed: SignedAction
+) => Effect.Effect<ActionAccepted, ActionRejected | ServedExchangeFailure, Connection> = Effect.fn(
+  "GatewayClient.submit"
+)(function*(signed) {
+  return yield* send(yield* writeSigned(signed), { nonce: signed.nonce })
+})
+
+const readText = (body: Uint8Array) =>
+  Effect.fromOption(Utf8.decode(body), () => invalidRequest([{ path: [], message: "Not valid UTF-8" }]))
+
+/**
+ * Finds out what became of an action after `OutcomeUnknown`, by sending the identical bytes again; nothing else calls it.
+ *
+ * It takes what was submitted, or the body that was sent. Fails with `StillUnknown` and nothing else: an error of this
+ * sending, whose `reason` it is, says nothing of the first one.
+ */
+export const resolve: (
+  action: Uint8Array | SignedAction
+) => Effect.Effect<Resolution, StillUnknown, Connection> = Effect.fn("GatewayClient.resolve")((action) => {
+  const identity = action instanceof Uint8Array ? {} : { nonce: action.nonce }
+  const body = action instanceof Uint8Array ? readText(action) : writeSigned(action)
+  return ofOutcome(Effect.flatMap(body, (text) => send(text, identity)), { upstream: label, ...identity })
+})
+
+const readInspection = ownReaderOf(Inspection)
+
+/**
+ * What the gateway sees in a signed action: its form, its signers, its nonce; nothing is relayed.
+ *
+ * With the address that should have signed it also says why the signature is another's.
+ */
+export const inspect: (
+  signed: SignedAction,
+  expectedSigner?: Address
+) => Effect.Effect<Inspection, ServedFailure, Connection> = Effect.fn("GatewayClient.inspect")(
+  function*(signed, expectedSigner) {
+    const body = yield* writeSigned(signed)
+    const query = expectedSigner === undefined ? "" : `?x-trigate-expected-signer=${expectedSigner}`
+    return yield* readInspection(yield* ask(({ own }) => own.post(`${Paths.inspect}${query}`, body)))
+  }
+)

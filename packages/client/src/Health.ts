@@ -1,0 +1,16 @@
+/** The gateway itself. */
+import { Readiness } from "@trigate/api/HealthApi"
+import * as Paths from "@trigate/api/Paths"
+import type { ServedFailure } from "@trigate/domain/GatewayError"
+import * as Effect from "effect/Effect"
+import type { Connection } from "./Connection.ts"
+import { ask, ownReaderOf } from "./internal/Served.ts"
+
+const read = ownReaderOf(Readiness)
+
+/** Whether it takes traffic, and how each chain is served; a gateway that drains is an answer, too. */
+export const ready: () => Effect.Effect<Readiness, ServedFailure, Connection> = Effect.fn("GatewayClient.ready")(
+  function*() {
+    return yield* read(yield* ask(({ own }) => own.get(Paths.ready)))
+  }
+)

@@ -1,0 +1,84 @@
+/** The token chain; addresses are checked before anything is sent. */
+import * as Paths from "@trigate/api/Paths"
+import type { ServedFailure } from "@trigate/domain/GatewayError"
+import * as Json from "@trigate/domain/Json"
+import type { AnyCodec, Operation } from "@trigate/domain/Operation"
+import * as JsonRpc from "@trigate/domain/protocol/JsonRpc"
+import * as Protocol from "@trigate/domain/protocol/Protocol"
+import * as TokenProtocol from "@trigate/domain/protocol/TokenProtocol"
+import * as TokenRpc from "@trigate/domain/protocol/TokenRpc"
+import type { InvalidAddress } from "@trigate/domain/RequestError"
+import type { TokenNotFound } from "@trigate/domain/ResourceError"
+import type { DetectedAddress, TokenContract, TokenData } from "@trigate/domain/TokenData"
+import * as TokenOperations from "@trigate/domain/TokenOperations"
+import * as Effect from "effect/Effect"
+import type { Connection } from "./Connection.ts"
+import { label } from "./Connection.ts"
+import { ask, served } from "./internal/Served.ts"
+
+interface At {
+  /** In any form; the checksum is compared. */
+  readonly address: string
+}
+
+const checkTokenData = TokenProtocol.checkOf(TokenOperations.getTokenData)
+const readTokenData = Protocol.readerOf(served(TokenOperations.getTokenData))
+
+/** A fungible token by the address of its master contract. */
+export const getTokenData: (
+  params: At
+) => Effect.Effect<TokenData, ServedFailure | InvalidAddress | TokenNotFound, Connection> = Effect.fn(
+  "GatewayClient.getTokenData"
+)(function*(params) {
+  const request = yield* checkTokenData(Json.write(params))
+  const query = new URLSearchParams({ address: params.address })
+  return yield* readTokenData(request, yield* ask(({ chains }) => chains.get(`${Paths.tokenData}?${query}`)))
+})
+
+/** A method of the JSON-RPC endpoint; params that do not decode are refused before anything is sent. */
+const method = <Request extends AnyCodec, Response extends AnyCodec, const Failures extends ReadonlyArray<AnyCodec>>(
+  operation: Operation<string, "read", Request, Response, Failures>
+) => {
+  const check = TokenProtocol.checkOf(operation)
+  const read = TokenRpc.readerOf(served(operation))
+  return Effect.fn(`GatewayClient.${operation.name}`)(function*(params: Request["Encoded"]) {
+    const json = Json.write(params)
+    const request = yield* check(json)
+    const body = JsonRpc.requestText(1, operation.name, json.text)
+    const answer = yield* ask(({ chains }) => chains.post(Paths.tokenRpc, body))
+    return yield* read(request, label, yield* TokenRpc.readAnswer(answer))
+  })
+}
+
+/** What the contract at an address is, of any of the four kinds, as the chain itself answers. */
+export const getTokenContract: (
+  params: { readonly address: string; readonly seqno?: number }
+) => Effect.Effect<TokenContract, ServedFailure | InvalidAddress | TokenNotFound, Connection> = method(
+  TokenOperations.getTokenContract
+)
+
+/** The friendly form of an address. */
+export const packAddress: (params: At) => Effect.Effect<string, ServedFailure | InvalidAddress, Connection> = method(
+  TokenOperations.packAddress
+)
+
+/** The raw form of an address. */
+export const unpackAddress: (params: At) => Effect.Effect<string, ServedFailure | InvalidAddress, Connection> = method(
+  TokenOperations.unpackAddress
+)
+
+/** All forms of an address. */
+export const detectAddress: (
+  params: At
+) => Effect.Effect<DetectedAddress, ServedFailure | InvalidAddress, Connection> = method(TokenOperations.detectAddress)
+
+/** Any method of `tokenRpcOperations`; the result of most is `unknown`, with integers beyond 2^53 as `bigint`. */
+export const call = <
+  Request extends AnyCodec,
+  Response extends AnyCodec,
+  const Failures extends ReadonlyArray<AnyCodec>
+>(
+  operation: Operation<TokenOperations.TokenRpcOperation["name"], "read", Request, Response, Failures>,
+  params: Request["Encoded"]
+): Effect.Effect<Response["Type"], ServedFailure | InvalidAddress | Failures[number]["Type"], Connection> =>
+  method<Request, Response, Failures>(operation)(params)

@@ -1,0 +1,55 @@
+/** What every call to a gateway has in common: how the gateway can refuse it, and what it ends in without an answer. */
+import type { ServedFailure } from "@trigate/domain/GatewayError"
+import { callerFailures } from "@trigate/domain/GatewayError"
+import type { AnyCodec, MethodClass, Operation } from "@trigate/domain/Operation"
+import * as Protocol from "@trigate/domain/protocol/Protocol"
+import { UpstreamUnavailable } from "@trigate/domain/UpstreamError"
+import type { UpstreamResponse } from "@trigate/domain/UpstreamResponse"
+import * as Effect from "effect/Effect"
+import type * as HttpClientError from "effect/http/HttpClientError"
+import type * as Schema from "effect/Schema"
+import type { Routes } from "../Connection.ts"
+import { Connection, label } from "../Connection.ts"
+
+/** The errors that only an operation has, with those with which a gateway refuses a caller. */
+export type Served<Failures extends ReadonlyArray<AnyCodec>> = ReadonlyArray<
+  Schema.ConstraintCodec<Failures[number]["Type"] | (typeof callerFailures)[number]["Type"], unknown>
+>
+
+/** An operation as a gateway serves it: the gateway can also refuse its caller. */
+export const served = <
+  Class extends MethodClass,
+  Request extends AnyCodec,
+  Response extends AnyCodec,
+  const Failures extends ReadonlyArray<AnyCodec>
+>(operation: Operation<string, Class, Request, Response, Failures>): Operation<
+  string,
+  Class,
+  Request,
+  Response,
+  Served<Failures>
+> => ({ ...operation, failures: [...operation.failures, ...callerFailures] })
+
+// the gateway is an upstream of this program like any other
+export const unreachable = (error: HttpClientError.HttpClientError): UpstreamUnavailable =>
+  new UpstreamUnavailable({
+    upstream: label,
+    attempts: 1,
+    detail: error.reason._tag === "DecodeError"
+      ? "The gateway broke its answer off"
+      : `The gateway could not be reached (${error.reason._tag})`
+  })
+
+/** Asks over the connection of the context; without an answer the gateway is an upstream that is unavailable. */
+export const ask = (send: (connection: Connection["Service"]) => ReturnType<Routes["get"]>) =>
+  Effect.mapError(Connection.use(send), unreachable)
+
+/** Reads an answer of the gateway itself; one may also come under a status that is not 200. */
+export const ownReaderOf = <Response extends AnyCodec>(response: Response) => {
+  const read = Protocol.decodeJson(response)
+  return (answer: UpstreamResponse): Effect.Effect<Response["Type"], ServedFailure> =>
+    Effect.mapError(
+      read(answer.upstream, answer.json),
+      (malformed) => answer.status === 200 ? malformed : Protocol.servedFailureOf(answer)
+    )
+}
