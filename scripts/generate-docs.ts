@@ -8,7 +8,9 @@ import { GatewayApi } from "@trigate/api/GatewayApi"
 import { ActionRejected } from "@trigate/domain/ActionOutcome"
 import type { ErrorGroup } from "@trigate/domain/ErrorGroup"
 import { errorGroups } from "@trigate/domain/ErrorGroup"
-import { evmMethods } from "@trigate/domain/EvmOperations"
+import { configuredReads } from "@trigate/domain/EvmMethods"
+import { families } from "@trigate/domain/EvmMethodTable"
+import { evmMethods, serving } from "@trigate/domain/EvmOperations"
 import { exchangeOperations } from "@trigate/domain/ExchangeOperations"
 import { callerFailures, commonFailures, gatewayErrors, rpcCodes } from "@trigate/domain/GatewayError"
 import { infoOperations, knownQueryTypes, passthroughQuery } from "@trigate/domain/InfoOperations"
@@ -162,6 +164,26 @@ const sectionText = ({ operations, routes, title }: Section): string => {
   ].join("\n\n")
 }
 
+const familiesText = [
+  "## Families of EVM methods",
+  `Only some nodes have these reads. ${code(`${settings.relayMethods.env}=zks_*,trace_*`)} makes ${code("/evm")} and ${
+    code("/l2")
+  } relay the families that it names. The errors are those on ${code("/evm")}, whose nodes know the latest block only.`,
+  ...Object.keys(families).map((family) => {
+    const reads = configuredReads(family, serving)
+    return `### ${code(family)}\n\n${
+      table(
+        ["Operation", "What it does", "Own errors"],
+        reads.map((read) => [
+          code(read.name),
+          read.summary,
+          errorLinks(failureTags(read))
+        ])
+      )
+    }`
+  })
+]
+
 const operationsText = document(
   "Operations",
   "A `read` may be sent again; a `once` call never after a byte may have reached the upstream. The official API is named\n" +
@@ -172,7 +194,8 @@ const operationsText = document(
     "key.",
   `Besides its own errors every call can end in: ${errorLinks(commonFailures.map(tagOf))}.`,
   `A gateway can also refuse its caller: ${errorLinks(callerFailures.map(tagOf))}. An embedded service cannot.`,
-  ...sections.map(sectionText)
+  ...sections.map(sectionText),
+  ...familiesText
 )
 
 /** The docstring of each error class: written once, where the class is declared. */

@@ -23,7 +23,7 @@ const problem = (tag: Tag): Scripted => ({
 const inJsonRpc = (tag: Tag) => (sent: Sent): Scripted => ({
   body: JsonRpc.errorText(idOf(sent), JsonRpc.errorObject(samples[tag]))
 })
-const inTokenRpc = (tag: Tag) => (): Scripted => ({ body: TokenRpc.errorText("1", samples[tag]) })
+const inTokenRpc = (tag: Tag) => (): Scripted => ({ body: TokenRpc.errorText(samples[tag])("1") })
 
 const common = servedFailures.map((failure) => failure.fields._tag.schema.literal)
 const ofActions = [

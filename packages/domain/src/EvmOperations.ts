@@ -2,6 +2,7 @@
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import * as EvmMethods from "./EvmMethods.ts"
+import { standardMethods } from "./EvmMethodTable.ts"
 import { Address, Quantity, StorageSlot } from "./Hex.ts"
 import * as Operation from "./Operation.ts"
 import { UnsupportedBlock } from "./RequestError.ts"
@@ -106,6 +107,6 @@ export const evmMethods: ReadonlyArray<EvmOperation> = [
   ...Object.values(evmOperations),
   sendRawTransaction,
   sendRawTransactionSync,
-  ...EvmMethods.relayedReads({ ...EvmMethods.standardMethods, ...systemMethods }, serving)
+  ...EvmMethods.relayedReads({ ...standardMethods, ...systemMethods }, serving)
     .filter(({ name }) => !typed.has(name))
 ]

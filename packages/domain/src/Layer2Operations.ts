@@ -2,6 +2,7 @@
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import * as EvmMethods from "./EvmMethods.ts"
+import { standardMethods } from "./EvmMethodTable.ts"
 import { Hash, Quantity } from "./Hex.ts"
 import * as Operation from "./Operation.ts"
 import { Receipt } from "./Receipt.ts"
@@ -76,5 +77,5 @@ export const layer2Methods: ReadonlyArray<Layer2Operation> = [
   ...Object.values(layer2Operations),
   sendRawTransaction,
   sendRawTransactionSync,
-  ...EvmMethods.relayedReads(EvmMethods.standardMethods, serving).filter(({ name }) => !typed.has(name))
+  ...EvmMethods.relayedReads(standardMethods, serving).filter(({ name }) => !typed.has(name))
 ]

@@ -9,6 +9,8 @@ import * as Duration from "effect/Duration"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
+import * as Struct from "effect/Struct"
+import { families } from "./EvmMethodTable.ts"
 import { Address } from "./Hex.ts"
 import { longestBatch } from "./protocol/JsonRpc.ts"
 
@@ -137,6 +139,7 @@ const ActionType = Schema.String.check(Schema.isPattern(/^[A-Za-z][A-Za-z0-9]{0,
 // such a method is sent again after a failure, and any node may get it
 const isRead = filtered("a method that only reads", (name) => !/send|submit|subscri|filter/iu.test(name))
 const Method = Schema.String.check(Schema.isPattern(/^[A-Za-z][A-Za-z0-9]*_[A-Za-z0-9_]{1,100}$/u), isRead)
+const familyNames = Struct.keys(families)
 
 // as browsers write it: lower case, no default port, no path
 const isOrigin = filtered("an origin", (text) => URL.canParse(text) && new URL(text).origin === text)
@@ -248,11 +251,12 @@ export const settings = {
     meaning: "relay /info queries of any type, not only the two that are checked and cached",
     takes: onOff
   }),
-  relayMethods: list("TRIGATE_RELAY_METHODS", someOf(Method), {
+  relayMethods: list("TRIGATE_RELAY_METHODS", someOf(Schema.Union([Schema.Literals(familyNames), Method])), {
     meaning:
-      "JSON-RPC methods that /evm and /l2 relay besides the declared ones; their params are not checked, and a " +
-      "call may be sent more than once",
-    takes: "exact method names, comma separated, none that sends, submits, filters or subscribes"
+      "JSON-RPC methods that /evm and /l2 relay besides the declared ones, by name or by family; the params of a " +
+      "named one are not checked, and a call may be sent more than once",
+    takes: `${familyNames.map((name) => `\`${name}\``).join(", ")}, or exact method names, none that sends, submits, ` +
+      "filters or subscribes; comma separated"
   }, "unset: the declared ones"),
   batchLimit: withDefault("TRIGATE_BATCH_LIMIT", BatchCalls, "100", {
     meaning: "most calls in a JSON-RPC batch of /evm and /l2; a batch of more than 100 is sent on as several",

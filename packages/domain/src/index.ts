@@ -29,9 +29,12 @@ export * as CandleWindow from "./CandleWindow.ts"
 /** What a caller does about an error: the four groups, and catching the errors of one of them. */
 export * as ErrorGroup from "./ErrorGroup.ts"
 
+/** The reads of EVM nodes that are relayed as they are, as data. */
+export * as EvmMethodTable from "./EvmMethodTable.ts"
+
 /**
- * The methods of an EVM node that stock clients call: reads that are relayed as they are, and the sending of a raw
- * transaction.
+ * The methods of an EVM node that stock clients call, as operations of the chain that serves them: reads that are relayed as they
+ * are, and the sending of a raw transaction.
  */
 export * as EvmMethods from "./EvmMethods.ts"
 

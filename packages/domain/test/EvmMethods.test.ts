@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { configuredRead, transactionAdvice } from "@trigate/domain/EvmMethods"
+import { configuredReads, transactionAdvice } from "@trigate/domain/EvmMethods"
 import { evmMethods, evmOperations, serving } from "@trigate/domain/EvmOperations"
 import { layer2Methods, layer2Operations } from "@trigate/domain/Layer2Operations"
 import type { Operation } from "@trigate/domain/Operation"
@@ -92,6 +92,8 @@ describe("the params of a method", () => {
   })
 
   it.each([[{}], [[1, 2, 3, 4, 5]], [[]]])("of the configuration may be %j", (params) => {
-    assert.isUndefined(faultOf(configuredRead("debug_traceCall", serving), params))
+    assert.deepStrictEqual(configuredReads("debug_traceCall", serving).map((read) => faultOf(read, params)), [
+      undefined
+    ])
   })
 })

@@ -144,7 +144,7 @@ describe("answers to callers", () => {
 describe("errorText", () => {
   it("writes a typed error as a failure envelope", () => {
     const error = new InvalidAddress({ address: "EQ", reason: "length is 2", detail: "Not an address" })
-    assert.deepStrictEqual(JSON.parse(TokenRpc.errorText(`"a"`, error)), {
+    assert.deepStrictEqual(JSON.parse(TokenRpc.errorText(error)(`"a"`)), {
       ok: false,
       error: "Not an address",
       code: -32602,
@@ -171,10 +171,10 @@ describe("errorText", () => {
   for (const error of travelling) {
     it.effect(`brings ${error._tag} back as it was, from the envelope and from a problem document`, () =>
       Effect.gen(function*() {
-        const back = yield* failure(200, TokenRpc.errorText("1", error))
+        const back = yield* failure(200, TokenRpc.errorText(error)("1"))
         assert.deepStrictEqual(back, error)
         assert.strictEqual(back.constructor, error.constructor)
-        const problem = /"data":(.*),"jsonrpc"/u.exec(TokenRpc.errorText("1", error))?.[1] ?? ""
+        const problem = /"data":(.*),"jsonrpc"/u.exec(TokenRpc.errorText(error)("1"))?.[1] ?? ""
         assert.deepStrictEqual(yield* failure(error.status, problem), error)
       }))
   }

@@ -1,6 +1,6 @@
 /** The sandbox's two EVM chains, asked by viem as a node is asked. */
 import { assert, describe, it } from "@effect/vitest"
-import { standardMethods } from "@trigate/domain/EvmMethods"
+import { standardMethods } from "@trigate/domain/EvmMethodTable"
 import { firstBlock as firstLayer2Block } from "@trigate/sandbox/Layer2Chain"
 import { contracts, keys, transactions } from "@trigate/sandbox/SandboxExamples"
 import { firstBlock } from "@trigate/sandbox/VenueEvm"

@@ -5,7 +5,8 @@
  * calls, and a failed call fails alone. A notification is not relayed and gets no answer.
  */
 import type { Unauthorized } from "@trigate/domain/CallerError"
-import { configuredRead } from "@trigate/domain/EvmMethods"
+import { configuredReads } from "@trigate/domain/EvmMethods"
+import type { Serving } from "@trigate/domain/EvmMethods"
 import * as EvmOperations from "@trigate/domain/EvmOperations"
 import type { GatewayError } from "@trigate/domain/GatewayError"
 import { rpcCodes } from "@trigate/domain/GatewayError"
@@ -38,7 +39,8 @@ interface Envelope<Answer> {
   /** Whether a call wants no answer. */
   readonly isNotification: (call: RpcCall) => boolean
   readonly answer: (id: string | undefined, answer: Answer) => string
-  readonly error: (id: string | undefined, error: GatewayError, code: number) => string
+  /** An error is written once, for however many ids. */
+  readonly error: (error: GatewayError, code: number) => (id: string | undefined) => string
 }
 
 /** An upstream's answer: its result, or its error. */
@@ -77,7 +79,10 @@ const jsonRpc: Envelope<JsonRpc.RpcAnswer> = {
   isNotification: (call) => call.id === undefined,
   answer: (id = "null", answer) =>
     answer._tag === "Result" ? JsonRpc.resultText(id, answer.result.text) : JsonRpc.errorText(id, answer.error.text),
-  error: (id = "null", error, code) => JsonRpc.errorText(id, JsonRpc.errorObject(error, code))
+  error: (error, code) => {
+    const object = JsonRpc.errorObject(error, code)
+    return (id = "null") => JsonRpc.errorText(id, object)
+  }
 }
 
 // clients look for the words that nodes use: ethers then polls instead of installing filters
@@ -86,6 +91,35 @@ const unsupported = (method: string) =>
     method: method.slice(0, 128),
     detail: `the method ${method.slice(0, 128)} does not exist on this route`
   })
+
+/** The id of a call that may be no valid call, as its raw text. */
+const rawId = (text: string): string | undefined => {
+  const raw = JsonRpc.rawMember(text, Json.members(text), "id")
+  const id = raw === undefined ? undefined : Result.getOrElse(Json.parse(raw), () => undefined)
+  return Predicate.isString(id) || Predicate.isNumber(id) || Predicate.isBigInt(id) ? raw : undefined
+}
+
+/** The most characters of an answer that refuses each call of a batch: enough for 10,000 calls. */
+const longestRefusal = 4 * 1024 * 1024
+
+/**
+ * One error for each call that has an id; nothing where there is none, or where they would be too many.
+ *
+ * A client pairs the answers with its calls. Given one object, ethers 5 never settles them, and web3 1 takes it for an answer.
+ */
+const eachAnswered = (texts: ReadonlyArray<string>, write: (id: string) => string): string | undefined => {
+  const answers: Array<string> = []
+  let length = 0
+  for (const text of texts) {
+    const id = rawId(text)
+    if (id === undefined) continue
+    const answer = write(id)
+    length += answer.length + 1
+    if (length > longestRefusal) return undefined
+    answers.push(answer)
+  }
+  return answers.length === 0 ? undefined : `[${answers.join(",")}]`
+}
 
 // the handler reads the body only after its `admission` has succeeded
 const make = <O extends Operation, Answer extends Answered>(definition: Definition<O, Answer>) => {
@@ -105,7 +139,7 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
     return Effect.match(perform(call, surface), {
       onFailure: (error) => {
         facts.operations.push({ operation, outcome: error._tag })
-        return envelope.error(id, error, rpcCodes[error._tag])
+        return envelope.error(error, rpcCodes[error._tag])(id)
       },
       onSuccess: (answer) => {
         facts.operations.push({ operation, outcome: answer._tag === "Error" ? "upstream_error" : "ok" })
@@ -115,35 +149,33 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
     })
   }
 
-  const rawId = ({ text, valueOrUndefined: value }: Json.Json): string | undefined => {
-    const id = Predicate.hasProperty(value, "id") ? value.id : undefined
-    return Predicate.isString(id) || Predicate.isNumber(id) || Predicate.isBigInt(id)
-      ? JsonRpc.rawMember(text, Json.members(text), "id")
-      : undefined
-  }
-
   const refuse = (id: string | undefined, error: InvalidRequest, code: number, { facts }: Asked) => {
     facts.operations.push({ operation: "unsupported", outcome: error._tag })
-    return Effect.succeed(envelope.error(id, error, code))
+    return Effect.succeed(envelope.error(error, code)(id))
+  }
+
+  const refuseBatch = (texts: ReadonlyArray<string>, message: string, { facts }: Asked) => {
+    const error = invalidRequest([{ path: [], message }])
+    facts.operations.push({ operation: "unsupported", outcome: error._tag })
+    const write = envelope.error(error, invalidEnvelope)
+    return Effect.succeed(eachAnswered(texts, write) ?? write(undefined))
   }
 
   const answerOne = (json: Json.Json, asked: Asked): Effect.Effect<string | undefined> =>
     Result.match(envelope.read(json), {
-      onFailure: (error) => refuse(rawId(json), error, invalidEnvelope, asked),
+      onFailure: (error) => refuse(rawId(json.text), error, invalidEnvelope, asked),
       onSuccess: (call) => answerCall(call, asked)
     })
+
+  const tooManyCalls = `A batch has at most ${definition.maxBatch} call${definition.maxBatch === 1 ? "" : "s"}`
 
   const answerBatch = (
     texts: ReadonlyArray<string>,
     values: ReadonlyArray<unknown>,
     asked: Asked
   ): Effect.Effect<string | undefined> => {
-    if (texts.length === 0 || texts.length > definition.maxBatch) {
-      const message = texts.length === 0
-        ? "A batch has at least one call"
-        : `A batch has at most ${definition.maxBatch} call${definition.maxBatch === 1 ? "" : "s"}`
-      return refuse(undefined, invalidRequest([{ path: [], message }]), invalidEnvelope, asked)
-    }
+    if (texts.length === 0) return refuseBatch(texts, "A batch has at least one call", asked)
+    if (texts.length > definition.maxBatch) return refuseBatch(texts, tooManyCalls, asked)
     const answers = Batching.batched(
       Effect.forEach(texts, (text, index) => answerOne(Json.parsed(text, values[index]), asked), {
         concurrency: definition.concurrency
@@ -155,10 +187,17 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
     })
   }
 
+  const refuseText = (text: string, refusal: Json.Refusal, asked: Asked) => {
+    if (refusal.path.length === 0) return refuse(undefined, invalidRequest([refusal]), parseError, asked)
+    const texts = Json.elements(text) ?? []
+    return texts.length > definition.maxBatch
+      ? refuseBatch(texts, tooManyCalls, asked)
+      : refuse(undefined, invalidRequest([refusal]), invalidEnvelope, asked)
+  }
+
   const answerText = (text: string, asked: Asked): Effect.Effect<string | undefined> =>
     Result.match(Json.parseStrict(text, limits), {
-      onFailure: (refusal) =>
-        refuse(undefined, invalidRequest([refusal]), refusal.path.length === 0 ? parseError : invalidEnvelope, asked),
+      onFailure: (refusal) => refuseText(text, refusal, asked),
       onSuccess: (value) =>
         Array.isArray(value)
           ? answerBatch(Json.elements(text) ?? [], value, asked)
@@ -168,7 +207,7 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
   const refuseWhole = (error: InvalidRequest | PayloadTooLarge | Unauthorized, { facts }: Asked) => {
     facts.error = error._tag
     const code = error._tag === "InvalidRequest" ? invalidEnvelope : rpcCodes[error._tag]
-    return Effect.succeed(HttpBody.jsonResponse(envelope.error(undefined, error, code), error.status))
+    return Effect.succeed(HttpBody.jsonResponse(envelope.error(error, code)(undefined), error.status))
   }
 
   const responseOf = (body: string | undefined) =>
@@ -192,7 +231,7 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
 
 /** The options of the routes that gateways configure. */
 export interface Options {
-  /** JSON-RPC reads that `/evm` and `/l2` relay besides the declared methods, by their exact names. */
+  /** JSON-RPC reads that `/evm` and `/l2` relay besides the declared methods: names of methods, and of families such as `zks_*`. */
   readonly methods: ReadonlyArray<string>
   /** The most calls that a batch may have. */
   readonly maxBatch: number
@@ -205,8 +244,7 @@ const evmRoute = <O extends Operation>(
 ) => make({ operations, envelope: jsonRpc, maxBatch, concurrency: maxBatch, relay })
 
 // a configured method comes first, so that a declared one of the same name replaces it
-const readsOf = ({ methods }: Options, serving: Parameters<typeof configuredRead>[1]) =>
-  methods.map((name) => configuredRead(name, serving))
+const readsOf = ({ methods }: Options, serving: Serving) => methods.flatMap((name) => configuredReads(name, serving))
 
 /** The handler of `/evm`. */
 export const evm = (options: Options) =>

@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { families } from "@trigate/domain/EvmMethodTable"
 import { evmMethods } from "@trigate/domain/EvmOperations"
 import * as Json from "@trigate/domain/Json"
 import { layer2Methods } from "@trigate/domain/Layer2Operations"
@@ -225,5 +226,61 @@ describe("a method of the configuration", () => {
         call("debug_traceCall", odd, "0"),
         call("zks_getMainContract", `{"a":1}`, "0")
       ])
+    }))
+})
+
+describe("a family of the configuration", () => {
+  const named = Object.entries(families)
+
+  it("holds no method that sends, and none that another family has", () => {
+    const names = named.flatMap(([, methods]) => Object.keys(methods))
+    assert.strictEqual(names.length, 55)
+    assert.strictEqual(new Set(names).size, names.length)
+    assert.deepStrictEqual(names.filter((name) => /send|submit|subscri|set|trigger/iu.test(name)), [])
+  })
+
+  for (const [family, methods] of named) {
+    it.live(`is relayed as it is, on both routes, and no method of another one: ${family}`, () =>
+      Effect.gen(function*() {
+        const live = yield* liveGateway({ node: rpcReply(answer), layer2: rpcReply(answer) }, {
+          TRIGATE_RELAY_METHODS: `debug_traceCall,${family}`
+        })
+        const names = [...Object.keys(methods), "debug_traceCall"]
+        for (const name of names) {
+          for (const path of ["/evm", "/caller-key-1"]) {
+            const said = yield* post(`${live.url}${path}`, call(name, `[ 1.0 ]`))
+            assert.strictEqual(said.text, `{"jsonrpc":"2.0","id":7,"result":${answer}}`)
+          }
+        }
+        for (const other of named.flatMap(([name, methods]) => name === family ? [] : Object.keys(methods))) {
+          const said = yield* post(`${live.url}/l2`, call(other, "[]"))
+          assert.strictEqual(JsonParts.value(said.text, "error", "data", "_tag"), "UnsupportedMethod")
+        }
+        for (const upstream of [live.node, live.layer2]) {
+          assert.deepStrictEqual(sent(upstream), names.map((name) => call(name, `[ 1.0 ]`, "0")))
+        }
+      }))
+  }
+
+  it.live("reads the state of the trading chain at its latest block only", () =>
+    Effect.gen(function*() {
+      const live = yield* liveGateway({ node: rpcReply("[]"), layer2: rpcReply("[]") }, {
+        TRIGATE_RELAY_METHODS: "trace_*"
+      })
+      const old = call("trace_call", `[{},["trace"],"0x1"]`)
+      const refused = yield* post(`${live.url}/evm`, old)
+      assert.strictEqual(JsonParts.value(refused.text, "error", "data", "_tag"), "UnsupportedBlock")
+      assert.deepStrictEqual(live.seen(), [])
+      const relayed = yield* post(`${live.url}/l2`, old)
+      assert.strictEqual(relayed.text, `{"jsonrpc":"2.0","id":7,"result":[]}`)
+      assert.strictEqual(live.layer2.seen.length, 1)
+    }))
+
+  it.live("is none of a gateway that does not name it", () =>
+    Effect.gen(function*() {
+      const live = yield* liveGateway()
+      const said = yield* post(`${live.url}/l2`, call("zks_L1ChainId", "[]"))
+      assert.strictEqual(JsonParts.value(said.text, "error", "data", "_tag"), "UnsupportedMethod")
+      assert.deepStrictEqual(live.seen(), [])
     }))
 })

@@ -234,30 +234,75 @@ describe("a batch", () => {
       assert.deepStrictEqual(live.seen(), [])
     }))
 
+  it.live("of no call is one error, and nothing is sent", () =>
+    Effect.gen(function*() {
+      const live = yield* liveGateway()
+      const answer = yield* post(`${live.url}/l2`, "[]")
+      assert.match(
+        answer.text,
+        /^\{"jsonrpc":"2.0","id":null,"error":\{"code":-32600,"message":"[^"]*at least one call/u
+      )
+      assert.deepStrictEqual(live.seen(), [])
+    }))
+})
+
+describe("a batch of more calls than the gateway takes", () => {
+  const problem = (limit: string) =>
+    `"data":{"detail":"the request: A batch has at most ${limit}","_tag":"InvalidRequest",` +
+    `"errors":[{"path":[],"message":"A batch has at most ${limit}"}],` +
+    `"type":"urn:trigate:problem:invalid-request","status":400,"title":"Invalid request"}`
+  const rpcError = (limit: string) => (id: string) =>
+    `{"jsonrpc":"2.0","id":${id},"error":{"code":-32600,"message":"the request: A batch has at most ${limit}",${
+      problem(limit)
+    }}}`
+  const tokenError = (limit: string) => (id: string) =>
+    `{"ok":false,"error":"the request: A batch has at most ${limit}","code":-32602,${
+      problem(limit)
+    },"jsonrpc":"2.0","id":${id}}`
+  const ids = (size: number) => Array.from({ length: size }, (_, index) => index % 2 === 0 ? `${index}` : `"${index}"`)
+  const batchOf = (calls: ReadonlyArray<string>) => `[${calls.join(",")}]`
+
   const refused = [
-    ["/l2", "no call", 0, {}],
-    ["/l2", "101 calls", 101, {}],
-    ["/evm", "101 calls", 101, {}],
-    ["/l2", "1001 calls", 1_001, { TRIGATE_BATCH_LIMIT: "1000" }],
-    ["/l2", "2 calls", 2, { TRIGATE_BATCH_LIMIT: "1" }],
-    ["/api/v2/jsonRPC", "101 calls", 101, { TRIGATE_BATCH_LIMIT: "1000" }]
+    ["/l2", 101, {}, rpcError("100 calls")],
+    ["/evm", 101, {}, rpcError("100 calls")],
+    ["/l2", 1_001, { TRIGATE_BATCH_LIMIT: "1000" }, rpcError("1000 calls")],
+    ["/l2", 2, { TRIGATE_BATCH_LIMIT: "1" }, rpcError("1 call")],
+    ["/api/v2/jsonRPC", 101, { TRIGATE_BATCH_LIMIT: "1000" }, tokenError("100 calls")]
   ] as const
-  for (const [route, what, size, environment] of refused) {
-    it.live(`with ${what} is one error of ${route}, of at most ${"TRIGATE_BATCH_LIMIT" in environment ? environment.TRIGATE_BATCH_LIMIT : 100}`, () =>
+  for (const [route, size, environment, error] of refused) {
+    it.live(`is an error for each id, in their order, and nothing is sent: ${size} to ${route}`, () =>
       Effect.gen(function*() {
         const live = yield* liveGateway({}, environment)
-        const answer = yield* post(
-          `${live.url}${route}`,
-          `[${Array.from({ length: size }, () => receiptCall("1")).join(",")}]`
-        )
+        const answer = yield* post(`${live.url}${route}`, batchOf(ids(size).map((id) => receiptCall(id))))
         assert.strictEqual(answer.status, 200)
-        assert.match(answer.text, size === 0 ? /at least one call/u : new RegExp(`at most ${size - 1} call`, "u"))
-        if (route !== "/api/v2/jsonRPC") {
-          assert.match(answer.text, /^\{"jsonrpc":"2.0","id":null,"error":\{"code":-32600,/u)
-        }
+        assert.strictEqual(answer.text, batchOf(ids(size).map(error)))
         assert.deepStrictEqual(live.seen(), [])
       }))
   }
+
+  it.live("is told so also where its calls have more values than are read", () =>
+    Effect.gen(function*() {
+      const live = yield* liveGateway()
+      const answer = yield* post(`${live.url}/evm`, batchOf(ids(5_000).map((id) => receiptCall(id))))
+      assert.isTrue(answer.text === batchOf(ids(5_000).map(rpcError("100 calls"))))
+    }))
+
+  it.live("has no answer to a call without an id, and keeps an id as it came", () =>
+    Effect.gen(function*() {
+      const live = yield* liveGateway({}, { TRIGATE_BATCH_LIMIT: "1" })
+      const call = `{"jsonrpc":"2.0","method":"eth_gasPrice","params":[]}`
+      const answer = yield* post(`${live.url}/evm`, `[${call},7,{"id":{"a":1}},{ "id" : 123456789012345678901 }]`)
+      assert.strictEqual(answer.text, batchOf([rpcError("1 call")("123456789012345678901")]))
+      const none = yield* post(`${live.url}/evm`, `[${call},${call}]`)
+      assert.strictEqual(none.text, rpcError("1 call")("null"))
+    }))
+
+  it.live("is one error where an error for each id would be too long", () =>
+    Effect.gen(function*() {
+      const live = yield* liveGateway()
+      const answer = yield* post(`${live.url}/evm`, batchOf(Array.from({ length: 50_000 }, () => `{"id":1}`)))
+      assert.strictEqual(answer.text, rpcError("100 calls")("null"))
+    }))
 })
 
 describe("an upstream's own words", () => {

@@ -154,6 +154,8 @@ const wrong: ReadonlyArray<readonly [name: string, value: string]> = [
   ["TRIGATE_CORS_ORIGINS", "null"],
   ["TRIGATE_RELAY_METHODS", ","],
   ["TRIGATE_RELAY_METHODS", "*"],
+  ["TRIGATE_RELAY_METHODS", "eth_*"],
+  ["TRIGATE_RELAY_METHODS", "zks_*,toString"],
   ["TRIGATE_RELAY_METHODS", "eth_sendTransaction"],
   ["TRIGATE_RELAY_METHODS", "debug_traceCall,eth_SENDRawTransaction"],
   ["TRIGATE_RELAY_METHODS", "eth_submitWork"],

@@ -165,15 +165,17 @@ export const answerText = (rawId: string | undefined, answer: TokenRpcAnswer): s
 const encodeError = Schema.encodeSync(GatewayErrorSchema)
 
 /** The failure envelope of a typed error: its message, its JSON-RPC code, and the error itself as `data`. */
-export const errorText = (rawId: string | undefined, error: GatewayError): string =>
-  answerText(rawId, {
+export const errorText = (error: GatewayError): (rawId: string | undefined) => string => {
+  const answer: TokenRpcAnswer = {
     _tag: "Error",
     code: rpcCodes[error._tag],
     message: error.message,
     data: Json.write(encodeError(error)),
     retryAfter: undefined,
     extras: []
-  })
+  }
+  return (rawId) => answerText(rawId, answer)
+}
 
 /** How long the servers themselves wait for a node of the chain before they answer 504. */
 const SERVER_DEADLINE_MILLIS = 10_000
