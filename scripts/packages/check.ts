@@ -17,6 +17,7 @@ import * as zlib from "node:zlib"
 import { read as readDocument } from "../../test/guides/blocks.ts"
 import type { Place } from "../../test/guides/run.ts"
 import { run as runDocument } from "../../test/guides/run.ts"
+import { equal, run, step } from "../steps.ts"
 import * as Browser from "./browser.ts"
 import { libraries, manifestOf, modulesOf, published, root, versionOf } from "./manifest.ts"
 
@@ -25,24 +26,8 @@ const app = path.join(folder, "app")
 const modules = path.join(app, "node_modules")
 const at = (name: string): string => path.join(root, "node_modules/.bin", name)
 
-/** Runs a program to its end; its output is shown if it fails. */
-const run = (command: string, args: ReadonlyArray<string>, cwd: string): string => {
-  const { error, status, stderr, stdout } = spawnSync(command, args, { cwd, encoding: "utf8", maxBuffer: 2 ** 26 })
-  if (status === 0) return stdout
-  throw new Error(
-    `${[path.basename(command), ...args].join(" ")} ends with ${String(status ?? error)}\n${stdout}\n${stderr}`
-  )
-}
-
 const npm = (args: ReadonlyArray<string>, cwd: string): string =>
   run("npm", ["--loglevel=error", "--no-audit", "--no-fund", ...args], cwd)
-
-const equal = (what: string, actual: unknown, expected: unknown): void => {
-  const [found, wanted] = [JSON.stringify(actual), JSON.stringify(expected)]
-  if (found !== wanted) throw new Error(`${what}: expected ${wanted}, found ${found}`)
-}
-
-const step = (title: string, run: () => string): void => console.log(`${title}: ${run()}`)
 
 const pack = (from: string): string => {
   const [name = ""] = npm(["pack", "--ignore-scripts", "--pack-destination", folder, from], folder).trim().split("\n")

@@ -4,6 +4,12 @@ export const notRun: ReadonlyArray<string> = [
   "README.md: npm ci && npm test (it would run itself)",
   "README.md: TRIGATE_TRADING_API_URL=https://api.hyperliquid.xyz \\ (real upstreams)",
   "docs/cli.md: trigate serve --port 9000 --read-deadline 5s (it serves until it is stopped)",
+  "docs/guides/deploy.md: npx trigate serve --env-file trigate.env (it serves until it is stopped)",
+  "docs/guides/deploy.md: npm install --prefix /opt/trigate --omit=dev --ignore-scripts trigate (it takes root, systemd and " +
+  "the registry)",
+  "docs/guides/deploy.md: docker build --tag trigate:0.1.0 . (it takes Docker)",
+  "docs/guides/deploy.md: cd deploy/compose && mkdir --mode 700 secrets (it takes Docker)",
+  "docs/guides/deploy.md: cp deploy/trigate.env.example deploy/kubernetes/trigate.env (it takes a cluster)",
   "docs/guides/observability.md: OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 OTEL_SERVICE_NAME=trigate-eu npx trigate " +
   "serve (it serves until it is stopped; the tests of the server run it against a collector of their own)",
   "docs/guides/embed.md: npm install @trigate/trading @trigate/tokens @trigate/layer2 @trigate/signing effect (the packages are " +

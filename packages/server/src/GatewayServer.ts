@@ -34,8 +34,6 @@ import * as Observe from "./Observe.ts"
 import * as RequestFacts from "./RequestFacts.ts"
 import { SettingsError } from "./Settings.ts"
 
-const maxDrainWait = "20 seconds"
-
 /** What became of new settings; the names are those of the environment. */
 export interface Change {
   readonly applied: ReadonlyArray<string>
@@ -121,7 +119,7 @@ const make = Effect.fnUntraced(function*(first: Settings) {
   const handle = yield* Ref.make(now.handle)
   yield* HttpServer.serveEffect(Effect.flatten(Ref.get(handle)))
   // added last, so that it runs first: the server has to listen while requests finish
-  yield* Effect.addFinalizer(() => drain.drain(maxDrainWait))
+  yield* Effect.addFinalizer(() => drain.drain(NodeServer.maxDrainWait))
 
   const replace = Effect.fnUntraced(function*(settings: Settings) {
     const next = yield* build(settings)

@@ -1,5 +1,6 @@
 /** Node's HTTP server: bounds on what it reads, and problem documents for requests that it cannot parse. */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import * as Duration from "effect/Duration"
 import type { ServeError } from "effect/http/HttpServerError"
 import * as ProblemDetails from "effect/http/ProblemDetails"
 import * as Predicate from "effect/Predicate"
@@ -53,9 +54,12 @@ const create = (): Http.Server => {
   return server
 }
 
-/** The HTTP server on an address. When it closes, requests in flight have 20 seconds to finish. */
+/** How long requests in flight have to finish when a gateway ends, and how long connections have after that. */
+export const maxDrainWait = Duration.seconds(20)
+
+/** The HTTP server on an address. When it closes, connections have {@link maxDrainWait} to end. */
 export const layer = (options: { readonly host: string; readonly port: number }) =>
-  NodeHttpServer.layer(create, { host: options.host, port: options.port, gracefulShutdownTimeout: "20 seconds" })
+  NodeHttpServer.layer(create, { host: options.host, port: options.port, gracefulShutdownTimeout: maxDrainWait })
 
 const listenFaults: { readonly [code: string]: string } = {
   EADDRINUSE: "is in use; set TRIGATE_PORT to another port",

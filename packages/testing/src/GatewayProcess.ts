@@ -24,6 +24,8 @@ export interface Options {
   readonly args?: ReadonlyArray<string>
   /** Its working folder; that of the tests when not given. */
   readonly folder?: string
+  /** As whom it runs; as the user of the tests when not given. */
+  readonly user?: { readonly uid: number; readonly gid: number }
   /** How large a file may become that it writes. */
   readonly maxFileKilobytes?: number
 }
@@ -44,6 +46,7 @@ export const gatewayProcess = (environment: { readonly [name: string]: string },
       Effect.callback<{ readonly kill: () => void; readonly running: GatewayProcess }>((resume) => {
         const child = spawn(...commandOf(options), {
           cwd: options.folder,
+          ...options.user,
           env: { PATH: process.env["PATH"], TRIGATE_PORT: "0", ...environment },
           stdio: ["ignore", "pipe", "pipe"]
         })

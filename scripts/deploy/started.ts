@@ -1,0 +1,70 @@
+/** How a deployment starts the gateway, and the settings that it has then: read as the gateway reads them. */
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import type { Settings } from "@trigate/domain/Settings"
+import type { Environment } from "@trigate/server/Settings"
+import { ProcessEnvironment, read } from "@trigate/server/Settings"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import { equal } from "../steps.ts"
+
+/** What a manifest says of the start. */
+export interface Started {
+  readonly environment: Environment
+  /** What follows `trigate`. */
+  readonly args: ReadonlyArray<string>
+  /** The files of the checkout that stand for those of the deployment, by their path there. */
+  readonly files: ReadonlyMap<string, string>
+}
+
+/** The file of which a deployment's secret file is a copy. */
+export const example = "deploy/trigate.env.example"
+
+const fileAt = ({ files }: Started, path: string): string => {
+  const file = files.get(path)
+  if (file === undefined) throw new Error(`Nothing is mounted at ${path}, only ${[...files.keys()].join(", ")}`)
+  return file
+}
+
+const settingsOf = (environment: Environment, files: { file?: string; environmentFile?: string }) =>
+  Effect.runPromise(
+    read(files).pipe(
+      Effect.provideService(ProcessEnvironment, environment),
+      Effect.provide(NodeFileSystem.layer)
+    )
+  )
+
+const holdsSecret = (value: unknown): boolean =>
+  Redacted.isRedacted(value)
+  || (Option.isOption(value) && Option.isSome(value) && holdsSecret(value.value))
+  || (Array.isArray(value) && value.some(holdsSecret))
+
+/**
+ * The settings of a gateway that a deployment starts in the working folder /etc/trigate.
+ *
+ * Fails if a name is no setting, if a value is not valid, and if a secret stands anywhere but in the secret file.
+ */
+export const settings = async (started: Started): Promise<Settings> => {
+  const [command, flag, secret = "", ...more] = started.args
+  equal("arguments", [command, flag, ...more], ["serve", "--env-file"])
+  const plain = started.files.get("/etc/trigate/trigate.config.yaml")
+  const open = await settingsOf(started.environment, plain === undefined ? {} : { file: plain })
+  const leaked = Object.entries(open).find(([, value]) => holdsSecret(value))
+  if (leaked !== undefined) throw new Error(`${leaked[0]} is a secret, and does not stand in the secret file`)
+  return settingsOf(started.environment, {
+    ...(plain === undefined ? {} : { file: plain }),
+    environmentFile: fileAt(started, secret)
+  })
+}
+
+/** Fails unless the settings lead to a gateway that its replicas share stores with and that others reach at a port. */
+export const shared = (what: string, { databaseUrl, host, port, redisUrl }: Settings, expectedPort: number): void => {
+  equal(`${what}: host`, host, "0.0.0.0")
+  equal(`${what}: port`, port, expectedPort)
+  equal(`${what}: Redis`, Option.isSome(redisUrl), true)
+  equal(
+    `${what}: Postgres`,
+    Option.map(databaseUrl, (url) => Redacted.value(url).startsWith("postgres:")),
+    Option.some(true)
+  )
+}
