@@ -1,7 +1,8 @@
 /**
  * The bodies of requests and of answers.
  *
- * A request body is JSON by its content type, has at most {@link bodyLimit} bytes, and is kept as the bytes that came. Answers
+ * A request body is JSON by its content type, has at most {@link bodyLimit} bytes before and after decompression, and is kept
+ * as the bytes that came. It is compressed at most once: every further coding would multiply what a few bytes cost. Answers
  * that HttpApiBuilder does not encode are written here: relayed upstream responses, JSON texts and problem documents.
  */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
@@ -27,6 +28,7 @@ import { CurrentRequestFacts, noteAge } from "./RequestFacts.ts"
 
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- the message is Node's own
 import { IncomingMessage } from "node:http"
+import * as Zlib from "node:zlib"
 
 /** The most bytes that a body may have after decompression: 1 MiB. Node providers stop at 1 MB too. */
 export const bodyLimit = 1024 * 1024
@@ -47,7 +49,39 @@ const isJson = (contentType: string | undefined): boolean =>
 const isTooLarge = ({ reason }: HttpServerError): boolean =>
   reason._tag === "RequestParseError" && reason.reason === "BodyTooLarge"
 
-/** Reads by the platform's own way: on any server, decompressing, after `100 Continue`, or a second time. */
+type Decoder = (
+  input: Uint8Array,
+  options: { readonly maxOutputLength: number },
+  done: (error: Error | null, output: Uint8Array) => void
+) => void
+
+// a frame names the memory that its decoder takes: 8 MiB are what RFC 8878 asks of every decoder, not 128
+const zstd = { [Zlib.constants.ZSTD_d_windowLogMax]: 23 }
+
+const decoders: ReadonlyMap<string, Decoder> = new Map<string, Decoder>([
+  ["gzip", Zlib.gunzip],
+  ["x-gzip", Zlib.gunzip],
+  ["deflate", Zlib.inflate],
+  ["br", Zlib.brotliDecompress],
+  ["zstd", (input, options, done) => Zlib.zstdDecompress(input, { ...options, params: zstd }, done)]
+])
+
+const otherCoding: Effect.Effect<never, InvalidRequest | PayloadTooLarge> = unreadable(
+  "The content encoding must be one of identity, gzip, deflate, br and zstd"
+)
+const notCoded: Effect.Effect<never, InvalidRequest | PayloadTooLarge> = unreadable(
+  "The body does not decompress by its content encoding"
+)
+
+const decompressed = (decode: Decoder, body: Uint8Array) =>
+  Effect.callback<Uint8Array, InvalidRequest | PayloadTooLarge>((resume) => {
+    decode(body, { maxOutputLength: bodyLimit }, (error, output) => {
+      if (error === null) resume(Effect.succeed(output))
+      else resume("code" in error && error.code === "ERR_BUFFER_TOO_LARGE" ? tooLarge : notCoded)
+    })
+  })
+
+/** Reads by the platform's own way: on any server, after `100 Continue`, or a second time. */
 const portable = (request: HttpServerRequest) =>
   request.arrayBuffer.pipe(
     Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(bodyLimit)),
@@ -61,7 +95,8 @@ const portable = (request: HttpServerRequest) =>
 const messageOf = (request: HttpServerRequest): IncomingMessage | undefined => {
   const message = NodeHttpServerRequest.toIncomingMessage(request)
   return message instanceof IncomingMessage && !message.readableDidRead &&
-      message.headers["content-encoding"] === undefined && message.headers.expect === undefined
+      message.headers["content-encoding"] === request.headers["content-encoding"] &&
+      message.headers.expect === undefined
     ? message
     : undefined
 }
@@ -98,12 +133,21 @@ const fromNode = (message: IncomingMessage) =>
     })
   })
 
-/** The body's bytes. */
+const sent = (request: HttpServerRequest): Effect.Effect<Uint8Array, InvalidRequest | PayloadTooLarge> => {
+  const message = messageOf(request)
+  return message === undefined ? portable(request) : fromNode(message)
+}
+
+/** The body's bytes, decompressed. */
 export const bytes = (request: HttpServerRequest): Effect.Effect<Uint8Array, InvalidRequest | PayloadTooLarge> => {
   if (!isJson(request.headers["content-type"])) return notJson
   if (Number(request.headers["content-length"]) > bodyLimit) return tooLarge
-  const message = messageOf(request)
-  return message === undefined ? portable(request) : fromNode(message)
+  const coding = request.headers["content-encoding"]?.toLowerCase()
+  if (coding === undefined || coding === "identity") return sent(request)
+  const decode = decoders.get(coding)
+  return decode === undefined
+    ? otherCoding
+    : Effect.flatMap(sent(request), (body) => decompressed(decode, body))
 }
 
 /** Bytes as text; fails where they are not UTF-8. */

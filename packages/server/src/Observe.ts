@@ -1,9 +1,9 @@
 /**
  * What the gateway does around every request, whether a route takes it or not.
  *
- * It gives the request an id, counts it as in flight, decompresses its body, reads `Cache-Control` and answers preflights. It
- * marks the answer with its headers, counts it in the metrics and writes it to the access log. A request that no route takes,
- * and one that ends in a fault of the gateway, is answered with a problem document.
+ * It gives the request an id, counts it as in flight, reads `Cache-Control` and answers preflights. It marks the answer
+ * with its headers, counts it in the metrics and writes it to the access log. A request that no route takes, and one that
+ * ends in a fault of the gateway, is answered with a problem document.
  */
 import { Freshness, MaxAge } from "@trigate/upstream/ResponseCache"
 import * as Cause from "effect/Cause"
@@ -12,7 +12,6 @@ import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as HttpMiddleware from "effect/http/HttpMiddleware"
 import * as HttpRouter from "effect/http/HttpRouter"
 import { HttpServerError } from "effect/http/HttpServerError"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
@@ -134,7 +133,7 @@ const withFreshness = <A, E, R>(
 const isRouteNotFound = (error: unknown): boolean =>
   error instanceof HttpServerError && error.reason._tag === "RouteNotFound"
 
-const titles: { readonly [status: number]: string } = { 413: "Payload Too Large", 415: "Unsupported Media Type" }
+const titles: { readonly [status: number]: string } = { 413: "Payload Too Large" }
 
 const withBody = (response: HttpServerResponse.HttpServerResponse): HttpServerResponse.HttpServerResponse =>
   response.status >= 400 && response.body._tag === "Empty"
@@ -153,7 +152,6 @@ const make = Effect.fnUntraced(function*({ origins, prefix = "/", sandbox }: Opt
   const drain = yield* Drain
   const idOf = yield* makeIds
   const cors = origins === undefined ? undefined : Cors.make(origins)
-  const decompression = HttpMiddleware.decompression({ maxDecompressedSize: HttpBody.bodyLimit })
 
   const marked = (response: HttpServerResponse.HttpServerResponse, id: string, age: number | undefined) => {
     const identified = HttpServerResponse.setHeader(response, "x-request-id", id)
@@ -174,7 +172,6 @@ const make = Effect.fnUntraced(function*({ origins, prefix = "/", sandbox }: Opt
   }
 
   return (app: Effect.Effect<HttpServerResponse.HttpServerResponse, unhandled>) => {
-    const decompressed = decompression(app)
     return drain.track(Effect.withFiber((fiber) => {
       const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
       const clock = fiber.getRef(Clock.Clock)
@@ -206,8 +203,7 @@ const make = Effect.fnUntraced(function*({ origins, prefix = "/", sandbox }: Opt
       }
       const preflight = cors?.preflight(request)
       if (preflight !== undefined) return answered(preflight)
-      const plain = request.headers["content-encoding"] === undefined ? app : decompressed
-      const handled = withFreshness(plain, request.headers["cache-control"])
+      const handled = withFreshness(app, request.headers["cache-control"])
       return Effect.matchCauseEffect(Effect.provideService(handled, RequestFacts.CurrentRequestFacts, facts), {
         onFailure: (cause) => Effect.flatMap(unanswered(cause, request, id), answered),
         onSuccess: answered

@@ -134,7 +134,6 @@ const values: { readonly [label: string]: ReadonlyArray<string> } = {
     "405",
     "409",
     "413",
-    "415",
     "422",
     "429",
     "500",
