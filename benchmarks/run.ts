@@ -19,7 +19,8 @@ const suites: { readonly [name: string]: string } = {
   cached: "a read that can be cached, beside a constant answer of Fastify",
   candles: "relaying 5000 candles, beside bare proxies",
   exchange: "relaying signed actions: how many, and the latency added at half of that",
-  memory: "resident memory over many requests and around an answer of 100 MB"
+  memory: "resident memory over many requests and around an answer of 100 MB",
+  size: "what a page, the program and its installation weigh, and the processor time of a start"
 }
 
 const help = `npm run bench [-- [suite...] [--quick]]
