@@ -47,7 +47,8 @@ const tokenDataDocs = OpenApi.annotations({
   summary: "A fungible token by the address of its master contract",
   description:
     "`totalSupply` has all its digits. `burnable` is derived from the token standard. `metadata` says where name and " +
-    "symbol come from. Any other kind of contract is TokenNotFound, which names the kind."
+    "symbol come from. Any other kind of contract is TokenNotFound, which names the kind. As a POST the same path answers in the " +
+    "server's own envelope."
 })
 
 const tokenRpcDocs = OpenApi.annotations({
@@ -87,7 +88,9 @@ const readPath = { method: Schema.Literals(restReads) }
 const restReadParts = { disableCodecs: true, success: Schema.Unknown, error: tokenErrors } as const
 const restReadDocs = OpenApi.annotations({
   summary: "A read method of the token chain over REST",
-  description: "The query holds the params of the JSON-RPC method. The server's own answer comes back as it is."
+  description:
+    "The query holds the params of the JSON-RPC method. The server's own answer comes back as it is. A refusal holds `ok`, `error` " +
+    "and `code` beside the members of the problem."
 })
 
 const postPath = { method: Schema.Literals(restPosts) }
@@ -99,7 +102,9 @@ const restPostParts = {
 } as const
 const restPostDocs = OpenApi.annotations({
   summary: "A method of the token chain over REST with its params in the body",
-  description: "A method that sends a message is called at most once. The server's own answer comes back as it is."
+  description:
+    "A method that sends a message is called at most once. The server's own answer comes back as it is. A refusal holds `ok`, " +
+    "`error` and `code` beside the members of the problem."
 })
 
 /** The endpoints of the token chain behind an endpoint key. */

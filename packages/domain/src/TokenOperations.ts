@@ -15,9 +15,12 @@ import * as TonAddress from "./TonAddress.ts"
 import { OutcomeUnknown } from "./UpstreamError.ts"
 
 const Address = TonAddress.TonAddress
+/** A member that may be left out; clients of the older servers write `null` for that. */
+const optional = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+
 const seqno = Schema.Natural.annotate({ description: "Sequence number of a block" })
-const atBlock = { seqno: Schema.optionalKey(seqno) }
-const optionalText = Schema.optionalKey(Schema.String)
+const atBlock = { seqno: optional(seqno) }
+const optionalText = optional(Schema.String)
 /** A 64-bit integer as clients write it: logical times and shards exceed 2^53, so most send a string. */
 const Int64 = Schema.Union([Schema.Int, Schema.BigInt, Schema.String.check(Schema.isPattern(/^-?[0-9]{1,20}$/u))])
 
@@ -110,17 +113,17 @@ const message = { source: Address, destination: Address, created_lt: Int64 }
 const block = { workchain: Schema.Int, shard: Int64, seqno, root_hash: optionalText, file_hash: optionalText }
 const blockTransactions = {
   ...block,
-  after_lt: Schema.optionalKey(Int64),
+  after_lt: optional(Int64),
   after_hash: optionalText,
-  count: Schema.optionalKey(Schema.Natural)
+  count: optional(Schema.Natural)
 }
 const accountTransactions = {
   address: Address,
-  limit: Schema.optionalKey(Schema.Natural),
-  lt: Schema.optionalKey(Int64),
+  limit: optional(Schema.Natural),
+  lt: optional(Int64),
   hash: optionalText,
-  to_lt: Schema.optionalKey(Int64),
-  archival: Schema.optionalKey(Schema.Boolean)
+  to_lt: optional(Int64),
+  archival: optional(Schema.Boolean)
 }
 const getMethod = {
   ...account,
@@ -191,7 +194,7 @@ export const tokenRpcOperations = {
   }),
   dnsResolve: relayed("dnsResolve", "The records of a domain", {
     domain: Schema.String,
-    resolver_address: Schema.optionalKey(Address),
+    resolver_address: optional(Address),
     ...atBlock
   }),
   getTransactions: relayed("getTransactions", "Transactions of an account, newest first", accountTransactions, 2),
@@ -217,14 +220,14 @@ export const tokenRpcOperations = {
     workchain: Schema.Int,
     shard: Int64,
     seqno,
-    from_seqno: Schema.optionalKey(seqno)
+    from_seqno: optional(seqno)
   }),
   lookupBlock: relayed("lookupBlock", "A block by its seqno, logical time or time", {
     workchain: Schema.Int,
     shard: Int64,
     ...atBlock,
-    lt: Schema.optionalKey(Int64),
-    unixtime: Schema.optionalKey(Schema.Natural)
+    lt: optional(Int64),
+    unixtime: optional(Schema.Natural)
   }),
   getBlockTransactions: relayed("getBlockTransactions", "Short ids of a block's transactions", blockTransactions),
   getBlockTransactionsExt: relayed("getBlockTransactionsExt", "A block's transactions in full", blockTransactions),
@@ -243,7 +246,7 @@ export const tokenRpcOperations = {
     body: Schema.String,
     init_code: optionalText,
     init_data: optionalText,
-    ignore_chksig: Schema.optionalKey(Schema.Boolean)
+    ignore_chksig: optional(Schema.Boolean)
   })
 } as const
 
@@ -296,8 +299,8 @@ export const tokenSendOperations = {
   sendQuerySimple: sending("sendQuerySimple", "The same with cells as objects, at most once", {
     address: Address,
     body: cell,
-    init_code: Schema.optionalKey(cell),
-    init_data: Schema.optionalKey(cell)
+    init_code: optional(cell),
+    init_data: optional(cell)
   })
 } as const
 
@@ -314,8 +317,12 @@ export const findTokenMethod = (name: string): Option.Option<TokenRpcOperation> 
 export const tokenRestReads: ReadonlyArray<TokenRpcOperation> = Object.values(tokenRpcOperations)
   .filter(({ name }) => name !== "getTokenData")
 
-/** The methods of `POST /api/v2/{method}`: the same reads, for params that do not fit into a query, and those that send. */
+/**
+ * The methods of `POST /api/v2/{method}`: all reads, with their params in the body, and those that send.
+ *
+ * `getTokenData` is answered in the server's own envelope here.
+ */
 export const tokenRestPosts: ReadonlyArray<TokenRpcOperation | TokenSendOperation> = [
-  ...tokenRestReads,
+  ...Object.values(tokenRpcOperations),
   ...Object.values(tokenSendOperations)
 ]

@@ -141,7 +141,7 @@ const problems = Layer.succeed(
       `${group.identifier}.${endpoint.identifier}`,
       httpEffect.pipe(Effect.catch((error) => {
         const problem = typed(error)
-        return problem === undefined ? Effect.fail(error) : HttpBody.answerProblem(problem)
+        return problem === undefined ? Effect.fail(error) : HttpBody.answerProblem(problem, endpoint.path)
       }))
     )
 )

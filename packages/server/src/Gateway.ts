@@ -114,9 +114,9 @@ const handlers = Effect.gen(function*() {
 })
 
 /** A typed error becomes the answer. Any other cause is reported and fails on, as with HttpApiBuilder. */
-const answerOf = (cause: Cause.Cause<GatewayError>) =>
+const answerOf = (path: string) => (cause: Cause.Cause<GatewayError>) =>
   Result.match(Cause.findError(cause), {
-    onSuccess: HttpBody.answerProblem,
+    onSuccess: (error) => HttpBody.answerProblem(error, path),
     onFailure: (fault) => Effect.andThen(ErrorReporter.report(fault), Effect.failCause(fault))
   })
 
@@ -128,7 +128,7 @@ const relayed = HttpRouter.addAll(Effect.map(handlers, (handlers) => {
       const name = `${group.identifier}.${endpoint.identifier}`
       const handle = handlers.get(name)
       if (handle === undefined) return
-      const answered = Effect.catchCause(Effect.flatMap(HttpServerRequest, handle), answerOf)
+      const answered = Effect.catchCause(Effect.flatMap(HttpServerRequest, handle), answerOf(endpoint.path))
       for (const path of pathsOf(endpoint)) {
         routes.push(HttpRouter.route(endpoint.method, `/${path.slice(1)}`, RequestFacts.named(name, answered)))
       }

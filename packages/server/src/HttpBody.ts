@@ -184,22 +184,31 @@ export const jsonResponse = (body: string, status = 200): HttpServerResponse.Htt
 
 const encode = Schema.encodeResult(GatewayError)
 
+const encodedOf = (error: GatewayErrorType): object => Result.getOrElse(encode(error), () => ({}))
+
 const retryAfterOf = (error: GatewayErrorType): { readonly [name: string]: string } =>
   "retryAfter" in error && error.retryAfter !== undefined ? { "retry-after": String(error.retryAfter) } : {}
 
-/** The problem document of a typed error, with `Retry-After` where the error knows it. */
-export const problem = (error: GatewayErrorType): HttpServerResponse.HttpServerResponse =>
-  HttpServerResponse.text(Json.stringify(Result.getOrUndefined(encode(error))), {
+/** What clients of the chain's own servers read in a refusal, beside the members of the problem. */
+const ownMembers = (path: string, status: number, message: string): object =>
+  path.includes("/api/v2/") ? { ok: false, error: message, code: status } : {}
+
+/** The problem document of a typed error on a path, with `Retry-After` where the error knows it. */
+export const problem = (error: GatewayErrorType, path: string): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.text(Json.stringify({ ...encodedOf(error), ...ownMembers(path, error.status, error.message) }), {
     status: error.status,
     contentType: ProblemDetails.contentType,
     headers: retryAfterOf(error)
   })
 
-/** Answers the request with a typed error, and notes the error for the log and the metrics. */
-export const answerProblem = (error: GatewayErrorType): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
+/** Answers the request to a path with a typed error, and notes the error for the log and the metrics. */
+export const answerProblem = (
+  error: GatewayErrorType,
+  path: string
+): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
   Effect.map(CurrentRequestFacts, (facts) => {
     facts.error = error._tag
-    return problem(error)
+    return problem(error, path)
   })
 
 /** A problem document without a type of its own: no such route, a wrong method, a fault of the gateway. */
@@ -207,10 +216,8 @@ export const plainProblem = (
   status: number,
   title: string,
   detail: string,
-  headers: { readonly [name: string]: string } = {}
-): HttpServerResponse.HttpServerResponse =>
-  HttpServerResponse.text(JSON.stringify({ type: ProblemDetails.blankType, title, status, detail }), {
-    status,
-    contentType: ProblemDetails.contentType,
-    headers
-  })
+  { headers = {}, path = "" }: { readonly headers?: { readonly [name: string]: string }; readonly path?: string } = {}
+): HttpServerResponse.HttpServerResponse => {
+  const members = { type: ProblemDetails.blankType, title, status, detail, ...ownMembers(path, status, detail) }
+  return HttpServerResponse.text(JSON.stringify(members), { status, contentType: ProblemDetails.contentType, headers })
+}

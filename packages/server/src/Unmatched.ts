@@ -40,7 +40,8 @@ const methodsOf = (path: string): ReadonlyArray<string> | undefined => {
  */
 export const make = (prefix: string) => {
   const before = prefix.replace(/\/+$/u, "")
-  const notFound = HttpBody.plainProblem(404, "Not Found", `No such route; GET ${before}/docs lists what there is`)
+  const notFound = (path: string) =>
+    HttpBody.plainProblem(404, "Not Found", `No such route; GET ${before}/docs lists what there is`, { path })
   const noWebSocket = HttpBody.plainProblem(
     404,
     "Not Found",
@@ -50,8 +51,11 @@ export const make = (prefix: string) => {
     if (headers["upgrade"]?.toLowerCase() === "websocket") return noWebSocket
     const path = url.split("?", 1)[0] ?? ""
     const methods = path.startsWith(`${before}/`) ? methodsOf(path.slice(before.length)) : undefined
-    if (methods === undefined) return notFound
+    if (methods === undefined) return notFound(path)
     const allowed = methods.flatMap((method) => method === "GET" ? ["GET", "HEAD"] : [method]).join(", ")
-    return HttpBody.plainProblem(405, "Method Not Allowed", `This route takes ${allowed}`, { allow: allowed })
+    return HttpBody.plainProblem(405, "Method Not Allowed", `This route takes ${allowed}`, {
+      headers: { allow: allowed },
+      path
+    })
   }
 }

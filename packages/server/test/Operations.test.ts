@@ -130,6 +130,7 @@ const values: { readonly [label: string]: ReadonlyArray<string> } = {
     "204",
     "400",
     "401",
+    "403",
     "404",
     "405",
     "409",
@@ -335,14 +336,14 @@ describe("a method that a route does not take", () => {
     ["DELETE", "/info?type=spotMeta", "POST"],
     ["OPTIONS", "/evm", "POST"],
     ["PUT", "/api/v2/jsonRPC", "POST"],
-    ["POST", "/api/v2/getTokenData", "GET, HEAD"],
+    ["PUT", "/api/v2/getTokenData", "GET, HEAD, POST"],
     ["POST", "/health/live", "GET, HEAD"],
     ["DELETE", "/metrics", "GET, HEAD"],
     ["DELETE", "/openapi.json", "GET, HEAD"],
     ["DELETE", "/docs", "GET, HEAD"],
     ["GET", "/some-key/info", "POST"],
     ["PATCH", "/some-key/api/v2/jsonRPC", "POST"],
-    ["POST", "/some-key/api/v2/getTokenData", "GET, HEAD"]
+    ["PUT", "/some-key/api/v2/getTokenData", "GET, HEAD, POST"]
   ]
   for (const [method, path, allowed] of asked) {
     it.live(`is answered with those that it takes: ${method} ${path}`, () =>
@@ -356,7 +357,8 @@ describe("a method that a route does not take", () => {
           type: "about:blank",
           title: "Method Not Allowed",
           status: 405,
-          detail: `This route takes ${allowed}`
+          detail: `This route takes ${allowed}`,
+          ...path.includes("/api/v2/") ? { ok: false, error: `This route takes ${allowed}`, code: 405 } : {}
         })
       }))
   }

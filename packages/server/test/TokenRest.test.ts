@@ -34,7 +34,12 @@ const queries: ReadonlyArray<readonly [asked: string, sent: string]> = [
   ["shards?seqno=7&api_key=canary", "shards?seqno=7"],
   ["getShards?seqno=7", "getShards?seqno=7"],
   [`getTransactionsStd?address=${address}&limit=10`, `getTransactionsStd?address=${address}&limit=10`],
-  [`packAddress?address=${address}`, `packAddress?address=${address}`]
+  [`packAddress?address=${address}`, `packAddress?address=${address}`],
+  [`getTransactions?address=${address}&archival=True`, `getTransactions?address=${address}&archival=true`],
+  [
+    `getTransactions?address=${address}&archival=False&hash=True`,
+    `getTransactions?address=${address}&archival=false&hash=True`
+  ]
 ]
 
 for (const surface of surfaces) {
@@ -82,6 +87,72 @@ for (const surface of surfaces) {
         assert.strictEqual(live.tokens.seen.length, 1)
       }))
 
+    const blamed: ReadonlyArray<readonly [asked: string, errors: ReadonlyArray<string>]> = [
+      [`getTransactions?address=${address}&limit=20&archival=maybe`, ["archival"]],
+      [`getTransactions?address=${address}&limit=20&archival=TRUE&to_lt=x`, ["to_lt", "archival"]],
+      [`lookupBlock?workchain=-1&shard=1&seqno=x&unixtime=5`, ["seqno"]],
+      [`getTransactions?address=${address}&limit=20&more=1`, ["more"]],
+      [`getLibraries?libraries=a&more=1`, ["more"]],
+      [`getTransactions?limit=20`, ["address"]]
+    ]
+    for (const [asked, names] of blamed) {
+      it.live(`blames what is wrong and nothing else: ${asked}`, () =>
+        Effect.gen(function*() {
+          const live = yield* liveGateway()
+          const answer = yield* get(`${live.url}${surface}/${asked}`)
+          assert.deepStrictEqual(
+            names.map((_, index) => JsonParts.value(answer.text, "errors", index, "path")),
+            names.map((name) => ["params", name])
+          )
+          assert.isUndefined(JsonParts.value(answer.text, "errors", names.length))
+          assert.deepStrictEqual(live.seen(), [])
+        }))
+    }
+
+    it.live("takes a number for an address that is wrong, not for one of the wrong type", () =>
+      Effect.gen(function*() {
+        const live = yield* liveGateway()
+        const answer = yield* get(`${live.url}${surface}/getTransactions?address=123&limit=20`)
+        assert.include(answer.json, { _tag: "InvalidAddress", address: "123" })
+        assert.deepStrictEqual(live.seen(), [])
+      }))
+
+    it.live("refuses in the words of the chain's own servers, beside the problem's", () =>
+      Effect.gen(function*() {
+        const live = yield* liveGateway()
+        const wrong = `${address.slice(0, -1)}A`
+        const bad = yield* get(`${live.url}${surface}/getAddressState?address=${wrong}`)
+        const reason = "checksum differs"
+        assert.deepStrictEqual([bad.status, bad.type], [400, "application/problem+json"])
+        assert.deepStrictEqual(bad.json, {
+          _tag: "InvalidAddress",
+          type: "urn:trigate:problem:invalid-address",
+          status: 400,
+          title: "Invalid address",
+          detail: `Not a token-chain address: ${reason}`,
+          address: wrong,
+          reason,
+          ok: false,
+          error: `Not a token-chain address: ${reason}`,
+          code: 400
+        })
+        const shaped = yield* post(`${live.url}${surface}/sendBoc`, "{}")
+        assert.include(shaped.json, { _tag: "InvalidRequest", ok: false, code: 400 })
+        assert.strictEqual(JsonParts.value(shaped.text, "error"), JsonParts.value(shaped.text, "detail"))
+        const token = yield* get(`${live.url}${surface}/getTokenData?address=${wrong}`)
+        assert.include(token.json, {
+          _tag: "InvalidAddress",
+          ok: false,
+          error: `Not a token-chain address: ${reason}`,
+          code: 400
+        })
+        const nowhere = yield* get(`${live.url}${surface}/noSuchMethod`)
+        assert.include(nowhere.json, { status: 404, ok: false, code: 404 })
+        const verb = yield* get(`${live.url}${surface}/sendBoc`)
+        assert.include(verb.json, { status: 405, ok: false, error: "This route takes POST", code: 405 })
+        assert.deepStrictEqual(live.seen(), [])
+      }))
+
     it.live("is no method that sends, none beyond the table, and no other verb's", () =>
       Effect.gen(function*() {
         const live = yield* liveGateway({ tokens: () => ({ body }) })
@@ -90,7 +161,7 @@ for (const surface of surfaces) {
         ) {
           assert.strictEqual((yield* get(`${live.url}${surface}/${path}`)).status, status, path)
         }
-        assert.strictEqual((yield* post(`${live.url}${surface}/getTokenData`, `{"address":"${address}"}`)).status, 405)
+        assert.strictEqual((yield* send(`${live.url}${surface}/getTokenData`, { method: "PUT" })).status, 405)
         assert.strictEqual((yield* send(`${live.url}${surface}/shards?seqno=1`, { method: "DELETE" })).status, 405)
         assert.strictEqual((yield* post(`${live.url}${surface}/sendBocUnsafe`, `{"boc":"te6"}`)).status, 404)
         assert.deepStrictEqual(live.seen(), [])
@@ -123,6 +194,8 @@ for (const surface of surfaces) {
         ["estimateFee", `{"address":"${address}","body":"te6","ignore_chksig":true}`],
         ["shards", `{ "seqno":7 }`],
         ["getMasterchainInfo", "{}"],
+        ["getTokenData", `{"address":"${address}"}`],
+        ["getTokenData", `{ "address":"${address}", "seqno":7 }`],
         ["getTransactions", `{"address":"${address}","limit":10,"lt":9223372036854775807}`]
       ] as const
     ) {
@@ -136,6 +209,45 @@ for (const surface of surfaces) {
           assert.deepStrictEqual(live.tokens.seen.map((seen) => seen.body), [named])
         }))
     }
+
+    const nulls: ReadonlyArray<readonly [method: string, asked: string, sent: string]> = [
+      ["getTokenData", `{"address":"${address}","seqno":null}`, `{"address":"${address}"}`],
+      [
+        "getTransactions",
+        `{ "lt":null, "address":"${address}" , "hash" : null,"limit":10,"to_lt":9223372036854775807,"archival": null }`,
+        `{"address":"${address}","limit":10,"to_lt":9223372036854775807}`
+      ],
+      ["getConfigAll", `{"seqno":null}`, "{}"],
+      ["sendQuery", `{"address":"${address}","body":"te6","init_code":null}`, `{"address":"${address}","body":"te6"}`],
+      [
+        "runGetMethod",
+        `{"address":"${address}","method":"m","stack":[["null",null]],"seqno":null}`,
+        `{"address":"${address}","method":"m","stack":[["null",null]]}`
+      ]
+    ]
+    for (const [method, asked, sent] of nulls) {
+      it.live(`leaves an optional member that is null out: ${method}`, () =>
+        Effect.gen(function*() {
+          const live = yield* liveGateway({ tokens: () => ({ body }) })
+          assert.strictEqual((yield* post(`${live.url}${surface}/${method}`, asked)).text, body)
+          const call = `{"id":1,"method":"${method}","params":${asked}}`
+          assert.strictEqual((yield* post(`${live.url}${surface}/jsonRPC`, call)).status, 200)
+          assert.deepStrictEqual(live.tokens.seen.map((seen) => seen.body), [
+            sent,
+            `{"jsonrpc":"2.0","id":1,"method":"${method}","params":${sent}}`
+          ])
+        }))
+    }
+
+    it.live("takes null for no member that is needed or unknown", () =>
+      Effect.gen(function*() {
+        const live = yield* liveGateway()
+        for (const wrong of [`{"address":null}`, `{"address":"${address}","more":null}`, "null"]) {
+          const answer = yield* post(`${live.url}${surface}/getTokenData`, wrong)
+          assert.include(answer.json, { _tag: "InvalidRequest" }, wrong)
+        }
+        assert.deepStrictEqual(live.seen(), [])
+      }))
 
     it.live("takes a slash behind the method", () =>
       Effect.gen(function*() {
@@ -186,6 +298,52 @@ for (const surface of surfaces) {
       }))
   })
 }
+
+describe("token data", () => {
+  const result = `{"total_supply":"1180591620717411303424","mintable":true,"jetton_content":{"type":"onchain","data":` +
+    `{"name":"A","symbol":"B","decimals":"6"}},"jetton_wallet_code":"te6","contract_type":"jetton_master"}`
+  const envelope = `{"ok":true,"result":${result},"@extra":"1:2:3"}`
+
+  it.live("is the gateway's own resource to GET, and the server's own envelope to POST and to JSON-RPC", () =>
+    Effect.gen(function*() {
+      const live = yield* liveGateway({ tokens: () => ({ body: envelope }) })
+      const flat = yield* get(`${live.url}/api/v2/getTokenData?address=${address}`)
+      assert.deepStrictEqual(flat.json, {
+        name: "A",
+        symbol: "B",
+        decimals: 6,
+        totalSupply: "1180591620717411303424",
+        mintable: true,
+        burnable: true,
+        address,
+        metadata: "onchain"
+      })
+      const posted = yield* post(`${live.url}/api/v2/getTokenData`, `{"address":"${address}"}`)
+      assert.deepStrictEqual([posted.status, posted.text], [200, envelope])
+      const called = yield* post(
+        `${live.url}/api/v2/jsonRPC`,
+        `{"jsonrpc":"2.0","id":"a","method":"getTokenData","params":{"address":"${address}"}}`
+      )
+      assert.strictEqual(called.text, `{"ok":true,"result":${result},"@extra":"1:2:3","jsonrpc":"2.0","id":"a"}`)
+      assert.deepStrictEqual(live.seen(), [
+        `tokens GET ${upstream}/getTokenData?address=${address}`,
+        `tokens POST ${upstream}/getTokenData`,
+        `tokens POST ${upstream}/jsonRPC`
+      ])
+    }))
+
+  it.live("of another gateway that is away is asked again, of a server that refuses it is not", () =>
+    Effect.gen(function*() {
+      const problem = `{"_tag":"UpstreamUnavailable","type":"urn:trigate:problem:upstream-unavailable","status":503,` +
+        `"title":"Upstream unavailable","upstream":"token-chain","attempts":1,"ok":false,"error":"away","code":503}`
+      for (const [body, times] of [[problem, 3], [`{"ok":false,"error":"no","code":503}`, 1]] as const) {
+        const live = yield* liveGateway({ tokens: () => ({ status: 503, body }) })
+        const answer = yield* post(`${live.url}/api/v2/getTokenData`, `{"address":"${address}"}`)
+        assert.strictEqual(answer.status, 503)
+        assert.strictEqual(live.tokens.seen.length, times, body)
+      }
+    }))
+})
 
 describe("the sandbox over REST", () => {
   it.live("answers what it knows in a server's own envelope", () =>

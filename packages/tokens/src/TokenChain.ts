@@ -87,29 +87,27 @@ export const make = (
   metadata: MetadataFetch["Service"]
 ): TokenChain["Service"] => {
   const read = Effect.fnUntraced(function*(operation: TokenRpcOperation, params: Json.Json) {
-    yield* TokenProtocol.check(operation, params)
-    return yield* TokenRpc.readAnswer(yield* backend.read({ form: "rpc", operation, params }))
+    const checked = yield* TokenProtocol.check(operation, params)
+    return yield* TokenRpc.readAnswer(yield* backend.read({ form: "rpc", operation, params: checked }))
   })
 
   const relay = Effect.fnUntraced(function*({ operation, params, surface }: RelayCall) {
     if (sourcesOn(operation, surface).length === 0) return yield* unavailableOnNode(operation)
     if (operation.class === "read") return yield* read(operation, params)
-    yield* TokenProtocol.check(operation, params)
-    return yield* TokenProtocol.readOnce(operation, yield* backend.once({ form: "rpc", operation, params }))
+    const checked = yield* TokenProtocol.check(operation, params)
+    return yield* TokenProtocol.readOnce(operation, yield* backend.once({ form: "rpc", operation, params: checked }))
   })
 
   const restRead = Effect.fnUntraced(function*(operation: TokenRpcOperation, asked: Query | Json.Json) {
     if (!(asked instanceof Json.Json)) {
-      const params = yield* TokenProtocol.paramsOfQuery(operation, asked)
-      return yield* backend.read({ form: "query", operation, params, query: asked })
+      return yield* backend.read({ form: "query", operation, ...yield* TokenProtocol.paramsOfQuery(operation, asked) })
     }
-    yield* TokenProtocol.check(operation, asked)
-    return yield* backend.read({ form: "body", operation, params: asked })
+    return yield* backend.read({ form: "body", operation, params: yield* TokenProtocol.check(operation, asked) })
   })
 
   const restOnce = Effect.fnUntraced(function*(operation: TokenSendOperation, params: Json.Json) {
-    yield* TokenProtocol.check(operation, params)
-    const response = yield* backend.once({ form: "body", operation, params })
+    const checked = yield* TokenProtocol.check(operation, params)
+    const response = yield* backend.once({ form: "body", operation, params: checked })
     return yield* Effect.as(TokenProtocol.readOnce(operation, response), response)
   })
 

@@ -85,8 +85,21 @@ export const checkOf = <Request extends AnyCodec>(operation: { readonly request:
 
 const knownCheck = memoize((operation: Operation) => checkOf(operation))
 
-/** Checks the params of a call; see {@link checkOf}. */
-export const check = (operation: Operation, params: Json.Json) => knownCheck(operation)(params)
+/** Params without the members that are `null`: not every server takes that for a member that is left out. */
+const withoutNulls = (params: Json.Json): Json.Json => {
+  const value = params.valueOrUndefined
+  if (!Predicate.isObject(value) || !Object.values(value).includes(null)) return params
+  const { text } = params
+  const given = [...Json.members(text).values()].filter(({ end, start }) => text.slice(start, end) !== "null")
+  return Json.of(`{${given.map(({ end, keyStart }) => text.slice(keyStart, end)).join(",")}}`)
+}
+
+/** Checks the params of a call, and gives them as they are sent; see {@link checkOf}. */
+export const check = (
+  operation: Operation,
+  params: Json.Json
+): Effect.Effect<Json.Json, InvalidRequest | InvalidAddress> =>
+  Effect.map(knownCheck(operation)(params), () => withoutNulls(params))
 
 type Params = { readonly [name: string]: unknown }
 
@@ -100,39 +113,51 @@ const textsOf = (query: Query): Params => {
   return Object.fromEntries(params)
 }
 
-const jsonOf = (text: string): unknown => Result.getOrElse(Json.parse(text), () => text)
+/** How Python writes a boolean. */
+const pythonWords: ReadonlyMap<string, boolean> = new Map([["True", true], ["False", false]])
+
+const jsonOf = (text: string): unknown => pythonWords.get(text) ?? Result.getOrElse(Json.parse(text), () => text)
+
+/** The params at fault, by name. */
+const faulty = ({ errors }: InvalidRequest): ReadonlySet<unknown> => new Set(errors.map(({ path: [, name] }) => name))
 
 /** The params, with the texts at fault read in another way. */
-const reread = (params: Params, { errors }: InvalidRequest, way: (text: string) => unknown): Params => {
-  const faulty = new Set(errors.map(({ path: [, name] }) => name))
+const reread = (params: Params, error: InvalidRequest, way: (text: string) => unknown): Params => {
+  const names = faulty(error)
   return Object.fromEntries(
     Object.entries(params).map(([name, value]) => [
       name,
-      Predicate.isString(value) && faulty.has(name) ? way(value) : value
+      Predicate.isString(value) && names.has(name) ? way(value) : value
     ])
   )
 }
 
+/** Params that were checked, and the query as it is sent: servers do not agree on how else a boolean is written. */
+const asked = (query: Query, params: Params) => ({
+  params: Json.write(params),
+  query: query.map(([name, value]) => [name, Predicate.isBoolean(params[name]) ? String(params[name]) : value] as const)
+})
+
 /**
- * The params that a query stands for, checked.
+ * The params that a query stands for, checked, and the query that is sent for them.
  *
  * A value is a text; it is read as a number, a boolean or a list only where the method takes no text there.
  */
 export const paramsOfQuery = (
   operation: TokenRpcOperation,
   query: Query
-): Effect.Effect<Json.Json, InvalidRequest | InvalidAddress> => {
-  const taken = (params: Params) => {
-    const json = Json.write(params)
-    return Effect.as(check(operation, json), json)
-  }
+): Effect.Effect<{ readonly params: Json.Json; readonly query: Query }, InvalidRequest | InvalidAddress> => {
+  const taken = (params: Params) => Effect.as(check(operation, Json.write(params)), asked(query, params))
   const texts = textsOf(query)
   return Effect.catchTag(taken(texts), "InvalidRequest", (error) => {
     const typed = reread(texts, error, jsonOf)
     return taken(typed).pipe(
       Effect.catchTag("InvalidRequest", (again) => taken(reread(typed, again, (text) => [text]))),
-      // the caller recognises the faults of the texts
-      Effect.catchTag("InvalidRequest", () => Effect.fail(error))
+      // the caller recognises the faults of the texts; those that can be read otherwise are none
+      Effect.catchTag("InvalidRequest", (last) => {
+        const wrong = error.errors.filter(({ path: [, name] }) => faulty(last).has(name))
+        return Effect.fail(refusal(texts, wrong.map(({ message, path }) => ({ path: path.slice(1), message }))))
+      })
     )
   })
 }
@@ -161,10 +186,10 @@ const around: ReadonlySet<string> = new Set(["ok", "id", "jsonrpc", "@extra"])
 const saysSomething = (members: ReadonlyMap<string, unknown>): boolean =>
   [...members.keys()].some((name) => !around.has(name))
 
-/** A failure in the servers' own words: they answer wrong requests with 500 and 503 as well. */
+/** A failure in the servers' own words: they answer wrong requests with 500 and 503 as well. A gateway says it as a problem. */
 const isFailure = (text: string, members: ReadonlyMap<string, Json.Span>): boolean => {
   const ok = members.get("ok")
-  return ok !== undefined && text.slice(ok.start, ok.end) === "false"
+  return ok !== undefined && text.slice(ok.start, ok.end) === "false" && !members.has("_tag")
 }
 
 const judgePlain = InfoProtocol.judge({})
