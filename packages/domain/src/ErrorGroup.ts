@@ -37,7 +37,7 @@ export const isIn = <const Group extends ErrorGroup>(group: Group) => <E>(error:
 export const catchGroup: {
   <const Group extends GroupOf<E>, E, A2, E2, R2>(
     group: Group,
-    handler: (error: InGroup<E, Group>) => Effect.Effect<A2, E2, R2>
+    handler: (error: NoInfer<InGroup<E, Group>>) => Effect.Effect<A2, E2, R2>
   ): <A, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A | A2, E2 | Exclude<E, Grouped<Group>>, R | R2>
   <A, E, R, const Group extends GroupOf<E>, A2, E2, R2>(
     self: Effect.Effect<A, E, R>,

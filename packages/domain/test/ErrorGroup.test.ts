@@ -1,6 +1,6 @@
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import { ActionRejected } from "@trigate/domain/ActionOutcome"
-import type { GroupOf, InGroup } from "@trigate/domain/ErrorGroup"
+import type { Grouped, GroupOf, InGroup } from "@trigate/domain/ErrorGroup"
 import { catchGroup, type ErrorGroup, errorGroups } from "@trigate/domain/ErrorGroup"
 import type { ExchangeFailure } from "@trigate/domain/ExchangeOperations"
 import type { CommonFailure, GatewayError } from "@trigate/domain/GatewayError"
@@ -115,6 +115,11 @@ describe("catchGroup", () => {
       catchGroup(later, "try-again", () => Effect.succeed(0))
     ]
     assert.lengthOf(wrong, 3)
+
+    // a handler of all errors of a group, whatever the effect
+    const retryLater = (error: Grouped<"retry-later"> & Error) => Effect.fail(error.message)
+    const shared = spotMeta.pipe(catchGroup("retry-later", retryLater))
+    expectTypeOf<Effect.Error<typeof shared>>().toEqualTypeOf<string | Effect.Error<typeof later>>()
 
     const handled = failing<ExchangeFailure | ActionRejected>(samples.OutcomeUnknown).pipe(
       catchGroup("retry-later", () => Effect.succeed(1)),
