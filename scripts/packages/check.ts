@@ -18,6 +18,7 @@ import { read as readDocument } from "../../test/guides/blocks.ts"
 import type { Place } from "../../test/guides/run.ts"
 import { run as runDocument } from "../../test/guides/run.ts"
 import { equal, run, step } from "../steps.ts"
+import { backend } from "./backend.ts"
 import * as Browser from "./browser.ts"
 import { libraries, manifestOf, modulesOf, published, root, versionOf } from "./manifest.ts"
 
@@ -284,6 +285,8 @@ const tryAll = Effect.gen(function*() {
   step("size", pageSize)
   const read = yield* readDocuments(gateway.url)
   step("documents", () => read)
+  const tried = yield* backend(path.join(folder, "backend"), gateway.url)
+  step("backend", () => tried)
   const seen = yield* inBrowser(gateway.url)
   step("browser", () => seen)
 })

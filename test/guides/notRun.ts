@@ -15,9 +15,10 @@ export const notRun: ReadonlyArray<string> = [
   "docs/guides/embed.md: npm install @trigate/trading @trigate/tokens @trigate/layer2 @trigate/signing effect (the packages are " +
   "installed from their tarballs, and this guide is run there, by npm run packages)",
   "docs/guides/unknown-outcomes.md: npx trigate actions list (it takes a database in which a crash left something)",
+  "examples/backend/README.md: npm run build (npm run packages installs, tests and starts the example in an empty folder)",
+  "examples/backend/README.md: post() { curl -s \"localhost:3000$1\" -H 'content-type: application/json' -d \"$2\"; echo; } (npm run " +
+  "packages asks the same)",
   "examples/client/README.md: npm start (two terminals; the tests of the example run it)",
-  "examples/embedded/README.md: TRIGATE_TRADING_API_URL=https://api.hyperliquid.xyz \\ (real upstreams)",
-  "examples/embedded/README.md: npm start (two terminals; the tests of the example run it)",
   "examples/multisig/README.md: node src/propose.ts > proposal.json (it leaves the keys open; the tests of the example run " +
   "the three programs)",
   "examples/multisig/README.md: npm start (two terminals; the tests of the example run it)",
