@@ -43,7 +43,8 @@ const inQuery = (url: string): ReadonlyArray<string> => {
 
 /** Whether the URL of a request holds a caller's key, in its path or in its query. */
 export const isInUrl = ({ url }: HttpServerRequest): boolean => {
-  const [, first = ""] = url.split(/[/?#]/u, 2)
+  // a router may skip empty segments, so the key is in the first that is not
+  const first = /^\/*([^/?#]*)/u.exec(url)?.[1] ?? ""
   const isKeyed = first !== "" && first !== "openapi.json" && !reserved.has(first)
   return isKeyed || inQuery(url).length > 0
 }

@@ -21,9 +21,12 @@ import * as Effect from "effect/Effect"
 import * as ErrorReporter from "effect/ErrorReporter"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpRouter from "effect/http/HttpRouter"
+import { HttpServerError, RouteNotFound } from "effect/http/HttpServerError"
 import { HttpServerRequest } from "effect/http/HttpServerRequest"
 import type { HttpServerResponse } from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -147,6 +150,34 @@ export interface Mount {
   readonly health?: boolean
 }
 
+/** How a target of the route with a path is spelled: each segment as it stands there, then nothing or a query. */
+const spellingOf = (path: string): RegExp =>
+  new RegExp(`^${path.replace(/[.*+^$(){}|[\]\\]/gu, "\\$&").replace(/:[^/]+/gu, "[^/?#;]+")}(?:\\?|$)`, "u")
+
+/** The target as it was sent, where the router has cut a prefix from it. */
+const sentTarget = ({ source, url }: HttpServerRequest): string =>
+  Predicate.hasProperty(source, "url") && Predicate.isString(source.url)
+    ? source.url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/iu, "")
+    : url
+
+/**
+ * Lets a path be spelled in one way.
+ *
+ * The router also takes other letter cases, doubled and trailing slashes, percent-encoded letters, and what follows a
+ * semicolon. A rule of a proxy in front that matches `/metrics` would not hold for `/METRICS`.
+ */
+const layerSpelled = HttpRouter.middleware(<E, R>(handled: Effect.Effect<HttpServerResponse, E, R>) => {
+  let spelling: RegExp | undefined
+  return Effect.withFiber<HttpServerResponse, E | HttpServerError, R>((fiber) => {
+    const request = Context.getUnsafe(fiber.context, HttpServerRequest)
+    const { route } = Context.getUnsafe(fiber.context, HttpRouter.RouteContext)
+    spelling ??= spellingOf(route.path)
+    return spelling.test(Option.isNone(route.prefix) ? request.url : sentTarget(request))
+      ? handled
+      : Effect.fail(new HttpServerError({ reason: new RouteNotFound({ request }) }))
+  })
+}).layer
+
 /** The router of the context, with a path before the routes that it is given. The handlers do not see the path. */
 const layerPrefixed = (prefix: string) =>
   Layer.effect(HttpRouter.HttpRouter, Effect.map(HttpRouter.HttpRouter, (router) => router.prefixed(prefix)))
@@ -163,7 +194,7 @@ export const layer = ({ docs = true, health = true, prefix = "/" }: Mount = {}) 
     relayed,
     health ? EncodedRoutes.layerHealth : Layer.empty,
     docs ? DocsPage.layer({ health, prefix: before }) : Layer.empty
-  )
+  ).pipe(Layer.provide(layerSpelled))
   // the layers of routes hold services: memoised, two gateways would have those of one
   return Layer.fresh(before === "" ? routes : Layer.provide(routes, layerPrefixed(before)))
 }

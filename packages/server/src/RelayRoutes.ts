@@ -74,7 +74,7 @@ const tokenPosts: ReadonlyMap<string, TokenRpcOperation | TokenSendOperation> = 
 // the path's last segment is the method: the routes have a path for each
 const tokenCallOf = Effect.fnUntraced(function*(request: HttpServerRequest, surface: Surface) {
   const end = request.url.indexOf("?")
-  const path = (end < 0 ? request.url : request.url.slice(0, end)).replace(/\/$/u, "")
+  const path = end < 0 ? request.url : request.url.slice(0, end)
   const name = path.slice(path.lastIndexOf("/") + 1)
   if (request.method === "POST") {
     const operation = tokenPosts.get(name)
