@@ -3,7 +3,7 @@
  *
  * One declaration gives the class that Effect code catches by `_tag`, the `application/problem+json` body of the HTTP
  * routes and the `error.data` of the JSON-RPC routes; both bodies decode back into the same class. `HttpApiError.Problem`
- * declares such classes as well, but a page that reads one would load Effect's HTTP server with it.
+ * declares such classes as well, but a page that reads one would load parts of Effect's HTTP server with it.
  */
 import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
