@@ -27,9 +27,9 @@ describe("CacheCodec", () => {
     }
     assert.deepStrictEqual(
       [200, 400, 422, 429, 500, 503].map((status) =>
-        InfoProtocol.codec.isFault(UpstreamResponse.json("trading-api", status, "null"))
+        InfoProtocol.codec.faultOf(UpstreamResponse.json("trading-api", status, "null"))
       ),
-      [false, false, false, true, true, true]
+      [undefined, "caller", "caller", "upstream", "upstream", "upstream"]
     )
   })
 
@@ -51,8 +51,8 @@ describe("CacheCodec", () => {
     })
     assert.isUndefined(EvmProtocol.reads.codec.store(error(-32000)))
     assert.deepStrictEqual(
-      [-32603, -32005, -32007, 429, 503, -32602, -32000, 3].map((code) => EvmProtocol.reads.codec.isFault(error(code))),
-      [true, true, true, true, true, false, false, false]
+      [-32603, -32005, -32007, 429, 503, -32602, -32000, 3].map((code) => EvmProtocol.reads.codec.faultOf(error(code))),
+      ["upstream", "upstream", "upstream", "upstream", "upstream", "caller", "caller", "caller"]
     )
   })
 })

@@ -141,7 +141,8 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
     policy !== undefined && policy.fresh >= SHORTEST_SHARED ? replicas : undefined
 
   const reader = <A, E>({ codec, space }: Kind<A>): Reader<A, E> => {
-    const flights = SingleFlight.make<A, E>(options, codec.isFault)
+    const flights = SingleFlight.make<A, E>(options, codec.faultOf)
+    const isFault = (answer: A) => codec.faultOf(answer) === "upstream"
     const checks = SingleFlight.make<void, never>(options)
     const refreshedAt = new WeakMap<CachedResponse, number>()
 
@@ -197,7 +198,7 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
       const asked = Effect.withFiber((fiber) => {
         const ask = load(query, key, policy, policy.refreshAfter ?? 0)
         return Effect.onExitPrimitive(flights.run({ key, ask, takesFailure: true }), (exit) => {
-          const isRefreshed = exit._tag === "Success" && !codec.isFault(exit.value)
+          const isRefreshed = exit._tag === "Success" && !isFault(exit.value)
           count(query, isRefreshed ? "refreshed" : "refresh_failed", fiber)
           return undefined
         })
@@ -218,7 +219,8 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
         })
       return Effect.matchEffect(answered, {
         onFailure: (error) => instead(Effect.fail(error)),
-        onSuccess: (answer) => codec.isFault(answer) ? instead(Effect.succeed(answer)) : Effect.succeed(answer)
+        onSuccess: (answer) =>
+          isFault(answer) ? instead(Effect.succeed(answer)) : Effect.succeed(answer)
       })
     }
 
@@ -264,7 +266,7 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
       Effect.withFiber((fiber) =>
         fiber.cache.tracer === undefined
           ? answer(query, fiber)
-          : Spans.call(query, codec.isFault, Effect.suspend(() => answer(query, fiber)))
+          : Spans.call(query, isFault, Effect.suspend(() => answer(query, fiber)))
       )
   }
 

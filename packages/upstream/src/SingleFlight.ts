@@ -4,14 +4,18 @@
  * The first caller leads and asks in its own fiber, so that a call that nobody else wants costs one map entry. When the
  * leader fails or leaves, the others choose a new one. They take the failure of the second leader as theirs: many callers
  * that wait for a dead upstream do not ask it one after the other.
+ *
+ * A refusal that the leader's own request earned is the leader's alone. Calls with one key mean the same, but may be written
+ * differently, so every other caller then asks for itself.
  */
+import type { FaultOwner } from "@trigate/domain/protocol/Protocol"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { constFalse } from "effect/Function"
+import { constUndefined } from "effect/Function"
 
 /** How long callers wait for each other. */
 export interface Options {
@@ -44,10 +48,10 @@ interface Flight<A, E> {
   ended: Deferred.Deferred<Exit.Exit<A, E>> | undefined
 }
 
-/** A group of calls that are coalesced with each other only; an answer that is a fault counts as a failure. */
+/** A group of calls that are coalesced with each other only; an answer that tells of a fault counts as a failure. */
 export const make = <A, E>(
   options: Options = {},
-  isFault: (answer: A) => boolean = constFalse
+  faultOf: (answer: A) => FaultOwner | undefined = constUndefined
 ): SingleFlight<A, E> => {
   const maxWait = Duration.toMillis(Duration.fromInputUnsafe(options.maxWait ?? "5 seconds"))
   const flights = new Map<string, Flight<A, E>>()
@@ -63,7 +67,9 @@ export const make = <A, E>(
       return Effect.flatMap(Deferred.await(flight.ended), (exit) => {
         // a leader that was interrupted says nothing about the upstream
         if (Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)) return run(call, asksAgain)
-        if (!asksAgain || (Exit.isSuccess(exit) && !isFault(exit.value))) return shared(exit, call)
+        const fault = Exit.isSuccess(exit) ? faultOf(exit.value) : "upstream"
+        if (fault === "caller") return call.ask
+        if (!asksAgain || fault === undefined) return shared(exit, call)
         return Effect.flatMap(
           Clock.currentTimeMillis,
           (now) => now - since > maxWait ? shared(exit, call) : run(call, false)

@@ -171,4 +171,28 @@ describe("SingleFlight", () => {
       assert.deepStrictEqual(first, Exit.die("bug"))
       assert.deepStrictEqual(others, [Exit.succeed("answer"), Exit.succeed("answer")])
     }))
+
+  it.effect("lets each caller ask for itself after a refusal that the leader earned, also one with another answer at hand", () =>
+    Effect.gen(function*() {
+      const peer = yield* upstream
+      const flights = SingleFlight.make<string, string>(
+        {},
+        (answer) => answer === "refused" ? "caller" : answer === "down" ? "upstream" : undefined
+      )
+      const fibers = [
+        ...(yield* herd(3, flights.run({ key: "a", ask: peer.ask }))),
+        ...(yield* herd(1, flights.run({ key: "a", ask: peer.ask, takesFailure: true })))
+      ]
+      yield* settled
+      assert.strictEqual(peer.asked(), 1)
+      yield* peer.succeed(0, "refused")
+      yield* settled
+      assert.strictEqual(peer.asked(), 4)
+      yield* peer.succeed(1, "one")
+      yield* peer.succeed(2, "refused")
+      yield* peer.succeed(3, "down")
+      const exits = yield* Fiber.joinAll(fibers)
+      assert.deepStrictEqual(exits, ["refused", "one", "refused", "down"].map(Exit.succeed))
+      assert.strictEqual(peer.asked(), 4)
+    }))
 })

@@ -273,7 +273,7 @@ export const reads: ReadProtocol<CheckedRead, RpcAnswer, CommonFailure> = {
   codec: {
     store: (answer) => answer._tag === "Result" ? { head: "", body: answer.result.text } : undefined,
     restore: ({ body }, age) => JsonRpc.result(Json.of(typeof body === "string" ? body : Utf8.decodeLossy(body)), age),
-    isFault: (answer) => answer._tag === "Error" && isFaultCode(answer.code)
+    faultOf: (answer) => answer._tag === "Result" ? undefined : isFaultCode(answer.code) ? "upstream" : "caller"
   },
   write: (call, id) => ({ body: Utf8.encode(body(id, call)), judge: judge(id) })
 }

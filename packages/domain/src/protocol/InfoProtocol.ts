@@ -138,7 +138,7 @@ export const codec: CacheCodec<UpstreamResponse.UpstreamResponse> = {
       age
     })
   },
-  isFault: ({ status }) => status >= 500 || status === 429
+  faultOf: ({ status }) => status >= 500 || status === 429 ? "upstream" : status >= 400 ? "caller" : undefined
 }
 
 /** The queries of a venue or a node. */

@@ -224,14 +224,22 @@ export interface CachedContent {
   readonly body: string | Uint8Array
 }
 
+/**
+ * Whose fault an answer tells of.
+ *
+ * - `upstream`: it only says that the upstream failed, so a stale answer is better.
+ * - `caller`: the upstream refused the request as it was written; an equal one that is written otherwise may be answered.
+ */
+export type FaultOwner = "upstream" | "caller"
+
 /** How answers of one kind are cached, in the form in which they go out again. */
 export interface CacheCodec<A> {
   /** What to store of an answer; undefined for one that is no success. */
   readonly store: (answer: A) => CachedContent | undefined
   /** The answer that a content was stored of, `age` seconds ago. */
   readonly restore: (content: CachedContent, age: number) => A
-  /** Whether an answer only says that the upstream failed, so that a stale one is better. */
-  readonly isFault: (answer: A) => boolean
+  /** Whose fault an answer tells of; undefined for a success. */
+  readonly faultOf: (answer: A) => FaultOwner | undefined
 }
 
 /** One request as it goes out, and how its response is judged. A body means POST, none means GET. */

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { FaultyUpstream, Reaction } from "@trigate/testing/FaultyUpstream"
-import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
+import { faultyUpstream, idIn } from "@trigate/testing/FaultyUpstream"
 import { post } from "@trigate/testing/Gateway"
 import { inTurn, reset, say } from "@trigate/testing/Reactions"
 import * as Effect from "effect/Effect"
@@ -99,6 +99,26 @@ describe("callers that ask the same at the same time", () => {
         assert.deepStrictEqual(askedOf(upstream), [2])
       }))
   }
+
+  it.effect("do not share a refusal that one of them earned: who spelled it otherwise asks for itself", () =>
+    Effect.gen(function*() {
+      const refused = say({
+        body: ({ body }) => `{"jsonrpc":"2.0","id":${idIn(body)},"error":{"code":-32602,"message":"not in lower case"}}`
+      })
+      const { arrived, release, upstream, url } = yield* held(refused, good)
+      const hash = hashOf(0xabc)
+      const hostile = yield* asking(url, 1, receiptQuestion(`0x${hash.slice(2).toUpperCase()}`))
+      yield* arrived(1)
+      const honest = yield* asking(url, 3, receiptQuestion(hash))
+      yield* arrived(2)
+      assert.deepStrictEqual(askedOf(upstream), [1])
+      release()
+      assert.include(yield* hostile.answered, `"message":"not in lower case"`)
+      const answers = yield* honest.answered
+      assert.strictEqual(results(answers), 3)
+      assert.notInclude(answers, "not in lower case")
+      assert.deepStrictEqual(askedOf(upstream), [4])
+    }))
 
   it.effect("outlive the one that asked for them: one of them asks again", () =>
     Effect.gen(function*() {
