@@ -219,8 +219,7 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
         })
       return Effect.matchEffect(answered, {
         onFailure: (error) => instead(Effect.fail(error)),
-        onSuccess: (answer) =>
-          isFault(answer) ? instead(Effect.succeed(answer)) : Effect.succeed(answer)
+        onSuccess: (answer) => isFault(answer) ? instead(Effect.succeed(answer)) : Effect.succeed(answer)
       })
     }
 
