@@ -62,7 +62,10 @@ describe("viem", () => {
         evm.getStorageAt({ address: contracts.wrapped, slot: "0x0", blockNumber: 1n })
       )
       assert.instanceOf(error, InvalidParamsRpcError)
-      assert.include(error.message, "Details: eth_getStorageAt reads the latest block only, not 0x1\n")
+      assert.include(
+        error.message,
+        "Details: eth_getStorageAt reads the latest block only, not 0x1; over archive nodes, "
+      )
     }))
 
   it.live("is told which methods are not relayed", () =>

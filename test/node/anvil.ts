@@ -39,18 +39,24 @@ export interface Anvil {
 
 const listening = /Listening on (?<address>\S+:\d+)/u
 
-const start = Effect.callback<{ readonly child: ChildProcess; readonly url: string }>((resume) => {
-  const child = spawn(program, ["--port", "0"], { stdio: ["ignore", "pipe", "pipe"] })
-  let printed = ""
-  const read = (chunk: Buffer) => {
-    printed += chunk.toString("utf8")
-    const address = listening.exec(printed)?.groups?.["address"]
-    if (address !== undefined) resume(Effect.succeed({ child, url: `http://${address}` }))
-  }
-  child.stdout.on("data", read)
-  child.stderr.on("data", read)
-  child.once("exit", () => resume(Effect.die(new Error(`The node ended before it listened:\n${printed}`))))
-})
+interface Started {
+  readonly child: ChildProcess
+  readonly url: string
+}
+
+const start = (options: ReadonlyArray<string>) =>
+  Effect.callback<Started>((resume) => {
+    const child = spawn(program, ["--port", "0", ...options], { stdio: ["ignore", "pipe", "pipe"] })
+    let printed = ""
+    const read = (chunk: Buffer) => {
+      printed += chunk.toString("utf8")
+      const address = listening.exec(printed)?.groups?.["address"]
+      if (address !== undefined) resume(Effect.succeed({ child, url: `http://${address}` }))
+    }
+    child.stdout.on("data", read)
+    child.stderr.on("data", read)
+    child.once("exit", () => resume(Effect.die(new Error(`The node ended before it listened:\n${printed}`))))
+  })
 
 const end = (child: ChildProcess) =>
   Effect.callback<void>((resume) => {
@@ -62,13 +68,19 @@ const end = (child: ChildProcess) =>
 /** The URL of a node as one of the trading chain has it: it answers below `/evm`. */
 export const withEvmPath = (node: Anvil) => Effect.map(forwarder(node.url, () => "/"), ({ url }) => url)
 
+const nodeWith = (options: ReadonlyArray<string>) =>
+  Effect.map(
+    Effect.acquireRelease(start(options), ({ child }) => end(child)),
+    ({ child, url }): Anvil => ({
+      url,
+      kill: end(child),
+      pause: Effect.sync(() => void child.kill("SIGSTOP")),
+      goOn: Effect.sync(() => void child.kill("SIGCONT"))
+    })
+  )
+
 /** Starts a node (chain id 31337, a block per transaction); it ends with the scope. */
-export const anvil = Effect.map(
-  Effect.acquireRelease(start, ({ child }) => end(child)),
-  ({ child, url }): Anvil => ({
-    url,
-    kill: end(child),
-    pause: Effect.sync(() => void child.kill("SIGSTOP")),
-    goOn: Effect.sync(() => void child.kill("SIGCONT"))
-  })
-)
+export const anvil = nodeWith([])
+
+/** Starts a node that goes on from a block of another one, whose state it reads there. */
+export const forkOf = (url: string, block: number) => nodeWith(["--fork-url", url, "--fork-block-number", `${block}`])

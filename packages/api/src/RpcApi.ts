@@ -66,7 +66,7 @@ export class EvmApi extends HttpApiGroup.make("evm").add(
       description:
         "Takes single calls and batches. An error is a JSON-RPC error with HTTP 200; `error.data` carries the typed error. " +
         "State is read at `latest` only: the real node answers any other block with the latest state without saying so, " +
-        "so the gateway refuses it."
+        "so the gateway refuses it unless it is told that its nodes are archives."
     })
   )
 ).middleware(Problems).annotateMerge(OpenApi.annotations({

@@ -6,6 +6,9 @@
  */
 import type { StateBlock } from "./RequestError.ts"
 
+/** The setting that says that the nodes of the trading chain are archives. The refusal of a block names it. */
+export const archiveSetting = "TRIGATE_TRADING_NODE_ARCHIVE"
+
 /** A relayed read: what it does, and at which position of its params the block is whose state it reads. */
 export interface Method {
   readonly summary: string

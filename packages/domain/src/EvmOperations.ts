@@ -10,6 +10,9 @@ import { UnsupportedBlock } from "./RequestError.ts"
 /** The route: a node of the trading chain silently answers latest state for any other block. */
 export const serving: EvmMethods.Serving = { chain: "trading", protocol: "evm", latestOnly: true }
 
+/** The route over archive nodes, which know the state of each block. */
+export const archiveServing: EvmMethods.Serving = { ...serving, latestOnly: false }
+
 const noParams = Schema.Tuple([]).pipe(
   Schema.decodeTo(Schema.Void, SchemaTransformation.transform({ decode: (): void => {}, encode: () => [] as const }))
 )
@@ -91,8 +94,6 @@ const systemMethods = {
   eth_getSystemTxsByBlockNumber: { summary: "Transactions of a block that come from the trading chain itself" }
 }
 
-const typed: ReadonlySet<string> = new Set(Object.values(evmOperations).map(({ name }) => name))
-
 /** Sends a signed transaction. */
 export const sendRawTransaction = EvmMethods.rawTransaction(serving)
 
@@ -102,11 +103,19 @@ export const sendRawTransactionSync = EvmMethods.rawTransactionSync(serving)
 /** Any method of `POST /evm`. */
 export type EvmOperation = Operation.Operation<string, "read"> | Operation.OnceOperation
 
-/** All methods of `POST /evm`. */
-export const evmMethods: ReadonlyArray<EvmOperation> = [
-  ...Object.values(evmOperations),
-  sendRawTransaction,
-  sendRawTransactionSync,
-  ...EvmMethods.relayedReads({ ...standardMethods, ...systemMethods }, serving)
-    .filter(({ name }) => !typed.has(name))
-]
+/** All methods of `POST /evm`. Over archive nodes `eth_getStorageAt` is relayed as it is: its schema knows the latest block only. */
+export const methodsOf = (serving: EvmMethods.Serving): ReadonlyArray<EvmOperation> => {
+  const typed: ReadonlyArray<EvmOperation> = serving.latestOnly
+    ? Object.values(evmOperations)
+    : [gasPrice, bigBlockGasPrice, usingBigBlocks]
+  const names = new Set(typed.map(({ name }) => name))
+  return [
+    ...typed,
+    sendRawTransaction,
+    sendRawTransactionSync,
+    ...EvmMethods.relayedReads({ ...standardMethods, ...systemMethods }, serving).filter(({ name }) => !names.has(name))
+  ]
+}
+
+/** The methods of `POST /evm` where nodes know the latest block only, as they do unless a gateway is told otherwise. */
+export const evmMethods: ReadonlyArray<EvmOperation> = methodsOf(serving)

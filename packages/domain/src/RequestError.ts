@@ -36,7 +36,11 @@ export const StateBlock = Schema.Literals(["latest", "pending"])
 /** See {@link StateBlock}. */
 export type StateBlock = typeof StateBlock.Type
 
-/** The request reads state at a block that is not `supported`. A real node would silently read the latest state. */
+/**
+ * The request reads state at a block that is not `supported`. A real node would silently read the latest state.
+ *
+ * A gateway over archive nodes reads any block if it is told so (`TRIGATE_TRADING_NODE_ARCHIVE`).
+ */
 export class UnsupportedBlock extends Problem<UnsupportedBlock>()(
   "UnsupportedBlock",
   { group: "fix-request", status: 400, title: "Unsupported block" },

@@ -10,7 +10,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 import * as Struct from "effect/Struct"
-import { families } from "./EvmMethodTable.ts"
+import { archiveSetting, families } from "./EvmMethodTable.ts"
 import { Address } from "./Hex.ts"
 import { longestBatch } from "./protocol/JsonRpc.ts"
 
@@ -226,6 +226,10 @@ export const settings = {
   tradingNodeUrl: list("TRIGATE_TRADING_NODE_URL", BaseUrls, {
     meaning: "trading-chain node, with the endpoint key in the path",
     takes: baseUrls
+  }),
+  tradingNodeArchive: withDefault(archiveSetting, OnOff, "off", {
+    meaning: "whether the trading-chain nodes are archives: /evm then reads state at any block, not only at the latest",
+    takes: onOff
   }),
   tokenChainUrl: list("TRIGATE_TOKEN_CHAIN_URL", BaseUrls, {
     meaning: "token-chain node, with the endpoint key in the path",

@@ -46,7 +46,11 @@ describe("checkBlock", () => {
     assert.isUndefined(blockOf(["0x1", "pending"], operation))
     const error = blockOf(["0x1", "0x5"], operation)
     assert.deepStrictEqual(error?.supported, ["latest", "pending"])
-    assert.strictEqual(error?.detail, "eth_getTransactionCount reads the latest or pending block only, not 0x5")
+    assert.strictEqual(
+      error?.detail,
+      "eth_getTransactionCount reads the latest or pending block only, not 0x5; over archive nodes, " +
+        "TRIGATE_TRADING_NODE_ARCHIVE=on lets it read any"
+    )
   })
 
   it("cuts what is too long to show", () => {

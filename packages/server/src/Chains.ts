@@ -81,7 +81,11 @@ const services = (settings: Settings) =>
     Trading.layerNoDeps({
       ...Admission.optionsOf(settings),
       network: settings.network,
-      addresses: { api: settings.tradingApiUrl, node: settings.tradingNodeUrl }
+      addresses: {
+        api: settings.tradingApiUrl,
+        node: settings.tradingNodeUrl,
+        nodeArchive: settings.tradingNodeArchive
+      }
     }),
     TokenChainUpstream.layer({ addresses: settings.tokenChainUrl }),
     Layer2Upstream.layer({ addresses: settings.layer2Url })

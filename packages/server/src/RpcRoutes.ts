@@ -250,7 +250,8 @@ const readsOf = ({ methods }: Options, serving: Serving) => methods.flatMap((nam
 export const evm = (options: Options) =>
   Effect.map(
     TradingEvm,
-    ({ relay }) => evmRoute(options, [...readsOf(options, EvmOperations.serving), ...EvmOperations.evmMethods], relay)
+    ({ relay, serving }) =>
+      evmRoute(options, [...readsOf(options, serving), ...EvmOperations.methodsOf(serving)], relay)
   )
 
 /** The handler of `/l2`. */

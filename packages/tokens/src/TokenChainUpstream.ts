@@ -6,7 +6,7 @@ import * as Upstream from "@trigate/upstream/Upstream"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Redacted from "effect/Redacted"
+import type * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import { MetadataFetch } from "./MetadataFetch.ts"
 import * as TokenChain from "./TokenChain.ts"
@@ -21,15 +21,12 @@ export interface Options {
   readonly addresses: ReadonlyArray<string | Redacted.Redacted>
 }
 
-const baseOf = (address: string | Redacted.Redacted): string =>
-  (Redacted.isRedacted(address) ? Redacted.value(address) : address).replace(/\/api\/v2(?:\/jsonRPC)?\/*$/u, "")
-
 const notConfigured = () =>
   new ChainNotConfigured({ chain: "tokens", detail: "No address of a token chain is configured" })
 
 const make = Effect.fnUntraced(function*({ addresses }: Options) {
   const pipeline = yield* Pipeline
-  const upstream = Upstream.make("token-chain", addresses.map(baseOf))
+  const upstream = Upstream.make("token-chain", addresses)
   // only the calls of JSON-RPC all go to one path
   const rpcTargets = Upstream.targets(upstream, "/api/v2/jsonRPC")
   const targetsOf = (call: TokenProtocol.TokenRead | TokenProtocol.TokenOnce) => {

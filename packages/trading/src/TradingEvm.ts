@@ -1,4 +1,6 @@
 /** The trading chain's EVM: storage at the latest block, and what a transaction costs. */
+import type { Serving } from "@trigate/domain/EvmMethods"
+import * as EvmOperations from "@trigate/domain/EvmOperations"
 import { evmOperations } from "@trigate/domain/EvmOperations"
 import * as Gas from "@trigate/domain/Gas"
 import type { CommonFailure } from "@trigate/domain/GatewayError"
@@ -17,11 +19,13 @@ export interface Account {
 
 /** Reads the trading chain's EVM. All prices and costs are in wei; `Gas` prints them in gwei and ether. */
 export class TradingEvm extends Context.Service<TradingEvm, {
+  /** Which blocks the nodes know: `EvmOperations.methodsOf` gives the operations that they serve. */
+  readonly serving: Serving
   /**
    * Relays a call; the result or error object comes as the node wrote it.
    *
-   * State at a block other than `latest` fails with `UnsupportedBlock` before anything is sent, since nodes answer it with
-   * the latest state. A transaction is sent at most once; `OutcomeUnknown` means that it may have been taken.
+   * State at a block that the operation does not read fails with `UnsupportedBlock` before anything is sent, since nodes
+   * answer it with the latest state unless they are archives. A transaction is sent at most once; `OutcomeUnknown` means that it may have been taken.
    */
   readonly relay: (
     call: EvmProtocol.EvmCall
@@ -50,8 +54,11 @@ const gasPrice = EvmProtocol.methodOf(evmOperations.gasPrice)
 const bigBlockGasPrice = EvmProtocol.methodOf(evmOperations.bigBlockGasPrice)
 const usingBigBlocks = EvmProtocol.methodOf(evmOperations.usingBigBlocks)
 
-/** The service over a backend. */
-export const make = (backend: EvmProtocol.EvmBackend): TradingEvm["Service"] => {
+/** The service over a backend, whose nodes know the latest block only when nothing else is said. */
+export const make = (
+  backend: EvmProtocol.EvmBackend,
+  serving: Serving = EvmOperations.serving
+): TradingEvm["Service"] => {
   const ask = (call: Omit<EvmProtocol.CheckedRead, "surface">) => backend.read({ ...call, surface: "gateway" })
   const smallPrice = gasPrice("TradingEvm", label, ask)
   const bigPrice = bigBlockGasPrice("TradingEvm", label, ask)
@@ -60,6 +67,7 @@ export const make = (backend: EvmProtocol.EvmBackend): TradingEvm["Service"] => 
     return yield* (yield* isBig(account)) ? bigPrice() : smallPrice()
   })
   return TradingEvm.of({
+    serving,
     relay: EvmProtocol.relay(backend),
     getStorageAt: getStorageAt("TradingEvm", label, ask),
     gasPrice: () => smallPrice(),

@@ -1,4 +1,5 @@
 /** The trading chain upstream: the official API and nodes, which of their addresses a call goes to, and the services over them. */
+import { archiveServing } from "@trigate/domain/EvmOperations"
 import { operationOf } from "@trigate/domain/ExchangeOperations"
 import type { Operation, Source, Surface } from "@trigate/domain/Operation"
 import { sourcesOn, unavailableOnNode } from "@trigate/domain/Operation"
@@ -20,14 +21,21 @@ import { ActionLog } from "./ActionLog.ts"
 import { Admission } from "./Admission.ts"
 import * as Exchange from "./Exchange.ts"
 import * as Info from "./Info.ts"
+import * as NodeArchive from "./NodeArchive.ts"
 import * as TradingEvm from "./TradingEvm.ts"
 
-/** Base URLs in order of preference, without `/exchange`, `/info` and `/evm`; a node's hold the endpoint key. */
+/** Base URLs in order of preference, with or without `/exchange`, `/info` or `/evm` at the end; a node's hold the endpoint key. */
 export interface Addresses {
   /** The venue's official API. */
   readonly api?: ReadonlyArray<string | Redacted.Redacted>
   /** Node providers. */
   readonly node?: ReadonlyArray<string | Redacted.Redacted>
+  /**
+   * Whether the nodes are archives, which know the state of each block; false when not given.
+   *
+   * Each is checked when the layer is built, and the log says which is none. What it then answers is not refused.
+   */
+  readonly nodeArchive?: boolean
 }
 
 /** The two kinds of upstream of the trading chain, by the source that an operation names. */
@@ -39,10 +47,11 @@ export const make = ({ api = [], node = [] }: Addresses): TradingUpstreams => ({
   node: upstream("trading-node", node)
 })
 
-/** `TRIGATE_TRADING_API_URL` and `TRIGATE_TRADING_NODE_URL`; what is not set has no addresses. */
+/** `TRIGATE_TRADING_API_URL`, `TRIGATE_TRADING_NODE_URL` and `TRIGATE_TRADING_NODE_ARCHIVE`; what is not set has no addresses. */
 export const config: Config.Config<Addresses> = Config.all({
   api: settings.tradingApiUrl,
-  node: settings.tradingNodeUrl
+  node: settings.tradingNodeUrl,
+  nodeArchive: settings.tradingNodeArchive
 })
 
 const settingNames: { readonly [Kind in Source]: string } = {
@@ -120,16 +129,16 @@ export const layerInfo = (addresses: Addresses): Layer.Layer<Info.Info, never, P
 export const layerEvm = (addresses: Addresses): Layer.Layer<TradingEvm.TradingEvm, never, Pipeline> =>
   Layer.effect(
     TradingEvm.TradingEvm,
-    Effect.suspend(() => {
+    Effect.gen(function*() {
       const upstreams = make(addresses)
       const route = routes(upstreams, "/evm")
-      return Effect.map(
-        EvmUpstream.make({
-          upstream: upstreams.node,
-          targetsOf: ({ operation, surface }) => route(operation, surface)
-        }),
-        TradingEvm.make
-      )
+      const backend = yield* EvmUpstream.make({
+        upstream: upstreams.node,
+        targetsOf: ({ operation, surface }) => route(operation, surface)
+      })
+      if (addresses.nodeArchive !== true) return TradingEvm.make(backend)
+      yield* Effect.forkScoped(NodeArchive.warn(yield* Pipeline, targets(upstreams.node, "/evm")))
+      return TradingEvm.make(backend, archiveServing)
     })
   )
 

@@ -41,6 +41,9 @@ export * as Info from "./Info.ts"
 /** `Info` in memory: spot metadata and bars that a test sets, answered as the venue answers them. */
 export * as InfoMemory from "./InfoMemory.ts"
 
+/** The check of nodes that are said to be archives: an archive knows how many transactions an account had sent long ago. */
+export * as NodeArchive from "./NodeArchive.ts"
+
 /** Why a signature is not the expected signer's: likely mistakes are tried one by one, and in pairs, until one explains it. */
 export * as SignatureDiagnosis from "./SignatureDiagnosis.ts"
 

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { evmOperations } from "@trigate/domain/EvmOperations"
+import { evmOperations, methodsOf } from "@trigate/domain/EvmOperations"
 import * as Gas from "@trigate/domain/Gas"
 import { Hash, StorageSlot } from "@trigate/domain/Hex"
 import * as Json from "@trigate/domain/Json"
@@ -14,6 +14,7 @@ import * as ConfigProvider from "effect/ConfigProvider"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
 import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
 import samples from "./fixtures/evm-rpc-samples.json" with { type: "json" }
@@ -218,6 +219,17 @@ describe("relay", () => {
       yield* at(",\"l\\u0061test\"")
       assert.strictEqual(transport.sent.length, 2)
     }).pipe(Effect.provide(over(transport)))
+  })
+
+  it.effect("relays any block over archive nodes, by the operations that they serve", () => {
+    const transport = nodeOf({ eth_call: "\"result\":\"0x7\"" })
+    return Effect.gen(function*() {
+      const { relay, serving } = yield* evm
+      const operation = methodsOf(serving).find(({ name }) => name === "eth_call") ?? assert.fail()
+      const answer = yield* relay({ operation, params: Json.strict(`[{},"0x1"]`), surface: "gateway" })
+      assert.deepStrictEqual(answer, JsonRpc.result(Json.of("\"0x7\"")))
+      assert.strictEqual(transport.sent.filter(({ body }) => body.includes(`"params":[{},"0x1"]`)).length, 1)
+    }).pipe(Effect.provide([over(transport, { node: [node], nodeArchive: true }), Logger.layer([])]))
   })
 
   it.effect("goes to nodes only: an official API does not make it configured", () => {

@@ -15,16 +15,25 @@ export interface Upstream {
   readonly addresses: ReadonlyArray<Redacted.Redacted>
 }
 
-const trimmed = (address: string): string => address.replace(/\/+$/u, "")
+/** The path below the base URL that providers and documents show with it. */
+const routes: { readonly [L in UpstreamLabel]: RegExp } = {
+  "trading-api": /\/(?:exchange|info)\/*$/u,
+  "trading-node": /\/(?:evm|info)\/*$/u,
+  "token-chain": /\/api\/v2(?:\/jsonRPC)?\/*$/u,
+  layer2: /\/+$/u
+}
 
-/** An upstream from plain or redacted base URLs; trailing slashes are dropped. */
+const baseOf = (label: UpstreamLabel, address: string): string =>
+  address.replace(routes[label], "").replace(/\/+$/u, "")
+
+/** An upstream from plain or redacted base URLs; trailing slashes are dropped, and the path of a route at the end. */
 export const make = (
   label: UpstreamLabel,
   addresses: ReadonlyArray<string | Redacted.Redacted>
 ): Upstream => ({
   label,
   addresses: addresses.map((address) =>
-    Redacted.make(trimmed(typeof address === "string" ? address : Redacted.value(address)), { label })
+    Redacted.make(baseOf(label, typeof address === "string" ? address : Redacted.value(address)), { label })
   )
 })
 

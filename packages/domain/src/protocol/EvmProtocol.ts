@@ -5,6 +5,7 @@ import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import { archiveSetting } from "../EvmMethodTable.ts"
 import { type CommonFailure, commonFailures } from "../GatewayError.ts"
 import * as Json from "../Json.ts"
 import { decodeValue, encodeRequest, invalidRequest, sourcesOn, unavailableOnNode } from "../Operation.ts"
@@ -70,7 +71,9 @@ export const checkBlock = (
       method: name,
       block: shown,
       supported: blockParam.supported,
-      detail: `${name} reads the ${blockParam.supported.join(" or ")} block only, not ${shown}`
+      detail: `${name} reads the ${
+        blockParam.supported.join(" or ")
+      } block only, not ${shown}; over archive nodes, ${archiveSetting}=on lets it read any`
     })
   )
 }

@@ -1,0 +1,91 @@
+/**
+ * The check of nodes that are said to be archives: an archive knows how many transactions an account had sent long ago.
+ *
+ * A node that knows the latest state only answers it for any block, or refuses. So a sender is taken out of a recent block: by now
+ * it has sent more than it had at block 1.
+ */
+import { served } from "@trigate/domain/EvmMethods"
+import { archiveSetting } from "@trigate/domain/EvmMethodTable"
+import { archiveServing } from "@trigate/domain/EvmOperations"
+import { Address, Quantity } from "@trigate/domain/Hex"
+import * as Operation from "@trigate/domain/Operation"
+import * as EvmProtocol from "@trigate/domain/protocol/EvmProtocol"
+import type { Pipeline } from "@trigate/upstream/Pipeline"
+import { requestIds } from "@trigate/upstream/Pipeline"
+import type { Target } from "@trigate/upstream/Upstream"
+import { nameOf } from "@trigate/upstream/Upstream"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+
+const Block = Schema.Struct({
+  number: Quantity,
+  transactions: Schema.Array(Schema.Struct({ from: Address, gasPrice: Schema.optionalKey(Quantity) }))
+})
+
+const askBlock = EvmProtocol.methodOf(Operation.read({
+  ...served(archiveServing),
+  name: "eth_getBlockByNumber",
+  summary: "A block with its transactions",
+  request: Schema.Tuple([Schema.Union([Schema.Literal("latest"), Quantity]), Schema.Literal(true)]),
+  response: Block,
+  failures: []
+}))
+
+const askCount = EvmProtocol.methodOf(Operation.read({
+  ...served(archiveServing),
+  name: "eth_getTransactionCount",
+  summary: "Number of transactions that an account has sent",
+  request: Schema.Tuple([Address, Schema.Union([Schema.Literal("latest"), Quantity])]),
+  response: Quantity,
+  failures: []
+}))
+
+/** How many blocks are searched for a transaction. */
+const searched = 20
+
+const oldBlock = 1n
+
+/** Why a node is no archive, or why that cannot be told; nothing where it is one. */
+const findingOf = (pipeline: Pipeline["Service"], target: Target) => {
+  const nextId = requestIds()
+  const ask = (call: Omit<EvmProtocol.CheckedRead, "surface">) =>
+    pipeline.attempt(
+      { operation: call.operation, targets: [target] },
+      EvmProtocol.reads.write({ ...call, surface: "gateway" }, nextId())
+    )
+  const blockAt = askBlock("NodeArchive", target.label, ask)
+  const countOf = askCount("NodeArchive", target.label, ask)
+
+  const sender = Effect.gen(function*() {
+    let block = yield* blockAt(["latest", true])
+    for (let left = searched; block.number > oldBlock + 1n; left--) {
+      // what the trading chain itself sends has no price, and its senders count nothing
+      const found = block.transactions.find(({ gasPrice }) => gasPrice !== 0n)
+      if (found !== undefined) return found.from
+      if (left === 1) return undefined
+      block = yield* blockAt([block.number - 1n, true])
+    }
+    return undefined
+  })
+
+  return Effect.gen(function*() {
+    const from = yield* sender
+    if (from === undefined) return "may be no archive node: its newest blocks hold no transaction to tell by"
+    const count = yield* countOf([from, "latest"])
+    return yield* Effect.match(countOf([from, oldBlock]), {
+      onFailure: () => "is no archive node: it does not answer for block 1",
+      onSuccess: (old) => old < count ? undefined : "is no archive node: it answers the latest state for block 1"
+    })
+  }).pipe(Effect.orElseSucceed(() => "may be no archive node: it did not answer what tells one"))
+}
+
+/** Asks each node, and warns of those that are not known to be archives. */
+export const warn = (pipeline: Pipeline["Service"], targets: ReadonlyArray<Target>): Effect.Effect<void> =>
+  Effect.forEach(targets, (target) =>
+    Effect.flatMap(
+      findingOf(pipeline, target),
+      (finding) =>
+        finding === undefined
+          ? Effect.void
+          : Effect.logWarning(`${archiveSetting} is on, but ${nameOf(target)} ${finding}`)
+    ), { concurrency: "unbounded", discard: true })
