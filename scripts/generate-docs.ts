@@ -307,6 +307,7 @@ const errorsText = document(
       callerFailures.map((failure) => errorLink(tagOf(failure), "")).join(", ")
     }. The gateway in front reads them as what their status says,\n` +
     "since it is not its own caller who was refused.",
+  "On `/exchange` and `/info` the document also has `code`, the HTTP status, and `msg`, the `detail`: the venue's SDKs read these two.",
   "A JSON-RPC request that is not JSON gets the code -32700, and one with a broken envelope -32600; `error.data` is an\n" +
     "`InvalidRequest` in both cases. Errors that no JSON-RPC route raises have the code -32603.",
   table(

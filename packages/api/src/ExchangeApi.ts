@@ -31,7 +31,8 @@ export class ExchangeApi extends HttpApiGroup.make("exchange").add(
       "The body is checked, then sent unchanged to the official API, at most once. The venue's own answer comes back as " +
       "it is: HTTP 200 does not mean success, read `status`. After OutcomeUnknown resend exactly the same bytes; never " +
       "sign again with a new nonce. The answer names the signer in the header `x-trigate-signer`. To have any other " +
-      "signer refused, send the expected one in the header `x-trigate-expected-signer`."
+      "signer refused, send the expected one in the header `x-trigate-expected-signer`. A refusal also has `code`, the " +
+      "status, and `msg`, the detail, as the venue's SDKs read them."
   })),
   HttpApiEndpoint.post("inspect", Paths.inspect, {
     disableCodecs: true,

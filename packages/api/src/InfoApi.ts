@@ -31,7 +31,8 @@ export class InfoApi extends HttpApiGroup.make("info").add(
     description:
       "The official API serves `spotMeta` with the node as fallback, and is the only one that serves `candleSnapshot`. The " +
       "upstream's answer comes back as it is, with one exception: its 500 `null` for an unknown coin becomes " +
-      "UnknownAsset. A query of any other type is relayed to the official API without a check of its fields."
+      "UnknownAsset. A query of any other type is relayed to the official API without a check of its fields. A refusal " +
+      "also has `code`, the status, and `msg`, the detail, as the venue's SDKs read them."
   }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Info",

@@ -189,9 +189,15 @@ const encodedOf = (error: GatewayErrorType): object => Result.getOrElse(encode(e
 const retryAfterOf = (error: GatewayErrorType): { readonly [name: string]: string } =>
   "retryAfter" in error && error.retryAfter !== undefined ? { "retry-after": String(error.retryAfter) } : {}
 
-/** What clients of the chain's own servers read in a refusal, beside the members of the problem. */
-const ownMembers = (path: string, status: number, message: string): object =>
-  path.includes("/api/v2/") ? { ok: false, error: message, code: status } : {}
+/**
+ * What clients of the chain's own servers read in a refusal, beside the members of the problem.
+ *
+ * Without `code` the venue's Python SDK raises a `KeyError`, and its Go SDK prints nothing but "API error 0".
+ */
+const ownMembers = (path: string, status: number, message: string): object => {
+  if (path.includes("/api/v2/")) return { ok: false, error: message, code: status }
+  return /\/(?:exchange|info)$/u.test(path) ? { code: status, msg: message } : {}
+}
 
 /** The problem document of a typed error on a path, with `Retry-After` where the error knows it. */
 export const problem = (error: GatewayErrorType, path: string): HttpServerResponse.HttpServerResponse =>

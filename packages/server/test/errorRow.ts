@@ -70,10 +70,16 @@ const checkError = (row: Row, now: number, error: unknown): void => {
   })
 }
 
-/** A problem without the members that clients of the token chain's own servers read in it. */
-const withoutOwnMembers = (problem: unknown): unknown => {
-  if (!Predicate.isObject(problem) || !("ok" in problem)) return problem
-  const { code, error, ok, ...rest } = problem
+/** A problem without the members that clients of the chain's own servers read in it. */
+const withoutOwnMembers = ({ json, path }: Answer): unknown => {
+  if (!Predicate.isObject(json)) return json
+  if (/\/(?:exchange|info)$/u.test(path)) {
+    const { code, msg, ...rest } = json
+    assert.deepStrictEqual({ code, msg }, { code: rest["status"], msg: rest["detail"] })
+    return rest
+  }
+  if (!("ok" in json)) return json
+  const { code, error, ok, ...rest } = json
   assert.deepStrictEqual({ code, error, ok }, { code: rest["status"], error: rest["detail"], ok: false })
   return rest
 }
@@ -85,7 +91,7 @@ const errorIn = (row: Row, answer: Answer): unknown => {
     assert.strictEqual(answer.type, "application/problem+json")
     const retryAfter = JsonParts.at(answer.json, "retryAfter")
     assert.strictEqual(answer.headers.get("retry-after"), retryAfter === undefined ? null : `${Number(retryAfter)}`)
-    return withoutOwnMembers(answer.json)
+    return withoutOwnMembers(answer)
   }
   assert.strictEqual(answer.status, row.http ?? 200)
   assert.strictEqual(answer.type, "application/json")

@@ -41,6 +41,8 @@ export const gateway = Effect.fnUntraced(function*(environment: Environment) {
 })
 
 export interface Answer {
+  /** The path that was asked. */
+  readonly path: string
   readonly status: number
   readonly type: string
   readonly headers: Headers
@@ -61,6 +63,7 @@ const answerOf = (response: Response) =>
   Effect.map(Effect.promise(() => response.arrayBuffer()), (buffer): Answer => {
     const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(buffer)
     return {
+      path: new URL(response.url).pathname,
       status: response.status,
       type: response.headers.get("content-type") ?? "",
       headers: response.headers,
