@@ -135,7 +135,7 @@ describe("ccxt's signed calls", () => {
       assert.include(field.message, `"_tag":"InvalidSignature"`)
       assert.include(field.message, `The action is for \\"Testnet\\", not for \\"Mainnet\\"`)
       const hashed = classified(yield* rejection(() => order(wrong)))
-      assert.include(hashed.message, `"_tag":"SignerNotAllowed"`)
+      assert.include(hashed.message, `"_tag":"InvalidSignature"`)
       assert.deepStrictEqual(sent(), [])
     }))
 

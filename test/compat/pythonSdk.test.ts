@@ -1,5 +1,6 @@
 /**
- * What the venue's own Python library sends, without it: the bodies in its layout and under its headers.
+ * What the venue's own Python library sends: the bodies in its layout and under its headers, made without it; and the
+ * library itself, where Python has it.
  *
  * It prints JSON with a space after each comma and colon, sends `null` for a vault and an expiry that are not there, trims
  * the halves of a signature, and puts the chain's two members at the end of what a user signs (0.23.0).
@@ -9,8 +10,12 @@ import { UsdSendTypes, Withdraw3Types } from "@nktkas/hyperliquid/api/exchange"
 import { signL1Action, signUserSignedAction } from "@nktkas/hyperliquid/signing"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import { send } from "@trigate/testing/Gateway"
+import { hostedGateway } from "@trigate/testing/HostedGateway"
+import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { spawn, spawnSync } from "node:child_process"
 import { privateKeyToAccount } from "viem/accounts"
 import { session } from "./session.ts"
 import { venue } from "./venue.ts"
@@ -112,6 +117,23 @@ describe("the Python library's requests", () => {
       }
     }))
 
+  it.live("are refused where they are signed for testnet, with what the library reads", () =>
+    Effect.gen(function*() {
+      const upstream = yield* venue()
+      const { url } = yield* hostedGateway({
+        TRIGATE_TRADING_API_URL: upstream.url,
+        TRIGATE_RELAY_ACTIONS: "*",
+        TRIGATE_SIGNERS: keys.trader.address
+      })
+      const nonce = yield* Clock.currentTimeMillis
+      const signature = yield* Effect.promise(() => signL1Action({ wallet, action: order, nonce, isTestnet: true }))
+      const answer = yield* send(`${url}/exchange`, { method: "POST", headers, body: bodyOf(order, nonce, signature) })
+      assert.strictEqual(answer.status, 422)
+      assert.deepNestedInclude(answer.json, { _tag: "InvalidSignature", code: 422, expected: keys.trader.address })
+      assert.match(String(JsonParts.at(answer.json, "msg")), /: signed for testnet; this gateway sends to mainnet\./u)
+      assert.deepStrictEqual(upstream.seen, [])
+    }))
+
   it.live("are answered with what they asked for", () =>
     Effect.gen(function*() {
       const upstream = yield* venue()
@@ -127,5 +149,61 @@ describe("the Python library's requests", () => {
         assert.strictEqual(answer.status, 200)
         assert.deepStrictEqual(upstream.seen.map((seen) => seen.body), [body])
       }
+    }))
+})
+
+/** An action by the library itself: its base URL, a key, and whether its constant is set to the URL; prints one line. */
+const program = `
+import json, sys
+import eth_account
+import hyperliquid.exchange
+from hyperliquid.exchange import Exchange
+url, key, repaired = sys.argv[1:]
+if repaired == "repaired":
+    hyperliquid.exchange.MAINNET_API_URL = url
+wallet = eth_account.Account.from_key(key)
+exchange = Exchange(wallet, url, meta={"universe": []}, spot_meta={"universe": [], "tokens": []})
+try:
+    print(json.dumps({"answer": exchange.use_big_blocks(True)}))
+except Exception as error:
+    names = ["status_code", "error_code", "error_message"]
+    print(json.dumps({"error": type(error).__name__, **{name: getattr(error, name, None) for name in names}}))
+`
+
+const found = spawnSync("python3", ["-c", "import eth_account, hyperliquid.exchange"], { encoding: "utf8" })
+
+/** Why the library cannot be run here; `undefined` where it can. */
+const missing = found.error?.message ?? (found.status === 0 ? undefined : found.stderr.trim().split("\n").at(-1))
+
+if (missing !== undefined) console.log(`Not run here: hyperliquid-python-sdk itself (${missing})`)
+
+const Printed = Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown))
+
+const run = (url: string, repaired: "repaired" | "asItIs") =>
+  Effect.callback<string>((resume) => {
+    const python = spawn("python3", ["-c", program, url, keys.trader.privateKey, repaired], { stdio: "pipe" })
+    let printed = ""
+    python.stdout.on("data", (chunk: Buffer) => (printed += chunk.toString("utf8")))
+    python.stderr.on("data", (chunk: Buffer) => (printed += chunk.toString("utf8")))
+    python.once("close", () => resume(Effect.succeed(printed)))
+    return Effect.sync(() => python.kill())
+  }).pipe(Effect.flatMap(Schema.decodeUnknownEffect(Printed)))
+
+describe.runIf(missing === undefined)("the Python library itself", () => {
+  it.live("signs for testnet until its constant is the gateway, and reads the refusal", () =>
+    Effect.gen(function*() {
+      const upstream = yield* venue()
+      const { url } = yield* hostedGateway({
+        TRIGATE_TRADING_API_URL: upstream.url,
+        TRIGATE_SIGNERS: keys.trader.address
+      })
+      const refused = yield* run(url, "asItIs")
+      assert.deepInclude(refused, { error: "ClientError", status_code: 422, error_code: 422 })
+      assert.match(String(refused["error_message"]), /signed for testnet; this gateway sends to mainnet/u)
+      assert.deepStrictEqual(upstream.seen, [])
+      assert.deepStrictEqual<unknown>(yield* run(url, "repaired"), {
+        answer: { status: "ok", response: { type: "default" } }
+      })
+      assert.strictEqual(upstream.seen.length, 1)
     }))
 })

@@ -14,6 +14,10 @@ export const notRun: ReadonlyArray<string> = [
   "serve (it serves until it is stopped; the tests of the server run it against a collector of their own)",
   "docs/guides/embed.md: npm install @trigate/trading @trigate/tokens @trigate/layer2 @trigate/signing effect (the packages are " +
   "installed from their tarballs, and this guide is run there, by npm run packages)",
+  "docs/guides/from-python-go-rust.md: import hyperliquid.exchange (the package may be missing)",
+  "docs/guides/from-python-go-rust.md: type toGateway struct{ next http.RoundTripper } (only read)",
+  "docs/guides/from-python-go-rust.md: pub(crate) static MAINNET_API_URL: &str = \"http://localhost:8080\"; (only read)",
+  "docs/guides/from-python-go-rust.md: OkHttpClient http = new OkHttpClient.Builder().addInterceptor(chain -> { (only read)",
   "docs/guides/unknown-outcomes.md: npx trigate actions list (it takes a database in which a crash left something)",
   "examples/backend/README.md: npm run build (npm run packages installs, tests and starts the example in an empty folder)",
   "examples/backend/README.md: post() { curl -s \"localhost:3000$1\" -H 'content-type: application/json' -d \"$2\"; echo; } (npm run " +

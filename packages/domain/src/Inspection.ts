@@ -76,6 +76,11 @@ export const Inspection = Schema.Struct({
   unsigned: Schema.optionalKey(Schema.String).annotateKey({
     description: "Why no signer can be told"
   }),
+  otherNetwork: Schema.optionalKey(
+    Schema.Struct({ network: Schema.Literals(["mainnet", "testnet"]), ...InspectedSigner.fields })
+  ).annotateKey({
+    description: "Who signed if the signature is for the other network; absent where the expected signer has signed"
+  }),
   nonce: Schema.Struct({
     value: Millis,
     now: Millis,

@@ -3,7 +3,8 @@ import * as Json from "@trigate/domain/Json"
 import { SignedAction } from "@trigate/domain/SignedAction"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
-import { testnet } from "@trigate/signing/VenueProfile"
+import * as SigningCaution from "@trigate/signing/SigningCaution"
+import { mainnet, testnet } from "@trigate/signing/VenueProfile"
 import { clientOf } from "@trigate/testing/Client"
 import { gateway, post } from "@trigate/testing/Gateway"
 import * as Clock from "effect/Clock"
@@ -36,7 +37,7 @@ describe("POST /exchange/inspect", () => {
         expectedSigner: trader.address,
         verdict: "explained" as const,
         mistakes: ["otherNetwork" as const],
-        detail: `The signature is by ${trader.address}, but it is signed for the other network`
+        detail: `The signature is by ${trader.address}, but it is ${SigningCaution.ofNetwork(mainnet)}`
       }
       const inHeader = yield* post(`${url}/exchange/inspect`, body, { [header]: trader.address })
       assert.strictEqual(inHeader.status, 200)

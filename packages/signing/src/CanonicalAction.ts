@@ -3,7 +3,9 @@ import { formKeys, hasDocumentedForm } from "@trigate/domain/Action"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import { UnsignableAction, wrongShape } from "./ActionHash.ts"
+import * as ActionOrder from "./ActionOrder.ts"
 import * as MultiSig from "./MultiSig.ts"
+import * as UserSigned from "./UserSigned.ts"
 import { documentedChainField, type VenueProfile } from "./VenueProfile.ts"
 
 /** An action as plain members, in hash order. */
@@ -53,10 +55,28 @@ const arrange = (profile: VenueProfile, type: KnownType, action: Action): Result
 const single = (profile: VenueProfile, action: Action): Result.Result<Action, UnsignableAction> =>
   Result.flatMap(respell(profile, action), (respelled) => {
     const type = respelled["type"]
-    return Predicate.isString(type) && hasDocumentedForm(type)
-      ? arrange(profile, type, respelled)
-      : Result.succeed(respelled)
+    if (!Predicate.isString(type)) return Result.succeed(respelled)
+    if (hasDocumentedForm(type)) return arrange(profile, type, respelled)
+    const order = ActionOrder.l1.get(type)
+    return Result.succeed(order === undefined ? respelled : ActionOrder.arrange(order, respelled))
   })
+
+/**
+ * Puts an action into the form in which the wrapper around it is hashed. Fails with `UnsignableAction`, also for a wrapper
+ * inside a wrapper.
+ *
+ * The order of a user-signed action counts here only: alone it is signed field by field.
+ */
+export const canonicalizeInner = (
+  profile: VenueProfile,
+  action: Action
+): Result.Result<Action, UnsignableAction> =>
+  action["type"] === "multiSig"
+    ? Result.fail(wrongShape("type", "another than multiSig"))
+    : Result.map(single(profile, action), (spelled) => {
+      const type = UserSigned.find(spelled["type"])
+      return type === undefined ? spelled : ActionOrder.arrange(UserSigned.order(profile)(type), spelled)
+    })
 
 /**
  * {@link canonicalize} for a multi-sig wrapper that has been decoded already.
@@ -66,26 +86,21 @@ const single = (profile: VenueProfile, action: Action): Result.Result<Action, Un
 export const canonicalizeMultiSig = (
   profile: VenueProfile,
   wrapper: MultiSig.Wrapper
-): Result.Result<CanonicalAction, UnsignableAction> => {
-  const { action: inner } = wrapper.payload
-  return (inner["type"] === "multiSig"
-    ? Result.fail(wrongShape("type", "another than multiSig inside a wrapper"))
-    : single(profile, inner)).pipe(
-      Result.mapBoth({
-        onFailure: (error) => error.within("payload", "action"),
-        onSuccess: (action): CanonicalAction => ({
-          kind: "multiSig",
-          action: MultiSig.normalize({ ...wrapper, payload: { ...wrapper.payload, action } })
-        })
-      })
-    )
-}
+): Result.Result<CanonicalAction, UnsignableAction> =>
+  Result.mapBoth(canonicalizeInner(profile, wrapper.payload.action), {
+    onFailure: (error) => error.within("payload", "action"),
+    onSuccess: (action): CanonicalAction => ({
+      kind: "multiSig",
+      action: MultiSig.normalize({ ...wrapper, payload: { ...wrapper.payload, action } })
+    })
+  })
 
 /**
  * Puts an action into the venue's form. Fails with `UnsignableAction`; a wrapper inside a wrapper is refused.
  *
  * The four known actions get the venue's key order, lower-case addresses and the profile's chain field; members that the
- * venue does not know are dropped from them, as its parser drops them. Actions of other types keep their order.
+ * venue does not know are dropped from them, as its parser drops them. Actions whose members are published get the venue's
+ * order at every level ({@link ActionOrder.l1}); all others keep their own.
  */
 export const canonicalize = (
   profile: VenueProfile,

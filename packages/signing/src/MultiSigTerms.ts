@@ -8,7 +8,6 @@ import * as Clock from "effect/Clock"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { undecodable, type Unhashable, type UnsignableAction, wrongShape } from "./ActionHash.ts"
@@ -38,8 +37,8 @@ export const envelope = {
  * The terms that all signers agree on.
  *
  * `action` is the form that is signed. It is also the form that is sent, unless `sentAction` is given: the venue takes one
- * action (`userSetAbstraction`) in an abbreviated form. The members of an action of any but the four known types have to
- * be in the venue's order. Without `threshold` or `authorizedUsers` the approvals are not checked against them.
+ * action (`userSetAbstraction`) in an abbreviated form. The members of an action whose type is not known have to be in the
+ * venue's order. Without `threshold` or `authorizedUsers` the approvals are not checked against them.
  */
 export const MultiSigTerms = Schema.Struct({
   ...envelope,
@@ -57,13 +56,11 @@ const single = (
   name: "action" | "sentAction",
   given: Inner
 ): Result.Result<Inner, UnsignableAction> =>
-  CanonicalAction.canonicalize(profileOf(terms.network), given).pipe(
-    Result.flatMap(({ action, kind }) =>
-      kind === "single" && Predicate.isString(action["type"])
-        ? Result.succeed({ ...action, type: action["type"] })
-        : Result.fail(wrongShape("type", "another than multiSig"))
-    ),
-    Result.mapError((error) => error.within(name))
+  CanonicalAction.canonicalizeInner(profileOf(terms.network), given).pipe(
+    Result.mapBoth({
+      onFailure: (error) => error.within(name),
+      onSuccess: (action) => ({ ...action, type: given.type })
+    })
   )
 
 const checkScheme = (terms: MultiSigTerms, action: Inner): Result.Result<void, UnsignableAction> =>

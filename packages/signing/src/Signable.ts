@@ -2,13 +2,13 @@
 import { Address } from "@trigate/domain/Hex"
 import * as Utf8 from "@trigate/domain/Utf8"
 import * as Schema from "effect/Schema"
-import { type Hex, keccak256, toHex, uint64Bytes, writeHex } from "./internal/bytes.ts"
+import { fromHex, type Hex, keccak256, toHex, uint64Bytes, writeHex } from "./internal/bytes.ts"
 
-/** A field of a message, with its value; addresses and `bytes32` are full-length hexadecimal text. */
+/** A field of a message, with its value; addresses and `bytes32` are full-length hexadecimal text, `bytes` whole bytes. */
 export type Member =
   | { readonly name: string; readonly type: "string"; readonly value: string }
-  | { readonly name: string; readonly type: "address" | "bytes32"; readonly value: Hex }
-  | { readonly name: string; readonly type: "uint64"; readonly value: number | bigint }
+  | { readonly name: string; readonly type: "address" | "bytes" | "bytes32"; readonly value: Hex }
+  | { readonly name: string; readonly type: "uint32" | "uint64"; readonly value: number | bigint }
   | { readonly name: string; readonly type: "bool"; readonly value: boolean }
 
 /** Name and type of a field. */
@@ -86,10 +86,13 @@ const writeWord = (bytes: Uint8Array, at: number, member: Member): void => {
     case "bool":
       bytes[at + 31] = member.value ? 1 : 0
       return undefined
+    case "uint32":
     case "uint64":
       return bytes.set(uint64Bytes(BigInt(member.value)), at + 24)
     case "address":
       return writeHex(member.value, bytes, at + 12)
+    case "bytes":
+      return bytes.set(keccak256(fromHex(member.value)), at)
     case "bytes32":
       return writeHex(member.value, bytes, at)
   }

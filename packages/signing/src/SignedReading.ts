@@ -16,7 +16,7 @@ import * as MultiSig from "./MultiSig.ts"
 import * as Signable from "./Signable.ts"
 import type { SignedRequest } from "./SignerRecovery.ts"
 import * as UserSigned from "./UserSigned.ts"
-import { documentedChainField, mainnet, testnet, type VenueProfile } from "./VenueProfile.ts"
+import { documentedChainField, otherThan, type VenueProfile } from "./VenueProfile.ts"
 
 /** A digest that may have been signed, and the mistakes that lead to it: at least one. */
 export interface SignedReading {
@@ -186,7 +186,7 @@ const isGiven = (value: unknown): boolean => value !== undefined && value !== nu
 
 /** Most likely first. */
 const variations: ReadonlyArray<Variation> = [
-  paired("otherNetwork", (view) => [withProfile(view, view.profile.name === "mainnet" ? testnet : mainnet)]),
+  paired("otherNetwork", (view) => [withProfile(view, otherThan(view.profile))]),
   paired(
     "vaultNotSigned",
     (view) => isGiven(view.context.vaultAddress) ? [withContext(view, { vaultAddress: null })] : []

@@ -1,12 +1,24 @@
 /** What in an action makes correct signatures recover to strangers, because the venue hashes it in another spelling. */
 import * as Predicate from "effect/Predicate"
 import { isAddress, trimmedHex } from "./internal/bytes.ts"
+import { otherThan, type VenueProfile } from "./VenueProfile.ts"
 
 /** Where it is and what to change; `message` is one sentence of ASCII. */
 export interface SigningCaution {
   readonly kind: "mixedCaseAddress" | "chainIdText" | "untrimmedSignature" | "fieldOrder"
   readonly path: ReadonlyArray<string | number>
   readonly message: string
+}
+
+const otherNetworkAdvice =
+  "SDKs for Python, Go, Rust and Java sign for testnet under any base URL but their own constant: " +
+  "see docs/guides/from-python-go-rust.md"
+
+/** What to say of a signature for the network that is not the profile's: one sentence or two of ASCII. */
+export const ofNetwork = (profile: VenueProfile): string => {
+  const { name } = otherThan(profile)
+  const fact = `signed for ${name}; this gateway sends to ${profile.name}`
+  return name === "mainnet" ? fact : `${fact}. ${otherNetworkAdvice}`
 }
 
 type Path = SigningCaution["path"]

@@ -3,7 +3,8 @@ import { lowerCase } from "@trigate/domain/Hex"
 import { memoize } from "effect/Function"
 import * as Result from "effect/Result"
 import { UnsignableAction, wrongShape } from "./ActionHash.ts"
-import { isAddress, isWord, toUint64 } from "./internal/bytes.ts"
+import * as ActionOrder from "./ActionOrder.ts"
+import { isAddress, isBytes, isWord, toUint32, toUint64 } from "./internal/bytes.ts"
 import * as Signable from "./Signable.ts"
 import type { VenueProfile } from "./VenueProfile.ts"
 
@@ -13,6 +14,8 @@ export interface UserSignedType {
   /** Type name without the profile's prefix. */
   readonly name: string
   readonly fields: ReadonlyArray<Signable.Field>
+  /** Fields whose text is signed in another spelling than it is sent: each value that differs, with the signed one. */
+  readonly respelled?: { readonly [field: string]: ReadonlyMap<unknown, string> }
 }
 
 const text = (name: string): Signable.Field => ({ name, type: "string" })
@@ -30,6 +33,16 @@ const define = (actionType: string, name: string, ...fields: ReadonlyArray<Signa
   fields
 })
 
+/** A text that may be left out or null; the venue reads and signs it as the empty text. */
+const orEmpty: ReadonlyMap<unknown, string> = new Map([[undefined, ""], [null, ""]])
+
+/** What a multi-sig sends of an abstraction; the field's own names are signed. */
+const abstractions: ReadonlyMap<unknown, string> = new Map([
+  ["i", "disabled"],
+  ["u", "unifiedAccount"],
+  ["p", "portfolioMargin"]
+])
+
 /** Delegation of stake to a validator. */
 export const tokenDelegate: UserSignedType = define(
   "tokenDelegate",
@@ -41,17 +54,20 @@ export const tokenDelegate: UserSignedType = define(
 )
 
 /** A transfer, met inside multi-sig wrappers; its addresses are signed as text, letter case included. */
-export const sendAsset: UserSignedType = define(
-  "sendAsset",
-  "SendAsset",
-  text("destination"),
-  text("sourceDex"),
-  text("destinationDex"),
-  text("token"),
-  text("amount"),
-  text("fromSubAccount"),
-  nonce
-)
+export const sendAsset: UserSignedType = {
+  ...define(
+    "sendAsset",
+    "SendAsset",
+    text("destination"),
+    text("sourceDex"),
+    text("destinationDex"),
+    text("token"),
+    text("amount"),
+    text("fromSubAccount"),
+    nonce
+  ),
+  respelled: { fromSubAccount: orEmpty }
+}
 
 /** The user-signed actions of flat fields, as the venue's documentation and client libraries sign them. */
 const known: ReadonlyMap<string, UserSignedType> = new Map([
@@ -63,14 +79,33 @@ const known: ReadonlyMap<string, UserSignedType> = new Map([
   define("usdClassTransfer", "UsdClassTransfer", text("amount"), flag("toPerp"), nonce),
   define("cDeposit", "CDeposit", wei, nonce),
   define("cWithdraw", "CWithdraw", wei, nonce),
-  define("approveAgent", "ApproveAgent", address("agentAddress"), text("agentName"), nonce),
+  {
+    ...define("approveAgent", "ApproveAgent", address("agentAddress"), text("agentName"), nonce),
+    respelled: { agentName: orEmpty }
+  },
   define("approveBuilderFee", "ApproveBuilderFee", text("maxFeeRate"), address("builder"), nonce),
   define("convertToMultiSigUser", "ConvertToMultiSigUser", text("signers"), nonce),
+  define(
+    "sendToEvmWithData",
+    "SendToEvmWithData",
+    text("token"),
+    text("amount"),
+    text("sourceDex"),
+    text("destinationRecipient"),
+    text("addressEncoding"),
+    { name: "destinationChainId", type: "uint32" },
+    uint64("gasLimit"),
+    { name: "data", type: "bytes" },
+    nonce
+  ),
   define("linkStakingUser", "LinkStakingUser", address("user"), flag("isFinalize"), nonce),
   define("stakingLinkDisableTradingUser", "StakingLinkDisableTradingUser", address("tradingUser"), nonce),
   define("userDexAbstraction", "UserDexAbstraction", address("user"), flag("enabled"), nonce),
   define("userPortfolioMargin", "UserPortfolioMargin", address("user"), flag("enabled"), nonce),
-  define("userSetAbstraction", "UserSetAbstraction", address("user"), text("abstraction"), nonce)
+  {
+    ...define("userSetAbstraction", "UserSetAbstraction", address("user"), text("abstraction"), nonce),
+    respelled: { abstraction: abstractions }
+  }
 ].map((type) => [type.actionType, type]))
 
 /** The type that signs actions of this `type`; `undefined` for a type that is not user-signed or not known. */
@@ -122,6 +157,13 @@ const innerStruct = memoize((profile: VenueProfile) =>
   memoize((type: UserSignedType) => structOf(profile, { name: type.name, fields: [...partyFields, ...type.fields] }))
 )
 
+/** The order in which a wrapper around an action of the type is hashed. */
+export const order = memoize((profile: VenueProfile) =>
+  memoize(({ fields }: UserSignedType) =>
+    ActionOrder.flat(["type", "signatureChainId", profile.chainField, ...fields.map(({ name }) => name)])
+  )
+)
+
 const domains: (profile: VenueProfile) => Map<number | bigint, Signable.Domain> = memoize(() => new Map())
 
 /** Callers choose the chain id, so the cache is bounded; the chains in use are a handful. */
@@ -169,6 +211,10 @@ const readMember = (name: string, type: Signable.Field["type"], value: unknown):
       return typeof value === "string" && value.isWellFormed() ? { name, type, value } : undefined
     case "bool":
       return typeof value === "boolean" ? { name, type, value } : undefined
+    case "uint32":
+      return (typeof value === "number" || typeof value === "bigint") && toUint32(value) !== undefined
+        ? { name, type, value }
+        : undefined
     case "uint64":
       return (typeof value === "number" || typeof value === "bigint") && toUint64(value) !== undefined
         ? { name, type, value }
@@ -177,23 +223,28 @@ const readMember = (name: string, type: Signable.Field["type"], value: unknown):
       return isAddress(value) ? { name, type, value: lowerCase(value) } : undefined
     case "bytes32":
       return isWord(value) ? { name, type, value: lowerCase(value) } : undefined
+    case "bytes":
+      return isBytes(value) ? { name, type, value } : undefined
   }
 }
 
 const expected: Readonly<Record<Signable.Field["type"], string>> = {
   string: "a well-formed string",
   bool: "a boolean",
+  uint32: "an unsigned 32-bit integer",
   uint64: "an unsigned 64-bit integer",
   address: "a 20-byte address",
+  bytes: "bytes in 0x hex",
   bytes32: "32 bytes in 0x hex"
 }
 
 const readMembers = (
-  type: UserSignedType,
+  { fields, respelled }: UserSignedType,
   action: Readonly<Record<string, unknown>>
 ): Result.Result<ReadonlyArray<Signable.Member>, UnsignableAction> =>
-  Result.all(type.fields.map((field) => {
-    const member = readMember(field.name, field.type, action[field.name])
+  Result.all(fields.map((field) => {
+    const sent = action[field.name]
+    const member = readMember(field.name, field.type, respelled?.[field.name]?.get(sent) ?? sent)
     return member === undefined ? Result.fail(wrongShape(field.name, expected[field.type])) : Result.succeed(member)
   }))
 

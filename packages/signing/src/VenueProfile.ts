@@ -55,6 +55,9 @@ export const testnet: VenueProfile = {
 /** The profile of a network. */
 export const profileOf = (network: VenueProfile["name"]): VenueProfile => network === "mainnet" ? mainnet : testnet
 
+/** The network that a signature is for when it is not for the given one. */
+export const otherThan = ({ name }: VenueProfile): VenueProfile => name === "mainnet" ? testnet : mainnet
+
 /** A network by its name, or by a profile of its own. */
 export type Network = VenueProfile["name"] | VenueProfile
 

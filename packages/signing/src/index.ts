@@ -11,6 +11,9 @@ export * as ActionBuilder from "./ActionBuilder.ts"
 /** The hash of an action: the connection id that signs an L1 action, and the action hash of a multi-sig wrapper. */
 export * as ActionHash from "./ActionHash.ts"
 
+/** The order in which the venue hashes the members of an action, whatever their order in the body. */
+export * as ActionOrder from "./ActionOrder.ts"
+
 /** Puts an action into the form in which the venue hashes it, however its JSON was ordered and spelled. */
 export * as CanonicalAction from "./CanonicalAction.ts"
 

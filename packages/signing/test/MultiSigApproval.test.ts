@@ -152,6 +152,9 @@ describe("MultiSigApproval.assemble", () => {
       const given = { network, multiSigUser, outerSigner, nonce, authorizedUsers, action, sentAction }
       const proposal = yield* sendProposal(yield* MultiSigProposal.propose(given))
       assert.strictEqual(proposal.typedData.message["abstraction"], "disabled")
+      const { sentAction: _sent, ...alone } = given
+      const short = yield* MultiSigProposal.propose({ ...alone, action: sentAction })
+      assert.deepStrictEqual(short.typedData, proposal.typedData)
       const signed = yield* MultiSigApproval.assemble(proposal, yield* approvalsBy(proposal, 1, 2), cosignerOf(0))
       assert(signed.action.type === "multiSig")
       assert.deepStrictEqual(signed.action.payload.action, sentAction)

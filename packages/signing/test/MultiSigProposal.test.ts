@@ -158,7 +158,7 @@ describe("MultiSigProposal", () => {
     Effect.gen(function*() {
       const cases: ReadonlyArray<readonly [Partial<MultiSigProposal.ProposalRequest>, ReadonlyArray<string | number>]> =
         [
-          [{ action: { type: "multiSig" } }, ["action", "signatureChainId"]],
+          [{ action: { type: "multiSig" } }, ["action", "type"]],
           [{ action: { ...delegation, nonce: nonce + 1 } }, ["action", "nonce"]],
           [{ action: { ...delegation, hyperliquidChain: "Testnet" } }, ["payload", "action", "hyperliquidChain"]],
           [{ action: { type: "tokenDelegate", amount: "1" } }, ["action", "amount"]],

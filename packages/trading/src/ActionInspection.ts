@@ -12,6 +12,7 @@ import type { RecoveredSigner } from "@trigate/signing/SignerRecovery"
 import * as SignerRecovery from "@trigate/signing/SignerRecovery"
 import * as SigningCaution from "@trigate/signing/SigningCaution"
 import * as UserSigned from "@trigate/signing/UserSigned"
+import { otherThan } from "@trigate/signing/VenueProfile"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
@@ -70,6 +71,21 @@ const signingWarnings = (sent: unknown, canonical: unknown): ReadonlyArray<strin
     .slice(0, MAX_SIGNING_WARNINGS)
     .map(({ message }) => message)
 
+/** Who signed if the signature is for the other network, which nothing in an L1 action tells. */
+const elsewhere = (profile: VenueProfile, engine: Engine, body: ReadBody): Inspection["otherNetwork"] => {
+  const other = otherThan(profile)
+  const { signed } = body
+  const recovered = ActionShape.canonicalOf(other, body).pipe(
+    Result.flatMap((action) => SignerRecovery.signableOf(other, action, signed)),
+    Result.flatMap((found) => SignerRecovery.recoverResult(found, signed.signature, engine))
+  )
+  return Result.isFailure(recovered) ? undefined : {
+    network: other.name,
+    signer: recovered.success.signer,
+    digest: recovered.success.digest
+  }
+}
+
 const signers = (recovered: RecoveredSigner) => ({
   scheme: recovered.scheme,
   outer: { signer: recovered.signer, digest: recovered.digest },
@@ -94,6 +110,7 @@ export const make = (
   const action = Result.getOrUndefined(canonical)
   const signer = Result.getOrUndefined(recovered)
   const diagnosis = SignatureDiagnosis.diagnose(profile, engine, body, action, signer, expected)
+  const otherNetwork = diagnosis?.verdict === "fits" ? undefined : elsewhere(profile, engine, body)
   return {
     actionType: signed.action.type,
     form: formOf(body),
@@ -103,6 +120,7 @@ export const make = (
       ? { ...signers(recovered.success), typedData: Signable.walletData(signable.success.outer) }
       : {}),
     ...(Result.isFailure(recovered) ? { unsigned: recovered.failure.message } : {}),
+    ...(otherNetwork === undefined ? {} : { otherNetwork }),
     nonce: {
       value: signed.nonce,
       now,

@@ -13,13 +13,13 @@ import type { Engine } from "@trigate/signing/Secp256k1"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as SignedReading from "@trigate/signing/SignedReading"
 import type { RecoveredSigner } from "@trigate/signing/SignerRecovery"
+import * as SigningCaution from "@trigate/signing/SigningCaution"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import * as Result from "effect/Result"
 import type { ReadBody } from "./ActionShape.ts"
 
 /** What each mistake means, in words that follow the name of the signer. */
-const meaning: { readonly [Mistake in SignatureMistake]: string } = {
-  otherNetwork: "but it is signed for the other network",
+const meaning: { readonly [Mistake in Exclude<SignatureMistake, "otherNetwork">]: string } = {
   vaultNotSigned: "but the body's vaultAddress was left out of what was signed",
   vaultNotSent: "but a vaultAddress was signed that the body does not have",
   expiresAfterNotSigned: "but the body's expiresAfter was left out of what was signed",
@@ -39,6 +39,9 @@ const meaning: { readonly [Mistake in SignatureMistake]: string } = {
   otherRecoveryBit: "but its v names the other of two keys: exchange 27 and 28"
 }
 
+const meaningOf = (profile: VenueProfile, mistake: SignatureMistake): string =>
+  mistake === "otherNetwork" ? `but it is ${SigningCaution.ofNetwork(profile)}` : meaning[mistake]
+
 const lowerCase = (address: Address): Address => `0x${address.slice(2).toLowerCase()}`
 
 /** A signature to explain; `digest` is what it should cover, where that can be derived. */
@@ -52,6 +55,7 @@ const named = (innerIndex: number | undefined): string =>
   innerIndex === undefined ? "The signature" : `Inner signature ${innerIndex}`
 
 const told = (
+  profile: VenueProfile,
   expectedSigner: Address,
   { innerIndex }: Pick<Suspect, "innerIndex">,
   digest: Hash,
@@ -62,7 +66,8 @@ const told = (
   mistakes,
   ...(innerIndex === undefined ? {} : { innerIndex }),
   digest,
-  detail: [`${named(innerIndex)} is by ${expectedSigner}`, ...mistakes.map((mistake) => meaning[mistake])].join(", ")
+  detail: [`${named(innerIndex)} is by ${expectedSigner}`, ...mistakes.map((mistake) => meaningOf(profile, mistake))]
+    .join(", ")
 })
 
 /** The signature with the other recovery bit. */
@@ -75,6 +80,7 @@ const maxRecoveries = 512
 
 /** Examines all signatures of one part together, so that each reading is hashed once. */
 const explain = (
+  profile: VenueProfile,
   recovers: Recovers,
   readings: (part: SignedReading.Part) => Iterable<SignedReading.SignedReading>,
   expected: Address,
@@ -83,14 +89,14 @@ const explain = (
 ): SignatureDiagnosis | undefined => {
   for (const suspect of suspects) {
     if (suspect.digest !== undefined && recovers(suspect.digest, otherBit(suspect.signature))) {
-      return told(expected, suspect, suspect.digest, ["otherRecoveryBit"])
+      return told(profile, expected, suspect, suspect.digest, ["otherRecoveryBit"])
     }
   }
   let left = Math.floor(maxRecoveries / Math.max(1, suspects.length))
   for (const { digest, mistakes } of readings(part)) {
     if (left-- <= 0) return undefined
     const found = suspects.find(({ signature }) => recovers(digest, signature))
-    if (found !== undefined) return told(expected, found, digest, mistakes)
+    if (found !== undefined) return told(profile, expected, found, digest, mistakes)
   }
   return undefined
 }
@@ -117,13 +123,17 @@ const groupsOf = (
   return [["inner", inner], outer]
 }
 
-const fitting = (recovered: RecoveredSigner | undefined, expected: Address): SignatureDiagnosis | undefined => {
+const fitting = (
+  profile: VenueProfile,
+  recovered: RecoveredSigner | undefined,
+  expected: Address
+): SignatureDiagnosis | undefined => {
   if (recovered === undefined) return undefined
-  if (recovered.signer === expected) return told(expected, {}, recovered.digest, [])
+  if (recovered.signer === expected) return told(profile, expected, {}, recovered.digest, [])
   const inner = recovered.scheme === "multiSig" ? recovered.inner : []
   const innerIndex = inner.findIndex(({ signer }) => signer === expected)
   const found = inner[innerIndex]
-  return found === undefined ? undefined : told(expected, { innerIndex }, found.digest, [])
+  return found === undefined ? undefined : told(profile, expected, { innerIndex }, found.digest, [])
 }
 
 const unexplained = (expectedSigner: Address, recovered: RecoveredSigner | undefined): SignatureDiagnosis => ({
@@ -153,7 +163,7 @@ export const diagnose = (
   const named = expected ?? wrapper?.payload.outerSigner
   if (named === undefined) return undefined
   const given = lowerCase(named)
-  const fit = fitting(recovered, given)
+  const fit = fitting(profile, recovered, given)
   if (fit !== undefined) return fit
   if (canonical === undefined) return unexplained(given, recovered)
   const recovers: Recovers = (digest, signature) =>
@@ -161,7 +171,7 @@ export const diagnose = (
   const readings = (part: SignedReading.Part) =>
     SignedReading.readings(profile, canonical, { ...body.signed, action: body.sentAction }, part, given)
   for (const [part, suspects] of groupsOf(body, wrapper, recovered, given)) {
-    const found = explain(recovers, readings, given, part, suspects)
+    const found = explain(profile, recovers, readings, given, part, suspects)
     if (found !== undefined) return found
   }
   return unexplained(given, recovered)

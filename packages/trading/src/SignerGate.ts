@@ -9,6 +9,8 @@ import * as MultiSig from "@trigate/signing/MultiSig"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Signable from "@trigate/signing/Signable"
 import * as SignerRecovery from "@trigate/signing/SignerRecovery"
+import * as SigningCaution from "@trigate/signing/SigningCaution"
+import { otherThan } from "@trigate/signing/VenueProfile"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import * as Result from "effect/Result"
 import * as ActionShape from "./ActionShape.ts"
@@ -29,6 +31,8 @@ const invalid = (reason: string, recovered: Address, expected?: Address): Invali
     ...(expected === undefined ? {} : { expected }),
     detail: `The signature is ${recovered}'s: ${reason}`
   })
+
+const isOtherNetwork = (fault: Fault): boolean => fault._tag === "UnsignableAction" && fault.reason === "otherNetwork"
 
 const isDocumentedForm = (fault: Fault): boolean =>
   fault._tag === "UnsignableAction" && fault.reason === "documentedForm"
@@ -55,13 +59,8 @@ const recover = (profile: VenueProfile, engine: Secp256k1.Engine, body: ReadBody
     return { canonical, inner: [], ...(yield* SignerRecovery.recoverResult(yield* found, signed.signature, engine)) }
   })
 
-/** A wrapper has to be signed by the leader that it names, and by each co-signer once. */
-const checkWrapper = ({ canonical, inner, signer }: Recovered): Result.Result<void, InvalidSignature> => {
-  if (canonical.kind !== "multiSig") return Result.void
-  const { outerSigner } = canonical.action.payload
-  if (signer !== outerSigner) {
-    return Result.fail(invalid("the outer signature of a multiSig has to be its outerSigner's", signer, outerSigner))
-  }
+/** A wrapper has to be signed by each co-signer once. */
+const checkCosigners = ({ inner }: Recovered): Result.Result<void, InvalidSignature> => {
   const seen = new Set<Address>()
   for (const [index, cosigner] of inner.entries()) {
     if (seen.has(cosigner.signer)) {
@@ -97,6 +96,32 @@ export const make = (
   allowed: ReadonlyArray<string> | undefined
 ) => {
   const signers = allowed === undefined ? undefined : new Set(allowed.map((address) => address.toLowerCase()))
+  const hint = SigningCaution.ofNetwork(profile)
+
+  /** Who signed, read as a signature for the other network. */
+  const elsewhere = (body: ReadBody): Address | undefined =>
+    Result.getOrUndefined(recover(otherThan(profile), engine, body))?.signer
+
+  const unhashable = (body: ReadBody, fault: Fault): InvalidSignature => {
+    const signer = isOtherNetwork(fault) ? elsewhere(body) : undefined
+    return signer === undefined ? untold(fault) : new InvalidSignature({
+      reason: hint,
+      recovered: signer,
+      detail: `The signature is ${signer}'s: ${hint} (${fault.message})`
+    })
+  }
+
+  /** The refusal of a signer who is not wanted, unless a wanted one has signed for the other network. */
+  const unwanted = (
+    body: ReadBody,
+    signer: Address,
+    isWanted: (signer: string) => boolean,
+    refusal: () => SignerFailure
+  ): Result.Result<never, SignerFailure> => {
+    const other = elsewhere(body)
+    return Result.fail(other !== undefined && isWanted(other) ? invalid(hint, signer, other) : refusal())
+  }
+
   return (body: ReadBody, expected: Address | undefined): Result.Result<Passed, SignerFailure> =>
     Result.gen(function*() {
       const { action, signed } = body
@@ -104,18 +129,25 @@ export const make = (
       if (Result.isFailure(found)) {
         const isTolerable = isDocumentedForm(found.failure) || (isUnknownType(found.failure) && action === undefined)
         if (!isTolerable || signers !== undefined || expected !== undefined) {
-          return yield* Result.fail(untold(found.failure))
+          return yield* Result.fail(unhashable(body, found.failure))
         }
         return { signer: undefined, fingerprint: SignerRecovery.fingerprint(canonicalText(signed), signed.signature) }
       }
-      const { digest, signer } = found.success
-      yield* checkWrapper(found.success)
-      if (expected !== undefined && expected.toLowerCase() !== signer) {
-        return yield* Result.fail(invalid("another signer was expected", signer, expected))
+      const { canonical, digest, signer } = found.success
+      const leader = canonical.kind === "multiSig" ? canonical.action.payload.outerSigner : undefined
+      if (leader !== undefined && signer !== leader) {
+        const reason = "the outer signature of a multiSig has to be its outerSigner's"
+        yield* unwanted(body, signer, (other) => other === leader, () => invalid(reason, signer, leader))
+      }
+      yield* checkCosigners(found.success)
+      const named = expected?.toLowerCase()
+      if (expected !== undefined && named !== signer) {
+        const refusal = () => invalid("another signer was expected", signer, expected)
+        yield* unwanted(body, signer, (other) => other === named, refusal)
       }
       if (signers !== undefined && !signers.has(signer)) {
         const detail = `${signer} is not on the list of signers of this gateway`
-        return yield* Result.fail(new SignerNotAllowed({ signer, detail }))
+        yield* unwanted(body, signer, (other) => signers.has(other), () => new SignerNotAllowed({ signer, detail }))
       }
       return { signer, fingerprint: SignerRecovery.fingerprint(digest, signed.signature) }
     })

@@ -65,10 +65,27 @@ describe("SignerGate", () => {
       if (error._tag === "SignerNotAllowed") assert.strictEqual(error.signer, signer)
     }))
 
-  it.effect("a signature of another network is somebody else's", () =>
+  it.effect("a signature for another network is somebody else's, and the refusal says whose it would be there", () =>
     Effect.gen(function*() {
-      const error = yield* Effect.flip(admit({ signers: [signer], profile: testnet }, body(action)))
-      assert.strictEqual(error._tag, "SignerNotAllowed")
+      for (const options of [{ signers: [signer], profile: testnet }, { profile: testnet }]) {
+        const error = yield* refusal(options, body(action), "signers" in options ? undefined : signer)
+        assert.strictEqual(error.reason, "signed for mainnet; this gateway sends to testnet")
+        assert.strictEqual(error.expected, signer)
+        assert.notStrictEqual(error.recovered, signer)
+        assert.strictEqual(error.detail, `The signature is ${error.recovered}'s: ${error.reason}`)
+      }
+      const nobody = yield* Effect.flip(admit({ signers: [stranger], profile: testnet }, body(action)))
+      assert.strictEqual(nobody._tag, "SignerNotAllowed")
+      const other = yield* refusal({ profile: testnet }, body(action), stranger)
+      assert.strictEqual(other.reason, "another signer was expected")
+    }))
+
+  it.effect("a leader who signed for another network is told so", () =>
+    Effect.gen(function*() {
+      const bytes = signedWrapper({ type: "noop" }, { profile: testnet })
+      const error = yield* refusal({}, bytes)
+      assert.match(error.reason, /^signed for testnet; this gateway sends to mainnet\. SDKs for Python, Go, Rust/u)
+      assert.strictEqual(error.expected, leader.address)
     }))
 
   it.effect("refuses a form whose signer cannot be recovered", () =>
@@ -103,7 +120,8 @@ describe("SignerGate", () => {
   it.effect("an action for another network is refused: its signature is not for this one", () =>
     Effect.gen(function*() {
       const error = yield* refusal({ profile: testnet }, body(delegation))
-      assert.strictEqual(error.reason, "The action is for \"Mainnet\", not for \"Testnet\"")
+      assert.strictEqual(error.reason, "signed for mainnet; this gateway sends to testnet")
+      assert.include(error.detail, "The action is for \"Mainnet\", not for \"Testnet\"")
     }))
 
   it.effect("the signer that a caller expects has to be the one", () =>

@@ -38,12 +38,22 @@ export const isAddress = (value: unknown): value is Hex => typeof value === "str
 /** Whether a value is 32 bytes in 0x hex. */
 export const isWord = (value: unknown): value is Hex => typeof value === "string" && wordPattern.test(value)
 
+/** Whether a value is whole bytes in 0x hex, none included. */
+export const isBytes = (value: unknown): value is Hex =>
+  typeof value === "string" && /^0x(?:[0-9a-fA-F]{2})*$/.test(value)
+
 const uint64Limit = 1n << 64n
 
 /** A number or a bigint, as a bigint; `undefined` when it is no integer from 0 to 2^64 - 1. */
 export const toUint64 = (value: unknown): bigint | undefined => {
   const integer = typeof value === "number" && Number.isInteger(value) ? BigInt(value) : value
   return typeof integer === "bigint" && integer >= 0n && integer < uint64Limit ? integer : undefined
+}
+
+/** {@link toUint64} below 2^32. */
+export const toUint32 = (value: unknown): bigint | undefined => {
+  const integer = toUint64(value)
+  return integer !== undefined && integer < 1n << 32n ? integer : undefined
 }
 
 /** Eight bytes, big-endian. */
