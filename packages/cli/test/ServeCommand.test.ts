@@ -135,4 +135,33 @@ describe("trigate serve --check", () => {
         ["database", "fails", "SQLite: there is no such folder"]
       ])
     }))
+
+  it.live("asks nodes that are said to be archives for an old block", () =>
+    Effect.gen(function*() {
+      const from = `0x${"ab".repeat(20)}`
+      const nodeOf = (old: string) =>
+        recordingUpstream((request) => {
+          const answer = request.body.includes("eth_chainId")
+            ? `"0x3e7"`
+            : request.body.includes("eth_getBlockByNumber")
+            ? `{"number":"0x64","transactions":[{"from":"${from}"}]}`
+            : request.body.includes(`"0x1"`)
+            ? old
+            : `"0x9"`
+          return rpcReply(answer)(request)
+        })
+      const [archive, other] = [yield* nodeOf(`"0x0"`), yield* nodeOf(`"0x9"`)]
+      const { code, rows } = yield* check({
+        TRIGATE_TRADING_NODE_URL: `${archive.url}/s3cr3t/evm,${other.url}/s3cr3t`,
+        TRIGATE_TRADING_NODE_ARCHIVE: "on"
+      })
+      assert.strictEqual(code, 5)
+      assert.deepStrictEqual(rows.filter(([name]) => name?.startsWith("trading-node")), [
+        ["trading-node#0", "answers", "chain 999"],
+        ["trading-node#1", "answers", "chain 999"],
+        ["trading-node#0 archive", "answers"],
+        ["trading-node#1 archive", "fails", "is no archive node: it answers the latest state for block 1"]
+      ])
+      assert.deepStrictEqual([archive, other].map(({ seen }) => seen.length), [4, 4])
+    }))
 })

@@ -137,8 +137,16 @@ export const families = {
   }
 } as const satisfies { readonly [name: string]: { readonly [method: string]: Method } }
 
-/** The name of a family. */
-export type Family = keyof typeof families
+interface Methods {
+  readonly [name: string]: Method
+}
 
-/** Whether a name is that of a family, and not that of one method. */
-export const isFamily = (name: string): name is Family => Object.hasOwn(families, name)
+const members: Methods = Object.assign({}, ...Object.values(families))
+
+const inFamilies: ReadonlyMap<string, Methods> = new Map([
+  ...Object.entries<Methods>(families),
+  ...Object.entries(members).map(([name, method]): [string, Methods] => [name, { [name]: method }])
+])
+
+/** The methods that a name stands for: those of a family, or one of them; nothing for a name that no family has. */
+export const methodsNamed = (name: string): Methods | undefined => inFamilies.get(name)

@@ -3,7 +3,7 @@
  * are, and the sending of a raw transaction.
  */
 import * as Schema from "effect/Schema"
-import { families, isFamily, type Method } from "./EvmMethodTable.ts"
+import { type Method, methodsNamed } from "./EvmMethodTable.ts"
 import { Data, Hash, Quantity } from "./Hex.ts"
 import * as Operation from "./Operation.ts"
 import { Receipt } from "./Receipt.ts"
@@ -52,9 +52,10 @@ export const relayedReads = (
     })
   )
 
-/** What a name of the settings stands for: the methods of a family, or one method, which may have any params. */
-export const configuredReads = (name: string, serving: Serving): ReadonlyArray<RelayedRead> =>
-  isFamily(name) ? relayedReads(families[name], serving) : [Operation.read({
+/** What a name of the settings stands for: methods of a family, or a method of no family, which may have any params. */
+export const configuredReads = (name: string, serving: Serving): ReadonlyArray<RelayedRead> => {
+  const declared = methodsNamed(name)
+  return declared !== undefined ? relayedReads(declared, serving) : [Operation.read({
     ...served(serving),
     name,
     summary: "A method of the configuration",
@@ -63,6 +64,7 @@ export const configuredReads = (name: string, serving: Serving): ReadonlyArray<R
     failures: [],
     verbatim: true
   })]
+}
 
 /** What to do when it is not known what became of a raw transaction. */
 export const transactionAdvice =

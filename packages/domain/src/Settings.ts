@@ -258,7 +258,7 @@ export const settings = {
   relayMethods: list("TRIGATE_RELAY_METHODS", someOf(Schema.Union([Schema.Literals(familyNames), Method])), {
     meaning:
       "JSON-RPC methods that /evm and /l2 relay besides the declared ones, by name or by family; the params of a " +
-      "named one are not checked, and a call may be sent more than once",
+      "method that no family has are not checked, and a call may be sent more than once",
     takes: `${familyNames.map((name) => `\`${name}\``).join(", ")}, or exact method names, none that sends, submits, ` +
       "filters or subscribes; comma separated"
   }, "unset: the declared ones"),

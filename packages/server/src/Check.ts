@@ -1,9 +1,11 @@
 /** What `trigate serve --check` finds out: whether each address and store of the settings answers, and on which chain it is. */
 import type { Settings as Decoded } from "@trigate/domain/Settings"
 import { profileOf } from "@trigate/signing/VenueProfile"
+import * as NodeArchive from "@trigate/trading/NodeArchive"
 import type { Outcome } from "@trigate/upstream/Attempt"
 import { HttpTransport } from "@trigate/upstream/HttpTransport"
 import * as HttpTransportUndici from "@trigate/upstream/HttpTransportUndici"
+import * as Pipeline from "@trigate/upstream/Pipeline"
 import * as Probe from "@trigate/upstream/Probe"
 import * as Upstream from "@trigate/upstream/Upstream"
 import * as Effect from "effect/Effect"
@@ -85,6 +87,22 @@ const upstreamFindings = (settings: Decoded) => {
   return Effect.map(within(found, HttpTransportUndici.layer()), (rows) => rows.flat())
 }
 
+/** What the nodes answer that are said to be archives. */
+const archiveFindings = ({ tradingNodeArchive, tradingNodeUrl }: Decoded) => {
+  if (!tradingNodeArchive) return Effect.succeed([])
+  const targets = Upstream.targets(Upstream.make("trading-node", tradingNodeUrl), "/evm")
+  const found = Effect.flatMap(
+    Pipeline.Pipeline,
+    (pipeline) =>
+      Effect.forEach(targets, (target) =>
+        Effect.map(NodeArchive.findingOf(pipeline, target), (finding) => {
+          const name = `${Upstream.nameOf(target)} archive`
+          return finding === undefined ? sound(name, "") : failing(name, finding)
+        }), { concurrency: "unbounded" })
+  )
+  return within(found, Layer.provide(Pipeline.layer(), HttpTransportUndici.layer()))
+}
+
 const deadline = "3 seconds"
 
 /** Whether an effect succeeds in time. */
@@ -125,10 +143,11 @@ const databaseFinding = Effect.fnUntraced(function*(settings: Decoded) {
 /** Reads the settings and asks everything that they name once. Fails with `SettingsError`; listens nowhere. */
 export const findings = Effect.fnUntraced(function*(sources: Settings.Sources) {
   const settings = yield* Settings.read(sources)
-  const [upstreams, redis, database] = yield* Effect.all([
+  const [upstreams, archives, redis, database] = yield* Effect.all([
     upstreamFindings(settings),
+    archiveFindings(settings),
     redisFinding(settings),
     databaseFinding(settings)
   ], { concurrency: "unbounded" })
-  return [...upstreams, redis, database]
+  return [...upstreams, ...archives, redis, database]
 })

@@ -207,14 +207,14 @@ describe("a method of the configuration", () => {
   it.live("passes through on both routes, whatever its params; a declared one stays what it is", () =>
     Effect.gen(function*() {
       const live = yield* liveGateway({ node: rpcReply("[]"), layer2: rpcReply("[]") }, {
-        TRIGATE_RELAY_METHODS: "debug_traceCall, zks_getMainContract,eth_call"
+        TRIGATE_RELAY_METHODS: "debug_traceCall, zks_getSomething,eth_call"
       })
       const odd = `[{"to":"0x"},"0x1",{"tracer":"callTracer"},4,5]`
       for (const path of ["/evm", "/l2", "/caller-key-1/evm", "/caller-key-1"]) {
         const said = yield* post(`${live.url}${path}`, call("debug_traceCall", odd))
         assert.strictEqual(said.text, `{"jsonrpc":"2.0","id":7,"result":[]}`)
       }
-      const named = yield* post(`${live.url}/l2`, call("zks_getMainContract", `{"a":1}`))
+      const named = yield* post(`${live.url}/l2`, call("zks_getSomething", `{"a":1}`))
       assert.strictEqual(named.text, `{"jsonrpc":"2.0","id":7,"result":[]}`)
       const state = yield* post(`${live.url}/evm`, call("eth_call", `[{},"0x1"]`))
       assert.strictEqual(JsonParts.value(state.text, "error", "data", "_tag"), "UnsupportedBlock")
@@ -224,7 +224,7 @@ describe("a method of the configuration", () => {
       assert.deepStrictEqual(sent(live.layer2), [
         call("debug_traceCall", odd, "0"),
         call("debug_traceCall", odd, "0"),
-        call("zks_getMainContract", `{"a":1}`, "0")
+        call("zks_getSomething", `{"a":1}`, "0")
       ])
     }))
 })
@@ -262,19 +262,22 @@ describe("a family of the configuration", () => {
       }))
   }
 
-  it.live("reads the state of the trading chain at its latest block only", () =>
-    Effect.gen(function*() {
-      const live = yield* liveGateway({ node: rpcReply("[]"), layer2: rpcReply("[]") }, {
-        TRIGATE_RELAY_METHODS: "trace_*"
+  it.live.each(["trace_*", "trace_call"])(
+    "reads the state of the trading chain at its latest block only: %s",
+    (name) =>
+      Effect.gen(function*() {
+        const live = yield* liveGateway({ node: rpcReply("[]"), layer2: rpcReply("[]") }, {
+          TRIGATE_RELAY_METHODS: name
+        })
+        const old = call("trace_call", `[{},["trace"],"0x1"]`)
+        const refused = yield* post(`${live.url}/evm`, old)
+        assert.strictEqual(JsonParts.value(refused.text, "error", "data", "_tag"), "UnsupportedBlock")
+        assert.deepStrictEqual(live.seen(), [])
+        const relayed = yield* post(`${live.url}/l2`, old)
+        assert.strictEqual(relayed.text, `{"jsonrpc":"2.0","id":7,"result":[]}`)
+        assert.strictEqual(live.layer2.seen.length, 1)
       })
-      const old = call("trace_call", `[{},["trace"],"0x1"]`)
-      const refused = yield* post(`${live.url}/evm`, old)
-      assert.strictEqual(JsonParts.value(refused.text, "error", "data", "_tag"), "UnsupportedBlock")
-      assert.deepStrictEqual(live.seen(), [])
-      const relayed = yield* post(`${live.url}/l2`, old)
-      assert.strictEqual(relayed.text, `{"jsonrpc":"2.0","id":7,"result":[]}`)
-      assert.strictEqual(live.layer2.seen.length, 1)
-    }))
+  )
 
   it.live("is none of a gateway that does not name it", () =>
     Effect.gen(function*() {

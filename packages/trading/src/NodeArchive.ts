@@ -45,8 +45,8 @@ const searched = 20
 
 const oldBlock = 1n
 
-/** Why a node is no archive, or why that cannot be told; nothing where it is one. */
-const findingOf = (pipeline: Pipeline["Service"], target: Target) => {
+/** Why a node is no archive, or why that cannot be told, after its name; nothing where it is one. */
+export const findingOf = (pipeline: Pipeline["Service"], target: Target) => {
   const nextId = requestIds()
   const ask = (call: Omit<EvmProtocol.CheckedRead, "surface">) =>
     pipeline.attempt(
