@@ -29,7 +29,7 @@ export class NonceAlreadyUsed extends Problem<NonceAlreadyUsed>()(
   { signer: Address, nonce: Millis }
 ) {}
 
-/** No signer can be recovered from the signature, or the signer is not the address that the body names. */
+/** No signer can be recovered from the signature, it is not by who should have signed, or it is for the other network. */
 export class InvalidSignature extends Problem<InvalidSignature>()(
   "InvalidSignature",
   { group: "fix-request", status: 422, title: "Invalid signature" },
