@@ -141,11 +141,11 @@ interface Methods {
   readonly [name: string]: Method
 }
 
-const members: Methods = Object.assign({}, ...Object.values(families))
+const members = Object.values<Methods>(families).flatMap((methods) => Object.entries(methods))
 
 const inFamilies: ReadonlyMap<string, Methods> = new Map([
   ...Object.entries<Methods>(families),
-  ...Object.entries(members).map(([name, method]): [string, Methods] => [name, { [name]: method }])
+  ...members.map(([name, method]): [string, Methods] => [name, { [name]: method }])
 ])
 
 /** The methods that a name stands for: those of a family, or one of them; nothing for a name that no family has. */
