@@ -29,6 +29,8 @@ const preflightHeaders = {
   "access-control-max-age": "600"
 }
 
+const varied = (by: string | undefined): string => by === undefined ? "origin" : `${by}, origin`
+
 /** The two steps of CORS for some origins. */
 export const make = (origins: Origins) => {
   const known = new Set(origins === "*" ? [] : origins)
@@ -48,7 +50,7 @@ export const make = (origins: Origins) => {
       const origin = allowed(headers["origin"])
       return HttpServerResponse.setHeaders(response, {
         // a cache must not give the answer for one origin to another
-        ...(origins === "*" ? {} : { vary: "origin" }),
+        ...(origins === "*" ? {} : { vary: varied(response.headers["vary"]) }),
         ...(origin === undefined
           ? {}
           : { "access-control-allow-origin": origin, "access-control-expose-headers": read })

@@ -8,6 +8,7 @@ import * as OpenApi from "effect/http-api/OpenApi"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Scope from "effect/Scope"
+import * as StaticPage from "./StaticPage.ts"
 
 /** Which routes the reference describes. */
 export interface Options {
@@ -24,15 +25,24 @@ const scalar = {
   customCss: ".api-reference-toolbar { display: none !important }"
 } as const
 
+const contentOf = ({ body }: HttpServerResponse.HttpServerResponse): Effect.Effect<StaticPage.Content> =>
+  body._tag === "Uint8Array"
+    ? Effect.succeed({ contentType: body.contentType, body: body.body })
+    : Effect.die(new Error("The reference has no text"))
+
 const describing = <Groups extends HttpApiGroup.Constraint>(api: HttpApi.HttpApi<"gateway", Groups>, prefix: string) =>
   HttpRouter.use(Effect.fnUntraced(function*(router) {
     const contract = prefix === "" ? api : api.annotate(OpenApi.Servers, [{ url: prefix }])
     const scope = yield* Effect.scope
-    const page = HttpRouter.toHttpEffect(HttpApiScalar.layer(contract, { path: "/docs", scalar }))
-    const document = Effect.sync(() => HttpServerResponse.jsonUnsafe(OpenApi.fromApi(contract)))
-    const handler = yield* Effect.cached(Scope.provide(page, scope))
-    yield* router.add("GET", "/docs", Effect.flatten(handler))
-    yield* router.add("GET", "/openapi.json", yield* Effect.cached(document))
+    const page = HttpRouter.toHttpEffect(HttpApiScalar.layer(contract, { path: "/docs", scalar })).pipe(
+      Scope.provide(scope),
+      Effect.flatten,
+      Effect.orDie,
+      Effect.flatMap(contentOf)
+    )
+    const document = Effect.suspend(() => contentOf(HttpServerResponse.jsonUnsafe(OpenApi.fromApi(contract))))
+    yield* router.add("GET", "/docs", yield* StaticPage.make(page))
+    yield* router.add("GET", "/openapi.json", yield* StaticPage.make(document))
   }))
 
 /** The two routes. The page, a script of three megabytes, and the document are built on their first request. */

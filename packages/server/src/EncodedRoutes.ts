@@ -96,6 +96,7 @@ const health = HttpApiBuilder.group(
     const drain = yield* Drain
     const status = yield* GatewayStatus
     const stores = yield* StoreReadiness
+    const exposition = yield* ProcessMetrics.makeExposition
     return handlers
       .handle("live", () => Effect.succeed({ status: "live" as const }))
       .handleRaw("ready", () =>
@@ -109,8 +110,8 @@ const health = HttpApiBuilder.group(
         "metrics",
         () =>
           Effect.map(
-            ProcessMetrics.exposition,
-            (text) => HttpServerResponse.text(text, { contentType: "text/plain; version=0.0.4; charset=utf-8" })
+            exposition,
+            (text) => HttpServerResponse.uint8Array(text, { contentType: "text/plain; version=0.0.4; charset=utf-8" })
           )
       )
   })

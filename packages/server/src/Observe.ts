@@ -5,6 +5,7 @@
  * with its headers, counts it in the metrics and writes it to the access log. A request that no route takes, and one that
  * ends in a fault of the gateway, is answered with a problem document.
  */
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Freshness, MaxAge } from "@trigate/upstream/ResponseCache"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -21,9 +22,13 @@ import * as Random from "effect/Random"
 import type { unhandled } from "effect/Types"
 import * as Cors from "./Cors.ts"
 import * as HttpBody from "./HttpBody.ts"
+import * as Pipelining from "./Pipelining.ts"
 import * as RequestFacts from "./RequestFacts.ts"
 import * as RequestSpan from "./RequestSpan.ts"
 import * as Unmatched from "./Unmatched.ts"
+
+// @effect-diagnostics-next-line nodeBuiltinImport:off -- the response is Node's own
+import { ServerResponse } from "node:http"
 
 /**
  * The count of requests in flight, for a graceful shutdown.
@@ -174,6 +179,11 @@ const make = Effect.fnUntraced(function*({ origins, prefix = "/", sandbox }: Opt
   return (app: Effect.Effect<HttpServerResponse.HttpServerResponse, unhandled>) => {
     return drain.track(Effect.withFiber((fiber) => {
       const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
+      const response = NodeHttpServerRequest.toServerResponse(request)
+      if (
+        response instanceof ServerResponse && response.socket === null &&
+        !Pipelining.admits(NodeHttpServerRequest.toIncomingMessage(request).socket, response)
+      ) return Effect.interrupt
       const clock = fiber.getRef(Clock.Clock)
       const start = clock.currentTimeMillisUnsafe()
       const facts = RequestFacts.make()

@@ -1,10 +1,12 @@
 /**
  * Metrics of the process and of what runs in it. They are read when somebody looks at them, so that no request pays for them.
  *
- * `exposition` is what `/metrics` answers: every metric of the table, also one that has no series yet.
+ * `makeExposition` is what `/metrics` answers: every metric of the table, also one that has no series yet.
  */
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import { metrics, rows } from "@trigate/domain/Metrics"
+import * as Utf8 from "@trigate/domain/Utf8"
+import * as SingleFlight from "@trigate/upstream/SingleFlight"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -115,10 +117,20 @@ export const layer: Layer.Layer<never> = Layer.effectDiscard(
 const headOf = ({ kind, meaning, name }: (typeof rows)[number]): string =>
   `# HELP ${name} ${meaning}\n# TYPE ${name} ${kind}\n`
 
-/** Every metric in Prometheus text. */
-export const exposition: Effect.Effect<string> = Effect.map(PrometheusMetrics.format(), (text) => {
+const rendered = Effect.map(PrometheusMetrics.format(), (text) => {
   const seen = new Set([...text.matchAll(/^# TYPE (\S+) /gmu)].map(([, name]) => name))
   return text +
     rows.filter(({ name, onLinux }) => !seen.has(name) && (onLinux !== true || process.platform === "linux"))
       .map(headOf).join("")
+})
+
+/**
+ * Makes what gives every metric as Prometheus text, in UTF-8.
+ *
+ * Readers who come before a text is made get the same one: it is made after them all, in the next turn of the event loop.
+ */
+export const makeExposition = Effect.sync((): Effect.Effect<Uint8Array> => {
+  const flights = SingleFlight.make<Uint8Array, never>()
+  const ask = Effect.andThen(Effect.yieldNow, Effect.map(rendered, Utf8.encode))
+  return flights.run({ key: "metrics", ask })
 })

@@ -38,6 +38,9 @@ export * as NodeServer from "./NodeServer.ts"
 /** What the gateway does around every request, whether a route takes it or not. */
 export * as Observe from "./Observe.ts"
 
+/** Requests that a client sends before it has the answers to earlier ones on the same connection (RFC 9112, section 9.3.2). */
+export * as Pipelining from "./Pipelining.ts"
+
 /** Metrics of the process and of what runs in it. They are read when somebody looks at them, so that no request pays for them. */
 export * as ProcessMetrics from "./ProcessMetrics.ts"
 
@@ -58,6 +61,9 @@ export * as Settings from "./Settings.ts"
 
 /** `SqlClient` over Node's own SQLite, with one connection: it is opened at its first use, and again after a fault. */
 export * as SqliteClient from "./SqliteClient.ts"
+
+/** A page that is the same for everyone, made and compressed once. */
+export * as StaticPage from "./StaticPage.ts"
 
 /** Exports traces, metrics and the program's log to an OpenTelemetry collector over OTLP/HTTP. */
 export * as Telemetry from "./Telemetry.ts"

@@ -1,0 +1,30 @@
+/**
+ * Requests that a client sends before it has the answers to earlier ones on the same connection (RFC 9112, section 9.3.2).
+ *
+ * Node hands each of them on as soon as it is parsed, thousands from one packet, and keeps their answers until the earlier ones
+ * are written.
+ */
+// @effect-diagnostics-next-line nodeBuiltinImport:off -- only Node's own responses know whether they wait
+import type { ServerResponse } from "node:http"
+import type { Socket } from "node:net"
+
+/** The most requests of a connection that may wait behind another's answer. */
+export const maxWaiting = 64
+
+const waiting = new WeakMap<Socket, number>()
+
+/**
+ * Whether a request is handled whose response waits behind another.
+ *
+ * One too many closes the connection, and all that is done for it ends with it. A client that sends so many reads no answers.
+ */
+export const admits = (socket: Socket, response: ServerResponse): boolean => {
+  const count = waiting.get(socket) ?? 0
+  if (socket.destroyed || count >= maxWaiting) {
+    socket.destroy()
+    return false
+  }
+  waiting.set(socket, count + 1)
+  response.once("finish", () => waiting.set(socket, (waiting.get(socket) ?? 0) - 1))
+  return true
+}

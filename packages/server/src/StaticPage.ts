@@ -1,0 +1,107 @@
+/**
+ * A page that is the same for everyone, made and compressed once.
+ *
+ * Every answer holds the same bytes, so that many at a time take no memory and no processor time of their own.
+ */
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import { HttpServerRequest } from "effect/http/HttpServerRequest"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import type * as Scope from "effect/Scope"
+// @effect-diagnostics-next-line nodeBuiltinImport:off -- a validator is computed where it is used, without a service
+import { createHash } from "node:crypto"
+import * as Zlib from "node:zlib"
+
+/** What a page consists of. */
+export interface Content {
+  readonly contentType: string
+  readonly body: Uint8Array
+}
+
+type Coding = "br" | "gzip" | "identity"
+
+type Encoder = (body: Uint8Array) => Effect.Effect<Uint8Array>
+
+const encoder = (
+  encode: (body: Uint8Array, done: (error: Error | null, output: Uint8Array) => void) => void
+): Encoder =>
+(body) =>
+  Effect.callback((resume) => {
+    encode(body, (error, output) => resume(error === null ? Effect.succeed(output) : Effect.die(error)))
+  })
+
+// the best brotli of three megabytes takes ten seconds, and this one half a second
+const quality = { params: { [Zlib.constants.BROTLI_PARAM_QUALITY]: 9 } }
+
+const encoders: { readonly [C in Coding]: Encoder } = {
+  br: encoder((body, done) => Zlib.brotliCompress(body, quality, done)),
+  gzip: encoder((body, done) => Zlib.gzip(body, done)),
+  identity: Effect.succeed
+}
+
+/** The weight that `Accept-Encoding` gives to a coding (RFC 9110, section 12.5.3). */
+const weightOf = (accepted: string, coding: Coding): number => {
+  let others = 0
+  for (const member of accepted.split(",")) {
+    const [, name, weight = "1"] = /^\s*([^\s;]+)\s*(?:;\s*q=([0-9.]+)\s*)?$/u.exec(member) ?? []
+    if (name?.toLowerCase() === coding) return Number(weight)
+    if (name === "*") others = Number(weight)
+  }
+  return others
+}
+
+const codingFor = (accepted: string | undefined): Coding => {
+  if (accepted === undefined) return "identity"
+  const br = weightOf(accepted, "br")
+  const gzip = weightOf(accepted, "gzip")
+  return br > 0 && br >= gzip ? "br" : gzip > 0 ? "gzip" : "identity"
+}
+
+/** Whether a validator is among those of `If-None-Match`, which compares weakly (RFC 9110, section 13.1.2). */
+const isAmong = (validators: string | undefined, etag: string): boolean =>
+  validators !== undefined &&
+  validators.split(",").some((each) => ["*", etag, `W/${etag}`].includes(each.trim()))
+
+interface Representation {
+  readonly etag: string
+  readonly whole: HttpServerResponse.HttpServerResponse
+  readonly notModified: HttpServerResponse.HttpServerResponse
+}
+
+const represent = (coding: Coding, { body, contentType }: Content): Effect.Effect<Representation> =>
+  Effect.map(encoders[coding](body), (encoded) => {
+    const etag = `"${createHash("sha256").update(encoded).digest("base64url").slice(0, 22)}"`
+    // a copy is shown only after the gateway has said that it is still the same: an update changes the page
+    const headers = { etag, vary: "accept-encoding", "cache-control": "no-cache" }
+    return {
+      etag,
+      whole: HttpServerResponse.uint8Array(encoded, {
+        contentType,
+        headers: coding === "identity" ? headers : { ...headers, "content-encoding": coding }
+      }),
+      notModified: HttpServerResponse.empty({ status: 304, headers })
+    }
+  })
+
+/** Runs an effect at its first use, in a scope of its own: a reader that leaves does not end it for the others. */
+const once = <A, R>(effect: Effect.Effect<A, never, R>, scope: Scope.Scope): Effect.Effect<A, never, R> => {
+  let running: Fiber.Fiber<A> | undefined
+  return Effect.suspend(() =>
+    running === undefined
+      ? Effect.flatMap(Effect.forkIn(effect, scope), (fiber) => Fiber.join(running = fiber))
+      : Fiber.join(running)
+  )
+}
+
+/** The handler of a page. What is made lives as long as the scope. */
+export const make = <R>(content: Effect.Effect<Content, never, R>) =>
+  Effect.map(Effect.scope, (scope) => {
+    const made = once(content, scope)
+    const coded = (coding: Coding) => once(Effect.flatMap(made, (content) => represent(coding, content)), scope)
+    const representations = { br: coded("br"), gzip: coded("gzip"), identity: coded("identity") }
+    return Effect.flatMap(HttpServerRequest, ({ headers }) =>
+      Effect.map(
+        representations[codingFor(headers["accept-encoding"])],
+        ({ etag, notModified, whole }) => isAmong(headers["if-none-match"], etag) ? notModified : whole
+      ))
+  })

@@ -1,0 +1,164 @@
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { assert, describe, it } from "@effect/vitest"
+import { Layer2 } from "@trigate/layer2/Layer2"
+import * as Sandbox from "@trigate/sandbox/Sandbox"
+import * as Gateway from "@trigate/server/Gateway"
+import * as Observe from "@trigate/server/Observe"
+import * as Pipelining from "@trigate/server/Pipelining"
+import * as RequestFacts from "@trigate/server/RequestFacts"
+import { gateway, get } from "@trigate/testing/Gateway"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as HttpRouter from "effect/http/HttpRouter"
+import { formatAddress, HttpServer } from "effect/http/HttpServer"
+import * as Latch from "effect/Latch"
+import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
+import * as Http from "node:http"
+import * as Net from "node:net"
+
+const receipt = `{"jsonrpc":"2.0","id":1,"method":"eth_getTransactionReceipt","params":["0x${"ab".repeat(32)}"]}`
+
+const reading = (path: string) => `GET ${path} HTTP/1.1\r\nhost: gateway.test\r\n\r\n`
+const calling = `POST /l2 HTTP/1.1\r\nhost: gateway.test\r\ncontent-type: application/json\r\n` +
+  `content-length: ${receipt.length}\r\n\r\n${receipt}`
+
+/** Sends a text on a socket of its own at once, and gives what came back until the server closes. */
+const sending = (url: string, text: string) =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const { hostname, port } = new URL(url)
+      const socket = Net.connect({ host: hostname, port: Number(port), noDelay: true })
+      const closed = Promise.withResolvers<string>()
+      let came = ""
+      socket.on("error", () => {})
+      socket.on("data", (chunk: Buffer) => {
+        came += chunk.toString("latin1")
+      })
+      socket.on("close", () => closed.resolve(came))
+      socket.write(text)
+      return { closed: Effect.promise(() => closed.promise), leave: () => socket.resetAndDestroy() }
+    }),
+    ({ leave }) => Effect.sync(leave)
+  )
+
+/** A counter that others wait for. */
+const counter = () => {
+  const latch = Latch.makeUnsafe()
+  let count = 0
+  let awaited = Number.POSITIVE_INFINITY
+  return {
+    count: () => count,
+    add: Effect.sync(() => {
+      count++
+      if (count >= awaited) latch.openUnsafe()
+    }),
+    reaches: (wanted: number) =>
+      Effect.suspend(() => {
+        awaited = wanted
+        return count >= wanted ? Effect.void : latch.await
+      })
+  }
+}
+
+/** A gateway on a server of one's own, whose layer 2 never answers; its first call does as told. */
+const silent = Effect.fnUntraced(function*(first: Effect.Effect<void> = Effect.never) {
+  const begun = counter()
+  const ended = counter()
+  const waiting = Layer.effect(
+    Layer2,
+    Effect.map(Layer2, (layer2) => ({
+      ...layer2,
+      relay: () =>
+        Effect.andThen(
+          begun.add,
+          Effect.suspend(() =>
+            Effect.onInterrupt(
+              begun.count() === 1 ? Effect.andThen(first, Effect.never) : Effect.never,
+              () => ended.add
+            )
+          )
+        )
+    }))
+  ).pipe(Layer.provideMerge(Sandbox.layer()))
+  const app = Layer.merge(Gateway.layer(), Observe.layer({ sandbox: true })).pipe(
+    Layer.provide(waiting),
+    Layer.provide(Gateway.layerDefaults({ sandbox: true })),
+    Layer.provide(RequestFacts.layerAccessLogOff)
+  )
+  const server = NodeHttpServer.layer(() => Http.createServer(), { port: 0, host: "127.0.0.1" })
+  const context = yield* Layer.build(
+    HttpRouter.serve(app, { disableLogger: true, disableListenLog: true }).pipe(Layer.provideMerge(server))
+  )
+  return { begun, ended, url: formatAddress(Context.get(context, HttpServer).address) }
+})
+
+/** Counts how often the metrics are made into a text. */
+const renderings = Effect.map(
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      let count = 0
+      const get = () => {
+        count++
+        return { value: 1 }
+      }
+      const metric = Metric.gauge("test_renderings")
+      const ignore = () => {}
+      const registered = Metric.registerUnsafe(metric, Context.empty(), { get, update: ignore, modify: ignore })
+      return { count: () => count, registered }
+    }),
+    ({ registered }) => Effect.sync(() => registered.remove())
+  ),
+  ({ count }) => count
+)
+
+describe("a client that sends many requests before it reads an answer", () => {
+  it.live("has so many of them handled, and with one more its connection closes and all of them end", () =>
+    Effect.gen(function*() {
+      const { begun, ended, url } = yield* silent()
+      const { closed } = yield* sending(url, calling.repeat(5000))
+      assert.strictEqual(yield* closed, "")
+      yield* ended.reaches(1 + Pipelining.maxWaiting)
+      assert.strictEqual(begun.count(), 1 + Pipelining.maxWaiting)
+      assert.strictEqual(ended.count(), 1 + Pipelining.maxWaiting)
+      assert.strictEqual((yield* get(`${url}/health/live`)).status, 200)
+    }))
+
+  it.live("ends all that is done for it when it leaves, also behind a call that has to go on", () =>
+    Effect.gen(function*() {
+      const sent = Latch.makeUnsafe()
+      const { begun, ended, url } = yield* silent(Effect.uninterruptible(sent.await))
+      const { leave } = yield* sending(url, calling.repeat(10))
+      yield* begun.reaches(10)
+      leave()
+      yield* ended.reaches(9)
+      assert.strictEqual(ended.count(), 9)
+      yield* sent.open
+      yield* ended.reaches(10)
+    }))
+
+  it.live("gets every answer in its order, up to the limit and again afterwards", () =>
+    Effect.gen(function*() {
+      const { url } = yield* gateway({})
+      const last = `GET /health/live HTTP/1.1\r\nhost: gateway.test\r\nconnection: close\r\n\r\n`
+      const many = Array.from({ length: Pipelining.maxWaiting }, (_, index) =>
+        reading(index % 2 === 0 ? "/none" : "/health/live"))
+      const { closed } = yield* sending(url, many.join("") + last)
+      const statuses = [...(yield* closed).matchAll(/HTTP\/1\.1 (\d+)/gu)].map(([, status]) =>
+        status
+      )
+      assert.deepStrictEqual(statuses, [...many.map((_, index) => index % 2 === 0 ? "404" : "200"), "200"])
+    }))
+
+  it.live("has the metrics made into a text once for all that came together", () =>
+    Effect.gen(function*() {
+      const { url } = yield* gateway({})
+      const made = yield* renderings
+      const last = `GET /metrics HTTP/1.1\r\nhost: gateway.test\r\nconnection: close\r\n\r\n`
+      const { closed } = yield* sending(url, reading("/metrics").repeat(9) + last)
+      const answers = yield* closed
+      assert.strictEqual(answers.split("HTTP/1.1 200 OK").length - 1, 10)
+      assert.strictEqual(answers.split("\ntest_renderings 1\n").length - 1, 10)
+      assert.strictEqual(made(), 1)
+    }))
+})
