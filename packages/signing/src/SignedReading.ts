@@ -133,8 +133,15 @@ const withChainId = (view: View, signatureChainId: string): View => ({
   wrapper: view.wrapper === undefined ? undefined : { ...view.wrapper, signatureChainId }
 })
 
-const hashOf = (...parts: ReadonlyArray<Uint8Array>): Hex =>
-  toHex(keccak256(Uint8Array.from(parts.flatMap((part) => Array.from(part)))))
+const hashOf = (...parts: ReadonlyArray<Uint8Array>): Hex => {
+  const joined = new Uint8Array(parts.reduce((length, part) => length + part.length, 0))
+  let at = 0
+  for (const part of parts) {
+    joined.set(part, at)
+    at += part.length
+  }
+  return toHex(keccak256(joined))
+}
 
 /** The hash of a published sample: vault before nonce, zeros for no vault, no markers. */
 const documentedHash: View["hash"] = (value, { nonce, vaultAddress }) =>
@@ -276,17 +283,21 @@ const stepsFrom = (
   )
 
 /** Bytes that may be hashed in all: every reading hashes the whole action, and a caller chooses how large it is. */
-const maxHashed = 2 * 1024 * 1024
+const maxHashed = 512 * 1024
+
+/** The largest action that is searched, in bytes as it is hashed; one reading of it takes some milliseconds. */
+const maxSearched = 16 * 1024
 
 const readingsOf = ({ action }: CanonicalAction): number =>
   Result.match(MsgPack.encode(action), {
     onFailure: () => 0,
-    onSuccess: ({ length }) => Math.floor(maxHashed / length)
+    onSuccess: ({ length }) => length > maxSearched ? 0 : Math.floor(maxHashed / length)
   })
 
 /**
  * The readings of a request, most likely first: every mistake alone, then some in pairs. Each digest comes once, and never
- * the right one. The larger the action, the fewer readings.
+ * the right one. The larger the action, the fewer readings. A step without a new digest gives `undefined`: whoever reads can
+ * let others run after each.
  *
  * `canonical` is the action in the venue's form; the action of `request` is the one that was sent, with its order of keys.
  * `expected` is whose signature it should be: an API wallet's owner may have been signed as the vault.
@@ -297,7 +308,9 @@ export function* readings(
   request: SignedRequest,
   part: Part,
   expected: string
-): Generator<SignedReading> {
+): Generator<SignedReading | undefined> {
+  let left = readingsOf(canonical)
+  if (left === 0) return
   const start: Step = {
     mistakes: [],
     view: {
@@ -323,7 +336,6 @@ export function* readings(
         )
       )
   ]
-  let left = readingsOf(canonical)
   for (const group of groups) {
     for (const { mistakes, view } of group()) {
       if (left-- <= 0) return
@@ -331,6 +343,8 @@ export function* readings(
       if (digest !== undefined && !seen.has(digest)) {
         seen.add(digest)
         yield { mistakes, digest }
+      } else {
+        yield undefined
       }
     }
   }

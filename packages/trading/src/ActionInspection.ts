@@ -14,6 +14,7 @@ import * as SigningCaution from "@trigate/signing/SigningCaution"
 import * as UserSigned from "@trigate/signing/UserSigned"
 import { otherThan } from "@trigate/signing/VenueProfile"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
+import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import type { ReadBody } from "./ActionShape.ts"
@@ -92,14 +93,18 @@ const signers = (recovered: RecoveredSigner) => ({
   ...(recovered.scheme === "multiSig" ? { inner: recovered.inner } : {})
 })
 
-/** The description of a body under a profile and a nonce window; `expected` is the signer it should have. */
-export const make = (
+/**
+ * The description of a body under a profile and a nonce window; `expected` is the signer it should have.
+ *
+ * Each step may take some milliseconds of a large body, and lets others run before the next.
+ */
+export const make = Effect.fnUntraced(function*(
   profile: VenueProfile,
   engine: Engine,
   { earliest, latest, now }: NonceWindow,
   body: ReadBody,
   expected?: Address
-): Inspection => {
+): Effect.fn.Return<Inspection> {
   const { sentAction, signed } = body
   const canonical = ActionShape.canonicalOf(profile, body)
   const signable = Result.flatMap(canonical, (action) => SignerRecovery.signableOf(profile, action, signed))
@@ -109,13 +114,19 @@ export const make = (
   )
   const action = Result.getOrUndefined(canonical)
   const signer = Result.getOrUndefined(recovered)
-  const diagnosis = SignatureDiagnosis.diagnose(profile, engine, body, action, signer, expected)
+  yield* Effect.yieldNow
+  const diagnosis = yield* SignatureDiagnosis.diagnose(profile, engine, body, action, signer, expected)
   const otherNetwork = diagnosis?.verdict === "fits" ? undefined : elsewhere(profile, engine, body)
+  yield* Effect.yieldNow
+  const described = action === undefined
+    ? {}
+    : { canonicalAction: legible(action.action), ...hashes(action, signed) }
+  yield* Effect.yieldNow
   return {
     actionType: signed.action.type,
     form: formOf(body),
     network: profile.name,
-    ...(action === undefined ? {} : { canonicalAction: legible(action.action), ...hashes(action, signed) }),
+    ...described,
     ...(Result.isSuccess(recovered) && Result.isSuccess(signable)
       ? { ...signers(recovered.success), typedData: Signable.walletData(signable.success.outer) }
       : {}),
@@ -134,4 +145,4 @@ export const make = (
       ...signingWarnings(sentAction, action?.action)
     ]
   }
-}
+})

@@ -180,8 +180,9 @@ export const make = (
       Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.fromResult(check(body, now, expectedSigner))),
     inspect: Effect.fn("Admission.inspect")(function*(body, expectedSigner) {
       const read = yield* Effect.fromResult(Result.flatMap(textOf(body), readBody))
+      yield* Effect.yieldNow
       const now = yield* Clock.currentTimeMillis
-      return ActionInspection.make(profile, engine, windowAt(now), read, expectedSigner)
+      return yield* ActionInspection.make(profile, engine, windowAt(now), read, expectedSigner)
     })
   })
 }

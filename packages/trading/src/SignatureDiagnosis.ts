@@ -15,6 +15,7 @@ import * as SignedReading from "@trigate/signing/SignedReading"
 import type { RecoveredSigner } from "@trigate/signing/SignerRecovery"
 import * as SigningCaution from "@trigate/signing/SigningCaution"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
+import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { ReadBody } from "./ActionShape.ts"
 
@@ -78,28 +79,33 @@ type Recovers = (digest: string, signature: Signature) => boolean
 /** A recovery takes up to a millisecond, and a wrapper has up to ten signatures to recover. */
 const maxRecoveries = 512
 
-/** Examines all signatures of one part together, so that each reading is hashed once. */
-const explain = (
+type Readings = (part: SignedReading.Part) => Iterable<SignedReading.SignedReading | undefined>
+
+/** Examines all signatures of one part together, so that each reading is hashed once. Others run between two readings. */
+const explain = Effect.fnUntraced(function*(
   profile: VenueProfile,
   recovers: Recovers,
-  readings: (part: SignedReading.Part) => Iterable<SignedReading.SignedReading>,
+  readings: Readings,
   expected: Address,
   part: SignedReading.Part,
   suspects: ReadonlyArray<Suspect>
-): SignatureDiagnosis | undefined => {
+): Effect.fn.Return<SignatureDiagnosis | undefined> {
   for (const suspect of suspects) {
     if (suspect.digest !== undefined && recovers(suspect.digest, otherBit(suspect.signature))) {
       return told(profile, expected, suspect, suspect.digest, ["otherRecoveryBit"])
     }
   }
   let left = Math.floor(maxRecoveries / Math.max(1, suspects.length))
-  for (const { digest, mistakes } of readings(part)) {
+  for (const reading of readings(part)) {
+    yield* Effect.yieldNow
+    if (reading === undefined) continue
     if (left-- <= 0) return undefined
+    const { digest, mistakes } = reading
     const found = suspects.find(({ signature }) => recovers(digest, signature))
     if (found !== undefined) return told(profile, expected, found, digest, mistakes)
   }
   return undefined
-}
+})
 
 const wrapperOf = ({ action }: ReadBody): Wrapper | undefined => action?.type === "multiSig" ? action : undefined
 
@@ -151,14 +157,14 @@ const unexplained = (expectedSigner: Address, recovered: RecoveredSigner | undef
  * `canonical` is absent for an action without a canonical form, `recovered` where no signer can be recovered. The result is
  * `undefined` when no signer is expected.
  */
-export const diagnose = (
+export const diagnose = Effect.fnUntraced(function*(
   profile: VenueProfile,
   engine: Engine,
   body: ReadBody,
   canonical: CanonicalAction | undefined,
   recovered: RecoveredSigner | undefined,
   expected: Address | undefined
-): SignatureDiagnosis | undefined => {
+): Effect.fn.Return<SignatureDiagnosis | undefined> {
   const wrapper = wrapperOf(body)
   const named = expected ?? wrapper?.payload.outerSigner
   if (named === undefined) return undefined
@@ -168,11 +174,11 @@ export const diagnose = (
   if (canonical === undefined) return unexplained(given, recovered)
   const recovers: Recovers = (digest, signature) =>
     Result.getOrUndefined(Secp256k1.recoverResult(digest, signature, engine)) === given
-  const readings = (part: SignedReading.Part) =>
+  const readings: Readings = (part) =>
     SignedReading.readings(profile, canonical, { ...body.signed, action: body.sentAction }, part, given)
   for (const [part, suspects] of groupsOf(body, wrapper, recovered, given)) {
-    const found = explain(profile, recovers, readings, given, part, suspects)
+    const found = yield* explain(profile, recovers, readings, given, part, suspects)
     if (found !== undefined) return found
   }
   return unexplained(given, recovered)
-}
+})

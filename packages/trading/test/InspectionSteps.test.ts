@@ -1,0 +1,62 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Utf8 from "@trigate/domain/Utf8"
+import * as Secp256k1 from "@trigate/signing/Secp256k1"
+import { mainnet } from "@trigate/signing/VenueProfile"
+import * as Admission from "@trigate/trading/Admission"
+import * as Effect from "effect/Effect"
+
+const address = "0x0123456789abcdef0123456789abcdef01234567"
+const expected = "0x90f79bf6eb2c4f870365e785982e1f101e93b906"
+
+/** A wrapper with ten signatures, none of which is the expected signer's, around an action of so many orders. */
+const wrapper = (orders: number): Uint8Array => {
+  const signature = { r: `0x${"1".repeat(63)}`, s: `0x${"2".repeat(63)}`, v: 27 }
+  const order = { a: 1, b: true, p: "1", s: "1", r: false, t: { limit: { tif: "Gtc" } } }
+  const action = {
+    type: "multiSig",
+    signatureChainId: "0x66eee",
+    signatures: Array.from({ length: 10 }, () => signature),
+    payload: {
+      multiSigUser: address,
+      outerSigner: address,
+      action: { type: "order", orders: Array.from({ length: orders }, () => order), grouping: "na" }
+    }
+  }
+  return Utf8.encode(JSON.stringify({ action, nonce: 1_795_230_000_000, signature }))
+}
+
+/** Inspects a body, and counts the recoveries in each turn of the event loop. */
+const inspected = (body: Uint8Array) =>
+  Effect.gen(function*() {
+    const engine = yield* Secp256k1.Secp256k1
+    const turns = [0]
+    const counting: Secp256k1.Engine = {
+      ...engine,
+      recover: (digest, signature) => {
+        turns[turns.length - 1] = (turns.at(-1) ?? 0) + 1
+        return engine.recover(digest, signature)
+      }
+    }
+    let isOver = false
+    const turn = Effect.andThen(Effect.yieldNow, Effect.sync(() => void turns.push(0)))
+    const { diagnosis } = yield* Effect.raceFirst(
+      Admission.make(mainnet, {}, counting).inspect(body, expected),
+      Effect.andThen(Effect.repeat(turn, { until: () => isOver }), Effect.never)
+    )
+    isOver = true
+    return { verdict: diagnosis?.verdict, turns, all: turns.reduce((sum, count) => sum + count, 0) }
+  }).pipe(Effect.provide(Secp256k1.layer))
+
+describe("what an inspection does in one turn of the event loop", () => {
+  // the largest action that is searched, and one above it
+  for (const [orders, recoveries] of [[1, 618], [100, 608], [500, 33]] as const) {
+    const body = wrapper(orders)
+    it.live(`is a few recoveries, of a body of ${body.length} bytes`, () =>
+      Effect.gen(function*() {
+        const { all, turns, verdict } = yield* inspected(body)
+        assert.strictEqual(verdict, "unexplained")
+        assert.strictEqual(all, recoveries)
+        assert.isAtMost(Math.max(...turns), 20)
+      }))
+  }
+})
