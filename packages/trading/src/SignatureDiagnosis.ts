@@ -95,6 +95,7 @@ const explain = Effect.fnUntraced(function*(
       return told(profile, expected, suspect, suspect.digest, ["otherRecoveryBit"])
     }
   }
+  yield* Effect.yieldNow
   let left = Math.floor(maxRecoveries / Math.max(1, suspects.length))
   for (const reading of readings(part)) {
     yield* Effect.yieldNow
