@@ -358,7 +358,9 @@ describe("a method that a route does not take", () => {
           title: "Method Not Allowed",
           status: 405,
           detail: `This route takes ${allowed}`,
-          ...path.includes("/api/v2/") ? { ok: false, error: `This route takes ${allowed}`, code: 405 } : {}
+          // what the clients of these routes read
+          ...path.includes("/api/v2/") ? { ok: false, error: `This route takes ${allowed}`, code: 405 } : {},
+          .../\/(?:exchange|info)(?:\?|$)/u.test(path) ? { code: 405, msg: `This route takes ${allowed}` } : {}
         })
       }))
   }
