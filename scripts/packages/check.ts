@@ -20,7 +20,7 @@ import { run as runDocument } from "../../test/guides/run.ts"
 import { equal, run, step } from "../steps.ts"
 import { backend } from "./backend.ts"
 import * as Browser from "./browser.ts"
-import { libraries, manifestOf, modulesOf, published, root, versionOf } from "./manifest.ts"
+import { isProgram, libraries, manifestOf, modulesOf, published, root, versionOf } from "./manifest.ts"
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), "trigate-packages-"))
 const app = path.join(folder, "app")
@@ -80,12 +80,8 @@ const oneEffect = (): string => {
   return "one copy"
 }
 
-/** Programs run when they are imported. */
-const isProgram = (module: string): boolean =>
-  /\brunMain\(|^await import\(/mu.test(fs.readFileSync(`${module}.ts`, "utf8"))
-
 const specifiers = libraries.flatMap(([name, from]) =>
-  modulesOf(from).filter((module) => !isProgram(path.join(from, "src", module)))
+  modulesOf(from).filter((module) => !isProgram(path.join(from, "src", `${module}.ts`)))
     .map((module) => module === "index" ? `@trigate/${name}` : `@trigate/${name}/${module}`)
 )
 

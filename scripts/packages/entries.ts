@@ -1,9 +1,7 @@
 /** The entry module of each published package: every public module that loads no optional peer, as a namespace. */
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { libraries, manifestOf, modulesOf, root } from "./manifest.ts"
-
-const isProgram = (text: string): boolean => /\brunMain\(|^await import\(/mu.test(text)
+import { isProgram, libraries, manifestOf, modulesOf, root } from "./manifest.ts"
 
 /** What a module loads: `import type` does not load anything. */
 const loadedBy = (text: string): ReadonlyArray<string> =>
@@ -41,7 +39,7 @@ const entryOf = (name: string, folder: string): string => {
   const lines = modulesOf(folder).flatMap((module) => {
     const file = path.join(folder, "src", `${module}.ts`)
     const text = fs.readFileSync(file, "utf8")
-    if (module === "index" || isProgram(text) || loadsOptional(file, peers)) return []
+    if (module === "index" || isProgram(file) || loadsOptional(file, peers)) return []
     return [`${comment(headOf(file, text))}\nexport * as ${path.basename(module)} from "./${module}.ts"`]
   })
   const title = `Every module of \`@trigate/${name}\` that needs no optional peer, as a namespace.\n\n` +

@@ -51,3 +51,6 @@ export const modulesOf = (folder: string): ReadonlyArray<string> =>
   fs.globSync("**/*.ts", { cwd: path.join(folder, "src") }).toSorted()
     .filter((file) => !file.startsWith("internal/") && !file.endsWith(".d.ts"))
     .map((file) => file.replace(/\.ts$/u, ""))
+
+/** Whether a module is a program, which runs when it is imported. */
+export const isProgram = (file: string): boolean => /\brunMain\(|^await import\(/mu.test(fs.readFileSync(file, "utf8"))

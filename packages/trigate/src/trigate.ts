@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 /**
- * The program `trigate`, as far as any Node understands it: an old one is told in one line, instead of failing somewhere.
+ * The launcher of the program `trigate`: it checks the version of Node before it loads anything that an old one cannot read.
  *
- * Everything else is in a module of its own, since imports run before the code of the module that they stand in.
+ * The program is a module of its own, because static imports run before the code of the module that holds them.
  */
 import module from "node:module"
 
