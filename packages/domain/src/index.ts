@@ -14,6 +14,9 @@ export * as ActionError from "./ActionError.ts"
 /** What the venue says to a signed action: HTTP 200 is not success. */
 export * as ActionOutcome from "./ActionOutcome.ts"
 
+/** Who a request comes from, what they may ask for, and how much of it. */
+export * as Caller from "./Caller.ts"
+
 /** Why the caller was refused: its key or its quota. */
 export * as CallerError from "./CallerError.ts"
 

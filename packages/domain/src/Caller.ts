@@ -1,0 +1,50 @@
+/** Who a request comes from, what they may ask for, and how much of it. */
+import * as Context from "effect/Context"
+import * as Schema from "effect/Schema"
+import { Address } from "./Hex.ts"
+
+const Positive = Schema.Finite.check(Schema.isGreaterThan(0))
+const Count = Schema.Int.check(Schema.isGreaterThan(0))
+
+/** What a caller may ask for. A member that is absent allows everything of its kind, except `admin`, which must be named. */
+export const Scope = Schema.Struct({
+  chains: Schema.optionalKey(Schema.Array(Schema.Literals(["trading", "tokens", "layer2"]))),
+  /** `sign` covers signed actions and transactions; `inspect` the dry run; `admin` the routes of the admin listener. */
+  classes: Schema.optionalKey(Schema.Array(Schema.Literals(["read", "sign", "inspect", "admin"]))),
+  /** Names of declared operations, as docs/operations.md lists them. */
+  operations: Schema.optionalKey(Schema.Array(Schema.String)),
+  /** The signers whose actions the caller may send. */
+  signers: Schema.optionalKey(Schema.Array(Address))
+})
+
+/** What a caller may ask for. */
+export type Scope = typeof Scope.Type
+
+/** How much a caller may use. A member that is absent sets no limit. */
+export const Quota = Schema.Struct({
+  requestsPerSecond: Schema.optionalKey(Positive),
+  /** Requests that may come at once before `requestsPerSecond` counts. */
+  burst: Schema.optionalKey(Count),
+  /** Weight a minute of the official API. */
+  weightPerMinute: Schema.optionalKey(Positive),
+  /** Request units a second of the nodes. */
+  unitsPerSecond: Schema.optionalKey(Positive),
+  concurrentCalls: Schema.optionalKey(Count)
+})
+
+/** How much a caller may use. */
+export type Quota = typeof Quota.Type
+
+/** The one from whom a request comes. */
+export interface Caller {
+  /** Tells callers apart, and stays the same while keys rotate: `key:` and a name, or `address:` and an IP address. */
+  readonly id: string
+  readonly scope: Scope
+  readonly quota: Quota
+}
+
+/** The program itself: it may do everything that its layers can do. */
+export const local: Caller = { id: "local", scope: {}, quota: {} }
+
+/** The caller for whom a fiber works; the program itself unless a request provides another one. */
+export const CurrentCaller = Context.Reference<Caller>("@trigate/domain/CurrentCaller", { defaultValue: () => local })
