@@ -2,7 +2,9 @@
 import { type Address, lowerCase } from "@trigate/domain/Hex"
 import type { Signature } from "@trigate/domain/Signature"
 import * as Effect from "effect/Effect"
-import { type Unhashable, wrongShape } from "./ActionHash.ts"
+import type * as Result from "effect/Result"
+import { type Unhashable, type UnsignableAction, wrongShape } from "./ActionHash.ts"
+import * as OrderAction from "./OrderAction.ts"
 import { Signer, type SignerFailure } from "./Signer.ts"
 import * as SignerRecovery from "./SignerRecovery.ts"
 import { defaultChainId, Venue, type VenueProfile } from "./VenueProfile.ts"
@@ -112,3 +114,24 @@ export const useBigBlocks = (options: L1Options) =>
 /** Sends the account's EVM transactions back to the small blocks, one a second of 3M gas. */
 export const useSmallBlocks = (options: L1Options) =>
   signL1({ type: "evmUserModify", usingBigBlocks: false } as const, options)
+
+const built = <Terms, Action extends { readonly type: string }>(
+  build: (terms: Terms) => Result.Result<Action, UnsignableAction>
+) =>
+(terms: Terms, options: L1Options): Effect.Effect<SignedBody<Action>, BuildFailure, Signer | Venue> =>
+  Effect.flatMap(Effect.fromResult(build(terms)), (action) => signL1(action, options))
+
+/** Places orders: one call is one batch, and the venue judges each order by itself. */
+export const placeOrders = built(OrderAction.place)
+
+/** Cancels orders by the venue's ids. */
+export const cancelOrders = built(OrderAction.cancel)
+
+/** Cancels orders by the client's ids. */
+export const cancelOrdersByCloid = built(OrderAction.cancelByCloid)
+
+/** Changes an order that rests. */
+export const modifyOrder = built(OrderAction.modify)
+
+/** Changes several orders that rest. */
+export const modifyOrders = built(OrderAction.batchModify)

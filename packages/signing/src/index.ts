@@ -17,6 +17,9 @@ export * as ActionOrder from "./ActionOrder.ts"
 /** Puts an action into the form in which the venue hashes it, however its JSON was ordered and spelled. */
 export * as CanonicalAction from "./CanonicalAction.ts"
 
+/** Decimal numbers as text, in the form in which the venue prints and hashes them: plain, without needless zeros. */
+export * as Decimal from "./Decimal.ts"
+
 /** Amounts of HYPE: decimal text, and the integer `wei` that the venue counts in. */
 export * as Hype from "./Hype.ts"
 
@@ -40,6 +43,9 @@ export * as NonceSource from "./NonceSource.ts"
 
 /** A `NonceSource` that several processes share: each nonce is one atomic step in Redis. */
 export * as NonceSourceRedis from "./NonceSourceRedis.ts"
+
+/** Orders, cancels and modifies in the venue's form, from terms that name their units. */
+export * as OrderAction from "./OrderAction.ts"
 
 /** The curve secp256k1, by the fastest library that loads: keys, signatures, and the addresses that signed. */
 export * as Secp256k1 from "./Secp256k1.ts"
