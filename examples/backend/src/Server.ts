@@ -1,7 +1,6 @@
 /** The server: the backend's own routes, and the gateway's below a path of theirs. Both use the same chains. */
 import * as Gateway from "@trigate/server/Gateway"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
-import * as HttpMiddleware from "effect/http/HttpMiddleware"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as Layer from "effect/Layer"
 import { BackendApi } from "./Api.ts"
@@ -18,12 +17,9 @@ const prefix = "/gateway"
 
 const own = HttpApiBuilder.layer(BackendApi, { openapiPath: "/openapi.json" }).pipe(Layer.provide(Handlers.layer))
 
-// a path of the gateway can hold the key of a caller, and Effect's span and log of a request tell the path
-const keepsPaths = Layer.succeed(HttpMiddleware.TracerDisabledWhen, ({ url }) => url.startsWith(`${prefix}/`))
-
 /** The routes over whatever chains, key and HTTP server the program provides. */
 export const layer = ({ folder }: Options) =>
-  HttpRouter.serve(Layer.merge(own, Gateway.layer({ prefix, docs: false })), { disableLogger: true }).pipe(
+  HttpRouter.serve(Layer.merge(own, Gateway.layer({ prefix, docs: false }))).pipe(
     Layer.provide([CandleArchive.layer(folder), Staking.layer]),
-    Layer.provide([Gateway.layerDefaults({ sandbox: false }), keepsPaths])
+    Layer.provide(Gateway.layerDefaults({ sandbox: false }))
   )

@@ -74,8 +74,10 @@ describe("the server", () => {
         "POST > Staking.delegate > Exchange.submit",
         delegation,
         `${delegation} > trading-api#0`,
-        "spotMeta",
-        "spotMeta > trading-node#0"
+        "POST",
+        "POST > node.info",
+        "POST > node.info > spotMeta",
+        "POST > node.info > spotMeta > trading-node#0"
       ])
       const told = recording.spans.flatMap(({ attributes, name }) => [name, JSON.stringify([...attributes])])
       assert.include(told.join(" "), "/stakes")

@@ -41,14 +41,6 @@ const inQuery = (url: string): ReadonlyArray<string> => {
   return start < 0 ? [] : new URLSearchParams(url.slice(start + 1)).getAll(queryName)
 }
 
-/** Whether the URL of a request holds a caller's key, in its path or in its query. */
-export const isInUrl = ({ url }: HttpServerRequest): boolean => {
-  // a router may skip empty segments, so the key is in the first that is not
-  const first = /^\/*([^/?#]*)/u.exec(url)?.[1] ?? ""
-  const isKeyed = first !== "" && first !== "openapi.json" && !reserved.has(first)
-  return isKeyed || inQuery(url).length > 0
-}
-
 /** Checks every key that a request without a keyed path carries; a request without any passes. */
 export const admission = (
   keys: CallerKeys["Service"],

@@ -2,7 +2,7 @@
  * All routes of the gateway over the five chain services, for the bundled server and for a server of your own.
  *
  * Provide `layer` with the five services (live, memory or sandbox) and with `layerDefaults`, and serve its `HttpRouter`.
- * `Observe.layer` adds what the bundled server does around every request.
+ * `NodeServer.layer` is the HTTP server of the bundled gateway, with its bounds on what a connection may take.
  *
  * An endpoint that relays bytes is a route of the router itself, with the contract's method and path. HttpApiBuilder would
  * merge the context of its group into every request and then decode and encode nothing: 10 microseconds, a fifth of a whole
@@ -30,7 +30,9 @@ import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import type { unhandled } from "effect/Types"
 import * as CallerKeys from "./CallerKeys.ts"
+import type * as Cors from "./Cors.ts"
 import * as DocsPage from "./DocsPage.ts"
 import * as EncodedRoutes from "./EncodedRoutes.ts"
 import { GatewayStatus } from "./GatewayStatus.ts"
@@ -140,7 +142,7 @@ const relayed = HttpRouter.addAll(Effect.map(handlers, (handlers) => {
   return routes
 }))
 
-/** Where the routes are, and which of them; beside routes of one's own. */
+/** Where the routes are, which of them, and who may read their answers; beside routes of one's own. */
 export interface Mount {
   /** The path before all routes, such as `/gateway`; none when not given. */
   readonly prefix?: `/${string}`
@@ -148,6 +150,8 @@ export interface Mount {
   readonly docs?: boolean
   /** Whether there are `/health/live`, `/health/ready` and `/metrics`; true when not given. */
   readonly health?: boolean
+  /** The origins whose pages may read answers; none when not given. */
+  readonly origins?: Cors.Origins
 }
 
 /** How a target of the route with a path is spelled: each segment as it stands there, then nothing or a query. */
@@ -166,7 +170,7 @@ const sentTarget = ({ source, url }: HttpServerRequest): string =>
  * The router also takes other letter cases, doubled and trailing slashes, percent-encoded letters, and what follows a
  * semicolon. A rule of a proxy in front that matches `/metrics` would not hold for `/METRICS`.
  */
-const layerSpelled = HttpRouter.middleware(<E, R>(handled: Effect.Effect<HttpServerResponse, E, R>) => {
+const spelled = <E, R>(handled: Effect.Effect<HttpServerResponse, E, R>) => {
   let spelling: RegExp | undefined
   return Effect.withFiber<HttpServerResponse, E | HttpServerError, R>((fiber) => {
     const request = Context.getUnsafe(fiber.context, HttpServerRequest)
@@ -176,25 +180,37 @@ const layerSpelled = HttpRouter.middleware(<E, R>(handled: Effect.Effect<HttpSer
       ? handled
       : Effect.fail(new HttpServerError({ reason: new RouteNotFound({ request }) }))
   })
-}).layer
+}
+
+/** What happens around each request, for the routes of the context; it also answers what no route of the server takes. */
+const layerObserved = (options: Observe.Options) =>
+  HttpRouter.middleware(Effect.gen(function*() {
+    const router = yield* HttpRouter.HttpRouter
+    const { route, server } = yield* Observe.make(options)
+    yield* router.addGlobalMiddleware(server)
+    return (handled: Effect.Effect<HttpServerResponse, unhandled>) => route(spelled(handled))
+  })).layer
 
 /** The router of the context, with a path before the routes that it is given. The handlers do not see the path. */
 const layerPrefixed = (prefix: string) =>
   Layer.effect(HttpRouter.HttpRouter, Effect.map(HttpRouter.HttpRouter, (router) => router.prefixed(prefix)))
 
 /**
- * The routes of the contract, its OpenAPI document and its reference page.
+ * The routes of the contract, its OpenAPI document and its reference page, with all that the bundled server does around them.
+ *
+ * Requests get an id, are counted, logged and traced without what a caller wrote into the URL, and are bounded on each
+ * connection. What no route of the server takes is answered below the prefix. Routes of one's own are left alone.
  *
  * Two gateways on one server have two prefixes, and each its own services.
  */
-export const layer = ({ docs = true, health = true, prefix = "/" }: Mount = {}) => {
+export const layer = ({ docs = true, health = true, origins, prefix = "/" }: Mount = {}) => {
   const before = prefix.replace(/\/+$/u, "")
   const routes = Layer.mergeAll(
     EncodedRoutes.layer,
     relayed,
     health ? EncodedRoutes.layerHealth : Layer.empty,
     docs ? DocsPage.layer({ health, prefix: before }) : Layer.empty
-  ).pipe(Layer.provide(layerSpelled))
+  ).pipe(Layer.provide(layerObserved({ docs, health, origins, prefix: before })))
   // the layers of routes hold services: memoised, two gateways would have those of one
   return Layer.fresh(before === "" ? routes : Layer.provide(routes, layerPrefixed(before)))
 }
@@ -211,15 +227,16 @@ export interface Defaults {
  * What the routes need besides the five services.
  *
  * Every well-formed endpoint key passes. `/health/ready` says what is given here, names no upstreams, and turns when `Drain`
- * drains.
+ * drains. There is no access log; `RequestFacts.layerAccessLog` is one.
  */
 export const layerDefaults = (
   { network = "mainnet", sandbox }: Defaults
-): Layer.Layer<CallerKeys.CallerKeys | Observe.Drain | GatewayStatus> => {
+): Layer.Layer<CallerKeys.CallerKeys | GatewayStatus | Observe.Drain | RequestFacts.AccessLog> => {
   const chain = { mode: sandbox ? "sandbox" as const : "live" as const, upstreams: {} }
   return Layer.mergeAll(
     CallerKeys.layerOpen,
     Observe.layerDrain,
+    RequestFacts.layerAccessLogOff,
     Layer.succeed(GatewayStatus, { sandbox, network, chains: { trading: chain, tokens: chain, layer2: chain } })
   )
 }

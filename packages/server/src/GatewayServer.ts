@@ -77,13 +77,7 @@ const isOther = (old: Settings, wanted: Settings): SettingsError | undefined => 
 
 /** The routes of some settings, and what happens around each request. */
 const routes = (settings: Settings, chains: Chains.Chains["Service"]) =>
-  Layer.merge(
-    Gateway.layer(),
-    Observe.layer({
-      sandbox: GatewayStatus.isSandbox(settings),
-      ...(Option.isSome(settings.corsOrigins) ? { origins: settings.corsOrigins.value } : {})
-    })
-  ).pipe(
+  Gateway.layer(Option.isSome(settings.corsOrigins) ? { origins: settings.corsOrigins.value } : {}).pipe(
     Layer.provide(chains.layerOf(settings)),
     Layer.provide(Layer.succeed(Gateway.RelayOptions, {
       anyInfo: settings.relayInfo,

@@ -30,7 +30,8 @@ const answerOf = (refusal: Refusal, detail: string): string => {
     `content-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`
 }
 
-const create = (): Http.Server => {
+/** Makes the server, which does not listen yet; for a platform layer or a framework that listens by itself. */
+export const create = (): Http.Server => {
   const server = Http.createServer({
     maxHeaderSize: maxHeaderBytes,
     headersTimeout: 10_000,

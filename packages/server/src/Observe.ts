@@ -1,9 +1,9 @@
 /**
- * What the gateway does around every request, whether a route takes it or not.
+ * What a gateway does around each request of its routes, and around those below its path that no route takes.
  *
  * It gives the request an id, counts it as in flight, reads `Cache-Control` and answers preflights. It marks the answer
  * with its headers, counts it in the metrics and writes it to the access log. A request that no route takes, and one that
- * ends in a fault of the gateway, is answered with a problem document.
+ * ends in a fault of the gateway, is answered with a problem document. Other routes of the server are left alone.
  */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Freshness, MaxAge } from "@trigate/upstream/ResponseCache"
@@ -13,6 +13,8 @@ import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import { constUndefined } from "effect/Function"
+import * as HttpMiddleware from "effect/http/HttpMiddleware"
 import * as HttpRouter from "effect/http/HttpRouter"
 import { HttpServerError } from "effect/http/HttpServerError"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
@@ -21,6 +23,7 @@ import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import type { unhandled } from "effect/Types"
 import * as Cors from "./Cors.ts"
+import { GatewayStatus } from "./GatewayStatus.ts"
 import * as HttpBody from "./HttpBody.ts"
 import * as Pipelining from "./Pipelining.ts"
 import * as RequestFacts from "./RequestFacts.ts"
@@ -101,13 +104,9 @@ export const layerDrain: Layer.Layer<Drain> = Layer.effect(
 )
 
 /** How a gateway treats its requests. */
-export interface Options {
-  /** Whether the sandbox answers; every answer then says so. */
-  readonly sandbox: boolean
-  /** The origins whose pages may read answers; none when not given. */
-  readonly origins?: Cors.Origins
-  /** The path before the gateway's routes, where they are mounted beside others; none when not given. */
-  readonly prefix?: `/${string}`
+export interface Options extends Unmatched.Options {
+  /** The origins whose pages may read answers. */
+  readonly origins: Cors.Origins | undefined
 }
 
 const plainId = /^[A-Za-z0-9._-]{1,64}$/u
@@ -151,9 +150,46 @@ const internalError = HttpBody.plainProblem(
   "A fault of the gateway; the log has its id"
 )
 
-const make = Effect.fnUntraced(function*({ origins, prefix = "/", sandbox }: Options) {
-  const unmatched = Unmatched.make(prefix)
+type Handled = Effect.Effect<
+  HttpServerResponse.HttpServerResponse,
+  HttpServerError | unhandled,
+  HttpServerRequest.HttpServerRequest
+>
+
+const notFound = (cause: Cause.Cause<HttpServerError | unhandled>): boolean =>
+  cause.reasons.some((reason) => reason._tag === "Fail" && isRouteNotFound(reason.error))
+
+/**
+ * The request as the server has it, where a span of the server's is around it.
+ *
+ * Effect writes that span after the answer, with the URL of the request, which may hold a caller's key.
+ */
+const TracedRequest = Context.Reference<HttpServerRequest.HttpServerRequest | undefined>(
+  "@trigate/server/Observe/TracedRequest",
+  { defaultValue: constUndefined }
+)
+
+/** Keeps what a caller wrote into the URL out of the server's span: it gets the path of the route in its place. */
+const concealed = (traced: HttpServerRequest.HttpServerRequest, path: string, handled: Handled): Handled =>
+  Effect.onExitPrimitive(handled, () => {
+    Object.defineProperty(traced, "url", { value: path })
+    return undefined
+  })
+
+/** What surrounds the requests of one gateway. */
+export interface Observed {
+  /** Surrounds a route of the gateway. */
+  readonly route: (handled: Handled) => Handled
+  /** Surrounds all routes of the server, and answers what none of them takes. */
+  readonly server: (app: Handled) => Handled
+}
+
+/** Makes what surrounds the requests of one gateway. */
+export const make = Effect.fnUntraced(function*({ origins, ...routes }: Options) {
+  const { prefix } = routes
+  const unmatched = Unmatched.make(routes)
   const { write } = yield* RequestFacts.AccessLog
+  const { sandbox } = yield* GatewayStatus
   const drain = yield* Drain
   const idOf = yield* makeIds
   const cors = origins === undefined ? undefined : Cors.make(origins)
@@ -166,24 +202,29 @@ const make = Effect.fnUntraced(function*({ origins, prefix = "/", sandbox }: Opt
     return drain.isDraining() ? HttpServerResponse.setHeader(labelled, "connection", "close") : labelled
   }
 
-  const unanswered = (cause: Cause.Cause<unhandled>, request: HttpServerRequest.HttpServerRequest, id: string) => {
+  const unanswered = (
+    cause: Cause.Cause<HttpServerError | unhandled>,
+    request: HttpServerRequest.HttpServerRequest,
+    id: string
+  ) => {
     if (Cause.hasInterrupts(cause)) return Effect.failCause(cause)
-    return cause.reasons.some((reason) => reason._tag === "Fail" && isRouteNotFound(reason.error))
-      ? Effect.succeed(unmatched(request))
+    return notFound(cause)
+      ? Effect.succeed(unmatched.notFound(request))
       : Effect.as(
         Effect.annotateLogs(Effect.logError("The request ended in a fault of the gateway", cause), { id }),
         internalError
       )
   }
 
-  return (app: Effect.Effect<HttpServerResponse.HttpServerResponse, unhandled>) => {
-    return drain.track(Effect.withFiber((fiber) => {
+  const observe = (handled: Handled): Handled =>
+    drain.track(Effect.withFiber((fiber) => {
       const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
       const response = NodeHttpServerRequest.toServerResponse(request)
       if (
         response instanceof ServerResponse && response.socket === null &&
         !Pipelining.admits(NodeHttpServerRequest.toIncomingMessage(request).socket, response)
       ) return Effect.interrupt
+      const traced = fiber.cache.span === undefined ? undefined : fiber.getRef(TracedRequest)
       const clock = fiber.getRef(Clock.Clock)
       const start = clock.currentTimeMillisUnsafe()
       const facts = RequestFacts.make()
@@ -211,16 +252,47 @@ const make = Effect.fnUntraced(function*({ origins, prefix = "/", sandbox }: Opt
         })
         return Effect.succeed(answer)
       }
-      const preflight = cors?.preflight(request)
-      if (preflight !== undefined) return answered(preflight)
-      const handled = withFreshness(app, request.headers["cache-control"])
-      return Effect.matchCauseEffect(Effect.provideService(handled, RequestFacts.CurrentRequestFacts, facts), {
-        onFailure: (cause) => Effect.flatMap(unanswered(cause, request, id), answered),
-        onSuccess: answered
-      })
+      const fresh = withFreshness(handled, request.headers["cache-control"])
+      const observed = Effect.matchCauseEffect(
+        Effect.provideService(fresh, RequestFacts.CurrentRequestFacts, facts),
+        {
+          onFailure: (cause) => Effect.flatMap(unanswered(cause, request, id), answered),
+          onSuccess: answered
+        }
+      )
+      if (traced === undefined) return observed
+      const path = Context.getOrUndefined(fiber.context, HttpRouter.RouteContext)?.route.path ?? `${prefix}/*`
+      return concealed(traced, path, observed)
     }))
-  }
-})
 
-/** The middleware, for an `HttpRouter`. */
-export const layer = (options: Options) => HttpRouter.middleware(make(options), { global: true })
+  const unrouted = observe(
+    Effect.map(HttpServerRequest.HttpServerRequest, (request) => cors?.preflight(request) ?? unmatched.answer(request))
+  )
+
+  const isBelow = ({ url }: HttpServerRequest.HttpServerRequest): boolean =>
+    url.startsWith(prefix) && /^(?:[/?]|$)/u.test(url.slice(prefix.length))
+
+  return {
+    // Effect's own log of requests tells their paths
+    route: (handled) => HttpMiddleware.withLoggerDisabled(observe(handled)),
+    server: (app) => {
+      const answered = Effect.catchCause(app, (cause) =>
+        Effect.withFiber((fiber) => {
+          const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
+          const isUnrouted = Context.getOrUndefined(fiber.context, HttpRouter.RouteContext) === undefined
+          return isUnrouted && notFound(cause) && isBelow(request)
+            ? HttpMiddleware.withLoggerDisabled(unrouted)
+            : Effect.failCause(cause)
+        }))
+      return Effect.withFiber((fiber) =>
+        fiber.cache.span === undefined
+          ? answered
+          : Effect.provideService(
+            answered,
+            TracedRequest,
+            Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
+          )
+      )
+    }
+  } satisfies Observed
+})

@@ -45,19 +45,15 @@ export const make = (): RequestFacts => ({
   span: undefined
 })
 
-// the default of a reference is one value for the whole program: nobody may write into it
-const unobserved = make()
-
-/** The facts of the request that the fiber serves. */
+/** The facts of the request that the fiber serves. Every route of a gateway has its own: see `Observe`. */
 export const CurrentRequestFacts = Context.Reference<RequestFacts>("@trigate/server/CurrentRequestFacts", {
-  defaultValue: () => unobserved
+  defaultValue: make
 })
 
-/** Names the route that an effect serves, in the facts of the request or, where nobody observes, in facts of its own. */
+/** Names the route that an effect serves, in the facts of the request. */
 export const named = <A, E, R>(route: string, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.withFiber((fiber) => {
     const facts = fiber.getRef(CurrentRequestFacts)
-    if (facts === unobserved) return Effect.provideService(self, CurrentRequestFacts, { ...make(), route })
     facts.route = route
     return fiber.cache.tracer === undefined ? self : RequestSpan.within(facts, fiber, self)
   })

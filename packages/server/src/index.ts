@@ -35,7 +35,7 @@ export * as Log from "./Log.ts"
 /** Node's HTTP server: bounds on what it reads, and problem documents for requests that it cannot parse. */
 export * as NodeServer from "./NodeServer.ts"
 
-/** What the gateway does around every request, whether a route takes it or not. */
+/** What a gateway does around each request of its routes, and around those below its path that no route takes. */
 export * as Observe from "./Observe.ts"
 
 /** Requests that a client sends before it has the answers to earlier ones on the same connection (RFC 9112, section 9.3.2). */

@@ -1,18 +1,17 @@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { assert, describe, it } from "@effect/vitest"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
-import * as CallerKeys from "@trigate/server/CallerKeys"
 import * as Gateway from "@trigate/server/Gateway"
-import * as Observe from "@trigate/server/Observe"
-import * as RequestFacts from "@trigate/server/RequestFacts"
 import { gateway } from "@trigate/testing/Gateway"
 import * as SpanTree from "@trigate/testing/SpanTree"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as HttpMiddleware from "effect/http/HttpMiddleware"
 import * as HttpRouter from "effect/http/HttpRouter"
 import { formatAddress, HttpServer } from "effect/http/HttpServer"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as References from "effect/References"
 import * as Tracer from "effect/Tracer"
 import * as Http from "node:http"
 import { exchange, headOf } from "../rawHttp.ts"
@@ -44,19 +43,17 @@ const respelled = (path: string): ReadonlyArray<string> => {
   ]
 }
 
+const own = HttpRouter.add("GET", "/own/:word", HttpServerResponse.text("mine"))
+
 const served = (prefix: `/${string}`) =>
   Effect.gen(function*() {
-    const app = Layer.merge(Gateway.layer({ prefix }), Observe.layer({ prefix, sandbox: true })).pipe(
+    const app = Layer.merge(Gateway.layer({ prefix }), own).pipe(
       Layer.provide(Sandbox.layer()),
-      Layer.provide(Gateway.layerDefaults({ sandbox: true })),
-      Layer.provide(RequestFacts.layerAccessLogOff)
+      Layer.provide(Gateway.layerDefaults({ sandbox: true }))
     )
     const server = NodeHttpServer.layer(() => Http.createServer(), { port: 0, host: "127.0.0.1" })
     const context = yield* Layer.build(
-      HttpRouter.serve(app, { disableLogger: true, disableListenLog: true }).pipe(
-        Layer.provide(Layer.succeed(HttpMiddleware.TracerDisabledWhen, CallerKeys.isInUrl)),
-        Layer.provideMerge(server)
-      )
+      HttpRouter.serve(app, { disableListenLog: true }).pipe(Layer.provideMerge(server))
     )
     return formatAddress(Context.get(context, HttpServer).address)
   })
@@ -95,7 +92,7 @@ describe("a path has one spelling", () => {
       for (const target of [...respelled("/gateway/metrics"), "/gateway//metrics", "/gateway/Metrics"]) {
         assert.strictEqual((yield* reading(url, target)).status, 404, target)
       }
-    }))
+    }).pipe(Effect.provideService(Logger.CurrentLoggers, new Set())))
 })
 
 describe("a path behind a key has one spelling", () => {
@@ -112,22 +109,47 @@ describe("a path behind a key has one spelling", () => {
   }
 })
 
-describe("a key in a path", () => {
-  it.live("is in no span of a server of one's own, however many slashes come before it", () => {
-    const { spans, text, tracer } = SpanTree.make()
-    return Effect.gen(function*() {
-      const url = yield* served("/")
-      for (const target of ["/CALLER-SECRET/evm", "//CALLER-SECRET/evm", "///CALLER-SECRET/evm", "//CALLER-SECRET"]) {
-        yield* calling(url, target)
-      }
-      yield* calling(url, "/evm")
-      // the platform's span of the last request, and ours of the two that a route took
-      assert.deepStrictEqual(spans.filter(({ kind }) => kind === "server").map(({ name }) => name), [
-        "node.evm",
-        "POST",
-        "evm.rpc"
-      ])
-      assert.notInclude(text(), "CALLER-SECRET")
-    }).pipe(Effect.scoped, Effect.provideService(Tracer.Tracer, tracer))
-  })
+describe("a key in a URL, on a server of one's own", () => {
+  const nowhere: `/${string}` = "/"
+  for (const prefix of [nowhere, "/gateway"] as const) {
+    const before = prefix === "/" ? "" : prefix
+
+    it.live(`is in no span and in no line of the log, however it is written: ${prefix}`, () => {
+      const { spans, text, tracer } = SpanTree.make()
+      const lines: Array<string> = []
+      const logger = Logger.make(({ message, fiber }) =>
+        void lines.push(JSON.stringify([message, fiber.getRef(References.CurrentLogAnnotations)]))
+      )
+      return Effect.gen(function*() {
+        const url = yield* served(prefix)
+        for (const target of ["/CALLER-SECRET/evm", "//CALLER-SECRET/evm", "///CALLER-SECRET/evm", "//CALLER-SECRET"]) {
+          yield* calling(url, `${before}${target}`)
+        }
+        yield* reading(url, `${before}/CALLER-SECRET/nowhere?CALLER-SECRET`)
+        yield* reading(url, `${before}/api/v2/getMasterchainInfo?api_key=CALLER-SECRET`)
+        yield* reading(url, `${before}/health/live?CALLER-SECRET`)
+        yield* reading(url, "/own/word?mine")
+        const told = spans.filter(({ kind, name }) => kind === "server" && /^[A-Z]+$/u.test(name)).map((span) =>
+          [span.name, span.attributes.get("url.path"), span.attributes.get("url.query")].join(" ").trim()
+        )
+        assert.deepStrictEqual(told, [
+          `POST ${before}/:endpointKey/evm`,
+          `POST ${before}/:endpointKey/evm`,
+          `POST ${before}/:endpointKey/evm`,
+          `POST ${before}/:endpointKey`,
+          `GET ${before}/*`,
+          `GET ${before}/api/v2/getMasterchainInfo`,
+          `GET ${before}/health/live`,
+          "GET /own/word mine"
+        ])
+        assert.notInclude(text(), "CALLER-SECRET")
+        assert.deepStrictEqual(lines.filter((line) => line.includes("HTTP response")).length, 1)
+        assert.notInclude(lines.join(), "CALLER-SECRET")
+      }).pipe(
+        Effect.scoped,
+        Effect.provideService(Tracer.Tracer, tracer),
+        Effect.provideService(Logger.CurrentLoggers, new Set([logger]))
+      )
+    })
+  }
 })

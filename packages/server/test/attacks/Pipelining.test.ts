@@ -3,9 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Layer2 } from "@trigate/layer2/Layer2"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import * as Gateway from "@trigate/server/Gateway"
-import * as Observe from "@trigate/server/Observe"
 import * as Pipelining from "@trigate/server/Pipelining"
-import * as RequestFacts from "@trigate/server/RequestFacts"
 import { gateway, get } from "@trigate/testing/Gateway"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -81,10 +79,9 @@ const silent = Effect.fnUntraced(function*(first: Effect.Effect<void> = Effect.n
         )
     }))
   ).pipe(Layer.provideMerge(Sandbox.layer()))
-  const app = Layer.merge(Gateway.layer(), Observe.layer({ sandbox: true })).pipe(
+  const app = Gateway.layer().pipe(
     Layer.provide(waiting),
-    Layer.provide(Gateway.layerDefaults({ sandbox: true })),
-    Layer.provide(RequestFacts.layerAccessLogOff)
+    Layer.provide(Gateway.layerDefaults({ sandbox: true }))
   )
   const server = NodeHttpServer.layer(() => Http.createServer(), { port: 0, host: "127.0.0.1" })
   const context = yield* Layer.build(
