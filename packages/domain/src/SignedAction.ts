@@ -24,7 +24,10 @@ const envelope = {
   nonce: Millis.annotateKey({ description: "Milliseconds; within (now - 2 days, now + 1 day), unique per signer" }),
   signature: Signature,
   vaultAddress: Schema.optionalKey(Schema.NullOr(VaultAddress)),
-  expiresAfter: Schema.optionalKey(Schema.NullOr(Millis))
+  expiresAfter: Schema.optionalKey(Schema.NullOr(Millis)),
+  isFrontend: Schema.optionalKey(Schema.Boolean).annotateKey({
+    description: "Marks an action of the venue's own page, as clients made after it do, too; nobody signs it"
+  })
 }
 
 /** A signed action of any of the four types. */

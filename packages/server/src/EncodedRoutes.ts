@@ -9,7 +9,6 @@ import { Problems } from "@trigate/api/Problems"
 import type { GatewayError as GatewayErrorType } from "@trigate/domain/GatewayError"
 import { GatewayError } from "@trigate/domain/GatewayError"
 import { faultsOf, invalidRequest } from "@trigate/domain/Operation"
-import { PayloadTooLarge } from "@trigate/domain/RequestError"
 import { TokenChain } from "@trigate/tokens/TokenChain"
 import { Exchange } from "@trigate/trading/Exchange"
 import * as Effect from "effect/Effect"
@@ -41,15 +40,6 @@ export class EncodedApi extends HttpApi.make("gateway").add(
 /** The part of the contract that tells of the gateway itself. */
 export class HealthApi extends HttpApi.make("gateway").add(groups.health) {}
 
-/** The most bytes of a body that is inspected: hashing and describing a larger one would hold the thread. */
-const inspectLimit = 64 * 1024
-
-const tooLarge = Effect.suspend(() =>
-  Effect.fail(
-    new PayloadTooLarge({ limit: inspectLimit, detail: `A body of more than ${inspectLimit} bytes is not inspected` })
-  )
-)
-
 const inspect = HttpApiBuilder.group(
   EncodedApi,
   "exchange",
@@ -57,8 +47,7 @@ const inspect = HttpApiBuilder.group(
     const exchange = yield* Exchange
     return handlers.handleRaw("inspect", ({ request }) =>
       Effect.gen(function*() {
-        const body = yield* HttpBody.bytes(request)
-        if (body.length > inspectLimit) return yield* tooLarge
+        const body = yield* HttpBody.bytes(request, HttpBody.signedLimit)
         return yield* exchange.inspect(body, yield* expectedSigner(request))
       }))
   })

@@ -1,8 +1,8 @@
 /**
  * The bodies of requests and of answers.
  *
- * A request body is JSON by its content type, has at most {@link bodyLimit} bytes before and after decompression, and is kept
- * as the bytes that came. It is compressed at most once: every further coding would multiply what a few bytes cost. Answers
+ * A request body is JSON by its content type, has at most {@link bodyLimit} bytes (a signed one {@link signedLimit}) before and
+ * after decompression, and is kept as the bytes that came. It is compressed at most once: every further coding would multiply what a few bytes cost. Answers
  * that HttpApiBuilder does not encode are written here: relayed upstream responses, JSON texts and problem documents.
  */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
@@ -33,14 +33,20 @@ import * as Zlib from "node:zlib"
 /** The most bytes that a body may have after decompression: 1 MiB. Node providers stop at 1 MB too. */
 export const bodyLimit = 1024 * 1024
 
+/**
+ * The most bytes that a signed body may have: 64 KiB. A multi-sig of ten co-signers has three.
+ *
+ * The action log keeps each body until it is answered, and hashing a larger one would hold the thread.
+ */
+export const signedLimit = 64 * 1024
+
 const unreadable = (message: string) => Effect.suspend(() => Effect.fail(invalidRequest([{ path: [], message }])))
 
 const notJson = unreadable("The content type must be application/json")
 const notText = unreadable("The body is not valid UTF-8")
 const broken: Effect.Effect<never, InvalidRequest | PayloadTooLarge> = unreadable("The body could not be read")
-const tooLarge: Effect.Effect<never, InvalidRequest | PayloadTooLarge> = Effect.suspend(() =>
-  Effect.fail(new PayloadTooLarge({ limit: bodyLimit, detail: `The body is larger than ${bodyLimit} bytes` }))
-)
+const tooLarge = (limit: number): Effect.Effect<never, InvalidRequest | PayloadTooLarge> =>
+  Effect.suspend(() => Effect.fail(new PayloadTooLarge({ limit, detail: `The body is larger than ${limit} bytes` })))
 
 const isJson = (contentType: string | undefined): boolean =>
   contentType === undefined || contentType === "application/json" ||
@@ -73,20 +79,20 @@ const notCoded: Effect.Effect<never, InvalidRequest | PayloadTooLarge> = unreada
   "The body does not decompress by its content encoding"
 )
 
-const decompressed = (decode: Decoder, body: Uint8Array) =>
+const decompressed = (decode: Decoder, body: Uint8Array, limit: number) =>
   Effect.callback<Uint8Array, InvalidRequest | PayloadTooLarge>((resume) => {
-    decode(body, { maxOutputLength: bodyLimit }, (error, output) => {
+    decode(body, { maxOutputLength: limit }, (error, output) => {
       if (error === null) resume(Effect.succeed(output))
-      else resume("code" in error && error.code === "ERR_BUFFER_TOO_LARGE" ? tooLarge : notCoded)
+      else resume("code" in error && error.code === "ERR_BUFFER_TOO_LARGE" ? tooLarge(limit) : notCoded)
     })
   })
 
 /** Reads by the platform's own way: on any server, after `100 Continue`, or a second time. */
-const portable = (request: HttpServerRequest) =>
+const portable = (request: HttpServerRequest, limit: number) =>
   request.arrayBuffer.pipe(
-    Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(bodyLimit)),
+    Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(limit)),
     Effect.matchEffect({
-      onFailure: (error) => isTooLarge(error) ? tooLarge : broken,
+      onFailure: (error) => isTooLarge(error) ? tooLarge(limit) : broken,
       onSuccess: (buffer) => Effect.succeed(new Uint8Array(buffer))
     })
   )
@@ -110,18 +116,18 @@ const joined = (chunks: ReadonlyArray<Uint8Array>): Uint8Array =>
  * The platform reads through a stream and copies what came. That takes 13 microseconds of a small request, more than Node
  * spends on its head and its answer together.
  */
-const fromNode = (message: IncomingMessage) =>
+const fromNode = (message: IncomingMessage, limit: number) =>
   Effect.callback<Uint8Array, InvalidRequest | PayloadTooLarge>((resume) => {
     const chunks: Array<Uint8Array> = []
     let size = 0
     const onData = (chunk: Uint8Array) => {
       size += chunk.length
-      if (size <= bodyLimit) {
+      if (size <= limit) {
         chunks.push(chunk)
       } else {
         // the rest is read and dropped, so that the caller gets to read the answer
         message.off("data", onData)
-        resume(tooLarge)
+        resume(tooLarge(limit))
       }
     }
     message.on("data", onData)
@@ -133,21 +139,27 @@ const fromNode = (message: IncomingMessage) =>
     })
   })
 
-const sent = (request: HttpServerRequest): Effect.Effect<Uint8Array, InvalidRequest | PayloadTooLarge> => {
+const sent = (
+  request: HttpServerRequest,
+  limit: number
+): Effect.Effect<Uint8Array, InvalidRequest | PayloadTooLarge> => {
   const message = messageOf(request)
-  return message === undefined ? portable(request) : fromNode(message)
+  return message === undefined ? portable(request, limit) : fromNode(message, limit)
 }
 
-/** The body's bytes, decompressed. */
-export const bytes = (request: HttpServerRequest): Effect.Effect<Uint8Array, InvalidRequest | PayloadTooLarge> => {
+/** The body's bytes, decompressed; fails with `PayloadTooLarge` over the limit. */
+export const bytes = (
+  request: HttpServerRequest,
+  limit = bodyLimit
+): Effect.Effect<Uint8Array, InvalidRequest | PayloadTooLarge> => {
   if (!isJson(request.headers["content-type"])) return notJson
-  if (Number(request.headers["content-length"]) > bodyLimit) return tooLarge
+  if (Number(request.headers["content-length"]) > limit) return tooLarge(limit)
   const coding = request.headers["content-encoding"]?.toLowerCase()
-  if (coding === undefined || coding === "identity") return sent(request)
+  if (coding === undefined || coding === "identity") return sent(request, limit)
   const decode = decoders.get(coding)
   return decode === undefined
     ? otherCoding
-    : Effect.flatMap(sent(request), (body) => decompressed(decode, body))
+    : Effect.flatMap(sent(request, limit), (body) => decompressed(decode, body, limit))
 }
 
 /** Bytes as text; fails where they are not UTF-8. */

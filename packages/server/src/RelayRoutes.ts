@@ -43,7 +43,7 @@ export const exchange = Effect.map(
   Exchange,
   ({ relay }) =>
     Effect.fnUntraced(function*(request: HttpServerRequest, surface: Surface) {
-      const body = yield* HttpBody.bytes(request)
+      const body = yield* HttpBody.bytes(request, HttpBody.signedLimit)
       const expected = yield* expectedSigner(request)
       const { answer, operation, signer, warnings } = yield* relay({
         body,

@@ -19,6 +19,7 @@ import { deadline } from "./faults/time.ts"
 
 const DAY = 86_400_000
 const limit = 1024 * 1024
+const signedLimit = 64 * 1024
 const address = "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDs"
 const badAddress = `${address.slice(0, -1)}t`
 const hash = `0x${"ab".repeat(32)}` as const
@@ -85,7 +86,6 @@ const tokenRpc = (code: number, id?: unknown) => ({
 const faults = (...errors: ReadonlyArray<readonly [path: ReadonlyArray<string | number>, message: string]>) => () => ({
   errors: errors.map(([path, message]) => ({ path, message }))
 })
-const limits = () => ({ limit })
 const refusedBody = (
   what: string,
   body: string | Uint8Array<ArrayBuffer>,
@@ -503,7 +503,6 @@ const callers: ReadonlyArray<Row> = [
   }
 ]
 
-const spaces = " ".repeat(limit + 1)
 const bomb = new Uint8Array(gzipSync(Buffer.alloc(64 * 1024 * 1024, 0x20)))
 const tooLarge: ReadonlyArray<Row> = ([
   ["exchange", exchange.client],
@@ -512,13 +511,15 @@ const tooLarge: ReadonlyArray<Row> = ([
   ["l2", receipt.client],
   ["api/v2/jsonRPC", detect.client]
 ] as const).flatMap(([route, client]) => {
+  const most = route === "exchange" ? signedLimit : limit
+  const spaces = " ".repeat(most + 1)
   const shape = {
     tag: "PayloadTooLarge" as const,
     status: 413,
     http: 413,
     ...(route === "evm" || route === "l2" ? { rpc: rpc(-32600, null) } : {}),
     ...(route === "api/v2/jsonRPC" ? { rpc: tokenRpc(-32600, null) } : {}),
-    fields: limits,
+    fields: () => ({ limit: most }),
     sent: 0,
     client,
     replay: true as const

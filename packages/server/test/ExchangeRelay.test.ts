@@ -92,10 +92,7 @@ describe("the bytes that leave", () => {
       "the documents' name of the chain as a value",
       (now) => bodyOf(now, `{"type":"evmUserModify","usingBigBlocks":true,"note":"venueChain"}`)
     ],
-    [
-      "the documents' name of the chain elsewhere than in an action",
-      (now) => bodyOf(now, bigBlocks, `,"venueChain":"Mainnet"`)
-    ]
+    ["the mark of the venue's own page", (now) => bodyOf(now, bigBlocks, `,"isFrontend":true`)]
   ]
   for (const [what, body] of spellings) {
     it.live(`are those that came: ${what}`, () =>

@@ -100,8 +100,8 @@ describe("any integer of a body", () => {
         multiSigBody(now, `{"type":"order","orders":[{"a":${big[0]},"o":[${signed.join(",")}]}]}`),
         bodyOf(
           now,
-          `{"type":"CSignerAction","unjailSelf":null}`,
-          `,"expiresAfter":${now + 60_000},"extra":[${big.join()}]`
+          `{"type":"CSignerAction","unjailSelf":null,"extra":[${big.join()}]}`,
+          `,"expiresAfter":${now + 60_000}`
         )
       ]
       for (const body of bodies) {

@@ -89,8 +89,16 @@ const readAction = (type: ActionType, action: object): Read<Action> => {
 
 const faultsIn = <A>(read: Read<A>) => Result.isFailure(read) ? read.failure : []
 
-/** Reads a parsed body of any action type; its faults come all at once. */
-export const read = (body: unknown): Read<ReadBody> => {
+/** The members of a body that are none of a signed action: nobody signed them, and the venue does not read them. */
+const unsignedMembers = (body: unknown): ReadonlyArray<RequestFault> =>
+  Predicate.isReadonlyObject(body)
+    ? Object.keys(body).filter((key) => !Object.hasOwn(SignedEnvelope.fields, key)).map((key) => ({
+      path: [key],
+      message: "Not a member of a signed action"
+    }))
+    : []
+
+const readMembers = (body: unknown): Read<ReadBody> => {
   const sentAction = Predicate.hasProperty(body, "action") ? body.action : undefined
   const { type, ...members } = Predicate.isReadonlyObject(sentAction) ? sentAction : {}
   if (!Predicate.isReadonlyObject(sentAction) || !Predicate.isString(type) || !isActionType(type)) {
@@ -105,6 +113,13 @@ export const read = (body: unknown): Read<ReadBody> => {
       action: action.success
     })
     : Result.fail([...faultsIn(action), ...faultsIn(beside)])
+}
+
+/** Reads a parsed body of any action type; its faults come all at once. */
+export const read = (body: unknown): Read<ReadBody> => {
+  const read = readMembers(body)
+  const unsigned = unsignedMembers(body)
+  return unsigned.length === 0 ? read : Result.fail([...faultsIn(read), ...unsigned])
 }
 
 /** The action of a body in the venue's form; what was decoded is not decoded again. Fails with `UnsignableAction`. */

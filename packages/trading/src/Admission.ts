@@ -42,7 +42,7 @@ export interface Admitted {
   /**
    * Identifies the signed content: a digest of the action, its nonce and its signature, 0x hex of 64 digits.
    *
-   * Bytes beside the signed content do not change it: whitespace, the order of the members, extra members.
+   * Bytes beside the signed content do not change it: whitespace, the order of the members.
    */
   readonly fingerprint: string
   /** The bytes to send: those of the request, except that `venueChain` is respelled. */

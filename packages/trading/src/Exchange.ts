@@ -95,12 +95,8 @@ const encoded = (signed: SignedAction) =>
     onSuccess: (wire) => Utf8.encode(Json.stringify(wire))
   })
 
-/** What an outcome says about the sending, and about earlier ones of the same content. */
-const settlementOf = (
-  outcome: Outcome,
-  answer: UpstreamResponse.UpstreamResponse,
-  isRepeat: boolean
-): ActionLog.Settlement => {
+/** What an outcome says about the sending, and about earlier ones of the same content; docs/reliability.md has it by status. */
+const settlementOf = (outcome: Outcome, isRepeat: boolean): ActionLog.Settlement => {
   if (Result.isSuccess(outcome)) return "accepted"
   const error = outcome.failure
   switch (error._tag) {
@@ -112,12 +108,9 @@ const settlementOf = (
     case "OutcomeUnknown":
     case "NonceAlreadyUsed":
       return "unknown"
-    // a used-up rate limit (HTTP 429) is told before the action is looked at
-    case "UpstreamRateLimited":
-      return "released"
-    // a gateway upstream refused before it sent anything; anything else comes from something in between
+    // a refusal before the action was looked at: by a rate limit, by something in front of the venue, by a gateway upstream
     default:
-      return answer.isProblem ? "released" : "unknown"
+      return "released"
   }
 }
 
@@ -137,7 +130,7 @@ export const make = (
       (error) => claim.settle(error._tag === "OutcomeUnknown" ? "unknown" : "released")
     )
     const outcome = yield* Effect.result(ExchangeProtocol.readOutcome(answer, identity))
-    yield* claim.settle(settlementOf(outcome, answer, claim.isRepeat))
+    yield* claim.settle(settlementOf(outcome, claim.isRepeat))
     return { answer, outcome }
   }, Effect.scoped)
 

@@ -53,7 +53,12 @@ const open: ReadonlyArray<readonly [what: string, answer: Parameters<typeof answ
   ["a broken exchange", unknown],
   ["a server fault", venue(500, "null")],
   ["an answer that says nothing", venue(200, "{}")],
-  ["something in between that forbids", Effect.succeed(UpstreamResponse.plain("trading-api", 403, "blocked"))],
+  ...[408, 409, 460, 499, 502, 504, 302].map((status) =>
+    [
+      `HTTP ${status} of something in between, which may have passed the action on`,
+      Effect.succeed(UpstreamResponse.plain("trading-api", status, "<html>"))
+    ] as const
+  ),
   [
     "a gateway upstream that has seen the nonce",
     Effect.succeed(
@@ -70,6 +75,17 @@ const open: ReadonlyArray<readonly [what: string, answer: Parameters<typeof answ
 const free: ReadonlyArray<readonly [what: string, answer: Parameters<typeof answerWith>[0]]> = [
   ["nothing sent", unsent],
   ["a reached rate limit", venue(429, "null")],
+  ...[400, 401, 403, 404, 405, 407, 411, 413, 415, 418, 421, 422, 425, 428, 431, 451].map((status) =>
+    [
+      `HTTP ${status} of something in between`,
+      Effect.succeed(UpstreamResponse.make({
+        upstream: "trading-api",
+        status,
+        contentType: "text/html",
+        body: new TextEncoder().encode("<html>blocked</html>")
+      }))
+    ] as const
+  ),
   [
     "a gateway upstream that refused",
     Effect.succeed(

@@ -235,7 +235,7 @@ describe("the action log of a gateway", () => {
     return Effect.gen(function*() {
       yield* TestClock.setTime(now)
       const signed = yield* action
-      const spaced = Utf8.encode(JSON.stringify({ comment: "beside", ...signed }, undefined, 2))
+      const spaced = Utf8.encode(JSON.stringify({ isFrontend: true, ...signed }, undefined, 2))
       assert.strictEqual((yield* Effect.flip(submit(signed)))._tag, "OutcomeUnknown")
       const [first] = yield* unanswered
       const resolved = yield* Exchange.use((exchange) => exchange.resolve(spaced))

@@ -163,7 +163,7 @@ describe("the fingerprint", () => {
       assert.match(expected, /^0x[0-9a-f]{64}$/)
       const same = [
         JSON.stringify({ nonce, signature, action }, null, 2),
-        bodyText(action, {}, { extra: 1, vaultAddress: null, expiresAfter: null }),
+        bodyText(action, {}, { isFrontend: true, vaultAddress: null, expiresAfter: null }),
         bodyText({ usingBigBlocks: true, type: "evmUserModify", extra: 1 }),
         bodyText(action, { v: 1, r: `0x${signature.r.slice(2).toUpperCase()}` })
       ]
@@ -182,7 +182,7 @@ describe("the fingerprint", () => {
       const expected = yield* of(bodyText(form))
       assert.match(expected, /^0x[0-9a-f]{64}$/)
       assert.strictEqual(yield* of(JSON.stringify({ nonce, signature, action: form }, null, 2)), expected)
-      assert.strictEqual(yield* of(bodyText(form, {}, { extra: 1, expiresAfter: null })), expected)
+      assert.strictEqual(yield* of(bodyText(form, {}, { isFrontend: true, expiresAfter: null })), expected)
       const found = yield* Effect.forEach([...variants(form), bodyText({ ...form, modifications: [1] })], of)
       assert.strictEqual(new Set(found).size, 6)
     }))

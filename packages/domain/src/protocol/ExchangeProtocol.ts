@@ -21,15 +21,27 @@ export interface Identity {
 }
 
 /**
+ * The refusals (4xx) that may come after the request was passed on: a timeout, a conflict with what has happened, and two that
+ * proxies give for a client that they think has left. Any other is given instead of doing what was asked.
+ */
+const lateRefusals: ReadonlySet<number> = new Set([408, 409, 460, 499])
+
+/** Whether a status says that the call was refused before any of it can have been carried out. */
+const isRefusal = (status: number): boolean => status >= 400 && status < 500 && !lateRefusals.has(status)
+
+/**
  * Why a response leaves open what became of a call that is sent at most once: it comes from a proxy, or it is cut off.
  *
- * Undefined for an answer of the upstream's own, and for a refusal (4xx), which is final even as HTML.
+ * Undefined for an answer of the upstream's own, and for a refusal, whoever gives it: a firewall's page with HTTP 403 means that
+ * nothing was passed on.
  */
 export const openIssue = (response: UpstreamResponse): string | undefined => {
   const { status } = response
-  if (status >= 400 && status < 500) return undefined
+  if (isRefusal(status)) return undefined
   return foreign(response) ??
-    (status === 200 && Result.isFailure(response.json.value) ? "what is not JSON (HTTP 200)" : undefined)
+    ((status === 200 || lateRefusals.has(status)) && Result.isFailure(response.json.value)
+      ? `what is not JSON (HTTP ${status})`
+      : undefined)
 }
 
 const decodeAnswer = Schema.decodeUnknownOption(
@@ -87,8 +99,9 @@ const readOk = (answer: UpstreamResponse, identity: Identity) => {
  * as.
  *
  * HTTP 200 is not success: a refusal has `status: "err"` or stands inside an `ok` response (`data.statuses[].error`,
- * `data.status.error`). HTTP 422 means that the venue refused the shape. A server fault and a response that does not decode
- * fail with `OutcomeUnknown`, since the action may have been taken.
+ * `data.status.error`). HTTP 422 with a text means that the venue refused the shape. Any other 4xx is a refusal before the
+ * action was looked at, unless it may have come later: such a one, a server fault, and a response that does not decode fail with
+ * `OutcomeUnknown`, since the action may have been taken.
  */
 export const outcomeReader = <S extends AnyCodec>(failures: S) => {
   const problemOf = problemReader(failures)
@@ -99,13 +112,11 @@ export const outcomeReader = <S extends AnyCodec>(failures: S) => {
     const problem = problemOf(response)
     if (Option.isSome(problem)) return Effect.fail(problem.value)
     if (response.status === 200) return readOk(response, identity)
-    if (response.status === 422) {
+    if (response.status === 422 && foreign(response) === undefined) {
       const { message } = classifyRejection(response.text)
       return Effect.fail(new ActionRejected({ reason: "ShapeRefused", message }))
     }
-    return Effect.fail(
-      response.status >= 400 && response.status < 500 ? failureOfStatus(response) : unknownOutcome(response, identity)
-    )
+    return Effect.fail(isRefusal(response.status) ? failureOfStatus(response) : unknownOutcome(response, identity))
   }
 }
 
