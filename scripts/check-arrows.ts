@@ -24,7 +24,9 @@ const table: Readonly<Record<string, Package>> = {
   domain: { arrows: [] },
   signing: { arrows: ["domain"], codecs: ["@noble/curves", "@noble/hashes", "hash-wasm", "secp256k1", "viem"] },
   upstream: { arrows: ["domain"], drivers: ["undici"] },
-  trading: { arrows: ["domain", "signing", "upstream"], contracts: ["Exchange", "Info", "TradingEvm"] },
+  // the driver of SQLite is Node's own module
+  archive: { arrows: ["domain"] },
+  trading: { arrows: ["archive", "domain", "signing", "upstream"], contracts: ["Exchange", "Info", "TradingEvm"] },
   tokens: { arrows: ["domain", "upstream"], drivers: ["undici"], contracts: ["TokenChain"] },
   layer2: { arrows: ["domain", "upstream"], contracts: ["Layer2"] },
   api: { arrows: ["domain"] },
@@ -42,7 +44,7 @@ const table: Readonly<Record<string, Package>> = {
     ]
   },
   server: {
-    arrows: ["api", "domain", "layer2", "sandbox", "signing", "tokens", "trading", "upstream"],
+    arrows: ["api", "archive", "domain", "layer2", "sandbox", "signing", "tokens", "trading", "upstream"],
     drivers: ["@effect/platform-node", "@effect/sql-pg", "redis"]
   },
   cli: {
@@ -147,6 +149,7 @@ const plants = (): ReadonlyMap<string, ReadonlySet<string>> => {
     for (const module of contracts) files.set(`packages/${name}/src/${module}.ts`, new Set(contract))
   }
   files.set("packages/upstream/src/PlantedUndici.ts", new Set([...contract, "undici", "node:fs"]))
+  files.set("packages/archive/src/PlantedSqlite.ts", new Set([...contract, "node:fs"]))
   return files.set(
     "packages/tokens/src/PlantedUndici.ts",
     new Set([...contract, "@trigate/upstream/Module", "undici", "node:fs"])

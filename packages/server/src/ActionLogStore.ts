@@ -51,7 +51,7 @@ export const sqlOptionsOf = ({ network, onceDeadline }: Settings): ActionLogSql.
 export const layerDatabase = (place: Place, mode: "create" | "existing"): Layer.Layer<SqlClient> =>
   Layer.unwrap(Effect.promise(() =>
     place.kind === "SQLite"
-      ? import("./SqliteClient.ts").then((client) => client.layer({ file: place.file, mode }))
+      ? import("@trigate/archive/SqliteClient").then((client) => client.layer({ file: place.file, mode }))
       : import("@effect/sql-pg/PgClient").then((client) =>
         Layer.orDie(client.layer({ url: place.url, applicationName: "trigate", connectTimeout: "2 seconds" }))
       )

@@ -59,9 +59,6 @@ export * as RpcRoutes from "./RpcRoutes.ts"
 /** Reads the settings of a gateway: a flag beats the environment, which beats the file `trigate.config.{json,yaml,toml}`. */
 export * as Settings from "./Settings.ts"
 
-/** `SqlClient` over Node's own SQLite, with one connection: it is opened at its first use, and again after a fault. */
-export * as SqliteClient from "./SqliteClient.ts"
-
 /** A page that is the same for everyone, made and compressed once. */
 export * as StaticPage from "./StaticPage.ts"
 

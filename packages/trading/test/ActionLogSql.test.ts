@@ -1,6 +1,6 @@
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import * as SqliteClient from "@trigate/server/SqliteClient"
+import * as SqliteClient from "@trigate/archive/SqliteClient"
 import { passing } from "@trigate/testing/Passing"
 import { isInstalled, postgresServer } from "@trigate/testing/PostgresServer"
 import type { PostgresServer } from "@trigate/testing/PostgresServer"
