@@ -5,5 +5,23 @@
  * `@trigate/archive/…`: Node then loads only those.
  */
 
+/** Closed bars in few bytes, and exact: every number comes back as the venue spelled it. */
+export * as BarChunk from "./BarChunk.ts"
+
+/** Sets of bar numbers (`CandleWindow.barAt`) as ranges: which bars of a series are known, and which are missing. */
+export * as BarRanges from "./BarRanges.ts"
+
+/** Columns of whole numbers in few bits: the number of values, then Rice codes whose parameter follows the values. */
+export * as BitColumns from "./BitColumns.ts"
+
+/** Candle history: each closed bar of a coin and interval once, exactly as the venue spelled it, for good. */
+export * as CandleArchive from "./CandleArchive.ts"
+
+/** `CandleArchive` in memory: what was used least recently makes room when it is full, and is a gap from then on. */
+export * as CandleArchiveMemory from "./CandleArchiveMemory.ts"
+
+/** `CandleArchive` in a SQL database, SQLite or Postgres: a chunk of bars is a row, and a write is one transaction. */
+export * as CandleArchiveSql from "./CandleArchiveSql.ts"
+
 /** `SqlClient` over Node's own SQLite, with one connection: it is opened at its first use, and again after a fault. */
 export * as SqliteClient from "./SqliteClient.ts"

@@ -1,0 +1,244 @@
+/**
+ * Closed bars in few bytes, and exact: every number comes back as the venue spelled it.
+ *
+ * A chunk holds the bars of {@link barsPerChunk} bar numbers. Prices and volumes become whole multiples of a step; what is
+ * written of them is how far each is from what the bars before let expect. Of the spelling only what differs from the venue's
+ * habit is written: no zeros at the end, but at least one decimal. Bars with a number that no column holds, such as `007`, are
+ * written as JSON.
+ */
+import type { Candle } from "@trigate/domain/Candle"
+import { Candle as CandleSchema, type CandleInterval } from "@trigate/domain/Candle"
+import { barAt, closeOf, openOf } from "@trigate/domain/CandleWindow"
+import * as Utf8 from "@trigate/domain/Utf8"
+import * as Schema from "effect/Schema"
+import { BitReader, BitWriter } from "./BitColumns.ts"
+
+/** Bar numbers that share a chunk. */
+export const barsPerChunk = 1000
+
+/** The bars of one coin and interval. */
+export interface Series {
+  readonly coin: string
+  readonly interval: CandleInterval
+}
+
+/** Whether a bar is one of the series, from the first to the last millisecond of its bar number. */
+export const isOf = ({ coin, interval }: Series, { T, i, s, t }: Candle): boolean => {
+  if (s !== coin || i !== interval) return false
+  const bar = barAt(interval, t)
+  return openOf(interval, bar) === t && closeOf(interval, bar) === T
+}
+
+const prices = ["o", "h", "l", "c"] as const
+
+/** Decimal numbers of one kind as multiples of a step, with how each was spelled. */
+interface Decimals {
+  /** Digits behind the point that count as one unit. */
+  readonly scale: number
+  /** The greatest number of units that divides all values. */
+  readonly step: number
+  /** Values in steps. */
+  readonly values: ReadonlyArray<number>
+  /** Digits behind the point that were written, less the habitual number of them. */
+  readonly extra: ReadonlyArray<number>
+}
+
+/** A value beyond this many units has no exact differences. */
+const MOST = 2 ** 50
+
+const decimalsOf = (text: string): number => {
+  const point = text.indexOf(".")
+  return point < 0 ? 0 : text.length - point - 1
+}
+
+const isPlain = (text: string): boolean => /^(?:-(?!0(?:\.0*)?$))?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?$/u.test(text)
+
+/** The character `0`. */
+const ZERO = 48
+
+/** How many of `scale` digits behind the point are habitually written of a number of units. */
+const habitual = (units: number, scale: number): number => {
+  let digits = scale
+  let rest = units
+  while (digits > 1 && rest % 10 === 0) {
+    rest /= 10
+    digits -= 1
+  }
+  return digits
+}
+
+const divisor = (a: number, b: number): number => {
+  let [large, small] = [a, b]
+  while (small !== 0) [large, small] = [small, large % small]
+  return large
+}
+
+/** Reads decimal numbers; undefined where one of them has no exact units. */
+const scaled = (texts: ReadonlyArray<string>): Decimals | undefined => {
+  let scale = 0
+  for (const text of texts) {
+    if (!isPlain(text)) return undefined
+    scale = Math.max(scale, decimalsOf(text))
+  }
+  const units: Array<number> = []
+  const extra: Array<number> = []
+  let step = 0
+  for (const text of texts) {
+    const decimals = decimalsOf(text)
+    const digits = decimals === 0 ? text : text.replace(".", "")
+    const value = Number(digits + "0".repeat(scale - decimals))
+    if (Math.abs(value) > MOST) return undefined
+    units.push(value)
+    // a divisor of 1 stays one
+    if (step !== 1) step = divisor(step, Math.abs(value))
+    extra.push(decimals - habitual(value, scale))
+  }
+  const whole = step === 0 ? 1 : step
+  return { scale, step: whole, values: whole === 1 ? units : units.map((value) => value / whole), extra }
+}
+
+/** The text of a number of units. */
+const spell = (units: number, scale: number, extra: number): string => {
+  const sign = units < 0 ? "-" : ""
+  const written = String(Math.abs(units))
+  if (scale === 0) return sign + written
+  const digits = written.length > scale ? written : written.padStart(scale + 1, "0")
+  const point = digits.length - scale
+  let end = digits.length
+  while (end > point + 1 && digits.charCodeAt(end - 1) === ZERO) end -= 1
+  end += extra
+  return end === point ? sign + digits.slice(0, point) : `${sign}${digits.slice(0, point)}.${digits.slice(point, end)}`
+}
+
+const zigzag = (value: number): number => value < 0 ? -2 * value - 1 : 2 * value
+
+const unzigzag = (value: number): number => value % 2 === 0 ? value / 2 : -(value + 1) / 2
+
+const isBelowZero = (value: number): boolean => value < 0
+
+const isNotZero = (value: number): boolean => value !== 0
+
+/** A column of numbers that are seldom below zero: one bit says whether any is. */
+const writeSigned = (writer: BitWriter, values: ReadonlyArray<number>): void => {
+  const isSigned = values.some(isBelowZero)
+  writer.bits(isSigned ? 1 : 0, 1)
+  writer.column(isSigned ? values.map(zigzag) : values)
+}
+
+const readSigned = (reader: BitReader, length: number): ReadonlyArray<number> =>
+  reader.bits(1) === 1 ? reader.column(length).map(unzigzag) : reader.column(length)
+
+const writeDecimals = (writer: BitWriter, { extra, scale, step }: Decimals): void => {
+  writer.bits(scale, 8)
+  writer.bits(step, 53)
+  const isHabitual = !extra.some(isNotZero)
+  writer.bits(isHabitual ? 0 : 1, 1)
+  if (!isHabitual) writeSigned(writer, extra)
+}
+
+const readDecimals = (reader: BitReader, length: number): Omit<Decimals, "values"> => ({
+  scale: reader.bits(8),
+  step: reader.bits(53),
+  extra: reader.bits(1) === 0 ? [] : readSigned(reader, length)
+})
+
+const COLUMNS = 1
+const JSON_TEXT = 0
+
+const jsonOf = Schema.encodeSync(Schema.fromJsonString(Schema.Array(CandleSchema)))
+const barsOf = Schema.decodeSync(Schema.fromJsonString(Schema.Array(CandleSchema)))
+
+const asJson = (bars: ReadonlyArray<Candle>): Uint8Array => {
+  const text = Utf8.encode(jsonOf(bars))
+  const bytes = new Uint8Array(text.length + 1)
+  bytes[0] = JSON_TEXT
+  bytes.set(text, 1)
+  return bytes
+}
+
+/** Writes bars of one series, in order, none of them twice. `first` is the first bar number of the chunk. */
+export const encode = ({ interval }: Series, first: number, bars: ReadonlyArray<Candle>): Uint8Array => {
+  // the four prices of a bar stand together: they share a step
+  const price = scaled(bars.flatMap((bar) => prices.map((name) => bar[name])))
+  const volume = scaled(bars.map(({ v }) => v))
+  if (price === undefined || volume === undefined || price.scale > 255 || volume.scale > 255) return asJson(bars)
+  const offsets: Array<number> = []
+  const opens: Array<number> = []
+  const highs: Array<number> = []
+  const lows: Array<number> = []
+  const closes: Array<number> = []
+  let expected = first
+  let before = 0
+  for (const [index, { t }] of bars.entries()) {
+    const bar = barAt(interval, t)
+    const at = (column: number): number => price.values[4 * index + column] ?? 0
+    const open = at(0)
+    const close = at(3)
+    offsets.push(bar - expected)
+    opens.push(open - before)
+    closes.push(close - open)
+    highs.push(at(1) - Math.max(open, close))
+    lows.push(Math.min(open, close) - at(2))
+    expected = bar + 1
+    before = close
+  }
+  const writer = new BitWriter()
+  writer.bits(COLUMNS, 8)
+  writer.bits(bars.length, 16)
+  writeDecimals(writer, price)
+  writeDecimals(writer, volume)
+  writer.column(offsets)
+  for (const column of [opens, closes, highs, lows, volume.values]) writeSigned(writer, column)
+  writer.column(bars.map(({ n }) => n))
+  return writer.finish()
+}
+
+/** The bars that were written. */
+export const decode = ({ coin, interval }: Series, first: number, bytes: Uint8Array): ReadonlyArray<Candle> => {
+  if (bytes[0] === JSON_TEXT) return barsOf(Utf8.decodeLossy(bytes.subarray(1)))
+  const reader = new BitReader(bytes, 1)
+  const length = reader.bits(16)
+  const price = readDecimals(reader, 4 * length)
+  const volume = readDecimals(reader, length)
+  const offsets = reader.column(length)
+  const opens = readSigned(reader, length)
+  const closes = readSigned(reader, length)
+  const highs = readSigned(reader, length)
+  const lows = readSigned(reader, length)
+  const volumes = readSigned(reader, length)
+  const trades = reader.column(length)
+  const bars: Array<Candle> = []
+  let bar = first
+  let before = 0
+  let lastUnits = Number.NaN
+  let lastText = ""
+  for (let index = 0; index < length; index++) {
+    bar += offsets[index] ?? 0
+    const open = before + (opens[index] ?? 0)
+    const close = open + (closes[index] ?? 0)
+    const text = (value: number, column: number): string =>
+      spell(value * price.step, price.scale, price.extra[4 * index + column] ?? 0)
+    const high = Math.max(open, close) + (highs[index] ?? 0)
+    const low = Math.min(open, close) - (lows[index] ?? 0)
+    // a bar often opens where the one before closed
+    const o = open === lastUnits && price.extra.length === 0 ? lastText : text(open, 0)
+    const c = text(close, 3)
+    bars.push({
+      t: openOf(interval, bar),
+      T: closeOf(interval, bar),
+      s: coin,
+      i: interval,
+      o,
+      c,
+      h: text(high, 1),
+      l: text(low, 2),
+      v: spell((volumes[index] ?? 0) * volume.step, volume.scale, volume.extra[index] ?? 0),
+      n: trades[index] ?? 0
+    })
+    lastUnits = close
+    lastText = c
+    before = close
+    bar += 1
+  }
+  return bars
+}

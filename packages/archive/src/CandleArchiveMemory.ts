@@ -1,0 +1,116 @@
+/** `CandleArchive` in memory: what was used least recently makes room when it is full, and is a gap from then on. */
+import { barAt } from "@trigate/domain/CandleWindow"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type { Series } from "./BarChunk.ts"
+import * as BarRanges from "./BarRanges.ts"
+import type { Chunk, EarlierVersion } from "./CandleArchive.ts"
+import * as CandleArchive from "./CandleArchive.ts"
+
+/** Bounds of the memory. */
+export interface Options {
+  /** Bytes of chunks; 32 MiB when not given, which hold about three million bars. */
+  readonly maxBytes?: number
+  /** Earlier versions of bars; 1000 when not given. The oldest are forgotten first. */
+  readonly maxVersions?: number
+}
+
+interface Shelf {
+  readonly series: Series
+  readonly chunks: Map<number, Chunk>
+}
+
+interface Version extends EarlierVersion {
+  readonly key: string
+}
+
+const keyOf = ({ coin, interval }: Series): string => `${interval} ${coin}`
+
+/** An entry of an empty chunk has its price, too. */
+const OVERHEAD = 200
+
+const sizeOf = ({ body }: Chunk): number => body.length + OVERHEAD
+
+/** A store of its own. */
+export const make = ({ maxBytes = 32 * 1024 * 1024, maxVersions = 1000 }: Options = {}): CandleArchive.CandleArchive[
+  "Service"
+] => {
+  const shelves = new Map<string, Shelf>()
+  // in the order of use
+  const used = new Map<Chunk, Shelf>()
+  const versions: Array<Version> = []
+  let bytes = 0
+
+  const remove = (chunk: Chunk, shelf: Shelf): void => {
+    used.delete(chunk)
+    shelf.chunks.delete(chunk.chunk)
+    if (shelf.chunks.size === 0) shelves.delete(keyOf(shelf.series))
+    bytes -= sizeOf(chunk)
+  }
+
+  const touch = (chunk: Chunk, shelf: Shelf): void => {
+    used.delete(chunk)
+    used.set(chunk, shelf)
+  }
+
+  const found = (series: Series, from: number, to: number): ReadonlyArray<Chunk> => {
+    const shelf = shelves.get(keyOf(series))
+    if (shelf === undefined) return []
+    const chunks: Array<Chunk> = []
+    // a window of thousands of chunks asks for few that are here
+    for (const chunk of shelf.chunks.values()) if (chunk.chunk >= from && chunk.chunk <= to) chunks.push(chunk)
+    for (const chunk of chunks) touch(chunk, shelf)
+    return chunks.toSorted((a, b) => a.chunk - b.chunk)
+  }
+
+  return CandleArchive.make({
+    chunks: (series, from, to) => Effect.sync(() => found(series, from, to)),
+    heads: (series, from, to) => Effect.sync(() => found(series, from, to)),
+    put: (series, chunks, replaced) =>
+      Effect.sync(() => {
+        const key = keyOf(series)
+        const old = shelves.get(key)
+        const follows = chunks.every(({ chunk, revision }) => (old?.chunks.get(chunk)?.revision ?? 0) === revision - 1)
+        if (!follows) return false
+        const shelf = old ?? { series, chunks: new Map<number, Chunk>() }
+        shelves.set(key, shelf)
+        for (const chunk of chunks) {
+          const before = shelf.chunks.get(chunk.chunk)
+          if (before !== undefined) {
+            used.delete(before)
+            bytes -= sizeOf(before)
+          }
+          shelf.chunks.set(chunk.chunk, chunk)
+          used.set(chunk, shelf)
+          bytes += sizeOf(chunk)
+        }
+        for (const [chunk, shelf] of used) {
+          if (bytes <= maxBytes) break
+          remove(chunk, shelf)
+        }
+        versions.push(...replaced.map((version) => ({ ...version, key })))
+        versions.splice(0, Math.max(0, versions.length - maxVersions))
+        return true
+      }),
+    earlierVersions: (series, { from, to }) =>
+      Effect.sync(() =>
+        versions.flatMap(({ bar, key, replacedAt }) => {
+          const at = barAt(series.interval, bar.t)
+          return key === keyOf(series) && at >= from && at <= to ? [{ bar, replacedAt }] : []
+        })
+      ),
+    status: Effect.sync(() =>
+      [...shelves.values()].map(({ chunks, series: { coin, interval } }) => ({
+        coin,
+        interval,
+        bars: [...chunks.values()].reduce((sum, { bars }) => sum + bars, 0),
+        bytes: [...chunks.values()].reduce((sum, { body }) => sum + body.length, 0),
+        known: BarRanges.union([...chunks.values()].map(({ known }) => known))
+      })).toSorted(CandleArchive.byName)
+    )
+  })
+}
+
+/** The archive of one program; a function, so that two networks in one program share nothing. */
+export const layer = (options: Options = {}): Layer.Layer<CandleArchive.CandleArchive> =>
+  Layer.sync(CandleArchive.CandleArchive, () => make(options))

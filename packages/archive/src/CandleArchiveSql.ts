@@ -1,0 +1,268 @@
+/**
+ * `CandleArchive` in a SQL database, SQLite or Postgres: a chunk of bars is a row, and a write is one transaction.
+ *
+ * Each row has a revision, and a write that does not follow it begins again. Several processes may therefore write the same
+ * series. The tables have a version of their own: a database that a later program has changed is neither read nor written.
+ */
+import { Candle, CandleInterval } from "@trigate/domain/Candle"
+import { barAt } from "@trigate/domain/CandleWindow"
+import { Millis } from "@trigate/domain/Time"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
+import * as SchemaTransformation from "effect/SchemaTransformation"
+import * as Semaphore from "effect/Semaphore"
+import * as Migrator from "effect/sql/Migrator"
+import * as SqlClient from "effect/sql/SqlClient"
+import type { SqlError } from "effect/sql/SqlError"
+import { barsPerChunk } from "./BarChunk.ts"
+import type { Series } from "./BarChunk.ts"
+import * as BarRanges from "./BarRanges.ts"
+import type { SeriesStatus } from "./CandleArchive.ts"
+import * as CandleArchive from "./CandleArchive.ts"
+
+/** Which archive of the database, and how long the database is waited for. */
+export interface Options {
+  /** Separates the archives of several networks in one database; `mainnet` by default. */
+  readonly network?: string
+  /** How long the database may take for one step; 5 seconds by default. */
+  readonly deadline?: Duration.Input
+}
+
+const migrationTable = "trigate_archive_migrations"
+
+const createTables = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  const bytes = sql.literal(sql.onDialectOrElse({ sqlite: () => "BLOB", orElse: () => "BYTEA" }))
+  // the bars come last, so that what stands before them is read without them
+  yield* sql`CREATE TABLE trigate_candles (
+    network TEXT NOT NULL,
+    coin TEXT NOT NULL,
+    span TEXT NOT NULL,
+    chunk INTEGER NOT NULL,
+    known TEXT NOT NULL,
+    bars INTEGER NOT NULL,
+    revision INTEGER NOT NULL,
+    body ${bytes} NOT NULL,
+    PRIMARY KEY (network, coin, span, chunk)
+  )`
+  yield* sql`CREATE TABLE trigate_candle_versions (
+    network TEXT NOT NULL,
+    coin TEXT NOT NULL,
+    span TEXT NOT NULL,
+    bar INTEGER NOT NULL,
+    replaced_at BIGINT NOT NULL,
+    body TEXT NOT NULL
+  )`
+  yield* sql`CREATE INDEX trigate_candle_versions_bar ON trigate_candle_versions (network, coin, span, bar)`
+})
+
+/** The version of the tables that this program knows. */
+const knownVersion = 1
+
+const migrate = Migrator.make({})({
+  loader: Migrator.fromRecord({ "0001_create_candles": createTables }),
+  table: migrationTable
+})
+
+// Postgres answers a BIGINT as a bigint, SQLite as a number
+const Integer = Schema.Union([
+  Millis,
+  Schema.BigInt.pipe(Schema.decodeTo(Millis, SchemaTransformation.transform({ decode: Number, encode: BigInt })))
+])
+const headFields = {
+  chunk: Schema.Int,
+  known: Schema.String.check(Schema.isPattern(BarRanges.pattern)),
+  bars: Integer,
+  revision: Integer
+}
+const decodeHeads = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct(headFields)))
+const decodeChunks = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({ ...headFields, body: Schema.Uint8Array })))
+const decodeAll = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
+  ...headFields,
+  coin: Schema.String,
+  interval: CandleInterval,
+  bytes: Integer
+})))
+const decodeVersion = Schema.decodeUnknownEffect(Schema.Tuple([Schema.Struct({ version: Integer })]))
+const CandleText = Schema.fromJsonString(Candle)
+const decodeVersions = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({ bar: CandleText, replacedAt: Integer })))
+const encodeBar = Schema.encodeEffect(CandleText)
+
+type Fault = SqlError | Migrator.MigrationError | Schema.SchemaError | CandleArchive.ArchiveUnavailable
+
+const isLocked = (fault: Fault): boolean =>
+  (fault._tag === "SqlError" && fault.reason._tag === "LockTimeoutError") ||
+  (fault._tag === "MigrationError" && fault.kind === "Locked")
+
+/** Why a step failed; the words of a Postgres server may hold a name that belongs to its address. */
+const unavailable = (isFile: boolean) => (fault: Fault): CandleArchive.ArchiveUnavailable => {
+  if (fault._tag === "ArchiveUnavailable") return fault
+  if (fault._tag === "SchemaError") {
+    return new CandleArchive.ArchiveUnavailable({
+      reason: "damaged",
+      detail: "The candle archive holds what this program has not written"
+    })
+  }
+  const words = fault._tag === "MigrationError"
+    ? fault.message
+    : isFile && "message" in fault.reason && fault.reason.message !== undefined
+    ? fault.reason.message
+    : fault.reason._tag
+  return new CandleArchive.ArchiveUnavailable({ reason: "away", detail: `The candle archive is away (${words})` })
+}
+
+const make = Effect.fnUntraced(function*(options: Options) {
+  const sql = yield* SqlClient.SqlClient
+  const scope = yield* Effect.scope
+  const network = options.network ?? "mainnet"
+  const deadline = Duration.fromInputUnsafe(options.deadline ?? "5 seconds")
+  const isFile = sql.onDialectOrElse({ sqlite: () => true, orElse: () => false })
+  const seriesOf = ({ coin, interval }: Series) => sql`network = ${network} AND coin = ${coin} AND span = ${interval}`
+
+  const late = new CandleArchive.ArchiveUnavailable({
+    reason: "away",
+    detail: `The candle archive is away (no answer within ${Duration.format(deadline)})`
+  })
+
+  /** Runs one step within the deadline. A late one is interrupted in the background: that can take as long as the step. */
+  const within = Effect.fnUntraced(function*<A>(effect: Effect.Effect<A, Fault>) {
+    const stepping = effect.pipe(
+      Effect.retry({ schedule: Schedule.spaced("20 millis"), while: isLocked }),
+      Effect.mapError(unavailable(isFile)),
+      Effect.interruptible
+    )
+    const fiber = yield* Effect.forkIn(stepping, scope, { startImmediately: true })
+    return yield* Fiber.join(fiber).pipe(
+      Effect.onInterrupt(() => Effect.forkIn(Fiber.interrupt(fiber), scope)),
+      Effect.interruptible,
+      Effect.timeoutOrElse({ duration: deadline, orElse: () => Effect.fail(late) })
+    )
+  })
+
+  let isReady = false
+  const one = yield* Semaphore.make(1)
+  const prepare = Effect.gen(function*() {
+    if (isReady) return
+    yield* migrate
+    const [{ version }] = yield* Effect.flatMap(
+      sql`SELECT MAX(migration_id) AS version FROM ${sql(migrationTable)}`,
+      decodeVersion
+    )
+    if (version > knownVersion) {
+      return yield* new CandleArchive.ArchiveUnavailable({
+        reason: "newer",
+        detail: `The candle archive was written by a later version of Trigate (its tables have version ${version}, ` +
+          `this program knows ${knownVersion}): use that version, or another database`
+      })
+    }
+    isReady = true
+  }).pipe(Effect.provideService(SqlClient.SqlClient, sql), one.withPermits(1))
+
+  const step = <A>(effect: Effect.Effect<A, Fault>): Effect.Effect<A, CandleArchive.ArchiveUnavailable> =>
+    Effect.suspend(() => within(isReady ? effect : Effect.andThen(prepare, effect)))
+
+  const rangesOf = <Row extends { readonly chunk: number; readonly known: string }>(row: Row) => ({
+    ...row,
+    known: BarRanges.read(row.known, row.chunk * barsPerChunk)
+  })
+
+  const putChunk = (series: Series, { body, bars, chunk, known, revision }: CandleArchive.Chunk) => {
+    const text = BarRanges.print(known, chunk * barsPerChunk)
+    return revision === 1
+      ? sql`INSERT INTO trigate_candles ${
+        sql.insert({ network, coin: series.coin, span: series.interval, chunk, known: text, bars, revision, body })
+      } ON CONFLICT DO NOTHING RETURNING chunk`
+      : sql`UPDATE trigate_candles SET known = ${text}, bars = ${bars}, revision = ${revision}, body = ${body}
+        WHERE ${seriesOf(series)} AND chunk = ${chunk} AND revision = ${revision - 1} RETURNING chunk`
+  }
+
+  const put = (
+    series: Series,
+    chunks: ReadonlyArray<CandleArchive.Chunk>,
+    replaced: ReadonlyArray<CandleArchive.EarlierVersion>
+  ) =>
+    Effect.gen(function*() {
+      for (const chunk of chunks) {
+        if ((yield* putChunk(series, chunk)).length === 0) return yield* Effect.fail("outrun" as const)
+      }
+      for (const { bar, replacedAt } of replaced) {
+        yield* sql`INSERT INTO trigate_candle_versions ${
+          sql.insert({
+            network,
+            coin: series.coin,
+            span: series.interval,
+            bar: barAt(series.interval, bar.t),
+            replaced_at: replacedAt,
+            body: yield* encodeBar(bar)
+          })
+        }`
+      }
+      return true
+    }).pipe(
+      sql.withTransaction,
+      Effect.catchIf((error) => error === "outrun", () => Effect.succeed(false))
+    )
+
+  return CandleArchive.make({
+    chunks: (series, from, to) =>
+      step(Effect.map(
+        Effect.flatMap(
+          sql`SELECT chunk, known, bars, revision, body FROM trigate_candles
+            WHERE ${seriesOf(series)} AND chunk BETWEEN ${from} AND ${to} ORDER BY chunk`,
+          decodeChunks
+        ),
+        (rows) => rows.map(rangesOf)
+      )),
+    heads: (series, from, to) =>
+      step(Effect.map(
+        Effect.flatMap(
+          sql`SELECT chunk, known, bars, revision FROM trigate_candles
+            WHERE ${seriesOf(series)} AND chunk BETWEEN ${from} AND ${to} ORDER BY chunk`,
+          decodeHeads
+        ),
+        (rows) => rows.map(rangesOf)
+      )),
+    put: (series, chunks, replaced) => step(put(series, chunks, replaced)),
+    earlierVersions: (series, { from, to }) =>
+      step(Effect.flatMap(
+        sql`SELECT body AS bar, replaced_at AS "replacedAt" FROM trigate_candle_versions
+          WHERE ${seriesOf(series)} AND bar BETWEEN ${from} AND ${to} ORDER BY replaced_at, bar`,
+        decodeVersions
+      )),
+    status: step(Effect.map(
+      Effect.flatMap(
+        sql`SELECT coin, span AS interval, chunk, known, bars, revision, LENGTH(body) AS bytes
+          FROM trigate_candles WHERE network = ${network} ORDER BY coin, span, chunk`,
+        decodeAll
+      ),
+      (rows): ReadonlyArray<SeriesStatus> =>
+        [...Map.groupBy(rows.map(rangesOf), ({ coin, interval }) => `${interval} ${coin}`).values()]
+          .flatMap((chunks) => {
+            const [first] = chunks
+            return first === undefined ? [] : [{
+              coin: first.coin,
+              interval: first.interval,
+              bars: chunks.reduce((sum, { bars }) => sum + bars, 0),
+              bytes: chunks.reduce((sum, { bytes }) => sum + bytes, 0),
+              known: BarRanges.union(chunks.map(({ known }) => known))
+            }]
+          })
+          .toSorted(CandleArchive.byName)
+    ))
+  })
+})
+
+/**
+ * The archive of a database. Its tables are made at the first use; while the database is away, everything fails with
+ * `ArchiveUnavailable`.
+ *
+ * A function, so that two networks in one program share nothing.
+ */
+export const layer = (
+  options: Options = {}
+): Layer.Layer<CandleArchive.CandleArchive, never, SqlClient.SqlClient> =>
+  Layer.effect(CandleArchive.CandleArchive, make(options))

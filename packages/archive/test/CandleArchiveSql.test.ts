@@ -1,0 +1,178 @@
+import * as PgClient from "@effect/sql-pg/PgClient"
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { CandleArchive } from "@trigate/archive/CandleArchive"
+import * as CandleArchiveSql from "@trigate/archive/CandleArchiveSql"
+import * as SqliteClient from "@trigate/archive/SqliteClient"
+import { passing } from "@trigate/testing/Passing"
+import { isInstalled, postgresServer } from "@trigate/testing/PostgresServer"
+import type { PostgresServer } from "@trigate/testing/PostgresServer"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as Scope from "effect/Scope"
+import { SqlClient } from "effect/sql/SqlClient"
+import { spawn } from "node:child_process"
+import * as Fs from "node:fs"
+import * as Os from "node:os"
+import * as Path from "node:path"
+import { btc, origin, read, suite, write } from "./archiveSuite.ts"
+import { barsOf } from "./market.ts"
+
+const over = (client: Layer.Layer<SqlClient>, options: CandleArchiveSql.Options = {}) =>
+  CandleArchiveSql.layer(options).pipe(Layer.provide(client))
+
+const sqlite = (file: string) => SqliteClient.layer({ file, mode: "create" })
+
+const file = Effect.map(
+  Effect.acquireRelease(
+    Effect.sync(() => Fs.mkdtempSync(Path.join(Os.tmpdir(), "archive-"))),
+    (folder) => Effect.sync(() => Fs.rmSync(folder, { recursive: true, force: true }))
+  ),
+  (folder) => Path.join(folder, "archive.sqlite")
+)
+
+const range = { from: origin, to: origin + 1999 }
+
+/** Runs a writer in a process of its own, and kills it once it has said that so many writes are done. */
+const killedAfter = (path: string, writes: number) =>
+  Effect.callback<number>((resume) => {
+    const child = spawn(process.execPath, [new URL("./archiveWriter.ts", import.meta.url).pathname, path], {
+      stdio: ["ignore", "pipe", "inherit"]
+    })
+    let done = 0
+    child.stdout.on("data", (chunk: Buffer) => {
+      done += chunk.toString("utf8").split("\n").length - 1
+      if (done >= writes) child.kill("SIGKILL")
+    })
+    child.on("close", () => resume(Effect.succeed(done)))
+  })
+
+describe("the archive in SQLite", () => {
+  suite(() => Effect.map(file, (path) => over(sqlite(path))))
+
+  it.effect("is there for the next run, each network by itself", () =>
+    Effect.gen(function*() {
+      const path = yield* file
+      yield* Effect.provide(write(range), over(sqlite(path)))
+      const found = yield* Effect.provide(read(range), over(sqlite(path)))
+      assert.deepStrictEqual(found, { bars: barsOf("BTC", "1m", range), known: [range] })
+      const elsewhere = yield* Effect.provide(read(range), over(sqlite(path), { network: "testnet" }))
+      assert.deepStrictEqual(elsewhere, { bars: [], known: [] })
+    }))
+
+  it.effect("is whole after a kill in the middle of a write: what was written is there, nothing is torn", () =>
+    Effect.gen(function*() {
+      const path = yield* file
+      for (const writes of [1, 7, 16]) {
+        const done = yield* killedAfter(path, writes)
+        assert.isAtLeast(done, writes)
+        const { known, bars } = yield* Effect.provide(read({ from: origin, to: origin + 999_999 }), over(sqlite(path)))
+        const [first, ...others] = known
+        assert(first !== undefined)
+        // a write has 1500 bars, so that it changes two or three chunks
+        assert.deepStrictEqual([first.from, others, (first.to + 1 - origin) % 1500], [origin, [], 0])
+        assert.isAtLeast(first.to + 1 - origin, 1500 * done)
+        assert.deepStrictEqual(bars, barsOf("BTC", "1m", first))
+      }
+    }))
+
+  it.effect("stands in the database of an action log, and the log stays as it is", () =>
+    Effect.gen(function*() {
+      const path = yield* file
+      const other = new (yield* Effect.promise(() => import("node:sqlite"))).DatabaseSync(path)
+      other.exec("CREATE TABLE trigate_migrations (migration_id integer PRIMARY KEY NOT NULL, name TEXT)")
+      other.exec("INSERT INTO trigate_migrations VALUES (2, 'create_actions')")
+      yield* Effect.provide(write(range), over(sqlite(path)))
+      assert.deepStrictEqual(
+        other.prepare("SELECT migration_id AS id FROM trigate_migrations").all().map(({ id }) => id),
+        [2]
+      )
+      other.close()
+    }))
+
+  it.effect("neither reads nor writes what a later program has changed", () =>
+    Effect.gen(function*() {
+      const path = yield* file
+      yield* Effect.provide(write(range), over(sqlite(path)))
+      const other = new (yield* Effect.promise(() => import("node:sqlite"))).DatabaseSync(path)
+      other.exec("INSERT INTO trigate_archive_migrations (migration_id, name) VALUES (7, 'from_the_future')")
+      other.close()
+      for (const step of [Effect.asVoid(read(range)), Effect.asVoid(write(range))]) {
+        const refused = yield* Effect.flip(Effect.provide(step, over(sqlite(path))))
+        assert.strictEqual(refused.reason, "newer")
+        assert.strictEqual(
+          refused.message,
+          "The candle archive was written by a later version of Trigate (its tables have version 7, this program knows 1): " +
+            "use that version, or another database"
+        )
+      }
+    }))
+
+  it.effect("waits for another writer, but not longer than its deadline", () =>
+    Effect.gen(function*() {
+      const path = yield* file
+      yield* Effect.gen(function*() {
+        yield* write(range)
+        const other = new (yield* Effect.promise(() => import("node:sqlite"))).DatabaseSync(path)
+        other.exec("BEGIN IMMEDIATE")
+        const refused = yield* passing(Effect.flip(write({ from: origin + 2000, to: origin + 2009 })))
+        assert.deepStrictEqual(
+          [refused.reason, refused.detail],
+          ["away", "The candle archive is away (no answer within 5s)"]
+        )
+        // a reader does not wait
+        assert.lengthOf((yield* read(range)).bars, 2000)
+        other.exec("COMMIT")
+        assert.strictEqual((yield* write({ from: origin + 2000, to: origin + 2009 })).added, 10)
+        other.close()
+      }).pipe(Effect.provide(over(sqlite(path))))
+    }))
+
+  it.effect("says why a file cannot be used, and what it holds that is no bar", () =>
+    Effect.gen(function*() {
+      const refused = yield* Effect.flip(Effect.provide(read(range), over(sqlite("/proc/nowhere/archive.sqlite"))))
+      assert.strictEqual(refused.detail, "The candle archive is away (unable to open database file)")
+      const path = yield* file
+      yield* Effect.gen(function*() {
+        yield* write(range)
+        yield* (yield* SqlClient)`UPDATE trigate_candles SET known = 'all of it'`
+        assert.strictEqual((yield* Effect.flip(read(range))).reason, "damaged")
+      }).pipe(Effect.provide(CandleArchiveSql.layer().pipe(Layer.provideMerge(sqlite(path)))))
+    }))
+})
+
+describe.runIf(isInstalled)("the archive in Postgres", () => {
+  const scope = Scope.makeUnsafe()
+  let server: PostgresServer
+  let networks = 0
+
+  beforeAll(async () => {
+    server = await Effect.runPromise(Scope.provide(postgresServer, scope))
+  }, 60_000)
+  afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+
+  const postgres = (network: string) =>
+    over(Layer.orDie(PgClient.layer({ url: Redacted.make(server.url), connectTimeout: "1 second" })), { network })
+
+  suite(() =>
+    Effect.sync(() => {
+      networks += 1
+      return postgres(`suite-${networks}`)
+    })
+  )
+
+  it.effect("is one archive for all replicas: writers of one chunk lose nothing of each other", () =>
+    Effect.gen(function*() {
+      const elsewhere = yield* Layer.build(postgres("replicas"))
+      const parts = Array.from({ length: 30 }, (_, part) => ({ from: origin + 20 * part, to: origin + 20 * part + 19 }))
+      yield* Effect.forEach(
+        parts,
+        (part, index) => index % 2 === 0 ? write(part) : Effect.provide(write(part), elsewhere),
+        { concurrency: "unbounded" }
+      )
+      const all = { from: origin, to: origin + 599 }
+      assert.deepStrictEqual(yield* read(all), { bars: barsOf("BTC", "1m", all), known: [all] })
+      assert.strictEqual((yield* (yield* CandleArchive).earlierVersions(btc, all)).length, 0)
+    }).pipe((body) => Effect.provide(body, postgres("replicas"))))
+})

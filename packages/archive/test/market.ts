@@ -1,0 +1,32 @@
+/** Bars of the sandbox's markets, which are printed as the venue prints them, and some without trades left out. */
+import type { BarRange } from "@trigate/archive/BarRanges"
+import type { Candle, CandleInterval } from "@trigate/domain/Candle"
+import { openOf } from "@trigate/domain/CandleWindow"
+import * as CandleMarket from "@trigate/sandbox/CandleMarket"
+import { defaultSeed } from "@trigate/sandbox/Seed"
+
+const marketOf = (coin: string): CandleMarket.CandleMarket => {
+  const market = CandleMarket.markets.find((market) => market.coin === coin)
+  if (market === undefined) throw new Error(`The sandbox has no ${coin}`)
+  return market
+}
+
+/** Closed bars of a range that the venue still keeps at some time; every `hole`-th of them is left out. */
+export const barsOf = (
+  coin: string,
+  interval: CandleInterval,
+  { from, to }: BarRange,
+  hole = Number.POSITIVE_INFINITY
+): ReadonlyArray<Candle> => {
+  const bars: Array<Candle> = []
+  for (let start = from; start <= to; start += 5000) {
+    const end = Math.min(to, start + 4999)
+    bars.push(...CandleMarket.bars(
+      defaultSeed,
+      marketOf(coin),
+      { coin, interval, startTime: openOf(interval, start), endTime: openOf(interval, end) },
+      openOf(interval, end + 1)
+    ))
+  }
+  return bars.filter((_, index) => index % hole !== hole - 1)
+}
