@@ -2,7 +2,7 @@
 import { faultsOf } from "@trigate/domain/Operation"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { fromHex, type Hex, isAddress, keccak256, toHex, toUint64, uint64Bytes } from "./internal/bytes.ts"
+import { concat, fromHex, type Hex, isAddress, keccak256, toHex, toUint64, uint64Bytes } from "./internal/bytes.ts"
 import * as MsgPack from "./MsgPack.ts"
 import * as Signable from "./Signable.ts"
 import type { VenueProfile } from "./VenueProfile.ts"
@@ -63,6 +63,21 @@ export const uint64 = (name: string, value: number | bigint): Result.Result<Uint
     : Result.succeed(uint64Bytes(integer))
 }
 
+const absent = Uint8Array.of(0)
+const nothing = new Uint8Array(0)
+
+const vaultOf = (vaultAddress: HashContext["vaultAddress"]): Result.Result<Uint8Array, UnsignableAction> => {
+  if (vaultAddress === null || vaultAddress === undefined) return Result.succeed(absent)
+  return isAddress(vaultAddress)
+    ? Result.succeed(concat(Uint8Array.of(1), fromHex(vaultAddress)))
+    : Result.fail(wrongShape("vaultAddress", "a 20-byte address"))
+}
+
+const expiryOf = (expiresAfter: HashContext["expiresAfter"]): Result.Result<Uint8Array, UnsignableAction> =>
+  expiresAfter === null || expiresAfter === undefined
+    ? Result.succeed(nothing)
+    : Result.map(uint64("expiresAfter", expiresAfter), (expiry) => concat(absent, expiry))
+
 /**
  * The bytes that are hashed: MessagePack of the value, nonce, vault marker, expiry marker.
  *
@@ -72,20 +87,14 @@ export const preimage = (
   value: unknown,
   { expiresAfter, nonce, vaultAddress }: HashContext
 ): Result.Result<Uint8Array, Unhashable> =>
-  Result.gen(function*() {
-    const encoded = yield* MsgPack.encode(value)
-    const context = [...(yield* uint64("nonce", nonce))]
-    if (vaultAddress === null || vaultAddress === undefined) context.push(0)
-    else if (isAddress(vaultAddress)) context.push(1, ...fromHex(vaultAddress))
-    else return yield* Result.fail(wrongShape("vaultAddress", "a 20-byte address"))
-    if (expiresAfter !== null && expiresAfter !== undefined) {
-      context.push(0, ...(yield* uint64("expiresAfter", expiresAfter)))
-    }
-    const bytes = new Uint8Array(encoded.length + context.length)
-    bytes.set(encoded)
-    bytes.set(context, encoded.length)
-    return bytes
-  })
+  Result.flatMap(
+    MsgPack.encode(value),
+    (encoded) =>
+      Result.flatMap(uint64("nonce", nonce), (nonce) =>
+        Result.flatMap(vaultOf(vaultAddress), (vault) =>
+          Result.map(expiryOf(expiresAfter), (expiry) =>
+            concat(encoded, nonce, vault, expiry))))
+  )
 
 /** keccak-256 of the {@link preimage}. Fails with `MsgPackUnencodable` or {@link UnsignableAction}. */
 export const hash = (value: unknown, context: HashContext): Result.Result<Hex, Unhashable> =>

@@ -10,7 +10,7 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as ActionHash from "./ActionHash.ts"
 import type { Action, CanonicalAction } from "./CanonicalAction.ts"
-import { fromHex, type Hex, isAddress, keccak256, toHex, toUint64, trimmedHex } from "./internal/bytes.ts"
+import { concat, fromHex, type Hex, isAddress, keccak256, toHex, toUint64, trimmedHex } from "./internal/bytes.ts"
 import * as MsgPack from "./MsgPack.ts"
 import * as MultiSig from "./MultiSig.ts"
 import * as Signable from "./Signable.ts"
@@ -133,15 +133,7 @@ const withChainId = (view: View, signatureChainId: string): View => ({
   wrapper: view.wrapper === undefined ? undefined : { ...view.wrapper, signatureChainId }
 })
 
-const hashOf = (...parts: ReadonlyArray<Uint8Array>): Hex => {
-  const joined = new Uint8Array(parts.reduce((length, part) => length + part.length, 0))
-  let at = 0
-  for (const part of parts) {
-    joined.set(part, at)
-    at += part.length
-  }
-  return toHex(keccak256(joined))
-}
+const hashOf = (...parts: ReadonlyArray<Uint8Array>): Hex => toHex(keccak256(concat(...parts)))
 
 /** The hash of a published sample: vault before nonce, zeros for no vault, no markers. */
 const documentedHash: View["hash"] = (value, { nonce, vaultAddress }) =>

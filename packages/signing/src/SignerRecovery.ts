@@ -43,24 +43,25 @@ export const signableOf = (
   profile: VenueProfile,
   { action, kind }: CanonicalAction.CanonicalAction,
   context: ActionHash.HashContext
-): Result.Result<RequestSignable, ActionHash.Unhashable> =>
-  Result.gen(function*() {
-    if (kind === "multiSig") {
-      return {
-        scheme: kind,
-        outer: yield* MultiSig.outerSignable(profile, action, context),
-        inner: yield* MultiSig.innerSignable(profile, action, context),
-        innerSignatures: action.signatures
-      }
-    }
-    const scheme = yield* UserSigned.schemeOf(action)
-    return {
-      scheme: scheme.scheme,
-      outer: scheme.scheme === "l1"
-        ? yield* ActionHash.signable(profile, action, context)
-        : yield* UserSigned.signable(profile, scheme.type, action)
-    }
-  })
+): Result.Result<RequestSignable, ActionHash.Unhashable> => {
+  if (kind === "multiSig") {
+    return Result.flatMap(MultiSig.outerSignable(profile, action, context), (outer) =>
+      Result.map(
+        MultiSig.innerSignable(profile, action, context),
+        (inner) => ({ scheme: kind, outer, inner, innerSignatures: action.signatures })
+      ))
+  }
+  return Result.flatMap(
+    UserSigned.schemeOf(action),
+    (scheme): Result.Result<RequestSignable, ActionHash.Unhashable> =>
+      Result.map(
+        scheme.scheme === "l1"
+          ? ActionHash.signable(profile, action, context)
+          : UserSigned.signable(profile, scheme.type, action),
+        (outer) => ({ scheme: scheme.scheme, outer })
+      )
+  )
+}
 
 /**
  * What has to be signed for a request, from its action, nonce, vault and expiry: for display, or to sign.
@@ -82,23 +83,24 @@ export const recoverResult = (
   found: RequestSignable,
   signature: Secp256k1.Signature,
   engine: Secp256k1.Engine
-): Result.Result<RecoveredSigner, Secp256k1.UnrecoverableSignature> =>
-  Result.gen(function*() {
-    const digest = Signable.digest(found.outer)
-    const signer = yield* Secp256k1.recoverResult(digest, signature, engine)
-    if (found.scheme !== "multiSig") return { scheme: found.scheme, signer, digest }
-    const innerDigest = Signable.digest(found.inner)
-    const inner: Array<Signer> = []
-    for (const [innerIndex, signature] of found.innerSignatures.entries()) {
-      const recovered = Secp256k1.recoverResult(innerDigest, signature, engine)
-      if (Result.isFailure(recovered)) {
-        const { reason } = recovered.failure
-        return yield* Result.fail(new Secp256k1.UnrecoverableSignature({ reason, innerIndex }))
-      }
-      inner.push({ signer: recovered.success, digest: innerDigest })
+): Result.Result<RecoveredSigner, Secp256k1.UnrecoverableSignature> => {
+  const digest = Signable.digest(found.outer)
+  const outer = Secp256k1.recoverResult(digest, signature, engine)
+  if (Result.isFailure(outer)) return Result.fail(outer.failure)
+  const signer = outer.success
+  if (found.scheme !== "multiSig") return Result.succeed({ scheme: found.scheme, signer, digest })
+  const innerDigest = Signable.digest(found.inner)
+  const inner: Array<Signer> = []
+  for (const [innerIndex, signature] of found.innerSignatures.entries()) {
+    const recovered = Secp256k1.recoverResult(innerDigest, signature, engine)
+    if (Result.isFailure(recovered)) {
+      const { reason } = recovered.failure
+      return Result.fail(new Secp256k1.UnrecoverableSignature({ reason, innerIndex }))
     }
-    return { scheme: found.scheme, signer, digest, inner }
-  })
+    inner.push({ signer: recovered.success, digest: innerDigest })
+  }
+  return Result.succeed({ scheme: found.scheme, signer, digest, inner })
+}
 
 /**
  * Recovers everyone who signed a request, by the engine of `Secp256k1.Secp256k1`. Fails with `MsgPackUnencodable`,

@@ -1,6 +1,7 @@
 /** The token chain as it is upstream: REST and JSON-RPC under `/api/v2` of the base address. */
 import * as TokenProtocol from "@trigate/domain/protocol/TokenProtocol"
 import { ChainNotConfigured } from "@trigate/domain/RequestError"
+import { detached } from "@trigate/upstream/AtMostOnce"
 import { Pipeline } from "@trigate/upstream/Pipeline"
 import * as Upstream from "@trigate/upstream/Upstream"
 import * as Arr from "effect/Array"
@@ -38,7 +39,8 @@ const make = Effect.fnUntraced(function*({ addresses }: Options) {
     once: (call) =>
       Effect.flatMap(
         Effect.fromResult(targetsOf(call)),
-        (targets) => pipeline.once({ operation: call.operation, targets, body: TokenProtocol.bodyOf(call) }, {})
+        (targets) =>
+          detached(pipeline.once({ operation: call.operation, targets, body: TokenProtocol.bodyOf(call) }, {}))
       )
   }
   return TokenChain.make(backend, yield* MetadataFetch)

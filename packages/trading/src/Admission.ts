@@ -104,20 +104,22 @@ const nonceMember = (actionType: string): string => {
   return (type === undefined ? undefined : UserSigned.nonceField(type)?.name) ?? "nonce"
 }
 
-const checkNonce = ({ action, nonce }: SignedEnvelope): Result.Result<void, NonceMismatch> => {
+// each of these finds a reason to refuse, or none
+
+const mismatch = ({ action, nonce }: SignedEnvelope): NonceMismatch | undefined => {
   const actionNonce = action[nonceMember(action.type)]
-  if (!Predicate.isNumber(actionNonce) || !Number.isSafeInteger(actionNonce) || actionNonce < 0) return Result.void
+  if (!Predicate.isNumber(actionNonce) || !Number.isSafeInteger(actionNonce) || actionNonce < 0) return undefined
   const detail = `The action's nonce ${actionNonce} is not the body's nonce ${nonce}`
-  return actionNonce === nonce ? Result.void : Result.fail(new NonceMismatch({ nonce, actionNonce, detail }))
+  return actionNonce === nonce ? undefined : new NonceMismatch({ nonce, actionNonce, detail })
 }
 
-const checkWindow = (
+const outOfWindow = (
   nonce: number,
   { earliest, latest, now }: ActionInspection.NonceWindow
-): Result.Result<void, NonceOutOfWindow> => {
-  if (nonce > earliest && nonce < latest) return Result.void
+): NonceOutOfWindow | undefined => {
+  if (nonce > earliest && nonce < latest) return undefined
   const detail = `The nonce ${nonce} is not between ${earliest} and ${latest} (milliseconds, both excluded)`
-  return Result.fail(new NonceOutOfWindow({ nonce, now, earliest: Math.max(0, earliest), latest, detail }))
+  return new NonceOutOfWindow({ nonce, now, earliest: Math.max(0, earliest), latest, detail })
 }
 
 /**
@@ -138,46 +140,53 @@ export const make = (
   const supported: ReadonlyArray<string> = [...new Set([...actionTypes, ...passthrough])]
   const checkSigner = SignerGate.make(profile, engine, options.signers)
 
-  const checkType = (type: string): Result.Result<void, UnsupportedAction> => {
-    if (relayActions === "all" || supported.includes(type)) return Result.void
+  const unsupported = (type: string): UnsupportedAction | undefined => {
+    if (relayActions === "all" || supported.includes(type)) return undefined
     const actionType = type.slice(0, MAX_TYPE)
     const detail = `${JSON.stringify(actionType)} is not an action type that this gateway relays`
-    return Result.fail(new UnsupportedAction({ actionType, supported, detail }))
+    return new UnsupportedAction({ actionType, supported, detail })
   }
 
-  const checkForms = (body: ActionShape.ReadBody): Result.Result<void, InvalidRequest> => {
+  const documentedForm = (body: ActionShape.ReadBody): InvalidRequest | undefined => {
     const documented = strict ? ActionShape.documentedForms(body) : []
-    return documented.length === 0 ? Result.void : Result.fail(invalidRequest(documented))
+    return documented.length === 0 ? undefined : invalidRequest(documented)
   }
 
-  const check = (body: Uint8Array, now: number, expectedSigner?: Address): Result.Result<Admitted, AdmissionFailure> =>
-    Result.gen(function*() {
-      const text = yield* textOf(body)
-      const read = yield* readBody(text)
-      const { action, signed } = read
-      const { nonce } = signed
-      yield* checkType(signed.action.type)
-      yield* checkForms(read)
-      yield* checkNonce(signed)
-      yield* checkWindow(nonce, windowAt(now))
-      const respelled = yield* Result.mapError(
-        ActionShape.respellChainField(profile, text),
-        (fault) => invalidRequest([fault])
-      )
-      return {
-        actionType: signed.action.type,
-        signed,
-        action,
-        nonce,
-        ...(yield* checkSigner(read, expectedSigner)),
-        body: respelled === text ? body : Utf8.encode(respelled),
-        warnings: ActionShape.warnings(profile, read, now)
-      }
-    })
+  const check = (
+    body: Uint8Array,
+    text: string,
+    read: ActionShape.ReadBody,
+    now: number,
+    expectedSigner: Address | undefined
+  ): Result.Result<Admitted, AdmissionFailure> => {
+    const { action, signed } = read
+    const { action: { type: actionType }, nonce } = signed
+    const refusal = unsupported(actionType) ?? documentedForm(read) ?? mismatch(signed) ??
+      outOfWindow(nonce, windowAt(now))
+    if (refusal !== undefined) return Result.fail(refusal)
+    const respelled = ActionShape.respellChainField(profile, text)
+    if (Result.isFailure(respelled)) return Result.fail(invalidRequest([respelled.failure]))
+    return Result.map(checkSigner(read, expectedSigner), ({ fingerprint, signer }) => ({
+      actionType,
+      signed,
+      action,
+      nonce,
+      signer,
+      fingerprint,
+      body: respelled.success === text ? body : Utf8.encode(respelled.success),
+      warnings: ActionShape.warnings(profile, read, now)
+    }))
+  }
 
   return Admission.of({
     admit: (body, expectedSigner) =>
-      Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.fromResult(check(body, now, expectedSigner))),
+      Effect.flatMap(Clock.currentTimeMillis, (now) =>
+        Effect.fromResult(
+          Result.flatMap(
+            textOf(body),
+            (text) => Result.flatMap(readBody(text), (read) => check(body, text, read, now, expectedSigner))
+          )
+        )),
     inspect: Effect.fn("Admission.inspect")(function*(body, expectedSigner) {
       const read = yield* Effect.fromResult(Result.flatMap(textOf(body), readBody))
       yield* Effect.yieldNow

@@ -46,29 +46,37 @@ interface Recovered {
   readonly inner: ReadonlyArray<{ readonly signer: Address }>
 }
 
-const recover = (profile: VenueProfile, engine: Secp256k1.Engine, body: ReadBody): Result.Result<Recovered, Fault> =>
-  Result.gen(function*() {
-    const { signed } = body
-    const canonical = yield* ActionShape.canonicalOf(profile, body)
-    const found = SignerRecovery.signableOf(profile, canonical, signed)
+const recover = (profile: VenueProfile, engine: Secp256k1.Engine, body: ReadBody): Result.Result<Recovered, Fault> => {
+  const { signature } = body.signed
+  return Result.flatMap(ActionShape.canonicalOf(profile, body), (canonical): Result.Result<Recovered, Fault> => {
+    const found = SignerRecovery.signableOf(profile, canonical, body.signed)
     if (Result.isFailure(found) && canonical.kind === "multiSig" && isUnknownType(found.failure)) {
       // The co-signers of an inner action of an unknown type cannot be recovered, but the leader can.
-      const digest = Signable.digest(yield* MultiSig.outerSignable(profile, canonical.action, signed))
-      return { canonical, inner: [], digest, signer: yield* Secp256k1.recoverResult(digest, signed.signature, engine) }
+      return Result.flatMap(MultiSig.outerSignable(profile, canonical.action, body.signed), (outer) => {
+        const digest = Signable.digest(outer)
+        return Result.map(
+          Secp256k1.recoverResult(digest, signature, engine),
+          (signer) => ({ canonical, inner: [], digest, signer })
+        )
+      })
     }
-    return { canonical, inner: [], ...(yield* SignerRecovery.recoverResult(yield* found, signed.signature, engine)) }
+    return Result.map(
+      Result.flatMap(found, (signable) => SignerRecovery.recoverResult(signable, signature, engine)),
+      (recovered) => ({ canonical, inner: [], ...recovered })
+    )
   })
+}
 
 /** A wrapper has to be signed by each co-signer once. */
-const checkCosigners = ({ inner }: Recovered): Result.Result<void, InvalidSignature> => {
+const repeatedCosigner = ({ inner }: Recovered): InvalidSignature | undefined => {
   const seen = new Set<Address>()
   for (const [index, cosigner] of inner.entries()) {
     if (seen.has(cosigner.signer)) {
-      return Result.fail(invalid(`a co-signer counts once, and signature ${index} is its second`, cosigner.signer))
+      return invalid(`a co-signer counts once, and signature ${index} is its second`, cosigner.signer)
     }
     seen.add(cosigner.signer)
   }
-  return Result.void
+  return undefined
 }
 
 /** The result of the check. */
@@ -117,38 +125,53 @@ export const make = (
     signer: Address,
     isWanted: (signer: string) => boolean,
     refusal: () => SignerFailure
-  ): Result.Result<never, SignerFailure> => {
+  ): SignerFailure => {
     const other = elsewhere(body)
-    return Result.fail(other !== undefined && isWanted(other) ? invalid(hint, signer, other) : refusal())
+    return other !== undefined && isWanted(other) ? invalid(hint, signer, other) : refusal()
   }
 
-  return (body: ReadBody, expected: Address | undefined): Result.Result<Passed, SignerFailure> =>
-    Result.gen(function*() {
-      const { action, signed } = body
-      const found = recover(profile, engine, body)
-      if (Result.isFailure(found)) {
-        const isTolerable = isDocumentedForm(found.failure) || (isUnknownType(found.failure) && action === undefined)
-        if (!isTolerable || signers !== undefined || expected !== undefined) {
-          return yield* Result.fail(unhashable(body, found.failure))
-        }
-        return { signer: undefined, fingerprint: SignerRecovery.fingerprint(canonicalText(signed), signed.signature) }
-      }
-      const { canonical, digest, signer } = found.success
-      const leader = canonical.kind === "multiSig" ? canonical.action.payload.outerSigner : undefined
-      if (leader !== undefined && signer !== leader) {
-        const reason = "the outer signature of a multiSig has to be its outerSigner's"
-        yield* unwanted(body, signer, (other) => other === leader, () => invalid(reason, signer, leader))
-      }
-      yield* checkCosigners(found.success)
-      const named = expected?.toLowerCase()
-      if (expected !== undefined && named !== signer) {
-        const refusal = () => invalid("another signer was expected", signer, expected)
-        yield* unwanted(body, signer, (other) => other === named, refusal)
-      }
-      if (signers !== undefined && !signers.has(signer)) {
-        const detail = `${signer} is not on the list of signers of this gateway`
-        yield* unwanted(body, signer, (other) => signers.has(other), () => new SignerNotAllowed({ signer, detail }))
-      }
-      return { signer, fingerprint: SignerRecovery.fingerprint(digest, signed.signature) }
-    })
+  /** The first reason to refuse who signed. */
+  const refusalOf = (
+    body: ReadBody,
+    recovered: Recovered,
+    expected: Address | undefined
+  ): SignerFailure | undefined => {
+    const { canonical, signer } = recovered
+    const leader = canonical.kind === "multiSig" ? canonical.action.payload.outerSigner : undefined
+    if (leader !== undefined && signer !== leader) {
+      const reason = "the outer signature of a multiSig has to be its outerSigner's"
+      return unwanted(body, signer, (other) => other === leader, () => invalid(reason, signer, leader))
+    }
+    const repeated = repeatedCosigner(recovered)
+    if (repeated !== undefined) return repeated
+    const named = expected?.toLowerCase()
+    if (expected !== undefined && named !== signer) {
+      const refusal = () => invalid("another signer was expected", signer, expected)
+      return unwanted(body, signer, (other) => other === named, refusal)
+    }
+    if (signers !== undefined && !signers.has(signer)) {
+      const detail = `${signer} is not on the list of signers of this gateway`
+      return unwanted(body, signer, (other) => signers.has(other), () => new SignerNotAllowed({ signer, detail }))
+    }
+    return undefined
+  }
+
+  return (body: ReadBody, expected: Address | undefined): Result.Result<Passed, SignerFailure> => {
+    const { action, signed } = body
+    const found = recover(profile, engine, body)
+    if (Result.isFailure(found)) {
+      const isTolerable = isDocumentedForm(found.failure) || (isUnknownType(found.failure) && action === undefined)
+      return !isTolerable || signers !== undefined || expected !== undefined
+        ? Result.fail(unhashable(body, found.failure))
+        : Result.succeed({
+          signer: undefined,
+          fingerprint: SignerRecovery.fingerprint(canonicalText(signed), signed.signature)
+        })
+    }
+    const { digest, signer } = found.success
+    const refusal = refusalOf(body, found.success, expected)
+    return refusal === undefined
+      ? Result.succeed({ signer, fingerprint: SignerRecovery.fingerprint(digest, signed.signature) })
+      : Result.fail(refusal)
+  }
 }

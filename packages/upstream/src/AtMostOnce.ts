@@ -80,6 +80,10 @@ const notSent = (upstream: string, attempts: number, detail: string) =>
     detail: `${upstream} could not be reached (${detail}); nothing was sent`
   })
 
+/** Goes on when the caller leaves: bytes may have left by then, and what became of them has to be noted. */
+export const detached = <A, E>(sending: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  Effect.flatMap(Effect.forkDetach(sending, { startImmediately: true }), Fiber.join)
+
 /** Makes the function that sends calls at most once; `deadline` is milliseconds for the whole of one. */
 export const make = (parts: Parts, deadline: number) => {
   const meterOf = meters()
@@ -138,16 +142,12 @@ export const make = (parts: Parts, deadline: number) => {
     return yield* notSent(call.targets[0].label, attempts, lastDetail)
   })
 
-  // when the caller leaves, bytes may have left already: the attempt goes on
-  const detached = (call: OnceCall, identity: OnceIdentity): Effect.Effect<UpstreamResponse, OnceFailure> =>
-    Effect.flatMap(Effect.forkDetach(sendInTurn(call, identity)), Fiber.join)
-
   return (call: OnceCall, identity: OnceIdentity): Effect.Effect<UpstreamResponse, OnceFailure> =>
     Effect.withFiber((fiber) =>
-      fiber.cache.tracer === undefined ? detached(call, identity) : Spans.call(
+      fiber.cache.tracer === undefined ? sendInTurn(call, identity) : Spans.call(
         { operation: call.operation.name, upstream: call.targets[0].label },
         ({ status }) => status >= 400,
-        detached(call, identity)
+        sendInTurn(call, identity)
       )
     )
 }

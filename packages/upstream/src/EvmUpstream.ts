@@ -7,6 +7,7 @@ import * as Utf8 from "@trigate/domain/Utf8"
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
+import { detached } from "./AtMostOnce.ts"
 import * as Batching from "./Batching.ts"
 import { Pipeline, requestIds } from "./Pipeline.ts"
 import type { Target, Upstream } from "./Upstream.ts"
@@ -41,7 +42,7 @@ export const make = Effect.fnUntraced(function*({ confirm, targetsOf, upstream }
     const id = nextOnceId()
     const body = Utf8.encode(EvmProtocol.body(id, call))
     return Effect.flatMap(
-      pipeline.once({ operation: call.operation, targets: targets.success, body }, {}),
+      detached(pipeline.once({ operation: call.operation, targets: targets.success, body }, {})),
       (response) => EvmProtocol.readOnce(call, response, id)
     )
   }

@@ -74,7 +74,7 @@ export class Pipeline extends Context.Service<Pipeline, {
   ) => Effect.Effect<(call: Call) => Effect.Effect<A, E | F | CommonFailure>>
   /** Makes attempts until one answers; for a protocol that puts calls together itself. */
   readonly attempt: Batching.Ask
-  /** Sends a call at most once; see {@link AtMostOnce}. */
+  /** Sends a call at most once, in the fibre of its caller; see {@link AtMostOnce}, and `detached` there. */
   readonly once: (
     call: AtMostOnce.OnceCall,
     identity: AtMostOnce.OnceIdentity

@@ -55,11 +55,14 @@ const decodeSingle = Schema.decodeUnknownOption(dataWith({ status: Schema.Unknow
 const isRefused = Schema.is(Schema.Struct({ error: Schema.String }))
 
 /** The refusals inside an `ok` response: those among the entries of a batch, or the single status. */
-const refusalsIn = (response: unknown): ReadonlyArray<string> =>
-  [
+const refusalsIn = (response: unknown): ReadonlyArray<string> => {
+  // most responses have no data, and to find out why they do not decode would cost more than to read them
+  if (!Predicate.hasProperty(response, "data")) return []
+  return [
     ...Option.match(decodeBatch(response), { onNone: () => [], onSome: ({ data }) => data.statuses }),
     ...Option.match(decodeSingle(response), { onNone: () => [], onSome: ({ data }) => [data.status] })
   ].filter(isRefused).map(({ error }) => error)
+}
 
 const rejectionIn = (response: unknown, known: Address | undefined): Option.Option<ActionRejected> => {
   const refusals = refusalsIn(response)
@@ -84,14 +87,16 @@ const unknownOutcome = (response: UpstreamResponse, identity: Identity) =>
   outcomeUnknown(response, "action", { ...identity, advice: resendAdvice })
 
 const readOk = (answer: UpstreamResponse, identity: Identity) => {
-  const body = Option.flatMap(Result.getSuccess(answer.json.value), (value) => decodeAnswer(value))
+  const value = answer.json.valueOrUndefined
+  const accepted = decodeAccepted(value)
+  const body = Option.isSome(accepted) ? accepted : decodeAnswer(value)
   if (Option.isNone(body)) return Effect.fail(unknownOutcome(answer, identity))
   const signer = identity.signer ?? answer.signer
   const { response, status } = body.value
   if (status !== "ok") return Effect.fail(classifyRejection(wordsOf(response, answer.text), signer))
   const rejection = rejectionIn(response, signer)
   if (Option.isSome(rejection)) return Effect.fail(rejection.value)
-  return Effect.fromOption(decodeAccepted(body.value), () => unknownOutcome(answer, identity))
+  return Effect.fromOption(accepted, () => unknownOutcome(answer, identity))
 }
 
 /**

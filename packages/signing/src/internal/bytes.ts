@@ -42,6 +42,19 @@ export const isWord = (value: unknown): value is Hex => typeof value === "string
 export const isBytes = (value: unknown): value is Hex =>
   typeof value === "string" && /^0x(?:[0-9a-fA-F]{2})*$/.test(value)
 
+/** Bytes one after the other. */
+export const concat = (...parts: ReadonlyArray<Uint8Array>): Uint8Array => {
+  let length = 0
+  for (const part of parts) length += part.length
+  const joined = new Uint8Array(length)
+  let at = 0
+  for (const part of parts) {
+    joined.set(part, at)
+    at += part.length
+  }
+  return joined
+}
+
 const uint64Limit = 1n << 64n
 
 /** A number or a bigint, as a bigint; `undefined` when it is no integer from 0 to 2^64 - 1. */
