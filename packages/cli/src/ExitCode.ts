@@ -38,6 +38,7 @@ const ofGatewayErrors: { readonly [Tag in GatewayError["_tag"]]: ErrorClass } = 
   InvalidSignature: "refused",
   SignerNotAllowed: "refused",
   Unauthorized: "refused",
+  NotPermitted: "refused",
   QuotaExceeded: "unavailable",
   InvalidAddress: "refused",
   TokenNotFound: "notFound",

@@ -1,4 +1,5 @@
-/** Why the caller was refused: its key or its quota. */
+/** Why the caller was refused: its key, what it may do, or its quota. */
+import * as Schema from "effect/Schema"
 import { Problem, RetryAfter } from "./Problem.ts"
 
 /** The endpoint key is missing, malformed or unknown. */
@@ -6,6 +7,16 @@ export class Unauthorized extends Problem<Unauthorized>()(
   "Unauthorized",
   { group: "fix-setup", status: 401, title: "Unauthorized" },
   {}
+) {}
+
+/**
+ * The caller may not do this: `needed` is absent from what `missing` names, a member of the scope of its key, or the origins whose
+ * pages may sign and send.
+ */
+export class NotPermitted extends Problem<NotPermitted>()(
+  "NotPermitted",
+  { group: "fix-setup", status: 403, title: "Not permitted" },
+  { missing: Schema.Literals(["chains", "classes", "operations", "signers", "origins"]), needed: Schema.String }
 ) {}
 
 /** The caller has used up its quota. `retryAfter` says in how many seconds to try again. */

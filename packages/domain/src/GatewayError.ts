@@ -1,7 +1,7 @@
 /** The closed set of errors that a chain's service raises, the server sends and the client decodes. */
 import * as Schema from "effect/Schema"
 import { InvalidSignature, NonceAlreadyUsed, NonceMismatch, NonceOutOfWindow, SignerNotAllowed } from "./ActionError.ts"
-import { QuotaExceeded, Unauthorized } from "./CallerError.ts"
+import { NotPermitted, QuotaExceeded, Unauthorized } from "./CallerError.ts"
 import {
   ChainNotConfigured,
   InvalidAddress,
@@ -35,6 +35,7 @@ export const gatewayErrors = [
   InvalidSignature,
   SignerNotAllowed,
   Unauthorized,
+  NotPermitted,
   QuotaExceeded,
   InvalidAddress,
   TokenNotFound,
@@ -66,7 +67,7 @@ export const CommonFailure = Schema.Union(commonFailures)
 export type CommonFailure = typeof CommonFailure.Type
 
 /** The errors with which a gateway refuses a caller, whatever is asked. An embedded service has no callers to refuse. */
-export const callerFailures = [Unauthorized, QuotaExceeded, PayloadTooLarge] as const
+export const callerFailures = [Unauthorized, NotPermitted, QuotaExceeded, PayloadTooLarge] as const
 
 /** The errors that every operation can fail with where a gateway serves it. */
 export const servedFailures = [...commonFailures, ...callerFailures] as const
@@ -92,6 +93,7 @@ export const rpcCodes: { readonly [Tag in GatewayError["_tag"]]: number } = {
   InvalidSignature: -32603,
   SignerNotAllowed: -32603,
   Unauthorized: -32001,
+  NotPermitted: -32001,
   QuotaExceeded: -32005,
   InvalidAddress: -32602,
   TokenNotFound: -32603,

@@ -90,6 +90,11 @@ const OnOff = Schema.Literals(["on", "off"]).pipe(
 
 const Host = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9.:_-]{1,255}$/u))
 
+// as a `Host` has it, without the port
+const HostName = Schema.String.check(
+  Schema.isPattern(/^(?:[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\])$/u)
+)
+
 const Port = Schema.FiniteFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 0, maximum: 65535 }))
 
 const Positive = Schema.FiniteFromString.check(Schema.isGreaterThan(0))
@@ -215,6 +220,11 @@ export const settings = {
     meaning: "port to listen on; 0 takes a free one",
     takes: "a port from 0 to 65535"
   }),
+  hosts: optional("TRIGATE_HOSTS", Schema.Union([Any, someOf(HostName)]), {
+    meaning: "hosts that requests may ask for besides localhost, its subdomains, 127.0.0.0/8 and [::1]; any other is " +
+      "answered with 421",
+    takes: "host names or IP addresses without port, comma separated, or `*`"
+  }, "unset: none on a loopback address, any on another"),
   network: withDefault("TRIGATE_NETWORK", Schema.Literals(["mainnet", "testnet"]), "mainnet", {
     meaning: "network whose signatures are expected",
     takes: "`mainnet` or `testnet`"
@@ -267,7 +277,7 @@ export const settings = {
     takes: `an integer from 1 to ${longestBatch}`
   }),
   corsOrigins: optional("TRIGATE_CORS_ORIGINS", Schema.Union([Any, someOf(Schema.String.check(isOrigin))]), {
-    meaning: "origins whose pages may call the gateway from a browser",
+    meaning: "origins whose pages may call the gateway from a browser, and sign and send through it",
     takes: "origins like `https://app.example`, comma separated, or `*`"
   }, "unset: none"),
   tradingApiWeight: withDefault("TRIGATE_TRADING_API_WEIGHT", Positive, "1200", {

@@ -29,7 +29,7 @@ const table: { readonly [Group in ErrorGroup]: ReadonlyArray<GatewayError["_tag"
     "UnknownAsset",
     "PayloadTooLarge"
   ],
-  "fix-setup": ["UnavailableOnNode", "ChainNotConfigured", "SignerNotAllowed", "Unauthorized"],
+  "fix-setup": ["UnavailableOnNode", "ChainNotConfigured", "SignerNotAllowed", "Unauthorized", "NotPermitted"],
   // a used nonce: an action under it was sent, or is being sent
   "outcome-unknown": ["NonceAlreadyUsed", "OutcomeUnknown"]
 }

@@ -31,6 +31,7 @@ const table: ReadonlyArray<readonly [tag: Tag, status: number, code: number, fie
   ["InvalidSignature", 422, -32603, ["reason", "recovered", "expected"]],
   ["SignerNotAllowed", 403, -32603, ["signer"]],
   ["Unauthorized", 401, -32001, []],
+  ["NotPermitted", 403, -32001, ["missing", "needed"]],
   ["QuotaExceeded", 429, -32005, ["retryAfter"]],
   ["InvalidAddress", 400, -32602, ["address", "reason"]],
   ["TokenNotFound", 404, -32603, ["address", "contractType"]],
@@ -54,7 +55,7 @@ describe("GatewayError", () => {
       table.map(([tag]) => tag)
     )
     assert.deepStrictEqual(Object.keys(rpcCodes), table.map(([tag]) => tag))
-    assert.strictEqual(new Set(table.map(([tag]) => tag)).size, 22)
+    assert.strictEqual(new Set(table.map(([tag]) => tag)).size, 23)
   })
 
   it.each(table)("%s is HTTP %i and JSON-RPC %i", (tag, status, code) => {
@@ -142,6 +143,7 @@ describe("CommonFailure", () => {
   it("and what a gateway refuses its callers with", () => {
     assert.deepStrictEqual(callerFailures.map((error) => error.identifier), [
       "Unauthorized",
+      "NotPermitted",
       "QuotaExceeded",
       "PayloadTooLarge"
     ])

@@ -1,5 +1,5 @@
 /**
- * CORS (Fetch standard): lets the pages of configured origins read the gateway's answers.
+ * CORS (Fetch standard): lets the pages of configured origins read the gateway's answers, and tells which pages are foreign.
  *
  * Effect's own middleware answers every `OPTIONS` request, also of unknown origins (decision 23). Here a request of an unknown
  * origin is handled like any other and gets no CORS header; the browser then keeps the answer from the page.
@@ -31,13 +31,33 @@ const preflightHeaders = {
 
 const varied = (by: string | undefined): string => by === undefined ? "origin" : `${by}, origin`
 
-/** The two steps of CORS for some origins. */
-export const make = (origins: Origins) => {
+const allowing = (origins: Origins) => {
   const known = new Set(origins === "*" ? [] : origins)
-  const allowed = (origin: string | undefined): string | undefined => {
+  return (origin: string | undefined): string | undefined => {
     if (origin === undefined) return undefined
     return origins === "*" ? "*" : known.has(origin) ? origin : undefined
   }
+}
+
+/**
+ * The origin of the page that asks, where a browser says that it is neither the gateway's nor an allowed one.
+ *
+ * Such a page cannot read the answer, but what it asked for would have happened. Browsers tell the origin with every `POST`, and
+ * with other requests whether they cross sites (`Sec-Fetch-Site`).
+ */
+export const foreignTo = (origins: Origins | undefined) => {
+  const allowed = allowing(origins ?? [])
+  return (headers: HttpServerRequest["headers"], host: string | undefined): string | undefined => {
+    const origin = headers["origin"]
+    if (origin === undefined) return headers["sec-fetch-site"] === "cross-site" ? "another site" : undefined
+    const isOwn = origin === `http://${host}` || origin === `https://${host}`
+    return isOwn || allowed(origin) !== undefined ? undefined : origin
+  }
+}
+
+/** The two steps of CORS for some origins. */
+export const make = (origins: Origins) => {
+  const allowed = allowing(origins)
   return {
     /** The answer to the preflight of an allowed origin; nothing for any other request. */
     preflight: ({ headers, method }: HttpServerRequest): HttpServerResponse.HttpServerResponse | undefined =>

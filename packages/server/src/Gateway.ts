@@ -36,6 +36,7 @@ import type * as Cors from "./Cors.ts"
 import * as DocsPage from "./DocsPage.ts"
 import * as EncodedRoutes from "./EncodedRoutes.ts"
 import { GatewayStatus } from "./GatewayStatus.ts"
+import type * as Hosts from "./Hosts.ts"
 import * as HttpBody from "./HttpBody.ts"
 import * as Observe from "./Observe.ts"
 import * as RelayRoutes from "./RelayRoutes.ts"
@@ -150,7 +151,9 @@ export interface Mount {
   readonly docs?: boolean
   /** Whether there are `/health/live`, `/health/ready` and `/metrics`; true when not given. */
   readonly health?: boolean
-  /** The origins whose pages may read answers; none when not given. */
+  /** The hosts that are answered besides loopback hosts; when not given, any on a public address, none on a loopback one. */
+  readonly hosts?: Hosts.Hosts
+  /** The origins whose pages may read answers, sign and send; none when not given. */
   readonly origins?: Cors.Origins
 }
 
@@ -199,18 +202,18 @@ const layerPrefixed = (prefix: string) =>
  * The routes of the contract, its OpenAPI document and its reference page, with all that the bundled server does around them.
  *
  * Requests get an id, are counted, logged and traced without what a caller wrote into the URL, and are bounded on each
- * connection. What no route of the server takes is answered below the prefix. Routes of one's own are left alone.
+ * connection. Foreign hosts and foreign pages are kept out. What no route of the server takes is answered below the prefix. Routes of one's own are left alone.
  *
  * Two gateways on one server have two prefixes, and each its own services.
  */
-export const layer = ({ docs = true, health = true, origins, prefix = "/" }: Mount = {}) => {
+export const layer = ({ docs = true, health = true, hosts, origins, prefix = "/" }: Mount = {}) => {
   const before = prefix.replace(/\/+$/u, "")
   const routes = Layer.mergeAll(
     EncodedRoutes.layer,
     relayed,
     health ? EncodedRoutes.layerHealth : Layer.empty,
     docs ? DocsPage.layer({ health, prefix: before }) : Layer.empty
-  ).pipe(Layer.provide(layerObserved({ docs, health, origins, prefix: before })))
+  ).pipe(Layer.provide(layerObserved({ docs, health, hosts, origins, prefix: before })))
   // the layers of routes hold services: memoised, two gateways would have those of one
   return Layer.fresh(before === "" ? routes : Layer.provide(routes, layerPrefixed(before)))
 }

@@ -77,7 +77,10 @@ const isOther = (old: Settings, wanted: Settings): SettingsError | undefined => 
 
 /** The routes of some settings, and what happens around each request. */
 const routes = (settings: Settings, chains: Chains.Chains["Service"]) =>
-  Gateway.layer(Option.isSome(settings.corsOrigins) ? { origins: settings.corsOrigins.value } : {}).pipe(
+  Gateway.layer({
+    ...(Option.isSome(settings.hosts) ? { hosts: settings.hosts.value } : {}),
+    ...(Option.isSome(settings.corsOrigins) ? { origins: settings.corsOrigins.value } : {})
+  }).pipe(
     Layer.provide(chains.layerOf(settings)),
     Layer.provide(Layer.succeed(Gateway.RelayOptions, {
       anyInfo: settings.relayInfo,

@@ -48,9 +48,10 @@ const broken: Effect.Effect<never, InvalidRequest | PayloadTooLarge> = unreadabl
 const tooLarge = (limit: number): Effect.Effect<never, InvalidRequest | PayloadTooLarge> =>
   Effect.suspend(() => Effect.fail(new PayloadTooLarge({ limit, detail: `The body is larger than ${limit} bytes` })))
 
+// a page of any site can send a body without a type, or as text, and no browser asks the gateway first
 const isJson = (contentType: string | undefined): boolean =>
-  contentType === undefined || contentType === "application/json" ||
-  /^application\/(?:json|[a-z0-9.-]+\+json)(?:\s*;.*)?$/iu.test(contentType)
+  contentType === "application/json" ||
+  contentType !== undefined && /^application\/(?:json|[a-z0-9.-]+\+json)(?:\s*;.*)?$/iu.test(contentType)
 
 const isTooLarge = ({ reason }: HttpServerError): boolean =>
   reason._tag === "RequestParseError" && reason.reason === "BodyTooLarge"

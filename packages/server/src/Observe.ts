@@ -13,17 +13,21 @@ import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
 import { constUndefined } from "effect/Function"
 import * as HttpMiddleware from "effect/http/HttpMiddleware"
 import * as HttpRouter from "effect/http/HttpRouter"
+import { HttpServer } from "effect/http/HttpServer"
 import { HttpServerError } from "effect/http/HttpServerError"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import type { unhandled } from "effect/Types"
 import * as Cors from "./Cors.ts"
 import { GatewayStatus } from "./GatewayStatus.ts"
+import * as Hosts from "./Hosts.ts"
 import * as HttpBody from "./HttpBody.ts"
 import * as Pipelining from "./Pipelining.ts"
 import * as RequestFacts from "./RequestFacts.ts"
@@ -105,7 +109,9 @@ export const layerDrain: Layer.Layer<Drain> = Layer.effect(
 
 /** How a gateway treats its requests. */
 export interface Options extends Unmatched.Options {
-  /** The origins whose pages may read answers. */
+  /** The hosts that are answered besides loopback hosts. */
+  readonly hosts: Hosts.Hosts | undefined
+  /** The origins whose pages may read answers, sign and send. */
   readonly origins: Cors.Origins | undefined
 }
 
@@ -150,6 +156,25 @@ const internalError = HttpBody.plainProblem(
   "A fault of the gateway; the log has its id"
 )
 
+const otherHost = HttpBody.plainProblem(
+  421,
+  "Misdirected Request",
+  "This gateway does not answer for the host that was asked; TRIGATE_HOSTS names those that it answers for besides localhost"
+)
+
+/** Whether a host is answered. Almost all requests have the host of the one before. */
+const makeAnswers = (hosts: Hosts.Hosts | undefined) => {
+  let takes: ReturnType<typeof Hosts.make> | undefined
+  let usual: string | undefined
+  return ({ context }: Fiber.Fiber<unknown, unknown>, host: string | undefined): boolean => {
+    if (takes !== undefined && host === usual) return true
+    takes ??= Hosts.make(Option.getOrUndefined(Context.getOption(context, HttpServer))?.address, hosts)
+    if (!takes(host)) return false
+    usual = host
+    return true
+  }
+}
+
 type Handled = Effect.Effect<
   HttpServerResponse.HttpServerResponse,
   HttpServerError | unhandled,
@@ -185,7 +210,7 @@ export interface Observed {
 }
 
 /** Makes what surrounds the requests of one gateway. */
-export const make = Effect.fnUntraced(function*({ origins, ...routes }: Options) {
+export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: Options) {
   const { prefix } = routes
   const unmatched = Unmatched.make(routes)
   const { write } = yield* RequestFacts.AccessLog
@@ -193,6 +218,8 @@ export const make = Effect.fnUntraced(function*({ origins, ...routes }: Options)
   const drain = yield* Drain
   const idOf = yield* makeIds
   const cors = origins === undefined ? undefined : Cors.make(origins)
+  const answers = makeAnswers(hosts)
+  const foreign = Cors.foreignTo(origins)
 
   const marked = (response: HttpServerResponse.HttpServerResponse, id: string, age: number | undefined) => {
     const identified = HttpServerResponse.setHeader(response, "x-request-id", id)
@@ -228,7 +255,12 @@ export const make = Effect.fnUntraced(function*({ origins, ...routes }: Options)
       const clock = fiber.getRef(Clock.Clock)
       const start = clock.currentTimeMillisUnsafe()
       const facts = RequestFacts.make()
-      const id = idOf(request.headers["x-request-id"])
+      const { headers } = request
+      const host = headers["host"] ?? headers[":authority"]
+      if (headers["origin"] !== undefined || headers["sec-fetch-site"] !== undefined) {
+        facts.foreign = foreign(headers, host)
+      }
+      const id = idOf(headers["x-request-id"])
       const answered = (response: HttpServerResponse.HttpServerResponse) => {
         const own = marked(withBody(response), id, facts.age)
         const answer = cors === undefined ? own : cors.mark(request, own)
@@ -252,7 +284,9 @@ export const make = Effect.fnUntraced(function*({ origins, ...routes }: Options)
         })
         return Effect.succeed(answer)
       }
-      const fresh = withFreshness(handled, request.headers["cache-control"])
+      const fresh = answers(fiber, host)
+        ? withFreshness(handled, headers["cache-control"])
+        : Effect.succeed(otherHost)
       const observed = Effect.matchCauseEffect(
         Effect.provideService(fresh, RequestFacts.CurrentRequestFacts, facts),
         {

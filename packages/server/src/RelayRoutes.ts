@@ -17,6 +17,7 @@ import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as Schema from "effect/Schema"
 import * as CallerKeys from "./CallerKeys.ts"
 import * as HttpBody from "./HttpBody.ts"
+import { CurrentRequestFacts, refusalOf } from "./RequestFacts.ts"
 
 const expectedSignerHeader = "x-trigate-expected-signer"
 
@@ -43,6 +44,8 @@ export const exchange = Effect.map(
   Exchange,
   ({ relay }) =>
     Effect.fnUntraced(function*(request: HttpServerRequest, surface: Surface) {
+      const refusal = refusalOf(yield* CurrentRequestFacts)
+      if (refusal !== undefined) return yield* refusal
       const body = yield* HttpBody.bytes(request, HttpBody.signedLimit)
       const expected = yield* expectedSigner(request)
       const { answer, operation, signer, warnings } = yield* relay({
@@ -79,7 +82,10 @@ const tokenCallOf = Effect.fnUntraced(function*(request: HttpServerRequest, surf
   if (request.method === "POST") {
     const operation = tokenPosts.get(name)
     const asked = yield* HttpBody.json(request)
-    if (operation?.class === "once") return { operation, asked, surface }
+    if (operation?.class === "once") {
+      const refusal = refusalOf(yield* CurrentRequestFacts)
+      return refusal === undefined ? { operation, asked, surface } : yield* refusal
+    }
     if (operation !== undefined) return { operation, asked, surface }
   } else {
     const operation = tokenReads.get(name)

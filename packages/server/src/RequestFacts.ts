@@ -4,6 +4,7 @@
  * Every noted value comes from a closed set, so that it can be a metric label. None is a text that a caller wrote: not the path
  * either, which may hold an endpoint key.
  */
+import { NotPermitted } from "@trigate/domain/CallerError"
 import { metrics } from "@trigate/domain/Metrics"
 import type { Declared, Label } from "@trigate/domain/Metrics"
 import type * as Cause from "effect/Cause"
@@ -27,6 +28,8 @@ export interface RequestFacts {
   error: string | undefined
   /** Age in seconds of the oldest cached response that went into the answer; nothing where all came from upstream. */
   age: number | undefined
+  /** The origin of the foreign page that asks, if one does: see `Cors.foreignTo`. */
+  foreign: string | undefined
   /** The span of the request; nothing where the program has no tracer or the route has no spans. */
   span: Tracer.Span | undefined
 }
@@ -42,6 +45,7 @@ export const make = (): RequestFacts => ({
   operations: [],
   error: undefined,
   age: undefined,
+  foreign: undefined,
   span: undefined
 })
 
@@ -49,6 +53,14 @@ export const make = (): RequestFacts => ({
 export const CurrentRequestFacts = Context.Reference<RequestFacts>("@trigate/server/CurrentRequestFacts", {
   defaultValue: make
 })
+
+/** The refusal of what a foreign page asks for; nothing for any other request. */
+export const refusalOf = ({ foreign }: RequestFacts): NotPermitted | undefined =>
+  foreign === undefined ? undefined : new NotPermitted({
+    missing: "origins",
+    needed: foreign.slice(0, 128),
+    detail: "A page of another site may not sign or send; TRIGATE_CORS_ORIGINS names the origins whose pages may"
+  })
 
 /** Names the route that an effect serves, in the facts of the request. */
 export const named = <A, E, R>(route: string, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>

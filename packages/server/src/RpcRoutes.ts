@@ -30,7 +30,7 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as HttpBody from "./HttpBody.ts"
-import { CurrentRequestFacts, noteAge } from "./RequestFacts.ts"
+import { CurrentRequestFacts, noteAge, refusalOf } from "./RequestFacts.ts"
 import type { RequestFacts } from "./RequestFacts.ts"
 
 /** How a chain's envelopes are read and written; `id` is the text of the caller's JSON. */
@@ -126,17 +126,20 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
   const { envelope, relay } = definition
   const table = new Map(definition.operations.map((operation) => [operation.name, operation]))
 
-  const perform = ({ method, params }: RpcCall, surface: Surface): Effect.Effect<Answer, GatewayError> => {
+  const perform = ({ method, params }: RpcCall, { facts, surface }: Asked): Effect.Effect<Answer, GatewayError> => {
     const operation = table.get(method)
-    return operation === undefined ? Effect.fail(unsupported(method)) : relay({ operation, params, surface })
+    if (operation === undefined) return Effect.fail(unsupported(method))
+    const refusal = operation.class === "once" ? refusalOf(facts) : undefined
+    return refusal === undefined ? relay({ operation, params, surface }) : Effect.fail(refusal)
   }
 
   // nobody would learn the outcome of a notification, so it is not sent
-  const answerCall = (call: RpcCall, { facts, surface }: Asked): Effect.Effect<string | undefined> => {
+  const answerCall = (call: RpcCall, asked: Asked): Effect.Effect<string | undefined> => {
+    const { facts } = asked
     if (envelope.isNotification(call)) return Effect.undefined
     const { id } = call
     const operation = table.has(call.method) ? call.method : "unsupported"
-    return Effect.match(perform(call, surface), {
+    return Effect.match(perform(call, asked), {
       onFailure: (error) => {
         facts.operations.push({ operation, outcome: error._tag })
         return envelope.error(error, rpcCodes[error._tag])(id)

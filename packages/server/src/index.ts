@@ -11,7 +11,7 @@ export * as ActionLogStore from "./ActionLogStore.ts"
 /** The keys of callers: where a request carries one, and whether it may pass. */
 export * as CallerKeys from "./CallerKeys.ts"
 
-/** CORS (Fetch standard): lets the pages of configured origins read the gateway's answers. */
+/** CORS (Fetch standard): lets the pages of configured origins read the gateway's answers, and tells which pages are foreign. */
 export * as Cors from "./Cors.ts"
 
 /** `GET /docs` and `GET /openapi.json`: the API reference, in one page that loads nothing from the internet. */
@@ -25,6 +25,9 @@ export * as Gateway from "./Gateway.ts"
 
 /** What `/health/ready` says: how each chain is served, which does not change, and whether the stores can be reached. */
 export * as GatewayStatus from "./GatewayStatus.ts"
+
+/** Which hosts a gateway answers for. */
+export * as Hosts from "./Hosts.ts"
 
 /** The bodies of requests and of answers. */
 export * as HttpBody from "./HttpBody.ts"

@@ -12,7 +12,7 @@ const app = "https://app.example"
 const preflight = (path: string, origin: string): string =>
   [
     `OPTIONS ${path} HTTP/1.1`,
-    "Host: gateway.test",
+    "Host: localhost",
     "Connection: close",
     "Accept: */*",
     "Access-Control-Request-Method: POST",
@@ -33,7 +33,7 @@ const call = `{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}`
 const posted = (path: string, origin: string | undefined, body = call): string =>
   [
     `POST ${path} HTTP/1.1`,
-    "Host: gateway.test",
+    "Host: localhost",
     "Connection: close",
     "Content-Type: application/json",
     `Content-Length: ${body.length}`,
@@ -123,7 +123,7 @@ describe("with some origins", () => {
       const answer = yield* exchange(live.url, [posted("/evm", undefined)])
       assert.strictEqual(answer.status, 200)
       assert.deepStrictEqual(told(answer), { ...nothing, vary: "origin" })
-      const options = `OPTIONS /evm HTTP/1.1\r\nHost: gateway.test\r\nConnection: close\r\nOrigin: ${app}\r\n\r\n`
+      const options = `OPTIONS /evm HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nOrigin: ${app}\r\n\r\n`
       assert.strictEqual((yield* exchange(live.url, [options])).status, 405)
     }))
 })

@@ -2,7 +2,7 @@
  * Every row of the table of errors that a gateway of today can produce, over a socket: as raw HTTP shows it, and as the
  * typed client gives it back.
  *
- * Not reached yet: `QuotaExceeded` (needs callers' keys).
+ * Not reached yet: `QuotaExceeded` (needs callers' keys). `NotPermitted` has its tests in `attacks/CrossSite.test.ts`.
  */
 import { describe, it } from "@effect/vitest"
 import type { SignedAction } from "@trigate/domain/SignedAction"

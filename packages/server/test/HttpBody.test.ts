@@ -59,9 +59,13 @@ describe("a request's body", () => {
   it.live("is refused by a byte too many that no length announced, and the connection lives on", () =>
     Effect.gen(function*() {
       const { url } = yield* gateway({})
-      const head = "POST /info HTTP/1.1\r\nhost: gateway.test\r\ntransfer-encoding: chunked\r\n\r\n"
+      const json = "content-type: application/json\r\n"
+      const head = `POST /info HTTP/1.1\r\nhost: localhost\r\n${json}transfer-encoding: chunked\r\n\r\n`
       const size = HttpBody.bodyLimit + 1
-      const next = headOf("POST", "/evm", [["content-length", String(gasCall.length)]]) + gasCall
+      const next = headOf("POST", "/evm", [
+        ["content-type", "application/json"],
+        ["content-length", String(gasCall.length)]
+      ]) + gasCall
       const answer = yield* exchange(url, [head, `${size.toString(16)}\r\n${" ".repeat(size)}\r\n0\r\n\r\n`, next])
       assert.strictEqual(answer.status, 413)
       assert.include(answer.body, `"_tag":"PayloadTooLarge"`)
@@ -94,7 +98,7 @@ describe("a request's body", () => {
       const ask = (body: string) =>
         Effect.promise(() =>
           handler(
-            new Request("http://gateway.test/evm", {
+            new Request("http://localhost/evm", {
               method: "POST",
               body,
               headers: { "content-type": "application/json" }
@@ -129,7 +133,10 @@ describe("a caller that leaves", () => {
       const url = yield* served(
         Gateway.layer().pipe(Layer.provide(waiting), Layer.provide(Gateway.layerDefaults({ sandbox: true })))
       )
-      const head = headOf("POST", "/l2", [["content-length", String(receiptCall.length)]])
+      const head = headOf("POST", "/l2", [
+        ["content-type", "application/json"],
+        ["content-length", String(receiptCall.length)]
+      ])
       // the race ends the exchange, and with it the connection, once the call is on its way
       yield* Effect.raceFirst(exchange(url, [head, receiptCall]), Deferred.await(begun))
       yield* Deferred.await(ended)

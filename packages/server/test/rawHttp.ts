@@ -63,5 +63,5 @@ export const headOf = (
   target: string,
   headers: ReadonlyArray<readonly [name: string, value: string]>
 ): string =>
-  `${method} ${target} HTTP/1.1\r\nhost: gateway.test\r\nconnection: close\r\n` +
+  `${method} ${target} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n` +
   headers.map(([name, value]) => `${name}: ${value}\r\n`).join("") + "\r\n"

@@ -17,8 +17,8 @@ import * as Net from "node:net"
 
 const receipt = `{"jsonrpc":"2.0","id":1,"method":"eth_getTransactionReceipt","params":["0x${"ab".repeat(32)}"]}`
 
-const reading = (path: string) => `GET ${path} HTTP/1.1\r\nhost: gateway.test\r\n\r\n`
-const calling = `POST /l2 HTTP/1.1\r\nhost: gateway.test\r\ncontent-type: application/json\r\n` +
+const reading = (path: string) => `GET ${path} HTTP/1.1\r\nhost: localhost\r\n\r\n`
+const calling = `POST /l2 HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n` +
   `content-length: ${receipt.length}\r\n\r\n${receipt}`
 
 /** Sends a text on a socket of its own at once, and gives what came back until the server closes. */
@@ -137,7 +137,7 @@ describe("a client that sends many requests before it reads an answer", () => {
   it.live("gets every answer in its order, up to the limit and again afterwards", () =>
     Effect.gen(function*() {
       const { url } = yield* gateway({})
-      const last = `GET /health/live HTTP/1.1\r\nhost: gateway.test\r\nconnection: close\r\n\r\n`
+      const last = `GET /health/live HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n`
       const many = Array.from({ length: Pipelining.maxWaiting }, (_, index) =>
         reading(index % 2 === 0 ? "/none" : "/health/live"))
       const { closed } = yield* sending(url, many.join("") + last)
@@ -151,7 +151,7 @@ describe("a client that sends many requests before it reads an answer", () => {
     Effect.gen(function*() {
       const { url } = yield* gateway({})
       const made = yield* renderings
-      const last = `GET /metrics HTTP/1.1\r\nhost: gateway.test\r\nconnection: close\r\n\r\n`
+      const last = `GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n`
       const { closed } = yield* sending(url, reading("/metrics").repeat(9) + last)
       const answers = yield* closed
       assert.strictEqual(answers.split("HTTP/1.1 200 OK").length - 1, 10)

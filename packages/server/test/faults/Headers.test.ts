@@ -91,7 +91,7 @@ const callers: ReadonlyArray<readonly [name: string, value: string]> = [
   ["x-forwarded-for", "203.0.113.9"],
   ["forwarded", "for=203.0.113.9"],
   ["x-real-ip", "203.0.113.9"],
-  ["origin", "https://caller.test"],
+  ["origin", "http://localhost"],
   ["referer", "https://caller.test/page"],
   ["user-agent", "caller/1.0"],
   ["te", "trailers"],

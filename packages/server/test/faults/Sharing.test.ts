@@ -14,7 +14,7 @@ const herd = 50
 const question = receiptQuestion(hashOf(1))
 
 const requestOf = (path: string, body: string): string =>
-  `POST ${path} HTTP/1.1\r\nhost: gateway.test\r\ncontent-type: application/json\r\n` +
+  `POST ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n` +
   `content-length: ${body.length}\r\n\r\n${body}`
 
 const countOf = (text: string, part: string): number => text.split(part).length - 1

@@ -1,0 +1,32 @@
+/**
+ * Which hosts a gateway answers for.
+ *
+ * A page can make its own name resolve to 127.0.0.1 (DNS rebinding). For the browser, the gateway there is then of the page's own
+ * origin, and the page reads every answer. Only the `Host` of such a request tells that it was meant for somebody else.
+ */
+import type { SocketAddress } from "effect/net/NetAddress"
+import * as NetAddress from "effect/net/NetAddress"
+
+/** The hosts that a gateway answers for besides loopback hosts: some, by name and whatever the port, or any. */
+export type Hosts = ReadonlyArray<string> | "*"
+
+// what a browser takes to its own machine, whatever a name server says (RFC 6761, section 6.3)
+const loopback = /^(?:(?:[a-z0-9_-]+\.)*localhost\.?|127(?:\.[0-9]{1,3}){3}|\[::1\])(?::[0-9]*)?$/iu
+
+const isLoopback = (address: SocketAddress): boolean =>
+  NetAddress.isInetAddress(address) && NetAddress.isLoopback(address.address)
+
+/** A host as browsers compare it: without its port, in lower case. */
+const nameOf = (host: string): string => host.replace(/:[0-9]*$/u, "").toLowerCase()
+
+/**
+ * Whether a gateway that listens on an address answers a request with some `Host` (`:authority` in HTTP/2).
+ *
+ * On a loopback address, and wherever hosts are given, others than those and loopback hosts are refused. No browser leaves the
+ * host out.
+ */
+export const make = (address: SocketAddress | undefined, hosts: Hosts | undefined) => {
+  if (hosts === "*" || (hosts === undefined && (address === undefined || !isLoopback(address)))) return () => true
+  const known = new Set(hosts?.map(nameOf))
+  return (host: string | undefined): boolean => host === undefined || loopback.test(host) || known.has(nameOf(host))
+}
