@@ -92,10 +92,10 @@ describe("@nktkas/hyperliquid", () => {
       const coin = yield* httpRefusal(() => info.candleSnapshot({ coin: "NOPE", interval: "1h", startTime: 1 }))
       assert.strictEqual(coin.status, 404)
       assert.include(coin.message, `"_tag":"UnknownAsset","coin":"NOPE"`)
-      assert.deepStrictEqual(yield* httpRefusal(() => info.delegatorSummary({ user: keys.trader.address })), {
+      assert.deepStrictEqual(yield* httpRefusal(() => info.webData2({ user: keys.trader.address })), {
         status: 422,
         message: "422 Unprocessable Entity - Failed to deserialize the JSON body into the target type: " +
-          "the sandbox has no answer to \"delegatorSummary\""
+          "the sandbox has no answer to \"webData2\""
       })
     }))
 

@@ -6,6 +6,7 @@
  */
 import type { Candle, CandleInterval, CandleWindowRequest } from "@trigate/domain/Candle"
 import { barAt, closeOf, openOf, retainedBars } from "@trigate/domain/CandleWindow"
+import type { SpotMeta, SpotPair, SpotToken } from "@trigate/domain/SpotMeta"
 import * as DateTime from "effect/DateTime"
 import type { Seed, Series } from "./Seed.ts"
 import * as Random from "./Seed.ts"
@@ -63,6 +64,41 @@ export const markets: ReadonlyArray<CandleMarket> = listed.map(
   })
 )
 
+/** Milliseconds. */
+const minute = 60_000
+
+/** Minutes. */
+const day = 1440
+
+/** The market of a spot pair that is not one of those above: a small coin, by the names and decimals of its tokens. */
+const pairMarket = (seed: Seed, { name, tokens: [base] }: SpotPair, tokens: ReadonlyMap<number, SpotToken>) => {
+  const family = Random.series(seed, `market/${name}`)
+  const token = tokens.get(base)
+  const sizeDecimals = token?.szDecimals ?? 2
+  // dear coins have small lots, so that a price's five digits are all printed
+  const price = 10 ** (sizeDecimals - 2 + 2 * Random.fraction(family, 0))
+  return {
+    coin: name,
+    asset: token?.tokenId ?? name,
+    price,
+    volatility: 0.03 + 0.07 * Random.fraction(family, 1),
+    tradeRate: 0.2 + 3 * Random.fraction(family, 2),
+    // about 200 units of the quote
+    tradeLots: Math.max(1, Math.round((200 / price) * 10 ** sizeDecimals)),
+    sizeDecimals,
+    priceDecimals: 8 - sizeDecimals,
+    listedAt: DateTime.toEpochMillis(DateTime.makeUnsafe("2024-04-16T00:00:00Z")) +
+      Random.below(family, 3, 500) * day * minute
+  }
+}
+
+/** A market for each pair of the spot metadata, besides the perpetuals. */
+export const marketsOf = (seed: Seed, { tokens, universe }: SpotMeta): ReadonlyArray<CandleMarket> => {
+  const byIndex = new Map(tokens.map((token) => [token.index, token]))
+  const named = new Set(markets.map(({ coin }) => coin))
+  return [...markets, ...universe.filter(({ name }) => !named.has(name)).map((pair) => pairMarket(seed, pair, byIndex))]
+}
+
 /**
  * A price as the venue prints it: five significant digits, whole numbers always allowed, at least one decimal place.
  */
@@ -95,9 +131,6 @@ interface Octave {
 
 /** Lengths of the blocks, in minutes. Each divides the next. */
 const blocks = [1, 15, 240, 1440] as const
-
-const minute = 60_000
-const day = 1440
 
 /** How much the logarithm of the price moves on each time scale, in daily moves. */
 const priceScales = [[1, 0.03], [15, 0.11], [240, 0.34], [day, 1], [8 * day, 2.6], [64 * day, 6]] as const

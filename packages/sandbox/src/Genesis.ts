@@ -4,7 +4,7 @@ import type { SpotMeta } from "@trigate/domain/SpotMeta"
 import * as TonAddress from "@trigate/domain/TonAddress"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
-import { markets } from "./CandleMarket.ts"
+import { marketsOf } from "./CandleMarket.ts"
 import { genesis } from "./EvmChain.ts"
 import * as EvmContracts from "./EvmContracts.ts"
 import type { Account as EvmAccount, World } from "./EvmWorld.ts"
@@ -22,7 +22,15 @@ import { type Account, newAccount, type VenueState } from "./VenueState.ts"
 const cosigners = [keys.leader, keys.cosigner, keys.thirdCosigner, keys.fourthCosigner, keys.fifthCosigner]
   .map(({ address }) => address)
 
-const staked: Account = { ...newAccount, stake: traderStake }
+const funded: Account = {
+  ...newAccount,
+  spot: [
+    { coin: "USDC", token: 0, total: "10000.0" },
+    { coin: "HYPE", token: 150, total: "100.0" }
+  ]
+}
+
+const staked: Account = { ...funded, stake: traderStake }
 
 /** Accounts, API wallets and validators. */
 export const venue: VenueState = {
@@ -43,9 +51,9 @@ export const venue: VenueState = {
 }
 
 /** Spot metadata and the coins with candles. */
-export const info = (spotMeta: SpotMeta): InfoState => ({
+export const info = (seed: Seed, spotMeta: SpotMeta): InfoState => ({
   spotMeta,
-  markets: new Map(markets.map((market) => [market.coin, market]))
+  markets: new Map(marketsOf(seed, spotMeta).map((market) => [market.coin, market]))
 })
 
 /** A short ASCII text as Solidity keeps it in one word: its bytes, and twice their number in the last byte. */

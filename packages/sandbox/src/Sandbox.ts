@@ -67,7 +67,8 @@ const info = (state: State) =>
     read: Effect.fnUntraced(function*({ body, operation, surface }) {
       if (sourcesOn(operation, surface).length === 0) return yield* unavailableOnNode(operation)
       const now = yield* Clock.currentTimeMillis
-      return VenueInfo.answer(state.seed, yield* Ref.get(state.info.state), body.bytes, now)
+      const venue = yield* Ref.get(state.venue.state)
+      return VenueInfo.answer({ seed: state.seed, ...(yield* Ref.get(state.info.state)), venue, now }, body.bytes)
     })
   })
 

@@ -38,7 +38,7 @@ const make = Effect.fnUntraced(function*(seed: Seed) {
   return SandboxState.of({
     seed,
     venue: VenueState.controls(yield* Ref.make(Genesis.venue)),
-    info: VenueInfo.controls(yield* Ref.make(Genesis.info(spotMeta))),
+    info: VenueInfo.controls(yield* Ref.make(Genesis.info(seed, spotMeta))),
     evm: VenueEvm.controls(yield* Ref.make(Genesis.evm(seed, spotMeta, startedAt))),
     tokens: TokenServer.controls(yield* Ref.make(Genesis.tokenChain)),
     layer2: Layer2Chain.controls(seed, yield* Ref.make(Genesis.layer2(seed, startedAt)))

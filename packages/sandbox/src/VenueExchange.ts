@@ -14,6 +14,7 @@ import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import * as Random from "./Seed.ts"
 import * as VenueRefusal from "./VenueRefusal.ts"
 import { accountOf, changeAccount, type VenueState, withEntry } from "./VenueState.ts"
 
@@ -39,16 +40,42 @@ type SingleAction = typeof SingleAction.Type
 const VenueAction = Schema.Union([MultiSig, ...SingleAction.members])
 type VenueAction = typeof VenueAction.Type
 
-const moveStake = (state: VenueState, user: Address, validator: Address, wei: bigint): Decision<VenueState> => {
+const day = 86_400_000
+
+/** How many delegations of an account the venue lists. */
+const listedDelegations = 100
+
+/** When an action is executed, and under which nonce. */
+interface Moment {
+  readonly now: number
+  readonly nonce: number
+}
+
+const moveStake = (
+  state: VenueState,
+  user: Address,
+  { isUndelegate, validator: named, wei: moved }: typeof WireTokenDelegate.Type,
+  { nonce, now }: Moment
+): Decision<VenueState> => {
+  const validator = lowerCase(named)
+  const wei = isUndelegate ? -moved : moved
   const target = state.validators.get(validator)
   if (target === undefined) return Result.fail(VenueRefusal.unknownValidator)
   const account = accountOf(state, user)
-  const delegated = (account.delegations.get(validator) ?? 0n) + wei
+  const known = account.delegations.get(validator) ?? { wei: 0n, lockedUntil: 0 }
+  const delegated = known.wei + wei
   const stake = account.stake - wei
   if (stake < 0n || delegated < 0n) return Result.fail(VenueRefusal.insufficientStake)
   const changed = changeAccount(state, user, {
     stake,
-    delegations: withEntry(account.delegations, validator, delegated)
+    delegations: withEntry(account.delegations, validator, {
+      wei: delegated,
+      lockedUntil: isUndelegate ? known.lockedUntil : now + day
+    }),
+    delegationHistory: [
+      { time: now, hash: Random.hex(user, `delegation/${nonce}`, 64), validator, wei: moved, isUndelegate },
+      ...account.delegationHistory
+    ].slice(0, listedDelegations)
   })
   return Result.succeed({
     ...changed,
@@ -64,7 +91,12 @@ const setJailed = (state: VenueState, signer: Address, jailed: boolean): Decisio
 }
 
 /** Executes an action of `user`; the failure is the venue's refusal. */
-const execute = (state: VenueState, user: Address, action: SingleAction): Decision<VenueState> => {
+const execute = (
+  state: VenueState,
+  user: Address,
+  action: SingleAction,
+  moment: Moment
+): Decision<VenueState> => {
   switch (action.type) {
     case "noop":
       return Result.succeed(state)
@@ -73,14 +105,12 @@ const execute = (state: VenueState, user: Address, action: SingleAction): Decisi
     case "CSignerAction":
       return setJailed(state, user, "jailSelf" in action)
     case "tokenDelegate":
-      return moveStake(state, user, lowerCase(action.validator), action.isUndelegate ? -action.wei : action.wei)
+      return moveStake(state, user, action, moment)
   }
 }
 
 /** How many nonces the venue remembers of each signer. */
 export const retainedNonces = 100
-
-const day = 86_400_000
 
 /**
  * Uses up a nonce of a signer at the instant `now`; the failure is the venue's refusal.
@@ -199,7 +229,7 @@ const decide = (
   const { next, user } = admitted.success
   const executed = signed.scheme !== "multiSig" && accountOf(next, user).multiSig !== undefined
     ? Result.fail(VenueRefusal.multiSigRequired)
-    : execute(next, user, inner)
+    : execute(next, user, inner, { now, nonce: envelope.nonce })
   return Result.match(executed, {
     onFailure: (refusal) => [refusal, next] as const,
     onSuccess: (done) => [undefined, done] as const

@@ -1,4 +1,5 @@
 /** The venue's `POST /info`: spot metadata, candles, markets, prices and books. */
+import { Address, lowerCase } from "@trigate/domain/Hex"
 import { infoOperations } from "@trigate/domain/InfoOperations"
 import * as Json from "@trigate/domain/Json"
 import type { SpotMeta } from "@trigate/domain/SpotMeta"
@@ -12,8 +13,9 @@ import * as Schema from "effect/Schema"
 import { bars, bookOf, type CandleMarket, dayOf, printPrice, printSize } from "./CandleMarket.ts"
 import type { Seed } from "./Seed.ts"
 import * as Random from "./Seed.ts"
+import * as VenueAccounts from "./VenueAccounts.ts"
 import * as VenueRefusal from "./VenueRefusal.ts"
-import { withEntry, withoutEntry } from "./VenueState.ts"
+import { type VenueState, withEntry, withoutEntry } from "./VenueState.ts"
 
 /** The data behind `POST /info`. */
 export interface InfoState {
@@ -28,7 +30,17 @@ export interface Listing extends InfoState {
   readonly now: number
 }
 
+/** What a query is answered from: the listing, and what the venue remembers of accounts. */
+export interface InfoView extends Listing {
+  readonly venue: VenueState
+}
+
 const maxLeverage = 20
+
+const hour = 3_600_000
+
+/** The venue's base rate of an hour. */
+const fundingRate = "0.0000125"
 
 /** The dex of a perpetual: `""` for the venue's own, undefined for spot pairs. */
 const dexOf = (coin: string): string | undefined =>
@@ -77,7 +89,7 @@ const perpetualContext = (listing: Listing, market: CandleMarket) => {
   const [[bid], [ask]] = bookOf(listing.seed, market, listing.now)
   return {
     ...known,
-    funding: "0.0000125",
+    funding: fundingRate,
     openInterest: "0.0",
     premium: "0.0",
     oraclePx: known.markPx,
@@ -91,6 +103,41 @@ export const metaAndContexts = (listing: Listing, dex: string) => {
   return listed === undefined
     ? undefined
     : [listed, perpetuals(listing, dex).map((market) => perpetualContext(listing, market))]
+}
+
+/** Hourly funding of a perpetual in a window: at most 500 rows, oldest first. */
+const fundingHistory = (listing: Listing, coin: string, startTime: number, endTime: number) => {
+  const market = listing.markets.get(coin)
+  if (market === undefined || dexOf(coin) === undefined) return undefined
+  const first = Math.ceil(Math.max(startTime, market.listedAt + 1) / hour)
+  const last = Math.floor(Math.min(endTime, listing.now) / hour)
+  return Array.from({ length: Math.max(0, Math.min(500, last - first + 1)) }, (_, offset) => ({
+    coin,
+    fundingRate,
+    premium: "0.0",
+    time: (first + offset) * hour
+  }))
+}
+
+/** The next funding of each perpetual of the venue's own dex. */
+const predictedFundings = (listing: Listing) =>
+  perpetuals(listing, "").map(({ coin }) => [coin, [["HlPerp", {
+    fundingRate,
+    nextFundingTime: (Math.floor(listing.now / hour) + 1) * hour,
+    fundingIntervalHours: 1
+  }]]])
+
+/** `activeAssetData`: what a user without money in perpetuals can trade of one. */
+const activeAssetData = (listing: Listing, user: Address, coin: string) => {
+  const market = listing.markets.get(coin)
+  return market === undefined || dexOf(coin) === undefined ? undefined : {
+    user: lowerCase(user),
+    coin,
+    leverage: { type: "cross", value: maxLeverage },
+    maxTradeSzs: ["0.0", "0.0"],
+    availableToTrade: ["0.0", "0.0"],
+    markPx: context(listing, market).markPx
+  }
 }
 
 const untraded = { prevDayPx: "0.0", dayNtlVlm: "0.0", markPx: "0.0", midPx: null, dayBaseVlm: "0.0" }
@@ -160,7 +207,23 @@ const dex = Schema.optionalKey(Schema.NullOr(Schema.String))
 /** The undocumented queries that the markets can answer. */
 const PassthroughRead = Schema.Union([
   Schema.Struct({ type: Schema.Literals(["meta", "metaAndAssetCtxs", "allMids"]), dex }),
-  Schema.Struct({ type: Schema.Literals(["spotMetaAndAssetCtxs", "perpDexs", "exchangeStatus"]) }),
+  Schema.Struct({
+    type: Schema.Literals([
+      "spotMetaAndAssetCtxs",
+      "perpDexs",
+      "exchangeStatus",
+      "predictedFundings",
+      "validatorSummaries"
+    ])
+  }),
+  Schema.Struct({ type: Schema.Literal("perpsAtOpenInterestCap"), dex }),
+  Schema.Struct({
+    type: Schema.Literal("fundingHistory"),
+    coin: Schema.String,
+    startTime: Schema.Natural,
+    endTime: Schema.optionalKey(Schema.NullOr(Schema.Natural))
+  }),
+  Schema.Struct({ type: Schema.Literal("activeAssetData"), user: Address, coin: Schema.String }),
   // prices have five significant digits, and books are not aggregated to fewer
   Schema.Struct({
     type: Schema.Literal("l2Book"),
@@ -171,6 +234,7 @@ const PassthroughRead = Schema.Union([
 ])
 
 const decodePassthrough = Schema.decodeUnknownOption(PassthroughRead)
+const decodeAccount = Schema.decodeUnknownOption(VenueAccounts.AccountRead)
 
 const json = (value: unknown): UpstreamResponse.UpstreamResponse =>
   UpstreamResponse.json(upstream, 200, JSON.stringify(value))
@@ -182,7 +246,7 @@ const hasType = Schema.decodeUnknownOption(Schema.Struct({ type: Schema.String }
 const own = new Set<string>([
   "spotMeta",
   "candleSnapshot",
-  ...PassthroughRead.members.flatMap(({ fields }) =>
+  ...[...PassthroughRead.members, ...VenueAccounts.AccountRead.members].flatMap(({ fields }) =>
     "literals" in fields.type ? fields.type.literals : [fields.type.literal]
   )
 ])
@@ -197,7 +261,7 @@ const wrongShape = (query: unknown): UpstreamResponse.UpstreamResponse => {
 const known = (value: unknown): UpstreamResponse.UpstreamResponse => value === undefined ? nothing : json(value)
 
 const passthroughAnswer = (
-  listing: Listing,
+  listing: InfoView,
   read: typeof PassthroughRead.Type
 ): UpstreamResponse.UpstreamResponse => {
   switch (read.type) {
@@ -213,33 +277,40 @@ const passthroughAnswer = (
       return json(perpDexs(listing))
     case "exchangeStatus":
       return json({ time: listing.now, specialStatuses: null })
+    case "predictedFundings":
+      return json(predictedFundings(listing))
+    case "perpsAtOpenInterestCap":
+      return json([])
+    case "validatorSummaries":
+      return json(VenueAccounts.validators(listing.venue))
+    case "fundingHistory":
+      return known(fundingHistory(listing, read.coin, read.startTime, read.endTime ?? listing.now))
+    case "activeAssetData":
+      return known(activeAssetData(listing, read.user, read.coin))
     case "l2Book":
       return json(l2Book(listing, read.coin))
   }
 }
 
 /**
- * Answers a query at the instant `now`.
+ * Answers a query.
  *
  * An unknown coin or dex is HTTP 500 `null`; the book of an unknown coin is `null`. Another type or shape is HTTP 422. A body
  * that is not JSON is HTTP 400.
  */
-export const answer = (
-  seed: Seed,
-  state: InfoState,
-  body: Uint8Array,
-  now: number
-): UpstreamResponse.UpstreamResponse => {
+export const answer = (view: InfoView, body: Uint8Array): UpstreamResponse.UpstreamResponse => {
   const parsed = Option.flatMap(Utf8.decode(body), (text) => Result.getSuccess(Json.parse(text)))
   if (Option.isNone(parsed)) return UpstreamResponse.plain(upstream, 400, VenueRefusal.notJson)
-  if (Option.isSome(decodeSpotMeta(parsed.value))) return json(state.spotMeta)
+  if (Option.isSome(decodeSpotMeta(parsed.value))) return json(view.spotMeta)
   const passthrough = decodePassthrough(parsed.value)
-  if (Option.isSome(passthrough)) return passthroughAnswer({ seed, ...state, now }, passthrough.value)
+  if (Option.isSome(passthrough)) return passthroughAnswer(view, passthrough.value)
+  const account = decodeAccount(parsed.value)
+  if (Option.isSome(account)) return json(VenueAccounts.answer(view.venue, account.value, view.now))
   return Option.match(decodeCandles(parsed.value), {
     onNone: () => wrongShape(parsed.value),
     onSome: (window) => {
-      const market = state.markets.get(window.coin)
-      return market === undefined ? nothing : json(bars(seed, market, window, now))
+      const market = view.markets.get(window.coin)
+      return market === undefined ? nothing : json(bars(view.seed, market, window, view.now))
     }
   })
 }

@@ -1,6 +1,6 @@
 /** What the venue remembers of accounts, API wallets, validators and nonces, and how a test sets it. */
 import { type ActionRejected, classifyRejection } from "@trigate/domain/ActionOutcome"
-import { type Address, lowerCase } from "@trigate/domain/Hex"
+import { type Address, type Hash, lowerCase } from "@trigate/domain/Hex"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
@@ -20,12 +20,34 @@ export interface MultiSigRule {
   readonly threshold: number
 }
 
+/** Stake that an account has delegated to one validator. */
+export interface Delegation {
+  /** HYPE x 10^8. */
+  readonly wei: bigint
+  /** The end of the lockup, a day after the last time that stake was added, in milliseconds. */
+  readonly lockedUntil: number
+}
+
+/** One accepted delegation, or its withdrawal. */
+export interface DelegationEvent {
+  readonly time: number
+  readonly hash: Hash
+  readonly validator: Address
+  /** HYPE x 10^8. */
+  readonly wei: bigint
+  readonly isUndelegate: boolean
+}
+
 /** An account that exists on the venue. */
 export interface Account {
   /** Staking balance that is not delegated, in HYPE x 10^8. */
   readonly stake: bigint
-  /** Delegated stake by validator, in HYPE x 10^8. */
-  readonly delegations: ReadonlyMap<Address, bigint>
+  /** Delegated stake by validator. */
+  readonly delegations: ReadonlyMap<Address, Delegation>
+  /** The newest delegations, newest first. */
+  readonly delegationHistory: ReadonlyArray<DelegationEvent>
+  /** Spot balances; nothing here changes them. */
+  readonly spot: ReadonlyArray<{ readonly coin: string; readonly token: number; readonly total: string }>
   /** Whether its EVM transactions go to big blocks. */
   readonly usingBigBlocks: boolean
   /** Present on an account that acts by several signatures only. */
@@ -61,6 +83,8 @@ export const empty: VenueState = { accounts: new Map(), agents: new Map(), valid
 export const newAccount: Account = {
   stake: 0n,
   delegations: new Map(),
+  delegationHistory: [],
+  spot: [],
   usingBigBlocks: false,
   requests: { limit: Number.POSITIVE_INFINITY, sent: 0 }
 }

@@ -56,6 +56,9 @@ export * as SpotMetaBook from "./SpotMetaBook.ts"
 /** The token chain: its contracts, and its HTTP API v2 in the dialects of both server families. */
 export * as TokenServer from "./TokenServer.ts"
 
+/** The venue's `POST /info` about a user: stake, balances, roles, and the empty lists of an account without trades. */
+export * as VenueAccounts from "./VenueAccounts.ts"
+
 /** The trading chain's EVM: a block a second, gas prices of small and big blocks, and the big-block flags. */
 export * as VenueEvm from "./VenueEvm.ts"
 

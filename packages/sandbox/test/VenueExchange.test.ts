@@ -15,7 +15,7 @@ const balances = Effect.gen(function*() {
   const { venue } = yield* SandboxState
   const account = Option.getOrThrow(yield* venue.account(trader.address))
   const target = Option.getOrThrow(yield* venue.validator(validator.address))
-  return { free: account.stake, delegated: account.delegations.get(validator.address), stake: target.stake }
+  return { free: account.stake, delegated: account.delegations.get(validator.address)?.wei, stake: target.stake }
 })
 
 const usesBigBlocks = (address: `0x${string}`) =>

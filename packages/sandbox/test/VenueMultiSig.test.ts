@@ -31,7 +31,7 @@ describe("a multi-sig account", () => {
       const account = Option.getOrThrow(yield* venue.account(multiSigUser.address))
       assert.isTrue(account.usingBigBlocks)
       assert.strictEqual(account.stake, traderStake - wei)
-      assert.deepStrictEqual([...account.delegations], [[validator.address, wei]])
+      assert.deepStrictEqual([...account.delegations], [[validator.address, { wei, lockedUntil: start + 86_400_000 }]])
     })))
 
   it.effect("counts a repeated signer once", () =>
