@@ -27,7 +27,30 @@ const csv = ({ T, c, h, l, n, o, t, v }: Candle): string => [t, T, o, h, l, c, v
 /** A bar as a line of JSON, in the venue's spelling. */
 const json = (candle: Candle): string => Json.stringify(candle)
 
-const table = (candles: ReadonlyArray<Candle>): string =>
+const table = (candles: ReadonlyArray<Candle>): string => {
+  const bars = rows(candles)
+  return candles.length < fewest ? bars : `${bars}\n\n${line(candles)}`
+}
+
+const marks = "▁▂▃▄▅▆▇█"
+const widest = 72
+
+/** Fewer bars are read more easily as numbers. */
+const fewest = 8
+
+/** The closes as one line of marks between the lowest and the highest of them; many bars share a mark. */
+const line = (candles: ReadonlyArray<Candle>): string => {
+  const perMark = Math.ceil(candles.length / widest)
+  const closes = candles.filter((_, at) => at % perMark === perMark - 1 || at === candles.length - 1).map(({ c }) => c)
+  const [low = "", ...others] = closes.toSorted((one, other) => Number(one) - Number(other))
+  const high = others.at(-1) ?? low
+  const range = Number(high) - Number(low)
+  const markOf = (close: string) =>
+    marks[range === 0 ? 0 : Math.round((Number(close) - Number(low)) / range * (marks.length - 1))] ?? ""
+  return `${closes.map(markOf).join("")}  closes from ${low} to ${high}`
+}
+
+const rows = (candles: ReadonlyArray<Candle>): string =>
   Output.rows(
     [Output.left("OPEN TIME"), ...["OPEN", "HIGH", "LOW", "CLOSE", "VOLUME", "TRADES"].map(Output.right)],
     candles.map(({ c, h, l, n, o, t, v }) => [instant(t), o, h, l, c, v, String(n)])

@@ -2,7 +2,6 @@
 import * as Command from "effect/cli/Command"
 import * as ActionCommands from "./ActionCommands.ts"
 import * as ActionLogCommand from "./ActionLogCommand.ts"
-import * as ExitCode from "./ExitCode.ts"
 import * as InspectCommand from "./InspectCommand.ts"
 import * as MultiSigCommand from "./MultiSigCommand.ts"
 import * as ReadCommands from "./ReadCommands.ts"
@@ -15,8 +14,7 @@ export const command = Command.make("trigate").pipe(
   Commands that ask or send take --gateway URL (else TRIGATE_GATEWAY_URL, else http://127.0.0.1:8080) and --json.
   Commands that sign read the private key from TRIGATE_PRIVATE_KEY, --key-env NAME or --key-file PATH.
 
-  Data goes to standard output, everything else to standard error. Exit codes:
-${ExitCode.text.replace(/^/gmu, "  ")}`),
+  Data goes to standard output, everything else to standard error.`),
   Command.withSubcommands([
     { group: "READ", commands: [ReadCommands.info, ReadCommands.evm, ReadCommands.token, ReadCommands.receipt] },
     {

@@ -18,7 +18,7 @@ export const codes = {
   unavailable: { code: 5, meaning: "the gateway or an upstream did not answer, or asks to wait" },
   rejected: { code: 6, meaning: "the venue rejected the signed action" },
   unknownOutcome: { code: 7, meaning: "a signed action was sent and its outcome is not known" },
-  interrupted: { code: 130, meaning: "interrupted" },
+  interrupted: { code: 130, meaning: "interrupted, or answered no" },
   closed: { code: 141, meaning: "the reader of standard output closed it" }
 } as const
 
@@ -67,6 +67,7 @@ export const classes = {
   CheckFailed: "unavailable",
   ActionsFault: "unexpected",
   StillUnknown: "unknownOutcome",
+  Declined: "interrupted",
   SignerMismatch: "unexpected",
   SignerUnavailable: "unexpected",
   NonceAhead: "unexpected",

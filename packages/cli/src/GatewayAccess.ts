@@ -11,6 +11,7 @@ import { flow } from "effect/Function"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as HttpClient from "effect/http/HttpClient"
 import * as MutableRef from "effect/MutableRef"
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { fault, type UsageFault } from "./Input.ts"
 import { AsJson } from "./Output.ts"
@@ -42,17 +43,52 @@ export interface Access {
   readonly connection: Connection.Connection["Service"]
   /** Scheme, host and port, without the path: it may hold an endpoint key. */
   readonly origin: string
-  /** Whether the last call could not connect. */
-  readonly unreachable: MutableRef.MutableRef<boolean>
+  /** Why the last call could not connect: the system's code, or a text without one; nothing if it did. */
+  readonly unreachable: MutableRef.MutableRef<string | undefined>
+}
+
+/** The first code that a failure or one of its causes carries, such as `ENOTFOUND`. */
+const codeOf = (failure: unknown): string => {
+  if (Predicate.hasProperty(failure, "code") && Predicate.isString(failure.code)) return failure.code
+  return Predicate.hasProperty(failure, "cause") ? codeOf(failure.cause) : ""
+}
+
+const advice = "start one with trigate serve, or name another with --gateway"
+
+const certificate = "its TLS certificate is not trusted"
+
+/** What a code means for somebody who cannot connect. */
+const reasons: { readonly [code: string]: string } = {
+  ENOTFOUND: "there is no such host name",
+  EAI_AGAIN: "its host name cannot be looked up now",
+  ECONNREFUSED: "nothing listens there",
+  ECONNRESET: "the connection was closed",
+  ETIMEDOUT: "the connection timed out",
+  UND_ERR_CONNECT_TIMEOUT: "the connection timed out",
+  EHOSTUNREACH: "there is no route to it",
+  ENETUNREACH: "there is no route to it",
+  CERT_HAS_EXPIRED: "its TLS certificate has expired",
+  ERR_TLS_CERT_ALTNAME_INVALID: "its TLS certificate is for another host name",
+  DEPTH_ZERO_SELF_SIGNED_CERT: certificate,
+  SELF_SIGNED_CERT_IN_CHAIN: certificate,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: certificate,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: certificate,
+  ERR_SSL_WRONG_VERSION_NUMBER: "it does not speak TLS; try http://",
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: "it does not speak TLS; try http://"
+}
+
+const unreachableAt = (origin: string, code: string): string => {
+  const reason = reasons[code] ?? code
+  return `No gateway answers at ${origin}${reason === "" ? "" : ` (${reason})`}; ${advice}`
 }
 
 /** The way to the gateway that the options name. Sends nothing yet. */
 export const connect = Effect.gen(function*() {
   const url = yield* baseUrlOf(yield* Gateway)
-  const unreachable = MutableRef.make(false)
+  const unreachable = MutableRef.make<string | undefined>(undefined)
   const http = HttpClient.tapError(
     yield* HttpClient.HttpClient,
-    () => Effect.sync(() => MutableRef.set(unreachable, true))
+    (error) => Effect.sync(() => MutableRef.set(unreachable, codeOf(error)))
   )
   return { connection: Connection.make(http, { baseUrl: url }), origin: url.origin, unreachable } satisfies Access
 })
@@ -63,12 +99,11 @@ const isMalformed = Schema.is(UpstreamMalformed)
 /** Says what to do if no gateway answers, or if what answers is no gateway. */
 const inWords = <E>(error: E, { origin, unreachable }: Access): E | UpstreamMalformed | UpstreamUnavailable => {
   if (isUnavailable(error) && error.upstream === Connection.label) {
+    const code = MutableRef.get(unreachable)
     return new UpstreamUnavailable({
       upstream: error.upstream,
       attempts: error.attempts,
-      detail: MutableRef.get(unreachable)
-        ? `No gateway answers at ${origin}; start one with trigate serve, or name another with --gateway`
-        : `${error.message} (${origin})`,
+      detail: code === undefined ? `${error.message} (${origin})` : unreachableAt(origin, code),
       ...(error.retryAfter === undefined ? {} : { retryAfter: error.retryAfter })
     })
   }
@@ -83,7 +118,7 @@ const inWords = <E>(error: E, { origin, unreachable }: Access): E | UpstreamMalf
 
 /** Makes calls over a way, for at most {@link maxWait}. */
 export const over = Effect.fnUntraced(function*<A, E, R>(access: Access, calls: Effect.Effect<A, E, R>) {
-  MutableRef.set(access.unreachable, false)
+  MutableRef.set(access.unreachable, undefined)
   return yield* calls.pipe(
     Effect.provideService(Connection.Connection, access.connection),
     Effect.mapError((error) => inWords(error, access)),

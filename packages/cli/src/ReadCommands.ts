@@ -180,6 +180,15 @@ export class ReceiptAbsent extends Schema.TaggedError<ReceiptAbsent>()("ReceiptA
 
 const encodeReceipt = Schema.encodeEffect(Receipt.Receipt)
 
+const feeFacts = (receipt: Receipt.Receipt): ReadonlyArray<readonly [name: string, value: string]> =>
+  Option.match(Receipt.feeOf(receipt), {
+    onNone: () => [],
+    onSome: ({ layer1, total }) => [
+      ["fee", Gas.formatEther(total)],
+      ...(layer1 === undefined ? [] : [["layer-1 fee", Gas.formatEther(layer1)] as const])
+    ]
+  })
+
 const receiptFacts = (receipt: Receipt.Receipt): string => {
   const { blockHash, blockNumber, contractAddress, effectiveGasPrice, from, gasUsed, logs, status, to } = receipt
   return Output.facts([
@@ -193,6 +202,7 @@ const receiptFacts = (receipt: Receipt.Receipt): string => {
     ...(effectiveGasPrice === undefined || effectiveGasPrice === null
       ? []
       : [["gas price", `${Gas.formatGwei(effectiveGasPrice)} gwei`] as const]),
+    ...feeFacts(receipt),
     ["logs", String(logs.length)]
   ])
 }
@@ -203,7 +213,7 @@ const receiptWithin = Effect.fnUntraced(function*(hash: Hash, deadline: Duration
   const access = yield* GatewayAccess.connect
   const ask = (request: { readonly hash: Hash }) => GatewayAccess.over(access, Layer2.getTransactionReceipt(request))
   // the polls go on while no gateway answers; a wrong address is reported at once
-  yield* Effect.catchIf(ask({ hash }), () => !MutableRef.get(access.unreachable), () => Effect.void)
+  yield* Effect.catchIf(ask({ hash }), () => MutableRef.get(access.unreachable) === undefined, () => Effect.void)
   const wait = ReceiptWait.wait(ask, { hash, deadline })
   yield* Console.error(`trigate: waiting up to ${seconds(deadline)} for the receipt of ${hash}`)
   return yield* Output.withProgress((show) => {

@@ -9,6 +9,7 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
+import * as ExitCode from "./ExitCode.ts"
 import { oneLine, withoutKeys } from "./Output.ts"
 
 const say = (line: string) => Console.error(`trigate: ${oneLine(line)}`)
@@ -118,6 +119,8 @@ const helpOf = (doc: HelpDoc, width: number, colors: boolean): string => {
   return layout(CliOutput.defaultFormatter({ colors }).formatHelpDoc(shown), width)
 }
 
+const exitCodes = `EXIT CODES\n${ExitCode.text.replace(/^/gmu, "  ")}`
+
 /** Prints help on standard output, `width` characters wide, and a mistake in the command line as one line. */
 export const presenter = (width: number): Presenter => ({
   present: Effect.fnUntraced(function*(event) {
@@ -129,7 +132,8 @@ export const presenter = (width: number): Presenter => ({
           )
         }
         const { canColor } = yield* TerminalCapabilities.TerminalCapabilities
-        return yield* Console.log(helpOf(event.helpDoc, width, canColor))
+        const help = helpOf(event.helpDoc, width, canColor)
+        return yield* Console.log(event.commandPath.length === 1 ? `${help}\n\n${exitCodes}` : help)
       }
       case "InvalidInvocation": {
         return yield* Effect.forEach(

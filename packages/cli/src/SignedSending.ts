@@ -16,6 +16,9 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import * as Stdio from "effect/Stdio"
+import * as Terminal from "effect/Terminal"
 import * as GatewayAccess from "./GatewayAccess.ts"
 import * as Input from "./Input.ts"
 import * as Output from "./Output.ts"
@@ -48,12 +51,18 @@ export const flags = {
   dryRun: Flag.Boolean("dry-run").pipe(
     Flag.withDefault(false),
     Flag.withDescription("Sign, print the body for POST /exchange, send nothing")
+  ),
+  yes: Flag.Boolean("yes").pipe(
+    Flag.withAlias("y"),
+    Flag.withDefault(false),
+    Flag.withDescription("Send without asking; only a terminal is asked, and not before the sandbox")
   )
 }
 
 /** The values of {@link flags}, with the network. */
 export interface Options extends KeyOptions {
   readonly dryRun: boolean
+  readonly yes: boolean
   readonly network: VenueProfile["name"]
 }
 
@@ -99,8 +108,24 @@ const checkNetwork = Effect.fnUntraced(function*(access: GatewayAccess.Access, n
         `Name the network with --network, or another gateway with --gateway`
     )
   }
-  return ready.sandbox ? "the sandbox, nothing here is real" : `a gateway for ${network}`
+  return ready
 })
+
+/** The user does not want the action to be sent. */
+export class Declined extends Schema.TaggedError<Declined>()("Declined", {}) {
+  override get message() {
+    return "Nothing was sent"
+  }
+}
+
+/** Asks on a terminal whether to send; anything but yes is no. */
+const confirm = Effect.gen(function*() {
+  const stdio = yield* Stdio.Stdio
+  if (!(yield* stdio.stdinIsTerminal)) return
+  yield* Console.error("Send it? [y/N]")
+  const answer = yield* Terminal.Terminal.use(({ readLine }) => readLine)
+  if (!/^y(?:es)?$/iu.test(answer.trim())) return yield* new Declined()
+}).pipe(Effect.catchTag("QuitError", () => new Declined()))
 
 /** Sends once. If the outcome stays unknown, also after an interruption, prints the signer, the nonce and the bytes. */
 const send = Effect.fnUntraced(function*(access: GatewayAccess.Access, { body, signer }: Signed) {
@@ -128,7 +153,7 @@ const send = Effect.fnUntraced(function*(access: GatewayAccess.Access, { body, s
  * same network.
  */
 export const run = Effect.fnUntraced(function*<E, R>(
-  { dryRun, network, ...key }: Options,
+  { dryRun, network, yes, ...key }: Options,
   sign: (signer: Signer.Signer["Service"]) => Effect.Effect<Signed, E, R>
 ) {
   const by = yield* signerOf(key)
@@ -138,9 +163,11 @@ export const run = Effect.fnUntraced(function*<E, R>(
     return yield* Console.log(Json.stringify(body))
   }
   const access = yield* GatewayAccess.connect
-  const behind = yield* checkNetwork(access, network)
+  const { sandbox } = yield* checkNetwork(access, network)
   const signed = yield* sign(by)
-  yield* Output.tell([...signed.says, `Sending it to ${access.origin}: ${behind}.`])
+  const behind = sandbox ? "the sandbox, nothing here is real" : `a gateway for ${network}`
+  yield* Output.tell([...signed.says, `It goes to ${access.origin}: ${behind}.`])
+  if (!sandbox && !yes) yield* confirm
   const answer = yield* send(access, signed)
   const { body: { nonce }, signer } = signed
   return yield* Output.print({

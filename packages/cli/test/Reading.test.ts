@@ -101,6 +101,15 @@ layer(sandbox)("commands that read", (it) => {
       )
     }))
 
+  it.effect("info candles: a line of closes under a table of eight bars or more", () =>
+    Effect.gen(function*() {
+      const { stdout } = yield* trigate("info candles BTC 1h --from 2026-01-01 --to 2026-01-01T07:00")
+      const [, ...bars] = stdout.split("\n")
+      assert.deepStrictEqual(bars.slice(8), ["", "▂▁▃▃▅▁▃█  closes from 71308.0 to 71627.0", ""])
+      const week = (yield* trigate("info candles BTC 1h --from 2025-12-20 --to 2025-12-26T23:00")).stdout
+      assert.match(week, /\n\n[▁▂▃▄▅▆▇█]{56} {2}closes from [0-9.]+ to [0-9.]+\n$/u)
+    }))
+
   it.effect("info candles: a bar that moves, on a terminal only, and gone at the end", () =>
     Effect.gen(function*() {
       const url = yield* Url
@@ -209,9 +218,14 @@ to           (none: creates a contract)
 created      0x4d11a23e4408ef08ae1216b3917560e0001cd000
 gas used     892511
 gas price    0.001641402 gwei
+fee          0.000001467470653134
+layer-1 fee  0.000000002501312712
 logs         0
 `
       )
+      const arbitrum = (yield* trigate(`receipt ${transactions.arbitrum}`)).stdout
+      assert.match(arbitrum, /^fee {10}[0-9.]+\nlayer-1 fee {2}[0-9.]+$/mu)
+      assert.notInclude((yield* trigate(`receipt ${transactions.linea}`)).stdout, "layer-1")
       assert.include((yield* trigate(`receipt ${transactions.failed}`)).stdout, "status       failure\n")
       assert.include(
         (yield* trigate(`receipt ${transactions.preconfirmed}`)).stdout,

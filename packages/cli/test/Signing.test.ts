@@ -51,7 +51,7 @@ layer(sandbox)("commands that sign", (it) => {
         stdout: `venue   accepted\nsigner  ${trader.address}\nnonce   1767323045000\n`,
         stderr:
           `On mainnet, ${trader.address} delegates 1.5 HYPE (150000000 wei) to the validator ${validator.address}, ` +
-          `under the nonce 1767323045000.\nSending it to ${yield* Url}: the sandbox, nothing here is real.\n`
+          `under the nonce 1767323045000.\nIt goes to ${yield* Url}: the sandbox, nothing here is real.\n`
       })
       yield* tick
       const back = yield* trigate(["undelegate", validator.address, "0.00000001"], as(trader))
@@ -189,7 +189,7 @@ layer(sandbox)("commands that sign", (it) => {
       assert.strictEqual(wrong.code, 3)
       const sent = yield* trigate(submit, as(leader))
       assert.strictEqual(sent.code, 0)
-      assert.strictEqual(sent.stderr, `${summary}\nSending it to ${yield* Url}: the sandbox, nothing here is real.\n`)
+      assert.strictEqual(sent.stderr, `${summary}\nIt goes to ${yield* Url}: the sandbox, nothing here is real.\n`)
       assert.match(sent.stdout, /^venue {3}accepted\nsigner {2}0x15d34aaf54267db7d7c367839aaf71a00a2c6a65\nnonce/u)
       const twice = yield* trigate(submit, as(leader))
       assert.strictEqual(twice.code, 3)
@@ -282,6 +282,42 @@ const mute = (does: "breaks" | "holds") =>
     ({ bodies, came, url }) => ({ bodies, came, url })
   )
 
+describe("a person at a terminal", () => {
+  const signed = (url: string, typed: string | undefined, ...flags: ReadonlyArray<string>) =>
+    run(["big-blocks", "on", "--gateway", url, ...flags], {
+      environment: { TRIGATE_PRIVATE_KEY: trader.privateKey },
+      ...(typed === undefined ? {} : { typed })
+    })
+
+  it.live("is asked before an action that is real; anything but yes sends nothing", () =>
+    Effect.gen(function*() {
+      const { bodies, url } = yield* mute("breaks")
+      for (const typed of ["", "n", "maybe"]) {
+        const { code, stderr } = yield* signed(url, typed)
+        assert.strictEqual(code, 130)
+        assert.deepStrictEqual(stderr.split("\n").slice(1), [
+          `It goes to ${url}: a gateway for mainnet.`,
+          "Send it? [y/N]",
+          "trigate: Nothing was sent",
+          ""
+        ])
+      }
+      assert.strictEqual(bodies.length, 0)
+      assert.strictEqual((yield* signed(url, " Yes ")).code, 7)
+      assert.strictEqual(bodies.length, 1)
+    }))
+
+  it.live("is not asked with --yes, nor before the sandbox, nor where standard input is no terminal", () =>
+    Effect.gen(function*() {
+      const { bodies, url } = yield* mute("breaks")
+      assert.notInclude((yield* signed(url, "n", "--yes")).stderr, "[y/N]")
+      assert.notInclude((yield* signed(url, undefined)).stderr, "[y/N]")
+      assert.strictEqual(bodies.length, 2)
+      const real = yield* gateway({})
+      assert.strictEqual((yield* signed(real.url, "n")).code, 0)
+    }))
+})
+
 describe("an action whose answer is lost", () => {
   it.live("is sent once; says nonce and signer, and keeps the bytes that may be sent again", () =>
     Effect.gen(function*() {
@@ -293,7 +329,7 @@ describe("an action whose answer is lost", () => {
       assert.deepStrictEqual([ended.code, ended.stdout], [7, ""])
       const { nonce } = JSON.parse(bodies[0] ?? "") as { readonly nonce: number }
       assert.deepStrictEqual(ended.stderr.split("\n").slice(1), [
-        `Sending it to ${url}: a gateway for mainnet.`,
+        `It goes to ${url}: a gateway for mainnet.`,
         `The bytes that may be sent again: ${bodies[0]}`,
         `trigate: The exchange with the gateway broke (TransportError). Nonce ${nonce}, signer ${trader.address}. Resend ` +
         "the identical bytes: a duplicate-nonce answer then means that the first one landed. Do not sign the action again " +

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { settings } from "@trigate/domain/Settings"
 import * as Effect from "effect/Effect"
+import * as Http from "node:http"
 import { run } from "./run.ts"
 
 const nobody = "http://127.0.0.1:1"
@@ -9,6 +10,18 @@ const refused = Effect.fnUntraced(function*(args: string, code: number, line: st
   const ended = yield* run(args === "" ? [] : args.split(" "))
   assert.deepStrictEqual(ended, { code, stdout: "", stderr: `${line}\n` }, args)
 })
+
+/** A server that speaks HTTP without TLS. */
+const plainServer = Effect.acquireRelease(
+  Effect.callback<{ readonly port: number; readonly server: Http.Server }>((resume) => {
+    const server = Http.createServer()
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address()
+      resume(Effect.succeed({ server, port: address !== null && typeof address === "object" ? address.port : 0 }))
+    })
+  }),
+  ({ server }) => Effect.callback<void>((resume) => void server.close(() => resume(Effect.void)))
+)
 
 const key = `0x${"ac".repeat(32)}`
 const validator = `0x${"7".repeat(40)}`
@@ -125,6 +138,24 @@ describe("no gateway", () => {
       `receipt 0x${"1".repeat(64)}`,
       `receipt --wait 0x${"1".repeat(64)}`
     ], (args) => refused(`${args} --gateway ${nobody}`, 5, line)))
+
+  it.live("says why nobody can be reached, where the system knows", () =>
+    Effect.gen(function*() {
+      const port = yield* Effect.scoped(Effect.map(plainServer, ({ port }) => port))
+      const advice = "start one with trigate serve, or name another with --gateway"
+      const closed = `http://127.0.0.1:${port}`
+      yield* refused(
+        `evm gas --gateway ${closed}`,
+        5,
+        `trigate: No gateway answers at ${closed} (nothing listens there); ${advice}`
+      )
+      const plain = `https://127.0.0.1:${(yield* plainServer).port}`
+      yield* refused(
+        `evm gas --gateway ${plain}`,
+        5,
+        `trigate: No gateway answers at ${plain} (it does not speak TLS; try http://); ${advice}`
+      )
+    }))
 
   it.live("is found before anything is signed", () =>
     Effect.gen(function*() {

@@ -11,6 +11,7 @@ import * as Layer from "effect/Layer"
 import * as Sink from "effect/Sink"
 import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
+import * as Terminal from "effect/Terminal"
 import { spawn } from "node:child_process"
 import * as fs from "node:fs"
 import * as os from "node:os"
@@ -26,6 +27,8 @@ export interface Surroundings {
   /** The whole environment. */
   readonly environment?: { readonly [name: string]: string }
   readonly stdin?: string
+  /** What a person types at the terminal that standard input then is. */
+  readonly typed?: string
   /** Whether standard error is a terminal. */
   readonly terminal?: boolean
 }
@@ -46,10 +49,16 @@ export const run = Effect.fnUntraced(function*(args: ReadonlyArray<string>, surr
     stdin: Stream.make(new TextEncoder().encode(surroundings.stdin ?? "")),
     stdout: sink("stdout"),
     stderr: sink("stderr"),
+    stdinIsTerminal: Effect.succeed(surroundings.typed !== undefined),
     stderrIsTerminal: Effect.succeed(surroundings.terminal ?? false)
   })
   const context = yield* Layer.build(Layer.merge(NodeServices.layer, stdio))
+  const terminal = Context.get(context, Terminal.Terminal)
   const exit = yield* Trigate.run(args).pipe(
+    Effect.provideService(Terminal.Terminal, {
+      ...terminal,
+      readLine: surroundings.typed === undefined ? terminal.readLine : Effect.succeed(surroundings.typed)
+    }),
     Effect.provideService(Console.Console, {
       ...globalThis.console,
       log: into("stdout"),

@@ -1,4 +1,5 @@
 /** Transaction receipts of EVM layer 2s: the documented fields read, the extra fields of every family kept. */
+import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import { Address, Data, Hash, Quantity } from "./Hex.ts"
@@ -66,6 +67,35 @@ export const Receipt = openStruct({
   status: ReceiptStatus
 }).annotate({ identifier: "Receipt" })
 export type Receipt = typeof Receipt.Type
+
+/** What a transaction cost, in wei of the chain's own coin. */
+export interface Fee {
+  readonly total: bigint
+  /** What of it paid for data on layer 1; absent where the family does not tell it. */
+  readonly layer1?: bigint
+}
+
+const decodeQuantity = Schema.decodeUnknownOption(Quantity)
+
+/**
+ * The fee of a receipt; none where the family omits the gas price.
+ *
+ * OP Stack chains charge `l1Fee` besides the gas. Arbitrum counts `gasUsedForL1` within `gasUsed`.
+ */
+export const feeOf = (receipt: Receipt): Option.Option<Fee> => {
+  const { effectiveGasPrice, gasUsed } = receipt
+  if (effectiveGasPrice === undefined || effectiveGasPrice === null) return Option.none()
+  const execution = gasUsed * effectiveGasPrice
+  const beside = Option.map(
+    decodeQuantity(receipt["l1Fee"]),
+    (layer1): Fee => ({ total: execution + layer1, layer1 })
+  )
+  const within = Option.map(
+    decodeQuantity(receipt["gasUsedForL1"]),
+    (gas): Fee => ({ total: execution, layer1: gas * effectiveGasPrice })
+  )
+  return Option.some(Option.getOrElse(Option.orElse(beside, () => within), () => ({ total: execution })))
+}
 
 const zeros = /^0x0+$/u
 

@@ -10,7 +10,7 @@ import * as Queue from "effect/Queue"
 import * as Schema from "effect/Schema"
 import * as ActionLogStore from "./ActionLogStore.ts"
 import * as GatewayServer from "./GatewayServer.ts"
-import { statusOf } from "./GatewayStatus.ts"
+import { isSandbox, statusOf } from "./GatewayStatus.ts"
 import * as Log from "./Log.ts"
 import * as NodeServer from "./NodeServer.ts"
 import * as ProcessMetrics from "./ProcessMetrics.ts"
@@ -42,7 +42,9 @@ const announce = Effect.fnUntraced(function*(settings: Decoded) {
   const url = formatAddress(address)
   const { system, user } = process.cpuUsage()
   yield* Console.log(
-    `Trigate listens on ${url} (${settings.network}), ready after ${Math.round(process.uptime() * 1000)} ms ` +
+    `Trigate listens on ${url} (${isSandbox(settings) ? "sandbox" : settings.network}), ready after ${
+      Math.round(process.uptime() * 1000)
+    } ms ` +
       `(${Math.round((system + user) / 1000)} ms of processor time)
 ${chainsOf(settings)}
   reference: ${url}/docs  contract: ${url}/openapi.json  state: ${url}/health/ready`

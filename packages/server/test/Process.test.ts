@@ -34,7 +34,7 @@ describe("the start", () => {
       const running = yield* gatewayProcess({ TRIGATE_ACCESS_LOG: "off", ...empty })
       const lines = running.printed().split("\n")
       const { cpu, elapsed, url } =
-        /^Trigate listens on (?<url>\S+) \(mainnet\), ready after (?<elapsed>\d+) ms \((?<cpu>\d+) ms of processor time\)$/u
+        /^Trigate listens on (?<url>\S+) \(sandbox\), ready after (?<elapsed>\d+) ms \((?<cpu>\d+) ms of processor time\)$/u
           .exec(lines[0] ?? "")?.groups ?? {}
       assert.strictEqual(url, running.url)
       assert.deepStrictEqual(lines.slice(1), [

@@ -143,7 +143,8 @@ export const make = (
   const unsupported = (type: string): UnsupportedAction | undefined => {
     if (relayActions === "all" || supported.includes(type)) return undefined
     const actionType = type.slice(0, MAX_TYPE)
-    const detail = `${JSON.stringify(actionType)} is not an action type that this gateway relays`
+    const detail = `${JSON.stringify(actionType)} is not an action type that this gateway relays; ` +
+      `its setting TRIGATE_RELAY_ACTIONS allows more`
     return new UnsupportedAction({ actionType, supported, detail })
   }
 
