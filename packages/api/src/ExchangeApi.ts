@@ -1,10 +1,11 @@
 /** `POST /exchange`: signed actions, checked and relayed at most once. */
 import { ActionAccepted } from "@trigate/domain/ActionOutcome"
 import { exchangeFailures } from "@trigate/domain/ExchangeOperations"
-import { servedFailures } from "@trigate/domain/GatewayError"
+import { callerFailures, servedFailures } from "@trigate/domain/GatewayError"
 import { Inspection } from "@trigate/domain/Inspection"
-import { InvalidRequest, PayloadTooLarge } from "@trigate/domain/RequestError"
+import { InvalidRequest } from "@trigate/domain/RequestError"
 import { SignedAction } from "@trigate/domain/SignedAction"
+import { UpstreamUnavailable } from "@trigate/domain/UpstreamError"
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
@@ -38,7 +39,7 @@ export class ExchangeApi extends HttpApiGroup.make("exchange").add(
     disableCodecs: true,
     payload: SignedAction,
     success: Inspection,
-    error: [InvalidRequest, PayloadTooLarge]
+    error: [InvalidRequest, UpstreamUnavailable, ...callerFailures]
   }).annotateMerge(OpenApi.annotations({
     summary: "Explain a signed body without sending it",
     description:

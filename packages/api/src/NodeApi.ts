@@ -3,8 +3,6 @@
  *
  * Operations that only the official API serves fail with `UnavailableOnNode` before anything is sent.
  */
-import { Unauthorized } from "@trigate/domain/CallerError"
-import { PayloadTooLarge } from "@trigate/domain/RequestError"
 import { SignedAction } from "@trigate/domain/SignedAction"
 import { SpotMeta } from "@trigate/domain/SpotMeta"
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
@@ -37,21 +35,18 @@ export class NodeApi extends HttpApiGroup.make("node").add(
   HttpApiEndpoint.post("evm", `/:endpointKey${Paths.evm}`, {
     disableCodecs: true,
     params: KeyedPath,
-    ...evmParts,
-    error: [PayloadTooLarge, Unauthorized]
+    ...evmParts
   }).annotateMerge(OpenApi.annotations({ summary: "JSON-RPC of the trading chain's EVM" })),
   ...keyedTokenEndpoints,
   HttpApiEndpoint.post("layer2", `/:endpointKey${Paths.layer2}`, {
     disableCodecs: true,
     params: KeyedPath,
-    ...layer2Parts,
-    error: [PayloadTooLarge, Unauthorized]
+    ...layer2Parts
   }).annotateMerge(OpenApi.annotations({ summary: "JSON-RPC of the layer 2" })),
   HttpApiEndpoint.post("root", "/:endpointKey", {
     disableCodecs: true,
     params: KeyedPath,
-    ...layer2Parts,
-    error: [PayloadTooLarge, Unauthorized]
+    ...layer2Parts
   }).annotateMerge(OpenApi.annotations({ summary: "JSON-RPC of the layer 2, where node providers serve it" }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Node surface",

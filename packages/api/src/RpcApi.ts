@@ -1,10 +1,12 @@
 /** `POST /evm` and `POST /l2`: JSON-RPC of the trading chain's EVM and of an EVM layer 2. */
+import { Unauthorized } from "@trigate/domain/CallerError"
 import { Params } from "@trigate/domain/EvmMethods"
 import { evmMethods } from "@trigate/domain/EvmOperations"
 import { layer2Methods } from "@trigate/domain/Layer2Operations"
 import type { Operation } from "@trigate/domain/Operation"
 import { longestBatch } from "@trigate/domain/protocol/JsonRpc"
 import { PayloadTooLarge } from "@trigate/domain/RequestError"
+import { UpstreamUnavailable } from "@trigate/domain/UpstreamError"
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
@@ -51,16 +53,19 @@ const RpcAnswer = Schema.Struct({
 const orBatch = <S extends Schema.Top>(schema: S) =>
   Schema.Union([schema, Schema.Array(schema).check(Schema.isMaxLength(longestBatch))])
 
-/** Payload and success of a route of `/evm`: one call or a batch. */
-export const evmParts = { payload: orBatch(callsOf(evmMethods)), success: orBatch(RpcAnswer) }
+/** Errors that a JSON-RPC route answers with their HTTP status, before it looks at a call. */
+export const rpcErrors = [PayloadTooLarge, Unauthorized, UpstreamUnavailable] as const
 
-/** Payload and success of a route of `/l2`. */
-export const layer2Parts = { payload: orBatch(callsOf(layer2Methods)), success: orBatch(RpcAnswer) }
+/** Payload, success and errors of a route of `/evm`: one call or a batch. */
+export const evmParts = { payload: orBatch(callsOf(evmMethods)), success: orBatch(RpcAnswer), error: rpcErrors }
+
+/** Payload, success and errors of a route of `/l2`. */
+export const layer2Parts = { payload: orBatch(callsOf(layer2Methods)), success: orBatch(RpcAnswer), error: rpcErrors }
 
 const namesOf = (operations: ReadonlyArray<Operation>): string => operations.map(({ name }) => name).join(", ")
 
 export class EvmApi extends HttpApiGroup.make("evm").add(
-  HttpApiEndpoint.post("rpc", Paths.evm, { disableCodecs: true, ...evmParts, error: PayloadTooLarge }).annotateMerge(
+  HttpApiEndpoint.post("rpc", Paths.evm, { disableCodecs: true, ...evmParts }).annotateMerge(
     OpenApi.annotations({
       summary: "JSON-RPC of the trading chain's EVM",
       description:
@@ -75,7 +80,7 @@ export class EvmApi extends HttpApiGroup.make("evm").add(
 })) {}
 
 export class Layer2Api extends HttpApiGroup.make("layer2").add(
-  HttpApiEndpoint.post("rpc", Paths.layer2, { disableCodecs: true, ...layer2Parts, error: PayloadTooLarge })
+  HttpApiEndpoint.post("rpc", Paths.layer2, { disableCodecs: true, ...layer2Parts })
     .annotateMerge(
       OpenApi.annotations({
         summary: "JSON-RPC of an EVM layer 2",

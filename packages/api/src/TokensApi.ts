@@ -1,7 +1,5 @@
 /** `GET /api/v2/getTokenData` and `POST /api/v2/jsonRPC`: the token chain. */
-import { Unauthorized } from "@trigate/domain/CallerError"
 import { servedFailures } from "@trigate/domain/GatewayError"
-import { PayloadTooLarge } from "@trigate/domain/RequestError"
 import { TokenData } from "@trigate/domain/TokenData"
 import {
   getTokenData,
@@ -18,7 +16,7 @@ import * as Schema from "effect/Schema"
 import { KeyedPath } from "./EndpointKey.ts"
 import * as Paths from "./Paths.ts"
 import { Problems } from "./Problems.ts"
-import { RpcId } from "./RpcApi.ts"
+import { rpcErrors, RpcId } from "./RpcApi.ts"
 
 const tokenErrors = [...getTokenData.failures, ...servedFailures] as const
 
@@ -70,7 +68,7 @@ const tokenRpcParts = {
   disableCodecs: true,
   payload: TokenRpcCall,
   success: TokenRpcAnswer,
-  error: [PayloadTooLarge, Unauthorized]
+  error: rpcErrors
 } as const
 
 const restReads = tokenRestReads.map(({ name }) => name)

@@ -6,12 +6,16 @@ import { Address } from "./Hex.ts"
 const Positive = Schema.Finite.check(Schema.isGreaterThan(0))
 const Count = Schema.Int.check(Schema.isGreaterThan(0))
 
-/** What a caller may ask for. A member that is absent allows everything of its kind, except `admin`, which must be named. */
+/**
+ * What a caller may ask for. A member that is absent allows everything of its kind, except `admin`, which must be named.
+ *
+ * A caller with `signers` sends no transactions of a node: the gateway does not tell who signed them.
+ */
 export const Scope = Schema.Struct({
   chains: Schema.optionalKey(Schema.Array(Schema.Literals(["trading", "tokens", "layer2"]))),
   /** `sign` covers signed actions and transactions; `inspect` the dry run; `admin` the routes of the admin listener. */
   classes: Schema.optionalKey(Schema.Array(Schema.Literals(["read", "sign", "inspect", "admin"]))),
-  /** Names of declared operations, as docs/operations.md lists them. */
+  /** Action types, query types and methods by their upstream's own names. */
   operations: Schema.optionalKey(Schema.Array(Schema.String)),
   /** The signers whose actions the caller may send. */
   signers: Schema.optionalKey(Schema.Array(Address))
@@ -39,6 +43,8 @@ export type Quota = typeof Quota.Type
 export interface Caller {
   /** Tells callers apart, and stays the same while keys rotate: `key:` and a name, or `address:` and an IP address. */
   readonly id: string
+  /** Prefix of the key that the request carries, for logs; absent where it carries none. */
+  readonly key?: string
   readonly scope: Scope
   readonly quota: Quota
 }

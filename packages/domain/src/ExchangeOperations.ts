@@ -3,6 +3,7 @@ import * as Schema from "effect/Schema"
 import type { ActionType } from "./Action.ts"
 import { InvalidSignature, NonceAlreadyUsed, NonceMismatch, NonceOutOfWindow, SignerNotAllowed } from "./ActionError.ts"
 import { ActionAccepted } from "./ActionOutcome.ts"
+import { NotPermitted } from "./CallerError.ts"
 import { commonFailures, servedFailures } from "./GatewayError.ts"
 import * as Operation from "./Operation.ts"
 import { UnsupportedAction } from "./RequestError.ts"
@@ -21,7 +22,7 @@ export const exchangeFailures = [
 ] as const
 
 /** Whatever a signed action can end in before or instead of the venue's word on it. */
-export const ExchangeFailure = Schema.Union([...exchangeFailures, ...commonFailures])
+export const ExchangeFailure = Schema.Union([...exchangeFailures, NotPermitted, ...commonFailures])
 export type ExchangeFailure = typeof ExchangeFailure.Type
 
 /** The same where a gateway takes the action. */

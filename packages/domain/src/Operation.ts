@@ -9,6 +9,9 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
+import { CurrentCaller } from "./Caller.ts"
+import type { Scope } from "./Caller.ts"
+import { NotPermitted } from "./CallerError.ts"
 import { inWords } from "./FaultWords.ts"
 import * as Json from "./Json.ts"
 import { InvalidRequest, type RequestFault, type StateBlock, UnavailableOnNode } from "./RequestError.ts"
@@ -175,6 +178,55 @@ export const unavailableOnNode = (operation: Operation): UnavailableOnNode =>
 /** The sources that serve an operation on a surface; none on the node surface means `unavailableOnNode`. */
 export const sourcesOn = (operation: Operation, surface: Surface): ReadonlyArray<Source> =>
   surface === "node" ? operation.sources.filter((source) => source === "node") : operation.sources
+
+/** What a request needs the scope of its caller to cover. */
+export interface Need {
+  readonly chain: Chain
+  readonly class: "read" | "sign" | "inspect"
+  /** The upstream's own name of what is asked; absent where nothing is asked of an upstream. */
+  readonly name?: string
+  /** Whether the gateway recovers who signed, so that `signers` can be held against them. */
+  readonly tellsSigner?: true
+}
+
+/** What a call of an operation needs; the name may be that of an action or a query which passes through it. */
+export const needOf = (
+  { chain, class: methodClass, name, protocol }: Pick<Operation, "chain" | "class" | "name" | "protocol">,
+  passedThrough: string = name
+): Need => ({
+  chain,
+  class: methodClass === "once" ? "sign" : "read",
+  name: passedThrough,
+  ...(protocol === "exchange" ? { tellsSigner: true } : {})
+})
+
+const refusal = (missing: NotPermitted["missing"], needed: string): NotPermitted =>
+  new NotPermitted({
+    missing,
+    needed,
+    detail: missing === "signers"
+      ? `This caller sends what some signers sign, and the gateway does not tell who signed ${needed}`
+      : `The scope of this caller has no ${needed} among its ${missing}`
+  })
+
+/** The refusal of what a scope does not cover; nothing if it covers it. */
+export const notPermitted = (scope: Scope, need: Need): NotPermitted | undefined => {
+  const { chains, classes, operations, signers } = scope
+  if (chains !== undefined && !chains.includes(need.chain)) return refusal("chains", need.chain)
+  if (classes !== undefined && !classes.includes(need.class)) return refusal("classes", need.class)
+  if (need.name === undefined) return undefined
+  if (operations !== undefined && !operations.includes(need.name)) return refusal("operations", need.name)
+  return signers !== undefined && need.class === "sign" && need.tellsSigner !== true
+    ? refusal("signers", need.name)
+    : undefined
+}
+
+/** Fails with `NotPermitted` if the scope of the {@link CurrentCaller} does not cover a request. */
+export const permitted = (need: Need): Effect.Effect<void, NotPermitted> =>
+  Effect.withFiber((fiber) => {
+    const refused = notPermitted(fiber.getRef(CurrentCaller).scope, need)
+    return refused === undefined ? Effect.void : Effect.fail(refused)
+  })
 
 /** Weight that a response of `rows` rows has cost at the official API. */
 export const weightOf = (operation: Pick<Operation, "cost">, rows: number): number =>

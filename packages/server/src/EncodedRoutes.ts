@@ -8,7 +8,8 @@ import { Readiness } from "@trigate/api/HealthApi"
 import { Problems } from "@trigate/api/Problems"
 import type { GatewayError as GatewayErrorType } from "@trigate/domain/GatewayError"
 import { GatewayError } from "@trigate/domain/GatewayError"
-import { faultsOf, invalidRequest } from "@trigate/domain/Operation"
+import { faultsOf, invalidRequest, needOf, permitted } from "@trigate/domain/Operation"
+import { getTokenData } from "@trigate/domain/TokenOperations"
 import { TokenChain } from "@trigate/tokens/TokenChain"
 import { Exchange } from "@trigate/trading/Exchange"
 import * as Effect from "effect/Effect"
@@ -16,16 +17,17 @@ import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import { HttpApiSchemaError } from "effect/http-api/HttpApiError"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
-import * as CallerKeys from "./CallerKeys.ts"
 import { GatewayStatus, StoreReadiness } from "./GatewayStatus.ts"
 import * as HttpBody from "./HttpBody.ts"
 import { Drain } from "./Observe.ts"
 import * as ProcessMetrics from "./ProcessMetrics.ts"
 import { expectedSigner } from "./RelayRoutes.ts"
+import { serving } from "./RequestCaller.ts"
 import * as RequestFacts from "./RequestFacts.ts"
 
 const groups = GatewayApi.groups
@@ -45,16 +47,19 @@ const inspect = HttpApiBuilder.group(
   "exchange",
   Effect.fnUntraced(function*(handlers) {
     const exchange = yield* Exchange
-    return handlers.handleRaw("inspect", ({ request }) =>
-      Effect.gen(function*() {
-        const body = yield* HttpBody.bytes(request, HttpBody.signedLimit)
-        return yield* exchange.inspect(body, yield* expectedSigner(request))
-      }))
+    const serve = yield* serving
+    const inspected = Effect.fnUntraced(function*(request: HttpServerRequest) {
+      yield* permitted({ chain: "trading", class: "inspect" })
+      const body = yield* HttpBody.bytes(request, HttpBody.signedLimit)
+      return yield* exchange.inspect(body, yield* expectedSigner(request))
+    })
+    return handlers.handleRaw("inspect", ({ request }) => serve(request, undefined, inspected(request)))
   })
 )
 
 const tokenData = Effect.map(TokenChain, (tokens) =>
   Effect.fnUntraced(function*(address: string) {
+    yield* permitted(needOf(getTokenData))
     const facts = yield* RequestFacts.CurrentRequestFacts
     const token = yield* tokens.getTokenData({ address })
     facts.operations.push({ operation: "getTokenData", outcome: "ok" })
@@ -65,11 +70,11 @@ const tokens = HttpApiBuilder.group(
   EncodedApi,
   "tokens",
   Effect.fnUntraced(function*(handlers) {
-    const keys = yield* CallerKeys.CallerKeys
+    const serve = yield* serving
     const handle = yield* tokenData
     return handlers.handle(
       "getTokenData",
-      ({ query, request }) => Effect.andThen(CallerKeys.admission(keys, request), handle(query.address))
+      ({ query, request }) => serve(request, undefined, handle(query.address))
     )
   })
 )
@@ -78,11 +83,11 @@ const keyedTokens = HttpApiBuilder.group(
   EncodedApi,
   "node",
   Effect.fnUntraced(function*(handlers) {
-    const keys = yield* CallerKeys.CallerKeys
+    const serve = yield* serving
     const handle = yield* tokenData
     return handlers.handle(
       "getTokenData",
-      ({ params, query }) => Effect.andThen(keys.check(Redacted.make(params.endpointKey)), handle(query.address))
+      ({ params, query, request }) => serve(request, Redacted.make(params.endpointKey), handle(query.address))
     )
   })
 )

@@ -11,7 +11,7 @@
 import { KeyedPath } from "@trigate/api/EndpointKey"
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import { pathsOf } from "@trigate/api/TokensApi"
-import type { Unauthorized } from "@trigate/domain/CallerError"
+import * as CallerKeys from "@trigate/callers/CallerKeys"
 import type { GatewayError } from "@trigate/domain/GatewayError"
 import { faultsOf, invalidRequest } from "@trigate/domain/Operation"
 import type { Surface } from "@trigate/domain/Operation"
@@ -31,7 +31,6 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { unhandled } from "effect/Types"
-import * as CallerKeys from "./CallerKeys.ts"
 import type * as Cors from "./Cors.ts"
 import * as DocsPage from "./DocsPage.ts"
 import * as EncodedRoutes from "./EncodedRoutes.ts"
@@ -40,6 +39,7 @@ import type * as Hosts from "./Hosts.ts"
 import * as HttpBody from "./HttpBody.ts"
 import * as Observe from "./Observe.ts"
 import * as RelayRoutes from "./RelayRoutes.ts"
+import * as RequestCaller from "./RequestCaller.ts"
 import * as RequestFacts from "./RequestFacts.ts"
 import * as RpcRoutes from "./RpcRoutes.ts"
 
@@ -67,16 +67,8 @@ type Handler = (
   request: HttpServerRequest
 ) => Effect.Effect<HttpServerResponse, GatewayError, HttpRouter.RouteContext>
 
-/** Handles a request whose caller passes the admission. A JSON-RPC route answers a refusal of the caller as JSON-RPC. */
-type Admitting = (
-  request: HttpServerRequest,
-  surface: Surface,
-  admission: Effect.Effect<void, Unauthorized>
-) => Effect.Effect<HttpServerResponse, GatewayError>
-
-const admitting =
-  (handle: (request: HttpServerRequest, surface: Surface) => ReturnType<Admitting>): Admitting =>
-  (request, surface, admission) => Effect.andThen(admission, handle(request, surface))
+/** Handles a request on one of the surfaces. */
+type Handle = (request: HttpServerRequest, surface: Surface) => Effect.Effect<HttpServerResponse, GatewayError>
 
 const endpointKey = HttpRouter.schemaPathParams(Schema.Struct(KeyedPath)).pipe(
   Effect.mapBoth({
@@ -86,35 +78,38 @@ const endpointKey = HttpRouter.schemaPathParams(Schema.Struct(KeyedPath)).pipe(
 )
 
 const handlers = Effect.gen(function*() {
-  const keys = yield* CallerKeys.CallerKeys
+  const serve = yield* RequestCaller.serving
   const options = yield* RelayOptions
   const exchange = yield* RelayRoutes.exchange
   const info = yield* RelayRoutes.info(options.anyInfo)
   const evm = yield* RpcRoutes.evm(options)
   const layer2 = yield* RpcRoutes.layer2(options)
   const tokens = yield* RpcRoutes.tokens
-  const tokenRest = admitting(yield* RelayRoutes.tokenRest)
-  const keyed = (handle: Admitting): Handler => (request) =>
-    Effect.flatMap(endpointKey, (key) => handle(request, "node", keys.check(key)))
-  const optionallyKeyed = (handle: Admitting): Handler => (request) =>
-    handle(request, "gateway", CallerKeys.admission(keys, request))
+  const tokenRest = yield* RelayRoutes.tokenRest
+  const plain = (handle: Handle): Handler => (request) => serve(request, undefined, handle(request, "gateway"))
+  const keyed = (handle: Handle): Handler => (request) =>
+    Effect.flatMap(endpointKey, (key) => serve(request, key, handle(request, "node")))
+  const rpc = ({ handle, refuse }: RpcRoutes.Route): Handler => (request) =>
+    serve(request, undefined, handle(request, "gateway")).pipe(Effect.catch(refuse))
+  const keyedRpc = ({ handle, refuse }: RpcRoutes.Route): Handler => (request) =>
+    Effect.flatMap(endpointKey, (key) => serve(request, key, handle(request, "node")).pipe(Effect.catch(refuse)))
   return new Map<string, Handler>(Object.entries<Handler>(
     {
-      "exchange.submit": (request) => exchange(request, "gateway"),
-      "info.query": (request) => info(request, "gateway"),
-      "evm.rpc": (request) => evm(request, "gateway"),
-      "layer2.rpc": (request) => layer2(request, "gateway"),
-      "tokens.rpc": optionallyKeyed(tokens),
-      "tokens.rest": optionallyKeyed(tokenRest),
-      "tokens.restPost": optionallyKeyed(tokenRest),
-      "node.exchange": keyed(admitting(exchange)),
-      "node.info": keyed(admitting(info)),
-      "node.evm": keyed(evm),
-      "node.tokenRpc": keyed(tokens),
+      "exchange.submit": plain(exchange),
+      "info.query": plain(info),
+      "evm.rpc": rpc(evm),
+      "layer2.rpc": rpc(layer2),
+      "tokens.rpc": rpc(tokens),
+      "tokens.rest": plain(tokenRest),
+      "tokens.restPost": plain(tokenRest),
+      "node.exchange": keyed(exchange),
+      "node.info": keyed(info),
+      "node.evm": keyedRpc(evm),
+      "node.tokenRpc": keyedRpc(tokens),
       "node.tokenRest": keyed(tokenRest),
       "node.tokenRestPost": keyed(tokenRest),
-      "node.layer2": keyed(layer2),
-      "node.root": keyed(layer2)
+      "node.layer2": keyedRpc(layer2),
+      "node.root": keyedRpc(layer2)
     } satisfies { readonly [Name in RelayedName]: Handler }
   ))
 })
@@ -229,7 +224,7 @@ export interface Defaults {
 /**
  * What the routes need besides the five services.
  *
- * Every well-formed endpoint key passes. `/health/ready` says what is given here, names no upstreams, and turns when `Drain`
+ * Whoever reaches the routes may use them. `/health/ready` says what is given here, names no upstreams, and turns when `Drain`
  * drains. There is no access log; `RequestFacts.layerAccessLog` is one.
  */
 export const layerDefaults = (

@@ -5,6 +5,7 @@
  * stays (`Chains`), and take the requests that come from then on. The old ones end with their last request.
  */
 import * as NodeStdio from "@effect/platform-node/NodeStdio"
+import * as CallerKeys from "@trigate/callers/CallerKeys"
 import type { Settings } from "@trigate/domain/Settings"
 import { settings as declared } from "@trigate/domain/Settings"
 import * as Context from "effect/Context"
@@ -25,7 +26,6 @@ import * as Ref from "effect/Ref"
 import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import * as Struct from "effect/Struct"
-import * as CallerKeys from "./CallerKeys.ts"
 import * as Chains from "./Chains.ts"
 import * as Gateway from "./Gateway.ts"
 import * as GatewayStatus from "./GatewayStatus.ts"

@@ -278,6 +278,8 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
           route: facts.route,
           status,
           milliseconds,
+          caller: facts.caller?.id,
+          key: facts.caller?.key,
           operations: facts.operations.map(({ operation }) => operation),
           error: RequestFacts.errorOf(facts),
           traceId: facts.span?.traceId

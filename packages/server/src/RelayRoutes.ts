@@ -1,6 +1,6 @@
 /** The routes that relay a body or a query and are not JSON-RPC: `POST /exchange`, `POST /info` and the token chain's REST. */
 import { Address } from "@trigate/domain/Hex"
-import { invalidRequest } from "@trigate/domain/Operation"
+import { invalidRequest, needOf, permitted } from "@trigate/domain/Operation"
 import type { Surface } from "@trigate/domain/Operation"
 import * as InfoProtocol from "@trigate/domain/protocol/InfoProtocol"
 import type { InvalidRequest } from "@trigate/domain/RequestError"
@@ -15,8 +15,8 @@ import { Info } from "@trigate/trading/Info"
 import * as Effect from "effect/Effect"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as Schema from "effect/Schema"
-import * as CallerKeys from "./CallerKeys.ts"
 import * as HttpBody from "./HttpBody.ts"
+import { isQueryName } from "./RequestCaller.ts"
 import { CurrentRequestFacts, refusalOf } from "./RequestFacts.ts"
 
 const expectedSignerHeader = "x-trigate-expected-signer"
@@ -66,6 +66,7 @@ export const info = (relaysAnyType: boolean) =>
     Effect.fnUntraced(function*(request: HttpServerRequest, surface: Surface) {
       const body = yield* HttpBody.json(request)
       const call = yield* InfoProtocol.callOf(body, surface, relaysAnyType)
+      yield* permitted(needOf(call.operation, InfoProtocol.typeOf(call)))
       return yield* HttpBody.relayed(call.operation.name, yield* relay(call))
     }))
 
@@ -89,9 +90,7 @@ const tokenCallOf = Effect.fnUntraced(function*(request: HttpServerRequest, surf
     if (operation !== undefined) return { operation, asked, surface }
   } else {
     const operation = tokenReads.get(name)
-    const asked = [...new URLSearchParams(end < 0 ? "" : request.url.slice(end))].filter(([name]) =>
-      !CallerKeys.isQueryName(name)
-    )
+    const asked = [...new URLSearchParams(end < 0 ? "" : request.url.slice(end))].filter(([name]) => !isQueryName(name))
     if (operation !== undefined) return { operation, asked, surface }
   }
   return yield* new UnsupportedMethod({ method: name.slice(0, 128), detail: "No such method" })
@@ -103,6 +102,7 @@ export const tokenRest = Effect.map(
   ({ rest }) =>
     Effect.fnUntraced(function*(request: HttpServerRequest, surface: Surface) {
       const call: RestCall = yield* tokenCallOf(request, surface)
+      yield* permitted(needOf(call.operation))
       return yield* HttpBody.relayed(call.operation.name, yield* rest(call))
     })
 )

@@ -1,9 +1,10 @@
 /**
  * What the gateway notes about a request on its way, and what becomes of the notes at its end: metrics and the access log.
  *
- * Every noted value comes from a closed set, so that it can be a metric label. None is a text that a caller wrote: not the path
+ * All but the caller comes from a closed set, so that it can be a metric label. None is a text that a caller wrote: not the path
  * either, which may hold an endpoint key.
  */
+import type { Caller } from "@trigate/domain/Caller"
 import { NotPermitted } from "@trigate/domain/CallerError"
 import { metrics } from "@trigate/domain/Metrics"
 import type { Declared, Label } from "@trigate/domain/Metrics"
@@ -22,6 +23,8 @@ import * as RequestSpan from "./RequestSpan.ts"
 export interface RequestFacts {
   /** Name of the contract's endpoint (`exchange.submit`), or `other`. */
   route: string
+  /** From whom it comes; nothing where its route asks for no caller, and where none is known. */
+  caller: Caller | undefined
   /** Declared operations of the request with the outcome of each: `ok`, `upstream_error`, or the tag of a typed error. */
   readonly operations: Array<{ readonly operation: string; readonly outcome: string }>
   /** Tag of the typed error that the whole request ended in. */
@@ -42,6 +45,7 @@ export const noteAge = (facts: RequestFacts, age: number | undefined): void => {
 /** The facts of a request that has not reached a route yet. */
 export const make = (): RequestFacts => ({
   route: "other",
+  caller: undefined,
   operations: [],
   error: undefined,
   age: undefined,
@@ -124,6 +128,10 @@ export interface Entry {
   readonly route: string
   readonly status: number
   readonly milliseconds: number
+  /** Name or address of the caller. */
+  readonly caller: string | undefined
+  /** Prefix of the caller's key. */
+  readonly key: string | undefined
   readonly operations: ReadonlyArray<string>
   readonly error: string | undefined
   /** The trace that the request belongs to, where the program has a tracer. */

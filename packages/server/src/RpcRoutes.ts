@@ -4,7 +4,6 @@
  * A caller's id goes back as it came, and a result is the upstream's own text. The answers of a batch keep the order of its
  * calls, and a failed call fails alone. A notification is not relayed and gets no answer.
  */
-import type { Unauthorized } from "@trigate/domain/CallerError"
 import { configuredReads } from "@trigate/domain/EvmMethods"
 import type { Serving } from "@trigate/domain/EvmMethods"
 import * as EvmOperations from "@trigate/domain/EvmOperations"
@@ -12,13 +11,13 @@ import type { GatewayError } from "@trigate/domain/GatewayError"
 import { rpcCodes } from "@trigate/domain/GatewayError"
 import * as Json from "@trigate/domain/Json"
 import * as Layer2Operations from "@trigate/domain/Layer2Operations"
-import { invalidRequest } from "@trigate/domain/Operation"
+import { invalidRequest, needOf, permitted } from "@trigate/domain/Operation"
 import type { Operation, Surface } from "@trigate/domain/Operation"
 import * as JsonRpc from "@trigate/domain/protocol/JsonRpc"
 import type { RpcCall } from "@trigate/domain/protocol/JsonRpc"
 import * as TokenRpc from "@trigate/domain/protocol/TokenRpc"
 import { UnsupportedMethod } from "@trigate/domain/RequestError"
-import type { InvalidRequest, PayloadTooLarge } from "@trigate/domain/RequestError"
+import type { InvalidRequest } from "@trigate/domain/RequestError"
 import { tokenRpcOperations, tokenSendOperations } from "@trigate/domain/TokenOperations"
 import { Layer2 } from "@trigate/layer2/Layer2"
 import { TokenChain } from "@trigate/tokens/TokenChain"
@@ -121,16 +120,29 @@ const eachAnswered = (texts: ReadonlyArray<string>, write: (id: string) => strin
   return answers.length === 0 ? undefined : `[${answers.join(",")}]`
 }
 
-// the handler reads the body only after its `admission` has succeeded
-const make = <O extends Operation, Answer extends Answered>(definition: Definition<O, Answer>) => {
+/** A route: how it answers a request, and how it refuses one whole before it reads the body. */
+export interface Route {
+  readonly handle: (
+    request: HttpServerRequest.HttpServerRequest,
+    surface: Surface
+  ) => Effect.Effect<HttpServerResponse.HttpServerResponse>
+  readonly refuse: (error: GatewayError) => Effect.Effect<HttpServerResponse.HttpServerResponse>
+}
+
+const make = <O extends Operation, Answer extends Answered>(definition: Definition<O, Answer>): Route => {
   const { envelope, relay } = definition
-  const table = new Map(definition.operations.map((operation) => [operation.name, operation]))
+  const table = new Map(
+    definition.operations.map((operation) => [operation.name, { operation, permission: permitted(needOf(operation)) }])
+  )
 
   const perform = ({ method, params }: RpcCall, { facts, surface }: Asked): Effect.Effect<Answer, GatewayError> => {
-    const operation = table.get(method)
-    if (operation === undefined) return Effect.fail(unsupported(method))
+    const known = table.get(method)
+    if (known === undefined) return Effect.fail(unsupported(method))
+    const { operation, permission } = known
     const refusal = operation.class === "once" ? refusalOf(facts) : undefined
-    return refusal === undefined ? relay({ operation, params, surface }) : Effect.fail(refusal)
+    return refusal === undefined
+      ? Effect.andThen(permission, relay({ operation, params, surface }))
+      : Effect.fail(refusal)
   }
 
   // nobody would learn the outcome of a notification, so it is not sent
@@ -152,7 +164,7 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
     })
   }
 
-  const refuse = (id: string | undefined, error: InvalidRequest, code: number, { facts }: Asked) => {
+  const refuseCall = (id: string | undefined, error: InvalidRequest, code: number, { facts }: Asked) => {
     facts.operations.push({ operation: "unsupported", outcome: error._tag })
     return Effect.succeed(envelope.error(error, code)(id))
   }
@@ -166,7 +178,7 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
 
   const answerOne = (json: Json.Json, asked: Asked): Effect.Effect<string | undefined> =>
     Result.match(envelope.read(json), {
-      onFailure: (error) => refuse(rawId(json.text), error, invalidEnvelope, asked),
+      onFailure: (error) => refuseCall(rawId(json.text), error, invalidEnvelope, asked),
       onSuccess: (call) => answerCall(call, asked)
     })
 
@@ -191,11 +203,11 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
   }
 
   const refuseText = (text: string, refusal: Json.Refusal, asked: Asked) => {
-    if (refusal.path.length === 0) return refuse(undefined, invalidRequest([refusal]), parseError, asked)
+    if (refusal.path.length === 0) return refuseCall(undefined, invalidRequest([refusal]), parseError, asked)
     const texts = Json.elements(text) ?? []
     return texts.length > definition.maxBatch
       ? refuseBatch(texts, tooManyCalls, asked)
-      : refuse(undefined, invalidRequest([refusal]), invalidEnvelope, asked)
+      : refuseCall(undefined, invalidRequest([refusal]), invalidEnvelope, asked)
   }
 
   const answerText = (text: string, asked: Asked): Effect.Effect<string | undefined> =>
@@ -207,29 +219,28 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
           : answerOne(Json.parsed(text, value), asked)
     })
 
-  const refuseWhole = (error: InvalidRequest | PayloadTooLarge | Unauthorized, { facts }: Asked) => {
-    facts.error = error._tag
-    const code = error._tag === "InvalidRequest" ? invalidEnvelope : rpcCodes[error._tag]
-    return Effect.succeed(HttpBody.jsonResponse(envelope.error(error, code)(undefined), error.status))
-  }
+  // a fault of the HTTP layer keeps its HTTP status; its body is a JSON-RPC error
+  const refuse = (error: GatewayError) =>
+    Effect.map(CurrentRequestFacts, (facts) => {
+      facts.error = error._tag
+      const code = error._tag === "InvalidRequest" ? invalidEnvelope : rpcCodes[error._tag]
+      return HttpBody.jsonResponse(envelope.error(error, code)(undefined), error.status)
+    })
 
   const responseOf = (body: string | undefined) =>
     body === undefined ? HttpServerResponse.empty({ status: 204 }) : HttpBody.jsonResponse(body)
 
-  return (
-    request: HttpServerRequest.HttpServerRequest,
-    surface: Surface,
-    admission?: Effect.Effect<void, Unauthorized>
-  ): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
-    Effect.withFiber((fiber) => {
-      const asked = { facts: fiber.getRef(CurrentRequestFacts), surface }
-      const body = HttpBody.text(request)
-      return Effect.matchEffect(admission === undefined ? body : Effect.andThen(admission, body), {
-        // a fault of the HTTP layer keeps its HTTP status; its body is a JSON-RPC error
-        onFailure: (error) => refuseWhole(error, asked),
-        onSuccess: (text) => Effect.map(answerText(text, asked), responseOf)
+  return {
+    refuse,
+    handle: (request, surface) =>
+      Effect.withFiber((fiber) => {
+        const asked = { facts: fiber.getRef(CurrentRequestFacts), surface }
+        return Effect.matchEffect(HttpBody.text(request), {
+          onFailure: refuse,
+          onSuccess: (text) => Effect.map(answerText(text, asked), responseOf)
+        })
       })
-    })
+  }
 }
 
 /** The options of the routes that gateways configure. */

@@ -8,9 +8,6 @@
 /** Where a gateway keeps its action log, by its settings: the same for the gateway that writes it and the tool that reads it. */
 export * as ActionLogStore from "./ActionLogStore.ts"
 
-/** The keys of callers: where a request carries one, and whether it may pass. */
-export * as CallerKeys from "./CallerKeys.ts"
-
 /** CORS (Fetch standard): lets the pages of configured origins read the gateway's answers, and tells which pages are foreign. */
 export * as Cors from "./Cors.ts"
 
@@ -49,6 +46,9 @@ export * as ProcessMetrics from "./ProcessMetrics.ts"
 
 /** The routes that relay a body or a query and are not JSON-RPC: `POST /exchange`, `POST /info` and the token chain's REST. */
 export * as RelayRoutes from "./RelayRoutes.ts"
+
+/** Who a request comes from: the caller whose key it carries, else the one behind its address. */
+export * as RequestCaller from "./RequestCaller.ts"
 
 /** What the gateway notes about a request on its way, and what becomes of the notes at its end: metrics and the access log. */
 export * as RequestFacts from "./RequestFacts.ts"

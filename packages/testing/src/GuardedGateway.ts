@@ -1,8 +1,8 @@
 /** A gateway over the sandbox that knows one caller. */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import * as CallerKeys from "@trigate/callers/CallerKeys"
 import { Unauthorized } from "@trigate/domain/CallerError"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
-import * as CallerKeys from "@trigate/server/CallerKeys"
 import * as Gateway from "@trigate/server/Gateway"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -19,7 +19,9 @@ export const known = "known-caller-key"
 export const guardedGateway = Effect.gen(function*() {
   const keys = Layer.succeed(CallerKeys.CallerKeys, {
     check: (key) =>
-      Redacted.value(key) === known ? Effect.void : Effect.fail(new Unauthorized({ detail: "The key is not known" }))
+      Redacted.value(key) === known
+        ? Effect.succeed({ id: "key:known", scope: {}, quota: {} })
+        : Effect.fail(new Unauthorized({ detail: "The key is not known" }))
   })
   const routes = Gateway.layer().pipe(
     Layer.provide(Sandbox.layer()),

@@ -2,10 +2,14 @@
 import type { Action } from "@trigate/domain/Action"
 import { actionTypes } from "@trigate/domain/Action"
 import { NonceMismatch, NonceOutOfWindow } from "@trigate/domain/ActionError"
+import { CurrentCaller } from "@trigate/domain/Caller"
+import type { Scope } from "@trigate/domain/Caller"
+import type { NotPermitted } from "@trigate/domain/CallerError"
+import { operationOf } from "@trigate/domain/ExchangeOperations"
 import type { Address } from "@trigate/domain/Hex"
 import type { Inspection } from "@trigate/domain/Inspection"
 import * as Json from "@trigate/domain/Json"
-import { invalidRequest } from "@trigate/domain/Operation"
+import { invalidRequest, needOf, notPermitted } from "@trigate/domain/Operation"
 import type { InvalidRequest } from "@trigate/domain/RequestError"
 import { UnsupportedAction } from "@trigate/domain/RequestError"
 import type { Settings } from "@trigate/domain/Settings"
@@ -57,6 +61,7 @@ export type AdmissionFailure =
   | UnsupportedAction
   | NonceMismatch
   | NonceOutOfWindow
+  | NotPermitted
   | SignerGate.SignerFailure
 
 /** What is admitted. */
@@ -74,7 +79,8 @@ export interface Options {
 /** Checks signed bodies. */
 export class Admission extends Context.Service<Admission, {
   /**
-   * Runs all checks. Fails with the first that refuses; faults of the shape come all at once, with their paths.
+   * Runs all checks, those of the `CurrentCaller`'s scope included. Fails with the first that refuses; faults of the shape come
+   * all at once, with their paths.
    *
    * With an expected signer it fails with `InvalidSignature` when another one signed or none can be recovered.
    */
@@ -122,6 +128,9 @@ const outOfWindow = (
   return new NonceOutOfWindow({ nonce, now, earliest: Math.max(0, earliest), latest, detail })
 }
 
+const outOfScope = (scope: Scope, actionType: string): NotPermitted | undefined =>
+  notPermitted(scope, needOf(operationOf(actionType), actionType))
+
 /**
  * The checks that the options ask for.
  *
@@ -158,16 +167,18 @@ export const make = (
     text: string,
     read: ActionShape.ReadBody,
     now: number,
+    scope: Scope,
     expectedSigner: Address | undefined
   ): Result.Result<Admitted, AdmissionFailure> => {
     const { action, signed } = read
     const { action: { type: actionType }, nonce } = signed
-    const refusal = unsupported(actionType) ?? documentedForm(read) ?? mismatch(signed) ??
+    const refusal = unsupported(actionType) ?? outOfScope(scope, actionType) ?? documentedForm(read) ??
+      mismatch(signed) ??
       outOfWindow(nonce, windowAt(now))
     if (refusal !== undefined) return Result.fail(refusal)
     const respelled = ActionShape.respellChainField(profile, text)
     if (Result.isFailure(respelled)) return Result.fail(invalidRequest([respelled.failure]))
-    return Result.map(checkSigner(read, expectedSigner), ({ fingerprint, signer }) => ({
+    return Result.map(checkSigner(read, expectedSigner, scope.signers), ({ fingerprint, signer }) => ({
       actionType,
       signed,
       action,
@@ -181,13 +192,16 @@ export const make = (
 
   return Admission.of({
     admit: (body, expectedSigner) =>
-      Effect.flatMap(Clock.currentTimeMillis, (now) =>
-        Effect.fromResult(
+      Effect.withFiber((fiber) => {
+        const now = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
+        const { scope } = fiber.getRef(CurrentCaller)
+        return Effect.fromResult(
           Result.flatMap(
             textOf(body),
-            (text) => Result.flatMap(readBody(text), (read) => check(body, text, read, now, expectedSigner))
+            (text) => Result.flatMap(readBody(text), (read) => check(body, text, read, now, scope, expectedSigner))
           )
-        )),
+        )
+      }),
     inspect: Effect.fn("Admission.inspect")(function*(body, expectedSigner) {
       const read = yield* Effect.fromResult(Result.flatMap(textOf(body), readBody))
       yield* Effect.yieldNow

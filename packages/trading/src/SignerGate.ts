@@ -95,8 +95,8 @@ const canonicalText = ({ action, expiresAfter = null, nonce, vaultAddress = null
  * The check for a profile and, where there is one, an allow-list. The signer of a multi-sig action is its leader.
  *
  * No signer can be recovered for forms that only the documents show, nor for pass-through types whose signed fields are
- * not known. Those pass without a signer, unless there is an allow-list or the caller names the signer that it expects:
- * then they are refused with `InvalidSignature`, as any body from which no signer can be recovered.
+ * not known. Those pass without a signer, unless there is an allow-list, the gateway's or the caller's, or the caller names the
+ * signer that it expects: then they are refused with `InvalidSignature`, as any body from which no signer can be recovered.
  */
 export const make = (
   profile: VenueProfile,
@@ -134,7 +134,8 @@ export const make = (
   const refusalOf = (
     body: ReadBody,
     recovered: Recovered,
-    expected: Address | undefined
+    expected: Address | undefined,
+    ofCaller: ReadonlyArray<Address> | undefined
   ): SignerFailure | undefined => {
     const { canonical, signer } = recovered
     const leader = canonical.kind === "multiSig" ? canonical.action.payload.outerSigner : undefined
@@ -153,15 +154,21 @@ export const make = (
       const detail = `${signer} is not on the list of signers of this gateway`
       return unwanted(body, signer, (other) => signers.has(other), () => new SignerNotAllowed({ signer, detail }))
     }
-    return undefined
+    return ofCaller === undefined || ofCaller.some((address) => address.toLowerCase() === signer)
+      ? undefined
+      : new SignerNotAllowed({ signer, detail: `${signer} is not among the signers of this caller` })
   }
 
-  return (body: ReadBody, expected: Address | undefined): Result.Result<Passed, SignerFailure> => {
+  return (
+    body: ReadBody,
+    expected: Address | undefined,
+    ofCaller: ReadonlyArray<Address> | undefined
+  ): Result.Result<Passed, SignerFailure> => {
     const { action, signed } = body
     const found = recover(profile, engine, body)
     if (Result.isFailure(found)) {
       const isTolerable = isDocumentedForm(found.failure) || (isUnknownType(found.failure) && action === undefined)
-      return !isTolerable || signers !== undefined || expected !== undefined
+      return !isTolerable || signers !== undefined || ofCaller !== undefined || expected !== undefined
         ? Result.fail(unhashable(body, found.failure))
         : Result.succeed({
           signer: undefined,
@@ -169,7 +176,7 @@ export const make = (
         })
     }
     const { digest, signer } = found.success
-    const refusal = refusalOf(body, found.success, expected)
+    const refusal = refusalOf(body, found.success, expected, ofCaller)
     return refusal === undefined
       ? Result.succeed({ signer, fingerprint: SignerRecovery.fingerprint(digest, signed.signature) })
       : Result.fail(refusal)

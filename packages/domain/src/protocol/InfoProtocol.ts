@@ -32,6 +32,10 @@ export type InfoCall = {
   }
 }[keyof Operations]
 
+/** The type of a call's query, which is not the operation's name where it passes through. */
+export const typeOf = ({ operation, request }: InfoCall): string =>
+  request !== undefined && "type" in request ? request.type : operation.name
+
 const decodeSpotMeta = decodeValue(spotMeta.request)
 const decodeCandleSnapshot = decodeValue(candleSnapshot.request)
 const decodePassthrough = decodeValue(passthroughQuery.request)

@@ -1,0 +1,22 @@
+/** Checks the key that a request carries: whose it is, and what it may be used for. */
+import type { Caller } from "@trigate/domain/Caller"
+import type { Unauthorized } from "@trigate/domain/CallerError"
+import type { UpstreamUnavailable } from "@trigate/domain/UpstreamError"
+import * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Redacted from "effect/Redacted"
+
+/** The keys of callers. */
+export class CallerKeys extends Context.Service<CallerKeys, {
+  /**
+   * The caller whose key it is. Absent where the gateway is open: keys then say nothing, and a request needs none.
+   *
+   * Fails with `Unauthorized` for a key that is not known, has expired or was revoked, and with `UpstreamUnavailable` where
+   * the keys cannot be read. Neither holds the key.
+   */
+  readonly check?: (key: Redacted.Redacted) => Effect.Effect<Caller, Unauthorized | UpstreamUnavailable>
+}>()("@trigate/callers/CallerKeys") {}
+
+/** No keys: whoever reaches the gateway may use it. */
+export const layerOpen: Layer.Layer<CallerKeys> = Layer.succeed(CallerKeys, {})

@@ -1,0 +1,148 @@
+/**
+ * `CallerKeys` over a store of keys.
+ *
+ * The keys that count are in memory, so a check reads no file and no database. The store is asked every second whether they
+ * have changed. A key that is not known is looked for at once: the next request after a rotation may carry the new one.
+ */
+import type { Caller } from "@trigate/domain/Caller"
+import { Unauthorized } from "@trigate/domain/CallerError"
+import { UpstreamUnavailable } from "@trigate/domain/UpstreamError"
+import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Queue from "effect/Queue"
+import * as Redacted from "effect/Redacted"
+import { CallerKeys } from "./CallerKeys.ts"
+import * as Key from "./Key.ts"
+import { isValid, KeyStore, KeyStoreFault } from "./KeyStore.ts"
+import type { KeyRecord } from "./KeyStore.ts"
+
+/** How often the store is asked. */
+export interface Options {
+  /** Time between two questions whether keys have changed; 1 second when not given. A revoked key counts at most so long. */
+  readonly interval?: Duration.Input
+  /** Least time between two questions, however many unknown keys come; 50 milliseconds when not given. */
+  readonly spacing?: Duration.Input
+  /** How long the store may take for an answer; 2 seconds when not given. */
+  readonly deadline?: Duration.Input
+  /** Time between two times at which uses are written; 1 minute when not given. */
+  readonly usesEvery?: Duration.Input
+}
+
+interface Known {
+  readonly caller: Caller
+  readonly prefix: string
+  readonly expiresAt: number
+}
+
+const knownOf = ({ expiresAt = Infinity, name, prefix, quota = {}, scope = {} }: KeyRecord): Known => ({
+  caller: { id: `key:${name}`, key: prefix, scope, quota },
+  prefix,
+  expiresAt
+})
+
+const unknown = Effect.suspend(() => Effect.fail(new Unauthorized({ detail: "The key is not known, or no longer" })))
+
+const unreadable = Effect.suspend(() =>
+  Effect.fail(
+    new UpstreamUnavailable({ upstream: "caller-keys", attempts: 1, detail: "The keys of callers cannot be read now" })
+  )
+)
+
+const make = Effect.fnUntraced(function*(options: Options) {
+  const store = yield* KeyStore
+  const deadline = Duration.fromInputUnsafe(options.deadline ?? "2 seconds")
+  const asked = yield* Queue.sliding<void>(1)
+  let known: ReadonlyMap<string, Known> = new Map()
+  let version: string | undefined
+  let isAway = false
+  let reading = Deferred.makeUnsafe<void>()
+
+  const late = () =>
+    Effect.fail(new KeyStoreFault({ reason: "away", message: `no answer within ${Duration.format(deadline)}` }))
+  const read = Effect.gen(function*() {
+    const snapshot = yield* Effect.timeoutOrElse(store.since(version), { duration: deadline, orElse: late })
+    if (snapshot === undefined) return
+    const now = yield* Clock.currentTimeMillis
+    known = new Map(
+      snapshot.records.filter((record) => isValid(record, now)).map((record) => [record.hash, knownOf(record)])
+    )
+    version = snapshot.version
+  })
+  const readAgain = Effect.matchEffect(read, {
+    onFailure: ({ message }) => {
+      if (isAway) return Effect.void
+      isAway = true
+      return Effect.logError(`The keys of callers stay as they were: ${message}`)
+    },
+    onSuccess: () => {
+      if (!isAway) return Effect.void
+      isAway = false
+      return Effect.logInfo("The keys of callers can be read again")
+    }
+  })
+  const round = Effect.gen(function*() {
+    yield* Effect.timeoutOption(Queue.take(asked), options.interval ?? "1 second")
+    const begun = reading
+    reading = Deferred.makeUnsafe()
+    yield* readAgain
+    Deferred.doneUnsafe(begun, Effect.void)
+    yield* Effect.sleep(options.spacing ?? "50 millis")
+  })
+  // a reading that begins from now on
+  const nextReading = Effect.suspend(() => {
+    Queue.offerUnsafe(asked, undefined)
+    return Deferred.await(reading)
+  })
+
+  let uses = new Map<string, number>()
+  const writeUses = Effect.suspend(() => {
+    const noted = uses
+    if (noted.size === 0) return Effect.void
+    uses = new Map()
+    const keep = Effect.sync(() => {
+      uses = new Map([...noted, ...uses])
+    })
+    return store.noteUses(noted).pipe(Effect.timeout(deadline), Effect.catch(() => keep))
+  })
+
+  const found = (hash: string, now: number) => {
+    const one = known.get(hash)
+    if (one === undefined) return undefined
+    if (one.expiresAt <= now) return unknown
+    uses.set(one.prefix, now)
+    return Effect.succeed(one.caller)
+  }
+
+  // keys that are wrong from the start should be told at the start; a database may come later
+  yield* Effect.catchIf(read, ({ reason }) => reason === "away", () => readAgain)
+  yield* Effect.forkScoped(Effect.forever(round))
+  yield* Effect.forkScoped(Effect.forever(Effect.delay(writeUses, options.usesEvery ?? "1 minute")))
+  yield* Effect.addFinalizer(() => writeUses)
+
+  return CallerKeys.of({
+    check: (key) =>
+      Effect.withFiber((fiber) => {
+        const text = Redacted.value(key)
+        if (Key.parse(text) === undefined) return unknown
+        const hash = Key.hashOf(text)
+        const clock = fiber.getRef(Clock.Clock)
+        return found(hash, clock.currentTimeMillisUnsafe()) ?? Effect.flatMap(
+          nextReading,
+          (): ReturnType<NonNullable<CallerKeys["Service"]["check"]>> =>
+            found(hash, clock.currentTimeMillisUnsafe()) ?? (isAway ? unreadable : unknown)
+        )
+      })
+  })
+})
+
+/**
+ * The check, for as long as the scope lives.
+ *
+ * Fails where the keys are malformed or of a later version. A store that is away at first is asked until it is there; one that
+ * goes away leaves the keys as they were last read.
+ */
+export const layer = (options: Options = {}): Layer.Layer<CallerKeys, KeyStoreFault, KeyStore> =>
+  Layer.effect(CallerKeys, make(options))

@@ -1,0 +1,50 @@
+/**
+ * A caller's key as a text: `tg_`, ten hex digits that logs may show, `_`, and 256 random bits in hex.
+ *
+ * A key has one spelling, which can stand in a path, a header or a query as it is. Only its SHA-256 is kept: what is random
+ * cannot be guessed from its hash, so no slow hash is needed.
+ */
+import { sha256 } from "@noble/hashes/sha2"
+import { bytesToHex } from "@noble/hashes/utils"
+import * as SecureRandom from "effect/crypto/SecureRandom"
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+
+/** What a key is made of, in hex. */
+export interface Parts {
+  /** Tells keys apart in logs and lists; 10 digits. */
+  readonly prefix: string
+  /** 64 digits. */
+  readonly secret: string
+}
+
+/** Writes a key. */
+export const format = ({ prefix, secret }: Parts): string => `tg_${prefix}_${secret}`
+
+const pattern = /^tg_(?<prefix>[0-9a-f]{10})_(?<secret>[0-9a-f]{64})$/u
+
+/** Reads a key; nothing where the text is none. */
+export const parse = (text: string): Parts | undefined => {
+  const { prefix, secret } = pattern.exec(text)?.groups ?? {}
+  return prefix === undefined || secret === undefined ? undefined : { prefix, secret }
+}
+
+/** The SHA-256 of a key's text in hex. */
+export const hashOf = (key: string): string => bytesToHex(sha256(key))
+
+/** A new key, and what is kept of it. */
+export interface Generated {
+  readonly key: Redacted.Redacted
+  readonly prefix: string
+  readonly hash: string
+}
+
+/** Makes a key from random bytes. */
+export const generate: Effect.Effect<Generated, never, SecureRandom.SecureRandom> = Effect.map(
+  SecureRandom.SecureRandom.use(({ randomBytes }) => randomBytes(37)),
+  (bytes) => {
+    const prefix = bytesToHex(bytes.subarray(0, 5))
+    const key = format({ prefix, secret: bytesToHex(bytes.subarray(5)) })
+    return { key: Redacted.make(key), prefix, hash: hashOf(key) }
+  }
+)

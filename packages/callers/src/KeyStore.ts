@@ -1,0 +1,253 @@
+/**
+ * The keys that a gateway knows: made, listed, rotated and revoked.
+ *
+ * A name is one caller, which may have several keys. All changes are computed here, on the records; a backend keeps them.
+ */
+import { Quota, Scope } from "@trigate/domain/Caller"
+import { Millis } from "@trigate/domain/Time"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as SecureRandom from "effect/crypto/SecureRandom"
+import * as DateTime from "effect/DateTime"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as SchemaTransformation from "effect/SchemaTransformation"
+import * as Struct from "effect/Struct"
+import * as Key from "./Key.ts"
+
+/** The name of a caller: it can stand in a log, a list and a command line as it is. */
+export const CallerName = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/u))
+
+const Hex = (digits: number) => Schema.String.check(Schema.isPattern(new RegExp(`^[0-9a-f]{${digits}}$`, "u")))
+
+/** Milliseconds since 1970, written as a date and time in UTC. */
+const Instant = Schema.DateTimeUtcFromString.pipe(
+  Schema.decodeTo(
+    Millis,
+    SchemaTransformation.transform({
+      decode: DateTime.toEpochMillis,
+      encode: (millis: number) => DateTime.makeUnsafe(millis)
+    })
+  )
+)
+
+/** What is kept of a key. */
+export const KeyRecord = Schema.Struct({
+  name: CallerName,
+  prefix: Hex(10),
+  /** SHA-256 of the whole key. */
+  hash: Hex(64),
+  scope: Schema.optionalKey(Scope),
+  quota: Schema.optionalKey(Quota),
+  createdAt: Instant,
+  expiresAt: Schema.optionalKey(Instant),
+  revokedAt: Schema.optionalKey(Instant),
+  /** The minute may be missing: uses are written from time to time, and not by all backends. */
+  lastUsedAt: Schema.optionalKey(Instant)
+})
+export type KeyRecord = typeof KeyRecord.Type
+
+/** Whether a key still counts at `now`. */
+export const isValid = ({ expiresAt, revokedAt }: KeyRecord, now: number): boolean =>
+  revokedAt === undefined && (expiresAt === undefined || expiresAt > now)
+
+/** The keys cannot be read or written; the message is one line. */
+export class KeyStoreFault extends Schema.TaggedError<KeyStoreFault>()("KeyStoreFault", {
+  /** `newer`: they were written by a later version of the program, and no later attempt will do better. */
+  reason: Schema.Literals(["away", "malformed", "newer"]),
+  message: Schema.String
+}) {}
+
+/** What was asked cannot be done with the keys that there are; the message is one line. */
+export class KeyRefusal extends Schema.TaggedError<KeyRefusal>()("KeyRefusal", { message: Schema.String }) {}
+
+/** A new key. Nothing but this value holds its text. */
+export interface Issued {
+  readonly key: Redacted.Redacted
+  readonly record: KeyRecord
+}
+
+/** What a new caller gets. */
+export interface Creation {
+  readonly name: string
+  readonly scope?: Scope
+  readonly quota?: Quota
+  /** How long the key is valid; for ever when not given. */
+  readonly lifetime?: Duration.Input
+}
+
+/** How a caller gets its next key. */
+export interface Rotation {
+  readonly name: string
+  /** How long the keys before it stay valid, unless they expire before that. */
+  readonly overlap: Duration.Input
+  /** How long the new key is valid; as long as the one before it was meant to be when not given. */
+  readonly lifetime?: Duration.Input
+}
+
+/** All keys, and the version of the whole: another one has other keys. */
+export interface Snapshot {
+  readonly version: string
+  readonly records: ReadonlyArray<KeyRecord>
+}
+
+/** Records that are new, and records that replace those of their prefix. */
+export interface Change {
+  readonly added: ReadonlyArray<KeyRecord>
+  readonly replaced: ReadonlyArray<KeyRecord>
+}
+
+/** Where records are kept. */
+export interface Backend {
+  /** The records; nothing where the version is still the one that is known. */
+  readonly since: (known: string | undefined) => Effect.Effect<Snapshot | undefined, KeyStoreFault>
+  /** Carries out what `change` makes of the records, so that no other change comes in between. */
+  readonly modify: <A extends Change>(
+    change: (records: ReadonlyArray<KeyRecord>) => Result.Result<A, KeyRefusal>
+  ) => Effect.Effect<A, KeyStoreFault | KeyRefusal>
+  /** Notes when keys were used last, by prefix. */
+  readonly noteUses: (uses: ReadonlyMap<string, number>) => Effect.Effect<void, KeyStoreFault>
+}
+
+/** The keys that a gateway knows. */
+export class KeyStore extends Context.Service<
+  KeyStore,
+  Pick<Backend, "since" | "noteUses"> & {
+    /** All keys, those that have ended as well, in the order in which they were made. */
+    readonly list: Effect.Effect<ReadonlyArray<KeyRecord>, KeyStoreFault>
+    /** Makes the first key of a caller. Refused where the caller has a key that counts. */
+    readonly create: (creation: Creation) => Effect.Effect<Issued, KeyStoreFault | KeyRefusal>
+    /** Makes another key of a caller with the same scope and quota, and lets those before it expire. */
+    readonly rotate: (rotation: Rotation) => Effect.Effect<Issued, KeyStoreFault | KeyRefusal>
+    /** Ends the keys of a caller at once, or the one with a prefix; gives those that it ended. */
+    readonly revoke: (
+      caller: { readonly name: string; readonly prefix?: string }
+    ) => Effect.Effect<ReadonlyArray<KeyRecord>, KeyStoreFault | KeyRefusal>
+  }
+>()("@trigate/callers/KeyStore") {}
+
+const isName = Schema.is(CallerName)
+
+const refuse = (message: string) => Result.fail(new KeyRefusal({ message }))
+
+const lifetimeOf = (input: Duration.Input | undefined) =>
+  input === undefined ? undefined : Duration.toMillis(Duration.fromInputUnsafe(input))
+
+const lasting = (now: number, lifetime: number | undefined) =>
+  lifetime === undefined ? {} : { expiresAt: now + lifetime }
+
+/** The service over a backend. */
+export const make = ({ modify, noteUses, since }: Backend): Effect.Effect<
+  KeyStore["Service"],
+  never,
+  SecureRandom.SecureRandom
+> =>
+  Effect.map(SecureRandom.SecureRandom, (random) => {
+    const generated = Effect.zip(
+      Effect.provideService(Key.generate, SecureRandom.SecureRandom, random),
+      Clock.currentTimeMillis
+    )
+    const list = Effect.map(since(undefined), (snapshot) => snapshot?.records ?? [])
+    return KeyStore.of({
+      since,
+      noteUses,
+      list,
+      create: Effect.fn("KeyStore.create")(function*({ lifetime, name, quota, scope }) {
+        const [{ hash, key, prefix }, now] = yield* generated
+        const { record } = yield* modify((records) => {
+          if (!isName(name)) return refuse("A name has up to 64 letters, digits, dots, dashes and underscores")
+          if (records.some((each) => each.name === name && isValid(each, now))) {
+            return refuse(`${name} has a key already: rotate it, or revoke it first`)
+          }
+          const record: KeyRecord = {
+            name,
+            prefix,
+            hash,
+            ...(scope === undefined ? {} : { scope }),
+            ...(quota === undefined ? {} : { quota }),
+            createdAt: now,
+            ...lasting(now, lifetimeOf(lifetime))
+          }
+          return Result.succeed({ added: [record], replaced: [], record })
+        })
+        return { key, record }
+      }),
+      rotate: Effect.fn("KeyStore.rotate")(function*({ lifetime, name, overlap }) {
+        const [{ hash, key, prefix }, now] = yield* generated
+        const until = now + (lifetimeOf(overlap) ?? 0)
+        const { record } = yield* modify((records) => {
+          const valid = records.filter((each) => each.name === name && isValid(each, now))
+          const last = valid.at(-1)
+          if (last === undefined) return refuse(`${name} has no key that counts: create one`)
+          const meant = last.expiresAt === undefined ? undefined : last.expiresAt - last.createdAt
+          const record: KeyRecord = {
+            name,
+            prefix,
+            hash,
+            ...(last.scope === undefined ? {} : { scope: last.scope }),
+            ...(last.quota === undefined ? {} : { quota: last.quota }),
+            createdAt: now,
+            ...lasting(now, lifetimeOf(lifetime) ?? meant)
+          }
+          const replaced = valid.map((each) =>
+            Struct.assign(each, { expiresAt: Math.min(each.expiresAt ?? until, until) })
+          )
+          return Result.succeed({ added: [record], replaced, record })
+        })
+        return { key, record }
+      }),
+      revoke: Effect.fn("KeyStore.revoke")(function*({ name, prefix }) {
+        const now = yield* Clock.currentTimeMillis
+        const { replaced } = yield* modify((records) => {
+          const ended = records.filter((each) =>
+            each.name === name && (prefix === undefined || each.prefix === prefix) && isValid(each, now)
+          )
+          return ended.length === 0
+            ? refuse(`${name} has no ${prefix === undefined ? "key" : `key ${prefix}`} that counts`)
+            : Result.succeed({ added: [], replaced: ended.map((each) => Struct.assign(each, { revokedAt: now })) })
+        })
+        return replaced
+      })
+    })
+  })
+
+/** Records after a change. */
+export const changed = (records: ReadonlyArray<KeyRecord>, { added, replaced }: Change): ReadonlyArray<KeyRecord> => {
+  const others = new Map(replaced.map((record) => [record.prefix, record]))
+  return [...records.map((record) => others.get(record.prefix) ?? record), ...added]
+}
+
+/** Keys in memory, gone with the process. */
+export const layerMemory: Layer.Layer<KeyStore> = Layer.effect(
+  KeyStore,
+  Effect.suspend(() => {
+    let state: { readonly version: number; readonly records: ReadonlyArray<KeyRecord> } = { version: 0, records: [] }
+    return make({
+      since: (known) =>
+        Effect.sync(() => {
+          const version = String(state.version)
+          return known === version ? undefined : { version, records: state.records }
+        }),
+      modify: (change) =>
+        Effect.suspend(() => {
+          const result = change(state.records)
+          if (Result.isSuccess(result)) {
+            state = { version: state.version + 1, records: changed(state.records, result.success) }
+          }
+          return Effect.fromResult(result)
+        }),
+      noteUses: (uses) =>
+        Effect.sync(() => {
+          const records = state.records.map((record) => {
+            const lastUsedAt = uses.get(record.prefix)
+            return lastUsedAt === undefined ? record : { ...record, lastUsedAt }
+          })
+          state = { ...state, records }
+        })
+    })
+  })
+).pipe(Layer.provide(SecureRandom.layerWebCrypto))

@@ -1,0 +1,106 @@
+/**
+ * `KeyStore` in a file of JSON, for gateways without a database.
+ *
+ * A gateway only reads it, so when keys were used last is not kept. A change writes a new file beside it and puts that in its
+ * place; while the new file exists, no other change begins.
+ */
+import * as Json from "@trigate/domain/Json"
+import * as SecureRandom from "effect/crypto/SecureRandom"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as FileSystem from "effect/FileSystem"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import type { PlatformError } from "effect/PlatformError"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as KeyStore from "./KeyStore.ts"
+import { KeyRecord, KeyStoreFault } from "./KeyStore.ts"
+
+/** The version of the form that this module reads and writes. */
+const version = 1
+
+const Document = Schema.Struct({ version: Schema.Literal(version), keys: Schema.Array(KeyRecord) })
+
+const decode = Schema.decodeUnknownResult(Document, { onExcessProperty: "error" })
+const encode = Schema.encodeEffect(Document)
+const parse = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
+const isLater = Schema.is(Schema.Struct({ version: Schema.Int.check(Schema.isGreaterThan(version)) }))
+
+const malformed = (message: string) => new KeyStoreFault({ reason: "malformed", message })
+
+/** What a file holds. The message of a fault quotes nothing of it. */
+const read = (file: string, text: string): Result.Result<ReadonlyArray<KeyRecord>, KeyStoreFault> => {
+  const document = Option.getOrUndefined(parse(text))
+  if (isLater(document)) {
+    return Result.fail(
+      new KeyStoreFault({
+        reason: "newer",
+        message: `${file} is of version ${document.version}, and this program reads version ${version}: use a later one`
+      })
+    )
+  }
+  return Result.mapBoth(decode(document), {
+    onFailure: () => malformed(`${file} is no key file; trigate keys create makes one`),
+    onSuccess: ({ keys }) => keys
+  })
+}
+
+const othersMayWrite = 0o022
+
+const make = Effect.fnUntraced(function*(file: string) {
+  const files = yield* FileSystem.FileSystem
+  const next = `${file}.new`
+
+  const text = Effect.gen(function*() {
+    const { mode } = yield* files.stat(file)
+    if ((mode & othersMayWrite) !== 0) {
+      return yield* malformed(`${file} can be written by others, who could add keys: chmod go-w ${file}`)
+    }
+    return yield* files.readFileString(file)
+  })
+  const isAbsent = (error: PlatformError | KeyStoreFault): boolean =>
+    error._tag === "PlatformError" && error.reason._tag === "NotFound"
+  const cannotRead = (error: PlatformError | KeyStoreFault): KeyStoreFault =>
+    error._tag === "KeyStoreFault" ? error : malformed(
+      isAbsent(error) ? `${file} does not exist; trigate keys create makes it` : `${file} cannot be read`
+    )
+  const cannotWrite = (error: PlatformError): KeyStoreFault =>
+    malformed(
+      error.reason._tag === "AlreadyExists"
+        ? `${next} exists: another change is being made, or one broke off; remove it if there is none`
+        : `${file} cannot be written`
+    )
+
+  return yield* KeyStore.make({
+    since: (known) =>
+      Effect.flatMap(Effect.mapError(text, cannotRead), (found) =>
+        found === known
+          ? Effect.undefined
+          : Effect.fromResult(Result.map(read(file, found), (records) => ({ version: found, records })))),
+    modify: (change) =>
+      Effect.acquireUseRelease(
+        Effect.mapError(files.writeFileString(next, "", { flag: "wx", mode: 0o600 }), cannotWrite),
+        () =>
+          Effect.gen(function*() {
+            const before = yield* Effect.mapError(Effect.catchIf(text, isAbsent, () => Effect.undefined), cannotRead)
+            const records = before === undefined ? [] : yield* Effect.fromResult(read(file, before))
+            const result = yield* Effect.fromResult(change(records))
+            const document = yield* Effect.orDie(encode({ version, keys: KeyStore.changed(records, result) }))
+            const replace = Effect.andThen(
+              files.writeFileString(next, `${Json.stringifyPretty(document)}\n`),
+              files.rename(next, file)
+            )
+            yield* Effect.mapError(replace, cannotWrite)
+            return result
+          }),
+        // once it has taken the file's place, one of that name is another's
+        (_, exit) => Exit.isSuccess(exit) ? Effect.void : Effect.ignore(files.remove(next))
+      ),
+    noteUses: () => Effect.void
+  })
+})
+
+/** The keys of a file. A change creates it with the rights of its owner alone. */
+export const layer = (file: string): Layer.Layer<KeyStore.KeyStore, never, FileSystem.FileSystem> =>
+  Layer.effect(KeyStore.KeyStore, make(file)).pipe(Layer.provide(SecureRandom.layerWebCrypto))

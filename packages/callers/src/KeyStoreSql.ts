@@ -1,0 +1,146 @@
+/**
+ * `KeyStore` in a SQL database, SQLite or Postgres, which replicas and the command line share.
+ *
+ * Each change counts a version up, in its own transaction and before it reads: that orders changes, and tells a gateway with one
+ * small query whether there was any. A record is kept as a key file has it; only when it was used last changes without a version.
+ */
+import { Millis } from "@trigate/domain/Time"
+import * as SecureRandom from "effect/crypto/SecureRandom"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
+import * as SchemaTransformation from "effect/SchemaTransformation"
+import * as Migrator from "effect/sql/Migrator"
+import * as SqlClient from "effect/sql/SqlClient"
+import type { SqlError } from "effect/sql/SqlError"
+import * as KeyStore from "./KeyStore.ts"
+import { KeyRecord, KeyStoreFault } from "./KeyStore.ts"
+
+type Fault = SqlError | Migrator.MigrationError | Schema.SchemaError
+
+const createTables = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`CREATE TABLE trigate_keys (
+    prefix TEXT NOT NULL PRIMARY KEY,
+    record TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    last_used_at BIGINT
+  )`
+  yield* sql`CREATE TABLE trigate_keys_version (version BIGINT NOT NULL)`
+  yield* sql`INSERT INTO trigate_keys_version (version) VALUES (0)`
+})
+
+const migrations = { "0001_create_keys": createTables }
+
+/** The latest state of the tables that this module knows. */
+const latest = Object.keys(migrations).length
+
+const migrate = Migrator.make({})({ loader: Migrator.fromRecord(migrations), table: "trigate_keys_migrations" })
+
+// Postgres answers a BIGINT as a bigint, SQLite as a number
+const Integer = Schema.Union([
+  Millis,
+  Schema.BigInt.pipe(Schema.decodeTo(Millis, SchemaTransformation.transform({ decode: Number, encode: BigInt })))
+])
+
+const RecordText = Schema.fromJsonString(KeyRecord)
+const encodeRecord = Schema.encodeEffect(RecordText)
+const decodeMigrated = Schema.decodeUnknownEffect(Schema.Tuple([Schema.Struct({ id: Integer })]))
+const decodeVersion = Schema.decodeUnknownEffect(Schema.Tuple([Schema.Struct({ version: Integer })]))
+const decodeRows = Schema.decodeUnknownEffect(
+  Schema.Array(Schema.Struct({ record: RecordText, lastUsedAt: Schema.NullOr(Integer) }))
+)
+
+const isFault = (error: { readonly _tag: string }): error is Fault =>
+  error._tag === "SqlError" || error._tag === "MigrationError" || error._tag === "SchemaError"
+
+const isLocked = (error: { readonly _tag: string } | SqlError): boolean =>
+  "reason" in error && error._tag === "SqlError" && error.reason._tag === "LockTimeoutError"
+
+/** A fault in words; those of a server may hold a name that belongs to its address. */
+const inWords = (fault: Fault): KeyStoreFault =>
+  fault._tag === "SqlError"
+    ? new KeyStoreFault({ reason: "away", message: `the database does not answer (${fault.reason._tag})` })
+    : new KeyStoreFault({ reason: "malformed", message: `the database has no keys that can be read (${fault._tag})` })
+
+const deadline = "10 seconds"
+
+const make = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  let isReady = false
+
+  const prepared = Effect.gen(function*() {
+    yield* migrate
+    const [{ id }] = yield* decodeMigrated(yield* sql`SELECT MAX(migration_id) AS id FROM trigate_keys_migrations`)
+    if (id > latest) {
+      return yield* new KeyStoreFault({
+        reason: "newer",
+        message:
+          `the keys in the database are of version ${id}, and this program knows version ${latest}: use a later one`
+      })
+    }
+    isReady = true
+  }).pipe(Effect.provideService(SqlClient.SqlClient, sql))
+  const ready = Effect.suspend(() => isReady ? Effect.void : prepared)
+
+  /** Runs a step on the tables, again where another process holds the file. */
+  const step = <A, E extends { readonly _tag: string }>(effect: Effect.Effect<A, E>) =>
+    Effect.andThen(ready, effect).pipe(
+      Effect.retry({ schedule: Schedule.spaced("20 millis"), while: isLocked }),
+      Effect.catchIf(isFault, (fault) => Effect.fail(inWords(fault))),
+      Effect.timeoutOrElse({
+        duration: deadline,
+        orElse: () =>
+          Effect.fail(new KeyStoreFault({ reason: "away", message: `the database gave no answer in ${deadline}` }))
+      })
+    )
+
+  const records = Effect.map(
+    Effect.flatMap(
+      sql`SELECT record, last_used_at AS "lastUsedAt" FROM trigate_keys ORDER BY created_at, prefix`,
+      decodeRows
+    ),
+    (rows) => rows.map(({ lastUsedAt, record }): KeyRecord => lastUsedAt === null ? record : { ...record, lastUsedAt })
+  )
+  const versionOf = Effect.map(
+    Effect.flatMap(sql`SELECT version FROM trigate_keys_version`, decodeVersion),
+    ([{ version }]) => String(version)
+  )
+  const write = ({ added, replaced }: KeyStore.Change) =>
+    Effect.gen(function*() {
+      for (const { lastUsedAt: _, ...record } of added) {
+        const row = { prefix: record.prefix, record: yield* encodeRecord(record), created_at: record.createdAt }
+        yield* sql`INSERT INTO trigate_keys ${sql.insert(row)}`
+      }
+      for (const { lastUsedAt: _, ...record } of replaced) {
+        yield* sql`UPDATE trigate_keys SET record = ${yield* encodeRecord(record)} WHERE prefix = ${record.prefix}`
+      }
+    })
+
+  return yield* KeyStore.make({
+    // the version first: records that are later than it are only read again
+    since: (known) =>
+      step(
+        Effect.flatMap(versionOf, (version) =>
+          version === known ? Effect.undefined : Effect.map(records, (records) => ({ version, records })))
+      ),
+    modify: (change) =>
+      step(sql.withTransaction(Effect.gen(function*() {
+        yield* sql`UPDATE trigate_keys_version SET version = version + 1`
+        const result = yield* Effect.fromResult(change(yield* records))
+        yield* write(result)
+        return result
+      }))),
+    noteUses: (uses) =>
+      step(Effect.forEach(uses, ([prefix, at]) =>
+        sql`UPDATE trigate_keys SET last_used_at = ${at}
+          WHERE prefix = ${prefix} AND (last_used_at IS NULL OR last_used_at < ${at})`, { discard: true }))
+  })
+})
+
+/** The keys of a database; creates their tables at the first use. */
+export const layer: Layer.Layer<KeyStore.KeyStore, never, SqlClient.SqlClient> = Layer.effect(
+  KeyStore.KeyStore,
+  make
+).pipe(Layer.provide(SecureRandom.layerWebCrypto))

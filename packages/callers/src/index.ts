@@ -1,0 +1,24 @@
+/**
+ * Every module of `@trigate/callers` that needs no optional peer, as a namespace.
+ *
+ * Written by `npm run docs:generate`. Code that starts often imports the modules themselves, such as
+ * `@trigate/callers/…`: Node then loads only those.
+ */
+
+/** Checks the key that a request carries: whose it is, and what it may be used for. */
+export * as CallerKeys from "./CallerKeys.ts"
+
+/** `CallerKeys` over a store of keys. */
+export * as CallerKeysStored from "./CallerKeysStored.ts"
+
+/** A caller's key as a text: `tg_`, ten hex digits that logs may show, `_`, and 256 random bits in hex. */
+export * as Key from "./Key.ts"
+
+/** The keys that a gateway knows: made, listed, rotated and revoked. */
+export * as KeyStore from "./KeyStore.ts"
+
+/** `KeyStore` in a file of JSON, for gateways without a database. */
+export * as KeyStoreFile from "./KeyStoreFile.ts"
+
+/** `KeyStore` in a SQL database, SQLite or Postgres, which replicas and the command line share. */
+export * as KeyStoreSql from "./KeyStoreSql.ts"

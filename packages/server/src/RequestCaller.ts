@@ -1,0 +1,157 @@
+/**
+ * Who a request comes from: the caller whose key it carries, else the one behind its address.
+ *
+ * A key is the first segment of the path, as on the node provider's surface, or stands in `Authorization: Bearer`, in
+ * `X-API-Key` or in `api_key` of the query, as stock clients send it. No upstream ever sees it.
+ */
+import { CallerKeys } from "@trigate/callers/CallerKeys"
+import { CurrentCaller } from "@trigate/domain/Caller"
+import type { Caller } from "@trigate/domain/Caller"
+import { Unauthorized } from "@trigate/domain/CallerError"
+import * as IpAddress from "@trigate/domain/IpAddress"
+import type { UpstreamUnavailable } from "@trigate/domain/UpstreamError"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type { HttpServerRequest } from "effect/http/HttpServerRequest"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import { CurrentRequestFacts } from "./RequestFacts.ts"
+
+/** The proxies whose word on the address of a caller counts; by default none. */
+export const TrustedProxies = Context.Reference<ReadonlyArray<IpAddress.IpNetwork>>("@trigate/server/TrustedProxies", {
+  defaultValue: () => []
+})
+
+const queryName = "api_key"
+
+/** Whether a query parameter is the caller's key, and so none of a method's params. */
+export const isQueryName = (name: string): boolean => name === queryName
+
+// names are read decoded, as those of a method's params are
+const inQuery = (url: string): ReadonlyArray<string> => {
+  const start = url.indexOf("?")
+  return start < 0 ? [] : new URLSearchParams(url.slice(start + 1)).getAll(queryName)
+}
+
+// a caller that forgets the key in `/{key}/…` would otherwise use a route's name as one
+const reserved: ReadonlySet<string> = new Set(["api", "docs", "evm", "exchange", "health", "info", "l2", "metrics"])
+
+const bearer = /^Bearer +(?<key>.*)$/iu
+
+/** The keys that a request carries, each once. */
+const keysOf = ({ headers, url }: HttpServerRequest, inPath: Redacted.Redacted | undefined): ReadonlySet<string> => {
+  const keys = new Set(inQuery(url))
+  if (inPath !== undefined) keys.add(Redacted.value(inPath))
+  const inHeader = headers["x-api-key"]
+  if (inHeader !== undefined) keys.add(inHeader)
+  const borne = bearer.exec(headers["authorization"] ?? "")?.groups?.["key"]
+  if (borne !== undefined) keys.add(borne)
+  return keys
+}
+
+const refuse = (detail: string) => Effect.suspend(() => Effect.fail(new Unauthorized({ detail })))
+
+const routeAsKey = refuse("The name of a route is no endpoint key")
+const noKey = refuse(
+  "This gateway serves callers with a key: send it in Authorization: Bearer, in X-API-Key or as first segment of the path"
+)
+const severalKeys = refuse("The request carries two different keys")
+
+// a port follows an IPv4 address, or an IPv6 address in brackets
+const nodeOf = (text: string): IpAddress.IpAddress | undefined =>
+  IpAddress.parse(
+    text.trim().replace(/^"(.*)"$/u, "$1").replace(/^\[([^\]]*)\](?::[0-9]+)?$/u, "$1").replace(
+      /^([0-9.]+):[0-9]+$/u,
+      "$1"
+    )
+  )
+
+const forwardedFor = /(?:^|;)\s*for=(?<node>"[^"]*"|[^;]*)/iu
+
+/** The addresses that proxies have noted, the nearest last; nothing for one that is hidden or none. */
+const hopsOf = ({ headers }: HttpServerRequest): ReadonlyArray<IpAddress.IpAddress | undefined> => {
+  const { forwarded, "x-forwarded-for": list } = headers
+  // a proxy writes one of the two and may pass on what its caller wrote in the other
+  if (forwarded !== undefined && list !== undefined) return []
+  if (list !== undefined) return list.split(",").map(nodeOf)
+  return (forwarded?.split(",") ?? []).map((hop) => nodeOf(forwardedFor.exec(hop)?.groups?.["node"] ?? ""))
+}
+
+/** The nearest address that is no trusted proxy's. */
+const clientOf = (
+  request: HttpServerRequest,
+  peer: IpAddress.IpAddress,
+  trusted: ReadonlyArray<IpAddress.IpNetwork>
+): IpAddress.IpAddress => {
+  const isTrusted = (address: IpAddress.IpAddress) => trusted.some((network) => IpAddress.isIn(address, network))
+  let client = peer
+  for (const hop of hopsOf(request).toReversed()) {
+    if (hop === undefined || !isTrusted(client)) break
+    client = hop
+  }
+  return client
+}
+
+const unaddressed: Caller = { id: "address:unknown", scope: {}, quota: {} }
+
+/** The most addresses whose callers are cached. */
+const maxCached = 10_000
+
+const byAddress = (trusted: ReadonlyArray<IpAddress.IpNetwork>) => {
+  const cached = new Map<string, Caller>()
+  const callerAt = (address: IpAddress.IpAddress): Caller => ({
+    id: `address:${IpAddress.subscriberOf(address)}`,
+    scope: {},
+    quota: {}
+  })
+  const callerAtPeer = (text: string): Caller => {
+    const known = cached.get(text)
+    if (known !== undefined) return known
+    const peer = IpAddress.parse(text)
+    const caller = peer === undefined ? unaddressed : callerAt(peer)
+    if (cached.size >= maxCached) cached.clear()
+    cached.set(text, caller)
+    return caller
+  }
+  return (request: HttpServerRequest): Caller => {
+    const peer = Option.getOrElse(request.remoteAddress, () => "")
+    if (trusted.length === 0) return callerAtPeer(peer)
+    const address = IpAddress.parse(peer)
+    return address === undefined ? unaddressed : callerAt(clientOf(request, address, trusted))
+  }
+}
+
+/** Serves a request for the caller from whom it comes, who is the `CurrentCaller` meanwhile. */
+export type Serving = <A, E, R>(
+  request: HttpServerRequest,
+  keyInPath: Redacted.Redacted | undefined,
+  handled: Effect.Effect<A, E, R>
+) => Effect.Effect<A, E | Unauthorized | UpstreamUnavailable, R>
+
+/**
+ * Makes {@link Serving} of the `CallerKeys` and the {@link TrustedProxies} of the context.
+ *
+ * With keys, a request without one, with two different ones or with one that is not known fails with `Unauthorized`.
+ */
+export const serving: Effect.Effect<Serving, never, CallerKeys> = Effect.gen(function*() {
+  const { check } = yield* CallerKeys
+  const atAddress = byAddress(yield* TrustedProxies)
+
+  const callerOf = (request: HttpServerRequest, inPath: Redacted.Redacted | undefined) => {
+    if (check === undefined) {
+      return inPath !== undefined && reserved.has(Redacted.value(inPath))
+        ? routeAsKey
+        : Effect.succeed(atAddress(request))
+    }
+    const [key, another] = keysOf(request, inPath)
+    if (key === undefined) return noKey
+    return another === undefined ? check(Redacted.make(key)) : severalKeys
+  }
+
+  return (request, keyInPath, handled) =>
+    Effect.flatMap(callerOf(request, keyInPath), (caller) =>
+      Effect.withFiber((fiber) => {
+        fiber.getRef(CurrentRequestFacts).caller = caller
+        return Effect.provideService(handled, CurrentCaller, caller)
+      }))
+})
