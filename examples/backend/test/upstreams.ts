@@ -9,6 +9,7 @@ import * as TokenChainMemory from "@trigate/tokens/TokenChainMemory"
 import * as ActionLog from "@trigate/trading/ActionLog"
 import type { Exchange } from "@trigate/trading/Exchange"
 import type { Info } from "@trigate/trading/Info"
+import type { Inspector } from "@trigate/trading/Inspector"
 import * as Trading from "@trigate/trading/Trading"
 import type { TradingEvm } from "@trigate/trading/TradingEvm"
 import { HttpTransport, TransportError, type TransportResponse } from "@trigate/upstream/HttpTransport"
@@ -63,7 +64,9 @@ export const over = (react: Reaction) => {
 }
 
 /** What the backend takes of its chains. */
-export type Chains = Layer.Layer<Exchange | Info | Layer2 | NonceSource.NonceSource | TokenChain | TradingEvm | Venue>
+export type Chains = Layer.Layer<
+  Exchange | Info | Inspector | Layer2 | NonceSource.NonceSource | TokenChain | TradingEvm | Venue
+>
 
 /** The chains in memory, which check signatures, nonces and balances. */
 export const sandbox = () => Layer.merge(Sandbox.layer(), NonceSource.layerMemory())

@@ -2,7 +2,7 @@
 import { Inspection } from "@trigate/domain/Inspection"
 import * as Json from "@trigate/domain/Json"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
-import * as Admission from "@trigate/trading/Admission"
+import * as Inspector from "@trigate/trading/Inspector"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -28,14 +28,14 @@ export const command = Command.make("inspect", {
 }, ({ body, expectedSigner }) =>
   Effect.gen(function*() {
     const bytes = yield* Input.bytes(body)
-    const admission = yield* Admission.Admission
+    const inspector = yield* Inspector.Inspector
     const seen = yield* Effect.mapError(
-      admission.inspect(bytes, Option.getOrUndefined(expectedSigner)),
+      inspector.inspect(bytes, Option.getOrUndefined(expectedSigner)),
       ({ message }) => Input.fault(`${Input.nameOf(body)}: ${message}`)
     )
     yield* Console.log(Json.stringifyPretty(yield* Effect.orDie(encode(seen))))
   })).pipe(
-    Command.provide(({ network }) => Layer.provide(Admission.layer(), VenueProfile.layer(network))),
+    Command.provide(({ network }) => Layer.provide(Inspector.layer(), VenueProfile.layer(network))),
     Command.withDescription("Print, as JSON, what a gateway sees in a signed body; nothing is sent"),
     Command.withExamples([
       { command: "trigate inspect body.json", description: "Scheme, digest, signer, nonce and warnings of a body" },

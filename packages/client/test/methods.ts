@@ -84,6 +84,12 @@ const inspection = {
   network: "mainnet",
   scheme: "userSigned",
   outer: { signer: account, digest: hash },
+  differences: [{ path: ["action", "type"], sent: "1" }],
+  diagnosis: {
+    verdict: "unchecked",
+    mistakes: [{ mistake: "trailingZero", path: ["action", "orders", 0, "p"], found: "\"1.0\"", expected: "\"1\"" }],
+    detail: "a sentence"
+  },
   nonce: { value: nonce, now: nonce, earliest: 1, latest: nonce + 1, inWindow: true },
   warnings: ["a warning"]
 } as const

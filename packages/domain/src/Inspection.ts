@@ -8,41 +8,97 @@ export const InspectedSigner = Schema.Struct({ signer: Address, digest: Hash }).
   identifier: "InspectedSigner"
 })
 
-/** How the message that was signed can differ from the one that the body stands for; see `SignatureDiagnosis`. */
+/**
+ * What can be wrong with a signed body: the closed set of mistakes. `SigningMistake` has the sentence of each.
+ *
+ * A mistake stands in the body, where anybody sees it, or it is how the signed message differs from the body. The latter is
+ * found by making it on purpose, and only where a signer is expected.
+ */
 export const SignatureMistake = Schema.Literals([
+  // in the values of an action
+  "trailingZero",
+  "decimalText",
+  "valueType",
+  "letterCase",
+  "integerAsFloat",
+  "roundedInteger",
+  "jsonText",
+  "unicodeForm",
+  // in the members of an action
+  "fieldOrder",
+  "nullDropped",
+  "nullHashed",
+  "memberNotSigned",
+  "missingMember",
+  "unknownMember",
+  "documentedForm",
+  // beside the action
   "otherNetwork",
   "vaultNotSigned",
   "vaultNotSent",
+  "vaultMarker",
   "expiresAfterNotSigned",
   "expiresAfterNotSent",
+  "expiresAfterMarker",
+  "timeUnit",
   "otherNonce",
+  "documentedPreimage",
+  // in the typed data
   "otherChainId",
-  "mixedCaseAddress",
+  "otherDomain",
+  "primaryType",
+  "typeFields",
+  "fieldType",
+  "otherScheme",
+  "documentedChainField",
+  // in a multi-sig wrapper
   "untrimmedSignature",
   "chainIdText",
-  "fieldOrder",
-  "nullDropped",
   "typeHashed",
   "notWrapped",
-  "documentedChainField",
-  "documentedPreimage",
+  // in the signature
+  "hashSigned",
   "personalSign",
-  "otherRecoveryBit"
+  "otherRecoveryBit",
+  "recoveryBitForm",
+  "swappedHalves",
+  "shiftedHalves",
+  "otherKey"
 ]).annotate({ identifier: "SignatureMistake" })
 export type SignatureMistake = typeof SignatureMistake.Type
 
-/** Whether a signature is the expected signer's, and if not, which likely mistake makes it so. */
-export const SignatureDiagnosis = Schema.Struct({
-  expectedSigner: Address,
-  verdict: Schema.Literals(["fits", "explained", "unexplained"]).annotateKey({
-    description: "`explained`: with `mistakes` taken back the signature is the expected signer's"
+/** A mistake as data: where in the body, what was found there or was signed, and what it has to be. */
+export const Mistake = Schema.Struct({
+  mistake: SignatureMistake,
+  path: Schema.Array(Schema.Union([Schema.String, Schema.Int])).annotateKey({
+    description: "Where in the body; empty: the signature or the message as a whole"
   }),
-  mistakes: Schema.Array(SignatureMistake),
+  found: Schema.optionalKey(Schema.String),
+  expected: Schema.optionalKey(Schema.String)
+}).annotate({ identifier: "Mistake" })
+export type Mistake = typeof Mistake.Type
+
+/** A place where two actions differ; a side is absent where that action has nothing. */
+export const Difference = Schema.Struct({
+  path: Schema.Array(Schema.Union([Schema.String, Schema.Int])),
+  sent: Schema.optionalKey(Schema.String),
+  canonical: Schema.optionalKey(Schema.String)
+}).annotate({ identifier: "Difference" })
+export type Difference = typeof Difference.Type
+
+/** Whether a signature is the expected signer's, what is wrong, and how it must be. */
+export const SignatureDiagnosis = Schema.Struct({
+  expectedSigner: Schema.optionalKey(Address),
+  verdict: Schema.Literals(["fits", "explained", "unexplained", "unchecked"]).annotateKey({
+    description: "`explained`: with `mistakes` taken back the signature is the expected signer's. " +
+      "`unchecked`: no signer was expected, so only mistakes that the body shows are known"
+  }),
+  mistakes: Schema.Array(Mistake),
   innerIndex: Schema.optionalKey(Schema.Int).annotateKey({
     description: "Which inner signature it is about; absent: the signature of the body itself"
   }),
   digest: Schema.optionalKey(Hash).annotateKey({ description: "What the signature covers, where that is known" }),
-  detail: Schema.String
+  detail: Schema.String.annotateKey({ description: "The verdict, the mistakes and their repair in one sentence" })
 }).annotate({ identifier: "SignatureDiagnosis" })
 export type SignatureDiagnosis = typeof SignatureDiagnosis.Type
 
@@ -62,7 +118,12 @@ export const Inspection = Schema.Struct({
     description: "What a wallet is asked to sign, EIP-712; integers above 2^53 as decimal strings"
   }),
   canonicalAction: Schema.optionalKey(Schema.Unknown).annotateKey({
-    description: "The action as the venue prints it before hashing; integers above 2^53 as decimal strings"
+    description:
+      "The action as the venue prints it before hashing, its mistakes mended; `typedData`, `msgpack` and the " +
+      "hashes follow from it. Integers above 2^53 as decimal strings"
+  }),
+  differences: Schema.Array(Difference).annotateKey({
+    description: "Where the action that was sent differs from `canonicalAction`; at most 16"
   }),
   msgpack: Schema.optionalKey(Data).annotateKey({
     description: "MessagePack of what is hashed: an L1 action, or a multi-sig wrapper without its type"
@@ -88,9 +149,7 @@ export const Inspection = Schema.Struct({
     latest: Millis,
     inWindow: Schema.Boolean
   }),
-  diagnosis: Schema.optionalKey(SignatureDiagnosis).annotateKey({
-    description: "Of a multi-sig, and wherever an expected signer was named"
-  }),
+  diagnosis: SignatureDiagnosis,
   warnings: Schema.Array(Schema.String)
 }).annotate({ identifier: "Inspection" })
 export type Inspection = typeof Inspection.Type

@@ -15,6 +15,7 @@ import * as ActionLog from "@trigate/trading/ActionLog"
 import * as Admission from "@trigate/trading/Admission"
 import * as Exchange from "@trigate/trading/Exchange"
 import * as Info from "@trigate/trading/Info"
+import * as Inspector from "@trigate/trading/Inspector"
 import type * as Trading from "@trigate/trading/Trading"
 import * as TradingEvm from "@trigate/trading/TradingEvm"
 import * as Clock from "effect/Clock"
@@ -153,5 +154,6 @@ export const layer = (
 ): Layer.Layer<Services | Trading.Services | Trading.Signing> =>
   layerNoDeps(options).pipe(
     Layer.provide(Admission.layer()),
+    Layer.merge(Inspector.layer()),
     Layer.provideMerge(Layer.mergeAll(VenueProfile.layer(network), ActionLog.layerMemory(), NonceSource.layerMemory()))
   )

@@ -18,6 +18,7 @@ import * as ActionLog from "@trigate/trading/ActionLog"
 import * as Admission from "@trigate/trading/Admission"
 import type { Exchange } from "@trigate/trading/Exchange"
 import type { Info } from "@trigate/trading/Info"
+import * as Inspector from "@trigate/trading/Inspector"
 import * as Trading from "@trigate/trading/Trading"
 import type { TradingEvm } from "@trigate/trading/TradingEvm"
 import { HttpTransport } from "@trigate/upstream/HttpTransport"
@@ -39,8 +40,8 @@ import * as ActionLogStore from "./ActionLogStore.ts"
 import * as GatewayStatus from "./GatewayStatus.ts"
 import * as SharedRedis from "./SharedRedis.ts"
 
-/** The five services. */
-export type Services = Exchange | Info | TradingEvm | TokenChain | Layer2
+/** The five services, and the inspector of signed bodies. */
+export type Services = Exchange | Info | Inspector.Inspector | TradingEvm | TokenChain | Layer2
 
 /** Builds the five services of some settings, over what stays. Settings of another network, and stores, do not count here. */
 export class Chains extends Context.Service<Chains, {
@@ -144,7 +145,7 @@ const sandbox = () =>
       const kept = Context.pick(ActionLog.ActionLog, SandboxState.SandboxState)(context)
       return Chains.of({
         layerOf: (settings) =>
-          Sandbox.layerServices().pipe(
+          Layer.merge(Sandbox.layerServices(), Inspector.layer(Admission.optionsOf(settings))).pipe(
             Layer.provide(Admission.layer(Admission.optionsOf(settings))),
             Layer.provide(VenueProfile.layer(settings.network)),
             Layer.provide(Layer.succeedContext(kept))

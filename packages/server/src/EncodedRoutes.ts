@@ -11,7 +11,7 @@ import { GatewayError } from "@trigate/domain/GatewayError"
 import { faultsOf, invalidRequest, needOf, permitted } from "@trigate/domain/Operation"
 import { getTokenData } from "@trigate/domain/TokenOperations"
 import { TokenChain } from "@trigate/tokens/TokenChain"
-import { Exchange } from "@trigate/trading/Exchange"
+import { Inspector } from "@trigate/trading/Inspector"
 import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
@@ -46,12 +46,12 @@ const inspect = HttpApiBuilder.group(
   EncodedApi,
   "exchange",
   Effect.fnUntraced(function*(handlers) {
-    const exchange = yield* Exchange
+    const inspector = yield* Inspector
     const serve = yield* serving
     const inspected = Effect.fnUntraced(function*(request: HttpServerRequest) {
       yield* permitted({ chain: "trading", class: "inspect" })
       const body = yield* HttpBody.bytes(request, HttpBody.signedLimit)
-      return yield* exchange.inspect(body, yield* expectedSigner(request))
+      return yield* inspector.inspect(body, yield* expectedSigner(request))
     })
     return handlers.handleRaw("inspect", ({ request }) => serve(request, undefined, inspected(request)))
   })

@@ -36,7 +36,7 @@ describe("POST /exchange/inspect", () => {
       const diagnosis = {
         expectedSigner: trader.address,
         verdict: "explained" as const,
-        mistakes: ["otherNetwork" as const],
+        mistakes: [{ mistake: "otherNetwork" as const, path: [], found: "testnet", expected: "mainnet" }],
         detail: `The signature is by ${trader.address}, but it is ${SigningCaution.ofNetwork(mainnet)}`
       }
       const inHeader = yield* post(`${url}/exchange/inspect`, body, { [header]: trader.address })
@@ -51,7 +51,7 @@ describe("POST /exchange/inspect", () => {
       const seen = yield* client.exchange.inspect(action, trader.address)
       assert.deepInclude(seen.diagnosis, diagnosis)
       assert.match(seen.msgpack ?? "", /^0x82a4/u)
-      assert.strictEqual((yield* client.exchange.inspect(action)).diagnosis, undefined)
+      assert.strictEqual((yield* client.exchange.inspect(action)).diagnosis.verdict, "unchecked")
     }))
 
   it.live("refuses an expected signer that is no address", () =>

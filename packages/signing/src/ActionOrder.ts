@@ -1,191 +1,261 @@
 /** The order in which the venue hashes the members of an action, whatever their order in the body. */
 import * as Predicate from "effect/Predicate"
 
-/**
- * Members in the venue's order, each with its own members; those of a list are its items'.
- *
- * The forms of an action are merged. A name that ends in `?` may be left out, and `null` means the same.
- */
-interface Members {
-  readonly [name: string]: Members
-}
+/** What a value is; `id` is an order's id or a client's, `json` is text that holds JSON. */
+export type Kind = "integer" | "decimal" | "text" | "flag" | "address" | "cloid" | "id" | "json" | "null"
 
-const value: Members = {}
+/** A value, an object of members, or a list of so many places; a longer list has items of the same shape. */
+export type Shape = Kind | Members | ReadonlyArray<Shape>
+
+/**
+ * Members in the venue's order, each with its shape; that of a list is its items'.
+ *
+ * The forms of an action are merged. A name that ends in `?` may be left out, and `null` means the same. One that ends in `!`
+ * may be `null`, and then the `null` is hashed. One of the names that end in `|` is there. All others have to be.
+ */
+export interface Members {
+  readonly [name: string]: Shape
+}
 
 const order: Members = {
-  a: value,
-  b: value,
-  p: value,
-  s: value,
-  r: value,
-  t: { limit: { tif: value }, trigger: { isMarket: value, triggerPx: value, tpsl: value } },
-  "c?": value
+  a: "integer",
+  b: "flag",
+  p: "decimal",
+  s: "decimal",
+  r: "flag",
+  t: { "limit|": { tif: "text" }, "trigger|": { isMarket: "flag", triggerPx: "decimal", tpsl: "text" } },
+  "c?": "cloid"
 }
 
-const perpSchema: Members = { fullName: value, collateralToken: value, oracleUpdater: value }
+const perpSchema: Members = { fullName: "text", collateralToken: "integer", "oracleUpdater!": "address" }
 
-const perpAsset: Members = { coin: value, szDecimals: value, oraclePx: value, marginTableId: value }
+const perpAsset: Members = { coin: "text", szDecimals: "integer", oraclePx: "decimal", marginTableId: "integer" }
 
-const template: Members = { id: value, keywordToValue: value }
+const template: Members = { id: "text", keywordToValue: ["text", "text"] }
 
 const settlement: Members = {
-  outcome: value,
-  settleFraction: value,
-  details: value,
-  nameAndDescription: value,
-  sideNames: value
+  outcome: "integer",
+  settleFraction: "decimal",
+  details: "text",
+  nameAndDescription: ["text", "text"],
+  sideNames: ["text", "text"]
 }
 
-const validatorProfile = { node_ip: { Ip: value }, name: value, description: value }
+const token: Members = { token: "integer" }
 
 /**
  * The L1 actions whose members the venue's client libraries publish; `type` comes first in each.
  *
- * Sources: hyperliquid-python-sdk 0.23.0, hyperliquid-rust-sdk aac7558, @nktkas/hyperliquid 0.33.3.
+ * Sources: hyperliquid-python-sdk 0.23.0, hyperliquid-rust-sdk aac7558, @nktkas/hyperliquid 0.33.3, ccxt 4.5.84.
  */
 const published: { readonly [type: string]: Members } = {
-  activateOutcomeDeployer: { isDeactivate: value },
+  activateOutcomeDeployer: { isDeactivate: "flag" },
   agentEnableDexAbstraction: {},
   agentSendAsset: {
-    destination: value,
-    sourceDex: value,
-    destinationDex: value,
-    token: value,
-    amount: value,
-    fromSubAccount: value,
-    nonce: value
+    destination: "address",
+    sourceDex: "text",
+    destinationDex: "text",
+    token: "text",
+    amount: "decimal",
+    fromSubAccount: "address",
+    nonce: "integer"
   },
-  agentSetAbstraction: { abstraction: value },
-  authorizeAqav2Role: { token: value, role: value },
-  batchModify: { modifies: { oid: value, order }, "a?": value },
-  borrowLend: { operation: value, token: value, amount: value },
-  cancel: { cancels: { a: value, o: value }, "f?": value },
-  cancelByCloid: { cancels: { asset: value, cloid: value }, "f?": value },
+  agentSetAbstraction: { abstraction: "text" },
+  authorizeAqav2Role: { token: "integer", role: "text" },
+  batchModify: { modifies: { oid: "id", order }, "a?": "flag" },
+  borrowLend: { operation: "text", token: "integer", "amount!": "decimal" },
+  cancel: { cancels: { a: "integer", o: "integer" }, "f?": "flag" },
+  cancelByCloid: { cancels: { asset: "integer", cloid: "cloid" }, "f?": "flag" },
   claimRewards: {},
-  createSubAccount: { name: value },
-  createVault: { name: value, description: value, initialUsd: value, nonce: value },
+  createSubAccount: { name: "text" },
+  createVault: { name: "text", description: "text", initialUsd: "integer", nonce: "integer" },
+  CSignerAction: { "jailSelf|": "null", "unjailSelf|": "null" },
   CValidatorAction: {
-    changeProfile: {
-      ...validatorProfile,
-      unjailed: value,
-      disable_delegations: value,
-      commission_bps: value,
-      signer: value
+    "changeProfile|": {
+      "node_ip!": { Ip: "text" },
+      "name!": "text",
+      "description!": "text",
+      unjailed: "flag",
+      "disable_delegations!": "flag",
+      "commission_bps!": "integer",
+      "signer!": "address"
     },
-    register: {
-      profile: { ...validatorProfile, delegations_disabled: value, commission_bps: value, signer: value },
-      unjailed: value,
-      initial_wei: value
+    "register|": {
+      profile: {
+        node_ip: { Ip: "text" },
+        name: "text",
+        description: "text",
+        delegations_disabled: "flag",
+        commission_bps: "integer",
+        signer: "address"
+      },
+      unjailed: "flag",
+      initial_wei: "integer"
     },
-    unregister: value
+    "unregister|": "null"
   },
-  finalizeEvmContract: { token: value, input: { create: { nonce: value } } },
-  gossipPriorityBid: { slotId: value, ip: value, maxGas: value },
-  hip3LiquidatorTransfer: { dex: value, ntl: value, isDeposit: value },
-  modify: { oid: value, order, "a?": value },
+  evmUserModify: { usingBigBlocks: "flag" },
+  finalizeEvmContract: { token: "integer", input: { create: { nonce: "integer" } } },
+  gossipPriorityBid: { slotId: "integer", ip: "text", maxGas: "integer" },
+  hip3LiquidatorTransfer: { dex: "text", ntl: "integer", isDeposit: "flag" },
+  modify: { oid: "id", order, "a?": "flag" },
   noop: {},
-  order: { orders: order, grouping: { p: value }, "builder?": { b: value, f: value } },
+  order: { orders: order, grouping: { p: "integer" }, "builder?": { b: "address", f: "integer" } },
   perpDeploy: {
-    registerAsset2: {
-      maxGas: value,
-      assetRequest: { ...perpAsset, marginMode: value },
-      dex: value,
-      schema: perpSchema
+    "registerAsset2|": {
+      "maxGas!": "integer",
+      assetRequest: { ...perpAsset, marginMode: "text" },
+      dex: "text",
+      "schema!": perpSchema
     },
-    registerAsset: {
-      maxGas: value,
-      assetRequest: { ...perpAsset, onlyIsolated: value },
-      dex: value,
-      schema: perpSchema
+    "registerAsset|": {
+      "maxGas!": "integer",
+      assetRequest: { ...perpAsset, onlyIsolated: "flag" },
+      dex: "text",
+      "schema!": perpSchema
     },
-    setOracle: { dex: value, oraclePxs: value, markPxs: value, externalPerpPxs: value },
-    setFundingMultipliers: value,
-    setFundingInterestRates: value,
-    haltTrading: { coin: value, isHalted: value },
-    setMarginTableIds: value,
-    insertMarginTable: {
-      dex: value,
-      marginTable: { description: value, marginTiers: { lowerBound: value, maxLeverage: value } }
+    "setOracle|": {
+      dex: "text",
+      oraclePxs: ["text", "decimal"],
+      markPxs: ["text", "decimal"],
+      externalPerpPxs: ["text", "decimal"]
     },
-    setFeeRecipient: { dex: value, feeRecipient: value },
-    setOpenInterestCaps: value,
-    setSubDeployers: { dex: value, subDeployers: { variant: value, user: value, allowed: value } },
-    setMarginModes: value,
-    setFeeScale: { dex: value, scale: value },
-    setGrowthModes: value,
-    setPerpAnnotation: { coin: value, category: value, description: value, displayName: value, keywords: value },
-    disableDex: value
+    "setFundingMultipliers|": ["text", "decimal"],
+    "setFundingInterestRates|": ["text", "decimal"],
+    "haltTrading|": { coin: "text", isHalted: "flag" },
+    "setMarginTableIds|": ["text", "integer"],
+    "insertMarginTable|": {
+      dex: "text",
+      marginTable: { description: "text", marginTiers: { lowerBound: "integer", maxLeverage: "integer" } }
+    },
+    "setFeeRecipient|": { dex: "text", feeRecipient: "address" },
+    "setOpenInterestCaps|": ["text", "integer"],
+    "setSubDeployers|": { dex: "text", subDeployers: { variant: "text", user: "address", allowed: "flag" } },
+    "setMarginModes|": ["text", "text"],
+    "setFeeScale|": { dex: "text", scale: "decimal" },
+    "setGrowthModes|": ["text", "flag"],
+    "setPerpAnnotation|": {
+      coin: "text",
+      category: "text",
+      description: "text",
+      "displayName!": "text",
+      keywords: "text"
+    },
+    "disableDex|": "text"
   },
-  registerReferrer: { code: value },
-  reserveRequestWeight: { weight: value, "destination?": value },
-  scheduleCancel: { "time?": value },
-  setDisplayName: { displayName: value },
-  setReferrer: { code: value },
+  registerReferrer: { code: "text" },
+  reserveRequestWeight: { weight: "integer", "destination?": "address" },
+  scheduleCancel: { "time?": "integer" },
+  setDisplayName: { displayName: "text" },
+  setReferrer: { code: "text" },
   spotDeploy: {
-    registerToken2: { spec: { name: value, szDecimals: value, weiDecimals: value }, maxGas: value, "fullName?": value },
-    userGenesis: { token: value, userAndWei: value, existingTokenAndWei: value, "blacklistUsers?": value },
-    genesis: { token: value, maxSupply: value, "noHyperliquidity?": value },
-    registerSpot: { tokens: value },
-    registerHyperliquidity: { spot: value, startPx: value, orderSz: value, nOrders: value, "nSeededLevels?": value },
-    setDeployerTradingFeeShare: { token: value, share: value },
-    enableQuoteToken: { token: value },
-    disableQuoteToken: { token: value },
-    requestEvmContract: { token: value, address: value, evmExtraWeiDecimals: value },
-    outcome: {
-      registerStandaloneOutcomeFromTemplate: template,
-      registerQuestionFromTemplate: { questionTemplateInstance: template, namedOutcomeTemplateInstances: template },
-      settleOutcome: settlement,
-      settleQuestion2: { question: value, outcomeSettlements: settlement, nameAndDescription: value }
-    }
+    "registerToken2|": {
+      spec: { name: "text", szDecimals: "integer", weiDecimals: "integer" },
+      maxGas: "integer",
+      "fullName?": "text"
+    },
+    "userGenesis|": {
+      token: "integer",
+      userAndWei: ["address", "decimal"],
+      existingTokenAndWei: ["integer", "decimal"],
+      "blacklistUsers?": ["address", "flag"]
+    },
+    "genesis|": { token: "integer", maxSupply: "decimal", "noHyperliquidity?": "flag" },
+    "registerSpot|": { tokens: ["integer", "integer"] },
+    "registerHyperliquidity|": {
+      spot: "integer",
+      startPx: "decimal",
+      orderSz: "decimal",
+      nOrders: "integer",
+      "nSeededLevels?": "integer"
+    },
+    "setDeployerTradingFeeShare|": { token: "integer", share: "text" },
+    "enableQuoteToken|": token,
+    "disableQuoteToken|": token,
+    "requestEvmContract|": { token: "integer", address: "address", evmExtraWeiDecimals: "integer" },
+    "outcome|": {
+      "registerStandaloneOutcomeFromTemplate|": template,
+      "registerQuestionFromTemplate|": {
+        questionTemplateInstance: template,
+        namedOutcomeTemplateInstances: template
+      },
+      "settleOutcome|": settlement,
+      "settleQuestion2|": {
+        question: "integer",
+        outcomeSettlements: settlement,
+        nameAndDescription: ["text", "text"]
+      }
+    },
+    "freezeUser|": { token: "integer", user: "address", freeze: "flag" },
+    "enableFreezePrivilege|": token,
+    "revokeFreezePrivilege|": token
   },
-  spotUser: { toggleSpotDusting: { optOut: value }, classTransfer: { usdc: value, toPerp: value } },
-  subAccountModify: { subAccountUser: value, name: value },
-  subAccountSpotTransfer: { subAccountUser: value, isDeposit: value, token: value, amount: value },
-  subAccountTransfer: { subAccountUser: value, isDeposit: value, usd: value },
-  topUpIsolatedOnlyMargin: { asset: value, leverage: value },
-  twapCancel: { a: value, t: value },
+  spotUser: {
+    "toggleSpotDusting|": { optOut: "flag" },
+    "classTransfer|": { usdc: "integer", toPerp: "flag" }
+  },
+  subAccountModify: { subAccountUser: "address", name: "text" },
+  subAccountSpotTransfer: { subAccountUser: "address", isDeposit: "flag", token: "text", amount: "decimal" },
+  subAccountTransfer: { subAccountUser: "address", isDeposit: "flag", usd: "integer" },
+  topUpIsolatedOnlyMargin: { asset: "integer", leverage: "decimal" },
+  twapCancel: { a: "integer", t: "integer" },
   twapOrder: {
-    twap: { a: value, b: value, s: value, r: value, m: value, t: value },
-    "details?": { t: { p: value, a: value }, s: value }
+    twap: { a: "integer", b: "flag", s: "decimal", r: "flag", m: "integer", t: "flag" },
+    "details?": { "t!": { p: "decimal", a: "flag" }, "s!": "decimal" }
   },
-  updateIsolatedMargin: { asset: value, isBuy: value, ntli: value },
-  updateLeverage: { asset: value, isCross: value, leverage: value },
+  updateIsolatedMargin: { asset: "integer", isBuy: "flag", ntli: "integer" },
+  updateLeverage: { asset: "integer", isCross: "flag", leverage: "integer" },
   userOutcome: {
-    splitOutcome: { outcome: value, amount: value },
-    mergeOutcome: { outcome: value, amount: value },
-    mergeQuestion: { question: value, amount: value },
-    negateOutcome: { question: value, outcome: value, amount: value }
+    "splitOutcome|": { outcome: "integer", amount: "decimal" },
+    "mergeOutcome|": { outcome: "integer", "amount!": "decimal" },
+    "mergeQuestion|": { question: "integer", "amount!": "decimal" },
+    "negateOutcome|": { question: "integer", outcome: "integer", amount: "decimal" }
   },
-  validatorL1Stream: { riskFreeRate: value },
-  vaultDistribute: { vaultAddress: value, usd: value },
-  vaultModify: { vaultAddress: value, allowDeposits: value, alwaysCloseOnWithdraw: value },
-  vaultTransfer: { vaultAddress: value, isDeposit: value, usd: value }
+  validatorL1Stream: { riskFreeRate: "decimal" },
+  vaultDistribute: { vaultAddress: "address", usd: "integer" },
+  vaultModify: { vaultAddress: "address", "allowDeposits!": "flag", "alwaysCloseOnWithdraw!": "flag" },
+  vaultTransfer: { vaultAddress: "address", isDeposit: "flag", usd: "integer" }
 }
 
-interface Place {
+/** Whether a member may be missing or null; see {@link Members}. */
+export type Presence = "required" | "optional" | "nullable" | "oneOf"
+
+/** Where a member stands, and what it is. */
+export interface Place {
   readonly at: number
   readonly optional: boolean
+  readonly presence: Presence
+  readonly shape: Shape
   readonly members: ActionOrder
 }
 
 /** The place of each member, in order. */
 export type ActionOrder = ReadonlyMap<string, Place>
 
-const places = (members: Members): ActionOrder =>
+const marks: { readonly [mark: string]: Presence } = { "?": "optional", "!": "nullable", "|": "oneOf" }
+
+const none: ActionOrder = new Map()
+
+const isMembers = (shape: Shape): shape is Members => Predicate.isObject(shape)
+
+/** The places of an object's members. */
+export const places = (members: Members): ActionOrder =>
   new Map(
-    Object.entries(members).map(([name, inner], at) => {
-      const optional = name.endsWith("?")
-      return [optional ? name.slice(0, -1) : name, { at, optional, members: places(inner) }]
+    Object.entries(members).map(([marked, shape], at) => {
+      const presence = marks[marked.slice(-1)] ?? "required"
+      return [presence === "required" ? marked : marked.slice(0, -1), {
+        at,
+        optional: presence === "optional",
+        presence,
+        shape,
+        members: isMembers(shape) ? places(shape) : none
+      }]
     })
   )
 
-/** The order of members that have no members of their own. */
-export const flat = (names: ReadonlyArray<string>): ActionOrder =>
-  places(Object.fromEntries(names.map((name) => [name, value])))
-
 /** The orders of L1 actions by their type. */
 export const l1: ReadonlyMap<string, ActionOrder> = new Map(
-  Object.entries(published).map(([type, members]) => [type, places({ type: value, ...members })])
+  Object.entries(published).map(([type, members]) => [type, places({ type: "text", ...members })])
 )
 
 const isLeftOut = ({ optional }: Place, item: unknown): boolean => optional && item === null

@@ -14,10 +14,16 @@ export type Member =
 /** Name and type of a field. */
 export type Field = Pick<Member, "name" | "type">
 
+/** Name and type of a field of any message, those that no action has included. */
+export interface NamedType {
+  readonly name: string
+  readonly type: string
+}
+
 /** A message type with its hash, made once: to hash the types of every message would cost more than to sign it. */
 export interface StructType {
   readonly primaryType: string
-  readonly fields: ReadonlyArray<Field>
+  readonly fields: ReadonlyArray<NamedType>
   readonly typeHash: Uint8Array
 }
 
@@ -43,7 +49,7 @@ export interface TypedData {
     readonly chainId: number | bigint
     readonly verifyingContract: Hex
   }
-  readonly types: Readonly<Record<string, ReadonlyArray<{ readonly name: string; readonly type: string }>>>
+  readonly types: Readonly<Record<string, ReadonlyArray<NamedType>>>
   readonly primaryType: string
   readonly message: Readonly<Record<string, Member["value"]>>
 }
@@ -61,7 +67,7 @@ const domainFields = [
 
 const hashText = (text: string): Uint8Array => keccak256(Utf8.encode(text))
 
-const encodeType = (primaryType: string, fields: ReadonlyArray<{ readonly name: string; readonly type: string }>) =>
+const encodeType = (primaryType: string, fields: ReadonlyArray<NamedType>) =>
   `${primaryType}(${fields.map((field) => `${field.type} ${field.name}`).join(",")})`
 
 const textHashes = new Map<string, Uint8Array>()
@@ -110,7 +116,7 @@ const structHash = (typeHash: Uint8Array, members: ReadonlyArray<Member>): Uint8
 }
 
 /** A message type, hashed once. */
-export const structType = (primaryType: string, fields: ReadonlyArray<Field>): StructType => ({
+export const structType = (primaryType: string, fields: ReadonlyArray<NamedType>): StructType => ({
   primaryType,
   fields,
   typeHash: hashText(encodeType(primaryType, fields))

@@ -48,7 +48,7 @@ const maxSegments = 16
 const maxSegment = 64
 
 /** A path with dots, cut where it is too long. */
-const pathText = (path: ReadonlyArray<string | number>): string =>
+export const pathText = (path: ReadonlyArray<string | number>): string =>
   path.slice(0, maxSegments).map((segment) => printable(String(segment).slice(0, maxSegment))).join(".")
 
 const ofLeaf = ({ path, value }: Leaf): ReadonlyArray<SigningCaution> => {

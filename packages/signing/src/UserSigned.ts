@@ -157,10 +157,32 @@ const innerStruct = memoize((profile: VenueProfile) =>
   memoize((type: UserSignedType) => structOf(profile, { name: type.name, fields: [...partyFields, ...type.fields] }))
 )
 
-/** The order in which a wrapper around an action of the type is hashed. */
+const kinds: { readonly [Type in Signable.Field["type"]]: ActionOrder.Kind } = {
+  string: "text",
+  bool: "flag",
+  uint32: "integer",
+  uint64: "integer",
+  address: "address",
+  bytes: "text",
+  bytes32: "text"
+}
+
+/** Decimals are signed as the text that they are. */
+const kindOf = ({ name, type }: Signable.Field): ActionOrder.Kind => name === "signers" ? "json" : kinds[type]
+
+const mayBeNull = (type: UserSignedType, field: string): boolean => type.respelled?.[field]?.has(null) === true
+
+/** The order in which a wrapper around an action of the type is hashed, and what each member is. */
 export const order = memoize((profile: VenueProfile) =>
-  memoize(({ fields }: UserSignedType) =>
-    ActionOrder.flat(["type", "signatureChainId", profile.chainField, ...fields.map(({ name }) => name)])
+  memoize((type: UserSignedType) =>
+    ActionOrder.places({
+      type: "text",
+      signatureChainId: "text",
+      [profile.chainField]: "text",
+      ...Object.fromEntries(
+        type.fields.map((field) => [mayBeNull(type, field.name) ? `${field.name}!` : field.name, kindOf(field)])
+      )
+    })
   )
 )
 

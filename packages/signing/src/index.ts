@@ -8,6 +8,9 @@
 /** Ready request bodies: an action built in the form of the `Venue` and signed by the `Signer`. */
 export * as ActionBuilder from "./ActionBuilder.ts"
 
+/** What in an action is not in the venue's form, and the form that it has to have. */
+export * as ActionForm from "./ActionForm.ts"
+
 /** The hash of an action: the connection id that signs an L1 action, and the action hash of a multi-sig wrapper. */
 export * as ActionHash from "./ActionHash.ts"
 
@@ -56,6 +59,9 @@ export * as Signable from "./Signable.ts"
 /** Messages that a signer may have signed by mistake, instead of the message that belongs to a request. */
 export * as SignedReading from "./SignedReading.ts"
 
+/** One way to read a request: what would be hashed and signed if a program did everything else as the venue does. */
+export * as SignedView from "./SignedView.ts"
+
 /** Signers: a private key in this process, a wallet, or a key in another place. */
 export * as Signer from "./Signer.ts"
 
@@ -64,6 +70,9 @@ export * as SignerRecovery from "./SignerRecovery.ts"
 
 /** What in an action makes correct signatures recover to strangers, because the venue hashes it in another spelling. */
 export * as SigningCaution from "./SigningCaution.ts"
+
+/** What each mistake means and how it is mended: one clause, made of the mistake's data. */
+export * as SigningMistake from "./SigningMistake.ts"
 
 /** User-signed actions: the action's own fields are the typed data. */
 export * as UserSigned from "./UserSigned.ts"

@@ -21,10 +21,11 @@ import {
 } from "@trigate/domain/Action"
 import { isActionType } from "@trigate/domain/ExchangeOperations"
 import * as Json from "@trigate/domain/Json"
-import { faultsOf } from "@trigate/domain/Operation"
+import { faultsOf, invalidRequest } from "@trigate/domain/Operation"
 import type { AnyCodec } from "@trigate/domain/Operation"
-import type { RequestFault } from "@trigate/domain/RequestError"
+import type { InvalidRequest, RequestFault } from "@trigate/domain/RequestError"
 import { SignedEnvelope } from "@trigate/domain/SignedAction"
+import * as Utf8 from "@trigate/domain/Utf8"
 import type { UnsignableAction } from "@trigate/signing/ActionHash"
 import * as CanonicalAction from "@trigate/signing/CanonicalAction"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
@@ -121,6 +122,17 @@ export const read = (body: unknown): Read<ReadBody> => {
   const unsigned = unsignedMembers(body)
   return unsigned.length === 0 ? read : Result.fail([...faultsIn(read), ...unsigned])
 }
+
+/** The text of a body. Fails with `InvalidRequest` when it is not UTF-8. */
+export const textOf = (body: Uint8Array): Result.Result<string, InvalidRequest> =>
+  Result.fromOption(Utf8.decode(body), () => invalidRequest([{ path: [], message: "Not valid UTF-8" }]))
+
+/** {@link read} for the text of a body, which has to be strict JSON. Fails with `InvalidRequest`. */
+export const readText = (text: string): Result.Result<ReadBody, InvalidRequest> =>
+  Result.flatMap(
+    Result.mapError(Json.parseStrict(text), (refusal) => invalidRequest([refusal])),
+    (parsed) => Result.mapError(read(parsed), invalidRequest)
+  )
 
 /** The action of a body in the venue's form; what was decoded is not decoded again. Fails with `UnsignableAction`. */
 export const canonicalOf = (

@@ -7,8 +7,6 @@ import type { Scope } from "@trigate/domain/Caller"
 import type { NotPermitted } from "@trigate/domain/CallerError"
 import { operationOf } from "@trigate/domain/ExchangeOperations"
 import type { Address } from "@trigate/domain/Hex"
-import type { Inspection } from "@trigate/domain/Inspection"
-import * as Json from "@trigate/domain/Json"
 import { invalidRequest, needOf, notPermitted } from "@trigate/domain/Operation"
 import type { InvalidRequest } from "@trigate/domain/RequestError"
 import { UnsupportedAction } from "@trigate/domain/RequestError"
@@ -29,7 +27,6 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
-import * as ActionInspection from "./ActionInspection.ts"
 import * as ActionShape from "./ActionShape.ts"
 import * as SignerGate from "./SignerGate.ts"
 
@@ -76,6 +73,20 @@ export interface Options {
   readonly nonceWindow?: { readonly past: Duration.Input; readonly future: Duration.Input }
 }
 
+/** The ends of the nonce window, both excluded, and the instant that it was taken at; milliseconds. */
+export interface NonceWindow {
+  readonly now: number
+  readonly earliest: number
+  readonly latest: number
+}
+
+/** The nonce window at an instant. */
+export const nonceWindow = ({ nonceWindow }: Pick<Options, "nonceWindow">): (now: number) => NonceWindow => {
+  const past = Duration.toMillis(Duration.fromInputUnsafe(nonceWindow?.past ?? "2 days"))
+  const future = Duration.toMillis(Duration.fromInputUnsafe(nonceWindow?.future ?? "1 day"))
+  return (now) => ({ now, earliest: now - past, latest: now + future })
+}
+
 /** Checks signed bodies. */
 export class Admission extends Context.Service<Admission, {
   /**
@@ -85,23 +96,7 @@ export class Admission extends Context.Service<Admission, {
    * With an expected signer it fails with `InvalidSignature` when another one signed or none can be recovered.
    */
   readonly admit: (body: Uint8Array, expectedSigner?: Address) => Effect.Effect<Admitted, AdmissionFailure>
-  /**
-   * Describes a signed body of any action type; fails with `InvalidRequest` when it is not a signed body.
-   *
-   * When the expected signer did not sign, it looks for the likely mistake. The leader that a multi-sig action names is
-   * expected unless another signer is given.
-   */
-  readonly inspect: (body: Uint8Array, expectedSigner?: Address) => Effect.Effect<Inspection, InvalidRequest>
 }>()("@trigate/trading/Admission") {}
-
-const textOf = (body: Uint8Array): Result.Result<string, InvalidRequest> =>
-  Result.fromOption(Utf8.decode(body), () => invalidRequest([{ path: [], message: "Not valid UTF-8" }]))
-
-const readBody = (text: string): Result.Result<ActionShape.ReadBody, InvalidRequest> =>
-  Result.flatMap(
-    Result.mapError(Json.parseStrict(text), (refusal) => invalidRequest([refusal])),
-    (parsed) => Result.mapError(ActionShape.read(parsed), invalidRequest)
-  )
 
 const MAX_TYPE = 64
 
@@ -121,7 +116,7 @@ const mismatch = ({ action, nonce }: SignedEnvelope): NonceMismatch | undefined 
 
 const outOfWindow = (
   nonce: number,
-  { earliest, latest, now }: ActionInspection.NonceWindow
+  { earliest, latest, now }: NonceWindow
 ): NonceOutOfWindow | undefined => {
   if (nonce > earliest && nonce < latest) return undefined
   const detail = `The nonce ${nonce} is not between ${earliest} and ${latest} (milliseconds, both excluded)`
@@ -142,9 +137,7 @@ export const make = (
   engine: Secp256k1.Engine = Secp256k1.noble
 ): Admission["Service"] => {
   const { relayActions = "none", strict = false } = options
-  const past = Duration.toMillis(Duration.fromInputUnsafe(options.nonceWindow?.past ?? "2 days"))
-  const future = Duration.toMillis(Duration.fromInputUnsafe(options.nonceWindow?.future ?? "1 day"))
-  const windowAt = (now: number): ActionInspection.NonceWindow => ({ now, earliest: now - past, latest: now + future })
+  const windowAt = nonceWindow(options)
   const passthrough = Predicate.isString(relayActions) ? [] : relayActions
   const supported: ReadonlyArray<string> = [...new Set([...actionTypes, ...passthrough])]
   const checkSigner = SignerGate.make(profile, engine, options.signers)
@@ -197,17 +190,12 @@ export const make = (
         const { scope } = fiber.getRef(CurrentCaller)
         return Effect.fromResult(
           Result.flatMap(
-            textOf(body),
-            (text) => Result.flatMap(readBody(text), (read) => check(body, text, read, now, scope, expectedSigner))
+            ActionShape.textOf(body),
+            (text) =>
+              Result.flatMap(ActionShape.readText(text), (read) => check(body, text, read, now, scope, expectedSigner))
           )
         )
-      }),
-    inspect: Effect.fn("Admission.inspect")(function*(body, expectedSigner) {
-      const read = yield* Effect.fromResult(Result.flatMap(textOf(body), readBody))
-      yield* Effect.yieldNow
-      const now = yield* Clock.currentTimeMillis
-      return yield* ActionInspection.make(profile, engine, windowAt(now), read, expectedSigner)
-    })
+      })
   })
 }
 

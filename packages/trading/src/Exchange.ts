@@ -4,12 +4,11 @@ import type { ActionAccepted, ActionRejected } from "@trigate/domain/ActionOutco
 import type { ExchangeFailure } from "@trigate/domain/ExchangeOperations"
 import { operationOf, passthroughAction } from "@trigate/domain/ExchangeOperations"
 import type { Address } from "@trigate/domain/Hex"
-import type { Inspection } from "@trigate/domain/Inspection"
 import * as Json from "@trigate/domain/Json"
 import { faultsOf, invalidRequest, sourcesOn, unavailableOnNode } from "@trigate/domain/Operation"
 import type { Surface } from "@trigate/domain/Operation"
 import * as ExchangeProtocol from "@trigate/domain/protocol/ExchangeProtocol"
-import type { ChainNotConfigured, InvalidRequest, UnavailableOnNode } from "@trigate/domain/RequestError"
+import type { ChainNotConfigured, UnavailableOnNode } from "@trigate/domain/RequestError"
 import * as Resolution from "@trigate/domain/Resolution"
 import { SignedAction } from "@trigate/domain/SignedAction"
 import type { OnceFailure } from "@trigate/domain/TransportFailure"
@@ -69,8 +68,6 @@ export class Exchange extends Context.Service<Exchange, {
    * surface fails with `UnavailableOnNode` before the body is read.
    */
   readonly relay: (call: ExchangeCall) => Effect.Effect<ExchangeRelay, ExchangeRelayFailure>
-  /** Says what the gateway sees in a body, and why it is not the expected signer's; sends nothing. */
-  readonly inspect: (body: Uint8Array, expectedSigner?: Address) => Effect.Effect<Inspection, InvalidRequest>
   /** Sends an action and reads the venue's word on it; integers keep all their digits. */
   readonly submit: (signed: SignedAction) => Effect.Effect<ActionAccepted, ActionRejected | ExchangeFailure>
   /**
@@ -155,7 +152,6 @@ export const make = (
     Effect.flatMap(sendDetached(admitted), ({ outcome }) => Effect.fromResult(outcome))
 
   return Exchange.of({
-    inspect: admission.inspect,
     relay,
     submit: Effect.fn("Exchange.submit")(function*(signed: SignedAction) {
       return yield* outcomeOf(yield* admission.admit(yield* encoded(signed)))

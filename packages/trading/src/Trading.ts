@@ -11,6 +11,7 @@ import * as ActionLog from "./ActionLog.ts"
 import * as Admission from "./Admission.ts"
 import type { Exchange } from "./Exchange.ts"
 import type { Info } from "./Info.ts"
+import * as Inspector from "./Inspector.ts"
 import type { TradingEvm } from "./TradingEvm.ts"
 import * as TradingUpstream from "./TradingUpstream.ts"
 
@@ -26,7 +27,7 @@ export interface ChainOptions extends Admission.Options {
 export interface Options extends ChainOptions, Omit<Pipeline.ProcessOptions, "oneChain"> {}
 
 /** The services of the chain, and the network that they are for. */
-export type Services = Exchange | Info | TradingEvm | VenueProfile.Venue
+export type Services = Exchange | Info | Inspector.Inspector | TradingEvm | VenueProfile.Venue
 
 /** What a program that signs takes besides: the log of what it sent, and nonces. */
 export type Signing = ActionLog.ActionLog | NonceSource.NonceSource
@@ -38,7 +39,8 @@ export const layerNoDeps = (
   Layer.mergeAll(
     TradingUpstream.layerExchange(addresses),
     TradingUpstream.layerInfo(addresses),
-    TradingUpstream.layerEvm(addresses)
+    TradingUpstream.layerEvm(addresses),
+    Inspector.layer(admission)
   ).pipe(Layer.provide(Admission.layer(admission)), Layer.provideMerge(VenueProfile.layer(network)))
 
 /**

@@ -5,9 +5,6 @@
  * `@trigate/trading/…`: Node then loads only those.
  */
 
-/** Describes a signed body as the gateway reads it; nothing is sent. */
-export * as ActionInspection from "./ActionInspection.ts"
-
 /** The action log: every signed action that was sent, from before its first byte leaves until its nonce is too old to use. */
 export * as ActionLog from "./ActionLog.ts"
 
@@ -26,6 +23,9 @@ export * as ActionShape from "./ActionShape.ts"
 /** Checks a signed body before anything is sent upstream, and says which bytes to send. */
 export * as Admission from "./Admission.ts"
 
+/** What of a signed body is wrong by itself, whoever signed it, and its action as the venue would print it. */
+export * as BodyForm from "./BodyForm.ts"
+
 /** Walks a window of any length in stretches that one answer of the venue can hold. */
 export * as CandleWalk from "./CandleWalk.ts"
 
@@ -40,6 +40,9 @@ export * as Info from "./Info.ts"
 
 /** `Info` in memory: spot metadata and bars that a test sets, answered as the venue answers them. */
 export * as InfoMemory from "./InfoMemory.ts"
+
+/** Describes a signed body as the venue reads it: who signed, what is wrong, how it must be, and what has to be signed. */
+export * as Inspector from "./Inspector.ts"
 
 /** The check of nodes that are said to be archives: an archive knows how many transactions an account had sent long ago. */
 export * as NodeArchive from "./NodeArchive.ts"

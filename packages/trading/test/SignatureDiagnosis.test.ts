@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { SignatureMistake } from "@trigate/domain/Inspection"
+import type { Inspection, SignatureMistake } from "@trigate/domain/Inspection"
 import * as Json from "@trigate/domain/Json"
 import * as Utf8 from "@trigate/domain/Utf8"
 import * as ActionHash from "@trigate/signing/ActionHash"
@@ -10,7 +10,7 @@ import * as SignerRecovery from "@trigate/signing/SignerRecovery"
 import * as UserSigned from "@trigate/signing/UserSigned"
 import { mainnet, testnet } from "@trigate/signing/VenueProfile"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
-import * as Admission from "@trigate/trading/Admission"
+import * as Inspector from "@trigate/trading/Inspector"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { sign } from "viem/accounts"
@@ -49,14 +49,17 @@ const digestOf = (request: Unsigned, profile: VenueProfile = mainnet): Digest =>
 const agentDigest = (connectionId: Digest): Digest => Signable.digest(ActionHash.agentSignable(mainnet, connectionId))
 
 const inspect = (body: unknown, expected: Digest = trader.address) =>
-  Admission.make(mainnet).inspect(Utf8.encode(Json.stringify(body)), expected)
+  Inspector.make(mainnet).inspect(Utf8.encode(Json.stringify(body)), expected)
+
+const namesOf = ({ mistakes }: Inspection["diagnosis"]) => [...new Set(mistakes.map(({ mistake }) => mistake))]
 
 const modify = { type: "evmUserModify", usingBigBlocks: true }
 const unjail = { type: "CSignerAction", unjailSelf: null }
 const order = {
   type: "order",
-  orders: [{ a: 1, p: "1" }],
-  builder: { b: "0xABCDEF7890123456789012345678901234567890" }
+  orders: [{ a: 1, b: true, p: "1", s: "1", r: false, t: { limit: { tif: "Gtc" } } }],
+  grouping: "na",
+  builder: { b: "0xABCDEF7890123456789012345678901234567890", f: 1 }
 }
 const delegate = {
   type: "tokenDelegate",
@@ -67,7 +70,7 @@ const delegate = {
   isUndelegate: false,
   nonce
 }
-const lowered = { ...order, builder: { b: "0xabcdef7890123456789012345678901234567890" } }
+const lowered = { ...order, builder: { b: "0xabcdef7890123456789012345678901234567890", f: 1 } }
 
 const l1: Unsigned = { action: modify, nonce }
 const staked: Unsigned = { action: delegate, nonce }
@@ -85,13 +88,13 @@ const mistakes: ReadonlyArray<readonly [ReadonlyArray<SignatureMistake>, Unsigne
   [["vaultNotSent"], l1, digestOf({ ...l1, vaultAddress: trader.address })],
   [["expiresAfterNotSigned"], { ...l1, expiresAfter: nonce + 1 }, digestOf(l1)],
   [["expiresAfterNotSent"], l1, digestOf({ ...l1, expiresAfter: nonce + 30_000 })],
-  [["otherNonce"], { ...l1, nonce: nonce / 1000 }, digestOf(l1)],
-  [["otherNonce"], l1, digestOf({ ...l1, nonce: nonce / 1000 })],
+  [["timeUnit"], { ...l1, nonce: nonce / 1000 }, digestOf(l1)],
+  [["timeUnit"], l1, digestOf({ ...l1, nonce: nonce / 1000 })],
   [["otherNonce"], l1, digestOf({ ...l1, nonce: nonce + 1 })],
   [["otherNonce"], l1, digestOf({ ...l1, nonce: 1_795_320_000_000 })],
   [["otherNonce"], { action: { ...delegate, nonce: nonce - 7 }, nonce }, digestOf(staked)],
   [["otherChainId"], staked, digestOf({ action: { ...delegate, signatureChainId: "0xa4b1" }, nonce })],
-  [["mixedCaseAddress"], { action: order, nonce }, digestOf({ action: lowered, nonce })],
+  [["letterCase"], { action: order, nonce }, digestOf({ action: lowered, nonce })],
   [
     ["fieldOrder"],
     { action: { usingBigBlocks: true, type: "evmUserModify" }, nonce },
@@ -136,7 +139,7 @@ describe("SignatureDiagnosis", () => {
       Effect.gen(function*() {
         const { diagnosis } = yield* inspect({ ...request, signature: yield* signature(digest) })
         assert.deepStrictEqual(
-          [diagnosis?.verdict, diagnosis?.mistakes, diagnosis?.digest],
+          [diagnosis.verdict, namesOf(diagnosis), diagnosis.digest],
           ["explained", expected, digest]
         )
       }))
@@ -146,7 +149,7 @@ describe("SignatureDiagnosis", () => {
     Effect.gen(function*() {
       const { r, s, v } = yield* signature(digestOf(l1))
       const { diagnosis } = yield* inspect({ ...l1, signature: { r, s, v: v === 27 ? 28 : 27 } })
-      assert.deepStrictEqual(diagnosis?.mistakes, ["otherRecoveryBit"])
+      assert.deepStrictEqual(namesOf(diagnosis), ["otherRecoveryBit"])
     }))
 
   it.effect("says that a signature fits, in any letter case of the expected signer", () =>
@@ -168,17 +171,17 @@ describe("SignatureDiagnosis", () => {
     Effect.gen(function*() {
       const body = { ...l1, signature: yield* signature(digestOf(l1), cosigner) }
       const { diagnosis } = yield* inspect(body)
-      assert.deepStrictEqual([diagnosis?.verdict, diagnosis?.mistakes], ["unexplained", []])
-      assert.include(diagnosis?.detail, cosigner.address)
-      const unasked = yield* Admission.make(mainnet).inspect(Utf8.encode(Json.stringify(body)))
-      assert.isUndefined(unasked.diagnosis)
+      assert.deepStrictEqual([diagnosis.verdict, namesOf(diagnosis)], ["unexplained", []])
+      assert.include(diagnosis.detail, cosigner.address)
+      const unasked = yield* Inspector.make(mainnet).inspect(Utf8.encode(Json.stringify(body)))
+      assert.strictEqual(unasked.diagnosis.detail, `The signature is by ${cosigner.address}`)
     }))
 
   it.effect("explains nothing about a form that the venue does not take", () =>
     Effect.gen(function*() {
       const action = { type: "evmUserModify", modifications: [] }
       const { diagnosis } = yield* inspect({ action, nonce, signature: yield* signature(digestOf(l1)) })
-      assert.strictEqual(diagnosis?.verdict, "unexplained")
+      assert.strictEqual(diagnosis.verdict, "unexplained")
     }))
 })
 
@@ -229,7 +232,7 @@ describe("SignatureDiagnosis of a multi-sig", () => {
     ["otherNetwork", wrap([placeholder]), ({ type: _, ...rest }) => outerDigest(rest, testnet)],
     ["typeHashed", wrap([placeholder]), (action) => outerDigest(action)],
     [
-      "mixedCaseAddress",
+      "letterCase",
       wrap([placeholder], { multiSigUser: "0x90F79bf6EB2c4f870365E785982E1f101E93b906" }),
       ({ type: _, ...rest }) => outerDigest(rest)
     ],
@@ -247,9 +250,9 @@ describe("SignatureDiagnosis of a multi-sig", () => {
         assert.strictEqual(wrapper.payload.outerSigner, trader.address)
         const signed = yield* signature(digest(Object.assign(wrap([]), action)))
         const body = { action, ...context, signature: signed }
-        const { diagnosis } = yield* Admission.make(mainnet).inspect(Utf8.encode(Json.stringify(body)))
+        const { diagnosis } = yield* Inspector.make(mainnet).inspect(Utf8.encode(Json.stringify(body)))
         assert.deepStrictEqual(
-          [diagnosis?.verdict, diagnosis?.expectedSigner, diagnosis?.mistakes, diagnosis?.innerIndex],
+          [diagnosis.verdict, diagnosis.expectedSigner, namesOf(diagnosis), diagnosis.innerIndex],
           ["explained", trader.address, [mistake], undefined]
         )
       }))
@@ -273,7 +276,7 @@ describe("SignatureDiagnosis of a multi-sig", () => {
         const signed = yield* signature(digestOf({ action, ...context }))
         const { diagnosis } = yield* inspect({ action, ...context, signature: signed }, cosigner.address)
         assert.deepStrictEqual(
-          [diagnosis?.verdict, diagnosis?.mistakes, diagnosis?.innerIndex],
+          [diagnosis.verdict, namesOf(diagnosis), diagnosis.innerIndex],
           [expected.length === 0 ? "fits" : "explained", expected, 1]
         )
       }))

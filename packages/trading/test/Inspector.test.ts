@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Utf8 from "@trigate/domain/Utf8"
 import { mainnet } from "@trigate/signing/VenueProfile"
-import * as Admission from "@trigate/trading/Admission"
+import * as Inspector from "@trigate/trading/Inspector"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
 
@@ -15,12 +15,12 @@ const signature = {
 const inspect = (now: number, action: unknown) =>
   Effect.andThen(
     TestClock.setTime(now),
-    Admission.make(mainnet).inspect(Utf8.encode(JSON.stringify({ action, nonce, signature })))
+    Inspector.make(mainnet).inspect(Utf8.encode(JSON.stringify({ action, nonce, signature })))
   )
 
 const day = 86_400_000
 
-describe("ActionInspection", () => {
+describe("Inspector", () => {
   it.effect("says who signed what, and that the nonce is taken", () =>
     Effect.gen(function*() {
       const seen = yield* inspect(nonce, { type: "evmUserModify", usingBigBlocks: true })
@@ -49,7 +49,8 @@ describe("ActionInspection", () => {
         "0x1ffb5eee4f47a7ffa50459e4955dd39d67fe316057f5b88e1e91f24bbb7df0c6"
       )
       assert.isUndefined(seen.multiSigHash)
-      assert.isUndefined(seen.diagnosis)
+      assert.strictEqual(seen.diagnosis.verdict, "unchecked")
+      assert.deepStrictEqual(seen.diagnosis.mistakes, [])
     }))
 
   it.effect("shows what a multi-sig hashes, its integers whole, and whether its leader signed it", () =>
@@ -73,7 +74,7 @@ describe("ActionInspection", () => {
         }
       }
       const text = JSON.stringify({ action, nonce, signature }).replace(`"wei":9`, `"wei":18446744073709551615`)
-      const seen = yield* Admission.make(mainnet).inspect(Utf8.encode(text))
+      const seen = yield* Inspector.make(mainnet).inspect(Utf8.encode(text))
       assert.deepStrictEqual(seen.canonicalAction, {
         type: "multiSig",
         signatureChainId: "0x066EEE",
@@ -95,7 +96,7 @@ describe("ActionInspection", () => {
       assert.include(String(seen.msgpack), "cfffffffffffffffff")
       assert.match(seen.multiSigHash ?? "", /^0x[0-9a-f]{64}$/u)
       assert.isUndefined(seen.connectionId)
-      assert.strictEqual(seen.diagnosis?.verdict, "unexplained")
+      assert.strictEqual(seen.diagnosis.verdict, "unexplained")
       assert.deepStrictEqual(seen.warnings, [
         "tokenDelegate is not for Mainnet, the network that this gateway sends to",
         "The chain id at signatureChainId is hashed as text: sign and send 0x66eee",
@@ -134,7 +135,7 @@ describe("ActionInspection", () => {
 
   it.effect("refuses what is no signed body", () =>
     Effect.gen(function*() {
-      const error = yield* Effect.flip(Admission.make(mainnet).inspect(Utf8.encode("{\"nonce\":1}")))
+      const error = yield* Effect.flip(Inspector.make(mainnet).inspect(Utf8.encode("{\"nonce\":1}")))
       assert.strictEqual(error._tag, "InvalidRequest")
     }))
 })

@@ -1,0 +1,216 @@
+/**
+ * Describes a signed body as the venue reads it: who signed, what is wrong, how it must be, and what has to be signed.
+ *
+ * Nothing is sent, nobody is asked, and no gateway is needed.
+ */
+import type { Address } from "@trigate/domain/Hex"
+import type { Inspection } from "@trigate/domain/Inspection"
+import type { InvalidRequest } from "@trigate/domain/RequestError"
+import type { SignedEnvelope } from "@trigate/domain/SignedAction"
+import * as ActionHash from "@trigate/signing/ActionHash"
+import type * as CanonicalAction from "@trigate/signing/CanonicalAction"
+import * as MsgPack from "@trigate/signing/MsgPack"
+import * as MultiSig from "@trigate/signing/MultiSig"
+import * as Secp256k1 from "@trigate/signing/Secp256k1"
+import * as Signable from "@trigate/signing/Signable"
+import * as SignedView from "@trigate/signing/SignedView"
+import type { RecoveredSigner } from "@trigate/signing/SignerRecovery"
+import * as SignerRecovery from "@trigate/signing/SignerRecovery"
+import * as SigningCaution from "@trigate/signing/SigningCaution"
+import * as UserSigned from "@trigate/signing/UserSigned"
+import type { VenueProfile } from "@trigate/signing/VenueProfile"
+import { otherThan, Venue } from "@trigate/signing/VenueProfile"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import * as ActionShape from "./ActionShape.ts"
+import type { ReadBody } from "./ActionShape.ts"
+import * as Admission from "./Admission.ts"
+import * as BodyForm from "./BodyForm.ts"
+import * as SignatureDiagnosis from "./SignatureDiagnosis.ts"
+
+/** What is known beside the body: the nonce window, and addresses whose signatures are recognized. */
+export type Options = Pick<Admission.Options, "nonceWindow" | "signers">
+
+/** Describes signed bodies. */
+export class Inspector extends Context.Service<Inspector, {
+  /**
+   * Describes a signed body of any action type; fails with `InvalidRequest` when it is not a signed body.
+   *
+   * When the expected signer did not sign, it looks for the likely mistake. The leader that a multi-sig action names is
+   * expected unless another signer is given.
+   */
+  readonly inspect: (body: Uint8Array, expectedSigner?: Address) => Effect.Effect<Inspection, InvalidRequest>
+}>()("@trigate/trading/Inspector") {}
+
+const formOf = (body: ReadBody): Inspection["form"] => {
+  if (body.action === undefined) return "opaque"
+  return ActionShape.documentedForms(body).length === 0 ? "wire" : "documented"
+}
+
+/** A parsed value as every JSON reader takes it: integers above 2^53 as decimal text. */
+const legible = (value: unknown): unknown => {
+  if (Predicate.isBigInt(value)) return value.toString()
+  if (Array.isArray(value)) return value.map(legible)
+  return Predicate.isObject(value)
+    ? Object.fromEntries(Object.entries(value).map(([key, member]) => [key, legible(member)]))
+    : value
+}
+
+/** The bytes and hashes behind the digests; empty when the action cannot be hashed. */
+const hashes = (canonical: CanonicalAction.CanonicalAction, signed: SignedEnvelope) =>
+  Result.getOrElse(
+    Result.gen(function*() {
+      const { action, kind } = canonical
+      const scheme = yield* UserSigned.schemeOf(kind === "multiSig" ? action.payload.action : action)
+      const isL1 = scheme.scheme === "l1"
+      if (kind === "multiSig") {
+        return {
+          msgpack: yield* MsgPack.encodeHex(MultiSig.hashedWrapper(action)),
+          multiSigHash: yield* MultiSig.actionHash(action, signed),
+          ...(isL1 ? { connectionId: yield* ActionHash.hash(MultiSig.innerValue(action), signed) } : {})
+        }
+      }
+      return isL1
+        ? { msgpack: yield* MsgPack.encodeHex(action), connectionId: yield* ActionHash.hash(action, signed) }
+        : {}
+    }),
+    () => ({})
+  )
+
+// more lines would not explain a body of a thousand addresses better
+const maxWarnings = 16
+
+/** What makes correct signatures look wrong at the venue: an action as it was sent, against its canonical form. */
+const signingWarnings = (sent: unknown, canonical: unknown): ReadonlyArray<string> =>
+  [...SigningCaution.ofValues(sent), ...SigningCaution.ofOrder(sent, canonical)]
+    .slice(0, maxWarnings)
+    .map(({ message }) => message)
+
+/** Recovers each signature over each digest once, however often it is asked. */
+const recoveringOnce = (engine: Secp256k1.Engine): Secp256k1.Engine => {
+  const seen = new Map<string, Option.Option<Uint8Array>>()
+  return {
+    ...engine,
+    recover: (digest, signature) => {
+      const key = String.fromCharCode(...digest, ...signature.bytes, signature.recovery)
+      const known = seen.get(key)
+      if (known !== undefined) return known
+      const recovered = engine.recover(digest, signature)
+      seen.set(key, recovered)
+      return recovered
+    }
+  }
+}
+
+/** Who signed if the signature is for the other network, which nothing in an L1 action tells. */
+const elsewhere = (profile: VenueProfile, engine: Secp256k1.Engine, body: ReadBody): Inspection["otherNetwork"] => {
+  const other = otherThan(profile)
+  const { signed } = body
+  const recovered = ActionShape.canonicalOf(other, body).pipe(
+    Result.flatMap((action) => SignerRecovery.signableOf(other, action, signed)),
+    Result.flatMap((found) => SignerRecovery.recoverResult(found, signed.signature, engine))
+  )
+  return Result.isFailure(recovered) ? undefined : {
+    network: other.name,
+    signer: recovered.success.signer,
+    digest: recovered.success.digest
+  }
+}
+
+const signers = (recovered: RecoveredSigner) => ({
+  scheme: recovered.scheme,
+  outer: { signer: recovered.signer, digest: recovered.digest },
+  ...(recovered.scheme === "multiSig" ? { inner: recovered.inner } : {})
+})
+
+/** The action as it has to be, how the one that was sent differs from it, and what signs it. */
+const target = (profile: VenueProfile, { mended }: BodyForm.BodyForm, { sentAction, signed }: ReadBody) => {
+  if (mended === undefined) return { differences: [] }
+  const signable = SignerRecovery.signableOf(profile, mended, signed)
+  return {
+    canonicalAction: legible(mended.action),
+    differences: SignedView.differences(sentAction, mended.action, ["action"]),
+    ...(Result.isSuccess(signable) ? { typedData: Signable.walletData(signable.success.outer) } : {}),
+    ...hashes(mended, signed)
+  }
+}
+
+/**
+ * The inspector of a profile, by an engine.
+ *
+ * Each step may take some milliseconds of a large body, and lets others run before the next.
+ */
+export const make = (
+  profile: VenueProfile,
+  options: Options = {},
+  engine: Secp256k1.Engine = Secp256k1.noble
+): Inspector["Service"] => {
+  const windowAt = Admission.nonceWindow(options)
+  return Inspector.of({
+    inspect: Effect.fn("Inspector.inspect")(function*(bytes, expected) {
+      const body = yield* Effect.fromResult(Result.flatMap(ActionShape.textOf(bytes), ActionShape.readText))
+      yield* Effect.yieldNow
+      const { earliest, latest, now } = windowAt(yield* Clock.currentTimeMillis)
+      const once = recoveringOnce(engine)
+      const { sentAction, signed } = body
+      const canonical = Result.getOrUndefined(ActionShape.canonicalOf(profile, body))
+      const recovery = ActionShape.canonicalOf(profile, body).pipe(
+        Result.flatMap((action) => SignerRecovery.signableOf(profile, action, signed)),
+        Result.flatMap((signable) => SignerRecovery.recoverResult(signable, signed.signature, once))
+      )
+      const recovered = Result.getOrUndefined(recovery)
+      yield* Effect.yieldNow
+      const form = BodyForm.of(profile, body, canonical)
+      yield* Effect.yieldNow
+      const diagnosis = yield* SignatureDiagnosis.diagnose(profile, once, {
+        body,
+        canonical,
+        form,
+        recovered,
+        expected,
+        signers: options.signers ?? []
+      })
+      const otherNetwork = diagnosis.verdict === "fits" ? undefined : elsewhere(profile, once, body)
+      yield* Effect.yieldNow
+      const shown = target(profile, form, body)
+      yield* Effect.yieldNow
+      return {
+        actionType: signed.action.type,
+        form: formOf(body),
+        network: profile.name,
+        ...shown,
+        ...(recovered === undefined ? {} : signers(recovered)),
+        ...(Result.isFailure(recovery) ? { unsigned: recovery.failure.message } : {}),
+        ...(otherNetwork === undefined ? {} : { otherNetwork }),
+        nonce: {
+          value: signed.nonce,
+          now,
+          earliest: Math.max(0, earliest),
+          latest,
+          inWindow: signed.nonce > earliest && signed.nonce < latest
+        },
+        diagnosis,
+        warnings: [
+          ...ActionShape.warnings(profile, body, now),
+          ...signingWarnings(sentAction, canonical?.action)
+        ]
+      }
+    })
+  })
+}
+
+/** {@link make} for the `Venue` of the context, by the engine of `Secp256k1`: noble where none is provided. */
+export const layerNoDeps = (options: Options = {}): Layer.Layer<Inspector, never, Venue> =>
+  Layer.effect(
+    Inspector,
+    Effect.zipWith(Venue, Secp256k1.Secp256k1, (profile, engine) => make(profile, options, engine))
+  )
+
+/** {@link layerNoDeps} with libsecp256k1 where it loads. */
+export const layer = (options: Options = {}): Layer.Layer<Inspector, never, Venue> =>
+  Layer.provide(layerNoDeps(options), Secp256k1.layer)
