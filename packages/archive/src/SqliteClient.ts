@@ -9,6 +9,8 @@ import type { Connection } from "effect/sql/SqlConnection"
 import { classifySqliteError, SqlError } from "effect/sql/SqlError"
 import * as Statement from "effect/sql/Statement"
 import * as Stream from "effect/Stream"
+// @effect-diagnostics-next-line nodeBuiltinImport:off -- the mode of a file that SQLite opens by itself
+import { closeSync, openSync } from "node:fs"
 import type { SQLInputValue, StatementSync } from "node:sqlite"
 import { DatabaseSync } from "node:sqlite"
 import { pathToFileURL } from "node:url"
@@ -33,6 +35,10 @@ const isInput = (value: unknown): value is SQLInputValue =>
 
 /** Every commit is written through to the disk, so that it survives a power cut. */
 const pragmas = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL"
+
+/** What a database holds is for its owner alone, whatever the umask. SQLite gives `-wal` and `-shm` the mode of the file. */
+const create = (file: string): Effect.Effect<void> =>
+  Effect.ignore(Effect.try(() => closeSync(openSync(file, "a", 0o600))))
 
 const open = ({ file, mode }: Options): DatabaseSync => {
   const url = pathToFileURL(file)
@@ -77,6 +83,8 @@ const make = Effect.fnUntraced(function*(options: Options) {
   let opened: { readonly database: DatabaseSync; readonly connection: Connection } | undefined
   yield* Effect.addFinalizer(() => Effect.sync(() => opened?.database.close()))
   const connect = Effect.gen(function*() {
+    // SQLite itself tells better why a file cannot be opened
+    if (options.mode === "create") yield* create(options.file)
     const database = yield* attempt(() => open(options))
     yield* Effect.tapError(attempt(() => database.exec(pragmas)), () => Effect.sync(() => database.close()))
     opened = { database, connection: connectionOf(database) }

@@ -2,6 +2,7 @@
 import * as Connection from "@trigate/client/Connection"
 import { resendAdvice, ServedExchangeFailure } from "@trigate/domain/ExchangeOperations"
 import * as Json from "@trigate/domain/Json"
+import { printable } from "@trigate/domain/Printable"
 import { outcomeReader } from "@trigate/domain/protocol/ExchangeProtocol"
 import { ofOutcome, type Resolution } from "@trigate/domain/Resolution"
 import { OutcomeUnknown, type UpstreamUnavailable } from "@trigate/domain/UpstreamError"
@@ -145,7 +146,7 @@ const resolve = Command.make("resolve", {
     const meaning = meaningOf(yield* send(url, entry), entry)
     // the gateway may have another action log
     yield* drop(entry.fingerprint)
-    yield* Console.log(meaning)
+    yield* Console.log(printable(meaning))
   })).pipe(
     Command.provide(Layer.merge(logOfEnvironment, FetchHttpClient.layer)),
     Command.withDescription("Send one action again, byte for byte, and say what the answer means"),
@@ -173,7 +174,7 @@ const list = Command.make("list", {
     const entries = yield* unanswered
     const { network } = yield* settings
     if (!json) yield* Console.log(listing(entries, network))
-    else yield* Effect.forEach(entries, (entry) => Console.log(lineOf(entry)), { discard: true })
+    else yield* Effect.forEach(entries, (entry) => Console.log(printable(lineOf(entry))), { discard: true })
   })).pipe(
     Command.provide(logOfEnvironment),
     Command.withDescription("List the signed actions without an answer, from the database of TRIGATE_DATABASE_URL"),

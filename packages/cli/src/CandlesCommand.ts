@@ -3,6 +3,7 @@ import * as Info from "@trigate/client/Info"
 import { type Candle, CandleInterval, type CandleWindowRequest } from "@trigate/domain/Candle"
 import * as CandleWindow from "@trigate/domain/CandleWindow"
 import * as Json from "@trigate/domain/Json"
+import { printable } from "@trigate/domain/Printable"
 import * as CandleWalk from "@trigate/trading/CandleWalk"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
@@ -139,7 +140,7 @@ const printWindow = Effect.fnUntraced(function*(request: CandleWindowRequest, fo
     )
   }))
   if ("all" in printer) yield* Console.log(printer.all(barsOf(found)))
-  yield* Console.error(`trigate: ${remarks(found, request).join("; ")}`)
+  yield* Console.error(`trigate: ${printable(remarks(found, request).join("; "))}`)
 })
 
 const momentFlag = (name: string, fallback: string, meaning: string) =>

@@ -1,6 +1,7 @@
 /** `trigate inspect`: what a gateway sees in a signed body. */
 import { Inspection } from "@trigate/domain/Inspection"
 import * as Json from "@trigate/domain/Json"
+import { printableLines } from "@trigate/domain/Printable"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as Inspector from "@trigate/trading/Inspector"
 import * as Argument from "effect/cli/Argument"
@@ -33,7 +34,7 @@ export const command = Command.make("inspect", {
       inspector.inspect(bytes, Option.getOrUndefined(expectedSigner)),
       ({ message }) => Input.fault(`${Input.nameOf(body)}: ${message}`)
     )
-    yield* Console.log(Json.stringifyPretty(yield* Effect.orDie(encode(seen))))
+    yield* Console.log(printableLines(Json.stringifyPretty(yield* Effect.orDie(encode(seen)))))
   })).pipe(
     Command.provide(({ network }) => Layer.provide(Inspector.layer(), VenueProfile.layer(network))),
     Command.withDescription("Print, as JSON, what a gateway sees in a signed body; nothing is sent"),

@@ -1,5 +1,6 @@
 /** What commands print: tables or JSON on standard output, new files, and progress on standard error. */
 import * as Json from "@trigate/domain/Json"
+import { printable, printableLines } from "@trigate/domain/Printable"
 import { displayWidth } from "effect/cli/CliOutput"
 import * as Flag from "effect/cli/Flag"
 import * as GlobalFlag from "effect/cli/GlobalFlag"
@@ -10,15 +11,6 @@ import * as Option from "effect/Option"
 import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
 import { fault } from "./Input.ts"
-
-const unsafe = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
-
-/** Escapes every character that moves the cursor, changes colours or reverses the direction of writing. */
-export const printable = (text: string): string =>
-  text.replace(unsafe, (character) => `\\u{${character.codePointAt(0)?.toString(16) ?? ""}}`)
-
-/** The text as one printable line. */
-export const oneLine = (text: string): string => printable(text.replace(/\s+/gu, " ").trim())
 
 const keyLike = /(?:0x)?[0-9a-fA-F]{64,}/gu
 
@@ -64,12 +56,12 @@ export const AsJson = GlobalFlag.Setting("json")({
 
 /** Prints the table, or with `--json` the JSON document. Integers keep all their digits. */
 export const print = Effect.fnUntraced(function*(data: { readonly json: unknown; readonly table: string }) {
-  yield* Console.log((yield* AsJson) ? Json.stringifyPretty(data.json) : data.table)
+  yield* Console.log((yield* AsJson) ? printableLines(Json.stringifyPretty(data.json)) : data.table)
 })
 
 /** Prints sentences on standard error, one per line. */
 export const tell = (sentences: ReadonlyArray<string>): Effect.Effect<void> =>
-  Effect.forEach(sentences, (sentence) => Console.error(sentence), { discard: true })
+  Effect.forEach(sentences, (sentence) => Console.error(printable(sentence)), { discard: true })
 
 /** The option `--save`. */
 export const saveFlag = Flag.String("save").pipe(
@@ -80,7 +72,7 @@ export const saveFlag = Flag.String("save").pipe(
 
 /** Writes a document to a new file, or to standard output. Never overwrites a file. */
 export const save = Effect.fnUntraced(function*(path: Option.Option<string>, document: string) {
-  if (Option.isNone(path)) return yield* Console.log(document)
+  if (Option.isNone(path)) return yield* Console.log(printableLines(document))
   const files = yield* FileSystem.FileSystem
   yield* Effect.mapError(
     files.writeFileString(path.value, `${document}\n`, { flag: "wx" }),

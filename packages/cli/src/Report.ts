@@ -1,4 +1,5 @@
 /** How the command line speaks of itself: one line on standard error for a failure, and help laid out for the terminal. */
+import { oneLine } from "@trigate/domain/Printable"
 import * as Cause from "effect/Cause"
 import type * as CliError from "effect/cli/CliError"
 import type { Presenter } from "effect/cli/CliOutput"
@@ -10,7 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as ExitCode from "./ExitCode.ts"
-import { oneLine, withoutKeys } from "./Output.ts"
+import { withoutKeys } from "./Output.ts"
 
 const say = (line: string) => Console.error(`trigate: ${oneLine(line)}`)
 

@@ -5,6 +5,7 @@ import * as Health from "@trigate/client/Health"
 import { resendAdvice } from "@trigate/domain/ExchangeOperations"
 import type { Address } from "@trigate/domain/Hex"
 import * as Json from "@trigate/domain/Json"
+import { printable } from "@trigate/domain/Printable"
 import { commandLine } from "@trigate/domain/Settings"
 import type { SignedAction } from "@trigate/domain/SignedAction"
 import { OutcomeUnknown } from "@trigate/domain/UpstreamError"
@@ -14,6 +15,7 @@ import * as Flag from "effect/cli/Flag"
 import * as Config from "effect/Config"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
@@ -77,6 +79,18 @@ const keyFromEnvironment = (name: string) =>
     )
   )
 
+const readableByOthers = 0o077
+
+/** The text of a key file. One that other users of the machine can read is refused. */
+const keyOf = Effect.fnUntraced(function*(path: string) {
+  if (path === "-" || process.platform === "win32") return yield* Input.text(path)
+  const files = yield* FileSystem.FileSystem
+  const { mode, type } = yield* Effect.mapError(files.stat(path), () => Input.fault(`${path} cannot be read`))
+  return type === "File" && (mode & readableByOthers) !== 0
+    ? yield* Input.fault(`Others can read ${path}; allow it to its owner alone: chmod 600 ${path}`)
+    : yield* Input.text(path)
+})
+
 /** The signer of the private key that the options name. Fails with `UsageFault`, which never holds the key. */
 export const signerOf = Effect.fnUntraced(function*({ keyEnv, keyFile }: KeyOptions) {
   const name = Option.getOrElse(keyEnv, () => commandLine.privateKey)
@@ -84,7 +98,7 @@ export const signerOf = Effect.fnUntraced(function*({ keyEnv, keyFile }: KeyOpti
     return yield* Input.fault("--key-env and --key-file name two keys; leave one out")
   }
   const key = Option.isSome(keyFile)
-    ? Redacted.make(yield* Input.text(keyFile.value))
+    ? Redacted.make(yield* keyOf(keyFile.value))
     : yield* keyFromEnvironment(name)
   const place = Option.match(keyFile, { onNone: () => name, onSome: Input.nameOf })
   return yield* Effect.mapError(
@@ -131,7 +145,7 @@ const confirm = Effect.gen(function*() {
 const send = Effect.fnUntraced(function*(access: GatewayAccess.Access, { body, signer }: Signed) {
   const unknown = (upstream: string, detail: string) =>
     new OutcomeUnknown({ upstream, nonce: body.nonce, signer, advice: resendAdvice, detail })
-  const printBytes = Console.error(`The bytes that may be sent again: ${Json.stringify(body)}`)
+  const printBytes = Console.error(`The bytes that may be sent again: ${printable(Json.stringify(body))}`)
   return yield* Exchange.submit(body).pipe(
     Effect.provideService(Connection, access.connection),
     Effect.catchTag("OutcomeUnknown", ({ message, upstream }) => unknown(upstream, message)),
@@ -160,7 +174,7 @@ export const run = Effect.fnUntraced(function*<E, R>(
   if (dryRun) {
     const { body, says } = yield* sign(by)
     yield* Output.tell(says)
-    return yield* Console.log(Json.stringify(body))
+    return yield* Console.log(printable(Json.stringify(body)))
   }
   const access = yield* GatewayAccess.connect
   const { sandbox } = yield* checkNetwork(access, network)

@@ -93,6 +93,19 @@ layer(sandbox)("commands that sign", (it) => {
       assert.include(seen.stdout, `"signer": "${trader.address}"`)
     }))
 
+  it.effect("reads no key from a file that others can read too", () =>
+    Effect.gen(function*() {
+      const file = yield* fileWith(trader.privateKey)
+      for (const mode of [0o640, 0o604, 0o620, 0o602]) {
+        fs.chmodSync(file, mode)
+        const ended = yield* trigate(["big-blocks", "on", "--dry-run", "--key-file", file])
+        const line = `trigate: Others can read ${file}; allow it to its owner alone: chmod 600 ${file}\n`
+        assert.deepStrictEqual(ended, { code: 2, stdout: "", stderr: line }, mode.toString(8))
+      }
+      fs.chmodSync(file, 0o400)
+      assert.strictEqual((yield* trigate(["big-blocks", "on", "--dry-run", "--key-file", file])).code, 0)
+    }))
+
   it.effect("has no key: says where one is looked for", () =>
     Effect.gen(function*() {
       const told = (args: string, line: string, surroundings?: Surroundings) =>

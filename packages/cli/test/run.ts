@@ -147,7 +147,7 @@ export const folder = Effect.acquireRelease(
 export const fileWith = (content: string) =>
   Effect.map(folder, (made) => {
     const file = path.join(made, "file")
-    fs.writeFileSync(file, content)
+    fs.writeFileSync(file, content, { mode: 0o600 })
     return file
   })
 

@@ -3,6 +3,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { Address } from "./Hex.ts"
 import { Json } from "./Json.ts"
+import { oneLine } from "./Printable.ts"
 import * as Utf8 from "./Utf8.ts"
 
 /** What a response says. */
@@ -68,7 +69,7 @@ export class UpstreamResponse implements Fields {
 
   /** The beginning of the body, for a message. */
   excerpt(length = 120): string {
-    return Utf8.decodeLossy(this.body.subarray(0, length)).replace(/\s+/gu, " ").trim()
+    return oneLine(Utf8.decodeLossy(this.body.subarray(0, length)))
   }
 
   /** The same response with some other members. */

@@ -89,6 +89,9 @@ export * as OpenStruct from "./OpenStruct.ts"
 /** An operation is data: each upstream call is declared once, next to its schemas. */
 export * as Operation from "./Operation.ts"
 
+/** Texts of callers and servers, safe to print on a terminal and to write into a log. */
+export * as Printable from "./Printable.ts"
+
 /** What every typed error shares: an RFC 9457 problem with a stable type URI, its tag on the wire, and its group. */
 export * as Problem from "./Problem.ts"
 

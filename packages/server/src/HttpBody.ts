@@ -175,6 +175,13 @@ export const text = (request: HttpServerRequest): Effect.Effect<string, InvalidR
 export const json = (request: HttpServerRequest): Effect.Effect<Json.Json, InvalidRequest | PayloadTooLarge> =>
   Effect.flatMap(bytes(request), (body) => Effect.flatMap(textOf(body), (text) => parseRequest(text, body)))
 
+/** A type that no browser runs or shows: JSON and plain text as they came, and bytes for anything else. */
+const inertType = (contentType: string): string =>
+  contentType === "application/json" ||
+    /^(?:application\/(?:json|[a-z0-9.-]+\+json)|text\/plain)(?:\s*;|$)/iu.test(contentType)
+    ? contentType
+    : "application/octet-stream"
+
 /** An operation's upstream response as it came: status, content type, bytes. Notes the operation for log and metrics. */
 export const relayed = (
   operation: string,
@@ -186,7 +193,7 @@ export const relayed = (
     noteAge(facts, age)
     return HttpServerResponse.uint8Array(body, {
       status,
-      contentType,
+      contentType: inertType(contentType),
       headers: retryAfter === undefined ? headers : { ...headers, "retry-after": String(retryAfter) }
     })
   })

@@ -3,6 +3,7 @@
  *
  * A line is JSON. On a terminal it is a text for people, with the same members in the same order.
  */
+import { printable, printableLines } from "@trigate/domain/Printable"
 import * as Cause from "effect/Cause"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
@@ -31,7 +32,7 @@ const clockTime = (time: number): string => DateTime.formatIso(DateTime.makeUnsa
 const valueText = (value: unknown): string => {
   if (Array.isArray(value)) return value.map(text).join(",")
   const plain = text(value)
-  return /^[^\s"=]+$/u.test(plain) ? plain : JSON.stringify(plain)
+  return printable(/^[^\s"=]+$/u.test(plain) ? plain : JSON.stringify(plain))
 }
 
 /** A line for people: the time of day in UTC, the level, the message, then `name=value`; a cause follows on lines of its own. */
@@ -39,14 +40,14 @@ export const peopleLine = ({ cause, level, message, time, ...members }: Line): s
   const rest = Object.entries(members).filter(([, value]) =>
     value !== undefined && !(Array.isArray(value) && value.length === 0)
   )
-  return [`${clockTime(time)} ${level.toUpperCase().padEnd(5)} ${message}`]
+  return [`${clockTime(time)} ${level.toUpperCase().padEnd(5)} ${printable(message)}`]
     .concat(rest.map(([name, value]) => `${name}=${valueText(value)}`)).join(" ") +
-    (cause === undefined ? "" : `\n${text(cause)}`)
+    (cause === undefined ? "" : `\n${printableLines(text(cause))}`)
 }
 
-/** What the program says, as a text of a format. */
+/** What the program says, as a text of a format. It may quote what others sent. */
 export const logger = (format: (line: Line) => string): Logger.Logger<unknown, string> =>
-  Logger.make((options) => format(lineOf(options)))
+  Logger.make((options) => printableLines(format(lineOf(options))))
 
 /** The program's log on standard output, and the format of the access log beside it. */
 export const layer: Layer.Layer<never> = Layer.unwrap(Effect.sync(() => {

@@ -156,6 +156,13 @@ const internalError = HttpBody.plainProblem(
   "A fault of the gateway; the log has its id"
 )
 
+/** What a browser may do with an answer: nothing but hand it to the page that asked. */
+const protective = {
+  "x-content-type-options": "nosniff",
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+  "cache-control": "no-store"
+}
+
 const otherHost = HttpBody.plainProblem(
   421,
   "Misdirected Request",
@@ -221,13 +228,17 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
   const answers = makeAnswers(hosts)
   const foreign = Cors.foreignTo(origins)
 
-  const marked = (response: HttpServerResponse.HttpServerResponse, id: string, age: number | undefined) => {
-    const identified = HttpServerResponse.setHeader(response, "x-request-id", id)
-    const aged = age === undefined ? identified : HttpServerResponse.setHeader(identified, "age", String(age))
-    const labelled = sandbox ? HttpServerResponse.setHeader(aged, "x-trigate-sandbox", "true") : aged
-    // a connection that is kept alive would delay the end of the process
-    return drain.isDraining() ? HttpServerResponse.setHeader(labelled, "connection", "close") : labelled
-  }
+  const marked = (response: HttpServerResponse.HttpServerResponse, id: string, age: number | undefined) =>
+    HttpServerResponse.setHeaders(response, {
+      ...protective,
+      // a page has its own for two of them
+      ...response.headers,
+      "x-request-id": id,
+      ...(age === undefined ? {} : { age: String(age) }),
+      ...(sandbox ? { "x-trigate-sandbox": "true" } : {}),
+      // a connection that is kept alive would delay the end of the process
+      ...(drain.isDraining() ? { connection: "close" } : {})
+    })
 
   const unanswered = (
     cause: Cause.Cause<HttpServerError | unhandled>,

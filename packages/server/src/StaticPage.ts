@@ -16,6 +16,8 @@ import * as Zlib from "node:zlib"
 export interface Content {
   readonly contentType: string
   readonly body: Uint8Array
+  /** What a browser lets the page load and run (`Content-Security-Policy`); nothing when not given. */
+  readonly policy?: string
 }
 
 type Coding = "br" | "gzip" | "identity"
@@ -68,11 +70,16 @@ interface Representation {
   readonly notModified: HttpServerResponse.HttpServerResponse
 }
 
-const represent = (coding: Coding, { body, contentType }: Content): Effect.Effect<Representation> =>
+const represent = (coding: Coding, { body, contentType, policy }: Content): Effect.Effect<Representation> =>
   Effect.map(encoders[coding](body), (encoded) => {
     const etag = `"${createHash("sha256").update(encoded).digest("base64url").slice(0, 22)}"`
     // a copy is shown only after the gateway has said that it is still the same: an update changes the page
-    const headers = { etag, vary: "accept-encoding", "cache-control": "no-cache" }
+    const headers = {
+      etag,
+      vary: "accept-encoding",
+      "cache-control": "no-cache",
+      ...(policy === undefined ? {} : { "content-security-policy": policy })
+    }
     return {
       etag,
       whole: HttpServerResponse.uint8Array(encoded, {

@@ -316,7 +316,7 @@ const wireCases = (path: string): ReadonlyArray<Malformed> => {
   const cases: ReadonlyArray<readonly [name: string, text: string, breaksOff?: boolean]> = [
     ["a header of 20 kB", `${head}x-long: ${"a".repeat(20_000)}\r\n\r\n`],
     ["1000 headers", `${head}${Array.from({ length: 1000 }, (_, at) => `x-header-${at}: 1\r\n`).join("")}\r\n`],
-    ["a target of 20 kB", `POST ${path}?${"a".repeat(20_000)} HTTP/1.1\r\nhost: a\r\n\r\n`],
+    ["a target of 20 kB", `POST ${path}?${"a".repeat(20_000)} HTTP/1.1\r\nhost: localhost\r\n\r\n`],
     ["both lengths", `${head}content-length: 2\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n`],
     ["both lengths, the other way", `${head}transfer-encoding: chunked\r\ncontent-length: 2\r\n\r\n{}`],
     ["two lengths", `${head}content-length: 2\r\ncontent-length: 3\r\n\r\n{} `],
@@ -339,16 +339,19 @@ const wireCases = (path: string): ReadonlyArray<Malformed> => {
     ["a head that breaks off", `${head}content-le`, true],
     ["an expectation", `${head}connection: close\r\nexpect: miracles\r\ncontent-length: 2\r\n\r\n{}`],
     ["an upgrade", `${head}connection: upgrade, close\r\nupgrade: h2c\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n`],
-    ["a web socket", `GET ${path} HTTP/1.1\r\nhost: a\r\nconnection: upgrade, close\r\nupgrade: websocket\r\n\r\n`],
+    [
+      "a web socket",
+      `GET ${path} HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade, close\r\nupgrade: websocket\r\n\r\n`
+    ],
     ["a control character in a header", `${head}x-a: \x01\r\ncontent-length: 2\r\n\r\n{}`],
     ["a space in a header name", `${head}x a: b\r\ncontent-length: 2\r\n\r\n{}`],
     ["a folded header", `${head}x-a: b\r\n c\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}`],
-    ["a verb that is none", `RELAY ${path} HTTP/1.1\r\nhost: a\r\n\r\n`],
+    ["a verb that is none", `RELAY ${path} HTTP/1.1\r\nhost: localhost\r\n\r\n`],
     ["a proxy's verb", "CONNECT example.org:443 HTTP/1.1\r\nhost: example.org\r\n\r\n"],
-    ["another protocol version", `POST ${path} HTTP/3.0\r\nhost: a\r\n\r\n`],
+    ["another protocol version", `POST ${path} HTTP/3.0\r\nhost: localhost\r\n\r\n`],
     ["HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", true],
     ["TLS", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", true],
-    ["a space in the target", `POST ${path} x HTTP/1.1\r\nhost: a\r\n\r\n`]
+    ["a space in the target", `POST ${path} x HTTP/1.1\r\nhost: localhost\r\n\r\n`]
   ]
   return cases.map(([name, text, breaksOff = false]) => ({
     name: `${path}: ${name}`,

@@ -13,3 +13,56 @@ it.effect("a space is the same for the same addresses, another for others, and s
     assert.notStrictEqual(yield* space("https://node.example/0123456789abcdee"), one)
     assert.notStrictEqual(yield* space("https://node.example/0123456789abcdef", "https://b.example"), one)
   }).pipe(Effect.provide(Digest.layerWebCrypto)))
+
+const concealed = (address: string, text: string): string | undefined => {
+  const [target] = Upstream.targets(Upstream.make("layer2", [address]), "")
+  return target?.conceal(text)
+}
+
+/** An address, what a server says, and what is left of it. */
+const refusals: ReadonlyArray<readonly [what: string, address: string, said: string, left: string]> = [
+  ["a long key, wherever it stands", "https://node.example/0123456789abcdef", "x0123456789abcdefx", "x…x"],
+  [
+    "a short key, as a word",
+    "https://node.example/k7Qz",
+    "no key k7Qz, /k7Qz/evm, k7Qzx, \"k7Qz\"",
+    "no key …, /…/evm, k7Qzx, \"…\""
+  ],
+  [
+    "a key of three letters, in a path",
+    "https://node.example/abc/evm",
+    "Cannot POST /abc/evm: abc",
+    "Cannot POST /…/evm: abc"
+  ],
+  ["no names of routes", "https://node.example/api/v2/rpc/k7Qz", "/api/v2/rpc/k7Qz: rpc", "/api/v2/rpc/…: rpc"],
+  ["a key as it was sent", "https://node.example/pass%20word%21", "GET /pass%20word%21", "GET /…"],
+  ["a key decoded", "https://node.example/pass%20word%21", "no such user: pass word!", "no such user: …"],
+  ["a key encoded by the server", "https://node.example/key:with@signs", "GET /key%3Awith%40signs", "GET /…"],
+  ["a key encoded in small letters", "https://node.example/key:with@signs", "GET /key%3awith%40signs", "GET /…"],
+  [
+    "a key that was configured in small letters",
+    "https://node.example/a%2fb%2fc%2fd",
+    "/a%2Fb%2Fc%2Fd a/b/c/d",
+    "/… …"
+  ],
+  [
+    "a decoded key in a JSON text",
+    "https://node.example/a%22b%2Fc%22d%5C",
+    String.raw`"a\"b/c\"d\\" and "a\"b\/c\"d\\"`,
+    `"…" and "…"`
+  ],
+  ["a short key, decoded and encoded", "https://node.example/a%2Fb%40", "/a%2Fb%40 /a/b@ /a%2fb%40", "/… /… /…"],
+  [
+    "a key of other letters",
+    "https://node.example/ключ",
+    "/ключ /%D0%BA%D0%BB%D1%8E%D1%87 /%d0%ba%d0%bb%d1%8e%d1%87",
+    "/… /… /…"
+  ],
+  ["nothing where there is no key", "https://node.example", "a / b", "a / b"]
+]
+
+for (const [what, address, said, left] of refusals) {
+  it(`a refusal holds ${what}`, () => {
+    assert.strictEqual(concealed(address, said), left)
+  })
+}
