@@ -193,7 +193,9 @@ const operationsText = document(
     } behind an endpoint\n` +
     "key.",
   `Besides its own errors every call can end in: ${errorLinks(commonFailures.map(tagOf))}.`,
-  `A gateway can also refuse its caller: ${errorLinks(callerFailures.map(tagOf))}. An embedded service cannot.`,
+  `A gateway can also refuse its caller: ${errorLinks(callerFailures.map(tagOf))}. An embedded service raises only ${
+    errorLinks(["QuotaExceeded"])
+  } of them.`,
   ...sections.map(sectionText),
   ...familiesText
 )

@@ -102,11 +102,17 @@ const dashboardRows: ReadonlyArray<Row> = [
         lines: [["{{upstream}} {{share}}", now(m.rateLimitAvailable, "upstream, share")]]
       },
       {
+        title: "Callers that share a rate limit",
+        unit: "short",
+        lines: [["{{upstream}}", now(m.rateLimitCallers, "upstream")]]
+      },
+      {
         title: "Calls that the rate limit delayed or refused",
         unit: "ops",
         lines: [
           ["{{upstream}} waited", rate(m.rateLimitWaits, "upstream")],
-          ["{{upstream}} refused", rate(m.rateLimitRefused, "upstream")]
+          ["{{upstream}} refused", rate(m.rateLimitRefused, "upstream")],
+          ["{{upstream}} beyond share", rate(m.rateLimitBeyondShare, "upstream")]
         ]
       },
       {

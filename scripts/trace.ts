@@ -309,7 +309,7 @@ try {
   const client = await start("scripts/trace/client.ts", [gateway.ready], {}, /client is ready/u)
   processes.push(client)
   const kinds: ReadonlyArray<Kind> = [
-    { name: "signed action", limit: 37, process: gateway, send: post(`${gateway.ready}/exchange`, signedAction) },
+    { name: "signed action", limit: 38, process: gateway, send: post(`${gateway.ready}/exchange`, signedAction) },
     { name: "candle query", limit: 26, process: gateway, send: post(`${gateway.ready}/info`, candleQuery) },
     { name: "JSON-RPC read", limit: 25, process: gateway, send: post(`${gateway.ready}/evm`, storageRead) },
     {

@@ -168,10 +168,10 @@ describe("types of the client", () => {
     expectTypeOf<Receipts>().toExtend<Client["layer2"]>()
     type All = Signed & Queries & Evm & Tokens & Receipts
     type Errors = { [Name in keyof All]: Effect.Error<ReturnType<All[Name]>>["_tag"] }[keyof All]
-    expectTypeOf<Extract<Errors, "Unauthorized" | "QuotaExceeded" | "PayloadTooLarge">>()
+    expectTypeOf<Extract<Errors, "Unauthorized" | "PayloadTooLarge">>()
       .toEqualTypeOf<never>()
     expectTypeOf<Effect.Error<ReturnType<Info["Service"]["spotMeta"]>>["_tag"]>().toEqualTypeOf<
-      Exclude<ServedTag, "Unauthorized" | "NotPermitted" | "QuotaExceeded" | "PayloadTooLarge">
+      Exclude<ServedTag, "Unauthorized" | "NotPermitted" | "PayloadTooLarge">
     >()
   })
 })

@@ -19,7 +19,7 @@ export class NotPermitted extends Problem<NotPermitted>()(
   { missing: Schema.Literals(["chains", "classes", "operations", "signers", "origins"]), needed: Schema.String }
 ) {}
 
-/** The caller has used up its quota. `retryAfter` says in how many seconds to try again. */
+/** The caller has used up its quota, or its share of an upstream's rate limit. `retryAfter` says in how many seconds to try again. */
 export class QuotaExceeded extends Problem<QuotaExceeded>()(
   "QuotaExceeded",
   { group: "retry-later", status: 429, title: "Quota exceeded" },

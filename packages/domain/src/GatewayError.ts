@@ -52,8 +52,8 @@ export const gatewayErrors = [
 export const GatewayError = Schema.Union(gatewayErrors)
 export type GatewayError = typeof GatewayError.Type
 
-/** The errors that every operation can fail with, embedded or served. */
-export const commonFailures = [
+/** The errors that every operation can fail with and that keep their meaning where a gateway answers with them upstream. */
+export const upstreamFailures = [
   InvalidRequest,
   UnsupportedMethod,
   UnavailableOnNode,
@@ -63,14 +63,17 @@ export const commonFailures = [
   UpstreamTimeout,
   UpstreamMalformed
 ] as const
+
+/** The errors that every operation can fail with, embedded or served. */
+export const commonFailures = [...upstreamFailures, QuotaExceeded] as const
 export const CommonFailure = Schema.Union(commonFailures)
 export type CommonFailure = typeof CommonFailure.Type
 
-/** The errors with which a gateway refuses a caller, whatever is asked. An embedded service has no callers to refuse. */
+/** The errors with which a gateway refuses a caller, whatever is asked. Of them an embedded service raises `QuotaExceeded` only. */
 export const callerFailures = [Unauthorized, NotPermitted, QuotaExceeded, PayloadTooLarge] as const
 
 /** The errors that every operation can fail with where a gateway serves it. */
-export const servedFailures = [...commonFailures, ...callerFailures] as const
+export const servedFailures = [...upstreamFailures, ...callerFailures] as const
 export const ServedFailure = Schema.Union(servedFailures)
 export type ServedFailure = typeof ServedFailure.Type
 

@@ -154,6 +154,16 @@ export const metrics = {
     "Calls refused because they would have had to wait for too long",
     ["upstream"]
   ),
+  rateLimitBeyondShare: counter(
+    "trigate_upstream_rate_limit_beyond_share_total",
+    "Calls refused because their caller had used up its share of the rate limit",
+    ["upstream"]
+  ),
+  rateLimitCallers: gauge(
+    "trigate_upstream_rate_limit_callers",
+    "Callers that share an upstream's rate limit now",
+    ["upstream"]
+  ),
   actionLogEntries: gauge(
     "trigate_action_log_entries",
     "Signed actions without an answer: sent by this process, and of unknown outcome in the log",

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { GatewayError } from "@trigate/domain/GatewayError"
-import { commonFailures, GatewayError as GatewayErrorSchema } from "@trigate/domain/GatewayError"
+import { GatewayError as GatewayErrorSchema, upstreamFailures } from "@trigate/domain/GatewayError"
 import { candleSnapshot } from "@trigate/domain/InfoOperations"
 import * as Json from "@trigate/domain/Json"
 import * as Operation from "@trigate/domain/Operation"
@@ -65,13 +65,13 @@ describe("readerOf", () => {
       assert.strictEqual(error.issue.length, 240)
     }))
 
-  const common = commonFailures.map(({ identifier }) => identifier)
+  const common = upstreamFailures.map(({ identifier }) => identifier)
   const travelling = Object.values<GatewayError>(samples).filter(({ _tag }) =>
     _tag === "UnknownAsset" || common.some((tag) => tag === _tag)
   )
 
   it("knows the common errors and the operation's own", () => {
-    assert.strictEqual(travelling.length, commonFailures.length + 1)
+    assert.strictEqual(travelling.length, upstreamFailures.length + 1)
   })
 
   it.effect.each(travelling)("gives back the $_tag of a gateway upstream", (error) =>

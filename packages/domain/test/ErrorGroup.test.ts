@@ -97,7 +97,7 @@ describe("catchGroup", () => {
     const later = spotMeta.pipe(catchGroup("retry-later", (error) => {
       expectTypeOf(error).toEqualTypeOf<InGroup<CommonFailure, "retry-later">>()
       expectTypeOf(error._tag).toEqualTypeOf<
-        "UpstreamUnavailable" | "UpstreamRateLimited" | "UpstreamTimeout" | "UpstreamMalformed"
+        "UpstreamUnavailable" | "UpstreamRateLimited" | "QuotaExceeded" | "UpstreamTimeout" | "UpstreamMalformed"
       >()
       return Effect.succeed(0)
     }))

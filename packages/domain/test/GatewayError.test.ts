@@ -1,12 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Unauthorized } from "@trigate/domain/CallerError"
+import { QuotaExceeded, Unauthorized } from "@trigate/domain/CallerError"
 import {
   callerFailures,
   commonFailures,
   GatewayError,
   gatewayErrors,
   rpcCodes,
-  servedFailures
+  servedFailures,
+  upstreamFailures
 } from "@trigate/domain/GatewayError"
 import * as Json from "@trigate/domain/Json"
 import { OutcomeUnknown, UpstreamRateLimited } from "@trigate/domain/UpstreamError"
@@ -136,7 +137,8 @@ describe("CommonFailure", () => {
       "UpstreamUnavailable",
       "UpstreamRateLimited",
       "UpstreamTimeout",
-      "UpstreamMalformed"
+      "UpstreamMalformed",
+      "QuotaExceeded"
     ])
   })
 
@@ -147,6 +149,7 @@ describe("CommonFailure", () => {
       "QuotaExceeded",
       "PayloadTooLarge"
     ])
-    assert.deepStrictEqual(servedFailures, [...commonFailures, ...callerFailures])
+    assert.deepStrictEqual(servedFailures, [...upstreamFailures, ...callerFailures])
+    assert.deepStrictEqual(commonFailures, [...upstreamFailures, QuotaExceeded])
   })
 })

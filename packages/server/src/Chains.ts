@@ -27,6 +27,7 @@ import * as OutlierDetection from "@trigate/upstream/OutlierDetection"
 import * as Pipeline from "@trigate/upstream/Pipeline"
 import * as RateLimiter from "@trigate/upstream/RateLimiter"
 import * as RateLimiterRedis from "@trigate/upstream/RateLimiterRedis"
+import type { RateWindow } from "@trigate/upstream/RateWindow"
 import * as ResponseCache from "@trigate/upstream/ResponseCache"
 import * as Upstream from "@trigate/upstream/Upstream"
 import * as Context from "effect/Context"
@@ -107,7 +108,7 @@ const live = (first: Settings) =>
           ActionLog.ActionLog | HttpTransport | MetadataFetch | ResponseCache.ResponseCache
         >()
       )
-      const windows = new Map<string, RateLimiter.SlidingWindow>()
+      const windows = new Map<string, RateWindow>()
       const redis = yield* Effect.serviceOption(Redis.Redis)
       // the same addresses keep their detection, with what it knows of them
       const detections = yield* LayerMap.make(outliers)

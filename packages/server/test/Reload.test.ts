@@ -114,17 +114,17 @@ describe("a change of settings", () => {
   it.live("keeps the window of a rate limit, also under another limit", () =>
     Effect.gen(function*() {
       const api = yield* recordingUpstream(() => ({ body: "{}" }))
-      const environment = { TRIGATE_TRADING_API_URL: api.url, TRIGATE_TRADING_API_WEIGHT: "43" }
+      const environment = { TRIGATE_TRADING_API_URL: api.url, TRIGATE_TRADING_API_WEIGHT: "56" }
       const { reload, url } = yield* gateway(environment)
       const ask = (type: string) => Effect.map(post(`${url}/info`, `{"type":"${type}"}`), tagOf)
-      // each weighs 20, and 2 are left to actions
-      assert.deepStrictEqual([yield* ask("a"), yield* ask("b"), yield* ask("c")], ["ok", "ok", "UpstreamRateLimited"])
+      // each weighs 20; of 56, 2 are left to actions, and a caller alone may hold 41 of the others
+      assert.deepStrictEqual([yield* ask("a"), yield* ask("b"), yield* ask("c")], ["ok", "ok", "QuotaExceeded"])
       yield* reload({ ...environment, TRIGATE_READ_DEADLINE: "9s", TRIGATE_LAYER2_RPS: "5" })
-      assert.strictEqual(yield* ask("d"), "UpstreamRateLimited")
-      yield* reload({ ...environment, TRIGATE_TRADING_API_WEIGHT: "64" })
-      assert.deepStrictEqual([yield* ask("e"), yield* ask("f")], ["ok", "UpstreamRateLimited"])
-      yield* reload({ ...environment, TRIGATE_TRADING_API_WEIGHT: "43" })
-      assert.strictEqual(yield* ask("g"), "UpstreamRateLimited")
+      assert.strictEqual(yield* ask("d"), "QuotaExceeded")
+      yield* reload({ ...environment, TRIGATE_TRADING_API_WEIGHT: "84" })
+      assert.deepStrictEqual([yield* ask("e"), yield* ask("f")], ["ok", "QuotaExceeded"])
+      yield* reload({ ...environment, TRIGATE_TRADING_API_WEIGHT: "56" })
+      assert.strictEqual(yield* ask("g"), "QuotaExceeded")
       assert.strictEqual(api.seen.length, 3)
     }))
 

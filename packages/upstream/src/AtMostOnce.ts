@@ -4,6 +4,7 @@
  * It goes to the next address only while it is certain that no byte was sent, and afterwards fails with `OutcomeUnknown`.
  * Nothing here sends again, and nothing that sends again accepts an operation of this class.
  */
+import type { QuotaExceeded } from "@trigate/domain/CallerError"
 import type { Cost } from "@trigate/domain/Operation"
 import { openIssue } from "@trigate/domain/protocol/ExchangeProtocol"
 import type { OnceFailure } from "@trigate/domain/TransportFailure"
@@ -45,7 +46,7 @@ type Sending =
   | { readonly _tag: "Answered"; readonly response: UpstreamResponse }
   | { readonly _tag: "NotSent"; readonly detail: string }
   | { readonly _tag: "Unknown"; readonly detail: string }
-  | { readonly _tag: "Withheld"; readonly error: UpstreamRateLimited }
+  | { readonly _tag: "Withheld"; readonly error: QuotaExceeded | UpstreamRateLimited }
 
 const outcomeOfStatus = (status: number): Ended<unknown>["outcome"] => {
   if (status === 429) return "rate_limited"
@@ -68,7 +69,7 @@ const broke = ({ detail, reason, sent }: TransportError): Ended<Sending> => {
   }
 }
 
-const withheld = (error: UpstreamRateLimited): Sending => ({ _tag: "Withheld", error })
+const withheld = (error: QuotaExceeded | UpstreamRateLimited): Sending => ({ _tag: "Withheld", error })
 
 const outcomeUnknown = ({ label }: Target, { operation }: OnceCall, identity: OnceIdentity, detail: string) =>
   new OutcomeUnknown({ upstream: label, ...identity, advice: operation.advice, detail: `${label}: ${detail}` })

@@ -1,4 +1,6 @@
 /** One attempt: one request to one address, within the rate limit, counted, and reported to outlier detection. */
+import { CurrentCaller } from "@trigate/domain/Caller"
+import type { QuotaExceeded } from "@trigate/domain/CallerError"
 import { metrics } from "@trigate/domain/Metrics"
 import type { Cost, MethodClass } from "@trigate/domain/Operation"
 import { weightOf } from "@trigate/domain/Operation"
@@ -153,7 +155,7 @@ export interface Attempt<A> {
   readonly answered: (response: UpstreamResponse.UpstreamResponse) => Ended<A>
   readonly broke: (error: TransportError) => Ended<A>
   /** The rate limiter had no room in time; nothing was sent. */
-  readonly withheld: (error: UpstreamRateLimited) => A
+  readonly withheld: (error: QuotaExceeded | UpstreamRateLimited) => A
 }
 
 const getHeaders = { accept: "application/json" }
@@ -217,7 +219,7 @@ const begin = <A>(
   fiber: Fiber.Fiber<unknown, unknown>
 ): Effect.Effect<A> => {
   const { cost, maxWait, target, timeout } = attempt
-  const ask = { upstream: target.label, class: attempt.class, cost, maxWait }
+  const ask = { upstream: target.label, class: attempt.class, cost, caller: fiber.getRef(CurrentCaller), maxWait }
   const clock = fiber.getRef(Clock.Clock)
   const permits = parts.rateLimiter.tryTake(ask, clock)
   if (permits !== undefined) return send(parts, attempt, permits, timeout, fiber)

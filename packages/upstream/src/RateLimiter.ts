@@ -5,11 +5,14 @@
  * start use no more than the limit, and they can use all of it. Reads leave 5 % of the weight to actions. A call that finds
  * no room waits in a fair queue, for at most its max wait.
  *
- * Time is cut into slots. The current slot and the `slots` before it cover every window that ends now.
+ * The waiting call starts first after whose start its caller holds least, whoever came first. What a caller may hold is said in
+ * {@link RateWindow}.
  *
  * A call counts at the time at which it starts here. Network delay and differences between the clocks of replicas are not
  * covered: to leave room for them, set a limit somewhat below the upstream's.
  */
+import type { Caller } from "@trigate/domain/Caller"
+import { QuotaExceeded } from "@trigate/domain/CallerError"
 import { metrics } from "@trigate/domain/Metrics"
 import type { Cost, MethodClass } from "@trigate/domain/Operation"
 import { worstWeightOf } from "@trigate/domain/Operation"
@@ -24,125 +27,10 @@ import * as Latch from "effect/Latch"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as RateWindow from "./RateWindow.ts"
+import type { Bounds, Call, Taken, Units } from "./RateWindow.ts"
 import type { UpstreamLabel } from "./Upstream.ts"
-
-/** The limit of a window that is `slots` times `width` milliseconds long. */
-export interface Bounds {
-  /** Units that all calls in a window may take. */
-  readonly limit: number
-  /** Units of the limit that reads may take; the rest is for actions alone. */
-  readonly readLimit: number
-  readonly slots: number
-  readonly width: number
-}
-
-/** Units by method class: what calls hold, or what waiting calls want. */
-export type Units = { [Class in MethodClass]: number }
-
-/** What the calls hold that started in a slot. */
-export interface Slot extends Units {
-  readonly index: number
-}
-
-/** A call and the units that it takes. */
-export interface Call {
-  readonly class: MethodClass
-  readonly cost: number
-}
-
-/** Bounds for `limit` units in `window` milliseconds; a limit below 1 is one unit in a window longer by that factor. */
-export const boundsOf = (limit: number, window: number, slots: number, reservedPart: number): Bounds => {
-  const whole = Math.max(1, Math.floor(limit))
-  const reserved = reservedPart === 0 || whole < 2 ? 0 : Math.max(1, Math.floor(whole * reservedPart))
-  return { limit: whole, readLimit: whole - reserved, slots, width: Math.ceil(window / Math.min(1, limit) / slots) }
-}
-
-export const slotAt = ({ width }: Pick<Bounds, "width">, now: number): number => Math.floor(now / width)
-
-/** The most that reads may hold for a call to start after those `ahead` of it; any number for an action. */
-export const mostReads = ({ readLimit }: Bounds, methodClass: MethodClass, cost: number, ahead: Units): number =>
-  methodClass === "once" ? Number.MAX_SAFE_INTEGER : readLimit - ahead.read - Math.min(cost, readLimit)
-
-/** The most that all calls may hold for a call to start after those `ahead` of it. Actions do not wait for reads. */
-export const mostUnits = ({ limit }: Bounds, methodClass: MethodClass, cost: number, ahead: Units): number =>
-  // a call that costs more than the limit starts alone
-  limit - ahead.once - (methodClass === "once" ? 0 : ahead.read) - Math.min(cost, limit)
-
-/**
- * Milliseconds from `now` until a call may start if no other call comes; 0 when it may start now.
- *
- * `slots` are in the order of time. Calls ahead take each unit as soon as it leaves the window, and hold it for a window.
- */
-export const waitOf = (bounds: Bounds, slots: ReadonlyArray<Slot>, call: Call, ahead: Units, now: number): number => {
-  const until = (limit: number, most: number, unitsOf: (slot: Units) => number) => {
-    const held = slots.reduce((sum, slot) => sum + unitsOf(slot), 0)
-    if (held <= most) return 0
-    // the units that a call holds beyond the limit are not given to the next call when it leaves
-    const rounds = Math.max(1, Math.ceil((held - most - Math.max(0, held - limit)) / limit))
-    const leaves = (slot: number) => (slot + rounds * (bounds.slots + 1)) * bounds.width - now
-    let rest = held - most - (rounds - 1) * limit
-    for (const slot of slots) {
-      rest -= unitsOf(slot)
-      if (rest <= 0) return leaves(slot.index)
-    }
-    return leaves(slotAt(bounds, now))
-  }
-  return Math.max(
-    until(bounds.readLimit, mostReads(bounds, call.class, call.cost, ahead), ({ read }) => read),
-    until(bounds.limit, mostUnits(bounds, call.class, call.cost, ahead), ({ once, read }) => read + once)
-  )
-}
-
-/** The window of one process. It allocates a slot at a time, and nothing for a call. */
-export class SlidingWindow {
-  readonly #bounds: Pick<Bounds, "slots" | "width">
-  #current = 0
-  /** What started in the window, in the order of time. */
-  readonly slots: Array<Slot> = []
-  /** What the slots hold together. */
-  readonly held: Units = { read: 0, once: 0 }
-
-  constructor(bounds: Pick<Bounds, "slots" | "width">) {
-    this.#bounds = bounds
-  }
-
-  /** Moves the window to a time and drops the slots that have left it. */
-  moveTo(now: number): void {
-    this.#current = Math.max(this.#current, slotAt(this.#bounds, now))
-    for (let oldest = this.slots[0]; oldest !== undefined && !this.#covers(oldest); oldest = this.slots[0]) {
-      this.slots.shift()
-      this.held.read -= oldest.read
-      this.held.once -= oldest.once
-    }
-  }
-
-  /** Whether a call may start after those `ahead` of it. */
-  fits(bounds: Bounds, methodClass: MethodClass, cost: number, ahead: Units): boolean {
-    const { once, read } = this.held
-    return read <= mostReads(bounds, methodClass, cost, ahead) &&
-      read + once <= mostUnits(bounds, methodClass, cost, ahead)
-  }
-
-  /** Counts a call in the current slot, which it answers. */
-  take(methodClass: MethodClass, cost: number): Slot {
-    let slot = this.slots.at(-1)
-    if (slot?.index !== this.#current) this.slots.push(slot = { index: this.#current, read: 0, once: 0 })
-    slot[methodClass] += cost
-    this.held[methodClass] += cost
-    return slot
-  }
-
-  /** Takes units out of the slot in which they were counted, while the window holds it. */
-  refund(slot: Slot, methodClass: MethodClass, units: number): void {
-    if (!this.#covers(slot)) return
-    slot[methodClass] -= units
-    this.held[methodClass] -= units
-  }
-
-  #covers(slot: Slot): boolean {
-    return slot.index >= this.#current - this.#bounds.slots
-  }
-}
 
 /**
  * The windows in which limiters count, by upstream and shape.
@@ -150,7 +38,7 @@ export class SlidingWindow {
  * A limiter has its own where none are provided. A limiter that replaces another one under other limits gets the same ones, so
  * that what has started is not forgotten.
  */
-export const Windows = Context.Reference<Map<string, SlidingWindow> | undefined>(
+export const Windows = Context.Reference<Map<string, RateWindow.RateWindow> | undefined>(
   "@trigate/upstream/RateLimiter/Windows",
   {
     defaultValue: () => undefined
@@ -160,7 +48,7 @@ export const Windows = Context.Reference<Map<string, SlidingWindow> | undefined>
 const windowOf = (upstream: UpstreamLabel, bounds: Bounds) =>
   Effect.map(Windows, (windows = new Map()) => {
     const key = `${upstream} ${bounds.slots}x${bounds.width}`
-    const window = windows.get(key) ?? new SlidingWindow(bounds)
+    const window = windows.get(key) ?? new RateWindow.RateWindow(bounds)
     windows.set(key, window)
     return window
   })
@@ -171,6 +59,7 @@ export interface Ask {
   /** Actions (`once`) have a share that reads cannot take, and do not wait for reads. */
   readonly class: MethodClass
   readonly cost: Cost
+  readonly caller: Caller
   /** Milliseconds that the call can wait. */
   readonly maxWait: number
 }
@@ -192,10 +81,10 @@ export class RateLimiter extends Context.Service<RateLimiter, {
   /**
    * Takes the worst case of a call, and waits for it up to `maxWait`.
    *
-   * Fails with `UpstreamRateLimited` as soon as it knows that the wait would be longer. `retryAfter` is that wait in whole
-   * seconds, if no other call comes.
+   * Fails as soon as it knows that the wait would be longer: with `QuotaExceeded` where the caller is beyond its share, else
+   * with `UpstreamRateLimited`. `retryAfter` is that wait in whole seconds, if no other call comes.
    */
-  readonly take: (ask: Ask) => Effect.Effect<Permits, UpstreamRateLimited>
+  readonly take: (ask: Ask) => Effect.Effect<Permits, QuotaExceeded | UpstreamRateLimited>
 }>()("@trigate/upstream/RateLimiter") {}
 
 /** Weight a minute of the official API, request units a second of the others; an upstream without a limit has none. */
@@ -212,14 +101,20 @@ export const worstOf = (upstream: UpstreamLabel, call: { readonly cost: Cost }):
   upstream === "trading-api" ? worstWeightOf(call) : call.cost.requestUnits
 
 /** Counts a call in a window that replicas share if it may start after those `ahead`; undefined while that is away. */
-export type SharedWindow = (call: Call, ahead: Units) => Effect.Effect<SharedAnswer | undefined>
+export type SharedWindow = (call: Call, ahead: Units, callers: number) => Effect.Effect<SharedAnswer | undefined>
 
 /** What a shared window answers a call. */
-export interface SharedAnswer extends Permits {
+export interface SharedAnswer extends Permits, Full {
   /** What the window holds now. */
   readonly held: Units
-  /** Milliseconds that the call has to wait; 0 if it is counted. */
+}
+
+/** Why a call may not start. */
+interface Full {
+  /** Milliseconds that the call has to wait; 0 if it may start. */
   readonly wait: number
+  /** Whether its caller is within its share. */
+  readonly isWithinShare: boolean
 }
 
 interface Waiter extends Call {
@@ -228,15 +123,22 @@ interface Waiter extends Call {
   readonly changed: Latch.Latch
 }
 
-const none: Units = { read: 0, once: 0 }
+/** The waiting calls of one caller and class, in the order in which they came. */
+interface Waiting {
+  readonly waiters: Set<Waiter>
+  /** What they want together. */
+  wants: number
+}
 
-// refunds of other replicas come unannounced: a call that waits for a shared window asks again after so many milliseconds
+/** The calls of one class that wait, by caller. */
+type Queue = Map<string | undefined, Waiting>
+
+// refunds of other replicas come unannounced, and units of each caller leave by themselves: the next call asks again then
 const recheckAfter = 250
 
 /** Reports what `read` answers while the scope is open. It is asked when somebody looks, so that no call pays for it. */
-const report = (upstream: UpstreamLabel, share: "common" | "actions", read: (clock: Clock.Clock) => number) => {
-  const gauge = metrics.rateLimitAvailable.series({ upstream, share })
-  return Effect.acquireRelease(
+const report = (gauge: Metric.Gauge<number>, read: (clock: Clock.Clock) => number) =>
+  Effect.acquireRelease(
     Effect.map(Effect.context(), (registered) =>
       Metric.registerUnsafe(gauge, registered, {
         get: (context) => ({ value: read(Context.get(context, Clock.Clock)) }),
@@ -245,104 +147,194 @@ const report = (upstream: UpstreamLabel, share: "common" | "actions", read: (clo
       })),
     (registration) => Effect.sync(registration.remove)
   )
-}
 
 /** Keeps the limit of one upstream in this process, and in the shared window where there is one. */
 const makeOne = Effect.fnUntraced(function*(upstream: UpstreamLabel, bounds: Bounds, shared: SharedWindow | undefined) {
   const window = yield* windowOf(upstream, bounds)
-  const queues: { readonly [Class in MethodClass]: Set<Waiter> } = { read: new Set(), once: new Set() }
-  /** What the queued calls want. */
-  const wanted = { read: 0, once: 0 }
+  const queues: { readonly [Class in MethodClass]: Queue } = { read: new Map(), once: new Map() }
   /** What other replicas hold, as far as the shared window has told. */
-  let others = none
-  const longestPause = shared === undefined ? Number.POSITIVE_INFINITY : recheckAfter
+  let others = RateWindow.none
   const waits = metrics.rateLimitWaits.series({ upstream })
   const refused = metrics.rateLimitRefused.series({ upstream })
+  const beyondShare = metrics.rateLimitBeyondShare.series({ upstream })
 
-  const waitFor = (call: Call, ahead: Units, now: number) => waitOf(bounds, window.slots, call, ahead, now)
+  const fullFor = (call: Call, ahead: Units): Full => ({
+    wait: window.waitOf(bounds, call, ahead),
+    isWithinShare: window.isWithinShare(bounds, call)
+  })
 
-  const refusal = (wait: number) => {
+  const refusal = ({ isWithinShare, wait }: Full) => {
     const retryAfter = Math.max(1, Math.ceil(wait / 1000))
-    const detail = `The rate limit of ${upstream} is used up; it has room for this call in ${retryAfter} s`
-    return new UpstreamRateLimited({ upstream, retryAfter, detail })
+    const room = `it has room for this call in ${retryAfter} s`
+    return isWithinShare
+      ? new UpstreamRateLimited({ upstream, retryAfter, detail: `The rate limit of ${upstream} is used up; ${room}` })
+      : new QuotaExceeded({
+        retryAfter,
+        detail: `The caller's share of the rate limit of ${upstream} is used up; ${room}`
+      })
   }
 
   const want = (waiter: Waiter, units: number) => {
-    wanted[waiter.class] += units - waiter.wants
+    const waiting = queues[waiter.class].get(waiter.caller)
+    if (waiting !== undefined) waiting.wants += units - waiter.wants
     waiter.wants = units
   }
 
-  const aheadOf = (waiter: Waiter): Units => {
-    let own = 0
-    for (const other of queues[waiter.class]) {
-      if (other === waiter) break
-      own += other.wants
-    }
-    return { ...wanted, [waiter.class]: own }
+  const wantedBy = (methodClass: MethodClass, caller: string | undefined): number =>
+    queues[methodClass].get(caller)?.wants ?? 0
+
+  /** What a caller holds once its waiting calls before those of a class have started: of one caller, actions go first. */
+  const heldBefore = (methodClass: MethodClass, caller: string | undefined): number =>
+    window.heldBy(caller) + (methodClass === "read" ? wantedBy("once", caller) : 0)
+
+  /** What a call counts in the order of waiting calls: one that costs more than a share counts as the share. */
+  const counted = () => {
+    const { limit } = RateWindow.shareOf(bounds, Math.max(1, window.callers))
+    return ({ caller }: Pick<Call, "caller">, units: number) => caller === undefined ? units : Math.min(units, limit)
   }
 
-  const firsts = () => [queues.once, queues.read].flatMap(([first]) => first ?? [])
+  /** The waiting call of a class after whose start its caller holds least. */
+  const nextOf = (methodClass: MethodClass): Waiter | undefined => {
+    const count = counted()
+    let next: Waiter | undefined
+    let least = Number.POSITIVE_INFINITY
+    for (const [caller, { waiters: [first] }] of queues[methodClass]) {
+      if (first === undefined) continue
+      const held = heldBefore(methodClass, caller) + count(first, first.cost)
+      if (held >= least) continue
+      next = first
+      least = held
+    }
+    return next
+  }
 
-  const permits = (slot: Slot, methodClass: MethodClass, cost: number, refundShared?: Permits["refund"]): Permits => {
-    let held = cost
+  /** What waiting calls of other callers want that start before a call after which its caller holds `held`. */
+  const aheadOfOthers = (methodClass: MethodClass, caller: string | undefined, held: number): number => {
+    const count = counted()
+    let ahead = 0
+    // of calls that count the same, those start first whose caller came first
+    let cameBefore = true
+    for (const [other, { waiters }] of queues[methodClass]) {
+      if (other === caller) {
+        cameBefore = false
+        continue
+      }
+      let theirs = heldBefore(methodClass, other)
+      for (const waiter of waiters) {
+        const after = theirs + count(waiter, waiter.wants)
+        if (cameBefore ? after > held : after >= held) break
+        theirs += waiter.wants
+        ahead += waiter.wants
+      }
+    }
+    return ahead
+  }
+
+  /** What the waiting calls want that start before a call, which may be one of them. */
+  const aheadOf = (call: Call, waiter?: Waiter): Units => {
+    const { caller, class: methodClass } = call
+    if (queues.once.size === 0 && queues.read.size === 0) return RateWindow.none
+    let own = 0
+    if (waiter === undefined) own = wantedBy(methodClass, caller)
+    else {
+      for (const other of queues[methodClass].get(caller)?.waiters ?? []) {
+        if (other === waiter) break
+        own += other.wants
+      }
+    }
+    const held = heldBefore(methodClass, caller) + own + counted()(call, call.cost)
+    const once = aheadOfOthers("once", caller, held)
+    return methodClass === "once"
+      ? { read: 0, once: own + once }
+      : { read: own + aheadOfOthers("read", caller, held), once: wantedBy("once", caller) + once }
+  }
+
+  const wakeNext = () => {
+    if (queues.once.size === 0 && queues.read.size === 0) return
+    nextOf("once")?.changed.openUnsafe()
+    nextOf("read")?.changed.openUnsafe()
+  }
+
+  const permits = (taken: Taken, call: Call, refundShared?: Permits["refund"]): Permits => {
+    let held = call.cost
     const refund = (unused: number) => {
       const units = Math.max(0, Math.min(held, unused))
       if (units === 0) return
       held -= units
-      window.refund(slot, methodClass, units)
+      window.refund(taken, call, units)
       refundShared?.(units)
-      for (const { changed } of firsts()) changed.openUnsafe()
+      wakeNext()
     }
     return { refund }
   }
 
+  const callOf = ({ caller, class: methodClass, cost }: Ask): Call => ({
+    class: methodClass,
+    cost: worstOf(upstream, { cost }),
+    caller: window.nameOf(caller)
+  })
+
   const tryTake = (ask: Ask, clock: Clock.Clock): Permits | undefined => {
     if (shared !== undefined) return undefined
-    const cost = worstOf(upstream, ask)
     window.moveTo(monotonicMillis(clock))
-    return window.fits(bounds, ask.class, cost, wanted)
-      ? permits(window.take(ask.class, cost), ask.class, cost)
-      : undefined
+    const call = callOf(ask)
+    return window.fits(bounds, call, aheadOf(call)) ? permits(window.take(call), call) : undefined
   }
 
-  /** Takes the units of a call if it may start after those `ahead`, or else fails with the milliseconds to wait. */
-  const attempt = (call: Call, ahead: Units, clock: Clock.Clock): Effect.Effect<Permits, number> =>
+  /** Takes the units of a call if it may start after those `ahead`, or else fails with the reason. */
+  const attempt = (call: Call, ahead: Units, clock: Clock.Clock): Effect.Effect<Permits, Full> =>
     Effect.uninterruptibleMask((restore) => {
-      const now = monotonicMillis(clock)
-      window.moveTo(now)
-      if (!window.fits(bounds, call.class, call.cost, ahead)) return Effect.fail(waitFor(call, ahead, now))
-      const slot = window.take(call.class, call.cost)
-      if (shared === undefined) return Effect.succeed(permits(slot, call.class, call.cost))
-      return Effect.flatMap(shared(call, ahead), (answer): Effect.Effect<Permits, number> => {
-        const { held, wait } = answer ?? { held: none, wait: 0 }
-        if (wait > 0) window.refund(slot, call.class, call.cost)
-        others = { read: Math.max(0, held.read - window.held.read), once: Math.max(0, held.once - window.held.once) }
-        if (wait > 0) return Effect.fail(wait)
-        const taken = permits(slot, call.class, call.cost, answer?.refund)
+      window.moveTo(monotonicMillis(clock))
+      if (!window.fits(bounds, call, ahead)) return Effect.fail(fullFor(call, ahead))
+      const taken = window.take(call)
+      if (shared === undefined) return Effect.succeed(permits(taken, call))
+      return Effect.flatMap(shared(call, ahead, window.callers), (answer): Effect.Effect<Permits, Full> => {
+        if (answer !== undefined && answer.wait > 0) {
+          window.refund(taken, call, call.cost)
+          others = notOwn(answer.held)
+          return Effect.fail(answer)
+        }
+        others = notOwn(answer?.held ?? RateWindow.none)
+        const given = permits(taken, call, answer?.refund)
         // a caller that left while the window was asked takes nothing
-        return Effect.onInterrupt(restore(Effect.succeed(taken)), () => Effect.sync(() => taken.refund(call.cost)))
+        return Effect.onInterrupt(restore(Effect.succeed(given)), () => Effect.sync(() => given.refund(call.cost)))
       })
     })
 
-  /** Waits to be the first of the queue, then for room, until the wait would end after `giveUp`. */
-  const waitForTurn = (waiter: Waiter, giveUp: number, clock: Clock.Clock): Effect.Effect<Permits, number> =>
+  const notOwn = (held: Units): Units => ({
+    read: Math.max(0, held.read - window.all.held.read),
+    once: Math.max(0, held.once - window.all.held.once)
+  })
+
+  /** Waits to be the next of the queue, then for room, until the wait would end after `giveUp`. */
+  const waitForTurn = (
+    waiter: Waiter,
+    giveUp: number,
+    clock: Clock.Clock,
+    wasNext: boolean
+  ): Effect.Effect<Permits, Full> =>
     Effect.suspend(() => {
-      const again = (pause: number) =>
+      const again = (pause: number, isNext: boolean) =>
         Effect.andThen(
           Effect.timeoutOption(waiter.changed.await, Math.ceil(pause)),
-          waitForTurn(waiter, giveUp, clock)
+          waitForTurn(waiter, giveUp, clock, isNext)
         )
       waiter.changed.closeUnsafe()
       const now = monotonicMillis(clock)
-      const [first] = queues[waiter.class]
-      if (waiter !== first) {
+      window.moveTo(now)
+      const next = nextOf(waiter.class)
+      if (waiter !== next) {
+        // units of callers leave the window at different times: the next one may be asleep because it was not the next then
+        if (wasNext) next?.changed.openUnsafe()
         // one millisecond longer: in the last one, the calls before may start and this call after them
-        return now <= giveUp ? again(giveUp + 1 - now) : Effect.fail(waitFor(waiter, aheadOf(waiter), now))
+        return now <= giveUp ? again(giveUp + 1 - now, false) : Effect.fail(fullFor(waiter, aheadOf(waiter, waiter)))
       }
       want(waiter, 0)
-      return attempt(waiter, aheadOf(waiter), clock).pipe(Effect.catch((wait) => {
+      return attempt(waiter, aheadOf(waiter, waiter), clock).pipe(Effect.catch((full) => {
         want(waiter, waiter.cost)
-        return monotonicMillis(clock) + wait > giveUp ? Effect.fail(wait) : again(Math.min(wait, longestPause))
+        if (monotonicMillis(clock) + full.wait > giveUp) return Effect.fail(full)
+        const isAlone = shared === undefined && queues[waiter.class].size === 1
+        return again(isAlone ? full.wait : Math.min(full.wait, recheckAfter), true)
       }))
     })
 
@@ -350,47 +342,61 @@ const makeOne = Effect.fnUntraced(function*(upstream: UpstreamLabel, bounds: Bou
     Effect.acquireUseRelease(
       Effect.sync(() => {
         const waiter: Waiter = { ...call, wants: 0, changed: Latch.makeUnsafe(false) }
-        queues[call.class].add(waiter)
+        const queue = queues[call.class]
+        const waiting = queue.get(call.caller) ?? { waiters: new Set(), wants: 0 }
+        queue.set(call.caller, waiting)
+        waiting.waiters.add(waiter)
         want(waiter, call.cost)
         return waiter
       }),
-      (waiter) => waitForTurn(waiter, monotonicMillis(clock) + maxWait, clock),
+      (waiter) => waitForTurn(waiter, monotonicMillis(clock) + maxWait, clock, false),
       (waiter) =>
         Effect.suspend(() => {
           want(waiter, 0)
-          queues[call.class].delete(waiter)
+          const waiters = queues[call.class].get(call.caller)?.waiters
+          waiters?.delete(waiter)
+          if (waiters?.size === 0) queues[call.class].delete(call.caller)
           // not at once: a thousand calls that start together would start within each other
-          return Effect.forEach(firsts(), ({ changed }) => changed.open, { discard: true })
+          const firsts = [nextOf("once"), nextOf("read")].filter(Predicate.isNotUndefined)
+          return Effect.forEach(firsts, ({ changed }) => changed.open, { discard: true })
         })
     )
 
-  const take = (ask: Ask): Effect.Effect<Permits, UpstreamRateLimited> =>
+  const take = (ask: Ask): Effect.Effect<Permits, QuotaExceeded | UpstreamRateLimited> =>
     Effect.withFiber((fiber) => {
       const clock = fiber.getRef(Clock.Clock)
       const taken = tryTake(ask, clock)
       if (taken !== undefined) return Effect.succeed(taken)
-      const call: Call = { class: ask.class, cost: worstOf(upstream, ask) }
-      return attempt(call, { ...wanted }, clock).pipe(
-        Effect.catchIf((wait) => wait <= ask.maxWait, () => {
+      window.moveTo(monotonicMillis(clock))
+      const call = callOf(ask)
+      return attempt(call, aheadOf(call), clock).pipe(
+        Effect.catchIf(({ wait }) => wait <= ask.maxWait, () => {
           waits.updateUnsafe(1, fiber.context)
           return enqueue(call, ask.maxWait, clock)
         }),
-        Effect.mapError((wait) => {
-          refused.updateUnsafe(1, fiber.context)
-          return refusal(wait)
+        Effect.mapError((full) => {
+          const count = full.isWithinShare ? refused : beyondShare
+          count.updateUnsafe(1, fiber.context)
+          return refusal(full)
         })
       )
     })
 
   const available = (clock: Clock.Clock): number => {
     window.moveTo(monotonicMillis(clock))
-    return Math.max(0, bounds.limit - window.held.read - window.held.once - others.read - others.once)
+    return Math.max(0, bounds.limit - window.all.held.read - window.all.held.once - others.read - others.once)
   }
-  yield* report(upstream, "common", (clock) => {
+  yield* report(metrics.rateLimitAvailable.series({ upstream, share: "common" }), (clock) => {
     const all = available(clock)
-    return Math.max(0, Math.min(all, bounds.readLimit - window.held.read - others.read))
+    return Math.max(0, Math.min(all, bounds.readLimit - window.all.held.read - others.read))
   })
-  if (bounds.readLimit < bounds.limit) yield* report(upstream, "actions", available)
+  if (bounds.readLimit < bounds.limit) {
+    yield* report(metrics.rateLimitAvailable.series({ upstream, share: "actions" }), available)
+  }
+  yield* report(metrics.rateLimitCallers.series({ upstream }), (clock) => {
+    window.moveTo(monotonicMillis(clock))
+    return window.callers
+  })
 
   return RateLimiter.of({ tryTake, take })
 })
@@ -408,8 +414,8 @@ export const make = Effect.fnUntraced(function*(
     const limit = limits[upstream]
     if (limit === undefined) return Effect.succeed(unlimited)
     const bounds = upstream === "trading-api"
-      ? boundsOf(limit, 60_000, 60, 0.05)
-      : boundsOf(limit, 1000, 20, 0)
+      ? RateWindow.boundsOf(limit, 60_000, 60, 0.05)
+      : RateWindow.boundsOf(limit, 1000, 20, 0)
     return makeOne(upstream, bounds, share(upstream, bounds))
   }
   const limiters = yield* Effect.all({

@@ -1,7 +1,7 @@
 /**
  * `RateLimiter` whose limits are shared by all processes with the same Redis and prefix.
  *
- * Redis holds a hash for each limited upstream, with the units of each slot and class. Each process counts in its own window
+ * Redis holds two hashes for each limited upstream: the units of each slot and class, and those of each caller. Each process counts in its own window
  * as well. While Redis is away each process keeps the limit for itself, and together they may exceed it; the metric
  * `trigate_shared_state_degraded` and the log tell so.
  */
@@ -13,6 +13,7 @@ import * as Redis from "effect/persistence/Redis"
 import * as Queue from "effect/Queue"
 import * as Schema from "effect/Schema"
 import * as RateLimiter from "./RateLimiter.ts"
+import * as RateWindow from "./RateWindow.ts"
 import * as SharedState from "./SharedState.ts"
 
 /** The limits, and where they are shared. */
@@ -24,30 +25,82 @@ export interface Options extends RateLimiter.Limits {
 }
 
 // a slot ahead of the current one is from a process whose clock is ahead: it counts, unless it is out of reach
-const takeScript = Redis.script((key: string, ...rest: ReadonlyArray<string | number>) => [key, ...rest], {
-  numberOfKeys: 1,
-  lua:
-    `local key, current, reach, class, cost = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
+const takeScript = Redis.script(
+  (all: string, ofCallers: string, ...rest: ReadonlyArray<string | number>) => [all, ofCallers, ...rest],
+  {
+    numberOfKeys: 2,
+    lua: `local current, reach, class, cost = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
 local mostReads, mostUnits, timeToLive = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7]
-local found = redis.call('HGETALL', key)
+local found = redis.call('HGETALL', KEYS[1])
 local sum, slots = { read = 0, once = 0 }, {}
 for i = 1, #found, 2 do
   local slot, class = string.match(found[i], '^(%d+) (%a+)$')
   slot = tonumber(slot)
   if slot < current - reach or slot > current + reach then
-    redis.call('HDEL', key, found[i])
+    redis.call('HDEL', KEYS[1], found[i])
   else
     local units = tonumber(found[i + 1])
     sum[class] = sum[class] + units
     slots[#slots + 1] = { slot, class, units }
   end
 end
-if sum.read > mostReads or sum.read + sum.once > mostUnits then return { 'full', sum.read, sum.once, slots } end
-redis.call('HINCRBY', key, ARGV[1] .. ' ' .. class, cost)
-redis.call('PEXPIRE', key, timeToLive)
+local full = sum.read > mostReads or sum.read + sum.once > mostUnits
+local caller = ARGV[8]
+if caller == '' then
+  if full then return { 'full', sum.read, sum.once, slots, 1, 0, 0, {} } end
+else
+  local currentOf, reachOf = tonumber(ARGV[9]), tonumber(ARGV[10])
+  local lendUnits, lendReads, callers = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
+  local all, own, count = { [caller] = { 0, 0, 0, 0 } }, {}, 0
+  found = redis.call('HGETALL', KEYS[2])
+  for i = 1, #found, 2 do
+    local slot, class, name = string.match(found[i], '^(%d+) (%a+) (.+)$')
+    slot = tonumber(slot)
+    if slot < currentOf - 2 * reachOf - 1 or slot > currentOf + reachOf then
+      redis.call('HDEL', KEYS[2], found[i])
+    else
+      local units = tonumber(found[i + 1])
+      local held = all[name] or { 0, 0, 0, 0 }
+      all[name] = held
+      local at = slot < currentOf - reachOf and 3 or 1
+      held[at] = held[at] + units
+      if class == 'read' then held[at + 1] = held[at + 1] + units end
+      if at == 1 and name == caller then own[#own + 1] = { slot, class, units } end
+    end
+  end
+  for name, held in pairs(all) do
+    if held[1] + held[3] > 0 or name == caller then count = count + 1 end
+  end
+  callers = math.max(callers, count)
+  local shareUnits, shareReads = lendUnits / callers, lendReads / callers
+  local usedUnits, usedReads, restUnits, restReads = 0, 0, sum.read + sum.once, sum.read
+  for name, held in pairs(all) do
+    restUnits, restReads = restUnits - held[1], restReads - held[2]
+    if name ~= caller then
+      usedUnits = usedUnits + math.max(held[1], math.min(shareUnits, held[3]))
+      usedReads = usedReads + math.max(held[2], math.min(shareReads, held[4]))
+    end
+  end
+  usedUnits, usedReads = usedUnits + math.max(0, restUnits), usedReads + math.max(0, restReads)
+  local capUnits = math.max(shareUnits, lendUnits - usedUnits)
+  local capReads = math.max(shareReads, lendReads - usedReads)
+  local function fits(units, reads)
+    local held = all[caller]
+    return held[1] <= units - math.min(cost, units) and (class == 'once' or held[2] <= reads - math.min(cost, reads))
+  end
+  local within = fits(shareUnits, shareReads) and 1 or 0
+  if full or within == 0 and not fits(capUnits, capReads) then
+    return { 'full', sum.read, sum.once, slots, within, tostring(capUnits), tostring(capReads), own }
+  end
+  redis.call('HINCRBY', KEYS[2], ARGV[9] .. ' ' .. class .. ' ' .. caller, cost)
+  redis.call('PEXPIRE', KEYS[2], ARGV[14])
+end
+redis.call('HINCRBY', KEYS[1], ARGV[1] .. ' ' .. class, cost)
+redis.call('PEXPIRE', KEYS[1], timeToLive)
 sum[class] = sum[class] + cost
-return { 'taken', sum.read, sum.once, {} }`
-}).withReturnType<unknown>()
+return { 'taken', sum.read, sum.once, {}, 1, 0, 0, {} }`
+  }
+).withReturnType<unknown>()
 
 // units that are gone have left the window, or Redis has lost them
 const refundScript = Redis.script((key: string, field: string, units: number) => [key, field, units], {
@@ -58,12 +111,22 @@ if units > 0 then redis.call('HINCRBY', KEYS[1], ARGV[1], -units) end`
 })
 
 const FoundSlot = Schema.Tuple([Schema.Finite, Schema.Literals(["read", "once"]), Schema.Finite])
+const Units = Schema.Union([Schema.Finite, Schema.FiniteFromString])
 
 const decodeAnswer = Schema.decodeUnknownEffect(
-  Schema.Tuple([Schema.Literals(["taken", "full"]), Schema.Finite, Schema.Finite, Schema.Array(FoundSlot)])
+  Schema.Tuple([
+    Schema.Literals(["taken", "full"]),
+    Schema.Finite,
+    Schema.Finite,
+    Schema.Array(FoundSlot),
+    Schema.Finite,
+    Units,
+    Units,
+    Schema.Array(FoundSlot)
+  ])
 )
 
-const slotsOf = (found: ReadonlyArray<typeof FoundSlot.Type>): ReadonlyArray<RateLimiter.Slot> =>
+const slotsOf = (found: ReadonlyArray<typeof FoundSlot.Type>): ReadonlyArray<RateWindow.Slot> =>
   found
     .map(([index, methodClass, units]) => ({ index, read: 0, once: 0, [methodClass]: units }))
     .toSorted((one, other) => one.index - other.index)
@@ -80,28 +143,56 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
   const refunds = yield* Queue.dropping<Effect.Effect<void>>(4096)
   yield* Effect.forkScoped(Effect.forever(Effect.flatten(Queue.take(refunds))))
 
-  const share = (upstream: string, bounds: RateLimiter.Bounds): RateLimiter.SharedWindow => {
+  const share = (upstream: string, bounds: RateWindow.Bounds): RateLimiter.SharedWindow => {
     // slots of other bounds have other numbers
     const key = `${prefix}${upstream}:${bounds.slots}x${bounds.width}`
+    const keyOfCallers = `${key}:callers`
+    const ofCaller = RateWindow.callerSlots(bounds)
+    const lendable = RateWindow.lendable(bounds)
     const timeToLive = 2 * (bounds.slots + 1) * bounds.width
-    return (call, ahead) =>
+    const timeToLiveOfCallers = 3 * (ofCaller.slots + 1) * ofCaller.width
+    return (call, ahead, callers) =>
       Effect.flatMap(Clock.currentTimeMillis, (now) => {
-        const slot = RateLimiter.slotAt(bounds, now)
-        const mostReads = RateLimiter.mostReads(bounds, call.class, call.cost, ahead)
-        const mostUnits = RateLimiter.mostUnits(bounds, call.class, call.cost, ahead)
+        const slot = RateWindow.slotAt(bounds, now)
+        const slotOfCaller = RateWindow.slotAt(ofCaller, now)
+        const written = (field: string, key: string, units: number) =>
+          state.orElse(Effect.mapError(evaluateRefund(key, field, units), away), Effect.void)
         const refund = (units: number) => {
-          const written = Effect.mapError(evaluateRefund(key, `${slot} ${call.class}`, units), away)
-          Queue.offerUnsafe(refunds, state.orElse(written, Effect.void))
+          Queue.offerUnsafe(refunds, written(`${slot} ${call.class}`, key, units))
+          if (call.caller === undefined) return
+          Queue.offerUnsafe(refunds, written(`${slotOfCaller} ${call.class} ${call.caller}`, keyOfCallers, units))
         }
-        const taken = evaluateTake(key, slot, bounds.slots, call.class, call.cost, mostReads, mostUnits, timeToLive)
-          .pipe(
-            Effect.flatMap(decodeAnswer),
-            Effect.mapError(away),
-            Effect.map(([word, read, once, found]): RateLimiter.SharedAnswer => {
-              const wait = word === "taken" ? 0 : RateLimiter.waitOf(bounds, slotsOf(found), call, ahead, now)
-              return { held: { read, once }, wait, refund }
-            })
-          )
+        const taken = evaluateTake(
+          key,
+          keyOfCallers,
+          slot,
+          bounds.slots,
+          call.class,
+          call.cost,
+          RateWindow.mostReads(bounds, call, ahead),
+          RateWindow.mostUnits(bounds, call, ahead),
+          timeToLive,
+          call.caller ?? "",
+          slotOfCaller,
+          ofCaller.slots,
+          lendable.limit,
+          lendable.readLimit,
+          callers,
+          timeToLiveOfCallers
+        ).pipe(
+          Effect.flatMap(decodeAnswer),
+          Effect.mapError(away),
+          Effect.map(([word, read, once, found, within, limit, readLimit, own]): RateLimiter.SharedAnswer => {
+            const held = { read, once }
+            if (word === "taken") return { held, wait: 0, isWithinShare: true, refund }
+            const wait = RateWindow.waitOf(bounds, slotsOf(found), call, ahead, now)
+            const cap = { ...ofCaller, limit, readLimit }
+            const ownWait = call.caller === undefined
+              ? 0
+              : RateWindow.waitOf(cap, slotsOf(own), call, RateWindow.none, now)
+            return { held, wait: Math.max(wait, ownWait), isWithinShare: within === 1, refund }
+          })
+        )
         return state.orElse<RateLimiter.SharedAnswer | undefined, never, never>(taken, Effect.undefined)
       })
   }

@@ -5,6 +5,8 @@
  * leader fails or leaves, the others choose a new one. They take the failure of the second leader as theirs: many callers
  * that wait for a dead upstream do not ask it one after the other.
  *
+ * The leader pays for the call, and a follower pays nothing. A leader that has no share of the rate limit left fails alone.
+ *
  * A refusal that the leader's own request earned is the leader's alone. Calls with one key mean the same, but may be written
  * differently, so every other caller then asks for itself.
  */
@@ -16,6 +18,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { constUndefined } from "effect/Function"
+import * as Predicate from "effect/Predicate"
 
 /** How long callers wait for each other. */
 export interface Options {
@@ -48,6 +51,11 @@ interface Flight<A, E> {
   ended: Deferred.Deferred<Exit.Exit<A, E>> | undefined
 }
 
+/** Whether a failure says nothing about the upstream: the leader left, or had no share of the rate limit left. */
+const isOfLeader = (cause: Cause.Cause<unknown>): boolean =>
+  Cause.hasInterrupts(cause) ||
+  cause.reasons.some((reason) => reason._tag === "Fail" && Predicate.isTagged(reason.error, "QuotaExceeded"))
+
 /** A group of calls that are coalesced with each other only; an answer that tells of a fault counts as a failure. */
 export const make = <A, E>(
   options: Options = {},
@@ -65,8 +73,7 @@ export const make = <A, E>(
     Effect.flatMap(Clock.currentTimeMillis, (since) => {
       flight.ended ??= Deferred.makeUnsafe<Exit.Exit<A, E>>()
       return Effect.flatMap(Deferred.await(flight.ended), (exit) => {
-        // a leader that was interrupted says nothing about the upstream
-        if (Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)) return run(call, asksAgain)
+        if (Exit.isFailure(exit) && isOfLeader(exit.cause)) return run(call, asksAgain)
         const fault = Exit.isSuccess(exit) ? faultOf(exit.value) : "upstream"
         if (fault === "caller") return call.ask
         if (!asksAgain || fault === undefined) return shared(exit, call)

@@ -50,6 +50,9 @@ export * as RateLimiter from "./RateLimiter.ts"
 /** `RateLimiter` whose limits are shared by all processes with the same Redis and prefix. */
 export * as RateLimiterRedis from "./RateLimiterRedis.ts"
 
+/** What calls hold of a rate limit: all of them together, and those of each caller. */
+export * as RateWindow from "./RateWindow.ts"
+
 /** Answers reads without asking the upstream again: from a cached response, else from a call that is already under way. */
 export * as ResponseCache from "./ResponseCache.ts"
 

@@ -1,5 +1,7 @@
 import * as NodeRedis from "@effect/platform-node/NodeRedis"
 import { assert, describe, it } from "@effect/vitest"
+import type { Caller } from "@trigate/domain/Caller"
+import type { Cost } from "@trigate/domain/Operation"
 import { passing } from "@trigate/testing/Passing"
 import { isInstalled, redisServer } from "@trigate/testing/RedisServer"
 import * as RateLimiter from "@trigate/upstream/RateLimiter"
@@ -13,7 +15,7 @@ import * as Logger from "effect/Logger"
 import * as Metric from "effect/Metric"
 import * as Redis from "effect/persistence/Redis"
 import * as TestClock from "effect/testing/TestClock"
-import { action, arrivals, ask, candles, most, query, run } from "./rateLimitSchedule.ts"
+import { action, arrivals, ask, callerOf, candles, most, query, run } from "./rateLimitSchedule.ts"
 
 const immediate = Effect.callback<void>((resume) => {
   setImmediate(() => resume(Effect.void))
@@ -86,6 +88,34 @@ describe.runIf(isInstalled)("rate limits over Redis", () => {
       assert.strictEqual(yield* starts(two, ask(query)), 9)
       assert.strictEqual(yield* starts(one, ask(action)), 64)
       assert.strictEqual(yield* starts(two, ask(action)), 0)
+    }))
+
+  it.effect("divide into shares of callers, whichever replica they come to", () =>
+    Effect.gen(function*() {
+      const { url } = yield* redisServer
+      const counted = outstanding()
+      const one = yield* replica(url, venue, counted)
+      const two = yield* replica(url, venue, counted)
+      const hostile = callerOf("address:127.0.0.1")
+      const honest = callerOf("key:honest one")
+      const asking = (cost: Cost, caller: Caller) => ask(cost, 0, "trading-api", caller)
+      for (let n = 0; n < 12; n++) yield* one.take(asking(query, honest))
+      assert.strictEqual(yield* starts(two, asking(query, hostile)), 30)
+      const refused = yield* Effect.flip(two.take(asking(query, hostile)))
+      assert.deepInclude(refused, { _tag: "QuotaExceeded", retryAfter: 65 })
+      assert.strictEqual(yield* starts(two, asking(query, honest)), 9)
+      const full = yield* Effect.flip(one.take(asking(query, honest)))
+      assert.deepInclude(full, { _tag: "QuotaExceeded", retryAfter: 65 })
+      assert.strictEqual(yield* starts(one, asking(action, hostile)), 0)
+      assert.strictEqual(yield* starts(one, asking(action, honest)), 30)
+      // what a caller held in the window before is not lent, and no more than that
+      yield* TestClock.adjust(65_000)
+      const first = yield* one.take(asking(candles, hostile))
+      assert.strictEqual(yield* starts(two, asking(query, hostile)), 16)
+      first.refund(84)
+      yield* counted.settle
+      assert.strictEqual(yield* starts(two, asking(query, hostile)), 4)
+      for (let n = 0; n < 21; n++) yield* one.take(asking(query, honest))
     }))
 
   it.effect("start a waiting call when the calls of all replicas have left the window", () =>

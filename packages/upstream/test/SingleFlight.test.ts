@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { QuotaExceeded } from "@trigate/domain/CallerError"
 import * as SingleFlight from "@trigate/upstream/SingleFlight"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -194,5 +195,31 @@ describe("SingleFlight", () => {
       const exits = yield* Fiber.joinAll(fibers)
       assert.deepStrictEqual(exits, ["refused", "one", "refused", "down"].map(Exit.succeed))
       assert.strictEqual(peer.asked(), 4)
+    }))
+
+  it.effect("does not share the failure of a leader that has no share of the rate limit left", () =>
+    Effect.gen(function*() {
+      const flights = SingleFlight.make<string, QuotaExceeded>()
+      const refused = new QuotaExceeded({ retryAfter: 60 })
+      const leaders: Array<Deferred.Deferred<string, QuotaExceeded>> = []
+      const ask = Effect.suspend(() => {
+        const answer = Deferred.makeUnsafe<string, QuotaExceeded>()
+        leaders.push(answer)
+        return Deferred.await(answer)
+      })
+      const run = flights.run({ key: "a", ask, takesFailure: true })
+      const fibers = yield* Effect.forEach(
+        [1, 2, 3, 4],
+        () => Effect.forkChild(Effect.exit(run), { startImmediately: true })
+      )
+      for (const index of [0, 1, 2]) {
+        yield* settled
+        yield* Deferred.fail(leaders[index] ?? assert.fail(), refused)
+      }
+      yield* settled
+      yield* Deferred.succeed(leaders[3] ?? assert.fail(), "answer")
+      const exits = yield* Fiber.joinAll(fibers)
+      assert.deepStrictEqual(exits.map(Exit.isSuccess), [false, false, false, true])
+      assert.strictEqual(leaders.length, 4)
     }))
 })

@@ -1,9 +1,12 @@
 /** Random calls against rate limits, and how much of them starts in any window. */
+import type { Caller } from "@trigate/domain/Caller"
+import { local } from "@trigate/domain/Caller"
 import { candleSnapshot, spotMeta } from "@trigate/domain/InfoOperations"
 import type { Cost, MethodClass } from "@trigate/domain/Operation"
 import type { Ask, RateLimiter } from "@trigate/upstream/RateLimiter"
 import { worstOf } from "@trigate/upstream/RateLimiter"
 import type { UpstreamLabel } from "@trigate/upstream/Upstream"
+import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -14,12 +17,21 @@ export const action: Cost = { weight: 1, requestUnits: 1 }
 export const query = spotMeta.cost
 export const candles = candleSnapshot.cost
 
-export const ask = (cost: Cost, maxWait = 0, upstream: UpstreamLabel = "trading-api"): Ask => ({
+export const ask = (
+  cost: Cost,
+  maxWait = 0,
+  upstream: UpstreamLabel = "trading-api",
+  caller: Caller = local
+): Ask => ({
   upstream,
   class: cost === action ? "once" : "read",
   cost,
+  caller,
   maxWait
 })
+
+/** A caller without limits of its own. */
+export const callerOf = (id: string): Caller => ({ id, scope: {}, quota: {} })
 
 export interface Arrival {
   readonly at: number
@@ -32,6 +44,7 @@ export interface Arrival {
   /** Milliseconds after which its caller cancels it. */
   readonly leaves: number
   readonly replica: number
+  readonly caller: Caller
 }
 
 const flood = [action, action, action, query, query, candles]
@@ -48,9 +61,11 @@ export const arrivals = (options: {
   readonly pace?: number
   /** All times are multiples of so many milliseconds. */
   readonly grid?: number
+  /** Who calls; the program itself when not given. */
+  readonly callers?: NonEmptyReadonlyArray<Caller>
 }) =>
   Effect.gen(function*() {
-    const { grid = 1, pace = 1 } = options
+    const { callers = [local], grid = 1, pace = 1 } = options
     const onGrid = (time: number) => Math.round(time / grid) * grid
     const all: Array<Arrival> = []
     let at = 0
@@ -63,7 +78,9 @@ export const arrivals = (options: {
         latency: onGrid(latency),
         unused,
         leaves: yield* Random.choice([500, 60_000, 60_000]),
-        replica: yield* Random.nextIntBetween(0, options.replicas - 1)
+        replica: yield* Random.nextIntBetween(0, options.replicas - 1),
+        // another draw would be another schedule
+        caller: callers.length === 1 ? callers[0] : yield* Random.choice(callers)
       })
     })
     for (let round = 0; round < options.rounds; round++) {

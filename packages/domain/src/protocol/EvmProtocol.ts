@@ -6,7 +6,7 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { archiveSetting } from "../EvmMethodTable.ts"
-import { type CommonFailure, commonFailures } from "../GatewayError.ts"
+import { type CommonFailure, upstreamFailures } from "../GatewayError.ts"
 import * as Json from "../Json.ts"
 import { decodeValue, encodeRequest, invalidRequest, sourcesOn, unavailableOnNode } from "../Operation.ts"
 import type { AnyCodec, MethodClass, OnceOperation, Operation, Surface } from "../Operation.ts"
@@ -124,7 +124,7 @@ export const readerOf = <
   Response extends AnyCodec,
   Failures extends ReadonlyArray<AnyCodec>
 >(operation: Operation<string, MethodClass, Request, Response, Failures>) => {
-  const decodeData = Schema.decodeUnknownOption(Schema.Union([...commonFailures, ...operation.failures]))
+  const decodeData = Schema.decodeUnknownOption(Schema.Union([...upstreamFailures, ...operation.failures]))
   const decodeResult = decodeJson(operation.response)
   return (
     upstream: string,

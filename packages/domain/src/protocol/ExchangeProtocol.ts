@@ -5,7 +5,9 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { ActionAccepted, ActionRejected, classifyRejection } from "../ActionOutcome.ts"
-import { ExchangeFailure, resendAdvice } from "../ExchangeOperations.ts"
+import type { ExchangeFailure } from "../ExchangeOperations.ts"
+import { exchangeFailures, resendAdvice } from "../ExchangeOperations.ts"
+import { upstreamFailures } from "../GatewayError.ts"
 import type { Address } from "../Hex.ts"
 import * as Json from "../Json.ts"
 import type { AnyCodec } from "../Operation.ts"
@@ -126,4 +128,4 @@ export const outcomeReader = <S extends AnyCodec>(failures: S) => {
 }
 
 /** The reader of the embedded services. */
-export const readOutcome = outcomeReader(ExchangeFailure)
+export const readOutcome = outcomeReader(Schema.Union([...exchangeFailures, ...upstreamFailures]))

@@ -10,7 +10,7 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { CommonFailure } from "../GatewayError.ts"
-import { CommonFailure as CommonFailureSchema, commonFailures, ServedFailure } from "../GatewayError.ts"
+import { ServedFailure, upstreamFailures } from "../GatewayError.ts"
 import type { Json } from "../Json.ts"
 import type { AnyCodec, CachePolicy, MethodClass, Operation } from "../Operation.ts"
 import { InvalidRequest } from "../RequestError.ts"
@@ -50,7 +50,7 @@ const failureReader = <S extends AnyCodec>(schema: S) => {
 }
 
 /** The typed error of a response that does not follow its protocol: its problem document, or what its status says. */
-export const failureOf = failureReader(CommonFailureSchema)
+export const failureOf = failureReader(Schema.Union(upstreamFailures))
 
 /** The same for the caller of a gateway, whom it can refuse as such. */
 export const servedFailureOf = failureReader(ServedFailure)
@@ -85,7 +85,7 @@ export const readerOf = <
   Response extends AnyCodec,
   Failures extends ReadonlyArray<AnyCodec>
 >(operation: Operation<string, MethodClass, Request, Response, Failures>) => {
-  const problemOf = problemReader(Schema.Union([...commonFailures, ...operation.failures]))
+  const problemOf = problemReader(Schema.Union([...upstreamFailures, ...operation.failures]))
   const decodeResponse = decodeJson(operation.response)
   return (
     request: Request["Type"],

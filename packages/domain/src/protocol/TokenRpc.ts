@@ -11,7 +11,7 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { CommonFailure, GatewayError } from "../GatewayError.ts"
-import { commonFailures, GatewayError as GatewayErrorSchema, rpcCodes } from "../GatewayError.ts"
+import { GatewayError as GatewayErrorSchema, rpcCodes, upstreamFailures } from "../GatewayError.ts"
 import * as Json from "../Json.ts"
 import type { AnyCodec, MethodClass, Operation } from "../Operation.ts"
 import { InvalidAddress, InvalidRequest, UnsupportedMethod } from "../RequestError.ts"
@@ -223,7 +223,7 @@ export const readerOf = <
   Response extends AnyCodec,
   Failures extends ReadonlyArray<AnyCodec>
 >(operation: Operation<string, MethodClass, Request, Response, Failures>) => {
-  const decodeData = Schema.decodeUnknownOption(Schema.Union([...commonFailures, ...operation.failures]))
+  const decodeData = Schema.decodeUnknownOption(Schema.Union([...upstreamFailures, ...operation.failures]))
   const decodeResult = decodeJson(operation.response)
   return (
     request: Request["Type"],
