@@ -15,13 +15,20 @@ export const ChainReadiness = Schema.Struct({
 
 /** Whether the gateway takes traffic, and how each chain is served. */
 export const Readiness = Schema.Struct({
-  status: Schema.Literals(["ready", "draining"]),
+  status: Schema.Literals(["ready", "draining", "full"]),
   sandbox: Schema.Boolean,
   network: Schema.Literals(["mainnet", "testnet"]),
   chains: Schema.Struct({ trading: ChainReadiness, tokens: ChainReadiness, layer2: ChainReadiness }),
   actionLog: Schema.optionalKey(Schema.Struct({
     backing: Schema.Literals(["memory", "SQLite", "Postgres", "Redis"]),
-    state: Schema.Literals(["up", "away"])
+    state: Schema.Literals(["up", "away"]),
+    used: Schema.Struct({ familiar: Schema.Finite, strangers: Schema.Finite }).annotateKey({
+      description: "How much of the room for actions without an answer is used, from 0 to 1: by signers that had an " +
+        "action accepted or are on a list, and by all others"
+    }),
+    room: Schema.Literals(["enough", "nearly full", "full"]).annotateKey({
+      description: "`nearly full` when four fifths of either room are used, `full` when nobody has room any more"
+    })
   })).annotateKey({
     description: "Where the action log is kept, and whether that store answers. While a database is away, signed " +
       "actions are refused. While Redis is away, a nonce is compared with those of this process only"
@@ -43,7 +50,7 @@ export class HealthApi extends HttpApiGroup.make("health").add(
     success: [Readiness, Readiness.pipe(HttpApiSchema.status(503))]
   }).annotateMerge(OpenApi.annotations({
     summary: "Whether the gateway takes traffic, by chain",
-    description: "Answers 503 while the gateway drains after SIGTERM."
+    description: "Answers 503 while the gateway drains after SIGTERM, and while its action log is full for everybody."
   })),
   HttpApiEndpoint.get("metrics", "/metrics", {
     success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain; version=0.0.4; charset=utf-8" }))

@@ -106,10 +106,14 @@ const health = HttpApiBuilder.group(
       .handle("live", () => Effect.succeed({ status: "live" as const }))
       .handleRaw("ready", () =>
         Effect.gen(function*() {
-          const draining = drain.isDraining()
-          const readiness = { status: draining ? "draining" as const : "ready" as const, ...status, ...(yield* stores) }
-          const body = yield* Effect.orDie(encodeReadiness(readiness))
-          return HttpBody.jsonResponse(body, draining ? 503 : 200)
+          const found = yield* stores
+          const state = drain.isDraining()
+            ? "draining" as const
+            : found.actionLog?.room === "full"
+            ? "full" as const
+            : "ready" as const
+          const body = yield* Effect.orDie(encodeReadiness({ status: state, ...status, ...found }))
+          return HttpBody.jsonResponse(body, state === "ready" ? 200 : 503)
         }))
       .handleRaw(
         "metrics",

@@ -2,6 +2,7 @@
 import type { Readiness } from "@trigate/api/HealthApi"
 import type { Settings } from "@trigate/domain/Settings"
 import { ActionLog } from "@trigate/trading/ActionLog"
+import type * as ActionRoom from "@trigate/trading/ActionRoom"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -53,15 +54,24 @@ const state = (isUp: boolean) => isUp ? "up" as const : "away" as const
 
 const deadline = "250 millis"
 
-const asking = ({ backing, isUp }: ActionLog["Service"], redis: Option.Option<Redis.Redis["Service"]>) => {
+// the bytes of a last action that finds room are seldom all that is free
+const allUsed = 0.99
+const nearlyAllUsed = 0.8
+
+const roomOf = ({ familiar, strangers }: ActionRoom.Used) => {
+  if (Math.min(familiar, strangers) >= allUsed) return "full" as const
+  return Math.max(familiar, strangers) >= nearlyAllUsed ? "nearly full" as const : "enough" as const
+}
+
+const asking = ({ backing, isUp, used }: ActionLog["Service"], redis: Option.Option<Redis.Redis["Service"]>) => {
   const isRedisUp = Option.match(redis, {
     onNone: () => Effect.succeedNone,
     onSome: ({ send }) => Effect.asSome(Effect.isSuccess(Effect.timeout(send("PING"), deadline)))
   })
-  return Effect.zipWith(isUp, isRedisUp, (isLogUp, found) => ({
-    actionLog: { backing, state: state(isLogUp) },
+  return Effect.map(Effect.all([isUp, isRedisUp, used], { concurrency: "unbounded" }), ([isLogUp, found, used]) => ({
+    actionLog: { backing, state: state(isLogUp), used, room: roomOf(used) },
     ...(Option.isSome(found) ? { redis: state(found.value) } : {})
-  }), { concurrent: true })
+  }))
 }
 
 /** Asks the action log, and the Redis of the context if there is one. */

@@ -49,7 +49,7 @@ describe("health", () => {
           tokens: { mode: "sandbox", upstreams: { "token-chain": 0 } },
           layer2: { mode: "sandbox", upstreams: { layer2: 0 } }
         },
-        actionLog: { backing: "memory", state: "up" }
+        actionLog: { backing: "memory", state: "up", used: { familiar: 0, strangers: 0 }, room: "enough" }
       })
     }))
 
@@ -69,7 +69,7 @@ describe("health", () => {
           tokens: { mode: "live", upstreams: { "token-chain": 1 } },
           layer2: { mode: "not-configured", upstreams: { layer2: 0 } }
         },
-        actionLog: { backing: "memory", state: "up" }
+        actionLog: { backing: "memory", state: "up", used: { familiar: 0, strangers: 0 }, room: "enough" }
       })
     }))
 

@@ -59,7 +59,9 @@ describe("settings that change while a gateway serves", () => {
         applied: ["TRIGATE_STRICT"],
         needsRestart: ["TRIGATE_HOST", "TRIGATE_PORT", "TRIGATE_REDIS_URL", "TRIGATE_DATABASE_URL"]
       })
-      assert.deepInclude((yield* get(`${url}/health/ready`)).json, { actionLog: { backing: "memory", state: "up" } })
+      assert.deepInclude((yield* get(`${url}/health/ready`)).json, {
+        actionLog: { backing: "memory", state: "up", used: { familiar: 0, strangers: 0 }, room: "enough" }
+      })
     }))
 
   it.live("are refused whole where they are those of another gateway", () =>

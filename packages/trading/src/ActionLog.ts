@@ -16,9 +16,10 @@ import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
+import * as ActionRoom from "./ActionRoom.ts"
 
-/** An action about to be sent. */
-export interface Sending {
+/** A signed action. */
+export interface Signed {
   /** Who signed, in lower case; absent if the signer cannot be recovered. */
   readonly signer?: Address
   readonly nonce: number
@@ -27,6 +28,14 @@ export interface Sending {
   readonly fingerprint: string
   /** The bytes as they leave. */
   readonly body: Uint8Array
+}
+
+/** An action about to be sent. */
+export interface Sending extends Signed {
+  /** For whom it is sent: the `id` of a `Caller`. */
+  readonly caller: string
+  /** Whether its signer is on a list of those whose actions may be sent, and so no stranger. */
+  readonly isListed: boolean
 }
 
 /**
@@ -39,7 +48,7 @@ export interface Sending {
 export type State = "sent" | "accepted" | "rejected" | "unknown" | "forgotten"
 
 /** An action that the venue may have taken. */
-export interface Unanswered extends Sending {
+export interface Unanswered extends Signed {
   /** When it was first sent, in milliseconds. */
   readonly openedAt: number
   readonly state: "sent" | "unknown"
@@ -72,7 +81,11 @@ export type Refusal = NonceAlreadyUsed | UpstreamUnavailable
 /** Where a log is kept. */
 export type Backing = "memory" | "SQLite" | "Postgres" | "Redis"
 
-/** How much is remembered. */
+/**
+ * How much is remembered. The limits are those of the signers that the log knows; strangers have a tenth of each beside it.
+ *
+ * `ActionRoom` says who may hold how much.
+ */
 export interface Options {
   /** The most actions without an answer; 10 000 by default. At the limit the next action is refused. */
   readonly capacity?: number
@@ -112,6 +125,8 @@ export class ActionLog extends Context.Service<ActionLog, {
    * Removes an unanswered action by its fingerprint; answers whether there was one. Its nonce stays used.
    */
   readonly forget: (fingerprint: string) => Effect.Effect<boolean, UpstreamUnavailable>
+  /** How much of the room for unanswered actions is used, as far as this process knows. */
+  readonly used: Effect.Effect<ActionRoom.Used>
   /** Whether the store answers now; always `true` in memory. */
   readonly isUp: Effect.Effect<boolean>
 }>()("@trigate/trading/ActionLog") {}
@@ -151,8 +166,15 @@ export const notSent = (why: string): UpstreamUnavailable =>
 export const unreadable = (why: string): UpstreamUnavailable =>
   new UpstreamUnavailable({ upstream, attempts: 1, detail: `The action log ${why}` })
 
-/** Why a full log refuses. */
-export const full = "is full of actions without an answer; resolve or forget some"
+const scarcities: { readonly [S in ActionRoom.Scarcity]: string } = {
+  full: "is full of actions without an answer; resolve or forget some",
+  share: "holds as many actions of this signer without an answer as one signer may have; resolve or forget some",
+  strangers: "holds as many actions without an answer as it may of signers that it does not know: it knows one by an " +
+    "accepted action, or by a list of signers"
+}
+
+/** The refusal of an action for which there is no room. */
+export const noRoom = (scarcity: ActionRoom.Scarcity): UpstreamUnavailable => notSent(scarcities[scarcity])
 
 const reasons: { readonly [S in State]: string } = {
   sent: "is being sent right now",
@@ -167,16 +189,28 @@ export const alreadyUsed = (signer: Address, nonce: number, state: State): Nonce
   new NonceAlreadyUsed({ signer, nonce, detail: `An action of ${signer} with nonce ${nonce} ${reasons[state]}` })
 
 /** Whose nonce an action claims: the signer's, or its own if the signer is not known. */
-export const claimantOf = ({ fingerprint, signer }: Sending): string => signer?.toLowerCase() ?? fingerprint
+export const claimantOf = ({ fingerprint, signer }: Pick<Signed, "fingerprint" | "signer">): string =>
+  signer?.toLowerCase() ?? fingerprint
 
 /** The name of an entry: one for each nonce of a claimant. */
-export const keyOf = (sending: Sending): string => `${claimantOf(sending)}:${sending.nonce}`
+export const keyOf = (sending: Signed): string => `${claimantOf(sending)}:${sending.nonce}`
+
+/** Who holds what an action takes of the room: its signer, or for a stranger its caller. */
+export const holdingOf = (part: ActionRoom.Part, sending: Sending): ActionRoom.Holding => ({
+  part,
+  holder: part === "familiar" ? claimantOf(sending) : sending.caller,
+  count: 1,
+  bytes: sending.body.length
+})
 
 /** Defaults filled in; `keep` in milliseconds. */
 export const limitsOf = (options: Options) => ({
   capacity: options.capacity ?? 10_000,
   maxBytes: options.maxBytes ?? 64 * 1024 * 1024,
-  settledCapacity: options.settledCapacity ?? 100_000,
+  settledCapacity: {
+    familiar: options.settledCapacity ?? 100_000,
+    strangers: (options.settledCapacity ?? 100_000) / 10
+  },
   keep: Duration.toMillis(Duration.fromInputUnsafe(options.keep ?? "2 days"))
 })
 
@@ -211,7 +245,7 @@ const remainsOf = (signer: Address | undefined, isRepeat: boolean, settlement: S
 
 /** A claim that writes what remains of its entry once. */
 export const claimOf = (
-  { signer }: Sending,
+  { signer }: Signed,
   isRepeat: boolean,
   write: (remains: Remains) => Effect.Effect<void>
 ): Claim => {
@@ -229,111 +263,131 @@ export const claimOf = (
 
 interface Entry extends Unanswered {
   readonly expiry: number
+  readonly holding: ActionRoom.Holding
 }
 
-/** The log of this process alone, which is lost with it. */
-export const makeMemory = Effect.fnUntraced(function*(options: Options = {}) {
-  const { capacity, keep, maxBytes, settledCapacity } = limitsOf(options)
-  const context = yield* Effect.context()
-  const unanswered = new Map<string, Entry>()
-  const answered = new Map<string, { readonly state: State; readonly expiry: number }>()
-  let prunedAt = yield* Clock.currentTimeMillis
-  let bytes = 0
-  let inFlight = 0
+interface Answered {
+  readonly state: State
+  readonly expiry: number
+}
 
-  const report = () => {
-    gauges.sent.updateUnsafe(inFlight, context)
-    gauges.unknown.updateUnsafe(Math.max(0, unanswered.size - inFlight), context)
-  }
+/** The log of this process alone, which is lost with it; `known` are the signers that are no strangers from the start. */
+export const makeMemory = Effect.fnUntraced(
+  function*(options: Options = {}, known: ActionRoom.Signers = ActionRoom.makeSigners()) {
+    const { capacity, keep, maxBytes, settledCapacity } = limitsOf(options)
+    const context = yield* Effect.context()
+    const unanswered = new Map<string, Entry>()
+    const answered = { familiar: new Map<string, Answered>(), strangers: new Map<string, Answered>() }
+    const room = ActionRoom.make({ capacity, maxBytes })
+    let prunedAt = yield* Clock.currentTimeMillis
+    // until then no unanswered action is too old
+    let firstExpiry = Infinity
+    let inFlight = 0
 
-  const remove = (key: string): boolean => {
-    bytes -= unanswered.get(key)?.body.length ?? 0
-    return unanswered.delete(key)
-  }
-
-  const remember = (key: string, { expiry, signer }: Entry, state: State) => {
-    remove(key)
-    if (signer !== undefined) answered.set(key, { state, expiry })
-  }
-
-  const dropAnswered = (now: number) => {
-    for (const [key, { expiry }] of answered) {
-      if (expiry > now && answered.size <= settledCapacity) return
-      answered.delete(key)
+    const report = () => {
+      gauges.sent.updateUnsafe(inFlight, context)
+      gauges.unknown.updateUnsafe(Math.max(0, unanswered.size - inFlight), context)
     }
-  }
 
-  const prune = (now: number) =>
-    Effect.suspend(() => {
-      prunedAt = now
-      const count = [...unanswered].filter(([key, { expiry }]) => expiry <= now && remove(key)).length
-      report()
-      return warnExpired(count)
-    })
-
-  const settle = (key: string, entry: Entry, remains: Remains) => {
-    inFlight -= 1
-    // another sending of the same content may hold the entry by now, or somebody removed it
-    if (unanswered.get(key) === entry) {
-      if (remains === "unknown") unanswered.set(key, { ...entry, state: "unknown" })
-      else if (remains === "gone") remove(key)
-      else remember(key, entry, remains)
+    const remove = (key: string): boolean => {
+      const entry = unanswered.get(key)
+      if (entry !== undefined) room.remove(entry.holding)
+      return unanswered.delete(key)
     }
-    report()
-  }
 
-  const isFull = ({ body }: Sending) => unanswered.size >= capacity || bytes + body.length > maxBytes
-
-  const attempt = (key: string, sending: Sending, now: number): Result.Result<Claim, Refusal> => {
-    const { fingerprint, nonce, signer } = sending
-    dropAnswered(now)
-    const earlier = unanswered.get(key)
-    const past = answered.get(key)
-    const state = past !== undefined && past.expiry > now ? past.state : earlier?.state
-    const isRepeat = earlier !== undefined
-    if (signer !== undefined && state !== undefined && !(state === "unknown" && earlier?.fingerprint === fingerprint)) {
-      return Result.fail(alreadyUsed(signer, nonce, state))
+    const remember = (key: string, { expiry, holding: { part }, signer }: Entry, state: State) => {
+      remove(key)
+      if (signer === undefined) return
+      if (state === "accepted") known.add(signer.toLowerCase())
+      answered[state === "accepted" ? "familiar" : part].set(key, { state, expiry })
     }
-    if (!isRepeat && isFull(sending)) return Result.fail(notSent(full))
-    const entry: Entry = {
-      ...(earlier ?? { ...sending, openedAt: now }),
-      state: "sent",
-      expiry: expiryOf(nonce, now, keep)
-    }
-    if (!isRepeat) bytes += entry.body.length
-    unanswered.set(key, entry)
-    inFlight += 1
-    report()
-    return Result.succeed(claimOf(sending, isRepeat, (remains) => Effect.sync(() => settle(key, entry, remains))))
-  }
 
-  return ActionLog.of({
-    backing: "memory",
-    tryClaim: (sending, now) => {
-      const key = keyOf(sending)
-      const isDue = now - prunedAt > pruneInterval || (unanswered.get(key)?.expiry ?? Infinity) <= now
-      return isDue || isFull(sending) ? undefined : attempt(key, sending, now)
-    },
-    claim: (sending) =>
-      Effect.flatMap(
-        Effect.tap(Clock.currentTimeMillis, prune),
-        (now) => Effect.fromResult(attempt(keyOf(sending), sending, now))
-      ),
-    unanswered: Effect.map(Effect.flatMap(Clock.currentTimeMillis, prune), () =>
-      [...unanswered.values()]
-        .map(({ expiry: _, ...entry }) => entry)
-        .toSorted((one, other) => one.openedAt - other.openedAt)),
-    forget: (fingerprint) =>
-      Effect.sync(() => {
-        const found = [...unanswered].find(([, entry]) => entry.fingerprint === fingerprint)
-        if (found === undefined) return false
-        remember(...found, "forgotten")
+    const dropAnswered = (part: ActionRoom.Part, now: number) => {
+      for (const [key, { expiry }] of answered[part]) {
+        if (expiry > now && answered[part].size <= settledCapacity[part]) return
+        answered[part].delete(key)
+      }
+    }
+
+    const prune = (now: number) =>
+      Effect.suspend(() => {
+        prunedAt = now
+        const count = [...unanswered].filter(([key, { expiry }]) => expiry <= now && remove(key)).length
+        firstExpiry = Infinity
+        for (const { expiry } of unanswered.values()) firstExpiry = Math.min(firstExpiry, expiry)
         report()
-        return true
-      }),
-    isUp: Effect.succeed(true)
-  })
-})
+        return warnExpired(count)
+      })
+
+    const settle = (key: string, entry: Entry, remains: Remains) => {
+      inFlight -= 1
+      // another sending of the same content may hold the entry by now, or somebody removed it
+      if (unanswered.get(key) === entry) {
+        if (remains === "unknown") unanswered.set(key, { ...entry, state: "unknown" })
+        else if (remains === "gone") remove(key)
+        else remember(key, entry, remains)
+      }
+      report()
+    }
+
+    const attempt = (key: string, sending: Sending, now: number): Result.Result<Claim, Refusal> => {
+      const { caller: _caller, isListed, ...signed } = sending
+      const { nonce, signer } = signed
+      dropAnswered("familiar", now)
+      dropAnswered("strangers", now)
+      const earlier = unanswered.get(key)
+      const past = answered.familiar.get(key) ?? answered.strangers.get(key)
+      const state = past !== undefined && past.expiry > now ? past.state : earlier?.state
+      const isRepeat = earlier !== undefined
+      if (
+        signer !== undefined && state !== undefined &&
+        !(state === "unknown" && earlier?.fingerprint === signed.fingerprint)
+      ) {
+        return Result.fail(alreadyUsed(signer, nonce, state))
+      }
+      const holding = earlier?.holding ??
+        holdingOf(
+          signer !== undefined && (isListed || known.has(signer.toLowerCase())) ? "familiar" : "strangers",
+          sending
+        )
+      const scarcity = isRepeat ? undefined : room.scarcity(holding.part, holding.holder, holding.bytes)
+      if (scarcity !== undefined) return Result.fail(noRoom(scarcity))
+      const expiry = expiryOf(nonce, now, keep)
+      const entry: Entry = { ...(earlier ?? { ...signed, holding, openedAt: now }), state: "sent", expiry }
+      if (!isRepeat) room.add(holding)
+      firstExpiry = Math.min(firstExpiry, expiry)
+      unanswered.set(key, entry)
+      inFlight += 1
+      report()
+      return Result.succeed(claimOf(sending, isRepeat, (remains) => Effect.sync(() => settle(key, entry, remains))))
+    }
+
+    return ActionLog.of({
+      backing: "memory",
+      tryClaim: (sending, now) =>
+        now - prunedAt > pruneInterval || firstExpiry <= now ? undefined : attempt(keyOf(sending), sending, now),
+      claim: (sending) =>
+        Effect.flatMap(
+          Effect.tap(Clock.currentTimeMillis, prune),
+          (now) => Effect.fromResult(attempt(keyOf(sending), sending, now))
+        ),
+      unanswered: Effect.map(Effect.flatMap(Clock.currentTimeMillis, prune), () =>
+        [...unanswered.values()]
+          .map(({ expiry: _expiry, holding: _holding, ...entry }) => entry)
+          .toSorted((one, other) => one.openedAt - other.openedAt)),
+      forget: (fingerprint) =>
+        Effect.sync(() => {
+          const found = [...unanswered].find(([, entry]) => entry.fingerprint === fingerprint)
+          if (found === undefined) return false
+          remember(...found, "forgotten")
+          report()
+          return true
+        }),
+      used: Effect.sync(room.used),
+      isUp: Effect.succeed(true)
+    })
+  }
+)
 
 /** The log of this process alone; a function, so that two gateways in one process share nothing. */
 export const layerMemory = (options: Options = {}): Layer.Layer<ActionLog> =>

@@ -3,7 +3,8 @@
  *
  * Each process claims a nonce in a log of its own first, then in Redis, in one atomic step. While Redis is away a process goes
  * on with its own log: it sends no nonce twice, but does not know what other replicas sent. `isUp`, a log line,
- * `trigate_shared_state_degraded` and a counter tell. After a crash the claims are still in Redis, the bytes are lost.
+ * `trigate_shared_state_degraded` and a counter tell. After a crash the claims are still in Redis, the bytes are lost. Each process
+ * has room of its own for unanswered actions; the signers that the log knows are shared.
  */
 import { metrics } from "@trigate/domain/Metrics"
 import * as SharedState from "@trigate/upstream/SharedState"
@@ -16,6 +17,7 @@ import * as Redis from "effect/persistence/Redis"
 import * as Random from "effect/Random"
 import * as Schema from "effect/Schema"
 import * as ActionLog from "./ActionLog.ts"
+import * as ActionRoom from "./ActionRoom.ts"
 
 /** How much is remembered, where in Redis, and how long Redis is waited for. */
 export interface Options extends ActionLog.Options {
@@ -96,6 +98,8 @@ redis.call('PEXPIRE', answered, math.max(redis.call('PTTL', answered), redis.cal
   }
 )
 
+const decodeCount = Schema.decodeUnknownEffect(Schema.Natural)
+
 const Answer = Schema.Literals(["claimed", "repeated", "sent", "accepted", "rejected", "unknown"])
 const decodeAnswer = Schema.decodeUnknownEffect(Answer)
 
@@ -103,7 +107,8 @@ const unsharedCounter = metrics.actionLogUnshared.series({})
 
 const make = Effect.fnUntraced(function*(options: Options) {
   const redis = yield* Redis.Redis
-  const own = yield* ActionLog.makeMemory(options)
+  const known = ActionRoom.makeSigners()
+  const own = yield* ActionLog.makeMemory(options, known)
   const shared = yield* SharedState.make({ use: "action-log", deadline: options.deadline ?? "250 millis" })
   const { keep, settledCapacity } = ActionLog.limitsOf(options)
   const prefix = options.prefix ?? "trigate:{actions}:"
@@ -122,9 +127,26 @@ const make = Effect.fnUntraced(function*(options: Options) {
       Effect.interruptible
     )
 
+  const signerKey = (signer: string) => `${prefix}signer:${signer.toLowerCase()}`
+
+  /** Learns whether another process has had an action of the signer accepted. */
+  const learn = Effect.fnUntraced(function*({ isListed, signer }: ActionLog.Sending) {
+    if (signer === undefined || isListed || known.has(signer.toLowerCase())) return
+    const found = Effect.flatMap(redis.send("EXISTS", signerKey(signer)), (count) => decodeCount(count))
+    if ((yield* shared.orElse(ask(found), Effect.succeed(0))) > 0) known.add(signer.toLowerCase())
+  })
+
+  /** Tells the other processes that an action of the signer was accepted. */
+  const teach = (signer: string) =>
+    shared.orElse(
+      Effect.asVoid(ask(redis.send("SET", signerKey(signer), "1", "PX", String(ActionRoom.knownFor)))),
+      Effect.void
+    )
+
   const claim = Effect.fn("ActionLog.claim")(
     function*(sending: ActionLog.Sending): Effect.fn.Return<ActionLog.Claim, ActionLog.Refusal> {
       const { fingerprint, nonce, signer } = sending
+      yield* learn(sending)
       const mine = yield* ActionLog.take(own, sending)
       if (signer === undefined) return mine
       const now = yield* Clock.currentTimeMillis
@@ -144,14 +166,21 @@ const make = Effect.fnUntraced(function*(options: Options) {
         yield* mine.settle("released")
         return yield* ActionLog.alreadyUsed(signer, nonce, answer)
       }
-      return ActionLog.claimOf(sending, mine.isRepeat || answer === "repeated", (remains) =>
-        Effect.andThen(
-          mine.settle(remains === "gone" ? "released" : remains),
-          shared.orElse(
-            ask(evaluateSettle({ key, answered: `${prefix}answered`, token, remains, settledCapacity })),
+      return ActionLog.claimOf(
+        sending,
+        mine.isRepeat || answer === "repeated",
+        Effect.fnUntraced(function*(remains) {
+          const isKnown = known.has(signer.toLowerCase())
+          yield* mine.settle(remains === "gone" ? "released" : remains)
+          const part = isKnown || sending.isListed || remains === "accepted" ? "familiar" : "strangers"
+          const answered = `${prefix}answered${part === "familiar" ? "" : `:${part}`}`
+          yield* shared.orElse(
+            ask(evaluateSettle({ key, answered, token, remains, settledCapacity: settledCapacity[part] })),
             Effect.void
           )
-        ))
+          if (remains === "accepted" && !isKnown) yield* teach(signer)
+        })
+      )
     }
   )
 

@@ -22,6 +22,7 @@ import * as Migrator from "effect/sql/Migrator"
 import * as SqlClient from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import * as ActionLog from "./ActionLog.ts"
+import * as ActionRoom from "./ActionRoom.ts"
 
 /** How much is remembered, and how long the database is waited for. */
 export interface Options extends ActionLog.Options {
@@ -60,8 +61,23 @@ const createTable = Effect.gen(function*() {
   yield* sql`CREATE INDEX trigate_actions_answered ON trigate_actions (network, expires_at) WHERE body IS NULL`
 })
 
+const divideActions = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`ALTER TABLE trigate_actions ADD COLUMN part TEXT NOT NULL DEFAULT 'familiar'`
+  yield* sql`ALTER TABLE trigate_actions ADD COLUMN caller TEXT NOT NULL DEFAULT ''`
+  // the signers that had an action accepted
+  yield* sql`CREATE TABLE trigate_signers (
+    network TEXT NOT NULL,
+    signer TEXT NOT NULL,
+    accepted_at BIGINT NOT NULL,
+    PRIMARY KEY (network, signer)
+  )`
+  yield* sql`INSERT INTO trigate_signers (network, signer, accepted_at)
+    SELECT network, claimant, MAX(opened_at) FROM trigate_actions WHERE state = 'accepted' GROUP BY network, claimant`
+})
+
 const migrate = Migrator.make({})({
-  loader: Migrator.fromRecord({ "0002_create_actions": createTable }),
+  loader: Migrator.fromRecord({ "0002_create_actions": createTable, "0003_divide_actions": divideActions }),
   table: "trigate_migrations"
 })
 
@@ -76,9 +92,14 @@ const decodeStanding = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
   leaseUntil: Integer,
   expiresAt: Integer
 })))
-const decodeCounts = Schema.decodeUnknownEffect(
-  Schema.Tuple([Schema.Struct({ count: Integer, bytes: Integer, unknown: Integer })])
-)
+const decodeHoldings = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
+  part: Schema.Literals(["familiar", "strangers"]),
+  holder: Schema.String,
+  count: Integer,
+  bytes: Integer,
+  unknown: Integer,
+  firstExpiry: Integer
+})))
 const decodeListed = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
   claimant: Schema.String,
   nonce: Integer,
@@ -91,6 +112,9 @@ const decodeListed = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
 })))
 const isAddress = Schema.is(Address)
 
+// how often the unanswered actions are counted while there is no room for more, in milliseconds
+const countInterval = 1000
+
 /** The statements on the entries of one network; SQLite and Postgres both take them. */
 const statements = (sql: SqlClient.SqlClient, network: string) => {
   const ours = sql`network = ${network}`
@@ -101,12 +125,21 @@ const statements = (sql: SqlClient.SqlClient, network: string) => {
 
   return {
     /** Inserts an action, or takes over one with the same content that no sending holds; no row if it may do neither. */
-    insert: (sending: ActionLog.Sending, token: string, now: number, lease: number, keep: number) =>
+    insert: (
+      sending: ActionLog.Sending,
+      part: ActionRoom.Part,
+      token: string,
+      now: number,
+      lease: number,
+      keep: number
+    ) =>
       Effect.flatMap(
         sql`INSERT INTO trigate_actions ${
           sql.insert({
             network,
             claimant: ActionLog.claimantOf(sending),
+            part,
+            caller: sending.caller,
             nonce: sending.nonce,
             fingerprint: sending.fingerprint,
             action_type: sending.actionType,
@@ -144,6 +177,10 @@ const statements = (sql: SqlClient.SqlClient, network: string) => {
     ): Effect.Effect<unknown, SqlError> => {
       if (remains === "gone") return sql`DELETE FROM trigate_actions WHERE ${held(sending, token)}`
       if (remains === "unknown") return sql`UPDATE trigate_actions SET state = 'unknown' WHERE ${held(sending, token)}`
+      if (remains === "accepted") {
+        return sql`UPDATE trigate_actions SET state = 'accepted', part = 'familiar', body = NULL, size = 0
+          WHERE ${held(sending, token)}`
+      }
       return sql`UPDATE trigate_actions SET state = ${remains}, body = NULL, size = 0 WHERE ${held(sending, token)}`
     },
     /** Takes back an insert that may have been carried out after nobody waited for it any more. */
@@ -159,11 +196,23 @@ const statements = (sql: SqlClient.SqlClient, network: string) => {
         WHERE ${ours} AND body IS NOT NULL AND expires_at <= ${now} RETURNING nonce`
       return gone.length
     }),
-    /** Drops the oldest answered actions over the limit. */
-    dropAnswered: (limit: number) =>
-      sql`DELETE FROM trigate_actions WHERE ${ours} AND body IS NULL AND expires_at <= (
-        SELECT expires_at FROM trigate_actions WHERE ${ours} AND body IS NULL
+    /** Drops the oldest answered actions of a part over its limit. */
+    dropAnswered: (part: ActionRoom.Part, limit: number) =>
+      sql`DELETE FROM trigate_actions WHERE ${ours} AND part = ${part} AND body IS NULL AND expires_at <= (
+        SELECT expires_at FROM trigate_actions WHERE ${ours} AND part = ${part} AND body IS NULL
         ORDER BY expires_at DESC LIMIT 1 OFFSET ${limit})`,
+    isKnown: (signer: Address) =>
+      Effect.map(
+        sql`SELECT 1 FROM trigate_signers WHERE ${ours} AND signer = ${signer.toLowerCase()}`,
+        (rows) => rows.length > 0
+      ),
+    know: (signer: Address, now: number) =>
+      sql`INSERT INTO trigate_signers ${sql.insert({ network, signer: signer.toLowerCase(), accepted_at: now })}
+        ON CONFLICT (network, signer) DO UPDATE SET accepted_at = excluded.accepted_at`,
+    dropSigners: (now: number) =>
+      sql`DELETE FROM trigate_signers WHERE ${ours} AND (accepted_at <= ${now - ActionRoom.knownFor} OR accepted_at <= (
+        SELECT accepted_at FROM trigate_signers WHERE ${ours}
+        ORDER BY accepted_at DESC LIMIT 1 OFFSET ${ActionRoom.maxSigners}))`,
     forget: Effect.fnUntraced(function*(fingerprint: string) {
       const found = sql`${ours} AND body IS NOT NULL AND fingerprint = ${fingerprint}`
       const gone = yield* sql`DELETE FROM trigate_actions WHERE ${found} AND claimant = fingerprint RETURNING nonce`
@@ -173,15 +222,13 @@ const statements = (sql: SqlClient.SqlClient, network: string) => {
     }),
     /** Marks what an earlier run left `sent`: that process is gone. */
     orphan: sql`UPDATE trigate_actions SET state = 'unknown' WHERE ${ours} AND state = 'sent'`,
-    /** Counts the unanswered actions and their bytes. */
-    count: Effect.map(
-      Effect.flatMap(
-        sql`SELECT COUNT(*) AS count, COALESCE(SUM(size), 0) AS bytes,
-            COALESCE(SUM(CASE state WHEN 'unknown' THEN 1 ELSE 0 END), 0) AS unknown
-          FROM trigate_actions WHERE ${ours} AND body IS NOT NULL`,
-        decodeCounts
-      ),
-      ([counts]) => counts
+    /** Counts the unanswered actions and their bytes, by who holds them. */
+    holdings: Effect.flatMap(
+      sql`SELECT part, CASE part WHEN 'familiar' THEN claimant ELSE caller END AS holder, COUNT(*) AS count,
+          SUM(size) AS bytes, SUM(CASE state WHEN 'unknown' THEN 1 ELSE 0 END) AS unknown,
+          MIN(expires_at) AS "firstExpiry"
+        FROM trigate_actions WHERE ${ours} AND body IS NOT NULL GROUP BY 1, 2`,
+      decodeHoldings
     ),
     list: (now: number) =>
       Effect.map(
@@ -222,11 +269,15 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
   const isFile = sql.onDialectOrElse({ sqlite: () => true, orElse: () => false })
   const start = yield* Clock.currentTimeMillis
   const run = `${start.toString(36)}.${(yield* Random.nextInt).toString(36)}`
-  const claimsBetweenPrunes = Math.min(1000, settledCapacity)
+  const claimsBetweenPrunes = Math.min(1000, settledCapacity.familiar)
+  const signers = ActionRoom.makeSigners()
   let claims = 0
   let inFlight = 0
   // the unanswered actions of all replicas: counted in the table, and changed by what this process does
-  let held = { count: 0, bytes: 0 }
+  const room = ActionRoom.make({ capacity, maxBytes })
+  let countedAt = 0
+  // until then no action of that count is too old
+  let firstExpiry = 0
   let prunedAt = start
   let isAway = false
 
@@ -288,19 +339,17 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
       return isFirst ? Effect.asVoid(Effect.forkIn(Effect.delay(writeDeferred, "1 second"), scope)) : Effect.void
     })
 
-  const hold = ({ body }: ActionLog.Sending, change: 1 | -1) => {
-    held = { count: held.count + change, bytes: held.bytes + change * body.length }
-  }
-
   const reportInFlight = (change: number) => {
     inFlight += change
     return Metric.update(ActionLog.gauges.sent, inFlight)
   }
 
   const counting = Effect.gen(function*() {
-    const { unknown, ...counts } = yield* table.count
-    held = counts
-    yield* Metric.update(ActionLog.gauges.unknown, unknown)
+    const holdings = yield* table.holdings
+    room.reset(holdings)
+    countedAt = yield* Clock.currentTimeMillis
+    firstExpiry = holdings.reduce((first, holding) => Math.min(first, holding.firstExpiry), Infinity)
+    yield* Metric.update(ActionLog.gauges.unknown, holdings.reduce((sum, { unknown }) => sum + unknown, 0))
   })
   const recount = Effect.ignore(step(counting))
 
@@ -308,7 +357,17 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
     yield* ActionLog.warnExpired(yield* table.dropExpired(yield* Clock.currentTimeMillis))
     yield* counting
   })
-  const prune = Effect.andThen(table.dropAnswered(settledCapacity), makeRoom)
+  // who finds the log full, again and again, must not have it counted as often
+  const makeRoomAgain = Effect.flatMap(
+    Clock.currentTimeMillis,
+    (now) => now < firstExpiry && now - countedAt < countInterval ? Effect.void : makeRoom
+  )
+  const prune = Effect.gen(function*() {
+    yield* table.dropAnswered("familiar", settledCapacity.familiar)
+    yield* table.dropAnswered("strangers", settledCapacity.strangers)
+    yield* table.dropSigners(yield* Clock.currentTimeMillis)
+    yield* makeRoom
+  })
 
   let isReady = !prepare
   const prepared = Effect.gen(function*() {
@@ -319,23 +378,35 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
   }).pipe(Effect.provideService(SqlClient.SqlClient, sql))
   const ready = Effect.suspend(() => isReady ? Effect.void : prepared)
 
-  /** The number of sendings, this one included; else the state that stands in the way, or `full`. */
+  const partOf = Effect.fnUntraced(function*({ isListed, signer }: ActionLog.Sending) {
+    if (signer === undefined) return "strangers"
+    if (isListed || signers.has(signer.toLowerCase())) return "familiar"
+    if (!(yield* table.isKnown(signer))) return "strangers"
+    signers.add(signer.toLowerCase())
+    return "familiar"
+  })
+
+  /** The number of sendings, this one included, and what they hold; else the state that stands in the way, or what is scarce. */
   const write = Effect.fnUntraced(function*(sending: ActionLog.Sending, token: string, now: number) {
     yield* ready
+    const part = yield* partOf(sending)
+    const holding = ActionLog.holdingOf(part, sending)
+    let scarcity: ActionRoom.Scarcity | undefined
     for (const isLast of [false, true]) {
-      const hasRoom = held.count < capacity && held.bytes + sending.body.length <= maxBytes
+      scarcity = room.scarcity(part, holding.holder, holding.bytes)
       // an action that the log holds already needs no room
-      if (hasRoom || (yield* table.standing(sending)).length > 0) {
-        const [inserted] = yield* table.insert(sending, token, now, lease(), keep)
-        if (inserted !== undefined) return inserted.sendings
+      if (scarcity === undefined || (yield* table.standing(sending)).length > 0) {
+        const [inserted] = yield* table.insert(sending, part, token, now, lease(), keep)
+        if (inserted !== undefined) return { sendings: inserted.sendings, holding }
         const [standing] = yield* table.standing(sending)
         if (standing !== undefined && standing.expiresAt > now) {
           return standing.state === "sent" && standing.leaseUntil <= now ? "unknown" : standing.state
         }
-      }
-      if (!isLast) yield* makeRoom
+        // what stands in the way is too old
+        if (!isLast) yield* makeRoom
+      } else if (!isLast) yield* makeRoomAgain
     }
-    return "full"
+    return { scarcity: scarcity ?? "full" }
   })
 
   const claim = Effect.fn("ActionLog.claim")(
@@ -349,24 +420,27 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
         Effect.tapError(() => isFile ? Effect.void : withdrawal),
         Effect.mapError(ActionLog.notSent)
       )
+      const { nonce, signer } = sending
       if (Predicate.isString(written)) {
-        const { nonce, signer } = sending
-        return yield* written === "full" || signer === undefined
-          ? ActionLog.notSent(ActionLog.full)
-          : ActionLog.alreadyUsed(signer, nonce, written)
+        return yield* signer === undefined ? ActionLog.noRoom("full") : ActionLog.alreadyUsed(signer, nonce, written)
       }
+      if ("scarcity" in written) return yield* ActionLog.noRoom(written.scarcity)
       yield* reportInFlight(1)
       if (now - prunedAt > ActionLog.pruneInterval || claims % claimsBetweenPrunes === 0) {
         prunedAt = now
         yield* Effect.forkIn(Effect.ignore(step(prune)), scope)
       }
-      const isRepeat = written > 1
-      if (!isRepeat) hold(sending, 1)
+      const isRepeat = written.sendings > 1
+      if (!isRepeat) room.add(written.holding)
       return ActionLog.claimOf(sending, isRepeat, (remains) =>
         Effect.gen(function*() {
-          const settlement = table.settle(sending, token, remains)
+          const isNew = remains === "accepted" && signer !== undefined && !signers.has(signer.toLowerCase())
+          const settlement = isNew
+            ? Effect.andThen(table.settle(sending, token, remains), table.know(signer, yield* Clock.currentTimeMillis))
+            : table.settle(sending, token, remains)
           yield* reportInFlight(-1)
-          if (remains !== "unknown") hold(sending, -1)
+          if (remains !== "unknown") room.remove(written.holding)
+          if (isNew) signers.add(signer.toLowerCase())
           const later = defer(token, settlement)
           yield* told(step(settlement, later)).pipe(Effect.catch(() => later))
           if (remains === "unknown" || isRepeat) yield* recount
@@ -387,6 +461,7 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
     claim,
     unanswered: ask(Effect.flatMap(Clock.currentTimeMillis, table.list)),
     forget: (fingerprint) => Effect.tap(ask(table.forget(fingerprint)), () => recount),
+    used: Effect.sync(room.used),
     // a file that can be read may refuse a write, as on a full disk: the last claim tells
     isUp: Effect.map(Effect.isSuccess(isFile ? step(probe) : told(step(probe))), (answers) => answers && !isAway)
   })

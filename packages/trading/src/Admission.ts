@@ -40,6 +40,8 @@ export interface Admitted {
   readonly nonce: number
   /** Who signed, in lower case; absent where no signer can be recovered, as for forms that only the documents show. */
   readonly signer: Address | undefined
+  /** Whether the signer had to be on a list to be admitted. */
+  readonly isListed: boolean
   /**
    * Identifies the signed content: a digest of the action, its nonce and its signature, 0x hex of 64 digits.
    *
@@ -177,6 +179,7 @@ export const make = (
       action,
       nonce,
       signer,
+      isListed: options.signers !== undefined,
       fingerprint,
       body: respelled.success === text ? body : Utf8.encode(respelled.success),
       warnings: ActionShape.warnings(profile, read, now)

@@ -1,6 +1,7 @@
 /** Signed actions of the trading chain: checked, recorded in the action log, and sent at most once. */
 import type { NonceAlreadyUsed } from "@trigate/domain/ActionError"
 import type { ActionAccepted, ActionRejected } from "@trigate/domain/ActionOutcome"
+import { CurrentCaller } from "@trigate/domain/Caller"
 import type { ExchangeFailure } from "@trigate/domain/ExchangeOperations"
 import { operationOf, passthroughAction } from "@trigate/domain/ExchangeOperations"
 import type { Address } from "@trigate/domain/Hex"
@@ -120,7 +121,16 @@ export const make = (
   const sendOnce = Effect.fnUntraced(function*(admitted: Admitted) {
     const { actionType, body, fingerprint, nonce, signer } = admitted
     const identity = signer === undefined ? { nonce } : { nonce, signer }
-    const claim = yield* ActionLog.claimScoped(log, { actionType, body, fingerprint, ...identity })
+    const caller = yield* CurrentCaller
+    const isListed = admitted.isListed || caller.scope.signers?.some((each) => each.toLowerCase() === signer) === true
+    const claim = yield* ActionLog.claimScoped(log, {
+      actionType,
+      body,
+      caller: caller.id,
+      fingerprint,
+      isListed,
+      ...identity
+    })
     const answer = yield* Effect.tapError(
       send(admitted),
       // every other failure says that nothing was sent

@@ -14,6 +14,9 @@ export * as ActionLogRedis from "./ActionLogRedis.ts"
 /** `ActionLog` in a SQL database, SQLite or Postgres: an action is on the disk before its first byte leaves. */
 export * as ActionLogSql from "./ActionLogSql.ts"
 
+/** How much of the action log each signer and each caller may hold. */
+export * as ActionRoom from "./ActionRoom.ts"
+
 /**
  * Reads a signed body: decodes it once, puts its action into the venue's form, respells its chain field, and warns of what
  * the venue would not take.

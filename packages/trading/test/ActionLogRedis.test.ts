@@ -11,7 +11,19 @@ import * as Logger from "effect/Logger"
 import * as Metric from "effect/Metric"
 import * as Redis from "effect/persistence/Redis"
 import * as TestClock from "effect/testing/TestClock"
-import { day, isFree, now, open, refusalOf, settled, states, suite, unanswered } from "./actionLogSuite.ts"
+import {
+  day,
+  isFree,
+  now,
+  open,
+  other,
+  refusalOf,
+  settled,
+  signer,
+  states,
+  suite,
+  unanswered
+} from "./actionLogSuite.ts"
 
 const over = (url: string, options: ActionLogRedis.Options = {}) =>
   ActionLogRedis.layer(options).pipe(
@@ -69,6 +81,18 @@ describe.runIf(isInstalled)("the action log in Redis", () => {
       }).pipe(Effect.provide(over(url)))
     }))
 
+  it.effect("replicas share the signers that they know", () =>
+    Effect.gen(function*() {
+      const { url } = yield* redisServer
+      yield* TestClock.setTime(now)
+      yield* Effect.provide(settled("accepted"), over(url))
+      yield* Effect.gen(function*() {
+        yield* settled("unknown", { text: "stranger", signer: other(1) })
+        assert.isFalse(yield* isFree({ signer: other(2) }))
+        assert.isTrue(yield* isFree({ nonce: now + 1 }))
+      }).pipe(Effect.provide(over(url, { capacity: 10 })))
+    }))
+
   it.effect("an action that a crashed replica had sent is unknown when its lease has passed", () =>
     Effect.gen(function*() {
       const { url } = yield* redisServer
@@ -97,8 +121,12 @@ describe.runIf(isInstalled)("the action log in Redis", () => {
         yield* settled("accepted", { nonce: now + day })
         yield* settled("accepted")
         yield* settled("unknown", { nonce: now + 1 })
-        const keys = yield* redis.send<ReadonlyArray<string>>("KEYS", "*")
+        const found = yield* redis.send<ReadonlyArray<string>>("KEYS", "*")
+        assert.lengthOf(found, 5)
+        const keys = found.filter((key) => !key.startsWith("trigate:{actions}:signer:"))
         assert.lengthOf(keys, 4)
+        const known = yield* redis.send<number>("PTTL", `trigate:{actions}:signer:${signer}`)
+        assert.isAbove(known, 30 * day - 60_000)
         const idle = yield* Effect.forEach(keys, (key) => redis.send<number>("PTTL", key))
         for (const left of idle) assert.isAtMost(left, 3 * day)
         for (const left of idle) assert.isAbove(left, 2 * day - 60_000)

@@ -19,7 +19,7 @@ import * as TestClock from "effect/testing/TestClock"
 import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"
-import { isFree, now, open, refusalOf, settled, states, suite, texts, unanswered } from "./actionLogSuite.ts"
+import { isFree, now, open, other, refusalOf, settled, states, suite, texts, unanswered } from "./actionLogSuite.ts"
 
 const over = (client: Layer.Layer<SqlClient>, options: ActionLogSql.Options = {}): Layer.Layer<ActionLog> =>
   ActionLogSql.layer(options).pipe(Layer.provide(client))
@@ -63,6 +63,44 @@ describe("the action log in SQLite", () => {
       yield* TestClock.setTime(now)
       yield* Effect.provide(settled("rejected"), over(sqlite(path)))
       assert.include(yield* Effect.provide(refusalOf(), over(sqlite(path))), "its outcome is known")
+    }))
+
+  it.effect("knows for the next run whose actions were accepted", () =>
+    Effect.gen(function*() {
+      const path = yield* file
+      yield* TestClock.setTime(now)
+      yield* Effect.provide(settled("accepted"), over(sqlite(path), { capacity: 10 }))
+      yield* Effect.gen(function*() {
+        yield* settled("unknown", { text: "stranger", signer: other(1) })
+        assert.isFalse(yield* isFree({ signer: other(2) }))
+        assert.isTrue(yield* isFree({ nonce: now + 1 }))
+      }).pipe(Effect.provide(over(sqlite(path), { capacity: 10 })))
+      yield* TestClock.adjust("31 days")
+      const later = { nonce: now + 31 * 86_400_000 }
+      yield* Effect.gen(function*() {
+        yield* settled("unknown", { text: "stranger", signer: other(1), ...later })
+        assert.isFalse(yield* isFree(later))
+      }).pipe(Effect.provide(over(sqlite(path), { capacity: 10 })))
+    }))
+
+  it.effect("takes the actions of an older version as those of signers that it knows", () =>
+    Effect.gen(function*() {
+      const path = yield* file
+      yield* TestClock.setTime(now)
+      yield* Effect.provide(
+        Effect.andThen(settled("accepted"), settled("unknown", { text: "old", signer: other(1) })),
+        over(sqlite(path))
+      )
+      const older = new (yield* Effect.promise(() => import("node:sqlite"))).DatabaseSync(path)
+      older.exec(`ALTER TABLE trigate_actions DROP COLUMN part; ALTER TABLE trigate_actions DROP COLUMN caller;
+        DROP TABLE trigate_signers; DELETE FROM trigate_migrations WHERE migration_id = 3`)
+      older.close()
+      yield* Effect.gen(function*() {
+        assert.deepStrictEqual(yield* texts, ["old"])
+        assert.deepStrictEqual(yield* ActionLog.use((log) => log.used), { familiar: 1 / 10, strangers: 0 })
+        yield* settled("unknown", { text: "stranger", signer: other(2) })
+        assert.isTrue(yield* isFree({ nonce: now + 1 }))
+      }).pipe(Effect.provide(over(sqlite(path), { capacity: 10 })))
     }))
 
   it.effect("shows a tool what is in flight, until the lease has passed", () =>

@@ -21,8 +21,10 @@ type Change = Partial<Sending> & { readonly text?: string }
 
 const hexOf = (text: string) => Array.from(Utf8.encode(text), (byte) => byte.toString(16).padStart(2, "0")).join("")
 
-/** An action whose content is its text; by default all have the same nonce. */
+/** An action whose content is its text; by default all have the same nonce, and a signer that the log does not know. */
 export const sending = ({ text = "one", ...change }: Change = {}): Sending => ({
+  caller: "local",
+  isListed: false,
   signer,
   nonce: now,
   actionType: "evmUserModify",
@@ -30,6 +32,9 @@ export const sending = ({ text = "one", ...change }: Change = {}): Sending => ({
   body: Utf8.encode(text),
   ...change
 })
+
+/** Some signer. */
+export const other = (index: number) => `0x${index.toString(16).padStart(40, "0")}` as const
 
 /** An action that nobody is known to have signed. */
 export const unsigned = (change: Change = {}): Sending => {
@@ -145,7 +150,7 @@ export const suite = <E>(make: Make<E>): void => {
       // the bytes that were sent first
       assert.deepStrictEqual(yield* texts, ["one"])
     }),
-    { capacity: 1, maxBytes: 3 }
+    { capacity: 10, maxBytes: 30 }
   )
 
   check(
@@ -289,18 +294,116 @@ export const suite = <E>(make: Make<E>): void => {
       assert.deepStrictEqual([refused.upstream, refused.attempts], ["action-log", 0])
       assert.strictEqual(
         refused.detail,
-        "The action was not sent: the action log is full of actions without an answer; resolve or forget some"
+        "The action was not sent: the action log holds as many actions without an answer as it may of signers that it does " +
+          "not know: it knows one by an accepted action, or by a list of signers"
       )
       assert.sameMembers([...yield* texts], ["a", "b"])
       // a nonce that was used is told as such, and content that the log holds needs no room
       assert.include(yield* refusalOf({ text: "c" }), "only the same signed content")
       yield* settled("unknown", { text: "a" })
       // an answer makes room
-      yield* second.settle("accepted")
+      yield* second.settle("rejected")
       yield* settled("unknown", { text: "c", nonce: now + 2 })
       assert.sameMembers([...yield* texts], ["a", "c"])
     }),
-    { capacity: 2 }
+    { capacity: 20 }
+  )
+
+  check(
+    "keeps room for the signers that it knows: strangers cannot take it, whoever sends for them",
+    Effect.gen(function*() {
+      yield* settled("accepted")
+      for (let index = 0; index < 8; index++) {
+        yield* Effect.exit(settled("unknown", { text: `s${index}`, signer: other(index), caller: `address:${index}` }))
+      }
+      assert.lengthOf(yield* texts, 2)
+      const refused = yield* Effect.flip(settled("unknown", { text: "s", signer: other(9), caller: "address:9" }))
+      assert.include(refused.detail, "of signers that it does not know")
+      assert.include(
+        (yield* Effect.flip(settledAs("unknown", { ...unsigned({ text: "u" }), caller: "address:9" }))).detail,
+        "of signers that it does not know"
+      )
+      // known by the accepted action, and by a list
+      yield* settled("unknown", { text: "familiar", nonce: now + 1, caller: "address:9" })
+      yield* settled("unknown", { text: "listed", signer: other(10), isListed: true, caller: "address:9" })
+      assert.sameMembers([...yield* texts], ["s0", "s1", "familiar", "listed"])
+      assert.deepStrictEqual(yield* ActionLog.use((log) => log.used), { familiar: 2 / 20, strangers: 1 })
+    }),
+    { capacity: 20 }
+  )
+
+  check(
+    "knows no signer by an action that was not accepted",
+    Effect.gen(function*() {
+      for (const [index, settlement] of (["rejected", "refused", "released", "unknown"] as const).entries()) {
+        yield* settled(settlement, { text: `a${index}`, signer: other(index) })
+      }
+      yield* settled("unknown", { text: "b", signer: other(5) })
+      for (const index of [0, 1, 2, 3]) {
+        const refused = yield* Effect.flip(settled("released", { nonce: now + 1, signer: other(index) }))
+        assert.include(refused.detail, "of signers that it does not know")
+      }
+    }),
+    { capacity: 20 }
+  )
+
+  check(
+    "gives each caller a quarter of what is free for strangers",
+    Effect.gen(function*() {
+      const sent = (caller: string) =>
+        Effect.map(
+          Effect.forEach(Array.from({ length: 10 }, (_, index) => index), (index) =>
+            Effect.exit(
+              settled("unknown", {
+                text: `${caller}${index}`,
+                signer: other(index),
+                nonce: now + caller.length,
+                caller
+              })
+            )),
+          (exits) => exits.filter(Exit.isSuccess).length
+        )
+      assert.deepStrictEqual([yield* sent("a"), yield* sent("bb"), yield* sent("ccc")], [4, 4, 3])
+      assert.strictEqual(yield* sent("local"), 9)
+    }),
+    { capacity: 200 }
+  )
+
+  check(
+    "gives each signer that it knows a tenth of what is free for them, in actions and in bytes",
+    Effect.gen(function*() {
+      const sent = (index: number, text: string) =>
+        Effect.map(
+          Effect.forEach(Array.from({ length: 5 }, (_, nonce) => nonce), (nonce) =>
+            Effect.exit(
+              settled("unknown", {
+                text: `${text}${index}${nonce}`,
+                signer: other(index),
+                nonce: now + nonce,
+                isListed: true
+              })
+            )),
+          (exits) => exits.filter(Exit.isSuccess).length
+        )
+      assert.deepStrictEqual([yield* sent(1, ""), yield* sent(2, "")], [3, 3])
+      const refused = yield* Effect.flip(settled("unknown", { signer: other(1), nonce: now + 9, isListed: true }))
+      assert.include(refused.detail, "as many actions of this signer without an answer as one signer may have")
+      assert.strictEqual(yield* sent(3, "x".repeat(30)), 2)
+    }),
+    { capacity: 30, maxBytes: 1000 }
+  )
+
+  check(
+    "says so when it is full for the signers that it knows",
+    Effect.gen(function*() {
+      yield* settled("unknown", { signer: other(1), isListed: true })
+      const refused = yield* Effect.flip(settled("unknown", { text: "two", signer: other(2), isListed: true }))
+      assert.strictEqual(
+        refused.detail,
+        "The action was not sent: the action log is full of actions without an answer; resolve or forget some"
+      )
+    }),
+    { capacity: 1 }
   )
 
   check(
@@ -312,7 +415,7 @@ export const suite = <E>(make: Make<E>): void => {
       yield* settled("unknown", { text: "12", nonce: now + 1 })
       assert.sameMembers([...yield* texts], ["12345678", "12"])
     }),
-    { maxBytes: 10 }
+    { maxBytes: 100 }
   )
 
   check(
@@ -327,7 +430,7 @@ export const suite = <E>(make: Make<E>): void => {
       yield* settled("unknown", { text: "more", nonce: now + 2 * day })
       assert.deepStrictEqual(yield* texts, ["new", "more"])
     }),
-    { capacity: 2 }
+    { capacity: 20 }
   )
 
   check(

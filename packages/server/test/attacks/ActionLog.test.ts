@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import { post } from "@trigate/testing/Gateway"
+import { get, post } from "@trigate/testing/Gateway"
 import { signMultiSig } from "@trigate/testing/MultiSigText"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { gzipSync } from "node:zlib"
-import { bigBlocks, bodyOf, delegate, multiSig } from "../bodies.ts"
+import { bigBlocks, bodyOf, delegate, multiSig, multiSigBody } from "../bodies.ts"
 import { liveGateway } from "../liveGateway.ts"
 
 const limit = 64 * 1024
@@ -91,5 +91,44 @@ describe("a firewall in front of the venue", () => {
       // nobody was sent anything else under the nonce of an unknown outcome
       assert.strictEqual((yield* post(`${live.url}/exchange`, bodyOf(now, delegate(now, "1")))).status, 200)
       assert.strictEqual(live.api.seen.length, 3)
+    }))
+})
+
+describe("a flood of random signatures while the venue is away", () => {
+  it.live("takes no room from a signer that had an action accepted, and the readiness tells", () =>
+    Effect.gen(function*() {
+      const live = yield* liveGateway({ api: () => ({ body: accepted }) }, { TRIGATE_TRADING_API_WEIGHT: "1000000" })
+      const now = yield* Clock.currentTimeMillis
+      const honest = (nonce: number) =>
+        post(`${live.url}/exchange`, multiSigBody(nonce, `{"type":"order","orders":[],"grouping":"na"}`))
+      assert.strictEqual((yield* honest(now)).status, 200)
+      live.api.respond = () => ({ status: 502, body: "" })
+      // each of these bodies recovers to another signer; together they have more than 64 MiB
+      const flood = yield* Effect.forEach(
+        Array.from({ length: 1040 }, (_, index) => index),
+        (index) =>
+          Effect.map(
+            post(`${live.url}/exchange`, padded(now + index, limit)),
+            ({ json, status }) => ({ json, status })
+          ),
+        { concurrency: 16 }
+      )
+      const refused = flood.filter(({ status }) => status === 503)
+      assert.strictEqual(flood.filter(({ status }) => status === 504).length + refused.length, flood.length)
+      // a tenth of 64 MiB is for strangers
+      assert.isAbove(refused.length, 1040 - 103)
+      const [first] = refused
+      assert.deepInclude(first?.json, {
+        _tag: "UpstreamUnavailable",
+        upstream: "action-log",
+        detail:
+          "The action was not sent: the action log holds as many actions without an answer as it may of signers that it " +
+          "does not know: it knows one by an accepted action, or by a list of signers"
+      })
+      const { json, status } = yield* get(`${live.url}/health/ready`)
+      assert.strictEqual(status, 200)
+      assert.nestedPropertyVal(json, "actionLog.used.familiar", 0)
+      live.api.respond = () => ({ body: accepted })
+      assert.strictEqual((yield* honest(now + 1)).status, 200)
     }))
 })
