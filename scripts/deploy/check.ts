@@ -75,7 +75,7 @@ const serve = (image: Dockerfile.Stage) =>
     const [node, program = "", ...more] = image.entrypoint
     equal("entry point", [node, more], ["node", []])
     const gateway = yield* gatewayProcess(
-      { ...image.environment, TRIGATE_PORT: "0", NODE_DEBUG_NATIVE: "COMPILE_CACHE" },
+      { ...image.environment, TRIGATE_CALLERS: "open", TRIGATE_PORT: "0", NODE_DEBUG_NATIVE: "COMPILE_CACHE" },
       {
         program: Dockerfile.below(tree, program),
         folder: image.folder,

@@ -1,11 +1,13 @@
 /** How a deployment starts the gateway, and the settings that it has then: read as the gateway reads them. */
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import type { Settings } from "@trigate/domain/Settings"
+import { placeOf } from "@trigate/server/CallerStore"
 import type { Environment } from "@trigate/server/Settings"
 import { ProcessEnvironment, read } from "@trigate/server/Settings"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
 import { equal } from "../steps.ts"
 
 /** What a manifest says of the start. */
@@ -57,8 +59,10 @@ export const settings = async (started: Started): Promise<Settings> => {
   })
 }
 
-/** Fails unless the settings lead to a gateway that its replicas share stores with and that others reach at a port. */
-export const shared = (what: string, { databaseUrl, host, port, redisUrl }: Settings, expectedPort: number): void => {
+/** Fails unless the settings lead to a gateway that its replicas share stores with, that others reach at a port, and that starts. */
+export const shared = (what: string, settings: Settings, expectedPort: number): void => {
+  const { databaseUrl, host, port, redisUrl } = settings
+  equal(`${what}: why it does not start`, Result.getFailure(placeOf(settings)), Option.none())
   equal(`${what}: host`, host, "0.0.0.0")
   equal(`${what}: port`, port, expectedPort)
   equal(`${what}: Redis`, Option.isSome(redisUrl), true)

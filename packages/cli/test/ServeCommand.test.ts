@@ -136,6 +136,27 @@ describe("trigate serve --check", () => {
       ])
     }))
 
+  it.live("counts the keys of callers, and says where they cannot be read", () =>
+    Effect.gen(function*() {
+      const file = path.join(yield* folder, "keys.json")
+      const environment = { TRIGATE_HOST: "0.0.0.0", TRIGATE_CALLERS: file }
+      fs.writeFileSync(file, `{"version":1,"keys":[]}`, { mode: 0o600 })
+      const found = yield* check(environment)
+      assert.deepStrictEqual({ code: found.code, last: found.rows.at(-1) }, {
+        code: 0,
+        last: ["callers", "answers", `${file}: 0 keys that count`]
+      })
+      fs.writeFileSync(file, "{}")
+      const broken = yield* check(environment)
+      assert.deepStrictEqual({ code: broken.code, last: broken.rows.at(-1) }, {
+        code: 5,
+        last: ["callers", "fails", `${file} is no key file; trigate keys create makes one`]
+      })
+      const { code, stderr } = yield* check({ TRIGATE_HOST: "0.0.0.0" })
+      assert.strictEqual(code, 2)
+      assert.include(stderr, "trigate: others can reach 0.0.0.0: set TRIGATE_CALLERS")
+    }))
+
   it.live("asks nodes that are said to be archives for an old block", () =>
     Effect.gen(function*() {
       const from = `0x${"ab".repeat(20)}`

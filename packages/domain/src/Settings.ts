@@ -139,6 +139,9 @@ const Deadline = Schema.String.check(Schema.isPattern(/^[0-9]+(?:\.[0-9]+)?\s*[a
   Schema.decodeTo(Schema.DurationFromString.check(isPositive))
 )
 
+// a path with another ending is more likely a typing error of one of the words
+const Callers = Schema.String.check(Schema.isPattern(/^(?:open|keys|[^\0]+\.json)$/u))
+
 const ActionType = Schema.String.check(Schema.isPattern(/^[A-Za-z][A-Za-z0-9]{0,63}$/u))
 
 // such a method is sent again after a failure, and any node may get it
@@ -220,6 +223,19 @@ export const settings = {
     meaning: "port to listen on; 0 takes a free one",
     takes: "a port from 0 to 65535"
   }),
+  callers: optional("TRIGATE_CALLERS", Callers, {
+    needsRestart: true,
+    meaning:
+      "who may call: those with a key in the database (`keys`) or in a key file, or everybody who reaches the gateway " +
+      "(`open`)",
+    takes: "`open`, `keys`, or the path of a key file that ends in `.json`"
+  }, "unset: everybody on a loopback address; on any other the gateway does not start"),
+  trustedProxies: list("TRIGATE_TRUSTED_PROXIES", someOf(Schema.IpNetworkFromString), {
+    meaning:
+      "proxies whose `Forwarded` or `X-Forwarded-For` says where a request comes from; callers without a key are told " +
+      "apart by that address",
+    takes: "networks in CIDR notation like `10.0.0.0/8`, comma separated; one address is `192.0.2.1/32`"
+  }, "unset: none"),
   hosts: optional("TRIGATE_HOSTS", Schema.Union([Any, someOf(HostName)]), {
     meaning: "hosts that requests may ask for besides localhost, its subdomains, 127.0.0.0/8 and [::1]; any other is " +
       "answered with 421",
@@ -322,8 +338,8 @@ export const settings = {
   databaseUrl: optional("TRIGATE_DATABASE_URL", DatabaseUrl, {
     needsRestart: true,
     meaning:
-      "database of the action log, which then survives a crash; replicas may share a Postgres. While it cannot be " +
-      "written, signed actions are refused",
+      "database of the action log, which then survives a crash, and of the callers' keys; replicas may share a Postgres. " +
+      "While it cannot be written, signed actions are refused",
     takes: "a postgres:// URL, or the path of a SQLite file"
   }, "unset: in memory"),
   otelSdkDisabled: withDefault("OTEL_SDK_DISABLED", TrueFalse, "false", {

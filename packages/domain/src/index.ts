@@ -71,9 +71,6 @@ export * as Inspection from "./Inspection.ts"
 /** JSON integers of any size. */
 export * as Integer from "./Integer.ts"
 
-/** IP addresses and networks of them as values: read, compared, and named as callers are told apart by them. */
-export * as IpAddress from "./IpAddress.ts"
-
 /** JSON that travels with its text: the text goes out as it came, the value is read, and neither is made twice. */
 export * as Json from "./Json.ts"
 

@@ -1,4 +1,5 @@
 /** What `trigate serve --check` finds out: whether each address and store of the settings answers, and on which chain it is. */
+import { isValid, KeyStore } from "@trigate/callers/KeyStore"
 import type { Settings as Decoded } from "@trigate/domain/Settings"
 import { profileOf } from "@trigate/signing/VenueProfile"
 import * as NodeArchive from "@trigate/trading/NodeArchive"
@@ -8,14 +9,17 @@ import * as HttpTransportUndici from "@trigate/upstream/HttpTransportUndici"
 import * as Pipeline from "@trigate/upstream/Pipeline"
 import * as Probe from "@trigate/upstream/Probe"
 import * as Upstream from "@trigate/upstream/Upstream"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import * as Redis from "effect/persistence/Redis"
+import * as Result from "effect/Result"
 import { SqlClient } from "effect/sql/SqlClient"
 import * as ActionLogStore from "./ActionLogStore.ts"
+import * as CallerStore from "./CallerStore.ts"
 import { isSandbox } from "./GatewayStatus.ts"
 import * as Settings from "./Settings.ts"
 import * as SharedRedis from "./SharedRedis.ts"
@@ -140,14 +144,32 @@ const databaseFinding = Effect.fnUntraced(function*(settings: Decoded) {
   return answers ? sound("database", kind) : failing("database", `${kind}: it answers no query`)
 })
 
+/** Whether the keys of callers can be read, and how many count; nothing where the gateway asks for none. */
+const callersFinding = Effect.fnUntraced(function*(settings: Decoded) {
+  const place = yield* Effect.fromResult(CallerStore.placeOf(settings))
+  if (Option.isNone(place)) return []
+  const name = CallerStore.nameOf(place.value)
+  const files = yield* FileSystem.FileSystem
+  const found = yield* Effect.result(
+    within(
+      Effect.timeout(KeyStore.use(({ list }) => list), deadline),
+      Layer.provide(CallerStore.layerStore(place.value, "existing"), Layer.succeed(FileSystem.FileSystem, files))
+    )
+  )
+  if (Result.isFailure(found)) return [failing("callers", found.failure.message)]
+  const now = yield* Clock.currentTimeMillis
+  return [sound("callers", `${name}: ${found.success.filter((record) => isValid(record, now)).length} keys that count`)]
+})
+
 /** Reads the settings and asks everything that they name once. Fails with `SettingsError`; listens nowhere. */
 export const findings = Effect.fnUntraced(function*(sources: Settings.Sources) {
   const settings = yield* Settings.read(sources)
-  const [upstreams, archives, redis, database] = yield* Effect.all([
+  const [upstreams, archives, redis, database, callers] = yield* Effect.all([
     upstreamFindings(settings),
     archiveFindings(settings),
     redisFinding(settings),
-    databaseFinding(settings)
+    databaseFinding(settings),
+    callersFinding(settings)
   ], { concurrency: "unbounded" })
-  return [...upstreams, ...archives, redis, database]
+  return [...upstreams, ...archives, redis, database, ...callers]
 })

@@ -5,7 +5,7 @@
  * stays (`Chains`), and take the requests that come from then on. The old ones end with their last request.
  */
 import * as NodeStdio from "@effect/platform-node/NodeStdio"
-import * as CallerKeys from "@trigate/callers/CallerKeys"
+import { CallerKeys } from "@trigate/callers/CallerKeys"
 import type { Settings } from "@trigate/domain/Settings"
 import { settings as declared } from "@trigate/domain/Settings"
 import * as Context from "effect/Context"
@@ -26,11 +26,13 @@ import * as Ref from "effect/Ref"
 import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import * as Struct from "effect/Struct"
+import * as CallerStore from "./CallerStore.ts"
 import * as Chains from "./Chains.ts"
 import * as Gateway from "./Gateway.ts"
 import * as GatewayStatus from "./GatewayStatus.ts"
 import * as NodeServer from "./NodeServer.ts"
 import * as Observe from "./Observe.ts"
+import { TrustedProxies } from "./RequestCaller.ts"
 import * as RequestFacts from "./RequestFacts.ts"
 import { SettingsError } from "./Settings.ts"
 
@@ -76,7 +78,7 @@ const isOther = (old: Settings, wanted: Settings): SettingsError | undefined => 
 }
 
 /** The routes of some settings, and what happens around each request. */
-const routes = (settings: Settings, chains: Chains.Chains["Service"]) =>
+const routes = (settings: Settings, chains: Chains.Chains["Service"], keys: CallerKeys["Service"]) =>
   Gateway.layer({
     ...(Option.isSome(settings.hosts) ? { hosts: settings.hosts.value } : {}),
     ...(Option.isSome(settings.corsOrigins) ? { origins: settings.corsOrigins.value } : {})
@@ -87,7 +89,8 @@ const routes = (settings: Settings, chains: Chains.Chains["Service"]) =>
       methods: settings.relayMethods,
       maxBatch: settings.batchLimit
     })),
-    Layer.provide(CallerKeys.layerOpen),
+    Layer.provide(Layer.succeed(CallerKeys, keys)),
+    Layer.provide(Layer.succeed(TrustedProxies, settings.trustedProxies)),
     Layer.provide(Layer.succeed(GatewayStatus.GatewayStatus, GatewayStatus.statusOf(settings))),
     Layer.provide(
       settings.accessLog
@@ -101,6 +104,7 @@ type Surroundings = Observe.Drain | FileSystem | Generator | HttpPlatform | Path
 
 const make = Effect.fnUntraced(function*(first: Settings) {
   const chains = yield* Chains.Chains
+  const keys = yield* CallerKeys
   const drain = yield* Observe.Drain
   const context = yield* Effect.context<Surroundings>()
   const scope = Context.get(context, Scope.Scope)
@@ -108,7 +112,7 @@ const make = Effect.fnUntraced(function*(first: Settings) {
 
   const build = Effect.fnUntraced(function*(settings: Settings) {
     const own = yield* Scope.fork(scope)
-    const handle = yield* HttpRouter.toHttpEffect(routes(settings, chains)).pipe(Scope.provide(own))
+    const handle = yield* HttpRouter.toHttpEffect(routes(settings, chains, keys)).pipe(Scope.provide(own))
     return { handle, own, settings }
   }, Effect.provideContext(context))
 
@@ -140,15 +144,19 @@ const make = Effect.fnUntraced(function*(first: Settings) {
 /**
  * The gateway of some settings, listening.
  *
- * Its scope closes gracefully: readiness turns first, then the requests in flight finish, then the socket closes.
+ * Fails with `SettingsError` where others can reach it and the settings do not say who may call. Its scope closes gracefully:
+ * readiness turns first, then the requests in flight finish, then the socket closes.
  */
 export const layer = (settings: Settings) =>
-  Layer.effect(Reload, make(settings)).pipe(
-    Layer.provide(Chains.layer(settings)),
-    Layer.provideMerge(Layer.mergeAll(
-      Observe.layerDrain,
-      // requests have spans of our own, which hold no URL
-      Layer.succeed(HttpMiddleware.TracerDisabledWhen, constTrue),
-      NodeServer.layer({ host: settings.host, port: settings.port })
-    ))
-  )
+  // whether it may start comes before it listens
+  Layer.unwrap(Effect.map(Effect.fromResult(CallerStore.placeOf(settings)), (place) =>
+    Layer.effect(Reload, make(settings)).pipe(
+      Layer.provide(Chains.layer(settings)),
+      Layer.provide(CallerStore.layer(place)),
+      Layer.provideMerge(Layer.mergeAll(
+        Observe.layerDrain,
+        // requests have spans of our own, which hold no URL
+        Layer.succeed(HttpMiddleware.TracerDisabledWhen, constTrue),
+        NodeServer.layer({ host: settings.host, port: settings.port })
+      ))
+    )))

@@ -4,21 +4,27 @@
  * A key is the first segment of the path, as on the node provider's surface, or stands in `Authorization: Bearer`, in
  * `X-API-Key` or in `api_key` of the query, as stock clients send it. No upstream ever sees it.
  */
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { CallerKeys } from "@trigate/callers/CallerKeys"
 import { CurrentCaller } from "@trigate/domain/Caller"
 import type { Caller } from "@trigate/domain/Caller"
 import { Unauthorized } from "@trigate/domain/CallerError"
-import * as IpAddress from "@trigate/domain/IpAddress"
 import type { UpstreamUnavailable } from "@trigate/domain/UpstreamError"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
+import * as IpNetwork from "effect/net/IpNetwork"
+import * as NetAddress from "effect/net/NetAddress"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
 import { CurrentRequestFacts } from "./RequestFacts.ts"
 
+// @effect-diagnostics-next-line nodeBuiltinImport:off -- the message is Node's own
+import { IncomingMessage } from "node:http"
+
 /** The proxies whose word on the address of a caller counts; by default none. */
-export const TrustedProxies = Context.Reference<ReadonlyArray<IpAddress.IpNetwork>>("@trigate/server/TrustedProxies", {
+export const TrustedProxies = Context.Reference<ReadonlyArray<IpNetwork.IpNetwork>>("@trigate/server/TrustedProxies", {
   defaultValue: () => []
 })
 
@@ -38,14 +44,26 @@ const reserved: ReadonlySet<string> = new Set(["api", "docs", "evm", "exchange",
 
 const bearer = /^Bearer +(?<key>.*)$/iu
 
+/** Every `Authorization` that came: of several, Node's headers have the first alone. */
+const authorizations = (request: HttpServerRequest): ReadonlyArray<string> => {
+  const { authorization } = request.headers
+  if (authorization === undefined) return []
+  const message = NodeHttpServerRequest.toIncomingMessage(request)
+  return message instanceof IncomingMessage
+    ? message.headersDistinct["authorization"] ?? [authorization]
+    : [authorization]
+}
+
 /** The keys that a request carries, each once. */
-const keysOf = ({ headers, url }: HttpServerRequest, inPath: Redacted.Redacted | undefined): ReadonlySet<string> => {
-  const keys = new Set(inQuery(url))
+const keysOf = (request: HttpServerRequest, inPath: Redacted.Redacted | undefined): ReadonlySet<string> => {
+  const keys = new Set(inQuery(request.url))
   if (inPath !== undefined) keys.add(Redacted.value(inPath))
-  const inHeader = headers["x-api-key"]
+  const inHeader = request.headers["x-api-key"]
   if (inHeader !== undefined) keys.add(inHeader)
-  const borne = bearer.exec(headers["authorization"] ?? "")?.groups?.["key"]
-  if (borne !== undefined) keys.add(borne)
+  for (const text of authorizations(request)) {
+    const key = bearer.exec(text)?.groups?.["key"]
+    if (key !== undefined) keys.add(key)
+  }
   return keys
 }
 
@@ -57,9 +75,15 @@ const noKey = refuse(
 )
 const severalKeys = refuse("The request carries two different keys")
 
+/** An address; IPv4 that is written as IPv6 is IPv4, and a zone (`fe80::1%eth0`) does not count. */
+const addressOf = (text: string): NetAddress.IpAddress | undefined => {
+  const address = Result.getOrUndefined(NetAddress.ipFromString(text.replace(/%.*$/u, "")))
+  return address && NetAddress.toCanonical(address)
+}
+
 // a port follows an IPv4 address, or an IPv6 address in brackets
-const nodeOf = (text: string): IpAddress.IpAddress | undefined =>
-  IpAddress.parse(
+const nodeOf = (text: string): NetAddress.IpAddress | undefined =>
+  addressOf(
     text.trim().replace(/^"(.*)"$/u, "$1").replace(/^\[([^\]]*)\](?::[0-9]+)?$/u, "$1").replace(
       /^([0-9.]+):[0-9]+$/u,
       "$1"
@@ -69,7 +93,7 @@ const nodeOf = (text: string): IpAddress.IpAddress | undefined =>
 const forwardedFor = /(?:^|;)\s*for=(?<node>"[^"]*"|[^;]*)/iu
 
 /** The addresses that proxies have noted, the nearest last; nothing for one that is hidden or none. */
-const hopsOf = ({ headers }: HttpServerRequest): ReadonlyArray<IpAddress.IpAddress | undefined> => {
+const hopsOf = ({ headers }: HttpServerRequest): ReadonlyArray<NetAddress.IpAddress | undefined> => {
   const { forwarded, "x-forwarded-for": list } = headers
   // a proxy writes one of the two and may pass on what its caller wrote in the other
   if (forwarded !== undefined && list !== undefined) return []
@@ -80,10 +104,10 @@ const hopsOf = ({ headers }: HttpServerRequest): ReadonlyArray<IpAddress.IpAddre
 /** The nearest address that is no trusted proxy's. */
 const clientOf = (
   request: HttpServerRequest,
-  peer: IpAddress.IpAddress,
-  trusted: ReadonlyArray<IpAddress.IpNetwork>
-): IpAddress.IpAddress => {
-  const isTrusted = (address: IpAddress.IpAddress) => trusted.some((network) => IpAddress.isIn(address, network))
+  peer: NetAddress.IpAddress,
+  trusted: ReadonlyArray<IpNetwork.IpNetwork>
+): NetAddress.IpAddress => {
+  const isTrusted = (address: NetAddress.IpAddress) => trusted.some((network) => IpNetwork.contains(network, address))
   let client = peer
   for (const hop of hopsOf(request).toReversed()) {
     if (hop === undefined || !isTrusted(client)) break
@@ -92,22 +116,28 @@ const clientOf = (
   return client
 }
 
+/** What tells one subscriber from another, who has at least a /64 of IPv6 and changes addresses in it at will (RFC 6177). */
+const subscriberOf = (address: NetAddress.IpAddress): string =>
+  NetAddress.isIpv4Address(address)
+    ? NetAddress.formatIp(address)
+    : IpNetwork.format(IpNetwork.fromAddressUnsafe(address, 64))
+
 const unaddressed: Caller = { id: "address:unknown", scope: {}, quota: {} }
 
 /** The most addresses whose callers are cached. */
 const maxCached = 10_000
 
-const byAddress = (trusted: ReadonlyArray<IpAddress.IpNetwork>) => {
+const byAddress = (trusted: ReadonlyArray<IpNetwork.IpNetwork>) => {
   const cached = new Map<string, Caller>()
-  const callerAt = (address: IpAddress.IpAddress): Caller => ({
-    id: `address:${IpAddress.subscriberOf(address)}`,
+  const callerAt = (address: NetAddress.IpAddress): Caller => ({
+    id: `address:${subscriberOf(address)}`,
     scope: {},
     quota: {}
   })
   const callerAtPeer = (text: string): Caller => {
     const known = cached.get(text)
     if (known !== undefined) return known
-    const peer = IpAddress.parse(text)
+    const peer = addressOf(text)
     const caller = peer === undefined ? unaddressed : callerAt(peer)
     if (cached.size >= maxCached) cached.clear()
     cached.set(text, caller)
@@ -116,7 +146,7 @@ const byAddress = (trusted: ReadonlyArray<IpAddress.IpNetwork>) => {
   return (request: HttpServerRequest): Caller => {
     const peer = Option.getOrElse(request.remoteAddress, () => "")
     if (trusted.length === 0) return callerAtPeer(peer)
-    const address = IpAddress.parse(peer)
+    const address = addressOf(peer)
     return address === undefined ? unaddressed : callerAt(clientOf(request, address, trusted))
   }
 }

@@ -7,8 +7,10 @@ import { formatAddress, HttpServer } from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as ActionLogStore from "./ActionLogStore.ts"
+import * as CallerStore from "./CallerStore.ts"
 import * as GatewayServer from "./GatewayServer.ts"
 import { isSandbox, statusOf } from "./GatewayStatus.ts"
 import * as Log from "./Log.ts"
@@ -24,6 +26,17 @@ const actionLogs: { readonly [B in Backing]: string } = {
   SQLite: "in a SQLite file, for this gateway alone",
   Postgres: "in Postgres",
   Redis: "claims in Redis, bytes in memory and lost with this process (TRIGATE_DATABASE_URL keeps them)"
+}
+
+const callersOf = (settings: Decoded): ReadonlyArray<string> => {
+  if (Option.isNone(settings.callers)) return []
+  const place = Option.flatten(Result.getSuccess(CallerStore.placeOf(settings)))
+  return [
+    Option.match(place, {
+      onNone: () => "  callers: everybody who reaches it (TRIGATE_CALLERS=open)",
+      onSome: (found) => `  callers: those with a key in ${CallerStore.nameOf(found)}`
+    })
+  ]
 }
 
 const chainsOf = (settings: Decoded): string => {
@@ -46,7 +59,7 @@ const announce = Effect.fnUntraced(function*(settings: Decoded) {
       Math.round(process.uptime() * 1000)
     } ms ` +
       `(${Math.round((system + user) / 1000)} ms of processor time)
-${chainsOf(settings)}
+${[chainsOf(settings), ...callersOf(settings)].join("\n")}
   reference: ${url}/docs  contract: ${url}/openapi.json  state: ${url}/health/ready`
   )
 })
@@ -102,6 +115,9 @@ export const serve = Effect.fnUntraced(function*(sources: Settings.Sources) {
         Layer.provide(ProcessMetrics.layer)
       )
     ),
-    (error) => new StartError({ message: NodeServer.faultOf(error, settings.host, settings.port) })
+    (error) =>
+      error._tag === "SettingsError"
+        ? error
+        : new StartError({ message: NodeServer.faultOf(error, settings.host, settings.port) })
   )
 }, Effect.provide(Log.layer))

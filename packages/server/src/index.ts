@@ -8,6 +8,9 @@
 /** Where a gateway keeps its action log, by its settings: the same for the gateway that writes it and the tool that reads it. */
 export * as ActionLogStore from "./ActionLogStore.ts"
 
+/** Where a gateway keeps the keys of its callers, by its settings: the same for the gateway and for the tool that makes them. */
+export * as CallerStore from "./CallerStore.ts"
+
 /** CORS (Fetch standard): lets the pages of configured origins read the gateway's answers, and tells which pages are foreign. */
 export * as Cors from "./Cors.ts"
 

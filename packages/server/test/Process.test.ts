@@ -93,7 +93,11 @@ describe("an address that cannot be listened on", () => {
 
   it.live("is told in one line when it is no address of this machine", () =>
     Effect.gen(function*() {
-      const { code, stderr } = yield* program([], { TRIGATE_HOST: "192.0.2.1", TRIGATE_PORT: "18080" })
+      const { code, stderr } = yield* program([], {
+        TRIGATE_HOST: "192.0.2.1",
+        TRIGATE_PORT: "18080",
+        TRIGATE_CALLERS: "open"
+      })
       assert.strictEqual(code, 1)
       assert.strictEqual(
         stderr,
