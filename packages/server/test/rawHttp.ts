@@ -40,11 +40,11 @@ const answerOf = (bytes: Buffer): RawAnswer => {
  * Sends the parts of a request and reads until the server closes: the request must say `connection: close` or be one
  * that the server closes after. Status 0 stands for a connection that was closed without an answer.
  */
-export const exchange = (url: string, parts: ReadonlyArray<string | Uint8Array>, end = false) =>
+export const exchange = (url: string, parts: ReadonlyArray<string | Uint8Array>, end = false, from?: string) =>
   Effect.callback<RawAnswer>((resume) => {
     const { hostname, port } = new URL(url)
     const chunks: Array<Buffer> = []
-    const socket = Net.connect({ host: hostname, port: Number(port), noDelay: true }, () => {
+    const socket = Net.connect({ host: hostname, port: Number(port), noDelay: true, localAddress: from }, () => {
       for (const part of parts) socket.write(typeof part === "string" ? latin1(part) : part)
       if (end) socket.end()
     })
