@@ -32,6 +32,8 @@ const table: Readonly<Record<string, Package>> = {
   callers: { arrows: ["domain"], codecs: ["@noble/hashes"] },
   api: { arrows: ["domain"] },
   client: { arrows: ["api", "domain"] },
+  // a page in a browser, which the server carries as it was built
+  console: { arrows: ["api", "client", "domain"], codecs: ["@preact/signals", "lightweight-charts", "preact"] },
   sandbox: {
     arrows: ["domain", "layer2", "signing", "tokens", "trading", "upstream"],
     codecs: [

@@ -14,14 +14,19 @@ import type { Manifest } from "./manifest.ts"
 import { manifestOf, published, root, versionOf } from "./manifest.ts"
 import * as Pure from "./pure.ts"
 
+const run = (program: string, args: ReadonlyArray<string>, failure: string): void => {
+  const { status } = spawnSync(path.join(root, "node_modules/.bin", program), args, { cwd: root, stdio: "inherit" })
+  if (status !== 0) throw new Error(failure)
+}
+
 const compile = (): void => {
   const projects = [...published.values()].map((folder) => path.relative(root, folder))
-  const { status } = spawnSync(path.join(root, "node_modules/.bin/tsc"), ["-b", ...projects], {
-    cwd: root,
-    stdio: "inherit"
-  })
-  if (status !== 0) throw new Error("The sources do not compile")
+  run("tsc", ["-b", ...projects], "The sources do not compile")
+  run("vite", ["build", "--config", "packages/console/vite.config.ts"], "The console does not build")
 }
+
+/** The console as it was built, which the server looks for beside its modules. */
+const consoleFiles = path.join(root, "packages/server/console")
 
 /** Marks the calls of a module's top level as pure: a bundler drops a schema or a service that nothing uses. */
 const annotate = (folder: string, module: string): void => {
@@ -81,7 +86,9 @@ const buildLibrary = (folder: string, manifest: Manifest): void => {
     annotate(folder, module)
     declare(folder, module)
   }
-  write(folder, { ...builtManifest(manifest), files: ["dist", "src"] })
+  const carries = path.dirname(consoleFiles) === folder
+  if (carries) fs.cpSync(consoleFiles, path.join(folder, "build/console"), { recursive: true })
+  write(folder, { ...builtManifest(manifest), files: ["dist", "src", ...(carries ? ["console"] : [])] })
 }
 
 /** The licences of what a bundle holds: they ask to be passed on with every copy. */
@@ -121,8 +128,13 @@ const buildProgram = (folder: string, manifest: Manifest): void => {
   const launcher = fs.readFileSync(path.join(folder, "dist/trigate.js"), "utf8")
   fs.writeFileSync(path.join(built, "trigate.js"), launcher.replace(/^\/\/# sourceMappingURL=.*\n?/mu, ""))
   fs.writeFileSync(path.join(folder, "build/THIRD-PARTY-NOTICES.txt"), noticesOf(Object.keys(metafile.inputs)))
+  fs.cpSync(consoleFiles, path.join(folder, "build/console"), { recursive: true })
   const { dependencies: _, peerDependencies: __, ...rest } = builtManifest(manifest)
-  write(folder, { ...rest, bin: { trigate: "./dist/trigate.js" }, files: ["dist", "THIRD-PARTY-NOTICES.txt"] })
+  write(folder, {
+    ...rest,
+    bin: { trigate: "./dist/trigate.js" },
+    files: ["console", "dist", "THIRD-PARTY-NOTICES.txt"]
+  })
 }
 
 const build = (folder: string): void => {

@@ -31,6 +31,7 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { unhandled } from "effect/Types"
+import * as ConsolePage from "./ConsolePage.ts"
 import type * as Cors from "./Cors.ts"
 import * as DocsPage from "./DocsPage.ts"
 import * as EncodedRoutes from "./EncodedRoutes.ts"
@@ -142,6 +143,8 @@ const relayed = HttpRouter.addAll(Effect.map(handlers, (handlers) => {
 export interface Mount {
   /** The path before all routes, such as `/gateway`; none when not given. */
   readonly prefix?: `/${string}`
+  /** Whether `/` is the console; false when not given. */
+  readonly console?: boolean
   /** Whether there are `/docs` and `/openapi.json`; true when not given. */
   readonly docs?: boolean
   /** Whether there are `/health/live`, `/health/ready` and `/metrics`; true when not given. */
@@ -201,13 +204,14 @@ const layerPrefixed = (prefix: string) =>
  *
  * Two gateways on one server have two prefixes, and each its own services.
  */
-export const layer = ({ docs = true, health = true, hosts, origins, prefix = "/" }: Mount = {}) => {
+export const layer = ({ console = false, docs = true, health = true, hosts, origins, prefix = "/" }: Mount = {}) => {
   const before = prefix.replace(/\/+$/u, "")
   const routes = Layer.mergeAll(
     EncodedRoutes.layer,
     relayed,
     health ? EncodedRoutes.layerHealth : Layer.empty,
-    docs ? DocsPage.layer({ health, prefix: before }) : Layer.empty
+    docs ? DocsPage.layer({ health, prefix: before }) : Layer.empty,
+    console ? ConsolePage.layer : Layer.empty
   ).pipe(Layer.provide(layerObserved({ docs, health, hosts, origins, prefix: before })))
   // the layers of routes hold services: memoised, two gateways would have those of one
   return Layer.fresh(before === "" ? routes : Layer.provide(routes, layerPrefixed(before)))

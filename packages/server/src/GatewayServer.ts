@@ -30,6 +30,7 @@ import * as CallerStore from "./CallerStore.ts"
 import * as Chains from "./Chains.ts"
 import * as Gateway from "./Gateway.ts"
 import * as GatewayStatus from "./GatewayStatus.ts"
+import * as Hosts from "./Hosts.ts"
 import * as NodeServer from "./NodeServer.ts"
 import * as Observe from "./Observe.ts"
 import { TrustedProxies } from "./RequestCaller.ts"
@@ -80,6 +81,8 @@ const isOther = (old: Settings, wanted: Settings): SettingsError | undefined => 
 /** The routes of some settings, and what happens around each request. */
 const routes = (settings: Settings, chains: Chains.Chains["Service"], keys: CallerKeys["Service"]) =>
   Gateway.layer({
+    // it shows what only the operator should see
+    console: Hosts.isOwnMachine(settings.host),
     ...(Option.isSome(settings.hosts) ? { hosts: settings.hosts.value } : {}),
     ...(Option.isSome(settings.corsOrigins) ? { origins: settings.corsOrigins.value } : {})
   }).pipe(

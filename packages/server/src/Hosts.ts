@@ -16,6 +16,9 @@ const loopback = /^(?:(?:[a-z0-9_-]+\.)*localhost\.?|127(?:\.[0-9]{1,3}){3}|\[::
 const isLoopback = (address: SocketAddress): boolean =>
   NetAddress.isInetAddress(address) && NetAddress.isLoopback(address.address)
 
+/** Whether a listening address, as a setting names it, is reached from this machine alone. */
+export const isOwnMachine = (host: string): boolean => loopback.test(host.includes(":") ? `[${host}]` : host)
+
 /** A host as browsers compare it: without its port, in lower case. */
 const nameOf = (host: string): string => host.replace(/:[0-9]*$/u, "").toLowerCase()
 

@@ -11,6 +11,9 @@ export * as ActionLogStore from "./ActionLogStore.ts"
 /** Where a gateway keeps the keys of its callers, by its settings: the same for the gateway and for the tool that makes them. */
 export * as CallerStore from "./CallerStore.ts"
 
+/** `GET /`: the console, a page about this gateway that loads nothing from anywhere else. */
+export * as ConsolePage from "./ConsolePage.ts"
+
 /** CORS (Fetch standard): lets the pages of configured origins read the gateway's answers, and tells which pages are foreign. */
 export * as Cors from "./Cors.ts"
 

@@ -1,0 +1,118 @@
+/** The chains and their addresses: how they are served, how fast they answer, what failed, and what is ejected. */
+import { lastMinute, readiness } from "./Live.ts"
+import * as Metrics from "./Metrics.ts"
+import * as Words from "./Words.ts"
+
+const upstreamsOf: { readonly [chain: string]: ReadonlyArray<string> } = {
+  trading: ["trading-api", "trading-node"],
+  tokens: ["token-chain"],
+  layer2: ["layer2"]
+}
+
+const titles: { readonly [chain: string]: string } = {
+  trading: "Trading chain",
+  tokens: "Token chain",
+  layer2: "Layer 2"
+}
+
+const modes = { live: "live", sandbox: "sandbox", "not-configured": "not configured" }
+
+/** What happened at an upstream within the last minute. */
+const factsOf = (upstream: string) => {
+  const span = lastMinute.value
+  if (span === undefined) return undefined
+  const { from, to } = span
+  const calls = Metrics.growth(from, to, "trigate_upstream_calls_total", { upstream })
+  const answered = Metrics.growth(from, to, "trigate_upstream_calls_total", { upstream, outcome: "ok" })
+  const ejected = Metrics.of(to, "trigate_upstream_ejected", { upstream }).filter(({ value }) => value === 1)
+  const causes = Metrics.of(to, "trigate_upstream_ejections_total", { upstream })
+  return {
+    perSecond: calls / ((to.time - from.time) / 1000),
+    calls,
+    failed: calls === 0 ? 0 : (calls - answered) / calls,
+    p50: Metrics.quantile(from, to, "trigate_upstream_call_seconds", 0.5, { upstream }),
+    p95: Metrics.quantile(from, to, "trigate_upstream_call_seconds", 0.95, { upstream }),
+    ejected: ejected.map(({ labels }) => {
+      const address = labels["address"] ?? ""
+      const why = causes.filter(({ labels }) => labels["address"] === address).map(({ labels }) =>
+        labels["cause"] ?? ""
+      )
+      return { address, why: [...new Set(why)].join(", ") }
+    })
+  }
+}
+
+const Upstream = ({ addresses, name }: { readonly name: string; readonly addresses: number }) => {
+  const facts = factsOf(name)
+  return (
+    <tr>
+      <th scope="row">{name}</th>
+      <td>{addresses}</td>
+      <td>{facts === undefined ? "–" : `${facts.perSecond.toFixed(1)} /s`}</td>
+      <td>{Words.duration(facts?.p50)}</td>
+      <td>{Words.duration(facts?.p95)}</td>
+      <td class={facts !== undefined && facts.failed > 0 ? "bad" : ""}>
+        {facts === undefined || facts.calls === 0 ? "–" : Words.percent(facts.failed)}
+      </td>
+      <td>
+        {facts === undefined || facts.ejected.length === 0
+          ? <span class="good">none ejected</span>
+          : facts.ejected.map(({ address, why }) => (
+            <span class="tag bad" key={address}>address {address} ejected: {why}</span>
+          ))}
+      </td>
+    </tr>
+  )
+}
+
+/** The panel. */
+export const Chains = () => {
+  const now = readiness.value
+  if (now === undefined) return <p class="muted">Reading …</p>
+  return (
+    <>
+      {Object.entries(now.chains).map(([chain, { mode, upstreams }]) => (
+        <section class="card" key={chain} aria-labelledby={`chain-${chain}`}>
+          <h2 id={`chain-${chain}`}>
+            {titles[chain]} <span class={`tag ${mode === "live" ? "good" : ""}`}>{modes[mode]}</span>
+          </h2>
+          {mode !== "live"
+            ? (
+              <p class="muted">
+                {mode === "sandbox"
+                  ? "A chain in memory answers; nothing here is real."
+                  : "No address is configured: calls of this chain are refused."}
+              </p>
+            )
+            : (
+              <div class="scroll" tabIndex={0} role="region" aria-labelledby={`chain-${chain}`}>
+                <table>
+                  <thead>
+                    <tr>
+                      <th scope="col">Upstream</th>
+                      <th scope="col">Addresses</th>
+                      <th scope="col">Attempts</th>
+                      <th scope="col">p50</th>
+                      <th scope="col">p95</th>
+                      <th scope="col">Failed</th>
+                      <th scope="col">Outlier detection</th>
+                    </tr>
+                  </thead>
+                  <tbody>
+                    {(upstreamsOf[chain] ?? []).filter((name) => (upstreams[name] ?? 0) > 0)
+                      .map((name) => <Upstream key={name} name={name} addresses={upstreams[name] ?? 0} />)}
+                  </tbody>
+                </table>
+              </div>
+            )}
+        </section>
+      ))}
+      {now.actionLog === undefined ? null : (
+        <p class="muted">
+          The action log is kept in {now.actionLog.backing} and is{" "}
+          <span class={now.actionLog.state === "up" ? "good" : "bad"}>{now.actionLog.state}</span>.
+        </p>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,11 @@
+/** The texts of a form that is submitted, by name, without spaces around them. */
+export const textsOf = (event: SubmitEvent): { readonly [name: string]: string } => {
+  event.preventDefault()
+  return event.currentTarget instanceof HTMLFormElement
+    ? Object.fromEntries(
+      [...new FormData(event.currentTarget)].map((
+        [name, value]
+      ) => [name, typeof value === "string" ? value.trim() : ""])
+    )
+    : {}
+}

@@ -1,0 +1,66 @@
+/** The console: one page about one gateway. */
+import type { ComponentType } from "preact"
+import { render } from "preact"
+import { Candles } from "./Candles.tsx"
+import { Chains } from "./Chains.tsx"
+import { Inspector } from "./Inspector.tsx"
+import * as Live from "./Live.ts"
+import { Lookup } from "./Lookup.tsx"
+import { linkTo, place } from "./Place.ts"
+import { Weight } from "./Weight.tsx"
+
+interface Panel {
+  readonly title: string
+  readonly Body: ComponentType
+}
+
+/** The panels by the name that links have. */
+const panels: { readonly [name: string]: Panel } = {
+  chains: { title: "Chains", Body: Chains },
+  weight: { title: "Weight", Body: Weight },
+  candles: { title: "Candles", Body: Candles },
+  inspect: { title: "Inspector", Body: Inspector },
+  lookup: { title: "Look up", Body: Lookup }
+}
+
+const Banner = () => {
+  const ready = Live.readiness.value
+  const trouble = Live.trouble.value
+  if (trouble !== undefined) return <p class="banner bad" role="alert">{trouble}</p>
+  if (ready === undefined) return null
+  return (
+    <p class="banner">
+      {ready.sandbox ? "Sandbox: nothing here is real" : ready.network}
+      {ready.status === "draining" ? " · draining" : ""}
+    </p>
+  )
+}
+
+const App = () => {
+  const { panel } = place.value
+  const { Body, title } = panels[panel] ??
+    { title: "Nothing here", Body: () => <p class="card">There is no such panel.</p> }
+  document.title = `${title} · Trigate`
+  return (
+    <>
+      <a class="skip" href="#main">Skip to the panel</a>
+      <header>
+        <span class="name">Trigate</span>
+        <Banner />
+        <nav aria-label="Panels">
+          {Object.entries(panels).map(([name, { title }]) => (
+            <a key={name} href={linkTo(name)} aria-current={name === panel ? "page" : undefined}>{title}</a>
+          ))}
+          <a href="docs">API reference</a>
+        </nav>
+      </header>
+      <main id="main" tabIndex={-1}>
+        <h1 class="hidden">{title}</h1>
+        <Body />
+      </main>
+    </>
+  )
+}
+
+Live.start()
+render(<App />, document.body)

@@ -1,0 +1,78 @@
+/** The gateway's metrics as a page needs them: samples read from the text of `GET /metrics`, and what happened between two. */
+
+/** One series of a metric at one time. */
+export interface Series {
+  readonly labels: { readonly [name: string]: string }
+  readonly value: number
+}
+
+/** All series by metric name, and when they were read. */
+export interface Snapshot {
+  readonly time: number
+  readonly series: ReadonlyMap<string, ReadonlyArray<Series>>
+}
+
+const line = /^(?<name>[a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(?<labels>.*)\})? (?<value>\S+)/u
+const label = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"/gu
+
+const unescaped = (text: string): string => text.replace(/\\(.)/gu, (_, next: string) => next === "n" ? "\n" : next)
+
+/** Reads Prometheus text. Lines that are not series are left out. */
+export const read = (text: string, time: number): Snapshot => {
+  const series = new Map<string, Array<Series>>()
+  for (const each of text.split("\n")) {
+    const { labels = "", name, value } = line.exec(each)?.groups ?? {}
+    if (name === undefined) continue
+    const found = series.get(name) ?? []
+    found.push({
+      labels: Object.fromEntries(
+        [...labels.matchAll(label)].map(([, key = "", quoted = ""]) => [key, unescaped(quoted)])
+      ),
+      value: Number(value)
+    })
+    series.set(name, found)
+  }
+  return { time, series }
+}
+
+type Labels = { readonly [name: string]: string }
+
+const matches = ({ labels }: Series, wanted: Labels): boolean =>
+  Object.entries(wanted).every(([name, value]) => labels[name] === value)
+
+/** The series of a metric whose labels hold the wanted ones. */
+export const of = ({ series }: Snapshot, name: string, wanted: Labels = {}): ReadonlyArray<Series> =>
+  (series.get(name) ?? []).filter((each) => matches(each, wanted))
+
+/** The sum of the series of a metric. */
+export const sum = (snapshot: Snapshot, name: string, wanted: Labels = {}): number =>
+  of(snapshot, name, wanted).reduce((total, { value }) => total + value, 0)
+
+/** How much a counter grew between two snapshots; a restart of the gateway counts from zero. */
+export const growth = (from: Snapshot, to: Snapshot, name: string, wanted: Labels = {}): number => {
+  const grown = sum(to, name, wanted) - sum(from, name, wanted)
+  return grown < 0 ? sum(to, name, wanted) : grown
+}
+
+/**
+ * A quantile of a histogram between two snapshots, in its unit; undefined if nothing was observed.
+ *
+ * It is the upper bound of the bucket in which the quantile lies.
+ */
+export const quantile = (
+  from: Snapshot,
+  to: Snapshot,
+  name: string,
+  share: number,
+  wanted: Labels = {}
+): number | undefined => {
+  const bounds = [...new Set(of(to, `${name}_bucket`, wanted).map(({ labels }) => labels["le"] ?? ""))]
+    .map((le) => ({ le, bound: le === "+Inf" ? Infinity : Number(le) }))
+    .toSorted((one, other) => one.bound - other.bound)
+  const counts = bounds.map(({ bound, le }) => ({
+    bound,
+    count: growth(from, to, `${name}_bucket`, { ...wanted, le })
+  }))
+  const all = counts.at(-1)?.count ?? 0
+  return all === 0 ? undefined : counts.find(({ count }) => count >= all * share)?.bound
+}

@@ -1,0 +1,31 @@
+/** Where the reader is: the panel and its parameters, kept in the fragment of the URL so that a link can be shared. */
+import { signal } from "@preact/signals"
+
+/** A panel and what it shows. */
+export interface Place {
+  readonly panel: string
+  readonly params: { readonly [name: string]: string }
+}
+
+const read = (): Place => {
+  const [panel = "", query = ""] = location.hash.slice(1).split("?")
+  return { panel: panel === "" ? "chains" : panel, params: Object.fromEntries(new URLSearchParams(query)) }
+}
+
+/** The place of now. */
+export const place = signal<Place>(read())
+
+addEventListener("hashchange", () => {
+  place.value = read()
+})
+
+/** The link to a place. */
+export const linkTo = (panel: string, params: Place["params"] = {}): string => {
+  const query = new URLSearchParams(params).toString()
+  return `#${panel}${query === "" ? "" : `?${query}`}`
+}
+
+/** Goes to a place, as a click on its link does. */
+export const go = (panel: string, params: Place["params"] = {}): void => {
+  location.hash = linkTo(panel, params)
+}
