@@ -149,6 +149,7 @@ const dashboardRows: ReadonlyArray<Row> = [
         unit: "short",
         lines: [
           ["action log of {{instance}}", all(m.actionLogAway)],
+          ["candle archive of {{instance}}", all(m.archiveAway)],
           ["{{use}} of {{instance}}", all(m.sharedStateDegraded)]
         ]
       },
@@ -157,6 +158,25 @@ const dashboardRows: ReadonlyArray<Row> = [
         unit: "ops",
         lines: [["{{instance}}", rate(m.actionLogUnshared, "instance")]]
       }
+    ]
+  },
+  {
+    title: "Candle history",
+    panels: [
+      {
+        title: "Recorded bars, by interval",
+        unit: "ops",
+        lines: [["{{interval}}", rate(m.archiveBars, "interval")]]
+      },
+      {
+        title: "Bars that the venue has otherwise",
+        unit: "ops",
+        lines: [
+          ["{{interval}} corrected", rate(m.archiveCorrections, "interval")],
+          ["{{interval}} built", rate(m.archiveDifferences, "interval")]
+        ]
+      },
+      { title: "How far the recorder is behind", unit: "s", lines: [["{{instance}}", all(m.archiveBehind)]] }
     ]
   },
   {
@@ -392,6 +412,15 @@ const alerts: ReadonlyArray<Alert> = [
     expression: `${m.sharedStateDegraded.name} == 1`,
     summary: "Replicas do not share {{ $labels.use }}",
     whatToDo: "Bring Redis back; until then each replica works alone."
+  },
+  {
+    name: "TrigateCandlesBehind",
+    severity: "ticket",
+    for: "1h",
+    expression: `${m.archiveAway.name} == 1 or ${m.archiveBehind.name} > 86400`,
+    summary: "Candle history of {{ $labels.instance }} is a day behind, or its database is away",
+    whatToDo:
+      "Bring the database back, record fewer coins, or give the gateway more weight, before the venue drops bars."
   },
   {
     name: "TrigateEventLoopLags",

@@ -14,6 +14,12 @@ export * as BarRanges from "./BarRanges.ts"
 /** Columns of whole numbers in few bits: the number of values, then Rice codes whose parameter follows the values. */
 export * as BitColumns from "./BitColumns.ts"
 
+/**
+ * Builds the bars of a larger interval out of smaller ones, exactly: prices are compared and volumes added as decimals, never
+ * as doubles.
+ */
+export * as CandleAggregate from "./CandleAggregate.ts"
+
 /** Candle history: each closed bar of a coin and interval once, exactly as the venue spelled it, for good. */
 export * as CandleArchive from "./CandleArchive.ts"
 
@@ -22,6 +28,9 @@ export * as CandleArchiveMemory from "./CandleArchiveMemory.ts"
 
 /** `CandleArchive` in a SQL database, SQLite or Postgres: a chunk of bars is a row, and a write is one transaction. */
 export * as CandleArchiveSql from "./CandleArchiveSql.ts"
+
+/** Records candle history: takes all that the venue still has, follows, and goes back to what was missed. */
+export * as CandleRecorder from "./CandleRecorder.ts"
 
 /** `SqlClient` over Node's own SQLite, with one connection: it is opened at its first use, and again after a fault. */
 export * as SqliteClient from "./SqliteClient.ts"

@@ -116,6 +116,25 @@ const coverageOf = (request: CandleWindowRequest, candles: ReadonlyArray<Candle>
   return last === newest ? "complete" : "truncated"
 }
 
+/**
+ * The first bar from which on an answer holds everything: what precedes it may have been dropped.
+ *
+ * `first` is the first bar that was asked for, and `bars` are all that came of it, up to now or to an earlier end. What the
+ * venue keeps is the newest `retained` bars that had trades, so that it dropped nothing behind the oldest one that came.
+ */
+export const heldFrom = (
+  interval: CandleInterval,
+  first: number,
+  bars: ReadonlyArray<Candle>,
+  now: number,
+  retained = retainedBars
+): number => {
+  const oldest = barAt(interval, now) - retained + 1
+  if (first >= oldest) return first
+  const head = bars[0]
+  return head === undefined ? oldest : Math.max(first, Math.min(barAt(interval, head.t), oldest))
+}
+
 /** Reads an answer to `request` that arrived at `now`; the rules are those of the venue, see {@link Coverage}. */
 export const fromSnapshot = (
   request: CandleWindowRequest,

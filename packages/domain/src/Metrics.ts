@@ -10,6 +10,7 @@ import * as Metric from "effect/Metric"
 export const labels = {
   address: "place of the address in its setting, from `0`",
   cause: "for retries what was wrong with the attempt before, for ejections with the address",
+  interval: "interval of a bar, such as `1m`",
   node: "version of Node",
   operation:
     "name of a declared operation, the type of a [known query](#known-queries), or `batch`, `probe`, `unsupported`",
@@ -177,6 +178,24 @@ export const metrics = {
     "trigate_action_log_unshared_total",
     "Actions that were sent without asking the other replicas, because Redis was away"
   ),
+  archiveBars: counter("trigate_archive_bars_total", "Bars that the recorder added to the candle archive", [
+    "interval"
+  ]),
+  archiveCorrections: counter(
+    "trigate_archive_corrections_total",
+    "Closed bars that the venue changed afterwards; the archive keeps both versions",
+    ["interval"]
+  ),
+  archiveDifferences: counter(
+    "trigate_archive_differences_total",
+    "Bars that were built from smaller ones and differ from the venue's own, which then replace them",
+    ["interval"]
+  ),
+  archiveBehind: gauge(
+    "trigate_archive_behind_seconds",
+    "How long ago the last recorded bar closed, of the coin that is furthest behind"
+  ),
+  archiveAway: gauge("trigate_archive_away", "1 while the candle archive cannot be used, else 0"),
   sharedStateDegraded: gauge(
     "trigate_shared_state_degraded",
     "1 while the store that replicas share is away and this process goes on alone, else 0",

@@ -10,6 +10,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 import * as Struct from "effect/Struct"
+import { CandleInterval } from "./Candle.ts"
 import { archiveSetting, families } from "./EvmMethodTable.ts"
 import { Address } from "./Hex.ts"
 import { longestBatch } from "./protocol/JsonRpc.ts"
@@ -199,6 +200,21 @@ const Millis = Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterTha
   Schema.decodeTo(Schema.DurationFromMillis)
 )
 
+// a builder's coin has a colon too
+const recordedCoin = /^(?:\*|[A-Za-z0-9@/:._-]{1,64}):[0-9]+[mhdwM]$/u
+
+/** A coin, or `*` for all of them, and the interval that is recorded. */
+const RecordedCoin = Schema.String.check(Schema.isPattern(recordedCoin)).pipe(
+  Schema.decodeTo(Schema.Struct({ coin: Schema.String, interval: Schema.String }), {
+    decode: SchemaGetter.transform((text) => {
+      const end = text.lastIndexOf(":")
+      return { coin: text.slice(0, end), interval: text.slice(end + 1) }
+    }),
+    encode: SchemaGetter.transform(({ coin, interval }) => `${coin}:${interval}`)
+  }),
+  Schema.decodeTo(Schema.Struct({ coin: Schema.String, interval: CandleInterval }))
+)
+
 const Exporter = Schema.Literals(["otlp", "none"])
 
 const Share = Schema.FiniteFromString.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
@@ -342,6 +358,13 @@ export const settings = {
       "While it cannot be written, signed actions are refused",
     takes: "a postgres:// URL, or the path of a SQLite file"
   }, "unset: in memory"),
+  archive: list("TRIGATE_ARCHIVE", someOf(RecordedCoin), {
+    needsRestart: true,
+    meaning:
+      "coins whose candles are recorded, each with the smallest interval that is followed; larger ones are built from it. " +
+      "The database of `TRIGATE_DATABASE_URL` keeps them, and without one the memory",
+    takes: "`coin:interval`, such as `BTC:1m,@107:5m`, or `*:1h` for every other coin; comma separated"
+  }, "unset: nothing is recorded"),
   otelSdkDisabled: withDefault("OTEL_SDK_DISABLED", TrueFalse, "false", {
     needsRestart: true,
     meaning: "export nothing, whatever else is set",

@@ -146,8 +146,22 @@ describe("the settings of OpenTelemetry", () => {
       assert.isTrue(given.otelSdkDisabled)
     }))
 
+  it.effect("read the coins that are recorded, also those whose name has a colon", () =>
+    Effect.gen(function*() {
+      const given = yield* all.pipe(environment({ TRIGATE_ARCHIVE: "BTC:1m, @107:5m,xyz:XYZ100:1M,*:1h" }))
+      assert.deepStrictEqual(given.archive, [
+        { coin: "BTC", interval: "1m" },
+        { coin: "@107", interval: "5m" },
+        { coin: "xyz:XYZ100", interval: "1M" },
+        { coin: "*", interval: "1h" }
+      ])
+    }))
+
   for (
     const [name, text] of [
+      ["TRIGATE_ARCHIVE", "BTC"],
+      ["TRIGATE_ARCHIVE", "BTC:7m"],
+      ["TRIGATE_ARCHIVE", ":1m"],
       ["OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4318"],
       ["OTEL_EXPORTER_OTLP_HEADERS", "authorization"],
       ["OTEL_EXPORTER_OTLP_HEADERS", "a=%FF"],

@@ -4,6 +4,8 @@
  * Settings may change while a gateway serves. What must not forget stays: the action log, what counts against rate limits, cached
  * responses, connections, which addresses are ejected, and the state of the sandbox. The services over it are built anew.
  */
+import { CandleArchive } from "@trigate/archive/CandleArchive"
+import * as CandleArchiveMemory from "@trigate/archive/CandleArchiveMemory"
 import type { Settings } from "@trigate/domain/Settings"
 import type { Layer2 } from "@trigate/layer2/Layer2"
 import * as Layer2Upstream from "@trigate/layer2/Layer2Upstream"
@@ -78,6 +80,24 @@ const cache = (redis: SharedBy) =>
     onSome: (shared) => Layer.provide(ResponseCache.layerRedis(), shared)
   })
 
+/** The candle archive of the settings; where nothing is recorded, nothing of it is loaded. */
+const archive = (settings: Settings): Layer.Layer<CandleArchive> =>
+  settings.archive.length === 0
+    ? CandleArchiveMemory.layer()
+    : Layer.unwrap(Effect.map(
+      Effect.promise(() => import("./ArchiveStore.ts")),
+      ({ layer }) => layer(settings)
+    ))
+
+/** The recorder of the settings, beside the services. */
+const recorder = (settings: Settings): Layer.Layer<never, never, CandleArchive | Info | RateLimiter.RateLimiter> =>
+  settings.archive.length === 0
+    ? Layer.empty
+    : Layer.unwrap(Effect.map(
+      Effect.promise(() => import("@trigate/trading/CandleRecording")),
+      ({ layer }) => layer({ wishes: settings.archive, weight: settings.tradingApiWeight })
+    ))
+
 const services = (settings: Settings) =>
   Layer.mergeAll(
     Trading.layerNoDeps({
@@ -100,12 +120,13 @@ const live = (first: Settings) =>
     const make = Effect.gen(function*() {
       const kept = Context.pick(
         ActionLog.ActionLog,
+        CandleArchive,
         HttpTransport,
         MetadataFetch,
         ResponseCache.ResponseCache
       )(
         yield* Effect.context<
-          ActionLog.ActionLog | HttpTransport | MetadataFetch | ResponseCache.ResponseCache
+          ActionLog.ActionLog | CandleArchive | HttpTransport | MetadataFetch | ResponseCache.ResponseCache
         >()
       )
       const windows = new Map<string, RateWindow>()
@@ -117,7 +138,8 @@ const live = (first: Settings) =>
           const { layer2Url, onceDeadline, readDeadline, traceUpstream, tradingNodeUrl } = settings
           // never shorter: an action that is still sent by the old settings needs its whole lease
           longest = Duration.max(longest, onceDeadline)
-          return services(settings).pipe(
+          return recorder(settings).pipe(
+            Layer.provideMerge(services(settings)),
             Layer.provide(Pipeline.layerNoDeps({ readDeadline, onceDeadline, traceUpstream })),
             Layer.provide(detections.get({ tradingNodeUrl, layer2Url })),
             Layer.provide(rateLimiter(settings, redis)),
@@ -132,6 +154,7 @@ const live = (first: Settings) =>
       Layer.provideMerge(GatewayStatus.layerStoreReadiness),
       Layer.provide(ActionLogStore.layer(first, redis, () => longest)),
       Layer.provide(cache(redis)),
+      Layer.provide(archive(first)),
       Layer.provide(MetadataFetchUndici.layer()),
       Layer.provide(HttpTransportUndici.layer({ connections: 512 }))
     )

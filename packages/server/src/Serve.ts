@@ -39,6 +39,17 @@ const callersOf = (settings: Decoded): ReadonlyArray<string> => {
   ]
 }
 
+/** What is recorded, where anything is. */
+const archiveOf = (settings: Decoded): ReadonlyArray<string> => {
+  if (settings.archive.length === 0) return []
+  const wishes = settings.archive.map(({ coin, interval }) => `${coin}:${interval}`).join(", ")
+  const place = Option.match(ActionLogStore.databaseOf(settings), {
+    onNone: () => "in memory, lost with this process (TRIGATE_DATABASE_URL keeps it)",
+    onSome: ({ kind }) => `in ${kind}`
+  })
+  return [`  candle archive of ${wishes}: ${place}`]
+}
+
 const chainsOf = (settings: Decoded): string => {
   const { chains, sandbox } = statusOf(settings)
   if (sandbox) return "  serving the sandbox, because no TRIGATE_*_URL is set: nothing here is real"
@@ -47,7 +58,9 @@ const chainsOf = (settings: Decoded): string => {
       ? `  ${name}: ${Object.entries(upstreams).map(([label, count]) => `${label} x${count}`).join(", ")}`
       : `  ${name}: not configured`
   )
-  return [...lines, `  action log: ${actionLogs[ActionLogStore.backingOf(settings)]}`].join("\n")
+  return [...lines, `  action log: ${actionLogs[ActionLogStore.backingOf(settings)]}`, ...archiveOf(settings)].join(
+    "\n"
+  )
 }
 
 const announce = Effect.fnUntraced(function*(settings: Decoded) {

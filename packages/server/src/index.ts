@@ -8,6 +8,9 @@
 /** Where a gateway keeps its action log, by its settings: the same for the gateway that writes it and the tool that reads it. */
 export * as ActionLogStore from "./ActionLogStore.ts"
 
+/** Where a gateway keeps candle history, by its settings: beside the action log, and without a database in memory. */
+export * as ArchiveStore from "./ArchiveStore.ts"
+
 /** Where a gateway keeps the keys of its callers, by its settings: the same for the gateway and for the tool that makes them. */
 export * as CallerStore from "./CallerStore.ts"
 

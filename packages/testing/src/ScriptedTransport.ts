@@ -49,7 +49,10 @@ const outcomeOf = (reaction: Reaction): Effect.Effect<TransportResponse, Transpo
   return "status" in reaction ? Effect.succeed(reaction) : reaction
 }
 
-/** A pipeline with one attempt at each address over a transport that reacts to each request, and the requests in their order. */
+/**
+ * A pipeline with one attempt at each address over a transport that reacts to each request, that transport by itself, and the
+ * requests in their order.
+ */
 export const make = (react: (sent: Sent) => Reaction, options: Pipeline.Options = {}) => {
   const sent: Array<Sent> = []
   const transport = Layer.succeed(
@@ -63,5 +66,5 @@ export const make = (react: (sent: Sent) => Reaction, options: Pipeline.Options 
         })
     })
   )
-  return { sent, layer: pipeline(options).pipe(Layer.provide(transport)) }
+  return { sent, transport, layer: pipeline(options).pipe(Layer.provide(transport)) }
 }

@@ -29,6 +29,9 @@ export * as Admission from "./Admission.ts"
 /** What of a signed body is wrong by itself, whoever signed it, and its action as the venue would print it. */
 export * as BodyForm from "./BodyForm.ts"
 
+/** Records candle history beside `Info`, with what callers leave of the venue's rate limit. */
+export * as CandleRecording from "./CandleRecording.ts"
+
 /** Walks a window of any length in stretches that one answer of the venue can hold. */
 export * as CandleWalk from "./CandleWalk.ts"
 

@@ -1,0 +1,319 @@
+/**
+ * Records candle history: takes all that the venue still has, follows, and goes back to what was missed.
+ *
+ * Of each coin one interval is followed; larger ones are built from it, and compared with the venue's own once a day. One
+ * request goes out at a time, for whatever would be lost first. What can no longer be had stays a gap, and is told.
+ */
+import type { Candle, CandleInterval, CandleWindowRequest } from "@trigate/domain/Candle"
+import { CandleInterval as Interval } from "@trigate/domain/Candle"
+import { barAt, closeOf, heldFrom, openOf, retainedBars } from "@trigate/domain/CandleWindow"
+import { metrics } from "@trigate/domain/Metrics"
+import * as Clock from "effect/Clock"
+import * as DateTime from "effect/DateTime"
+import * as Effect from "effect/Effect"
+import * as Metric from "effect/Metric"
+import type { Series } from "./BarChunk.ts"
+import { isOf } from "./BarChunk.ts"
+import type { BarRange, BarRanges } from "./BarRanges.ts"
+import * as Ranges from "./BarRanges.ts"
+import * as CandleAggregate from "./CandleAggregate.ts"
+import type { ArchiveUnavailable } from "./CandleArchive.ts"
+import { CandleArchive } from "./CandleArchive.ts"
+
+/** A coin, or all of them, and the interval that is followed. */
+export interface Wish {
+  /** `*` for every coin that has no wish of its own. */
+  readonly coin: string
+  readonly interval: CandleInterval
+}
+
+/** The venue as the recorder asks it. Both effects wait until callers leave room for a request. */
+export interface Source {
+  /** The bars of a window; undefined for a coin that the venue does not know. A failure says why in words. */
+  readonly bars: (request: CandleWindowRequest) => Effect.Effect<ReadonlyArray<Candle> | undefined, string>
+  /** Every coin that is traded. */
+  readonly coins: Effect.Effect<ReadonlyArray<string>, string>
+}
+
+/** What is recorded, and from what kind of venue. */
+export interface Options {
+  readonly wishes: ReadonlyArray<Wish>
+  /** Bars that the venue keeps of a series; 5000 when not given. */
+  readonly retained?: number
+}
+
+/** Room for a venue whose clock is behind ours, or that writes a bar late. */
+const GRACE = 5000
+
+/** So many bars before the missing ones are asked for again, to notice those that were corrected. */
+const OVERLAP = 5
+
+/** A venue that keeps so many bars gives a few less: the newest may lie behind the window. */
+const NEWEST = 5
+
+/** Smaller bars that are read at a time to build larger ones. */
+const PARTS = 20_000
+
+const HOUR = 3_600_000
+const DAY = 24 * HOUR
+
+/** How long the recorder waits after a failure of the venue or of the archive, and at most after many. */
+const PAUSE = 5000
+const LONGEST_PAUSE = 60_000
+
+/** A series that is recorded. */
+interface Track extends Series {
+  /** The interval from which this one is built; undefined where it is followed itself. */
+  readonly base: CandleInterval | undefined
+  known: BarRanges
+  /** The venue is not asked for it before this time. */
+  notBefore: number
+  /** When the venue's own bars were last taken. */
+  comparedAt: number
+}
+
+/** What is to be asked, and the time at which the venue drops the oldest of it. */
+interface Task {
+  readonly track: Track
+  readonly range: BarRange
+  readonly lostAt: number
+}
+
+const keyOf = ({ coin, interval }: Series): string => `${interval} ${coin}`
+
+const isFirst = ({ known }: Track): boolean => known.length === 0
+
+const lastKnown = ({ known }: Track): number => known.at(-1)?.to ?? -1
+
+const seriesOf = (interval: CandleInterval) => ({
+  bars: metrics.archiveBars.series({ interval }),
+  corrections: metrics.archiveCorrections.series({ interval }),
+  differences: metrics.archiveDifferences.series({ interval })
+})
+
+const behind = metrics.archiveBehind.series({})
+const away = metrics.archiveAway.series({})
+
+const minuteOf = (time: number): string => `${DateTime.formatIso(DateTime.makeUnsafe(time)).slice(0, 16)}Z`
+
+const start = Effect.fnUntraced(function*(source: Source, { retained = retainedBars, wishes }: Options) {
+  const archive = yield* CandleArchive
+  const tracks = new Map<string, Track>()
+  const counters = new Map(Interval.literals.map((interval) => [interval, seriesOf(interval)]))
+  const everyCoin = wishes.find(({ coin }) => coin === "*")
+  const named = new Map(wishes.flatMap(({ coin, interval }) => coin === "*" ? [] : [[coin, interval]]))
+  const stored = new Map((yield* archive.status).map((status) => [keyOf(status), status.known]))
+  const told = new Set<string>()
+  let coinsAt = Number.NEGATIVE_INFINITY
+
+  /** The last bar that has closed for certain. */
+  const lastClosed = (interval: CandleInterval, now: number): number => barAt(interval, now - GRACE) - 1
+
+  const oldest = (interval: CandleInterval, now: number): number => Math.max(0, barAt(interval, now) - retained + 1)
+
+  const tellGaps = Effect.fnUntraced(function*(track: Track, now: number) {
+    const { coin, interval, known } = track
+    const lost = { from: known[0]?.from ?? 0, to: oldest(interval, now) - 1 }
+    // what lies before the first recorded bar is no gap
+    for (const { from, to } of known.length === 0 ? [] : Ranges.missing(known, lost)) {
+      const key = `${keyOf(track)} ${from}`
+      if (told.has(key)) continue
+      told.add(key)
+      yield* Effect.logWarning(
+        `The candle archive has a gap that the venue cannot fill: ${coin} ${interval} from ${
+          minuteOf(openOf(interval, from))
+        } to ${minuteOf(openOf(interval, to + 1))}`
+      )
+    }
+  })
+
+  const add = Effect.fnUntraced(function*(coin: string, followed: CandleInterval, now: number) {
+    if (tracks.has(keyOf({ coin, interval: followed }))) return
+    for (const interval of Interval.literals) {
+      const isFollowed = interval === followed
+      if (!isFollowed && !CandleAggregate.builds(followed, interval)) continue
+      const track: Track = {
+        coin,
+        interval,
+        base: isFollowed ? undefined : followed,
+        known: stored.get(keyOf({ coin, interval })) ?? [],
+        notBefore: 0,
+        comparedAt: now
+      }
+      tracks.set(keyOf(track), track)
+      yield* tellGaps(track, now)
+    }
+  })
+
+  /** Takes up the coins of the wishes, and every hour those that were listed since. */
+  const findCoins = Effect.fnUntraced(function*(now: number) {
+    for (const [coin, interval] of named) yield* add(coin, interval, now)
+    if (everyCoin === undefined || now < coinsAt + HOUR) return
+    for (const coin of yield* source.coins) if (!named.has(coin)) yield* add(coin, everyCoin.interval, now)
+    coinsAt = now
+  })
+
+  const followedOf = ({ base, coin }: Track): Track | undefined =>
+    base === undefined ? undefined : tracks.get(keyOf({ coin, interval: base }))
+
+  /** The first bars that the venue has and the archive has not; undefined where there are none. */
+  const missingOf = (track: Track, now: number): Task | undefined => {
+    const { interval } = track
+    if (now < track.notBefore) return undefined
+    const followed = followedOf(track)
+    const closed = lastClosed(interval, now)
+    // what follows is built from the smaller bars once these are there
+    const last = followed === undefined || isFirst(track)
+      ? closed
+      : Math.min(closed, barAt(interval, closeOf(followed.interval, lastKnown(followed)) + 1) - 1)
+    const [range] = Ranges.missing(track.known, { from: oldest(interval, now), to: last })
+    return range === undefined ? undefined : { track, range, lostAt: openOf(interval, range.from + retained) }
+  }
+
+  /** What was built since the venue's own bars were last taken, if that was a day ago. */
+  const comparisonOf = (track: Track, now: number): Task | undefined => {
+    const { base, comparedAt, interval, notBefore } = track
+    if (base === undefined || isFirst(track) || now < Math.max(comparedAt + DAY, notBefore)) return undefined
+    const to = Math.min(lastClosed(interval, now), lastKnown(track))
+    const from = Math.max(oldest(interval, now), Math.min(to, barAt(interval, comparedAt)))
+    return from > to ? undefined : { track, range: { from, to }, lostAt: Number.POSITIVE_INFINITY }
+  }
+
+  const next = (now: number): Task | undefined => {
+    let first: Task | undefined
+    for (const track of tracks.values()) {
+      const task = missingOf(track, now) ?? comparisonOf(track, now)
+      if (task !== undefined && (first === undefined || task.lostAt < first.lostAt)) first = task
+    }
+    return first
+  }
+
+  const write = Effect.fnUntraced(function*(track: Track, range: BarRange, bars: ReadonlyArray<Candle>) {
+    const { added, corrected } = yield* archive.write(track, range, bars)
+    track.known = Ranges.add(track.known, range)
+    const own = counters.get(track.interval)
+    if (own !== undefined) {
+      yield* Metric.update(own.bars, added)
+      yield* Metric.update(track.base === undefined ? own.corrections : own.differences, corrected)
+    }
+    if (corrected === 0) return
+    yield* Effect.logWarning(
+      track.base === undefined
+        ? `The venue corrected ${corrected} of the bars of ${track.coin} ${track.interval}`
+        : `${corrected} bars of ${track.coin} ${track.interval} differ from the venue's own, which replace them`
+    )
+  })
+
+  /** Builds the larger bars whose smaller ones are all known. Where the venue was not asked yet, it has its word first. */
+  const build = Effect.fnUntraced(function*(followed: Track) {
+    for (const larger of tracks.values()) {
+      if (larger.coin !== followed.coin || larger.base !== followed.interval || isFirst(larger)) continue
+      const { interval, known } = larger
+      const whole = CandleAggregate.whole(followed.interval, interval, followed.known)
+      for (const { from, to } of whole.flatMap((range) => Ranges.missing(known, range))) {
+        const parts = CandleAggregate.partsOf(followed.interval, interval, { from, to: from })
+        const few = Math.max(1, Math.floor(PARTS / (parts.to - parts.from + 1)))
+        const range = { from, to: Math.min(to, from + few - 1) }
+        const { bars } = yield* archive.read(followed, CandleAggregate.partsOf(followed.interval, interval, range))
+        yield* write(larger, range, CandleAggregate.build(interval, bars))
+      }
+    }
+  })
+
+  const leaveOut = (track: Track, now: number, why: string) => {
+    track.notBefore = now + HOUR
+    return Effect.logWarning(`${track.coin} ${track.interval} is not recorded for an hour: ${why}`)
+  }
+
+  /** Asks for the bars of a task, and writes them with the range in which the venue can have dropped none. */
+  const carryOut = Effect.fnUntraced(function*({ range, track }: Task) {
+    const { coin, interval } = track
+    const from = isFirst(track) ? 0 : Math.max(0, range.from - OVERLAP)
+    const request = { coin, interval, startTime: openOf(interval, from), endTime: closeOf(interval, range.to) }
+    const rows = yield* source.bars(request)
+    const now = yield* Clock.currentTimeMillis
+    if (rows === undefined) return yield* leaveOut(track, now, "the venue does not know the coin")
+    if (!rows.every((bar) => isOf(track, bar))) {
+      return yield* leaveOut(track, now, "the venue's bars do not begin where those of the interval do")
+    }
+    const isAll = from === 0 && rows.length < retained - NEWEST
+    const held = { from: isAll ? from : heldFrom(interval, from, rows, now, retained), to: range.to }
+    if (held.from <= held.to) {
+      const inside = rows.filter(({ t }) => barAt(interval, t) >= held.from && barAt(interval, t) <= held.to)
+      yield* write(track, held, inside)
+    }
+    track.comparedAt = now
+    yield* tellGaps(track, now)
+    if (track.base === undefined) yield* build(track)
+  })
+
+  const report = (now: number) => {
+    let most = 0
+    for (const track of tracks.values()) {
+      const last = lastClosed(track.interval, now)
+      if (track.base === undefined && lastKnown(track) < last) {
+        most = Math.max(most, now - Math.max(openOf(track.interval, lastKnown(track) + 1), 0))
+      }
+    }
+    return Metric.update(behind, Math.min(most, now) / 1000)
+  }
+
+  const step = Effect.gen(function*() {
+    const now = yield* Clock.currentTimeMillis
+    yield* findCoins(now)
+    const task = next(now)
+    yield* report(now)
+    if (task !== undefined) return yield* carryOut(task)
+    const closing = [...tracks.values()].flatMap(({ base, interval }) =>
+      base === undefined ? openOf(interval, barAt(interval, now - GRACE) + 1) + GRACE - now : []
+    )
+    yield* Effect.sleep(Math.max(1, Math.min(HOUR, ...closing)))
+  })
+
+  return {
+    /** One request, or the pause until the next bar has closed. */
+    step
+  }
+})
+
+/**
+ * Records until it is interrupted. It goes on after every failure of the venue, and of an archive that is away.
+ *
+ * An archive that this program may not write ends it with `ArchiveUnavailable`.
+ */
+export const record = (
+  source: Source,
+  options: Options
+): Effect.Effect<never, ArchiveUnavailable, CandleArchive> => {
+  let isAway = false
+  const tell = Effect.fnUntraced(function*(why: string | undefined) {
+    if (isAway === (why !== undefined)) return
+    isAway = why !== undefined
+    yield* Metric.update(away, isAway ? 1 : 0)
+    yield* why === undefined ? Effect.logInfo("The candle archive is back") : Effect.logError(why)
+  })
+  let failures = 0
+  const pause = Effect.suspend(() => Effect.sleep(Math.min(LONGEST_PAUSE, PAUSE * 2 ** failures++)))
+  const succeeded = Effect.suspend(() => {
+    failures = 0
+    return tell(undefined)
+  })
+  return Effect.gen(function*() {
+    const { step } = yield* start(source, options)
+    yield* succeeded
+    return yield* step.pipe(
+      Effect.tap(succeeded),
+      Effect.catchIf(
+        (error) => typeof error === "string",
+        (why) => Effect.andThen(Effect.logDebug(`The recorder could not ask the venue: ${why}`), pause)
+      ),
+      Effect.forever
+    )
+  }).pipe(
+    Effect.catchIf(
+      ({ reason }) => reason === "away",
+      ({ detail }) => Effect.andThen(tell(detail), pause)
+    ),
+    Effect.forever
+  )
+}

@@ -1,0 +1,108 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as CandleAggregate from "@trigate/archive/CandleAggregate"
+import type { Candle } from "@trigate/domain/Candle"
+import { CandleInterval } from "@trigate/domain/Candle"
+import { barAt, closeOf, openOf } from "@trigate/domain/CandleWindow"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { barsOf } from "./market.ts"
+
+const minute = (at: number, values: Partial<Candle>): Candle => ({
+  t: openOf("1m", at),
+  T: closeOf("1m", at),
+  s: "BTC",
+  i: "1m",
+  o: "1.0",
+  c: "1.0",
+  h: "1.0",
+  l: "1.0",
+  v: "0.0",
+  n: 0,
+  ...values
+})
+
+const larger = (smaller: CandleInterval) =>
+  CandleInterval.literals.filter((interval) => CandleAggregate.builds(smaller, interval))
+
+describe("larger bars", () => {
+  it("are built of every smaller interval that divides them", () => {
+    assert.deepStrictEqual(larger("1m"), CandleInterval.literals.slice(1))
+    assert.deepStrictEqual(larger("5m"), ["15m", "30m", "1h", "2h", "4h", "8h", "12h", "1d", "3d", "1w", "1M"])
+    assert.deepStrictEqual(larger("8h"), ["1d", "3d", "1w", "1M"])
+    assert.deepStrictEqual(larger("12h"), ["1d", "3d", "1w", "1M"])
+    assert.deepStrictEqual(larger("1d"), ["3d", "1w", "1M"])
+    assert.deepStrictEqual([larger("3d"), larger("1w"), larger("1M")], [[], [], []])
+  })
+
+  it.effect.prop(
+    "of all 13 intervals are those of the market, whatever the coin and the time",
+    {
+      coin: Schema.Literals(["BTC", "ETH", "kPEPE", "PURR/USDC", "@107", "xyz:XYZ100"]),
+      at: Schema.Int.check(Schema.isBetween({ minimum: 1_761_000_000_000, maximum: 1_795_000_000_000 })),
+      interval: Schema.Literals(CandleInterval.literals.slice(1, 11))
+    },
+    ({ at, coin, interval }) =>
+      Effect.sync(() => {
+        const last = barAt(interval, at)
+        const range = { from: last - 2, to: last }
+        const parts = barsOf(coin, "1m", CandleAggregate.partsOf("1m", interval, range))
+        assert.deepStrictEqual(CandleAggregate.build(interval, parts), barsOf(coin, interval, range))
+      }),
+    { arbitrary: { runs: 40 } }
+  )
+
+  it("of days, weeks and months are those of the market, with the venue's anchors", () => {
+    for (const interval of ["1d", "3d", "1w", "1M"] as const) {
+      const last = barAt(interval, 1_790_000_000_000)
+      const range = { from: last - 2, to: last }
+      const hours = barsOf("ETH", "1h", CandleAggregate.partsOf("1h", interval, range))
+      const built = CandleAggregate.build(interval, hours)
+      assert.deepStrictEqual(built, barsOf("ETH", interval, range))
+    }
+    // a week opens on Thursday, a month on its first day
+    const [week] = CandleAggregate.build("1w", [minute(29_800_000, {})])
+    const [month] = CandleAggregate.build("1M", [minute(29_800_000, {})])
+    assert.deepStrictEqual([week?.t, month?.t], [Date.UTC(2026, 7, 27), Date.UTC(2026, 7, 1)])
+  })
+
+  it("compare and add decimals, not doubles", () => {
+    const [bar] = CandleAggregate.build("3m", [
+      minute(0, { o: "9.95", h: "10.0", l: "9.0", c: "9.5", v: "0.1", n: 1 }),
+      minute(1, { o: "9.5", h: "9.99999999999999999999", l: "8.99999999999999999999", c: "9.1", v: "0.2", n: 2 }),
+      minute(2, { o: "9.1", h: "10.00", l: "9.00", c: "9.2", v: "90071992547409.93", n: 3 })
+    ])
+    assert.deepStrictEqual(bar, {
+      t: 0,
+      T: 179_999,
+      s: "BTC",
+      i: "3m",
+      o: "9.95",
+      c: "9.2",
+      h: "10.0",
+      l: "8.99999999999999999999",
+      v: "90071992547410.23",
+      n: 6
+    })
+  })
+
+  it("spell volumes as the venue does", () => {
+    const volume = (...volumes: ReadonlyArray<string>) =>
+      CandleAggregate.build("15m", volumes.map((v, at) => minute(at, { v })))[0]?.v
+    assert.strictEqual(volume("0.5", "0.5"), "1.0")
+    assert.strictEqual(volume("520665683.0", "1"), "520665684.0")
+    assert.strictEqual(volume("0.25", "0.15"), "0.4")
+    assert.strictEqual(volume("0.0"), "0.0")
+  })
+
+  it("exist where a smaller one does, and are whole where all smaller ones are known", () => {
+    assert.deepStrictEqual(
+      CandleAggregate.build("5m", [minute(1, {}), minute(11, {})]).map(({ t }) => barAt("5m", t)),
+      [0, 2]
+    )
+    const known = [{ from: 3, to: 19 }, { from: 21, to: 29 }, { from: 31, to: 33 }]
+    assert.deepStrictEqual(CandleAggregate.whole("1m", "5m", known), [{ from: 1, to: 3 }, { from: 5, to: 5 }])
+    const year = { from: barAt("1d", Date.UTC(2026, 0, 1)), to: barAt("1d", Date.UTC(2026, 2, 30)) }
+    const january = barAt("1M", Date.UTC(2026, 0, 1))
+    assert.deepStrictEqual(CandleAggregate.whole("1d", "1M", [year]), [{ from: january, to: january + 1 }])
+  })
+})

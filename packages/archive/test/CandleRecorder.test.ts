@@ -1,0 +1,224 @@
+import { assert, describe, it } from "@effect/vitest"
+import type { BarRange } from "@trigate/archive/BarRanges"
+import * as BarRanges from "@trigate/archive/BarRanges"
+import { ArchiveUnavailable, CandleArchive } from "@trigate/archive/CandleArchive"
+import * as CandleArchiveMemory from "@trigate/archive/CandleArchiveMemory"
+import * as CandleRecorder from "@trigate/archive/CandleRecorder"
+import type { CandleInterval } from "@trigate/domain/Candle"
+import { CandleInterval as Interval } from "@trigate/domain/Candle"
+import { barAt, openOf } from "@trigate/domain/CandleWindow"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Logger from "effect/Logger"
+import * as TestClock from "effect/testing/TestClock"
+import * as FakeVenue from "./fakeVenue.ts"
+
+const begin = Date.UTC(2026, 8, 1, 10, 2, 30)
+const hour = 3_600_000
+const day = 24 * hour
+
+/** Runs a recorder beside an effect; it ends with it, as with a process that is killed. */
+const recording = <A, E, R>(
+  venue: FakeVenue.FakeVenue,
+  wishes: ReadonlyArray<CandleRecorder.Wish>,
+  retained: number,
+  during: Effect.Effect<A, E, R>
+) =>
+  Effect.gen(function*() {
+    const fiber = yield* Effect.forkChild(Effect.delay(CandleRecorder.record(venue.source, { wishes, retained }), 1))
+    const result = yield* during
+    yield* Fiber.interrupt(fiber)
+    return result
+  })
+
+/** Lets time pass, a step at a time, so that what is asked for sees the time at which it is asked. */
+const pass = (length: number, step: number) =>
+  Effect.gen(function*() {
+    for (let passed = 0; passed < length; passed += step) yield* TestClock.adjust(step)
+  })
+
+const everything: BarRange = { from: 0, to: 100_000_000 }
+
+const held = (coin: string, interval: CandleInterval) =>
+  CandleArchive.use((archive) => archive.read({ coin, interval }, everything))
+
+const logged: Array<string> = []
+const collected = Logger.layer([Logger.make(({ message }) => {
+  logged.push(String(message))
+})])
+
+const run = <A, E>(body: Effect.Effect<A, E, CandleArchive>) =>
+  Effect.gen(function*() {
+    logged.length = 0
+    yield* TestClock.setTime(begin)
+    return yield* body
+  }).pipe(Effect.provide([CandleArchiveMemory.layer({ maxBytes: 1e9 }), collected]))
+
+const btc = [{ coin: "BTC", interval: "1m" }] as const
+
+describe("the recorder", () => {
+  it.effect("takes what the venue still has of every interval, then asks once for each bar that closes", () => {
+    const venue = FakeVenue.make({ retained: 50, listed: begin - 20 * day })
+    return run(recording(
+      venue,
+      btc,
+      50,
+      Effect.gen(function*() {
+        yield* pass(FakeVenue.minutes(1), 10_000)
+        assert.sameMembers(venue.asked.map(({ interval }) => interval), [...Interval.literals, "1m"])
+        const first = venue.asked.length
+        for (const interval of Interval.literals) {
+          const { bars, known } = yield* held("BTC", interval)
+          const last = barAt(interval, begin + 60_000) - 1
+          assert.deepStrictEqual([known.length, known.at(-1)?.to], [1, last], interval)
+          const from = barAt(interval, bars[0]?.t ?? 0)
+          assert.deepStrictEqual(bars, venue.existing("BTC", interval, from, last), interval)
+        }
+        yield* pass(FakeVenue.minutes(30), 10_000)
+        // larger bars that closed meanwhile were built, not asked for
+        assert.deepStrictEqual(
+          venue.asked.slice(first).map(({ interval }) => interval),
+          Array.from({ length: 30 }, () => "1m")
+        )
+        const { bars } = yield* held("BTC", "5m")
+        const last = barAt("5m", begin + 31 * 60_000) - 1
+        assert.deepStrictEqual(bars.slice(-6), venue.existing("BTC", "5m", last - 5, last))
+      })
+    ))
+  })
+
+  it.effect("keeps a month of a venue that keeps two days, over restarts and outages, and tells the one hole", () => {
+    // a halt of the coin is no hole
+    const halt = { from: begin + 9 * day, to: begin + 11 * day }
+    const venue = FakeVenue.make({
+      retained: 50,
+      listed: begin - 3 * day,
+      step: "15m",
+      isHalted: (time) => time >= halt.from && time < halt.to
+    })
+    const wishes = [{ coin: "BTC", interval: "1h" }] as const
+    const week = { from: begin + 16 * day, to: begin + 23 * day }
+    return run(Effect.gen(function*() {
+      const beside = (during: Effect.Effect<void>) => recording(venue, wishes, 50, during)
+      yield* beside(pass(4 * day, hour))
+      // it is down for two days, as long as nothing is lost
+      yield* TestClock.adjust(48 * hour)
+      yield* beside(Effect.gen(function*() {
+        yield* pass(begin + 15 * day - (yield* Clock.currentTimeMillis), hour)
+        venue.down = "HTTP 429"
+        yield* pass(3 * hour, hour)
+        venue.down = undefined
+        yield* pass(week.from - (yield* Clock.currentTimeMillis), hour)
+        venue.down = "the venue is away"
+        yield* pass(week.to - week.from, hour)
+        venue.down = undefined
+        yield* pass(begin + 30 * day - (yield* Clock.currentTimeMillis), hour)
+      }))
+      const now = yield* Clock.currentTimeMillis
+      const { bars, known } = yield* held("BTC", "1h")
+      const [gap, ...others] = BarRanges.gaps(known)
+      assert(gap !== undefined)
+      assert.deepStrictEqual(others, [])
+      // what is missing is what the venue had dropped when it came back
+      assert.isAtMost(Math.abs(gap.from - barAt("1h", week.from)), 1)
+      assert.isAtMost(Math.abs(gap.to - (barAt("1h", week.to) - 50)), 2)
+      const offered = known.flatMap(({ from, to }) => venue.existing("BTC", "1h", from, to))
+      assert.deepStrictEqual(bars, offered)
+      assert.strictEqual(known.at(-1)?.to, barAt("1h", now) - 1)
+      assert.deepStrictEqual(logged.filter((line) => /gap.*1h/u.test(line)), [
+        "The candle archive has a gap that the venue cannot fill: BTC 1h from 2026-09-17T10:00Z to 2026-09-22T09:00Z"
+      ])
+      // larger bars: what the smaller ones could not build came from the venue, which still had it
+      const weeks = yield* held("BTC", "1d")
+      assert.deepStrictEqual(BarRanges.gaps(weeks.known), [])
+      assert.deepStrictEqual(weeks.bars, venue.existing("BTC", "1d", barAt("1d", begin) - 3, barAt("1d", now) - 1))
+    }))
+  })
+
+  it.effect("keeps what the venue corrects as a new version, and takes its word on larger bars", () => {
+    const venue = FakeVenue.make({ retained: 5000, listed: begin - 10 * hour, step: "15m" })
+    const quarters = { coin: "BTC", interval: "15m" } as const
+    return run(recording(
+      venue,
+      [quarters],
+      5000,
+      Effect.gen(function*() {
+        const archive = yield* CandleArchive
+        yield* pass(2 * hour, FakeVenue.minutes(15))
+        const at = barAt("15m", yield* Clock.currentTimeMillis) - 3
+        const own = { from: at, to: at }
+        const [before] = venue.existing("BTC", "15m", at, at)
+        assert(before !== undefined)
+        venue.corrections.set(openOf("15m", at), { h: "99999.0" })
+        yield* pass(FakeVenue.minutes(15), FakeVenue.minutes(15))
+        const [corrected] = (yield* archive.read(quarters, own)).bars
+        assert.deepStrictEqual(corrected, { ...before, h: "99999.0" })
+        assert.deepStrictEqual((yield* archive.earlierVersions(quarters, own)).map(({ bar }) => bar), [before])
+        assert.deepStrictEqual(logged, ["The venue corrected 1 of the bars of BTC 15m"])
+        // the larger bar was built by then without the correction
+        logged.length = 0
+        yield* pass(day, FakeVenue.minutes(15))
+        const { bars } = yield* held("BTC", "30m")
+        const found = bars.find(({ t }) => t === openOf("30m", barAt("30m", before.t)))
+        assert.strictEqual(found?.h, "99999.0")
+      })
+    ))
+  })
+
+  it.effect("leaves a coin alone that was delisted, and takes up one that is listed", () => {
+    const venue = FakeVenue.make({ retained: 50, listed: begin - hour })
+    venue.coins.add("ETH")
+    const wishes = [{ coin: "*", interval: "1m" }, { coin: "ETH", interval: "1h" }] as const
+    return run(recording(
+      venue,
+      wishes,
+      50,
+      Effect.gen(function*() {
+        yield* pass(FakeVenue.minutes(2), 10_000)
+        const status = yield* (yield* CandleArchive).status
+        assert.deepStrictEqual(
+          status.filter(({ coin }) => coin === "ETH").map(({ interval }) => interval),
+          ["1h", "2h", "4h", "8h", "12h", "1d", "3d", "1w", "1M"]
+        )
+        venue.coins.delete("BTC")
+        venue.coins.add("NEW")
+        venue.asked.length = 0
+        yield* pass(FakeVenue.minutes(58), 10_000)
+        // once an hour somebody looks whether it is back
+        assert.strictEqual(venue.asked.filter(({ coin }) => coin === "BTC").length, 1)
+        assert.deepStrictEqual(logged, ["BTC 1m is not recorded for an hour: the venue does not know the coin"])
+        yield* pass(FakeVenue.minutes(5), 10_000)
+        assert.include(venue.asked.map(({ coin }) => coin), "NEW")
+      })
+    ))
+  })
+
+  it.effect("goes on when the archive comes back, and ends where it may not write", () =>
+    Effect.gen(function*() {
+      const venue = FakeVenue.make({ retained: 50, listed: begin - hour })
+      const memory = CandleArchiveMemory.make()
+      const faults: Array<ArchiveUnavailable | undefined> = []
+      const status = Effect.suspend(() => {
+        const fault = faults.shift()
+        return fault === undefined ? memory.status : Effect.fail(fault)
+      })
+      const archive = CandleArchive.of({ ...memory, status })
+      const away = new ArchiveUnavailable({ reason: "away", detail: "The candle archive is away (test)" })
+      const newer = new ArchiveUnavailable({ reason: "newer", detail: "newer" })
+      logged.length = 0
+      yield* TestClock.setTime(begin)
+      faults.push(away, away, undefined)
+      const record = CandleRecorder.record(venue.source, { wishes: btc, retained: 50 }).pipe(
+        Effect.provideService(CandleArchive, archive),
+        Effect.provide(collected)
+      )
+      const fiber = yield* Effect.forkChild(Effect.delay(record, 1))
+      yield* pass(40_000, 5000)
+      assert.deepStrictEqual(logged, ["The candle archive is away (test)", "The candle archive is back"])
+      assert.isAbove((yield* memory.status).length, 10)
+      yield* Fiber.interrupt(fiber)
+      faults.push(newer)
+      assert.strictEqual(yield* Effect.flip(record), newer)
+    }))
+})

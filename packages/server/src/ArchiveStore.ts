@@ -1,0 +1,18 @@
+/** Where a gateway keeps candle history, by its settings: beside the action log, and without a database in memory. */
+import type { CandleArchive } from "@trigate/archive/CandleArchive"
+import * as CandleArchiveMemory from "@trigate/archive/CandleArchiveMemory"
+import * as CandleArchiveSql from "@trigate/archive/CandleArchiveSql"
+import type { Settings } from "@trigate/domain/Settings"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as ActionLogStore from "./ActionLogStore.ts"
+
+/** The archive of the settings. Its client is its own: a long write must not hold up the claim of an action. */
+export const layer = (settings: Settings): Layer.Layer<CandleArchive> =>
+  Option.match(ActionLogStore.databaseOf(settings), {
+    onNone: () => CandleArchiveMemory.layer({ maxBytes: 256 * 1024 * 1024 }),
+    onSome: (place) =>
+      CandleArchiveSql.layer({ network: settings.network }).pipe(
+        Layer.provide(ActionLogStore.layerDatabase(place, "create"))
+      )
+  })

@@ -1,0 +1,89 @@
+/** Records candle history beside `Info`, with what callers leave of the venue's rate limit. */
+import type { CandleArchive } from "@trigate/archive/CandleArchive"
+import * as CandleRecorder from "@trigate/archive/CandleRecorder"
+import type { Caller } from "@trigate/domain/Caller"
+import { CurrentCaller } from "@trigate/domain/Caller"
+import type { CandleWindowRequest } from "@trigate/domain/Candle"
+import { candleSnapshot } from "@trigate/domain/InfoOperations"
+import * as Json from "@trigate/domain/Json"
+import { worstWeightOf } from "@trigate/domain/Operation"
+import * as InfoProtocol from "@trigate/domain/protocol/InfoProtocol"
+import { settings } from "@trigate/domain/Settings"
+import { RateLimiter } from "@trigate/upstream/RateLimiter"
+import { Freshness } from "@trigate/upstream/ResponseCache"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import { Info } from "./Info.ts"
+
+/** What is recorded, and how much callers are left. */
+export interface Options extends CandleRecorder.Options {
+  /** Weight a minute that the venue grants; 1200 when not given. The recorder leaves callers a third of it unused. */
+  readonly weight?: number
+}
+
+/** Who the recorder is to a rate limiter that shares between callers. */
+export const recorder: Caller = { id: "recorder", scope: {}, quota: {} }
+
+const Markets = Schema.Struct({
+  universe: Schema.Array(Schema.Struct({ name: Schema.String, isDelisted: Schema.optionalKey(Schema.Boolean) }))
+})
+const decodeMarkets = Schema.decodeUnknownEffect(Markets)
+
+const detailOf = (error: { readonly message: string; readonly detail?: string | undefined }): string =>
+  error.detail ?? error.message
+
+const make = Effect.fnUntraced(function*({ weight = settings.tradingApiWeight.fallback }: Options) {
+  const info = yield* Info
+  const limiter = yield* RateLimiter
+
+  /**
+   * Waits until a request fits into what is left, and a third of the weight besides.
+   *
+   * What is taken for it is given back at once: the request takes its own.
+   */
+  const leftover = (worst: number) => {
+    const cost = { weight: worst + Math.floor(weight / 3), requestUnits: 1 }
+    return limiter.take({ upstream: "trading-api", class: "read", caller: recorder, cost, maxWait: 0 }).pipe(
+      Effect.tapError(({ retryAfter = 1 }) => Effect.sleep(retryAfter * 1000)),
+      Effect.eventually,
+      Effect.map(({ refund }) => refund(Number.POSITIVE_INFINITY))
+    )
+  }
+
+  // what the recorder asks for is to come from the venue, not from what it recorded
+  const asRecorder = <A, E>(effect: Effect.Effect<A, E>) =>
+    effect.pipe(Effect.provideService(CurrentCaller, recorder), Effect.provideService(Freshness, "none"))
+
+  const marketsOf = Effect.fnUntraced(function*(type: string) {
+    const call = yield* InfoProtocol.callOf(Json.write({ type }), "gateway", true)
+    yield* leftover(worstWeightOf(call.operation))
+    const { json } = yield* asRecorder(info.relay(call))
+    const { universe } = yield* decodeMarkets(json.valueOrUndefined)
+    return universe.flatMap(({ isDelisted = false, name }) => isDelisted ? [] : [name])
+  })
+
+  const source: CandleRecorder.Source = {
+    bars: (request: CandleWindowRequest) =>
+      Effect.andThen(leftover(worstWeightOf(candleSnapshot)), asRecorder(info.candleSnapshot(request))).pipe(
+        Effect.map(({ candles }) => candles),
+        Effect.catchTag("UnknownAsset", () => Effect.undefined),
+        Effect.mapError(detailOf)
+      ),
+    coins: Effect.zipWith(marketsOf("meta"), marketsOf("spotMeta"), (perpetuals, pairs) => [...perpetuals, ...pairs])
+      .pipe(
+        Effect.mapError(detailOf)
+      )
+  }
+  return source
+})
+
+/** Records while the layer lives. An archive that this program may not write is told in the log, and recording ends. */
+export const layer = (options: Options): Layer.Layer<never, never, CandleArchive | Info | RateLimiter> =>
+  Layer.effectDiscard(
+    Effect.flatMap(make(options), (source) =>
+      CandleRecorder.record(source, options).pipe(
+        Effect.catch(({ detail }) => Effect.logError(`Nothing is recorded: ${detail}`)),
+        Effect.forkScoped
+      ))
+  )
