@@ -139,6 +139,19 @@ describe.skipIf(executable === undefined)("the console of a sandbox", () => {
     }))
 })
 
+describe.skipIf(executable === undefined)("the API reference", () => {
+  it.live("opens from the console, and asks nobody else", () =>
+    Effect.gen(function*() {
+      const { url } = yield* gateway({})
+      const browser = yield* opened()
+      yield* goTo(browser, `${url}/`)
+      yield* click(browser, "API reference")
+      yield* shows(browser, "Relay a signed action")
+      assert.deepStrictEqual(browser.asked.filter((asked) => !asked.startsWith(url) && !asked.startsWith("data:")), [])
+      assert.deepStrictEqual(browser.complaints, [])
+    }))
+})
+
 describe.skipIf(executable === undefined)("the console of live chains", () => {
   it.live("shows what failed and what is ejected, and no endpoint key anywhere", () =>
     Effect.gen(function*() {

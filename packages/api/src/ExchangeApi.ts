@@ -10,8 +10,12 @@ import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
+import * as Examples from "./Examples.ts"
 import * as Paths from "./Paths.ts"
 import { Problems } from "./Problems.ts"
+
+/** A signed action, with an example for the reference. */
+export const SignedBody = SignedAction.annotate({ examples: [Examples.signedAction] })
 
 /** The venue's refusal, relayed as it is: HTTP 200 with the reason as text in `response`. */
 export const ActionRefused = Schema.Struct({ status: Schema.Literal("err"), response: Schema.String })
@@ -23,7 +27,7 @@ export const exchangeErrors = [...exchangeFailures, ...servedFailures] as const
 export class ExchangeApi extends HttpApiGroup.make("exchange").add(
   HttpApiEndpoint.post("submit", Paths.exchange, {
     disableCodecs: true,
-    payload: SignedAction,
+    payload: SignedBody,
     success: [ActionAccepted, ActionRefused],
     error: exchangeErrors
   }).annotateMerge(OpenApi.annotations({
@@ -37,7 +41,7 @@ export class ExchangeApi extends HttpApiGroup.make("exchange").add(
   })),
   HttpApiEndpoint.post("inspect", Paths.inspect, {
     disableCodecs: true,
-    payload: SignedAction,
+    payload: SignedBody,
     success: Inspection,
     error: [InvalidRequest, UpstreamUnavailable, ...callerFailures]
   }).annotateMerge(OpenApi.annotations({

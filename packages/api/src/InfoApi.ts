@@ -7,6 +7,7 @@ import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
+import * as Examples from "./Examples.ts"
 import * as Paths from "./Paths.ts"
 import { Problems } from "./Problems.ts"
 
@@ -18,7 +19,7 @@ export const InfoRequest = Schema.Union([
   Schema.toEncoded(spotMeta.request),
   Schema.toEncoded(candleSnapshot.request),
   passthroughQuery.request.annotate({ description: "A query of another type, with whatever members it has" })
-])
+]).annotate({ examples: Examples.queries })
 
 export class InfoApi extends HttpApiGroup.make("info").add(
   HttpApiEndpoint.post("query", Paths.info, {

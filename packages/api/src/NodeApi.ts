@@ -3,13 +3,12 @@
  *
  * Operations that only the official API serves fail with `UnavailableOnNode` before anything is sent.
  */
-import { SignedAction } from "@trigate/domain/SignedAction"
 import { SpotMeta } from "@trigate/domain/SpotMeta"
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import { KeyedPath } from "./EndpointKey.ts"
-import { exchangeErrors } from "./ExchangeApi.ts"
+import { exchangeErrors, SignedBody } from "./ExchangeApi.ts"
 import { infoErrors, InfoRequest } from "./InfoApi.ts"
 import * as Paths from "./Paths.ts"
 import { Problems } from "./Problems.ts"
@@ -20,7 +19,7 @@ export class NodeApi extends HttpApiGroup.make("node").add(
   HttpApiEndpoint.post("exchange", `/:endpointKey${Paths.exchange}`, {
     disableCodecs: true,
     params: KeyedPath,
-    payload: SignedAction,
+    payload: SignedBody,
     error: exchangeErrors
   }).annotateMerge(OpenApi.annotations({ summary: "Always UnavailableOnNode: no node serves signed actions" })),
   HttpApiEndpoint.post("info", `/:endpointKey${Paths.info}`, {

@@ -11,6 +11,7 @@ import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
+import * as Examples from "./Examples.ts"
 import * as Paths from "./Paths.ts"
 import { Problems } from "./Problems.ts"
 
@@ -57,10 +58,18 @@ const orBatch = <S extends Schema.Top>(schema: S) =>
 export const rpcErrors = [PayloadTooLarge, Unauthorized, UpstreamUnavailable] as const
 
 /** Payload, success and errors of a route of `/evm`: one call or a batch. */
-export const evmParts = { payload: orBatch(callsOf(evmMethods)), success: orBatch(RpcAnswer), error: rpcErrors }
+export const evmParts = {
+  payload: orBatch(callsOf(evmMethods)).annotate({ examples: Examples.evmCalls }),
+  success: orBatch(RpcAnswer),
+  error: rpcErrors
+}
 
 /** Payload, success and errors of a route of `/l2`. */
-export const layer2Parts = { payload: orBatch(callsOf(layer2Methods)), success: orBatch(RpcAnswer), error: rpcErrors }
+export const layer2Parts = {
+  payload: orBatch(callsOf(layer2Methods)).annotate({ examples: Examples.layer2Calls }),
+  success: orBatch(RpcAnswer),
+  error: rpcErrors
+}
 
 const namesOf = (operations: ReadonlyArray<Operation>): string => operations.map(({ name }) => name).join(", ")
 

@@ -14,6 +14,7 @@ import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import { KeyedPath } from "./EndpointKey.ts"
+import * as Examples from "./Examples.ts"
 import * as Paths from "./Paths.ts"
 import { Problems } from "./Problems.ts"
 import { rpcErrors, RpcId } from "./RpcApi.ts"
@@ -28,7 +29,7 @@ export const TokenRpcCall = Schema.Struct({
   id: Schema.optionalKey(RpcId),
   method: Schema.Literals(methods),
   params: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown))
-}).annotate({ identifier: "TokenRpcCall" })
+}).annotate({ identifier: "TokenRpcCall", examples: Examples.tokenCalls })
 
 /** The token chain's own envelope: `ok` with `result`, or with the text of the failure in `error` and its `code`. */
 export const TokenRpcAnswer = Schema.Struct({
@@ -59,7 +60,7 @@ const tokenRpcDocs = OpenApi.annotations({
 
 const tokenDataParts = {
   disableCodecs: true,
-  query: { address: Schema.String },
+  query: { address: Schema.String.annotate({ examples: [Examples.tokenAddress] }) },
   success: TokenData,
   error: tokenErrors
 } as const
@@ -82,7 +83,7 @@ export const pathsOf = (endpoint: { readonly path: string; readonly method: stri
     : [path]
 }
 
-const readPath = { method: Schema.Literals(restReads) }
+const readPath = { method: Schema.Literals(restReads).annotate({ examples: [Examples.tokenRead] }) }
 const restReadParts = { disableCodecs: true, success: Schema.Unknown, error: tokenErrors } as const
 const restReadDocs = OpenApi.annotations({
   summary: "A read method of the token chain over REST",
@@ -91,10 +92,10 @@ const restReadDocs = OpenApi.annotations({
     "and `code` beside the members of the problem."
 })
 
-const postPath = { method: Schema.Literals(restPosts) }
+const postPath = { method: Schema.Literals(restPosts).annotate({ examples: [Examples.tokenPost.method] }) }
 const restPostParts = {
   disableCodecs: true,
-  payload: Schema.Record(Schema.String, Schema.Unknown),
+  payload: Schema.Record(Schema.String, Schema.Unknown).annotate({ examples: [Examples.tokenPost.params] }),
   success: Schema.Unknown,
   error: [...tokenErrors, OutcomeUnknown]
 } as const

@@ -8,6 +8,9 @@
 /** The key that identifies a caller on the node provider's surface: the first segment of the path. */
 export * as EndpointKey from "./EndpointKey.ts"
 
+/** Requests that the sandbox answers as they stand, for the reference page: its *Send* works on each of them. */
+export * as Examples from "./Examples.ts"
+
 /** `POST /exchange`: signed actions, checked and relayed at most once. */
 export * as ExchangeApi from "./ExchangeApi.ts"
 

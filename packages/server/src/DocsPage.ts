@@ -1,5 +1,10 @@
 /** `GET /docs` and `GET /openapi.json`: the API reference, in one page that loads nothing from the internet. */
+import * as Examples from "@trigate/api/Examples"
 import { ChainsApi, GatewayApi } from "@trigate/api/GatewayApi"
+import { keys } from "@trigate/sandbox/SandboxExamples"
+import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
+import { profileOf } from "@trigate/signing/VenueProfile"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as HttpApi from "effect/http-api/HttpApi"
 import type * as HttpApiGroup from "effect/http-api/HttpApiGroup"
@@ -7,7 +12,10 @@ import * as HttpApiScalar from "effect/http-api/HttpApiScalar"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
+import { GatewayStatus } from "./GatewayStatus.ts"
 import * as StaticPage from "./StaticPage.ts"
 
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- a hash is computed where it is used, without a service
@@ -54,18 +62,41 @@ const contentOf = ({ body }: HttpServerResponse.HttpServerResponse): Effect.Effe
     ? Effect.succeed({ contentType: body.contentType, body: body.body })
     : Effect.die(new Error("The reference has no text"))
 
+const decodeDocument = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))
+
+const isSignedExample = (value: unknown): boolean =>
+  Predicate.hasProperty(value, "nonce") && value.nonce === Examples.signedAction.nonce
+
+/** The document with an action that the sandbox takes now, in place of the example whose nonce is too old. */
+const signedNow = Effect.fnUntraced(function*(network: GatewayStatus["Service"]["network"]) {
+  const nonce = yield* Clock.currentTimeMillis
+  const { action } = Examples.signedAction
+  const signed = yield* Effect.orDie(SandboxSigner.signAction(keys.trader, { action, nonce }, profileOf(network)))
+  return (document: Record<string, unknown>) =>
+    decodeDocument(JSON.stringify(document, (_, value: unknown) => isSignedExample(value) ? signed : value))
+})
+
 const describing = <Groups extends HttpApiGroup.Constraint>(api: HttpApi.HttpApi<"gateway", Groups>, prefix: string) =>
   HttpRouter.use(Effect.fnUntraced(function*(router) {
-    const contract = prefix === "" ? api : api.annotate(OpenApi.Servers, [{ url: prefix }])
+    const { network, sandbox } = yield* GatewayStatus
     const scope = yield* Effect.scope
-    const page = HttpRouter.toHttpEffect(HttpApiScalar.layer(contract, { path: "/docs", scalar })).pipe(
-      Scope.provide(scope),
+    const placed = prefix === "" ? api : api.annotate(OpenApi.Servers, [{ url: prefix }])
+    const contract = sandbox
+      ? Effect.map(signedNow(network), (transform) => placed.annotate(OpenApi.Transform, transform))
+      : Effect.succeed(placed)
+    const page = contract.pipe(
+      Effect.flatMap((contract) =>
+        Scope.provide(HttpRouter.toHttpEffect(HttpApiScalar.layer(contract, { path: "/docs", scalar })), scope)
+      ),
       Effect.flatten,
       Effect.orDie,
       Effect.flatMap(contentOf),
       Effect.map((content) => ({ ...content, policy: policyOf(content.body) }))
     )
-    const document = Effect.suspend(() => contentOf(HttpServerResponse.jsonUnsafe(OpenApi.fromApi(contract))))
+    const document = Effect.flatMap(
+      contract,
+      (contract) => contentOf(HttpServerResponse.jsonUnsafe(OpenApi.fromApi(contract)))
+    )
     yield* router.add("GET", "/docs", yield* StaticPage.make(page))
     yield* router.add("GET", "/openapi.json", yield* StaticPage.make(document))
   }))

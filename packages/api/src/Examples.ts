@@ -1,0 +1,67 @@
+/**
+ * Requests that the sandbox answers as they stand, for the reference page: its *Send* works on each of them.
+ *
+ * What they name (contracts, tokens, transactions, the signer) is what every sandbox starts with.
+ */
+import type { SignedAction } from "@trigate/domain/SignedAction"
+
+const token = "EQClb6WL4TgcNsmu7KdNii5mw330v-k_cl6jCKyPj9pWNfJz"
+const wallet = "EQDXZ2c5LnA12Eum-DlguTmfYkMOvNeFCh4rBD0tgmwjcFI-"
+
+/** A token of the token chain. */
+export const tokenAddress = token
+
+/** An endpoint key; the gateway of a team has keys of its own. */
+export const endpointKey = "any-key"
+
+/** A signed action. Its nonce is old, so a gateway with the sandbox shows one that it has signed itself. */
+export const signedAction: SignedAction = {
+  action: { type: "evmUserModify", usingBigBlocks: true },
+  nonce: 1_767_225_600_000,
+  signature: {
+    r: "0x63c29fe073c2ada3960409e22580a61d34105f484a65a152848002e69c47dc7e",
+    s: "0x67cd2edd1325009100e9a0b06a546e64e38e389cc71b582f9c1d3bfeb49997f6",
+    v: 27
+  }
+}
+
+/** Queries of the trading chain. */
+export const queries = [
+  { type: "spotMeta" },
+  {
+    type: "candleSnapshot",
+    req: { coin: "BTC", interval: "1d", startTime: 1_767_225_600_000, endTime: 1_769_817_600_000 }
+  },
+  { type: "allMids" }
+] as const
+
+const call = <const Method extends string, const Params>(method: Method, params: Params) => ({
+  jsonrpc: "2.0" as const,
+  id: 1,
+  method,
+  params
+})
+
+/** Calls of the trading chain's EVM. */
+export const evmCalls = [
+  call("eth_getStorageAt", ["0x5555555555555555555555555555555555555555", "0x2", "latest"]),
+  call("eth_bigBlockGasPrice", [])
+] as const
+
+/** Calls of the layer 2. */
+export const layer2Calls = [
+  call("eth_getTransactionReceipt", ["0xffbd8fdbaf5800e2f7df0d5a73efee4fe8a9ef54d53f10798bbb76f7bb08c39e"]),
+  call("eth_blockNumber", [])
+] as const
+
+/** Calls of the token chain. */
+export const tokenCalls = [
+  call("getTokenData", { address: token }),
+  call("runGetMethod", { address: wallet, method: "seqno", stack: [] })
+] as const
+
+/** A read of the token chain over REST that takes no params. */
+export const tokenRead = "getMasterchainInfo"
+
+/** A method of the token chain over REST, and its params. */
+export const tokenPost = { method: "getTokenData", params: { address: token } } as const
