@@ -1,8 +1,12 @@
 /** Relaying the longest documented answer, 5000 candles, every one of them checked, beside a proxy that pipes it. */
+import * as CandleAnswer from "@trigate/domain/CandleAnswer"
 import * as Bodies from "./harness/bodies.ts"
 import type { Workload } from "./harness/load.ts"
 import * as Peers from "./harness/peers.ts"
+import { plan } from "./harness/plan.ts"
+import type { Row } from "./harness/results.ts"
 import { ratio, takeTurns } from "./harness/rounds.ts"
+import { median } from "./harness/statistics.ts"
 import { run } from "./harness/suite.ts"
 
 const { length } = Bodies.candles
@@ -18,6 +22,28 @@ const workload: Workload = {
   connections: 8
 }
 
+/** The answer in pieces as long as those that undici hands on. */
+const pieces = Array.from(
+  { length: Math.ceil(length / 65_536) },
+  (_, index) => Buffer.from(Bodies.candles.slice(index * 65_536, (index + 1) * 65_536))
+)
+
+const perBatch = 50
+
+/** Processor time of the check alone, in this process: what the pipe does not do. */
+const check = (): Row => {
+  const values: Array<number> = []
+  for (let round = 0; round <= plan.rounds; round++) {
+    const before = process.cpuUsage()
+    for (let each = 0; each < perBatch; each++) {
+      if (CandleAnswer.barsIn(pieces) === undefined) throw new Error("The candles are not recognised")
+    }
+    const { system, user } = process.cpuUsage(before)
+    if (round > 0) values.push((user + system) / perBatch)
+  }
+  return { title: "candles, the check alone", beside: "by itself", unit: "µs", value: median(values), values }
+}
+
 await run("candles", async () => {
   const upstream = await Peers.upstream()
   const gateway = await Peers.gateway(upstream)
@@ -30,6 +56,6 @@ await run("candles", async () => {
   )
   return {
     tables: [table],
-    rows: [ratio(table, gateway, pipe, 0.75), ratio(table, gateway, dispatch)]
+    rows: [ratio(table, gateway, pipe, 0.55), ratio(table, gateway, dispatch), check()]
   }
 })

@@ -1,8 +1,9 @@
 /**
  * Answers to candle queries: how many bars one holds, and whether it never changes and can be cached.
  *
- * An answer is recognised from its text alone, in the venue's spelling. A full one has 700 KB, and parsing it takes ten
- * times as long. A text that is not recognised may still be a list of bars: it has to be parsed.
+ * An answer is recognised from its bytes, in the venue's spelling and in the pieces in which it came. A full one has 700 KB:
+ * joining and decoding it takes longer than recognising it, and parsing it ten times as long. What is not recognised may
+ * still be a list of bars: it has to be parsed.
  */
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
@@ -11,82 +12,243 @@ import { barAt, closeOf, oldestRetainedBar } from "./CandleWindow.ts"
 import * as Json from "./Json.ts"
 import type { CachePolicy } from "./Operation.ts"
 import { Millis } from "./Time.ts"
+import * as Utf8 from "./Utf8.ts"
 
-const integer = "(?:0|[1-9][0-9]{0,14})"
-const decimal = `"-?[0-9]{1,40}(?:\\.[0-9]{1,40})?"`
+const QUOTE = 0x22
+const COMMA = 0x2c
+const MINUS = 0x2d
+const POINT = 0x2e
+const ZERO = 0x30
+const NINE = 0x39
+const OPEN_BRACKET = 0x5b
+const CLOSE_BRACKET = 0x5d
+const CLOSE_BRACE = 0x7d
 
-/** What each member of a bar looks like; every text that fits decodes, and means what it says. */
-const members: { readonly [Member in keyof Candle]: string } = {
-  t: integer,
-  T: integer,
-  s: `"[A-Za-z0-9@/:._-]{1,64}"`,
-  i: `"(?:${CandleInterval.literals.join("|")})"`,
-  o: decimal,
-  c: decimal,
-  h: decimal,
-  l: decimal,
-  v: decimal,
-  n: integer
+/** Bytes, and the words of four that start at any of them. */
+interface Piece {
+  readonly bytes: Uint8Array
+  readonly words: DataView
 }
 
-const isMember = (name: string): name is keyof Candle => Object.hasOwn(members, name)
+const pieceOf = (bytes: Uint8Array): Piece => ({
+  bytes,
+  words: new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+})
+
+const wordAt = ({ words }: Piece, at: number): number => words.getInt32(at, true)
+
+/** Whether all four bytes of a word are digits: from 0x30 to 0x3f, and below 0x40 also with 6 more. */
+const areDigits = (word: number): boolean =>
+  (word & 0xf0f0f0f0 | 0) === 0x30303030 && ((word + 0x06060606) & 0xf0f0f0f0 | 0) === 0x30303030
+
+const MOST_INTEGER_DIGITS = 15
+const MOST_DECIMAL_DIGITS = 40
+const MOST_COIN_LETTERS = 64
+
+/** Where the digits end that start at `from`. */
+const afterDigits = (piece: Piece, from: number): number => {
+  let at = from
+  // no more than are allowed: the piece ends somewhere
+  while (at - from <= MOST_DECIMAL_DIGITS && areDigits(wordAt(piece, at))) at += 4
+  for (let code = piece.bytes[at] ?? 0; code >= ZERO && code <= NINE; code = piece.bytes[at] ?? 0) at += 1
+  return at
+}
+
+// each of these answers where a value ends that starts at `from`, or -1
+
+const afterInteger = (piece: Piece, from: number): number => {
+  const end = afterDigits(piece, from)
+  const digits = end - from
+  return digits === 0 || digits > MOST_INTEGER_DIGITS || (digits > 1 && piece.bytes[from] === ZERO) ? -1 : end
+}
+
+const afterSomeDigits = (piece: Piece, from: number): number => {
+  const end = afterDigits(piece, from)
+  return end === from || end - from > MOST_DECIMAL_DIGITS ? -1 : end
+}
+
+const afterDecimal = (piece: Piece, from: number): number => {
+  const end = afterSomeDigits(piece, piece.bytes[from] === MINUS ? from + 1 : from)
+  return end < 0 || piece.bytes[end] !== POINT ? end : afterSomeDigits(piece, end + 1)
+}
+
+const coinLetters = new Uint8Array(256)
+for (const code of Utf8.encode("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789@/:._-")) {
+  coinLetters[code] = 1
+}
+
+const afterCoin = ({ bytes }: Piece, from: number): number => {
+  let end = from
+  while (coinLetters[bytes[end] ?? 0] === 1) end += 1
+  return end === from || end - from > MOST_COIN_LETTERS ? -1 : end
+}
+
+const codeOf = (bytes: Uint8Array, from: number, end: number): number => {
+  let code = 0
+  for (let at = from; at < end; at++) code = (code << 8) | (bytes[at] ?? 0)
+  return code
+}
+
+const intervalCodes = new Set(CandleInterval.literals.map((name) => codeOf(Utf8.encode(name), 0, name.length)))
+
+const afterInterval = ({ bytes }: Piece, from: number): number => {
+  const end = bytes[from + 2] === QUOTE ? from + 2 : from + 3
+  return intervalCodes.has(codeOf(bytes, from, end)) ? end : -1
+}
+
+/** How a value is written; all but integers stand in quotes. Every value that fits decodes, and means what it says. */
+type Spelling = "integer" | "coin" | "interval" | "decimal"
+
+const spellings: { readonly [Member in keyof Candle]: Spelling } = {
+  t: "integer",
+  T: "integer",
+  s: "coin",
+  i: "interval",
+  o: "decimal",
+  c: "decimal",
+  h: "decimal",
+  l: "decimal",
+  v: "decimal",
+  n: "integer"
+}
+
+const isMember = (name: string): name is keyof Candle => Object.hasOwn(spellings, name)
+
+const quoteOf = (name: keyof Candle | undefined): string =>
+  name === undefined || spellings[name] === "integer" ? "" : "\""
+
+const afterValue = (spelling: Spelling, piece: Piece, from: number): number => {
+  switch (spelling) {
+    case "integer":
+      return afterInteger(piece, from)
+    case "decimal":
+      return afterDecimal(piece, from)
+    case "coin":
+      return afterCoin(piece, from)
+    case "interval":
+      return afterInterval(piece, from)
+  }
+}
+
+/** One member: how its value is written, and the five bytes or more before it, of which the first and last four count. */
+interface Step {
+  readonly spelling: Spelling
+  readonly length: number
+  readonly first: number
+  readonly last: number
+}
 
 interface Shape {
-  /** So many bars that weight is billed by, each with a comma behind it. */
-  readonly block: RegExp
-  /** One bar, with what follows it. */
-  readonly bar: RegExp
+  readonly steps: ReadonlyArray<Step>
+  readonly endsWithQuote: boolean
 }
 
-const BLOCK = 60
-
-const shapeOf = (order: ReadonlyArray<keyof Candle>): Shape => {
-  const bar = `\\{${order.map((name) => `"${name}":${members[name]}`).join(",")}\\}`
-  return { block: new RegExp(`(?:${bar},){${BLOCK}}`, "y"), bar: new RegExp(`${bar}[,\\]]`, "y") }
-}
+const shapeOf = (order: ReadonlyArray<keyof Candle>): Shape => ({
+  steps: order.map((name, index) => {
+    const before = order[index - 1]
+    const opening = before === undefined ? "{" : `${quoteOf(before)},`
+    const bytes = Utf8.encode(`${opening}"${name}":${quoteOf(name)}`)
+    const piece = pieceOf(bytes)
+    const { length } = bytes
+    return { spelling: spellings[name], length, first: wordAt(piece, 0), last: wordAt(piece, length - 4) }
+  }),
+  endsWithQuote: quoteOf(order.at(-1)) !== ""
+})
 
 // members may stand in any order; a venue has one
 const MOST_SHAPES = 8
 const shapes = new Map<string, Shape>()
 
-const shapeIn = (text: string): Shape | undefined => {
-  const order = [...Json.members(text, 1).keys()]
+const shapeIn = (opening: Uint8Array): Shape | undefined => {
+  const order = [...Json.members(Utf8.decodeLossy(opening), 1).keys()]
   const key = order.join()
   const known = shapes.get(key)
   if (known !== undefined) return known
   const names = order.filter(isMember)
-  if (names.length !== order.length || names.length !== Object.keys(members).length) return undefined
+  if (names.length !== order.length || names.length !== Object.keys(spellings).length) return undefined
   if (shapes.size === MOST_SHAPES) return undefined
   const shape = shapeOf(names)
   shapes.set(key, shape)
   return shape
 }
 
-/** Moves a sticky expression on by one match; where it ends, or nothing. */
-const after = (expression: RegExp, text: string, from: number): number | undefined => {
-  expression.lastIndex = from
-  return expression.test(text) ? expression.lastIndex : undefined
+const afterBar = ({ endsWithQuote, steps }: Shape, piece: Piece, from: number): number => {
+  let at = from
+  for (const { first, last, length, spelling } of steps) {
+    if (wordAt(piece, at) !== first || wordAt(piece, at + length - 4) !== last) return -1
+    at = afterValue(spelling, piece, at + length)
+    if (at < 0) return -1
+  }
+  const { bytes } = piece
+  if (!endsWithQuote) return bytes[at] === CLOSE_BRACE ? at + 1 : -1
+  return bytes[at] === QUOTE && bytes[at + 1] === CLOSE_BRACE ? at + 2 : -1
 }
 
-/** How many bars a text lists; nothing of one that is not recognised. */
-export const barsIn = (text: string): number | undefined => {
-  if (text === "[]") return 0
-  const shape = text.startsWith("[{") && text.endsWith("}]") ? shapeIn(text) : undefined
+/** No bar takes so many bytes, with what follows it: a bar is read where at least as many bytes are left. */
+const ROOM = 1024
+
+const padding = new Uint8Array(ROOM)
+
+/** Reads bars, counts them, and finds the end of the list. */
+class Bars {
+  readonly #shape: Shape
+  count = 0
+  isAtEnd = false
+
+  constructor(shape: Shape) {
+    this.#shape = shape
+  }
+
+  /** Reads those that start before `until`. Where it has got to, or -1. */
+  read(bytes: Uint8Array, from: number, until: number): number {
+    const piece = pieceOf(bytes)
+    let at = from
+    while (at < until && !this.isAtEnd) {
+      const end = afterBar(this.#shape, piece, at)
+      if (end < 0) return -1
+      this.count += 1
+      if (bytes[end] === CLOSE_BRACKET) this.isAtEnd = true
+      else if (bytes[end] !== COMMA) return -1
+      at = end + 1
+    }
+    return at
+  }
+}
+
+/** How many bars the pieces of a text list; nothing of one that is not recognised. */
+export const barsIn = (pieces: ReadonlyArray<Uint8Array>): number | undefined => {
+  const size = pieces.reduce((sum, { length }) => sum + length, 0)
+  const opening = Utf8.opening(pieces, ROOM)
+  if (opening[0] !== OPEN_BRACKET) return undefined
+  if (size === 2 && opening[1] === CLOSE_BRACKET) return 0
+  const shape = shapeIn(opening)
   if (shape === undefined) return undefined
-  let bars = 0
-  let at = 1
-  for (let next = after(shape.block, text, at); next !== undefined; next = after(shape.block, text, at)) {
-    bars += BLOCK
-    at = next
+  const bars = new Bars(shape)
+  // what is left of earlier pieces, where the next bar starts in it, and where it stands in the text
+  let rest = opening.subarray(0, 0)
+  let from = 1
+  let offset = 0
+  for (const piece of [...pieces.filter(({ length }) => length > 0), padding]) {
+    let bytes = piece
+    if (rest.length > 0) {
+      const isShort = piece.length < 2 * ROOM
+      const bridge = Utf8.joined([rest, isShort ? piece : piece.subarray(0, ROOM)])
+      if (isShort) bytes = bridge
+      else {
+        const at = bars.read(bridge, from, rest.length)
+        if (at < 0) return undefined
+        offset += rest.length
+        from = at - rest.length
+      }
+    }
+    const at = bars.read(bytes, from, bytes.length - ROOM)
+    if (at < 0) return undefined
+    if (bars.isAtEnd) return offset + at === size ? bars.count : undefined
+    rest = bytes.subarray(at)
+    offset += at
+    from = 0
   }
-  while (at < text.length) {
-    const next = after(shape.bar, text, at)
-    if (next === undefined) return undefined
-    bars += 1
-    at = next
-    if (text[at - 1] === "]") break
-  }
-  return at === text.length ? bars : undefined
+  return undefined
 }
 
 const occurrencesOf = (part: string, text: string): number => {
@@ -101,7 +263,7 @@ export const openTimesIn = (
   coin: string,
   interval: CandleInterval
 ): ReadonlyArray<number> | undefined => {
-  const bars = barsIn(text)
+  const bars = barsIn([Utf8.encode(text)])
   // in a recognised text a name with its colon is nothing but a member
   return bars !== undefined && occurrencesOf(`"s":${JSON.stringify(coin)}`, text) === bars &&
       occurrencesOf(`"i":"${interval}"`, text) === bars

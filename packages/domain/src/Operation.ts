@@ -107,11 +107,12 @@ export interface Operation<
   /** The block parameter of a method that reads state: its position, and what it may be. */
   readonly blockParam?: { readonly position: number; readonly supported: ReadonlyArray<StateBlock> }
   /**
-   * The length of an answer that is recognised as a list from its text alone, as which it need not be parsed.
+   * The length of an answer that is recognised as a list from the pieces in which it came, so that nobody has to join, decode
+   * or parse it.
    *
    * For answers that are long and always spelled the same; every text that is recognised has to decode.
    */
-  readonly recognized?: (text: string) => number | undefined
+  readonly recognized?: (pieces: ReadonlyArray<Uint8Array>) => number | undefined
   /** An answer that means something else than its status says. */
   readonly refusal?: Refusal<Request["Type"], Failures[number]["Type"]>
   /** Whether an answer is the upstream's last word, whatever its status says. */

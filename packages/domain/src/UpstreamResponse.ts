@@ -12,7 +12,8 @@ export interface Fields {
   readonly upstream: string
   readonly status: number
   readonly contentType: string
-  readonly body: Uint8Array
+  /** The whole body, in one piece or in those in which it came. */
+  readonly body: Uint8Array | ReadonlyArray<Uint8Array>
   /** The upstream's `Retry-After`, in seconds. */
   readonly retryAfter?: number | undefined
   /** Seconds since the response was read upstream; absent for one that was not cached. */
@@ -21,15 +22,17 @@ export interface Fields {
   readonly signer?: Address | undefined
 }
 
-/** A response; its text is decoded and its JSON parsed at most once, and not before somebody asks. */
+/** A response; its pieces are joined, its text decoded and its JSON parsed at most once, and not before somebody asks. */
 export class UpstreamResponse implements Fields {
   readonly upstream: string
   readonly status: number
   readonly contentType: string
-  readonly body: Uint8Array
+  /** The body as it came. */
+  readonly pieces: ReadonlyArray<Uint8Array>
   declare readonly retryAfter?: number
   declare readonly age?: number
   declare readonly signer?: Address
+  #body: Uint8Array | undefined
   #text: string | undefined
   #json: Json | undefined
 
@@ -37,10 +40,15 @@ export class UpstreamResponse implements Fields {
     this.upstream = upstream
     this.status = status
     this.contentType = contentType
-    this.body = body
+    this.pieces = body instanceof Uint8Array ? [body] : body
     if (retryAfter !== undefined) this.retryAfter = retryAfter
     if (age !== undefined) this.age = age
     if (signer !== undefined) this.signer = signer
+  }
+
+  /** The body in one piece. */
+  get body(): Uint8Array {
+    return this.#body ??= Utf8.joined(this.pieces)
   }
 
   /** The body as text, whatever its bytes are. */
@@ -69,13 +77,13 @@ export class UpstreamResponse implements Fields {
 
   /** The beginning of the body, for a message. */
   excerpt(length = 120): string {
-    return oneLine(Utf8.decodeLossy(this.body.subarray(0, length)))
+    return oneLine(Utf8.decodeLossy(Utf8.opening(this.pieces, length)))
   }
 
   /** The same response with some other members. */
   with(fields: Partial<Fields>): UpstreamResponse {
-    const { age, body, contentType, retryAfter, signer, status, upstream } = this
-    return new UpstreamResponse({ upstream, status, contentType, body, retryAfter, age, signer, ...fields })
+    const { age, contentType, pieces, retryAfter, signer, status, upstream } = this
+    return new UpstreamResponse({ upstream, status, contentType, body: pieces, retryAfter, age, signer, ...fields })
   }
 }
 

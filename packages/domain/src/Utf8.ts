@@ -1,4 +1,4 @@
-/** Text as UTF-8 bytes and back. */
+/** Text as UTF-8 bytes and back, and bytes that came in pieces. */
 import * as Option from "effect/Option"
 
 const encoder = new TextEncoder()
@@ -12,6 +12,26 @@ export const encode = (text: string): Uint8Array<ArrayBuffer> => encoder.encode(
 export const decode: (bytes: Uint8Array) => Option.Option<string> = Option.liftThrowable((bytes: Uint8Array) =>
   strict.decode(bytes)
 )
+
+/** Pieces as one; a single piece is not copied. */
+export const joined = (pieces: ReadonlyArray<Uint8Array>): Uint8Array => {
+  const [first] = pieces
+  if (first !== undefined && pieces.length === 1) return first
+  const whole = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0))
+  let at = 0
+  for (const piece of pieces) {
+    whole.set(piece, at)
+    at += piece.length
+  }
+  return whole
+}
+
+/** The first bytes of some pieces, at most `length`; only what is needed is joined. */
+export const opening = (pieces: ReadonlyArray<Uint8Array>, length: number): Uint8Array => {
+  let size = 0
+  const enough = pieces.findIndex((piece) => (size += piece.length) >= length)
+  return joined(enough < 0 ? pieces : pieces.slice(0, enough + 1)).subarray(0, length)
+}
 
 /** Bytes as text, with a replacement character for each that is not valid UTF-8. */
 export const decodeLossy = (bytes: Uint8Array): string => lossy.decode(bytes)

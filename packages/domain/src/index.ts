@@ -140,7 +140,7 @@ export * as UpstreamError from "./UpstreamError.ts"
 /** An upstream's response as it came: what a relaying route passes on and what a typed method reads. */
 export * as UpstreamResponse from "./UpstreamResponse.ts"
 
-/** Text as UTF-8 bytes and back. */
+/** Text as UTF-8 bytes and back, and bytes that came in pieces. */
 export * as Utf8 from "./Utf8.ts"
 
 /** The JSON-RPC of EVM nodes: how calls are checked and written, and how their answers are judged and read. */

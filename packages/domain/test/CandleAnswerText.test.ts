@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Candle } from "@trigate/domain/Candle"
 import * as CandleAnswer from "@trigate/domain/CandleAnswer"
+import * as Utf8 from "@trigate/domain/Utf8"
 import * as Schema from "effect/Schema"
 import candles from "./fixtures/candleSnapshot-ETH-1h.json" with { type: "json" }
 
@@ -18,23 +19,55 @@ const bar = (minute: number): Candle => ({
   v: "12.5",
   n: minute % 7
 })
+/** The pieces of a text that is cut at some places. */
+const cutAt = (text: string, ...places: ReadonlyArray<number>): ReadonlyArray<Uint8Array> => {
+  const bytes = Utf8.encode(text)
+  const ends = [...places.map((place) => Math.min(place, bytes.length)), bytes.length]
+  return ends.map((end, index) => bytes.subarray(ends[index - 1] ?? 0, end))
+}
+
+/** The same whatever pieces a text comes in; the sizes are those at which other ways through the code begin. */
+const barsIn = (text: string): number | undefined => {
+  const whole = CandleAnswer.barsIn([Utf8.encode(text)])
+  for (const size of [1000, 1023, 1024, 1025, 2047, 2048, 2049, 5000]) {
+    const places = Array.from({ length: Math.floor(text.length / size) }, (_, index) => (index + 1) * size)
+    assert.strictEqual(CandleAnswer.barsIn(cutAt(text, ...places)), whole, `in pieces of ${size} bytes`)
+  }
+  return whole
+}
+
 const list = (length: number) => Array.from({ length }, (_, index) => bar(index))
 
 describe("barsIn", () => {
   for (const length of [0, 1, 2, 59, 60, 61, 119, 120, 121, 5000]) {
     it(`counts ${length}`, () => {
-      assert.strictEqual(CandleAnswer.barsIn(JSON.stringify(list(length))), length)
+      assert.strictEqual(barsIn(JSON.stringify(list(length))), length)
     })
   }
 
   it("takes members in whatever order the venue writes them", () => {
     const turned = list(3).map((each) => Object.fromEntries(Object.entries(each).toReversed()))
-    assert.strictEqual(CandleAnswer.barsIn(JSON.stringify(turned)), 3)
+    assert.strictEqual(barsIn(JSON.stringify(turned)), 3)
+  })
+
+  it("takes a text that is cut anywhere", () => {
+    const text = JSON.stringify(list(40))
+    for (let at = 0; at <= text.length; at++) {
+      assert.strictEqual(CandleAnswer.barsIn(cutAt(text, at)), 40, `cut at ${at}`)
+      assert.strictEqual(CandleAnswer.barsIn(cutAt(text, at, at + 1)), 40, `cut at ${at} and behind`)
+    }
+  })
+
+  it("takes bytes that lie behind others in their buffer, and reads nothing beyond them", () => {
+    const text = JSON.stringify(list(3))
+    const around = Utf8.encode(`[{${text}},9]`)
+    assert.strictEqual(CandleAnswer.barsIn([around.subarray(2, 2 + text.length)]), 3)
+    assert.isUndefined(CandleAnswer.barsIn([around.subarray(2, 1 + text.length)]))
   })
 
   it("knows a recorded answer", () => {
     const text = JSON.stringify(candles.response)
-    assert.strictEqual(CandleAnswer.barsIn(text), decode(text).length)
+    assert.strictEqual(barsIn(text), decode(text).length)
   })
 
   const whole = JSON.stringify(list(121))
@@ -58,11 +91,14 @@ describe("barsIn", () => {
       "another interval": whole.replace(`"1m"`, `"2m"`),
       "one member twice": whole.replace(`"n":0`, `"n":0,"n":0`),
       "spaces": JSON.stringify(list(2), null, 1),
+      "a number that does not end": `[{"t":${"1".repeat(5000)}`,
+      "a coin that does not end": `[{"t":1,"T":2,"s":"${"A".repeat(5000)}`,
+      "what is not UTF-8": `${whole.slice(0, -2)}\ufffd}]`,
       "an escape": whole.replace("BTC", "\\u0042TC")
     })
   ) {
     it(`does not know ${what}`, () => {
-      assert.isUndefined(CandleAnswer.barsIn(text))
+      assert.isUndefined(barsIn(text))
     })
   }
 
@@ -70,7 +106,7 @@ describe("barsIn", () => {
     Schema.Array(Candle)
   ], ([bars]) => {
     const text = JSON.stringify(bars)
-    const known = CandleAnswer.barsIn(text)
+    const known = barsIn(text)
     if (known !== undefined) assert.strictEqual(known, bars.length)
   })
 
@@ -79,7 +115,7 @@ describe("barsIn", () => {
     for (let at = 0; at < text.length; at++) {
       for (const character of ["0", "\"", ",", "}", "]", "[", "x", " ", ":", "-", "."]) {
         const changed = text.slice(0, at) + character + text.slice(at + 1)
-        const known = CandleAnswer.barsIn(changed)
+        const known = barsIn(changed)
         if (known !== undefined) assert.strictEqual(decode(changed).length, known, changed)
       }
     }

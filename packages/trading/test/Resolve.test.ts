@@ -54,7 +54,9 @@ const outcomes: ReadonlyArray<readonly [answer: TransportResponse | TransportErr
 
 describe("resolve", () => {
   for (const [answer, word, left] of outcomes) {
-    const title = "sent" in answer ? `a transport that is ${answer.detail}` : new TextDecoder().decode(answer.body)
+    const title = "sent" in answer
+      ? `a transport that is ${answer.detail}`
+      : new TextDecoder().decode(Buffer.concat([answer.body].flat()))
     it.effect(`${word}, by the identical bytes and not before it is called: ${title}`, () => {
       const { run, transport } = venue(ScriptedTransport.broken, answer, duplicate)
       return Effect.gen(function*() {

@@ -20,11 +20,11 @@ export interface TransportRequest {
   readonly onNewConnection?: boolean
 }
 
-/** The response: status, headers with lower-case names, and the whole body. */
+/** The response: status, headers with lower-case names, and the whole body, in one piece or in those in which it came. */
 export interface TransportResponse {
   readonly status: number
   readonly headers: { readonly [name: string]: string }
-  readonly body: Uint8Array
+  readonly body: Uint8Array | ReadonlyArray<Uint8Array>
 }
 
 /**

@@ -34,16 +34,6 @@ const toHttp = (request: TransportRequest): HttpClientRequest.HttpClientRequest 
     : HttpClientRequest.bodyUint8Array(base, request.body, request.headers["content-type"])
 }
 
-const concat = (chunks: ReadonlyArray<Uint8Array>, size: number): Uint8Array => {
-  const whole = new Uint8Array(size)
-  let offset = 0
-  for (const chunk of chunks) {
-    whole.set(chunk, offset)
-    offset += chunk.length
-  }
-  return whole
-}
-
 const attempt = (client: HttpClient.HttpClient) =>
   Effect.fnUntraced(function*(request: TransportRequest) {
     const response = yield* client.execute(toHttp(request)).pipe(
@@ -63,7 +53,7 @@ const attempt = (client: HttpClient.HttpClient) =>
         return Effect.void
       })
     )
-    return { status: response.status, headers: response.headers, body: concat(chunks, size) }
+    return { status: response.status, headers: response.headers, body: chunks }
   })
 
 const send = (client: HttpClient.HttpClient) => {

@@ -3,6 +3,7 @@
  *
  * Some servers compress although no request asks for it, so decompression is bounded like the body itself.
  */
+import * as Utf8 from "@trigate/domain/Utf8"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
@@ -27,7 +28,7 @@ const decoders: { readonly [encoding: string]: Decoder } = {
 
 /** The response with its decompressed body, at most `limit` bytes long. */
 const decompress = (
-  answer: TransportResponse,
+  answer: TransportResponse & { readonly body: ReadonlyArray<Uint8Array> },
   limit: number
 ): Effect.Effect<TransportResponse, TransportError> => {
   const encoding = answer.headers["content-encoding"]
@@ -37,7 +38,7 @@ const decompress = (
     return Effect.fail(new TransportError({ sent: "maybe", reason: "Encoding", detail: "Unknown content encoding" }))
   }
   return Effect.callback((resume) => {
-    decoder(answer.body, { maxOutputLength: limit }, (error, body) => {
+    decoder(Utf8.joined(answer.body), { maxOutputLength: limit }, (error, body) => {
       resume(
         error === null
           ? Effect.succeed({ ...answer, body })
@@ -146,9 +147,8 @@ class UndiciAttempt implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd() {
-    const [first] = this.#chunks
-    const body = first !== undefined && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks)
-    this.#end(decompress({ status: this.#status, headers: this.#headers, body }, this.#request.maxAnswerBytes))
+    const answer = { status: this.#status, headers: this.#headers, body: this.#chunks }
+    this.#end(decompress(answer, this.#request.maxAnswerBytes))
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error) {

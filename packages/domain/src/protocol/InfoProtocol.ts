@@ -114,9 +114,9 @@ export const judge = (operation: Pick<ReadOperation, "isFinal" | "recognized" | 
     )
   }
   if (status !== 200) return answered(response)
-  if (Option.isNone(response.utf8)) return unreadable(upstream, "what is not UTF-8 (HTTP 200)")
-  const rows = operation.recognized?.(response.text)
+  const rows = operation.recognized?.(response.pieces)
   if (rows !== undefined) return answered(response, rows)
+  if (Option.isNone(response.utf8)) return unreadable(upstream, "what is not UTF-8 (HTTP 200)")
   const { value } = response.json
   if (Result.isFailure(value)) return unreadable(upstream, "what is not JSON (HTTP 200)")
   return answered(concealedError(conceal, response), Array.isArray(value.success) ? value.success.length : 0)

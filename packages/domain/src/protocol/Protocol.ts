@@ -16,6 +16,7 @@ import type { AnyCodec, CachePolicy, MethodClass, Operation } from "../Operation
 import { InvalidRequest } from "../RequestError.ts"
 import { OutcomeUnknown, UpstreamMalformed, UpstreamRateLimited, UpstreamUnavailable } from "../UpstreamError.ts"
 import type { UpstreamResponse } from "../UpstreamResponse.ts"
+import * as Utf8 from "../Utf8.ts"
 
 /** The error of a response that breaks its protocol; `issue` quotes at most an excerpt. */
 export const malformed = (upstream: string, issue: string): UpstreamMalformed =>
@@ -183,12 +184,13 @@ const startsHtml = /^\s*</u
 
 /** Why a response is not the upstream's own: HTML from a proxy, an empty body, a redirect; undefined where it is. */
 export const foreign = (response: UpstreamResponse): string | undefined => {
-  const { body, contentType, status } = response
+  const { contentType, pieces, status } = response
+  const first = Utf8.opening(pieces, 1)[0]
   if (status >= 300 && status < 400) return `a redirect (HTTP ${status})`
-  if (body.length === 0 && status !== 429) return `an empty body (HTTP ${status})`
+  if (first === undefined && status !== 429) return `an empty body (HTTP ${status})`
   const isHtml = contentType.startsWith("text/html") ||
     // the first byte decides for most responses
-    (body[0] !== 0x7b && body[0] !== 0x5b && startsHtml.test(response.excerpt(8)))
+    (first !== 0x7b && first !== 0x5b && startsHtml.test(response.excerpt(8)))
   return isHtml ? `HTML (HTTP ${status})` : undefined
 }
 
