@@ -325,3 +325,95 @@ describe("readerOf", () => {
       ])
     }))
 })
+
+/** What a strict parser and `readCall` make of a text. */
+const parsedCall = (text: string) =>
+  Result.getOrUndefined(
+    Result.flatMap(
+      Json.parseStrict(text),
+      (value) => Result.mapError(JsonRpc.readCall(Json.parsed(text, value)), () => ({ path: [], message: "" }))
+    )
+  )
+
+const plain = (call: JsonRpc.RpcCall | undefined) =>
+  call === undefined ? undefined : { ...call, params: [call.params.text, call.params.valueOrUndefined] }
+
+const strange = ["0", "1", "-", "\"", "\\", ",", ":", ".", " ", "\n", "[", "]", "{", "}", "e", "\ufeff"]
+
+/** The text with each of its characters left out, doubled, and replaced by others. */
+const mutations = (text: string): ReadonlyArray<string> =>
+  Array.from({ length: text.length }, (_, at) => {
+    const before = text.slice(0, at)
+    const after = text.slice(at + 1)
+    return [before + after, text.slice(0, at + 1) + text.slice(at), ...strange.map((other) => before + other + after)]
+  }).flat()
+
+const usualTexts = [
+  `{"jsonrpc":"2.0","id":42,"method":"eth_getTransactionReceipt","params":["0xab"]}`,
+  `{"method":"eth_getBalance","params":["0xab","latest",true,null,1.50,12345678901234567890],"id":0,"jsonrpc":"2.0"}`,
+  `{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}`
+]
+
+describe("usualCall", () => {
+  it.each(usualTexts)("reads %s as a parser does", (text) => {
+    const call = JsonRpc.usualCall(text)
+    assert.isDefined(call)
+    assert.deepStrictEqual(plain(call), plain(parsedCall(text)))
+  })
+
+  it.each(usualTexts)("never reads a text otherwise than a parser: changes of %s", (text) => {
+    for (const changed of mutations(text)) {
+      const call = JsonRpc.usualCall(changed)
+      if (call !== undefined) assert.deepStrictEqual(plain(call), plain(parsedCall(changed)), changed)
+    }
+  })
+
+  it.prop("never reads params otherwise than a parser", [Schema.Array(JsonValue)], ([params]) => {
+    const text = `{"jsonrpc":"2.0","id":7,"method":"m","params":${Json.stringify(params)}}`
+    const call = JsonRpc.usualCall(text)
+    if (call !== undefined) assert.deepStrictEqual(plain(call), plain(parsedCall(text)))
+  })
+
+  it.each([
+    `{"jsonrpc":"2.0","id":1,"method":"m","params":[{"a":1,"a":2}]}`,
+    `{"jsonrpc":"2.0","id":1,"method":"m","params":["\\u0061"]}`,
+    `{"jsonrpc":"2.0","id":01,"method":"m","params":[]}`,
+    `{"jsonrpc":"2.0","id":1,"method":"m","params":[1,]}`,
+    `{"jsonrpc":"2.0","id":1,"method":"m","params":[${"1,".repeat(2500)}1]}`,
+    `{"jsonrpc":"2.0","id":1,"method":"m","params":[${"1".repeat(1025)}]}`
+  ])("leaves %s to the parser", (text) => {
+    assert.isUndefined(JsonRpc.usualCall(text))
+  })
+})
+
+describe("an answer as nodes usually write it", () => {
+  const read = (text: string) => {
+    const answer = Result.getOrUndefined(JsonRpc.readAnswer("layer2", json(text), 7))
+    return answer?._tag === "Result" ? [answer.result.text, answer.result.valueOrUndefined] : answer?._tag
+  }
+  // a space in front leaves it to the parser
+  const same = (text: string) => assert.deepStrictEqual(read(text), read(` ${text}`), text)
+
+  it("is read as a parser reads it, whatever character of it is another one", () => {
+    const text = `{"jsonrpc":"2.0","id":7,"result":{"status":"0x1","logs":[{"data":"0x"},null,12345678901234567890]}}`
+    assert.deepStrictEqual(read(text), [
+      text.slice("{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":".length, -1),
+      { status: "0x1", logs: [{ data: "0x" }, null, 12345678901234567890n] }
+    ])
+    same(text)
+    for (const changed of mutations(text)) same(changed)
+  })
+
+  it.prop("is read as a parser reads it, however its result is spelled", [JsonValue, Choices], ([value, choices]) => {
+    same(`{"jsonrpc":"2.0","id":7,"result":${spell(value, choices)}}`)
+    same(`{"jsonrpc":"2.0","id":7,"result":${Json.stringify(value)}}`)
+  })
+
+  it.each([
+    `{"jsonrpc":"2.0","id":7,"result":1,"error":{"code":1,"message":"no"}}`,
+    `{"jsonrpc":"2.0","id":7,"result":1,"result":2}`,
+    `{"jsonrpc":"2.0","id":7,"result":1}}`,
+    `{"jsonrpc":"2.0","id":7,"result":}`,
+    `{"jsonrpc":"2.0","id":70,"result":1}`
+  ])("means the same: %s", (text) => same(text))
+})

@@ -34,6 +34,8 @@ import type { RequestFacts } from "./RequestFacts.ts"
 
 /** How a chain's envelopes are read and written; `id` is the text of the caller's JSON. */
 interface Envelope<Answer> {
+  /** Reads a text that is written as clients usually write it, without a parser; every text may be left to `read`. */
+  readonly usual?: (text: string) => RpcCall | undefined
   readonly read: (json: Json.Json) => Result.Result<RpcCall, InvalidRequest>
   /** Whether a call wants no answer. */
   readonly isNotification: (call: RpcCall) => boolean
@@ -74,6 +76,7 @@ const invalidEnvelope = -32600
 
 // an id that could not be read is answered as `null`
 const jsonRpc: Envelope<JsonRpc.RpcAnswer> = {
+  usual: JsonRpc.usualCall,
   read: JsonRpc.readCall,
   isNotification: (call) => call.id === undefined,
   answer: (id = "null", answer) =>
@@ -210,14 +213,17 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
       : refuseCall(undefined, invalidRequest([refusal]), invalidEnvelope, asked)
   }
 
-  const answerText = (text: string, asked: Asked): Effect.Effect<string | undefined> =>
-    Result.match(Json.parseStrict(text, limits), {
+  const answerText = (text: string, asked: Asked): Effect.Effect<string | undefined> => {
+    const usual = envelope.usual?.(text)
+    if (usual !== undefined) return answerCall(usual, asked)
+    return Result.match(Json.parseStrict(text, limits), {
       onFailure: (refusal) => refuseText(text, refusal, asked),
       onSuccess: (value) =>
         Array.isArray(value)
           ? answerBatch(Json.elements(text) ?? [], value, asked)
           : answerOne(Json.parsed(text, value), asked)
     })
+  }
 
   // a fault of the HTTP layer keeps its HTTP status; its body is a JSON-RPC error
   const refuse = (error: GatewayError) =>
