@@ -20,9 +20,10 @@ await run("relay", async () => {
   const gateway = await Peers.gateway(upstream)
   const pipe = await Peers.barePipe(upstream)
   const dispatch = await Peers.bareDispatch(upstream)
+  const plain = await Peers.plainNode(upstream)
   const fastify = await Peers.fastifyProxy(upstream)
   const nginx = await Peers.nginx(upstream)
-  const servers = [gateway, pipe, dispatch, fastify, ...(nginx === undefined ? [] : [nginx])]
+  const servers = [gateway, pipe, dispatch, plain, fastify, ...(nginx === undefined ? [] : [nginx])]
   const measure = (title: string, workload: Workload) =>
     takeTurns(title, servers.map((server) => ({ server, relays: true, workload })), upstream)
 
@@ -38,6 +39,8 @@ await run("relay", async () => {
     rows: [
       ...tables.map((table) => ratio(table, gateway, pipe, 0.8)),
       ...tables.map((table) => ratio(table, gateway, dispatch)),
+      ...tables.map((table) => ratio(table, gateway, plain)),
+      ...tables.map((table) => ({ ...ratio(table, plain, pipe), title: `${table.title}, by ${plain.name}` })),
       ...tables.map((table) => ratio(table, gateway, fastify, 1.5)),
       ...(nginx === undefined ? [] : tables.map((table) => ratio(table, gateway, nginx)))
     ],

@@ -17,6 +17,7 @@ const suites: { readonly [name: string]: string } = {
   signing: "recovering and signing actions, beside viem",
   relay: "relaying a small JSON-RPC read, beside bare proxies, @fastify/http-proxy and nginx",
   cached: "a read that can be cached, beside a constant answer of Fastify",
+  extras: "what tracing and the access log add to a relayed read",
   candles: "relaying 5000 candles, beside bare proxies",
   exchange: "relaying signed actions: how many, and the latency added at half of that",
   memory: "resident memory over many requests and around an answer of 100 MB",

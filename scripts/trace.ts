@@ -2,7 +2,8 @@
  * Follows one warm call of each kind through a running gateway, and one through the typed client.
  *
  * `npm run trace` prints the files of `packages/*\/src` that the call enters, in the order in which it first enters them,
- * with the functions that ran and how often. `--check` fails where a call enters more files than its limit;
+ * with the functions that ran and how often, and the calls of functions in each library: a cost that no busy machine
+ * changes. `--check` fails where a call enters more files than its limit;
  * `--markdown` prints the sequences for docs/architecture.md.
  *
  * V8's precise coverage says which functions ran. What did not run in every one of three recorded calls is background
@@ -134,10 +135,29 @@ const fileOf = (url: string): string | undefined => {
   return /^packages\/[^/]+\/src\//u.test(file) ? file : undefined
 }
 
-/** The functions that ran since the last time this was asked. */
-const take = async (inspector: Inspector): Promise<ReadonlyArray<Entered>> => {
+/** How often functions of a library, of Node or of this repository were called. */
+type Calls = ReadonlyMap<string, number>
+
+const libraryOf = (url: string): string | undefined =>
+  /node_modules\/((?:@[^/]+\/)?[^/]+)/u.exec(url)?.[1] ??
+    (url.startsWith("node:") ? "node" : fileOf(url) === undefined ? undefined : "trigate")
+
+/** What ran since the last time this was asked. */
+interface Taken {
+  readonly entered: ReadonlyArray<Entered>
+  readonly calls: Calls
+}
+
+const take = async (inspector: Inspector): Promise<Taken> => {
   const { result } = await inspector.send(Coverage, "Profiler.takePreciseCoverage")
-  return result.flatMap(({ functions, scriptId, url }) => {
+  const calls = new Map<string, number>()
+  for (const { functions, url } of result) {
+    const library = libraryOf(url)
+    if (library === undefined) continue
+    const count = functions.reduce((sum, { ranges: [{ count }] }) => sum + count, 0)
+    calls.set(library, (calls.get(library) ?? 0) + count)
+  }
+  const entered = result.flatMap(({ functions, scriptId, url }) => {
     const file = fileOf(url)
     if (file === undefined) return []
     return functions.flatMap(({ functionName, ranges: [{ count, endOffset, startOffset }] }) => {
@@ -147,6 +167,7 @@ const take = async (inspector: Inspector): Promise<ReadonlyArray<Entered>> => {
       return [{ key: `${scriptId}:${startOffset}`, scriptId, file, name, start: startOffset, end: endOffset, count }]
     })
   })
+  return { entered, calls }
 }
 
 /** Sends a call, then waits until what it leaves behind, such as a line of the access log, is done. */
@@ -156,19 +177,21 @@ const settled = async (send: Send): Promise<void> => {
 }
 
 /** The functions that run in each of the recorded calls, with the counts of the last one. */
-const record = async ({ process: { inspector }, send }: Kind): Promise<ReadonlyArray<Entered>> => {
+const record = async ({ process: { inspector }, send }: Kind): Promise<Taken> => {
   await inspector.command("Profiler.enable")
   await inspector.command("Profiler.startPreciseCoverage", { callCount: true, detailed: false })
   let common: ReadonlyArray<Entered> | undefined
+  let calls: Calls = new Map()
   for (let call = 0; call < recordedCalls; call++) {
     await take(inspector)
     await settled(send)
     const earlier = common === undefined ? undefined : new Set(common.map(({ key }) => key))
-    const entered = await take(inspector)
-    common = earlier === undefined ? entered : entered.filter(({ key }) => earlier.has(key))
+    const taken = await take(inspector)
+    calls = taken.calls
+    common = earlier === undefined ? taken.entered : taken.entered.filter(({ key }) => earlier.has(key))
   }
   await inspector.command("Profiler.stopPreciseCoverage")
-  return common ?? []
+  return { entered: common ?? [], calls }
 }
 
 const evaluate = async (inspector: Inspector, expression: string): Promise<unknown> => {
@@ -210,9 +233,10 @@ const inOrder = async (
   return [...order, ...missed].flatMap((index) => entered[index] ?? [])
 }
 
-const trace = async (kind: Kind): Promise<ReadonlyMap<string, ReadonlyArray<Entered>>> => {
+const trace = async (kind: Kind) => {
   for (let call = 0; call < warmUps; call++) await kind.send()
-  return Map.groupBy(await inOrder(kind, await record(kind)), ({ file }) => file)
+  const { calls, entered } = await record(kind)
+  return { calls, files: Map.groupBy(await inOrder(kind, entered), ({ file }) => file) }
 }
 
 const post = (url: string, body: () => string | Promise<string>): Send => async () => {
@@ -272,6 +296,12 @@ const textOf = (name: string, files: ReadonlyMap<string, ReadonlyArray<Entered>>
     totalOf(name, files)
   ].join("\n")
 
+const callsText = (calls: Calls): string =>
+  `calls: ${
+    [...calls].filter(([, count]) => count > 0).toSorted(([, a], [, b]) => b - a)
+      .map(([library, count]) => `${library} ${count}`).join(", ")
+  }`
+
 /** The first sentence of the docstring that a module begins with. */
 const summaryOf = (file: string): string => {
   const text = /^\/\*\*(?<text>.*?)\*\//su.exec(sourceOf(file))?.groups?.["text"] ?? ""
@@ -321,9 +351,9 @@ try {
     }
   ]
   for (const kind of kinds) {
-    const files = await trace(kind)
+    const { calls, files } = await trace(kind)
     console.log(options.markdown ? markdownOf(kind.name, files) : textOf(kind.name, files))
-    if (!options.markdown) console.log("")
+    if (!options.markdown) console.log(`${callsText(calls)}\n`)
     if (options.check && kind.limit !== undefined && files.size > kind.limit) {
       console.error(`${kind.name}: ${files.size} files, the limit is ${kind.limit}`)
       process.exitCode = 1

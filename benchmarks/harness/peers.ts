@@ -13,10 +13,15 @@ const node = (name: string, core: "peer" | "load", file: string, ...args: Readon
 /** The upstream, beside the load generator. */
 export const upstream = (): Promise<Server> => node("upstream", "load", "upstream.ts")
 
-/** The gateway as `npm start` runs it, with rate limits that are on but never reached, and without a log. */
-export const gateway = ({ url }: Server): Promise<Server> =>
+/**
+ * The gateway as `npm start` runs it, with rate limits that are on but never reached, and without a log; `more` says what else is on.
+ */
+export const gateway = (
+  { url }: Server,
+  more: { readonly name: string; readonly env: { readonly [name: string]: string } } = { name: "trigate", env: {} }
+): Promise<Server> =>
   serve({
-    name: "trigate",
+    name: more.name,
     core: "peer",
     program: process.execPath,
     args: [path.join(root, "packages/trigate/src/trigate.ts"), "serve"],
@@ -27,7 +32,8 @@ export const gateway = ({ url }: Server): Promise<Server> =>
       TRIGATE_TRADING_API_URL: url,
       TRIGATE_ACCESS_LOG: "off",
       TRIGATE_LAYER2_RPS: "1000000",
-      TRIGATE_TRADING_API_WEIGHT: "1000000000"
+      TRIGATE_TRADING_API_WEIGHT: "1000000000",
+      ...more.env
     }
   })
 
@@ -37,6 +43,10 @@ export const barePipe = ({ url }: Server): Promise<Server> => node("bare proxy, 
 /** The proxy that forwards chunks from undici's own events. */
 export const bareDispatch = ({ url }: Server): Promise<Server> =>
   node("bare proxy, dispatches", "peer", "bare-dispatch.ts", url)
+
+/** What the gateway checks of a JSON-RPC read, written by hand. */
+export const plainNode = ({ url }: Server): Promise<Server> =>
+  node("plain Node, same checks", "peer", "plain-node.ts", url)
 
 export const fastifyProxy = ({ url }: Server): Promise<Server> =>
   node("@fastify/http-proxy", "peer", "fastify-proxy.ts", url)
