@@ -69,7 +69,7 @@ const routeName = /^(?:api|bsc|eth|evm|exchange|info|jsonrpc|l2|mainnet|polygon|
 
 const decodedPart = Schema.decodeOption(Schema.StringFromUriComponent)
 
-const escaped = (text: string): string => text.replace(/[/.*+?^$(){}|[\]\\-]/gu, "\\$&")
+const escaped = (text: string): string => text.replace(/[/.*+?^$(){}|[\]\\]/gu, "\\$&")
 
 /** How servers quote a part of a path: as it was sent, decoded, or encoded anew, also inside a JSON text. */
 const spellingsOf = (part: string, plain: string): ReadonlyArray<string> => {

@@ -51,6 +51,7 @@ const refusals: ReadonlyArray<readonly [what: string, address: string, said: str
     String.raw`"a\"b/c\"d\\" and "a\"b\/c\"d\\"`,
     `"…" and "…"`
   ],
+  ["a short key with a dash", "https://node.example/any-key", "any-key any.key many-keys", "… any.key many-keys"],
   ["a short key, decoded and encoded", "https://node.example/a%2Fb%40", "/a%2Fb%40 /a/b@ /a%2fb%40", "/… /… /…"],
   [
     "a key of other letters",
