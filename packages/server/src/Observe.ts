@@ -317,7 +317,8 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
   )
 
   const isBelow = ({ url }: HttpServerRequest.HttpServerRequest): boolean =>
-    url.startsWith(prefix) && /^(?:[/?]|$)/u.test(url.slice(prefix.length))
+    // not every target is a path: see the `*` of OPTIONS
+    prefix === "" || (url.startsWith(prefix) && /^(?:[/?]|$)/u.test(url.slice(prefix.length)))
 
   return {
     // Effect's own log of requests tells their paths

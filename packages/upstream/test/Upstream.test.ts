@@ -59,6 +59,8 @@ const refusals: ReadonlyArray<readonly [what: string, address: string, said: str
     "/ключ /%D0%BA%D0%BB%D1%8E%D1%87 /%d0%ba%d0%bb%d1%8e%d1%87",
     "/… /… /…"
   ],
+  ["a short key of signs", "https://node.example/a-b!$*", "/a-b!$* a-b!%24*", "/… …"],
+  ["a key of two signs", "https://node.example/+)", "/+) /%2B)", "/… /…"],
   ["nothing where there is no key", "https://node.example", "a / b", "a / b"]
 ]
 

@@ -84,6 +84,16 @@ describe("a path has one spelling", () => {
       }))
   }
 
+  it.live("and what is no path at all has none", () =>
+    Effect.gen(function*() {
+      const { url } = yield* gateway({})
+      for (const start of ["OPTIONS *", "GET *", "GET http://"]) {
+        const answer = yield* exchange(url, [`${start} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n`])
+        assert.strictEqual(answer.status, 404, start)
+        assert.strictEqual(answer.type, "application/problem+json", start)
+      }
+    }))
+
   it.live("after the prefix of a gateway beside other routes, and the prefix too", () =>
     Effect.gen(function*() {
       const url = yield* served("/gateway")

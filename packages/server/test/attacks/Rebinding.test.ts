@@ -98,7 +98,9 @@ describe("on a loopback address", () => {
   it.live("pages, health and preflights are refused as well", () =>
     Effect.gen(function*() {
       const { url } = yield* gateway({ TRIGATE_CORS_ORIGINS: "*" })
-      for (const start of ["GET /docs", "GET /metrics", "GET /health/live", "OPTIONS /evm"]) {
+      for (
+        const start of ["GET /docs", "GET /metrics", "GET /health/live", "OPTIONS /evm", "OPTIONS *", "GET http://"]
+      ) {
         const head = `${start} HTTP/1.1\r\nHost: evil.example\r\nOrigin: http://evil.example\r\n` +
           "Access-Control-Request-Method: POST\r\nConnection: close\r\n\r\n"
         assert.strictEqual((yield* exchange(url, [head])).status, 421, start)
