@@ -157,6 +157,11 @@ const dashboardRows: ReadonlyArray<Row> = [
         title: "Signed actions whose nonce no other replica was asked about",
         unit: "ops",
         lines: [["{{instance}}", rate(m.actionLogUnshared, "instance")]]
+      },
+      {
+        title: "Lost lines of the audit log",
+        unit: "ops",
+        lines: [["{{instance}}", rate(m.auditLogLost, "instance")]]
       }
     ]
   },
@@ -404,6 +409,14 @@ const alerts: ReadonlyArray<Alert> = [
     expression: `increase(${m.actionLogUnshared.name}[15m]) > 0`,
     summary: "Signed actions were sent without comparing their nonces with other replicas",
     whatToDo: "Bring Redis back, or keep the action log in a database."
+  },
+  {
+    name: "TrigateAuditLogLost",
+    severity: "ticket",
+    for: "0m",
+    expression: `increase(${m.auditLogLost.name}[15m]) > 0`,
+    summary: "Lines of the audit log were lost: it could not be written",
+    whatToDo: "Make room on the disk of its file; the gateway's log says why."
   },
   {
     name: "TrigateSharedStateDegraded",

@@ -2,7 +2,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { post } from "@trigate/testing/Gateway"
 import { gatewayProcess } from "@trigate/testing/GatewayProcess"
+import * as JsonParts from "@trigate/testing/JsonParts"
 import { recordingUpstream, refusingUrl, rpcFailure, rpcReply } from "@trigate/testing/RecordingUpstream"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -57,6 +59,42 @@ describe("SIGHUP", () => {
       running.signal("SIGTERM")
       const { code, stderr, stdout } = yield* running.ended
       assert.deepStrictEqual([code, stderr, stdout.trim().split("\n").length], [0, "", 6])
+    }))
+})
+
+describe("SIGHUP", () => {
+  it.live("opens the audit log anew, also after wrong settings: a file that was moved away gets no more lines", () =>
+    Effect.gen(function*() {
+      const place = yield* folder
+      const audit = path.join(place, "audit.jsonl")
+      const file = path.join(place, "trigate.config.toml")
+      fs.writeFileSync(file, "accessLog = false\n")
+      const running = yield* start(["serve", "--port", "0", "--config", file, "--audit-log", audit])
+      const url = /listens on (?<url>\S+)/u.exec(yield* running.says("/health/ready"))?.groups?.["url"] ?? ""
+      const nonce = yield* Clock.currentTimeMillis
+      const send = (more: number) =>
+        post(
+          `${url}/exchange`,
+          `{"action":{"type":"evmUserModify","usingBigBlocks":true},"nonce":${nonce + more},` +
+            `"signature":{"r":"0x1","s":"0x2","v":27}}`
+        )
+      const nonces = (name: string): ReadonlyArray<unknown> =>
+        fs.existsSync(name)
+          ? fs.readFileSync(name, "utf8").split("\n").filter((line) => line !== "").map((line) =>
+            JsonParts.value(line, "nonce")
+          )
+          : []
+      yield* send(0)
+      while (nonces(audit).length < 1) yield* Effect.yieldNow
+      fs.renameSync(audit, `${audit}.1`)
+      fs.writeFileSync(file, "readDeadline = 5\n")
+      running.signal("SIGHUP")
+      yield* running.says("Settings read again: the old ones stay")
+      assert.deepStrictEqual(nonces(audit), [])
+      assert.strictEqual(fs.statSync(audit).mode & 0o777, 0o600)
+      yield* send(1)
+      while (nonces(audit).length < 1) yield* Effect.yieldNow
+      assert.deepStrictEqual([nonces(`${audit}.1`), nonces(audit)], [[nonce], [nonce + 1]])
     }))
 })
 

@@ -178,6 +178,10 @@ export const metrics = {
     "trigate_action_log_unshared_total",
     "Actions that were sent without asking the other replicas, because Redis was away"
   ),
+  auditLogLost: counter(
+    "trigate_audit_log_lost_total",
+    "Lines of the audit log that were lost because it could not be written"
+  ),
   archiveBars: counter("trigate_archive_bars_total", "Bars that the recorder added to the candle archive", [
     "interval"
   ]),

@@ -108,6 +108,8 @@ const BatchCalls = Schema.FiniteFromString.check(
 // a text that is set and names no URL is a mistake, unlike an empty one
 const namesSomething = filtered("at least one URL", (text) => text === "" || words(text).length > 0)
 
+const namesFile = filtered("a path without line breaks", (text) => /^[^\r\n\0]{1,4096}$/u.test(text))
+
 const isBaseUrl = filtered(
   "an http or https URL without query",
   (text) => /^https?:\/\/[^\s/?#]+(?:\/[^\s?#]*)?$/u.test(text) && URL.canParse(text)
@@ -340,6 +342,13 @@ export const settings = {
     meaning: "write a line per request to standard output: JSON, or on a terminal a text",
     takes: onOff
   }),
+  auditLog: optional("TRIGATE_AUDIT_LOG", Schema.String.check(namesFile), {
+    needsRestart: true,
+    meaning:
+      "where a line of JSON is written for each signed action that is sent, with its caller, signer, nonce, digest, " +
+      "type and outcome; never the signature",
+    takes: "`stdout`, or the path of a file"
+  }, "unset: nowhere"),
   traceUpstream: withDefault("TRIGATE_TRACE_UPSTREAM", OnOff, "off", {
     meaning: "send upstreams the `traceparent` of each request's span; nothing is sent without an OTLP endpoint",
     takes: onOff

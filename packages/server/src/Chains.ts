@@ -18,6 +18,7 @@ import type { TokenChain } from "@trigate/tokens/TokenChain"
 import * as TokenChainUpstream from "@trigate/tokens/TokenChainUpstream"
 import * as ActionLog from "@trigate/trading/ActionLog"
 import * as Admission from "@trigate/trading/Admission"
+import * as AuditLog from "@trigate/trading/AuditLog"
 import type { Exchange } from "@trigate/trading/Exchange"
 import type { Info } from "@trigate/trading/Info"
 import * as Inspector from "@trigate/trading/Inspector"
@@ -40,6 +41,7 @@ import * as LayerMap from "effect/LayerMap"
 import * as Option from "effect/Option"
 import * as Redis from "effect/persistence/Redis"
 import * as ActionLogStore from "./ActionLogStore.ts"
+import { AuditLogWriter } from "./AuditLogWriter.ts"
 import * as GatewayStatus from "./GatewayStatus.ts"
 import * as SharedRedis from "./SharedRedis.ts"
 
@@ -79,6 +81,13 @@ const cache = (redis: SharedBy) =>
     onNone: () => ResponseCache.layer(),
     onSome: (shared) => Layer.provide(ResponseCache.layerRedis(), shared)
   })
+
+/** An action log, with the audit log of the context beside it if there is one. */
+const audited = (log: Layer.Layer<ActionLog.ActionLog>): Layer.Layer<ActionLog.ActionLog, never, AuditLogWriter> =>
+  Layer.unwrap(Effect.map(AuditLogWriter, ({ write }) =>
+    write === undefined
+      ? log
+      : Layer.provide(AuditLog.layerAudited(), [log, Layer.succeed(AuditLog.AuditLog, { write })])))
 
 /** The candle archive of the settings; where nothing is recorded, nothing of it is loaded. */
 const archive = (settings: Settings): Layer.Layer<CandleArchive> =>
@@ -152,7 +161,7 @@ const live = (first: Settings) =>
     const redis = Option.map(first.redisUrl, SharedRedis.layer)
     const kept = Layer.effect(Chains, make).pipe(
       Layer.provideMerge(GatewayStatus.layerStoreReadiness),
-      Layer.provide(ActionLogStore.layer(first, redis, () => longest)),
+      Layer.provide(audited(ActionLogStore.layer(first, redis, () => longest))),
       Layer.provide(cache(redis)),
       Layer.provide(archive(first)),
       Layer.provide(MetadataFetchUndici.layer()),
@@ -179,7 +188,7 @@ const sandbox = () =>
   ).pipe(Layer.provideMerge(GatewayStatus.layerStoreReadiness))
 
 /** The chains, and whether the stores behind them can be reached; the settings decide what stays. */
-export const layer = (settings: Settings): Layer.Layer<Chains> =>
+export const layer = (settings: Settings): Layer.Layer<Chains, never, AuditLogWriter> =>
   GatewayStatus.isSandbox(settings)
-    ? Layer.provide(sandbox(), [ActionLog.layerMemory(), SandboxState.layer()])
+    ? Layer.provide(sandbox(), [audited(ActionLog.layerMemory()), SandboxState.layer()])
     : live(settings)

@@ -26,6 +26,7 @@ import * as Ref from "effect/Ref"
 import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import * as Struct from "effect/Struct"
+import * as AuditLogWriter from "./AuditLogWriter.ts"
 import * as CallerStore from "./CallerStore.ts"
 import * as Chains from "./Chains.ts"
 import * as Gateway from "./Gateway.ts"
@@ -157,6 +158,7 @@ export const layer = (settings: Settings) =>
       Layer.provide(Chains.layer(settings)),
       Layer.provide(CallerStore.layer(place)),
       Layer.provideMerge(Layer.mergeAll(
+        AuditLogWriter.layer(settings.auditLog),
         Observe.layerDrain,
         // requests have spans of our own, which hold no URL
         Layer.succeed(HttpMiddleware.TracerDisabledWhen, constTrue),

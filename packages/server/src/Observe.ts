@@ -265,13 +265,13 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
       const traced = fiber.cache.span === undefined ? undefined : fiber.getRef(TracedRequest)
       const clock = fiber.getRef(Clock.Clock)
       const start = clock.currentTimeMillisUnsafe()
-      const facts = RequestFacts.make()
       const { headers } = request
+      const id = idOf(headers["x-request-id"])
+      const facts = RequestFacts.make(id)
       const host = headers["host"] ?? headers[":authority"]
       if (headers["origin"] !== undefined || headers["sec-fetch-site"] !== undefined) {
         facts.foreign = foreign(headers, host)
       }
-      const id = idOf(headers["x-request-id"])
       const answered = (response: HttpServerResponse.HttpServerResponse) => {
         const own = marked(withBody(response), id, facts.age)
         const answer = cors === undefined ? own : cors.mark(request, own)

@@ -44,14 +44,16 @@ export const exchange = Effect.map(
   Exchange,
   ({ relay }) =>
     Effect.fnUntraced(function*(request: HttpServerRequest, surface: Surface) {
-      const refusal = refusalOf(yield* CurrentRequestFacts)
+      const facts = yield* CurrentRequestFacts
+      const refusal = refusalOf(facts)
       if (refusal !== undefined) return yield* refusal
       const body = yield* HttpBody.bytes(request, HttpBody.signedLimit)
       const expected = yield* expectedSigner(request)
       const { answer, operation, signer, warnings } = yield* relay({
         body,
         surface,
-        ...(expected === undefined ? {} : { expectedSigner: expected })
+        ...(expected === undefined ? {} : { expectedSigner: expected }),
+        ...(facts.id === undefined ? {} : { requestId: facts.id })
       })
       return yield* HttpBody.relayed(operation, answer, {
         ...(signer === undefined ? {} : { [signerHeader]: signer }),

@@ -21,6 +21,8 @@ import * as RequestSpan from "./RequestSpan.ts"
 
 /** The facts of one request. */
 export interface RequestFacts {
+  /** The id of the request; absent where nobody observes it. */
+  readonly id: string | undefined
   /** Name of the contract's endpoint (`exchange.submit`), or `other`. */
   route: string
   /** From whom it comes; nothing where its route asks for no caller, and where none is known. */
@@ -43,7 +45,8 @@ export const noteAge = (facts: RequestFacts, age: number | undefined): void => {
 }
 
 /** The facts of a request that has not reached a route yet. */
-export const make = (): RequestFacts => ({
+export const make = (id?: string): RequestFacts => ({
+  id,
   route: "other",
   caller: undefined,
   operations: [],

@@ -10,6 +10,7 @@ import * as Queue from "effect/Queue"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as ActionLogStore from "./ActionLogStore.ts"
+import { AuditLogWriter } from "./AuditLogWriter.ts"
 import * as CallerStore from "./CallerStore.ts"
 import * as GatewayServer from "./GatewayServer.ts"
 import { isSandbox, statusOf } from "./GatewayStatus.ts"
@@ -101,8 +102,9 @@ const read = Effect.fnUntraced(function*(sources: Settings.Sources) {
   }
 })
 
-/** Reads the settings again at each `SIGHUP`. Wrong ones change nothing. */
+/** Opens the audit log anew and reads the settings again at each `SIGHUP`. Wrong ones change nothing. */
 const reloadOnHangUp = Effect.fnUntraced(function*(sources: Settings.Sources) {
+  const { reopen } = yield* AuditLogWriter
   const asked = yield* Queue.sliding<void>(1)
   const ask = () => void Queue.offerUnsafe(asked, undefined)
   yield* Effect.acquireRelease(
@@ -112,7 +114,7 @@ const reloadOnHangUp = Effect.fnUntraced(function*(sources: Settings.Sources) {
   const again = read(sources).pipe(
     Effect.catch(({ message }) => Effect.logError(`Settings read again: the old ones stay, because ${message}`))
   )
-  yield* Effect.forkScoped(Effect.forever(Effect.andThen(Queue.take(asked), again)))
+  yield* Effect.forkScoped(Effect.forever(Queue.take(asked).pipe(Effect.andThen(reopen), Effect.andThen(again))))
 })
 
 /** The gateway of some settings. Fails with `SettingsError`, or with {@link StartError} if it cannot listen. */

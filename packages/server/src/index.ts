@@ -11,6 +11,9 @@ export * as ActionLogStore from "./ActionLogStore.ts"
 /** Where a gateway keeps candle history, by its settings: beside the action log, and without a database in memory. */
 export * as ArchiveStore from "./ArchiveStore.ts"
 
+/** The audit log as lines of JSON, in a file or on standard output. */
+export * as AuditLogWriter from "./AuditLogWriter.ts"
+
 /** Where a gateway keeps the keys of its callers, by its settings: the same for the gateway and for the tool that makes them. */
 export * as CallerStore from "./CallerStore.ts"
 

@@ -36,6 +36,8 @@ export interface Sending extends Signed {
   readonly caller: string
   /** Whether its signer is on a list of those whose actions may be sent, and so no stranger. */
   readonly isListed: boolean
+  /** The id of the request that it is sent for; absent where no request is. */
+  readonly requestId?: string
 }
 
 /**
@@ -67,8 +69,8 @@ export type Settlement = "accepted" | "rejected" | "refused" | "released" | "unk
 export interface Claim {
   /** Whether an earlier sending of the same content may have been taken. */
   readonly isRepeat: boolean
-  /** Records how the sending ended; the first settlement counts. */
-  readonly settle: (settlement: Settlement) => Effect.Effect<void>
+  /** Records how the sending ended, and with which HTTP status if a response came; the first settlement counts. */
+  readonly settle: (settlement: Settlement, status?: number) => Effect.Effect<void>
 }
 
 /**
@@ -331,7 +333,7 @@ export const makeMemory = Effect.fnUntraced(
     }
 
     const attempt = (key: string, sending: Sending, now: number): Result.Result<Claim, Refusal> => {
-      const { caller: _caller, isListed, ...signed } = sending
+      const { caller: _caller, isListed, requestId: _requestId, ...signed } = sending
       const { nonce, signer } = signed
       dropAnswered("familiar", now)
       dropAnswered("strangers", now)

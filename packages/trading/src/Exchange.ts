@@ -30,6 +30,8 @@ export interface ExchangeCall {
   readonly surface: Surface
   /** Who the caller expects to have signed: the key's own address, so an API wallet's rather than its master's. */
   readonly expectedSigner?: Address
+  /** The id of the request that brings the body, for the audit log. */
+  readonly requestId?: string
 }
 
 /** What the venue's answer says: the action was taken, or why it was not. */
@@ -118,7 +120,7 @@ export const make = (
   log: ActionLog.ActionLog["Service"],
   send: Transport
 ): Exchange["Service"] => {
-  const sendOnce = Effect.fnUntraced(function*(admitted: Admitted) {
+  const sendOnce = Effect.fnUntraced(function*(admitted: Admitted, requestId?: string) {
     const { actionType, body, fingerprint, nonce, signer } = admitted
     const identity = signer === undefined ? { nonce } : { nonce, signer }
     const caller = yield* CurrentCaller
@@ -129,7 +131,8 @@ export const make = (
       caller: caller.id,
       fingerprint,
       isListed,
-      ...identity
+      ...identity,
+      ...(requestId === undefined ? {} : { requestId })
     })
     const answer = yield* Effect.tapError(
       send(admitted),
@@ -137,18 +140,18 @@ export const make = (
       (error) => claim.settle(error._tag === "OutcomeUnknown" ? "unknown" : "released")
     )
     const outcome = yield* Effect.result(ExchangeProtocol.readOutcome(answer, identity))
-    yield* claim.settle(settlementOf(outcome, claim.isRepeat))
+    yield* claim.settle(settlementOf(outcome, claim.isRepeat), answer.status)
     return { answer, outcome }
   }, Effect.scoped)
 
   // a caller that leaves ends neither the sending nor the claim
-  const sendDetached = (admitted: Admitted) =>
-    Effect.flatMap(Effect.forkDetach(sendOnce(admitted), { startImmediately: true }), Fiber.join)
+  const sendDetached = (admitted: Admitted, requestId?: string) =>
+    Effect.flatMap(Effect.forkDetach(sendOnce(admitted, requestId), { startImmediately: true }), Fiber.join)
 
-  const relay = Effect.fnUntraced(function*({ body, expectedSigner, surface }: ExchangeCall) {
+  const relay = Effect.fnUntraced(function*({ body, expectedSigner, requestId, surface }: ExchangeCall) {
     if (sourcesOn(passthroughAction, surface).length === 0) return yield* unavailableOnNode(passthroughAction)
     const admitted = yield* admission.admit(body, expectedSigner)
-    const { answer, outcome } = yield* sendDetached(admitted)
+    const { answer, outcome } = yield* sendDetached(admitted, requestId)
     return {
       operation: operationOf(admitted.actionType).name,
       answer,

@@ -26,6 +26,9 @@ export * as ActionShape from "./ActionShape.ts"
 /** Checks a signed body before anything is sent upstream, and says which bytes to send. */
 export * as Admission from "./Admission.ts"
 
+/** The audit log: one entry for each sending of a signed action, written when it is known how the sending ended. */
+export * as AuditLog from "./AuditLog.ts"
+
 /** What of a signed body is wrong by itself, whoever signed it, and its action as the venue would print it. */
 export * as BodyForm from "./BodyForm.ts"
 

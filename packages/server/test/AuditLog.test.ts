@@ -1,0 +1,176 @@
+import { assert, describe, it } from "@effect/vitest"
+import { keys } from "@trigate/sandbox/SandboxExamples"
+import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
+import * as AuditLogWriter from "@trigate/server/AuditLogWriter"
+import { jsonLine } from "@trigate/server/RequestFacts"
+import { gateway, post } from "@trigate/testing/Gateway"
+import * as JsonParts from "@trigate/testing/JsonParts"
+import { passing } from "@trigate/testing/Passing"
+import type { Entry } from "@trigate/trading/AuditLog"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Logger from "effect/Logger"
+import * as Metric from "effect/Metric"
+import { systemError } from "effect/PlatformError"
+import * as TestClock from "effect/testing/TestClock"
+import * as Fs from "node:fs"
+import * as Os from "node:os"
+import * as Path from "node:path"
+import { bigBlocks, bodyOf } from "./bodies.ts"
+import { liveGateway } from "./liveGateway.ts"
+
+const folder = Effect.acquireRelease(
+  Effect.sync(() => Fs.mkdtempSync(Path.join(Os.tmpdir(), "audit-"))),
+  (path) => Effect.sync(() => Fs.rmSync(path, { recursive: true, force: true }))
+)
+
+const linesOf = (path: string): ReadonlyArray<unknown> =>
+  Fs.readFileSync(path, "utf8").split("\n").filter((line) => line !== "").map((line): unknown => JSON.parse(line))
+
+/** Asks until a file has so many lines: they are written in the background. */
+const written = (path: string, count: number): Effect.Effect<ReadonlyArray<unknown>> =>
+  Effect.suspend(() => {
+    const lines = Fs.existsSync(path) ? linesOf(path) : []
+    return lines.length >= count ? Effect.succeed(lines) : Effect.andThen(Effect.yieldNow, written(path, count))
+  })
+
+const entry = (nonce: number): Entry => ({
+  time: 1_795_230_000_000,
+  requestId: "one",
+  caller: "key:desk",
+  signer: "0x0000000000000000000000000000000000000001",
+  nonce,
+  digest: "0xdd",
+  actionType: "evmUserModify",
+  outcome: "accepted",
+  status: 200
+})
+
+const lostCount = Effect.map(Metric.snapshot, (found) => {
+  const state = found.find(({ id }) => id === "trigate_audit_log_lost_total")?.state
+  return state !== undefined && "count" in state ? Number(state.count) : 0
+})
+
+describe("the audit log of a gateway", () => {
+  it.live("is a file for its owner alone, with a line for each signed action and never a signature", () =>
+    Effect.gen(function*() {
+      const path = Path.join(yield* folder, "audit.jsonl")
+      const live = yield* liveGateway({ api: () => ({ body: `{"status":"ok","response":{"type":"default"}}` }) }, {
+        TRIGATE_AUDIT_LOG: path
+      })
+      const now = yield* Clock.currentTimeMillis
+      const signed = yield* Effect.orDie(
+        SandboxSigner.signAction(keys.trader, { nonce: now, action: { type: "evmUserModify", usingBigBlocks: true } })
+      )
+      const answer = yield* post(`${live.url}/exchange`, JSON.stringify(signed), { "x-request-id": "desk-1" })
+      assert.strictEqual(answer.status, 200)
+      const [line, ...others] = yield* written(path, 1)
+      assert.lengthOf(others, 0)
+      assert(typeof line === "object" && line !== null)
+      assert.deepStrictEqual(Object.keys(line), [
+        "time",
+        "level",
+        "message",
+        "requestId",
+        "caller",
+        "signer",
+        "nonce",
+        "digest",
+        "actionType",
+        "outcome",
+        "status"
+      ])
+      assert.deepInclude(line, {
+        level: "info",
+        message: "action",
+        requestId: "desk-1",
+        signer: keys.trader.address,
+        nonce: now,
+        actionType: "evmUserModify",
+        outcome: "accepted",
+        status: 200
+      })
+      assert.strictEqual(Fs.statSync(path).mode & 0o777, 0o600)
+      const text = Fs.readFileSync(path, "utf8")
+      for (const part of [signed.signature.r, signed.signature.s]) assert.notInclude(text, part.slice(2))
+    }))
+
+  it.live("stops the start if it cannot be opened, and says so without the path", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(gateway({ TRIGATE_AUDIT_LOG: "/proc/nowhere/audit.jsonl" }))
+      assert(error._tag === "SettingsError")
+      assert.strictEqual(error.message, "TRIGATE_AUDIT_LOG names a file that cannot be opened (NotFound)")
+    }))
+
+  it.live("refuses no action while its disk is full", () =>
+    Effect.gen(function*() {
+      const live = yield* liveGateway({ api: () => ({ body: `{"status":"ok","response":{"type":"default"}}` }) }, {
+        TRIGATE_AUDIT_LOG: "/dev/full"
+      })
+      const now = yield* Clock.currentTimeMillis
+      for (const nonce of [now, now + 1]) {
+        assert.strictEqual((yield* post(`${live.url}/exchange`, bodyOf(nonce, bigBlocks))).status, 200)
+      }
+    }).pipe(Effect.provide(Logger.layer([]))))
+})
+
+/** A disk that may be full, the writer of its lines, and what the program says. */
+const disk = () => {
+  const state = { isFull: false, text: "" }
+  const said: Array<string> = []
+  const full = systemError({ _tag: "WriteZero", module: "FileSystem", method: "writeAll" })
+  const append = (text: string) =>
+    Effect.suspend(() => {
+      // a full disk takes a part of it
+      state.text += state.isFull ? text.slice(0, 10) : text
+      return state.isFull ? Effect.fail(full) : Effect.void
+    })
+  const log = Logger.layer([Logger.make(({ message }) => void said.push(String(message)))])
+  return { state, said, writer: Effect.provide(AuditLogWriter.lineWriter(append, jsonLine), log) }
+}
+
+const numbers = (text: string) =>
+  text.split("\n").filter((line) => line.endsWith("}")).map((line) => JsonParts.value(line, "nonce"))
+
+describe("the audit log while its disk is full", () => {
+  it.effect("keeps lines until it can write them, in their order, and counts what it loses", () =>
+    Effect.gen(function*() {
+      const { said, state, writer } = disk()
+      const write = yield* writer
+      write(entry(1))
+      while (state.text === "") yield* Effect.yieldNow
+      state.isFull = true
+      write(entry(2))
+      while (said.length === 0) yield* Effect.yieldNow
+      const before = yield* lostCount
+      for (let nonce = 3; nonce < AuditLogWriter.backlog + 3 + 5; nonce++) write(entry(nonce))
+      yield* TestClock.adjust("10 seconds")
+      assert.deepStrictEqual(numbers(state.text), [1])
+      state.isFull = false
+      yield* TestClock.adjust("1 second")
+      while (said.length < 2) yield* Effect.yieldNow
+      write(entry(99_999))
+      while (!state.text.includes("99999")) yield* Effect.yieldNow
+      const kept = Array.from({ length: AuditLogWriter.backlog + 2 }, (_, index) => index + 1)
+      assert.deepStrictEqual(numbers(state.text), [...kept, 99_999])
+      assert.strictEqual((yield* lostCount) - before, 5)
+      assert.deepStrictEqual(said, [
+        "The audit log cannot be written (WriteZero): 8192 lines wait, and any more are lost",
+        "The audit log is written again; 5 lines were lost"
+      ])
+    }))
+
+  it.effect("writes what waits before the program ends, and ends if it cannot", () =>
+    Effect.gen(function*() {
+      const { state, writer } = disk()
+      yield* Effect.scoped(Effect.gen(function*() {
+        const write = yield* writer
+        write(entry(1))
+        write(entry(2))
+      }))
+      assert.deepStrictEqual(numbers(state.text), [1, 2])
+      state.isFull = true
+      yield* passing(Effect.scoped(Effect.map(writer, (write) => write(entry(3)))))
+      assert.deepStrictEqual(numbers(state.text), [1, 2])
+    }))
+})
