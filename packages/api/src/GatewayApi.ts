@@ -1,6 +1,7 @@
 /** The whole contract. The server, the client and the OpenAPI document are derived from it. */
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as OpenApi from "effect/http-api/OpenApi"
+import { AdminApi } from "./AdminApi.ts"
 import { ExchangeApi } from "./ExchangeApi.ts"
 import { HealthApi } from "./HealthApi.ts"
 import { InfoApi } from "./InfoApi.ts"
@@ -18,4 +19,4 @@ export class ChainsApi extends HttpApi.make("gateway")
   }))
 {}
 
-export class GatewayApi extends ChainsApi.add(HealthApi) {}
+export class GatewayApi extends ChainsApi.add(HealthApi, AdminApi) {}

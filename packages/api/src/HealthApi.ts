@@ -18,7 +18,11 @@ export const Readiness = Schema.Struct({
   status: Schema.Literals(["ready", "draining", "full"]),
   sandbox: Schema.Boolean,
   network: Schema.Literals(["mainnet", "testnet"]),
-  chains: Schema.Struct({ trading: ChainReadiness, tokens: ChainReadiness, layer2: ChainReadiness }),
+  chains: Schema.optionalKey(
+    Schema.Struct({ trading: ChainReadiness, tokens: ChainReadiness, layer2: ChainReadiness })
+  ).annotateKey({
+    description: "This and what follows is told on the admin listener only, where there is one"
+  }),
   actionLog: Schema.optionalKey(Schema.Struct({
     backing: Schema.Literals(["memory", "SQLite", "Postgres", "Redis"]),
     state: Schema.Literals(["up", "away"]),

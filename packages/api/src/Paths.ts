@@ -25,5 +25,14 @@ export const tokenData = "/api/v2/getTokenData"
 /** JSON-RPC of the token chain. */
 export const tokenRpc = "/api/v2/jsonRPC"
 
+/** The signed actions without an answer. */
+export const actions = "/admin/actions"
+
+/** Removes one of them. */
+export const forgetAction = "/admin/actions/:id/forget"
+
+/** Sends one of them again. */
+export const resolveAction = "/admin/actions/:id/resolve"
+
 /** Whether the gateway takes traffic. */
 export const ready = "/health/ready"

@@ -5,6 +5,9 @@
  * `@trigate/api/…`: Node then loads only those.
  */
 
+/** The routes of whoever runs the gateway: the action log. They stand on the admin listener. */
+export * as AdminApi from "./AdminApi.ts"
+
 /** The key that identifies a caller on the node provider's surface: the first segment of the path. */
 export * as EndpointKey from "./EndpointKey.ts"
 

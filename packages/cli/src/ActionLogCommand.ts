@@ -1,10 +1,12 @@
 /** `trigate actions`: the signed actions without an answer, and what became of one. */
+import * as Admin from "@trigate/client/Admin"
 import * as Connection from "@trigate/client/Connection"
 import { resendAdvice, ServedExchangeFailure } from "@trigate/domain/ExchangeOperations"
 import * as Json from "@trigate/domain/Json"
 import { printable } from "@trigate/domain/Printable"
 import { outcomeReader } from "@trigate/domain/protocol/ExchangeProtocol"
-import { ofOutcome, type Resolution } from "@trigate/domain/Resolution"
+import { ofOutcome, type Resolution, type StillUnknown } from "@trigate/domain/Resolution"
+import { commandLine } from "@trigate/domain/Settings"
 import { OutcomeUnknown, type UpstreamUnavailable } from "@trigate/domain/UpstreamError"
 import * as ActionLogStore from "@trigate/server/ActionLogStore"
 import * as Settings from "@trigate/server/Settings"
@@ -13,12 +15,16 @@ import * as ActionLogSql from "@trigate/trading/ActionLogSql"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
+import * as Config from "effect/Config"
 import * as Console from "effect/Console"
+import * as Context from "effect/Context"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as HttpClient from "effect/http/HttpClient"
+import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as GatewayAccess from "./GatewayAccess.ts"
 import * as Input from "./Input.ts"
@@ -34,42 +40,43 @@ export class ActionAbsent extends Schema.TaggedError<ActionAbsent>()("ActionAbse
   }
 }
 
-const inMemory =
-  "TRIGATE_DATABASE_URL is not set: a gateway without it keeps its actions in memory, which nobody else can read"
+/** An action as it is listed; its bytes are in a database only, for they hold the signature. */
+type Listed = Omit<ActionLog.Unanswered, "body"> & Partial<Pick<ActionLog.Unanswered, "body">>
+
+/** What the commands ask of an action log. */
+class Actions extends Context.Service<Actions, {
+  readonly list: Effect.Effect<ReadonlyArray<Listed>, ActionsFault>
+  readonly forget: (entry: Listed) => Effect.Effect<unknown, ActionsFault>
+  /** What became of an action, in words; `gateway` is whom a database has it sent through. */
+  readonly resolve: (
+    entry: Listed,
+    gateway: URL
+  ) => Effect.Effect<string, ActionsFault | StillUnknown | OutcomeUnknown>
+}>()("@trigate/cli/ActionLogCommand/Actions") {}
+
+const nowhere = "TRIGATE_DATABASE_URL is not set: name the address of a gateway's admin routes with --admin"
 
 const settings = Effect.mapError(Settings.read({}), ({ message }) => Input.fault(message))
 
-/** The action log of a gateway in this environment; creates nothing. */
-const logOfEnvironment = Layer.unwrap(Effect.gen(function*() {
-  const found = yield* settings
-  const place = yield* Effect.fromOption(
-    ActionLogStore.databaseOf(found),
-    () => Input.fault(inMemory)
-  )
-  return ActionLogSql.layerExisting(ActionLogStore.sqlOptionsOf(found)).pipe(
-    Layer.provide(ActionLogStore.layerDatabase(place, "existing"))
-  )
-}))
+const faultOf = ({ message }: { readonly message: string }): ActionsFault => new ActionsFault({ message })
 
-const unreadable = ({ detail }: UpstreamUnavailable): ActionsFault =>
-  new ActionsFault({ message: detail ?? "The action log cannot be read" })
-
-const unanswered = ActionLog.ActionLog.use((log) => Effect.mapError(log.unanswered, unreadable))
-
-const drop = (id: string) => ActionLog.ActionLog.use((log) => Effect.mapError(log.forget(id), unreadable))
-
-const textOf = (entry: Pick<ActionLog.Unanswered, "body">): string => new TextDecoder().decode(entry.body)
+const textOf = (body: Uint8Array): string => new TextDecoder().decode(body)
 
 const sentAt = (entry: Pick<ActionLog.Unanswered, "openedAt">): string =>
   DateTime.formatIso(DateTime.makeUnsafe(entry.openedAt))
 
 /** One line of JSON; `body` is the text to send again, byte for byte. */
-const lineOf = ({ fingerprint, ...entry }: ActionLog.Unanswered): string =>
-  Json.stringify({ id: fingerprint, ...entry, openedAt: sentAt(entry), body: textOf(entry) })
+const lineOf = ({ body, fingerprint, ...entry }: Listed): string =>
+  Json.stringify({
+    id: fingerprint,
+    ...entry,
+    openedAt: sentAt(entry),
+    ...(body === undefined ? {} : { body: textOf(body) })
+  })
 
 const short = (id: string): string => id.slice(0, 12)
 
-const rowOf = (entry: ActionLog.Unanswered): ReadonlyArray<string> => [
+const rowOf = (entry: Listed): ReadonlyArray<string> => [
   short(entry.fingerprint),
   entry.state,
   sentAt(entry),
@@ -78,10 +85,10 @@ const rowOf = (entry: ActionLog.Unanswered): ReadonlyArray<string> => [
   String(entry.nonce)
 ]
 
-const tableOf = (entries: ReadonlyArray<ActionLog.Unanswered>): string =>
+const tableOf = (entries: ReadonlyArray<Listed>): string =>
   Output.rows(["ID", "STATE", "SENT", "ACTION", "SIGNER", "NONCE"].map(Output.left), entries.map(rowOf))
 
-const listing = (entries: ReadonlyArray<ActionLog.Unanswered>, network: string): string => {
+const listing = (entries: ReadonlyArray<Listed>, network: string): string => {
   const [first] = entries
   return first === undefined ? `No signed action is without an answer (${network})` : [
     `${entries.length} signed ${entries.length === 1 ? "action is" : "actions are"} without an answer (${network})`,
@@ -97,7 +104,9 @@ const listing = (entries: ReadonlyArray<ActionLog.Unanswered>, network: string):
 const idArgument = Argument.String("id").pipe(Argument.withDescription("An ID of the list, or as much as is unique"))
 
 const entryOf = Effect.fnUntraced(function*(prefix: string) {
-  const [found, ...others] = (yield* unanswered).filter(({ fingerprint }) => fingerprint.startsWith(prefix))
+  const [found, ...others] = (yield* Actions.use(({ list }) => list)).filter(({ fingerprint }) =>
+    fingerprint.startsWith(prefix)
+  )
   if (found === undefined) return yield* new ActionAbsent({ id: prefix })
   if (others.length > 0) {
     return yield* Input.fault(`${prefix} begins the IDs of ${others.length + 1} actions`)
@@ -105,24 +114,26 @@ const entryOf = Effect.fnUntraced(function*(prefix: string) {
   return found
 })
 
-const meaningOf = (resolution: Resolution, { nonce }: ActionLog.Unanswered): string => {
-  switch (resolution._tag) {
+const meaningOf = (tag: Resolution["_tag"], message: string, { nonce }: Listed): string => {
+  switch (tag) {
     case "Landed":
-      return `It landed the first time: the venue has seen the nonce ${nonce} (${resolution.rejection.message})`
+      return `It landed the first time: the venue has seen the nonce ${nonce} (${message})`
     case "Accepted":
       return "It was taken now, and had not been before"
     case "Rejected":
-      return `It was not taken, neither now nor before (${resolution.rejection.message})`
+      return `It was not taken, neither now nor before (${message})`
   }
 }
 
+const identityOf = ({ nonce, signer }: Listed) => signer === undefined ? { nonce } : { nonce, signer }
+
 const readOutcome = outcomeReader(ServedExchangeFailure)
 
-const send = Effect.fnUntraced(function*(gateway: URL, { body, ...entry }: ActionLog.Unanswered) {
-  const { chains } = Connection.make(yield* HttpClient.HttpClient, { baseUrl: gateway })
-  const identity = entry.signer === undefined ? { nonce: entry.nonce } : { nonce: entry.nonce, signer: entry.signer }
+const send = Effect.fnUntraced(function*(client: HttpClient.HttpClient, gateway: URL, entry: Listed) {
+  const { chains } = Connection.make(client, { baseUrl: gateway })
+  const identity = identityOf(entry)
   const outcome = Effect.mapError(
-    chains.post("/exchange", new TextDecoder().decode(body)),
+    chains.post("/exchange", textOf(entry.body ?? new Uint8Array())),
     ({ reason }) =>
       new OutcomeUnknown({
         upstream: Connection.label,
@@ -136,30 +147,122 @@ const send = Effect.fnUntraced(function*(gateway: URL, { body, ...entry }: Actio
   return yield* ofOutcome(outcome, { upstream: Connection.label, ...identity })
 })
 
+/** The action log in the database of this environment; creates nothing. */
+const layerDatabase = Layer.unwrap(Effect.gen(function*() {
+  const found = yield* settings
+  const place = yield* Effect.fromOption(ActionLogStore.databaseOf(found), () => Input.fault(nowhere))
+  const actions = Effect.gen(function*() {
+    const log = yield* ActionLog.ActionLog
+    const client = yield* HttpClient.HttpClient
+    const unreadable = ({ detail }: UpstreamUnavailable) =>
+      new ActionsFault({ message: detail ?? "The action log cannot be read" })
+    const forget = ({ fingerprint }: Listed) => Effect.mapError(log.forget(fingerprint), unreadable)
+    return Actions.of({
+      list: Effect.mapError(log.unanswered, unreadable),
+      forget,
+      resolve: Effect.fnUntraced(function*(entry, gateway) {
+        const resolution = yield* send(client, gateway, entry)
+        // the gateway may have another action log
+        yield* forget(entry)
+        return meaningOf(resolution._tag, "rejection" in resolution ? resolution.rejection.message : "", entry)
+      })
+    })
+  })
+  return Layer.effect(Actions, actions).pipe(
+    Layer.provide(ActionLogSql.layerExisting(ActionLogStore.sqlOptionsOf(found))),
+    Layer.provide(ActionLogStore.layerDatabase(place, "existing")),
+    Layer.provide(FetchHttpClient.layer)
+  )
+}))
+
+const adminKey = Config.option(Config.Redacted(commandLine.adminKey))
+
+/** The action log of a gateway that runs, over its admin routes. */
+const layerGateway = (baseUrl: URL) =>
+  Layer.effect(
+    Actions,
+    Effect.gen(function*() {
+      const client = yield* HttpClient.HttpClient
+      const key = yield* Effect.mapError(adminKey, () => Input.fault(`${commandLine.adminKey} cannot be read`))
+      const keyed = Option.match(key, {
+        onNone: () => client,
+        onSome: (secret) => HttpClient.mapRequest(client, HttpClientRequest.bearerToken(secret))
+      })
+      const connection = Connection.make(keyed, { baseUrl })
+      const asked = <A>(calls: Effect.Effect<A, { readonly message: string }, Connection.Connection>) =>
+        Effect.mapError(Effect.provideService(calls, Connection.Connection, connection), faultOf)
+      return Actions.of({
+        list: Effect.map(
+          asked(Admin.actions()),
+          (entries) => entries.map(({ id, ...entry }) => ({ fingerprint: id, ...entry }))
+        ),
+        forget: ({ fingerprint }) => asked(Admin.forget(fingerprint)),
+        resolve: Effect.fnUntraced(function*(entry) {
+          const resolution = yield* asked(Admin.resolve(entry.fingerprint))
+          if (resolution._tag === "Absent") return yield* new ActionsFault({ message: "It was answered meanwhile" })
+          if (resolution._tag === "StillUnknown") {
+            const { advice, message } = resolution
+            return yield* new OutcomeUnknown({
+              upstream: Connection.label,
+              ...identityOf(entry),
+              advice,
+              detail: message
+            })
+          }
+          return meaningOf(resolution._tag, "message" in resolution ? resolution.message : "", entry)
+        })
+      })
+    })
+  ).pipe(Layer.provide(FetchHttpClient.layer))
+
+const adminFlag = Flag.String("admin").pipe(
+  Flag.withMetavar("url"),
+  Flag.withFallbackConfig(Config.String(commandLine.adminUrl)),
+  Flag.optional,
+  Flag.withDescription(
+    `Admin routes of a gateway that runs (else ${commandLine.adminUrl}), in place of its database; ` +
+      `${commandLine.adminKey} is the key, if it asks for one`
+  )
+)
+
+/** The action log that the options name. */
+const layerOf = (admin: Option.Option<string>) =>
+  Option.match(admin, {
+    onNone: () => layerDatabase,
+    onSome: (text) =>
+      Layer.unwrap(
+        Effect.map(
+          Effect.mapError(
+            GatewayAccess.baseUrlOf(text),
+            () => Input.fault("--admin takes an http(s) URL without query")
+          ),
+          layerGateway
+        )
+      )
+  })
+
 const resolve = Command.make("resolve", {
   id: idArgument,
-  gateway: GatewayAccess.gatewayFlag
+  gateway: GatewayAccess.gatewayFlag,
+  admin: adminFlag
 }, ({ gateway, id }) =>
   Effect.gen(function*() {
     const url = yield* GatewayAccess.baseUrlOf(gateway)
     const entry = yield* entryOf(id)
-    const meaning = meaningOf(yield* send(url, entry), entry)
-    // the gateway may have another action log
-    yield* drop(entry.fingerprint)
-    yield* Console.log(printable(meaning))
+    yield* Console.log(printable(yield* Actions.use((actions) => actions.resolve(entry, url))))
   })).pipe(
-    Command.provide(Layer.merge(logOfEnvironment, FetchHttpClient.layer)),
+    Command.provide(({ admin }) => layerOf(admin)),
     Command.withDescription("Send one action again, byte for byte, and say what the answer means"),
     Command.withExamples([{ command: "trigate actions resolve 0x1f2e3d4c5b" }])
   )
 
-const forget = Command.make("forget", { id: idArgument }, ({ id }) =>
+const forget = Command.make("forget", { id: idArgument, admin: adminFlag }, ({ id }) =>
   Effect.gen(function*() {
     const entry = yield* entryOf(id)
-    yield* drop(entry.fingerprint)
+    yield* Actions.use((actions) => actions.forget(entry))
     yield* Console.log(`${entry.fingerprint} is forgotten`)
   })).pipe(
-    Command.provide(logOfEnvironment),
+    Command.provide(({ admin }) => layerOf(admin)),
     Command.withDescription("Remove one action whose outcome you know; nothing is sent, and its nonce stays used"),
     Command.withExamples([{ command: "trigate actions forget 0x1f2e3d4c5b" }])
   )
@@ -167,19 +270,23 @@ const forget = Command.make("forget", { id: idArgument }, ({ id }) =>
 const list = Command.make("list", {
   json: Flag.Boolean("json").pipe(
     Flag.withDefault(false),
-    Flag.withDescription("One line of JSON for each action, with the bytes to send again")
-  )
+    Flag.withDescription("One line of JSON for each action, from a database with the bytes to send again")
+  ),
+  admin: adminFlag
 }, ({ json }) =>
   Effect.gen(function*() {
-    const entries = yield* unanswered
+    const entries = yield* Actions.use((actions) => actions.list)
     const { network } = yield* settings
     if (!json) yield* Console.log(listing(entries, network))
     else yield* Effect.forEach(entries, (entry) => Console.log(printable(lineOf(entry))), { discard: true })
   })).pipe(
-    Command.provide(logOfEnvironment),
-    Command.withDescription("List the signed actions without an answer, from the database of TRIGATE_DATABASE_URL"),
+    Command.provide(({ admin }) => layerOf(admin)),
+    Command.withDescription(
+      "List the signed actions without an answer, from the database of TRIGATE_DATABASE_URL or from a gateway that runs"
+    ),
     Command.withExamples([
-      { command: "trigate actions list", description: "What a crash or a broken connection has left open" }
+      { command: "trigate actions list", description: "What a crash or a broken connection has left open" },
+      { command: "trigate actions list --admin http://127.0.0.1:8080", description: "What a gateway holds in memory" }
     ])
   )
 

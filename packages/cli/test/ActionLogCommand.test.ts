@@ -4,6 +4,7 @@ import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
 import { gateway, get, post } from "@trigate/testing/Gateway"
 import { gatewayProcess } from "@trigate/testing/GatewayProcess"
+import * as JsonParts from "@trigate/testing/JsonParts"
 import { isInstalled, postgresServer } from "@trigate/testing/PostgresServer"
 import { trigate } from "@trigate/testing/Program"
 import type { RawUpstream } from "@trigate/testing/RawUpstream"
@@ -235,6 +236,34 @@ describe("trigate actions", () => {
       })
   )
 
+  it.live("lists and clears the log that a gateway holds in memory, over its admin routes", () =>
+    Effect.gen(function*() {
+      const upstream = yield* rawUpstream(() => "reset")
+      const { adminUrl } = yield* Effect.flatMap(
+        gateway({ TRIGATE_TRADING_API_URL: upstream.url, TRIGATE_ADMIN_PORT: "0" }),
+        (live) =>
+          Effect.as(
+            Effect.forEach([0, 1], (index) =>
+              Effect.flatMap(signedBodies(index + 1), (bodies) =>
+                post(`${live.url}/exchange`, bodies[index] ?? ""))),
+            live
+          )
+      )
+      const over = (...args: ReadonlyArray<string>) => run(["actions", ...args, "--admin", adminUrl])
+      const lines = (yield* over("list", "--json")).stdout.split("\n").filter(Boolean)
+      const [first = "", second = ""] = lines.map((line) => String(JsonParts.value(line, "id")))
+      assert.lengthOf(lines, 2)
+      for (const line of lines) assert.notInclude(line, "signature")
+      assert.include((yield* over("list")).stdout, "2 signed actions are without an answer (mainnet)\n")
+      upstream.treat = () => ({ body: duplicate })
+      const resolved = yield* over("resolve", first)
+      assert.deepStrictEqual([resolved.code, resolved.stderr], [0, ""])
+      assert.include(resolved.stdout, "It landed the first time")
+      assert.strictEqual((yield* over("forget", second.slice(0, 12))).stdout, `${second} is forgotten\n`)
+      assert.strictEqual((yield* over("list")).stdout, "No signed action is without an answer (mainnet)\n")
+      assert.strictEqual((yield* over("forget", second)).stderr, `trigate: ${second} is no action without an answer\n`)
+    }))
+
   it.live("says in one line why there is nothing to list", () =>
     Effect.gen(function*() {
       const failed = (code: number, stderr: string) => ({ code, stdout: "", stderr })
@@ -243,8 +272,7 @@ describe("trigate actions", () => {
         unset,
         failed(
           2,
-          "trigate: TRIGATE_DATABASE_URL is not set: a gateway without it keeps its actions in memory, " +
-            "which nobody else can read\n"
+          "trigate: TRIGATE_DATABASE_URL is not set: name the address of a gateway's admin routes with --admin\n"
         )
       )
       const path = yield* sqlite

@@ -12,6 +12,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
+import * as Admin from "./Admin.ts"
 import * as Connection from "./Connection.ts"
 import * as Evm from "./Evm.ts"
 import * as Exchange from "./Exchange.ts"
@@ -46,6 +47,7 @@ export interface Calls {
   }
   readonly layer2: Bound<typeof Layer2>
   readonly health: Bound<typeof Health>
+  readonly admin: Bound<typeof Admin>
 }
 
 /** All calls over a connection. */
@@ -86,7 +88,8 @@ export const make = (connection: Connection.Connection["Service"]): Calls => {
         )
     },
     layer2: { getTransactionReceipt: bound(Layer2.getTransactionReceipt) },
-    health: { ready: bound(Health.ready) }
+    health: { ready: bound(Health.ready) },
+    admin: { actions: bound(Admin.actions), forget: bound(Admin.forget), resolve: bound(Admin.resolve) }
   }
 }
 

@@ -71,7 +71,7 @@ export const Chains = () => {
   if (now === undefined) return <p class="muted">Reading …</p>
   return (
     <>
-      {Object.entries(now.chains).map(([chain, { mode, upstreams }]) => (
+      {Object.entries(now.chains ?? {}).map(([chain, { mode, upstreams }]) => (
         <section class="card" key={chain} aria-labelledby={`chain-${chain}`}>
           <h2 id={`chain-${chain}`}>
             {titles[chain]} <span class={`tag ${mode === "live" ? "good" : ""}`}>{modes[mode]}</span>

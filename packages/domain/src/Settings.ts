@@ -259,6 +259,16 @@ export const settings = {
       "answered with 421",
     takes: "host names or IP addresses without port, comma separated, or `*`"
   }, "unset: none on a loopback address, any on another"),
+  adminHost: withDefault("TRIGATE_ADMIN_HOST", Host, "127.0.0.1", {
+    needsRestart: true,
+    meaning: "address of the admin listener, which has metrics, readiness in detail and the action log",
+    takes: "a host name or an IP address; one that others can reach takes `TRIGATE_CALLERS` with keys"
+  }),
+  adminPort: optional("TRIGATE_ADMIN_PORT", Port, {
+    needsRestart: true,
+    meaning: "port of the admin listener; 0 takes a free one",
+    takes: "a port from 0 to 65535"
+  }, "unset: no listener of its own; the action log is then beside the rest, on a loopback address only"),
   network: withDefault("TRIGATE_NETWORK", Schema.Literals(["mainnet", "testnet"]), "mainnet", {
     meaning: "network whose signatures are expected",
     takes: "`mainnet` or `testnet`"
@@ -471,4 +481,9 @@ export type Settings = { readonly [Name in keyof typeof settings]: Config.Succes
 export const all: Config.Config<Settings> = Config.all(settings)
 
 /** Environment variables of the command line. A gateway does not read them, and starts where they are set. */
-export const commandLine = { gatewayUrl: "TRIGATE_GATEWAY_URL", privateKey: "TRIGATE_PRIVATE_KEY" } as const
+export const commandLine = {
+  adminKey: "TRIGATE_ADMIN_KEY",
+  adminUrl: "TRIGATE_ADMIN_URL",
+  gatewayUrl: "TRIGATE_GATEWAY_URL",
+  privateKey: "TRIGATE_PRIVATE_KEY"
+} as const

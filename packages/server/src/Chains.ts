@@ -50,6 +50,8 @@ export type Services = Exchange | Info | Inspector.Inspector | TradingEvm | Toke
 
 /** Builds the five services of some settings, over what stays. Settings of another network, and stores, do not count here. */
 export class Chains extends Context.Service<Chains, {
+  /** The action log, which all settings share. */
+  readonly actionLog: ActionLog.ActionLog["Service"]
   readonly layerOf: (settings: Settings) => Layer.Layer<Services>
 }>()("@trigate/server/Chains") {}
 
@@ -143,6 +145,7 @@ const live = (first: Settings) =>
       // the same addresses keep their detection, with what it knows of them
       const detections = yield* LayerMap.make(outliers)
       return Chains.of({
+        actionLog: Context.get(kept, ActionLog.ActionLog),
         layerOf: (settings) => {
           const { layer2Url, onceDeadline, readDeadline, traceUpstream, tradingNodeUrl } = settings
           // never shorter: an action that is still sent by the old settings needs its whole lease
@@ -177,6 +180,7 @@ const sandbox = () =>
     Effect.map(Effect.context<ActionLog.ActionLog | SandboxState.SandboxState>(), (context) => {
       const kept = Context.pick(ActionLog.ActionLog, SandboxState.SandboxState)(context)
       return Chains.of({
+        actionLog: Context.get(kept, ActionLog.ActionLog),
         layerOf: (settings) =>
           Layer.merge(Sandbox.layerServices(), Inspector.layer(Admission.optionsOf(settings))).pipe(
             Layer.provide(Admission.layer(Admission.optionsOf(settings))),

@@ -23,7 +23,7 @@ import { createHash } from "node:crypto"
 
 /** Which routes the reference describes. */
 export interface Options {
-  /** Whether those about health and metrics are among them. */
+  /** Whether those about the gateway itself are among them. */
   readonly health: boolean
   /** The path before all of them; empty for none. */
   readonly prefix: string

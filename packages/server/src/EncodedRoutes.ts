@@ -42,6 +42,11 @@ export class EncodedApi extends HttpApi.make("gateway").add(
 /** The part of the contract that tells of the gateway itself. */
 export class HealthApi extends HttpApi.make("gateway").add(groups.health) {}
 
+/** The part of it for callers, beside an admin listener. */
+export class ShortHealthApi extends HttpApi.make("gateway").add(
+  HttpApiGroup.make("health").add(groups.health.endpoints.live, groups.health.endpoints.ready)
+) {}
+
 const inspect = HttpApiBuilder.group(
   EncodedApi,
   "exchange",
@@ -94,27 +99,49 @@ const keyedTokens = HttpApiBuilder.group(
 
 const encodeReadiness = Schema.encodeEffect(Schema.fromJsonString(Readiness))
 
+const live = () => Effect.succeed({ status: "live" as const })
+
+/** The answer of `/health/ready`, in detail or without. */
+const readiness = Effect.gen(function*() {
+  const drain = yield* Drain
+  const status = yield* GatewayStatus
+  const stores = yield* StoreReadiness
+  return Effect.fnUntraced(function*(isDetailed: boolean) {
+    const found = yield* stores
+    const state = drain.isDraining()
+      ? "draining" as const
+      : found.actionLog?.room === "full"
+      ? "full" as const
+      : "ready" as const
+    const body = yield* Effect.orDie(
+      encodeReadiness(
+        isDetailed
+          ? { status: state, ...status, ...found }
+          : { status: state, sandbox: status.sandbox, network: status.network }
+      )
+    )
+    return HttpBody.jsonResponse(body, state === "ready" ? 200 : 503)
+  })
+})
+
+const shortHealth = HttpApiBuilder.group(
+  ShortHealthApi,
+  "health",
+  Effect.fnUntraced(function*(handlers) {
+    const ready = yield* readiness
+    return handlers.handle("live", live).handleRaw("ready", () => ready(false))
+  })
+)
+
 const health = HttpApiBuilder.group(
   HealthApi,
   "health",
   Effect.fnUntraced(function*(handlers) {
-    const drain = yield* Drain
-    const status = yield* GatewayStatus
-    const stores = yield* StoreReadiness
+    const ready = yield* readiness
     const exposition = yield* ProcessMetrics.makeExposition
     return handlers
-      .handle("live", () => Effect.succeed({ status: "live" as const }))
-      .handleRaw("ready", () =>
-        Effect.gen(function*() {
-          const found = yield* stores
-          const state = drain.isDraining()
-            ? "draining" as const
-            : found.actionLog?.room === "full"
-            ? "full" as const
-            : "ready" as const
-          const body = yield* Effect.orDie(encodeReadiness({ status: state, ...status, ...found }))
-          return HttpBody.jsonResponse(body, state === "ready" ? 200 : 503)
-        }))
+      .handle("live", live)
+      .handleRaw("ready", () => ready(true))
       .handleRaw(
         "metrics",
         () =>
@@ -144,7 +171,8 @@ const typed = (error: unknown): GatewayErrorType | undefined =>
     ? error
     : undefined
 
-const problems = Layer.succeed(
+/** What a caller sees of the errors of encoded routes. */
+export const problems = Layer.succeed(
   Problems,
   (httpEffect, { endpoint, group }) =>
     RequestFacts.named(
@@ -164,3 +192,9 @@ export const layer = HttpApiBuilder.layer(EncodedApi).pipe(
 
 /** Health and metrics, for an `HttpRouter`. */
 export const layerHealth = HttpApiBuilder.layer(HealthApi).pipe(Layer.provide(health), Layer.provide(problems))
+
+/** Health without metrics, and without what is behind the gateway. */
+export const layerShortHealth = HttpApiBuilder.layer(ShortHealthApi).pipe(
+  Layer.provide(shortHealth),
+  Layer.provide(problems)
+)

@@ -9,7 +9,7 @@
  * request.
  */
 import { KeyedPath } from "@trigate/api/EndpointKey"
-import { GatewayApi } from "@trigate/api/GatewayApi"
+import { ChainsApi, GatewayApi } from "@trigate/api/GatewayApi"
 import { pathsOf } from "@trigate/api/TokensApi"
 import * as CallerKeys from "@trigate/callers/CallerKeys"
 import type { GatewayError } from "@trigate/domain/GatewayError"
@@ -31,6 +31,7 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { unhandled } from "effect/Types"
+import * as AdminRoutes from "./AdminRoutes.ts"
 import * as ConsolePage from "./ConsolePage.ts"
 import type * as Cors from "./Cors.ts"
 import * as DocsPage from "./DocsPage.ts"
@@ -43,6 +44,7 @@ import * as RelayRoutes from "./RelayRoutes.ts"
 import * as RequestCaller from "./RequestCaller.ts"
 import * as RequestFacts from "./RequestFacts.ts"
 import * as RpcRoutes from "./RpcRoutes.ts"
+import * as Unmatched from "./Unmatched.ts"
 
 /** What a gateway relays besides the documented operations. */
 export interface Options extends RpcRoutes.Options {
@@ -61,7 +63,9 @@ type NameIn<Groups extends { readonly [group: string]: { readonly endpoints: obj
 
 type RelayedName = Exclude<
   NameIn<typeof GatewayApi.groups>,
-  NameIn<typeof EncodedRoutes.EncodedApi.groups> | NameIn<typeof EncodedRoutes.HealthApi.groups>
+  | NameIn<typeof EncodedRoutes.EncodedApi.groups>
+  | NameIn<typeof EncodedRoutes.HealthApi.groups>
+  | NameIn<typeof AdminRoutes.AdminApi.groups>
 >
 
 type Handler = (
@@ -147,8 +151,13 @@ export interface Mount {
   readonly console?: boolean
   /** Whether there are `/docs` and `/openapi.json`; true when not given. */
   readonly docs?: boolean
-  /** Whether there are `/health/live`, `/health/ready` and `/metrics`; true when not given. */
-  readonly health?: boolean
+  /**
+   * Whether there are `/health/live`, `/health/ready` and `/metrics`; true when not given.
+   *
+   * `short` is for callers where the rest has a listener of its own: no metrics, and of the readiness only its status, the
+   * network and whether it is the sandbox.
+   */
+  readonly health?: boolean | "short"
   /** The hosts that are answered besides loopback hosts; when not given, any on a public address, none on a loopback one. */
   readonly hosts?: Hosts.Hosts
   /** The origins whose pages may read answers, sign and send; none when not given. */
@@ -183,39 +192,93 @@ const spelled = <E, R>(handled: Effect.Effect<HttpServerResponse, E, R>) => {
   })
 }
 
+/** Lets those in who pass, before a route is handled. */
+const guarded = (serve: AdminRoutes.Administering, handled: Effect.Effect<HttpServerResponse, unhandled>) =>
+  Effect.flatMap(HttpServerRequest, (request) =>
+    Effect.matchEffect(serve(request, Effect.void), {
+      onFailure: (error) => HttpBody.answerProblem(error, ""),
+      onSuccess: () => handled
+    }))
+
 /** What happens around each request, for the routes of the context; it also answers what no route of the server takes. */
-const layerObserved = (options: Observe.Options) =>
+const layerObserved = ({ isGuarded, ...options }: Observe.Options & { readonly isGuarded: boolean }) =>
   HttpRouter.middleware(Effect.gen(function*() {
     const router = yield* HttpRouter.HttpRouter
     const { route, server } = yield* Observe.make(options)
+    const guard = yield* AdminRoutes.guarding
     yield* router.addGlobalMiddleware(server)
-    return (handled: Effect.Effect<HttpServerResponse, unhandled>) => route(spelled(handled))
+    return (handled: Effect.Effect<HttpServerResponse, unhandled>) =>
+      route(spelled(isGuarded ? guarded(guard, handled) : handled))
   })).layer
 
 /** The router of the context, with a path before the routes that it is given. The handlers do not see the path. */
 const layerPrefixed = (prefix: string) =>
   Layer.effect(HttpRouter.HttpRouter, Effect.map(HttpRouter.HttpRouter, (router) => router.prefixed(prefix)))
 
+const before = (prefix: string): string => prefix.replace(/\/+$/u, "")
+
+/** Puts all that the bundled server does around the routes of one gateway. */
+const surrounded = <E, R>(
+  routes: Layer.Layer<never, E, R>,
+  { docs = true, hosts, origins, prefix = "/" }: Mount,
+  methods: Unmatched.Methods,
+  isGuarded = false
+) => {
+  const path = before(prefix)
+  const observed = Layer.provide(routes, layerObserved({ docs, hosts, isGuarded, methods, origins, prefix: path }))
+  // the layers of routes hold services: memoised, two gateways would have those of one
+  return Layer.fresh(path === "" ? observed : Layer.provide(observed, layerPrefixed(path)))
+}
+
+const detailed = { routes: EncodedRoutes.layerHealth, methods: Unmatched.methodsOf(EncodedRoutes.HealthApi) }
+const short = { routes: EncodedRoutes.layerShortHealth, methods: Unmatched.methodsOf(EncodedRoutes.ShortHealthApi) }
+const none = { routes: Layer.empty, methods: {} }
+
+const healthOf = ({ health = true }: Mount) => health === "short" ? short : health ? detailed : none
+
+const ofChains = Unmatched.methodsOf(ChainsApi)
+const ofAdmin = Unmatched.methodsOf(AdminRoutes.AdminApi)
+
+const routesOf = (mount: Mount) =>
+  Layer.mergeAll(
+    EncodedRoutes.layer,
+    relayed,
+    healthOf(mount).routes,
+    mount.docs === false
+      ? Layer.empty
+      : DocsPage.layer({ health: mount.health !== false, prefix: before(mount.prefix ?? "/") }),
+    mount.console === true ? ConsolePage.layer : Layer.empty
+  )
+
+const methodsOf = (mount: Mount): Unmatched.Methods => ({ ...ofChains, ...healthOf(mount).methods })
+
 /**
  * The routes of the contract, its OpenAPI document and its reference page, with all that the bundled server does around them.
  *
  * Requests get an id, are counted, logged and traced without what a caller wrote into the URL, and are bounded on each
- * connection. Foreign hosts and foreign pages are kept out. What no route of the server takes is answered below the prefix. Routes of one's own are left alone.
+ * connection. Foreign hosts and foreign pages are kept out. What no route of the server takes is answered below the prefix. Routes
+ * of one's own are left alone. The routes of whoever runs the gateway are not among them: see {@link layerAdmin}.
  *
  * Two gateways on one server have two prefixes, and each its own services.
  */
-export const layer = ({ console = false, docs = true, health = true, hosts, origins, prefix = "/" }: Mount = {}) => {
-  const before = prefix.replace(/\/+$/u, "")
-  const routes = Layer.mergeAll(
-    EncodedRoutes.layer,
-    relayed,
-    health ? EncodedRoutes.layerHealth : Layer.empty,
-    docs ? DocsPage.layer({ health, prefix: before }) : Layer.empty,
-    console ? ConsolePage.layer : Layer.empty
-  ).pipe(Layer.provide(layerObserved({ docs, health, hosts, origins, prefix: before })))
-  // the layers of routes hold services: memoised, two gateways would have those of one
-  return Layer.fresh(before === "" ? routes : Layer.provide(routes, layerPrefixed(before)))
-}
+export const layer = (mount: Mount = {}) => surrounded(routesOf(mount), mount, methodsOf(mount))
+
+/** The same with the routes of whoever runs the gateway, for a server that nobody else reaches. */
+export const layerWithAdmin = (mount: Mount = {}) =>
+  surrounded(Layer.merge(routesOf(mount), AdminRoutes.layer), mount, { ...methodsOf(mount), ...ofAdmin })
+
+/**
+ * The routes of whoever runs the gateway alone: health, metrics and the action log, for a listener of their own.
+ *
+ * A guarded one asks for a key whose scope names `admin`, on every route.
+ */
+export const layerAdmin = ({ isGuarded }: { readonly isGuarded: boolean }) =>
+  surrounded(
+    Layer.merge(detailed.routes, AdminRoutes.layer),
+    { docs: false },
+    { ...detailed.methods, ...ofAdmin },
+    isGuarded
+  )
 
 /** What `/health/ready` says of a server of your own. */
 export interface Defaults {

@@ -8,6 +8,7 @@ import * as NodeStdio from "@effect/platform-node/NodeStdio"
 import { CallerKeys } from "@trigate/callers/CallerKeys"
 import type { Settings } from "@trigate/domain/Settings"
 import { settings as declared } from "@trigate/domain/Settings"
+import { ActionLog } from "@trigate/trading/ActionLog"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
@@ -23,6 +24,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { Path } from "effect/Path"
 import * as Ref from "effect/Ref"
+import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import * as Struct from "effect/Struct"
@@ -79,28 +81,59 @@ const isOther = (old: Settings, wanted: Settings): SettingsError | undefined => 
     : new SettingsError({ setting: "", message: "The sandbox and real chains take a gateway each: start it again" })
 }
 
-/** The routes of some settings, and what happens around each request. */
-const routes = (settings: Settings, chains: Chains.Chains["Service"], keys: CallerKeys["Service"]) =>
-  Gateway.layer({
-    // it shows what only the operator should see
-    console: Hosts.isOwnMachine(settings.host),
-    ...(Option.isSome(settings.hosts) ? { hosts: settings.hosts.value } : {}),
-    ...(Option.isSome(settings.corsOrigins) ? { origins: settings.corsOrigins.value } : {})
-  }).pipe(
-    Layer.provide(chains.layerOf(settings)),
-    Layer.provide(Layer.succeed(Gateway.RelayOptions, {
+/** Where whoever runs the gateway finds metrics, readiness in detail and the action log. */
+export class Admin extends Context.Service<Admin, {
+  /** Scheme, host and port: those of the listener for callers where there is no other. */
+  readonly url: string
+}>()("@trigate/server/GatewayServer/Admin") {}
+
+/** Where the listener for callers is. */
+export const placeOf = ({ host, port }: Settings): NodeServer.Place => ({
+  host,
+  port,
+  names: { host: declared.host.env, port: declared.port.env }
+})
+
+/**
+ * Where the admin listener is, and whether it asks for a key; nothing where there is none.
+ *
+ * Fails for an address that others can reach if there are no keys to ask for.
+ */
+export const adminPlaceOf = (
+  settings: Settings
+): Result.Result<NodeServer.Place & { readonly isGuarded: boolean } | undefined, SettingsError> => {
+  const { adminPort } = settings
+  if (Option.isNone(adminPort)) return Result.succeed(undefined)
+  const names = { host: declared.adminHost.env, port: declared.adminPort.env }
+  const isGuarded = !Hosts.isOwnMachine(settings.adminHost)
+  return Result.flatMap(CallerStore.placeOf(settings), (keys) =>
+    isGuarded && Option.isNone(keys)
+      ? Result.fail(
+        new SettingsError({
+          setting: names.host,
+          message: `others can reach ${settings.adminHost}: ${names.host} takes a loopback address unless ` +
+            `${declared.callers.env} names keys, of which one has the class admin`
+        })
+      )
+      : Result.succeed({ host: settings.adminHost, port: adminPort.value, names, isGuarded }))
+}
+
+/** What the routes of some settings need. */
+const servicesOf = (settings: Settings, chains: Chains.Chains["Service"], keys: CallerKeys["Service"]) =>
+  Layer.mergeAll(
+    chains.layerOf(settings),
+    Layer.succeed(ActionLog, chains.actionLog),
+    Layer.succeed(Gateway.RelayOptions, {
       anyInfo: settings.relayInfo,
       methods: settings.relayMethods,
       maxBatch: settings.batchLimit
-    })),
-    Layer.provide(Layer.succeed(CallerKeys, keys)),
-    Layer.provide(Layer.succeed(TrustedProxies, settings.trustedProxies)),
-    Layer.provide(Layer.succeed(GatewayStatus.GatewayStatus, GatewayStatus.statusOf(settings))),
-    Layer.provide(
-      settings.accessLog
-        ? Layer.provide(RequestFacts.layerAccessLog, NodeStdio.layer) :
-        RequestFacts.layerAccessLogOff
-    )
+    }),
+    Layer.succeed(CallerKeys, keys),
+    Layer.succeed(TrustedProxies, settings.trustedProxies),
+    Layer.succeed(GatewayStatus.GatewayStatus, GatewayStatus.statusOf(settings)),
+    settings.accessLog
+      ? Layer.provide(RequestFacts.layerAccessLog, NodeStdio.layer)
+      : RequestFacts.layerAccessLogOff
   )
 
 /** What the routes of all settings are built in. */
@@ -110,19 +143,56 @@ const make = Effect.fnUntraced(function*(first: Settings) {
   const chains = yield* Chains.Chains
   const keys = yield* CallerKeys
   const drain = yield* Observe.Drain
+  const place = yield* Effect.fromResult(adminPlaceOf(first))
   const context = yield* Effect.context<Surroundings>()
   const scope = Context.get(context, Scope.Scope)
   const one = yield* Semaphore.make(1)
 
   const build = Effect.fnUntraced(function*(settings: Settings) {
     const own = yield* Scope.fork(scope)
-    const handle = yield* HttpRouter.toHttpEffect(routes(settings, chains, keys)).pipe(Scope.provide(own))
-    return { handle, own, settings }
+    const services = Layer.succeedContext(
+      yield* Layer.build(servicesOf(settings, chains, keys)).pipe(Scope.provide(own))
+    )
+    const mount = {
+      ...(Option.isSome(settings.hosts) ? { hosts: settings.hosts.value } : {}),
+      ...(Option.isSome(settings.corsOrigins) ? { origins: settings.corsOrigins.value } : {})
+    }
+    const routes = place !== undefined
+      ? Gateway.layer({ ...mount, health: "short" })
+      : Hosts.isOwnMachine(settings.host)
+      // the console shows what only the operator should see
+      ? Gateway.layerWithAdmin({ ...mount, console: true })
+      : Gateway.layer(mount)
+    return {
+      handle: yield* HttpRouter.toHttpEffect(Layer.provide(routes, services)).pipe(Scope.provide(own)),
+      admin: place === undefined
+        ? undefined
+        : yield* HttpRouter.toHttpEffect(Layer.provide(Gateway.layerAdmin(place), services)).pipe(Scope.provide(own)),
+      own,
+      settings
+    }
   }, Effect.provideContext(context))
 
   let now = yield* build(first)
   const handle = yield* Ref.make(now.handle)
+  const server = yield* HttpServer.HttpServer
   yield* HttpServer.serveEffect(Effect.flatten(Ref.get(handle)))
+  let adminUrl = HttpServer.formatAddress(server.address)
+  if (place !== undefined) {
+    const listener = Context.get(
+      yield* Effect.mapError(
+        Layer.build(NodeServer.layer(place)),
+        (error) => new SettingsError({ setting: place.names.port, message: NodeServer.faultOf(error, place) })
+      ),
+      HttpServer.HttpServer
+    )
+    adminUrl = HttpServer.formatAddress(listener.address)
+    yield* Effect.provideService(
+      HttpServer.serveEffect(Effect.suspend(() => now.admin ?? now.handle)),
+      HttpServer.HttpServer,
+      listener
+    )
+  }
   // added last, so that it runs first: the server has to listen while requests finish
   yield* Effect.addFinalizer(() => drain.drain(NodeServer.maxDrainWait))
 
@@ -134,7 +204,7 @@ const make = Effect.fnUntraced(function*(first: Settings) {
     yield* Effect.forkIn(Effect.andThen(drain.current, Scope.close(old.own, Exit.void)), scope)
   })
 
-  return Reload.of({
+  const reload = Reload.of({
     reload: Effect.fnUntraced(function*(wanted) {
       const refusal = isOther(now.settings, wanted)
       if (refusal !== undefined) return yield* refusal
@@ -143,6 +213,7 @@ const make = Effect.fnUntraced(function*(first: Settings) {
       return change
     }, one.withPermits(1))
   })
+  return Context.make(Reload, reload).pipe(Context.add(Admin, { url: adminUrl }))
 })
 
 /**
@@ -154,7 +225,7 @@ const make = Effect.fnUntraced(function*(first: Settings) {
 export const layer = (settings: Settings) =>
   // whether it may start comes before it listens
   Layer.unwrap(Effect.map(Effect.fromResult(CallerStore.placeOf(settings)), (place) =>
-    Layer.effect(Reload, make(settings)).pipe(
+    Layer.effectContext(make(settings)).pipe(
       Layer.provide(Chains.layer(settings)),
       Layer.provide(CallerStore.layer(place)),
       Layer.provideMerge(Layer.mergeAll(

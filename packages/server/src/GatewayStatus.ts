@@ -10,9 +10,10 @@ import * as Option from "effect/Option"
 import * as Redis from "effect/persistence/Redis"
 
 /** How each chain is served. */
-export class GatewayStatus extends Context.Service<GatewayStatus, Omit<Readiness, "status" | "actionLog" | "redis">>()(
-  "@trigate/server/GatewayStatus"
-) {}
+export class GatewayStatus extends Context.Service<
+  GatewayStatus,
+  Required<Pick<Readiness, "sandbox" | "network" | "chains">>
+>()("@trigate/server/GatewayStatus") {}
 
 /** Whether a gateway serves the sandbox: no upstream address is configured. */
 export const isSandbox = ({ layer2Url, tokenChainUrl, tradingApiUrl, tradingNodeUrl }: Settings): boolean =>

@@ -62,13 +62,20 @@ export const maxDrainWait = Duration.seconds(20)
 export const layer = (options: { readonly host: string; readonly port: number }) =>
   NodeHttpServer.layer(create, { host: options.host, port: options.port, gracefulShutdownTimeout: maxDrainWait })
 
-const listenFaults: { readonly [code: string]: string } = {
-  EADDRINUSE: "is in use; set TRIGATE_PORT to another port",
-  EACCES: "is not allowed for this user; set TRIGATE_PORT to another port",
-  EADDRNOTAVAIL: "is not an address of this machine; set TRIGATE_HOST to another one",
-  ENOTFOUND: "cannot be found; set TRIGATE_HOST to another host"
+/** Where a listener is, and the settings that say so. */
+export interface Place {
+  readonly host: string
+  readonly port: number
+  readonly names: { readonly host: string; readonly port: string }
 }
 
-/** Says in one line why the gateway cannot listen on an address. */
-export const faultOf = ({ cause }: ServeError, host: string, port: number): string =>
-  `${host}:${port} ${listenFaults[codeOf(cause)] ?? `cannot be used (${String(cause)})`}`
+const listenFaults: { readonly [code: string]: (names: Place["names"]) => string } = {
+  EADDRINUSE: ({ port }) => `is in use; set ${port} to another port`,
+  EACCES: ({ port }) => `is not allowed for this user; set ${port} to another port`,
+  EADDRNOTAVAIL: ({ host }) => `is not an address of this machine; set ${host} to another one`,
+  ENOTFOUND: ({ host }) => `cannot be found; set ${host} to another host`
+}
+
+/** Says in one line why the gateway cannot listen at a place. */
+export const faultOf = ({ cause }: ServeError, { host, names, port }: Place): string =>
+  `${host}:${port} ${listenFaults[codeOf(cause)]?.(names) ?? `cannot be used (${String(cause)})`}`

@@ -40,7 +40,17 @@ const inQuery = (url: string): ReadonlyArray<string> => {
 }
 
 // a caller that forgets the key in `/{key}/…` would otherwise use a route's name as one
-const reserved: ReadonlySet<string> = new Set(["api", "docs", "evm", "exchange", "health", "info", "l2", "metrics"])
+const reserved: ReadonlySet<string> = new Set([
+  "admin",
+  "api",
+  "docs",
+  "evm",
+  "exchange",
+  "health",
+  "info",
+  "l2",
+  "metrics"
+])
 
 const bearer = /^Bearer +(?<key>.*)$/iu
 

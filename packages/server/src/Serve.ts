@@ -67,6 +67,7 @@ const chainsOf = (settings: Decoded): string => {
 const announce = Effect.fnUntraced(function*(settings: Decoded) {
   const { address } = yield* HttpServer
   const url = formatAddress(address)
+  const admin = yield* GatewayServer.Admin
   const { system, user } = process.cpuUsage()
   yield* Console.log(
     `Trigate listens on ${url} (${isSandbox(settings) ? "sandbox" : settings.network}), ready after ${
@@ -74,7 +75,8 @@ const announce = Effect.fnUntraced(function*(settings: Decoded) {
     } ms ` +
       `(${Math.round((system + user) / 1000)} ms of processor time)
 ${[chainsOf(settings), ...callersOf(settings)].join("\n")}
-  reference: ${url}/docs  contract: ${url}/openapi.json  state: ${url}/health/ready`
+  reference: ${url}/docs  contract: ${url}/openapi.json  state: ${url}/health/ready` +
+      (admin.url === url ? "" : `\n  admin: ${admin.url}/health/ready  metrics: ${admin.url}/metrics`)
   )
 })
 
@@ -133,6 +135,6 @@ export const serve = Effect.fnUntraced(function*(sources: Settings.Sources) {
     (error) =>
       error._tag === "SettingsError"
         ? error
-        : new StartError({ message: NodeServer.faultOf(error, settings.host, settings.port) })
+        : new StartError({ message: NodeServer.faultOf(error, GatewayServer.placeOf(settings)) })
   )
 }, Effect.provide(Log.layer))

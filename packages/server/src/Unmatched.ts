@@ -1,6 +1,5 @@
 /** The answer to a request that no route takes: 404, or 405 with the allowed methods where only the method is wrong. */
 import { EndpointKey } from "@trigate/api/EndpointKey"
-import { ChainsApi, GatewayApi } from "@trigate/api/GatewayApi"
 import { pathsOf } from "@trigate/api/TokensApi"
 import * as HttpApi from "effect/http-api/HttpApi"
 import type * as HttpApiGroup from "effect/http-api/HttpApiGroup"
@@ -9,11 +8,13 @@ import type * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Schema from "effect/Schema"
 import * as HttpBody from "./HttpBody.ts"
 
-interface Methods {
+/** The methods of each path. */
+export interface Methods {
   readonly [path: string]: ReadonlyArray<string>
 }
 
-const methodsOf = <Groups extends HttpApiGroup.Constraint>(api: HttpApi.HttpApi<"gateway", Groups>): Methods => {
+/** The methods of the paths of a contract. */
+export const methodsOf = <Groups extends HttpApiGroup.Constraint>(api: HttpApi.HttpApi<"gateway", Groups>): Methods => {
   const methods: Record<string, ReadonlyArray<string>> = {}
   HttpApi.reflect(api, {
     onGroup: () => {},
@@ -48,15 +49,15 @@ const lookup = (methods: Methods) => {
 export interface Options {
   /** Whether those of the reference are among them. */
   readonly docs: boolean
-  /** Whether those about health and metrics are among them. */
-  readonly health: boolean
+  /** Those of the contract that are among them. */
+  readonly methods: Methods
   /** The path before all of them; empty for none. */
   readonly prefix: string
 }
 
 /** Makes the answers of a gateway with some routes. They never quote the path, which may hold an endpoint key. */
-export const make = ({ docs, health, prefix }: Options) => {
-  const methodsAt = lookup({ ...(health ? methodsOf(GatewayApi) : methodsOf(ChainsApi)), ...(docs ? ofDocs : {}) })
+export const make = ({ docs, methods, prefix }: Options) => {
+  const methodsAt = lookup({ ...methods, ...(docs ? ofDocs : {}) })
   const detail = docs ? `No such route; GET ${prefix}/docs lists what there is` : "No such route"
   const notFound = ({ url }: HttpServerRequest.HttpServerRequest) =>
     HttpBody.plainProblem(404, "Not Found", detail, {

@@ -10,6 +10,8 @@ import * as Layer from "effect/Layer"
 
 export interface Gateway {
   readonly url: string
+  /** Where metrics, readiness in detail and the action log are; the same as `url` unless they have a listener of their own. */
+  readonly adminUrl: string
   readonly drain: Drain["Service"]
   /** Serves by the settings of another environment from now on; a setting that it does not name gets its default. */
   readonly reload: (environment: Environment) => Effect.Effect<GatewayServer.Change, Settings.SettingsError>
@@ -34,6 +36,7 @@ export const gateway = Effect.fnUntraced(function*(environment: Environment) {
   const { reload } = Context.get(context, GatewayServer.Reload)
   const running: Gateway = {
     url: formatAddress(address),
+    adminUrl: Context.get(context, GatewayServer.Admin).url,
     drain: Context.get(context, Drain),
     reload: (wanted) => Effect.flatMap(settingsOf(wanted), reload)
   }
