@@ -130,7 +130,7 @@ const identityOf = ({ nonce, signer }: Listed) => signer === undefined ? { nonce
 const readOutcome = outcomeReader(ServedExchangeFailure)
 
 const send = Effect.fnUntraced(function*(client: HttpClient.HttpClient, gateway: URL, entry: Listed) {
-  const { chains } = Connection.make(client, { baseUrl: gateway })
+  const { chains } = yield* GatewayAccess.connectionTo(client, gateway)
   const identity = identityOf(entry)
   const outcome = Effect.mapError(
     chains.post("/exchange", textOf(entry.body ?? new Uint8Array())),

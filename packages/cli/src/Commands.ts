@@ -3,6 +3,7 @@ import * as Command from "effect/cli/Command"
 import * as ActionCommands from "./ActionCommands.ts"
 import * as ActionLogCommand from "./ActionLogCommand.ts"
 import * as InspectCommand from "./InspectCommand.ts"
+import * as KeysCommand from "./KeysCommand.ts"
 import * as MultiSigCommand from "./MultiSigCommand.ts"
 import * as ReadCommands from "./ReadCommands.ts"
 import * as ServeCommand from "./ServeCommand.ts"
@@ -21,7 +22,10 @@ export const command = Command.make("trigate").pipe(
       group: "SIGN AND SEND",
       commands: [ActionCommands.delegate, ActionCommands.undelegate, ActionCommands.bigBlocks, MultiSigCommand.command]
     },
-    { group: "GATEWAY", commands: [ServeCommand.command, InspectCommand.command, ActionLogCommand.command] }
+    {
+      group: "GATEWAY",
+      commands: [ServeCommand.command, InspectCommand.command, ActionLogCommand.command, KeysCommand.command]
+    }
   ]),
   Command.withExamples([
     { command: "trigate info candles BTC 1h --from 7d --out csv > btc.csv" },

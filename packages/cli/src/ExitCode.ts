@@ -66,6 +66,8 @@ export const classes = {
   StartError: "unexpected",
   CheckFailed: "unavailable",
   ActionsFault: "unexpected",
+  KeyStoreFault: "unexpected",
+  KeyRefusal: "usage",
   StillUnknown: "unknownOutcome",
   Declined: "interrupted",
   SignerMismatch: "unexpected",

@@ -11,7 +11,9 @@ import { flow } from "effect/Function"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as HttpClient from "effect/http/HttpClient"
 import * as MutableRef from "effect/MutableRef"
+import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
+import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { fault, type UsageFault } from "./Input.ts"
 import { AsJson } from "./Output.ts"
@@ -82,6 +84,19 @@ const unreachableAt = (origin: string, code: string): string => {
   return `No gateway answers at ${origin}${reason === "" ? "" : ` (${reason})`}; ${advice}`
 }
 
+/** The caller's key for the gateway, from the environment alone: every process of the machine can see arguments. */
+const keyOfEnvironment = Config.Redacted(commandLine.gatewayKey).pipe(
+  Config.option,
+  Effect.map(Option.filter((key) => Redacted.value(key) !== "")),
+  Effect.orDie
+)
+
+/** The connection to a gateway over a client, with the caller's key if there is one. */
+export const connectionTo = Effect.fnUntraced(function*(http: HttpClient.HttpClient, baseUrl: URL) {
+  const key = yield* keyOfEnvironment
+  return Connection.make(http, { baseUrl, ...(Option.isSome(key) ? { key: key.value } : {}) })
+})
+
 /** The way to the gateway that the options name. Sends nothing yet. */
 export const connect = Effect.gen(function*() {
   const url = yield* baseUrlOf(yield* Gateway)
@@ -90,7 +105,7 @@ export const connect = Effect.gen(function*() {
     yield* HttpClient.HttpClient,
     (error) => Effect.sync(() => MutableRef.set(unreachable, codeOf(error)))
   )
-  return { connection: Connection.make(http, { baseUrl: url }), origin: url.origin, unreachable } satisfies Access
+  return { connection: yield* connectionTo(http, url), origin: url.origin, unreachable } satisfies Access
 })
 
 const isUnavailable = Schema.is(UpstreamUnavailable)

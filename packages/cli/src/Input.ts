@@ -105,9 +105,9 @@ const lengthOf = (pattern: RegExp, text: string): Option.Option<number> => {
   return Option.map(Option.fromUndefinedOr(units[unit ?? ""]), (length) => Number(count) * length)
 }
 
-const duration = /^(?<count>[0-9]{1,6})(?<unit>ms|s|m|h)$/u
+const duration = /^(?<count>[0-9]{1,6})(?<unit>ms|[smhdw])$/u
 
-/** A duration with its unit: `500ms`, `30s`, `5m`. */
+/** A duration with its unit: `500ms`, `30s`, `5m`, `90d`. */
 export const readDuration = (text: string): Option.Option<Duration.Duration> =>
   Option.map(lengthOf(duration, text), Duration.millis)
 

@@ -54,9 +54,13 @@ export const AsJson = GlobalFlag.Setting("json")({
   flag: Flag.Boolean("json").pipe(Flag.withDefault(false), Flag.withDescription("Print JSON instead of a table"))
 })
 
+/** Prints a JSON document. Integers keep all their digits. */
+export const printJson = (document: unknown): Effect.Effect<void> =>
+  Console.log(printableLines(Json.stringifyPretty(document)))
+
 /** Prints the table, or with `--json` the JSON document. Integers keep all their digits. */
 export const print = Effect.fnUntraced(function*(data: { readonly json: unknown; readonly table: string }) {
-  yield* Console.log((yield* AsJson) ? printableLines(Json.stringifyPretty(data.json)) : data.table)
+  yield* (yield* AsJson) ? printJson(data.json) : Console.log(data.table)
 })
 
 /** Prints sentences on standard error, one per line. */

@@ -31,6 +31,21 @@ const flags = Object.fromEntries(Object.entries(settings).map(([name, setting]) 
 const file = (name: string, meaning: string) =>
   Flag.String(name).pipe(Flag.withMetavar("file"), Flag.withDescription(meaning), Flag.optional)
 
+/** The flags that name files of settings. */
+export const files = {
+  config: file("config", "Settings file; else trigate.config.json, .yaml or .toml of this folder, if there is one"),
+  environmentFile: file("env-file", "File of NAME=value lines for what the environment does not set")
+}
+
+/** What the flags of {@link files} give. */
+export type Files = { readonly [Name in keyof typeof files]: Option.Option<string> }
+
+/** Where the settings are then looked for. */
+export const sourcesOf = ({ config, environmentFile }: Files) => ({
+  environmentFile: Option.getOrUndefined(environmentFile),
+  file: Option.getOrUndefined(config)
+})
+
 const given = (texts: { readonly [name: string]: Option.Option<string> }) =>
   Object.fromEntries(Object.entries(texts).flatMap(([name, text]) => Option.isSome(text) ? [[name, text.value]] : []))
 
@@ -45,8 +60,7 @@ const report = Effect.fnUntraced(function*(findings: ReadonlyArray<Finding>) {
 
 /** `trigate serve`. */
 export const command = Command.make("serve", {
-  config: file("config", "Settings file; else trigate.config.json, .yaml or .toml of this folder, if there is one"),
-  environmentFile: file("env-file", "File of NAME=value lines for what the environment does not set"),
+  ...files,
   check: Flag.Boolean("check").pipe(
     Flag.withDefault(false),
     Flag.withDescription("Check the settings, ask every address and store that they name once, and end")
@@ -54,11 +68,7 @@ export const command = Command.make("serve", {
   flags
 }, ({ check, config, environmentFile, flags }) =>
   Effect.gen(function*() {
-    const sources = {
-      flags: given(flags),
-      environmentFile: Option.getOrUndefined(environmentFile),
-      file: Option.getOrUndefined(config)
-    }
+    const sources = { flags: given(flags), ...sourcesOf({ config, environmentFile }) }
     // imported on use: the other commands start faster without the server
     if (check) {
       const { findings } = yield* Effect.promise(() => import("@trigate/server/Check"))

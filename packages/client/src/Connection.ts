@@ -22,6 +22,8 @@ export interface Options {
   readonly baseUrl: string | URL
   /** Uses the node provider's surface behind this key instead of the gateway's own routes. */
   readonly endpointKey?: Redacted.Redacted
+  /** The caller's key, sent as `Authorization: Bearer` with each request; none when not given. */
+  readonly key?: Redacted.Redacted
 }
 
 /** Posts a JSON text, or gets, and reads the whole answer. */
@@ -93,8 +95,9 @@ const keyedAt = (client: HttpClient.HttpClient, base: string, key: Redacted.Reda
 }
 
 /** The connection to a gateway over a client. Sends nothing yet. */
-export const make = (client: HttpClient.HttpClient, { baseUrl, endpointKey }: Options): Connection["Service"] => {
+export const make = (http: HttpClient.HttpClient, { baseUrl, endpointKey, key }: Options): Connection["Service"] => {
   const base = String(baseUrl).replace(/\/+$/u, "")
+  const client = key === undefined ? http : HttpClient.mapRequest(http, HttpClientRequest.bearerToken(key))
   const own = routesAt(client, base)
   let lastId = 0
   return {

@@ -485,5 +485,6 @@ export const commandLine = {
   adminKey: "TRIGATE_ADMIN_KEY",
   adminUrl: "TRIGATE_ADMIN_URL",
   gatewayUrl: "TRIGATE_GATEWAY_URL",
+  gatewayKey: "TRIGATE_GATEWAY_KEY",
   privateKey: "TRIGATE_PRIVATE_KEY"
 } as const
