@@ -14,9 +14,17 @@ export type Origins = ReadonlyArray<string> | "*"
  * The headers that a page may send: those that mean something here, and any other.
  *
  * Libraries add headers of their own (`x-ton-client-version`, trace headers), which are not forwarded. For a request without
- * credentials, `*` allows every header but `Authorization`.
+ * credentials, `*` allows every header but `Authorization`, in which a caller's key may stand.
  */
-const sent = ["cache-control", "content-type", "x-api-key", "x-request-id", "x-trigate-expected-signer", "*"].join(", ")
+const sent = [
+  "authorization",
+  "cache-control",
+  "content-type",
+  "x-api-key",
+  "x-request-id",
+  "x-trigate-expected-signer",
+  "*"
+].join(", ")
 
 /** The headers that a page may read besides those that it always may. */
 const read = ["age", "retry-after", "x-request-id", "x-trigate-sandbox", "x-trigate-signer", "x-trigate-warning"].join(
