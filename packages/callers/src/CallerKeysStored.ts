@@ -53,6 +53,7 @@ const unreadable = Effect.suspend(() =>
 
 const make = Effect.fnUntraced(function*(options: Options) {
   const store = yield* KeyStore
+  const hashOf = yield* Key.Hasher
   const deadline = Duration.fromInputUnsafe(options.deadline ?? "2 seconds")
   const asked = yield* Queue.sliding<void>(1)
   let known: ReadonlyMap<string, Known> = new Map()
@@ -127,7 +128,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
       Effect.withFiber((fiber) => {
         const text = Redacted.value(key)
         if (Key.parse(text) === undefined) return unknown
-        const hash = Key.hashOf(text)
+        const hash = hashOf(text)
         const clock = fiber.getRef(Clock.Clock)
         return found(hash, clock.currentTimeMillisUnsafe()) ?? Effect.flatMap(
           nextReading,
