@@ -207,6 +207,11 @@ const dashboardRows: ReadonlyArray<Row> = [
         ]
       },
       {
+        title: "Memory in flight",
+        unit: "bytes",
+        lines: [["{{instance}} bodies", all(m.bodyBytes)], ["{{instance}} unread answers", all(m.unreadBytes)]]
+      },
+      {
         title: "Delay of the event loop",
         unit: "s",
         lines: [

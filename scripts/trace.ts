@@ -329,6 +329,8 @@ try {
     ["serve"],
     {
       TRIGATE_PORT: "0",
+      // no timer of its own runs beside the call
+      TRIGATE_MAX_LAG: "1 hour",
       TRIGATE_TRADING_API_URL: upstream.url,
       TRIGATE_TRADING_NODE_URL: `${upstream.url}/node`,
       TRIGATE_LAYER2_URL: `${upstream.url}/layer2`

@@ -1,5 +1,5 @@
 /** `POST /evm` and `POST /l2`: JSON-RPC of the trading chain's EVM and of an EVM layer 2. */
-import { Unauthorized } from "@trigate/domain/CallerError"
+import { Overloaded, Unauthorized } from "@trigate/domain/CallerError"
 import { Params } from "@trigate/domain/EvmMethods"
 import { evmMethods } from "@trigate/domain/EvmOperations"
 import { layer2Methods } from "@trigate/domain/Layer2Operations"
@@ -55,7 +55,7 @@ const orBatch = <S extends Schema.Top>(schema: S) =>
   Schema.Union([schema, Schema.Array(schema).check(Schema.isMaxLength(longestBatch))])
 
 /** Errors that a JSON-RPC route answers with their HTTP status, before it looks at a call. */
-export const rpcErrors = [PayloadTooLarge, Unauthorized, UpstreamUnavailable] as const
+export const rpcErrors = [PayloadTooLarge, Unauthorized, Overloaded, UpstreamUnavailable] as const
 
 /** Payload, success and errors of a route of `/evm`: one call or a batch. */
 export const evmParts = {

@@ -40,6 +40,7 @@ const ofGatewayErrors: { readonly [Tag in GatewayError["_tag"]]: ErrorClass } = 
   Unauthorized: "refused",
   NotPermitted: "refused",
   QuotaExceeded: "unavailable",
+  Overloaded: "unavailable",
   InvalidAddress: "refused",
   TokenNotFound: "notFound",
   UnknownAsset: "notFound",

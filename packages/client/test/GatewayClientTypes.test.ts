@@ -37,6 +37,7 @@ type ServedTag =
   | "Unauthorized"
   | "NotPermitted"
   | "QuotaExceeded"
+  | "Overloaded"
   | "PayloadTooLarge"
   | "UpstreamUnavailable"
   | "UpstreamRateLimited"
@@ -168,10 +169,10 @@ describe("types of the client", () => {
     expectTypeOf<Receipts>().toExtend<Client["layer2"]>()
     type All = Signed & Queries & Evm & Tokens & Receipts
     type Errors = { [Name in keyof All]: Effect.Error<ReturnType<All[Name]>>["_tag"] }[keyof All]
-    expectTypeOf<Extract<Errors, "Unauthorized" | "PayloadTooLarge">>()
-      .toEqualTypeOf<never>()
+    type Refusal = "Unauthorized" | "Overloaded" | "PayloadTooLarge"
+    expectTypeOf<Extract<Errors, Refusal>>().toEqualTypeOf<never>()
     expectTypeOf<Effect.Error<ReturnType<Info["Service"]["spotMeta"]>>["_tag"]>().toEqualTypeOf<
-      Exclude<ServedTag, "Unauthorized" | "NotPermitted" | "PayloadTooLarge">
+      Exclude<ServedTag, Refusal | "NotPermitted">
     >()
   })
 })

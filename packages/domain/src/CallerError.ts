@@ -1,4 +1,4 @@
-/** Why the caller was refused: its key, what it may do, or its quota. */
+/** Why the caller was refused, whatever it asked: its key, what it may do, its quota, or a gateway that is busy. */
 import * as Schema from "effect/Schema"
 import { Problem, RetryAfter } from "./Problem.ts"
 
@@ -23,5 +23,12 @@ export class NotPermitted extends Problem<NotPermitted>()(
 export class QuotaExceeded extends Problem<QuotaExceeded>()(
   "QuotaExceeded",
   { group: "retry-later", status: 429, title: "Quota exceeded" },
+  { retryAfter: RetryAfter }
+) {}
+
+/** The gateway is busy and has not begun with the request: nothing was read, nothing sent. Try again after `retryAfter` seconds. */
+export class Overloaded extends Problem<Overloaded>()(
+  "Overloaded",
+  { group: "retry-later", status: 503, title: "Overloaded" },
   { retryAfter: RetryAfter }
 ) {}

@@ -1,7 +1,7 @@
 /** The closed set of errors that a chain's service raises, the server sends and the client decodes. */
 import * as Schema from "effect/Schema"
 import { InvalidSignature, NonceAlreadyUsed, NonceMismatch, NonceOutOfWindow, SignerNotAllowed } from "./ActionError.ts"
-import { NotPermitted, QuotaExceeded, Unauthorized } from "./CallerError.ts"
+import { NotPermitted, Overloaded, QuotaExceeded, Unauthorized } from "./CallerError.ts"
 import {
   ChainNotConfigured,
   InvalidAddress,
@@ -37,6 +37,7 @@ export const gatewayErrors = [
   Unauthorized,
   NotPermitted,
   QuotaExceeded,
+  Overloaded,
   InvalidAddress,
   TokenNotFound,
   UnknownAsset,
@@ -70,7 +71,7 @@ export const CommonFailure = Schema.Union(commonFailures)
 export type CommonFailure = typeof CommonFailure.Type
 
 /** The errors with which a gateway refuses a caller, whatever is asked. Of them an embedded service raises `QuotaExceeded` only. */
-export const callerFailures = [Unauthorized, NotPermitted, QuotaExceeded, PayloadTooLarge] as const
+export const callerFailures = [Unauthorized, NotPermitted, QuotaExceeded, Overloaded, PayloadTooLarge] as const
 
 /** The errors that every operation can fail with where a gateway serves it. */
 export const servedFailures = [...upstreamFailures, ...callerFailures] as const
@@ -98,6 +99,7 @@ export const rpcCodes: { readonly [Tag in GatewayError["_tag"]]: number } = {
   Unauthorized: -32001,
   NotPermitted: -32001,
   QuotaExceeded: -32005,
+  Overloaded: -32005,
   InvalidAddress: -32602,
   TokenNotFound: -32603,
   UnknownAsset: -32603,

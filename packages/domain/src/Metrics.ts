@@ -95,6 +95,8 @@ export const metrics = {
     "Requested operations by name and outcome; each call of a batch counts",
     ["operation", "outcome"]
   ),
+  bodyBytes: gauge("trigate_request_body_bytes", "Bytes of the bodies of requests in flight, read or announced"),
+  unreadBytes: gauge("trigate_unread_answer_bytes", "Bytes of large answers that their callers have not read yet"),
   cache: counter(
     "trigate_response_cache_total",
     "Reads answered without an attempt of their own, and background refreshes, by outcome",

@@ -100,6 +100,18 @@ const Port = Schema.FiniteFromString.check(Schema.isInt(), Schema.isBetween({ mi
 
 const Positive = Schema.FiniteFromString.check(Schema.isGreaterThan(0))
 
+const Count = Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThan(0))
+
+const mebibyte = 1024 * 1024
+
+// a caller may have a quarter of it, which has to hold the largest body before and after decompression
+const MemoryInFlight = Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThanOrEqualTo(8)).pipe(
+  Schema.decodeTo(Schema.Finite, {
+    decode: SchemaGetter.transform((mebibytes) => mebibytes * mebibyte),
+    encode: SchemaGetter.transform((bytes) => bytes / mebibyte)
+  })
+)
+
 const BatchCalls = Schema.FiniteFromString.check(
   Schema.isInt(),
   Schema.isBetween({ minimum: 1, maximum: longestBatch })
@@ -346,6 +358,22 @@ export const settings = {
   }),
   onceDeadline: withDefault("TRIGATE_ONCE_DEADLINE", Deadline, "20 seconds", {
     meaning: "deadline of a signed action, over all its attempts",
+    takes: duration
+  }),
+  maxConnections: withDefault("TRIGATE_MAX_CONNECTIONS", Count, "4096", {
+    needsRestart: true,
+    meaning: "most connections that callers may have open; those of one address may have a quarter of them",
+    takes: "an integer above zero"
+  }),
+  memoryInFlight: withDefault("TRIGATE_MEMORY_IN_FLIGHT", MemoryInFlight, "64", {
+    needsRestart: true,
+    meaning: "MiB that the bodies of requests in flight may take, and as much for answers that nobody has read yet",
+    takes: "an integer of MiB, at least 8"
+  }),
+  maxLag: withDefault("TRIGATE_MAX_LAG", Deadline, "100 ms", {
+    needsRestart: true,
+    meaning:
+      "length of the timers by which the lag of the event loop is measured; while five in turn are late by as much, new work is refused",
     takes: duration
   }),
   accessLog: withDefault("TRIGATE_ACCESS_LOG", OnOff, "on", {

@@ -17,7 +17,7 @@ export * as ActionOutcome from "./ActionOutcome.ts"
 /** Who a request comes from, what they may ask for, and how much of it. */
 export * as Caller from "./Caller.ts"
 
-/** Why the caller was refused: its key, what it may do, or its quota. */
+/** Why the caller was refused, whatever it asked: its key, what it may do, its quota, or a gateway that is busy. */
 export * as CallerError from "./CallerError.ts"
 
 /** Candles (OHLCV bars) of the trading chain. */

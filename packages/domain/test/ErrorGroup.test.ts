@@ -11,6 +11,7 @@ import { samples } from "./gatewayErrorSamples.ts"
 const table: { readonly [Group in ErrorGroup]: ReadonlyArray<GatewayError["_tag"]> } = {
   "retry-later": [
     "QuotaExceeded",
+    "Overloaded",
     "UpstreamUnavailable",
     "UpstreamRateLimited",
     "UpstreamTimeout",

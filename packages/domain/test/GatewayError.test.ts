@@ -34,6 +34,7 @@ const table: ReadonlyArray<readonly [tag: Tag, status: number, code: number, fie
   ["Unauthorized", 401, -32001, []],
   ["NotPermitted", 403, -32001, ["missing", "needed"]],
   ["QuotaExceeded", 429, -32005, ["retryAfter"]],
+  ["Overloaded", 503, -32005, ["retryAfter"]],
   ["InvalidAddress", 400, -32602, ["address", "reason"]],
   ["TokenNotFound", 404, -32603, ["address", "contractType"]],
   ["UnknownAsset", 404, -32603, ["coin"]],
@@ -56,7 +57,7 @@ describe("GatewayError", () => {
       table.map(([tag]) => tag)
     )
     assert.deepStrictEqual(Object.keys(rpcCodes), table.map(([tag]) => tag))
-    assert.strictEqual(new Set(table.map(([tag]) => tag)).size, 23)
+    assert.strictEqual(new Set(table.map(([tag]) => tag)).size, 24)
   })
 
   it.each(table)("%s is HTTP %i and JSON-RPC %i", (tag, status, code) => {
@@ -147,6 +148,7 @@ describe("CommonFailure", () => {
       "Unauthorized",
       "NotPermitted",
       "QuotaExceeded",
+      "Overloaded",
       "PayloadTooLarge"
     ])
     assert.deepStrictEqual(servedFailures, [...upstreamFailures, ...callerFailures])

@@ -49,6 +49,7 @@ export const samples: { readonly [Tag in GatewayError["_tag"]]: Extract<GatewayE
   Unauthorized: new CallerError.Unauthorized({ detail }),
   NotPermitted: new CallerError.NotPermitted({ detail, missing: "classes", needed: "sign" }),
   QuotaExceeded: new CallerError.QuotaExceeded({ detail, retryAfter: 7 }),
+  Overloaded: new CallerError.Overloaded({ detail, retryAfter: 1 }),
   InvalidAddress: new RequestError.InvalidAddress({ detail, address: "EQ…", reason: "checksum" }),
   TokenNotFound: new ResourceError.TokenNotFound({ detail, address: "0:ab", contractType: "nft_item" }),
   UnknownAsset: new ResourceError.UnknownAsset({ detail, coin: "NOPE" }),

@@ -1,5 +1,5 @@
 /** Waiting for a receipt that did not come. */
-import { QuotaExceeded } from "@trigate/domain/CallerError"
+import { Overloaded, QuotaExceeded } from "@trigate/domain/CallerError"
 import { Hash } from "@trigate/domain/Hex"
 import {
   UpstreamMalformed,
@@ -15,7 +15,8 @@ export const TransientFailure = Schema.Union([
   UpstreamRateLimited,
   UpstreamTimeout,
   UpstreamMalformed,
-  QuotaExceeded
+  QuotaExceeded,
+  Overloaded
 ])
 export type TransientFailure = typeof TransientFailure.Type
 

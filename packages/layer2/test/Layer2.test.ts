@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { QuotaExceeded, Unauthorized } from "@trigate/domain/CallerError"
+import { Overloaded, QuotaExceeded, Unauthorized } from "@trigate/domain/CallerError"
 import type { CommonFailure } from "@trigate/domain/GatewayError"
 import * as Json from "@trigate/domain/Json"
 import { getTransactionReceipt } from "@trigate/domain/Layer2Operations"
@@ -231,7 +231,11 @@ describe("Layer2.waitForReceipt", () => {
       let polls = 0
       const fiber = yield* Effect.forkChild(Effect.flip(ReceiptWait.wait(
         () =>
-          Effect.suspend(() => Effect.fail(++polls < 3 ? new QuotaExceeded({ retryAfter: 1 }) : new Unauthorized({}))),
+          Effect.suspend(() =>
+            Effect.fail(
+              [new QuotaExceeded({ retryAfter: 1 }), new Overloaded({ retryAfter: 1 })][polls++] ?? new Unauthorized({})
+            )
+          ),
         { hash }
       )))
       yield* TestClock.adjust("1 second")

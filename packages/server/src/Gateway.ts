@@ -39,6 +39,7 @@ import * as EncodedRoutes from "./EncodedRoutes.ts"
 import { GatewayStatus } from "./GatewayStatus.ts"
 import type * as Hosts from "./Hosts.ts"
 import * as HttpBody from "./HttpBody.ts"
+import * as Load from "./Load.ts"
 import * as Observe from "./Observe.ts"
 import * as RelayRoutes from "./RelayRoutes.ts"
 import * as RequestCaller from "./RequestCaller.ts"
@@ -296,11 +297,12 @@ export interface Defaults {
  */
 export const layerDefaults = (
   { network = "mainnet", sandbox }: Defaults
-): Layer.Layer<CallerKeys.CallerKeys | GatewayStatus | Observe.Drain | RequestFacts.AccessLog> => {
+): Layer.Layer<CallerKeys.CallerKeys | GatewayStatus | Load.Load | Observe.Drain | RequestFacts.AccessLog> => {
   const chain = { mode: sandbox ? "sandbox" as const : "live" as const, upstreams: {} }
   return Layer.mergeAll(
     CallerKeys.layerOpen,
     Observe.layerDrain,
+    Load.layer(Load.defaults),
     RequestFacts.layerAccessLogOff,
     Layer.succeed(GatewayStatus, { sandbox, network, chains: { trading: chain, tokens: chain, layer2: chain } })
   )

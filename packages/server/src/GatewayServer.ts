@@ -34,6 +34,7 @@ import * as Chains from "./Chains.ts"
 import * as Gateway from "./Gateway.ts"
 import * as GatewayStatus from "./GatewayStatus.ts"
 import * as Hosts from "./Hosts.ts"
+import * as Load from "./Load.ts"
 import * as NodeServer from "./NodeServer.ts"
 import * as Observe from "./Observe.ts"
 import { TrustedProxies } from "./RequestCaller.ts"
@@ -137,7 +138,7 @@ const servicesOf = (settings: Settings, chains: Chains.Chains["Service"], keys: 
   )
 
 /** What the routes of all settings are built in. */
-type Surroundings = Observe.Drain | FileSystem | Generator | HttpPlatform | Path | Scope.Scope
+type Surroundings = Load.Load | Observe.Drain | FileSystem | Generator | HttpPlatform | Path | Scope.Scope
 
 const make = Effect.fnUntraced(function*(first: Settings) {
   const chains = yield* Chains.Chains
@@ -231,6 +232,7 @@ export const layer = (settings: Settings) =>
       Layer.provideMerge(Layer.mergeAll(
         AuditLogWriter.layer(settings.auditLog),
         Observe.layerDrain,
+        Load.layer({ maxLag: settings.maxLag, memory: settings.memoryInFlight }),
         // requests have spans of our own, which hold no URL
         Layer.succeed(HttpMiddleware.TracerDisabledWhen, constTrue),
         NodeServer.layer({ host: settings.host, port: settings.port })

@@ -6,6 +6,8 @@
  * that HttpApiBuilder does not encode are written here: relayed upstream responses, JSON texts and problem documents.
  */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
+import { CurrentCaller } from "@trigate/domain/Caller"
+import type { Overloaded } from "@trigate/domain/CallerError"
 import type { GatewayError as GatewayErrorType } from "@trigate/domain/GatewayError"
 import { GatewayError } from "@trigate/domain/GatewayError"
 import * as Json from "@trigate/domain/Json"
@@ -24,6 +26,7 @@ import * as ProblemDetails from "effect/http/ProblemDetails"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import { overloaded } from "./Load.ts"
 import { CurrentRequestFacts, noteAge } from "./RequestFacts.ts"
 
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- the message is Node's own
@@ -44,6 +47,9 @@ const unreadable = (message: string) => Effect.suspend(() => Effect.fail(invalid
 
 const notJson = unreadable("The content type must be application/json")
 const notText = unreadable("The body is not valid UTF-8")
+/** Why a body is not read to its end. */
+export type BodyFailure = InvalidRequest | Overloaded | PayloadTooLarge
+
 const broken: Effect.Effect<never, InvalidRequest | PayloadTooLarge> = unreadable("The body could not be read")
 const tooLarge = (limit: number): Effect.Effect<never, InvalidRequest | PayloadTooLarge> =>
   Effect.suspend(() => Effect.fail(new PayloadTooLarge({ limit, detail: `The body is larger than ${limit} bytes` })))
@@ -108,6 +114,9 @@ const messageOf = (request: HttpServerRequest): IncomingMessage | undefined => {
     : undefined
 }
 
+/** Bodies of at most so many bytes are not counted: a connection has few of them, and most bodies are. */
+const smallBody = 4 * 1024
+
 const joined = (chunks: ReadonlyArray<Uint8Array>): Uint8Array =>
   chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)
 
@@ -117,18 +126,19 @@ const joined = (chunks: ReadonlyArray<Uint8Array>): Uint8Array =>
  * The platform reads through a stream and copies what came. That takes 13 microseconds of a small request, more than Node
  * spends on its head and its answer together.
  */
-const fromNode = (message: IncomingMessage, limit: number) =>
-  Effect.callback<Uint8Array, InvalidRequest | PayloadTooLarge>((resume) => {
+const fromNode = (message: IncomingMessage, limit: number, mayHave: MayHave) =>
+  Effect.callback<Uint8Array, BodyFailure>((resume) => {
     const chunks: Array<Uint8Array> = []
     let size = 0
     const onData = (chunk: Uint8Array) => {
       size += chunk.length
-      if (size <= limit) {
+      const refusal = size > limit ? tooLarge(limit) : mayHave(size) ? undefined : overloaded
+      if (refusal === undefined) {
         chunks.push(chunk)
       } else {
         // the rest is read and dropped, so that the caller gets to read the answer
         message.off("data", onData)
-        resume(tooLarge(limit))
+        resume(refusal)
       }
     }
     message.on("data", onData)
@@ -140,39 +150,57 @@ const fromNode = (message: IncomingMessage, limit: number) =>
     })
   })
 
+/** Takes the memory for a body of so many bytes; false where it may not have it. */
+type MayHave = (size: number) => boolean
+
 const sent = (
   request: HttpServerRequest,
-  limit: number
-): Effect.Effect<Uint8Array, InvalidRequest | PayloadTooLarge> => {
+  limit: number,
+  mayHave: MayHave
+): Effect.Effect<Uint8Array, BodyFailure> => {
   const message = messageOf(request)
-  return message === undefined ? portable(request, limit) : fromNode(message, limit)
+  if (message !== undefined) return fromNode(message, limit, mayHave)
+  // what the platform reads may become the largest
+  return mayHave(limit) ? portable(request, limit) : overloaded
 }
 
-/** The body's bytes, decompressed; fails with `PayloadTooLarge` over the limit. */
-export const bytes = (
-  request: HttpServerRequest,
-  limit = bodyLimit
-): Effect.Effect<Uint8Array, InvalidRequest | PayloadTooLarge> => {
-  if (!isJson(request.headers["content-type"])) return notJson
-  if (Number(request.headers["content-length"]) > limit) return tooLarge(limit)
-  const coding = request.headers["content-encoding"]?.toLowerCase()
-  if (coding === undefined || coding === "identity") return sent(request, limit)
-  const decode = decoders.get(coding)
-  return decode === undefined
-    ? otherCoding
-    : Effect.flatMap(sent(request, limit), (body) => decompressed(decode, body, limit))
-}
+/** The body's bytes, decompressed; over the limit `PayloadTooLarge`. Refused before they are read where there is no memory for them. */
+export const bytes = (request: HttpServerRequest, limit = bodyLimit): Effect.Effect<Uint8Array, BodyFailure> =>
+  Effect.withFiber<Uint8Array, BodyFailure>((fiber) => {
+    const facts = fiber.getRef(CurrentRequestFacts)
+    if (!isJson(request.headers["content-type"])) return notJson
+    const declared = Number(request.headers["content-length"] ?? 0)
+    if (declared > limit) return tooLarge(limit)
+    const coding = request.headers["content-encoding"]?.toLowerCase()
+    const isPlain = coding === undefined || coding === "identity"
+    const decode = isPlain ? undefined : decoders.get(coding)
+    if (!isPlain && decode === undefined) return otherCoding
+    const mayHave: MayHave = (size) => {
+      if (size <= (facts.body?.bytes ?? smallBody)) return true
+      facts.body ??= { caller: fiber.getRef(CurrentCaller).id, bytes: 0 }
+      return facts.load.take(facts.body, size)
+    }
+    if (!mayHave(declared)) return overloaded
+    if (decode === undefined) return sent(request, limit, mayHave)
+    return Effect.flatMap(sent(request, limit, mayHave), (body): Effect.Effect<Uint8Array, BodyFailure> => {
+      if (!mayHave(body.length + limit)) return overloaded
+      return Effect.map(decompressed(decode, body, limit), (output) => {
+        if (facts.body !== undefined) facts.load.take(facts.body, output.length)
+        return output
+      })
+    })
+  })
 
 /** Bytes as text; fails where they are not UTF-8. */
 export const textOf = (body: Uint8Array): Effect.Effect<string, InvalidRequest> =>
   Option.match(Utf8.decode(body), { onNone: () => notText, onSome: Effect.succeed })
 
 /** The body as text. */
-export const text = (request: HttpServerRequest): Effect.Effect<string, InvalidRequest | PayloadTooLarge> =>
+export const text = (request: HttpServerRequest): Effect.Effect<string, BodyFailure> =>
   Effect.flatMap(bytes(request), textOf)
 
 /** The body as JSON, parsed strictly; it keeps the bytes that came. */
-export const json = (request: HttpServerRequest): Effect.Effect<Json.Json, InvalidRequest | PayloadTooLarge> =>
+export const json = (request: HttpServerRequest): Effect.Effect<Json.Json, BodyFailure> =>
   Effect.flatMap(bytes(request), (body) => Effect.flatMap(textOf(body), (text) => parseRequest(text, body)))
 
 /** A type that no browser runs or shows: JSON and plain text as they came, and bytes for anything else. */
@@ -199,14 +227,19 @@ export const relayed = (
   })
 
 /** A JSON text that the gateway wrote. */
-export const jsonResponse = (body: string, status = 200): HttpServerResponse.HttpServerResponse =>
-  HttpServerResponse.text(body, { status, contentType: "application/json" })
+export const jsonResponse = (
+  body: string,
+  status = 200,
+  headers: { readonly [name: string]: string } = {}
+): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.text(body, { status, contentType: "application/json", headers })
 
 const encode = Schema.encodeResult(GatewayError)
 
 const encodedOf = (error: GatewayErrorType): object => Result.getOrElse(encode(error), () => ({}))
 
-const retryAfterOf = (error: GatewayErrorType): { readonly [name: string]: string } =>
+/** The header `Retry-After` of an error that knows it. */
+export const retryAfterOf = (error: GatewayErrorType): { readonly [name: string]: string } =>
   "retryAfter" in error && error.retryAfter !== undefined ? { "retry-after": String(error.retryAfter) } : {}
 
 /**

@@ -29,6 +29,7 @@ import * as Cors from "./Cors.ts"
 import { GatewayStatus } from "./GatewayStatus.ts"
 import * as Hosts from "./Hosts.ts"
 import * as HttpBody from "./HttpBody.ts"
+import { Load } from "./Load.ts"
 import * as Pipelining from "./Pipelining.ts"
 import * as RequestFacts from "./RequestFacts.ts"
 import * as RequestSpan from "./RequestSpan.ts"
@@ -43,8 +44,8 @@ import { ServerResponse } from "node:http"
  * Draining turns readiness off and waits for the requests in flight. Whoever drains has to close the server afterwards.
  */
 export class Drain extends Context.Service<Drain, {
-  /** Counts a request as in flight while it runs. */
-  readonly track: <A, E, R>(request: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  /** Counts a request as in flight until the function that it gives is called. */
+  readonly enter: () => () => void
   readonly isDraining: () => boolean
   /** Waits until no request is in flight that is so now; later ones do not count. */
   readonly current: Effect.Effect<void>
@@ -76,19 +77,17 @@ export const layerDrain: Layer.Layer<Drain> = Layer.effect(
           round.count--
           round.settle()
           settle()
-          return Effect.void
         }
       }
       return round
     }
     let round = begin()
     return Drain.of({
-      track: (request) =>
-        Effect.suspend(() => {
-          inFlight++
-          round.count++
-          return Effect.onExit(request, round.leave)
-        }),
+      enter: () => {
+        inFlight++
+        round.count++
+        return round.leave
+      },
       current: Effect.suspend(() => {
         const last = round
         round = begin()
@@ -201,12 +200,16 @@ const TracedRequest = Context.Reference<HttpServerRequest.HttpServerRequest | un
   { defaultValue: constUndefined }
 )
 
+/** The response of a request on Node's HTTP server, over HTTP/1. */
+const nodeResponseOf = (request: HttpServerRequest.HttpServerRequest): ServerResponse | undefined => {
+  const response = NodeHttpServerRequest.toServerResponse(request)
+  return response instanceof ServerResponse ? response : undefined
+}
+
 /** Keeps what a caller wrote into the URL out of the server's span: it gets the path of the route in its place. */
-const concealed = (traced: HttpServerRequest.HttpServerRequest, path: string, handled: Handled): Handled =>
-  Effect.onExitPrimitive(handled, () => {
-    Object.defineProperty(traced, "url", { value: path })
-    return undefined
-  })
+const conceal = (traced: HttpServerRequest.HttpServerRequest, path: string): void => {
+  Object.defineProperty(traced, "url", { value: path })
+}
 
 /** What surrounds the requests of one gateway. */
 export interface Observed {
@@ -216,6 +219,9 @@ export interface Observed {
   readonly server: (app: Handled) => Handled
 }
 
+/** Answers of at most so many bytes are not counted as unread: a connection has few of them. */
+const smallAnswer = 16 * 1024
+
 /** Makes what surrounds the requests of one gateway. */
 export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: Options) {
   const { prefix } = routes
@@ -223,6 +229,7 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
   const { write } = yield* RequestFacts.AccessLog
   const { sandbox } = yield* GatewayStatus
   const drain = yield* Drain
+  const load = yield* Load
   const idOf = yield* makeIds
   const cors = origins === undefined ? undefined : Cors.make(origins)
   const answers = makeAnswers(hosts)
@@ -255,29 +262,27 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
   }
 
   const observe = (handled: Handled): Handled =>
-    drain.track(Effect.withFiber((fiber) => {
+    Effect.withFiber((fiber) => {
       const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
-      const response = NodeHttpServerRequest.toServerResponse(request)
-      if (
-        response instanceof ServerResponse && response.socket === null &&
-        !Pipelining.admits(NodeHttpServerRequest.toIncomingMessage(request).socket, response)
-      ) return Effect.interrupt
+      const response = nodeResponseOf(request)
+      if (response !== undefined && response.socket === null && !Pipelining.admits(response)) return Effect.interrupt
+      const leave = drain.enter()
       const traced = fiber.cache.span === undefined ? undefined : fiber.getRef(TracedRequest)
       const clock = fiber.getRef(Clock.Clock)
       const start = clock.currentTimeMillisUnsafe()
       const { headers } = request
       const id = idOf(headers["x-request-id"])
-      const facts = RequestFacts.make(id)
+      const facts = RequestFacts.make(load, id)
       const host = headers["host"] ?? headers[":authority"]
       if (headers["origin"] !== undefined || headers["sec-fetch-site"] !== undefined) {
         facts.foreign = foreign(headers, host)
       }
-      const answered = (response: HttpServerResponse.HttpServerResponse) => {
-        const own = marked(withBody(response), id, facts.age)
-        const answer = cors === undefined ? own : cors.mark(request, own)
+      const answered = (answer: HttpServerResponse.HttpServerResponse) => {
+        const own = marked(withBody(answer), id, facts.age)
+        const whole = cors === undefined ? own : cors.mark(request, own)
         const time = clock.currentTimeMillisUnsafe()
         const milliseconds = time - start
-        const { status } = answer
+        const { body, status } = whole
         RequestFacts.count(fiber.context, facts, status, milliseconds)
         if (facts.span !== undefined) {
           RequestSpan.end(facts.span, fiber, { id, status, error: RequestFacts.errorOf(facts) })
@@ -295,22 +300,30 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
           error: RequestFacts.errorOf(facts),
           traceId: facts.span?.traceId
         })
-        return Effect.succeed(answer)
+        if (body._tag === "Uint8Array" && body.contentLength > smallAnswer && response !== undefined) {
+          response.once("close", load.unread(body.contentLength, () => response.req.socket.destroy()))
+        }
+        return Effect.succeed(whole)
       }
       const fresh = answers(fiber, host)
         ? withFreshness(handled, headers["cache-control"])
         : Effect.succeed(otherHost)
-      const observed = Effect.matchCauseEffect(
-        Effect.provideService(fresh, RequestFacts.CurrentRequestFacts, facts),
-        {
+      return Effect.onExitPrimitive(
+        Effect.matchCauseEffect(Effect.provideService(fresh, RequestFacts.CurrentRequestFacts, facts), {
           onFailure: (cause) => Effect.flatMap(unanswered(cause, request, id), answered),
           onSuccess: answered
+        }),
+        () => {
+          leave()
+          if (facts.body !== undefined) load.release(facts.body)
+          if (traced !== undefined) {
+            const taken = Context.getOrUndefined(fiber.context, HttpRouter.RouteContext)
+            conceal(traced, taken?.route.path ?? `${prefix}/*`)
+          }
+          return undefined
         }
       )
-      if (traced === undefined) return observed
-      const path = Context.getOrUndefined(fiber.context, HttpRouter.RouteContext)?.route.path ?? `${prefix}/*`
-      return concealed(traced, path, observed)
-    }))
+    })
 
   const unrouted = observe(
     Effect.map(HttpServerRequest.HttpServerRequest, (request) => cors?.preflight(request) ?? unmatched.answer(request))

@@ -18,7 +18,8 @@ const waiting = new WeakMap<Socket, number>()
  *
  * One too many closes the connection, and all that is done for it ends with it. A client that sends so many reads no answers.
  */
-export const admits = (socket: Socket, response: ServerResponse): boolean => {
+export const admits = (response: ServerResponse): boolean => {
+  const { socket } = response.req
   const count = waiting.get(socket) ?? 0
   if (socket.destroyed || count >= maxWaiting) {
     socket.destroy()

@@ -33,7 +33,8 @@ const reading = <State>(
 const counter = (metric: Metric.Counter<number>, read: () => number) =>
   reading(metric, () => ({ count: read(), incremental: true }))
 
-const gauge = (metric: Metric.Gauge<number>, read: (context: Context.Context<never>) => number) =>
+/** A gauge that is read when somebody looks at it. */
+export const gauge = (metric: Metric.Gauge<number>, read: (context: Context.Context<never>) => number) =>
   reading(metric, (context) => ({ value: read(context) }))
 
 /** Milliseconds between two timers by which the delay of the event loop is measured. */
@@ -77,11 +78,18 @@ const eventLoopDelay = Effect.map(
 
 const microseconds = 1e-6
 
+/** Registers series while the scope is open. */
+export const registered = (series: ReadonlyArray<Effect.Effect<Metric.Registration>>) =>
+  Effect.acquireRelease(Effect.all(series), (registrations) =>
+    Effect.sync(() => {
+      for (const registration of registrations) registration.remove()
+    }))
+
 const register = Effect.gen(function*() {
   const delay = yield* eventLoopDelay
   const version = Context.getOrUndefined(GatewayApi.annotations, OpenApi.Version) ?? "unknown"
   const startedAt = (yield* Clock.currentTimeMillis) / 1000 - process.uptime()
-  return yield* Effect.all([
+  return yield* registered([
     gauge(metrics.buildInfo.series({ version, node: process.version }), () => 1),
     counter(metrics.processCpuUser.series({}), () => process.cpuUsage().user * microseconds),
     counter(metrics.processCpuSystem.series({}), () => process.cpuUsage().system * microseconds),
@@ -106,12 +114,7 @@ const register = Effect.gen(function*() {
 })
 
 /** Registers the metrics of this process while the layer's scope is open. */
-export const layer: Layer.Layer<never> = Layer.effectDiscard(
-  Effect.acquireRelease(register, (registrations) =>
-    Effect.sync(() => {
-      for (const registration of registrations) registration.remove()
-    }))
-)
+export const layer: Layer.Layer<never> = Layer.effectDiscard(register)
 
 /** The head of a metric that has no series yet, so that a reader knows of it. */
 const headOf = ({ kind, meaning, name }: (typeof rows)[number]): string =>

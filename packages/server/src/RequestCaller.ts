@@ -9,6 +9,7 @@ import { CallerKeys } from "@trigate/callers/CallerKeys"
 import { CurrentCaller } from "@trigate/domain/Caller"
 import type { Caller } from "@trigate/domain/Caller"
 import { Unauthorized } from "@trigate/domain/CallerError"
+import type { Overloaded } from "@trigate/domain/CallerError"
 import type { UpstreamUnavailable } from "@trigate/domain/UpstreamError"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -18,6 +19,7 @@ import * as NetAddress from "effect/net/NetAddress"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
+import { overloaded } from "./Load.ts"
 import { CurrentRequestFacts } from "./RequestFacts.ts"
 
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- the message is Node's own
@@ -161,12 +163,12 @@ const byAddress = (trusted: ReadonlyArray<IpNetwork.IpNetwork>) => {
   }
 }
 
-/** Serves a request for the caller from whom it comes, who is the `CurrentCaller` meanwhile. */
+/** Serves a request for the caller from whom it comes, who is the `CurrentCaller` meanwhile; refused while the gateway is busy. */
 export type Serving = <A, E, R>(
   request: HttpServerRequest,
   keyInPath: Redacted.Redacted | undefined,
   handled: Effect.Effect<A, E, R>
-) => Effect.Effect<A, E | Unauthorized | UpstreamUnavailable, R>
+) => Effect.Effect<A, E | Overloaded | Unauthorized | UpstreamUnavailable, R>
 
 /**
  * Makes {@link Serving} of the `CallerKeys` and the {@link TrustedProxies} of the context.
@@ -188,10 +190,17 @@ export const serving: Effect.Effect<Serving, never, CallerKeys> = Effect.gen(fun
     return another === undefined ? check(Redacted.make(key)) : severalKeys
   }
 
-  return (request, keyInPath, handled) =>
-    Effect.flatMap(callerOf(request, keyInPath), (caller) =>
-      Effect.withFiber((fiber) => {
-        fiber.getRef(CurrentRequestFacts).caller = caller
+  return <A, E, R>(
+    request: HttpServerRequest,
+    keyInPath: Redacted.Redacted | undefined,
+    handled: Effect.Effect<A, E, R>
+  ) =>
+    Effect.withFiber<A, E | Overloaded | Unauthorized | UpstreamUnavailable, R>((fiber) => {
+      const facts = fiber.getRef(CurrentRequestFacts)
+      if (facts.load.isBusy) return overloaded
+      return Effect.flatMap(callerOf(request, keyInPath), (caller) => {
+        facts.caller = caller
         return Effect.provideService(handled, CurrentCaller, caller)
-      }))
+      })
+    })
 })

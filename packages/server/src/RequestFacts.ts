@@ -17,6 +17,8 @@ import * as Queue from "effect/Queue"
 import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
 import type * as Tracer from "effect/Tracer"
+import type { Held, Load } from "./Load.ts"
+import { unlimited } from "./Load.ts"
 import * as RequestSpan from "./RequestSpan.ts"
 
 /** The facts of one request. */
@@ -37,6 +39,9 @@ export interface RequestFacts {
   foreign: string | undefined
   /** The span of the request; nothing where the program has no tracer or the route has no spans. */
   span: Tracer.Span | undefined
+  readonly load: Load["Service"]
+  /** The memory that the body of the request takes; nothing before it is read. */
+  body: Held | undefined
 }
 
 /** Notes the age of a response. */
@@ -44,8 +49,8 @@ export const noteAge = (facts: RequestFacts, age: number | undefined): void => {
   if (age !== undefined) facts.age = Math.max(facts.age ?? 0, age)
 }
 
-/** The facts of a request that has not reached a route yet. */
-export const make = (id?: string): RequestFacts => ({
+/** The facts of a request that has not reached a route yet, where so much is done at once. */
+export const make = (load: Load["Service"] = unlimited, id?: string): RequestFacts => ({
   id,
   route: "other",
   caller: undefined,
@@ -53,7 +58,9 @@ export const make = (id?: string): RequestFacts => ({
   error: undefined,
   age: undefined,
   foreign: undefined,
-  span: undefined
+  span: undefined,
+  load,
+  body: undefined
 })
 
 /** The facts of the request that the fiber serves. Every route of a gateway has its own: see `Observe`. */

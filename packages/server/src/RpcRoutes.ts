@@ -230,7 +230,8 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
     Effect.map(CurrentRequestFacts, (facts) => {
       facts.error = error._tag
       const code = error._tag === "InvalidRequest" ? invalidEnvelope : rpcCodes[error._tag]
-      return HttpBody.jsonResponse(envelope.error(error, code)(undefined), error.status)
+      const text = envelope.error(error, code)(undefined)
+      return HttpBody.jsonResponse(text, error.status, HttpBody.retryAfterOf(error))
     })
 
   const responseOf = (body: string | undefined) =>

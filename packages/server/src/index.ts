@@ -44,6 +44,9 @@ export * as Hosts from "./Hosts.ts"
 /** The bodies of requests and of answers. */
 export * as HttpBody from "./HttpBody.ts"
 
+/** How busy the process is. While its event loop lags, or the memory for requests in flight is spent, new work is refused. */
+export * as Load from "./Load.ts"
+
 /** The log on standard output: what the program says, and the access log, in lines of one shape. */
 export * as Log from "./Log.ts"
 

@@ -157,7 +157,9 @@ describe("a change of settings", () => {
     Effect.gen(function*() {
       const drain = yield* Drain
       const requests = [yield* Latch.make(), yield* Latch.make(), yield* Latch.make()] as const
-      const [early, late, later] = requests.map(({ await: end }) => drain.track(end))
+      const [early, late, later] = requests.map(({ await: end }) =>
+        Effect.suspend(() => Effect.ensuring(end, Effect.sync(drain.enter())))
+      )
       const ends = yield* Effect.forEach([early, late], (request) => Effect.forkChild(request ?? Effect.void))
       yield* Effect.yieldNow
       const current = yield* Effect.forkChild(drain.current, { startImmediately: true })

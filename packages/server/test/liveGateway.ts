@@ -33,8 +33,12 @@ export interface Responses {
   readonly layer2?: Respond
 }
 
-/** Starts the gateway over all four upstreams; `environment` adds settings or replaces addresses. */
-export const liveGateway = Effect.fnUntraced(function*(responses: Responses = {}, environment: Environment = {}) {
+/** Starts the gateway over all four upstreams; `environment` adds settings or replaces addresses. See `gateway` for `lateness`. */
+export const liveGateway = Effect.fnUntraced(function*(
+  responses: Responses = {},
+  environment: Environment = {},
+  lateness?: Effect.Effect<number>
+) {
   const api = yield* recordingUpstream(responses.api ?? unexpected)
   const node = yield* recordingUpstream(responses.node ?? unexpected)
   const tokens = yield* recordingUpstream(responses.tokens ?? unexpected)
@@ -45,7 +49,7 @@ export const liveGateway = Effect.fnUntraced(function*(responses: Responses = {}
     TRIGATE_TOKEN_CHAIN_URL: `${tokens.url}/${upstreamKeys.tokens}`,
     TRIGATE_LAYER2_URL: `${layer2.url}/${upstreamKeys.layer2}`,
     ...environment
-  })
+  }, lateness)
   const all = { api, node, tokens, layer2 }
   const live: LiveGateway = {
     ...started,

@@ -1,5 +1,6 @@
 /** A gateway in this process, on a free port, over the given settings. */
 import * as GatewayServer from "@trigate/server/GatewayServer"
+import { Lateness } from "@trigate/server/Load"
 import { Drain } from "@trigate/server/Observe"
 import * as Settings from "@trigate/server/Settings"
 import * as ConfigProvider from "effect/ConfigProvider"
@@ -29,19 +30,27 @@ const settingsOf = (environment: Environment) =>
     )
   )
 
-/** Starts the gateway of the given environment; it stops with the scope. */
-export const gateway = Effect.fnUntraced(function*(environment: Environment) {
-  const context = yield* Layer.build(GatewayServer.layer(yield* settingsOf(environment)))
-  const { address } = Context.get(context, HttpServer)
-  const { reload } = Context.get(context, GatewayServer.Reload)
-  const running: Gateway = {
-    url: formatAddress(address),
-    adminUrl: Context.get(context, GatewayServer.Admin).url,
-    drain: Context.get(context, Drain),
-    reload: (wanted) => Effect.flatMap(settingsOf(wanted), reload)
+/**
+ * Starts the gateway of the given environment; it stops with the scope.
+ *
+ * Its event loop counts as never late, unless `lateness` says how many milliseconds late the next timer is.
+ */
+export const gateway = Effect.fnUntraced(
+  function*(environment: Environment, lateness: Effect.Effect<number> = Effect.never) {
+    const context = yield* Layer.build(GatewayServer.layer(yield* settingsOf(environment))).pipe(
+      Effect.provideService(Lateness, () => lateness)
+    )
+    const { address } = Context.get(context, HttpServer)
+    const { reload } = Context.get(context, GatewayServer.Reload)
+    const running: Gateway = {
+      url: formatAddress(address),
+      adminUrl: Context.get(context, GatewayServer.Admin).url,
+      drain: Context.get(context, Drain),
+      reload: (wanted) => Effect.flatMap(settingsOf(wanted), reload)
+    }
+    return running
   }
-  return running
-})
+)
 
 export interface Answer {
   /** The path that was asked. */

@@ -1,0 +1,103 @@
+/** Callers that send slowly, or read nothing: what they make the gateway keep is bounded, and others do not notice. */
+import { assert, describe, it } from "@effect/vitest"
+import { gateway, get } from "@trigate/testing/Gateway"
+import * as Effect from "effect/Effect"
+import { liveGateway } from "../liveGateway.ts"
+import { posting, socketTo, statusOf } from "./socket.ts"
+
+const mebibyte = 1024 * 1024
+
+/** A query that has so many bytes, of a type that nobody knows. */
+const query = (size: number): string => `{"type":"x","padding":"${"x".repeat(size - 25)}"}`
+
+const gauge = (url: string, name: string) =>
+  Effect.map(get(`${url}/metrics`), ({ text }) => Number(new RegExp(`^${name} (\\d+)$`, "mu").exec(text)?.[1]))
+
+const bodyBytes = (url: string) => gauge(url, "trigate_request_body_bytes")
+
+const uploading = Effect.fnUntraced(function*(url: string, from: string, count: number) {
+  const uploads = yield* Effect.forEach(Array.from({ length: count }), () => socketTo(url, from), { concurrency: 50 })
+  for (const { send } of uploads) yield* send(posting("/info", { "content-length": mebibyte }) + "{")
+  return uploads
+})
+
+/** Asks whole queries of some sizes from an address, and gives the statuses. */
+const asking = (url: string, from: string, ...sizes: ReadonlyArray<number>) =>
+  Effect.forEach(sizes, (size) =>
+    Effect.scoped(Effect.gen(function*() {
+      const { answer, send } = yield* socketTo(url, from)
+      yield* send(posting("/info", { "content-length": size }) + query(size))
+      return statusOf(yield* answer)
+    })))
+
+describe("stalled uploads", () => {
+  it.live("have a quarter of a common budget: what is beyond it is refused before it is read", () =>
+    Effect.gen(function*() {
+      const { seen, url } = yield* liveGateway({ api: () => ({ body: "{}" }) }, { TRIGATE_MEMORY_IN_FLIGHT: "8" })
+      const uploads = yield* uploading(url, "127.0.0.1", 300)
+      const refused = yield* Effect.forEach(uploads.slice(2), ({ answer }) => answer)
+      assert.deepStrictEqual(refused.map(statusOf), Array.from({ length: 298 }, () => 503))
+      assert.match(refused[0] ?? "", /^retry-after: 1\r$/imu)
+      assert.include(refused[0], `"_tag":"Overloaded"`)
+      assert.strictEqual(yield* bodyBytes(url), 2 * mebibyte)
+      assert.deepStrictEqual(seen(), [])
+      // what is small is not counted, and others have the rest
+      assert.deepStrictEqual(yield* asking(url, "127.0.0.1", 4096, 4097), [200, 503])
+      assert.deepStrictEqual(yield* asking(url, "127.0.0.2", 4097, mebibyte), [200, 200])
+      // the memory is free again when their callers have left
+      for (const { leave } of uploads) yield* leave
+      yield* Effect.repeat(bodyBytes(url), { until: (bytes) => bytes === 0 })
+      assert.deepStrictEqual(yield* asking(url, "127.0.0.1", mebibyte), [200])
+    }))
+
+  it.live("of many callers leave a quarter for bodies that are not large", () =>
+    Effect.gen(function*() {
+      const { url } = yield* liveGateway({ api: () => ({ body: "{}" }) }, { TRIGATE_MEMORY_IN_FLIGHT: "8" })
+      for (const from of ["127.0.0.1", "127.0.0.2", "127.0.0.3"]) yield* uploading(url, from, 2)
+      yield* Effect.repeat(bodyBytes(url), { until: (bytes) => bytes === 6 * mebibyte })
+      assert.deepStrictEqual(yield* asking(url, "127.0.0.4", 64 * 1024 + 1, 64 * 1024), [503, 200])
+    }))
+
+  it.live("count as they grow where they do not say how long they are", () =>
+    Effect.gen(function*() {
+      const { url } = yield* gateway({ TRIGATE_MEMORY_IN_FLIGHT: "8" })
+      const head = posting("/info", { "transfer-encoding": "chunked" })
+      const half = mebibyte / 2
+      const chunk = `${half.toString(16)}\r\n${"x".repeat(half)}\r\n`
+      const uploads = yield* Effect.forEach(Array.from({ length: 4 }), () => socketTo(url))
+      for (const { send } of uploads) yield* send(head + chunk)
+      yield* Effect.repeat(bodyBytes(url), { until: (bytes) => bytes === 2 * mebibyte })
+      const { answer, send } = yield* socketTo(url)
+      yield* send(`${head}1001\r\n${"x".repeat(4097)}`)
+      assert.strictEqual(statusOf(yield* answer), 503)
+    }))
+})
+
+describe("answers that nobody reads", () => {
+  it.live("have a common budget: beyond it the one that waits for longest is cut off", () =>
+    Effect.gen(function*() {
+      // more than the system takes for a connection
+      const sizes = [13 * mebibyte, 14 * mebibyte]
+      const { url } = yield* liveGateway(
+        { api: ({ body }) => ({ body: `"${"y".repeat((sizes[body.includes("first") ? 0 : 1] ?? 0) - 2)}"` }) },
+        { TRIGATE_MEMORY_IN_FLIGHT: "16" }
+      )
+      const asked = (type: string) => {
+        const body = `{"type":"${type}"}`
+        return posting("/info", { "content-length": body.length, connection: "close" }) + body
+      }
+      const first = yield* socketTo(url)
+      yield* first.read(false)
+      yield* first.send(asked("first"))
+      yield* Effect.repeat(gauge(url, "trigate_unread_answer_bytes"), { until: (bytes) => bytes === sizes[0] })
+      const second = yield* socketTo(url)
+      yield* second.read(false)
+      yield* second.send(asked("second"))
+      yield* Effect.repeat(gauge(url, "trigate_unread_answer_bytes"), { until: (bytes) => bytes === sizes[1] })
+      yield* first.read(true)
+      assert.isBelow((yield* first.closed).length, sizes[0] ?? 0)
+      yield* second.read(true)
+      assert.isAbove((yield* second.closed).length, sizes[1] ?? 0)
+      assert.strictEqual(yield* gauge(url, "trigate_unread_answer_bytes"), 0)
+    }))
+})
