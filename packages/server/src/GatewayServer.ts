@@ -235,6 +235,11 @@ export const layer = (settings: Settings) =>
         Load.layer({ maxLag: settings.maxLag, memory: settings.memoryInFlight }),
         // requests have spans of our own, which hold no URL
         Layer.succeed(HttpMiddleware.TracerDisabledWhen, constTrue),
-        NodeServer.layer({ host: settings.host, port: settings.port })
+        NodeServer.layer({
+          host: settings.host,
+          port: settings.port,
+          maxConnections: settings.maxConnections,
+          trustedProxies: settings.trustedProxies
+        })
       ))
     )))

@@ -1,9 +1,13 @@
-/** Node's HTTP server: bounds on what it reads, and problem documents for requests that it cannot parse. */
+/** Node's HTTP server: bounds on what it reads and keeps, and problem documents for requests that it cannot parse. */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
 import type { ServeError } from "effect/http/HttpServerError"
 import * as ProblemDetails from "effect/http/ProblemDetails"
+import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
+import * as Connections from "./Connections.ts"
+import { TrustedProxies } from "./RequestCaller.ts"
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- the server that the platform layer is given
 import * as Http from "node:http"
 
@@ -31,15 +35,17 @@ const answerOf = (refusal: Refusal, detail: string): string => {
 }
 
 /** Makes the server, which does not listen yet; for a platform layer or a framework that listens by itself. */
-export const create = (): Http.Server => {
+export const create = (bounds: Connections.Bounds = {}): Http.Server => {
   const server = Http.createServer({
     maxHeaderSize: maxHeaderBytes,
     headersTimeout: 10_000,
     requestTimeout: 30_000,
+    connectionsCheckingInterval: 1000,
     keepAliveTimeout: 75_000,
     // there is no other protocol to upgrade to: such a request is answered like any other
     shouldUpgradeCallback: () => false
   })
+  Connections.bound(server, bounds)
   server.on("clientError", (error, socket) => {
     const refusal = refusals[codeOf(error)] ?? [400, "Bad Request"]
     if (socket.writable) socket.end(answerOf(refusal, "The request is not valid HTTP"))
@@ -58,9 +64,22 @@ export const create = (): Http.Server => {
 /** How long requests in flight have to finish when a gateway ends, and how long connections have after that. */
 export const maxDrainWait = Duration.seconds(20)
 
+/** Where a server listens, and what its connections may take. */
+export interface Options extends Connections.Bounds {
+  readonly host: string
+  readonly port: number
+}
+
 /** The HTTP server on an address. When it closes, connections have {@link maxDrainWait} to end. */
-export const layer = (options: { readonly host: string; readonly port: number }) =>
-  NodeHttpServer.layer(create, { host: options.host, port: options.port, gracefulShutdownTimeout: maxDrainWait })
+export const layer = ({ host, port, ...bounds }: Options) =>
+  Layer.unwrap(
+    Effect.map(TrustedProxies, (trustedProxies) =>
+      NodeHttpServer.layer(() => create({ trustedProxies, ...bounds }), {
+        host,
+        port,
+        gracefulShutdownTimeout: maxDrainWait
+      }))
+  )
 
 /** Where a listener is, and the settings that say so. */
 export interface Place {

@@ -88,7 +88,7 @@ const noKey = refuse(
 const severalKeys = refuse("The request carries two different keys")
 
 /** An address; IPv4 that is written as IPv6 is IPv4, and a zone (`fe80::1%eth0`) does not count. */
-const addressOf = (text: string): NetAddress.IpAddress | undefined => {
+export const addressOf = (text: string): NetAddress.IpAddress | undefined => {
   const address = Result.getOrUndefined(NetAddress.ipFromString(text.replace(/%.*$/u, "")))
   return address && NetAddress.toCanonical(address)
 }
@@ -129,7 +129,7 @@ const clientOf = (
 }
 
 /** What tells one subscriber from another, who has at least a /64 of IPv6 and changes addresses in it at will (RFC 6177). */
-const subscriberOf = (address: NetAddress.IpAddress): string =>
+export const subscriberOf = (address: NetAddress.IpAddress): string =>
   NetAddress.isIpv4Address(address)
     ? NetAddress.formatIp(address)
     : IpNetwork.format(IpNetwork.fromAddressUnsafe(address, 64))

@@ -22,6 +22,8 @@ export * as CallerStore from "./CallerStore.ts"
 
 /** `GET /`: the console, a page about this gateway that loads nothing from anywhere else. */
 export * as ConsolePage from "./ConsolePage.ts"
+/** What the connections of a server may take: how many there are, how many one address has, and how long one stands still. */
+export * as Connections from "./Connections.ts"
 
 /** CORS (Fetch standard): lets the pages of configured origins read the gateway's answers, and tells which pages are foreign. */
 export * as Cors from "./Cors.ts"
@@ -50,7 +52,7 @@ export * as Load from "./Load.ts"
 /** The log on standard output: what the program says, and the access log, in lines of one shape. */
 export * as Log from "./Log.ts"
 
-/** Node's HTTP server: bounds on what it reads, and problem documents for requests that it cannot parse. */
+/** Node's HTTP server: bounds on what it reads and keeps, and problem documents for requests that it cannot parse. */
 export * as NodeServer from "./NodeServer.ts"
 
 /** What a gateway does around each request of its routes, and around those below its path that no route takes. */

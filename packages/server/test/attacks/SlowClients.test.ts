@@ -1,6 +1,8 @@
 /** Callers that send slowly, or read nothing: what they make the gateway keep is bounded, and others do not notice. */
 import { assert, describe, it } from "@effect/vitest"
+import * as NodeServer from "@trigate/server/NodeServer"
 import { gateway, get } from "@trigate/testing/Gateway"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { liveGateway } from "../liveGateway.ts"
 import { posting, socketTo, statusOf } from "./socket.ts"
@@ -100,4 +102,107 @@ describe("answers that nobody reads", () => {
       assert.isAbove((yield* second.closed).length, sizes[1] ?? 0)
       assert.strictEqual(yield* gauge(url, "trigate_unread_answer_bytes"), 0)
     }))
+})
+
+/** A server on which nothing may stand still for long. It answers when told; `/large` is more than the system takes for a connection. */
+const impatient = Effect.acquireRelease(
+  Effect.callback<Impatient>((resume) => {
+    const told = Promise.withResolvers<void>()
+    const cut = Promise.withResolvers<void>()
+    const server = NodeServer.create({ stallTimeout: Duration.millis(100) })
+    server.on("request", ({ url }, response) => {
+      void told.promise.then(() => response.end("y".repeat(url === "/large" ? 12 * mebibyte : 1)))
+      response.on("close", () => {
+        if (response.writableEnded && !response.writableFinished) cut.resolve()
+      })
+    })
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address()
+      const port = address !== null && typeof address === "object" ? address.port : 0
+      resume(Effect.succeed({
+        url: `http://127.0.0.1:${port}`,
+        answer: Effect.sync(told.resolve),
+        isCut: Effect.promise(() => cut.promise),
+        close: Effect.sync(() => void server.close())
+      }))
+    })
+  }),
+  ({ close }) => close
+)
+
+interface Impatient {
+  readonly url: string
+  /** Answers all requests that came, and those that come. */
+  readonly answer: Effect.Effect<void>
+  /** Settles when an answer was cut off. */
+  readonly isCut: Effect.Effect<void>
+  readonly close: Effect.Effect<void>
+}
+
+const whole = (path: string) => posting(path, { "content-length": 0, connection: "close" })
+
+describe("a connection on which nothing moves", () => {
+  it.live("is closed while its request is not whole, but not while it waits for its answer", () =>
+    Effect.gen(function*() {
+      const { answer, url } = yield* impatient
+      const waiting = yield* socketTo(url)
+      yield* waiting.send(whole("/"))
+      const silent = yield* socketTo(url)
+      const half = yield* socketTo(url)
+      yield* half.send(`${posting("/", { "content-length": 2 })}{`)
+      assert.strictEqual(yield* silent.closed, "")
+      assert.strictEqual(yield* half.closed, "")
+      // it has stood still for longer than those two
+      yield* answer
+      assert.match(yield* waiting.closed, /^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\ny$/u)
+    }))
+
+  it.live("is closed while its answer is not read", () =>
+    Effect.gen(function*() {
+      const { answer, isCut, url } = yield* impatient
+      yield* answer
+      const unread = yield* socketTo(url)
+      yield* unread.read(false)
+      yield* unread.send(whole("/large"))
+      yield* isCut
+      yield* unread.read(true)
+      assert.isBelow((yield* unread.closed).length, 12 * mebibyte)
+    }))
+})
+
+describe("connections", () => {
+  it.live("are capped for each address, and in all", () =>
+    Effect.gen(function*() {
+      const { url } = yield* gateway({ TRIGATE_MAX_CONNECTIONS: "8" })
+      const alive = "GET /health/live HTTP/1.1\r\nhost: localhost\r\n\r\n"
+      const opened = Effect.fnUntraced(function*(from: string) {
+        const socket = yield* socketTo(url, from)
+        yield* socket.send(alive)
+        return { ...socket, status: statusOf(yield* socket.answer) }
+      })
+      const [first, ...others] = yield* Effect.forEach([1, 2, 3], () => opened("127.0.0.1"))
+      assert.deepStrictEqual([first?.status, ...others.map(({ status }) => status)], [200, 200, 0])
+      const many = yield* Effect.forEach([2, 2, 2, 3, 3, 4, 4, 5], (last) => opened(`127.0.0.${last}`))
+      assert.deepStrictEqual(many.map(({ status }) => status), [200, 200, 0, 200, 200, 200, 200, 0])
+      // one that leaves makes room
+      yield* first?.leave ?? Effect.void
+      const again = yield* Effect.repeat(opened("127.0.0.5"), { until: ({ status }) => status !== 0 })
+      assert.strictEqual(again.status, 200)
+    }))
+
+  it.live("of a trusted proxy are capped in all only", () =>
+    Effect.gen(function*() {
+      const { url } = yield* gateway({ TRIGATE_MAX_CONNECTIONS: "8", TRIGATE_TRUSTED_PROXIES: "127.0.0.0/8" })
+      const statuses = yield* Effect.forEach(Array.from({ length: 9 }), () =>
+        Effect.gen(function*() {
+          const { answer, send } = yield* socketTo(url)
+          yield* send("GET /health/live HTTP/1.1\r\nhost: localhost\r\n\r\n")
+          return statusOf(yield* answer)
+        }))
+      assert.deepStrictEqual(statuses, [...Array.from({ length: 8 }, () => 200), 0])
+    }))
+
+  it("are looked at every second, so that a slow head or body ends in time", () => {
+    assert.strictEqual(Reflect.get(NodeServer.create(), "connectionsCheckingInterval"), 1000)
+  })
 })
