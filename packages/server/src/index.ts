@@ -20,10 +20,11 @@ export * as AuditLogWriter from "./AuditLogWriter.ts"
 /** Where a gateway keeps the keys of its callers, by its settings: the same for the gateway and for the tool that makes them. */
 export * as CallerStore from "./CallerStore.ts"
 
-/** `GET /`: the console, a page about this gateway that loads nothing from anywhere else. */
-export * as ConsolePage from "./ConsolePage.ts"
 /** What the connections of a server may take: how many there are, how many one address has, and how long one stands still. */
 export * as Connections from "./Connections.ts"
+
+/** `GET /`: the console, a page about this gateway that loads nothing from anywhere else. */
+export * as ConsolePage from "./ConsolePage.ts"
 
 /** CORS (Fetch standard): lets the pages of configured origins read the gateway's answers, and tells which pages are foreign. */
 export * as Cors from "./Cors.ts"
