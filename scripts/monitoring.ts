@@ -112,7 +112,8 @@ const dashboardRows: ReadonlyArray<Row> = [
         lines: [
           ["{{upstream}} waited", rate(m.rateLimitWaits, "upstream")],
           ["{{upstream}} refused", rate(m.rateLimitRefused, "upstream")],
-          ["{{upstream}} beyond share", rate(m.rateLimitBeyondShare, "upstream")]
+          ["{{upstream}} beyond share", rate(m.rateLimitBeyondShare, "upstream")],
+          ["beyond quota of {{quota}}", rate(m.quotaExceeded, "quota")]
         ]
       },
       {

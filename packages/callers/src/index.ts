@@ -22,3 +22,6 @@ export * as KeyStoreFile from "./KeyStoreFile.ts"
 
 /** `KeyStore` in a SQL database, SQLite or Postgres, which replicas and the command line share. */
 export * as KeyStoreSql from "./KeyStoreSql.ts"
+
+/** How many requests a caller may send: so many a second after a burst, and so many at the same time. */
+export * as Quotas from "./Quotas.ts"

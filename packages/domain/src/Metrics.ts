@@ -15,6 +15,7 @@ export const labels = {
   operation:
     "name of a declared operation, the type of a [known query](#known-queries), or `batch`, `probe`, `unsupported`",
   outcome: "`ok`, or what went wrong: the tag of a typed error, or how an attempt or a cached read ended",
+  quota: "`requests`, `concurrent`, `weight` or `units`",
   route: "endpoint of the contract such as `exchange.submit`, or `other`",
   share: "`common`, or `actions` for what is reserved for signed actions",
   state: "`sent`, or `unknown`",
@@ -167,6 +168,9 @@ export const metrics = {
     "Callers that share an upstream's rate limit now",
     ["upstream"]
   ),
+  quotaExceeded: counter("trigate_quota_exceeded_total", "Requests and calls refused because of their caller's quota", [
+    "quota"
+  ]),
   actionLogEntries: gauge(
     "trigate_action_log_entries",
     "Signed actions without an answer: sent by this process, and of unknown outcome in the log",

@@ -6,6 +6,7 @@
  */
 import { CandleArchive } from "@trigate/archive/CandleArchive"
 import * as CandleArchiveMemory from "@trigate/archive/CandleArchiveMemory"
+import * as Quotas from "@trigate/callers/Quotas"
 import type { Settings } from "@trigate/domain/Settings"
 import type { Layer2 } from "@trigate/layer2/Layer2"
 import * as Layer2Upstream from "@trigate/layer2/Layer2Upstream"
@@ -43,6 +44,7 @@ import * as Redis from "effect/persistence/Redis"
 import * as ActionLogStore from "./ActionLogStore.ts"
 import { AuditLogWriter } from "./AuditLogWriter.ts"
 import * as GatewayStatus from "./GatewayStatus.ts"
+import * as QuotasRedis from "./QuotasRedis.ts"
 import * as SharedRedis from "./SharedRedis.ts"
 
 /** The five services, and the inspector of signed bodies. */
@@ -170,7 +172,11 @@ const live = (first: Settings) =>
       Layer.provide(MetadataFetchUndici.layer()),
       Layer.provide(HttpTransportUndici.layer({ connections: 512 }))
     )
-    return Option.match(redis, { onNone: () => kept, onSome: (shared) => Layer.provide(kept, shared) })
+    return Option.match(redis, {
+      onNone: () => Layer.merge(kept, Quotas.layerMemory),
+      onSome: (shared) =>
+        Layer.provide(Layer.merge(kept, QuotasRedis.layer({ prefix: `trigate:{quota:${first.network}}:` })), shared)
+    })
   }))
 
 /** The sandbox. Its actions are made up: they stay in memory, apart from real ones. */
@@ -191,8 +197,11 @@ const sandbox = () =>
     })
   ).pipe(Layer.provideMerge(GatewayStatus.layerStoreReadiness))
 
-/** The chains, and whether the stores behind them can be reached; the settings decide what stays. */
-export const layer = (settings: Settings): Layer.Layer<Chains, never, AuditLogWriter> =>
+/** The chains, the quotas of callers, and whether the stores behind them can be reached; the settings decide what stays. */
+export const layer = (settings: Settings): Layer.Layer<Chains | Quotas.Quotas, never, AuditLogWriter> =>
   GatewayStatus.isSandbox(settings)
-    ? Layer.provide(sandbox(), [audited(ActionLog.layerMemory()), SandboxState.layer()])
+    ? Layer.merge(
+      Layer.provide(sandbox(), [audited(ActionLog.layerMemory()), SandboxState.layer()]),
+      Quotas.layerMemory
+    )
     : live(settings)

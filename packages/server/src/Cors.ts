@@ -27,7 +27,16 @@ const sent = [
 ].join(", ")
 
 /** The headers that a page may read besides those that it always may. */
-const read = ["age", "retry-after", "x-request-id", "x-trigate-sandbox", "x-trigate-signer", "x-trigate-warning"].join(
+const read = [
+  "age",
+  "ratelimit",
+  "ratelimit-policy",
+  "retry-after",
+  "x-request-id",
+  "x-trigate-sandbox",
+  "x-trigate-signer",
+  "x-trigate-warning"
+].join(
   ", "
 )
 

@@ -12,6 +12,7 @@ import { KeyedPath } from "@trigate/api/EndpointKey"
 import { ChainsApi, GatewayApi } from "@trigate/api/GatewayApi"
 import { pathsOf } from "@trigate/api/TokensApi"
 import * as CallerKeys from "@trigate/callers/CallerKeys"
+import * as Quotas from "@trigate/callers/Quotas"
 import type { GatewayError } from "@trigate/domain/GatewayError"
 import { faultsOf, invalidRequest } from "@trigate/domain/Operation"
 import type { Surface } from "@trigate/domain/Operation"
@@ -297,10 +298,11 @@ export interface Defaults {
  */
 export const layerDefaults = (
   { network = "mainnet", sandbox }: Defaults
-): Layer.Layer<CallerKeys.CallerKeys | GatewayStatus | Load.Load | Observe.Drain | RequestFacts.AccessLog> => {
+): Layer.Layer<CallerKeys.CallerKeys | Quotas.Quotas | GatewayStatus | Load.Load | Observe.Drain | RequestFacts.AccessLog> => {
   const chain = { mode: sandbox ? "sandbox" as const : "live" as const, upstreams: {} }
   return Layer.mergeAll(
     CallerKeys.layerOpen,
+    Quotas.layerMemory,
     Observe.layerDrain,
     Load.layer(Load.defaults),
     RequestFacts.layerAccessLogOff,

@@ -6,6 +6,7 @@
  */
 import * as NodeStdio from "@effect/platform-node/NodeStdio"
 import { CallerKeys } from "@trigate/callers/CallerKeys"
+import { Quotas } from "@trigate/callers/Quotas"
 import type { Settings } from "@trigate/domain/Settings"
 import { settings as declared } from "@trigate/domain/Settings"
 import { ActionLog } from "@trigate/trading/ActionLog"
@@ -120,7 +121,12 @@ export const adminPlaceOf = (
 }
 
 /** What the routes of some settings need. */
-const servicesOf = (settings: Settings, chains: Chains.Chains["Service"], keys: CallerKeys["Service"]) =>
+const servicesOf = (
+  settings: Settings,
+  chains: Chains.Chains["Service"],
+  keys: CallerKeys["Service"],
+  quotas: Quotas["Service"]
+) =>
   Layer.mergeAll(
     chains.layerOf(settings),
     Layer.succeed(ActionLog, chains.actionLog),
@@ -130,6 +136,7 @@ const servicesOf = (settings: Settings, chains: Chains.Chains["Service"], keys: 
       maxBatch: settings.batchLimit
     }),
     Layer.succeed(CallerKeys, keys),
+    Layer.succeed(Quotas, quotas),
     Layer.succeed(TrustedProxies, settings.trustedProxies),
     Layer.succeed(GatewayStatus.GatewayStatus, GatewayStatus.statusOf(settings)),
     settings.accessLog
@@ -143,6 +150,7 @@ type Surroundings = Load.Load | Observe.Drain | FileSystem | Generator | HttpPla
 const make = Effect.fnUntraced(function*(first: Settings) {
   const chains = yield* Chains.Chains
   const keys = yield* CallerKeys
+  const quotas = yield* Quotas
   const drain = yield* Observe.Drain
   const place = yield* Effect.fromResult(adminPlaceOf(first))
   const context = yield* Effect.context<Surroundings>()
@@ -152,7 +160,7 @@ const make = Effect.fnUntraced(function*(first: Settings) {
   const build = Effect.fnUntraced(function*(settings: Settings) {
     const own = yield* Scope.fork(scope)
     const services = Layer.succeedContext(
-      yield* Layer.build(servicesOf(settings, chains, keys)).pipe(Scope.provide(own))
+      yield* Layer.build(servicesOf(settings, chains, keys, quotas)).pipe(Scope.provide(own))
     )
     const mount = {
       ...(Option.isSome(settings.hosts) ? { hosts: settings.hosts.value } : {}),

@@ -235,13 +235,18 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
   const answers = makeAnswers(hosts)
   const foreign = Cors.foreignTo(origins)
 
-  const marked = (response: HttpServerResponse.HttpServerResponse, id: string, age: number | undefined) =>
+  const marked = (
+    response: HttpServerResponse.HttpServerResponse,
+    id: string,
+    { age, quota }: RequestFacts.RequestFacts
+  ) =>
     HttpServerResponse.setHeaders(response, {
       ...protective,
       // a page has its own for two of them
       ...response.headers,
       "x-request-id": id,
       ...(age === undefined ? {} : { age: String(age) }),
+      ...(quota === undefined ? {} : { "ratelimit-policy": quota.policy, ratelimit: quota.limit }),
       ...(sandbox ? { "x-trigate-sandbox": "true" } : {}),
       // a connection that is kept alive would delay the end of the process
       ...(drain.isDraining() ? { connection: "close" } : {})
@@ -278,7 +283,7 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
         facts.foreign = foreign(headers, host)
       }
       const answered = (answer: HttpServerResponse.HttpServerResponse) => {
-        const own = marked(withBody(answer), id, facts.age)
+        const own = marked(withBody(answer), id, facts)
         const whole = cors === undefined ? own : cors.mark(request, own)
         const time = clock.currentTimeMillisUnsafe()
         const milliseconds = time - start

@@ -6,8 +6,10 @@
  */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { CallerKeys } from "@trigate/callers/CallerKeys"
+import * as Quotas from "@trigate/callers/Quotas"
 import { CurrentCaller } from "@trigate/domain/Caller"
 import type { Caller } from "@trigate/domain/Caller"
+import type { QuotaExceeded } from "@trigate/domain/CallerError"
 import { Unauthorized } from "@trigate/domain/CallerError"
 import type { Overloaded } from "@trigate/domain/CallerError"
 import type { UpstreamUnavailable } from "@trigate/domain/UpstreamError"
@@ -21,6 +23,7 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import { overloaded } from "./Load.ts"
 import { CurrentRequestFacts } from "./RequestFacts.ts"
+import type { RequestFacts } from "./RequestFacts.ts"
 
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- the message is Node's own
 import { IncomingMessage } from "node:http"
@@ -168,15 +171,38 @@ export type Serving = <A, E, R>(
   request: HttpServerRequest,
   keyInPath: Redacted.Redacted | undefined,
   handled: Effect.Effect<A, E, R>
-) => Effect.Effect<A, E | Overloaded | Unauthorized | UpstreamUnavailable, R>
+) => Effect.Effect<A, E | Overloaded | Unauthorized | QuotaExceeded | UpstreamUnavailable, R>
+
+/** Counts a request of a caller with a quota while it is handled, and notes what is left of the quota. */
+const counted = <A, E, R>(
+  quotas: Quotas.Quotas["Service"],
+  caller: Caller,
+  facts: RequestFacts,
+  handled: Effect.Effect<A, E, R>
+): Effect.Effect<A, E | QuotaExceeded, R> => {
+  const note = (standing: Quotas.Standing) => {
+    facts.quota = Quotas.fieldsOf(caller.quota, standing)
+  }
+  const count = Effect.tapError(
+    quotas.count(caller),
+    ({ retryAfter }) => Effect.sync(() => note({ remaining: 0, reset: retryAfter * 1000 }))
+  )
+  return Effect.acquireUseRelease(
+    Effect.tap(count, (standing) => Effect.sync(() => note(standing))),
+    () => handled,
+    ({ end }) => Effect.sync(end)
+  )
+}
 
 /**
- * Makes {@link Serving} of the `CallerKeys` and the {@link TrustedProxies} of the context.
+ * Makes {@link Serving} of the `CallerKeys`, the `Quotas` and the {@link TrustedProxies} of the context.
  *
- * With keys, a request without one, with two different ones or with one that is not known fails with `Unauthorized`.
+ * With keys, a request without one, with two different ones or with one that is not known fails with `Unauthorized`. A request
+ * beyond its caller's quota fails with `QuotaExceeded`, before its body is read.
  */
-export const serving: Effect.Effect<Serving, never, CallerKeys> = Effect.gen(function*() {
+export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> = Effect.gen(function*() {
   const { check } = yield* CallerKeys
+  const quotas = yield* Quotas.Quotas
   const atAddress = byAddress(yield* TrustedProxies)
 
   const callerOf = (request: HttpServerRequest, inPath: Redacted.Redacted | undefined) => {
@@ -195,12 +221,13 @@ export const serving: Effect.Effect<Serving, never, CallerKeys> = Effect.gen(fun
     keyInPath: Redacted.Redacted | undefined,
     handled: Effect.Effect<A, E, R>
   ) =>
-    Effect.withFiber<A, E | Overloaded | Unauthorized | UpstreamUnavailable, R>((fiber) => {
+    Effect.withFiber<A, E | Overloaded | Unauthorized | QuotaExceeded | UpstreamUnavailable, R>((fiber) => {
       const facts = fiber.getRef(CurrentRequestFacts)
       if (facts.load.isBusy) return overloaded
       return Effect.flatMap(callerOf(request, keyInPath), (caller) => {
         facts.caller = caller
-        return Effect.provideService(handled, CurrentCaller, caller)
+        const served = Effect.provideService(handled, CurrentCaller, caller)
+        return Quotas.isLimited(caller.quota) ? counted(quotas, caller, facts, served) : served
       })
     })
 })

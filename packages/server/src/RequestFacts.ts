@@ -4,6 +4,7 @@
  * All but the caller comes from a closed set, so that it can be a metric label. None is a text that a caller wrote: not the path
  * either, which may hold an endpoint key.
  */
+import type { Fields } from "@trigate/callers/Quotas"
 import type { Caller } from "@trigate/domain/Caller"
 import { NotPermitted } from "@trigate/domain/CallerError"
 import { metrics } from "@trigate/domain/Metrics"
@@ -33,6 +34,8 @@ export interface RequestFacts {
   readonly operations: Array<{ readonly operation: string; readonly outcome: string }>
   /** Tag of the typed error that the whole request ended in. */
   error: string | undefined
+  /** What the answer says of the caller's quota of requests; nothing where it has none. */
+  quota: Fields | undefined
   /** Age in seconds of the oldest cached response that went into the answer; nothing where all came from upstream. */
   age: number | undefined
   /** The origin of the foreign page that asks, if one does: see `Cors.foreignTo`. */
@@ -56,6 +59,7 @@ export const make = (load: Load["Service"] = unlimited, id?: string): RequestFac
   caller: undefined,
   operations: [],
   error: undefined,
+  quota: undefined,
   age: undefined,
   foreign: undefined,
   span: undefined,

@@ -65,6 +65,9 @@ export * as Pipelining from "./Pipelining.ts"
 /** Metrics of the process and of what runs in it. They are read when somebody looks at them, so that no request pays for them. */
 export * as ProcessMetrics from "./ProcessMetrics.ts"
 
+/** `Quotas` that all processes with the same Redis and prefix count together: one script for each request. */
+export * as QuotasRedis from "./QuotasRedis.ts"
+
 /** The routes that relay a body or a query and are not JSON-RPC: `POST /exchange`, `POST /info` and the token chain's REST. */
 export * as RelayRoutes from "./RelayRoutes.ts"
 

@@ -1,0 +1,163 @@
+/**
+ * How many requests a caller may send: so many a second after a burst, and so many at the same time.
+ *
+ * The requests of a second are counted by the generic cell rate algorithm: each one moves a caller's next time by the interval
+ * between two of them, and that time may be ahead of now by a burst. So a caller is one number, and every refusal knows its end.
+ *
+ * What calls cost upstream is no matter of their requests: the rate limiter counts it where they are sent.
+ */
+import type { Caller, Quota } from "@trigate/domain/Caller"
+import { QuotaExceeded } from "@trigate/domain/CallerError"
+import { metrics } from "@trigate/domain/Metrics"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+
+/** What is left of a caller's requests a second. */
+export interface Standing {
+  /** Requests that may come at once. */
+  readonly remaining: number
+  /** Milliseconds until the whole burst may come again. */
+  readonly reset: number
+}
+
+/** A request that was counted. */
+export interface Counted extends Standing {
+  /** Called once when the request has ended. */
+  readonly end: () => void
+}
+
+/** A request that was not counted, and the milliseconds until it may come again; for concurrent calls nobody knows. */
+export interface Beyond {
+  readonly quota: "requests" | "concurrent"
+  readonly wait: number
+}
+
+/** Requests a second as the algorithm counts them, in milliseconds. */
+export interface Rate {
+  /** Between two requests that come evenly. */
+  readonly interval: number
+  /** How far the next time may be ahead. */
+  readonly tolerance: number
+}
+
+/** The most requests that may come at once: those of a second where the quota does not say. */
+export const burstOf = ({ burst, requestsPerSecond = 1 }: Quota): number =>
+  burst ?? Math.max(1, Math.ceil(requestsPerSecond))
+
+/** The rate of a quota; nothing where it sets none. */
+export const rateOf = (quota: Quota): Rate | undefined => {
+  if (quota.requestsPerSecond === undefined) return undefined
+  const interval = 1000 / quota.requestsPerSecond
+  return { interval, tolerance: (burstOf(quota) - 1) * interval }
+}
+
+/** What is left where the next time is ahead by so many milliseconds. */
+export const standingOf = (rate: Rate | undefined, ahead: number): Standing =>
+  rate === undefined
+    ? { remaining: Number.POSITIVE_INFINITY, reset: 0 }
+    : { remaining: Math.max(0, Math.floor((rate.tolerance - ahead) / rate.interval + 1 + 1e-9)), reset: ahead }
+
+/** Counts the requests of callers against their quotas. */
+export class Quotas extends Context.Service<Quotas, {
+  /** Counts a request of a caller with such a quota, or fails with `QuotaExceeded`. */
+  readonly count: (caller: Caller) => Effect.Effect<Counted, QuotaExceeded>
+}>()("@trigate/callers/Quotas") {}
+
+/** Whether requests of a caller are counted. */
+export const isLimited = ({ concurrentCalls, requestsPerSecond }: Quota): boolean =>
+  requestsPerSecond !== undefined || concurrentCalls !== undefined
+
+const exceeded = ({ quota, wait }: Beyond) => {
+  const retryAfter = Math.max(1, Math.ceil(wait / 1000))
+  return new QuotaExceeded({
+    retryAfter,
+    detail: quota === "requests"
+      ? `The caller has sent as many requests as its quota allows; the next one may come in ${retryAfter} s`
+      : "The caller has as many requests in flight as its quota allows"
+  })
+}
+
+const refusals = {
+  requests: metrics.quotaExceeded.series({ quota: "requests" }),
+  concurrent: metrics.quotaExceeded.series({ quota: "concurrent" })
+}
+
+/** The quotas over some way to count a request. */
+export const make = (
+  count: (caller: Caller, rate: Rate | undefined, now: number) => Effect.Effect<Counted | Beyond>
+): Quotas["Service"] =>
+  Quotas.of({
+    count: (caller) =>
+      Effect.withFiber((fiber) => {
+        const now = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
+        return Effect.flatMap(count(caller, rateOf(caller.quota), now), (counted) => {
+          if (!("wait" in counted)) return Effect.succeed(counted)
+          refusals[counted.quota].updateUnsafe(1, fiber.context)
+          return Effect.fail(exceeded(counted))
+        })
+      })
+  })
+
+/** A request that was counted in this process, and can be taken out again as if it had not come. */
+export interface CountedHere extends Counted {
+  readonly undo: () => void
+}
+
+interface Held {
+  /** The time at which the next request comes if requests come evenly. */
+  next: number
+  running: number
+}
+
+/** A count in this process; it keeps one entry for each caller with a quota that it has seen. */
+export const counting = () => {
+  const callers = new Map<string, Held>()
+  return ({ id, quota }: Caller, rate: Rate | undefined, now: number): CountedHere | Beyond => {
+    const held = callers.get(id) ?? { next: 0, running: 0 }
+    callers.set(id, held)
+    if (held.running >= (quota.concurrentCalls ?? Number.POSITIVE_INFINITY)) return { quota: "concurrent", wait: 0 }
+    const ahead = Math.max(0, held.next - now)
+    if (rate !== undefined) {
+      if (ahead > rate.tolerance) return { quota: "requests", wait: ahead - rate.tolerance }
+      held.next = now + ahead + rate.interval
+    }
+    held.running++
+    const end = () => {
+      held.running--
+    }
+    const undo = () => {
+      end()
+      held.next -= rate?.interval ?? 0
+    }
+    return { ...standingOf(rate, Math.max(0, held.next - now)), end, undo }
+  }
+}
+
+/** The counts of this process alone. */
+export const layerMemory: Layer.Layer<Quotas> = Layer.effect(
+  Quotas,
+  Effect.sync(() => {
+    const count = counting()
+    return make((caller, rate, now) => Effect.succeed(count(caller, rate, now)))
+  })
+)
+
+/** Requests a second as `RateLimit-Policy` has them, and what is left as `RateLimit` has it. */
+export interface Fields {
+  readonly policy: string
+  readonly limit: string
+}
+
+/** The fields of the IETF's draft-ietf-httpapi-ratelimit-headers-10; nothing for a caller without requests a second. */
+export const fieldsOf = (quota: Quota, standing: Standing): Fields | undefined => {
+  const rate = rateOf(quota)
+  if (rate === undefined) return undefined
+  const burst = burstOf(quota)
+  const window = Math.max(1, Math.ceil(burst * rate.interval / 1000))
+  return {
+    policy: `"requests";q=${burst};w=${window}`,
+    limit: `"requests";r=${standing.remaining};t=${Math.ceil(standing.reset / 1000)}`
+  }
+}

@@ -1,0 +1,162 @@
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import * as NodeRedis from "@effect/platform-node/NodeRedis"
+import { assert, describe, it } from "@effect/vitest"
+import * as CallerKeys from "@trigate/callers/CallerKeys"
+import * as Quotas from "@trigate/callers/Quotas"
+import type { Caller, Quota } from "@trigate/domain/Caller"
+import * as Sandbox from "@trigate/sandbox/Sandbox"
+import * as Gateway from "@trigate/server/Gateway"
+import * as QuotasRedis from "@trigate/server/QuotasRedis"
+import { get, post } from "@trigate/testing/Gateway"
+import * as JsonParts from "@trigate/testing/JsonParts"
+import { isInstalled, redisServer } from "@trigate/testing/RedisServer"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as HttpRouter from "effect/http/HttpRouter"
+import { formatAddress, HttpServer } from "effect/http/HttpServer"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as Redis from "effect/persistence/Redis"
+import * as Redacted from "effect/Redacted"
+import * as TestClock from "effect/testing/TestClock"
+import * as Http from "node:http"
+
+const gasCall = `{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice","params":[]}`
+
+/** A sandbox gateway whose callers are named by their keys and have such quotas. */
+const guarded = Effect.fnUntraced(function*(quotas: { readonly [key: string]: Quota }) {
+  const keys = Layer.succeed(CallerKeys.CallerKeys, {
+    check: (key) =>
+      Effect.succeed({ id: `key:${Redacted.value(key)}`, scope: {}, quota: quotas[Redacted.value(key)] ?? {} })
+  })
+  const routes = Gateway.layer().pipe(
+    Layer.provide(Sandbox.layer()),
+    Layer.provide(keys),
+    Layer.provide(Gateway.layerDefaults({ sandbox: true }))
+  )
+  const server = NodeHttpServer.layer(() => Http.createServer(), { port: 0, host: "127.0.0.1" })
+  const context = yield* Layer.build(
+    HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(Layer.provideMerge(server))
+  )
+  return formatAddress(Context.get(context, HttpServer).address)
+})
+
+const slow: Quota = { requestsPerSecond: 0.01, burst: 2 }
+
+const fieldsOf = ({ headers }: { readonly headers: Headers }) => [
+  headers.get("ratelimit-policy"),
+  headers.get("ratelimit"),
+  headers.get("retry-after")
+]
+
+describe("a caller's quota of requests", () => {
+  it.live("is told with each answer, and the request beyond it is refused before its body is read", () =>
+    Effect.gen(function*() {
+      const url = yield* guarded({ slow })
+      const info = (body: string) => post(`${url}/slow/info`, body)
+      const first = yield* info(`{"type":"spotMeta"}`)
+      assert.strictEqual(first.status, 200)
+      assert.deepStrictEqual(fieldsOf(first), [`"requests";q=2;w=200`, `"requests";r=1;t=100`, null])
+      const second = yield* post(`${url}/info`, "{", { "x-api-key": "slow" })
+      assert.strictEqual(second.status, 400)
+      assert.match(String(second.headers.get("ratelimit")), /^"requests";r=0;t=\d+$/u)
+      const third = yield* info("{")
+      assert.strictEqual(third.status, 429)
+      assert.strictEqual(JsonParts.at(third.json, "_tag"), "QuotaExceeded")
+      const retryAfter = JsonParts.at(third.json, "retryAfter")
+      assert.isNumber(retryAfter)
+      assert.deepStrictEqual(fieldsOf(third), [
+        `"requests";q=2;w=200`,
+        `"requests";r=0;t=${String(retryAfter)}`,
+        String(retryAfter)
+      ])
+    }))
+
+  it.live("is answered as JSON-RPC on a JSON-RPC route", () =>
+    Effect.gen(function*() {
+      const url = yield* guarded({ slow: { requestsPerSecond: 0.01 } })
+      assert.strictEqual((yield* post(`${url}/slow/evm`, gasCall)).status, 200)
+      const refused = yield* post(`${url}/slow/evm`, gasCall)
+      assert.strictEqual(refused.status, 429)
+      assert.strictEqual(JsonParts.at(refused.json, "error", "code"), -32005)
+      assert.strictEqual(JsonParts.at(refused.json, "error", "data", "_tag"), "QuotaExceeded")
+      assert.match(String(refused.headers.get("retry-after")), /^\d+$/u)
+    }))
+
+  it.live("is another caller's own, and none says nothing", () =>
+    Effect.gen(function*() {
+      const url = yield* guarded({ slow: { requestsPerSecond: 0.01 } })
+      yield* post(`${url}/slow/evm`, gasCall)
+      assert.strictEqual((yield* post(`${url}/slow/evm`, gasCall)).status, 429)
+      const other = yield* post(`${url}/other/evm`, gasCall)
+      assert.strictEqual(other.status, 200)
+      assert.deepStrictEqual(fieldsOf(other), [null, null, null])
+      assert.strictEqual((yield* get(`${url}/health/live`)).status, 200)
+    }))
+
+  it.live("of concurrent calls frees its place when an answer was written", () =>
+    Effect.gen(function*() {
+      const url = yield* guarded({ one: { concurrentCalls: 1 } })
+      for (let n = 0; n < 3; n++) assert.strictEqual((yield* post(`${url}/one/evm`, gasCall)).status, 200)
+    }))
+})
+
+const replica = (url: string) =>
+  Effect.map(
+    Layer.build(Layer.fresh(
+      QuotasRedis.layer({ prefix: "test:{quota}:" }).pipe(
+        Layer.provide(NodeRedis.layer({ url, disableOfflineQueue: true })),
+        Layer.provide(Logger.layer([]))
+      )
+    )),
+    (context) => Context.get(context, Quotas.Quotas)
+  )
+
+const callerOf = (quota: Quota): Caller => ({ id: "key:desk", scope: {}, quota })
+
+const outcomes = (count: number, quotas: ReadonlyArray<Quotas.Quotas["Service"]>, caller: Caller) =>
+  Effect.forEach(
+    Array.from({ length: count }, (_, n) => n),
+    (n) =>
+      Effect.match((quotas[n % quotas.length] ?? assert.fail()).count(caller), {
+        onFailure: ({ retryAfter }) => `again in ${retryAfter}`,
+        onSuccess: ({ remaining }) => remaining
+      })
+  )
+
+describe.runIf(isInstalled)("quotas over Redis", () => {
+  it.effect("are counted by two replicas together, and by each alone while Redis is away", () =>
+    Effect.gen(function*() {
+      const redis = yield* redisServer
+      const replicas = [yield* replica(redis.url), yield* replica(redis.url)]
+      const caller = callerOf({ requestsPerSecond: 2, burst: 4 })
+      assert.deepStrictEqual(yield* outcomes(6, replicas, caller), [3, 2, 1, 0, "again in 1", "again in 1"])
+      yield* TestClock.adjust(500)
+      assert.deepStrictEqual(yield* outcomes(2, replicas, caller), [0, "again in 1"])
+      yield* redis.kill
+      // each has counted three or two of those five itself
+      assert.deepStrictEqual(yield* outcomes(4, replicas, caller), [1, 2, 0, 1])
+    }))
+
+  it.effect("let so many calls run at the same time, and forget those of a process that has died", () =>
+    Effect.gen(function*() {
+      const redis = yield* redisServer
+      const [one, two] = [yield* replica(redis.url), yield* replica(redis.url)]
+      const caller = callerOf({ concurrentCalls: 2 })
+      const first = yield* one.count(caller)
+      yield* two.count(caller)
+      assert.strictEqual((yield* Effect.flip(two.count(caller))).retryAfter, 1)
+      first.end()
+      const isFree = Effect.map(Effect.result(one.count(caller)), ({ _tag }) => _tag === "Success")
+      yield* Effect.repeat(isFree, { until: (free) => free })
+      assert.strictEqual((yield* Effect.flip(one.count(caller)))._tag, "QuotaExceeded")
+      yield* Effect.gen(function*() {
+        const store = yield* Redis.Redis
+        assert.strictEqual(yield* store.send<number>("HLEN", "test:{quota}:key:desk"), 2)
+        yield* TestClock.adjust(120_000)
+        const other = yield* replica(redis.url)
+        yield* other.count(caller)
+        assert.strictEqual(yield* store.send<number>("HLEN", "test:{quota}:key:desk"), 1)
+      }).pipe(Effect.provide(NodeRedis.layer({ url: redis.url })))
+    }))
+})
