@@ -113,6 +113,7 @@ const dashboardRows: ReadonlyArray<Row> = [
           ["{{upstream}} waited", rate(m.rateLimitWaits, "upstream")],
           ["{{upstream}} refused", rate(m.rateLimitRefused, "upstream")],
           ["{{upstream}} beyond share", rate(m.rateLimitBeyondShare, "upstream")],
+          ["waited for quota of {{quota}}", rate(m.quotaWaits, "quota")],
           ["beyond quota of {{quota}}", rate(m.quotaExceeded, "quota")]
         ]
       },

@@ -168,6 +168,7 @@ export const metrics = {
     "Callers that share an upstream's rate limit now",
     ["upstream"]
   ),
+  quotaWaits: counter("trigate_quota_waits_total", "Calls that waited for their caller's quota", ["quota"]),
   quotaExceeded: counter("trigate_quota_exceeded_total", "Requests and calls refused because of their caller's quota", [
     "quota"
   ]),

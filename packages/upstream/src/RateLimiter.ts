@@ -12,6 +12,7 @@
  * covered: to leave room for them, set a limit somewhat below the upstream's.
  */
 import type { Caller } from "@trigate/domain/Caller"
+import { local } from "@trigate/domain/Caller"
 import { QuotaExceeded } from "@trigate/domain/CallerError"
 import { metrics } from "@trigate/domain/Metrics"
 import type { Cost, MethodClass } from "@trigate/domain/Operation"
@@ -45,13 +46,12 @@ export const Windows = Context.Reference<Map<string, RateWindow.RateWindow> | un
   }
 )
 
-const windowOf = (upstream: UpstreamLabel, bounds: Bounds) =>
-  Effect.map(Windows, (windows = new Map()) => {
-    const key = `${upstream} ${bounds.slots}x${bounds.width}`
-    const window = windows.get(key) ?? new RateWindow.RateWindow(bounds)
-    windows.set(key, window)
-    return window
-  })
+const windowOf = (windows: Map<string, RateWindow.RateWindow>, name: string, bounds: Bounds) => {
+  const key = `${name} ${bounds.slots}x${bounds.width}`
+  const window = windows.get(key) ?? new RateWindow.RateWindow(bounds)
+  windows.set(key, window)
+  return window
+}
 
 /** A call that wants to start. */
 export interface Ask {
@@ -148,31 +148,26 @@ const report = (gauge: Metric.Gauge<number>, read: (clock: Clock.Clock) => numbe
     (registration) => Effect.sync(registration.remove)
   )
 
-/** Keeps the limit of one upstream in this process, and in the shared window where there is one. */
-const makeOne = Effect.fnUntraced(function*(upstream: UpstreamLabel, bounds: Bounds, shared: SharedWindow | undefined) {
-  const window = yield* windowOf(upstream, bounds)
+/** One limit: where it is kept, and what is said and counted of calls that wait for it or are refused. */
+interface Kept {
+  readonly bounds: Bounds
+  readonly window: RateWindow.RateWindow
+  readonly shared: SharedWindow | undefined
+  readonly refusal: (full: Full) => QuotaExceeded | UpstreamRateLimited
+  readonly waits: Metric.Counter<number>
+  readonly refused: (full: Full) => Metric.Counter<number>
+}
+
+/** Keeps one limit in this process, and in the shared window where there is one. */
+const keeping = ({ bounds, refusal, refused, shared, waits, window }: Kept) => {
   const queues: { readonly [Class in MethodClass]: Queue } = { read: new Map(), once: new Map() }
   /** What other replicas hold, as far as the shared window has told. */
   let others = RateWindow.none
-  const waits = metrics.rateLimitWaits.series({ upstream })
-  const refused = metrics.rateLimitRefused.series({ upstream })
-  const beyondShare = metrics.rateLimitBeyondShare.series({ upstream })
 
   const fullFor = (call: Call, ahead: Units): Full => ({
     wait: window.waitOf(bounds, call, ahead),
     isWithinShare: window.isWithinShare(bounds, call)
   })
-
-  const refusal = ({ isWithinShare, wait }: Full) => {
-    const retryAfter = Math.max(1, Math.ceil(wait / 1000))
-    const room = `it has room for this call in ${retryAfter} s`
-    return isWithinShare
-      ? new UpstreamRateLimited({ upstream, retryAfter, detail: `The rate limit of ${upstream} is used up; ${room}` })
-      : new QuotaExceeded({
-        retryAfter,
-        detail: `The caller's share of the rate limit of ${upstream} is used up; ${room}`
-      })
-  }
 
   const want = (waiter: Waiter, units: number) => {
     const waiting = queues[waiter.class].get(waiter.caller)
@@ -268,7 +263,7 @@ const makeOne = Effect.fnUntraced(function*(upstream: UpstreamLabel, bounds: Bou
     return { refund }
   }
 
-  const callOf = ({ caller, class: methodClass, cost }: Ask): Call => ({
+  const callOf = ({ caller, class: methodClass, cost, upstream }: Ask): Call => ({
     class: methodClass,
     cost: worstOf(upstream, { cost }),
     caller: window.nameOf(caller)
@@ -375,8 +370,7 @@ const makeOne = Effect.fnUntraced(function*(upstream: UpstreamLabel, bounds: Bou
           return enqueue(call, ask.maxWait, clock)
         }),
         Effect.mapError((full) => {
-          const count = full.isWithinShare ? refused : beyondShare
-          count.updateUnsafe(1, fiber.context)
+          refused(full).updateUnsafe(1, fiber.context)
           return refusal(full)
         })
       )
@@ -386,19 +380,102 @@ const makeOne = Effect.fnUntraced(function*(upstream: UpstreamLabel, bounds: Bou
     window.moveTo(monotonicMillis(clock))
     return Math.max(0, bounds.limit - window.all.held.read - window.all.held.once - others.read - others.once)
   }
-  yield* report(metrics.rateLimitAvailable.series({ upstream, share: "common" }), (clock) => {
+  const availableToReads = (clock: Clock.Clock): number => {
     const all = available(clock)
     return Math.max(0, Math.min(all, bounds.readLimit - window.all.held.read - others.read))
+  }
+  return { tryTake, take, available, availableToReads }
+}
+
+const roomIn = (wait: number) => {
+  const retryAfter = Math.max(1, Math.ceil(wait / 1000))
+  return { retryAfter, room: `it has room for this call in ${retryAfter} s` }
+}
+
+/** Keeps the limit of one upstream, and reports what is left of it. */
+const ofUpstream = Effect.fnUntraced(function*(
+  upstream: UpstreamLabel,
+  bounds: Bounds,
+  window: RateWindow.RateWindow,
+  shared: SharedWindow | undefined
+) {
+  const refused = metrics.rateLimitRefused.series({ upstream })
+  const beyondShare = metrics.rateLimitBeyondShare.series({ upstream })
+  const limiter = keeping({
+    bounds,
+    window,
+    shared,
+    waits: metrics.rateLimitWaits.series({ upstream }),
+    refused: ({ isWithinShare }) => isWithinShare ? refused : beyondShare,
+    refusal: ({ isWithinShare, wait }) => {
+      const { retryAfter, room } = roomIn(wait)
+      return isWithinShare
+        ? new UpstreamRateLimited({ upstream, retryAfter, detail: `The rate limit of ${upstream} is used up; ${room}` })
+        : new QuotaExceeded({
+          retryAfter,
+          detail: `The caller's share of the rate limit of ${upstream} is used up; ${room}`
+        })
+    }
   })
+  yield* report(metrics.rateLimitAvailable.series({ upstream, share: "common" }), limiter.availableToReads)
   if (bounds.readLimit < bounds.limit) {
-    yield* report(metrics.rateLimitAvailable.series({ upstream, share: "actions" }), available)
+    yield* report(metrics.rateLimitAvailable.series({ upstream, share: "actions" }), limiter.available)
   }
   yield* report(metrics.rateLimitCallers.series({ upstream }), (clock) => {
     window.moveTo(monotonicMillis(clock))
     return window.callers
   })
+  return limiter
+})
 
-  return RateLimiter.of({ tryTake, take })
+/** The limits that callers have by their quotas: weight a minute, and request units a second of all nodes together. */
+const ofQuotas = (
+  windows: Map<string, RateWindow.RateWindow>,
+  share: (name: string, bounds: Bounds) => SharedWindow | undefined
+) => {
+  const limiters = new Map<string, RateLimiter["Service"]>()
+  const make = (quota: "weight" | "units", caller: string, limit: number): RateLimiter["Service"] => {
+    const name = `quota ${quota} ${caller}`
+    const bounds = quota === "weight"
+      ? RateWindow.boundsOf(limit, 60_000, 60, 0)
+      : RateWindow.boundsOf(limit, 1000, 20, 0)
+    const refused = metrics.quotaExceeded.series({ quota })
+    const limiter = keeping({
+      bounds,
+      window: windowOf(windows, name, bounds),
+      shared: share(name, bounds),
+      waits: metrics.quotaWaits.series({ quota }),
+      refused: () => refused,
+      refusal: ({ wait }) => {
+        const { retryAfter, room } = roomIn(wait)
+        const what = quota === "weight" ? "weight a minute" : "request units a second"
+        return new QuotaExceeded({ retryAfter, detail: `The caller's quota of ${what} is used up; ${room}` })
+      }
+    })
+    // the limit is one caller's: nobody shares it
+    return RateLimiter.of({
+      tryTake: (ask, clock) => limiter.tryTake({ ...ask, caller: local }, clock),
+      take: (ask) => limiter.take({ ...ask, caller: local })
+    })
+  }
+  return ({ caller: { id, quota }, upstream }: Ask): RateLimiter["Service"] | undefined => {
+    const isVenue = upstream === "trading-api"
+    const limit = isVenue ? quota.weightPerMinute : quota.unitsPerSecond
+    if (limit === undefined) return undefined
+    const name = isVenue ? "weight" : "units"
+    const key = `${name} ${limit} ${id}`
+    const known = limiters.get(key) ?? make(name, id, limit)
+    limiters.set(key, known)
+    return known
+  }
+}
+
+/** Both of two permits. */
+const both = (one: Permits, other: Permits): Permits => ({
+  refund: (unused) => {
+    one.refund(unused)
+    other.refund(unused)
+  }
 })
 
 const unlimitedPermits: Permits = { refund: () => {} }
@@ -408,15 +485,16 @@ const unlimited = RateLimiter.of({ tryTake: () => unlimitedPermits, take: () => 
 /** A rate limiter that counts in the window that `share` answers, too. */
 export const make = Effect.fnUntraced(function*(
   limits: Limits,
-  share: (upstream: UpstreamLabel, bounds: Bounds) => SharedWindow | undefined
+  share: (name: string, bounds: Bounds) => SharedWindow | undefined
 ) {
+  const windows = (yield* Windows) ?? new Map<string, RateWindow.RateWindow>()
   const limiter = (upstream: UpstreamLabel) => {
     const limit = limits[upstream]
     if (limit === undefined) return Effect.succeed(unlimited)
     const bounds = upstream === "trading-api"
       ? RateWindow.boundsOf(limit, 60_000, 60, 0.05)
       : RateWindow.boundsOf(limit, 1000, 20, 0)
-    return makeOne(upstream, bounds, share(upstream, bounds))
+    return ofUpstream(upstream, bounds, windowOf(windows, upstream, bounds), share(upstream, bounds))
   }
   const limiters = yield* Effect.all({
     "trading-api": limiter("trading-api"),
@@ -424,9 +502,37 @@ export const make = Effect.fnUntraced(function*(
     "token-chain": limiter("token-chain"),
     layer2: limiter("layer2")
   })
+  const quotaOf = ofQuotas(windows, share)
+
+  /** Takes from the quota first: what the upstream has left is not taken for a call that may not start. */
+  const takeBoth = (ask: Ask, quota: RateLimiter["Service"], clock: Clock.Clock) => {
+    const start = monotonicMillis(clock)
+    return Effect.flatMap(quota.take(ask), (own) => {
+      const maxWait = Math.max(0, ask.maxWait - (monotonicMillis(clock) - start))
+      const taken = Effect.onExitPrimitive(limiters[ask.upstream].take({ ...ask, maxWait }), (exit) => {
+        if (exit._tag === "Failure") own.refund(worstOf(ask.upstream, ask))
+        return undefined
+      })
+      return Effect.map(taken, (permits) => both(own, permits))
+    })
+  }
+
   return RateLimiter.of({
-    tryTake: (ask, clock) => limiters[ask.upstream].tryTake(ask, clock),
-    take: (ask) => limiters[ask.upstream].take(ask)
+    tryTake: (ask, clock) => {
+      const quota = quotaOf(ask)
+      if (quota === undefined) return limiters[ask.upstream].tryTake(ask, clock)
+      const own = quota.tryTake(ask, clock)
+      const permits = own === undefined ? undefined : limiters[ask.upstream].tryTake(ask, clock)
+      if (own === undefined || permits === undefined) own?.refund(worstOf(ask.upstream, ask))
+      else return both(own, permits)
+      return undefined
+    },
+    take: (ask) => {
+      const quota = quotaOf(ask)
+      return quota === undefined
+        ? limiters[ask.upstream].take(ask)
+        : Effect.clockWith((clock) => takeBoth(ask, quota, clock))
+    }
   })
 })
 

@@ -281,3 +281,47 @@ describe("for random callers and arrivals", () => {
     { timeout: 60_000, arbitrary: { runs: 12 } }
   )
 })
+
+describe("a caller's quota", () => {
+  const withQuota = (quota: Caller["quota"], id = "key:desk"): Caller => ({ id, scope: {}, quota })
+
+  it.effect("of weight a minute is kept beside its share, and takes refunds", () =>
+    Effect.gen(function*() {
+      const desk = withQuota({ weightPerMinute: 110 })
+      const first = yield* take(desk, candles)
+      assert.strictEqual(yield* outcome(desk, query), "QuotaExceeded 61")
+      first.refund(84)
+      assert.deepStrictEqual(yield* starts(desk, query), [4, "QuotaExceeded 61"])
+      assert.deepStrictEqual(yield* starts(desk, action), [10, "QuotaExceeded 61"])
+      assert.strictEqual(yield* outcome(withQuota({ weightPerMinute: 110 }, "key:other"), candles), "at once")
+      yield* TestClock.adjust(61_000)
+      assert.strictEqual(yield* outcome(desk, query), "at once")
+    }).pipe(Effect.provide(venue)))
+
+  it.effect("takes nothing of the upstream for a call that it refuses, and gives back what the upstream refuses", () =>
+    Effect.gen(function*() {
+      const desk = withQuota({ weightPerMinute: 20 })
+      yield* take(local, query)
+      assert.deepStrictEqual(yield* starts(local, query), [56, "UpstreamRateLimited 61"])
+      assert.strictEqual(yield* outcome(desk, query), "UpstreamRateLimited 61")
+      yield* TestClock.adjust(61_000)
+      assert.deepStrictEqual(yield* starts(desk, query), [1, "QuotaExceeded 61"])
+      assert.deepStrictEqual(yield* starts(local, query), [56, "UpstreamRateLimited 61"])
+    }).pipe(Effect.provide(venue)))
+
+  it.effect("of request units a second is for all nodes together, also where they have no limit", () =>
+    Effect.gen(function*() {
+      const limiter = yield* RateLimiter.RateLimiter
+      const desk = withQuota({ unitsPerSecond: 2 })
+      const unit: Cost = { weight: 0, requestUnits: 1 }
+      yield* limiter.take(ask(unit, 0, "layer2", desk))
+      yield* limiter.take(ask(unit, 0, "trading-node", desk))
+      const refused = yield* Effect.flip(limiter.take(ask(unit, 0, "token-chain", desk)))
+      assert.deepInclude(refused, { _tag: "QuotaExceeded", retryAfter: 2 })
+      const waiting = yield* Effect.forkChild(limiter.take(ask(unit, 2000, "layer2", desk)), { startImmediately: true })
+      yield* TestClock.adjust(1049)
+      assert.isUndefined(waiting.pollUnsafe())
+      yield* TestClock.adjust(1)
+      yield* Fiber.join(waiting)
+    }).pipe(Effect.provide(RateLimiter.layerMemory({}))))
+})
