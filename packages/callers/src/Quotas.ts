@@ -65,10 +65,6 @@ export class Quotas extends Context.Service<Quotas, {
   readonly count: (caller: Caller) => Effect.Effect<Counted, QuotaExceeded>
 }>()("@trigate/callers/Quotas") {}
 
-/** Whether requests of a caller are counted. */
-export const isLimited = ({ concurrentCalls, requestsPerSecond }: Quota): boolean =>
-  requestsPerSecond !== undefined || concurrentCalls !== undefined
-
 const exceeded = ({ quota, wait }: Beyond) => {
   const retryAfter = Math.max(1, Math.ceil(wait / 1000))
   return new QuotaExceeded({

@@ -8,10 +8,9 @@ import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequ
 import { CallerKeys } from "@trigate/callers/CallerKeys"
 import * as Quotas from "@trigate/callers/Quotas"
 import { CurrentCaller } from "@trigate/domain/Caller"
-import type { Caller } from "@trigate/domain/Caller"
-import type { QuotaExceeded } from "@trigate/domain/CallerError"
+import type { Caller, Quota } from "@trigate/domain/Caller"
+import type { Overloaded, QuotaExceeded } from "@trigate/domain/CallerError"
 import { Unauthorized } from "@trigate/domain/CallerError"
-import type { Overloaded } from "@trigate/domain/CallerError"
 import type { UpstreamUnavailable } from "@trigate/domain/UpstreamError"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -173,6 +172,9 @@ export type Serving = <A, E, R>(
   handled: Effect.Effect<A, E, R>
 ) => Effect.Effect<A, E | Overloaded | Unauthorized | QuotaExceeded | UpstreamUnavailable, R>
 
+const isCounted = ({ concurrentCalls, requestsPerSecond }: Quota): boolean =>
+  requestsPerSecond !== undefined || concurrentCalls !== undefined
+
 /** Counts a request of a caller with a quota while it is handled, and notes what is left of the quota. */
 const counted = <A, E, R>(
   quotas: Quotas.Quotas["Service"],
@@ -227,7 +229,7 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
       return Effect.flatMap(callerOf(request, keyInPath), (caller) => {
         facts.caller = caller
         const served = Effect.provideService(handled, CurrentCaller, caller)
-        return Quotas.isLimited(caller.quota) ? counted(quotas, caller, facts, served) : served
+        return isCounted(caller.quota) ? counted(quotas, caller, facts, served) : served
       })
     })
 })
