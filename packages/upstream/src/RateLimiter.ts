@@ -148,8 +148,8 @@ const report = (gauge: Metric.Gauge<number>, read: (clock: Clock.Clock) => numbe
     (registration) => Effect.sync(registration.remove)
   )
 
-/** One limit: where it is kept, and what is said and counted of calls that wait for it or are refused. */
-interface Kept {
+/** One limit: where it is counted, and what is said and counted of calls that wait for it or are refused. */
+interface Limited {
   readonly bounds: Bounds
   readonly window: RateWindow.RateWindow
   readonly shared: SharedWindow | undefined
@@ -159,7 +159,7 @@ interface Kept {
 }
 
 /** Keeps one limit in this process, and in the shared window where there is one. */
-const keeping = ({ bounds, refusal, refused, shared, waits, window }: Kept) => {
+const limiting = ({ bounds, refusal, refused, shared, waits, window }: Limited) => {
   const queues: { readonly [Class in MethodClass]: Queue } = { read: new Map(), once: new Map() }
   /** What other replicas hold, as far as the shared window has told. */
   let others = RateWindow.none
@@ -401,7 +401,7 @@ const ofUpstream = Effect.fnUntraced(function*(
 ) {
   const refused = metrics.rateLimitRefused.series({ upstream })
   const beyondShare = metrics.rateLimitBeyondShare.series({ upstream })
-  const limiter = keeping({
+  const limiter = limiting({
     bounds,
     window,
     shared,
@@ -440,7 +440,7 @@ const ofQuotas = (
       ? RateWindow.boundsOf(limit, 60_000, 60, 0)
       : RateWindow.boundsOf(limit, 1000, 20, 0)
     const refused = metrics.quotaExceeded.series({ quota })
-    const limiter = keeping({
+    const limiter = limiting({
       bounds,
       window: windowOf(windows, name, bounds),
       shared: share(name, bounds),
