@@ -269,16 +269,29 @@ const entriesAt = (view: View, paths: ReadonlyArray<ActionForm.Path>): Members =
 const ofMembers = (edit: (members: Members) => Members): Edit => (value) =>
   Predicate.isObject(value) ? Object.fromEntries(edit(Object.entries(value))) : value
 
-/** Two members that are neighbours in one object have changed places. */
+/** Two members that are neighbours have changed places, in every object that has them side by side. */
 const swappedNeighbours: Vary = function*({ view }) {
+  const pairs = new Map<string, readonly [string, string]>()
   for (const paths of objectsIn(view.action)) {
-    for (let index = 1; index < entriesAt(view, paths).length; index++) {
-      const swap = ofMembers((all) =>
-        all.map((entry, place) =>
-          place === index ? all[index - 1] ?? entry : place === index - 1 ? all[index] ?? entry : entry
-        )
+    const names = entriesAt(view, paths).map(([name]) => name)
+    for (const [index, second] of names.entries()) {
+      const first = names[index - 1]
+      if (first !== undefined) pairs.set(`${first},${second}`, [first, second])
+    }
+  }
+  for (const [first, second] of pairs.values()) {
+    yield {
+      view: SignedView.withRewrite(
+        view,
+        rewriter({
+          members: (all) =>
+            all.map((entry, place) => {
+              const [name] = entry
+              const other = name === first ? all[place + 1] : name === second ? all[place - 1] : undefined
+              return other !== undefined && other[0] === (name === first ? second : first) ? other : entry
+            })
+        })
       )
-      yield { view: edited(view, paths, swap) }
     }
   }
 }
@@ -428,10 +441,9 @@ const nonceSlips = (nonce: bigint): ReadonlyArray<bigint> => {
   return [nonce / 1000n * 1000n, ...oneOff, ...swapped]
 }
 
-const nonceField = ({ action }: View): ActionForm.Path => {
-  const type = UserSigned.find(action["type"])
-  const field = type === undefined ? undefined : UserSigned.nonceField(type)?.name
-  return field === undefined ? ["nonce"] : ["action", field]
+const nonceField = (view: View): ActionForm.Path => {
+  const key = SignedView.nonceKey(view)
+  return key === undefined || !isUserSigned(view) ? ["nonce"] : ["action", key]
 }
 
 const nonces = (slips: (nonce: bigint) => ReadonlyArray<bigint>): Vary => ({ request, view }) => {
@@ -629,18 +641,23 @@ const asType = (member: Signable.Member, type: string): Signable.Member | undefi
   return member.type === "string" || member.type === "address" ? undefined : member
 }
 
+/** One field under another type, and all of its type. */
 const fieldTypes = structSlips(function*({ fields }, { members }) {
   for (const [index, field] of fields.entries()) {
     const member = members[index]
     if (member === undefined) continue
     for (const type of otherTypes[member.type]) {
-      const other = asType(member, type)
-      if (other === undefined) continue
-      yield {
-        fields: fields.with(index, { name: field.name, type }),
-        members: members.with(index, other),
-        found: `${type} ${field.name}`,
-        expected: `${field.type} ${field.name}`
+      const alike = fields.flatMap((other, at) => other.type === field.type ? [at] : [])
+      for (const changed of alike.length > 1 && alike[0] === index ? [[index], alike] : [[index]]) {
+        const others = members.map((each, at) => changed.includes(at) ? asType(each, type) : each)
+        const whole = others.filter((each) => each !== undefined)
+        if (whole.length < others.length) continue
+        yield {
+          fields: fields.map((each, at) => changed.includes(at) ? { name: each.name, type } : each),
+          members: whole,
+          found: changed.map((at) => `${type} ${fields[at]?.name ?? ""}`).join(", "),
+          expected: changed.map((at) => `${field.type} ${fields[at]?.name ?? ""}`).join(", ")
+        }
       }
     }
   }
@@ -710,10 +727,11 @@ const variations: ReadonlyArray<Variation> = [
     { view: { ...view, digest: (signable) => personal(hashIn(signable)) }, finding: { path: [] } }
   ]),
   alone("documentedPreimage", ({ view }) => [{ view: { ...view, hash: documentedHash }, finding: { path: [] } }]),
-  alone("vaultMarker", ({ view }) => [{
-    view: { ...view, hash: withoutVaultMarker },
-    finding: { path: ["vaultAddress"] }
-  }]),
+  // without a vault, the byte that is missing before an expiry may be either marker
+  alone("vaultMarker", ({ view }) =>
+    isGiven(view.context.expiresAfter) && !isGiven(view.context.vaultAddress)
+      ? []
+      : [{ view: { ...view, hash: withoutVaultMarker }, finding: { path: ["vaultAddress"] } }]),
   alone("expiresAfterMarker", ({ view }) =>
     isGiven(view.context.expiresAfter)
       ? [{ view: { ...view, hash: withoutExpiryMarker }, finding: { path: ["expiresAfter"] } }]

@@ -52,14 +52,20 @@ export const right = (profile: VenueProfile, canonical: CanonicalAction, context
   asL1: false
 })
 
-/** The view with another nonce, beside the action and in a user-signed one. */
+/** Where an action repeats the nonce of its body: every user-signed one does, and some L1 actions. */
+export const nonceKey = ({ action, context }: View): string | undefined =>
+  ["nonce", "time"].find((key) => {
+    const value = toUint64(action[key])
+    return value !== undefined && ("signatureChainId" in action || value === BigInt(context.nonce))
+  })
+
+/** The view with another nonce, beside the action and in it. */
 export const withNonce = (view: View, nonce: bigint): View => {
-  const { action } = view
-  const key = ["nonce", "time"].find((key) => "signatureChainId" in action && toUint64(action[key]) !== undefined)
+  const key = nonceKey(view)
   return {
     ...view,
     context: { ...view.context, nonce },
-    action: key === undefined ? action : { ...action, [key]: nonce }
+    action: key === undefined ? view.action : { ...view.action, [key]: nonce }
   }
 }
 

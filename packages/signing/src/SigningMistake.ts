@@ -79,7 +79,7 @@ const clauses: { readonly [M in SignatureMistake]: Clause } = {
   swappedHalves: "r and s have changed places: exchange them",
   shiftedHalves:
     "r had lost a leading zero when the signature was cut into halves: print both with 64 digits before you cut",
-  otherKey: ({ expected, found }) => `the key is another's, of ${found}: sign with the key of ${expected}`
+  otherKey: ({ expected, found }) => `it is by ${found}: sign with the key of ${expected}`
 }
 
 const quotedPath = (path: Mistake["path"]): string =>

@@ -200,10 +200,14 @@ const unexplained = (profile: VenueProfile, theCase: Case, expectedSigner: Addre
   const owner = recovered === undefined ? undefined : ownerOf(recovered.signer, theCase)
   if (recovered !== undefined && owner !== undefined) {
     const found = `${recovered.signer} (${owner})`
-    return told("explained", profile, expectedSigner, {}, recovered.digest, [
-      ...mistakes,
-      { mistake: "otherKey", path: [], found, expected: expectedSigner }
-    ])
+    const otherKey: Mistake = { mistake: "otherKey", path: [], found, expected: expectedSigner }
+    return {
+      expectedSigner,
+      verdict: "explained",
+      mistakes: [...mistakes, otherKey],
+      digest: recovered.digest,
+      detail: `The signature is not by ${expectedSigner}, but ${listed(profile, [otherKey, ...mistakes])}`
+    }
   }
   const first = recovered === undefined
     ? `The signature cannot be shown to be by ${expectedSigner}`

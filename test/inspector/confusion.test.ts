@@ -1,0 +1,84 @@
+import { assert, describe, it } from "@effect/vitest"
+import type { Inspection } from "@trigate/domain/Inspection"
+import * as Utf8 from "@trigate/domain/Utf8"
+import * as Secp256k1 from "@trigate/signing/Secp256k1"
+import { profileOf } from "@trigate/signing/VenueProfile"
+import * as Inspector from "@trigate/trading/Inspector"
+import * as Effect from "effect/Effect"
+import * as fs from "node:fs"
+import * as path from "node:path"
+import { confusion, table } from "./confusion.ts"
+import type { Sample } from "./samples.ts"
+import * as samples from "./samples.ts"
+
+const inspect = ({ body, network, signer }: Sample) =>
+  Effect.flatMap(
+    Secp256k1.Secp256k1,
+    (engine) =>
+      Inspector.make(profileOf(network), {}, engine).inspect(Utf8.encode(JSON.stringify(body)), `0x${signer.slice(2)}`)
+  )
+
+const namesOf = ({ diagnosis }: Inspection): ReadonlyArray<string> => [
+  ...new Set(diagnosis.mistakes.map(({ mistake }) => mistake))
+]
+
+const native = Effect.provide(Secp256k1.layer)
+
+describe("a sound body", () => {
+  const sources = {
+    "@nktkas/hyperliquid": samples.ofPeer,
+    ccxt: samples.ofCcxt,
+    "a multi-sig of each": samples.wrapped
+  }
+  const counts = { "@nktkas/hyperliquid": 100, ccxt: 23, "a multi-sig of each": 100 }
+
+  for (const [name, made] of Object.entries(sources)) {
+    it.live(`is its signer's, and nothing is wrong with it: ${name}`, () =>
+      Effect.gen(function*() {
+        const all = yield* Effect.promise(made)
+        assert.strictEqual(
+          all.length,
+          counts[name === "ccxt" || name === "@nktkas/hyperliquid" ? name : "a multi-sig of each"]
+        )
+        for (const sample of all) {
+          const seen = yield* inspect(sample)
+          assert.deepStrictEqual(
+            [seen.diagnosis.verdict, namesOf(seen), seen.outer?.signer],
+            ["fits", [], sample.signer],
+            sample.name
+          )
+        }
+      }).pipe(native))
+  }
+
+  it.live("that an SDK publishes as a test vector is its signer's", () =>
+    Effect.gen(function*() {
+      const found = new Map<string, number>()
+      for (const sample of samples.published()) {
+        // one has no inner signature at all, which is no body that anybody would send
+        if (sample.name.includes("nobody signed inside")) continue
+        const seen = yield* inspect(sample)
+        assert.strictEqual(seen.outer?.signer, sample.signer, sample.name)
+        const names = namesOf(seen).join()
+        found.set(names, (found.get(names) ?? 0) + 1)
+      }
+      // the Rust vectors hash "2000.0", and a nonce of 1234567890 is not of this century's milliseconds
+      assert.deepStrictEqual([...found], [["", 41], ["trailingZero", 16], ["timeUnit", 3]])
+    }).pipe(native))
+})
+
+describe("a broken body", () => {
+  it.live("is told by its mistake and the place of it", () =>
+    Effect.gen(function*() {
+      const { rows, times } = yield* confusion
+      const printed = table(rows)
+      console.log(printed)
+      const cases = rows.reduce((sum, row) => sum + row.cases, 0)
+      const exact = rows.reduce((sum, row) => sum + row.exact, 0)
+      assert.deepStrictEqual(rows.flatMap(({ wrong }) => wrong), [])
+      assert.isAtLeast(exact / cases, 0.95)
+      assert.deepStrictEqual([...times].filter(([, count]) => count < 15), [])
+      const document = fs.readFileSync(path.resolve(import.meta.dirname, "../../docs/inspector.md"), "utf8")
+      assert.include(document, printed, "run npm run inspect:table")
+    }))
+})

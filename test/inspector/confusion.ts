@@ -1,0 +1,90 @@
+/** Breaks every action in every way that applies to it, and compares what the inspector says with what was done. */
+import type { Inspection } from "@trigate/domain/Inspection"
+import * as Utf8 from "@trigate/domain/Utf8"
+import { keys } from "@trigate/sandbox/SandboxExamples"
+import * as Secp256k1 from "@trigate/signing/Secp256k1"
+import { mainnet } from "@trigate/signing/VenueProfile"
+import * as Inspector from "@trigate/trading/Inspector"
+import * as Effect from "effect/Effect"
+import type { Broken } from "./breaks.ts"
+import { breaks, soundOf } from "./breaks.ts"
+import type { Sample } from "./samples.ts"
+import * as samples from "./samples.ts"
+
+/** How the cases of one break were told. */
+export interface Row {
+  readonly name: string
+  readonly mistake: string
+  readonly cases: number
+  readonly exact: number
+  readonly unnamed: number
+  /** What was said instead, with its action. */
+  readonly wrong: ReadonlyArray<string>
+}
+
+const judge = (
+  { mistake, path }: Broken,
+  { mistakes, verdict }: Inspection["diagnosis"]
+): "exact" | "unnamed" | "wrong" => {
+  const names = new Set(mistakes.map((each) => each.mistake))
+  if (mistakes.length === 0 || verdict === "unexplained") return "unnamed"
+  const isThere = path === undefined || mistakes.some((each) => each.path.join(".") === path)
+  return names.size === 1 && names.has(mistake) && isThere ? "exact" : "wrong"
+}
+
+/** The actions that are broken: every one of `@nktkas/hyperliquid` and of ccxt. */
+export const broken: Effect.Effect<ReadonlyArray<Sample>> = Effect.map(
+  Effect.all([Effect.promise(samples.ofPeer), Effect.promise(samples.ofCcxt)]),
+  (all) => all.flat()
+)
+
+/** The rows of all breaks, and how often each action was broken. */
+export const confusion = Effect.gen(function*() {
+  const engine = yield* Secp256k1.Secp256k1
+  const inspector = Inspector.make(mainnet, { signers: [keys.agent.address] }, engine)
+  const sound = yield* broken
+  const times = new Map<string, number>()
+  const rows: Array<Row> = []
+  for (const { make, name } of breaks) {
+    const told = { exact: 0, unnamed: 0, wrong: 0 }
+    const wrong: Array<string> = []
+    let mistake = ""
+    for (const sample of sound) {
+      const made = yield* Effect.promise(() => Promise.resolve(make(soundOf(sample))))
+      if (made === undefined) continue
+      times.set(sample.name, (times.get(sample.name) ?? 0) + 1)
+      mistake = made.mistake
+      const body = Utf8.encode(JSON.stringify(made.body))
+      const { diagnosis } = yield* inspector.inspect(body, keys.trader.address)
+      const verdict = judge(made, diagnosis)
+      told[verdict] += 1
+      if (verdict === "wrong") wrong.push(`${sample.name}: ${diagnosis.detail}`)
+    }
+    const cases = told.exact + told.unnamed + told.wrong
+    rows.push({ name, mistake, cases, exact: told.exact, unnamed: told.unnamed, wrong })
+  }
+  return { rows, times }
+}).pipe(Effect.provide(Secp256k1.layer))
+
+/** The rows as a table in Markdown. */
+export const table = (rows: ReadonlyArray<Row>): string => {
+  const sum = (count: (row: Row) => number) => rows.reduce((total, row) => total + count(row), 0)
+  const cells = [
+    ["What was done", "Told as", "Bodies", "Exact", "Unnamed", "Wrong"],
+    ...rows.map(({ cases, exact, mistake, name, unnamed, wrong }) => [
+      name,
+      `\`${mistake}\``,
+      ...[cases, exact, unnamed, wrong.length].map(String)
+    ]),
+    [
+      "All",
+      "",
+      ...[(row: Row) => row.cases, (row: Row) => row.exact, (row: Row) => row.unnamed, (row: Row) => row.wrong.length]
+        .map((count) => String(sum(count)))
+    ]
+  ]
+  const widths = cells[0]?.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0))) ?? []
+  const line = (row: ReadonlyArray<string>) => `| ${row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(" | ")} |`
+  const [head = [], ...body] = cells
+  return [line(head), `| ${widths.map((width) => "-".repeat(width)).join(" | ")} |`, ...body.map(line)].join("\n")
+}

@@ -1,0 +1,13 @@
+/** Prints the confusion table of the inspector, and writes it into `docs/inspector.md`. Run it with `npm run inspect:table`. */
+import * as Effect from "effect/Effect"
+import * as fs from "node:fs"
+import * as path from "node:path"
+import { confusion, table } from "./confusion.ts"
+
+const file = path.resolve(import.meta.dirname, "../../docs/inspector.md")
+
+const { rows } = await Effect.runPromise(confusion)
+const printed = table(rows)
+console.log(printed)
+const document = fs.readFileSync(file, "utf8")
+fs.writeFileSync(file, document.replace(/\| What was done[^]*\n\| All [^\n]*/u, printed))
