@@ -15,6 +15,8 @@ export interface Broken {
   readonly mistake: SignatureMistake
   /** Where it has to be found; left out where any place is right. */
   readonly path?: string
+  /** Who should have signed; the trader where nobody is named. */
+  readonly signer?: string
 }
 
 type Action = Readonly<Record<string, unknown>>
@@ -273,6 +275,91 @@ const userSigned = (
   return wrong === undefined ? undefined : broken(action, { nonce }, digestOf(wrong), { mistake })
 }
 
+const { cosigner } = keys
+
+interface Wrapping {
+  readonly nonce: number
+  readonly vaultAddress?: string
+  /** The value whose hash the leader signs, of the wrapper. */
+  readonly hashed?: (wrapper: Action) => unknown
+  readonly chain?: string
+  /** Whether the leader names the vault. */
+  readonly hashesVault?: boolean
+  readonly innerDigest?: Hex
+  /** How the inner signature is written. */
+  readonly written?: (signature: Signature) => Signature
+}
+
+const trimmed = (half: string): string => `0x${half.slice(2).replace(/^0+/u, "")}`
+
+const innerDigestOf = (action: Action, context: Context): Hex => {
+  const typed = typedOf(action)
+  if (typed === undefined) return digestOf(agent(connectionId([account, trader.address, action], context)))
+  const [chain, ...fields] = typed.fields
+  return digestOf({
+    ...typed,
+    fields: [
+      ...(chain === undefined ? [] : [chain]),
+      { name: "payloadMultiSigUser", type: "address" },
+      { name: "outerSigner", type: "address" },
+      ...fields
+    ],
+    message: { ...typed.message, payloadMultiSigUser: account, outerSigner: trader.address }
+  })
+}
+
+const withoutType = ({ type: _, ...wrapper }: Action): unknown => wrapper
+
+const short = ({ r, s, v }: Signature): Signature => ({ r: trimmed(r), s: trimmed(s), v })
+
+/** A wrapper that the co-signer and the leader have signed, as a program does it. */
+const wrapped = async (action: Action, wrapping: Wrapping) => {
+  const { chain = "Mainnet", hashed = withoutType, hashesVault = true, nonce, vaultAddress, written = short } = wrapping
+  const context = { nonce, ...(vaultAddress === undefined ? {} : { vaultAddress }) }
+  const inner = await signDigest(wrapping.innerDigest ?? innerDigestOf(action, context), cosigner.privateKey)
+  const wrapper = {
+    type: "multiSig",
+    signatureChainId: "0x66eee",
+    signatures: [written(inner)],
+    payload: { multiSigUser: account, outerSigner: trader.address, action }
+  }
+  const outer = await byTrader(digestOf({
+    name: "HyperliquidSignTransaction",
+    chainId: 421_614,
+    primaryType: "HyperliquidTransaction:SendMultiSig",
+    fields: [
+      { name: "hyperliquidChain", type: "string" },
+      { name: "multiSigActionHash", type: "bytes32" },
+      { name: "nonce", type: "uint64" }
+    ],
+    message: {
+      hyperliquidChain: chain,
+      multiSigActionHash: connectionId(hashed(wrapper), hashesVault ? context : { nonce }),
+      nonce
+    }
+  }))
+  return { inner, body: envelope(wrapper, context, outer) }
+}
+
+/** ccxt wraps nothing, and prints what a user signs in an order that a wrapper must not have. */
+const isWrapped = (action: Action): boolean =>
+  typedOf(action) === undefined || Object.keys(action).indexOf("signatureChainId") === 1
+
+const multiSig =
+  (mistake: SignatureMistake, wrapping: Omit<Wrapping, "nonce">): Break["make"] => async ({ action, nonce }) =>
+    isWrapped(action) ? { body: (await wrapped(action, { nonce, ...wrapping })).body, mistake } : undefined
+
+/** Only where the co-signer's signature has a leading zero. */
+const zerosHashed: Break["make"] = async ({ action, nonce }) => {
+  if (!isWrapped(action)) return undefined
+  for (let at = nonce; at < nonce + 100; at++) {
+    const moved = retimed(action, nonce, at)
+    const { body, inner } = await wrapped(moved, { nonce: at, written: (signature) => signature })
+    if (/^0x0[1-9a-f]/.test(inner.r) || /^0x0[1-9a-f]/.test(inner.s)) return { body, mistake: "untrimmedSignature" }
+  }
+  return undefined
+}
+
 const minute = 60_000
 
 /** All of them. */
@@ -520,6 +607,21 @@ export const breaks: ReadonlyArray<Break> = [
       typed === undefined
         ? undefined
         : broken(action, { nonce }, digestOf(agent(connectionId(action, { nonce }))), { mistake: "otherScheme" })
+  },
+  { name: "multi-sig, its leader for testnet", make: multiSig("otherNetwork", { chain: "Testnet" }) },
+  { name: "multi-sig hashed with its type", make: multiSig("typeHashed", { hashed: (wrapper) => wrapper }) },
+  {
+    name: "multi-sig of a vault that its leader left out",
+    make: multiSig("vaultNotSigned", { vaultAddress: account, hashesVault: false })
+  },
+  { name: "multi-sig with leading zeros hashed", make: zerosHashed },
+  {
+    name: "multi-sig whose co-signer signed the bare action",
+    make: async ({ action, nonce }) => {
+      if (!isWrapped(action)) return undefined
+      const { body } = await wrapped(action, { nonce, innerDigest: digestFor(action, { nonce }) })
+      return { body, mistake: "notWrapped", signer: cosigner.address }
+    }
   }
 ]
 

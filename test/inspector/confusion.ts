@@ -6,8 +6,8 @@ import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import { mainnet } from "@trigate/signing/VenueProfile"
 import * as Inspector from "@trigate/trading/Inspector"
 import * as Effect from "effect/Effect"
-import type { Broken } from "./breaks.ts"
-import { breaks, soundOf } from "./breaks.ts"
+import type { Break, Broken } from "./breaks.ts"
+import { soundOf } from "./breaks.ts"
 import type { Sample } from "./samples.ts"
 import * as samples from "./samples.ts"
 
@@ -38,33 +38,32 @@ export const broken: Effect.Effect<ReadonlyArray<Sample>> = Effect.map(
   (all) => all.flat()
 )
 
-/** The rows of all breaks, and how often each action was broken. */
-export const confusion = Effect.gen(function*() {
+/** What the inspector says of every action that a break applies to; `told` is called for each. */
+export const rowOf = Effect.fnUntraced(function*(
+  { make, name }: Break,
+  sound: ReadonlyArray<Sample>,
+  told: (sample: Sample) => void = () => undefined
+): Effect.fn.Return<Row> {
   const engine = yield* Secp256k1.Secp256k1
   const inspector = Inspector.make(mainnet, { signers: [keys.agent.address] }, engine)
-  const sound = yield* broken
-  const times = new Map<string, number>()
-  const rows: Array<Row> = []
-  for (const { make, name } of breaks) {
-    const told = { exact: 0, unnamed: 0, wrong: 0 }
-    const wrong: Array<string> = []
-    let mistake = ""
-    for (const sample of sound) {
-      const made = yield* Effect.promise(() => Promise.resolve(make(soundOf(sample))))
-      if (made === undefined) continue
-      times.set(sample.name, (times.get(sample.name) ?? 0) + 1)
-      mistake = made.mistake
-      const body = Utf8.encode(JSON.stringify(made.body))
-      const { diagnosis } = yield* inspector.inspect(body, keys.trader.address)
-      const verdict = judge(made, diagnosis)
-      told[verdict] += 1
-      if (verdict === "wrong") wrong.push(`${sample.name}: ${diagnosis.detail}`)
-    }
-    const cases = told.exact + told.unnamed + told.wrong
-    rows.push({ name, mistake, cases, exact: told.exact, unnamed: told.unnamed, wrong })
+  const counts = { exact: 0, unnamed: 0, wrong: 0 }
+  const wrong: Array<string> = []
+  let mistake = ""
+  for (const sample of sound) {
+    const made = yield* Effect.promise(() => Promise.resolve(make(soundOf(sample))))
+    if (made === undefined) continue
+    told(sample)
+    mistake = made.mistake
+    const signer = made.signer ?? keys.trader.address
+    const body = Utf8.encode(JSON.stringify(made.body))
+    const { diagnosis } = yield* Effect.orDie(inspector.inspect(body, `0x${signer.slice(2)}`))
+    const verdict = judge(made, diagnosis)
+    counts[verdict] += 1
+    if (verdict === "wrong") wrong.push(`${sample.name}: ${diagnosis.detail}`)
   }
-  return { rows, times }
-}).pipe(Effect.provide(Secp256k1.layer))
+  const cases = counts.exact + counts.unnamed + counts.wrong
+  return { name, mistake, cases, exact: counts.exact, unnamed: counts.unnamed, wrong }
+}, Effect.provide(Secp256k1.layer))
 
 /** The rows as a table in Markdown. */
 export const table = (rows: ReadonlyArray<Row>): string => {

@@ -2,11 +2,14 @@
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { confusion, table } from "./confusion.ts"
+import { breaks } from "./breaks.ts"
+import { broken, rowOf, table } from "./confusion.ts"
 
 const file = path.resolve(import.meta.dirname, "../../docs/inspector.md")
 
-const { rows } = await Effect.runPromise(confusion)
+const rows = await Effect.runPromise(
+  Effect.flatMap(broken, (sound) => Effect.forEach(breaks, (each) => rowOf(each, sound)))
+)
 const printed = table(rows)
 console.log(printed)
 const document = fs.readFileSync(file, "utf8")

@@ -89,7 +89,7 @@ layer(sandbox)("commands that sign", (it) => {
       })
       assert.strictEqual(dry.code, 0)
       assert.match(dry.stderr, /^On mainnet, 0x[0-9a-f]{40} delegates 2 HYPE \(200000000 wei\) [^\n]*\n$/u)
-      const seen = yield* trigate(["inspect", "-"], { stdin: dry.stdout })
+      const seen = yield* trigate(["inspect", "--json", "-"], { stdin: dry.stdout })
       assert.include(seen.stdout, `"signer": "${trader.address}"`)
     }))
 

@@ -1,0 +1,142 @@
+/** Members that are hashed in another order, or are left out or added. */
+import * as Predicate from "effect/Predicate"
+import type * as ActionForm from "../ActionForm.ts"
+import type * as ActionOrder from "../ActionOrder.ts"
+import * as SignedView from "../SignedView.ts"
+import type { Rewrite, View } from "../SignedView.ts"
+import { type Hex, trimmedHex } from "./bytes.ts"
+import type { Edit, Members, Vary } from "./slip.ts"
+import { edited, maxLeaves, orderOf, rewriter, sameHex } from "./slip.ts"
+
+const isScalar = (key: string): boolean => key === "r" || key === "s"
+
+/** The scalars of inner signatures with the leading zeros that they were sent with. */
+export const signaturesAsSent = rewriter({
+  leaf: (value, sent, key) => isScalar(key) && sameHex(value, sent) ? sent : value
+})
+
+export const signaturesPadded = rewriter({
+  leaf: (value, _sent, key) =>
+    isScalar(key) && Predicate.isString(value) && /^0x[0-9a-f]{1,64}$/.test(value)
+      ? `0x${value.slice(2).padStart(64, "0")}`
+      : value
+})
+
+export const chainIds = (spell: (chainId: Hex) => string): Rewrite =>
+  rewriter({
+    leaf: (value, _sent, key) =>
+      key === "signatureChainId" && Predicate.isString(value) ? spell(trimmedHex(value)) : value
+  })
+
+/** Members in the order in which they were sent. */
+export const keysAsSent = rewriter({
+  members: (members, sent) => {
+    const order = new Map(Predicate.isObject(sent) ? Object.keys(sent).map((key, index) => [key, index]) : [])
+    const at = (key: string) => order.get(key) ?? order.size
+    return members.toSorted(([a], [b]) => at(a) - at(b))
+  }
+})
+
+/** In alphabetical order, as serializers with sorted maps print them. */
+export const sortedKeys = rewriter({ members: (all) => all.toSorted(([a], [b]) => a < b ? -1 : 1) })
+
+export const typeLast = rewriter({
+  members: (all) => [...all.filter(([key]) => key !== "type"), ...all.filter(([key]) => key === "type")]
+})
+
+/** The objects of an action, those at like places together. */
+const objectsIn = (value: unknown): ReadonlyArray<ReadonlyArray<ActionForm.Path>> => {
+  const groups = new Map<string, Array<ActionForm.Path>>()
+  const walk = (part: unknown, path: ActionForm.Path): void => {
+    if (Array.isArray(part)) part.forEach((item: unknown, at) => walk(item, [...path, at]))
+    else if (Predicate.isObject(part)) {
+      const place = `${path.filter(Predicate.isString).join(".")}:${Object.keys(part).join()}`
+      const group = groups.get(place)
+      if (group === undefined) groups.set(place, [path])
+      else group.push(path)
+      for (const [key, item] of Object.entries(part)) walk(item, [...path, key])
+    }
+  }
+  walk(value, [])
+  return [...groups.values()].slice(0, maxLeaves)
+}
+
+const at = (value: unknown, path: ActionForm.Path): unknown =>
+  path.reduce<unknown>((part, key) => SignedView.memberOf(part, key), value)
+
+const entriesAt = (view: View, paths: ReadonlyArray<ActionForm.Path>): Members => {
+  const [first = []] = paths
+  const value = at(view.action, first)
+  return Predicate.isObject(value) ? Object.entries(value) : []
+}
+
+const ofMembers = (edit: (members: Members) => Members): Edit => (value) =>
+  Predicate.isObject(value) ? Object.fromEntries(edit(Object.entries(value))) : value
+
+/** Two members that are neighbours have changed places, in every object that has them side by side. */
+export const swappedNeighbours: Vary = function*({ view }) {
+  const pairs = new Map<string, readonly [string, string]>()
+  for (const paths of objectsIn(view.action)) {
+    const names = entriesAt(view, paths).map(([name]) => name)
+    for (const [index, second] of names.entries()) {
+      const first = names[index - 1]
+      if (first !== undefined) pairs.set(`${first},${second}`, [first, second])
+    }
+  }
+  for (const [first, second] of pairs.values()) {
+    yield {
+      view: SignedView.withRewrite(
+        view,
+        rewriter({
+          members: (all) =>
+            all.map((entry, place) => {
+              const [name] = entry
+              const other = name === first ? all[place + 1] : name === second ? all[place - 1] : undefined
+              return other !== undefined && other[0] === (name === first ? second : first) ? other : entry
+            })
+        })
+      )
+    }
+  }
+}
+
+export const droppedMembers: Vary = function*({ view }) {
+  for (const paths of objectsIn(view.action)) {
+    for (const [key] of entriesAt(view, paths)) {
+      yield { view: edited(view, paths, ofMembers((all) => all.filter(([name]) => name !== key))) }
+    }
+  }
+}
+
+/** Optional members as null at their place in the venue's order, all together and each by itself. */
+export const addedNulls: Vary = function*({ view }) {
+  const order = orderOf(view)
+  if (order === undefined) return
+  const addTo = (members: ActionOrder.ActionOrder, value: unknown, only?: string): unknown => {
+    if (Array.isArray(value)) return value.map((item: unknown) => addTo(members, item, only))
+    if (!Predicate.isReadonlyObject(value)) return value
+    return Object.fromEntries(
+      [...members].flatMap(([name, { members: inner, presence }]): Members =>
+        Object.hasOwn(value, name)
+          ? [[name, addTo(inner, value[name], only)]]
+          : presence === "optional" && (only === undefined || only === name)
+          ? [[name, null]]
+          : []
+      )
+    )
+  }
+  const names = new Set<string>()
+  const collect = (members: ActionOrder.ActionOrder): void => {
+    for (const [name, { members: inner, presence }] of members) {
+      if (presence === "optional") names.add(name)
+      collect(inner)
+    }
+  }
+  collect(order)
+  for (const only of [...names, undefined]) {
+    const action = addTo(order, view.action, only)
+    if (Predicate.isReadonlyObject(action)) yield { view: { ...view, action } }
+  }
+}
+
+export const nullsDropped = rewriter({ members: (all) => all.filter(([, item]) => item !== null) })

@@ -1,0 +1,101 @@
+/** What every kind of slip of a signer is made of: a view with one mistake, and ways to edit an action. */
+import type { Mistake } from "@trigate/domain/Inspection"
+import * as Predicate from "effect/Predicate"
+import * as ActionForm from "../ActionForm.ts"
+import type * as ActionHash from "../ActionHash.ts"
+import * as ActionOrder from "../ActionOrder.ts"
+import * as SignedView from "../SignedView.ts"
+import type { Part, Rewrite, View } from "../SignedView.ts"
+import type { SignedRequest } from "../SignerRecovery.ts"
+import * as UserSigned from "../UserSigned.ts"
+import { trimmedHex } from "./bytes.ts"
+
+/** A view with one mistake; `finding` is where it is, if comparing what is hashed does not show it. */
+export interface Slip {
+  readonly view: View
+  readonly finding?: Omit<Mistake, "mistake">
+}
+
+export interface Subject {
+  readonly view: View
+  readonly request: SignedRequest
+  readonly part: Part
+  /** Addresses that may have been signed as the vault: the expected signer, and those that are known besides. */
+  readonly known: ReadonlyArray<string>
+}
+
+export type Vary = (subject: Subject) => Iterable<Slip>
+
+export type Members = ReadonlyArray<readonly [key: string, value: unknown]>
+
+interface Change {
+  readonly leaf?: (value: unknown, sent: unknown, key: string) => unknown
+  readonly members?: (members: Members, sent: unknown) => Members
+}
+
+export const rewriter = ({ leaf = (value) => value, members = (all) => all }: Change): Rewrite => {
+  const walk = (value: unknown, sent: unknown, key: string): unknown => {
+    if (Array.isArray(value)) {
+      return value.map((item: unknown, index) => walk(item, SignedView.memberOf(sent, index), key))
+    }
+    if (!Predicate.isObject(value)) return leaf(value, sent, key)
+    const changed = members(Object.entries(value), sent)
+    return Object.fromEntries(changed.map(([name, item]) => [name, walk(item, SignedView.memberOf(sent, name), name)]))
+  }
+  return (value, sent) => walk(value, sent, "")
+}
+
+export const rewriting = (...rewrites: ReadonlyArray<Rewrite>): Vary => ({ view }) =>
+  rewrites.map((rewrite) => ({ view: SignedView.withRewrite(view, rewrite) }))
+
+export type Edit = (value: unknown) => unknown
+
+const editAt = (value: unknown, [key, ...rest]: ActionForm.Path, edit: Edit): unknown => {
+  if (key === undefined) return edit(value)
+  if (Array.isArray(value)) return value.map((item: unknown, at) => at === key ? editAt(item, rest, edit) : item)
+  return Predicate.isObject(value)
+    ? Object.fromEntries(
+      Object.entries(value).map(([name, item]) => [
+        name,
+        name === key ? editAt(item, rest, edit) : item
+      ])
+    )
+    : value
+}
+
+/** The view with its action edited at some paths. */
+export const edited = (view: View, paths: ReadonlyArray<ActionForm.Path>, edit: Edit): View => {
+  let action: unknown = view.action
+  for (const path of paths) action = editAt(action, path, edit)
+  return Predicate.isReadonlyObject(action) ? { ...view, action } : view
+}
+
+/** Values that are looked at one by one; a batch of more is a program's, which treats all alike. */
+export const maxLeaves = 16
+
+export const orderOf = ({ action, profile }: View): ActionOrder.ActionOrder | undefined => {
+  const type = UserSigned.find(action["type"])
+  if (type !== undefined) return UserSigned.order(profile)(type)
+  return Predicate.isString(action["type"]) ? ActionOrder.l1.get(action["type"]) : undefined
+}
+
+export const leavesIn = (view: View, ...kinds: ReadonlyArray<ActionOrder.Kind>): ReadonlyArray<ActionForm.Leaf> => {
+  const order = orderOf(view)
+  return order === undefined ? [] : ActionForm.leavesOf(order, view.action).filter(({ kind }) => kinds.includes(kind))
+}
+
+export const ofText = (edit: (text: string) => unknown): Edit => (value) =>
+  Predicate.isString(value) ? edit(value) : value
+
+export const isUserSigned = (view: View): boolean => UserSigned.find(view.action["type"]) !== undefined
+
+export const withContext = (view: View, change: Partial<ActionHash.HashContext>): View => ({
+  ...view,
+  context: { ...view.context, ...change }
+})
+
+export const isGiven = (value: unknown): value is string | number | bigint => value !== undefined && value !== null
+
+export const sameHex = (a: unknown, b: unknown): boolean =>
+  Predicate.isString(a) && Predicate.isString(b) && /^0x[0-9a-fA-F]+$/.test(a) && /^0x[0-9a-fA-F]+$/.test(b) &&
+  trimmedHex(a) === trimmedHex(b)

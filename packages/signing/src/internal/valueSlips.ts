@@ -1,0 +1,138 @@
+/** Values that are hashed in another spelling, or as another type, than the venue's. */
+import * as Utf8 from "@trigate/domain/Utf8"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import type * as ActionForm from "../ActionForm.ts"
+import * as ActionHash from "../ActionHash.ts"
+import * as SignedView from "../SignedView.ts"
+import type { Rewrite, View } from "../SignedView.ts"
+import { fromHex, keccak256, toHex } from "./bytes.ts"
+import type { Edit, Slip, Subject, Vary } from "./slip.ts"
+import { edited, leavesIn, maxLeaves, ofText, rewriter } from "./slip.ts"
+
+/** A user-signed amount is text, though it stands for a number. */
+export const decimalsIn = (view: View): ReadonlyArray<ActionForm.Leaf> => [
+  ...leavesIn(view, "decimal"),
+  ...leavesIn(view, "text").filter(({ path }) => path.at(-1) === "amount")
+]
+
+/** All the leaves in one spelling, then each by itself. */
+export const spelling = (leaves: (view: View) => ReadonlyArray<ActionForm.Leaf>, ...edits: ReadonlyArray<Edit>): Vary =>
+  function*({ view }) {
+    const paths = leaves(view).map(({ path }) => path)
+    for (const edit of edits) {
+      yield { view: edited(view, paths, edit) }
+      if (paths.length > 1) { for (const path of paths.slice(0, maxLeaves)) yield { view: edited(view, [path], edit) } }
+    }
+  }
+
+const fraction = (text: string): string => text.split(".")[1] ?? ""
+
+/** The number with at least so many decimal places, as programs print it that fix their number. */
+const places = (count: number): Edit =>
+  ofText((text) =>
+    fraction(text).length >= count ? text : `${text.split(".")[0] ?? ""}.${fraction(text).padEnd(count, "0")}`
+  )
+
+export const trailingZeros: ReadonlyArray<Edit> = [
+  places(1),
+  ofText((text) => text.includes(".") ? `${text}0` : `${text}.0`),
+  ...[2, 3, 4, 5, 6, 7, 8].map(places)
+]
+
+export const exponent: Edit = ofText((text) => {
+  const digits = /^0\.(0*)([1-9][0-9]*)$/.exec(text)
+  const [, zeros = "", [first = "", ...rest] = ""] = digits ?? []
+  if (digits === null) return text
+  return `${first}${rest.length === 0 ? "" : `.${rest.join("")}`}e-${zeros.length + 1}`
+})
+
+/** As Python prints the exponent, with two digits. */
+export const longExponent: Edit = (value) => {
+  const text = exponent(value)
+  return Predicate.isString(text) ? text.replace(/e-([0-9])$/, "e-0$1") : text
+}
+
+export const checksummed = (address: string): string => {
+  const digits = address.slice(2).toLowerCase()
+  const hash = toHex(keccak256(Utf8.encode(digits))).slice(2)
+  return `0x${
+    Array.from(digits, (digit, at) => Number(`0x${hash[at] ?? "0"}`) >= 8 ? digit.toUpperCase() : digit).join("")
+  }`
+}
+
+export const upperCase = (hex: string): string => `0x${hex.slice(2).toUpperCase()}`
+
+export const addressesIn = (view: View): ReadonlyArray<ActionForm.Leaf> =>
+  leavesIn(view, "address", "cloid", "id", "text").filter(({ value }) =>
+    Predicate.isString(value) && /^0x[0-9a-f]{32,40}$/.test(value)
+  )
+
+export const numberOf: Edit = ofText((text) => /^-?[0-9]+(?:\.[0-9]+)?$/.test(text) ? Number(text) : text)
+
+export const textOf: Edit = (value) => Predicate.isNumber(value) || Predicate.isBigInt(value) ? value.toString() : value
+
+export const rounded: Edit = (value) => Predicate.isBigInt(value) ? BigInt(Number(value)) : value
+
+/** The integers whose nearest double is this one. */
+export const unrounded = function*({ view }: Subject): Iterable<Slip> {
+  for (const { path, value } of leavesIn(view, "integer").slice(0, maxLeaves)) {
+    if (!Predicate.isBigInt(value) || BigInt(Number(value)) !== value) continue
+    const step = 2n ** BigInt(Math.max(0, value.toString(2).length - 53))
+    for (let off = 1n; off <= step / 2n && off <= 64n; off++) {
+      yield { view: edited(view, [path], () => value + off) }
+      yield { view: edited(view, [path], () => value - off) }
+    }
+  }
+}
+
+export const normalized = (form: "NFC" | "NFD"): Rewrite =>
+  rewriter({ leaf: (value) => Predicate.isString(value) ? value.normalize(form) : value })
+
+export const jsonIn = ofText((text) => text.replaceAll(/\s*([,:])\s*/g, "$1"))
+export const spacedJson = ofText((text) => text.replaceAll(/\s*([,:])\s*/g, "$1 "))
+
+const float64 = (value: number): Uint8Array => {
+  const bytes = new Uint8Array(9)
+  const view = new DataView(bytes.buffer)
+  view.setUint8(0, 0xcb)
+  view.setFloat64(1, value)
+  return bytes
+}
+
+/**
+ * The hash with some integers as doubles.
+ *
+ * The encoder writes none so. They get a half, which it writes as a double, and then lose the half again.
+ */
+const floatHash = (integers: ReadonlyArray<number>): View["hash"] => (value, context) =>
+  Result.map(ActionHash.preimage(value, context), (bytes) => {
+    const hex = integers.reduce(
+      (text, integer) => text.replaceAll(toHex(float64(integer + 0.5)).slice(2), toHex(float64(integer)).slice(2)),
+      toHex(bytes).slice(2)
+    )
+    return toHex(keccak256(fromHex(`0x${hex}`)))
+  })
+
+const halvable = 2 ** 51
+
+export const integersAsFloats: Vary = function*({ view }) {
+  const leaves = leavesIn(view, "integer", "id").flatMap(({ path, value }) =>
+    Predicate.isNumber(value) && Math.abs(value) < halvable ? [{ path, value }] : []
+  )
+  const large = leaves.filter(({ value }) => value > 0xffff_ffff)
+  for (const group of [large, leaves, ...leaves.slice(0, maxLeaves).map((leaf) => [leaf])]) {
+    const [first] = group
+    if (first === undefined) continue
+    const paths = group.map(({ path }) => path)
+    const floating = edited(view, paths, (value) => Predicate.isNumber(value) ? value + 0.5 : value)
+    yield {
+      view: { ...floating, hash: floatHash(group.map(({ value }) => value)) },
+      finding: {
+        path: [...SignedView.actionPath(view), ...first.path],
+        found: `${first.value}.0`,
+        expected: String(first.value)
+      }
+    }
+  }
+}
