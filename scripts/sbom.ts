@@ -81,6 +81,10 @@ const reach = (ref: string): void => {
   for (const each of dependsOn.get(ref) ?? []) reach(each)
 }
 for (const ref of roots) reach(ref)
+// the server carries the console, and the console what its page runs
+for (const ref of dependsOn.get(`@trigate/console@${manifestOf(path.join(root, "packages/console")).version}`) ?? []) {
+  reach(ref)
+}
 
 const isEarlier = (one: typeof Component.Type, other: typeof Component.Type) =>
   one["bom-ref"] < other["bom-ref"] ? -1 : 1

@@ -1,5 +1,7 @@
 /** A connection to a gateway, as bytes: requests go out as they are, and answers are read by their own framing. */
 import * as Net from "node:net"
+import type { FuzzRequest } from "./request.ts"
+import { bytesOf } from "./request.ts"
 
 export interface FuzzAnswer {
   readonly status: number
@@ -165,4 +167,19 @@ export class Connection {
     this.close()
     return answers
   }
+}
+
+export type Answered = readonly [request: FuzzRequest, answer: FuzzAnswer | Missing]
+
+/** Sends requests in one write, each with its answer. One that is no sound HTTP is alone. */
+export const send = async (
+  connection: Connection,
+  ...requests: ReadonlyArray<FuzzRequest>
+): Promise<ReadonlyArray<Answered>> => {
+  const [first] = requests
+  if (first === undefined) return []
+  if (first.raw !== undefined) return (await connection.throwAway(first.raw)).map((answer) => [first, answer])
+  const bytes = Buffer.concat(requests.map(bytesOf))
+  const answers = await connection.ask(bytes, requests.map(({ method }) => method === "HEAD"))
+  return answers.map((answer, at) => [requests[at] ?? first, answer])
 }

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { gateway } from "@trigate/testing/Gateway"
 import * as Effect from "effect/Effect"
 import type { FuzzAnswer, Missing } from "./connection.ts"
-import { Connection } from "./connection.ts"
+import { Connection, send } from "./connection.ts"
 import * as Corpus from "./corpus.ts"
 import { generator } from "./generate.ts"
 import { complaintOf, secrets } from "./judge.ts"
@@ -101,25 +101,24 @@ describe("the fuzzer", () => {
     Effect.gen(function*() {
       const plan = yield* upstreams(1)
       const gateways = { sandbox: yield* gateway({}), upstreams: yield* gateway(plan.environment) }
-      const asked = (target: Target, request: FuzzRequest) =>
+      const complaints = (target: Target, requests: ReadonlyArray<FuzzRequest>) =>
         Effect.promise(async () => {
           const connection = new Connection(gateways[target].url)
-          const bytes = bytesOf(request)
-          const answers = request.raw === undefined
-            ? await connection.ask(bytes, [request.method === "HEAD"])
-            : await connection.throwAway(bytes)
+          const answers = await send(connection, ...requests)
           connection.close()
-          return answers.map((answer) => complaintOf(request, answer, target))
+          return answers.flatMap(([asked, answer]) => complaintOf(asked, answer, target) ?? [])
         })
-      for (const { request, target } of Corpus.read()) {
-        for (const complaint of yield* asked(target, request)) assert.isUndefined(complaint, JSON.stringify(request))
+      for (const { requests, target } of Corpus.read()) {
+        assert.deepStrictEqual(yield* complaints(target, requests), [], JSON.stringify(requests))
       }
       const make = generator(7, Date.now(), bytesOf)
       for (let index = 0; index < 300; index++) {
         const request = make(index)
-        for (const complaint of yield* asked("sandbox", request)) {
-          assert.isUndefined(complaint, new TextDecoder("latin1").decode(bytesOf(request)))
-        }
+        assert.deepStrictEqual(
+          yield* complaints("sandbox", [request]),
+          [],
+          Buffer.from(bytesOf(request)).toString("latin1")
+        )
       }
     }))
 })

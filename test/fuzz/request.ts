@@ -19,13 +19,13 @@ export type FuzzRequest = typeof FuzzRequest.Type
 export const Target = Schema.Literals(["sandbox", "upstreams"])
 export type Target = typeof Target.Type
 
-/** A request that once got a wrong answer, made as small as it can be. */
+/** Requests that once got a wrong answer, sent in one write, made as small as they can be. Mostly it is one. */
 export const Finding = Schema.Struct({
   complaint: Schema.String,
   target: Target,
   seed: Schema.Int,
   index: Schema.Int,
-  request: FuzzRequest
+  requests: Schema.NonEmptyArray(FuzzRequest)
 })
 export type Finding = typeof Finding.Type
 

@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import * as path from "node:path"
 import { parseArgs } from "node:util"
 import type { FuzzAnswer, Missing } from "./connection.ts"
-import { Connection } from "./connection.ts"
+import { Connection, send } from "./connection.ts"
 import { read, write } from "./corpus.ts"
 import { generator } from "./generate.ts"
 import { complaintOf } from "./judge.ts"
@@ -113,49 +113,36 @@ class Fuzzed {
   }
 }
 
-type Answered = readonly [request: FuzzRequest, answer: FuzzAnswer | Missing]
+type Requests = readonly [FuzzRequest, ...ReadonlyArray<FuzzRequest>]
 
-/** Sends requests in one write. One that is no sound HTTP is alone. */
-const send = async (
-  connection: Connection,
-  ...requests: ReadonlyArray<FuzzRequest>
-): Promise<ReadonlyArray<Answered>> => {
-  const [first] = requests
-  if (first === undefined) return []
-  if (first.raw !== undefined) return (await connection.throwAway(first.raw)).map((answer) => [first, answer])
-  const bytes = Buffer.concat(requests.map(bytesOf))
-  const answers = await connection.ask(bytes, requests.map(({ method }) => method === "HEAD"))
-  return answers.map((answer, at) => [requests[at] ?? first, answer])
-}
-
-const firstComplaint = async (
-  fuzzed: Fuzzed,
-  connection: Connection,
-  request: FuzzRequest
-): Promise<string | undefined> => {
-  const answers = await send(connection, request)
-  return answers.map(([asked, answer]) => complaintOf(asked, answer, fuzzed.target)).find((complaint) =>
-    complaint !== undefined
-  )
-}
-
-/** Makes a wrong answer's request small and keeps it, if it has one again when it is sent alone. */
-const keep = async (fuzzed: Fuzzed, request: FuzzRequest, complaint: string, index: number) => {
+/** Whether the requests get some complaint when they are sent on a connection of their own. */
+const persists = async (fuzzed: Fuzzed, complaint: string, requests: Requests): Promise<boolean> => {
   const connection = new Connection(fuzzed.process.url)
-  const persists = async (candidate: FuzzRequest) => await firstComplaint(fuzzed, connection, candidate) === complaint
-  const smallest = await persists(request) ? await minimised(request, persists) : request
+  const answers = await send(connection, ...requests)
   connection.close()
-  const file = write({ complaint, target: fuzzed.target, seed, index, request: smallest })
+  return answers.some(([asked, answer]) => complaintOf(asked, answer, fuzzed.target) === complaint)
+}
+
+/** The request alone and small if it has the complaint again; else all that was sent with it. */
+const smallest = async (fuzzed: Fuzzed, complaint: string, asked: FuzzRequest, all: Requests): Promise<Requests> => {
+  const again = (request: FuzzRequest) => persists(fuzzed, complaint, [request])
+  return await again(asked) ? [await minimised(asked, again)] : all
+}
+
+/** Keeps what got a wrong answer. */
+const keep = async (fuzzed: Fuzzed, complaint: string, index: number, asked: FuzzRequest, all: Requests) => {
+  const requests = await smallest(fuzzed, complaint, asked, all)
+  const file = write({ complaint, target: fuzzed.target, seed, index, requests })
   console.log(`fuzz: ${fuzzed.target}, request ${index}: ${complaint}; kept as ${path.relative(process.cwd(), file)}`)
 }
 
 const replay = async (all: ReadonlyArray<Fuzzed>) => {
   const findings = read()
-  for (const { request, target } of findings) {
+  for (const { requests, target } of findings) {
     const fuzzed = all.find((each) => each.target === target)
     if (fuzzed === undefined) continue
     const connection = new Connection(fuzzed.process.url)
-    for (const [, answer] of await send(connection, request)) fuzzed.complaint(request, answer)
+    for (const [asked, answer] of await send(connection, ...requests)) fuzzed.complaint(asked, answer)
     connection.close()
   }
   console.log(`fuzz: ${findings.length} kept requests sent again`)
@@ -232,10 +219,14 @@ const main = Effect.gen(function*() {
       const request = make(index)
       // some are sent before the answers to the ones before them
       const further = index % 8 === 0 ? [next++, next++, next++].map(make).filter(({ raw }) => raw === undefined) : []
-      for (const [asked, answer] of await send(connection, request, ...further)) {
+      const requests: Requests = [request, ...further]
+      for (const [asked, answer] of await send(connection, ...requests)) {
         fuzzed.count(answer)
         const complaint = fuzzed.complaint(asked, answer)
-        if (complaint !== undefined && fuzzed.found.get(complaint) === 1) await keep(fuzzed, asked, complaint, index)
+        if (complaint === undefined || fuzzed.found.get(complaint) !== 1) continue
+        const excerpt = typeof answer === "string" ? answer : answer.body.toString("utf8").slice(0, 200)
+        console.log(`fuzz: ${complaint}: ${JSON.stringify(excerpt)}`)
+        await keep(fuzzed, complaint, index, asked, requests)
       }
       if (index % between === 0) {
         asked += plan.takeCount()
