@@ -1,5 +1,5 @@
 /** The routes of whoever runs the gateway: the action log. They stand on the admin listener. */
-import { NotPermitted, Unauthorized } from "@trigate/domain/CallerError"
+import { NotPermitted, Overloaded, QuotaExceeded, Unauthorized } from "@trigate/domain/CallerError"
 import { Address } from "@trigate/domain/Hex"
 import { Millis } from "@trigate/domain/Time"
 import { UpstreamUnavailable } from "@trigate/domain/UpstreamError"
@@ -42,7 +42,7 @@ export const ActionResolution = Schema.Union([
 export type ActionResolution = typeof ActionResolution.Type
 
 const id = { id: ActionId }
-const errors = [UpstreamUnavailable, NotPermitted, Unauthorized] as const
+const errors = [UpstreamUnavailable, NotPermitted, Unauthorized, QuotaExceeded, Overloaded] as const
 
 export class AdminApi extends HttpApiGroup.make("admin").add(
   HttpApiEndpoint.get("actions", Paths.actions, {

@@ -1,9 +1,10 @@
 /** The routes of whoever runs the gateway: what is in its action log, and what became of it. */
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import { CallerKeys } from "@trigate/callers/CallerKeys"
+import type { Quotas } from "@trigate/callers/Quotas"
 import { CurrentCaller } from "@trigate/domain/Caller"
 import { NotPermitted } from "@trigate/domain/CallerError"
-import type { Unauthorized } from "@trigate/domain/CallerError"
+import type { Overloaded, QuotaExceeded, Unauthorized } from "@trigate/domain/CallerError"
 import type { UpstreamUnavailable } from "@trigate/domain/UpstreamError"
 import { ActionLog } from "@trigate/trading/ActionLog"
 import type { Unanswered } from "@trigate/trading/ActionLog"
@@ -36,14 +37,14 @@ const administers = Effect.flatMap(
 export type Administering = <A, E, R>(
   request: HttpServerRequest,
   handled: Effect.Effect<A, E, R>
-) => Effect.Effect<A, E | NotPermitted | Unauthorized | UpstreamUnavailable, R>
+) => Effect.Effect<A, E | NotPermitted | Overloaded | QuotaExceeded | Unauthorized | UpstreamUnavailable, R>
 
 /**
  * Serves a request for whoever runs the gateway: where it asks for keys, for a caller whose scope names `admin`.
  *
  * A gateway without keys serves whoever reaches the routes, so nobody else may.
  */
-export const guarding: Effect.Effect<Administering, never, CallerKeys> = Effect.gen(function*() {
+export const guarding: Effect.Effect<Administering, never, CallerKeys | Quotas> = Effect.gen(function*() {
   const { check } = yield* CallerKeys
   const serve = yield* RequestCaller.serving
   return (request, handled) =>

@@ -298,7 +298,9 @@ export interface Defaults {
  */
 export const layerDefaults = (
   { network = "mainnet", sandbox }: Defaults
-): Layer.Layer<CallerKeys.CallerKeys | Quotas.Quotas | GatewayStatus | Load.Load | Observe.Drain | RequestFacts.AccessLog> => {
+): Layer.Layer<
+  CallerKeys.CallerKeys | Quotas.Quotas | GatewayStatus | Load.Load | Observe.Drain | RequestFacts.AccessLog
+> => {
   const chain = { mode: sandbox ? "sandbox" as const : "live" as const, upstreams: {} }
   return Layer.mergeAll(
     CallerKeys.layerOpen,
