@@ -32,7 +32,7 @@ const signed = (nonce: number) =>
 const idsAt = ({ adminUrl }: Pick<Gateway, "adminUrl">) =>
   Effect.map(
     get(`${adminUrl}/admin/actions`),
-    ({ json }) => Array.isArray(json) ? json.map((entry) => JsonParts.value(JSON.stringify(entry), "id")) : []
+    ({ json }) => Array.isArray(json) ? json.map((entry) => String(JsonParts.value(JSON.stringify(entry), "id"))) : []
   )
 
 describe("the action log of a gateway that runs", () => {
