@@ -342,7 +342,7 @@ try {
   processes.push(client)
   const kinds: ReadonlyArray<Kind> = [
     { name: "signed action", limit: 38, process: gateway, send: post(`${gateway.ready}/exchange`, signedAction) },
-    { name: "candle query", limit: 28, process: gateway, send: post(`${gateway.ready}/info`, candleQuery) },
+    { name: "candle query", limit: 26, process: gateway, send: post(`${gateway.ready}/info`, candleQuery) },
     { name: "JSON-RPC read", limit: 25, process: gateway, send: post(`${gateway.ready}/evm`, storageRead) },
     {
       name: "client call",

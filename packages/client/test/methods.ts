@@ -111,6 +111,15 @@ export interface Method {
 const post = (body: string) => ({ method: "POST", type: "application/json", body })
 const get = { method: "GET", type: undefined, body: "" }
 
+const unanswered = {
+  id: hash,
+  state: "unknown",
+  openedAt: nonce,
+  actionType: "tokenDelegate",
+  signer: account,
+  nonce
+} as const
+
 export const methods: { readonly [name: string]: Method } = {
   "exchange.submit": {
     call: ({ exchange }) => exchange.submit(signed),
@@ -273,5 +282,29 @@ export const methods: { readonly [name: string]: Method } = {
     status: 503,
     answer: JSON.stringify(ready),
     result: ready
+  },
+  "admin.actions": {
+    call: ({ admin }) => admin.actions(),
+    sent: get,
+    path: "/admin/actions",
+    keyed: false,
+    answer: JSON.stringify([unanswered]),
+    result: [unanswered]
+  },
+  "admin.forget": {
+    call: ({ admin }) => admin.forget(unanswered.id),
+    sent: post("{}"),
+    path: `/admin/actions/${unanswered.id}/forget`,
+    keyed: false,
+    answer: "{\"forgotten\":true}",
+    result: true
+  },
+  "admin.resolve": {
+    call: ({ admin }) => admin.resolve(unanswered.id),
+    sent: post("{}"),
+    path: `/admin/actions/${unanswered.id}/resolve`,
+    keyed: false,
+    answer: "{\"_tag\":\"Rejected\",\"message\":\"Insufficient stake\"}",
+    result: { _tag: "Rejected", message: "Insufficient stake" }
   }
 }
