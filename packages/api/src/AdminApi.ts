@@ -7,11 +7,16 @@ import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
+import * as Examples from "./Examples.ts"
 import * as Paths from "./Paths.ts"
 import { Problems } from "./Problems.ts"
 
 const ActionId = Schema.String.check(Schema.isPattern(/^0x[0-9a-f]{1,128}$/u, { expected: "an ID in 0x hex" }))
-  .annotate({ identifier: "ActionId", description: "The fingerprint of the signed content, in 0x hex" })
+  .annotate({
+    identifier: "ActionId",
+    description: "The fingerprint of the signed content, in 0x hex",
+    examples: [Examples.actionId]
+  })
 
 /** A signed action without an answer, without its bytes: they hold the signature. */
 export const UnansweredAction = Schema.Struct({

@@ -14,6 +14,9 @@ export const tokenAddress = token
 /** An endpoint key; the gateway of a team has keys of its own. */
 export const endpointKey = "any-key"
 
+/** The ID of an action in the log. */
+export const actionId = "0xe96687078e0d81d63281ba712b0b246c5df4571362b83c0259d64808482ec366"
+
 /** A signed action. Its nonce is old, so a gateway with the sandbox shows one that it has signed itself. */
 export const signedAction: SignedAction = {
   action: { type: "evmUserModify", usingBigBlocks: true },

@@ -58,10 +58,10 @@ describe("the examples of the reference", () => {
             .map(({ name, schema }) => `${name}=${encodeURIComponent(value(schema))}`).join("&")
           const target = `${url}${filled}${query === "" ? "" : `?${query}`}`
           const bodies = requestBody === undefined
-            ? []
+            ? [{}]
             : examplesOf(document, requestBody.content["application/json"].schema)
           if (method === "get") outcomes.push(`GET ${path} ${succeeded(yield* get(target))}`)
-          for (const body of bodies) {
+          for (const body of method === "post" ? bodies : []) {
             const answer = yield* post(target, JSON.stringify(body))
             outcomes.push(`POST ${path} ${answer.status === 501 ? "501" : succeeded(answer)}`)
           }

@@ -273,7 +273,6 @@ const targetCases = (): ReadonlyArray<Malformed> => {
     tokenDataTargets.map((query) => `${path}${query}`)
   )
   const paths = [
-    "/",
     "//",
     "/info/",
     "//info",

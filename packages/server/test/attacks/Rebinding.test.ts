@@ -75,7 +75,10 @@ const all = (hosts: ReadonlyArray<string>, status: number) => hosts.map((host) =
 
 /** A gateway that listens on every address of the machine, and the URL of the loopback one. */
 const publicGateway = (environment: Environment) =>
-  Effect.map(gateway({ TRIGATE_HOST: "0.0.0.0", TRIGATE_CALLERS: "open", ...environment }), ({ url }) => url.replace("0.0.0.0", "127.0.0.1"))
+  Effect.map(
+    gateway({ TRIGATE_HOST: "0.0.0.0", TRIGATE_CALLERS: "open", ...environment }),
+    ({ url }) => url.replace("0.0.0.0", "127.0.0.1")
+  )
 
 describe("on a loopback address", () => {
   it.live("a page whose name was made to resolve there reads nothing", () =>
