@@ -247,7 +247,16 @@ const accepted = UpstreamResponse.json(upstream, 200, "{\"status\":\"ok\",\"resp
 const refused = (text: string): UpstreamResponse.UpstreamResponse =>
   UpstreamResponse.json(upstream, 200, JSON.stringify({ status: "err", response: text }))
 
-const wrongShape = UpstreamResponse.plain(upstream, 422, VenueRefusal.wrongShape)
+const typed = Schema.decodeUnknownOption(Schema.Struct({ action: Schema.Struct({ type: Schema.String }) }))
+
+const played = new Set<string>(["multiSig", "noop", "tokenDelegate", "CSignerAction", "evmUserModify"])
+
+/** The venue's words for a body that it cannot read. For an action type that the sandbox does not play they name the type. */
+const wrongShape = (body: unknown): UpstreamResponse.UpstreamResponse => {
+  const type = Option.getOrUndefined(typed(body))?.action.type
+  const why = type === undefined || played.has(type) ? "" : `: the sandbox does not play ${JSON.stringify(type)}`
+  return UpstreamResponse.plain(upstream, 422, VenueRefusal.wrongShape + why)
+}
 
 const notJson = UpstreamResponse.plain(upstream, 400, VenueRefusal.notJson)
 
@@ -270,7 +279,7 @@ const answerTo = Effect.fnUntraced(function*(
   const recovered = yield* Effect.result(SignerRecovery.recover(profile, envelope))
   if (Result.isFailure(recovered)) {
     const { failure } = recovered
-    if (failure._tag !== "UnrecoverableSignature" || action.type !== "multiSig") return wrongShape
+    if (failure._tag !== "UnrecoverableSignature" || action.type !== "multiSig") return wrongShape({ action })
     return refused(
       failure.innerIndex === undefined ? VenueRefusal.invalidOuterSigner : VenueRefusal.invalidInnerSigner
     )
@@ -294,7 +303,7 @@ export const submit = (
   const parsed = Option.flatMap(Utf8.decode(body), (text) => Result.getSuccess(Json.parse(text)))
   if (Option.isNone(parsed)) return Effect.succeed(notJson)
   return Option.match(read(parsed.value), {
-    onNone: () => Effect.succeed(wrongShape),
+    onNone: () => Effect.succeed(wrongShape(parsed.value)),
     onSome: (request) => answerTo(profile, venue, request)
   })
 }

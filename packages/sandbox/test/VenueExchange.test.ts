@@ -195,12 +195,15 @@ describe("refusals in the venue's words", () => {
           { type: "tokenDelegate", validator: validator.address, amount: "1", isUndelegate: false },
           { ...rest, venueChain: hyperliquidChain },
           { ...rest, hyperliquidChain, wei: "1" },
-          { type: "order", orders: [] },
           {}
         ]
       ) {
         assert.strictEqual(yield* withAction(action), refusal)
       }
+      assert.strictEqual(
+        yield* withAction({ type: "order", orders: [] }),
+        `${refusal}: the sandbox does not play "order"`
+      )
       assert.strictEqual(yield* post("[]"), refusal)
       assert.strictEqual(yield* post("{"), "400 Failed to parse the request body as JSON")
     })))
