@@ -36,6 +36,7 @@ const ofActions = [
   "OutcomeUnknown"
 ] as const
 const addresses = ["InvalidAddress"] as const
+const administering = ["UpstreamUnavailable", "NotPermitted", "Unauthorized", "QuotaExceeded", "Overloaded"] as const
 
 /** The errors that each method declares, and how the gateway sends them. */
 const declared: {
@@ -57,7 +58,10 @@ const declared: {
   "tokens.detectAddress": [[...addresses, ...common], inTokenRpc],
   "tokens.call": [[...addresses, ...common], inTokenRpc],
   "layer2.getTransactionReceipt": [common, inJsonRpc],
-  "health.ready": [["UpstreamUnavailable"], (tag) => () => problem(tag)]
+  "health.ready": [["UpstreamUnavailable"], (tag) => () => problem(tag)],
+  "admin.actions": [administering, (tag) => () => problem(tag)],
+  "admin.forget": [administering, (tag) => () => problem(tag)],
+  "admin.resolve": [administering, (tag) => () => problem(tag)]
 }
 
 const failureOf = (name: string, answer: (sent: Sent) => Scripted) =>
