@@ -11,6 +11,8 @@ import type { Socket } from "node:net"
 /** The most requests of a connection that may wait behind another's answer. */
 export const maxWaiting = 64
 
+const ignore = (): void => {}
+
 const waiting = new WeakMap<Socket, number>()
 
 /**
@@ -25,6 +27,8 @@ export const admits = (response: ServerResponse): boolean => {
     socket.destroy()
     return false
   }
+  // Node puts the head of such a response before a `100 Continue` that waits with it, and its client loses count of the answers
+  response.writeContinue = ignore
   waiting.set(socket, count + 1)
   response.once("finish", () => waiting.set(socket, (waiting.get(socket) ?? 0) - 1))
   return true

@@ -5,6 +5,7 @@ import * as Sandbox from "@trigate/sandbox/Sandbox"
 import * as Gateway from "@trigate/server/Gateway"
 import * as Pipelining from "@trigate/server/Pipelining"
 import { gateway, get } from "@trigate/testing/Gateway"
+import { recordingUpstream } from "@trigate/testing/RecordingUpstream"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
@@ -14,8 +15,11 @@ import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as Http from "node:http"
 import * as Net from "node:net"
+import { heldUpstream } from "../connections.ts"
 
 const receipt = `{"jsonrpc":"2.0","id":1,"method":"eth_getTransactionReceipt","params":["0x${"ab".repeat(32)}"]}`
+
+const spotMeta = `{"universe":[],"tokens":[]}`
 
 const reading = (path: string) => `GET ${path} HTTP/1.1\r\nhost: localhost\r\n\r\n`
 const calling = `POST /l2 HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n` +
@@ -157,5 +161,27 @@ describe("a client that sends many requests before it reads an answer", () => {
       assert.strictEqual(answers.split("HTTP/1.1 200 OK").length - 1, 10)
       assert.strictEqual(answers.split("\ntest_renderings 1\n").length - 1, 10)
       assert.strictEqual(made(), 1)
+    }))
+})
+
+describe("a request behind another that asks for 100 Continue", () => {
+  it.live("gets no part of it into its answer", () =>
+    Effect.gen(function*() {
+      const held = yield* heldUpstream
+      const api = yield* recordingUpstream(() => ({ status: 200, body: spotMeta }))
+      const { url } = yield* gateway({ TRIGATE_LAYER2_URL: held.url, TRIGATE_TRADING_API_URL: api.url })
+      const query = `{"type":"spotMeta"}`
+      const expecting = "POST /info HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n" +
+        `expect: 100-continue\r\nconnection: close\r\ncontent-length: ${query.length}\r\n\r\n${query}`
+      const { closed } = yield* sending(url, `${calling}${expecting}`)
+      yield* Effect.promise(() => held.asked)
+      // an answer that is ready waits for the one before it
+      yield* Effect.repeat(get(`${url}/health/live`), { until: () => api.seen.length > 0 })
+      yield* Effect.repeat(get(`${url}/health/live`), { times: 10 })
+      held.release(`{"jsonrpc":"2.0","id":1,"result":null}`)
+      const came = yield* closed
+      const [first = "", second = ""] = came.split(/(?=HTTP\/1\.1 200 OK\r\n)/u)
+      assert.match(first, /\r\n\r\n\{"jsonrpc":"2\.0","id":1,"result":null\}$/u)
+      assert.strictEqual(second.slice(second.indexOf("\r\n\r\n") + 4), spotMeta)
     }))
 })
