@@ -128,15 +128,21 @@ const values: { readonly [label: string]: ReadonlyArray<string> } = {
   status: [
     "200",
     "204",
+    "304",
     "400",
     "401",
     "403",
     "404",
     "405",
+    "408",
     "409",
     "413",
+    "415",
+    "417",
+    "421",
     "422",
     "429",
+    "431",
     "500",
     "501",
     "502",
@@ -166,7 +172,7 @@ const values: { readonly [label: string]: ReadonlyArray<string> } = {
   ],
   operation: [...declared, ...knownQueryTypes, "batch", "probe", "unsupported"],
   state: ["sent", "unknown"],
-  address: ["0", "1", "2"],
+  address: ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"],
   share: ["common", "actions"],
   cause: [
     "not_sent",
@@ -183,7 +189,7 @@ const values: { readonly [label: string]: ReadonlyArray<string> } = {
   won: ["first", "second"],
   version: ["0.1.0"],
   node: [process.version],
-  use: ["cache", "rate-limits", "action-log"],
+  use: ["cache", "rate-limits", "quotas", "action-log"],
   upstream: ["trading-api", "trading-node", "token-chain", "layer2"]
 }
 
