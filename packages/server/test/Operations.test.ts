@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { GatewayApi } from "@trigate/api/GatewayApi"
+import { CandleInterval } from "@trigate/domain/Candle"
 import { evmMethods } from "@trigate/domain/EvmOperations"
 import { exchangeOperations, passthroughAction } from "@trigate/domain/ExchangeOperations"
 import { gatewayErrors } from "@trigate/domain/GatewayError"
@@ -189,6 +190,8 @@ const values: { readonly [label: string]: ReadonlyArray<string> } = {
   won: ["first", "second"],
   version: ["0.1.0"],
   node: [process.version],
+  interval: CandleInterval.literals,
+  quota: ["requests", "concurrent", "weight", "units"],
   use: ["cache", "rate-limits", "quotas", "action-log"],
   upstream: ["trading-api", "trading-node", "token-chain", "layer2"]
 }
