@@ -1,8 +1,8 @@
 /** Candle history in SQLite: bytes of a bar on disk, bars written a second, and the time that 5000 of them take to read. */
-import type { BarRange } from "@trigate/archive/BarRanges"
 import { CandleArchive } from "@trigate/archive/CandleArchive"
 import * as CandleArchiveSql from "@trigate/archive/CandleArchiveSql"
 import * as SqliteClient from "@trigate/archive/SqliteClient"
+import type { BarRange } from "@trigate/domain/BarRanges"
 import type { Candle } from "@trigate/domain/Candle"
 import { openOf } from "@trigate/domain/CandleWindow"
 import * as CandleMarket from "@trigate/sandbox/CandleMarket"

@@ -16,8 +16,9 @@ const workload: Workload = {
   bodies: {
     template: "{\"type\":\"candleSnapshot\",\"req\":{\"coin\":\"kPEPE\",\"interval\":\"1h\",\"startTime\":%d}}"
   },
-  // windows up to now that begin a millisecond apart, all of them before the second candle opens
-  first: Bodies.firstCandle,
+  // windows that begin a millisecond apart in the candle that is forming: none of them holds a closed one that could be held.
+  // the upstream answers them all with 5000
+  first: Bodies.formingCandle,
   answer: { contains: "[{\"t\":", length },
   connections: 8
 }

@@ -48,8 +48,11 @@ const hour = 3_600_000
 /** The most candles that the venue keeps. */
 const count = 5000
 
+/** When the candle that is forming opened. */
+export const formingCandle = Math.floor(Date.now() / hour) * hour
+
 /** Open time of the oldest of the candles. */
-export const firstCandle = Math.floor(Date.now() / hour) * hour - (count - 1) * hour
+const firstCandle = formingCandle - (count - 1) * hour
 
 const timesAt = (index: number) => ({
   t: firstCandle + index * hour,

@@ -7,7 +7,8 @@
  * written as JSON.
  */
 import type { Candle } from "@trigate/domain/Candle"
-import { Candle as CandleSchema, type CandleInterval } from "@trigate/domain/Candle"
+import { Candle as CandleSchema } from "@trigate/domain/Candle"
+import type { Series } from "@trigate/domain/CandleWindow"
 import { barAt, closeOf, openOf } from "@trigate/domain/CandleWindow"
 import * as Utf8 from "@trigate/domain/Utf8"
 import * as Schema from "effect/Schema"
@@ -15,19 +16,6 @@ import { BitReader, BitWriter } from "./BitColumns.ts"
 
 /** Bar numbers that share a chunk. */
 export const barsPerChunk = 1000
-
-/** The bars of one coin and interval. */
-export interface Series {
-  readonly coin: string
-  readonly interval: CandleInterval
-}
-
-/** Whether a bar is one of the series, from the first to the last millisecond of its bar number. */
-export const isOf = ({ coin, interval }: Series, { T, i, s, t }: Candle): boolean => {
-  if (s !== coin || i !== interval) return false
-  const bar = barAt(interval, t)
-  return openOf(interval, bar) === t && closeOf(interval, bar) === T
-}
 
 const prices = ["o", "h", "l", "c"] as const
 

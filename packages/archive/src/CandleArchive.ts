@@ -7,16 +7,16 @@
  *
  * The layers differ in their {@link Backend}: a store of chunks in memory, in SQLite or in Postgres.
  */
+import type { BarRange, BarRanges } from "@trigate/domain/BarRanges"
+import * as BarRanges_ from "@trigate/domain/BarRanges"
 import { Candle, CandleInterval } from "@trigate/domain/Candle"
-import { barAt } from "@trigate/domain/CandleWindow"
+import type { Series } from "@trigate/domain/CandleWindow"
+import { barAt, isOf } from "@trigate/domain/CandleWindow"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import type { Series } from "./BarChunk.ts"
 import * as BarChunk from "./BarChunk.ts"
-import type { BarRange, BarRanges } from "./BarRanges.ts"
-import * as BarRanges_ from "./BarRanges.ts"
 
 /**
  * The archive cannot be used.
@@ -187,7 +187,7 @@ export const make = (backend: Backend): CandleArchive["Service"] => {
     const parts = new Map<number, Array<Candle>>()
     for (const bar of bars) {
       const at = barAt(series.interval, bar.t)
-      if (at < range.from || at > range.to || !BarChunk.isOf(series, bar)) {
+      if (at < range.from || at > range.to || !isOf(series, bar)) {
         return yield* Effect.die(new Error("A bar was written that is not one of its range"))
       }
       const part = parts.get(chunkAt(at))

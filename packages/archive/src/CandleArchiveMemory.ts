@@ -1,9 +1,9 @@
 /** `CandleArchive` in memory: what was used least recently makes room when it is full, and is a gap from then on. */
+import * as BarRanges from "@trigate/domain/BarRanges"
+import type { Series } from "@trigate/domain/CandleWindow"
 import { barAt } from "@trigate/domain/CandleWindow"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import type { Series } from "./BarChunk.ts"
-import * as BarRanges from "./BarRanges.ts"
 import type { Chunk, EarlierVersion } from "./CandleArchive.ts"
 import * as CandleArchive from "./CandleArchive.ts"
 

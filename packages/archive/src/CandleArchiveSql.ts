@@ -4,7 +4,9 @@
  * Each row has a revision, and a write that does not follow it begins again. Several processes may therefore write the same
  * series. The tables have a version of their own: a database that a later program has changed is neither read nor written.
  */
+import * as BarRanges from "@trigate/domain/BarRanges"
 import { Candle, CandleInterval } from "@trigate/domain/Candle"
+import type { Series } from "@trigate/domain/CandleWindow"
 import { barAt } from "@trigate/domain/CandleWindow"
 import { Millis } from "@trigate/domain/Time"
 import * as Duration from "effect/Duration"
@@ -19,8 +21,6 @@ import * as Migrator from "effect/sql/Migrator"
 import * as SqlClient from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import { barsPerChunk } from "./BarChunk.ts"
-import type { Series } from "./BarChunk.ts"
-import * as BarRanges from "./BarRanges.ts"
 import type { SeriesStatus } from "./CandleArchive.ts"
 import * as CandleArchive from "./CandleArchive.ts"
 

@@ -4,18 +4,17 @@
  * Of each coin one interval is followed; larger ones are built from it, and compared with the venue's own once a day. One
  * request goes out at a time, for whatever would be lost first. What can no longer be had stays a gap, and is told.
  */
+import type { BarRange, BarRanges } from "@trigate/domain/BarRanges"
+import * as Ranges from "@trigate/domain/BarRanges"
 import type { Candle, CandleInterval, CandleWindowRequest } from "@trigate/domain/Candle"
 import { CandleInterval as Interval } from "@trigate/domain/Candle"
-import { barAt, closeOf, heldFrom, openOf, retainedBars } from "@trigate/domain/CandleWindow"
+import type { Series } from "@trigate/domain/CandleWindow"
+import { barAt, closeOf, heldFrom, isOf, openOf, retainedBars } from "@trigate/domain/CandleWindow"
 import { metrics } from "@trigate/domain/Metrics"
 import * as Clock from "effect/Clock"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
-import type { Series } from "./BarChunk.ts"
-import { isOf } from "./BarChunk.ts"
-import type { BarRange, BarRanges } from "./BarRanges.ts"
-import * as Ranges from "./BarRanges.ts"
 import * as CandleAggregate from "./CandleAggregate.ts"
 import type { ArchiveUnavailable } from "./CandleArchive.ts"
 import { CandleArchive } from "./CandleArchive.ts"

@@ -8,9 +8,6 @@
 /** Closed bars in few bytes, and exact: every number comes back as the venue spelled it. */
 export * as BarChunk from "./BarChunk.ts"
 
-/** Sets of bar numbers (`CandleWindow.barAt`) as ranges: which bars of a series are known, and which are missing. */
-export * as BarRanges from "./BarRanges.ts"
-
 /** Columns of whole numbers in few bits: the number of values, then Rice codes whose parameter follows the values. */
 export * as BitColumns from "./BitColumns.ts"
 

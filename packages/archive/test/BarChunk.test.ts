@@ -3,7 +3,8 @@ import * as BarChunk from "@trigate/archive/BarChunk"
 import { BitReader, BitWriter } from "@trigate/archive/BitColumns"
 import type { Candle } from "@trigate/domain/Candle"
 import { Candle as CandleSchema, CandleInterval } from "@trigate/domain/Candle"
-import { barAt, closeOf, openOf } from "@trigate/domain/CandleWindow"
+import type { Series } from "@trigate/domain/CandleWindow"
+import { barAt, closeOf, isOf, openOf } from "@trigate/domain/CandleWindow"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Fs from "node:fs"
@@ -25,7 +26,7 @@ const barWith = (values: Partial<Candle>, at = 0): Candle => ({
   ...values
 })
 
-const again = (series: BarChunk.Series, first: number, bars: ReadonlyArray<Candle>) =>
+const again = (series: Series, first: number, bars: ReadonlyArray<Candle>) =>
   BarChunk.decode(series, first, BarChunk.encode(series, first, bars))
 
 const recorded = (name: string): ReadonlyArray<Candle> => {
@@ -49,7 +50,7 @@ describe("a chunk of bars", () => {
       assert(head !== undefined)
       const series = { coin: head.s, interval: head.i }
       const first = barAt(head.i, head.t) - 3
-      assert.isTrue(bars.every((bar) => BarChunk.isOf(series, bar)))
+      assert.isTrue(bars.every((bar) => isOf(series, bar)))
       assert.deepStrictEqual(again(series, first, bars), bars)
       // none of them had to be written as text
       assert.strictEqual(BarChunk.encode(series, first, bars)[0], 1)
@@ -124,9 +125,9 @@ describe("a chunk of bars", () => {
 
   it("knows a bar of its series from every other", () => {
     const bar = barWith({}, 9)
-    assert.isTrue(BarChunk.isOf(minutes, bar))
+    assert.isTrue(isOf(minutes, bar))
     for (const other of [{ t: bar.t + 1 }, { T: bar.T + 1 }, { s: "ETH" }, { i: "3m" as const }]) {
-      assert.isFalse(BarChunk.isOf(minutes, { ...bar, ...other }))
+      assert.isFalse(isOf(minutes, { ...bar, ...other }))
     }
   })
 })

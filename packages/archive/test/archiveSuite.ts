@@ -1,8 +1,8 @@
 /** What every layer of `CandleArchive` has to do, and what its tests share. */
 import { assert, it } from "@effect/vitest"
-import type { BarRange } from "@trigate/archive/BarRanges"
 import type { ArchiveUnavailable } from "@trigate/archive/CandleArchive"
 import { CandleArchive } from "@trigate/archive/CandleArchive"
+import type { BarRange } from "@trigate/domain/BarRanges"
 import { openOf } from "@trigate/domain/CandleWindow"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"

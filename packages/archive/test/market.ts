@@ -1,5 +1,5 @@
 /** Bars of the sandbox's markets, which are printed as the venue prints them, and some without trades left out. */
-import type { BarRange } from "@trigate/archive/BarRanges"
+import type { BarRange } from "@trigate/domain/BarRanges"
 import type { Candle, CandleInterval } from "@trigate/domain/Candle"
 import { openOf } from "@trigate/domain/CandleWindow"
 import * as CandleMarket from "@trigate/sandbox/CandleMarket"

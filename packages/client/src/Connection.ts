@@ -1,4 +1,5 @@
 /** The gateway that calls go to: where it is, and how it is reached, over any Effect `HttpClient`. */
+import { sourcesHeader } from "@trigate/domain/CandleAnswer"
 import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Config from "effect/Config"
 import * as Context from "effect/Context"
@@ -48,12 +49,14 @@ export class Connection extends Context.Service<Connection, {
 const relayed = (response: HttpClientResponse.HttpClientResponse) =>
   Effect.map(response.arrayBuffer, (buffer) => {
     const retryAfter = response.headers["retry-after"]
+    const candles = response.headers[sourcesHeader]
     return UpstreamResponse.make({
       upstream: label,
       status: response.status,
       contentType: response.headers["content-type"] ?? "",
       body: new Uint8Array(buffer),
       ...UpstreamResponse.signerIn(response.headers),
+      ...(candles === undefined ? {} : { candles }),
       // the header may also hold a date, which is of no use without the server's clock
       ...(retryAfter !== undefined && /^[0-9]{1,6}$/u.test(retryAfter) ? { retryAfter: Number(retryAfter) } : {})
     })

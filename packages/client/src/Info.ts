@@ -1,15 +1,14 @@
 /** Queries of the trading chain. */
 import * as Paths from "@trigate/api/Paths"
 import type { CandleWindowRequest } from "@trigate/domain/Candle"
-import * as CandleWindow from "@trigate/domain/CandleWindow"
+import type { CandleWindow } from "@trigate/domain/CandleWindow"
 import type { ServedFailure } from "@trigate/domain/GatewayError"
 import * as InfoOperations from "@trigate/domain/InfoOperations"
 import type { AnyCodec, Operation } from "@trigate/domain/Operation"
 import * as InfoProtocol from "@trigate/domain/protocol/InfoProtocol"
 import type { UnknownAsset } from "@trigate/domain/ResourceError"
 import type { SpotMeta } from "@trigate/domain/SpotMeta"
-import * as Clock from "effect/Clock"
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
 import type { Connection } from "./Connection.ts"
 import { ask, type Served, served } from "./internal/Served.ts"
 
@@ -26,14 +25,11 @@ const query = <
 /** All spot pairs and tokens. */
 export const spotMeta: () => Effect.Effect<SpotMeta, ServedFailure, Connection> = query(InfoOperations.spotMeta)
 
-const candles = query(InfoOperations.candleSnapshot)
-
 /** The bars of a coin in a window, at most the newest 5000, and whether any of the window are missing. */
 export const candleSnapshot: (
   request: CandleWindowRequest
-) => Effect.Effect<CandleWindow.CandleWindow, ServedFailure | UnknownAsset, Connection> = Effect.fn(
-  "GatewayClient.candleWindow"
-)(function*(request) {
-  const rows = yield* candles(request)
-  return CandleWindow.fromSnapshot(request, rows, yield* Clock.currentTimeMillis)
-})
+) => Effect.Effect<CandleWindow, ServedFailure | UnknownAsset, Connection> = InfoProtocol
+  .candlesOf(served(InfoOperations.candleSnapshot))(
+    "GatewayClient",
+    (body) => ask(({ chains }) => chains.post(Paths.info, body.text))
+  )

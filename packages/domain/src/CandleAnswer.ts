@@ -1,5 +1,6 @@
 /**
- * Answers to candle queries: how many bars one holds, and whether it never changes and can be cached.
+ * Answers to candle queries: how many bars one holds, whether it never changes and can be cached, how one is written, and what it
+ * was made of.
  *
  * An answer is recognised from its bytes, in the venue's spelling and in the pieces in which it came. A full one has 700 KB:
  * joining and decoding it takes longer than recognising it, and parsing it ten times as long. What is not recognised may
@@ -8,6 +9,7 @@
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { type Candle, CandleInterval, type CandleWindowRequest } from "./Candle.ts"
+import type { Sources } from "./CandleWindow.ts"
 import { barAt, closeOf, oldestRetainedBar } from "./CandleWindow.ts"
 import * as Json from "./Json.ts"
 import type { CachePolicy } from "./Operation.ts"
@@ -319,4 +321,50 @@ export const isCacheable = (request: CandleWindowRequest, answer: Json.Json): bo
     before = bar
     return follows
   }) ?? false
+}
+
+/** Bars as the venue writes them. */
+export const write = (bars: ReadonlyArray<Candle>): string => {
+  const coin = Json.stringify(bars[0]?.s ?? "")
+  return `[${
+    bars.map(({ T, c, h, i, l, n, o, t, v }) =>
+      `{"t":${t},"T":${T},"s":${coin},"i":"${i}","o":"${o}","c":"${c}","h":"${h}","l":"${l}","v":"${v}","n":${n}}`
+    ).join(",")
+  }]`
+}
+
+/** The header in which a gateway tells what it made an answer of; a structured field (RFC 9651). */
+export const sourcesHeader = "x-trigate-candles"
+
+/** A header does not grow with the holes of a history. */
+const MOST_GAPS = 16
+
+/** The text of the header. */
+export const printSources = ({ asked, gaps, held, isCut }: Sources): string =>
+  [
+    `held=${held}`,
+    `asked=${asked}`,
+    ...(isCut ? ["cut"] : []),
+    gaps.length === 0
+      ? isCut ? [] : ["complete"]
+      : `gaps="${gaps.slice(0, MOST_GAPS).map(({ from, to }) => `${from}-${to}`).join(" ")}"`
+  ].flat().join(", ")
+
+/** What a header tells; undefined where there is none that says so. */
+export const readSources = (header: string | undefined): Sources | undefined => {
+  const match = header === undefined
+    ? undefined
+    : /^held=(?<held>[0-9]{1,9}), asked=(?<asked>[0-9]{1,9})(?<cut>, cut)?(?:, complete|, gaps="(?<gaps>[0-9 -]*)")?$/u
+      .exec(
+        header
+      )?.groups
+  return match === undefined ? undefined : {
+    held: Number(match["held"]),
+    asked: Number(match["asked"]),
+    isCut: match["cut"] !== undefined,
+    gaps: Array.from((match["gaps"] ?? "").matchAll(/(?<from>[0-9]+)-(?<to>[0-9]+)/gu), ({ groups }) => ({
+      from: Number(groups?.["from"]),
+      to: Number(groups?.["to"])
+    }))
+  }
 }

@@ -64,6 +64,19 @@ export const closeOf = (interval: CandleInterval, bar: number): number => openOf
 export const openTimeAt = (interval: CandleInterval, instant: number): number =>
   openOf(interval, barAt(interval, instant))
 
+/** The bars of one coin and interval. */
+export interface Series {
+  readonly coin: string
+  readonly interval: CandleInterval
+}
+
+/** Whether a bar is one of the series, from the first to the last millisecond of its bar number. */
+export const isOf = ({ coin, interval }: Series, { T, i, s, t }: Candle): boolean => {
+  if (s !== coin || i !== interval) return false
+  const bar = barAt(interval, t)
+  return openOf(interval, bar) === t && closeOf(interval, bar) === T
+}
+
 /** The oldest bar that is retained for certain at `now`; older ones are only where bars without trades were left out. */
 export const oldestRetainedBar = (interval: CandleInterval, now: number): number =>
   barAt(interval, now) - retainedBars + 1
@@ -82,6 +95,24 @@ export const retentionHorizon = (interval: CandleInterval, now: number): number 
  */
 export type Coverage = "complete" | "truncated" | "agedOut"
 
+/** A stretch of time, from its first to its last millisecond. */
+export interface Stretch {
+  readonly from: number
+  readonly to: number
+}
+
+/** What a gateway made an answer of, which then holds the newest 5000 bars of the window. */
+export interface Sources {
+  /** Bars that the gateway held. */
+  readonly held: number
+  /** Bars that it asked the venue for. */
+  readonly asked: number
+  /** Where bars may be missing, oldest first: neither held nor to be had any more. */
+  readonly gaps: ReadonlyArray<Stretch>
+  /** Whether older bars of the window are held and were left out. */
+  readonly isCut: boolean
+}
+
 /** Bars of a window, oldest first, and what they are not: all of it (`coverage`), or final (`forming`). */
 export interface CandleWindow {
   /** Every bar of the answer, the forming one included. */
@@ -89,6 +120,8 @@ export interface CandleWindow {
   readonly coverage: Coverage
   /** The last bar where it is still open at the time of reading: its prices and volume will change. */
   readonly forming: Candle | undefined
+  /** What the answer was made of; absent where the venue alone gave it. */
+  readonly sources?: Sources
 }
 
 /** A window of a walk, with the bounds that it covers, both included, in milliseconds. */
@@ -135,16 +168,24 @@ export const heldFrom = (
   return head === undefined ? oldest : Math.max(first, Math.min(barAt(interval, head.t), oldest))
 }
 
-/** Reads an answer to `request` that arrived at `now`; the rules are those of the venue, see {@link Coverage}. */
+const coverageBy = ({ gaps, isCut }: Sources, candles: ReadonlyArray<Candle>): Coverage =>
+  gaps.length === 0 && !isCut ? "complete" : candles.length === 0 ? "agedOut" : "truncated"
+
+/**
+ * Reads an answer to `request` that arrived at `now`.
+ *
+ * Where a gateway says what it made the answer of, that decides about the coverage; else the rules are those of the venue, see
+ * {@link Coverage}.
+ */
 export const fromSnapshot = (
   request: CandleWindowRequest,
   candles: ReadonlyArray<Candle>,
-  now: number
+  now: number,
+  sources?: Sources
 ): CandleWindow => {
   const last = candles.at(-1)
-  return {
-    candles,
-    coverage: coverageOf(request, candles, now),
-    forming: last !== undefined && last.T >= now ? last : undefined
-  }
+  const forming = last !== undefined && last.T >= now ? last : undefined
+  return sources === undefined
+    ? { candles, coverage: coverageOf(request, candles, now), forming }
+    : { candles, coverage: coverageBy(sources, candles), forming, sources }
 }

@@ -18,6 +18,8 @@ export interface Fields {
   readonly retryAfter?: number | undefined
   /** Seconds since the response was read upstream; absent for one that was not cached. */
   readonly age?: number | undefined
+  /** What an answer to a candle query was made of, as `CandleAnswer.printSources` writes it. */
+  readonly candles?: string | undefined
   /** Who signed the action that this answers, as told by a gateway upstream. */
   readonly signer?: Address | undefined
 }
@@ -31,18 +33,20 @@ export class UpstreamResponse implements Fields {
   readonly pieces: ReadonlyArray<Uint8Array>
   declare readonly retryAfter?: number
   declare readonly age?: number
+  declare readonly candles?: string
   declare readonly signer?: Address
   #body: Uint8Array | undefined
   #text: string | undefined
   #json: Json | undefined
 
-  constructor({ age, body, contentType, retryAfter, signer, status, upstream }: Fields) {
+  constructor({ age, body, candles, contentType, retryAfter, signer, status, upstream }: Fields) {
     this.upstream = upstream
     this.status = status
     this.contentType = contentType
     this.pieces = body instanceof Uint8Array ? [body] : body
     if (retryAfter !== undefined) this.retryAfter = retryAfter
     if (age !== undefined) this.age = age
+    if (candles !== undefined) this.candles = candles
     if (signer !== undefined) this.signer = signer
   }
 
@@ -82,8 +86,18 @@ export class UpstreamResponse implements Fields {
 
   /** The same response with some other members. */
   with(fields: Partial<Fields>): UpstreamResponse {
-    const { age, contentType, pieces, retryAfter, signer, status, upstream } = this
-    return new UpstreamResponse({ upstream, status, contentType, body: pieces, retryAfter, age, signer, ...fields })
+    const { age, candles, contentType, pieces, retryAfter, signer, status, upstream } = this
+    return new UpstreamResponse({
+      upstream,
+      status,
+      contentType,
+      body: pieces,
+      retryAfter,
+      age,
+      candles,
+      signer,
+      ...fields
+    })
   }
 }
 

@@ -14,6 +14,9 @@ export * as ActionError from "./ActionError.ts"
 /** What the venue says to a signed action: HTTP 200 is not success. */
 export * as ActionOutcome from "./ActionOutcome.ts"
 
+/** Sets of bar numbers (`CandleWindow.barAt`) as ranges: which bars of a series are known, and which are missing. */
+export * as BarRanges from "./BarRanges.ts"
+
 /** Who a request comes from, what they may ask for, and how much of it. */
 export * as Caller from "./Caller.ts"
 
@@ -23,7 +26,10 @@ export * as CallerError from "./CallerError.ts"
 /** Candles (OHLCV bars) of the trading chain. */
 export * as Candle from "./Candle.ts"
 
-/** Answers to candle queries: how many bars one holds, and whether it never changes and can be cached. */
+/**
+ * Answers to candle queries: how many bars one holds, whether it never changes and can be cached, how one is written, and what it
+ * was made of.
+ */
 export * as CandleAnswer from "./CandleAnswer.ts"
 
 /** Windows of bars: where bars begin, how far back the venue keeps them, and what an answer to a window leaves out. */

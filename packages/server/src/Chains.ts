@@ -4,8 +4,6 @@
  * Settings may change while a gateway serves. What must not forget stays: the action log, what counts against rate limits, cached
  * responses, connections, which addresses are ejected, and the state of the sandbox. The services over it are built anew.
  */
-import { CandleArchive } from "@trigate/archive/CandleArchive"
-import * as CandleArchiveMemory from "@trigate/archive/CandleArchiveMemory"
 import * as Quotas from "@trigate/callers/Quotas"
 import type { Settings } from "@trigate/domain/Settings"
 import type { Layer2 } from "@trigate/layer2/Layer2"
@@ -20,6 +18,7 @@ import * as TokenChainUpstream from "@trigate/tokens/TokenChainUpstream"
 import * as ActionLog from "@trigate/trading/ActionLog"
 import * as Admission from "@trigate/trading/Admission"
 import * as AuditLog from "@trigate/trading/AuditLog"
+import * as CandleHistory from "@trigate/trading/CandleHistory"
 import type { Exchange } from "@trigate/trading/Exchange"
 import type { Info } from "@trigate/trading/Info"
 import * as Inspector from "@trigate/trading/Inspector"
@@ -93,17 +92,14 @@ const audited = (log: Layer.Layer<ActionLog.ActionLog>): Layer.Layer<ActionLog.A
       ? log
       : Layer.provide(AuditLog.layerAudited(), [log, Layer.succeed(AuditLog.AuditLog, { write })])))
 
-/** The candle archive of the settings; where nothing is recorded, nothing of it is loaded. */
-const archive = (settings: Settings): Layer.Layer<CandleArchive> =>
+/** The candle archive of the settings; where nothing is recorded, there is none, and nothing of it is loaded. */
+const archiveOf = (settings: Settings): Layer.Layer<never> =>
   settings.archive.length === 0
-    ? CandleArchiveMemory.layer()
-    : Layer.unwrap(Effect.map(
-      Effect.promise(() => import("./ArchiveStore.ts")),
-      ({ layer }) => layer(settings)
-    ))
+    ? Layer.empty
+    : Layer.unwrap(Effect.map(Effect.promise(() => import("./ArchiveStore.ts")), ({ layer }) => layer(settings)))
 
 /** The recorder of the settings, beside the services. */
-const recorder = (settings: Settings): Layer.Layer<never, never, CandleArchive | Info | RateLimiter.RateLimiter> =>
+const recorderOf = (settings: Settings): Layer.Layer<never, never, Info | RateLimiter.RateLimiter> =>
   settings.archive.length === 0
     ? Layer.empty
     : Layer.unwrap(Effect.map(
@@ -133,17 +129,17 @@ const live = (first: Settings) =>
     const make = Effect.gen(function*() {
       const kept = Context.pick(
         ActionLog.ActionLog,
-        CandleArchive,
         HttpTransport,
         MetadataFetch,
         ResponseCache.ResponseCache
       )(
         yield* Effect.context<
-          ActionLog.ActionLog | CandleArchive | HttpTransport | MetadataFetch | ResponseCache.ResponseCache
+          ActionLog.ActionLog | HttpTransport | MetadataFetch | ResponseCache.ResponseCache
         >()
       )
       const windows = new Map<string, RateWindow>()
       const redis = yield* Effect.serviceOption(Redis.Redis)
+      const archive = yield* CandleHistory.Archive
       // the same addresses keep their detection, with what it knows of them
       const detections = yield* LayerMap.make(outliers)
       return Chains.of({
@@ -152,12 +148,13 @@ const live = (first: Settings) =>
           const { layer2Url, onceDeadline, readDeadline, traceUpstream, tradingNodeUrl } = settings
           // never shorter: an action that is still sent by the old settings needs its whole lease
           longest = Duration.max(longest, onceDeadline)
-          return recorder(settings).pipe(
+          return recorderOf(settings).pipe(
             Layer.provideMerge(services(settings)),
             Layer.provide(Pipeline.layerNoDeps({ readDeadline, onceDeadline, traceUpstream })),
             Layer.provide(detections.get({ tradingNodeUrl, layer2Url })),
             Layer.provide(rateLimiter(settings, redis)),
             Layer.provide(Layer.succeedContext(kept)),
+            Layer.provide(Layer.succeed(CandleHistory.Archive, archive)),
             Layer.provide(Layer.succeed(RateLimiter.Windows, windows))
           )
         }
@@ -168,7 +165,7 @@ const live = (first: Settings) =>
       Layer.provideMerge(GatewayStatus.layerStoreReadiness),
       Layer.provide(audited(ActionLogStore.layer(first, redis, () => longest))),
       Layer.provide(cache(redis)),
-      Layer.provide(archive(first)),
+      Layer.provide(archiveOf(first)),
       Layer.provide(MetadataFetchUndici.layer()),
       Layer.provide(HttpTransportUndici.layer({ connections: 512 }))
     )

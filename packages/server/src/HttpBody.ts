@@ -8,6 +8,7 @@
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { CurrentCaller } from "@trigate/domain/Caller"
 import type { Overloaded } from "@trigate/domain/CallerError"
+import { sourcesHeader } from "@trigate/domain/CandleAnswer"
 import type { GatewayError as GatewayErrorType } from "@trigate/domain/GatewayError"
 import { GatewayError } from "@trigate/domain/GatewayError"
 import * as Json from "@trigate/domain/Json"
@@ -213,8 +214,8 @@ const inertType = (contentType: string): string =>
 /** An operation's upstream response as it came: status, content type, bytes. Notes the operation for log and metrics. */
 export const relayed = (
   operation: string,
-  { age, body, contentType, retryAfter, status }: UpstreamResponse,
-  headers: { readonly [name: string]: string } = {}
+  { age, body, candles, contentType, retryAfter, status }: UpstreamResponse,
+  headers: { readonly [name: string]: string } = candles === undefined ? {} : { [sourcesHeader]: candles }
 ): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
   Effect.map(CurrentRequestFacts, (facts) => {
     facts.operations.push({ operation, outcome: status === 200 ? "ok" : "upstream_error" })

@@ -1,5 +1,5 @@
 /** Records candle history beside `Info`, with what callers leave of the venue's rate limit. */
-import type { CandleArchive } from "@trigate/archive/CandleArchive"
+import { CandleArchive } from "@trigate/archive/CandleArchive"
 import * as CandleRecorder from "@trigate/archive/CandleRecorder"
 import type { Caller } from "@trigate/domain/Caller"
 import { CurrentCaller } from "@trigate/domain/Caller"
@@ -14,6 +14,7 @@ import { Freshness } from "@trigate/upstream/ResponseCache"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
+import * as CandleHistory from "./CandleHistory.ts"
 import { Info } from "./Info.ts"
 
 /** What is recorded, and how much callers are left. */
@@ -78,12 +79,19 @@ const make = Effect.fnUntraced(function*({ weight = settings.tradingApiWeight.fa
   return source
 })
 
-/** Records while the layer lives. An archive that this program may not write is told in the log, and recording ends. */
-export const layer = (options: Options): Layer.Layer<never, never, CandleArchive | Info | RateLimiter> =>
-  Layer.effectDiscard(
-    Effect.flatMap(make(options), (source) =>
-      CandleRecorder.record(source, options).pipe(
-        Effect.catch(({ detail }) => Effect.logError(`Nothing is recorded: ${detail}`)),
-        Effect.forkScoped
-      ))
-  )
+/**
+ * Records into the {@link CandleHistory.Archive} while the layer lives; nothing where there is none.
+ *
+ * An archive that this program may not write is told in the log, and recording ends.
+ */
+export const layer = (options: Options): Layer.Layer<never, never, Info | RateLimiter> =>
+  Layer.effectDiscard(Effect.gen(function*() {
+    const archive = yield* CandleHistory.Archive
+    if (archive === undefined) return
+    const source = yield* make(options)
+    yield* CandleRecorder.record(source, options).pipe(
+      Effect.provideService(CandleArchive, archive),
+      Effect.catch(({ detail }) => Effect.logError(`Nothing is recorded: ${detail}`)),
+      Effect.forkScoped
+    )
+  }))

@@ -19,6 +19,8 @@ interface Position {
   readonly end: number
   /** Open time of the last bar given out. */
   readonly last: number
+  /** Whether a gateway holds what the venue no longer has, so that every stretch is as long as an answer. */
+  readonly isHeld: boolean
 }
 
 const bounded = (bars: number): number => Math.min(CandleWindow.retainedBars, Math.max(1, Math.floor(bars)))
@@ -30,7 +32,8 @@ const bounded = (bars: number): number => Math.min(CandleWindow.retainedBars, Ma
  * everything that lies before what the venue keeps for certain: it keeps 5000 bars in all, so that one answer holds
  * whatever is left there, and requests for what is gone would cost as much as requests for what is kept. An `endTime` after
  * now, or none, ends the walk at the bar that was forming when it began. A `truncated` stretch lacks what precedes its
- * first bar; that happens to the first one, and to later ones that aged out during a slow walk.
+ * first bar; that happens to the first one, and to later ones that aged out during a slow walk. Where a gateway holds more than
+ * the venue, the walk starts at the beginning of the window.
  */
 export const walk = <E, R>(
   request: CandleWindowRequest,
@@ -42,23 +45,39 @@ export const walk = <E, R>(
   const begin = Effect.map(Clock.currentTimeMillis, (now): Position => ({
     from: startTime,
     end: Math.min(request.endTime ?? now, now),
-    last: Number.NEGATIVE_INFINITY
+    last: Number.NEGATIVE_INFINITY,
+    isHeld: false
   }))
   const step = Effect.fnUntraced(function*(at: Position) {
     const now = yield* Clock.currentTimeMillis
     const first = CandleWindow.barAt(interval, at.from)
     if (CandleWindow.openOf(interval, first) > at.end) return [[], Option.none<Position>()] as const
-    const oldest = at.from === startTime
+    const oldest = at.from === startTime && !at.isHeld
       ? Math.max(first, CandleWindow.oldestRetainedBar(interval, now))
       : first
     const close = CandleWindow.closeOf(interval, oldest + bars - 1)
     const endTime = Math.min(close, at.end)
-    const { candles, coverage, forming } = yield* fetch({ coin, interval, startTime: at.from, endTime })
-    const fresh = candles.filter(({ t }) => t > at.last)
-    const stretch: CandleWindow.CandleStretch = { startTime: at.from, endTime, candles: fresh, coverage, forming }
+    const window = yield* fetch({ coin, interval, startTime: at.from, endTime })
+    const { sources } = window
+    if (sources?.isCut === true && oldest > first) {
+      // older bars are held, too: they come stretch by stretch, from the first one on
+      const [gap] = sources.gaps
+      if (gap === undefined || gap.from > at.from) return [[], Option.some<Position>({ ...at, isHeld: true })] as const
+      const unknown: CandleWindow.CandleStretch = {
+        startTime: at.from,
+        endTime: gap.to,
+        candles: [],
+        coverage: "agedOut",
+        forming: undefined,
+        sources: { held: 0, asked: 0, isCut: false, gaps: [gap] }
+      }
+      return [[unknown], Option.some<Position>({ ...at, from: gap.to + 1, isHeld: true })] as const
+    }
+    const fresh = window.candles.filter(({ t }) => t > at.last)
+    const stretch: CandleWindow.CandleStretch = { ...window, startTime: at.from, endTime, candles: fresh }
     return [
       [stretch],
-      Option.some<Position>({ from: close + 1, end: at.end, last: fresh.at(-1)?.t ?? at.last })
+      Option.some<Position>({ ...at, from: close + 1, last: fresh.at(-1)?.t ?? at.last })
     ] as const
   })
   return Stream.unwrap(Effect.map(begin, (start) => Stream.paginate(start, step)))

@@ -1,7 +1,6 @@
 /** Queries of the trading chain: spot pairs and tokens, and bars. */
 import type { CandleWindowRequest } from "@trigate/domain/Candle"
 import type { CandleStretch, CandleWindow } from "@trigate/domain/CandleWindow"
-import { fromSnapshot } from "@trigate/domain/CandleWindow"
 import type { CommonFailure } from "@trigate/domain/GatewayError"
 import { infoOperations } from "@trigate/domain/InfoOperations"
 import type { InfoCall } from "@trigate/domain/protocol/InfoProtocol"
@@ -10,7 +9,6 @@ import type { Backend } from "@trigate/domain/protocol/Protocol"
 import type { UnknownAsset } from "@trigate/domain/ResourceError"
 import type { SpotMeta } from "@trigate/domain/SpotMeta"
 import type { UpstreamResponse } from "@trigate/domain/UpstreamResponse"
-import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"
@@ -40,21 +38,16 @@ export class Info extends Context.Service<Info, {
 
 const { candleSnapshot, spotMeta } = infoOperations
 const spotMetaOver = InfoProtocol.methodOf(spotMeta)
-const candlesOver = InfoProtocol.methodOf(candleSnapshot)
+const candlesOver = InfoProtocol.candlesOf(candleSnapshot)
 
 /** The service over a backend. */
 export const make = ({ read }: InfoBackend): Info["Service"] => {
   const surface = "gateway"
   const readMeta = spotMetaOver("Info", (body, request) => read({ operation: spotMeta, request, body, surface }))
-  const readCandles = candlesOver(
+  const snapshot = candlesOver(
     "Info",
     (body, request) => read({ operation: candleSnapshot, request, body, surface })
   )
-  const snapshot = Effect.fnUntraced(function*(request: CandleWindowRequest) {
-    const candles = yield* readCandles(request)
-    // the clock after the response: what aged out on the way is told as missing
-    return fromSnapshot(request, candles, yield* Clock.currentTimeMillis)
-  })
   return Info.of({
     relay: Effect.fnUntraced(function*(call: InfoCall) {
       const response = yield* read(call)

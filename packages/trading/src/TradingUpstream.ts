@@ -19,6 +19,7 @@ import type * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import { ActionLog } from "./ActionLog.ts"
 import { Admission } from "./Admission.ts"
+import * as CandleHistory from "./CandleHistory.ts"
 import * as Exchange from "./Exchange.ts"
 import * as Info from "./Info.ts"
 import * as NodeArchive from "./NodeArchive.ts"
@@ -114,12 +115,18 @@ export const layerInfo = (addresses: Addresses): Layer.Layer<Info.Info, never, P
       const upstreams = make(addresses)
       const route = routes(upstreams, "/info")
       const { node, "official-api": api } = upstreams
+      const shared = {
+        // where only nodes are configured, they alone tell one network from another
+        upstream: { ...api, addresses: [...api.addresses, ...node.addresses] },
+        targetsOf: ({ operation, surface }: InfoProtocol.InfoCall) => route(operation, surface)
+      }
+      const answer = yield* CandleHistory.make(yield* pipeline.reads({ ...shared, protocol: CandleHistory.holes }))
       return Info.make({
         read: yield* pipeline.reads({
+          ...shared,
           protocol: InfoProtocol.reads,
-          // where only nodes are configured, they alone tell one network from another
-          upstream: { ...api, addresses: [...api.addresses, ...node.addresses] },
-          targetsOf: ({ operation, surface }) => route(operation, surface)
+          ask: (call, targets) =>
+            answer(call, pipeline.attempt({ operation: call.operation, targets }, InfoProtocol.reads.write(call, 0)))
         })
       })
     })

@@ -32,6 +32,12 @@ export * as AuditLog from "./AuditLog.ts"
 /** What of a signed body is wrong by itself, whoever signed it, and its action as the venue would print it. */
 export * as BodyForm from "./BodyForm.ts"
 
+/**
+ * Answers candle queries as the venue would if it had kept everything: closed bars are those that are held, and the venue is asked
+ * only for the bar that is forming and for what is missing.
+ */
+export * as CandleHistory from "./CandleHistory.ts"
+
 /** Records candle history beside `Info`, with what callers leave of the venue's rate limit. */
 export * as CandleRecording from "./CandleRecording.ts"
 

@@ -4,6 +4,7 @@ import * as CandleArchiveMemory from "@trigate/archive/CandleArchiveMemory"
 import { local } from "@trigate/domain/Caller"
 import { barAt, closeOf, openOf } from "@trigate/domain/CandleWindow"
 import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
+import * as CandleHistory from "@trigate/trading/CandleHistory"
 import * as CandleRecording from "@trigate/trading/CandleRecording"
 import * as TradingUpstream from "@trigate/trading/TradingUpstream"
 import * as OutlierDetection from "@trigate/upstream/OutlierDetection"
@@ -51,6 +52,7 @@ const recording = (transport: ReturnType<typeof venue>, options: CandleRecording
   return CandleRecording.layer(options).pipe(
     Layer.provide(TradingUpstream.layerInfo({ api: ["https://api.test"] })),
     Layer.provide(pipeline),
+    Layer.provide(Layer.effect(CandleHistory.Archive, CandleArchive)),
     Layer.provideMerge(RateLimiter.layerMemory({ "trading-api": 1200 })),
     Layer.provideMerge(CandleArchiveMemory.layer())
   )

@@ -1,8 +1,12 @@
 /** The queries of `POST /info`: how they are checked and written, and how their answers are judged and read. */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
+import type { CandleWindowRequest } from "../Candle.ts"
+import { readSources } from "../CandleAnswer.ts"
+import { fromSnapshot } from "../CandleWindow.ts"
 import {
   candleSnapshot,
   type infoOperations,
@@ -83,6 +87,24 @@ export const methodOf = <
     })
 }
 
+/** The typed method of a candle query, over some way to send its body: the bars, and which of the window are missing. */
+export const candlesOf = <const Failures extends ReadonlyArray<AnyCodec>>(
+  operation: Operation<string, "read", typeof candleSnapshot.request, typeof candleSnapshot.response, Failures>
+) => {
+  const write = encodeRequest(operation.request)
+  const read = readerOf(operation)
+  return <E, R>(
+    service: string,
+    send: (body: Json.Json, request: CandleWindowRequest) => Effect.Effect<UpstreamResponse.UpstreamResponse, E, R>
+  ) =>
+    Effect.fn(`${service}.${operation.name}`)(function*(request: CandleWindowRequest) {
+      const response = yield* send(yield* write(request), request)
+      const bars = yield* read(request, response)
+      // the clock after the response: what aged out on the way is told as missing
+      return fromSnapshot(request, bars, yield* Clock.currentTimeMillis, readSources(response.candles))
+    })
+}
+
 /** A successful response without the endpoint key, where it is an error all the same. */
 export const concealedError = (
   conceal: Conceal,
@@ -122,24 +144,29 @@ export const judge = (operation: Pick<ReadOperation, "isFinal" | "recognized" | 
   return answered(concealedError(conceal, response), Array.isArray(value.success) ? value.success.length : 0)
 }
 
-/** Responses of status 200 are cached: the label of the upstream, the content type and the bytes as they came. */
+/**
+ * Responses of status 200 are cached: the label of the upstream, the content type, what a candle answer was made of, and the
+ * bytes as they came.
+ */
 export const codec: CacheCodec<UpstreamResponse.UpstreamResponse> = {
-  store: ({ body, contentType, status, upstream }) =>
+  store: ({ body, candles, contentType, status, upstream }) =>
     status === 200
       // a small body may be a view of a large receive buffer, which would be stored with it
       ? {
-        head: `${upstream} ${contentType}`,
+        head: candles === undefined ? `${upstream} ${contentType}` : `${upstream} ${contentType}\n${candles}`,
         body: body.byteLength === body.buffer.byteLength ? body : new Uint8Array(body)
       }
       : undefined,
   restore: ({ body, head }, age) => {
     const end = head.indexOf(" ")
+    const [contentType = "", candles] = head.slice(end + 1).split("\n")
     return UpstreamResponse.make({
       upstream: head.slice(0, end),
       status: 200,
-      contentType: head.slice(end + 1),
+      contentType,
       body: typeof body === "string" ? Utf8.encode(body) : body,
-      age
+      age,
+      ...(candles === undefined ? {} : { candles })
     })
   },
   faultOf: ({ status }) => status >= 500 || status === 429 ? "upstream" : status >= 400 ? "caller" : undefined

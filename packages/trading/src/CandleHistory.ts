@@ -1,0 +1,289 @@
+/**
+ * Answers candle queries as the venue would if it had kept everything: closed bars are those that are held, and the venue is asked
+ * only for the bar that is forming and for what is missing.
+ *
+ * Queries that lack the same bars ask for them together, however different their windows are. A query of whose window nothing is
+ * held is relayed as it is; its closed bars are then held for the next one. What an answer is made of is told beside it.
+ *
+ * Bars are held in this process, the series that was used least recently makes room, and in the {@link Archive} where there is
+ * one.
+ */
+import type { CandleArchive } from "@trigate/archive/CandleArchive"
+import type { BarRange, BarRanges } from "@trigate/domain/BarRanges"
+import * as Ranges from "@trigate/domain/BarRanges"
+import type { Candle, CandleWindowRequest } from "@trigate/domain/Candle"
+import * as CandleAnswer from "@trigate/domain/CandleAnswer"
+import type { Series } from "@trigate/domain/CandleWindow"
+import { barAt, closeOf, heldFrom, isOf, oldestRetainedBar, openOf, retainedBars } from "@trigate/domain/CandleWindow"
+import { candleSnapshot } from "@trigate/domain/InfoOperations"
+import * as Json from "@trigate/domain/Json"
+import type { InfoCall } from "@trigate/domain/protocol/InfoProtocol"
+import * as InfoProtocol from "@trigate/domain/protocol/InfoProtocol"
+import type { ReadProtocol } from "@trigate/domain/protocol/Protocol"
+import type { ReadFailure } from "@trigate/domain/TransportFailure"
+import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as Utf8 from "@trigate/domain/Utf8"
+import { Freshness } from "@trigate/upstream/ResponseCache"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+
+/** The archive that answers and keeps bars besides this process; none unless one is provided. */
+export const Archive = Context.Reference<CandleArchive["Service"] | undefined>(
+  "@trigate/trading/CandleHistory/Archive",
+  {
+    defaultValue: () => undefined
+  }
+)
+
+/** Room for a venue whose clock is behind ours, or that writes a bar late. */
+const GRACE = 5000
+
+/** A query with more holes asks once for all that lies behind the first. */
+const MOST_HOLES = 3
+
+/** Bars that are held in this process: about 40 MB of them. */
+const MOST_BARS = 100_000
+
+/** How long bars are held in this process until an archive is asked again, which may have corrected them; and without one. */
+const HELD_FOR = 60_000
+const HELD_ALONE_FOR = 24 * 3_600_000
+
+/** Bars of a range, oldest first, and what of the range is known. */
+interface Held {
+  readonly bars: ReadonlyArray<Candle>
+  readonly known: BarRanges
+}
+
+const nothing: Held = { bars: [], known: [] }
+
+/** Bars of several sources, each once and in order; later sources replace earlier ones. */
+const joined = (...sources: ReadonlyArray<ReadonlyArray<Candle>>): ReadonlyArray<Candle> => {
+  const full = sources.filter(({ length }) => length > 0)
+  const [only] = full
+  if (only === undefined || full.length === 1) return only ?? []
+  const byTime = new Map(full.flat().map((bar) => [bar.t, bar]))
+  return [...byTime.values()].toSorted((a, b) => a.t - b.t)
+}
+
+/** The closed bars that this process holds. */
+class Recent {
+  readonly #series = new Map<string, Held & { readonly since: number }>()
+  readonly #lifetime: number
+  #count = 0
+
+  constructor(lifetime: number) {
+    this.#lifetime = lifetime
+  }
+
+  read({ coin, interval }: Series, range: BarRange, now: number): Held {
+    const key = `${interval} ${coin}`
+    const held = this.#series.get(key)
+    if (held === undefined) return nothing
+    this.#series.delete(key)
+    if (now - held.since >= this.#lifetime) {
+      this.#count -= held.bars.length
+      return nothing
+    }
+    this.#series.set(key, held)
+    const known = Ranges.within(held.known, range)
+    if (known.length === 0) return nothing
+    const from = openOf(interval, range.from)
+    const to = openOf(interval, range.to)
+    return { bars: held.bars.filter(({ t }) => t >= from && t <= to), known }
+  }
+
+  write({ coin, interval }: Series, range: BarRange, bars: ReadonlyArray<Candle>, now: number): void {
+    const key = `${interval} ${coin}`
+    const held = this.#series.get(key)
+    const all = { bars: joined(held?.bars ?? [], bars), known: Ranges.add(held?.known ?? [], range) }
+    this.#count += all.bars.length - (held?.bars.length ?? 0)
+    this.#series.delete(key)
+    this.#series.set(key, { ...all, since: held?.since ?? now })
+    for (const [oldest, { bars }] of this.#series) {
+      if (this.#count <= MOST_BARS) break
+      this.#series.delete(oldest)
+      this.#count -= bars.length
+    }
+  }
+}
+
+/** The bars of a window that have closed for certain, and its last one. */
+interface Plan {
+  readonly series: Series
+  readonly first: number
+  readonly closed: number
+  readonly last: number
+}
+
+const planOf = ({ coin, endTime, interval, startTime }: CandleWindowRequest, now: number): Plan | undefined => {
+  const end = endTime ?? now
+  const first = barAt(interval, startTime)
+  const last = Math.min(barAt(interval, now), barAt(interval, end))
+  const closed = Math.min(last, barAt(interval, now - GRACE) - 1)
+  return end < startTime || closed < first ? undefined : { series: { coin, interval }, first, closed, last }
+}
+
+/** What the venue has to be asked for: the holes that it can still fill, and the bars that have not closed for certain. */
+const lackingOf = ({ closed, first, last, series }: Plan, known: BarRanges, now: number): BarRanges => {
+  const from = Math.max(first, 0, oldestRetainedBar(series.interval, now))
+  const holes = Ranges.union([
+    Ranges.missing(known, { from, to: closed }),
+    last > closed ? [{ from: closed + 1, to: last }] : []
+  ])
+  const [head] = holes
+  return head === undefined || holes.length <= MOST_HOLES ? holes : [{ from: head.from, to: last }]
+}
+
+/** The query for a hole; without an end where the window reaches into the bar that is forming, so that all such queries are one. */
+const callFor = ({ closed, series }: Plan, { from, to }: BarRange): InfoCall => {
+  const { coin, interval } = series
+  const startTime = openOf(interval, from)
+  const request = to > closed
+    ? { coin, interval, startTime }
+    : { coin, interval, startTime, endTime: closeOf(interval, to) }
+  return {
+    operation: candleSnapshot,
+    request,
+    body: Json.write({ type: candleSnapshot.name, req: request }),
+    surface: "gateway"
+  }
+}
+
+/** How the queries for holes are coalesced. None is cached: what they answer is held, but for the bar that is forming. */
+export const holes: ReadProtocol<InfoCall, UpstreamResponse.UpstreamResponse, ReadFailure> = {
+  ...InfoProtocol.reads,
+  key: (call) => `hole ${InfoProtocol.reads.key(call)}`,
+  cachePolicy: () => undefined
+}
+
+const decodeBars = Schema.decodeUnknownOption(candleSnapshot.response)
+
+/** The bars of an answer; undefined unless all of them are bars of the series. */
+const barsIn = (
+  series: Series,
+  { json, status }: UpstreamResponse.UpstreamResponse
+): ReadonlyArray<Candle> | undefined => {
+  if (status !== 200) return undefined
+  const bars = Option.getOrUndefined(decodeBars(json.valueOrUndefined))
+  return bars?.every((bar) => isOf(series, bar)) === true ? bars : undefined
+}
+
+/** Answers a query; `straight` sends it to the venue as it is. */
+export type Answer<E> = (
+  call: InfoCall,
+  straight: Effect.Effect<UpstreamResponse.UpstreamResponse, E>
+) => Effect.Effect<UpstreamResponse.UpstreamResponse, E>
+
+/** The answers of one chain; `ask` sends the query for a hole. */
+export const make = Effect.fnUntraced(function*<E>(
+  ask: (call: InfoCall) => Effect.Effect<UpstreamResponse.UpstreamResponse, E>
+) {
+  const archive = yield* Archive
+  const scope = yield* Effect.scope
+  const recent = new Recent(archive === undefined ? HELD_ALONE_FOR : HELD_FOR)
+
+  /** What this process holds of a range, else what the archive holds; nothing of an archive that is away. */
+  const heldOf = Effect.fnUntraced(function*(series: Series, range: BarRange, now: number) {
+    const here = recent.read(series, range, now)
+    if (archive === undefined || Ranges.missing(here.known, range).length === 0) return here
+    const there = yield* Effect.orElseSucceed(archive.read(series, range, retainedBars), () => nothing)
+    // of a long range the archive reads only the newest bars
+    const isCut = there.bars.length >= retainedBars
+    const since = isCut ? there.bars[0]?.t ?? 0 : 0
+    for (const part of isCut ? [] : there.known) {
+      recent.write(
+        series,
+        part,
+        there.bars.filter(({ t }) => {
+          const bar = barAt(series.interval, t)
+          return bar >= part.from && bar <= part.to
+        }),
+        now
+      )
+    }
+    return {
+      bars: joined(there.bars, here.bars.filter(({ t }) => t >= since)),
+      known: Ranges.union([there.known, here.known])
+    }
+  })
+
+  /** Holds the closed bars of an answer to a query for the bars of a range. */
+  const hold = Effect.fnUntraced(
+    function*({ closed, series }: Plan, { from, to }: BarRange, bars: ReadonlyArray<Candle>) {
+      const now = yield* Clock.currentTimeMillis
+      const range = { from: heldFrom(series.interval, from, bars, now), to: Math.min(to, closed) }
+      if (range.to < range.from) return
+      const inside = bars.filter(({ t }) => {
+        const bar = barAt(series.interval, t)
+        return bar >= range.from && bar <= range.to
+      })
+      recent.write(series, range, inside, now)
+      if (archive !== undefined) yield* Effect.ignore(archive.write(series, range, inside))
+    }
+  )
+
+  /** Holds what comes of a query that went out as it was, once its caller has the answer. */
+  const relayed = (straight: Effect.Effect<UpstreamResponse.UpstreamResponse, E>, plan: Plan) =>
+    Effect.tap(straight, (response) => {
+      const later = Effect.suspend(() => {
+        const bars = barsIn(plan.series, response)
+        return bars === undefined ? Effect.void : hold(plan, { from: plan.first, to: plan.closed }, bars)
+      })
+      return response.status === 200 ? Effect.forkIn(later, scope) : Effect.void
+    })
+
+  const answer: Answer<E> = Effect.fnUntraced(function*(call, straight) {
+    const { request, surface } = call
+    // who wants what the venue has now gets it
+    if (surface === "node" || request === undefined || !("coin" in request) || (yield* Freshness) === "none") {
+      return yield* straight
+    }
+    const now = yield* Clock.currentTimeMillis
+    const plan = planOf(request, now)
+    if (plan === undefined) return yield* straight
+    const { closed, first, series } = plan
+    const held = yield* heldOf(series, { from: first, to: closed }, now)
+    if (held.known.length === 0) return yield* relayed(straight, plan)
+
+    let known = held.known
+    let age: number | undefined
+    const asked: Array<Candle> = []
+    for (const hole of lackingOf(plan, known, now)) {
+      const response = yield* ask(callFor(plan, hole))
+      if (response.status !== 200) return response
+      const bars = barsIn(series, response)
+      if (bars === undefined) return yield* straight
+      asked.push(...bars)
+      if (response.age !== undefined) age = Math.max(age ?? 0, response.age)
+      const from = heldFrom(series.interval, hole.from, bars, yield* Clock.currentTimeMillis)
+      known = Ranges.add(known, { from, to: Math.min(hole.to, closed) })
+      if (hole.from <= closed) yield* hold(plan, hole, bars)
+    }
+
+    const end = request.endTime ?? Number.POSITIVE_INFINITY
+    const all = joined(held.bars, asked).filter(({ T, t }) => T >= request.startTime && t <= end)
+    const bars = all.slice(-retainedBars)
+    const fromVenue = new Set(asked.map(({ t }) => t))
+    const count = bars.filter(({ t }) => fromVenue.has(t)).length
+    return UpstreamResponse.make({
+      upstream: "trading-api",
+      status: 200,
+      contentType: "application/json",
+      body: Utf8.encode(CandleAnswer.write(bars)),
+      ...(age === undefined ? {} : { age }),
+      candles: CandleAnswer.printSources({
+        held: bars.length - count,
+        asked: count,
+        isCut: all.length > bars.length,
+        gaps: Ranges.missing(known, { from: first, to: closed }).map(({ from, to }) => ({
+          from: openOf(series.interval, from),
+          to: closeOf(series.interval, to)
+        }))
+      })
+    })
+  })
+  return answer
+})

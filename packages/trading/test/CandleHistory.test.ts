@@ -1,0 +1,254 @@
+import { assert, describe, it } from "@effect/vitest"
+import { ArchiveUnavailable, CandleArchive } from "@trigate/archive/CandleArchive"
+import * as CandleArchiveMemory from "@trigate/archive/CandleArchiveMemory"
+import type { Candle, CandleInterval, CandleWindowRequest } from "@trigate/domain/Candle"
+import { CandleWindowRequest as RequestSchema } from "@trigate/domain/Candle"
+import * as CandleAnswer from "@trigate/domain/CandleAnswer"
+import { barAt, openOf } from "@trigate/domain/CandleWindow"
+import { candleSnapshot } from "@trigate/domain/InfoOperations"
+import * as Json from "@trigate/domain/Json"
+import type { UpstreamResponse } from "@trigate/domain/UpstreamResponse"
+import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
+import * as CandleHistory from "@trigate/trading/CandleHistory"
+import { Info } from "@trigate/trading/Info"
+import * as TradingUpstream from "@trigate/trading/TradingUpstream"
+import { Freshness } from "@trigate/upstream/ResponseCache"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import * as TestClock from "effect/testing/TestClock"
+import * as FakeVenue from "../../archive/test/fakeVenue.ts"
+
+const begin = Date.UTC(2026, 8, 1, 10, 2, 30)
+const minute = 60_000
+const hour = 60 * minute
+
+const decodeBody = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Struct({ req: RequestSchema })))
+
+/** A transport in front of a venue that faults after some answers, and the requests that it sent. */
+const over = (venue: FakeVenue.FakeVenue, answers = Number.POSITIVE_INFINITY) =>
+  ScriptedTransport.make(({ body }) =>
+    venue.asked.length >= answers ?
+      ScriptedTransport.answer(503, "null") :
+      Effect.map(Effect.orDie(venue.source.bars(decodeBody(body).req)), (bars) =>
+        bars === undefined
+          ? ScriptedTransport.answer(500, "null")
+          : ScriptedTransport.answer(200, CandleAnswer.write(bars)))
+  )
+
+const info = (transport: ReturnType<typeof over>, archive?: CandleArchive["Service"]) =>
+  TradingUpstream.layerInfo({ api: ["https://api.test"] }).pipe(
+    Layer.provide(transport.layer),
+    Layer.provide(Layer.succeed(CandleHistory.Archive, archive))
+  )
+
+/** Relays a query as a caller of the gateway sends it. */
+const relay = (req: CandleWindowRequest) =>
+  Info.use(({ relay }) =>
+    relay({
+      operation: candleSnapshot,
+      request: req,
+      body: Json.write({ type: "candleSnapshot", req }),
+      surface: "gateway"
+    })
+  )
+
+const bars = ({ json }: UpstreamResponse): unknown => json.valueOrUndefined
+
+/** Lets a request that takes time come back. */
+const passing = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.gen(function*() {
+    const fiber = yield* Effect.forkChild(effect)
+    yield* TestClock.adjust(10)
+    return yield* Fiber.join(fiber)
+  })
+
+const window = (startTime: number, interval: CandleInterval = "1m", coin = "BTC"): CandleWindowRequest => ({
+  coin,
+  interval,
+  startTime
+})
+
+const asked = (transport: ReturnType<typeof over>) => transport.sent.map(({ body }) => decodeBody(body).req)
+
+describe("candle queries", () => {
+  it.effect("ask the venue for the forming bar alone, once the closed ones are held", () => {
+    const venue = FakeVenue.make({ retained: 5000, listed: begin - 9 * hour })
+    const transport = over(venue)
+    return Effect.gen(function*() {
+      yield* TestClock.setTime(begin)
+      const first = window(begin - 2 * hour)
+      const relayed = yield* passing(relay(first))
+      assert.strictEqual(relayed.candles, undefined)
+      assert.deepStrictEqual(asked(transport), [first])
+      yield* TestClock.adjust(20 * minute)
+      const newest = barAt("1m", begin + 20 * minute)
+      const answer = yield* passing(relay(window(begin - hour)))
+      // what it would have been without
+      assert.deepStrictEqual(bars(answer), venue.existing("BTC", "1m", barAt("1m", begin - hour), newest))
+      assert.strictEqual(
+        answer.text,
+        CandleAnswer.write(venue.existing("BTC", "1m", barAt("1m", begin - hour), newest))
+      )
+      assert.deepStrictEqual(asked(transport).slice(1), [window(openOf("1m", barAt("1m", begin)))])
+      assert.strictEqual(answer.candles, "held=60, asked=21, complete")
+      // a window inside of what is held costs nothing
+      const inside = { ...window(begin - hour), endTime: begin - 10 * minute }
+      const held = yield* passing(relay(inside))
+      assert.deepStrictEqual(
+        bars(held),
+        venue.existing("BTC", "1m", barAt("1m", begin - hour), barAt("1m", begin) - 10)
+      )
+      assert.strictEqual(held.candles, "held=51, asked=0, complete")
+      assert.lengthOf(transport.sent, 2)
+    }).pipe(Effect.provide(info(transport)))
+  })
+
+  it.effect("of a hundred callers with windows of their own cost one short request", () => {
+    const venue = FakeVenue.make({ retained: 5000, listed: begin - 90 * hour })
+    const transport = over(venue)
+    return Effect.gen(function*() {
+      yield* TestClock.setTime(begin)
+      yield* passing(relay(window(begin - 30 * hour)))
+      const windows = Array.from({ length: 100 }, (_, index) => window(begin - (index + 5) * 7 * minute))
+      const answers = yield* passing(Effect.forEach(windows, relay, { concurrency: "unbounded" }))
+      assert.lengthOf(transport.sent, 2)
+      for (const [index, answer] of answers.entries()) {
+        const from = barAt("1m", windows[index]?.startTime ?? 0)
+        assert.deepStrictEqual(bars(answer), venue.existing("BTC", "1m", from, barAt("1m", begin)))
+      }
+      // the bar that is forming is asked for again
+      yield* passing(relay(window(begin - hour)))
+      assert.lengthOf(transport.sent, 3)
+    }).pipe(Effect.provide(info(transport)))
+  })
+
+  it.effect("go to the venue whole for a caller who wants nothing that was cached", () => {
+    const venue = FakeVenue.make({ retained: 5000, listed: begin - 9 * hour })
+    const transport = over(venue)
+    return Effect.gen(function*() {
+      yield* TestClock.setTime(begin)
+      const whole = window(begin - hour)
+      yield* passing(relay(whole))
+      const answer = yield* passing(Effect.provideService(relay(whole), Freshness, "none"))
+      assert.deepStrictEqual(asked(transport), [whole, whole])
+      assert.strictEqual(answer.candles, undefined)
+    }).pipe(Effect.provide(info(transport)))
+  })
+
+  it.effect("say where bars may be missing, ask for holes that the venue can fill, and for no others", () => {
+    const venue = FakeVenue.make({ retained: 5000, listed: begin - 2000 * hour })
+    const transport = over(venue)
+    const archive = CandleArchiveMemory.make()
+    const now = barAt("1m", begin)
+    const old = { from: now - 20_000, to: now - 15_001 }
+    const young = { from: now - 3000, to: now - 1001 }
+    return Effect.gen(function*() {
+      yield* TestClock.setTime(begin)
+      const series = { coin: "BTC", interval: "1m" } as const
+      for (const range of [old, young]) {
+        yield* archive.write(series, range, venue.existing("BTC", "1m", range.from, range.to))
+      }
+      const answer = yield* passing(relay(window(openOf("1m", old.to - 99))))
+      // the venue has its newest 5000 still, the forming bar included
+      const kept = now - 4999
+      assert.deepStrictEqual(asked(transport), [
+        { ...window(openOf("1m", kept)), endTime: openOf("1m", young.from) - 1 },
+        window(openOf("1m", young.to + 1))
+      ])
+      assert.deepStrictEqual(bars(answer), venue.existing("BTC", "1m", kept, now))
+      assert.strictEqual(
+        answer.candles,
+        `held=2000, asked=3000, cut, gaps="${openOf("1m", old.to + 1)}-${openOf("1m", kept) - 1}"`
+      )
+      // both holes are held from now on
+      const { known } = yield* archive.read(series, { from: 0, to: now })
+      assert.deepStrictEqual(known, [old, { from: kept, to: now - 1 }])
+    }).pipe(Effect.provide(info(transport, archive)))
+  })
+
+  it.effect("hold no more than was answered where the venue fails between two holes", () => {
+    const venue = FakeVenue.make({ retained: 5000, listed: begin - 2000 * hour })
+    const transport = over(venue, 1)
+    const archive = CandleArchiveMemory.make()
+    const series = { coin: "BTC", interval: "1m" } as const
+    const now = barAt("1m", begin)
+    const held = { from: now - 3000, to: now - 2001 }
+    return Effect.gen(function*() {
+      yield* TestClock.setTime(begin)
+      yield* archive.write(series, held, venue.existing("BTC", "1m", held.from, held.to))
+      yield* passing(Effect.exit(relay(window(openOf("1m", held.from - 100)))))
+      assert.lengthOf(transport.sent, 2)
+      const { bars, known } = yield* archive.read(series, { from: 0, to: now })
+      assert.deepStrictEqual(known, [{ from: held.from - 100, to: held.to }])
+      assert.deepStrictEqual(bars, venue.existing("BTC", "1m", held.from - 100, held.to))
+    }).pipe(Effect.provide(info(transport, archive)))
+  })
+
+  it.effect("walk through 20 000 bars of an archive, each once, and tell what nobody has", () => {
+    const venue = FakeVenue.make({ retained: 5000, listed: begin - 2000 * hour })
+    const transport = over(venue)
+    const archive = CandleArchiveMemory.make()
+    const now = barAt("1m", begin)
+    const range = { from: now - 20_000, to: now - 100 }
+    return Effect.gen(function*() {
+      yield* TestClock.setTime(begin)
+      yield* archive.write({ coin: "BTC", interval: "1m" }, range, venue.existing("BTC", "1m", range.from, range.to))
+      const service = yield* Info
+      const stretches = yield* passing(Stream.runCollect(service.candles(window(openOf("1m", range.from - 500)))))
+      const candles: ReadonlyArray<Candle> = stretches.flatMap(({ candles }) => candles)
+      assert.deepStrictEqual(candles, venue.existing("BTC", "1m", range.from, now))
+      assert.deepStrictEqual(stretches.map(({ candles, coverage }) => [candles.length, coverage]), [
+        [0, "agedOut"],
+        [5000, "complete"],
+        [5000, "complete"],
+        [5000, "complete"],
+        [5000, "complete"],
+        [1, "complete"]
+      ])
+      assert.deepStrictEqual(stretches[0]?.sources?.gaps, [
+        { from: openOf("1m", range.from - 500), to: openOf("1m", range.from) - 1 }
+      ])
+      assert.isAtMost(transport.sent.length, 3)
+    }).pipe(Effect.provide(info(transport, archive)))
+  })
+
+  it.effect("are answered while the archive is away, and where the venue knows no such coin", () => {
+    const venue = FakeVenue.make({ retained: 5000, listed: begin - 9 * hour })
+    const transport = over(venue)
+    const away = new ArchiveUnavailable({ reason: "away", detail: "The candle archive is away (test)" })
+    const archive = CandleArchive.of({
+      ...CandleArchiveMemory.make(),
+      read: () => Effect.fail(away),
+      write: () => Effect.fail(away)
+    })
+    return Effect.gen(function*() {
+      yield* TestClock.setTime(begin)
+      for (const _ of [1, 2]) {
+        const answer = yield* passing(relay(window(begin - hour)))
+        assert.deepStrictEqual(bars(answer), venue.existing("BTC", "1m", barAt("1m", begin - hour), barAt("1m", begin)))
+      }
+      const unknown = yield* passing(Effect.flip(relay(window(begin - hour, "1m", "NOSUCH"))))
+      assert.strictEqual(unknown._tag, "UnknownAsset")
+    }).pipe(Effect.provide(info(transport, archive)))
+  })
+
+  it("tell what an answer was made of in a header that reads back", () => {
+    const gaps = [{ from: 60_000, to: 119_999 }, { from: 240_000, to: 299_999 }]
+    for (
+      const sources of [
+        { held: 0, asked: 12, isCut: false, gaps: [] },
+        { held: 4999, asked: 1, isCut: true, gaps: [] },
+        { held: 7, asked: 0, isCut: false, gaps },
+        { held: 7, asked: 0, isCut: true, gaps }
+      ]
+    ) {
+      assert.deepStrictEqual(CandleAnswer.readSources(CandleAnswer.printSources(sources)), sources)
+    }
+    for (const other of [undefined, "", "complete", "held=1, asked=x", "held=1, asked=2, complete, cut"]) {
+      assert.strictEqual(CandleAnswer.readSources(other), undefined)
+    }
+  })
+})
