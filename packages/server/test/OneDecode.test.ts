@@ -116,8 +116,8 @@ const routes: ReadonlyArray<Route> = [
     body: candleQuery,
     upstream: "api",
     respond: candles,
-    // recognised from its text
-    answer: never,
+    // recognised from its text; then its closed bars are held
+    answer: once,
     repeated: never
   },
   {
