@@ -33,6 +33,7 @@ const read = [
   "ratelimit-policy",
   "retry-after",
   "x-request-id",
+  "x-trigate-candles",
   "x-trigate-sandbox",
   "x-trigate-signer",
   "x-trigate-warning"

@@ -47,6 +47,9 @@ const MOST_HOLES = 3
 /** Bars that are held in this process: about 40 MB of them. */
 const MOST_BARS = 100_000
 
+/** How long an archive that failed is left alone: callers do not wait for it one after the other. */
+const ARCHIVE_PAUSE = 10_000
+
 /** How long bars are held in this process until an archive is asked again, which may have corrected them; and without one. */
 const HELD_FOR = 60_000
 const HELD_ALONE_FOR = 24 * 3_600_000
@@ -59,12 +62,14 @@ interface Held {
 
 const nothing: Held = { bars: [], known: [] }
 
-/** Bars of several sources, each once and in order; later sources replace earlier ones. */
-const joined = (...sources: ReadonlyArray<ReadonlyArray<Candle>>): ReadonlyArray<Candle> => {
-  const full = sources.filter(({ length }) => length > 0)
-  const [only] = full
-  if (only === undefined || full.length === 1) return only ?? []
-  const byTime = new Map(full.flat().map((bar) => [bar.t, bar]))
+/** Bars of two sources, each once and in order; those of the second replace those of the first. */
+const joined = (first: ReadonlyArray<Candle>, second: ReadonlyArray<Candle>): ReadonlyArray<Candle> => {
+  const last = first.at(-1)
+  const [next] = second
+  if (last === undefined || next === undefined) return last === undefined ? second : first
+  // what was asked for mostly follows what was held
+  if (last.t < next.t) return [...first, ...second]
+  const byTime = new Map([...first, ...second].map((bar) => [bar.t, bar]))
   return [...byTime.values()].toSorted((a, b) => a.t - b.t)
 }
 
@@ -161,12 +166,12 @@ export const holes: ReadProtocol<InfoCall, UpstreamResponse.UpstreamResponse, Re
 
 const decodeBars = Schema.decodeUnknownOption(candleSnapshot.response)
 
-/** The bars of an answer; undefined unless all of them are bars of the series. */
+/** The bars of an answer; undefined unless all of them are bars of the series, and nothing else that would have to be held. */
 const barsIn = (
   series: Series,
-  { json, status }: UpstreamResponse.UpstreamResponse
+  { json, pieces, status }: UpstreamResponse.UpstreamResponse
 ): ReadonlyArray<Candle> | undefined => {
-  if (status !== 200) return undefined
+  if (status !== 200 || CandleAnswer.barsIn(pieces) === undefined) return undefined
   const bars = Option.getOrUndefined(decodeBars(json.valueOrUndefined))
   return bars?.every((bar) => isOf(series, bar)) === true ? bars : undefined
 }
@@ -185,11 +190,25 @@ export const make = Effect.fnUntraced(function*<E>(
   const scope = yield* Effect.scope
   const recent = new Recent(archive === undefined ? HELD_ALONE_FOR : HELD_FOR)
 
-  /** What this process holds of a range, else what the archive holds; nothing of an archive that is away. */
+  let archiveFrom = Number.NEGATIVE_INFINITY
+
+  /** The archive, unless it failed a moment ago. */
+  const archiveAt = (now: number) => now < archiveFrom ? undefined : archive
+
+  const leaveArchive = Effect.map(Clock.currentTimeMillis, (now) => {
+    archiveFrom = now + ARCHIVE_PAUSE
+    return nothing
+  })
+
+  /** What this process holds of a range, and what the archive holds of the rest; nothing of an archive that is away. */
   const heldOf = Effect.fnUntraced(function*(series: Series, range: BarRange, now: number) {
     const here = recent.read(series, range, now)
-    if (archive === undefined || Ranges.missing(here.known, range).length === 0) return here
-    const there = yield* Effect.orElseSucceed(archive.read(series, range, retainedBars), () => nothing)
+    const lacking = Ranges.missing(here.known, range)
+    const [head] = lacking
+    const from = archiveAt(now)
+    if (from === undefined || head === undefined) return here
+    const rest = { from: head.from, to: lacking.at(-1)?.to ?? head.to }
+    const there = yield* from.read(series, rest, retainedBars).pipe(Effect.catch(() => leaveArchive))
     // of a long range the archive reads only the newest bars
     const isCut = there.bars.length >= retainedBars
     const since = isCut ? there.bars[0]?.t ?? 0 : 0
@@ -210,18 +229,26 @@ export const make = Effect.fnUntraced(function*<E>(
     }
   })
 
-  /** Holds the closed bars of an answer to a query for the bars of a range. */
+  /**
+   * Holds the closed bars of an answer to a query for the bars of a range; the archive takes them meanwhile.
+   *
+   * The venue may write a bar without trades late, so that nothing is known behind the last one that it gave.
+   */
   const hold = Effect.fnUntraced(
     function*({ closed, series }: Plan, { from, to }: BarRange, bars: ReadonlyArray<Candle>) {
       const now = yield* Clock.currentTimeMillis
-      const range = { from: heldFrom(series.interval, from, bars, now), to: Math.min(to, closed) }
+      const last = bars.at(-1)
+      const given = to < closed ? to : last === undefined ? from - 1 : barAt(series.interval, last.t)
+      const range = { from: heldFrom(series.interval, from, bars, now), to: Math.min(given, closed) }
       if (range.to < range.from) return
       const inside = bars.filter(({ t }) => {
         const bar = barAt(series.interval, t)
         return bar >= range.from && bar <= range.to
       })
       recent.write(series, range, inside, now)
-      if (archive !== undefined) yield* Effect.ignore(archive.write(series, range, inside))
+      const into = archiveAt(now)
+      if (into === undefined) return
+      yield* into.write(series, range, inside).pipe(Effect.catch(() => leaveArchive), Effect.forkIn(scope))
     }
   )
 

@@ -215,14 +215,58 @@ describe("candle queries", () => {
     }).pipe(Effect.provide(info(transport, archive)))
   })
 
+  it.effect("hold nothing behind the last bar that came, since the venue writes a bar without trades late", () => {
+    const halt = { from: openOf("1m", barAt("1m", begin) - 3), isOver: false }
+    const venue = FakeVenue.make({
+      retained: 5000,
+      listed: begin - 9 * hour,
+      isHalted: (time) => !halt.isOver && time >= halt.from
+    })
+    const transport = over(venue)
+    return Effect.gen(function*() {
+      yield* TestClock.setTime(begin)
+      yield* passing(relay(window(begin - hour)))
+      halt.isOver = true
+      const answer = yield* passing(relay(window(begin - hour)))
+      assert.deepStrictEqual(bars(answer), venue.existing("BTC", "1m", barAt("1m", begin - hour), barAt("1m", begin)))
+      assert.deepStrictEqual(asked(transport).slice(1), [window(halt.from)])
+      assert.strictEqual(answer.candles, "held=57, asked=4, complete")
+    }).pipe(Effect.provide(info(transport)))
+  })
+
+  it.effect("are relayed as they are where bars have a member that could not be held", () => {
+    const venue = FakeVenue.make({ retained: 5000, listed: begin - 9 * hour })
+    const transport = ScriptedTransport.make(({ body }) =>
+      Effect.map(
+        Effect.orDie(venue.source.bars(decodeBody(body).req)),
+        (bars = []) => ScriptedTransport.answer(200, JSON.stringify(bars.map((bar) => ({ ...bar, q: "1.5" }))))
+      )
+    )
+    return Effect.gen(function*() {
+      yield* TestClock.setTime(begin)
+      for (const _ of [1, 2]) {
+        const answer = yield* passing(relay(window(begin - hour)))
+        assert.include(answer.text, `"q":"1.5"`)
+        assert.strictEqual(answer.candles, undefined)
+      }
+      assert.deepStrictEqual(asked(transport), [window(begin - hour), window(begin - hour)])
+    }).pipe(Effect.provide(info(transport)))
+  })
+
   it.effect("are answered while the archive is away, and where the venue knows no such coin", () => {
     const venue = FakeVenue.make({ retained: 5000, listed: begin - 9 * hour })
     const transport = over(venue)
     const away = new ArchiveUnavailable({ reason: "away", detail: "The candle archive is away (test)" })
+    const tried: Array<string> = []
+    const failing = (step: string) =>
+      Effect.suspend(() => {
+        tried.push(step)
+        return Effect.fail(away)
+      })
     const archive = CandleArchive.of({
       ...CandleArchiveMemory.make(),
-      read: () => Effect.fail(away),
-      write: () => Effect.fail(away)
+      read: () => failing("read"),
+      write: () => failing("write")
     })
     return Effect.gen(function*() {
       yield* TestClock.setTime(begin)
@@ -230,7 +274,11 @@ describe("candle queries", () => {
         const answer = yield* passing(relay(window(begin - hour)))
         assert.deepStrictEqual(bars(answer), venue.existing("BTC", "1m", barAt("1m", begin - hour), barAt("1m", begin)))
       }
+      // nobody waits for an archive that failed a moment ago
+      assert.deepStrictEqual(tried, ["read"])
+      yield* TestClock.adjust(10_000)
       const unknown = yield* passing(Effect.flip(relay(window(begin - hour, "1m", "NOSUCH"))))
+      assert.deepStrictEqual(tried, ["read", "read"])
       assert.strictEqual(unknown._tag, "UnknownAsset")
     }).pipe(Effect.provide(info(transport, archive)))
   })
