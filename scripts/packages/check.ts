@@ -180,7 +180,7 @@ const test = (): string => {
 const readDocuments = (gateway: string) =>
   Effect.gen(function*() {
     equal("what is wrong with the blocks", documents.flatMap(({ faults }) => faults), [])
-    const wrong = yield* Effect.forEach(documents, (document) => runDocument(document, gateway, place))
+    const wrong = yield* Effect.forEach(documents, (document) => runDocument(document, { sandbox: gateway }, place))
     equal("blocks that do not do what they show", wrong.flat(), [])
     return `${documents.flatMap(({ programs }) => programs).length} blocks of ${documents.length} documents`
   })

@@ -5,6 +5,7 @@
  * and whoever sends the identical bytes again learns that the first ones landed.
  */
 import { assert, describe, it } from "@effect/vitest"
+import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Effect from "effect/Effect"
 import { isError, JsonRpcProvider, keccak256, Wallet } from "ethers"
@@ -29,6 +30,30 @@ const same = (transactions: ReadonlyArray<unknown>) => {
   assert.deepStrictEqual(others, [])
   return keccak256(String(first))
 }
+
+describe("a transaction whose connection breaks, straight at a node", () => {
+  const transaction = `0x${"02".repeat(100)}` as const
+
+  /** How often a node is sent a transaction whose connection it resets each time. */
+  const sendings = Effect.fnUntraced(function*(send: (url: string) => Promise<unknown>) {
+    const node = yield* faultyUpstream((socket) => socket.resetAndDestroy())
+    yield* rejection(() => send(node.url))
+    return node.asked.filter(({ body }) => body.includes("eth_sendRawTransaction")).length
+  })
+
+  it.live("is sent four times by a bare request of viem's, and once by ethers", () =>
+    Effect.gen(function*() {
+      const viem = (url: string) =>
+        createPublicClient({ chain: foundry, transport: http(url, { retryDelay: 1 }) })
+          .request({ method: "eth_sendRawTransaction", params: [transaction] })
+      assert.strictEqual(yield* sendings(viem), 4)
+      const ethers = async (url: string) => {
+        const provider = new JsonRpcProvider(url, foundry.id, { staticNetwork: true, cacheTimeout: -1 })
+        await provider.send("eth_sendRawTransaction", [transaction]).finally(() => provider.destroy())
+      }
+      assert.strictEqual(yield* sendings(ethers), 1)
+    }))
+})
 
 describe.runIf(canRun)("a transaction whose answer is lost", () => {
   it.live("is sent once by viem", () =>

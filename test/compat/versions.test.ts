@@ -1,4 +1,4 @@
-/** The versions that the README and the recordings name are those that are installed. */
+/** The versions that the list of clients and the recordings name are those that are installed. */
 import { assert, describe, it } from "@effect/vitest"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Fs from "node:fs"
@@ -11,8 +11,8 @@ const installed = (client: string) => JsonParts.value(text("package.json"), "dev
 const clients = ["@nktkas/hyperliquid", "@ton/ton", "ccxt", "ethers", "viem", "web3"]
 
 describe("the versions of clients", () => {
-  it.each(clients)("of %s in the README is the installed one", (client) => {
-    const row = text("README.md").split("\n").find((line) => line.replaceAll("`", "").startsWith(`| ${client} `))
+  it.each(clients)("of %s in docs/clients.md is the installed one", (client) => {
+    const row = text("docs/clients.md").split("\n").find((line) => line.replaceAll("`", "").startsWith(`| ${client} `))
     assert.include(row ?? assert.fail(`no row of ${client}`), ` ${String(installed(client))} `)
   })
 

@@ -116,7 +116,7 @@ describe("a program that does not do what is shown", () => {
 })
 
 describe("a document that is run", () => {
-  const nobody = "http://127.0.0.1:1"
+  const nobody = { sandbox: "http://127.0.0.1:1", front: "http://127.0.0.1:2" }
 
   it.live(
     "shares one folder, in which the packages and the commands of the repository are",
@@ -134,6 +134,9 @@ describe("a document that is run", () => {
           ["text", "http://localhost:8080 127.0.0.1:8080"],
           ["sh", "npx trigate --version\ntrigate --version\nnode --version | cut -c 1-3"],
           ["text", "trigate v0.1.0\ntrigate v0.1.0\nv24"],
+          ["sh", "echo localhost:8080 http://127.0.0.1:8081/metrics"],
+          ["text", "localhost:8080 http://127.0.0.1:8081/metrics"],
+          ["sh", "test localhost:8081 = 127.0.0.1:2"],
           ["sh", "echo first; trigate evm gas --json; echo never"],
           [
             "text",

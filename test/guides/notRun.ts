@@ -1,6 +1,14 @@
 /** The blocks that no test runs as they stand: `path: first line (reason)`, as the documents excuse them. */
 export const notRun: ReadonlyArray<string> = [
+  "README.md: flowchart LR (a diagram)",
   "README.md: npm ci && npm start (every test starts a gateway)",
+  "README.md: Trigate listens on http://127.0.0.1:8080 (sandbox), ready after 892 ms (961 ms of processor time) (the times are " +
+  "those of one start)",
+  "README.md: npm run build && npm pack ./packages/trigate/build (npm run packages builds, packs and installs it)",
+  "README.md: npx trigate serve --port 8081 --trading-api-url http://localhost:8080 (every test of this page starts the two " +
+  "gateways)",
+  "README.md: npx trigate serve --archive 'BTC:1m,ETH:1m,*:1h' --database-url trigate.sqlite --trading-api-url " +
+  "https://api.hyperliquid.xyz (it serves until it is stopped)",
   "README.md: npm ci && npm test (it would run itself)",
   "README.md: TRIGATE_TRADING_API_URL=https://api.hyperliquid.xyz \\ (real upstreams)",
   "docs/cli.md: trigate serve --port 9000 --read-deadline 5s (it serves until it is stopped)",

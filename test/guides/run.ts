@@ -34,12 +34,24 @@ export const folderIn = (parent: string) =>
     (made) => Effect.sync(() => fs.rmSync(made, { recursive: true }))
   )
 
-/** A document speaks of a gateway at its usual place; this one listens elsewhere. */
-const moved = (text: string, url: string): string =>
-  text.replaceAll(
-    /(?:http:\/\/)?(?:localhost|127\.0\.0\.1):8080/gu,
-    (found) => found.startsWith("http") ? url : new URL(url).host
-  )
+/** The gateways that a document speaks of. */
+export interface Gateways {
+  /** The one at `localhost:8080`: with its sandbox. */
+  readonly sandbox: string
+  /** The one at `localhost:8081`: in front of the first, which stands for the venue; nothing where no document speaks of it. */
+  readonly front?: string
+}
+
+/** A document speaks of gateways at their usual places; these listen elsewhere. */
+const moved = (text: string, { front, sandbox }: Gateways): string =>
+  text.replaceAll(/(?:http:\/\/)?(?:localhost|127\.0\.0\.1):(808[01])/gu, (found, port) => {
+    const url = port === "8080" ? sandbox : front ?? found
+    return found.startsWith("http") ? url : new URL(url).host
+  })
+
+/** Whether a document speaks of the second gateway. */
+export const needsFront = ({ programs }: Document): boolean =>
+  programs.some(({ excuse, text }) => excuse === undefined && text.includes("localhost:8081"))
 
 const commandOf = (program: Program, cwd: string): readonly [file: string, ...args: ReadonlyArray<string>] => {
   if (program.language === "sh") {
@@ -49,7 +61,7 @@ const commandOf = (program: Program, cwd: string): readonly [file: string, ...ar
   return [process.execPath, path.join(cwd, program.file)]
 }
 
-const ended = (program: Program, cwd: string, url: string, binaries: string) =>
+const ended = (program: Program, cwd: string, { sandbox }: Gateways, binaries: string) =>
   Effect.callback<Ended>((resume) => {
     const [file, ...args] = commandOf(program, cwd)
     const child = spawn(file, args, {
@@ -58,7 +70,7 @@ const ended = (program: Program, cwd: string, url: string, binaries: string) =>
         PATH: `${binaries}:${process.env["PATH"] ?? ""}`,
         // an empty home: neither npm nor curl reads the settings of whoever runs the tests
         HOME: cwd,
-        TRIGATE_GATEWAY_URL: url,
+        TRIGATE_GATEWAY_URL: sandbox,
         NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"],
         NO_COLOR: "1",
         npm_config_update_notifier: "false"
@@ -98,20 +110,22 @@ const isCurlInstalled = spawnSync("curl", ["--version"]).status === 0
 const usesCurl = ({ language, text }: Program): boolean => language === "sh" && /\bcurl\b/u.test(text)
 
 /** Runs what a document does not excuse, in its order; gives what is not as the document shows it. */
-export const run = Effect.fn(function*(document: Document, url: string, place: Place = checkout) {
+export const run = Effect.fn(function*(document: Document, gateways: Gateways, place: Place = checkout) {
   const cwd = yield* folderIn(place.parent)
   prepare(cwd)
   const wrong: Array<string> = []
   for (const found of document.programs) {
-    const output = found.output === undefined ? undefined : { ...found.output, text: moved(found.output.text, url) }
-    const program = { ...found, text: moved(found.text, url), output }
+    const output = found.output === undefined
+      ? undefined
+      : { ...found.output, text: moved(found.output.text, gateways) }
+    const program = { ...found, text: moved(found.text, gateways), output }
     if (program.language === "ts") fs.writeFileSync(path.join(cwd, program.file), program.text)
     if (program.excuse !== undefined || program.named) continue
     if (!isCurlInstalled && usesCurl(program)) {
       console.log(`not run: ${document.path}:${program.line} (no curl on this machine)`)
       continue
     }
-    const verdict = AttemptResult.of(document.path, program, yield* ended(program, cwd, url, place.binaries))
+    const verdict = AttemptResult.of(document.path, program, yield* ended(program, cwd, gateways, place.binaries))
     if (verdict !== undefined) wrong.push(verdict)
   }
   return wrong
