@@ -1,5 +1,9 @@
 /** The console in a real browser, over gateways of this process. */
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { assert, describe, it } from "@effect/vitest"
+import * as KeyStore from "@trigate/callers/KeyStore"
+import * as KeyStoreFile from "@trigate/callers/KeyStoreFile"
+import type { Scope } from "@trigate/domain/Caller"
 import * as Json from "@trigate/domain/Json"
 import { keys, tokens, transactions } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
@@ -7,9 +11,14 @@ import { faultyUpstream, idIn } from "@trigate/testing/FaultyUpstream"
 import { gateway } from "@trigate/testing/Gateway"
 import { say } from "@trigate/testing/Reactions"
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
 import * as fs from "node:fs"
 import { createRequire } from "node:module"
+import * as os from "node:os"
+import * as path from "node:path"
 import * as zlib from "node:zlib"
 import type { Opened } from "./browser.ts"
 import { executable, keep, opened, shows } from "./browser.ts"
@@ -139,6 +148,83 @@ describe.skipIf(executable === undefined)("the console of a sandbox", () => {
     }))
 })
 
+/** All that the page holds: its source, its storage and its address. */
+const heldBy = ({ page }: Opened) =>
+  Effect.promise(() =>
+    page.evaluate(() =>
+      [
+        document.documentElement.outerHTML,
+        JSON.stringify(localStorage),
+        JSON.stringify(sessionStorage),
+        document.cookie,
+        location.href
+      ].join(" ")
+    )
+  )
+
+/** Two keys in a file: one for everything that the console shows, and one for reading alone. */
+const keyFile = Effect.gen(function*() {
+  const folder = yield* Effect.acquireRelease(
+    Effect.sync(() => fs.mkdtempSync(path.join(os.tmpdir(), "console-"))),
+    (name) => Effect.sync(() => fs.rmSync(name, { recursive: true, force: true }))
+  )
+  const file = path.join(folder, "keys.json")
+  const store = Context.get(
+    yield* Layer.build(Layer.provide(KeyStoreFile.layer(file), NodeFileSystem.layer)),
+    KeyStore.KeyStore
+  )
+  const made = (name: string, classes: NonNullable<Scope["classes"]>) =>
+    Effect.map(Effect.orDie(store.create({ name, scope: { classes } })), ({ key }) => Redacted.value(key))
+  return {
+    file,
+    operator: yield* made("operator", ["admin", "read", "inspect"]),
+    reader: yield* made("reader", ["read"])
+  }
+})
+
+const enterKey = (browser: Opened, key: string) =>
+  Effect.gen(function*() {
+    yield* shows(browser, "This gateway asks for a key")
+    yield* Effect.promise(() => browser.page.getByLabel("Key", { exact: true }).fill(key))
+    yield* Effect.promise(() => browser.page.getByRole("button", { name: "Use the key" }).click())
+  })
+
+describe.skipIf(executable === undefined)("the console of a gateway with keys", () => {
+  it.live("on an admin listener that others can reach: it asks for a key, and keeps it in memory alone", () =>
+    Effect.gen(function*() {
+      const { file, operator } = yield* keyFile
+      const { adminUrl } = yield* gateway({
+        TRIGATE_CALLERS: file,
+        TRIGATE_ADMIN_HOST: "0.0.0.0",
+        TRIGATE_ADMIN_PORT: "0"
+      })
+      const url = adminUrl.replace("0.0.0.0", "127.0.0.1")
+      const browser = yield* opened()
+      const carried: Array<string | undefined> = []
+      browser.page.on("request", (request) => void carried.push(request.headers()["authorization"]))
+      yield* goTo(browser, `${url}/`)
+      yield* enterKey(browser, `${operator.slice(0, -1)}x`)
+      yield* shows(browser, "The gateway does not take that key.")
+      assert.deepStrictEqual(yield* findings(browser), [])
+      yield* keep(browser, "console-key")
+      yield* enterKey(browser, operator)
+      yield* shows(browser, "Sandbox: nothing here is real")
+      yield* goTo(browser, `${url}/#candles?coin=HYPE&interval=15m`)
+      yield* shows(browser, "500 bars, none missing between them")
+      assert.include(carried, `Bearer ${operator}`)
+      assert.notInclude(yield* heldBy(browser), operator)
+      assert.notInclude(browser.asked.join(" "), operator)
+      assert.deepStrictEqual(browser.asked.filter((asked) => !asked.startsWith(`${url}/`)), [])
+      yield* Effect.promise(() => browser.page.getByRole("button", { name: "Forget the key" }).click())
+      yield* shows(browser, "This gateway asks for a key")
+      yield* enterKey(browser, operator)
+      yield* shows(browser, "500 bars, none missing between them")
+      yield* Effect.promise(() => browser.page.reload())
+      yield* shows(browser, "This gateway asks for a key")
+      assert.deepStrictEqual(browser.complaints.filter((complaint) => !complaint.includes("401")), [])
+    }))
+})
+
 describe.skipIf(executable === undefined)("the API reference", () => {
   it.live("opens from the console, and asks nobody else", () =>
     Effect.gen(function*() {
@@ -188,18 +274,7 @@ describe.skipIf(executable === undefined)("the console of live chains", () => {
       yield* click(browser, "Weight")
       yield* shows(browser, "Weight that reads can take now")
       yield* keep(browser, "console-weight")
-      const held = yield* Effect.promise(() =>
-        browser.page.evaluate(() =>
-          [
-            document.documentElement.outerHTML,
-            JSON.stringify(localStorage),
-            JSON.stringify(sessionStorage),
-            location.href
-          ]
-            .join(" ")
-        )
-      )
-      assert.notInclude(held, key)
+      assert.notInclude(yield* heldBy(browser), key)
       assert.deepStrictEqual(browser.asked.filter((asked) => !asked.startsWith(`${url}/`) || asked.includes(key)), [])
     }))
 })

@@ -56,7 +56,7 @@ export class HealthApi extends HttpApiGroup.make("health").add(
     summary: "Whether the gateway takes traffic, by chain",
     description: "Answers 503 while the gateway drains after SIGTERM, and while its action log is full for everybody."
   })),
-  HttpApiEndpoint.get("metrics", "/metrics", {
+  HttpApiEndpoint.get("metrics", Paths.metrics, {
     success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain; version=0.0.4; charset=utf-8" }))
   }).annotateMerge(OpenApi.annotations({ summary: "Metrics in Prometheus text" }))
 ).middleware(Problems).annotateMerge(

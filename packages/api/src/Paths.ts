@@ -36,3 +36,6 @@ export const resolveAction = "/admin/actions/:id/resolve"
 
 /** Whether the gateway takes traffic. */
 export const ready = "/health/ready"
+
+/** Metrics in Prometheus text. */
+export const metrics = "/metrics"

@@ -88,7 +88,7 @@ export const make = (connection: Connection.Connection["Service"]): Calls => {
         )
     },
     layer2: { getTransactionReceipt: bound(Layer2.getTransactionReceipt) },
-    health: { ready: bound(Health.ready) },
+    health: { ready: bound(Health.ready), metrics: bound(Health.metrics) },
     admin: { actions: bound(Admin.actions), forget: bound(Admin.forget), resolve: bound(Admin.resolve) }
   }
 }

@@ -2,6 +2,7 @@
 import { Readiness } from "@trigate/api/HealthApi"
 import * as Paths from "@trigate/api/Paths"
 import type { ServedFailure } from "@trigate/domain/GatewayError"
+import * as Protocol from "@trigate/domain/protocol/Protocol"
 import * as Effect from "effect/Effect"
 import type { Connection } from "./Connection.ts"
 import { ask, ownReaderOf } from "./internal/Served.ts"
@@ -12,5 +13,13 @@ const read = ownReaderOf(Readiness)
 export const ready: () => Effect.Effect<Readiness, ServedFailure, Connection> = Effect.fn("GatewayClient.ready")(
   function*() {
     return yield* read(yield* ask(({ own }) => own.get(Paths.ready)))
+  }
+)
+
+/** Its metrics, as Prometheus reads them. */
+export const metrics: () => Effect.Effect<string, ServedFailure, Connection> = Effect.fn("GatewayClient.metrics")(
+  function*() {
+    const answer = yield* ask(({ own }) => own.get(Paths.metrics))
+    return answer.status === 200 ? answer.text : yield* Protocol.servedFailureOf(answer)
   }
 )

@@ -59,6 +59,7 @@ const declared: {
   "tokens.call": [[...addresses, ...common], inTokenRpc],
   "layer2.getTransactionReceipt": [common, inJsonRpc],
   "health.ready": [["UpstreamUnavailable"], (tag) => () => problem(tag)],
+  "health.metrics": [administering, (tag) => () => problem(tag)],
   "admin.actions": [administering, (tag) => () => problem(tag)],
   "admin.forget": [administering, (tag) => () => problem(tag)],
   "admin.resolve": [administering, (tag) => () => problem(tag)]

@@ -134,6 +134,7 @@ describe("types of the client", () => {
       Method<[request: { readonly hash: Hash }], Receipt | null, ServedFailure>
     >()
     expectTypeOf<Of<"health", "ready">>().toEqualTypeOf<Method<[], Readiness, ServedFailure>>()
+    expectTypeOf<Of<"health", "metrics">>().toEqualTypeOf<Method<[], string, ServedFailure>>()
   })
 
   it("nothing is any, and no error is outside the closed set", () => {

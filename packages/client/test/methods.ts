@@ -283,6 +283,14 @@ export const methods: { readonly [name: string]: Method } = {
     answer: JSON.stringify(ready),
     result: ready
   },
+  "health.metrics": {
+    call: ({ health }) => health.metrics(),
+    sent: get,
+    path: "/metrics",
+    keyed: false,
+    answer: "trigate_up 1\n",
+    result: "trigate_up 1\n"
+  },
   "admin.actions": {
     call: ({ admin }) => admin.actions(),
     sent: get,

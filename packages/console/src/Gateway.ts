@@ -1,16 +1,48 @@
 /** The gateway that served this page: every call of the console goes through here, and to no other origin. */
+import { computed, signal } from "@preact/signals"
 import * as Connection from "@trigate/client/Connection"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
-import * as Layer from "effect/Layer"
+import * as HttpClient from "effect/http/HttpClient"
 import * as ManagedRuntime from "effect/ManagedRuntime"
+import * as Redacted from "effect/Redacted"
 
 const here = new URL(".", document.baseURI).href
 
-const runtime = ManagedRuntime.make(
-  Layer.provide(Connection.layer({ baseUrl: here }), FetchHttpClient.layer)
-)
+const runtime = ManagedRuntime.make(FetchHttpClient.layer)
+const http = runtime.runSync(HttpClient.HttpClient)
+
+/** The key that calls carry. It is in this variable alone, and gone when the page is. */
+const key = signal<Redacted.Redacted | undefined>(undefined)
+
+/** Whether calls carry a key. */
+export const hasKey = computed(() => key.value !== undefined)
+
+/** Whether the gateway has refused a call for its key, or for having none. */
+export const isRefused = signal(false)
+
+/** Has all calls from now on carry a key, or none. */
+export const useKey = (text: string | undefined): void => {
+  isRefused.value = false
+  key.value = text === undefined ? undefined : Redacted.make(text)
+}
+
+const noting = ({ get, post }: Connection.Routes): Connection.Routes => {
+  const note = ({ status }: { readonly status: number }) =>
+    Effect.sync(() => {
+      if (status === 401) isRefused.value = true
+    })
+  return { get: (path) => Effect.tap(get(path), note), post: (path, body) => Effect.tap(post(path, body), note) }
+}
+
+const connection = computed(() => {
+  const { chains, nextId, own } = Connection.make(http, {
+    baseUrl: here,
+    ...(key.value === undefined ? {} : { key: key.value })
+  })
+  return { nextId, chains: noting(chains), own: noting(own) }
+})
 
 /** What a call ended in: its value, or the sentence of its failure. */
 export type Outcome<A> = { readonly value: A } | { readonly failure: string }
@@ -18,9 +50,11 @@ export type Outcome<A> = { readonly value: A } | { readonly failure: string }
 const sentence = (error: unknown): string =>
   error instanceof Error && error.message !== "" ? error.message : "The gateway does not answer"
 
-/** Runs a call; a failure is a sentence for the reader. */
+/** Runs a call; a failure is a sentence for the reader. An effect of signals that runs one is run again for another key. */
 export const run = async <A, E>(call: Effect.Effect<A, E, Connection.Connection>): Promise<Outcome<A>> => {
-  const exit = await runtime.runPromiseExit(Effect.mapError(call, sentence))
+  const exit = await runtime.runPromiseExit(
+    Effect.provideService(Effect.mapError(call, sentence), Connection.Connection, connection.value)
+  )
   return Exit.match(exit, {
     onSuccess: (value): Outcome<A> => ({ value }),
     onFailure: (cause): Outcome<A> => {
@@ -29,12 +63,6 @@ export const run = async <A, E>(call: Effect.Effect<A, E, Connection.Connection>
     }
   })
 }
-
-/** Status and text of one of the gateway's own routes. */
-export const text = (path: string) =>
-  Effect.flatMap(Connection.Connection, ({ own }) => own.get(path)).pipe(
-    Effect.map(({ status, text }) => ({ status, text }))
-  )
 
 /** Status and text of what one of the gateway's own routes answers to a JSON text. */
 export const post = (path: string, body: string) =>

@@ -1,9 +1,8 @@
 /** What the page knows of the gateway now: readiness and metrics, read every two seconds while the page is visible. */
 import { computed, signal } from "@preact/signals"
-import { Readiness } from "@trigate/api/HealthApi"
+import type { Readiness } from "@trigate/api/HealthApi"
+import * as Health from "@trigate/client/Health"
 import * as Effect from "effect/Effect"
-import * as Schedule from "effect/Schedule"
-import * as Schema from "effect/Schema"
 import * as Gateway from "./Gateway.ts"
 import * as Metrics from "./Metrics.ts"
 
@@ -30,26 +29,34 @@ export const lastMinute = computed(() => {
   return to === undefined || from === undefined || from === to ? undefined : { from, to }
 })
 
-const decodeReadiness = Schema.decodeUnknownEffect(Schema.fromJsonString(Readiness))
+const reading = Effect.all({ ready: Health.ready(), metrics: Health.metrics() })
 
-const reading = Effect.gen(function*() {
-  const ready = yield* Gateway.text("/health/ready")
-  const metrics = yield* Gateway.text("/metrics")
-  return { ready: yield* decodeReadiness(ready.text), metrics: metrics.status === 200 ? metrics.text : "" }
-})
-
-const readOnce = Effect.match(reading, {
-  onFailure: () => {
-    trouble.value = "The gateway does not answer"
-  },
-  onSuccess: ({ metrics, ready }) => {
-    trouble.value = undefined
-    readiness.value = ready
-    snapshots.value = [...snapshots.value, Metrics.read(metrics, performance.now())].slice(-kept)
+const read = async (): Promise<void> => {
+  const outcome = await Gateway.run(reading)
+  if ("failure" in outcome) {
+    trouble.value = outcome.failure
+    return
   }
-})
+  const { metrics, ready } = outcome.value
+  trouble.value = undefined
+  readiness.value = ready
+  snapshots.value = [...snapshots.value, Metrics.read(metrics, performance.now())].slice(-kept)
+}
 
-const whileVisible = Effect.suspend(() => document.hidden ? Effect.void : readOnce)
+/** Does something every {@link period} while the page is visible, the next time after the last has ended; until it is stopped. */
+export const whileVisible = (act: () => Promise<void>): () => void => {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let isOver = false
+  const round = async (): Promise<void> => {
+    if (!document.hidden) await act()
+    if (!isOver) timer = setTimeout(() => void round(), period)
+  }
+  void round()
+  return () => {
+    isOver = true
+    clearTimeout(timer)
+  }
+}
 
 /** Begins to read. */
-export const start = (): void => void Gateway.run(Effect.repeat(whileVisible, Schedule.spaced(period)))
+export const start = (): void => void whileVisible(read)

@@ -3,7 +3,9 @@ import type { ComponentType } from "preact"
 import { render } from "preact"
 import { Candles } from "./Candles.tsx"
 import { Chains } from "./Chains.tsx"
+import * as Gateway from "./Gateway.ts"
 import { Inspector } from "./Inspector.tsx"
+import { KeyForm } from "./KeyForm.tsx"
 import * as Live from "./Live.ts"
 import { Lookup } from "./Lookup.tsx"
 import { linkTo, place } from "./Place.ts"
@@ -26,6 +28,7 @@ const panels: { readonly [name: string]: Panel } = {
 const Banner = () => {
   const ready = Live.readiness.value
   const trouble = Live.trouble.value
+  if (Gateway.isRefused.value) return null
   if (trouble !== undefined) return <p class="banner bad" role="alert">{trouble}</p>
   if (ready === undefined) return null
   return (
@@ -53,10 +56,13 @@ const App = () => {
           ))}
           <a href="docs">API reference</a>
         </nav>
+        {Gateway.hasKey.value
+          ? <button type="button" onClick={() => Gateway.useKey(undefined)}>Forget the key</button>
+          : null}
       </header>
       <main id="main" tabIndex={-1}>
         <h1 class="hidden">{title}</h1>
-        <Body />
+        {Gateway.isRefused.value ? <KeyForm /> : <Body />}
       </main>
     </>
   )

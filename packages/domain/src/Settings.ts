@@ -273,14 +273,19 @@ export const settings = {
   }, "unset: none on a loopback address, any on another"),
   adminHost: withDefault("TRIGATE_ADMIN_HOST", Host, "127.0.0.1", {
     needsRestart: true,
-    meaning: "address of the admin listener, which has metrics, readiness in detail and the action log",
+    meaning: "address of the admin listener, which has metrics, readiness in detail, the action log and the console",
     takes: "a host name or an IP address; one that others can reach takes `TRIGATE_CALLERS` with keys"
   }),
-  adminPort: optional("TRIGATE_ADMIN_PORT", Port, {
-    needsRestart: true,
-    meaning: "port of the admin listener; 0 takes a free one",
-    takes: "a port from 0 to 65535"
-  }, "unset: no listener of its own; the action log is then beside the rest, on a loopback address only"),
+  adminPort: optional(
+    "TRIGATE_ADMIN_PORT",
+    Port,
+    {
+      needsRestart: true,
+      meaning: "port of the admin listener; 0 takes a free one",
+      takes: "a port from 0 to 65535"
+    },
+    "unset: no listener of its own; the action log and the console are then beside the rest, on a loopback address only"
+  ),
   network: withDefault("TRIGATE_NETWORK", Schema.Literals(["mainnet", "testnet"]), "mainnet", {
     meaning: "network whose signatures are expected",
     takes: "`mainnet` or `testnet`"

@@ -203,15 +203,22 @@ const guarded = (serve: AdminRoutes.Administering, handled: Effect.Effect<HttpSe
     }))
 
 /** What happens around each request, for the routes of the context; it also answers what no route of the server takes. */
-const layerObserved = ({ isGuarded, ...options }: Observe.Options & { readonly isGuarded: boolean }) =>
+const layerObserved = (options: Observe.Options) =>
   HttpRouter.middleware(Effect.gen(function*() {
     const router = yield* HttpRouter.HttpRouter
     const { route, server } = yield* Observe.make(options)
-    const guard = yield* AdminRoutes.guarding
     yield* router.addGlobalMiddleware(server)
-    return (handled: Effect.Effect<HttpServerResponse, unhandled>) =>
-      route(spelled(isGuarded ? guarded(guard, handled) : handled))
+    return (handled: Effect.Effect<HttpServerResponse, unhandled>) => route(spelled(handled))
   })).layer
+
+/** Asks for a key whose scope names `admin`, for the routes of the context. */
+const layerGuarded = () =>
+  HttpRouter.middleware(
+    Effect.map(
+      AdminRoutes.guarding,
+      (serve) => (handled: Effect.Effect<HttpServerResponse, unhandled>) => guarded(serve, handled)
+    )
+  ).layer
 
 /** The router of the context, with a path before the routes that it is given. The handlers do not see the path. */
 const layerPrefixed = (prefix: string) =>
@@ -223,11 +230,10 @@ const before = (prefix: string): string => prefix.replace(/\/+$/u, "")
 const surrounded = <E, R>(
   routes: Layer.Layer<never, E, R>,
   { docs = true, hosts, origins, prefix = "/" }: Mount,
-  methods: Unmatched.Methods,
-  isGuarded = false
+  methods: Unmatched.Methods
 ) => {
   const path = before(prefix)
-  const observed = Layer.provide(routes, layerObserved({ docs, hosts, isGuarded, methods, origins, prefix: path }))
+  const observed = Layer.provide(routes, layerObserved({ docs, hosts, methods, origins, prefix: path }))
   // the layers of routes hold services: memoised, two gateways would have those of one
   return Layer.fresh(path === "" ? observed : Layer.provide(observed, layerPrefixed(path)))
 }
@@ -241,11 +247,11 @@ const healthOf = ({ health = true }: Mount) => health === "short" ? short : heal
 const ofChains = Unmatched.methodsOf(ChainsApi)
 const ofAdmin = Unmatched.methodsOf(AdminRoutes.AdminApi)
 
-const routesOf = (mount: Mount) =>
-  Layer.mergeAll(
-    EncodedRoutes.layer,
-    relayed,
-    healthOf(mount).routes,
+const routesOf = (mount: Mount) => Layer.mergeAll(EncodedRoutes.layer, relayed, healthOf(mount).routes)
+
+/** The pages, which are the same for everyone and hold nothing of this gateway. */
+const pagesOf = (mount: Mount) =>
+  Layer.merge(
     mount.docs === false
       ? Layer.empty
       : DocsPage.layer({ health: mount.health !== false, prefix: before(mount.prefix ?? "/") }),
@@ -259,28 +265,28 @@ const methodsOf = (mount: Mount): Unmatched.Methods => ({ ...ofChains, ...health
  *
  * Requests get an id, are counted, logged and traced without what a caller wrote into the URL, and are bounded on each
  * connection. Foreign hosts and foreign pages are kept out. What no route of the server takes is answered below the prefix. Routes
- * of one's own are left alone. The routes of whoever runs the gateway are not among them: see {@link layerAdmin}.
+ * of one's own are left alone. The routes of whoever runs the gateway are not among them: see {@link layerWithAdmin}.
  *
  * Two gateways on one server have two prefixes, and each its own services.
  */
-export const layer = (mount: Mount = {}) => surrounded(routesOf(mount), mount, methodsOf(mount))
+export const layer = (mount: Mount = {}) =>
+  surrounded(Layer.merge(routesOf(mount), pagesOf(mount)), mount, methodsOf(mount))
 
-/** The same with the routes of whoever runs the gateway, for a server that nobody else reaches. */
-export const layerWithAdmin = (mount: Mount = {}) =>
-  surrounded(Layer.merge(routesOf(mount), AdminRoutes.layer), mount, { ...methodsOf(mount), ...ofAdmin })
+/** Where the routes are, and whether strangers can reach them. */
+export interface AdminMount extends Mount {
+  /** Whether every route but the pages asks for a key whose scope names `admin`; false when not given. */
+  readonly isGuarded?: boolean
+}
 
-/**
- * The routes of whoever runs the gateway alone: health, metrics and the action log, for a listener of their own.
- *
- * A guarded one asks for a key whose scope names `admin`, on every route.
- */
-export const layerAdmin = ({ isGuarded }: { readonly isGuarded: boolean }) =>
-  surrounded(
-    Layer.merge(detailed.routes, AdminRoutes.layer),
-    { docs: false },
-    { ...detailed.methods, ...ofAdmin },
-    isGuarded
+/** The same with the routes of whoever runs the gateway: for a server that nobody else reaches, or a guarded one. */
+export const layerWithAdmin = (mount: AdminMount = {}) => {
+  const routes = Layer.merge(routesOf(mount), AdminRoutes.layer)
+  return surrounded(
+    Layer.merge(mount.isGuarded === true ? Layer.provide(routes, layerGuarded()) : routes, pagesOf(mount)),
+    mount,
+    { ...methodsOf(mount), ...ofAdmin }
   )
+}
 
 /** What `/health/ready` says of a server of your own. */
 export interface Defaults {

@@ -83,10 +83,12 @@ const isOther = (old: Settings, wanted: Settings): SettingsError | undefined => 
     : new SettingsError({ setting: "", message: "The sandbox and real chains take a gateway each: start it again" })
 }
 
-/** Where whoever runs the gateway finds metrics, readiness in detail and the action log. */
+/** Where whoever runs the gateway finds metrics, readiness in detail, the action log and the console. */
 export class Admin extends Context.Service<Admin, {
   /** Scheme, host and port: those of the listener for callers where there is no other. */
   readonly url: string
+  /** Whether the console and the action log are there: not on a listener for callers that others can reach. */
+  readonly hasConsole: boolean
 }>()("@trigate/server/GatewayServer/Admin") {}
 
 /** Where the listener for callers is. */
@@ -153,6 +155,7 @@ const make = Effect.fnUntraced(function*(first: Settings) {
   const quotas = yield* Quotas
   const drain = yield* Observe.Drain
   const place = yield* Effect.fromResult(adminPlaceOf(first))
+  const isAlone = Hosts.isOwnMachine(first.host)
   const context = yield* Effect.context<Surroundings>()
   const scope = Context.get(context, Scope.Scope)
   const one = yield* Semaphore.make(1)
@@ -168,15 +171,17 @@ const make = Effect.fnUntraced(function*(first: Settings) {
     }
     const routes = place !== undefined
       ? Gateway.layer({ ...mount, health: "short" })
-      : Hosts.isOwnMachine(settings.host)
       // the console shows what only the operator should see
+      : isAlone
       ? Gateway.layerWithAdmin({ ...mount, console: true })
       : Gateway.layer(mount)
     return {
       handle: yield* HttpRouter.toHttpEffect(Layer.provide(routes, services)).pipe(Scope.provide(own)),
       admin: place === undefined
         ? undefined
-        : yield* HttpRouter.toHttpEffect(Layer.provide(Gateway.layerAdmin(place), services)).pipe(Scope.provide(own)),
+        : yield* HttpRouter.toHttpEffect(
+          Layer.provide(Gateway.layerWithAdmin({ console: true, isGuarded: place.isGuarded }), services)
+        ).pipe(Scope.provide(own)),
       own,
       settings
     }
@@ -222,7 +227,9 @@ const make = Effect.fnUntraced(function*(first: Settings) {
       return change
     }, one.withPermits(1))
   })
-  return Context.make(Reload, reload).pipe(Context.add(Admin, { url: adminUrl }))
+  return Context.make(Reload, reload).pipe(
+    Context.add(Admin, { url: adminUrl, hasConsole: place !== undefined || isAlone })
+  )
 })
 
 /**

@@ -76,7 +76,8 @@ const announce = Effect.fnUntraced(function*(settings: Decoded) {
       `(${Math.round((system + user) / 1000)} ms of processor time)
 ${[chainsOf(settings), ...callersOf(settings)].join("\n")}
   reference: ${url}/docs  contract: ${url}/openapi.json  state: ${url}/health/ready` +
-      (admin.url === url ? "" : `\n  admin: ${admin.url}/health/ready  metrics: ${admin.url}/metrics`)
+      (admin.url === url ? "" : `\n  admin: ${admin.url}/health/ready  metrics: ${admin.url}/metrics`) +
+      (admin.hasConsole ? `\n  console: ${admin.url}/` : "")
   )
 })
 

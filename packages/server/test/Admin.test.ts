@@ -103,40 +103,46 @@ describe("the action log of a gateway that runs", () => {
 const statuses = (url: string, paths: ReadonlyArray<string>) =>
   Effect.forEach(paths, (path) => Effect.map(get(`${url}${path}`), ({ status }) => status))
 
-const paths = ["/health/live", "/health/ready", "/metrics", "/admin/actions", "/openapi.json"]
+const paths = ["/health/live", "/health/ready", "/metrics", "/admin/actions", "/openapi.json", "/"]
 
 describe("where the admin routes stand", () => {
   it.live("beside the others on a loopback address", () =>
     Effect.gen(function*() {
       const { adminUrl, url } = yield* gateway({})
       assert.strictEqual(adminUrl, url)
-      assert.deepStrictEqual(yield* statuses(url, paths), [200, 200, 200, 200, 200])
+      assert.deepStrictEqual(yield* statuses(url, paths), [200, 200, 200, 200, 200, 200])
     }))
 
   it.live("nowhere on an address that others can reach", () =>
     Effect.gen(function*() {
       const { url } = yield* gateway({ TRIGATE_HOST: "0.0.0.0", TRIGATE_CALLERS: "open" })
-      assert.deepStrictEqual(yield* statuses(url.replace("0.0.0.0", "127.0.0.1"), paths), [200, 200, 200, 404, 200])
+      assert.deepStrictEqual(yield* statuses(url.replace("0.0.0.0", "127.0.0.1"), paths), [
+        200,
+        200,
+        200,
+        404,
+        200,
+        404
+      ])
     }))
 
   it.live("on a listener of their own, with the details: callers learn whether the gateway is ready, and no more", () =>
     Effect.gen(function*() {
       const live = yield* gateway({ TRIGATE_ADMIN_PORT: "0" })
       assert.notStrictEqual(live.adminUrl, live.url)
-      assert.deepStrictEqual(yield* statuses(live.url, paths), [200, 200, 404, 404, 200])
-      assert.deepStrictEqual(yield* statuses(live.adminUrl, paths), [200, 200, 200, 200, 404])
+      assert.deepStrictEqual(yield* statuses(live.url, paths), [200, 200, 404, 404, 200, 404])
+      assert.deepStrictEqual(yield* statuses(live.adminUrl, paths), [200, 200, 200, 200, 200, 200])
       assert.deepStrictEqual((yield* get(`${live.url}/health/ready`)).json, {
         status: "ready",
         sandbox: true,
         network: "mainnet"
       })
       assert.nestedProperty((yield* get(`${live.adminUrl}/health/ready`)).json, "actionLog.used")
-      for (const path of ["/info", "/exchange", "/evm"]) {
-        assert.strictEqual((yield* post(`${live.adminUrl}${path}`, "{}")).status, 404)
-      }
+      // the console asks its own origin for what it shows
+      assert.strictEqual((yield* post(`${live.adminUrl}/info`, `{"type":"spotMeta"}`)).status, 200)
       // new settings reach both
       yield* live.reload({ TRIGATE_ADMIN_PORT: "0", TRIGATE_STRICT: "on" })
-      assert.deepStrictEqual(yield* statuses(live.adminUrl, paths), [200, 200, 200, 200, 404])
+      assert.deepStrictEqual(yield* statuses(live.adminUrl, paths), [200, 200, 200, 200, 200, 200])
       yield* live.drain.drain("1 milli")
       for (const url of [live.url, live.adminUrl]) {
         const { json, status } = yield* get(`${url}/health/ready`)
@@ -186,5 +192,14 @@ describe("where the admin routes stand", () => {
         })
         assert.strictEqual((yield* with_(operator.key)).status, 200)
       }
+      // the scope of the operator's key is asked for as anywhere else
+      assert.deepInclude((yield* post(`${at}/info`, `{"type":"spotMeta"}`)).json, { _tag: "Unauthorized" })
+      assert.deepInclude(
+        (yield* post(`${at}/info`, `{"type":"spotMeta"}`, { authorization: `Bearer ${Redacted.value(operator.key)}` }))
+          .json,
+        { _tag: "NotPermitted", missing: "classes", needed: "read" }
+      )
+      // the pages are the same for everyone, and a browser sends no key with the address that somebody types
+      assert.deepStrictEqual(yield* statuses(at, ["/", "/docs", "/openapi.json", "/console"]), [200, 200, 200, 404])
     }))
 })

@@ -40,6 +40,7 @@ describe("the start", () => {
       assert.deepStrictEqual(lines.slice(1), [
         "  serving the sandbox, because no TRIGATE_*_URL is set: nothing here is real",
         `  reference: ${url}/docs  contract: ${url}/openapi.json  state: ${url}/health/ready`,
+        `  console: ${url}/`,
         ""
       ])
       assert.isAbove(Number(elapsed), 0)

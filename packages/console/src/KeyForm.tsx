@@ -1,0 +1,32 @@
+/** Asks for the key of a gateway that wants one. */
+import { textsOf } from "./Form.ts"
+import * as Gateway from "./Gateway.ts"
+
+/** The form in place of a panel, until the gateway takes the key. */
+export const KeyForm = () => (
+  <section class="card" aria-labelledby="key-title">
+    <h2 id="key-title">This gateway asks for a key</h2>
+    {Gateway.hasKey.value ? <p class="bad" role="alert">The gateway does not take that key.</p> : null}
+    <p class="muted">
+      The action log, the callers and the requests take a key with the class{" "}
+      <code>admin</code>, everything else one with <code>read</code> and{" "}
+      <code>inspect</code>. The page keeps it in memory only and sends it to this gateway alone: it is gone when you
+      close or reload the page.
+    </p>
+    <form onSubmit={(event) => Gateway.useKey(textsOf(event)["key"])}>
+      <label>
+        Key
+        <input
+          name="key"
+          type="password"
+          size={44}
+          required
+          autocomplete="off"
+          spellcheck={false}
+          placeholder="tg_…"
+        />
+      </label>
+      <button type="submit">Use the key</button>
+    </form>
+  </section>
+)
