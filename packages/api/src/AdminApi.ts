@@ -1,6 +1,8 @@
-/** The routes of whoever runs the gateway: the action log. They stand on the admin listener. */
+/** The routes of whoever runs the gateway: the action log and the keys of callers. They stand on the admin listener. */
+import { CallerName, Quota, Scope } from "@trigate/domain/Caller"
 import { NotPermitted, Overloaded, QuotaExceeded, Unauthorized } from "@trigate/domain/CallerError"
 import { Address } from "@trigate/domain/Hex"
+import { PayloadTooLarge } from "@trigate/domain/RequestError"
 import { Millis } from "@trigate/domain/Time"
 import { UpstreamUnavailable } from "@trigate/domain/UpstreamError"
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
@@ -46,8 +48,73 @@ export const ActionResolution = Schema.Union([
 ]).annotate({ identifier: "ActionResolution" })
 export type ActionResolution = typeof ActionResolution.Type
 
+/** A key of a caller, without the key itself. */
+export const CallerKey = Schema.Struct({
+  name: CallerName,
+  prefix: Schema.String.annotateKey({ description: "What logs name the key with" }),
+  state: Schema.Literals(["valid", "expired", "revoked"]),
+  scope: Schema.optionalKey(Scope).annotateKey({ description: "What it is for; everything but `admin` when absent" }),
+  quota: Schema.optionalKey(Quota).annotateKey({ description: "How much its caller may use; no limit when absent" }),
+  createdAt: Millis,
+  expiresAt: Schema.optionalKey(Millis),
+  revokedAt: Schema.optionalKey(Millis),
+  lastUsedAt: Schema.optionalKey(Millis).annotateKey({
+    description: "To the minute; a key file does not tell"
+  })
+}).annotate({ identifier: "CallerKey" })
+export type CallerKey = typeof CallerKey.Type
+
+/** The keys that there are. */
+export const KeyList = Schema.Struct({
+  asked: Schema.Boolean.annotateKey({
+    description: "False where the gateway asks nobody for a key; then there are none here"
+  }),
+  keys: Schema.Array(CallerKey)
+}).annotate({ identifier: "KeyList" })
+export type KeyList = typeof KeyList.Type
+
+/** A new key, which nothing tells a second time. */
+export const IssuedKey = Schema.Struct({
+  key: Schema.RedactedFromValue(Schema.String),
+  record: CallerKey
+}).annotate({ identifier: "IssuedKey" })
+export type IssuedKey = typeof IssuedKey.Type
+
+const Lifetime = Schema.optionalKey(Schema.Int.check(Schema.isGreaterThan(0)))
+
+/** What a new caller gets. */
+export const KeyCreation = Schema.Struct({
+  name: CallerName,
+  scope: Schema.optionalKey(Scope),
+  quota: Schema.optionalKey(Quota),
+  lifetime: Lifetime.annotateKey({ description: "Milliseconds that the key is valid; for ever when absent" })
+}).annotate({ identifier: "KeyCreation", examples: [Examples.keyCreation] })
+export type KeyCreation = typeof KeyCreation.Type
+
+/** How a caller gets its next key. */
+export const KeyRotation = Schema.Struct({
+  overlap: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))).annotateKey({
+    description: "Milliseconds that the keys before it stay valid; a day when absent"
+  }),
+  lifetime: Lifetime.annotateKey({
+    description: "Milliseconds that the key is valid; as long as the one before it when absent"
+  })
+}).annotate({ identifier: "KeyRotation", examples: [Examples.keyRotation] })
+export type KeyRotation = typeof KeyRotation.Type
+
+/** Which keys of a caller end. */
+export const KeyRevocation = Schema.Struct({
+  prefix: Schema.optionalKey(Schema.String).annotateKey({
+    description: "Of the one that ends; all of them when absent"
+  })
+}).annotate({ identifier: "KeyRevocation", examples: [{}] })
+export type KeyRevocation = typeof KeyRevocation.Type
+
+const name = { name: CallerName.annotate({ identifier: "CallerName", examples: [Examples.keyCreation.name] }) }
+
 const id = { id: ActionId }
 const errors = [UpstreamUnavailable, NotPermitted, Unauthorized, QuotaExceeded, Overloaded] as const
+const changing = [...errors, PayloadTooLarge] as const
 
 export class AdminApi extends HttpApiGroup.make("admin").add(
   HttpApiEndpoint.get("actions", Paths.actions, {
@@ -74,9 +141,45 @@ export class AdminApi extends HttpApiGroup.make("admin").add(
     description:
       "`Landed`: the first sending was taken. `Accepted`: this one was. `Rejected`: neither was. `StillUnknown`: as " +
       "before. `Absent`: no action without an answer has the ID."
+  })),
+  HttpApiEndpoint.get("keys", Paths.keys, {
+    success: KeyList,
+    error: errors
+  }).annotateMerge(OpenApi.annotations({
+    summary: "The keys of callers",
+    description: "In the order in which they were made, those that have ended as well. Only hashes of them are kept."
+  })),
+  HttpApiEndpoint.post("createKey", Paths.keys, {
+    payload: KeyCreation,
+    success: IssuedKey,
+    error: changing
+  }).annotateMerge(OpenApi.annotations({
+    summary: "Make the first key of a caller",
+    description:
+      "The answer is the only place that has the key. Refused where the caller has a valid key, and where the " +
+      "gateway asks nobody for one: `trigate keys create` makes the first of all."
+  })),
+  HttpApiEndpoint.post("rotateKey", Paths.rotateKey, {
+    params: name,
+    payload: KeyRotation,
+    success: IssuedKey,
+    error: changing
+  }).annotateMerge(OpenApi.annotations({
+    summary: "Make another key of a caller",
+    description: "With the same scope and quota. Those before it stay valid for a while."
+  })),
+  HttpApiEndpoint.post("revokeKeys", Paths.revokeKeys, {
+    params: name,
+    payload: KeyRevocation,
+    success: Schema.Array(CallerKey),
+    error: changing
+  }).annotateMerge(OpenApi.annotations({
+    summary: "End the keys of a caller at once, or one of them",
+    description: "Answers those that it has ended. Every replica refuses them within seconds."
   }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Admin",
   description:
-    "The action log, for whoever runs the gateway: on the admin listener, or on a loopback address beside the rest"
+    "The action log and the keys of callers, for whoever runs the gateway: on the admin listener, or on a loopback " +
+    "address beside the rest"
 })) {}

@@ -17,6 +17,17 @@ export const endpointKey = "any-key"
 /** The ID of an action in the log. */
 export const actionId = "0xe96687078e0d81d63281ba712b0b246c5df4571362b83c0259d64808482ec366"
 
+/** What a new caller gets. */
+export const keyCreation = {
+  name: "desk",
+  scope: { classes: ["read", "sign"] },
+  quota: { requestsPerSecond: 20 },
+  lifetime: 7_776_000_000
+} as const
+
+/** How it gets its next key. */
+export const keyRotation = { overlap: 43_200_000 } as const
+
 /** A signed action. Its nonce is old, so a gateway with the sandbox shows one that it has signed itself. */
 export const signedAction: SignedAction = {
   action: { type: "evmUserModify", usingBigBlocks: true },

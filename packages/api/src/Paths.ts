@@ -34,6 +34,15 @@ export const forgetAction = "/admin/actions/:id/forget"
 /** Sends one of them again. */
 export const resolveAction = "/admin/actions/:id/resolve"
 
+/** The keys of callers. */
+export const keys = "/admin/keys"
+
+/** Makes another key of a caller. */
+export const rotateKey = "/admin/keys/:name/rotate"
+
+/** Ends the keys of a caller. */
+export const revokeKeys = "/admin/keys/:name/revoke"
+
 /** Whether the gateway takes traffic. */
 export const ready = "/health/ready"
 

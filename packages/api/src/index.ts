@@ -5,7 +5,7 @@
  * `@trigate/api/…`: Node then loads only those.
  */
 
-/** The routes of whoever runs the gateway: the action log. They stand on the admin listener. */
+/** The routes of whoever runs the gateway: the action log and the keys of callers. They stand on the admin listener. */
 export * as AdminApi from "./AdminApi.ts"
 
 /** The key that identifies a caller on the node provider's surface: the first segment of the path. */

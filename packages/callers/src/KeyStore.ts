@@ -3,7 +3,7 @@
  *
  * A name is one caller, which may have several keys. All changes are computed here, on the records; a backend keeps them.
  */
-import { Quota, Scope } from "@trigate/domain/Caller"
+import { CallerName, Quota, Scope } from "@trigate/domain/Caller"
 import { Millis } from "@trigate/domain/Time"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -18,9 +18,6 @@ import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import * as Struct from "effect/Struct"
 import * as Key from "./Key.ts"
-
-/** The name of a caller: it can stand in a log, a list and a command line as it is. */
-export const CallerName = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/u))
 
 const Hex = (digits: number) => Schema.String.check(Schema.isPattern(new RegExp(`^[0-9a-f]{${digits}}$`, "u")))
 
@@ -51,9 +48,15 @@ export const KeyRecord = Schema.Struct({
 })
 export type KeyRecord = typeof KeyRecord.Type
 
+type Ends = Pick<KeyRecord, "expiresAt" | "revokedAt">
+
 /** Whether a key still counts at `now`. */
-export const isValid = ({ expiresAt, revokedAt }: KeyRecord, now: number): boolean =>
+export const isValid = ({ expiresAt, revokedAt }: Ends, now: number): boolean =>
   revokedAt === undefined && (expiresAt === undefined || expiresAt > now)
+
+/** What has become of a key by `now`. */
+export const stateOf = (key: Ends, now: number): "valid" | "expired" | "revoked" =>
+  isValid(key, now) ? "valid" : key.revokedAt === undefined ? "expired" : "revoked"
 
 /** The keys cannot be read or written; the message is one line. */
 export class KeyStoreFault extends Schema.TaggedError<KeyStoreFault>()("KeyStoreFault", {

@@ -238,9 +238,6 @@ const create = Command.make("create", {
     ])
   )
 
-const stateOf = (record: KeyRecord, now: number): string =>
-  KeyStore.isValid(record, now) ? "valid" : record.revokedAt === undefined ? "expired" : "revoked"
-
 const membersOf = (members: object | undefined): string =>
   Object.entries(members ?? {}).map(([name, value]) =>
     `${name}=${Array.isArray(value) ? value.join("+") : String(value)}`
@@ -250,7 +247,7 @@ const membersOf = (members: object | undefined): string =>
 const rowOf = (record: KeyRecord, now: number): ReadonlyArray<string> => [
   record.name,
   record.prefix,
-  stateOf(record, now),
+  KeyStore.stateOf(record, now),
   at(record.createdAt),
   record.expiresAt === undefined ? "-" : at(record.expiresAt),
   record.lastUsedAt === undefined ? "-" : at(record.lastUsedAt),
@@ -278,7 +275,7 @@ const list = Command.make(
           const documentOf = (record: KeyRecord) =>
             Effect.map(
               encodeRecord(record),
-              ({ hash: _, ...document }) => ({ ...document, state: stateOf(record, now) })
+              ({ hash: _, ...document }) => ({ ...document, state: KeyStore.stateOf(record, now) })
             )
           return yield* Output.printJson(yield* Effect.orDie(Effect.forEach(records, documentOf)))
         }

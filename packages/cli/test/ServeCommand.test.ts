@@ -132,7 +132,8 @@ describe("trigate serve --check", () => {
         ["layer2#0", "answers", "chain 31337"],
         ["layer2#1", "answers", "chain 31337"],
         ["redis", "not configured"],
-        ["database", "answers", "SQLite: the gateway will make the file"]
+        ["database", "answers", "SQLite: the gateway will make the file"],
+        ["admin", "configured", "127.0.0.1:8080, beside the rest"]
       ])
       assert.deepStrictEqual(
         [api, node, tokens, layer2].map(({ seen }) => seen.map(({ path }) => path).toSorted()),
@@ -158,7 +159,7 @@ describe("trigate serve --check", () => {
         TRIGATE_REDIS_URL: "redis://:s3cr3t@127.0.0.1:9",
         TRIGATE_DATABASE_URL: "/s3cr3t/none/actions.db"
       })
-      assert.deepStrictEqual({ code, stderr }, { code: 5, stderr: "trigate: 8 of 10 do not answer as they should\n" })
+      assert.deepStrictEqual({ code, stderr }, { code: 5, stderr: "trigate: 8 of 11 do not answer as they should\n" })
       assert.deepStrictEqual(rows, [
         ["What", "State", "Detail"],
         ["trading-api#0", "fails", "no connection"],
@@ -170,7 +171,8 @@ describe("trigate serve --check", () => {
         ["layer2#1", "answers", "chain 999"],
         ["layer2#2", "wrong chain", "chain 998, but another address is on 999"],
         ["redis", "fails", "no answer to PING"],
-        ["database", "fails", "SQLite: there is no such folder"]
+        ["database", "fails", "SQLite: there is no such folder"],
+        ["admin", "configured", "127.0.0.1:8080, beside the rest"]
       ])
     }))
 
@@ -193,6 +195,22 @@ describe("trigate serve --check", () => {
       const { code, stderr } = yield* check({ TRIGATE_HOST: "0.0.0.0" })
       assert.strictEqual(code, 2)
       assert.include(stderr, "trigate: others can reach 0.0.0.0: set TRIGATE_CALLERS")
+    }))
+
+  it.live("says where the admin routes would be, and refuses a place that strangers reach without a key", () =>
+    Effect.gen(function*() {
+      const admin = (environment: { readonly [name: string]: string }) =>
+        Effect.map(check(environment), ({ rows }) => rows.find(([name]) => name === "admin"))
+      const open = { TRIGATE_HOST: "0.0.0.0", TRIGATE_CALLERS: "open" }
+      assert.deepStrictEqual(yield* admin(open), ["admin", "not configured", "TRIGATE_ADMIN_PORT gives it a listener"])
+      assert.deepStrictEqual(yield* admin({ ...open, TRIGATE_ADMIN_PORT: "9464" }), [
+        "admin",
+        "configured",
+        "127.0.0.1:9464"
+      ])
+      const { code, stderr } = yield* check({ ...open, TRIGATE_ADMIN_PORT: "9464", TRIGATE_ADMIN_HOST: "0.0.0.0" })
+      assert.strictEqual(code, 2)
+      assert.include(stderr, "TRIGATE_ADMIN_HOST takes a loopback address")
     }))
 
   it.live("asks nodes that are said to be archives for an old block", () =>

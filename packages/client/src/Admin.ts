@@ -1,7 +1,18 @@
-/** The action log, for whoever runs the gateway: the connection is to its admin listener. */
-import { ActionResolution, Forgotten, UnansweredAction } from "@trigate/api/AdminApi"
+/** The action log and the keys of callers, for whoever runs the gateway: the connection is to its admin listener. */
+import {
+  ActionResolution,
+  CallerKey,
+  Forgotten,
+  IssuedKey,
+  KeyCreation,
+  KeyList,
+  KeyRevocation,
+  KeyRotation,
+  UnansweredAction
+} from "@trigate/api/AdminApi"
 import * as Paths from "@trigate/api/Paths"
 import type { ServedFailure } from "@trigate/domain/GatewayError"
+import { encodeRequest } from "@trigate/domain/Operation"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { Connection } from "./Connection.ts"
@@ -11,7 +22,15 @@ const readActions = ownReaderOf(Schema.Array(UnansweredAction))
 const readForgotten = ownReaderOf(Forgotten)
 const readResolution = ownReaderOf(ActionResolution)
 
-const of = (path: string, id: string): string => path.replace(":id", encodeURIComponent(id))
+const readKeys = ownReaderOf(KeyList)
+const readIssued = ownReaderOf(IssuedKey)
+const readEnded = ownReaderOf(Schema.Array(CallerKey))
+
+const writeCreation = encodeRequest(KeyCreation)
+const writeRotation = encodeRequest(KeyRotation)
+const writeRevocation = encodeRequest(KeyRevocation)
+
+const of = (path: string, id: string): string => path.replace(/:[a-z]+/u, encodeURIComponent(id))
 
 /** The signed actions without an answer, oldest first. */
 export const actions: () => Effect.Effect<ReadonlyArray<UnansweredAction>, ServedFailure, Connection> = Effect.fn(
@@ -34,3 +53,40 @@ export const resolve: (id: string) => Effect.Effect<ActionResolution, ServedFail
 )(function*(id) {
   return yield* readResolution(yield* ask(({ own }) => own.post(of(Paths.resolveAction, id), "{}")))
 })
+
+/** The keys of callers, those that have ended as well; none where the gateway asks nobody for one. */
+export const keys: () => Effect.Effect<KeyList, ServedFailure, Connection> = Effect.fn("GatewayClient.keys")(
+  function*() {
+    return yield* readKeys(yield* ask(({ own }) => own.get(Paths.keys)))
+  }
+)
+
+/** Makes the first key of a caller. Fails with `InvalidRequest` where it has one that is valid. */
+export const createKey: (creation: KeyCreation) => Effect.Effect<IssuedKey, ServedFailure, Connection> = Effect.fn(
+  "GatewayClient.createKey"
+)(function*(creation) {
+  const { text } = yield* writeCreation(creation)
+  return yield* readIssued(yield* ask(({ own }) => own.post(Paths.keys, text)))
+})
+
+/** Makes another key of a caller; those before it stay valid for the overlap, a day when not given. */
+export const rotateKey: (
+  name: string,
+  rotation?: KeyRotation
+) => Effect.Effect<IssuedKey, ServedFailure, Connection> = Effect.fn("GatewayClient.rotateKey")(
+  function*(name, rotation = {}) {
+    const { text } = yield* writeRotation(rotation)
+    return yield* readIssued(yield* ask(({ own }) => own.post(of(Paths.rotateKey, name), text)))
+  }
+)
+
+/** Ends the keys of a caller at once, or the one with a prefix; answers those that it has ended. */
+export const revokeKeys: (
+  name: string,
+  revocation?: KeyRevocation
+) => Effect.Effect<ReadonlyArray<CallerKey>, ServedFailure, Connection> = Effect.fn("GatewayClient.revokeKeys")(
+  function*(name, revocation = {}) {
+    const { text } = yield* writeRevocation(revocation)
+    return yield* readEnded(yield* ask(({ own }) => own.post(of(Paths.revokeKeys, name), text)))
+  }
+)

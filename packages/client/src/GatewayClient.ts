@@ -89,7 +89,15 @@ export const make = (connection: Connection.Connection["Service"]): Calls => {
     },
     layer2: { getTransactionReceipt: bound(Layer2.getTransactionReceipt) },
     health: { ready: bound(Health.ready), metrics: bound(Health.metrics) },
-    admin: { actions: bound(Admin.actions), forget: bound(Admin.forget), resolve: bound(Admin.resolve) }
+    admin: {
+      actions: bound(Admin.actions),
+      forget: bound(Admin.forget),
+      resolve: bound(Admin.resolve),
+      keys: bound(Admin.keys),
+      createKey: bound(Admin.createKey),
+      rotateKey: bound(Admin.rotateKey),
+      revokeKeys: bound(Admin.revokeKeys)
+    }
   }
 }
 

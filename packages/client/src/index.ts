@@ -5,7 +5,7 @@
  * `@trigate/client/…`: Node then loads only those.
  */
 
-/** The action log, for whoever runs the gateway: the connection is to its admin listener. */
+/** The action log and the keys of callers, for whoever runs the gateway: the connection is to its admin listener. */
 export * as Admin from "./Admin.ts"
 
 /** The gateway that calls go to: where it is, and how it is reached, over any Effect `HttpClient`. */

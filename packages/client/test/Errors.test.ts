@@ -37,6 +37,7 @@ const ofActions = [
 ] as const
 const addresses = ["InvalidAddress"] as const
 const administering = ["UpstreamUnavailable", "NotPermitted", "Unauthorized", "QuotaExceeded", "Overloaded"] as const
+const changing = [...administering, "InvalidRequest", "PayloadTooLarge"] as const
 
 /** The errors that each method declares, and how the gateway sends them. */
 const declared: {
@@ -62,7 +63,11 @@ const declared: {
   "health.metrics": [administering, (tag) => () => problem(tag)],
   "admin.actions": [administering, (tag) => () => problem(tag)],
   "admin.forget": [administering, (tag) => () => problem(tag)],
-  "admin.resolve": [administering, (tag) => () => problem(tag)]
+  "admin.resolve": [administering, (tag) => () => problem(tag)],
+  "admin.keys": [administering, (tag) => () => problem(tag)],
+  "admin.createKey": [changing, (tag) => () => problem(tag)],
+  "admin.rotateKey": [changing, (tag) => () => problem(tag)],
+  "admin.revokeKeys": [changing, (tag) => () => problem(tag)]
 }
 
 const failureOf = (name: string, answer: (sent: Sent) => Scripted) =>

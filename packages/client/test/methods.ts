@@ -6,6 +6,7 @@ import type { StillUnknown } from "@trigate/domain/Resolution"
 import type { SignedAction } from "@trigate/domain/SignedAction"
 import { tokenRpcOperations } from "@trigate/domain/TokenOperations"
 import type * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
 
 export const nonce = 1_700_000_000_123
 export const validator = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8"
@@ -68,6 +69,15 @@ const detected = {
   given_type: "friendly_bounceable",
   test_only: false
 } as const
+const desk = {
+  name: "desk",
+  prefix: "0123456789",
+  state: "valid",
+  scope: { classes: ["read"] },
+  createdAt: 1_767_225_600_000,
+  expiresAt: 1_767_312_000_000
+}
+
 const ready = {
   status: "draining",
   sandbox: false,
@@ -314,5 +324,37 @@ export const methods: { readonly [name: string]: Method } = {
     keyed: false,
     answer: "{\"_tag\":\"Rejected\",\"message\":\"Insufficient stake\"}",
     result: { _tag: "Rejected", message: "Insufficient stake" }
+  },
+  "admin.keys": {
+    call: ({ admin }) => admin.keys(),
+    sent: get,
+    path: "/admin/keys",
+    keyed: false,
+    answer: JSON.stringify({ asked: true, keys: [desk] }),
+    result: { asked: true, keys: [desk] }
+  },
+  "admin.createKey": {
+    call: ({ admin }) => admin.createKey({ name: "desk", scope: { classes: ["read"] }, lifetime: 86_400_000 }),
+    sent: post(`{"name":"desk","scope":{"classes":["read"]},"lifetime":86400000}`),
+    path: "/admin/keys",
+    keyed: false,
+    answer: JSON.stringify({ key: "tg_secret", record: desk }),
+    result: { key: Redacted.make("tg_secret"), record: desk }
+  },
+  "admin.rotateKey": {
+    call: ({ admin }) => admin.rotateKey("desk", { overlap: 0 }),
+    sent: post(`{"overlap":0}`),
+    path: "/admin/keys/desk/rotate",
+    keyed: false,
+    answer: JSON.stringify({ key: "tg_secret", record: desk }),
+    result: { key: Redacted.make("tg_secret"), record: desk }
+  },
+  "admin.revokeKeys": {
+    call: ({ admin }) => admin.revokeKeys("desk"),
+    sent: post("{}"),
+    path: "/admin/keys/desk/revoke",
+    keyed: false,
+    answer: JSON.stringify([desk]),
+    result: [desk]
   }
 }

@@ -3,6 +3,9 @@ import * as Context from "effect/Context"
 import * as Schema from "effect/Schema"
 import { Address } from "./Hex.ts"
 
+/** The name of a caller: it can stand in a log, a list, a path and a command line as it is. */
+export const CallerName = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/u))
+
 const Positive = Schema.Finite.check(Schema.isGreaterThan(0))
 const Count = Schema.Int.check(Schema.isGreaterThan(0))
 

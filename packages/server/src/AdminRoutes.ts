@@ -1,20 +1,32 @@
-/** The routes of whoever runs the gateway: what is in its action log, and what became of it. */
+/** The routes of whoever runs the gateway: what is in its action log and what became of it, and the keys of its callers. */
+import type { CallerKey, IssuedKey } from "@trigate/api/AdminApi"
+import { KeyCreation, KeyRevocation, KeyRotation } from "@trigate/api/AdminApi"
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import { CallerKeys } from "@trigate/callers/CallerKeys"
+import type { Issued, KeyRecord, KeyRefusal, KeyStoreFault } from "@trigate/callers/KeyStore"
+import { KeyStore, stateOf } from "@trigate/callers/KeyStore"
 import type { Quotas } from "@trigate/callers/Quotas"
 import { CurrentCaller } from "@trigate/domain/Caller"
 import { NotPermitted } from "@trigate/domain/CallerError"
 import type { Overloaded, QuotaExceeded, Unauthorized } from "@trigate/domain/CallerError"
-import type { UpstreamUnavailable } from "@trigate/domain/UpstreamError"
+import type { AnyCodec } from "@trigate/domain/Operation"
+import { decodeValue, invalidRequest } from "@trigate/domain/Operation"
+import type { InvalidRequest } from "@trigate/domain/RequestError"
+import { UpstreamUnavailable } from "@trigate/domain/UpstreamError"
 import { ActionLog } from "@trigate/trading/ActionLog"
 import type { Unanswered } from "@trigate/trading/ActionLog"
 import { Exchange } from "@trigate/trading/Exchange"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import { constUndefined } from "effect/Function"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as Layer from "effect/Layer"
 import * as EncodedRoutes from "./EncodedRoutes.ts"
+import * as HttpBody from "./HttpBody.ts"
 import * as RequestCaller from "./RequestCaller.ts"
 import * as RequestFacts from "./RequestFacts.ts"
 
@@ -32,6 +44,18 @@ const administers = Effect.flatMap(
       })
     )
 )
+
+/**
+ * The keys that the gateway asks for, to be changed; absent where it asks for none.
+ *
+ * A gateway that asks nobody makes no keys either: whoever reaches it could make one for the day on which it asks.
+ */
+export const KeysAsked = Context.Reference<KeyStore["Service"] | undefined>("@trigate/server/AdminRoutes/KeysAsked", {
+  defaultValue: constUndefined
+})
+
+/** The same keys as the store of the context has. */
+export const layerKeysAsked: Layer.Layer<never, never, KeyStore> = Layer.effect(KeysAsked, KeyStore)
 
 /** Serves a request for whoever runs the gateway, who is the `CurrentCaller` meanwhile. */
 export type Administering = <A, E, R>(
@@ -60,12 +84,54 @@ const ownPage = Effect.flatMap(RequestFacts.CurrentRequestFacts, (facts) => {
   return refusal === undefined ? Effect.void : Effect.fail(refusal)
 })
 
+const keyOf = ({ hash: _, ...record }: KeyRecord, now: number): CallerKey => ({
+  ...record,
+  state: stateOf(record, now)
+})
+
+/** That keys cannot be what was asked is the request's fault; that they cannot be read or written is not. */
+const told = <A>(self: Effect.Effect<A, KeyRefusal | KeyStoreFault>) =>
+  Effect.mapError(self, (error) =>
+    error._tag === "KeyRefusal"
+      ? invalidRequest([{ path: [], message: error.message }])
+      : new UpstreamUnavailable({ upstream: "caller-keys", attempts: 1, detail: error.message }))
+
+const noKeys = Effect.suspend(() =>
+  Effect.fail(
+    invalidRequest([{
+      path: [],
+      message:
+        "This gateway asks nobody for a key; trigate keys create makes the first one, and TRIGATE_CALLERS asks for it"
+    }])
+  )
+)
+
+/** Decodes the body of a request, which is read only now that its caller may send it. */
+const payloadOf = <S extends AnyCodec>(schema: S) => {
+  const decode = decodeValue(schema)
+  return (request: HttpServerRequest) =>
+    Effect.flatMap(HttpBody.json(request), ({ valueOrUndefined }) => decode(valueOrUndefined))
+}
+
+const creationOf = payloadOf(KeyCreation)
+const rotationOf = payloadOf(KeyRotation)
+const revocationOf = payloadOf(KeyRevocation)
+
+const recordsOf = (records: ReadonlyArray<KeyRecord>) =>
+  Effect.map(Clock.currentTimeMillis, (now) => records.map((record) => keyOf(record, now)))
+
+const issuedOf = ({ key, record }: Issued) =>
+  Effect.map(Clock.currentTimeMillis, (now): IssuedKey => ({ key, record: keyOf(record, now) }))
+
+const usualOverlap = Duration.days(1)
+
 const admin = HttpApiBuilder.group(
   AdminApi,
   "admin",
   Effect.fnUntraced(function*(handlers) {
     const log = yield* ActionLog
     const exchange = yield* Exchange
+    const asked = yield* KeysAsked
     const serve = yield* guarding
 
     const resolve = Effect.fnUntraced(function*(id: string) {
@@ -80,6 +146,20 @@ const admin = HttpApiBuilder.group(
       })
     })
 
+    const keys = asked === undefined
+      ? Effect.succeed({ asked: false, keys: [] })
+      : Effect.map(Effect.flatMap(told(asked.list), recordsOf), (keys) => ({ asked: true, keys }))
+
+    const store: Effect.Effect<KeyStore["Service"], InvalidRequest> = asked === undefined
+      ? noKeys
+      : Effect.succeed(asked)
+
+    /** Changes the keys for a request whose caller may. */
+    const change = <A, E>(
+      request: HttpServerRequest,
+      changed: (store: KeyStore["Service"]) => Effect.Effect<A, E>
+    ) => serve(request, Effect.flatMap(Effect.andThen(ownPage, store), changed))
+
     return handlers
       .handle(
         "actions",
@@ -91,6 +171,25 @@ const admin = HttpApiBuilder.group(
           Effect.andThen(ownPage, Effect.map(log.forget(params.id), (forgotten) => ({ forgotten })))
         ))
       .handle("resolve", ({ params, request }) => serve(request, Effect.andThen(ownPage, resolve(params.id))))
+      .handle("keys", ({ request }) => serve(request, keys))
+      .handleRaw("createKey", ({ request }) =>
+        change(request, (store) =>
+          creationOf(request).pipe(
+            Effect.flatMap((creation) => told(store.create(creation))),
+            Effect.flatMap(issuedOf)
+          )))
+      .handleRaw("rotateKey", ({ params: { name }, request }) =>
+        change(request, (store) =>
+          rotationOf(request).pipe(
+            Effect.flatMap((rotation) => told(store.rotate({ name, overlap: usualOverlap, ...rotation }))),
+            Effect.flatMap(issuedOf)
+          )))
+      .handleRaw("revokeKeys", ({ params: { name }, request }) =>
+        change(request, (store) =>
+          revocationOf(request).pipe(
+            Effect.flatMap((revocation) => told(store.revoke({ name, ...revocation }))),
+            Effect.flatMap(recordsOf)
+          )))
   })
 )
 

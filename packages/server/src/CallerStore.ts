@@ -4,7 +4,6 @@ import * as Key from "@trigate/callers/Key"
 import type { KeyStore, KeyStoreFault } from "@trigate/callers/KeyStore"
 import type { Settings } from "@trigate/domain/Settings"
 import { settings as declared } from "@trigate/domain/Settings"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { FileSystem } from "effect/FileSystem"
 import * as Layer from "effect/Layer"
@@ -12,6 +11,7 @@ import * as NetAddress from "effect/net/NetAddress"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as ActionLogStore from "./ActionLogStore.ts"
+import * as AdminRoutes from "./AdminRoutes.ts"
 import { SettingsError } from "./Settings.ts"
 
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- a hash without a promise, for each request
@@ -80,22 +80,24 @@ const layerOf = (place: Place): Layer.Layer<CallerKeys.CallerKeys, KeyStoreFault
   Layer.unwrap(
     Effect.promise(() =>
       import("@trigate/callers/CallerKeysStored").then(({ layer }) =>
-        Layer.provide(layer(), [layerStore(place, "create"), hasher])
+        Layer.merge(layer(), AdminRoutes.layerKeysAsked).pipe(
+          Layer.provide(layerStore(place, "create")),
+          Layer.provide(hasher)
+        )
       )
     )
   )
 
-/** The keys that a gateway asks for, by their place. Fails where they are of no use. */
+/** The keys that a gateway asks for, by their place, and to be changed by whoever runs it. Fails where they are of no use. */
 export const layer = (
   place: Option.Option<Place>
 ): Layer.Layer<CallerKeys.CallerKeys, SettingsError, FileSystem> =>
   Option.match(place, {
     onNone: () => CallerKeys.layerOpen,
     onSome: (found) =>
-      Layer.effect(
-        CallerKeys.CallerKeys,
+      Layer.effectContext(
         Effect.mapError(
-          Effect.map(Layer.build(layerOf(found)), (context) => Context.get(context, CallerKeys.CallerKeys)),
+          Layer.build(layerOf(found)),
           ({ message }) => new SettingsError({ setting: env, message: `${env}: ${message}` })
         )
       )

@@ -1,6 +1,7 @@
 /** What `trigate serve --check` finds out: whether each address and store of the settings answers, and on which chain it is. */
 import { isValid, KeyStore } from "@trigate/callers/KeyStore"
 import type { Settings as Decoded } from "@trigate/domain/Settings"
+import { settings as declared } from "@trigate/domain/Settings"
 import { profileOf } from "@trigate/signing/VenueProfile"
 import * as NodeArchive from "@trigate/trading/NodeArchive"
 import type { Outcome } from "@trigate/upstream/Attempt"
@@ -20,7 +21,9 @@ import * as Result from "effect/Result"
 import { SqlClient } from "effect/sql/SqlClient"
 import * as ActionLogStore from "./ActionLogStore.ts"
 import * as CallerStore from "./CallerStore.ts"
+import * as GatewayServer from "./GatewayServer.ts"
 import { isSandbox } from "./GatewayStatus.ts"
+import * as Hosts from "./Hosts.ts"
 import * as Settings from "./Settings.ts"
 import * as SharedRedis from "./SharedRedis.ts"
 
@@ -28,7 +31,7 @@ import * as SharedRedis from "./SharedRedis.ts"
 export interface Finding {
   /** An address by its upstream's label and its place, never by its URL. */
   readonly name: string
-  readonly state: "answers" | "fails" | "wrong chain" | "not configured"
+  readonly state: "answers" | "fails" | "wrong chain" | "configured" | "not configured"
   /** More about the state in a few words; may be empty. */
   readonly detail: string
   readonly isSound: boolean
@@ -161,15 +164,29 @@ const callersFinding = Effect.fnUntraced(function*(settings: Decoded) {
   return [sound("callers", `${name}: ${found.success.filter((record) => isValid(record, now)).length} keys that count`)]
 })
 
+/** Where the admin routes and the console would be. */
+const adminFinding = Effect.fnUntraced(function*(settings: Decoded) {
+  const place = yield* Effect.fromResult(GatewayServer.adminPlaceOf(settings))
+  const found = (detail: string): Finding => ({ name: "admin", state: "configured", detail, isSound: true })
+  if (place !== undefined) {
+    return found(`${place.host}:${place.port}${place.isGuarded ? ", for keys with the class admin" : ""}`)
+  }
+  const { host, port } = settings
+  return Hosts.isOwnMachine(host)
+    ? found(`${host}:${port}, beside the rest`)
+    : absent("admin", `${declared.adminPort.env} gives it a listener`)
+})
+
 /** Reads the settings and asks everything that they name once. Fails with `SettingsError`; listens nowhere. */
 export const findings = Effect.fnUntraced(function*(sources: Settings.Sources) {
   const settings = yield* Settings.read(sources)
-  const [upstreams, archives, redis, database, callers] = yield* Effect.all([
+  const [upstreams, archives, redis, database, admin, callers] = yield* Effect.all([
     upstreamFindings(settings),
     archiveFindings(settings),
     redisFinding(settings),
     databaseFinding(settings),
+    adminFinding(settings),
     callersFinding(settings)
   ], { concurrency: "unbounded" })
-  return [...upstreams, ...archives, redis, database, ...callers]
+  return [...upstreams, ...archives, redis, database, admin, ...callers]
 })

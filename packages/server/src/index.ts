@@ -8,7 +8,7 @@
 /** Where a gateway keeps its action log, by its settings: the same for the gateway that writes it and the tool that reads it. */
 export * as ActionLogStore from "./ActionLogStore.ts"
 
-/** The routes of whoever runs the gateway: what is in its action log, and what became of it. */
+/** The routes of whoever runs the gateway: what is in its action log and what became of it, and the keys of its callers. */
 export * as AdminRoutes from "./AdminRoutes.ts"
 
 /** Where a gateway keeps candle history, by its settings: beside the action log, and without a database in memory. */
