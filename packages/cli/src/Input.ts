@@ -1,5 +1,6 @@
 /** What commands take: files, arguments and flags, each with the text that says what was expected. */
 import { Address, Hash, StorageSlot } from "@trigate/domain/Hex"
+import * as TonAddress from "@trigate/domain/TonAddress"
 import * as Argument from "effect/cli/Argument"
 import * as Flag from "effect/cli/Flag"
 import * as DateTime from "effect/DateTime"
@@ -7,6 +8,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
@@ -41,6 +43,19 @@ export const address = (name: string) => Argument.String(name).pipe(Argument.fil
 /** A 20-byte address as a flag. */
 export const addressFlag = (name: string) =>
   Flag.String(name).pipe(Flag.withMetavar("address"), Flag.filterMap(readAddress, notAddress))
+
+/** An address of the token chain, in either form; kept as it was written. */
+export const tonAddress = (name: string) =>
+  Argument.String(name).pipe(
+    Argument.filterMap(
+      (text) => Result.getSuccess(TonAddress.check(text)),
+      (text) =>
+        Result.match(TonAddress.parse(text), {
+          onFailure: ({ reason }) => `an address of the token chain; ${reason}`,
+          onSuccess: () => ""
+        })
+    )
+  )
 
 /** A 32-byte transaction hash. */
 export const hash = (name: string) =>

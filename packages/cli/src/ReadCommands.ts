@@ -158,7 +158,7 @@ const tokenFacts = (token: TokenData): string =>
 
 /** `trigate token`. */
 export const token = Command.make("token", {
-  address: Argument.String("address").pipe(
+  address: Input.tonAddress("address").pipe(
     Argument.withDescription("Master contract of a jetton: 48 characters of base64url, or 0: and 64 hex digits")
   )
 }, ({ address }) =>

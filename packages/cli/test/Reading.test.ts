@@ -196,8 +196,9 @@ metadata  onchain
     Effect.gen(function*() {
       yield* refused(
         "token nope",
-        3,
-        "trigate: Not a token-chain address: length is 4, not 48 characters (or <workchain>:<64 hex digits>)"
+        2,
+        "trigate: Invalid value for argument <address>: \"nope\". Expected: an address of the token chain; length is 4, " +
+          "not 48 characters (or <workchain>:<64 hex digits>); see trigate token --help"
       )
       yield* refused(
         `token ${tokens.wallet}`,

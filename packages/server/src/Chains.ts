@@ -122,6 +122,28 @@ const services = (settings: Settings) =>
     Layer2Upstream.layer({ addresses: settings.layer2Url })
   )
 
+/** The counts of the callers' quotas: shared through Redis, else through Postgres, else of this process alone. */
+const quotas = (
+  settings: Settings,
+  redis: Option.Option<Layer.Layer<Redis.Redis>>
+): Layer.Layer<Quotas.Quotas> => {
+  const postgres = Option.filter(ActionLogStore.databaseOf(settings), ({ kind }) => kind === "Postgres")
+  const inPostgres = () =>
+    Option.match(postgres, {
+      onNone: () => Quotas.layerMemory,
+      onSome: (place) =>
+        Layer.unwrap(Effect.map(
+          Effect.promise(() => import("./QuotasSql.ts")),
+          ({ layer }) =>
+            Layer.provide(layer({ prefix: `${settings.network}:` }), ActionLogStore.layerDatabase(place, "existing"))
+        ))
+    })
+  return Option.match(redis, {
+    onNone: inPostgres,
+    onSome: (shared) => Layer.provide(QuotasRedis.layer({ prefix: `trigate:{quota:${settings.network}}:` }), shared)
+  })
+}
+
 /** Live chains; replicas share rate limits and cached responses through Redis. */
 const live = (first: Settings) =>
   Layer.unwrap(Effect.sync(() => {
@@ -169,11 +191,10 @@ const live = (first: Settings) =>
       Layer.provide(MetadataFetchUndici.layer()),
       Layer.provide(HttpTransportUndici.layer({ connections: 512 }))
     )
-    return Option.match(redis, {
-      onNone: () => Layer.merge(kept, Quotas.layerMemory),
-      onSome: (shared) =>
-        Layer.provide(Layer.merge(kept, QuotasRedis.layer({ prefix: `trigate:{quota:${first.network}}:` })), shared)
-    })
+    return Layer.merge(
+      Option.match(redis, { onNone: () => kept, onSome: (shared) => Layer.provide(kept, shared) }),
+      quotas(first, redis)
+    )
   }))
 
 /** The sandbox. Its actions are made up: they stay in memory, apart from real ones. */

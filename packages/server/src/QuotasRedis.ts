@@ -1,19 +1,16 @@
 /**
  * `Quotas` that all processes with the same Redis and prefix count together: one script for each request.
  *
- * Redis holds one hash for each caller: its next time, and when each of its requests in flight is given up. A request that ends is
- * taken out in the background; one whose process has died leaves by itself. While Redis is away each process counts alone.
+ * Redis holds one hash for each caller: its next time, and when each of its requests in flight is given up.
  */
 import * as Quotas from "@trigate/callers/Quotas"
-import type { Caller } from "@trigate/domain/Caller"
 import * as SharedState from "@trigate/upstream/SharedState"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redis from "effect/persistence/Redis"
-import * as Queue from "effect/Queue"
-import * as Random from "effect/Random"
 import * as Schema from "effect/Schema"
+import * as QuotasShared from "./QuotasShared.ts"
 
 /** Where the counts are shared. */
 export interface Options {
@@ -22,9 +19,6 @@ export interface Options {
   /** How long a request waits for Redis; 250 milliseconds when not given. */
   readonly deadline?: Duration.Input
 }
-
-/** Milliseconds after which a request in flight does not count any more: longer than any request takes. */
-const givenUpAfter = 120_000
 
 // the next time has a fraction of a millisecond, which a number of Redis would lose
 const countScript = Redis.script((key: string, ...rest: ReadonlyArray<string | number>) => [key, ...rest], {
@@ -63,49 +57,19 @@ const decodeAnswer = Schema.decodeUnknownEffect(
 const away = (error: Redis.RedisError | Schema.SchemaError) =>
   new SharedState.SharedAway({ detail: error._tag === "RedisError" ? String(error.cause) : error.message })
 
-const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{quota}:" }: Options) {
+const make = Effect.fnUntraced(function*({ prefix = "trigate:{quota}:", ...options }: Options) {
   const redis = yield* Redis.Redis
-  const state = yield* SharedState.make({ use: "quotas", ...(deadline === undefined ? {} : { deadline }) })
   const evaluateCount = redis.eval(countScript)
   const evaluateEnd = redis.eval(endScript)
-  const process = (yield* Random.nextIntBetween(0, 36 ** 8)).toString(36)
-  const count = Quotas.counting()
-  // an end that finds no room here is lost: the request then counts until it is given up
-  const ends = yield* Queue.dropping<Effect.Effect<void>>(4096)
-  yield* Effect.forkScoped(Effect.forever(Effect.flatten(Queue.take(ends))))
-  let last = 0
-
-  const shared = (caller: Caller, rate: Quotas.Rate | undefined, now: number, here: Quotas.CountedHere) => {
-    const key = `${prefix}${caller.id}`
-    const request = `${process}-${(last++).toString(36)}`
-    const most = caller.quota.concurrentCalls ?? 0
-    return evaluateCount(key, now, rate?.interval ?? 0, rate?.tolerance ?? 0, most, request, givenUpAfter).pipe(
-      Effect.flatMap(decodeAnswer),
-      Effect.mapError(away),
-      Effect.map(([word, millis]): Quotas.Counted | Quotas.Beyond => {
-        if (word !== "counted") {
-          here.undo()
-          return { quota: word, wait: millis }
-        }
-        const end = () => {
-          here.end()
-          if (most === 0) return
-          Queue.offerUnsafe(ends, state.orElse(Effect.mapError(evaluateEnd(key, request), away), Effect.void))
-        }
-        return { ...Quotas.standingOf(rate, millis), end }
-      })
-    )
-  }
-
-  return Quotas.make((caller, rate, now) => {
-    // what this process alone has counted is never more than all have: a flood of refused requests costs Redis nothing
-    const here = count(caller, rate, now)
-    return "wait" in here
-      ? Effect.succeed(here)
-      : state.orElse<Quotas.Counted | Quotas.Beyond, never, never>(
-        shared(caller, rate, now, here),
-        Effect.succeed(here)
-      )
+  return yield* QuotasShared.make({
+    ...options,
+    name: "Redis",
+    count: ({ caller, interval, most, now, request, tolerance }) =>
+      evaluateCount(`${prefix}${caller}`, now, interval, tolerance, most, request, QuotasShared.givenUpAfter).pipe(
+        Effect.flatMap(decodeAnswer),
+        Effect.mapError(away)
+      ),
+    end: (caller, request) => Effect.mapError(evaluateEnd(`${prefix}${caller}`, request), away)
   })
 })
 

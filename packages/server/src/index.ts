@@ -68,6 +68,12 @@ export * as ProcessMetrics from "./ProcessMetrics.ts"
 /** `Quotas` that all processes with the same Redis and prefix count together: one script for each request. */
 export * as QuotasRedis from "./QuotasRedis.ts"
 
+/** `Quotas` that several processes count together in a store: one question for each request. */
+export * as QuotasShared from "./QuotasShared.ts"
+
+/** `Quotas` that all processes with the same Postgres database count together: one statement for each request. */
+export * as QuotasSql from "./QuotasSql.ts"
+
 /** The routes that relay a body or a query and are not JSON-RPC: `POST /exchange`, `POST /info` and the token chain's REST. */
 export * as RelayRoutes from "./RelayRoutes.ts"
 

@@ -1,5 +1,6 @@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeRedis from "@effect/platform-node/NodeRedis"
+import * as PgClient from "@effect/sql-pg/PgClient"
 import { assert, describe, it } from "@effect/vitest"
 import * as CallerKeys from "@trigate/callers/CallerKeys"
 import * as Quotas from "@trigate/callers/Quotas"
@@ -7,9 +8,11 @@ import type { Caller, Quota } from "@trigate/domain/Caller"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import * as Gateway from "@trigate/server/Gateway"
 import * as QuotasRedis from "@trigate/server/QuotasRedis"
+import * as QuotasSql from "@trigate/server/QuotasSql"
 import { get, post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
-import { isInstalled, redisServer } from "@trigate/testing/RedisServer"
+import { isInstalled as isPostgresInstalled, postgresServer } from "@trigate/testing/PostgresServer"
+import { isInstalled as isRedisInstalled, redisServer } from "@trigate/testing/RedisServer"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
@@ -18,6 +21,7 @@ import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Redis from "effect/persistence/Redis"
 import * as Redacted from "effect/Redacted"
+import * as SqlClient from "effect/sql/SqlClient"
 import * as TestClock from "effect/testing/TestClock"
 import * as Http from "node:http"
 
@@ -101,16 +105,20 @@ describe("a caller's quota of requests", () => {
     }))
 })
 
-const replica = (url: string) =>
+const replicaOf = <R>(quotas: Layer.Layer<Quotas.Quotas, never, R>, store: Layer.Layer<R>) =>
   Effect.map(
-    Layer.build(Layer.fresh(
-      QuotasRedis.layer({ prefix: "test:{quota}:" }).pipe(
-        Layer.provide(NodeRedis.layer({ url, disableOfflineQueue: true })),
-        Layer.provide(Logger.layer([]))
-      )
-    )),
+    Layer.build(Layer.fresh(quotas.pipe(Layer.provide(store), Layer.provide(Logger.layer([]))))),
     (context) => Context.get(context, Quotas.Quotas)
   )
+
+const overRedis = (url: string) =>
+  replicaOf(
+    QuotasRedis.layer({ prefix: "test:{quota}:" }),
+    Layer.orDie(NodeRedis.layer({ url, disableOfflineQueue: true }))
+  )
+
+const overPostgres = (url: string) =>
+  replicaOf(QuotasSql.layer({ prefix: "test:" }), Layer.orDie(PgClient.layer({ url: Redacted.make(url) })))
 
 const callerOf = (quota: Quota): Caller => ({ id: "key:desk", scope: {}, quota })
 
@@ -124,39 +132,72 @@ const outcomes = (count: number, quotas: ReadonlyArray<Quotas.Quotas["Service"]>
       })
   )
 
-describe.runIf(isInstalled)("quotas over Redis", () => {
-  it.effect("are counted by two replicas together, and by each alone while Redis is away", () =>
-    Effect.gen(function*() {
-      const redis = yield* redisServer
-      const replicas = [yield* replica(redis.url), yield* replica(redis.url)]
-      const caller = callerOf({ requestsPerSecond: 2, burst: 4 })
-      assert.deepStrictEqual(yield* outcomes(6, replicas, caller), [3, 2, 1, 0, "again in 1", "again in 1"])
-      yield* TestClock.adjust(500)
-      assert.deepStrictEqual(yield* outcomes(2, replicas, caller), [0, "again in 1"])
-      yield* redis.kill
-      // each has counted three or two of those five itself
-      assert.deepStrictEqual(yield* outcomes(4, replicas, caller), [1, 2, 0, 1])
-    }))
+const inFlight = {
+  Redis: (url: string) =>
+    Effect.flatMap(Redis.Redis, (store) => store.send<number>("HLEN", "test:{quota}:key:desk")).pipe(
+      Effect.provide(NodeRedis.layer({ url }))
+    ),
+  Postgres: (url: string) =>
+    Effect.flatMap(
+      SqlClient.SqlClient,
+      (sql) =>
+        sql`SELECT count(*)::int AS calls FROM trigate_quotas, jsonb_each(running) WHERE caller = ${"test:key:desk"}`
+    ).pipe(
+      Effect.map(([row]) => row?.["calls"]),
+      Effect.provide(PgClient.layer({ url: Redacted.make(url) }))
+    )
+}
 
-  it.effect("let so many calls run at the same time, and forget those of a process that has died", () =>
-    Effect.gen(function*() {
-      const redis = yield* redisServer
-      const [one, two] = [yield* replica(redis.url), yield* replica(redis.url)]
-      const caller = callerOf({ concurrentCalls: 2 })
-      const first = yield* one.count(caller)
-      yield* two.count(caller)
-      assert.strictEqual((yield* Effect.flip(two.count(caller))).retryAfter, 1)
-      first.end()
-      const isFree = Effect.map(Effect.result(one.count(caller)), ({ _tag }) => _tag === "Success")
-      yield* Effect.repeat(isFree, { until: (free) => free })
-      assert.strictEqual((yield* Effect.flip(one.count(caller)))._tag, "QuotaExceeded")
-      yield* Effect.gen(function*() {
-        const store = yield* Redis.Redis
-        assert.strictEqual(yield* store.send<number>("HLEN", "test:{quota}:key:desk"), 2)
+const stores = [
+  { name: "Redis", isInstalled: isRedisInstalled, server: redisServer, over: overRedis },
+  { name: "Postgres", isInstalled: isPostgresInstalled, server: postgresServer, over: overPostgres }
+] as const
+
+for (const { isInstalled, name, over, server } of stores) {
+  describe.runIf(isInstalled)(`quotas over ${name}`, () => {
+    it.effect("are counted by two replicas together, and by each alone while the store is away", () =>
+      Effect.gen(function*() {
+        const store = yield* server
+        const replicas = [yield* over(store.url), yield* over(store.url)]
+        const caller = callerOf({ requestsPerSecond: 2, burst: 4 })
+        assert.deepStrictEqual(yield* outcomes(6, replicas, caller), [3, 2, 1, 0, "again in 1", "again in 1"])
+        yield* TestClock.adjust(500)
+        assert.deepStrictEqual(yield* outcomes(2, replicas, caller), [0, "again in 1"])
+        yield* store.kill
+        // each has counted three or two of those five itself
+        assert.deepStrictEqual(yield* outcomes(4, replicas, caller), [1, 2, 0, 1])
+      }))
+
+    it.effect("count every request once where both replicas count at the same time", () =>
+      Effect.gen(function*() {
+        const store = yield* server
+        const replicas = [yield* over(store.url), yield* over(store.url)]
+        const caller = callerOf({ requestsPerSecond: 0.001, burst: 20 })
+        const counted = yield* Effect.forEach(
+          Array.from({ length: 40 }, (_, n) => replicas[n % 2] ?? assert.fail()),
+          (quotas) => Effect.match(quotas.count(caller), { onFailure: () => 0, onSuccess: () => 1 }),
+          { concurrency: "unbounded" }
+        )
+        assert.strictEqual(counted.reduce<number>((sum, one) => sum + one, 0), 20)
+      }))
+
+    it.effect("let so many calls run at the same time, and forget those of a process that has died", () =>
+      Effect.gen(function*() {
+        const { url } = yield* server
+        const [one, two] = [yield* over(url), yield* over(url)]
+        const caller = callerOf({ concurrentCalls: 2 })
+        const first = yield* one.count(caller)
+        yield* two.count(caller)
+        assert.strictEqual((yield* Effect.flip(two.count(caller))).retryAfter, 1)
+        first.end()
+        const isFree = Effect.map(Effect.result(one.count(caller)), ({ _tag }) => _tag === "Success")
+        yield* Effect.repeat(isFree, { until: (free) => free })
+        assert.strictEqual((yield* Effect.flip(one.count(caller)))._tag, "QuotaExceeded")
+        assert.strictEqual(yield* inFlight[name](url), 2)
         yield* TestClock.adjust(120_000)
-        const other = yield* replica(redis.url)
+        const other = yield* over(url)
         yield* other.count(caller)
-        assert.strictEqual(yield* store.send<number>("HLEN", "test:{quota}:key:desk"), 1)
-      }).pipe(Effect.provide(NodeRedis.layer({ url: redis.url })))
-    }))
-})
+        assert.strictEqual(yield* inFlight[name](url), 1)
+      }))
+  })
+}

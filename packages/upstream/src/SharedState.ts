@@ -14,6 +14,8 @@ const isSharedAway = Schema.is(SharedAway)
 export interface Options {
   /** The label of the metric and the subject of the log lines, such as `rate-limits`. */
   readonly use: string
+  /** What the store is called in log lines; `Redis` when not given. */
+  readonly store?: string
   /** How long the store may take for one step; 250 milliseconds when not given. */
   readonly deadline?: Duration.Input
   /** How long a store that is away is not asked again; 1 second when not given. */
@@ -33,7 +35,7 @@ export interface SharedState {
 }
 
 /** One use of the store, which counts as reachable until it fails. */
-export const make = Effect.fnUntraced(function*(options: Options) {
+export const make = Effect.fnUntraced(function*({ store = "Redis", ...options }: Options) {
   const deadline = Duration.fromInputUnsafe(options.deadline ?? "250 millis")
   const pause = Duration.toMillis(Duration.fromInputUnsafe(options.pause ?? "1 second"))
   const gauge = metrics.sharedStateDegraded.series({ use: options.use })
@@ -47,14 +49,14 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     if (isAway) return
     isAway = true
     gauge.updateUnsafe(1, context)
-    yield* Effect.logWarning(`Redis is away for ${options.use}: this process goes on alone (${detail})`)
+    yield* Effect.logWarning(`${store} is away for ${options.use}: this process goes on alone (${detail})`)
   })
 
   const back = Effect.suspend(() => {
     if (!isAway) return Effect.void
     isAway = false
     gauge.updateUnsafe(0, context)
-    return Effect.logInfo(`Redis is back for ${options.use}`)
+    return Effect.logInfo(`${store} is back for ${options.use}`)
   })
 
   const orElse = <A, E, R>(

@@ -1,0 +1,98 @@
+/**
+ * `Quotas` that all processes with the same Postgres database count together: one statement for each request.
+ *
+ * The database holds one row for each caller: its next time, and when each of its requests in flight is given up. The table is
+ * not logged: after a crash of the server it is empty, and every caller has its whole burst again.
+ */
+import * as Quotas from "@trigate/callers/Quotas"
+import * as SharedState from "@trigate/upstream/SharedState"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import * as Migrator from "effect/sql/Migrator"
+import * as SqlClient from "effect/sql/SqlClient"
+import type { SqlError } from "effect/sql/SqlError"
+import * as QuotasShared from "./QuotasShared.ts"
+
+/** Where the counts are shared. */
+export interface Options {
+  /** What the names of callers begin with; nothing when not given. Processes with the same prefix count together. */
+  readonly prefix?: string
+  /** How long a request waits for the database; 250 milliseconds when not given. */
+  readonly deadline?: Duration.Input
+}
+
+const createTable = Effect.flatMap(
+  SqlClient.SqlClient,
+  (sql) =>
+    sql`CREATE UNLOGGED TABLE trigate_quotas (
+      caller TEXT NOT NULL PRIMARY KEY,
+      next DOUBLE PRECISION NOT NULL,
+      running JSONB NOT NULL
+    )`
+)
+
+const migrate = Migrator.make({})({
+  loader: Migrator.fromRecord({ "0001_create_quotas": createTable }),
+  table: "trigate_quotas_migrations"
+})
+
+const decodeCounted = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({ ahead: Schema.Finite })))
+const decodeFound = Schema.decodeUnknownEffect(
+  Schema.Tuple([Schema.Struct({ ahead: Schema.Finite, is_full: Schema.Boolean })])
+)
+
+const away = (fault: SqlError | Migrator.MigrationError | Schema.SchemaError) =>
+  // the words of a server may hold a name that belongs to its address
+  new SharedState.SharedAway({ detail: fault._tag === "SqlError" ? fault.reason._tag : fault._tag })
+
+const make = Effect.fnUntraced(function*({ prefix = "", ...options }: Options) {
+  const sql = yield* SqlClient.SqlClient
+  let isReady = false
+  const prepared = Effect.map(Effect.provideService(migrate, SqlClient.SqlClient, sql), () => {
+    isReady = true
+  })
+  const ready = Effect.suspend(() => isReady ? Effect.void : prepared)
+
+  const counted = ({ caller, interval, most, now, request, tolerance }: QuotasShared.Asked) => {
+    const until = most > 0 ? { [request]: now + QuotasShared.givenUpAfter } : {}
+    return sql`INSERT INTO trigate_quotas AS held (caller, next, running)
+      VALUES (${prefix + caller}, ${now + interval}::float8, ${JSON.stringify(until)}::jsonb)
+      ON CONFLICT (caller) DO UPDATE SET
+        next = greatest(held.next, ${now}::float8) + ${interval}::float8,
+        running = excluded.running || coalesce(
+          (SELECT jsonb_object_agg(key, value) FROM jsonb_each(held.running) WHERE value::float8 > ${now}::float8), '{}'
+        )
+      WHERE greatest(held.next - ${now}::float8, 0) <= ${interval === 0 ? Number.MAX_VALUE : tolerance}::float8
+        AND (${most}::int = 0 OR
+          (SELECT count(*) FROM jsonb_each(held.running) WHERE value::float8 > ${now}::float8) < ${most}::int)
+      RETURNING greatest(next - ${now}::float8, 0) AS ahead`
+  }
+
+  const found = ({ caller, most, now }: QuotasShared.Asked) =>
+    sql`SELECT greatest(next - ${now}::float8, 0) AS ahead, ${most}::int > 0 AND
+        (SELECT count(*) FROM jsonb_each(running) WHERE value::float8 > ${now}::float8) >= ${most}::int AS is_full
+      FROM trigate_quotas WHERE caller = ${prefix + caller}`
+
+  return yield* QuotasShared.make({
+    ...options,
+    name: "Postgres",
+    count: (asked) =>
+      Effect.gen(function*() {
+        yield* ready
+        const [row] = yield* decodeCounted(yield* counted(asked))
+        if (row !== undefined) return ["counted", row.ahead] as const
+        const [{ ahead, is_full: isFull }] = yield* decodeFound(yield* found(asked))
+        return isFull ? ["concurrent", 0] as const : ["requests", Math.max(0, ahead - asked.tolerance)] as const
+      }).pipe(Effect.mapError(away)),
+    end: (caller, request) =>
+      sql`UPDATE trigate_quotas SET running = running - ${request}::text WHERE caller = ${prefix + caller}`.pipe(
+        Effect.mapError(away)
+      )
+  })
+})
+
+/** Quotas that processes share over Postgres; it creates their table at the first use. */
+export const layer = (options: Options = {}): Layer.Layer<Quotas.Quotas, never, SqlClient.SqlClient> =>
+  Layer.effect(Quotas.Quotas, make(options))
