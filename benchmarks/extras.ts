@@ -1,7 +1,9 @@
-/** What tracing and the access log add to the processor time of a relayed read. */
+/** What callers' keys and quotas, tracing and the access log add to the processor time of a relayed read. */
+import * as path from "node:path"
 import type { Workload } from "./harness/load.ts"
+import { root } from "./harness/machine.ts"
 import * as Peers from "./harness/peers.ts"
-import type { Server } from "./harness/processes.ts"
+import { outputOf, scratch, type Server } from "./harness/processes.ts"
 import type { Row } from "./harness/results.ts"
 import { ratio, takeTurns } from "./harness/rounds.ts"
 import { run } from "./harness/suite.ts"
@@ -25,16 +27,37 @@ await run("extras", async () => {
     // it takes every POST, spans too
     env: { OTEL_EXPORTER_OTLP_ENDPOINT: upstream.url }
   })
-  const servers = [plain, logging, tracing]
+  const keyFile = path.join(scratch(), "keys.json")
+  const key = await outputOf({
+    name: "trigate keys create",
+    core: "load",
+    program: process.execPath,
+    args: [
+      path.join(root, "packages/trigate/src/trigate.ts"),
+      "keys",
+      "create",
+      "desk",
+      `--callers=${keyFile}`,
+      "--requests-per-second=1000000",
+      "--burst=1000",
+      "--weight-per-minute=1000000",
+      "--units-per-second=1000000",
+      "--concurrent-calls=1000"
+    ]
+  })
+  const keyed = await Peers.gateway(upstream, { name: "with keys and quotas", env: { TRIGATE_CALLERS: keyFile } })
   const table = await takeTurns(
     "a relayed receipt, with more turned on",
-    servers.map((server) => ({ server, relays: true, workload })),
+    [
+      ...[plain, logging, tracing].map((server) => ({ server, relays: true, workload })),
+      { server: keyed, relays: true, workload: { ...workload, path: `/${key.trim()}/l2` } }
+    ],
     upstream
   )
-  const beside = (server: Server): Row => ({
-    ...ratio(table, server, plain),
+  const beside = (server: Server, aim?: number): Row => ({
+    ...ratio(table, server, plain, aim),
     title: `relay, ${server.name}`,
     beside: "without"
   })
-  return { tables: [table], rows: [beside(logging), beside(tracing)] }
+  return { tables: [table], rows: [beside(keyed, 0.95), beside(logging), beside(tracing)] }
 })

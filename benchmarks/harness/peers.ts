@@ -85,6 +85,29 @@ http {
 }
 `
 
+/** Redis, for replicas that share; nothing where it is not installed. */
+export const redis = async (): Promise<string | undefined> => {
+  if (!has("redis-server")) return undefined
+  const port = await freePort()
+  start({
+    name: "Redis",
+    program: "redis-server",
+    core: "load",
+    args: ["--port", String(port), "--bind", "127.0.0.1", "--dir", scratch(), "--save", "", "--appendonly", "no"]
+  })
+  while (!(await answers(port))) await new Promise((resolve) => setTimeout(resolve, 20))
+  return `redis://127.0.0.1:${port}`
+}
+
+/** The hostile caller: one kind of request at the replicas, from an address of its own. */
+export const attacker = (kind: string, replicas: ReadonlyArray<Server>): Promise<Server> =>
+  serve({
+    name: kind,
+    core: "load",
+    program: process.execPath,
+    args: [path.join(root, "benchmarks/harness/attacker.ts"), kind, ...replicas.map(({ url }) => url)]
+  })
+
 const answers = (port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = net.connect(port, "127.0.0.1")

@@ -51,6 +51,19 @@ export const scratch = (): string => {
   return folder
 }
 
+/** Ends one process before the suite ends. */
+export const stop = ({ pid }: Server): Promise<void> =>
+  new Promise((resolve) => {
+    const child = [...running].find((each) => each.pid === pid)
+    if (child === undefined) return resolve()
+    child.removeAllListeners("close")
+    child.on("close", () => {
+      running.delete(child)
+      resolve()
+    })
+    child.kill("SIGTERM")
+  })
+
 /** Starts a program on its core, with nothing of this environment but the path. */
 export const start = ({ args, core, env, name, program }: Command): ChildProcess => {
   if (process.platform !== "linux") throw new Error("Processor time and memory are read from /proc: this needs Linux")

@@ -31,6 +31,8 @@ const bodyOf = (number: number): string => {
 
 const pool = new Pool(url, { connections, pipelining: 1, headersTimeout: 20_000, bodyTimeout: 20_000 })
 const latencies: Array<number> = []
+/** What the first request on each connection took, at a fixed rate: this process and its connections only begin then. */
+const opening: Array<number> = []
 let sent = 0
 let wrong = 0
 let broken = 0
@@ -61,7 +63,8 @@ const send = (due: number, whenDone: () => void): void => {
     },
     onResponseEnd() {
       last = performance.now()
-      latencies.push(last - due)
+      const times = "perSecond" in arrival && number - first < connections ? opening : latencies
+      times.push(last - due)
       const body = Buffer.concat(chunks)
       if (!isRight(number, status, body)) {
         wrong++
@@ -114,10 +117,10 @@ await ("requests" in arrival
   ? openLoop(arrival.perSecond, arrival.seconds)
   : closedLoop(() => performance.now() - began < arrival.seconds * 1000))
 
-const sorted = Float64Array.from(latencies).toSorted()
+const sorted = Float64Array.from(latencies.length > 0 ? latencies : opening).toSorted()
 const outcome: Outcome = {
   sent,
-  requests: latencies.length,
+  requests: latencies.length + opening.length,
   seconds: (last - began) / 1000,
   p50Millis: percentile(sorted, 0.5),
   p99Millis: percentile(sorted, 0.99),

@@ -27,7 +27,7 @@ const rpc = (text: string): string => {
 
 const answerTo = (path: string, text: string): string | Buffer => {
   if (path === "/exchange") return Bodies.accepted
-  if (path === "/info") return text.includes("spotMeta") ? Bodies.spotMeta : candles
+  if (path === "/info") return text.includes("spotMeta") ? Bodies.spotMeta : text.includes("candle") ? candles : "{}"
   return rpc(text)
 }
 
@@ -49,6 +49,9 @@ const flood = (response: http.ServerResponse): void => {
   go()
 }
 
+/** An answer that no gateway takes whole. */
+const huge = Buffer.alloc(17 * 2 ** 20, "0")
+
 listen(http.createServer((request, response) => {
   if (request.method === "GET") {
     response.end(String(count))
@@ -63,8 +66,11 @@ listen(http.createServer((request, response) => {
       flood(response)
       return
     }
-    const answer = answerTo(request.url ?? "/", text)
-    response.writeHead(200, { "content-type": "application/json", "content-length": answer.length })
+    const answer = text.includes(`"huge`) ? huge : answerTo(request.url ?? "/", text)
+    response.writeHead(text.includes(`"breaks`) ? 500 : 200, {
+      "content-type": "application/json",
+      "content-length": answer.length
+    })
     response.end(answer)
   })
 }))

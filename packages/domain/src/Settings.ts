@@ -399,15 +399,15 @@ export const settings = {
   redisUrl: optional("TRIGATE_REDIS_URL", RedisUrl, {
     needsRestart: true,
     meaning:
-      "Redis in which replicas share rate limits, cached responses and, without a database, the nonces of signed " +
+      "Redis in which replicas share rate limits, quotas, cached responses and, without a database, the nonces of signed " +
       "actions; while it is away each replica works alone",
     takes: "a redis:// or rediss:// URL, with a database number or no path"
   }),
   databaseUrl: optional("TRIGATE_DATABASE_URL", DatabaseUrl, {
     needsRestart: true,
     meaning:
-      "database of the action log, which then survives a crash, and of the callers' keys; replicas may share a Postgres. " +
-      "While it cannot be written, signed actions are refused",
+      "database of the action log, which then survives a crash, and of the callers' keys; replicas may share a Postgres, which " +
+      "counts quotas where there is no Redis. While it cannot be written, signed actions are refused",
     takes: "a postgres:// URL, or the path of a SQLite file"
   }, "unset: in memory"),
   archive: list("TRIGATE_ARCHIVE", someOf(RecordedCoin), {

@@ -239,9 +239,11 @@ const encode = Schema.encodeResult(GatewayError)
 
 const encodedOf = (error: GatewayErrorType): object => Result.getOrElse(encode(error), () => ({}))
 
-/** The header `Retry-After` of an error that knows it. */
-export const retryAfterOf = (error: GatewayErrorType): { readonly [name: string]: string } =>
-  "retryAfter" in error && error.retryAfter !== undefined ? { "retry-after": String(error.retryAfter) } : {}
+/** What an error says in headers: when to come again, or how to show a key (RFC 9110, 11.6.1). */
+export const headersOf = (error: GatewayErrorType): { readonly [name: string]: string } => {
+  if (error._tag === "Unauthorized") return { "www-authenticate": "Bearer" }
+  return "retryAfter" in error && error.retryAfter !== undefined ? { "retry-after": String(error.retryAfter) } : {}
+}
 
 /**
  * What clients of the chain's own servers read in a refusal, beside the members of the problem.
@@ -253,12 +255,12 @@ const ownMembers = (path: string, status: number, message: string): object => {
   return /\/(?:exchange|info)$/u.test(path) ? { code: status, msg: message } : {}
 }
 
-/** The problem document of a typed error on a path, with `Retry-After` where the error knows it. */
+/** The problem document of a typed error on a path, with what it says in headers. */
 export const problem = (error: GatewayErrorType, path: string): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.text(Json.stringify({ ...encodedOf(error), ...ownMembers(path, error.status, error.message) }), {
     status: error.status,
     contentType: ProblemDetails.contentType,
-    headers: retryAfterOf(error)
+    headers: headersOf(error)
   })
 
 /** Answers the request to a path with a typed error, and notes the error for the log and the metrics. */

@@ -231,7 +231,7 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
       facts.error = error._tag
       const code = error._tag === "InvalidRequest" ? invalidEnvelope : rpcCodes[error._tag]
       const text = envelope.error(error, code)(undefined)
-      return HttpBody.jsonResponse(text, error.status, HttpBody.retryAfterOf(error))
+      return HttpBody.jsonResponse(text, error.status, HttpBody.headersOf(error))
     })
 
   const responseOf = (body: string | undefined) =>

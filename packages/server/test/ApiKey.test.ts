@@ -26,6 +26,7 @@ describe("a caller's X-API-Key", () => {
         const url = yield* guardedGateway
         const refused = yield* ask(`${url}/api/v2`, { "x-api-key": unknown })
         assert.strictEqual(refused.status, 401)
+        assert.strictEqual(refused.headers.get("www-authenticate"), "Bearer")
         assert.include(refused.text, `"_tag":"Unauthorized"`)
         assert.notInclude(refused.text, unknown)
         const inPath = yield* ask(`${url}/${known}/api/v2`)
