@@ -54,9 +54,16 @@ export const create = (bounds: Connections.Bounds = {}): Http.Server => {
   server.on("connect", (_request, socket) => {
     socket.end(answerOf([405, "Method Not Allowed"], "This server is no proxy"))
   })
-  server.on("checkExpectation", (_request, response) => {
-    response.writeHead(417, { "content-type": ProblemDetails.contentType, connection: "close" })
-    response.end(bodyOf([417, "Expectation Failed"], "Only 100-continue can be expected"))
+  server.on("checkExpectation", (request, response) => {
+    const body = bodyOf([417, "Expectation Failed"], "Only 100-continue can be expected")
+    response.writeHead(417, {
+      "content-type": ProblemDetails.contentType,
+      "content-length": body.length,
+      connection: "close"
+    })
+    response.write(body)
+    // a socket that is closed with bytes to read is reset, and what its client has not read by then is lost
+    request.once("close", () => response.end()).resume()
   })
   return server
 }

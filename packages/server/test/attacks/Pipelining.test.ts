@@ -185,3 +185,20 @@ describe("a request behind another that asks for 100 Continue", () => {
       assert.strictEqual(second.slice(second.indexOf("\r\n\r\n") + 4), spotMeta)
     }))
 })
+
+describe("a request behind another that expects what nobody offers", () => {
+  it.live("is read to its end, so that the answer before its own arrives whole", () =>
+    Effect.gen(function*() {
+      const { url } = yield* gateway({})
+      const body = "x".repeat(1_000_000)
+      const expecting = "POST /info HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n" +
+        `expect: miracles\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+      const { closed } = yield* sending(url, `${reading("/docs")}${expecting}`)
+      const came = yield* closed
+      const end = came.indexOf("\r\n\r\n") + 4
+      const length = Number(/^content-length: (\d+)\r$/imu.exec(came.slice(0, end))?.[1])
+      const second = came.slice(end + length)
+      assert.match(second, /^HTTP\/1\.1 417 Expectation Failed\r\n/u)
+      assert.match(second, /"detail":"Only 100-continue can be expected"\}$/u)
+    }))
+})
