@@ -1,10 +1,11 @@
 /**
- * Every relative link of the documents leads to a file, and every npm script that they name exists.
+ * Every relative link of the documents leads to a file and to a heading in it, and every npm script that they name exists.
  *
  * Run it with `npm run docs:check`.
  */
 import * as fs from "node:fs"
 import * as path from "node:path"
+import { anchorsOf } from "./headings.ts"
 
 const root = path.resolve(import.meta.dirname, "..")
 const patterns = ["*.md", "docs/**/*.md", "packages/*/README.md", "examples/*/README.md"]
@@ -37,10 +38,15 @@ for (const document of documents) {
   const folder = path.dirname(document)
   const text = fs.readFileSync(path.join(root, document), "utf8")
   for (const link of linksOf(withoutCode(text))) {
-    if (/^[a-z][a-z+.-]*:|^#/iu.test(link)) continue
-    const target = decodeURIComponent(link.replace(/[?#].*$/u, ""))
-    if (!fs.existsSync(path.join(root, target.startsWith("/") ? "" : folder, target))) {
+    if (/^[a-z][a-z+.-]*:/iu.test(link)) continue
+    const [, target = "", anchor] = /^([^#]*)(?:#(.*))?$/u.exec(decodeURIComponent(link)) ?? []
+    const file = target === ""
+      ? path.join(root, document)
+      : path.join(root, target.startsWith("/") ? "" : folder, target)
+    if (!fs.existsSync(file)) {
       failures.push(`${document}: ${link} leads nowhere`)
+    } else if (anchor !== undefined && file.endsWith(".md") && !anchorsOf(fs.readFileSync(file, "utf8")).has(anchor)) {
+      failures.push(`${document}: ${link} leads to no heading`)
     }
   }
   const scripts = new Set([...scriptsOf("."), ...scriptsOf(folder)])
