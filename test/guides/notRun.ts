@@ -24,6 +24,11 @@ export const notRun: ReadonlyArray<string> = [
   "serve (it serves until it is stopped; the tests of the server run it against a collector of their own)",
   "docs/guides/embed.md: npm install @trigate/trading @trigate/tokens @trigate/layer2 @trigate/signing effect (the packages are " +
   "installed from their tarballs, and this guide is run there, by npm run packages)",
+  "docs/guides/from-freqtrade.md: freqtrade list-pairs --config config.json (freqtrade is not installed)",
+  "docs/guides/from-freqtrade.md: PERPETUAL_BASE_URL = \"http://localhost:8080\" (only read)",
+  "docs/guides/layer2.md: npx anvil (it serves until it is stopped; the tests of test/node run it)",
+  "docs/guides/layer2.md: npx trigate serve --layer2-url http://127.0.0.1:8545 (it serves until it is stopped; the tests of " +
+  "test/node run it)",
   "docs/guides/from-python-go-rust.md: import hyperliquid.exchange (the package may be missing)",
   "docs/guides/from-python-go-rust.md: type toGateway struct{ next http.RoundTripper } (only read)",
   "docs/guides/from-python-go-rust.md: pub(crate) static MAINNET_API_URL: &str = \"http://localhost:8080\"; (only read)",
