@@ -124,6 +124,11 @@ const dashboardRows: ReadonlyArray<Row> = [
           ["{{upstream}} weight", rate(m.upstreamWeight, "upstream")],
           ["{{upstream}} request units", rate(m.upstreamRequestUnits, "upstream")]
         ]
+      },
+      {
+        title: "Weight that sharing saved, by what answered instead",
+        unit: "short",
+        lines: [["{{upstream}} {{outcome}}", rate(m.upstreamWeightSaved, "upstream, outcome")]]
       }
     ]
   },

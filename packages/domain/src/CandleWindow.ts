@@ -85,6 +85,12 @@ export const oldestRetainedBar = (interval: CandleInterval, now: number): number
 export const retentionHorizon = (interval: CandleInterval, now: number): number =>
   openOf(interval, oldestRetainedBar(interval, now))
 
+/** Bars that an answer to a window can hold, with one more for a venue whose clock is ahead of ours. */
+export const mostBars = ({ endTime, interval, startTime }: CandleWindowRequest, now: number): number => {
+  const last = barAt(interval, Math.min(now, endTime ?? now))
+  return Math.max(0, Math.min(retainedBars, last - barAt(interval, startTime) + 2))
+}
+
 /**
  * What an answer holds of its window.
  *

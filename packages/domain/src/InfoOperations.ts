@@ -3,7 +3,10 @@ import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import { Candle, CandleWindowRequest } from "./Candle.ts"
 import * as CandleAnswer from "./CandleAnswer.ts"
-import { retainedBars } from "./CandleWindow.ts"
+import { mostBars, retainedBars } from "./CandleWindow.ts"
+import type { InfoQuery } from "./InfoQueryTable.ts"
+import { passthroughQueries as table } from "./InfoQueryTable.ts"
+import type { Json } from "./Json.ts"
 import * as Operation from "./Operation.ts"
 import { UnknownAsset } from "./ResourceError.ts"
 import { SpotMeta } from "./SpotMeta.ts"
@@ -62,6 +65,7 @@ export const candleSnapshot = Operation.read({
   request: candleSnapshotRequest,
   response: Schema.Array(Candle),
   recognized: CandleAnswer.barsIn,
+  mostRows: mostBars,
   failures: [UnknownAsset],
   refusal: {
     matches: isNothing,
@@ -79,62 +83,9 @@ const passthroughRequest = Schema.Struct({
   type: Schema.String.check(Schema.isPattern(/^[A-Za-z][A-Za-z0-9_]{0,63}$/u, { expected: "the type of a query" }))
 })
 
-/** The types of queries that the venue's documents name, besides the two that are checked, with what each weighs. */
-const knownQueries: { readonly [type: string]: 2 | 20 | 60 } = {
-  activeAssetData: 20,
-  alignedQuoteTokenInfo: 20,
-  allMids: 2,
-  clearinghouseState: 2,
-  delegations: 20,
-  delegatorHistory: 20,
-  delegatorRewards: 20,
-  delegatorSummary: 20,
-  exchangeStatus: 2,
-  extraAgents: 20,
-  frontendOpenOrders: 20,
-  fundingHistory: 20,
-  historicalOrders: 20,
-  l2Book: 2,
-  legalCheck: 20,
-  maxBuilderFee: 20,
-  meta: 20,
-  metaAndAssetCtxs: 20,
-  openOrders: 20,
-  orderStatus: 2,
-  perpDeployAuctionStatus: 20,
-  perpDexLimits: 20,
-  perpDexStatus: 20,
-  perpDexs: 20,
-  perpsAtOpenInterestCap: 20,
-  portfolio: 20,
-  predictedFundings: 20,
-  recentTrades: 20,
-  referral: 20,
-  spotClearinghouseState: 2,
-  spotDeployState: 20,
-  spotMetaAndAssetCtxs: 20,
-  spotPairDeployAuctionStatus: 20,
-  subAccounts: 20,
-  tokenDetails: 20,
-  twapHistory: 20,
-  userFees: 20,
-  userFills: 20,
-  userFillsByTime: 20,
-  userFunding: 20,
-  userNonFundingLedgerUpdates: 20,
-  userRateLimit: 20,
-  userRole: 60,
-  userToMultiSigSigners: 20,
-  userTwapSliceFills: 20,
-  userTwapSliceFillsByTime: 20,
-  userVaultEquities: 20,
-  validatorSummaries: 20,
-  vaultDetails: 20,
-  vaultSummaries: 20,
-  webData2: 20
-}
+const isSomething = (_request: unknown, answer: Json): boolean => answer.text.trim() !== "null"
 
-const queryOf = (name: string, weight: number, source: Operation.Source) =>
+const queryOf = (name: string, { fresh, weight }: Pick<InfoQuery, "fresh" | "weight">, source: Operation.Source) =>
   Operation.read({
     name,
     chain: "trading",
@@ -146,19 +97,21 @@ const queryOf = (name: string, weight: number, source: Operation.Source) =>
     response: Schema.Unknown,
     failures: [],
     verbatim: true,
-    isFinal: isNothing
+    isFinal: isNothing,
+    isCacheable: isSomething,
+    ...(fresh === undefined ? {} : { cachePolicy: () => ({ fresh, staleIfError: 0 }) })
   })
 
 const queriesAt = (source: Operation.Source) => {
-  const other = queryOf("info", 20, source)
-  const known = new Map(Object.entries(knownQueries).map(([type, weight]) => [type, queryOf(type, weight, source)]))
+  const other = queryOf("info", { weight: 20 }, source)
+  const known = new Map(Object.entries(table).map(([type, query]) => [type, queryOf(type, query, source)]))
   return { other, of: (type: string) => known.get(type) ?? other }
 }
 
 const passthroughQueries = { gateway: queriesAt("official-api"), node: queriesAt("node") }
 
 /** The types of pass-through queries whose operations have the type's name; those of all others are called `info`. */
-export const knownQueryTypes: ReadonlyArray<string> = Object.keys(knownQueries)
+export const knownQueryTypes: ReadonlyArray<string> = Object.keys(table)
 
 /** A pass-through query of a type that is not known. All such types share one name, so that it can be a metric label. */
 export const passthroughQuery = passthroughQueries.gateway.other

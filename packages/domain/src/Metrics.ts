@@ -116,6 +116,11 @@ export const metrics = {
     [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
   ),
   upstreamWeight: counter("trigate_upstream_weight_total", "Weight spent at the official API", ["upstream"]),
+  upstreamWeightSaved: counter(
+    "trigate_upstream_weight_saved_total",
+    "Weight that the official API was not asked for, by what answered instead",
+    ["upstream", "outcome"]
+  ),
   upstreamRequestUnits: counter("trigate_upstream_request_units_total", "Request units spent at node providers", [
     "upstream"
   ]),

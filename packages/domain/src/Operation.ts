@@ -113,6 +113,9 @@ export interface Operation<
    * For answers that are long and always spelled the same; every text that is recognised has to decode.
    */
   readonly recognized?: (pieces: ReadonlyArray<Uint8Array>) => number | undefined
+  // a method, so that an operation of any request is an `Operation`
+  /** Rows that the answer to a request which is sent at `now` can hold, where rows cost weight; `cost.maxRows` when not given. */
+  mostRows?(request: Request["Type"], now: number): number
   /** An answer that means something else than its status says. */
   readonly refusal?: Refusal<Request["Type"], Failures[number]["Type"]>
   /** Whether an answer is the upstream's last word, whatever its status says. */
@@ -237,6 +240,16 @@ export const weightOf = (operation: Pick<Operation, "cost">, rows: number): numb
 /** Most weight that one call can cost. */
 export const worstWeightOf = (operation: Pick<Operation, "cost">): number =>
   weightOf(operation, operation.cost.maxRows ?? 0)
+
+/** What the answer to a request can cost: of a short window no long one comes. */
+export const costOf = <Request>(
+  operation: { readonly cost: Cost; mostRows?(request: Request, now: number): number },
+  request: Request,
+  now: number
+): Cost =>
+  operation.mostRows === undefined
+    ? operation.cost
+    : { ...operation.cost, maxRows: operation.mostRows(request, now) }
 
 const format = SchemaIssue.makeFormatterStandardSchemaV1()
 

@@ -7,12 +7,15 @@
 import * as Config from "effect/Config"
 import * as Duration from "effect/Duration"
 import * as Option from "effect/Option"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 import * as Struct from "effect/Struct"
 import { CandleInterval } from "./Candle.ts"
 import { archiveSetting, families } from "./EvmMethodTable.ts"
 import { Address } from "./Hex.ts"
+import type { Freshness } from "./InfoQueryTable.ts"
+import { byDefault, freshnessSetting, mistakeIn } from "./InfoQueryTable.ts"
 import { longestBatch } from "./protocol/JsonRpc.ts"
 
 /** What people are told of a setting. */
@@ -22,6 +25,8 @@ interface Texts {
   readonly takes: string
   /** The default, in words. */
   readonly unset: string
+  /** Whether a refusal may say what is wrong with the text, which then holds no secret. */
+  readonly isTold?: true
   /** Whether a gateway that serves has to start again to take another value. */
   readonly needsRestart?: boolean
 }
@@ -145,14 +150,19 @@ const isPositive = Schema.makeFilter<Duration.Duration>((duration) =>
   Duration.toMillis(duration) > 0 ? undefined : "a duration above zero"
 )
 
+const duration = "a duration with its unit, like `500ms` or `10 seconds`"
+
 // the pattern refuses a bare number: it could be milliseconds or seconds
-const Deadline = Schema.String.check(Schema.isPattern(/^[0-9]+(?:\.[0-9]+)?\s*[a-zA-Z]+$/u)).pipe(
+const Age = Schema.String.check(Schema.isPattern(/^[0-9]+(?:\.[0-9]+)?\s*[a-zA-Z]+$/u)).pipe(
   Schema.decodeTo(Schema.String, {
     decode: SchemaGetter.transform(spelledOut),
     encode: SchemaGetter.passthrough()
   }),
-  Schema.decodeTo(Schema.DurationFromString.check(isPositive))
+  Schema.decodeTo(Schema.DurationFromString)
 )
+const decodeAge = Schema.decodeUnknownOption(Age)
+
+const Deadline = Age.check(isPositive)
 
 // a path with another ending is more likely a typing error of one of the words
 const Callers = Schema.String.check(Schema.isPattern(/^(?:open|keys|[^\0]+\.json)$/u))
@@ -229,6 +239,34 @@ const RecordedCoin = Schema.String.check(Schema.isPattern(recordedCoin)).pipe(
   Schema.decodeTo(Schema.Struct({ coin: Schema.String, interval: CandleInterval }))
 )
 
+/** The types and the ages of a text like `allMids=1s,l2Book=500ms`, or what is wrong with it. */
+const readFreshness = (text: string): Result.Result<ReadonlyArray<Freshness>, string> => {
+  const list: Array<Freshness> = []
+  for (const word of words(text)) {
+    const end = word.indexOf("=")
+    if (end < 0) return Result.fail(`${word} has no age, as in ${word}=1s`)
+    const type = word.slice(0, end).trim()
+    const fresh = Option.getOrUndefined(decodeAge(word.slice(end + 1).trim()))
+    if (fresh === undefined) return Result.fail(`the age of ${type} is not ${duration}`)
+    list.push({ type, fresh })
+  }
+  const mistake = mistakeIn(list)
+  return mistake === undefined ? Result.succeed(list) : Result.fail(mistake)
+}
+
+const InfoFreshness = Schema.String.check(
+  Schema.makeFilter((text) =>
+    Result.match(readFreshness(text), { onFailure: (why) => why, onSuccess: () => undefined })
+  )
+).pipe(
+  Schema.decodeTo(Schema.Array(Schema.Struct({ type: Schema.String, fresh: Schema.Duration })), {
+    decode: SchemaGetter.transform((text) => Result.getOrElse(readFreshness(text), () => [])),
+    encode: SchemaGetter.transform((list) =>
+      list.map(({ fresh, type }) => `${type}=${Duration.toMillis(fresh)}ms`).join(",")
+    )
+  })
+)
+
 const Exporter = Schema.Literals(["otlp", "none"])
 
 const Share = Schema.FiniteFromString.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
@@ -238,7 +276,6 @@ const exporter = "`otlp` or `none`"
 const millis = "an integer of milliseconds above zero"
 const baseUrls = "http(s) base URLs, comma separated, without query"
 const positive = "a number above zero"
-const duration = "a duration with its unit, like `500ms` or `10 seconds`"
 const noLimit = "unset: no limit"
 
 /** Every setting by the name of its member in a file, in the order of `--help`. */
@@ -323,9 +360,18 @@ export const settings = {
     takes: "action types, comma separated, or `*`"
   }, "unset: the four"),
   relayInfo: withDefault("TRIGATE_RELAY_INFO", OnOff, "on", {
-    meaning: "relay /info queries of any type, not only the two that are checked and cached",
+    meaning: "relay /info queries of any type, not only the two that are checked",
     takes: onOff
   }),
+  infoFreshness: list(freshnessSetting, InfoFreshness, {
+    meaning:
+      "how old answers to /info queries may be, by type, `0s` for none; of `candleSnapshot` it is the bar that is forming. " +
+      "Equal queries share an answer until then",
+    takes:
+      "`type=age`, such as `allMids=1s,l2Book=500ms`, comma separated: up to an hour, up to a minute for what is " +
+      "about a user, and never `orderStatus`",
+    isTold: true
+  }, `unset: \`${byDefault.join("`, `")}\` a minute, \`spotMeta\` five, the rest not at all`),
   relayMethods: list("TRIGATE_RELAY_METHODS", someOf(Schema.Union([Schema.Literals(familyNames), Method])), {
     meaning:
       "JSON-RPC methods that /evm and /l2 relay besides the declared ones, by name or by family; the params of a " +

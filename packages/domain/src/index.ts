@@ -71,6 +71,12 @@ export * as Hex from "./Hex.ts"
 /** The queries of `POST /info`. */
 export * as InfoOperations from "./InfoOperations.ts"
 
+/**
+ * The types of `POST /info` queries that the venue's documents name, as data: what each weighs, what it is about, and how old an
+ * answer may be that a caller gets.
+ */
+export * as InfoQueryTable from "./InfoQueryTable.ts"
+
 /** What the gateway sees in a signed body: the answer of `POST /exchange/inspect`, which relays nothing. */
 export * as Inspection from "./Inspection.ts"
 

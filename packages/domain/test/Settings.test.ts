@@ -157,6 +157,35 @@ describe("the settings of OpenTelemetry", () => {
       ])
     }))
 
+  it.effect("read how old answers to queries may be", () =>
+    Effect.gen(function*() {
+      const given = yield* all.pipe(environment({ TRIGATE_INFO_FRESHNESS: "allMids=1s, l2Book = 500 ms,meta=0s," }))
+      assert.deepStrictEqual(given.infoFreshness.map(({ fresh, type }) => [type, Duration.toMillis(fresh)]), [
+        ["allMids", 1000],
+        ["l2Book", 500],
+        ["meta", 0]
+      ])
+    }))
+
+  for (
+    const [text, why] of [
+      ["l2book=1s", "l2book is no type of query that is known"],
+      ["toString=1s", "toString is no type of query that is known"],
+      ["allMids", "allMids has no age, as in allMids=1s"],
+      ["meta=1s,allMids=5", "the age of allMids is not a duration with its unit, like `500ms` or `10 seconds`"],
+      ["allMids=1s,allMids=2s", "allMids is given twice"],
+      ["orderStatus=1s", "orderStatus is never cached, because it tells what became of an action"],
+      ["openOrders=61s", "openOrders may be 1m old at most, because it is about one user"],
+      ["meta=2 hours", "meta may be 1h old at most, because nothing is fresh for longer"]
+    ] as const
+  ) {
+    it.effect(`refuse a freshness in words: ${text}`, () =>
+      Effect.gen(function*() {
+        const refused = yield* Effect.flip(all.pipe(environment({ TRIGATE_INFO_FRESHNESS: text })))
+        assert.strictEqual(refused.message, `SchemaError(${why}\n  at ["TRIGATE_INFO_FRESHNESS"])`)
+      }))
+  }
+
   for (
     const [name, text] of [
       ["TRIGATE_ARCHIVE", "BTC"],

@@ -112,6 +112,7 @@ const services = (settings: Settings) =>
     Trading.layerNoDeps({
       ...Admission.optionsOf(settings),
       network: settings.network,
+      infoFreshness: settings.infoFreshness,
       addresses: {
         api: settings.tradingApiUrl,
         node: settings.tradingNodeUrl,

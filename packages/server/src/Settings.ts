@@ -2,7 +2,7 @@
  * Reads the settings of a gateway: a flag beats the environment, which beats the file `trigate.config.{json,yaml,toml}`.
  *
  * A mistake is one line that names the setting as it was written, and where. The line never quotes the value, which may hold an
- * endpoint key.
+ * endpoint key; where it cannot, the line says what of it is wrong.
  */
 import * as Json from "@trigate/domain/Json"
 import { all, commandLine, settings } from "@trigate/domain/Settings"
@@ -31,13 +31,19 @@ const names = Struct.keys(settings)
 /** How each variable that is set was written: `--port`, `TRIGATE_PORT`, `port in trigate.config.yaml`. */
 type Origins = ReadonlyMap<string, string>
 
+/** What a refusal says of a setting whose text holds no secret. */
+const told = (message: string): string | undefined =>
+  /^SchemaError\((?<why>[^\n]{1,200})\n {2}at \[/u.exec(message)?.groups?.["why"]
+
 const refusal = (origins: Origins) => ({ message }: Config.ConfigError): SettingsError => {
   const found = declared.find(({ env }) => message.includes(env))
   return found === undefined
     ? new SettingsError({ setting: "", message: "The environment could not be read" })
     : new SettingsError({
       setting: found.env,
-      message: `${origins.get(found.env) ?? found.env} is not valid: expected ${found.takes}`
+      message: `${origins.get(found.env) ?? found.env} is not valid: ${
+        (found.isTold === true ? told(message) : undefined) ?? `expected ${found.takes}`
+      }`
     })
 }
 

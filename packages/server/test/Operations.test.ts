@@ -169,6 +169,7 @@ const values: { readonly [label: string]: ReadonlyArray<string> } = {
     "stale",
     "refreshed",
     "refresh_failed",
+    "held",
     ...tags
   ],
   operation: [...declared, ...knownQueryTypes, "batch", "probe", "unsupported"],

@@ -188,4 +188,18 @@ describe("a setting that the server refuses", () => {
         assert.notInclude(error.message, "\n")
       }))
   }
+
+  for (
+    const [value, why] of [
+      ["l2book=1s", "l2book is no type of query that is known"],
+      ["openOrders=61s", "openOrders may be 1m old at most, because it is about one user"],
+      ["a\nb=1s", `expected ${settings.infoFreshness.takes}`]
+    ] as const
+  ) {
+    it.effect(`names what is wrong with it, where it holds no secret: ${JSON.stringify(value)}`, () =>
+      Effect.gen(function*() {
+        const error = yield* Effect.flip(Settings.load.pipe(environment({ TRIGATE_INFO_FRESHNESS: value })))
+        assert.strictEqual(error.message, `TRIGATE_INFO_FRESHNESS is not valid: ${why}`)
+      }))
+  }
 })

@@ -16,7 +16,10 @@ import * as CandleAnswer from "@trigate/domain/CandleAnswer"
 import type { Series } from "@trigate/domain/CandleWindow"
 import { barAt, closeOf, heldFrom, isOf, oldestRetainedBar, openOf, retainedBars } from "@trigate/domain/CandleWindow"
 import { candleSnapshot } from "@trigate/domain/InfoOperations"
+import type { Freshness as InfoFreshness } from "@trigate/domain/InfoQueryTable"
 import * as Json from "@trigate/domain/Json"
+import { metrics } from "@trigate/domain/Metrics"
+import { weightOf } from "@trigate/domain/Operation"
 import type { InfoCall } from "@trigate/domain/protocol/InfoProtocol"
 import * as InfoProtocol from "@trigate/domain/protocol/InfoProtocol"
 import type { ReadProtocol } from "@trigate/domain/protocol/Protocol"
@@ -26,7 +29,9 @@ import * as Utf8 from "@trigate/domain/Utf8"
 import { Freshness } from "@trigate/upstream/ResponseCache"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
+import { toMillis } from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 
@@ -142,14 +147,21 @@ const lackingOf = ({ closed, first, last, series }: Plan, known: BarRanges, now:
   return head === undefined || holes.length <= MOST_HOLES ? holes : [{ from: head.from, to: last }]
 }
 
+/** The query for a hole; one that reaches into the bar that is forming has the last bar that has closed. */
+export type HoleCall = Extract<InfoCall, { readonly operation: typeof candleSnapshot }> & {
+  readonly closed: number | undefined
+}
+
 /** The query for a hole; without an end where the window reaches into the bar that is forming, so that all such queries are one. */
-const callFor = ({ closed, series }: Plan, { from, to }: BarRange): InfoCall => {
+const callFor = ({ closed, series }: Plan, { from, to }: BarRange): HoleCall => {
   const { coin, interval } = series
   const startTime = openOf(interval, from)
-  const request = to > closed
+  const isOpen = to > closed
+  const request = isOpen
     ? { coin, interval, startTime }
     : { coin, interval, startTime, endTime: closeOf(interval, to) }
   return {
+    closed: isOpen ? closed : undefined,
     operation: candleSnapshot,
     request,
     body: Json.write({ type: candleSnapshot.name, req: request }),
@@ -157,11 +169,22 @@ const callFor = ({ closed, series }: Plan, { from, to }: BarRange): InfoCall => 
   }
 }
 
-/** How the queries for holes are coalesced. None is cached: what they answer is held, but for the bar that is forming. */
-export const holes: ReadProtocol<InfoCall, UpstreamResponse.UpstreamResponse, ReadFailure> = {
-  ...InfoProtocol.reads,
-  key: (call) => `hole ${InfoProtocol.reads.key(call)}`,
-  cachePolicy: () => undefined
+/**
+ * How the queries for holes are coalesced, and how old the bar that is forming may be; the others are held.
+ *
+ * One is never answered by what was read before the bars closed that it is asked for.
+ */
+export const holesWith = (
+  freshness: ReadonlyArray<InfoFreshness>
+): ReadProtocol<HoleCall, UpstreamResponse.UpstreamResponse, ReadFailure> => {
+  const fresh = Math.max(0, ...freshness.map(({ fresh, type }) => type === candleSnapshot.name ? toMillis(fresh) : 0))
+  const forming = fresh > 0 ? { fresh, staleIfError: 0 } : undefined
+  return {
+    ...InfoProtocol.reads,
+    key: (call) => `hole ${call.closed ?? ""} ${InfoProtocol.reads.key(call)}`,
+    cachePolicy: ({ closed }) => closed === undefined ? undefined : forming,
+    isCacheable: (_, { pieces }) => CandleAnswer.barsIn(pieces) !== undefined
+  }
 }
 
 const decodeBars = Schema.decodeUnknownOption(candleSnapshot.response)
@@ -176,6 +199,13 @@ const barsIn = (
   return bars?.every((bar) => isOf(series, bar)) === true ? bars : undefined
 }
 
+const heldQueries = metrics.cache.series({
+  upstream: "trading-api",
+  operation: candleSnapshot.name,
+  outcome: "held"
+})
+const heldWeight = metrics.upstreamWeightSaved.series({ upstream: "trading-api", outcome: "held" })
+
 /** Answers a query; `straight` sends it to the venue as it is. */
 export type Answer<E> = (
   call: InfoCall,
@@ -184,7 +214,7 @@ export type Answer<E> = (
 
 /** The answers of one chain; `ask` sends the query for a hole. */
 export const make = Effect.fnUntraced(function*<E>(
-  ask: (call: InfoCall) => Effect.Effect<UpstreamResponse.UpstreamResponse, E>
+  ask: (call: HoleCall) => Effect.Effect<UpstreamResponse.UpstreamResponse, E>
 ) {
   const archive = yield* Archive
   const scope = yield* Effect.scope
@@ -278,12 +308,16 @@ export const make = Effect.fnUntraced(function*<E>(
     let known = held.known
     let age: number | undefined
     const asked: Array<Candle> = []
+    let requests = 0
+    let spent = 0
     for (const hole of lackingOf(plan, known, now)) {
       const response = yield* ask(callFor(plan, hole))
       if (response.status !== 200) return response
       const bars = barsIn(series, response)
       if (bars === undefined) return yield* straight
       asked.push(...bars)
+      requests += 1
+      spent += weightOf(candleSnapshot, bars.length)
       if (response.age !== undefined) age = Math.max(age ?? 0, response.age)
       const from = heldFrom(series.interval, hole.from, bars, yield* Clock.currentTimeMillis)
       known = Ranges.add(known, { from, to: Math.min(hole.to, closed) })
@@ -295,6 +329,8 @@ export const make = Effect.fnUntraced(function*<E>(
     const bars = all.slice(-retainedBars)
     const fromVenue = new Set(asked.map(({ t }) => t))
     const count = bars.filter(({ t }) => fromVenue.has(t)).length
+    if (requests === 0) yield* Metric.update(heldQueries, 1)
+    yield* Metric.update(heldWeight, Math.max(0, weightOf(candleSnapshot, bars.length) - spent))
     return UpstreamResponse.make({
       upstream: "trading-api",
       status: 200,

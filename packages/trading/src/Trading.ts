@@ -16,7 +16,7 @@ import type { TradingEvm } from "./TradingEvm.ts"
 import * as TradingUpstream from "./TradingUpstream.ts"
 
 /** Which chain, and what is admitted to it. */
-export interface ChainOptions extends Admission.Options {
+export interface ChainOptions extends Admission.Options, TradingUpstream.InfoOptions {
   /** The network that actions are signed for. Admission and the builders of actions read it from `Venue`. */
   readonly network: VenueProfile.Network
   /** Where it is; a method that no address serves fails with `ChainNotConfigured`. */
@@ -34,11 +34,11 @@ export type Signing = ActionLog.ActionLog | NonceSource.NonceSource
 
 /** The services over the action log and the pipeline of the context; for a log in a database, or a pipeline that is shared. */
 export const layerNoDeps = (
-  { addresses, network, ...admission }: ChainOptions
+  { addresses, infoFreshness = [], network, ...admission }: ChainOptions
 ): Layer.Layer<Services, never, ActionLog.ActionLog | Pipeline.Pipeline> =>
   Layer.mergeAll(
     TradingUpstream.layerExchange(addresses),
-    TradingUpstream.layerInfo(addresses),
+    TradingUpstream.layerInfo(addresses, { infoFreshness }),
     TradingUpstream.layerEvm(addresses),
     Inspector.layer(admission)
   ).pipe(Layer.provide(Admission.layer(admission)), Layer.provideMerge(VenueProfile.layer(network)))
@@ -62,7 +62,11 @@ export const config: Config.Config<Options> = Config.map(
   Config.all({
     admission: Admission.config,
     calls: Pipeline.config,
-    chain: Config.all({ network: settings.network, addresses: TradingUpstream.config })
+    chain: Config.all({
+      network: settings.network,
+      addresses: TradingUpstream.config,
+      infoFreshness: settings.infoFreshness
+    })
   }),
   ({ admission, calls, chain }) => ({ ...admission, ...calls, ...chain })
 )

@@ -1,6 +1,7 @@
 /** The trading chain upstream: the official API and nodes, which of their addresses a call goes to, and the services over them. */
 import { archiveServing } from "@trigate/domain/EvmOperations"
 import { operationOf } from "@trigate/domain/ExchangeOperations"
+import type { Freshness } from "@trigate/domain/InfoQueryTable"
 import type { Operation, Source, Surface } from "@trigate/domain/Operation"
 import { sourcesOn, unavailableOnNode } from "@trigate/domain/Operation"
 import * as InfoProtocol from "@trigate/domain/protocol/InfoProtocol"
@@ -12,6 +13,7 @@ import { Pipeline } from "@trigate/upstream/Pipeline"
 import type { Target, Upstream } from "@trigate/upstream/Upstream"
 import { make as upstream, targets } from "@trigate/upstream/Upstream"
 import * as Arr from "effect/Array"
+import * as Clock from "effect/Clock"
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -106,8 +108,17 @@ export const routes = (upstreams: TradingUpstreams, path: string): Route => {
   }
 }
 
+/** How `Info` answers without asking. */
+export interface InfoOptions {
+  /** How old answers to some types of queries may be; what their operations allow when not given. */
+  readonly infoFreshness?: ReadonlyArray<Freshness>
+}
+
 /** `Info` over the official API, and over a node for what nodes serve. */
-export const layerInfo = (addresses: Addresses): Layer.Layer<Info.Info, never, Pipeline> =>
+export const layerInfo = (
+  addresses: Addresses,
+  { infoFreshness = [] }: InfoOptions = {}
+): Layer.Layer<Info.Info, never, Pipeline> =>
   Layer.effect(
     Info.Info,
     Effect.gen(function*() {
@@ -120,14 +131,19 @@ export const layerInfo = (addresses: Addresses): Layer.Layer<Info.Info, never, P
         upstream: { ...api, addresses: [...api.addresses, ...node.addresses] },
         targetsOf: ({ operation, surface }: InfoProtocol.InfoCall) => route(operation, surface)
       }
-      const answer = yield* CandleHistory.make(yield* pipeline.reads({ ...shared, protocol: CandleHistory.holes }))
-      return Info.make({
-        read: yield* pipeline.reads({
-          ...shared,
-          protocol: InfoProtocol.reads,
-          ask: (call, targets) =>
-            answer(call, pipeline.attempt({ operation: call.operation, targets }, InfoProtocol.reads.write(call, 0)))
+      const protocol = InfoProtocol.readsWith(infoFreshness)
+      // takes no more permits than the longest answer to the query needs
+      const ask = (call: InfoProtocol.InfoCall, targets: Arr.NonEmptyReadonlyArray<Target>) =>
+        Effect.flatMap(Clock.currentTimeMillis, (now) => {
+          const cost = InfoProtocol.costOf(call, now)
+          const operation = cost === call.operation.cost ? call.operation : { ...call.operation, cost }
+          return pipeline.attempt({ operation, targets }, protocol.write(call, 0))
         })
+      const answer = yield* CandleHistory.make(
+        yield* pipeline.reads({ ...shared, protocol: CandleHistory.holesWith(infoFreshness), ask })
+      )
+      return Info.make({
+        read: yield* pipeline.reads({ ...shared, protocol, ask: (call, targets) => answer(call, ask(call, targets)) })
       })
     })
   )

@@ -7,15 +7,18 @@ import * as CandleAnswer from "@trigate/domain/CandleAnswer"
 import { barAt, openOf } from "@trigate/domain/CandleWindow"
 import { candleSnapshot } from "@trigate/domain/InfoOperations"
 import * as Json from "@trigate/domain/Json"
+import { metrics } from "@trigate/domain/Metrics"
 import type { UpstreamResponse } from "@trigate/domain/UpstreamResponse"
 import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
 import * as CandleHistory from "@trigate/trading/CandleHistory"
 import { Info } from "@trigate/trading/Info"
 import * as TradingUpstream from "@trigate/trading/TradingUpstream"
 import { Freshness } from "@trigate/upstream/ResponseCache"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
@@ -38,8 +41,12 @@ const over = (venue: FakeVenue.FakeVenue, answers = Number.POSITIVE_INFINITY) =>
           : ScriptedTransport.answer(200, CandleAnswer.write(bars)))
   )
 
-const info = (transport: ReturnType<typeof over>, archive?: CandleArchive["Service"]) =>
-  TradingUpstream.layerInfo({ api: ["https://api.test"] }).pipe(
+const info = (
+  transport: ReturnType<typeof over>,
+  archive?: CandleArchive["Service"],
+  options?: TradingUpstream.InfoOptions
+) =>
+  TradingUpstream.layerInfo({ api: ["https://api.test"] }, options).pipe(
     Layer.provide(transport.layer),
     Layer.provide(Layer.succeed(CandleHistory.Archive, archive))
   )
@@ -122,6 +129,70 @@ describe("candle queries", () => {
       // the bar that is forming is asked for again
       yield* passing(relay(window(begin - hour)))
       assert.lengthOf(transport.sent, 3)
+    }).pipe(Effect.provide(info(transport)))
+  })
+
+  it.effect("share the bar that is forming for as long as the setting says, and never beyond its close", () => {
+    const venue = FakeVenue.make({ retained: 5000, listed: begin - 9 * hour })
+    const transport = over(venue)
+    const fresh = { infoFreshness: [{ type: "candleSnapshot", fresh: Duration.seconds(20) }] }
+    const at = (seconds: number) => TestClock.setTime(openOf("1m", barAt("1m", begin)) + seconds * 1000)
+    const ask = Effect.gen(function*() {
+      const { age, text } = yield* passing(relay(window(begin - hour)))
+      return [age, Json.of(text).valueOrUndefined] as const
+    })
+    const upTo = (bar: number) => venue.existing("BTC", "1m", barAt("1m", begin - hour), barAt("1m", begin) + bar)
+    return Effect.gen(function*() {
+      yield* at(30)
+      yield* ask
+      assert.deepStrictEqual(yield* ask, [undefined, upTo(0)])
+      yield* at(50)
+      assert.deepStrictEqual(yield* ask, [19, upTo(0)])
+      assert.lengthOf(transport.sent, 2)
+      yield* at(52)
+      assert.deepStrictEqual(yield* ask, [undefined, upTo(0)])
+      // the bar has closed, but may not be final yet
+      yield* at(64)
+      assert.deepStrictEqual(yield* ask, [11, upTo(0)])
+      assert.lengthOf(transport.sent, 3)
+      // from now on it has to be, so that what was read before does not count
+      yield* at(65)
+      assert.deepStrictEqual(yield* ask, [undefined, upTo(1)])
+      assert.deepStrictEqual(
+        asked(transport).slice(1),
+        Array.from({ length: 3 }, () => window(openOf("1m", barAt("1m", begin))))
+      )
+      assert.deepStrictEqual(yield* ask, [undefined, upTo(1)])
+      assert.deepStrictEqual(asked(transport).slice(4), [window(openOf("1m", barAt("1m", begin) + 1))])
+      assert.deepStrictEqual(yield* ask, [0, upTo(1)])
+      assert.lengthOf(transport.sent, 5)
+    }).pipe(Effect.provide(info(transport, undefined, fresh)))
+  })
+
+  it.effect("count what they saved, in requests and in weight", () => {
+    const venue = FakeVenue.make({ retained: 5000, listed: begin - 90 * hour })
+    const transport = over(venue)
+    const queries = metrics.cache.series({ upstream: "trading-api", operation: "candleSnapshot", outcome: "held" })
+    const weight = (outcome: string) => metrics.upstreamWeightSaved.series({ upstream: "trading-api", outcome })
+    const counts = Effect.forEach([queries, weight("held"), weight("coalesced")], Metric.value)
+    return Effect.gen(function*() {
+      yield* TestClock.setTime(begin)
+      yield* passing(relay(window(begin - 30 * hour)))
+      const before = yield* counts
+      // 1801 bars, of which the venue gives one: 20 + 31 instead of 20 + 1, twice, and once it is asked for both
+      const twice = Effect.all([relay(window(begin - 30 * hour)), relay(window(begin - 30 * hour + minute))], {
+        concurrency: "unbounded"
+      })
+      yield* passing(twice)
+      // 600 bars without a request
+      yield* passing(relay({ ...window(begin - 20 * hour), endTime: begin - 10 * hour - minute }))
+      const after = yield* counts
+      assert.deepStrictEqual(after.map(({ count }, index) => count - (before[index]?.count ?? 0)), [
+        1,
+        30 + 29 + 30,
+        21
+      ])
+      assert.lengthOf(transport.sent, 2)
     }).pipe(Effect.provide(info(transport)))
   })
 

@@ -123,6 +123,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
         space: yield* Effect.provideService(spaceOf(upstream), Digest.Digest, digest),
         codec: protocol.codec
       })
+      const { costOf } = protocol
       const ask = reads.ask ??
         ((call, targets) => attempt({ operation: call.operation, targets }, protocol.write(call, nextId())))
       return (call: Call) => {
@@ -133,6 +134,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
           key: protocol.key(call),
           cachePolicy: (now, freshness) => protocol.cachePolicy(call, now, freshness === "block"),
           isCacheable: (answer) => protocol.isCacheable(call, answer),
+          ...(costOf === undefined ? {} : { costOf: (now: number) => costOf(call, now) }),
           ...(confirm === undefined ? {} : { confirm: (answer: A) => confirm(call, answer) }),
           ask: ask(call, targets.success)
         })

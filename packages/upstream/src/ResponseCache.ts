@@ -6,7 +6,8 @@
  * when the upstream fails (stale-if-error).
  */
 import { metrics } from "@trigate/domain/Metrics"
-import type { CachePolicy } from "@trigate/domain/Operation"
+import type { CachePolicy, Cost } from "@trigate/domain/Operation"
+import { worstWeightOf } from "@trigate/domain/Operation"
 import type { CacheCodec } from "@trigate/domain/protocol/Protocol"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -59,6 +60,8 @@ export interface Query<A, E> {
    * Until then the answer is not cached, and afterwards it is cached in this process only.
    */
   readonly confirm?: (answer: A) => Effect.Effect<CachePolicy | undefined> | undefined
+  /** What asking would cost, where that is counted. */
+  readonly costOf?: (now: number) => Cost
   readonly ask: Effect.Effect<A, E>
 }
 
@@ -105,6 +108,15 @@ const countersFor = (upstream: UpstreamLabel, operation: string): Counters => {
   }
 }
 
+const saved = (outcome: Outcome) => metrics.upstreamWeightSaved.series({ upstream: "trading-api", outcome })
+
+/** The weight that each outcome saves for which nothing was sent. */
+const savings: ReadonlyMap<Outcome, Metric.Counter<number>> = new Map([
+  ["coalesced", saved("coalesced")],
+  ["hit", saved("hit")],
+  ["replica_hit", saved("replica_hit")]
+])
+
 /** A response that is being refreshed is not refreshed again for so long, whether that succeeds or not. */
 const REFRESH_PAUSE = 5000
 
@@ -123,7 +135,7 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
   const counters = new Map<string, Counters>()
 
   const count = (
-    { operation, upstream }: Pick<Query<never, never>, "operation" | "upstream">,
+    { costOf, operation, upstream }: Pick<Query<never, never>, "costOf" | "operation" | "upstream">,
     outcome: Outcome,
     fiber: Fiber.Fiber<unknown, unknown>
   ) => {
@@ -131,6 +143,9 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
     const known = counters.get(key) ?? countersFor(upstream, operation)
     counters.set(key, known)
     known[outcome].updateUnsafe(1, fiber.context)
+    if (costOf !== undefined && upstream === "trading-api") {
+      savings.get(outcome)?.updateUnsafe(worstWeightOf({ cost: costOf(currentTime(fiber)) }), fiber.context)
+    }
     if (fiber.cache.tracer !== undefined) Spans.noteCache(fiber, outcome)
   }
 

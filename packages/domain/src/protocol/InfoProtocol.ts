@@ -1,5 +1,6 @@
 /** The queries of `POST /info`: how they are checked and written, and how their answers are judged and read. */
 import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
@@ -14,9 +15,10 @@ import {
   passthroughQueryOf,
   spotMeta
 } from "../InfoOperations.ts"
+import type { Freshness } from "../InfoQueryTable.ts"
 import * as Json from "../Json.ts"
-import { decodeValue, encodeRequest, invalidRequest } from "../Operation.ts"
-import type { AnyCodec, Operation, Request, Surface } from "../Operation.ts"
+import { costOf as operationCost, decodeValue, encodeRequest, invalidRequest } from "../Operation.ts"
+import type { AnyCodec, Cost, Operation, Request, Surface } from "../Operation.ts"
 import type { InvalidRequest } from "../RequestError.ts"
 import type { ReadFailure } from "../TransportFailure.ts"
 import * as UpstreamResponse from "../UpstreamResponse.ts"
@@ -172,17 +174,36 @@ export const codec: CacheCodec<UpstreamResponse.UpstreamResponse> = {
   faultOf: ({ status }) => status >= 500 || status === 429 ? "upstream" : status >= 400 ? "caller" : undefined
 }
 
+interface AnyCall {
+  readonly operation: ReadOperation
+  readonly request: unknown
+}
+
+/** What the answer to a query can cost that is sent at `now`. */
+export const costOf = ({ operation, request }: AnyCall, now: number): Cost => operationCost(operation, request, now)
+
 /** The queries of a venue or a node. */
 export const reads: ReadProtocol<InfoCall, UpstreamResponse.UpstreamResponse, ReadFailure> = {
   // a body may have more members than its operation declares
   key: ({ body, surface }) => `${surface} ${Json.canonical(body.text)}`,
   cachePolicy: ({ operation, request }: AnyCall, now) => operation.cachePolicy?.(request, now),
   isCacheable: ({ operation, request }: AnyCall, response) => operation.isCacheable?.(request, response.json) ?? true,
+  costOf,
   codec,
   write: ({ body, operation }) => ({ body: body.bytes, judge: judge(operation) })
 }
 
-interface AnyCall {
-  readonly operation: ReadOperation
-  readonly request: unknown
+/** The same where a setting says how old answers may be. A window of bars is cached once all of them have closed, and held. */
+export const readsWith = (freshness: ReadonlyArray<Freshness>): typeof reads => {
+  const policies = new Map(freshness.flatMap(({ fresh, type }) => {
+    const millis = Duration.toMillis(fresh)
+    return type === candleSnapshot.name ? [] : [[type, millis > 0 ? { fresh: millis, staleIfError: 0 } : undefined]]
+  }))
+  return policies.size === 0 ? reads : {
+    ...reads,
+    cachePolicy: (call, now, onRequest) => {
+      const type = typeOf(call)
+      return policies.has(type) ? policies.get(type) : reads.cachePolicy(call, now, onRequest)
+    }
+  }
 }

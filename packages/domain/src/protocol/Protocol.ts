@@ -12,7 +12,7 @@ import * as Schema from "effect/Schema"
 import type { CommonFailure } from "../GatewayError.ts"
 import { ServedFailure, upstreamFailures } from "../GatewayError.ts"
 import type { Json } from "../Json.ts"
-import type { AnyCodec, CachePolicy, MethodClass, Operation } from "../Operation.ts"
+import type { AnyCodec, CachePolicy, Cost, MethodClass, Operation } from "../Operation.ts"
 import { InvalidRequest } from "../RequestError.ts"
 import { OutcomeUnknown, UpstreamMalformed, UpstreamRateLimited, UpstreamUnavailable } from "../UpstreamError.ts"
 import type { UpstreamResponse } from "../UpstreamResponse.ts"
@@ -263,6 +263,8 @@ export interface ReadProtocol<Call extends { readonly operation: ReadOperation }
   readonly cachePolicy: (call: Call, now: number, onRequest: boolean) => CachePolicy | undefined
   /** Whether an answer may be cached at all: no error, no answer to another request. */
   readonly isCacheable: (call: Call, answer: A) => boolean
+  /** What the answer to a call can cost, where that depends on the call. */
+  readonly costOf?: (call: Call, now: number) => Cost
   readonly codec: CacheCodec<A>
   /** Writes a call; `id` tells its response from those of other calls, where the protocol has ids. */
   readonly write: (call: Call, id: number) => Question<A, E>

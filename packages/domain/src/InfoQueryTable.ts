@@ -1,0 +1,141 @@
+/**
+ * The types of `POST /info` queries that the venue's documents name, as data: what each weighs, what it is about, and how old an
+ * answer may be that a caller gets.
+ *
+ * By default only what changes rarely is cached: neither prices nor books, nor anything about a user. The setting
+ * {@link freshnessSetting} allows more. An answer is shared between equal queries only, so that those about a user stay with that user.
+ */
+import * as Duration from "effect/Duration"
+
+/** The setting that says how old answers may be. */
+export const freshnessSetting = "TRIGATE_INFO_FRESHNESS"
+
+/**
+ * What a query is about, which bounds how old its answers may be:
+ *
+ * - `market`: the same for everybody;
+ * - `user`: one user, and a bot acts on it;
+ * - `action`: what became of an action, which an older answer would deny.
+ */
+export type About = "market" | "user" | "action"
+
+/** The oldest answers that the setting can allow. */
+export const oldest: { readonly [Kind in About]: Duration.Duration } = {
+  market: Duration.hours(1),
+  user: Duration.minutes(1),
+  action: Duration.zero
+}
+
+/** A type of query. */
+export interface InfoQuery {
+  readonly weight: 2 | 20 | 60
+  readonly about: About
+  /** How long an answer is fresh unless the setting says otherwise, in milliseconds; not cached when not given. */
+  readonly fresh?: number
+}
+
+const minute = 60_000
+
+const market = { weight: 20, about: "market" } as const
+const listing = { ...market, fresh: minute } as const
+const user = { weight: 20, about: "user" } as const
+
+/** The types whose content is not checked. */
+export const passthroughQueries: { readonly [type: string]: InfoQuery } = {
+  activeAssetData: user,
+  alignedQuoteTokenInfo: market,
+  allMids: { weight: 2, about: "market" },
+  clearinghouseState: { weight: 2, about: "user" },
+  delegations: user,
+  delegatorHistory: user,
+  delegatorRewards: user,
+  delegatorSummary: user,
+  exchangeStatus: { weight: 2, about: "market" },
+  extraAgents: user,
+  frontendOpenOrders: user,
+  fundingHistory: market,
+  historicalOrders: user,
+  l2Book: { weight: 2, about: "market" },
+  legalCheck: user,
+  maxBuilderFee: user,
+  meta: listing,
+  metaAndAssetCtxs: market,
+  openOrders: user,
+  orderStatus: { weight: 2, about: "action" },
+  perpDeployAuctionStatus: market,
+  perpDexLimits: listing,
+  perpDexStatus: market,
+  perpDexs: listing,
+  perpsAtOpenInterestCap: market,
+  portfolio: user,
+  predictedFundings: market,
+  recentTrades: market,
+  referral: user,
+  spotClearinghouseState: { weight: 2, about: "user" },
+  spotDeployState: user,
+  spotMetaAndAssetCtxs: market,
+  spotPairDeployAuctionStatus: market,
+  subAccounts: user,
+  tokenDetails: market,
+  twapHistory: user,
+  userFees: user,
+  userFills: user,
+  userFillsByTime: user,
+  userFunding: user,
+  userNonFundingLedgerUpdates: user,
+  userRateLimit: user,
+  userRole: { weight: 60, about: "user" },
+  userToMultiSigSigners: user,
+  userTwapSliceFills: user,
+  userTwapSliceFillsByTime: user,
+  userVaultEquities: user,
+  validatorSummaries: market,
+  vaultDetails: user,
+  vaultSummaries: market,
+  webData2: user
+}
+
+/** The types of which something is cached by default. */
+export const byDefault: ReadonlyArray<string> = Object.entries(passthroughQueries).flatMap(([type, { fresh }]) =>
+  fresh === undefined ? [] : [type]
+)
+
+/** Types that are checked. What is fresh of them by default is declared with their operations. */
+const checked: { readonly [type: string]: About } = { candleSnapshot: "market", spotMeta: "market" }
+
+/** What a type is about; undefined for one that is not known. */
+export const aboutOf = (type: string): About | undefined =>
+  Object.hasOwn(passthroughQueries, type)
+    ? passthroughQueries[type]?.about
+    : Object.hasOwn(checked, type)
+    ? checked[type]
+    : undefined
+
+/** How old the answers to a type of query may be; 0 caches none. */
+export interface Freshness {
+  readonly type: string
+  readonly fresh: Duration.Duration
+}
+
+const whys: { readonly [Kind in About]: string } = {
+  market: "nothing is fresh for longer",
+  user: "it is about one user",
+  action: "it tells what became of an action"
+}
+
+/** What is wrong with how old answers shall be, in words; undefined if nothing is. */
+export const mistakeIn = (list: ReadonlyArray<Freshness>): string | undefined => {
+  const seen = new Set<string>()
+  for (const { fresh, type } of list) {
+    const about = aboutOf(type)
+    if (about === undefined) return `${type} is no type of query that is known`
+    if (seen.has(type)) return `${type} is given twice`
+    seen.add(type)
+    if (Duration.isGreaterThan(fresh, oldest[about])) {
+      return about === "action"
+        ? `${type} is never cached, because ${whys[about]}`
+        : `${type} may be ${Duration.format(oldest[about])} old at most, because ${whys[about]}`
+    }
+  }
+  return undefined
+}

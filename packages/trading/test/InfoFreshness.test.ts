@@ -1,0 +1,153 @@
+/** How old answers to queries may be, and what sharing them saves. */
+import { assert, describe, it } from "@effect/vitest"
+import type { Freshness as InfoFreshness } from "@trigate/domain/InfoQueryTable"
+import * as Json from "@trigate/domain/Json"
+import { metrics } from "@trigate/domain/Metrics"
+import type { Surface } from "@trigate/domain/Operation"
+import * as InfoProtocol from "@trigate/domain/protocol/InfoProtocol"
+import * as ScriptedTransport from "@trigate/testing/ScriptedTransport"
+import { Info } from "@trigate/trading/Info"
+import * as TradingUpstream from "@trigate/trading/TradingUpstream"
+import { Freshness, MaxAge } from "@trigate/upstream/ResponseCache"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
+import * as TestClock from "effect/testing/TestClock"
+
+/** A venue whose answers have numbers, so that each says which request it came from. */
+const numbered = (body = (count: number) => `[${count}]`) => {
+  let count = 0
+  return ScriptedTransport.make(() => ScriptedTransport.answer(200, body(++count)))
+}
+
+const info = (transport: ReturnType<typeof numbered>, infoFreshness: ReadonlyArray<InfoFreshness> = []) =>
+  TradingUpstream.layerInfo({ api: ["https://api.test"], node: ["https://node.test/KEY"] }, { infoFreshness }).pipe(
+    Layer.provide(transport.layer)
+  )
+
+const ask = Effect.fnUntraced(
+  function*(query: { readonly type: string; readonly user?: string }, surface: Surface = "gateway") {
+    const call = yield* InfoProtocol.callOf(Json.write(query), surface, true)
+    const { age, text } = yield* Info.use(({ relay }) => relay(call))
+    return [text, age] as const
+  }
+)
+
+const fresh = (type: string, age: Duration.Input): InfoFreshness => ({
+  type,
+  fresh: Duration.fromInputUnsafe(age)
+})
+
+const saved = (outcome: string) => metrics.upstreamWeightSaved.series({ upstream: "trading-api", outcome })
+
+/** What an effect adds to a counter. */
+const added = <A, E, R>(counter: Metric.Counter<number>, effect: Effect.Effect<A, E, R>) =>
+  Effect.gen(function*() {
+    const before = (yield* Metric.value(counter)).count
+    yield* effect
+    return (yield* Metric.value(counter)).count - before
+  })
+
+describe("a query", () => {
+  for (const type of ["meta", "perpDexs", "perpDexLimits"]) {
+    it.effect(`for what changes rarely is answered from the cache for a minute: ${type}`, () => {
+      const transport = numbered()
+      return Effect.gen(function*() {
+        assert.deepStrictEqual(yield* ask({ type }), ["[1]", undefined])
+        yield* TestClock.adjust(59_999)
+        assert.deepStrictEqual(yield* ask({ type }), ["[1]", 59])
+        yield* TestClock.adjust(1)
+        assert.deepStrictEqual(yield* ask({ type }), ["[2]", undefined])
+        // a node answers otherwise than the venue
+        assert.deepStrictEqual(yield* ask({ type }, "node"), ["[3]", undefined])
+      }).pipe(Effect.provide(info(transport)))
+    })
+  }
+
+  for (const type of ["allMids", "l2Book", "metaAndAssetCtxs", "clearinghouseState", "orderStatus", "newToUs"]) {
+    it.effect(`for anything else is asked each time: ${type}`, () => {
+      const transport = numbered()
+      return Effect.gen(function*() {
+        yield* ask({ type })
+        assert.deepStrictEqual(yield* ask({ type }), ["[2]", undefined])
+      }).pipe(Effect.provide(info(transport)))
+    })
+  }
+
+  it.effect("that the venue answers with null is asked again: what is asked for may be listed by now", () => {
+    const transport = numbered((count) => count === 1 ? "null" : `[${count}]`)
+    return Effect.gen(function*() {
+      yield* ask({ type: "meta" })
+      assert.deepStrictEqual(yield* ask({ type: "meta" }), ["[2]", undefined])
+    }).pipe(Effect.provide(info(transport)))
+  })
+
+  it.effect("may have an answer as old as the setting says, and none older where the venue fails", () => {
+    const transport = ScriptedTransport.make(() =>
+      transport.sent.length === 1 ? ScriptedTransport.answer(200, "[1]") : ScriptedTransport.answer(503, "[]")
+    )
+    return Effect.gen(function*() {
+      yield* ask({ type: "allMids" })
+      yield* TestClock.adjust(499)
+      assert.deepStrictEqual(yield* ask({ type: "allMids" }), ["[1]", 0])
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual(yield* ask({ type: "allMids" }), ["[]", undefined])
+    }).pipe(Effect.provide(info(transport, [fresh("allMids", 500)])))
+  })
+
+  it.effect("about a user is shared by those who ask about the same user", () => {
+    const transport = numbered()
+    const openOrders = (user: string) => ask({ type: "openOrders", user })
+    return Effect.gen(function*() {
+      yield* openOrders("0x01")
+      assert.deepStrictEqual(yield* openOrders("0x02"), ["[2]", undefined])
+      assert.deepStrictEqual(yield* openOrders("0x01"), ["[1]", 0])
+    }).pipe(Effect.provide(info(transport, [fresh("openOrders", "2 seconds")])))
+  })
+
+  it.effect("of a caller who wants what is newer goes to the venue, and its answer is there for others", () => {
+    const transport = numbered()
+    return Effect.gen(function*() {
+      yield* ask({ type: "meta" })
+      yield* TestClock.adjust(5000)
+      assert.deepStrictEqual(yield* Effect.provideService(ask({ type: "meta" }), MaxAge, 4), ["[2]", undefined])
+      assert.deepStrictEqual(yield* Effect.provideService(ask({ type: "meta" }), Freshness, "none"), ["[3]", undefined])
+      assert.deepStrictEqual(yield* ask({ type: "meta" }), ["[3]", 0])
+    }).pipe(Effect.provide(info(transport)))
+  })
+
+  it.effect("is cached for a shorter time, or not at all, where the setting says so", () => {
+    const transport = numbered((count) => `{"universe":[],"tokens":[],"count":${count}}`)
+    return Effect.gen(function*() {
+      yield* ask({ type: "meta" })
+      assert.strictEqual((yield* ask({ type: "meta" }))[1], undefined)
+      yield* ask({ type: "spotMeta" })
+      yield* TestClock.adjust(999)
+      assert.strictEqual((yield* ask({ type: "spotMeta" }))[1], 0)
+      yield* TestClock.adjust(1)
+      assert.strictEqual((yield* ask({ type: "spotMeta" }))[1], undefined)
+      assert.lengthOf(transport.sent, 4)
+    }).pipe(Effect.provide(info(transport, [fresh("meta", 0), fresh("spotMeta", "1 second")])))
+  })
+})
+
+describe("what sharing saves is counted", () => {
+  it.effect("of cached answers and of coalesced queries, by the venue's weights", () => {
+    const transport = ScriptedTransport.make(() =>
+      Effect.delay(Effect.succeed(ScriptedTransport.answer(200, "[]")), 10)
+    )
+    return Effect.gen(function*() {
+      const query = (type: string) => ask({ type })
+      const mids = Effect.all([query("allMids"), query("allMids"), query("allMids")], { concurrency: "unbounded" })
+      const coalesced = yield* Effect.all([
+        added(saved("coalesced"), mids),
+        TestClock.adjust(10)
+      ], { concurrency: "unbounded" })
+      assert.strictEqual(coalesced[0], 4)
+      yield* Effect.all([query("meta"), TestClock.adjust(10)], { concurrency: "unbounded" })
+      const hit = yield* added(saved("hit"), Effect.all([query("meta"), query("meta"), query("meta")]))
+      assert.strictEqual(hit, 60)
+    }).pipe(Effect.provide(info(transport)))
+  })
+})
