@@ -88,6 +88,7 @@ describe("pass-through queries", () => {
         `trigate_operations_total{operation="info",outcome="ok"} 2`,
         `trigate_operations_total{operation="meta",outcome="ok"} 2`
       ])
-      assert.include(text, `\ntrigate_upstream_weight_total{upstream="trading-api"} 82\n`)
+      assert.include(text, `\ntrigate_upstream_weight_total{upstream="trading-api"} 62\n`)
+      assert.include(text, `\ntrigate_upstream_weight_saved_total{upstream="trading-api",outcome="hit"} 20\n`)
     }))
 })
