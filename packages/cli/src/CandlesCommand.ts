@@ -1,10 +1,10 @@
 /** `trigate info candles`: the bars of a window of any length, as a table or as a file. */
 import * as Info from "@trigate/client/Info"
 import { type Candle, CandleInterval, type CandleWindowRequest } from "@trigate/domain/Candle"
+import * as CandleWalk from "@trigate/domain/CandleWalk"
 import * as CandleWindow from "@trigate/domain/CandleWindow"
 import * as Json from "@trigate/domain/Json"
 import { printable } from "@trigate/domain/Printable"
-import * as CandleWalk from "@trigate/trading/CandleWalk"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"

@@ -4,14 +4,17 @@
  * Each is a function of its group's module as well (`Info.spotMeta`), which needs a `Connection`. A page that imports those
  * loads what it calls; this module loads everything.
  */
+import type { CandleStretch } from "@trigate/domain/CandleWindow"
 import type { ServedFailure } from "@trigate/domain/GatewayError"
 import type { AnyCodec, Operation } from "@trigate/domain/Operation"
 import type { InvalidAddress } from "@trigate/domain/RequestError"
+import type { UnknownAsset } from "@trigate/domain/ResourceError"
 import type { TokenRpcOperation } from "@trigate/domain/TokenOperations"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
+import * as Stream from "effect/Stream"
 import * as Admin from "./Admin.ts"
 import * as Connection from "./Connection.ts"
 import * as Evm from "./Evm.ts"
@@ -32,7 +35,12 @@ export type Bound<Group> = {
 /** All calls, by group. */
 export interface Calls {
   readonly exchange: Bound<typeof Exchange>
-  readonly info: Bound<typeof Info>
+  readonly info: Omit<Bound<typeof Info>, "candles"> & {
+    /** The bars of a window of any length; see `Info.candles`. */
+    readonly candles: (
+      ...args: Parameters<typeof Info.candles>
+    ) => Stream.Stream<CandleStretch, ServedFailure | UnknownAsset>
+  }
   readonly evm: Bound<typeof Evm>
   readonly tokens: Omit<Bound<typeof Tokens>, "call"> & {
     /** Any method of `tokenRpcOperations`; the result of most is `unknown`, with integers beyond 2^53 as `bigint`. */
@@ -63,7 +71,8 @@ export const make = (connection: Connection.Connection["Service"]): Calls => {
     },
     info: {
       spotMeta: bound(Info.spotMeta),
-      candleSnapshot: bound(Info.candleSnapshot)
+      candleSnapshot: bound(Info.candleSnapshot),
+      candles: (...args) => Stream.provideService(Info.candles(...args), Connection.Connection, connection)
     },
     evm: {
       getStorageAt: bound(Evm.getStorageAt),

@@ -1,7 +1,8 @@
 /** Queries of the trading chain. */
 import * as Paths from "@trigate/api/Paths"
 import type { CandleWindowRequest } from "@trigate/domain/Candle"
-import type { CandleWindow } from "@trigate/domain/CandleWindow"
+import * as CandleWalk from "@trigate/domain/CandleWalk"
+import type { CandleStretch, CandleWindow } from "@trigate/domain/CandleWindow"
 import type { ServedFailure } from "@trigate/domain/GatewayError"
 import * as InfoOperations from "@trigate/domain/InfoOperations"
 import type { AnyCodec, Operation } from "@trigate/domain/Operation"
@@ -9,6 +10,7 @@ import * as InfoProtocol from "@trigate/domain/protocol/InfoProtocol"
 import type { UnknownAsset } from "@trigate/domain/ResourceError"
 import type { SpotMeta } from "@trigate/domain/SpotMeta"
 import type * as Effect from "effect/Effect"
+import type * as Stream from "effect/Stream"
 import type { Connection } from "./Connection.ts"
 import { ask, type Served, served } from "./internal/Served.ts"
 
@@ -33,3 +35,10 @@ export const candleSnapshot: (
     "GatewayClient",
     (body) => ask(({ chains }) => chains.post(Paths.info, body.text))
   )
+
+/** The bars of a window of any length, also of what only the gateway has; see {@link CandleWalk.walk}. */
+export const candles = (
+  request: CandleWindowRequest,
+  options?: CandleWalk.Options
+): Stream.Stream<CandleStretch, ServedFailure | UnknownAsset, Connection> =>
+  CandleWalk.walk(request, candleSnapshot, options)

@@ -48,6 +48,7 @@ const declared: {
   "exchange.inspect": [["InvalidRequest", "PayloadTooLarge"], (tag) => () => problem(tag)],
   "info.spotMeta": [common, (tag) => () => problem(tag)],
   "info.candleSnapshot": [["UnknownAsset", ...common], (tag) => () => problem(tag)],
+  "info.candles": [["UnknownAsset", ...common], (tag) => () => problem(tag)],
   "evm.getStorageAt": [["UnsupportedBlock", ...common], inJsonRpc],
   "evm.gasPrice": [common, inJsonRpc],
   "evm.bigBlockGasPrice": [common, inJsonRpc],

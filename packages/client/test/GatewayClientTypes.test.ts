@@ -4,7 +4,8 @@ import type { Readiness } from "@trigate/api/HealthApi"
 import type { GatewayClient } from "@trigate/client/GatewayClient"
 import type { ActionAccepted, ActionRejected } from "@trigate/domain/ActionOutcome"
 import type { CandleWindowRequest } from "@trigate/domain/Candle"
-import type { CandleWindow } from "@trigate/domain/CandleWindow"
+import type * as CandleWalk from "@trigate/domain/CandleWalk"
+import type { CandleStretch, CandleWindow } from "@trigate/domain/CandleWindow"
 import type { ServedExchangeFailure } from "@trigate/domain/ExchangeOperations"
 import type { GatewayError, ServedFailure } from "@trigate/domain/GatewayError"
 import type { Address, Hash, StorageSlot } from "@trigate/domain/Hex"
@@ -23,6 +24,7 @@ import type { Exchange } from "@trigate/trading/Exchange"
 import type { Info } from "@trigate/trading/Info"
 import type { TradingEvm } from "@trigate/trading/TradingEvm"
 import type * as Effect from "effect/Effect"
+import type * as Stream from "effect/Stream"
 
 type Client = GatewayClient["Service"]
 type Of<Group extends keyof Client, Name extends keyof Client[Group]> = Client[Group][Name]
@@ -72,6 +74,12 @@ describe("types of the client", () => {
     expectTypeOf<Of<"info", "spotMeta">>().returns.toEqualTypeOf<Effect.Effect<SpotMeta, ServedFailure>>()
     expectTypeOf<Of<"info", "candleSnapshot">>().toEqualTypeOf<
       Method<[request: CandleWindowRequest], CandleWindow, ServedFailure | UnknownAsset>
+    >()
+    expectTypeOf<Of<"info", "candles">>().toEqualTypeOf<
+      (
+        request: CandleWindowRequest,
+        options?: CandleWalk.Options
+      ) => Stream.Stream<CandleStretch, ServedFailure | UnknownAsset>
     >()
     expectTypeOf<ServedFailure["_tag"]>().toEqualTypeOf<ServedTag>()
   })

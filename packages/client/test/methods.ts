@@ -7,6 +7,7 @@ import type { SignedAction } from "@trigate/domain/SignedAction"
 import { tokenRpcOperations } from "@trigate/domain/TokenOperations"
 import type * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
+import * as Stream from "effect/Stream"
 
 export const nonce = 1_700_000_000_123
 export const validator = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8"
@@ -33,6 +34,7 @@ export const signedText =
 
 const coin = { coin: "BTC", interval: "1m", startTime: 60_000, endTime: 119_999 } as const
 const candle = { t: 60_000, T: 119_999, s: "BTC", i: "1m", o: "1", c: "2", h: "3", l: "0.5", v: "7.25", n: 4 } as const
+const firstCandle = { ...candle, t: 0, T: 59_999 }
 const meta = {
   universe: [{ name: "PURR/USDC", tokens: [1, 0], index: 0, isCanonical: true }],
   tokens: []
@@ -173,6 +175,14 @@ export const methods: { readonly [name: string]: Method } = {
     keyed: true,
     answer: JSON.stringify([candle]),
     result: { candles: [candle], coverage: "complete", forming: candle }
+  },
+  "info.candles": {
+    call: ({ info }) => Stream.runCollect(info.candles({ coin: "BTC", interval: "1m", startTime: 0, endTime: 0 })),
+    sent: post(`{"type":"candleSnapshot","req":{"coin":"BTC","interval":"1m","startTime":0,"endTime":0}}`),
+    path: "/info",
+    keyed: true,
+    answer: JSON.stringify([firstCandle]),
+    result: [{ startTime: 0, endTime: 0, candles: [firstCandle], coverage: "complete", forming: undefined }]
   },
   "evm.getStorageAt": {
     call: ({ evm }) => evm.getStorageAt({ address: account, slot: "0x0" }),

@@ -336,28 +336,28 @@ export const write = (bars: ReadonlyArray<Candle>): string => {
 /** The header in which a gateway tells what it made an answer of; a structured field (RFC 9651). */
 export const sourcesHeader = "x-trigate-candles"
 
-/** A header does not grow with the holes of a history. */
-const MOST_GAPS = 16
+/** A header does not grow with the holes of a history, nor with its corrections. */
+const MOST_TOLD = 16
+
+const toldIn = (name: string, texts: ReadonlyArray<string>): ReadonlyArray<string> =>
+  texts.length === 0 ? [] : [`${name}="${texts.slice(0, MOST_TOLD).join(" ")}"`]
 
 /** The text of the header. */
-export const printSources = ({ asked, gaps, held, isCut }: Sources): string =>
+export const printSources = ({ asked, corrected, gaps, held, isCut }: Sources): string =>
   [
     `held=${held}`,
     `asked=${asked}`,
-    ...(isCut ? ["cut"] : []),
-    gaps.length === 0
-      ? isCut ? [] : ["complete"]
-      : `gaps="${gaps.slice(0, MOST_GAPS).map(({ from, to }) => `${from}-${to}`).join(" ")}"`
-  ].flat().join(", ")
+    ...(isCut ? ["cut"] : gaps.length === 0 ? ["complete"] : []),
+    ...toldIn("gaps", gaps.map(({ from, to }) => `${from}-${to}`)),
+    ...toldIn("corrected", corrected.map(String))
+  ].join(", ")
+
+const printed =
+  /^held=(?<held>[0-9]{1,9}), asked=(?<asked>[0-9]{1,9})(?<cut>, cut)?(?:, complete)?(?:, gaps="(?<gaps>[0-9 -]*)")?(?:, corrected="(?<corrected>[0-9 ]*)")?$/u
 
 /** What a header tells; undefined where there is none that says so. */
 export const readSources = (header: string | undefined): Sources | undefined => {
-  const match = header === undefined
-    ? undefined
-    : /^held=(?<held>[0-9]{1,9}), asked=(?<asked>[0-9]{1,9})(?<cut>, cut)?(?:, complete|, gaps="(?<gaps>[0-9 -]*)")?$/u
-      .exec(
-        header
-      )?.groups
+  const match = header === undefined ? undefined : printed.exec(header)?.groups
   return match === undefined ? undefined : {
     held: Number(match["held"]),
     asked: Number(match["asked"]),
@@ -365,6 +365,7 @@ export const readSources = (header: string | undefined): Sources | undefined => 
     gaps: Array.from((match["gaps"] ?? "").matchAll(/(?<from>[0-9]+)-(?<to>[0-9]+)/gu), ({ groups }) => ({
       from: Number(groups?.["from"]),
       to: Number(groups?.["to"])
-    }))
+    })),
+    corrected: Array.from((match["corrected"] ?? "").matchAll(/[0-9]+/gu), ([time]) => Number(time))
   }
 }

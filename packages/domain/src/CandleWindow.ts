@@ -117,6 +117,8 @@ export interface Sources {
   readonly gaps: ReadonlyArray<Stretch>
   /** Whether older bars of the window are held and were left out. */
   readonly isCut: boolean
+  /** Open times of bars that the venue changed after they had closed, oldest first; an archive keeps them as they were. */
+  readonly corrected: ReadonlyArray<number>
 }
 
 /** Bars of a window, oldest first, and what they are not: all of it (`coverage`), or final (`forming`). */

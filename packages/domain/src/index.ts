@@ -32,6 +32,9 @@ export * as Candle from "./Candle.ts"
  */
 export * as CandleAnswer from "./CandleAnswer.ts"
 
+/** Walks a window of any length in stretches that one answer of the venue can hold. */
+export * as CandleWalk from "./CandleWalk.ts"
+
 /** Windows of bars: where bars begin, how far back the venue keeps them, and what an answer to a window leaves out. */
 export * as CandleWindow from "./CandleWindow.ts"
 

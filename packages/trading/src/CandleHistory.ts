@@ -59,13 +59,18 @@ const ARCHIVE_PAUSE = 10_000
 const HELD_FOR = 60_000
 const HELD_ALONE_FOR = 24 * 3_600_000
 
-/** Bars of a range, oldest first, and what of the range is known. */
+/** Bars of a range, oldest first, what of the range is known, and the open times of bars that the venue corrected. */
 interface Held {
   readonly bars: ReadonlyArray<Candle>
   readonly known: BarRanges
+  readonly corrected: ReadonlyArray<number>
 }
 
-const nothing: Held = { bars: [], known: [] }
+const nothing: Held = { bars: [], known: [], corrected: [] }
+
+/** Times of some lists, each once and in order. */
+const timesOf = (...lists: ReadonlyArray<ReadonlyArray<number>>): ReadonlyArray<number> =>
+  lists.every(({ length }) => length === 0) ? [] : [...new Set(lists.flat())].toSorted((a, b) => a - b)
 
 /** Bars of two sources, each once and in order; those of the second replace those of the first. */
 const joined = (first: ReadonlyArray<Candle>, second: ReadonlyArray<Candle>): ReadonlyArray<Candle> => {
@@ -102,13 +107,24 @@ class Recent {
     if (known.length === 0) return nothing
     const from = openOf(interval, range.from)
     const to = openOf(interval, range.to)
-    return { bars: held.bars.filter(({ t }) => t >= from && t <= to), known }
+    const isInside = (t: number) => t >= from && t <= to
+    return { bars: held.bars.filter(({ t }) => isInside(t)), known, corrected: held.corrected.filter(isInside) }
   }
 
-  write({ coin, interval }: Series, range: BarRange, bars: ReadonlyArray<Candle>, now: number): void {
+  write(
+    { coin, interval }: Series,
+    range: BarRange,
+    bars: ReadonlyArray<Candle>,
+    now: number,
+    corrected: ReadonlyArray<number> = []
+  ): void {
     const key = `${interval} ${coin}`
     const held = this.#series.get(key)
-    const all = { bars: joined(held?.bars ?? [], bars), known: Ranges.add(held?.known ?? [], range) }
+    const all = {
+      bars: joined(held?.bars ?? [], bars),
+      known: Ranges.add(held?.known ?? [], range),
+      corrected: timesOf(held?.corrected ?? [], corrected)
+    }
     this.#count += all.bars.length - (held?.bars.length ?? 0)
     this.#series.delete(key)
     this.#series.set(key, { ...all, since: held?.since ?? now })
@@ -212,6 +228,13 @@ export type Answer<E> = (
   straight: Effect.Effect<UpstreamResponse.UpstreamResponse, E>
 ) => Effect.Effect<UpstreamResponse.UpstreamResponse, E>
 
+/** The newest bars of a range as an archive holds them. */
+const readArchive = Effect.fnUntraced(function*(archive: CandleArchive["Service"], series: Series, range: BarRange) {
+  const { bars, known } = yield* archive.read(series, range, retainedBars)
+  const versions = known.length === 0 ? [] : yield* archive.earlierVersions(series, range)
+  return { bars, known, corrected: timesOf(versions.map(({ bar }) => bar.t)) }
+})
+
 /** The answers of one chain; `ask` sends the query for a hole. */
 export const make = Effect.fnUntraced(function*<E>(
   ask: (call: HoleCall) => Effect.Effect<UpstreamResponse.UpstreamResponse, E>
@@ -238,7 +261,7 @@ export const make = Effect.fnUntraced(function*<E>(
     const from = archiveAt(now)
     if (from === undefined || head === undefined) return here
     const rest = { from: head.from, to: lacking.at(-1)?.to ?? head.to }
-    const there = yield* from.read(series, rest, retainedBars).pipe(Effect.catch(() => leaveArchive))
+    const there = yield* readArchive(from, series, rest).pipe(Effect.catch(() => leaveArchive))
     // of a long range the archive reads only the newest bars
     const isCut = there.bars.length >= retainedBars
     const since = isCut ? there.bars[0]?.t ?? 0 : 0
@@ -250,12 +273,14 @@ export const make = Effect.fnUntraced(function*<E>(
           const bar = barAt(series.interval, t)
           return bar >= part.from && bar <= part.to
         }),
-        now
+        now,
+        there.corrected
       )
     }
     return {
       bars: joined(there.bars, here.bars.filter(({ t }) => t >= since)),
-      known: Ranges.union([there.known, here.known])
+      known: Ranges.union([there.known, here.known]),
+      corrected: timesOf(there.corrected, here.corrected)
     }
   })
 
@@ -327,6 +352,7 @@ export const make = Effect.fnUntraced(function*<E>(
     const end = request.endTime ?? Number.POSITIVE_INFINITY
     const all = joined(held.bars, asked).filter(({ T, t }) => T >= request.startTime && t <= end)
     const bars = all.slice(-retainedBars)
+    const times = new Set(held.corrected.length === 0 ? [] : bars.map(({ t }) => t))
     const fromVenue = new Set(asked.map(({ t }) => t))
     const count = bars.filter(({ t }) => fromVenue.has(t)).length
     if (requests === 0) yield* Metric.update(heldQueries, 1)
@@ -341,6 +367,7 @@ export const make = Effect.fnUntraced(function*<E>(
         held: bars.length - count,
         asked: count,
         isCut: all.length > bars.length,
+        corrected: held.corrected.filter((time) => times.has(time)),
         gaps: Ranges.missing(known, { from: first, to: closed }).map(({ from, to }) => ({
           from: openOf(series.interval, from),
           to: closeOf(series.interval, to)

@@ -1,5 +1,6 @@
 /** Queries of the trading chain: spot pairs and tokens, and bars. */
 import type { CandleWindowRequest } from "@trigate/domain/Candle"
+import * as CandleWalk from "@trigate/domain/CandleWalk"
 import type { CandleStretch, CandleWindow } from "@trigate/domain/CandleWindow"
 import type { CommonFailure } from "@trigate/domain/GatewayError"
 import { infoOperations } from "@trigate/domain/InfoOperations"
@@ -12,7 +13,6 @@ import type { UpstreamResponse } from "@trigate/domain/UpstreamResponse"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"
-import * as CandleWalk from "./CandleWalk.ts"
 
 /** Where queries go. */
 export type InfoBackend = Pick<Backend<InfoCall, never, UpstreamResponse>, "read">

@@ -41,9 +41,6 @@ export * as CandleHistory from "./CandleHistory.ts"
 /** Records candle history beside `Info`, with what callers leave of the venue's rate limit. */
 export * as CandleRecording from "./CandleRecording.ts"
 
-/** Walks a window of any length in stretches that one answer of the venue can hold. */
-export * as CandleWalk from "./CandleWalk.ts"
-
 /** Signed actions of the trading chain: checked, recorded in the action log, and sent at most once. */
 export * as Exchange from "./Exchange.ts"
 

@@ -324,6 +324,35 @@ describe("candle queries", () => {
     }).pipe(Effect.provide(info(transport)))
   })
 
+  it.effect("tell which bars the venue corrected, also of what this process has read before", () => {
+    const venue = FakeVenue.make({ retained: 5000, listed: begin - 2000 * hour })
+    const transport = over(venue)
+    const archive = CandleArchiveMemory.make()
+    const series = { coin: "BTC", interval: "1m" } as const
+    const now = barAt("1m", begin)
+    const range = { from: now - 8000, to: now - 6001 }
+    const [first, second] = [openOf("1m", range.from + 10), openOf("1m", range.from + 20)]
+    return Effect.gen(function*() {
+      yield* TestClock.setTime(begin)
+      yield* archive.write(series, range, venue.existing("BTC", "1m", range.from, range.to))
+      for (const [time, v] of [[second, "7.0"], [first, "8.0"], [second, "9.0"]] as const) {
+        venue.corrections.set(time, { v })
+        const bar = barAt("1m", time)
+        yield* archive.write(series, { from: bar, to: bar }, venue.existing("BTC", "1m", bar, bar))
+      }
+      const { candleSnapshot } = yield* Info
+      const whole = { ...series, startTime: openOf("1m", range.from), endTime: openOf("1m", range.to) }
+      for (const _ of ["from the archive", "from memory"]) {
+        const { candles, sources } = yield* candleSnapshot(whole)
+        assert.deepStrictEqual(candles, venue.existing("BTC", "1m", range.from, range.to))
+        assert.deepStrictEqual(sources, { held: 2000, asked: 0, isCut: false, gaps: [], corrected: [first, second] })
+      }
+      const { sources } = yield* candleSnapshot({ ...whole, startTime: first + minute })
+      assert.deepStrictEqual(sources?.corrected, [second])
+      assert.deepStrictEqual(transport.sent, [])
+    }).pipe(Effect.provide(info(transport, archive)))
+  })
+
   it.effect("are answered while the archive is away, and where the venue knows no such coin", () => {
     const venue = FakeVenue.make({ retained: 5000, listed: begin - 9 * hour })
     const transport = over(venue)
@@ -358,10 +387,12 @@ describe("candle queries", () => {
     const gaps = [{ from: 60_000, to: 119_999 }, { from: 240_000, to: 299_999 }]
     for (
       const sources of [
-        { held: 0, asked: 12, isCut: false, gaps: [] },
-        { held: 4999, asked: 1, isCut: true, gaps: [] },
-        { held: 7, asked: 0, isCut: false, gaps },
-        { held: 7, asked: 0, isCut: true, gaps }
+        { held: 0, asked: 12, isCut: false, gaps: [], corrected: [] },
+        { held: 4999, asked: 1, isCut: true, gaps: [], corrected: [] },
+        { held: 7, asked: 0, isCut: false, gaps, corrected: [] },
+        { held: 7, asked: 0, isCut: true, gaps, corrected: [] },
+        { held: 7, asked: 0, isCut: false, gaps: [], corrected: [60_000, 180_000] },
+        { held: 7, asked: 0, isCut: true, gaps, corrected: [180_000] }
       ]
     ) {
       assert.deepStrictEqual(CandleAnswer.readSources(CandleAnswer.printSources(sources)), sources)

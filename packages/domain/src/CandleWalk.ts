@@ -1,10 +1,10 @@
 /** Walks a window of any length in stretches that one answer of the venue can hold. */
-import type { CandleWindowRequest } from "@trigate/domain/Candle"
-import * as CandleWindow from "@trigate/domain/CandleWindow"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
+import type { CandleWindowRequest } from "./Candle.ts"
+import * as CandleWindow from "./CandleWindow.ts"
 
 /** Options of a walk. */
 export interface Options {
@@ -69,7 +69,7 @@ export const walk = <E, R>(
         candles: [],
         coverage: "agedOut",
         forming: undefined,
-        sources: { held: 0, asked: 0, isCut: false, gaps: [gap] }
+        sources: { held: 0, asked: 0, isCut: false, gaps: [gap], corrected: [] }
       }
       return [[unknown], Option.some<Position>({ ...at, from: gap.to + 1, isHeld: true })] as const
     }
