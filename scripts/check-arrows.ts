@@ -25,7 +25,7 @@ const table: Readonly<Record<string, Package>> = {
   signing: { arrows: ["domain"], codecs: ["@noble/curves", "@noble/hashes", "hash-wasm", "secp256k1", "viem"] },
   upstream: { arrows: ["domain"], drivers: ["undici"] },
   // the driver of SQLite is Node's own module
-  archive: { arrows: ["domain"] },
+  archive: { arrows: ["domain"], codecs: ["hyparquet", "hyparquet-writer"] },
   trading: { arrows: ["archive", "domain", "signing", "upstream"], contracts: ["Exchange", "Info", "TradingEvm"] },
   tokens: { arrows: ["domain", "upstream"], drivers: ["undici"], contracts: ["TokenChain"] },
   layer2: { arrows: ["domain", "upstream"], contracts: ["Layer2"] },
@@ -35,7 +35,7 @@ const table: Readonly<Record<string, Package>> = {
   // a page in a browser, which the server carries as it was built
   console: { arrows: ["api", "client", "domain"], codecs: ["@preact/signals", "lightweight-charts", "preact"] },
   sandbox: {
-    arrows: ["domain", "layer2", "signing", "tokens", "trading", "upstream"],
+    arrows: ["archive", "domain", "layer2", "signing", "tokens", "trading", "upstream"],
     codecs: [
       "@ethereumjs/block",
       "@ethereumjs/common",
@@ -51,7 +51,7 @@ const table: Readonly<Record<string, Package>> = {
     drivers: ["@effect/platform-node", "@effect/sql-pg", "redis"]
   },
   cli: {
-    arrows: ["callers", "client", "domain", "layer2", "server", "signing", "trading"],
+    arrows: ["archive", "callers", "client", "domain", "layer2", "server", "signing", "trading"],
     drivers: ["@effect/platform-node"]
   },
   // the program that people install: one file, bundled from the others
@@ -152,7 +152,7 @@ const plants = (): ReadonlyMap<string, ReadonlySet<string>> => {
     for (const module of contracts) files.set(`packages/${name}/src/${module}.ts`, new Set(contract))
   }
   files.set("packages/upstream/src/PlantedUndici.ts", new Set([...contract, "undici", "node:fs"]))
-  files.set("packages/archive/src/PlantedSqlite.ts", new Set([...contract, "node:fs"]))
+  files.set("packages/archive/src/PlantedSqlite.ts", new Set([...contract, "hyparquet", "hyparquet-writer", "node:fs"]))
   return files.set(
     "packages/tokens/src/PlantedUndici.ts",
     new Set([...contract, "@trigate/upstream/Module", "undici", "node:fs"])

@@ -49,6 +49,9 @@ export const queries = [
   { type: "allMids" }
 ] as const
 
+/** A file of bars. */
+export const candleFile = { coin: "BTC", interval: "1d", from: 1_767_225_600_000, to: 1_769_817_600_000 } as const
+
 const call = <const Method extends string, const Params>(method: Method, params: Params) => ({
   jsonrpc: "2.0" as const,
   id: 1,

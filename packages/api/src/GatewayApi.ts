@@ -2,6 +2,7 @@
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as OpenApi from "effect/http-api/OpenApi"
 import { AdminApi } from "./AdminApi.ts"
+import { CandlesApi } from "./CandlesApi.ts"
 import { ExchangeApi } from "./ExchangeApi.ts"
 import { HealthApi } from "./HealthApi.ts"
 import { InfoApi } from "./InfoApi.ts"
@@ -11,7 +12,7 @@ import { TokensApi } from "./TokensApi.ts"
 
 /** The part of the contract that is about the chains. */
 export class ChainsApi extends HttpApi.make("gateway")
-  .add(ExchangeApi, InfoApi, EvmApi, TokensApi, Layer2Api, NodeApi)
+  .add(ExchangeApi, InfoApi, CandlesApi, EvmApi, TokensApi, Layer2Api, NodeApi)
   .annotateMerge(OpenApi.annotations({
     title: "Trigate",
     version: "0.1.0",

@@ -13,6 +13,12 @@ export const inspect = "/exchange/inspect"
 /** Queries of the trading chain. */
 export const info = "/info"
 
+/** What candle history there is. */
+export const candles = "/candles"
+
+/** The bars of one coin and interval, as a file. */
+export const candleFile = "/candles/:coin/:interval"
+
 /** JSON-RPC of the trading chain's EVM. */
 export const evm = "/evm"
 

@@ -8,6 +8,9 @@
 /** The routes of whoever runs the gateway: the action log and the keys of callers. They stand on the admin listener. */
 export * as AdminApi from "./AdminApi.ts"
 
+/** `GET /candles`: the candle history that the gateway keeps, of any length. */
+export * as CandlesApi from "./CandlesApi.ts"
+
 /** The key that identifies a caller on the node provider's surface: the first segment of the path. */
 export * as EndpointKey from "./EndpointKey.ts"
 

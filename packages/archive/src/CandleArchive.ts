@@ -7,6 +7,7 @@
  *
  * The layers differ in their {@link Backend}: a store of chunks in memory, in SQLite or in Postgres.
  */
+import type { ArchiveUnavailable } from "@trigate/domain/ArchiveError"
 import type { BarRange, BarRanges } from "@trigate/domain/BarRanges"
 import * as BarRanges_ from "@trigate/domain/BarRanges"
 import { Candle, CandleInterval } from "@trigate/domain/Candle"
@@ -18,22 +19,6 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as BarChunk from "./BarChunk.ts"
 
-/**
- * The archive cannot be used.
- *
- * - `away`: the database cannot be reached or written at the moment;
- * - `newer`: a later version of this program has changed the database; this one neither reads nor writes it;
- * - `damaged`: it holds what this program cannot have written.
- */
-export class ArchiveUnavailable extends Schema.TaggedError<ArchiveUnavailable>()("ArchiveUnavailable", {
-  reason: Schema.Literals(["away", "newer", "damaged"]),
-  detail: Schema.String
-}) {
-  override get message(): string {
-    return this.detail
-  }
-}
-
 /** Bars of a range, oldest first, and which bar numbers of the range the archive knows. */
 export interface Held {
   readonly bars: ReadonlyArray<Candle>
@@ -44,6 +29,18 @@ export interface Held {
 export interface Written {
   readonly added: number
   readonly corrected: number
+}
+
+/** A bar that was to be filled in, and what the archive holds in its place: another one, or that there was no trade. */
+export interface Differing {
+  readonly given: Candle
+  readonly held: Candle | undefined
+}
+
+/** What a filling changed, and what it did not. */
+export interface Filled {
+  readonly added: number
+  readonly differing: ReadonlyArray<Differing>
 }
 
 /** A bar as it was before the venue corrected it. */
@@ -79,6 +76,19 @@ export class CandleArchive extends Context.Service<CandleArchive, {
     range: BarRange,
     bars: ReadonlyArray<Candle>
   ) => Effect.Effect<Written, ArchiveUnavailable>
+  /**
+   * Writes bars of ranges that are not known yet, which have to be closed; all of it or nothing.
+   *
+   * What is known stays as it is, and what differs from it is answered. Bars outside of the ranges, or of another series, are a
+   * mistake of the program.
+   */
+  readonly fill: (
+    series: Series,
+    ranges: BarRanges,
+    bars: ReadonlyArray<Candle>
+  ) => Effect.Effect<Filled, ArchiveUnavailable>
+  /** Which bar numbers of a range are known, without reading bars. */
+  readonly known: (series: Series, range: BarRange) => Effect.Effect<BarRanges, ArchiveUnavailable>
   /** The bars of a range, or of those only the newest `most` and perhaps a few before them. */
   readonly read: (series: Series, range: BarRange, most?: number) => Effect.Effect<Held, ArchiveUnavailable>
   /** The earlier versions of the bars of a range, in the order in which they were replaced. */
@@ -144,79 +154,140 @@ const isSame = Schema.toEquivalence(Candle)
 /** Chunks that are read at once even where only the newest bars are wanted; as many as 5000 bars without a gap need. */
 const FEW = 6
 
+/** The bars of each chunk. */
+const byChunk = ({ interval }: Series, bars: ReadonlyArray<Candle>): ReadonlyMap<number, ReadonlyArray<Candle>> =>
+  Map.groupBy(bars, ({ t }) => chunkAt(barAt(interval, t)))
+
+/** The parts of some ranges by the chunk in which they lie. */
+const partsOf = (ranges: BarRanges): ReadonlyMap<number, BarRanges> => {
+  const parts = new Map<number, BarRanges>()
+  for (const { from, to } of ranges) {
+    for (let number = chunkAt(from); number <= chunkAt(to); number++) {
+      const own = rangeOf(number)
+      const part = { from: Math.max(own.from, from), to: Math.min(own.to, to) }
+      parts.set(number, BarRanges_.add(parts.get(number) ?? [], part))
+    }
+  }
+  return parts
+}
+
+/** Fails the program where bars are not of a series and some ranges. */
+const checked = (series: Series, ranges: BarRanges, bars: ReadonlyArray<Candle>): Effect.Effect<void> =>
+  bars.every((bar) => isOf(series, bar) && BarRanges_.has(ranges, barAt(series.interval, bar.t)))
+    ? Effect.void
+    : Effect.die(new Error("A bar was written that is not one of its range"))
+
+/** What a write makes of one chunk; `chunk` is undefined where nothing changes. */
+interface Change {
+  readonly chunk: Chunk | undefined
+  readonly added: number
+  readonly replaced: ReadonlyArray<Candle>
+}
+
+/** A chunk with what was written of it, and the bars that were replaced. */
+const merged = (
+  series: Series,
+  number: number,
+  old: Chunk | undefined,
+  ranges: BarRanges,
+  bars: ReadonlyArray<Candle>
+): Change => {
+  const { from } = rangeOf(number)
+  const held = old === undefined ? [] : BarChunk.decode(series, from, old.body)
+  const byTime = new Map(held.map((bar) => [bar.t, bar]))
+  const replaced: Array<Candle> = []
+  let added = 0
+  for (const bar of bars) {
+    const before = byTime.get(bar.t)
+    if (before === undefined) added += 1
+    else if (isSame(before, bar)) continue
+    else replaced.push(before)
+    byTime.set(bar.t, bar)
+  }
+  const knownBefore = old?.known ?? []
+  const known = ranges.reduce(BarRanges_.add, knownBefore)
+  if (added === 0 && replaced.length === 0 && known === knownBefore) return { chunk: undefined, added, replaced }
+  const all = [...byTime.values()].toSorted((a, b) => a.t - b.t)
+  const chunk: Chunk = {
+    chunk: number,
+    known,
+    bars: all.length,
+    revision: (old?.revision ?? 0) + 1,
+    body: BarChunk.encode(series, from, all)
+  }
+  return { chunk, added, replaced }
+}
+
+/** The bars of a chunk that are not known, and those of the others that differ from what is held. */
+const sorted = (series: Series, number: number, old: Chunk | undefined, bars: ReadonlyArray<Candle>) => {
+  if (old === undefined) return { unknown: bars, differing: [] }
+  const held = new Map(BarChunk.decode(series, rangeOf(number).from, old.body).map((bar) => [bar.t, bar]))
+  const isKnown = (bar: Candle) => BarRanges_.has(old.known, barAt(series.interval, bar.t))
+  return {
+    unknown: bars.filter((bar) => !isKnown(bar)),
+    differing: bars.filter(isKnown).flatMap((given): ReadonlyArray<Differing> => {
+      const own = held.get(given.t)
+      return own !== undefined && isSame(own, given) ? [] : [{ given, held: own }]
+    })
+  }
+}
+
 /** The service over a backend. */
 export const make = (backend: Backend): CandleArchive["Service"] => {
-  /** A chunk with what was written of it, and the bars that were replaced; undefined where nothing changes. */
-  const merged = (
+  /** Changes chunks, from the first number to the last. */
+  const changing = Effect.fnUntraced(function*<Made extends Change>(
     series: Series,
-    number: number,
-    old: Chunk | undefined,
-    range: BarRange,
-    bars: ReadonlyArray<Candle>
-  ) => {
-    const { from } = rangeOf(number)
-    const held = old === undefined ? [] : BarChunk.decode(series, from, old.body)
-    const byTime = new Map(held.map((bar) => [bar.t, bar]))
-    const replaced: Array<Candle> = []
-    let added = 0
-    for (const bar of bars) {
-      const before = byTime.get(bar.t)
-      if (before === undefined) added += 1
-      else if (isSame(before, bar)) continue
-      else replaced.push(before)
-      byTime.set(bar.t, bar)
-    }
-    const knownBefore = old?.known ?? []
-    const known = BarRanges_.add(knownBefore, range)
-    if (added === 0 && replaced.length === 0 && known === knownBefore) return undefined
-    const all = [...byTime.values()].toSorted((a, b) => a.t - b.t)
-    const chunk: Chunk = {
-      chunk: number,
-      known,
-      bars: all.length,
-      revision: (old?.revision ?? 0) + 1,
-      body: BarChunk.encode(series, from, all)
-    }
-    return { chunk, added, replaced }
-  }
-
-  const write: CandleArchive["Service"]["write"] = Effect.fn("CandleArchive.write")(function*(series, range, bars) {
-    const first = chunkAt(range.from)
-    const last = chunkAt(range.to)
-    if (range.to < range.from) return { added: 0, corrected: 0 }
-    const parts = new Map<number, Array<Candle>>()
-    for (const bar of bars) {
-      const at = barAt(series.interval, bar.t)
-      if (at < range.from || at > range.to || !isOf(series, bar)) {
-        return yield* Effect.die(new Error("A bar was written that is not one of its range"))
-      }
-      const part = parts.get(chunkAt(at))
-      if (part === undefined) parts.set(chunkAt(at), [bar])
-      else part.push(bar)
-    }
+    numbers: ReadonlyArray<number>,
+    changeOf: (number: number, old: Chunk | undefined) => Made
+  ) {
+    const [first] = numbers
+    const last = numbers.at(-1)
+    if (first === undefined || last === undefined) return []
     const replacedAt = yield* Clock.currentTimeMillis
-    const attempt = Effect.gen(function*() {
-      const old = new Map((yield* backend.chunks(series, first, last)).map((chunk) => [chunk.chunk, chunk]))
-      const changes = Array.from({ length: last - first + 1 }, (_, index) => first + index).flatMap((number) => {
-        const own = rangeOf(number)
-        const part = { from: Math.max(own.from, range.from), to: Math.min(own.to, range.to) }
-        return merged(series, number, old.get(number), part, parts.get(number) ?? []) ?? []
-      })
-      const replaced = changes.flatMap((change) => change.replaced)
-      const isWritten = changes.length === 0 || (yield* backend.put(
-        series,
-        changes.map(({ chunk }) => chunk),
-        replaced.map((bar) => ({ bar, replacedAt }))
-      ))
-      return isWritten
-        ? { added: changes.reduce((sum, { added }) => sum + added, 0), corrected: replaced.length }
-        : undefined
-    })
     // another writer may have been faster; then its bars are read first
     for (;;) {
-      const written = yield* attempt
-      if (written !== undefined) return written
+      const old = new Map((yield* backend.chunks(series, first, last)).map((chunk) => [chunk.chunk, chunk]))
+      const changes = numbers.map((number) => changeOf(number, old.get(number)))
+      const chunks = changes.flatMap(({ chunk }) => chunk ?? [])
+      const replaced = changes.flatMap((change) => change.replaced.map((bar) => ({ bar, replacedAt })))
+      if (chunks.length === 0 || (yield* backend.put(series, chunks, replaced))) return changes
     }
+  })
+
+  const write: CandleArchive["Service"]["write"] = Effect.fn("CandleArchive.write")(function*(series, range, bars) {
+    const ranges = range.to < range.from ? [] : [range]
+    yield* checked(series, ranges, bars)
+    const parts = partsOf(ranges)
+    const own = byChunk(series, bars)
+    const changes = yield* changing(
+      series,
+      [...parts.keys()],
+      (number, old) => merged(series, number, old, parts.get(number) ?? [], own.get(number) ?? [])
+    )
+    return {
+      added: changes.reduce((sum, { added }) => sum + added, 0),
+      corrected: changes.reduce((sum, { replaced }) => sum + replaced.length, 0)
+    }
+  })
+
+  const fill: CandleArchive["Service"]["fill"] = Effect.fn("CandleArchive.fill")(function*(series, ranges, bars) {
+    yield* checked(series, ranges, bars)
+    const parts = partsOf(ranges)
+    const own = byChunk(series, bars)
+    const changes = yield* changing(series, [...parts.keys()], (number, old) => {
+      const { differing, unknown } = sorted(series, number, old, own.get(number) ?? [])
+      return { ...merged(series, number, old, parts.get(number) ?? [], unknown), differing }
+    })
+    return {
+      added: changes.reduce((sum, { added }) => sum + added, 0),
+      differing: changes.flatMap(({ differing }) => differing)
+    }
+  })
+
+  const known: CandleArchive["Service"]["known"] = Effect.fn("CandleArchive.known")(function*(series, range) {
+    if (range.to < range.from) return []
+    const heads = yield* backend.heads(series, chunkAt(range.from), chunkAt(range.to))
+    return BarRanges_.within(BarRanges_.union(heads.map((head) => head.known)), range)
   })
 
   const read: CandleArchive["Service"]["read"] = Effect.fn("CandleArchive.read")(function*(series, range, most) {
@@ -248,5 +319,12 @@ export const make = (backend: Backend): CandleArchive["Service"] => {
     return { bars, known: BarRanges_.within(BarRanges_.union(known), range) }
   })
 
-  return CandleArchive.of({ write, read, earlierVersions: backend.earlierVersions, status: backend.status })
+  return CandleArchive.of({
+    write,
+    fill,
+    known,
+    read,
+    earlierVersions: backend.earlierVersions,
+    status: backend.status
+  })
 }

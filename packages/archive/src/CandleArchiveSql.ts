@@ -4,6 +4,7 @@
  * Each row has a revision, and a write that does not follow it begins again. Several processes may therefore write the same
  * series. The tables have a version of their own: a database that a later program has changed is neither read nor written.
  */
+import { ArchiveUnavailable } from "@trigate/domain/ArchiveError"
 import * as BarRanges from "@trigate/domain/BarRanges"
 import { Candle, CandleInterval } from "@trigate/domain/Candle"
 import type { Series } from "@trigate/domain/CandleWindow"
@@ -92,17 +93,17 @@ const CandleText = Schema.fromJsonString(Candle)
 const decodeVersions = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({ bar: CandleText, replacedAt: Integer })))
 const encodeBar = Schema.encodeEffect(CandleText)
 
-type Fault = SqlError | Migrator.MigrationError | Schema.SchemaError | CandleArchive.ArchiveUnavailable
+type Fault = SqlError | Migrator.MigrationError | Schema.SchemaError | ArchiveUnavailable
 
 const isLocked = (fault: Fault): boolean =>
   (fault._tag === "SqlError" && fault.reason._tag === "LockTimeoutError") ||
   (fault._tag === "MigrationError" && fault.kind === "Locked")
 
 /** Why a step failed; the words of a Postgres server may hold a name that belongs to its address. */
-const unavailable = (isFile: boolean) => (fault: Fault): CandleArchive.ArchiveUnavailable => {
+const unavailable = (isFile: boolean) => (fault: Fault): ArchiveUnavailable => {
   if (fault._tag === "ArchiveUnavailable") return fault
   if (fault._tag === "SchemaError") {
-    return new CandleArchive.ArchiveUnavailable({
+    return new ArchiveUnavailable({
       reason: "damaged",
       detail: "The candle archive holds what this program has not written"
     })
@@ -112,7 +113,7 @@ const unavailable = (isFile: boolean) => (fault: Fault): CandleArchive.ArchiveUn
     : isFile && "message" in fault.reason && fault.reason.message !== undefined
     ? fault.reason.message
     : fault.reason._tag
-  return new CandleArchive.ArchiveUnavailable({ reason: "away", detail: `The candle archive is away (${words})` })
+  return new ArchiveUnavailable({ reason: "away", detail: `The candle archive is away (${words})` })
 }
 
 const make = Effect.fnUntraced(function*(options: Options) {
@@ -123,7 +124,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
   const isFile = sql.onDialectOrElse({ sqlite: () => true, orElse: () => false })
   const seriesOf = ({ coin, interval }: Series) => sql`network = ${network} AND coin = ${coin} AND span = ${interval}`
 
-  const late = new CandleArchive.ArchiveUnavailable({
+  const late = new ArchiveUnavailable({
     reason: "away",
     detail: `The candle archive is away (no answer within ${Duration.format(deadline)})`
   })
@@ -153,7 +154,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
       decodeVersion
     )
     if (version > knownVersion) {
-      return yield* new CandleArchive.ArchiveUnavailable({
+      return yield* new ArchiveUnavailable({
         reason: "newer",
         detail: `The candle archive was written by a later version of Trigate (its tables have version ${version}, ` +
           `this program knows ${knownVersion}): use that version, or another database`
@@ -162,7 +163,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     isReady = true
   }).pipe(Effect.provideService(SqlClient.SqlClient, sql), one.withPermits(1))
 
-  const step = <A>(effect: Effect.Effect<A, Fault>): Effect.Effect<A, CandleArchive.ArchiveUnavailable> =>
+  const step = <A>(effect: Effect.Effect<A, Fault>): Effect.Effect<A, ArchiveUnavailable> =>
     Effect.suspend(() => within(isReady ? effect : Effect.andThen(prepare, effect)))
 
   const rangesOf = <Row extends { readonly chunk: number; readonly known: string }>(row: Row) => ({

@@ -4,6 +4,7 @@
  * Of each coin one interval is followed; larger ones are built from it, and compared with the venue's own once a day. One
  * request goes out at a time, for whatever would be lost first. What can no longer be had stays a gap, and is told.
  */
+import type { ArchiveUnavailable } from "@trigate/domain/ArchiveError"
 import type { BarRange, BarRanges } from "@trigate/domain/BarRanges"
 import * as Ranges from "@trigate/domain/BarRanges"
 import type { Candle, CandleInterval, CandleWindowRequest } from "@trigate/domain/Candle"
@@ -16,7 +17,6 @@ import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
 import * as CandleAggregate from "./CandleAggregate.ts"
-import type { ArchiveUnavailable } from "./CandleArchive.ts"
 import { CandleArchive } from "./CandleArchive.ts"
 
 /** A coin, or all of them, and the interval that is followed. */
@@ -311,7 +311,7 @@ export const record = (
   }).pipe(
     Effect.catchIf(
       ({ reason }) => reason === "away",
-      ({ detail }) => Effect.andThen(tell(detail), pause)
+      ({ message }) => Effect.andThen(tell(message), pause)
     ),
     Effect.forever
   )

@@ -26,6 +26,15 @@ export * as CandleArchiveMemory from "./CandleArchiveMemory.ts"
 /** `CandleArchive` in a SQL database, SQLite or Postgres: a chunk of bars is a row, and a write is one transaction. */
 export * as CandleArchiveSql from "./CandleArchiveSql.ts"
 
+/** Candle history as files: the bars of a series that the archive knows, oldest first, as a stream of bytes. */
+export * as CandleExport from "./CandleExport.ts"
+
+/** Bars of files into the archive: each is checked by itself, and what the archive holds stays as it is. */
+export * as CandleImport from "./CandleImport.ts"
+
+/** Bars as parquet: times as timestamps, prices and volumes as the text that the venue wrote. */
+export * as CandleParquet from "./CandleParquet.ts"
+
 /** Records candle history: takes all that the venue still has, follows, and goes back to what was missed. */
 export * as CandleRecorder from "./CandleRecorder.ts"
 

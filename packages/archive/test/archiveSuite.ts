@@ -1,7 +1,7 @@
 /** What every layer of `CandleArchive` has to do, and what its tests share. */
 import { assert, it } from "@effect/vitest"
-import type { ArchiveUnavailable } from "@trigate/archive/CandleArchive"
 import { CandleArchive } from "@trigate/archive/CandleArchive"
+import type { ArchiveUnavailable } from "@trigate/domain/ArchiveError"
 import type { BarRange } from "@trigate/domain/BarRanges"
 import { openOf } from "@trigate/domain/CandleWindow"
 import * as Effect from "effect/Effect"

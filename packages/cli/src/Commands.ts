@@ -2,6 +2,7 @@
 import * as Command from "effect/cli/Command"
 import * as ActionCommands from "./ActionCommands.ts"
 import * as ActionLogCommand from "./ActionLogCommand.ts"
+import * as CandleHistoryCommand from "./CandleHistoryCommand.ts"
 import * as InspectCommand from "./InspectCommand.ts"
 import * as KeysCommand from "./KeysCommand.ts"
 import * as MultiSigCommand from "./MultiSigCommand.ts"
@@ -24,7 +25,13 @@ export const command = Command.make("trigate").pipe(
     },
     {
       group: "GATEWAY",
-      commands: [ServeCommand.command, InspectCommand.command, ActionLogCommand.command, KeysCommand.command]
+      commands: [
+        ServeCommand.command,
+        InspectCommand.command,
+        ActionLogCommand.command,
+        KeysCommand.command,
+        CandleHistoryCommand.command
+      ]
     }
   ]),
   Command.withExamples([

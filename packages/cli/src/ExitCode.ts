@@ -44,6 +44,8 @@ const ofGatewayErrors: { readonly [Tag in GatewayError["_tag"]]: ErrorClass } = 
   InvalidAddress: "refused",
   TokenNotFound: "notFound",
   UnknownAsset: "notFound",
+  ArchiveNotConfigured: "refused",
+  ArchiveUnavailable: "unavailable",
   PayloadTooLarge: "refused",
   UpstreamUnavailable: "unavailable",
   UpstreamRateLimited: "unavailable",

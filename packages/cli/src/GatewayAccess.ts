@@ -15,6 +15,7 @@ import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
 import { fault, type UsageFault } from "./Input.ts"
 import { AsJson } from "./Output.ts"
 
@@ -131,6 +132,13 @@ const inWords = <E>(error: E, { origin, unreachable }: Access): E | UpstreamMalf
     : error
 }
 
+const tooLate = ({ origin }: Access): UpstreamTimeout =>
+  new UpstreamTimeout({
+    upstream: Connection.label,
+    deadline: maxWait,
+    detail: `The gateway at ${origin} did not answer within ${maxWait / 1000} seconds`
+  })
+
 /** Makes calls over a way, for at most {@link maxWait}. */
 export const over = Effect.fnUntraced(function*<A, E, R>(access: Access, calls: Effect.Effect<A, E, R>) {
   MutableRef.set(access.unreachable, undefined)
@@ -139,17 +147,18 @@ export const over = Effect.fnUntraced(function*<A, E, R>(access: Access, calls: 
     Effect.mapError((error) => inWords(error, access)),
     Effect.timeoutOrElse({
       duration: maxWait,
-      orElse: () =>
-        Effect.fail(
-          new UpstreamTimeout({
-            upstream: Connection.label,
-            deadline: maxWait,
-            detail: `The gateway at ${access.origin} did not answer within ${maxWait / 1000} seconds`
-          })
-        )
+      orElse: () => Effect.fail(tooLate(access))
     })
   )
 })
+
+/** Takes what a gateway sends over a way, each part of it for at most {@link maxWait}. */
+export const streamOver = <A, E, R>(access: Access, parts: Stream.Stream<A, E, R>) =>
+  parts.pipe(
+    Stream.provideService(Connection.Connection, access.connection),
+    Stream.mapError((error) => inWords(error, access)),
+    Stream.timeoutOrElse({ duration: maxWait, orElse: () => Stream.fail(tooLate(access)) })
+  )
 
 /** Makes calls to the gateway that the options name. */
 export const ask = <A, E, R>(calls: Effect.Effect<A, E, R>) => Effect.flatMap(connect, (access) => over(access, calls))

@@ -8,6 +8,7 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
+import * as Sink from "effect/Sink"
 import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
 import { fault } from "./Input.ts"
@@ -83,6 +84,24 @@ export const save = Effect.fnUntraced(function*(path: Option.Option<string>, doc
     () => fault(`${path.value} exists or cannot be written; nothing was changed`)
   )
   return yield* Console.error(`trigate: written to ${path.value}`)
+})
+
+/** Writes bytes to a new file, or to standard output, as they come. Never overwrites a file. */
+export const saveBytes = Effect.fnUntraced(function*<E, R>(
+  path: Option.Option<string>,
+  bytes: Stream.Stream<Uint8Array, E, R>
+) {
+  if (Option.isNone(path)) {
+    const stdio = yield* Stdio.Stdio
+    const sink = Sink.mapError(stdio.stdout({ endOnDone: false }), () => fault("standard output cannot be written"))
+    return yield* Stream.run(bytes, sink)
+  }
+  const files = yield* FileSystem.FileSystem
+  const sink = Sink.mapError(
+    files.sink(path.value, { flag: "wx" }),
+    () => fault(`${path.value} exists or cannot be written`)
+  )
+  return yield* Stream.run(bytes, sink)
 })
 
 const eraseLine = "\r\u001B[2K"

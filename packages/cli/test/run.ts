@@ -42,7 +42,7 @@ export const run = Effect.fnUntraced(function*(args: ReadonlyArray<string>, surr
   const sink = (stream: keyof typeof printed) => () =>
     Sink.forEach((chunk: string | Uint8Array) =>
       Effect.sync(() => {
-        printed[stream] += String(chunk)
+        printed[stream] += typeof chunk === "string" ? chunk : new TextDecoder().decode(chunk)
       })
     )
   const stdio = Stdio.layerTest({

@@ -13,6 +13,7 @@ import type * as HttpClientResponse from "effect/http/HttpClientResponse"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
+import type * as Stream from "effect/Stream"
 
 /** What answers and errors call the gateway. */
 export const label = "gateway"
@@ -27,13 +28,22 @@ export interface Options {
   readonly key?: Redacted.Redacted
 }
 
-/** Posts a JSON text, or gets, and reads the whole answer. */
+/** An answer whose body is read as it comes, or, where its status is not 200, the whole answer. */
+export type Opened =
+  | {
+    readonly refusal: undefined
+    readonly stream: Stream.Stream<Uint8Array, HttpClientError.HttpClientError>
+  }
+  | { readonly refusal: UpstreamResponse.UpstreamResponse; readonly stream?: never }
+
+/** Posts a JSON text, or gets, and reads the whole answer; or opens one that may have any length. */
 export interface Routes {
   readonly post: (
     path: string,
     body: string
   ) => Effect.Effect<UpstreamResponse.UpstreamResponse, HttpClientError.HttpClientError>
   readonly get: (path: string) => Effect.Effect<UpstreamResponse.UpstreamResponse, HttpClientError.HttpClientError>
+  readonly open: (path: string) => Effect.Effect<Opened, HttpClientError.HttpClientError>
 }
 
 /** A gateway. Each call of this package needs it, and nothing else. */
@@ -82,7 +92,15 @@ const routesAt = (client: HttpClient.HttpClient, base: string): Routes => {
   return {
     post: (path, body) =>
       send(HttpClientRequest.bodyText(HttpClientRequest.post(`${base}${path}`), body, "application/json")),
-    get: (path) => send(HttpClientRequest.get(`${base}${path}`))
+    get: (path) => send(HttpClientRequest.get(`${base}${path}`)),
+    open: (path) =>
+      Effect.flatMap(
+        execute(client, HttpClientRequest.get(`${base}${path}`)),
+        (response): Effect.Effect<Opened, HttpClientError.HttpClientError> =>
+          response.status === 200
+            ? Effect.succeed({ refusal: undefined, stream: response.stream })
+            : Effect.map(relayed(response), (refusal) => ({ refusal }))
+      )
   }
 }
 
@@ -90,10 +108,11 @@ const routesAt = (client: HttpClient.HttpClient, base: string): Routes => {
 const untraced = Effect.provideService(HttpClient.TracerDisabledWhen, constTrue)
 
 const keyedAt = (client: HttpClient.HttpClient, base: string, key: Redacted.Redacted): Routes => {
-  const { get, post } = routesAt(client, `${base}/${encodeURIComponent(Redacted.value(key))}`)
+  const { get, open, post } = routesAt(client, `${base}/${encodeURIComponent(Redacted.value(key))}`)
   return {
     post: (path, body) => untraced(post(path, body)),
-    get: (path) => untraced(get(path))
+    get: (path) => untraced(get(path)),
+    open: (path) => untraced(open(path))
   }
 }
 

@@ -16,6 +16,7 @@ import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import * as Admin from "./Admin.ts"
+import * as Candles from "./Candles.ts"
 import * as Connection from "./Connection.ts"
 import * as Evm from "./Evm.ts"
 import * as Exchange from "./Exchange.ts"
@@ -29,6 +30,9 @@ export type Bound<Group> = {
   readonly [Name in keyof Group]: Group[Name] extends (
     ...args: infer Args
   ) => Effect.Effect<infer A, infer E, Connection.Connection> ? (...args: Args) => Effect.Effect<A, E>
+    : Group[Name] extends (
+      ...args: infer Args
+    ) => Stream.Stream<infer A, infer E, Connection.Connection> ? (...args: Args) => Stream.Stream<A, E>
     : never
 }
 
@@ -41,6 +45,7 @@ export interface Calls {
       ...args: Parameters<typeof Info.candles>
     ) => Stream.Stream<CandleStretch, ServedFailure | UnknownAsset>
   }
+  readonly candles: Bound<typeof Candles>
   readonly evm: Bound<typeof Evm>
   readonly tokens: Omit<Bound<typeof Tokens>, "call"> & {
     /** Any method of `tokenRpcOperations`; the result of most is `unknown`, with integers beyond 2^53 as `bigint`. */
@@ -73,6 +78,11 @@ export const make = (connection: Connection.Connection["Service"]): Calls => {
       spotMeta: bound(Info.spotMeta),
       candleSnapshot: bound(Info.candleSnapshot),
       candles: (...args) => Stream.provideService(Info.candles(...args), Connection.Connection, connection)
+    },
+    candles: {
+      list: bound(Candles.list),
+      file: (...args) => Stream.provideService(Candles.file(...args), Connection.Connection, connection),
+      bars: (request) => Stream.provideService(Candles.bars(request), Connection.Connection, connection)
     },
     evm: {
       getStorageAt: bound(Evm.getStorageAt),

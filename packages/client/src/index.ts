@@ -8,6 +8,9 @@
 /** The action log and the keys of callers, for whoever runs the gateway: the connection is to its admin listener. */
 export * as Admin from "./Admin.ts"
 
+/** The candle history that a gateway keeps. */
+export * as Candles from "./Candles.ts"
+
 /** The gateway that calls go to: where it is, and how it is reached, over any Effect `HttpClient`. */
 export * as Connection from "./Connection.ts"
 

@@ -49,6 +49,15 @@ const declared: {
   "info.spotMeta": [common, (tag) => () => problem(tag)],
   "info.candleSnapshot": [["UnknownAsset", ...common], (tag) => () => problem(tag)],
   "info.candles": [["UnknownAsset", ...common], (tag) => () => problem(tag)],
+  "candles.list": [["ArchiveNotConfigured", "ArchiveUnavailable", ...common], (tag) => () => problem(tag)],
+  "candles.file": [
+    ["ArchiveNotConfigured", "ArchiveUnavailable", "UnknownAsset", ...common],
+    (tag) => () => problem(tag)
+  ],
+  "candles.bars": [
+    ["ArchiveNotConfigured", "ArchiveUnavailable", "UnknownAsset", ...common],
+    (tag) => () => problem(tag)
+  ],
   "evm.getStorageAt": [["UnsupportedBlock", ...common], inJsonRpc],
   "evm.gasPrice": [common, inJsonRpc],
   "evm.bigBlockGasPrice": [common, inJsonRpc],

@@ -5,6 +5,7 @@ import { resendAdvice } from "@trigate/domain/ExchangeOperations"
 import { tokenRpcOperations } from "@trigate/domain/TokenOperations"
 import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
+import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
 import * as Tracer from "effect/Tracer"
 import { methods, nonce, signed } from "./methods.ts"
@@ -68,6 +69,7 @@ describe("methods", () => {
     for (const { keyed, path, sent } of Object.values(methods)) {
       const plain = (path.split("?")[0] ?? "").replace(/\/0x[0-9a-f]{64}(?=\/)/u, "/:id")
         .replace("/desk/", "/:name/")
+        .replace(/(?<=\/candles)\/[^/]+\/[^/]+$/u, "/:coin/:interval")
       assert.include([...routes], `${sent.method} ${plain}`)
       if (keyed) assert.include([...routes], `${sent.method} /:endpointKey${plain}`)
     }
@@ -88,6 +90,37 @@ describe("methods", () => {
           assert.deepStrictEqual(sent.map((one) => one.url), ["http://127.0.0.1:8080/info"])
         }), { baseUrl: url }))
   }
+})
+
+describe("bars that come as a stream", () => {
+  const bar = (at: number) =>
+    `{"t":${at},"T":${at + 59_999},"s":"@107","i":"1m","o":"1.0","c":"2.50","h":"3","l":"0.5","v":"0.0","n":0}\n`
+
+  it.effect("are read line by line, and a line that is no bar ends them", () =>
+    withClient(
+      () => ({ body: `${bar(0)}${bar(60_000)}{"t":120000}\n${bar(180_000)}` }),
+      ({ candles }, sent) =>
+        Effect.gen(function*() {
+          const seen: Array<number> = []
+          const bars = Stream.tap(
+            candles.bars({ coin: "@107", interval: "1m" }),
+            ({ t }) => Effect.sync(() => seen.push(t))
+          )
+          const failed = yield* Effect.flip(Stream.runDrain(bars))
+          assert.strictEqual(failed._tag, "UpstreamMalformed")
+          assert.deepStrictEqual([seen, sent[0]?.url], [[0, 60_000], `${baseUrl}/candles/%40107/1m?format=ndjson`])
+        })
+    ))
+
+  it.effect("end with an answer that breaks off", () =>
+    withClient(() => "half a body", ({ candles }) =>
+      Effect.gen(function*() {
+        const failed = yield* Effect.flip(Stream.runDrain(candles.bars({ coin: "BTC", interval: "1d", from: 5 })))
+        assert.deepStrictEqual([failed._tag, failed.message], [
+          "UpstreamUnavailable",
+          "The gateway broke its answer off"
+        ])
+      })))
 })
 
 describe("JSON-RPC ids", () => {

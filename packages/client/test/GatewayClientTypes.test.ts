@@ -1,9 +1,12 @@
 /** What the compiler knows of each method: its request, its result and the exact union of its errors. */
 import { describe, expectTypeOf, it } from "@effect/vitest"
+import type { CandleSeries } from "@trigate/api/CandlesApi"
 import type { Readiness } from "@trigate/api/HealthApi"
+import type { CandleFileRequest, CandlesFailure } from "@trigate/client/Candles"
 import type { GatewayClient } from "@trigate/client/GatewayClient"
 import type { ActionAccepted, ActionRejected } from "@trigate/domain/ActionOutcome"
-import type { CandleWindowRequest } from "@trigate/domain/Candle"
+import type { Candle, CandleWindowRequest } from "@trigate/domain/Candle"
+import type { CandleFormat } from "@trigate/domain/CandleText"
 import type * as CandleWalk from "@trigate/domain/CandleWalk"
 import type { CandleStretch, CandleWindow } from "@trigate/domain/CandleWindow"
 import type { ServedExchangeFailure } from "@trigate/domain/ExchangeOperations"
@@ -82,6 +85,17 @@ describe("types of the client", () => {
       ) => Stream.Stream<CandleStretch, ServedFailure | UnknownAsset>
     >()
     expectTypeOf<ServedFailure["_tag"]>().toEqualTypeOf<ServedTag>()
+  })
+
+  it("candle history", () => {
+    expectTypeOf<Of<"candles", "list">>().toEqualTypeOf<Method<[], ReadonlyArray<CandleSeries>, CandlesFailure>>()
+    expectTypeOf<Of<"candles", "bars">>().toEqualTypeOf<
+      (request: CandleFileRequest) => Stream.Stream<Candle, CandlesFailure | UnknownAsset>
+    >()
+    expectTypeOf<Of<"candles", "file">>().toEqualTypeOf<
+      (request: CandleFileRequest, format: CandleFormat) => Stream.Stream<Uint8Array, CandlesFailure | UnknownAsset>
+    >()
+    expectTypeOf<CandlesFailure["_tag"]>().toEqualTypeOf<ServedTag | "ArchiveNotConfigured" | "ArchiveUnavailable">()
   })
 
   it("the trading chain's EVM", () => {

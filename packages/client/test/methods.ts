@@ -5,7 +5,7 @@ import type { GatewayError } from "@trigate/domain/GatewayError"
 import type { StillUnknown } from "@trigate/domain/Resolution"
 import type { SignedAction } from "@trigate/domain/SignedAction"
 import { tokenRpcOperations } from "@trigate/domain/TokenOperations"
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
 
@@ -39,6 +39,14 @@ const meta = {
   universe: [{ name: "PURR/USDC", tokens: [1, 0], index: 0, isCanonical: true }],
   tokens: []
 } as const
+
+const series = {
+  coin: "BTC",
+  interval: "1m",
+  bars: 2,
+  bytes: 31,
+  known: [{ from: 60_000, to: 179_999 }, { from: 240_000, to: 299_999 }]
+}
 
 const account = "0x17281460228691b044e080a5f5257dce8e47f79c"
 const word = `0x${"12".padStart(64, "0")}` as const
@@ -183,6 +191,35 @@ export const methods: { readonly [name: string]: Method } = {
     keyed: true,
     answer: JSON.stringify([firstCandle]),
     result: [{ startTime: 0, endTime: 0, candles: [firstCandle], coverage: "complete", forming: undefined }]
+  },
+  "candles.list": {
+    call: ({ candles }) => candles.list(),
+    sent: get,
+    path: "/candles",
+    keyed: false,
+    answer: JSON.stringify([series]),
+    result: [series]
+  },
+  "candles.file": {
+    call: ({ candles }) =>
+      Effect.map(
+        Stream.runCollect(candles.file({ coin: "@107", interval: "1M", from: 5 }, "csv")),
+        (parts) => parts.map((part) => new TextDecoder().decode(part)).join("")
+      ),
+    sent: get,
+    path: "/candles/%40107/1M?from=5&format=csv",
+    keyed: false,
+    answer: "any\ntext",
+    result: "any\ntext"
+  },
+  "candles.bars": {
+    call: ({ candles }) =>
+      Stream.runCollect(candles.bars({ coin: "PURR/USDC", interval: "1m", from: 60_000, to: 179_999 })),
+    sent: get,
+    path: "/candles/PURR%2FUSDC/1m?from=60000&to=179999&format=ndjson",
+    keyed: false,
+    answer: `${JSON.stringify(candle)}\n${JSON.stringify({ ...candle, t: 120_000, T: 179_999 })}\n`,
+    result: [candle, { ...candle, t: 120_000, T: 179_999 }]
   },
   "evm.getStorageAt": {
     call: ({ evm }) => evm.getStorageAt({ address: account, slot: "0x0" }),

@@ -28,12 +28,16 @@ export const useKey = (text: string | undefined): void => {
   key.value = text === undefined ? undefined : Redacted.make(text)
 }
 
-const noting = ({ get, post }: Connection.Routes): Connection.Routes => {
+const noting = ({ get, open, post }: Connection.Routes): Connection.Routes => {
   const note = ({ status }: { readonly status: number }) =>
     Effect.sync(() => {
       if (status === 401) isRefused.value = true
     })
-  return { get: (path) => Effect.tap(get(path), note), post: (path, body) => Effect.tap(post(path, body), note) }
+  return {
+    get: (path) => Effect.tap(get(path), note),
+    post: (path, body) => Effect.tap(post(path, body), note),
+    open: (path) => Effect.tap(open(path), ({ refusal }) => refusal === undefined ? Effect.void : note(refusal))
+  }
 }
 
 const connection = computed(() => {

@@ -24,6 +24,9 @@ export const add = (ranges: BarRanges, range: BarRange): BarRanges => {
   ]
 }
 
+/** Whether a bar is in a set. */
+export const has = (ranges: BarRanges, bar: number): boolean => ranges.some(({ from, to }) => from <= bar && bar <= to)
+
 /** The set of several sets together. */
 export const union = (sets: Iterable<BarRanges>): BarRanges => {
   const ordered = Array.from(sets).flat().toSorted((a, b) => a.from - b.from)

@@ -1,6 +1,7 @@
 /** The closed set of errors that a chain's service raises, the server sends and the client decodes. */
 import * as Schema from "effect/Schema"
 import { InvalidSignature, NonceAlreadyUsed, NonceMismatch, NonceOutOfWindow, SignerNotAllowed } from "./ActionError.ts"
+import { ArchiveNotConfigured, ArchiveUnavailable } from "./ArchiveError.ts"
 import { NotPermitted, Overloaded, QuotaExceeded, Unauthorized } from "./CallerError.ts"
 import {
   ChainNotConfigured,
@@ -41,6 +42,8 @@ export const gatewayErrors = [
   InvalidAddress,
   TokenNotFound,
   UnknownAsset,
+  ArchiveNotConfigured,
+  ArchiveUnavailable,
   PayloadTooLarge,
   UpstreamUnavailable,
   UpstreamRateLimited,
@@ -103,6 +106,8 @@ export const rpcCodes: { readonly [Tag in GatewayError["_tag"]]: number } = {
   InvalidAddress: -32602,
   TokenNotFound: -32603,
   UnknownAsset: -32603,
+  ArchiveNotConfigured: -32004,
+  ArchiveUnavailable: -32603,
   PayloadTooLarge: -32600,
   UpstreamUnavailable: -32603,
   UpstreamRateLimited: -32005,

@@ -14,6 +14,9 @@ export * as ActionError from "./ActionError.ts"
 /** What the venue says to a signed action: HTTP 200 is not success. */
 export * as ActionOutcome from "./ActionOutcome.ts"
 
+/** Why candle history cannot be given: nothing keeps it, or what keeps it cannot be used. */
+export * as ArchiveError from "./ArchiveError.ts"
+
 /** Sets of bar numbers (`CandleWindow.barAt`) as ranges: which bars of a series are known, and which are missing. */
 export * as BarRanges from "./BarRanges.ts"
 
@@ -31,6 +34,9 @@ export * as Candle from "./Candle.ts"
  * was made of.
  */
 export * as CandleAnswer from "./CandleAnswer.ts"
+
+/** Files of bars, and bars as lines of text: ndjson in the venue's own form, and CSV with a line of headings. */
+export * as CandleText from "./CandleText.ts"
 
 /** Walks a window of any length in stretches that one answer of the venue can hold. */
 export * as CandleWalk from "./CandleWalk.ts"

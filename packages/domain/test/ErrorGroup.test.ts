@@ -12,6 +12,7 @@ const table: { readonly [Group in ErrorGroup]: ReadonlyArray<GatewayError["_tag"
   "retry-later": [
     "QuotaExceeded",
     "Overloaded",
+    "ArchiveUnavailable",
     "UpstreamUnavailable",
     "UpstreamRateLimited",
     "UpstreamTimeout",
@@ -30,7 +31,14 @@ const table: { readonly [Group in ErrorGroup]: ReadonlyArray<GatewayError["_tag"
     "UnknownAsset",
     "PayloadTooLarge"
   ],
-  "fix-setup": ["UnavailableOnNode", "ChainNotConfigured", "SignerNotAllowed", "Unauthorized", "NotPermitted"],
+  "fix-setup": [
+    "UnavailableOnNode",
+    "ChainNotConfigured",
+    "SignerNotAllowed",
+    "Unauthorized",
+    "NotPermitted",
+    "ArchiveNotConfigured"
+  ],
   // a used nonce: an action under it was sent, or is being sent
   "outcome-unknown": ["NonceAlreadyUsed", "OutcomeUnknown"]
 }

@@ -38,6 +38,8 @@ const table: ReadonlyArray<readonly [tag: Tag, status: number, code: number, fie
   ["InvalidAddress", 400, -32602, ["address", "reason"]],
   ["TokenNotFound", 404, -32603, ["address", "contractType"]],
   ["UnknownAsset", 404, -32603, ["coin"]],
+  ["ArchiveNotConfigured", 501, -32004, ["setting"]],
+  ["ArchiveUnavailable", 503, -32603, ["reason"]],
   ["PayloadTooLarge", 413, -32600, ["limit"]],
   ["UpstreamUnavailable", 503, -32603, ["upstream", "retryAfter", "attempts"]],
   ["UpstreamRateLimited", 429, -32005, ["upstream", "retryAfter"]],
@@ -57,7 +59,7 @@ describe("GatewayError", () => {
       table.map(([tag]) => tag)
     )
     assert.deepStrictEqual(Object.keys(rpcCodes), table.map(([tag]) => tag))
-    assert.strictEqual(new Set(table.map(([tag]) => tag)).size, 24)
+    assert.strictEqual(new Set(table.map(([tag]) => tag)).size, 26)
   })
 
   it.each(table)("%s is HTTP %i and JSON-RPC %i", (tag, status, code) => {

@@ -1,5 +1,6 @@
 /** One error of every class, with every field that it can have. */
 import * as ActionError from "@trigate/domain/ActionError"
+import * as ArchiveError from "@trigate/domain/ArchiveError"
 import * as CallerError from "@trigate/domain/CallerError"
 import type { GatewayError } from "@trigate/domain/GatewayError"
 import * as RequestError from "@trigate/domain/RequestError"
@@ -53,6 +54,8 @@ export const samples: { readonly [Tag in GatewayError["_tag"]]: Extract<GatewayE
   InvalidAddress: new RequestError.InvalidAddress({ detail, address: "EQ…", reason: "checksum" }),
   TokenNotFound: new ResourceError.TokenNotFound({ detail, address: "0:ab", contractType: "nft_item" }),
   UnknownAsset: new ResourceError.UnknownAsset({ detail, coin: "NOPE" }),
+  ArchiveNotConfigured: new ArchiveError.ArchiveNotConfigured({ detail, setting: "TRIGATE_ARCHIVE" }),
+  ArchiveUnavailable: new ArchiveError.ArchiveUnavailable({ detail, reason: "away" }),
   PayloadTooLarge: new RequestError.PayloadTooLarge({ detail, limit: 1_048_576 }),
   UpstreamUnavailable: new UpstreamError.UpstreamUnavailable({
     detail,

@@ -59,6 +59,9 @@ export * as TokenServer from "./TokenServer.ts"
 /** The venue's `POST /info` about a user: stake, balances, roles, and the empty lists of an account without trades. */
 export * as VenueAccounts from "./VenueAccounts.ts"
 
+/** Candle history of the sandbox: every closed bar since the listing of a coin, as a recorder would have taken it. */
+export * as VenueArchive from "./VenueArchive.ts"
+
 /** The trading chain's EVM: a block a second, gas prices of small and big blocks, and the big-block flags. */
 export * as VenueEvm from "./VenueEvm.ts"
 

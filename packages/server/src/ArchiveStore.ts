@@ -8,13 +8,14 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as ActionLogStore from "./ActionLogStore.ts"
 
+/** The archive in the database of the settings. */
+export const layerDatabase = ({ network }: Settings, place: ActionLogStore.Place): Layer.Layer<CandleArchive> =>
+  CandleArchiveSql.layer({ network }).pipe(Layer.provide(ActionLogStore.layerDatabase(place, "create")))
+
 const archiveOf = (settings: Settings) =>
   Option.match(ActionLogStore.databaseOf(settings), {
     onNone: () => CandleArchiveMemory.layer({ maxBytes: 256 * 1024 * 1024 }),
-    onSome: (place) =>
-      CandleArchiveSql.layer({ network: settings.network }).pipe(
-        Layer.provide(ActionLogStore.layerDatabase(place, "create"))
-      )
+    onSome: (place) => layerDatabase(settings, place)
   })
 
 /** The archive of the settings. Its client is its own: a long write must not hold up the claim of an action. */

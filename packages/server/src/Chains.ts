@@ -4,12 +4,14 @@
  * Settings may change while a gateway serves. What must not forget stays: the action log, what counts against rate limits, cached
  * responses, connections, which addresses are ejected, and the state of the sandbox. The services over it are built anew.
  */
+import { ExportedArchive } from "@trigate/archive/CandleExport"
 import * as Quotas from "@trigate/callers/Quotas"
 import type { Settings } from "@trigate/domain/Settings"
 import type { Layer2 } from "@trigate/layer2/Layer2"
 import * as Layer2Upstream from "@trigate/layer2/Layer2Upstream"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import * as SandboxState from "@trigate/sandbox/SandboxState"
+import * as VenueArchive from "@trigate/sandbox/VenueArchive"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import { MetadataFetch } from "@trigate/tokens/MetadataFetch"
 import * as MetadataFetchUndici from "@trigate/tokens/MetadataFetchUndici"
@@ -172,6 +174,7 @@ const live = (first: Settings) =>
           // never shorter: an action that is still sent by the old settings needs its whole lease
           longest = Duration.max(longest, onceDeadline)
           return recorderOf(settings).pipe(
+            Layer.merge(Layer.succeed(ExportedArchive, archive)),
             Layer.provideMerge(services(settings)),
             Layer.provide(Pipeline.layerNoDeps({ readDeadline, onceDeadline, traceUpstream })),
             Layer.provide(detections.get({ tradingNodeUrl, layer2Url })),
@@ -207,7 +210,11 @@ const sandbox = () =>
       return Chains.of({
         actionLog: Context.get(kept, ActionLog.ActionLog),
         layerOf: (settings) =>
-          Layer.merge(Sandbox.layerServices(), Inspector.layer(Admission.optionsOf(settings))).pipe(
+          Layer.mergeAll(
+            Sandbox.layerServices(),
+            Inspector.layer(Admission.optionsOf(settings)),
+            VenueArchive.layer
+          ).pipe(
             Layer.provide(Admission.layer(Admission.optionsOf(settings))),
             Layer.provide(VenueProfile.layer(settings.network)),
             Layer.provide(Layer.succeedContext(kept))

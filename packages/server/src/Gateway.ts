@@ -33,6 +33,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { unhandled } from "effect/Types"
 import * as AdminRoutes from "./AdminRoutes.ts"
+import * as CandleRoutes from "./CandleRoutes.ts"
 import * as ConsolePage from "./ConsolePage.ts"
 import type * as Cors from "./Cors.ts"
 import * as DocsPage from "./DocsPage.ts"
@@ -68,6 +69,7 @@ type RelayedName = Exclude<
   | NameIn<typeof EncodedRoutes.EncodedApi.groups>
   | NameIn<typeof EncodedRoutes.HealthApi.groups>
   | NameIn<typeof AdminRoutes.AdminApi.groups>
+  | NameIn<typeof CandleRoutes.CandlesApi.groups>
 >
 
 type Handler = (
@@ -247,7 +249,8 @@ const healthOf = ({ health = true }: Mount) => health === "short" ? short : heal
 const ofChains = Unmatched.methodsOf(ChainsApi)
 const ofAdmin = Unmatched.methodsOf(AdminRoutes.AdminApi)
 
-const routesOf = (mount: Mount) => Layer.mergeAll(EncodedRoutes.layer, relayed, healthOf(mount).routes)
+const routesOf = (mount: Mount) =>
+  Layer.mergeAll(EncodedRoutes.layer, CandleRoutes.layer, relayed, healthOf(mount).routes)
 
 /** The pages, which are the same for everyone and hold nothing of this gateway. */
 const pagesOf = (mount: Mount) =>

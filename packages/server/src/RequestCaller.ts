@@ -47,6 +47,7 @@ const inQuery = (url: string): ReadonlyArray<string> => {
 const reserved: ReadonlySet<string> = new Set([
   "admin",
   "api",
+  "candles",
   "docs",
   "evm",
   "exchange",

@@ -20,6 +20,9 @@ export * as AuditLogWriter from "./AuditLogWriter.ts"
 /** Where a gateway keeps the keys of its callers, by its settings: the same for the gateway and for the tool that makes them. */
 export * as CallerStore from "./CallerStore.ts"
 
+/** The routes of candle history: what there is, and the bars of a series as a file. */
+export * as CandleRoutes from "./CandleRoutes.ts"
+
 /** What the connections of a server may take: how many there are, how many one address has, and how long one stands still. */
 export * as Connections from "./Connections.ts"
 

@@ -11,6 +11,7 @@ import { get, post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import { rpcReply } from "@trigate/testing/RecordingUpstream"
 import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
 import { gzipSync } from "node:zlib"
 import { bigBlocks, bodyOf, delegate, validator } from "./bodies.ts"
 import type { Row } from "./errorRow.ts"
@@ -382,6 +383,54 @@ const unavailable: ReadonlyArray<Row> = [
     fields: () => ({ chain: "tokens" }),
     sent: 0,
     ...detect
+  }
+]
+
+const history = {
+  ask: (url: string) => get(`${url}/candles`),
+  client: (client: Client) => client.candles.list()
+}
+const candleFile = {
+  ask: (url: string) => get(`${url}/candles/BTC/1m`),
+  client: (client: Client) => Stream.runDrain(client.candles.bars({ coin: "BTC", interval: "1m" }))
+}
+
+const nowhere = { TRIGATE_ARCHIVE: "BTC:1m", TRIGATE_DATABASE_URL: "/proc/nowhere/trigate.sqlite" }
+
+const archive: ReadonlyArray<Row> = [
+  {
+    what: "/candles",
+    tag: "ArchiveNotConfigured",
+    status: 501,
+    fields: () => ({ setting: "TRIGATE_ARCHIVE" }),
+    sent: 0,
+    ...history
+  },
+  {
+    what: "/candles/BTC/1m",
+    tag: "ArchiveNotConfigured",
+    status: 501,
+    fields: () => ({ setting: "TRIGATE_ARCHIVE" }),
+    sent: 0,
+    ...candleFile
+  },
+  {
+    what: "/candles, a database that cannot be opened",
+    tag: "ArchiveUnavailable",
+    environment: nowhere,
+    status: 503,
+    fields: () => ({ reason: "away" }),
+    sent: 0,
+    ...history
+  },
+  {
+    what: "/candles/BTC/1m, a database that cannot be opened",
+    tag: "ArchiveUnavailable",
+    environment: nowhere,
+    status: 503,
+    fields: () => ({ reason: "away" }),
+    sent: 0,
+    ...candleFile
   }
 ]
 
@@ -790,7 +839,7 @@ const upstream: ReadonlyArray<Row> = [
   ...outcomeUnknown
 ]
 
-const tables = [invalidRequest, notSupported, unavailable, signed, callers, tooLarge, resources, upstream]
+const tables = [invalidRequest, notSupported, unavailable, signed, callers, tooLarge, resources, archive, upstream]
 
 for (const [tag, rows] of Map.groupBy(tables.flat(), (row) => row.tag)) {
   describe(`the error ${tag}`, () => {

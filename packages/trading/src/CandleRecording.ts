@@ -91,7 +91,7 @@ export const layer = (options: Options): Layer.Layer<never, never, Info | RateLi
     const source = yield* make(options)
     yield* CandleRecorder.record(source, options).pipe(
       Effect.provideService(CandleArchive, archive),
-      Effect.catch(({ detail }) => Effect.logError(`Nothing is recorded: ${detail}`)),
+      Effect.catch(({ message }) => Effect.logError(`Nothing is recorded: ${message}`)),
       Effect.forkScoped
     )
   }))

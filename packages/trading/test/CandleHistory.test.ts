@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { ArchiveUnavailable, CandleArchive } from "@trigate/archive/CandleArchive"
+import { CandleArchive } from "@trigate/archive/CandleArchive"
 import * as CandleArchiveMemory from "@trigate/archive/CandleArchiveMemory"
+import { ArchiveUnavailable } from "@trigate/domain/ArchiveError"
 import type { Candle, CandleInterval, CandleWindowRequest } from "@trigate/domain/Candle"
 import { CandleWindowRequest as RequestSchema } from "@trigate/domain/Candle"
 import * as CandleAnswer from "@trigate/domain/CandleAnswer"

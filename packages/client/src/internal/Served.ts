@@ -8,7 +8,6 @@ import type { UpstreamResponse } from "@trigate/domain/UpstreamResponse"
 import * as Effect from "effect/Effect"
 import type * as HttpClientError from "effect/http/HttpClientError"
 import type * as Schema from "effect/Schema"
-import type { Routes } from "../Connection.ts"
 import { Connection, label } from "../Connection.ts"
 
 /** The errors that only an operation has, with those with which a gateway refuses a caller. */
@@ -41,8 +40,9 @@ export const unreachable = (error: HttpClientError.HttpClientError): UpstreamUna
   })
 
 /** Asks over the connection of the context; without an answer the gateway is an upstream that is unavailable. */
-export const ask = (send: (connection: Connection["Service"]) => ReturnType<Routes["get"]>) =>
-  Effect.mapError(Connection.use(send), unreachable)
+export const ask = <A>(
+  send: (connection: Connection["Service"]) => Effect.Effect<A, HttpClientError.HttpClientError>
+) => Effect.mapError(Connection.use(send), unreachable)
 
 /** Reads an answer of the gateway itself; one may also come under a status that is not 200. */
 export const ownReaderOf = <Response extends AnyCodec>(response: Response) => {

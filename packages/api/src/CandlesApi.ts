@@ -1,0 +1,86 @@
+/** `GET /candles`: the candle history that the gateway keeps, of any length. */
+import { ArchiveNotConfigured, ArchiveUnavailable } from "@trigate/domain/ArchiveError"
+import { CandleInterval, CandleWindowRequest } from "@trigate/domain/Candle"
+import { CandleFormat, contentTypes } from "@trigate/domain/CandleText"
+import { callerFailures } from "@trigate/domain/GatewayError"
+import { UnknownAsset } from "@trigate/domain/ResourceError"
+import { Millis } from "@trigate/domain/Time"
+import { UpstreamUnavailable } from "@trigate/domain/UpstreamError"
+import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
+import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
+import * as OpenApi from "effect/http-api/OpenApi"
+import * as Schema from "effect/Schema"
+import * as SchemaTransformation from "effect/SchemaTransformation"
+import * as Examples from "./Examples.ts"
+import * as Paths from "./Paths.ts"
+import { Problems } from "./Problems.ts"
+
+/** What the archive holds of one coin and interval. */
+export const CandleSeries = Schema.Struct({
+  coin: Schema.String,
+  interval: CandleInterval,
+  bars: Schema.Natural,
+  bytes: Schema.Natural.annotateKey({ description: "What the bars take, without what the database adds" }),
+  known: Schema.Array(Schema.Struct({ from: Millis, to: Millis })).annotateKey({
+    description:
+      "The stretches of which everything is known, oldest first, each with its first and last millisecond. A bar that is " +
+      "missing inside of one had no trade. What lies between two is a gap"
+  })
+}).annotate({ identifier: "CandleSeries" })
+export type CandleSeries = typeof CandleSeries.Type
+
+/** A time in a query; a schema with a name would stand in the document without the example. */
+const time = (description: string, example: number) =>
+  Schema.String.check(Schema.isPattern(/^[0-9]{1,16}$/u, { expected: "milliseconds since the Unix epoch" })).annotate({
+    description,
+    examples: [String(example)]
+  }).pipe(
+    Schema.decodeTo(Schema.Natural, SchemaTransformation.transform({ decode: Number, encode: String })),
+    Schema.optionalKey
+  )
+
+/** Which bars of a series, by the time at which they open. */
+const bounds = {
+  from: time(
+    "The bars that open at this time or later, in milliseconds; else from the first",
+    Examples.candleFile.from
+  ),
+  to: time("The bars that open at this time or earlier, in milliseconds; else to the last", Examples.candleFile.to)
+}
+
+/** Errors with which a request for candle history can end. */
+export const candleErrors = [ArchiveNotConfigured, ArchiveUnavailable, UpstreamUnavailable, ...callerFailures] as const
+
+export class CandlesApi extends HttpApiGroup.make("candles").add(
+  HttpApiEndpoint.get("list", Paths.candles, {
+    success: Schema.Array(CandleSeries),
+    error: candleErrors
+  }).annotateMerge(OpenApi.annotations({
+    summary: "What candle history there is",
+    description: "Each coin and interval with the stretches that are known."
+  })),
+  HttpApiEndpoint.get("file", Paths.candleFile, {
+    params: {
+      coin: CandleWindowRequest.fields.coin.annotate({ examples: [Examples.candleFile.coin] }),
+      interval: Schema.Literals(CandleInterval.literals).annotate({ examples: [Examples.candleFile.interval] })
+    },
+    query: {
+      ...bounds,
+      format: Schema.optionalKey(
+        Schema.Literals(CandleFormat.literals).annotate({ description: "ndjson if not given", examples: ["csv"] })
+      )
+    },
+    success: HttpApiSchema.StreamUint8Array({ contentType: Object.values(contentTypes) }),
+    error: [...candleErrors, UnknownAsset]
+  }).annotateMerge(OpenApi.annotations({
+    summary: "The bars of a coin as a file, of any length",
+    description:
+      "Oldest first, closed bars only, with every number as the venue spelled it. A slash in the name of a coin is `%2F`. To go on " +
+      "after an answer that broke off, drop its last line if that is not whole, and ask with `from` of the last bar plus 1. A parquet " +
+      "file cannot be read before its end; it carries the known stretches as `trigate:known`."
+  }))
+).middleware(Problems).annotateMerge(OpenApi.annotations({
+  title: "Candles",
+  description: "The candle history that `TRIGATE_ARCHIVE` has recorded"
+})) {}

@@ -1,0 +1,113 @@
+/**
+ * Candle history as files: the bars of a series that the archive knows, oldest first, as a stream of bytes.
+ *
+ * A few thousand bars are in memory at a time. Whoever stops reading stops the reading of the archive.
+ */
+import type { ArchiveUnavailable } from "@trigate/domain/ArchiveError"
+import type { BarRange, BarRanges } from "@trigate/domain/BarRanges"
+import * as Ranges from "@trigate/domain/BarRanges"
+import type { Candle } from "@trigate/domain/Candle"
+import type { CandleFormat, TextFormat } from "@trigate/domain/CandleText"
+import * as CandleText from "@trigate/domain/CandleText"
+import type { Series } from "@trigate/domain/CandleWindow"
+import { barAt, closeOf, openOf } from "@trigate/domain/CandleWindow"
+import * as Utf8 from "@trigate/domain/Utf8"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import { constUndefined } from "effect/Function"
+import * as Stream from "effect/Stream"
+import { barsPerChunk } from "./BarChunk.ts"
+import type { CandleArchive } from "./CandleArchive.ts"
+
+/** What is read of an archive. */
+export type Source = Pick<CandleArchive["Service"], "known" | "read" | "status">
+
+/** The archive that a gateway exports; undefined where it has none. */
+export const ExportedArchive = Context.Reference<Source | undefined>("@trigate/archive/CandleExport/ExportedArchive", {
+  defaultValue: constUndefined
+})
+
+/** The last millisecond that a clock of JavaScript can show. */
+const endOfTime = 8_640_000_000_000_000
+
+/** A series, and which of its bars by the time at which they open: from one instant to another, both included. */
+export interface Wanted extends Series {
+  readonly from?: number
+  readonly to?: number
+}
+
+/** What is known of what is wanted; undefined where the archive holds nothing of the series at all. */
+export const known = Effect.fnUntraced(function*(source: Source, { from = 0, to = endOfTime, ...series }: Wanted) {
+  const { interval } = series
+  const all = yield* source.known(series, { from: 0, to: barAt(interval, endOfTime) })
+  if (all.length === 0) return undefined
+  const first = barAt(interval, from)
+  return Ranges.within(all, {
+    from: openOf(interval, first) < from ? first + 1 : first,
+    to: barAt(interval, Math.min(to, endOfTime))
+  })
+})
+
+/** Bar numbers that are read at a time: whole chunks. */
+const atATime = 5 * barsPerChunk
+
+/** What is read of a range one after the other, of which some bars are known. */
+function* pagesOf(known: BarRanges): Generator<BarRange> {
+  let next = 0
+  for (const range of known) {
+    for (let from = Math.max(next, range.from); from <= range.to; from = next) {
+      next = (Math.floor(from / atATime) + 1) * atATime
+      yield { from, to: next - 1 }
+    }
+  }
+}
+
+/** The bars of known ranges, oldest first, some thousand at a time. */
+export const bars = (
+  source: Source,
+  series: Series,
+  known: BarRanges
+): Stream.Stream<ReadonlyArray<Candle>, ArchiveUnavailable> => {
+  const last = known.at(-1)?.to ?? -1
+  return Stream.fromIterable(pagesOf(known)).pipe(
+    Stream.mapEffect(({ from, to }) => source.read(series, { from, to: Math.min(to, last) })),
+    Stream.map((held) => held.bars.filter(({ t }) => Ranges.has(known, barAt(series.interval, t))))
+  )
+}
+
+const printers: { readonly [Format in TextFormat]: (bar: Candle) => string } = {
+  csv: CandleText.csv,
+  ndjson: CandleText.ndjson
+}
+
+const text = <E>(format: TextFormat, pages: Stream.Stream<ReadonlyArray<Candle>, E>): Stream.Stream<Uint8Array, E> => {
+  const lines = Stream.map(
+    Stream.filter(pages, (page) => page.length > 0),
+    (page) => Utf8.encode(`${page.map(printers[format]).join("\n")}\n`)
+  )
+  return format === "csv" ? Stream.concat(Stream.make(Utf8.encode(`${CandleText.csvHeadings}\n`)), lines) : lines
+}
+
+/** Known ranges as instants: the first and the last millisecond of each. */
+export const instantsOf = (
+  { interval }: Series,
+  known: BarRanges
+): ReadonlyArray<{ readonly from: number; readonly to: number }> =>
+  known.map(({ from, to }) => ({ from: openOf(interval, from), to: closeOf(interval, to) }))
+
+/** A file with the bars of known ranges. */
+export const file = (
+  source: Source,
+  series: Series,
+  known: BarRanges,
+  format: CandleFormat
+): Stream.Stream<Uint8Array, ArchiveUnavailable> => {
+  const pages = bars(source, series, known)
+  // whoever never asks for parquet does not load its library
+  return format !== "parquet" ? text(format, pages) : Stream.unwrap(
+    Effect.map(
+      Effect.promise(() => import("./CandleParquet.ts")),
+      ({ write }) => write(pages, instantsOf(series, known))
+    )
+  )
+}

@@ -1,0 +1,160 @@
+/** Bars as parquet: times as timestamps, prices and volumes as the text that the venue wrote. */
+import type { BarRanges } from "@trigate/domain/BarRanges"
+import * as Ranges from "@trigate/domain/BarRanges"
+import type { Candle } from "@trigate/domain/Candle"
+import { checked, columns } from "@trigate/domain/CandleText"
+import type { Series } from "@trigate/domain/CandleWindow"
+import { barAt } from "@trigate/domain/CandleWindow"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import type { FileMetaData } from "hyparquet"
+import { parquetMetadataAsync, parquetReadObjects } from "hyparquet"
+import type { ColumnSource, SchemaElement } from "hyparquet-writer"
+import { ByteWriter, ParquetWriter } from "hyparquet-writer"
+import type { Row } from "./CandleImport.ts"
+
+/** The key of the metadata that holds the known stretches: `from-to` in milliseconds, comma separated. */
+export const knownKey = "trigate:known"
+
+const repetition_type = "REQUIRED"
+const time = {
+  repetition_type,
+  type: "INT64",
+  converted_type: "TIMESTAMP_MILLIS",
+  logical_type: { type: "TIMESTAMP", isAdjustedToUTC: true, unit: "MILLIS" }
+} as const
+const text = {
+  repetition_type,
+  type: "BYTE_ARRAY",
+  converted_type: "UTF8",
+  logical_type: { type: "STRING" }
+} as const
+const count = { repetition_type, type: "INT64" } as const
+
+type Name = (typeof columns)[number]
+
+const types: { readonly [N in Name]: Omit<SchemaElement, "name"> } = {
+  open_time: time,
+  close_time: time,
+  open: text,
+  high: text,
+  low: text,
+  close: text,
+  volume: text,
+  trades: count
+}
+
+const values: { readonly [N in Name]: (bar: Candle) => string | bigint } = {
+  open_time: ({ t }) => BigInt(t),
+  close_time: ({ T }) => BigInt(T),
+  open: ({ o }) => o,
+  high: ({ h }) => h,
+  low: ({ l }) => l,
+  close: ({ c }) => c,
+  volume: ({ v }) => v,
+  trades: ({ n }) => BigInt(n)
+}
+
+const schema = (): Array<SchemaElement> => [
+  { name: "bars", num_children: columns.length },
+  ...columns.map((name) => ({ name, ...types[name] }))
+]
+
+const columnsOf = (bars: ReadonlyArray<Candle>): Array<ColumnSource> =>
+  columns.map((name) => ({ name, data: bars.map(values[name]) }))
+
+/** Pages of some thousand bars that become one row group. */
+const pagesPerGroup = 4
+
+/** A file of bars, with the stretches that are known. */
+export const write = <E>(
+  pages: Stream.Stream<ReadonlyArray<Candle>, E>,
+  known: ReadonlyArray<{ readonly from: number; readonly to: number }>
+): Stream.Stream<Uint8Array, E> =>
+  Stream.suspend(() => {
+    const writer = new ByteWriter()
+    const value = known.map(({ from, to }) => `${from}-${to}`).join(",")
+    const file = new ParquetWriter({
+      writer,
+      schema: schema(),
+      kvMetadata: [{ key: knownKey, value }],
+      createdBy: "trigate"
+    })
+    const taken = (): Uint8Array => {
+      const bytes = writer.getBytes().slice()
+      writer.index = 0
+      return bytes
+    }
+    const groups = Stream.mapEffect(
+      Stream.grouped(Stream.filter(pages, (page) => page.length > 0), pagesPerGroup),
+      (group) =>
+        Effect.map(
+          Effect.promise(() => {
+            const bars = group.flat()
+            return Promise.resolve(file.write({ columnData: columnsOf(bars), rowGroupSize: bars.length }))
+          }),
+          taken
+        )
+    )
+    const end = Stream.fromEffect(Effect.map(Effect.promise(() => Promise.resolve(file.finish())), taken))
+    return Stream.concat(groups, end)
+  })
+
+/** Bytes that are no file of bars. */
+export class NotParquet extends Schema.TaggedError<NotParquet>()("NotParquet", { message: Schema.String }) {}
+
+const plain = (value: unknown): unknown => typeof value === "bigint" ? Number(value) : value
+
+/** What the file says is known; undefined where it says nothing. */
+const knownOf = ({ interval }: Series, { key_value_metadata: entries }: FileMetaData): BarRanges | undefined => {
+  const value = entries?.find(({ key }) => key === knownKey)?.value
+  if (value === undefined || !Ranges.pattern.test(value)) return undefined
+  return Ranges.union([
+    Ranges.read(value, 0).map(({ from, to }) => ({ from: barAt(interval, from), to: barAt(interval, to) }))
+  ])
+}
+
+/** The bars of a file, a row group at a time, and what it says is known. */
+export const read = Effect.fnUntraced(function*(series: Series, bytes: Uint8Array) {
+  const file = Uint8Array.from(bytes).buffer
+  const reading = <A>(evaluate: () => Promise<A>) =>
+    Effect.tryPromise({
+      try: evaluate,
+      catch: () => new NotParquet({ message: "it is no parquet file that can be read" })
+    })
+  const metadata = yield* reading(() =>
+    parquetMetadataAsync({ byteLength: file.byteLength, slice: (...at) => file.slice(...at) })
+  )
+  const groups: Array<{ readonly rowStart: number; readonly rowEnd: number }> = []
+  for (const { num_rows: rows } of metadata.row_groups) {
+    const rowStart = groups.at(-1)?.rowEnd ?? 0
+    groups.push({ rowStart, rowEnd: rowStart + Number(rows) })
+  }
+  const rowsOf = ({ rowEnd, rowStart }: (typeof groups)[number]) =>
+    Effect.map(
+      reading<ReadonlyArray<Readonly<Record<string, unknown>>>>(() =>
+        parquetReadObjects({ file, metadata, rowStart, rowEnd, parsers: { timestampFromMilliseconds: Number } })
+      ),
+      (found): ReadonlyArray<Row> =>
+        found.map((row, index) => ({
+          row: rowStart + index + 1,
+          bar: checked({
+            t: plain(row["open_time"]),
+            T: plain(row["close_time"]),
+            s: series.coin,
+            i: series.interval,
+            o: row["open"],
+            c: row["close"],
+            h: row["high"],
+            l: row["low"],
+            v: row["volume"],
+            n: plain(row["trades"])
+          })
+        }))
+    )
+  return {
+    known: knownOf(series, metadata),
+    rows: Stream.flattenIterable(Stream.mapEffect(Stream.fromIterable(groups), rowsOf))
+  }
+})

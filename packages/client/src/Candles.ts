@@ -1,0 +1,93 @@
+/** The candle history that a gateway keeps. */
+import { CandleSeries } from "@trigate/api/CandlesApi"
+import * as Paths from "@trigate/api/Paths"
+import { ArchiveNotConfigured, ArchiveUnavailable } from "@trigate/domain/ArchiveError"
+import type { Candle, CandleInterval } from "@trigate/domain/Candle"
+import type { CandleFormat } from "@trigate/domain/CandleText"
+import { readNdjson } from "@trigate/domain/CandleText"
+import type { ServedFailure } from "@trigate/domain/GatewayError"
+import { servedFailures } from "@trigate/domain/GatewayError"
+import * as Protocol from "@trigate/domain/protocol/Protocol"
+import { UnknownAsset } from "@trigate/domain/ResourceError"
+import type { UpstreamResponse } from "@trigate/domain/UpstreamResponse"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import type { Connection } from "./Connection.ts"
+import { label } from "./Connection.ts"
+import { ask, unreachable } from "./internal/Served.ts"
+
+export type { CandleSeries }
+
+/** How a request for candle history can fail. */
+export type CandlesFailure = ServedFailure | ArchiveNotConfigured | ArchiveUnavailable
+
+const problemOf = Protocol.problemReader(Schema.Union([...servedFailures, ArchiveNotConfigured, ArchiveUnavailable]))
+const fileProblemOf = Protocol.problemReader(
+  Schema.Union([...servedFailures, ArchiveNotConfigured, ArchiveUnavailable, UnknownAsset])
+)
+const readSeries = Protocol.decodeJson(Schema.Array(CandleSeries))
+
+const failureOf = <E>(read: (response: UpstreamResponse) => Option.Option<E>, response: UpstreamResponse) =>
+  Option.getOrElse(read(response), () => Protocol.failureOfStatus(response))
+
+/** What candle history there is, by coin and interval. */
+export const list: () => Effect.Effect<ReadonlyArray<CandleSeries>, CandlesFailure, Connection> = Effect.fn(
+  "GatewayClient.candleSeries"
+)(function*() {
+  const answer = yield* ask(({ own }) => own.get(Paths.candles))
+  return yield* answer.status === 200
+    ? readSeries(answer.upstream, answer.json)
+    : Effect.fail(failureOf(problemOf, answer))
+})
+
+/** A coin and interval, and which of its bars by the time at which they open, both included, in milliseconds. */
+export interface CandleFileRequest {
+  readonly coin: string
+  readonly interval: CandleInterval
+  /** The first bar that is held when not given. */
+  readonly from?: number
+  /** The last bar that is held when not given. */
+  readonly to?: number
+}
+
+const pathOf = ({ coin, from, interval, to }: CandleFileRequest, format: CandleFormat): string => {
+  const query = Object.entries({ from, to, format }).flatMap(([name, value]) =>
+    value === undefined ? [] : [`${name}=${value}`]
+  )
+  const path = Paths.candleFile.replace(":coin", encodeURIComponent(coin)).replace(":interval", interval)
+  return `${path}?${query.join("&")}`
+}
+
+/**
+ * The bars of a coin that the gateway holds, as a file of any length, whose bytes come as they are taken.
+ *
+ * Whoever stops taking stops the gateway's reading.
+ */
+export const file = (
+  request: CandleFileRequest,
+  format: CandleFormat
+): Stream.Stream<Uint8Array, CandlesFailure | UnknownAsset, Connection> =>
+  Stream.unwrap(
+    Effect.map(ask(({ own }) => own.open(pathOf(request, format))), ({ refusal, stream }) =>
+      refusal === undefined
+        ? Stream.mapError(stream, unreachable)
+        : Stream.fail(failureOf(fileProblemOf, refusal)))
+  )
+
+/** The same bars, oldest first. After a failure go on with `from` of the last bar plus 1. */
+export const bars = (
+  request: CandleFileRequest
+): Stream.Stream<Candle, CandlesFailure | UnknownAsset, Connection> =>
+  file(request, "ndjson").pipe(
+    Stream.decodeText(),
+    Stream.splitLines,
+    Stream.mapEffect((line) =>
+      Result.match(readNdjson(line), {
+        onFailure: (issue) => Effect.fail(Protocol.malformed(label, issue)),
+        onSuccess: Effect.succeed
+      })
+    )
+  )
