@@ -1,7 +1,7 @@
 /** A page of the console in Debian's Chromium, with everything that it asked for and complained about. */
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
-import type { Page } from "playwright-core"
+import type { BrowserContextOptions, Page } from "playwright-core"
 import { chromium } from "playwright-core"
 
 /** The browser of this machine, if there is one. */
@@ -17,7 +17,7 @@ export interface Opened {
 }
 
 /** Opens a page that closes with the scope. */
-export const opened = (viewport = { width: 1200, height: 900 }) =>
+export const opened = (options: BrowserContextOptions = {}) =>
   Effect.map(
     Effect.acquireRelease(
       Effect.promise(() =>
@@ -27,7 +27,11 @@ export const opened = (viewport = { width: 1200, height: 900 }) =>
     ),
     (browser) => browser
   ).pipe(
-    Effect.flatMap((browser) => Effect.promise(() => browser.newPage({ viewport, reducedMotion: "reduce" }))),
+    Effect.flatMap((browser) =>
+      Effect.promise(() =>
+        browser.newPage({ viewport: { width: 1200, height: 900 }, reducedMotion: "reduce", ...options })
+      )
+    ),
     Effect.map((page): Opened => {
       const asked: Array<string> = []
       const complaints: Array<string> = []

@@ -135,7 +135,7 @@ describe.skipIf(executable === undefined)("the console of a sandbox", () => {
     Effect.gen(function*() {
       const { url } = yield* gateway({})
       for (const viewport of [{ width: 1200, height: 900 }, { width: 390, height: 800 }]) {
-        const browser = yield* opened(viewport)
+        const browser = yield* opened({ viewport })
         for (const colorScheme of ["light", "dark"] as const) {
           yield* Effect.promise(() => browser.page.emulateMedia({ colorScheme }))
           for (const panel of ["chains", "weight", "candles", "inspect", `lookup?of=${transactions.creation}`]) {
@@ -233,8 +233,24 @@ describe.skipIf(executable === undefined)("the API reference", () => {
       yield* goTo(browser, `${url}/`)
       yield* click(browser, "API reference")
       yield* shows(browser, "Relay a signed action")
+      // the outline is gone once the reference is drawn
+      yield* Effect.promise(() =>
+        browser.page.getByText("POST /exchange", { exact: true }).waitFor({ state: "detached" })
+      )
+      yield* shows(browser, "Relay a signed action")
       assert.deepStrictEqual(browser.asked.filter((asked) => !asked.startsWith(url) && !asked.startsWith("data:")), [])
       assert.deepStrictEqual(browser.complaints, [])
+    }))
+
+  it.live("lists every operation before its script runs, and where none runs", () =>
+    Effect.gen(function*() {
+      const { url } = yield* gateway({})
+      const { page } = yield* opened({ javaScriptEnabled: false })
+      yield* Effect.promise(() => page.goto(`${url}/docs`))
+      const lines = yield* Effect.promise(() => page.locator("li").allInnerTexts())
+      assert.include(lines, "POST /exchange Relay a signed action")
+      const contract = yield* Effect.promise(() => fetch(`${url}/openapi.json`).then((answer) => answer.text()))
+      assert.strictEqual(lines.length, contract.split(`"operationId":`).length - 1)
     }))
 })
 

@@ -39,12 +39,8 @@ const scalar = {
 const hashOf = (script: string): string => `'sha256-${createHash("sha256").update(script).digest("base64")}'`
 
 /** Lets the page run its own scripts, style itself and ask this gateway, and lets no other page show it. */
-const policyOf = (page: Uint8Array): string => {
-  const scripts = Array.from(
-    new TextDecoder().decode(page).matchAll(/<script>(.*?)<\/script>/gsu),
-    ([, script = ""]) => script
-  )
-  return [
+const policyOf = (scripts: ReadonlyArray<string>): string =>
+  [
     "default-src 'none'",
     `script-src ${scripts.map(hashOf).join(" ")}`,
     "style-src 'unsafe-inline'",
@@ -55,6 +51,56 @@ const policyOf = (page: Uint8Array): string => {
     "form-action 'none'",
     "frame-ancestors 'none'"
   ].join("; ")
+
+const escaped = (text: string): string => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;")
+
+// those that the contract uses
+const methods = ["get", "post", "delete"] as const
+
+/** What the reference is about, as a list: it is read at once, until the script has drawn the reference in its place. */
+const outlineOf = ({ info, paths, tags }: OpenApi.OpenAPISpec): string => {
+  const operations = Object.entries(paths).flatMap(([path, item]) =>
+    methods.flatMap((method) => {
+      const operation = item[method]
+      if (operation === undefined) return []
+      const { summary = "", tags } = operation
+      return {
+        tag: tags[0],
+        line: `<li><code>${method.toUpperCase()} ${escaped(path)}</code> ${escaped(summary)}</li>`
+      }
+    })
+  )
+  const groups = tags.map(({ name }) => {
+    const lines = operations.flatMap(({ line, tag }) => tag === name ? [line] : [])
+    return `<h2>${escaped(name)}</h2><ul>${lines.join("")}</ul>`
+  })
+  return `<h1>${escaped(info.title)}</h1>${groups.join("")}`
+}
+
+const outlineStyle = "<style>:root{color-scheme:light dark}body{font-family:system-ui,sans-serif}" +
+  "#api-reference-container>:is(h1,h2,ul){margin:1rem 2rem;line-height:1.6}</style>"
+
+/** Runs the script of three megabytes, and what starts it, after the browser has shown the outline. */
+const laterOf = (start: string): string =>
+  "requestAnimationFrame(() => setTimeout(() => {" +
+  "const script = document.createElement('script');" +
+  "script.textContent = document.getElementById('reference').textContent;" +
+  `document.body.append(script);${start}}))`
+
+const decoder = new TextDecoder()
+const encoder = new TextEncoder()
+
+/** Effect's page, in which the two scripts would run before anything is shown, with the outline and the scripts after it. */
+const arranged = ({ body, contentType }: StaticPage.Content, document: OpenApi.OpenAPISpec): StaticPage.Content => {
+  const [, head = "", reference = "", between = "", start = "", tail = ""] =
+    /^(.*?)<script>(.*?)<\/script>(.*?)<script>(.*?)<\/script>(.*)$/su.exec(decoder.decode(body)) ?? []
+  const later = laterOf(start)
+  const container = `<div id="api-reference-container">`
+  const page = [
+    head.replace("</head>", () => `${outlineStyle}</head>`).replace(container, () => container + outlineOf(document)),
+    `<script type="text/plain" id="reference">${reference}</script>${between}<script>${later}</script>${tail}`
+  ]
+  return { contentType, body: encoder.encode(page.join("")), policy: policyOf([reference, later]) }
 }
 
 const contentOf = ({ body }: HttpServerResponse.HttpServerResponse): Effect.Effect<StaticPage.Content> =>
@@ -84,14 +130,15 @@ const describing = <Groups extends HttpApiGroup.Constraint>(api: HttpApi.HttpApi
     const contract = sandbox
       ? Effect.map(signedNow(network), (transform) => placed.annotate(OpenApi.Transform, transform))
       : Effect.succeed(placed)
-    const page = contract.pipe(
-      Effect.flatMap((contract) =>
-        Scope.provide(HttpRouter.toHttpEffect(HttpApiScalar.layer(contract, { path: "/docs", scalar })), scope)
-      ),
-      Effect.flatten,
-      Effect.orDie,
-      Effect.flatMap(contentOf),
-      Effect.map((content) => ({ ...content, policy: policyOf(content.body) }))
+    const page = Effect.flatMap(
+      contract,
+      (contract) =>
+        Scope.provide(HttpRouter.toHttpEffect(HttpApiScalar.layer(contract, { path: "/docs", scalar })), scope).pipe(
+          Effect.flatten,
+          Effect.orDie,
+          Effect.flatMap(contentOf),
+          Effect.map((content) => arranged(content, OpenApi.fromApi(contract)))
+        )
     )
     const document = Effect.flatMap(
       contract,

@@ -41,7 +41,7 @@ describe("a browser", () => {
     Effect.gen(function*() {
       const { url } = yield* liveGateway()
       const page = yield* get(`${url}/docs`)
-      const scripts = Array.from(page.text.matchAll(/<script>(.*?)<\/script>/gsu), ([, script = ""]) => script)
+      const scripts = Array.from(page.text.matchAll(/<script\b[^>]*>(.*?)<\/script>/gsu), ([, script = ""]) => script)
       const hashes = scripts.map((script) => `'sha256-${createHash("sha256").update(script).digest("base64")}'`)
       const policy = `default-src 'none'; script-src ${hashes.join(" ")}; style-src 'unsafe-inline'; img-src data:; ` +
         "font-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
