@@ -10,11 +10,13 @@ import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
 import { faultyUpstream, idIn } from "@trigate/testing/FaultyUpstream"
 import { gateway } from "@trigate/testing/Gateway"
 import { say } from "@trigate/testing/Reactions"
+import { recordingUpstream } from "@trigate/testing/RecordingUpstream"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
 import * as fs from "node:fs"
 import { createRequire } from "node:module"
 import * as os from "node:os"
@@ -43,6 +45,10 @@ const findings = ({ page }: Opened) =>
         ".map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' ')))"
     )
   })
+
+/** Whether a page scrolls in one direction alone. */
+const isAsWideAsTheWindow = ({ page }: Opened) =>
+  Effect.promise(() => page.evaluate(() => document.documentElement.scrollWidth <= innerWidth))
 
 describe("the page", () => {
   it("loads less than 150 kB, zipped, before a chart is drawn", () => {
@@ -131,17 +137,30 @@ describe.skipIf(executable === undefined)("the console of a sandbox", () => {
       assert.deepStrictEqual(browser.complaints, [])
     }))
 
-  it.live("has no serious finding of axe, light and dark, wide and narrow", () =>
+  it.live("has no serious finding of axe and nothing beside the window, light and dark, wide and narrow", () =>
     Effect.gen(function*() {
       const { url } = yield* gateway({})
       for (const viewport of [{ width: 1200, height: 900 }, { width: 390, height: 800 }]) {
         const browser = yield* opened({ viewport })
         for (const colorScheme of ["light", "dark"] as const) {
           yield* Effect.promise(() => browser.page.emulateMedia({ colorScheme }))
-          for (const panel of ["chains", "weight", "candles", "inspect", `lookup?of=${transactions.creation}`]) {
+          for (
+            const panel of [
+              "chains",
+              "weight",
+              "candles",
+              "inspect",
+              `lookup?of=${transactions.creation}`,
+              "actions",
+              "callers",
+              "requests"
+            ]
+          ) {
             yield* goTo(browser, `${url}/#${panel}`)
             yield* shows(browser, "Sandbox: nothing here is real")
-            assert.deepStrictEqual(yield* findings(browser), [], `${panel} ${colorScheme} ${viewport.width}`)
+            const seen = `${panel} ${colorScheme} ${viewport.width}`
+            assert.deepStrictEqual(yield* findings(browser), [], seen)
+            assert.isTrue(yield* isAsWideAsTheWindow(browser), seen)
           }
         }
       }
@@ -206,7 +225,6 @@ describe.skipIf(executable === undefined)("the console of a gateway with keys", 
       yield* enterKey(browser, `${operator.slice(0, -1)}x`)
       yield* shows(browser, "The gateway does not take that key.")
       assert.deepStrictEqual(yield* findings(browser), [])
-      yield* keep(browser, "console-key")
       yield* enterKey(browser, operator)
       yield* shows(browser, "Sandbox: nothing here is real")
       yield* goTo(browser, `${url}/#candles?coin=HYPE&interval=15m`)
@@ -222,6 +240,64 @@ describe.skipIf(executable === undefined)("the console of a gateway with keys", 
       yield* Effect.promise(() => browser.page.reload())
       yield* shows(browser, "This gateway asks for a key")
       assert.deepStrictEqual(browser.complaints.filter((complaint) => !complaint.includes("401")), [])
+    }))
+})
+
+const press = ({ page }: Opened, name: string) =>
+  Effect.promise(() => page.getByRole("button", { name, exact: true }).first().click())
+
+describe.skipIf(executable === undefined)("the callers of a gateway with keys", () => {
+  it.live("get keys, which are shown once, rotated and revoked, and see no more than their class", () =>
+    Effect.gen(function*() {
+      const { file, operator, reader } = yield* keyFile
+      const { url } = yield* gateway({ TRIGATE_CALLERS: file })
+      const browser = yield* opened()
+      yield* goTo(browser, `${url}/#callers`)
+      yield* enterKey(browser, reader)
+      yield* shows(browser, "The scope of this caller has no admin among its classes")
+      yield* press(browser, "Forget the key")
+      yield* enterKey(browser, operator)
+      yield* shows(browser, "Make the first key of a caller")
+      yield* Effect.promise(() => browser.page.getByText("Make the first key of a caller").click())
+      yield* Effect.promise(() => browser.page.getByLabel("Name").fill("desk"))
+      yield* Effect.promise(() => browser.page.getByLabel("Valid for days").fill("90"))
+      yield* Effect.promise(() => browser.page.getByLabel("Requests a second").fill("20"))
+      yield* press(browser, "Make the key")
+      const shownKey = Effect.promise(() => browser.page.getByLabel("New key").inputValue())
+      const first = yield* shownKey
+      const asked = (key: string) =>
+        Effect.promise(() =>
+          fetch(`${url}/info`, {
+            method: "POST",
+            headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
+            body: `{"type":"spotMeta"}`
+          }).then(({ status }) => status)
+        )
+      assert.strictEqual(yield* asked(first), 200)
+      assert.notInclude(yield* heldBy(browser), first)
+      assert.deepStrictEqual(yield* findings(browser), [])
+      yield* keep(browser, "console-callers")
+      yield* press(browser, "I have it")
+      yield* shows(browser, "Requests a second: 20")
+      const row = browser.page.getByRole("row", { name: /^desk/u })
+      yield* Effect.promise(() => row.getByRole("button", { name: "Rotate …" }).click())
+      yield* shows(browser, "Another key for desk?")
+      assert.deepStrictEqual(yield* findings(browser), [])
+      yield* press(browser, "Make it")
+      yield* shows(browser, "The key of desk, shown this once")
+      const second = yield* shownKey
+      assert.deepStrictEqual([yield* asked(first), yield* asked(second)], [200, 200])
+      const prefix = first.split("_")[1] ?? ""
+      yield* Effect.promise(() =>
+        browser.page.getByRole("row", { name: prefix }).getByRole("button", { name: "Revoke …" }).click()
+      )
+      yield* press(browser, "Revoke it")
+      yield* Effect.promise(() => browser.page.getByRole("row", { name: prefix }).waitFor({ state: "detached" }))
+      yield* Effect.promise(() => browser.page.getByLabel("Also those that have expired").check())
+      yield* shows(browser, "revoked")
+      assert.strictEqual(new URL(browser.page.url()).hash, "#callers?all=yes")
+      assert.notInclude(`${yield* heldBy(browser)} ${browser.asked.join(" ")}`, second)
+      assert.deepStrictEqual(browser.asked.filter((asked) => !asked.startsWith(`${url}/`)), [])
     }))
 })
 
@@ -251,6 +327,133 @@ describe.skipIf(executable === undefined)("the API reference", () => {
       assert.include(lines, "POST /exchange Relay a signed action")
       const contract = yield* Effect.promise(() => fetch(`${url}/openapi.json`).then((answer) => answer.text()))
       assert.strictEqual(lines.length, contract.split(`"operationId":`).length - 1)
+    }))
+})
+
+const postJson = (url: string, body: string) =>
+  Effect.promise(() =>
+    fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body }).then(({ status }) => status)
+  )
+
+describe.skipIf(executable === undefined)("the console of a venue that fails", () => {
+  it.live("tells of actions without an answer, and sends one again only after it has said what that does", () =>
+    Effect.gen(function*() {
+      const api = yield* recordingUpstream(() => ({ status: 502, body: "" }))
+      const { url } = yield* gateway({ TRIGATE_TRADING_API_URL: api.url })
+      const now = yield* Clock.currentTimeMillis
+      for (const nonce of [now, now + 1]) {
+        const signed = Json.stringify(
+          yield* SandboxSigner.signAction(keys.trader, {
+            nonce,
+            action: { type: "evmUserModify", usingBigBlocks: true }
+          })
+        )
+        assert.strictEqual(yield* postJson(`${url}/exchange`, signed), 504)
+      }
+      const browser = yield* opened()
+      yield* goTo(browser, `${url}/#actions`)
+      yield* shows(browser, "evmUserModify")
+      assert.strictEqual(yield* Effect.promise(() => browser.page.getByRole("row").count()), 3)
+      yield* press(browser, "Find out …")
+      yield* shows(browser, "If it did not, the action can be executed now")
+      assert.deepStrictEqual(yield* findings(browser), [])
+      yield* keep(browser, "console-resolve")
+      const sent = () => api.seen.filter(({ path }) => path === "/exchange").length
+      yield* press(browser, "Cancel")
+      assert.strictEqual(sent(), 2)
+      api.respond = () => ({ body: `{"status":"err","response":"Invalid nonce: duplicate nonce"}` })
+      yield* press(browser, "Find out …")
+      yield* press(browser, "Send the same bytes")
+      yield* shows(browser, "The first sending was taken: Invalid nonce: duplicate nonce")
+      assert.strictEqual(sent(), 3)
+      yield* press(browser, "Forget …")
+      yield* press(browser, "Forget it")
+      yield* shows(browser, "Forgotten; its nonce stays used.")
+      yield* shows(browser, "None: the outcome of every action is known.")
+      assert.strictEqual(sent(), 3)
+      assert.deepStrictEqual(browser.complaints, [])
+    }))
+
+  it.live("shows requests as they end, by caller and by failure, and who used the weight", () =>
+    Effect.gen(function*() {
+      const api = yield* recordingUpstream(({ body }) =>
+        body.includes("spotMeta") ? { body: `{"tokens":[],"universe":[]}` } : { status: 502, body: "" }
+      )
+      const { url } = yield* gateway({ TRIGATE_TRADING_API_URL: api.url })
+      const browser = yield* opened()
+      yield* goTo(browser, `${url}/#requests`)
+      yield* shows(browser, "Nothing yet")
+      yield* Effect.promise(() =>
+        browser.page.waitForResponse((response) => response.url().endsWith("/admin/requests"))
+      )
+      assert.strictEqual(yield* postJson(`${url}/info`, `{"type":"spotMeta"}`), 200)
+      assert.strictEqual(
+        yield* postJson(`${url}/s3cr3tK3y/evm`, `{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice"}`),
+        200
+      )
+      yield* shows(browser, "spotMeta")
+      yield* shows(browser, "ChainNotConfigured")
+      yield* keep(browser, "console-requests")
+      yield* Effect.promise(() => browser.page.getByLabel("Only what failed").check())
+      yield* Effect.promise(() => browser.page.getByText("spotMeta").waitFor({ state: "detached" }))
+      assert.strictEqual(new URL(browser.page.url()).hash, "#requests?caller=&failed=yes")
+      assert.notInclude(yield* heldBy(browser), "s3cr3tK3y")
+      yield* goTo(browser, `${url}/#requests?caller=nobody`)
+      yield* shows(browser, "Nothing yet")
+      yield* click(browser, "Weight")
+      yield* shows(browser, "Who used the weight of the last minute")
+      yield* shows(browser, "address:127.0.0.1")
+      // the same query again is answered from the cache
+      assert.strictEqual(yield* postJson(`${url}/info`, `{"type":"spotMeta"}`), 200)
+      yield* Effect.promise(() => browser.page.getByRole("row", { name: "a cached response 1 20" }).waitFor())
+      yield* keep(browser, "console-weight")
+      assert.deepStrictEqual(yield* findings(browser), [])
+      assert.deepStrictEqual(browser.complaints, [])
+    }))
+
+  it.live("draws what bars there are, shades those that are missing, and pages back to the oldest", () =>
+    Effect.gen(function*() {
+      const width = 15 * 60_000
+      const last = Math.floor((yield* Clock.currentTimeMillis) / width)
+      const bars = Array.from({ length: 700 }, (_, back) => last - back).toReversed()
+        .filter((number) => ![3, 40, 41, 600].includes(last - number))
+      const Query = Schema.Struct({
+        req: Schema.Struct({
+          coin: Schema.String,
+          startTime: Schema.Finite,
+          endTime: Schema.optionalKey(Schema.Finite)
+        })
+      })
+      const decode = Schema.decodeUnknownSync(Schema.fromJsonString(Query))
+      const api = yield* recordingUpstream(({ body }) => {
+        if (!body.includes("candleSnapshot")) return { body: "{}" }
+        const { req: { coin, endTime = Infinity, startTime } } = decode(body)
+        const found = bars.filter((number) => number * width >= startTime && number * width <= endTime)
+        return {
+          body: JSON.stringify(found.map((number) => ({
+            t: number * width,
+            T: (number + 1) * width - 1,
+            s: coin,
+            i: "15m",
+            o: "100.0",
+            h: `${101 + (number % 7)}.0`,
+            l: "99.0",
+            c: `${100 + (number % 3)}.5`,
+            v: `${number % 10}.5`,
+            n: 4
+          })))
+        }
+      })
+      const { url } = yield* gateway({ TRIGATE_TRADING_API_URL: api.url })
+      const browser = yield* opened()
+      yield* goTo(browser, `${url}/#candles?coin=BTC&interval=15m`)
+      yield* shows(browser, "497 bars, 3 missing between them")
+      yield* Effect.promise(() => browser.page.locator("canvas").first().waitFor())
+      yield* press(browser, "Older bars")
+      yield* shows(browser, "696 bars, 4 missing between them")
+      yield* press(browser, "Older bars")
+      yield* shows(browser, "there are no older ones")
+      assert.deepStrictEqual(browser.complaints, [])
     }))
 })
 
@@ -289,7 +492,6 @@ describe.skipIf(executable === undefined)("the console of live chains", () => {
       yield* keep(browser, "console-chains")
       yield* click(browser, "Weight")
       yield* shows(browser, "Weight that reads can take now")
-      yield* keep(browser, "console-weight")
       assert.notInclude(yield* heldBy(browser), key)
       assert.deepStrictEqual(browser.asked.filter((asked) => !asked.startsWith(`${url}/`) || asked.includes(key)), [])
     }))

@@ -1,4 +1,8 @@
-/** The routes of whoever runs the gateway: the action log and the keys of callers. They stand on the admin listener. */
+/**
+ * The routes of whoever runs the gateway: the action log, the keys of callers, who uses the rate limits, the last requests.
+ *
+ * They stand on the admin listener.
+ */
 import { CallerName, Quota, Scope } from "@trigate/domain/Caller"
 import { NotPermitted, Overloaded, QuotaExceeded, Unauthorized } from "@trigate/domain/CallerError"
 import { Address } from "@trigate/domain/Hex"
@@ -9,6 +13,7 @@ import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
+import * as SchemaTransformation from "effect/SchemaTransformation"
 import * as Examples from "./Examples.ts"
 import * as Paths from "./Paths.ts"
 import { Problems } from "./Problems.ts"
@@ -110,6 +115,47 @@ export const KeyRevocation = Schema.Struct({
 }).annotate({ identifier: "KeyRevocation", examples: [{}] })
 export type KeyRevocation = typeof KeyRevocation.Type
 
+const Caller = Schema.String.annotate({
+  description: "`key:` and a name, or `address:` and an IP address or its network"
+})
+
+/** What is held of an upstream's rate limit now. */
+export const RateLimitUse = Schema.Struct({
+  upstream: Schema.Literals(["trading-api", "trading-node", "token-chain", "layer2"]),
+  all: Schema.Finite.annotateKey({
+    description: "Weight of the last minute for the official API, request units of the last second for nodes"
+  }),
+  callers: Schema.Array(Schema.Struct({ caller: Caller, units: Schema.Finite })).annotateKey({
+    description: "Of callers, who holds most first; the rest of `all` is held by the gateway itself"
+  })
+}).annotate({ identifier: "RateLimitUse" })
+export type RateLimitUse = typeof RateLimitUse.Type
+
+/** A request as the access log has it. */
+export const NotedRequest = Schema.Struct({
+  sequence: Schema.Natural,
+  time: Millis.annotateKey({ description: "At its end" }),
+  id: Schema.String,
+  method: Schema.String,
+  route: Schema.String,
+  status: Schema.Int,
+  milliseconds: Schema.Finite,
+  caller: Schema.optionalKey(Caller),
+  key: Schema.optionalKey(Schema.String).annotateKey({ description: "Prefix of the caller's key" }),
+  operations: Schema.Array(Schema.String),
+  error: Schema.optionalKey(Schema.String)
+}).annotate({ identifier: "NotedRequest" })
+export type NotedRequest = typeof NotedRequest.Type
+
+const Sequence = Schema.String.check(Schema.isPattern(/^[0-9]{1,15}$/u, { expected: "a whole number" })).annotate({
+  description: "The `sequence` of the last request that you know; all when absent",
+  examples: [Examples.requestSequence]
+}).pipe(
+  Schema.decodeTo(Schema.Natural, SchemaTransformation.transform({ decode: Number, encode: String }))
+)
+
+const after = { after: Schema.optionalKey(Sequence) }
+
 const name = { name: CallerName.annotate({ identifier: "CallerName", examples: [Examples.keyCreation.name] }) }
 
 const id = { id: ActionId }
@@ -176,10 +222,28 @@ export class AdminApi extends HttpApiGroup.make("admin").add(
   }).annotateMerge(OpenApi.annotations({
     summary: "End the keys of a caller at once, or one of them",
     description: "Answers those that it has ended. Every replica refuses them within seconds."
+  })),
+  HttpApiEndpoint.get("rateLimits", Paths.rateLimits, {
+    success: Schema.Array(RateLimitUse),
+    error: errors
+  }).annotateMerge(OpenApi.annotations({
+    summary: "Who uses the rate limits",
+    description:
+      "Of this gateway alone, also where replicas share their limits. An upstream without a limit is left out."
+  })),
+  HttpApiEndpoint.get("requests", Paths.requests, {
+    query: after,
+    success: Schema.Array(NotedRequest),
+    error: errors
+  }).annotateMerge(OpenApi.annotations({
+    summary: "The last requests of callers",
+    description:
+      "At most 500, oldest first, without paths and bodies. They are noted from the first time that somebody asks " +
+      "until nobody has asked for ten seconds, by this gateway alone."
   }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Admin",
   description:
-    "The action log and the keys of callers, for whoever runs the gateway: on the admin listener, or on a loopback " +
-    "address beside the rest"
+    "The action log, the keys of callers and what they do, for whoever runs the gateway: on the admin listener, or on a " +
+    "loopback address beside the rest"
 })) {}

@@ -28,6 +28,9 @@ export const keyCreation = {
 /** How it gets its next key. */
 export const keyRotation = { overlap: 43_200_000 } as const
 
+/** The place of a request among those that were noted. */
+export const requestSequence = "12"
+
 /** A signed action. Its nonce is old, so a gateway with the sandbox shows one that it has signed itself. */
 export const signedAction: SignedAction = {
   action: { type: "evmUserModify", usingBigBlocks: true },

@@ -49,6 +49,12 @@ export const rotateKey = "/admin/keys/:name/rotate"
 /** Ends the keys of a caller. */
 export const revokeKeys = "/admin/keys/:name/revoke"
 
+/** What callers hold of the rate limits. */
+export const rateLimits = "/admin/rate-limits"
+
+/** The last requests. */
+export const requests = "/admin/requests"
+
 /** Whether the gateway takes traffic. */
 export const ready = "/health/ready"
 

@@ -5,7 +5,7 @@
  * `@trigate/api/…`: Node then loads only those.
  */
 
-/** The routes of whoever runs the gateway: the action log and the keys of callers. They stand on the admin listener. */
+/** The routes of whoever runs the gateway: the action log, the keys of callers, who uses the rate limits, the last requests. */
 export * as AdminApi from "./AdminApi.ts"
 
 /** `GET /candles`: the candle history that the gateway keeps, of any length. */

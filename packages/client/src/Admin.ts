@@ -1,4 +1,4 @@
-/** The action log and the keys of callers, for whoever runs the gateway: the connection is to its admin listener. */
+/** The action log, the callers and what they do, for whoever runs the gateway: the connection is to its admin listener. */
 import {
   ActionResolution,
   CallerKey,
@@ -8,6 +8,8 @@ import {
   KeyList,
   KeyRevocation,
   KeyRotation,
+  NotedRequest,
+  RateLimitUse,
   UnansweredAction
 } from "@trigate/api/AdminApi"
 import * as Paths from "@trigate/api/Paths"
@@ -25,6 +27,9 @@ const readResolution = ownReaderOf(ActionResolution)
 const readKeys = ownReaderOf(KeyList)
 const readIssued = ownReaderOf(IssuedKey)
 const readEnded = ownReaderOf(Schema.Array(CallerKey))
+
+const readUses = ownReaderOf(Schema.Array(RateLimitUse))
+const readRequests = ownReaderOf(Schema.Array(NotedRequest))
 
 const writeCreation = encodeRequest(KeyCreation)
 const writeRotation = encodeRequest(KeyRotation)
@@ -90,3 +95,21 @@ export const revokeKeys: (
     return yield* readEnded(yield* ask(({ own }) => own.post(of(Paths.revokeKeys, name), text)))
   }
 )
+
+/** What callers hold of the rate limits now, at the gateway that answers. */
+export const rateLimits: () => Effect.Effect<ReadonlyArray<RateLimitUse>, ServedFailure, Connection> = Effect.fn(
+  "GatewayClient.rateLimits"
+)(function*() {
+  return yield* readUses(yield* ask(({ own }) => own.get(Paths.rateLimits)))
+})
+
+/**
+ * The last requests of callers, oldest first, or those after the one with a sequence.
+ *
+ * The gateway notes them while somebody asks for them at least every ten seconds.
+ */
+export const requests: (after?: number) => Effect.Effect<ReadonlyArray<NotedRequest>, ServedFailure, Connection> =
+  Effect.fn("GatewayClient.requests")(function*(after) {
+    const query = after === undefined ? "" : `?after=${after}`
+    return yield* readRequests(yield* ask(({ own }) => own.get(`${Paths.requests}${query}`)))
+  })

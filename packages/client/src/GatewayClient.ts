@@ -115,7 +115,9 @@ export const make = (connection: Connection.Connection["Service"]): Calls => {
       keys: bound(Admin.keys),
       createKey: bound(Admin.createKey),
       rotateKey: bound(Admin.rotateKey),
-      revokeKeys: bound(Admin.revokeKeys)
+      revokeKeys: bound(Admin.revokeKeys),
+      rateLimits: bound(Admin.rateLimits),
+      requests: bound(Admin.requests)
     }
   }
 }

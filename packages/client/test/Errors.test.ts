@@ -77,7 +77,9 @@ const declared: {
   "admin.keys": [administering, (tag) => () => problem(tag)],
   "admin.createKey": [changing, (tag) => () => problem(tag)],
   "admin.rotateKey": [changing, (tag) => () => problem(tag)],
-  "admin.revokeKeys": [changing, (tag) => () => problem(tag)]
+  "admin.revokeKeys": [changing, (tag) => () => problem(tag)],
+  "admin.rateLimits": [administering, (tag) => () => problem(tag)],
+  "admin.requests": [administering, (tag) => () => problem(tag)]
 }
 
 const failureOf = (name: string, answer: (sent: Sent) => Scripted) =>

@@ -88,6 +88,19 @@ const desk = {
   expiresAt: 1_767_312_000_000
 }
 
+const noted = {
+  sequence: 12,
+  time: 1_767_225_600_000,
+  id: "req-1",
+  method: "POST",
+  route: "info.query",
+  status: 200,
+  milliseconds: 3,
+  caller: "key:desk",
+  key: "0123456789",
+  operations: ["spotMeta"]
+}
+
 const ready = {
   status: "draining",
   sandbox: false,
@@ -403,5 +416,21 @@ export const methods: { readonly [name: string]: Method } = {
     keyed: false,
     answer: JSON.stringify([desk]),
     result: [desk]
+  },
+  "admin.rateLimits": {
+    call: ({ admin }) => admin.rateLimits(),
+    sent: get,
+    path: "/admin/rate-limits",
+    keyed: false,
+    answer: `[{"upstream":"trading-api","all":22,"callers":[{"caller":"key:desk","units":20}]}]`,
+    result: [{ upstream: "trading-api", all: 22, callers: [{ caller: "key:desk", units: 20 }] }]
+  },
+  "admin.requests": {
+    call: ({ admin }) => admin.requests(11),
+    sent: get,
+    path: "/admin/requests?after=11",
+    keyed: false,
+    answer: JSON.stringify([noted]),
+    result: [noted]
   }
 }

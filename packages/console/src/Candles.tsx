@@ -13,6 +13,9 @@ import { go, place } from "./Place.ts"
 /** Bars that are asked for at a time. */
 const stretch = 500
 
+/** The most that the venue answers at a time: so many without one, and there are none before. */
+const longest = 5000
+
 const shown = signal<ReadonlyArray<Candle>>([])
 const failure = signal<string | undefined>(undefined)
 const isOldest = signal(false)
@@ -45,7 +48,10 @@ const load = async (instant: number, bars: number): Promise<void> => {
   }
   failure.value = undefined
   const { candles } = outcome.value
-  if (candles.length === 0 && shown.value.length > 0) isOldest.value = true
+  if (candles.length === 0 && shown.value.length > 0) {
+    if (bars < longest) return load(instant, longest)
+    isOldest.value = true
+  }
   shown.value = joined(shown.value, candles)
 }
 
@@ -68,6 +74,8 @@ interface Chart {
   readonly chart: IChartApi
   readonly prices: ISeriesApi<"Candlestick">
   readonly volumes: ISeriesApi<"Histogram">
+  /** A band where a bar is missing. */
+  readonly holes: ISeriesApi<"Histogram">
 }
 
 const colour = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(name).trim()
@@ -85,6 +93,9 @@ const make = async (element: HTMLElement): Promise<Chart> => {
     grid: { vertLines: { color: colour("--line") }, horzLines: { color: colour("--line") } },
     timeScale: { timeVisible: true }
   })
+  const band = { priceScaleId: "holes", color: colour("--hole"), priceLineVisible: false, lastValueVisible: false }
+  const holes = chart.addSeries(HistogramSeries, band)
+  holes.priceScale().applyOptions({ scaleMargins: { top: 0, bottom: 0 } })
   const prices = chart.addSeries(CandlestickSeries, {
     upColor: colour("--good"),
     downColor: colour("--bad"),
@@ -95,14 +106,21 @@ const make = async (element: HTMLElement): Promise<Chart> => {
   const volumes = chart.addSeries(HistogramSeries, {
     priceFormat: { type: "volume" },
     priceScaleId: "",
+    priceLineVisible: false,
+    lastValueVisible: false,
     color: colour("--faint")
   })
   volumes.priceScale().applyOptions({ scaleMargins: { top: 0.8, bottom: 0 } })
-  return { chart, prices, volumes }
+  return { chart, holes, prices, volumes }
 }
 
-const draw = ({ prices, volumes }: Chart, interval: CandleInterval, bars: ReadonlyArray<Candle>): void => {
+const draw = (
+  { holes: bands, prices, volumes }: Chart,
+  interval: CandleInterval,
+  bars: ReadonlyArray<Candle>
+): void => {
   const holes = holesOf(interval, bars).flatMap((t) => at(t).map((time) => ({ time })))
+  bands.setData(holes.map(({ time }) => ({ time, value: 1 })))
   const byTime = (one: { readonly time: number }, other: { readonly time: number }) => one.time - other.time
   prices.setData([
     ...bars.flatMap(({ c, h, l, o, t }) =>
@@ -118,22 +136,28 @@ const draw = ({ prices, volumes }: Chart, interval: CandleInterval, bars: Readon
 
 const decimalsOf = (price: string): number => price.split(".")[1]?.replace(/0+$/u, "").length ?? 0
 
-/** Asks for older bars when the reader comes near the oldest one. */
-const loadOlder = ({ chart }: Chart): void => {
-  let loading = false
-  chart.timeScale().subscribeVisibleLogicalRangeChange((range) => {
-    const [first] = shown.value
-    if (range === null || range.from > 20 || first === undefined || loading || isOldest.value) return
-    loading = true
-    void load(first.t - 1, stretch).finally(() => {
-      loading = false
-    })
-  })
+let isLoadingOlder = false
+
+/** Asks for the bars before the oldest one that is here. */
+const loadOlder = async (): Promise<void> => {
+  const [first] = shown.value
+  if (first === undefined || isLoadingOlder || isOldest.value) return
+  isLoadingOlder = true
+  await load(first.t - 1, stretch)
+  isLoadingOlder = false
 }
+
+/** Asks for older bars when the reader comes near the oldest one. */
+const loadAhead = ({ chart }: Chart): void =>
+  chart.timeScale().subscribeVisibleLogicalRangeChange((range) => {
+    if (range !== null && range.from <= 20) void loadOlder()
+  })
 
 /** Draws the bars whenever they change, until it is stopped; another coin or interval is shown from its newest bars. */
 const follow = (plot: Chart): () => void => {
   let fitted = ""
+  // not before: the chart begins with a range of its own, and would ask for what nobody looks at
+  let isAhead = false
   return shown.subscribe((bars) => {
     const { coin, interval } = wanted()
     draw(plot, interval, bars)
@@ -142,6 +166,8 @@ const follow = (plot: Chart): () => void => {
     const precision = Math.max(...bars.map(({ c }) => decimalsOf(c)))
     plot.prices.applyOptions({ priceFormat: { type: "price", precision, minMove: 10 ** -precision } })
     plot.chart.timeScale().setVisibleLogicalRange({ from: bars.length - 120, to: bars.length + 5 })
+    if (!isAhead) loadAhead(plot)
+    isAhead = true
   })
 }
 
@@ -152,7 +178,6 @@ const Plot = () => {
     const begin = async (place: HTMLElement): Promise<void> => {
       const plot = await make(place)
       if (ended.signal.aborted) return plot.chart.remove()
-      loadOlder(plot)
       const stop = follow(plot)
       ended.signal.addEventListener("abort", () => {
         stop()
@@ -166,6 +191,12 @@ const Plot = () => {
     <div class="plot" ref={element} role="img" aria-label="Candlestick chart; the table below has its newest bars" />
   )
 }
+
+const scheme = matchMedia("(prefers-color-scheme: dark)")
+const isDark = signal(scheme.matches)
+scheme.addEventListener("change", () => {
+  isDark.value = scheme.matches
+})
 
 /** The panel. */
 export const Candles = () => {
@@ -201,14 +232,19 @@ export const Candles = () => {
           </select>
         </label>
         <button type="submit">Show</button>
+        <button type="button" class="plain" disabled={isOldest.value} onClick={() => void loadOlder()}>
+          Older bars
+        </button>
       </form>
       {failure.value === undefined ? null : <p class="bad" role="alert">{failure.value}</p>}
-      <Plot />
+      <Plot key={String(isDark.value)} />
       <p class="muted credit">
         Chart: <a href="https://www.tradingview.com/" rel="noreferrer">TradingView Lightweight Charts™</a>
       </p>
       <p class="muted" aria-live="polite">
-        {bars.length} bars{holes === 0 ? ", none missing between them" : `, ${holes} missing between them`}
+        {bars.length} bars{holes === 0
+          ? ", none missing between them"
+          : `, ${holes} missing between them (shaded): nothing was traded, or nobody has them`}
         {isOldest.value ? "; there are no older ones" : ""}
       </p>
       <div class="scroll" tabIndex={0} role="region" aria-label="Newest bars">

@@ -28,10 +28,11 @@ export const useKey = (text: string | undefined): void => {
   key.value = text === undefined ? undefined : Redacted.make(text)
 }
 
-const noting = ({ get, open, post }: Connection.Routes): Connection.Routes => {
+const noting = ({ get, open, post }: Connection.Routes, carried: Redacted.Redacted | undefined): Connection.Routes => {
   const note = ({ status }: { readonly status: number }) =>
     Effect.sync(() => {
-      if (status === 401) isRefused.value = true
+      // an answer to a call from before says nothing of the key that calls carry now
+      if (status === 401 && carried === key.value) isRefused.value = true
     })
   return {
     get: (path) => Effect.tap(get(path), note),
@@ -41,11 +42,12 @@ const noting = ({ get, open, post }: Connection.Routes): Connection.Routes => {
 }
 
 const connection = computed(() => {
+  const carried = key.value
   const { chains, nextId, own } = Connection.make(http, {
     baseUrl: here,
-    ...(key.value === undefined ? {} : { key: key.value })
+    ...(carried === undefined ? {} : { key: carried })
   })
-  return { nextId, chains: noting(chains), own: noting(own) }
+  return { nextId, chains: noting(chains, carried), own: noting(own, carried) }
 })
 
 /** What a call ended in: its value, or the sentence of its failure. */

@@ -1,6 +1,8 @@
 /** The console: one page about one gateway. */
 import type { ComponentType } from "preact"
 import { render } from "preact"
+import { Actions } from "./Actions.tsx"
+import { Callers } from "./Callers.tsx"
 import { Candles } from "./Candles.tsx"
 import { Chains } from "./Chains.tsx"
 import * as Gateway from "./Gateway.ts"
@@ -9,6 +11,7 @@ import { KeyForm } from "./KeyForm.tsx"
 import * as Live from "./Live.ts"
 import { Lookup } from "./Lookup.tsx"
 import { linkTo, place } from "./Place.ts"
+import { Requests } from "./Requests.tsx"
 import { Weight } from "./Weight.tsx"
 
 interface Panel {
@@ -22,7 +25,10 @@ const panels: { readonly [name: string]: Panel } = {
   weight: { title: "Weight", Body: Weight },
   candles: { title: "Candles", Body: Candles },
   inspect: { title: "Inspector", Body: Inspector },
-  lookup: { title: "Look up", Body: Lookup }
+  lookup: { title: "Look up", Body: Lookup },
+  actions: { title: "Action log", Body: Actions },
+  callers: { title: "Callers", Body: Callers },
+  requests: { title: "Requests", Body: Requests }
 }
 
 const Banner = () => {
@@ -50,15 +56,15 @@ const App = () => {
       <header>
         <span class="name">Trigate</span>
         <Banner />
+        {Gateway.hasKey.value
+          ? <button type="button" class="plain" onClick={() => Gateway.useKey(undefined)}>Forget the key</button>
+          : null}
         <nav aria-label="Panels">
           {Object.entries(panels).map(([name, { title }]) => (
             <a key={name} href={linkTo(name)} aria-current={name === panel ? "page" : undefined}>{title}</a>
           ))}
           <a href="docs">API reference</a>
         </nav>
-        {Gateway.hasKey.value
-          ? <button type="button" onClick={() => Gateway.useKey(undefined)}>Forget the key</button>
-          : null}
       </header>
       <main id="main" tabIndex={-1}>
         <h1 class="hidden">{title}</h1>

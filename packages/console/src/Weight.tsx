@@ -1,25 +1,43 @@
-/** The venue's weight: what is left of this minute, what was spent, and what caching and coalescing saved. */
+/** The venue's weight: what is left of this minute, who spent it, and what caching and coalescing saved. */
+import * as Admin from "@trigate/client/Admin"
 import { lastMinute, snapshots } from "./Live.ts"
 import * as Metrics from "./Metrics.ts"
+import { usePolled } from "./Polled.ts"
 import { Spark } from "./Spark.tsx"
 import * as Words from "./Words.ts"
 
 const upstream = "trading-api"
 const available = "trigate_upstream_rate_limit_available"
+const reads = "trigate_response_cache_total"
+const weightSaved = "trigate_upstream_weight_saved_total"
 
-/** The reads that were answered without an attempt of their own, by outcome. */
+const answeredBy: { readonly [outcome: string]: string } = {
+  coalesced: "an equal read in flight",
+  held: "closed bars that are held",
+  hit: "a cached response",
+  replica_hit: "a response that another replica cached",
+  stale: "a stale response, as the upstream failed"
+}
+
+const outcomesOf = (to: Metrics.Snapshot, name: string): ReadonlyArray<string> => [
+  ...new Set(Metrics.of(to, name).map(({ labels }) => labels["outcome"] ?? ""))
+]
+
+/** The reads that were answered without an attempt of their own, and the weight that they would have cost, by what answered. */
 const saved = () => {
   const span = lastMinute.value
   if (span === undefined) return []
-  const outcomes = [
-    ...new Set(
-      Metrics.of(span.to, "trigate_response_cache_total").map(({ labels }) => labels["outcome"] ?? "")
-    )
-  ]
-  return outcomes.map((outcome) => ({
-    outcome,
-    reads: Metrics.growth(span.from, span.to, "trigate_response_cache_total", { outcome })
-  })).filter(({ reads }) => reads > 0)
+  const { from, to } = span
+  const grown = (name: string, outcome: string) => Metrics.growth(from, to, name, { outcome })
+  return [...new Set([...outcomesOf(to, reads), ...outcomesOf(to, weightSaved)])]
+    // what is refreshed in the background is an attempt
+    .filter((outcome) => !outcome.startsWith("refresh"))
+    .map((outcome) => ({
+      outcome: answeredBy[outcome] ?? outcome,
+      reads: grown(reads, outcome),
+      weight: grown(weightSaved, outcome)
+    }))
+    .filter(({ reads, weight }) => reads > 0 || weight > 0)
 }
 
 /** The operations that cost most attempts. */
@@ -35,6 +53,59 @@ const costly = () => {
     operation,
     attempts: Metrics.growth(span.from, span.to, "trigate_upstream_calls_total", { upstream, operation })
   })).filter(({ attempts }) => attempts > 0).toSorted((one, other) => other.attempts - one.attempts).slice(0, 8)
+}
+
+const User = ({ all, name, units }: { readonly name: string; readonly units: number; readonly all: number }) => (
+  <tr>
+    <th scope="row">{name}</th>
+    <td>{Words.count(units)}</td>
+    <td>{Words.percent(all === 0 ? 0 : units / all)}</td>
+    <td>
+      <meter min={0} max={Math.max(1, all)} value={units} aria-label={`Share of ${name}`} />
+    </td>
+  </tr>
+)
+
+/** Who holds what was spent of the limits. */
+const Users = () => {
+  const [last] = usePolled(Admin.rateLimits)
+  if (last === undefined) return null
+  if ("failure" in last) return <p class="card bad" role="alert">{last.failure}</p>
+  return (
+    <>
+      {last.value.map(({ all, callers, upstream }) => {
+        const own = all - callers.reduce((sum, { units }) => sum + units, 0)
+        return (
+          <section class="card" key={upstream} aria-labelledby={`users-${upstream}`}>
+            <h2 id={`users-${upstream}`}>
+              {upstream === "trading-api"
+                ? "Who used the weight of the last minute"
+                : `Who used the request units of ${upstream}, last second`}
+            </h2>
+            {all === 0 ?
+              <p class="muted">Nobody.</p> :
+              (
+                <div class="scroll" tabIndex={0} role="region" aria-labelledby={`users-${upstream}`}>
+                  <table>
+                    <thead>
+                      <tr>
+                        {["Caller", "Used", "Of all", ""].map((name) => <th scope="col" key={name}>{name}</th>)}
+                      </tr>
+                    </thead>
+                    <tbody>
+                      {callers.slice(0, 10).map(({ caller, units }) => (
+                        <User key={caller} name={caller} units={units} all={all} />
+                      ))}
+                      {own > 0 ? <User name="the gateway itself" units={own} all={all} /> : null}
+                    </tbody>
+                  </table>
+                </div>
+              )}
+          </section>
+        )
+      })}
+    </>
+  )
 }
 
 /** The panel. */
@@ -62,19 +133,28 @@ export const Weight = () => {
         <Spark label={`Weight left over the last minutes, now ${Words.count(last)}`} top={top} values={values} />
         <p class="muted">Spent within the last minute: {Words.count(spent)}</p>
       </section>
+      <Users />
       <section class="card" aria-labelledby="weight-saved">
-        <h2 id="weight-saved">Reads without an attempt of their own, last minute</h2>
+        <h2 id="weight-saved">What caching and coalescing saved, last minute</h2>
         {saved().length === 0
-          ? <p class="muted">None yet.</p>
+          ? <p class="muted">Nothing yet: every read was an attempt of its own.</p>
           : (
-            <dl>
-              {saved().map(({ outcome, reads }) => (
-                <div key={outcome}>
-                  <dt>{outcome}</dt>
-                  <dd>{Words.count(reads)}</dd>
-                </div>
-              ))}
-            </dl>
+            <table>
+              <thead>
+                <tr>
+                  {["Answered by", "Reads", "Weight"].map((name) => <th scope="col" key={name}>{name}</th>)}
+                </tr>
+              </thead>
+              <tbody>
+                {saved().map(({ outcome, reads, weight }) => (
+                  <tr key={outcome}>
+                    <th scope="row">{outcome}</th>
+                    <td>{Words.count(reads)}</td>
+                    <td>{Words.count(weight)}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
           )}
       </section>
       <section class="card" aria-labelledby="weight-spent">

@@ -13,3 +13,20 @@ export const percent = (share: number): string => `${Number((share * 100).toFixe
 /** A count with narrow spaces between thousands. */
 export const count = (value: number): string =>
   Math.round(value).toString().replace(/\B(?=(?:\d{3})+(?!\d))/gu, "\u202f")
+
+/** How long ago an instant was, in its largest unit. */
+export const age = (millis: number): string => {
+  const seconds = Math.max(0, (Date.now() - millis) / 1000)
+  if (seconds < 90) return `${Math.round(seconds)} s`
+  if (seconds < 90 * 60) return `${Math.round(seconds / 60)} min`
+  return seconds < 36 * 3600 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} days`
+}
+
+/** A date and time of the day in UTC. */
+export const instant = (millis: number): string => new Date(millis).toISOString().slice(0, 16).replace("T", " ")
+
+/** A time of the day in UTC, to the millisecond. */
+export const clock = (millis: number): string => new Date(millis).toISOString().slice(11, 23)
+
+/** The beginning and the end of a long name. */
+export const short = (text: string): string => text.length < 16 ? text : `${text.slice(0, 8)}…${text.slice(-4)}`

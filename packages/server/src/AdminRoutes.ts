@@ -1,5 +1,5 @@
-/** The routes of whoever runs the gateway: what is in its action log and what became of it, and the keys of its callers. */
-import type { CallerKey, IssuedKey } from "@trigate/api/AdminApi"
+/** The routes of whoever runs the gateway: what is in its action log and what became of it, its callers and what they do. */
+import type { CallerKey, IssuedKey, NotedRequest, RateLimitUse } from "@trigate/api/AdminApi"
 import { KeyCreation, KeyRevocation, KeyRotation } from "@trigate/api/AdminApi"
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import { CallerKeys } from "@trigate/callers/CallerKeys"
@@ -16,6 +16,7 @@ import { UpstreamUnavailable } from "@trigate/domain/UpstreamError"
 import { ActionLog } from "@trigate/trading/ActionLog"
 import type { Unanswered } from "@trigate/trading/ActionLog"
 import { Exchange } from "@trigate/trading/Exchange"
+import * as RateLimiter from "@trigate/upstream/RateLimiter"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
@@ -29,6 +30,8 @@ import * as EncodedRoutes from "./EncodedRoutes.ts"
 import * as HttpBody from "./HttpBody.ts"
 import * as RequestCaller from "./RequestCaller.ts"
 import * as RequestFacts from "./RequestFacts.ts"
+import type { Noted } from "./RequestTail.ts"
+import { RequestTail } from "./RequestTail.ts"
 
 /** The part of the contract that these routes serve. */
 export class AdminApi extends HttpApi.make("gateway").add(GatewayApi.groups.admin) {}
@@ -125,6 +128,19 @@ const issuedOf = ({ key, record }: Issued) =>
 
 const usualOverlap = Duration.days(1)
 
+const useOf = ({ all, callers, upstream }: RateLimiter.Use): RateLimitUse => ({
+  upstream,
+  all,
+  callers: [...callers].map(([caller, units]) => ({ caller, units })).toSorted((one, other) => other.units - one.units)
+})
+
+const notedOf = ({ caller, error, key, traceId: _, ...noted }: Noted): NotedRequest => ({
+  ...noted,
+  ...(caller === undefined ? {} : { caller }),
+  ...(key === undefined ? {} : { key }),
+  ...(error === undefined ? {} : { error })
+})
+
 const admin = HttpApiBuilder.group(
   AdminApi,
   "admin",
@@ -132,6 +148,8 @@ const admin = HttpApiBuilder.group(
     const log = yield* ActionLog
     const exchange = yield* Exchange
     const asked = yield* KeysAsked
+    const windows = (yield* RateLimiter.Windows) ?? new Map()
+    const tail = yield* RequestTail
     const serve = yield* guarding
 
     const resolve = Effect.fnUntraced(function*(id: string) {
@@ -190,6 +208,16 @@ const admin = HttpApiBuilder.group(
             Effect.flatMap((revocation) => told(store.revoke({ name, ...revocation }))),
             Effect.flatMap(recordsOf)
           )))
+      .handle(
+        "rateLimits",
+        ({ request }) =>
+          serve(request, Effect.clockWith((clock) => Effect.succeed(RateLimiter.usesOf(windows, clock).map(useOf))))
+      )
+      .handle(
+        "requests",
+        ({ query: { after = 0 }, request }) =>
+          serve(request, Effect.map(tail.after(after), (requests) => requests.map(notedOf)))
+      )
   })
 )
 

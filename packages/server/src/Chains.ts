@@ -55,6 +55,8 @@ export type Services = Exchange | Info | Inspector.Inspector | TradingEvm | Toke
 export class Chains extends Context.Service<Chains, {
   /** The action log, which all settings share. */
   readonly actionLog: ActionLog.ActionLog["Service"]
+  /** What counts against rate limits; the sandbox has none. */
+  readonly windows: Map<string, RateWindow>
   readonly layerOf: (settings: Settings) => Layer.Layer<Services>
 }>()("@trigate/server/Chains") {}
 
@@ -169,6 +171,7 @@ const live = (first: Settings) =>
       const detections = yield* LayerMap.make(outliers)
       return Chains.of({
         actionLog: Context.get(kept, ActionLog.ActionLog),
+        windows,
         layerOf: (settings) => {
           const { layer2Url, onceDeadline, readDeadline, traceUpstream, tradingNodeUrl } = settings
           // never shorter: an action that is still sent by the old settings needs its whole lease
@@ -209,6 +212,7 @@ const sandbox = () =>
       const kept = Context.pick(ActionLog.ActionLog, SandboxState.SandboxState)(context)
       return Chains.of({
         actionLog: Context.get(kept, ActionLog.ActionLog),
+        windows: new Map(),
         layerOf: (settings) =>
           Layer.mergeAll(
             Sandbox.layerServices(),

@@ -46,6 +46,7 @@ import * as Observe from "./Observe.ts"
 import * as RelayRoutes from "./RelayRoutes.ts"
 import * as RequestCaller from "./RequestCaller.ts"
 import * as RequestFacts from "./RequestFacts.ts"
+import * as RequestTail from "./RequestTail.ts"
 import * as RpcRoutes from "./RpcRoutes.ts"
 import * as Unmatched from "./Unmatched.ts"
 
@@ -308,7 +309,13 @@ export interface Defaults {
 export const layerDefaults = (
   { network = "mainnet", sandbox }: Defaults
 ): Layer.Layer<
-  CallerKeys.CallerKeys | Quotas.Quotas | GatewayStatus | Load.Load | Observe.Drain | RequestFacts.AccessLog
+  | CallerKeys.CallerKeys
+  | Quotas.Quotas
+  | GatewayStatus
+  | Load.Load
+  | Observe.Drain
+  | RequestFacts.AccessLog
+  | RequestTail.RequestTail
 > => {
   const chain = { mode: sandbox ? "sandbox" as const : "live" as const, upstreams: {} }
   return Layer.mergeAll(
@@ -317,6 +324,7 @@ export const layerDefaults = (
     Observe.layerDrain,
     Load.layer(Load.defaults),
     RequestFacts.layerAccessLogOff,
+    RequestTail.layer,
     Layer.succeed(GatewayStatus, { sandbox, network, chains: { trading: chain, tokens: chain, layer2: chain } })
   )
 }

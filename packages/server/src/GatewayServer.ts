@@ -10,6 +10,7 @@ import { Quotas } from "@trigate/callers/Quotas"
 import type { Settings } from "@trigate/domain/Settings"
 import { settings as declared } from "@trigate/domain/Settings"
 import { ActionLog } from "@trigate/trading/ActionLog"
+import * as RateLimiter from "@trigate/upstream/RateLimiter"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
@@ -40,6 +41,7 @@ import * as NodeServer from "./NodeServer.ts"
 import * as Observe from "./Observe.ts"
 import { TrustedProxies } from "./RequestCaller.ts"
 import * as RequestFacts from "./RequestFacts.ts"
+import * as RequestTail from "./RequestTail.ts"
 import { SettingsError } from "./Settings.ts"
 
 /** What became of new settings; the names are those of the environment. */
@@ -132,6 +134,7 @@ const servicesOf = (
   Layer.mergeAll(
     chains.layerOf(settings),
     Layer.succeed(ActionLog, chains.actionLog),
+    Layer.succeed(RateLimiter.Windows, chains.windows),
     Layer.succeed(Gateway.RelayOptions, {
       anyInfo: settings.relayInfo,
       methods: settings.relayMethods,
@@ -147,7 +150,15 @@ const servicesOf = (
   )
 
 /** What the routes of all settings are built in. */
-type Surroundings = Load.Load | Observe.Drain | FileSystem | Generator | HttpPlatform | Path | Scope.Scope
+type Surroundings =
+  | Load.Load
+  | Observe.Drain
+  | RequestTail.RequestTail
+  | FileSystem
+  | Generator
+  | HttpPlatform
+  | Path
+  | Scope.Scope
 
 const make = Effect.fnUntraced(function*(first: Settings) {
   const chains = yield* Chains.Chains
@@ -247,6 +258,7 @@ export const layer = (settings: Settings) =>
       Layer.provideMerge(Layer.mergeAll(
         AuditLogWriter.layer(settings.auditLog),
         Observe.layerDrain,
+        RequestTail.layer,
         Load.layer({ maxLag: settings.maxLag, memory: settings.memoryInFlight }),
         // requests have spans of our own, which hold no URL
         Layer.succeed(HttpMiddleware.TracerDisabledWhen, constTrue),

@@ -33,6 +33,7 @@ import { Load } from "./Load.ts"
 import * as Pipelining from "./Pipelining.ts"
 import * as RequestFacts from "./RequestFacts.ts"
 import * as RequestSpan from "./RequestSpan.ts"
+import { RequestTail } from "./RequestTail.ts"
 import * as Unmatched from "./Unmatched.ts"
 
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- the response is Node's own
@@ -227,6 +228,7 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
   const { prefix } = routes
   const unmatched = Unmatched.make(routes)
   const { write } = yield* RequestFacts.AccessLog
+  const { note, watch } = yield* RequestTail
   const { sandbox } = yield* GatewayStatus
   const drain = yield* Drain
   const load = yield* Load
@@ -292,19 +294,24 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
         if (facts.span !== undefined) {
           RequestSpan.end(facts.span, fiber, { id, status, error: RequestFacts.errorOf(facts) })
         }
-        write?.({
-          time,
-          id,
-          method: request.method,
-          route: facts.route,
-          status,
-          milliseconds,
-          caller: facts.caller?.id,
-          key: facts.caller?.key,
-          operations: facts.operations.map(({ operation }) => operation),
-          error: RequestFacts.errorOf(facts),
-          traceId: facts.span?.traceId
-        })
+        const isWatched = time < watch.until
+        if (write !== undefined || isWatched) {
+          const entry = {
+            time,
+            id,
+            method: request.method,
+            route: facts.route,
+            status,
+            milliseconds,
+            caller: facts.caller?.id,
+            key: facts.caller?.key,
+            operations: facts.operations.map(({ operation }) => operation),
+            error: RequestFacts.errorOf(facts),
+            traceId: facts.span?.traceId
+          }
+          write?.(entry)
+          if (isWatched) note(entry)
+        }
         if (body._tag === "Uint8Array" && body.contentLength > smallAnswer && response !== undefined) {
           response.once("close", load.unread(body.contentLength, () => response.req.socket.destroy()))
         }

@@ -8,7 +8,7 @@
 /** Where a gateway keeps its action log, by its settings: the same for the gateway that writes it and the tool that reads it. */
 export * as ActionLogStore from "./ActionLogStore.ts"
 
-/** The routes of whoever runs the gateway: what is in its action log and what became of it, and the keys of its callers. */
+/** The routes of whoever runs the gateway: what is in its action log and what became of it, its callers and what they do. */
 export * as AdminRoutes from "./AdminRoutes.ts"
 
 /** Where a gateway keeps candle history, by its settings: beside the action log, and without a database in memory. */
@@ -88,6 +88,9 @@ export * as RequestFacts from "./RequestFacts.ts"
 
 /** The span of a request, named after its route. Nothing here runs unless the program has a tracer. */
 export * as RequestSpan from "./RequestSpan.ts"
+
+/** The last requests of a gateway, for whoever watches. */
+export * as RequestTail from "./RequestTail.ts"
 
 /** The JSON-RPC routes: `POST /evm`, `POST /l2` and `POST /api/v2/jsonRPC`, each derived from its table of operations. */
 export * as RpcRoutes from "./RpcRoutes.ts"

@@ -32,6 +32,7 @@ import * as Predicate from "effect/Predicate"
 import * as RateWindow from "./RateWindow.ts"
 import type { Bounds, Call, Taken, Units } from "./RateWindow.ts"
 import type { UpstreamLabel } from "./Upstream.ts"
+import { upstreamLabels } from "./Upstream.ts"
 
 /**
  * The windows in which limiters count, by upstream and shape.
@@ -45,6 +46,24 @@ export const Windows = Context.Reference<Map<string, RateWindow.RateWindow> | un
     defaultValue: () => undefined
   }
 )
+
+/** What callers hold of an upstream's limit now, and what all calls do, those of the program itself as well. */
+export interface Use {
+  readonly upstream: UpstreamLabel
+  readonly all: number
+  readonly callers: ReadonlyMap<string, number>
+}
+
+/** What is held of the limits that this process has counted against. */
+export const usesOf = (windows: ReadonlyMap<string, RateWindow.RateWindow>, clock: Clock.Clock): ReadonlyArray<Use> => {
+  const now = monotonicMillis(clock)
+  return upstreamLabels.flatMap((upstream) =>
+    [...windows].filter(([key]) => key.startsWith(`${upstream} `)).map(([, window]) => {
+      window.moveTo(now)
+      return { upstream, all: window.all.held.read + window.all.held.once, callers: window.holders }
+    })
+  )
+}
 
 const windowOf = (windows: Map<string, RateWindow.RateWindow>, name: string, bounds: Bounds) => {
   const key = `${name} ${bounds.slots}x${bounds.width}`

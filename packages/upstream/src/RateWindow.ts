@@ -256,6 +256,16 @@ export class RateWindow {
     return caller === undefined ? 0 : sumOf(this.#windowOf(caller).now.held)
   }
 
+  /** What every caller holds that holds anything, by name. */
+  get holders(): ReadonlyMap<string, number> {
+    const holders = new Map<string, number>()
+    for (const [name, { now }] of this.#callers) {
+      now.moveTo(this.#now)
+      if (sumOf(now.held) > 0) holders.set(name, sumOf(now.held))
+    }
+    return holders
+  }
+
   /** How many callers were here in the window, or in the one before. */
   get callers(): number {
     let count = 0

@@ -8,7 +8,8 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 
 /** The closed set of upstream labels: what errors, metrics and readiness call an upstream. */
-export type UpstreamLabel = "trading-api" | "trading-node" | "token-chain" | "layer2"
+export const upstreamLabels = ["trading-api", "trading-node", "token-chain", "layer2"] as const
+export type UpstreamLabel = (typeof upstreamLabels)[number]
 
 /** The addresses of one kind of upstream; each holds the endpoint key in its path and is a secret. */
 export interface Upstream {

@@ -1,0 +1,168 @@
+/** The action log: signed actions without an answer, how old they are, and how to find out what became of them. */
+import { useSignal } from "@preact/signals"
+import type { ActionResolution, UnansweredAction } from "@trigate/api/AdminApi"
+import * as Admin from "@trigate/client/Admin"
+import { Confirm } from "./Confirm.tsx"
+import * as Gateway from "./Gateway.ts"
+import { readiness } from "./Live.ts"
+import { usePolled } from "./Polled.ts"
+import * as Words from "./Words.ts"
+
+const meaningOf = (found: ActionResolution): string => {
+  switch (found._tag) {
+    case "Landed":
+      return `The first sending was taken: ${found.message}`
+    case "Accepted":
+      return "The venue took the action now; it had not before."
+    case "Rejected":
+      return `The venue took neither sending: ${found.message}`
+    case "StillUnknown":
+      return `Still unknown. ${found.message}. ${found.advice}`
+    case "Absent":
+      return "The log has no such action any more: it was answered or forgotten meanwhile."
+  }
+}
+
+interface Asked {
+  readonly action: UnansweredAction
+  readonly what: "resolve" | "forget"
+}
+
+const Question = ({ asked: { action, what }, onCancel, onConfirm }: {
+  readonly asked: Asked
+  readonly onConfirm: () => void
+  readonly onCancel: () => void
+}) =>
+  what === "resolve"
+    ? (
+      <Confirm title="Send this action again?" verb="Send the same bytes" onConfirm={onConfirm} onCancel={onCancel}>
+        <p>
+          The gateway sends the signed bytes of this <code>{action.actionType}</code>{" "}
+          to the venue once more, as they were. If the venue took the first sending, it refuses this one for its nonce,
+          and you learn that the first landed.
+        </p>
+        <p>
+          <strong>If it did not, the action can be executed now</strong>, {Words.age(action.openedAt)}{" "}
+          after it was first sent. Nothing else is signed or sent.
+        </p>
+      </Confirm>
+    )
+    : (
+      <Confirm title="Forget this action?" verb="Forget it" onConfirm={onConfirm} onCancel={onCancel}>
+        <p>
+          The entry is removed and nothing is sent. Its nonce stays used: this gateway will not relay another action
+          under it.
+        </p>
+        <p>Do this if you know from elsewhere what became of the action.</p>
+      </Confirm>
+    )
+
+const Row = ({ action, onAsk }: {
+  readonly action: UnansweredAction
+  readonly onAsk: (what: Asked["what"]) => void
+}) => {
+  const { actionType, id, nonce, openedAt, signer, state } = action
+  return (
+    <tr>
+      <th scope="row">
+        <span class={`tag ${state === "unknown" ? "bad" : ""}`}>{state}</span>
+      </th>
+      <td title={Words.instant(openedAt)}>{Words.age(openedAt)}</td>
+      <td>{actionType}</td>
+      <td>
+        <code title={signer}>{signer === undefined ? "–" : Words.short(signer)}</code>
+      </td>
+      <td>{nonce}</td>
+      <td>
+        <code title={id}>{Words.short(id)}</code>
+      </td>
+      <td>
+        {state === "sent" ? <span class="muted">an answer may still come</span> : (
+          <span class="row">
+            <button type="button" onClick={() => onAsk("resolve")}>Find out …</button>
+            <button type="button" class="plain" onClick={() => onAsk("forget")}>Forget …</button>
+          </span>
+        )}
+      </td>
+    </tr>
+  )
+}
+
+/** The panel. */
+export const Actions = () => {
+  const [last, ask] = usePolled(Admin.actions)
+  const asked = useSignal<Asked | undefined>(undefined)
+  const told = useSignal<string | undefined>(undefined)
+  const carryOut = async ({ action: { id }, what }: Asked): Promise<void> => {
+    asked.value = undefined
+    told.value = "Asking the venue …"
+    if (what === "resolve") {
+      const outcome = await Gateway.run(Admin.resolve(id))
+      told.value = "failure" in outcome ? outcome.failure : meaningOf(outcome.value)
+    } else {
+      const outcome = await Gateway.run(Admin.forget(id))
+      told.value = "failure" in outcome
+        ? outcome.failure
+        : outcome.value
+        ? "Forgotten; its nonce stays used."
+        : "The log has no such action any more."
+    }
+    await ask()
+  }
+  const log = readiness.value?.actionLog
+  return (
+    <section class="card" aria-labelledby="actions-title">
+      <h2 id="actions-title">Signed actions without an answer</h2>
+      {log === undefined ? null : (
+        <p class="muted">
+          The log is kept in {log.backing} and is{" "}
+          <span class={log.state === "up" ? "good" : "bad"}>{log.state}</span>; it has {log.room === "enough"
+            ? "enough room"
+            : log.room === "full"
+            ? "no room left: signed actions are refused"
+            : "little room left"}.
+        </p>
+      )}
+      <p aria-live="polite">{told.value}</p>
+      {last === undefined
+        ? <p class="muted">Reading …</p>
+        : "failure" in last
+        ? <p class="bad" role="alert">{last.failure}</p>
+        : last.value.length === 0
+        ? <p class="muted">None: the outcome of every action is known.</p>
+        : (
+          <div class="scroll" tabIndex={0} role="region" aria-labelledby="actions-title">
+            <table class="text">
+              <thead>
+                <tr>
+                  {["State", "Age", "Action", "Signer", "Nonce", "ID", "What to do"].map((name) => (
+                    <th scope="col" key={name}>{name}</th>
+                  ))}
+                </tr>
+              </thead>
+              <tbody>
+                {last.value.map((action) => (
+                  <Row
+                    key={action.id}
+                    action={action}
+                    onAsk={(what) => {
+                      asked.value = { action, what }
+                    }}
+                  />
+                ))}
+              </tbody>
+            </table>
+          </div>
+        )}
+      {asked.value === undefined ? null : (
+        <Question
+          asked={asked.value}
+          onConfirm={() => void (asked.value === undefined ? undefined : carryOut(asked.value))}
+          onCancel={() => {
+            asked.value = undefined
+          }}
+        />
+      )}
+    </section>
+  )
+}

@@ -1,0 +1,315 @@
+/** The keys of callers: who may call, for what and how much; made, rotated and revoked here by an admin. */
+import { useSignal } from "@preact/signals"
+import type { CallerKey, IssuedKey } from "@trigate/api/AdminApi"
+import { KeyCreation } from "@trigate/api/AdminApi"
+import * as Admin from "@trigate/client/Admin"
+import type { Connection } from "@trigate/client/Connection"
+import type { ServedFailure } from "@trigate/domain/GatewayError"
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import { Confirm } from "./Confirm.tsx"
+import { textsOf } from "./Form.ts"
+import * as Gateway from "./Gateway.ts"
+import { go, place } from "./Place.ts"
+import { usePolled } from "./Polled.ts"
+import * as Words from "./Words.ts"
+
+const classes = ["read", "sign", "inspect", "admin"] as const
+const chains = ["trading", "tokens", "layer2"] as const
+
+const limits = {
+  requestsPerSecond: "Requests a second",
+  burst: "Requests at once",
+  weightPerMinute: "Weight a minute",
+  unitsPerSecond: "Request units a second",
+  concurrentCalls: "Calls at the same time"
+} as const
+
+const wordsOf = (text = ""): ReadonlyArray<string> => text.split(/[\s,]+/u).filter((word) => word !== "")
+
+/** The members that say something, if any does. */
+const filled = (members: { readonly [name: string]: number | ReadonlyArray<string> }) => {
+  const found = Object.entries(members).filter(([, value]) => typeof value === "number" ? value > 0 : value.length > 0)
+  return found.length === 0 ? undefined : Object.fromEntries(found)
+}
+
+const decode = Schema.decodeUnknownResult(KeyCreation)
+
+/** What a submitted form asks for, or why it cannot be. */
+const creationOf = (texts: { readonly [name: string]: string }) => {
+  const narrower = filled({
+    chains: chains.filter((name) => texts[`chain-${name}`] !== undefined),
+    operations: wordsOf(texts["operations"]),
+    signers: wordsOf(texts["signers"])
+  })
+  const quota = filled(Object.fromEntries(Object.keys(limits).map((name) => [name, Number(texts[name])])))
+  const days = Number(texts["days"])
+  return decode({
+    name: texts["name"],
+    // named also where they are those that a key has without: no box checked is nothing, and not everything
+    scope: { classes: classes.filter((name) => texts[`class-${name}`] !== undefined), ...narrower },
+    ...(quota === undefined ? {} : { quota }),
+    ...(days > 0 ? { lifetime: Math.round(days * 86_400_000) } : {})
+  })
+}
+
+/** What a key is for and how much of it, a line each. */
+const linesOf = (
+  { quota = {}, scope: { chains, classes, operations, signers } = {} }: CallerKey
+) => [
+  [classes?.join(", ") ?? "all but admin", ...(chains === undefined ? [] : [`on ${chains.join(", ")}`])].join(" "),
+  ...(operations === undefined ? [] : [`only ${operations.join(", ")}`]),
+  ...(signers === undefined ? [] : [`for ${signers.map(Words.short).join(", ")}`]),
+  ...Object.entries(limits).flatMap(([name, title]) =>
+    Object.entries(quota).filter(([limited]) => limited === name).map(([, amount]) => `${title}: ${amount}`)
+  )
+]
+
+const Row = ({ onAsk, record }: {
+  readonly record: CallerKey
+  readonly onAsk: (what: Asked["what"]) => void
+}) => {
+  const { createdAt, expiresAt, lastUsedAt, name, prefix, state } = record
+  return (
+    <tr>
+      <th scope="row">{name}</th>
+      <td>
+        <code title={`made ${Words.instant(createdAt)}`}>{prefix}</code>
+      </td>
+      <td>
+        <span class={`tag ${state === "valid" ? "good" : ""}`}>{state}</span>
+      </td>
+      <td>{expiresAt === undefined ? "–" : Words.instant(expiresAt)}</td>
+      <td>{lastUsedAt === undefined ? "–" : Words.instant(lastUsedAt)}</td>
+      <td class="long">{linesOf(record).map((line) => <div key={line}>{line}</div>)}</td>
+      <td>
+        {state !== "valid" ? null : (
+          <span class="row">
+            <button type="button" class="plain" onClick={() => onAsk("rotate")}>Rotate …</button>
+            <button type="button" class="plain" onClick={() => onAsk("revoke")}>Revoke …</button>
+          </span>
+        )}
+      </td>
+    </tr>
+  )
+}
+
+interface Asked {
+  readonly record: CallerKey
+  readonly what: "rotate" | "revoke"
+}
+
+const changeOf = (
+  { record: { name, prefix }, what }: Asked
+): Effect.Effect<IssuedKey | undefined, ServedFailure, Connection> =>
+  what === "rotate" ? Admin.rotateKey(name) : Effect.as(Admin.revokeKeys(name, { prefix }), undefined)
+
+const Question = ({ asked: { record: { name, prefix }, what }, onCancel, onConfirm }: {
+  readonly asked: Asked
+  readonly onConfirm: () => void
+  readonly onCancel: () => void
+}) =>
+  what === "rotate"
+    ? (
+      <Confirm title={`Another key for ${name}?`} verb="Make it" onConfirm={onConfirm} onCancel={onCancel}>
+        <p>
+          The new key may do the same, as long and as much. The keys that {name}{" "}
+          has now stay valid for a day, so that it can change over without a pause.
+        </p>
+      </Confirm>
+    )
+    : (
+      <Confirm title={`Revoke ${prefix} of ${name}?`} verb="Revoke it" onConfirm={onConfirm} onCancel={onCancel}>
+        <p>Every gateway on these keys refuses it within seconds. A revoked key never becomes valid again.</p>
+      </Confirm>
+    )
+
+/** A key that was made just now: the text is set as a property, and so is no part of the page's source. */
+const Issued = ({ issued: { key, record }, onDone }: {
+  readonly issued: IssuedKey
+  readonly onDone: () => void
+}) => (
+  <section class="card" aria-labelledby="issued-title">
+    <h2 id="issued-title">The key of {record.name}, shown this once</h2>
+    <p class="muted">
+      Only its hash is kept. Logs name it <code>{record.prefix}</code>; it is valid{" "}
+      {record.expiresAt === undefined ? "until it is revoked" : `until ${Words.instant(record.expiresAt)} UTC`}.
+    </p>
+    <p class="row">
+      <input
+        aria-label="New key"
+        class="secret"
+        readOnly
+        size={78}
+        ref={(input) => {
+          if (input !== null) input.value = Redacted.value(key)
+        }}
+        onFocus={(event) => event.currentTarget.select()}
+      />
+      <button type="button" onClick={() => void navigator.clipboard.writeText(Redacted.value(key))}>Copy</button>
+      <button type="button" class="plain" onClick={onDone}>I have it</button>
+    </p>
+  </section>
+)
+
+const Checks = ({ kind, legend, names, on }: {
+  readonly kind: string
+  readonly legend: string
+  readonly names: ReadonlyArray<string>
+  readonly on: ReadonlyArray<string>
+}) => (
+  <fieldset>
+    <legend>{legend}</legend>
+    {names.map((name) => (
+      <label class="check" key={name}>
+        <input type="checkbox" name={`${kind}-${name}`} defaultChecked={on.includes(name)} /> {name}
+      </label>
+    ))}
+  </fieldset>
+)
+
+const Creation = ({ onCreate }: { readonly onCreate: (creation: KeyCreation) => void }) => {
+  const failure = useSignal<string | undefined>(undefined)
+  return (
+    <details class="card">
+      <summary>Make the first key of a caller</summary>
+      <form
+        class="grid"
+        onSubmit={(event) =>
+          Result.match(creationOf(textsOf(event)), {
+            onFailure: ({ message }) => {
+              failure.value = message
+            },
+            onSuccess: (creation) => {
+              failure.value = undefined
+              onCreate(creation)
+            }
+          })}
+      >
+        <label>
+          Name{" "}
+          <input
+            name="name"
+            required
+            maxLength={64}
+            pattern="[A-Za-z0-9][A-Za-z0-9._\-]*"
+            placeholder="desk"
+            spellcheck={false}
+          />
+        </label>
+        <label>
+          Valid for days <input name="days" type="number" min={1} size={6} placeholder="for ever" />
+        </label>
+        <Checks kind="class" legend="May" names={classes} on={["read", "sign", "inspect"]} />
+        <Checks kind="chain" legend="On these chains (none: all)" names={chains} on={[]} />
+        <label class="wide">
+          Only these operations, if any <input name="operations" placeholder="spotMeta eth_call" spellcheck={false} />
+        </label>
+        <label class="wide">
+          Only for these signers, if any <input name="signers" placeholder="0x…" spellcheck={false} />
+        </label>
+        {Object.entries(limits).map(([name, title]) => (
+          <label key={name}>
+            {title} <input name={name} type="number" min={0} step="any" placeholder="no limit" />
+          </label>
+        ))}
+        <button type="submit">Make the key</button>
+      </form>
+      {failure.value === undefined ? null : <p class="bad" role="alert">{failure.value}</p>}
+    </details>
+  )
+}
+
+/** The panel. */
+export const Callers = () => {
+  const [last, ask] = usePolled(Admin.keys)
+  const asked = useSignal<Asked | undefined>(undefined)
+  const issued = useSignal<IssuedKey | undefined>(undefined)
+  const failure = useSignal<string | undefined>(undefined)
+  const change = async (call: Effect.Effect<IssuedKey | undefined, ServedFailure, Connection>): Promise<void> => {
+    asked.value = undefined
+    const outcome = await Gateway.run(call)
+    failure.value = "failure" in outcome ? outcome.failure : undefined
+    if ("value" in outcome) issued.value = outcome.value
+    await ask()
+  }
+  const all = place.value.params["all"] === "yes"
+  if (last === undefined) return <p class="muted">Reading …</p>
+  if ("failure" in last) return <p class="card bad" role="alert">{last.failure}</p>
+  if (!last.value.asked) {
+    return (
+      <section class="card" aria-labelledby="keys-title">
+        <h2 id="keys-title">This gateway asks nobody for a key</h2>
+        <p>
+          Whoever reaches it may call. <code>trigate keys create</code> makes a first key, and{" "}
+          <code>TRIGATE_CALLERS</code>{" "}
+          has the gateway ask for one. Keys are then made here as well; before that nobody can make one for later.
+        </p>
+        <p class="muted">
+          Callers are told apart by their address: see <a href="#weight">who used the weight</a>.
+        </p>
+      </section>
+    )
+  }
+  const keys = last.value.keys.filter(({ state }) => all || state === "valid")
+  return (
+    <>
+      {issued.value === undefined ? null : (
+        <Issued
+          key={issued.value.record.prefix}
+          issued={issued.value}
+          onDone={() => {
+            issued.value = undefined
+          }}
+        />
+      )}
+      {failure.value === undefined ? null : <p class="card bad" role="alert">{failure.value}</p>}
+      <section class="card" aria-labelledby="keys-title">
+        <h2 id="keys-title">Keys</h2>
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={all}
+            onChange={() => go("callers", all ? {} : { all: "yes" })}
+          />{" "}
+          Also those that have expired or were revoked
+        </label>
+        <div class="scroll" tabIndex={0} role="region" aria-labelledby="keys-title">
+          <table class="text">
+            <thead>
+              <tr>
+                {["Caller", "Key", "State", "Valid until", "Last used", "May", "What to do"].map((
+                  name
+                ) => <th scope="col" key={name}>{name}</th>)}
+              </tr>
+            </thead>
+            <tbody>
+              {keys.map((record) => (
+                <Row
+                  key={record.prefix}
+                  record={record}
+                  onAsk={(what) => {
+                    asked.value = { record, what }
+                  }}
+                />
+              ))}
+            </tbody>
+          </table>
+        </div>
+        <p class="muted">Times are UTC.</p>
+      </section>
+      <Creation onCreate={(creation) => void change(Admin.createKey(creation))} />
+      {asked.value === undefined ? null : (
+        <Question
+          asked={asked.value}
+          onConfirm={() => void (asked.value === undefined ? undefined : change(changeOf(asked.value)))}
+          onCancel={() => {
+            asked.value = undefined
+          }}
+        />
+      )}
+    </>
+  )
+}

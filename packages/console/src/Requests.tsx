@@ -1,0 +1,104 @@
+/** The last requests of callers, from when the panel is opened: without their paths and bodies. */
+import { useSignal } from "@preact/signals"
+import type { NotedRequest } from "@trigate/api/AdminApi"
+import * as Admin from "@trigate/client/Admin"
+import { useEffect } from "preact/hooks"
+import { textsOf } from "./Form.ts"
+import * as Gateway from "./Gateway.ts"
+import * as Live from "./Live.ts"
+import { go, place } from "./Place.ts"
+import * as Words from "./Words.ts"
+
+/** The most that the page holds. */
+const held = 500
+
+/** The most that it shows. */
+const shown = 100
+
+const Row = ({ request }: { readonly request: NotedRequest }) => {
+  const { caller = "–", error, id, key, milliseconds, operations, route, status, time } = request
+  return (
+    <tr>
+      <th scope="row" title={id}>{Words.clock(time)}</th>
+      <td title={key === undefined ? undefined : `key ${key}`}>{caller}</td>
+      <td>{route}</td>
+      <td>{[...new Set(operations)].slice(0, 3).join(", ")}{operations.length > 3 ? " …" : ""}</td>
+      <td class={status >= 400 ? "bad" : ""}>{status}</td>
+      <td>{milliseconds} ms</td>
+      <td class={error === undefined ? "" : "bad"}>{error ?? ""}</td>
+    </tr>
+  )
+}
+
+/** The panel. */
+export const Requests = () => {
+  const requests = useSignal<ReadonlyArray<NotedRequest>>([])
+  const failure = useSignal<string | undefined>(undefined)
+  const isPaused = useSignal(false)
+  useEffect(() =>
+    Live.whileVisible(async () => {
+      if (isPaused.value) return
+      const outcome = await Gateway.run(Admin.requests(requests.value.at(-1)?.sequence))
+      failure.value = "failure" in outcome ? outcome.failure : undefined
+      if ("value" in outcome) requests.value = [...requests.value, ...outcome.value].slice(-held)
+    }), [])
+  const { caller = "", failed } = place.value.params
+  const wanted = requests.value.filter((request) =>
+    (request.caller ?? "").includes(caller) &&
+    (failed !== "yes" || request.status >= 400 || request.error !== undefined)
+  )
+  return (
+    <section class="card" aria-labelledby="requests-title">
+      <h2 id="requests-title">Requests as they end</h2>
+      <p class="muted">
+        What the access log says of a request: no body, no path, of a key its prefix. This gateway notes them while a
+        page like this one is open; those of other replicas are not here.
+      </p>
+      <form class="row" onSubmit={(event) => go("requests", textsOf(event))}>
+        <label>
+          Caller <input name="caller" defaultValue={caller} key={caller} size={24} spellcheck={false} />
+        </label>
+        <label class="check">
+          <input
+            type="checkbox"
+            name="failed"
+            value="yes"
+            checked={failed === "yes"}
+            onChange={(event) => event.currentTarget.form?.requestSubmit()}
+          />{" "}
+          Only what failed
+        </label>
+        <button type="submit">Show</button>
+        <button
+          type="button"
+          class="plain"
+          aria-pressed={isPaused.value}
+          onClick={() => {
+            isPaused.value = !isPaused.value
+          }}
+        >
+          {isPaused.value ? "Go on" : "Pause"}
+        </button>
+      </form>
+      {failure.value === undefined ? null : <p class="bad" role="alert">{failure.value}</p>}
+      {wanted.length === 0
+        ? <p class="muted">{isPaused.value ? "Paused." : "Nothing yet: requests appear here as they end."}</p>
+        : (
+          <div class="scroll" tabIndex={0} role="region" aria-labelledby="requests-title">
+            <table class="text">
+              <thead>
+                <tr>
+                  {["Time", "Caller", "Route", "Operations", "Status", "Took", "Error"].map((name) => (
+                    <th scope="col" key={name}>{name}</th>
+                  ))}
+                </tr>
+              </thead>
+              <tbody>
+                {wanted.slice(-shown).toReversed().map((request) => <Row key={request.sequence} request={request} />)}
+              </tbody>
+            </table>
+          </div>
+        )}
+    </section>
+  )
+}
