@@ -300,7 +300,7 @@ export const Callers = () => {
         </div>
         <p class="muted">Times are UTC.</p>
       </section>
-      <Creation onCreate={(creation) => void change(Admin.createKey(creation))} />
+      <Creation key={issued.value?.record.prefix} onCreate={(creation) => void change(Admin.createKey(creation))} />
       {asked.value === undefined ? null : (
         <Question
           asked={asked.value}
