@@ -107,8 +107,8 @@ const recorderOf = (settings: Settings): Layer.Layer<never, never, Info | RateLi
   settings.archive.length === 0
     ? Layer.empty
     : Layer.unwrap(Effect.map(
-      Effect.promise(() => import("@trigate/trading/CandleRecording")),
-      ({ layer }) => layer({ wishes: settings.archive, weight: settings.tradingApiWeight })
+      Effect.promise(() => import("./ArchiveStore.ts")),
+      ({ layerRecorder }) => layerRecorder(settings)
     ))
 
 const services = (settings: Settings) =>

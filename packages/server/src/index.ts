@@ -77,6 +77,9 @@ export * as QuotasShared from "./QuotasShared.ts"
 /** `Quotas` that all processes with the same Postgres database count together: one statement for each request. */
 export * as QuotasSql from "./QuotasSql.ts"
 
+/** Which of several replicas on one Postgres records: the one that Effect's cluster elects. */
+export * as RecorderElection from "./RecorderElection.ts"
+
 /** The routes that relay a body or a query and are not JSON-RPC: `POST /exchange`, `POST /info` and the token chain's REST. */
 export * as RelayRoutes from "./RelayRoutes.ts"
 

@@ -11,7 +11,9 @@ import * as InfoProtocol from "@trigate/domain/protocol/InfoProtocol"
 import { settings } from "@trigate/domain/Settings"
 import { RateLimiter } from "@trigate/upstream/RateLimiter"
 import { Freshness } from "@trigate/upstream/ResponseCache"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import { identity } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as CandleHistory from "./CandleHistory.ts"
@@ -22,6 +24,16 @@ export interface Options extends CandleRecorder.Options {
   /** Weight a minute that the venue grants; 1200 when not given. The recorder leaves callers a third of it unused. */
   readonly weight?: number
 }
+
+/**
+ * Runs a recording while this process is the one that records; it waits where another one does.
+ *
+ * A process records by itself unless an election is provided.
+ */
+export const Electing = Context.Reference<(recording: Effect.Effect<void>) => Effect.Effect<void>>(
+  "@trigate/trading/CandleRecording/Electing",
+  { defaultValue: () => identity }
+)
 
 /** Who the recorder is to a rate limiter that shares between callers. */
 export const recorder: Caller = { id: "recorder", scope: {}, quota: {} }
@@ -89,9 +101,10 @@ export const layer = (options: Options): Layer.Layer<never, never, Info | RateLi
     const archive = yield* CandleHistory.Archive
     if (archive === undefined) return
     const source = yield* make(options)
-    yield* CandleRecorder.record(source, options).pipe(
+    const electing = yield* Electing
+    const recording = CandleRecorder.record(source, options).pipe(
       Effect.provideService(CandleArchive, archive),
-      Effect.catch(({ message }) => Effect.logError(`Nothing is recorded: ${message}`)),
-      Effect.forkScoped
+      Effect.catch(({ message }) => Effect.logError(`Nothing is recorded: ${message}`))
     )
+    yield* Effect.forkScoped(electing(recording))
   }))

@@ -1,0 +1,16 @@
+/** The market that replicas record in tests: that of the sandbox, of which the venue keeps 5000 bars. */
+import type { Candle, CandleWindowRequest } from "@trigate/domain/Candle"
+import * as CandleMarket from "@trigate/sandbox/CandleMarket"
+import { defaultSeed } from "@trigate/sandbox/Seed"
+
+/** Milliseconds of the market that pass in one. */
+export const speed = 600
+
+/** The time of the market when the replicas begin. */
+export const start = Date.UTC(2026, 8, 1)
+
+/** What the venue has of a window at some time. */
+export const bars = (request: CandleWindowRequest, now: number): ReadonlyArray<Candle> => {
+  const market = CandleMarket.markets.find(({ coin }) => coin === request.coin)
+  return market === undefined ? [] : CandleMarket.bars(defaultSeed, market, request, now)
+}
