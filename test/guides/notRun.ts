@@ -13,6 +13,12 @@ export const notRun: ReadonlyArray<string> = [
   "README.md: TRIGATE_TRADING_API_URL=https://api.hyperliquid.xyz \\ (real upstreams)",
   "docs/cli.md: trigate serve --port 9000 --read-deadline 5s (it serves until it is stopped)",
   "docs/guides/candle-history.md: TRIGATE_TRADING_API_URL=https://api.hyperliquid.xyz \\ (it serves until it is stopped)",
+  "docs/guides/candle-export.md: import duckdb (the package may be missing; test/compat/candleTools.test.ts runs it where it is " +
+  "installed)",
+  "docs/guides/candle-export.md: import pandas (the package may be missing; test/compat/candleTools.test.ts runs it where it is " +
+  "installed)",
+  "docs/guides/candle-export.md: import pandas (the package may be missing; test/compat/candleTools.test.ts runs it where it is " +
+  "installed)",
   "docs/guides/callers.md: TRIGATE_CALLERS=keys.json trigate serve --host 0.0.0.0 (it serves until it is stopped)",
   "docs/guides/deploy.md: npx trigate serve --env-file trigate.env (it serves until it is stopped)",
   "docs/guides/deploy.md: npm install --prefix /opt/trigate --omit=dev --ignore-scripts trigate (it takes root, systemd and " +
