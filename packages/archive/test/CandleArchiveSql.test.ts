@@ -12,7 +12,7 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import { SqlClient } from "effect/sql/SqlClient"
-import { spawn } from "node:child_process"
+import { spawn, spawnSync } from "node:child_process"
 import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"
@@ -142,6 +142,9 @@ describe("the archive in SQLite", () => {
     }))
 })
 
+const hasDump = spawnSync("pg_dump", ["--version"]).status === 0
+if (!hasDump) console.log("Not run here: a dump of Postgres, since there is no pg_dump")
+
 describe.runIf(isInstalled)("the archive in Postgres", () => {
   const scope = Scope.makeUnsafe()
   let server: PostgresServer
@@ -175,4 +178,17 @@ describe.runIf(isInstalled)("the archive in Postgres", () => {
       assert.deepStrictEqual(yield* read(all), { bars: barsOf("BTC", "1m", all), known: [all] })
       assert.strictEqual((yield* (yield* CandleArchive).earlierVersions(btc, all)).length, 0)
     }).pipe((body) => Effect.provide(body, postgres("replicas"))))
+
+  it.effect.runIf(hasDump)("comes back whole out of a dump", () =>
+    Effect.gen(function*() {
+      yield* Effect.provide(write(range, 7), postgres("dumped"))
+      const dump = spawnSync("pg_dump", ["--table", "trigate_*", server.url], { maxBuffer: 64 * 1024 * 1024 })
+      assert.strictEqual(dump.status, 0, dump.stderr.toString("utf8"))
+      const { url } = yield* postgresServer
+      const restored = spawnSync("psql", ["--quiet", "--set", "ON_ERROR_STOP=1", url], { input: dump.stdout })
+      assert.strictEqual(restored.status, 0, restored.stderr.toString("utf8"))
+      const client = Layer.orDie(PgClient.layer({ url: Redacted.make(url), connectTimeout: "1 second" }))
+      const found = yield* Effect.provide(read(range), over(client, { network: "dumped" }))
+      assert.deepStrictEqual(found, { bars: barsOf("BTC", "1m", range, 7), known: [range] })
+    }))
 })
