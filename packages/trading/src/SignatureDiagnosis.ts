@@ -212,7 +212,7 @@ const unexplained = (profile: VenueProfile, theCase: Case, expectedSigner: Addre
   const first = recovered === undefined
     ? `The signature cannot be shown to be by ${expectedSigner}`
     : `The signature is by ${recovered.signer}, not by ${expectedSigner}, and no likely mistake explains it: ` +
-      "that is the address of another key, or of nobody"
+      "that is the address of another key, or of nobody; the venue's query userRole tells whose API wallet it is, if it is one"
   return {
     expectedSigner,
     verdict: "unexplained",
