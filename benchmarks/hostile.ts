@@ -1,5 +1,6 @@
 /**
- * The latency of one caller at two replicas that share Redis, while another one attacks both, beside its latency without.
+ * The latency of one caller at two replicas that share Redis, while another one attacks both, beside its latency without; and how
+ * long health checks take meanwhile.
  *
  * Each round measures the calm and then the attack. Both callers come at fixed rates, and every answer of the honest one has to be
  * right: a single refusal ends the suite.
@@ -9,7 +10,7 @@ import * as Peers from "./harness/peers.ts"
 import { plan } from "./harness/plan.ts"
 import { pause, type Server, stop } from "./harness/processes.ts"
 import type { Row } from "./harness/results.ts"
-import { median } from "./harness/statistics.ts"
+import { median, percentile } from "./harness/statistics.ts"
 import { run } from "./harness/suite.ts"
 
 const attacks = [
@@ -28,6 +29,31 @@ const seconds = plan.seconds * 2
 const perSecond = 20
 
 const rounds = Math.min(plan.rounds, 3)
+
+const healthAim = 100
+
+/** Asks for the health of servers ten times a second each, until it is stopped; gives how long the answers took, in ms. */
+const watching = (servers: ReadonlyArray<Server>) => {
+  const times: Array<number> = []
+  const asking = new Set<Promise<void>>()
+  const ask = async (url: string): Promise<void> => {
+    const began = performance.now()
+    const { status } = await fetch(`${url}/health/live`)
+    if (status !== 200) throw new Error(`${url} answered its health check with ${status}`)
+    times.push(performance.now() - began)
+  }
+  const timer = setInterval(() => {
+    for (const { url } of servers) {
+      const asked = ask(url).finally(() => asking.delete(asked))
+      asking.add(asked)
+    }
+  }, 100)
+  return async (): Promise<ReadonlyArray<number>> => {
+    clearInterval(timer)
+    await Promise.all(asking)
+    return times
+  }
+}
 
 const workloads = (): ReadonlyArray<Workload> => [
   {
@@ -78,10 +104,13 @@ await run("hostile", async () => {
   for (const kind of attacks) {
     const calm: Array<number> = []
     const attacked: Array<number> = []
+    const health: Array<number> = []
     for (let round = 0; round < rounds; round++) {
       calm.push(await measured())
       const attacker: Server = await Peers.attacker(kind, replicas)
+      const healthOf = watching(replicas)
       attacked.push(await measured())
+      health.push(percentile([...await healthOf()].toSorted((one, other) => one - other), 0.99))
       await stop(attacker)
       await pause(plan.seconds * 300)
     }
@@ -99,7 +128,16 @@ await run("hostile", async () => {
       met: value <= aim
     }
     console.log(`  ${row.title}: ${median(attacked).toFixed(1)} ms, ${value.toFixed(2)} x`)
-    rows.push(row)
+    const checks = median(health)
+    rows.push(row, {
+      title: `p99 of health checks beside ${kind}`,
+      beside: "by itself",
+      unit: "ms",
+      value: checks,
+      values: health,
+      aim: `<= ${healthAim}`,
+      met: checks <= healthAim
+    })
   }
   return { rows, samples }
 })
