@@ -1,10 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as CandleAggregate from "@trigate/archive/CandleAggregate"
-import type { Candle } from "@trigate/domain/Candle"
-import { CandleInterval } from "@trigate/domain/Candle"
+import { Candle, CandleInterval } from "@trigate/domain/Candle"
 import { barAt, closeOf, openOf } from "@trigate/domain/CandleWindow"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import docs from "../../domain/test/fixtures/candleSnapshot-BTC-15m-docs.json" with { type: "json" }
+import eth from "../../domain/test/fixtures/candleSnapshot-ETH-1h.json" with { type: "json" }
+import kpepe from "../../domain/test/fixtures/candleSnapshot-kPEPE-1h.json" with { type: "json" }
 import { barsOf } from "./market.ts"
 
 const minute = (at: number, values: Partial<Candle>): Candle => ({
@@ -20,6 +22,86 @@ const minute = (at: number, values: Partial<Candle>): Candle => ({
   n: 0,
   ...values
 })
+
+const decodeRows = Schema.decodeUnknownSync(Schema.Struct({ response: Schema.Array(Candle) }))
+
+/** The venue's recorded bars. */
+const recorded = [docs, eth, kpepe].flatMap((body) => decodeRows(body).response)
+
+const minutes = (count: number) => (at: number): readonly [open: number, close: number] => {
+  const length = count * 60_000
+  const open = at - at % length
+  return [open, open + length - 1]
+}
+
+/** Where the bar of each interval begins and ends that contains an instant, by the platform's own calendar. */
+const places: { readonly [I in CandleInterval]: (at: number) => readonly [open: number, close: number] } = {
+  "1m": minutes(1),
+  "3m": minutes(3),
+  "5m": minutes(5),
+  "15m": minutes(15),
+  "30m": minutes(30),
+  "1h": minutes(60),
+  "2h": minutes(120),
+  "4h": minutes(240),
+  "8h": minutes(480),
+  "12h": minutes(720),
+  "1d": minutes(1440),
+  "3d": minutes(3 * 1440),
+  "1w": (at) => {
+    const date = new Date(at)
+    const sinceThursday = (date.getUTCDay() + 3) % 7
+    const open = Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate() - sinceThursday)
+    return [open, open + 7 * 86_400_000 - 1]
+  },
+  "1M": (at) => {
+    const date = new Date(at)
+    const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()]
+    return [Date.UTC(year, month), Date.UTC(year, month + 1) - 1]
+  }
+}
+
+const decimals = (text: string): number => text.length - text.indexOf(".") - 1
+
+const text = (units: number, scale: number): string => {
+  const digits = String(units).padStart(scale + 1, "0")
+  return `${digits.slice(0, -scale)}.${digits.slice(-scale)}`
+}
+
+/** Cuts a bar into bars of some of its minutes: trades, volume and prices fall as the dice do. */
+const cut = (bar: Candle, dice: ReadonlyArray<number>): ReadonlyArray<Candle> => {
+  const first = barAt("1m", bar.t)
+  const last = barAt("1m", bar.T)
+  const die = (index: number): number => dice[index % dice.length] ?? 0
+  const places = [...new Set(dice.map((value) => first + value % (last - first + 1)))].toSorted((a, b) => a - b)
+  const scale = Math.max(...[bar.o, bar.c, bar.h, bar.l].map(decimals))
+  const unitsOf = (price: string) => Math.round(Number(price) * 10 ** scale)
+  const [high, low] = [unitsOf(bar.h), unitsOf(bar.l)]
+  const between = (value: number) => {
+    const units = low + value % (high - low + 1)
+    return units === high ? bar.h : units === low ? bar.l : text(units, scale)
+  }
+  const volumeScale = decimals(bar.v)
+  let volume = Math.round(Number(bar.v) * 10 ** volumeScale)
+  let trades = bar.n
+  return places.map((place, index) => {
+    const isLast = index === places.length - 1
+    const [v, n] = isLast ? [volume, trades] : [die(index) % (volume + 1), die(index + 1) % (trades + 1)]
+    volume -= v
+    trades -= n
+    const inside = [between(die(index + 2)), between(die(index + 3))].toSorted((a, b) => Number(a) - Number(b))
+    return minute(place, {
+      s: bar.s,
+      o: index === 0 ? bar.o : between(die(index + 4)),
+      c: isLast ? bar.c : between(die(index + 5)),
+      // the extremes are reached in minutes of the dice's choice
+      h: index === die(0) % places.length ? bar.h : inside[1] ?? bar.h,
+      l: index === die(1) % places.length ? bar.l : inside[0] ?? bar.l,
+      v: text(v, volumeScale),
+      n
+    })
+  })
+}
 
 const larger = (smaller: CandleInterval) =>
   CandleInterval.literals.filter((interval) => CandleAggregate.builds(smaller, interval))
@@ -49,6 +131,29 @@ describe("larger bars", () => {
         assert.deepStrictEqual(CandleAggregate.build(interval, parts), barsOf(coin, interval, range))
       }),
     { arbitrary: { runs: 40 } }
+  )
+
+  // what the venue wrote, at the places of the venue's own calendar
+  it.effect.prop(
+    "of all 14 intervals are the venue's own, however their trades fall into minutes",
+    {
+      row: Schema.Literals(recorded.map((_, index) => index)),
+      interval: Schema.Literals(CandleInterval.literals),
+      at: Schema.Int.check(Schema.isBetween({ minimum: 1_680_000_000_000, maximum: 1_795_000_000_000 })),
+      dice: Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 }))).check(
+        Schema.isMinLength(6),
+        Schema.isMaxLength(24)
+      )
+    },
+    ({ at, dice, interval, row }) =>
+      Effect.sync(() => {
+        const [t, T] = places[interval](at)
+        const bar = { ...recorded[row] ?? minute(0, {}), t, T, i: interval }
+        const parts = cut(bar, dice)
+        assert.strictEqual(parts.reduce((count, { n }) => count + n, 0), bar.n)
+        assert.deepStrictEqual(CandleAggregate.build(interval, parts), [bar])
+      }),
+    { arbitrary: { runs: 200 } }
   )
 
   it("of days, weeks and months are those of the market, with the venue's anchors", () => {
