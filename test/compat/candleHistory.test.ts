@@ -111,6 +111,24 @@ describe("20 000 bars of a venue that keeps 5000", () => {
       assert.deepStrictEqual(asked(), rest)
     }).pipe(quiet))
 
+  it.effect("come to ccxt as it pages forward, where it says that it does", () =>
+    Effect.gen(function*() {
+      const { asked, url } = yield* recording
+      const exchange = exchangeAt(url)
+      exchange.headers = { Prefer: "candles=oldest" }
+      const times = yield* Effect.promise(async () => {
+        const found: Array<number | undefined> = []
+        for (let since = openOf("1m", first); since <= now;) {
+          const page = await exchange.fetchOHLCV("BTC/USDC:USDC", "1m", since, retainedBars)
+          found.push(...page.map(([time]) => time))
+          since = (found.at(-1) ?? now) + minute
+        }
+        return found
+      })
+      assert.deepStrictEqual(times, all.map(({ t }) => t))
+      assert.deepStrictEqual(asked(), rest)
+    }).pipe(quiet))
+
   it.effect("come to @nktkas/hyperliquid, from the newest back", () =>
     Effect.gen(function*() {
       const { asked, url } = yield* recording

@@ -85,6 +85,13 @@ export const oldestRetainedBar = (interval: CandleInterval, now: number): number
 export const retentionHorizon = (interval: CandleInterval, now: number): number =>
   openOf(interval, oldestRetainedBar(interval, now))
 
+/** The part of a window that begins where it does and fits into one answer: the venue itself cuts a longer one to its newest bars. */
+export const oldestPart = (request: CandleWindowRequest): CandleWindowRequest => {
+  const { endTime, interval, startTime } = request
+  const close = closeOf(interval, barAt(interval, startTime) + retainedBars - 1)
+  return { ...request, endTime: Math.min(endTime ?? close, close) }
+}
+
 /** Bars that an answer to a window can hold, with one more for a venue whose clock is ahead of ours. */
 export const mostBars = ({ endTime, interval, startTime }: CandleWindowRequest, now: number): number => {
   const last = barAt(interval, Math.min(now, endTime ?? now))

@@ -14,6 +14,7 @@ import { Exchange } from "@trigate/trading/Exchange"
 import { Info } from "@trigate/trading/Info"
 import * as Effect from "effect/Effect"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Schema from "effect/Schema"
 import * as HttpBody from "./HttpBody.ts"
 import { isQueryName } from "./RequestCaller.ts"
@@ -62,6 +63,12 @@ export const exchange = Effect.map(
     })
 )
 
+/** The preference (RFC 7240) of a caller who pages forward: the oldest bars of a window instead of the newest. */
+const oldestBars = "candles=oldest"
+
+const prefersOldest = ({ headers: { prefer } }: HttpServerRequest): boolean =>
+  prefer?.split(",").some((preference) => preference.trim() === oldestBars) === true
+
 /** The handler of `/info`; `relaysAnyType` says whether queries of types other than the documented ones are relayed. */
 export const info = (relaysAnyType: boolean) =>
   Effect.map(Info, ({ relay }) =>
@@ -69,7 +76,11 @@ export const info = (relaysAnyType: boolean) =>
       const body = yield* HttpBody.json(request)
       const call = yield* InfoProtocol.callOf(body, surface, relaysAnyType)
       yield* permitted(needOf(call.operation, InfoProtocol.typeOf(call)))
-      return yield* HttpBody.relayed(call.operation.name, yield* relay(call))
+      const oldest = prefersOldest(request) ? InfoProtocol.forOldest(call) : undefined
+      const answered = yield* HttpBody.relayed(call.operation.name, yield* relay(oldest ?? call))
+      return oldest === undefined
+        ? answered
+        : HttpServerResponse.setHeaders(answered, { "preference-applied": oldestBars })
     }))
 
 const tokenReads: ReadonlyMap<string, TokenRpcOperation> = new Map(tokenRestReads.map((each) => [each.name, each]))

@@ -7,7 +7,7 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import type { CandleWindowRequest } from "../Candle.ts"
 import { readSources } from "../CandleAnswer.ts"
-import { fromSnapshot } from "../CandleWindow.ts"
+import { fromSnapshot, oldestPart } from "../CandleWindow.ts"
 import {
   candleSnapshot,
   type infoOperations,
@@ -70,6 +70,13 @@ export const callOf = (
       surface
     }))
     : Effect.fail(invalidRequest([{ path: ["type"], message: `Expected one of ${types}` }]))
+}
+
+/** The same query for the oldest bars of its window that fit into an answer; undefined for what is no candle query. */
+export const forOldest = ({ request, surface }: InfoCall): InfoCall | undefined => {
+  if (request === undefined || !("coin" in request)) return undefined
+  const req = oldestPart(request)
+  return { operation: candleSnapshot, request: req, body: Json.write({ type: candleSnapshot.name, req }), surface }
 }
 
 /** The typed method of a query of a service, over some way to send its body. */
