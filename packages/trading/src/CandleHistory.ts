@@ -152,11 +152,15 @@ const planOf = ({ coin, endTime, interval, startTime }: CandleWindowRequest, now
   return end < startTime || closed < first ? undefined : { series: { coin, interval }, first, closed, last }
 }
 
-/** What the venue has to be asked for: the holes that it can still fill, and the bars that have not closed for certain. */
+/**
+ * What the venue has to be asked for: the holes that it can still fill, and the bars that have not closed for certain.
+ *
+ * A hole that it can fill in part is asked for whole: of a coin with few trades it keeps bars that are older than most.
+ */
 const lackingOf = ({ closed, first, last, series }: Plan, known: BarRanges, now: number): BarRanges => {
-  const from = Math.max(first, 0, oldestRetainedBar(series.interval, now))
+  const oldest = oldestRetainedBar(series.interval, now)
   const holes = Ranges.union([
-    Ranges.missing(known, { from, to: closed }),
+    Ranges.missing(known, { from: Math.max(first, 0), to: closed }).filter(({ to }) => to >= oldest),
     last > closed ? [{ from: closed + 1, to: last }] : []
   ])
   const [head] = holes

@@ -227,7 +227,7 @@ describe("candle queries", () => {
       // the venue has its newest 5000 still, the forming bar included
       const kept = now - 4999
       assert.deepStrictEqual(asked(transport), [
-        { ...window(openOf("1m", kept)), endTime: openOf("1m", young.from) - 1 },
+        { ...window(openOf("1m", old.to + 1)), endTime: openOf("1m", young.from) - 1 },
         window(openOf("1m", young.to + 1))
       ])
       assert.deepStrictEqual(bars(answer), venue.existing("BTC", "1m", kept, now))
@@ -235,11 +235,82 @@ describe("candle queries", () => {
         answer.candles,
         `held=2000, asked=3000, cut, gaps="${openOf("1m", old.to + 1)}-${openOf("1m", kept) - 1}"`
       )
-      // both holes are held from now on
+      // both holes are held from now on, and what is gone is not asked for again
       const { known } = yield* archive.read(series, { from: 0, to: now })
       assert.deepStrictEqual(known, [old, { from: kept, to: now - 1 }])
+      yield* passing(relay(window(openOf("1m", old.to - 99))))
+      assert.deepStrictEqual(asked(transport).slice(2), [window(openOf("1m", now))])
     }).pipe(Effect.provide(info(transport, archive)))
   })
+
+  it.effect("reach as far back as the venue, which keeps old bars of a coin with few trades", () => {
+    const venue = FakeVenue.make({
+      retained: 5000,
+      listed: begin - 1000 * hour,
+      isHalted: (time) => time / minute % 4 !== 0
+    })
+    const transport = over(venue)
+    const now = barAt("1m", begin)
+    return Effect.gen(function*() {
+      yield* TestClock.setTime(begin)
+      yield* passing(relay(window(begin - hour)))
+      const answer = yield* passing(relay(window(0)))
+      const own = venue.existing("BTC", "1m", 0, now).slice(-5000)
+      assert.deepStrictEqual(bars(answer), own)
+      assert.isBelow(barAt("1m", own[0]?.t ?? 0), now - 19_990)
+    }).pipe(Effect.provide(info(transport)))
+  })
+
+  it.effect("ask for a hole of which the venue keeps nothing but the last bar", () => {
+    const venue = FakeVenue.make({ retained: 5000, listed: begin - 1000 * hour })
+    const transport = over(venue)
+    const archive = CandleArchiveMemory.make()
+    const now = barAt("1m", begin)
+    const range = { from: now - 4998, to: now - 1 }
+    return Effect.gen(function*() {
+      yield* TestClock.setTime(begin)
+      yield* archive.write({ coin: "BTC", interval: "1m" }, range, venue.existing("BTC", "1m", range.from, range.to))
+      const answer = yield* passing(relay(window(openOf("1m", now - 5500))))
+      assert.deepStrictEqual(bars(answer), venue.existing("BTC", "1m", now - 4999, now))
+      assert.lengthOf(transport.sent, 2)
+    }).pipe(Effect.provide(info(transport, archive)))
+  })
+
+  it.effect.prop(
+    "are the venue's own, whatever of the window is held",
+    {
+      held: Schema.Array(Schema.Tuple([
+        Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 7000 })),
+        Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3000 }))
+      ])).check(Schema.isMaxLength(5)),
+      from: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 8000 * minute })),
+      length: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 8000 * minute }))
+    },
+    ({ from, held, length }) => {
+      const venue = FakeVenue.make({ retained: 5000, listed: begin - 2000 * hour })
+      const transport = over(venue)
+      const archive = CandleArchiveMemory.make()
+      const series = { coin: "BTC", interval: "1m" } as const
+      const now = barAt("1m", begin)
+      return Effect.gen(function*() {
+        yield* TestClock.setTime(begin)
+        const there = new Set<number>()
+        for (const [back, size] of held) {
+          const range = { from: now - back, to: Math.min(now - 1, now - back + size) }
+          yield* archive.write(series, range, venue.existing("BTC", "1m", range.from, range.to))
+          for (let bar = range.from; bar <= range.to; bar++) there.add(bar)
+        }
+        const request = { ...window(begin - from), endTime: begin - from + length }
+        const expected = venue.existing("BTC", "1m", barAt("1m", request.startTime), barAt("1m", request.endTime))
+          .filter(({ t }) => t <= begin && (barAt("1m", t) > now - 5000 || there.has(barAt("1m", t)))).slice(-5000)
+        // the second answer is of what the first one left
+        for (const _ of [1, 2]) {
+          assert.strictEqual((yield* passing(relay(request))).text, CandleAnswer.write(expected))
+        }
+      }).pipe(Effect.provide(info(transport, archive)))
+    },
+    { arbitrary: { runs: 15 } }
+  )
 
   it.effect("hold no more than was answered where the venue fails between two holes", () => {
     const venue = FakeVenue.make({ retained: 5000, listed: begin - 2000 * hour })
