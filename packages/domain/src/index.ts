@@ -140,6 +140,9 @@ export * as SpotLookup from "./SpotLookup.ts"
 /** Spot tokens and pairs of the trading chain, as `spotMeta` answers them. */
 export * as SpotMeta from "./SpotMeta.ts"
 
+/** Calls that start at once: from the cache to the transport by plain calls of functions, without an effect between them. */
+export * as Start from "./Start.ts"
+
 /** Instants as the venue counts them. */
 export * as Time from "./Time.ts"
 

@@ -6,6 +6,7 @@ import * as EvmProtocol from "@trigate/domain/protocol/EvmProtocol"
 import type { RpcAnswer } from "@trigate/domain/protocol/JsonRpc"
 import type { Receipt } from "@trigate/domain/Receipt"
 import type { UnsupportedBlock } from "@trigate/domain/RequestError"
+import type { Start } from "@trigate/domain/Start"
 import type { OutcomeUnknown } from "@trigate/domain/UpstreamError"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
@@ -22,6 +23,8 @@ export class Layer2 extends Context.Service<Layer2, {
   readonly relay: (
     call: EvmProtocol.EvmCall
   ) => Effect.Effect<RpcAnswer, CommonFailure | OutcomeUnknown | UnsupportedBlock>
+  /** Starts the relay of a read. */
+  readonly start: (call: EvmProtocol.EvmCall) => Start<RpcAnswer, CommonFailure>
   /** The receipt of a transaction; `null` while it is unknown or not yet in a block. */
   readonly getTransactionReceipt: (
     request: Request<typeof layer2Operations.getTransactionReceipt>
@@ -44,6 +47,7 @@ export const make = (backend: EvmProtocol.EvmBackend): Layer2["Service"] => {
   const getReceipt = receiptOver("Layer2", "layer2", (call) => backend.read({ ...call, surface: "gateway" }))
   return Layer2.of({
     relay: EvmProtocol.relay(backend),
+    start: EvmProtocol.starting(backend),
     getTransactionReceipt: getReceipt,
     waitForReceipt: (options) => ReceiptWait.wait(getReceipt, options)
   })

@@ -73,7 +73,7 @@ export type Administering = <A, E, R>(
  */
 export const guarding: Effect.Effect<Administering, never, CallerKeys | Quotas> = Effect.gen(function*() {
   const { check } = yield* CallerKeys
-  const serve = yield* RequestCaller.serving
+  const { serve } = yield* RequestCaller.serving
   return (request, handled) =>
     serve(request, undefined, check === undefined ? handled : Effect.andThen(administers, handled))
 })

@@ -32,7 +32,7 @@ const candles = HttpApiBuilder.group(
   CandlesApi,
   "candles",
   Effect.fnUntraced(function*(handlers) {
-    const serve = yield* serving
+    const { serve } = yield* serving
     const exported = yield* CandleExport.ExportedArchive
     const archive = Effect.andThen(
       permitted({ chain: "trading", class: "read" }),

@@ -52,7 +52,7 @@ const inspect = HttpApiBuilder.group(
   "exchange",
   Effect.fnUntraced(function*(handlers) {
     const inspector = yield* Inspector
-    const serve = yield* serving
+    const { serve } = yield* serving
     const inspected = Effect.fnUntraced(function*(request: HttpServerRequest) {
       yield* permitted({ chain: "trading", class: "inspect" })
       const body = yield* HttpBody.bytes(request, HttpBody.signedLimit)
@@ -75,7 +75,7 @@ const tokens = HttpApiBuilder.group(
   EncodedApi,
   "tokens",
   Effect.fnUntraced(function*(handlers) {
-    const serve = yield* serving
+    const { serve } = yield* serving
     const handle = yield* tokenData
     return handlers.handle(
       "getTokenData",
@@ -88,7 +88,7 @@ const keyedTokens = HttpApiBuilder.group(
   EncodedApi,
   "node",
   Effect.fnUntraced(function*(handlers) {
-    const serve = yield* serving
+    const { serve } = yield* serving
     const handle = yield* tokenData
     return handlers.handle(
       "getTokenData",

@@ -16,6 +16,7 @@ import * as Quotas from "@trigate/callers/Quotas"
 import type { GatewayError } from "@trigate/domain/GatewayError"
 import { faultsOf, invalidRequest } from "@trigate/domain/Operation"
 import type { Surface } from "@trigate/domain/Operation"
+import * as Start from "@trigate/domain/Start"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -38,6 +39,7 @@ import * as ConsolePage from "./ConsolePage.ts"
 import type * as Cors from "./Cors.ts"
 import * as DocsPage from "./DocsPage.ts"
 import * as EncodedRoutes from "./EncodedRoutes.ts"
+import * as FastLane from "./FastLane.ts"
 import { GatewayStatus } from "./GatewayStatus.ts"
 import type * as Hosts from "./Hosts.ts"
 import * as HttpBody from "./HttpBody.ts"
@@ -73,9 +75,9 @@ type RelayedName = Exclude<
   | NameIn<typeof CandleRoutes.CandlesApi.groups>
 >
 
-type Handler = (
+type Handler<R = HttpRouter.RouteContext> = (
   request: HttpServerRequest
-) => Effect.Effect<HttpServerResponse, GatewayError, HttpRouter.RouteContext>
+) => Effect.Effect<HttpServerResponse, GatewayError, R>
 
 /** Handles a request on one of the surfaces. */
 type Handle = (request: HttpServerRequest, surface: Surface) => Effect.Effect<HttpServerResponse, GatewayError>
@@ -87,8 +89,8 @@ const endpointKey = HttpRouter.schemaPathParams(Schema.Struct(KeyedPath)).pipe(
   })
 )
 
-const handlers = Effect.gen(function*() {
-  const serve = yield* RequestCaller.serving
+const relays = Effect.gen(function*() {
+  const { serve } = yield* RequestCaller.serving
   const options = yield* RelayOptions
   const exchange = yield* RelayRoutes.exchange
   const info = yield* RelayRoutes.info(options.anyInfo)
@@ -99,16 +101,18 @@ const handlers = Effect.gen(function*() {
   const plain = (handle: Handle): Handler => (request) => serve(request, undefined, handle(request, "gateway"))
   const keyed = (handle: Handle): Handler => (request) =>
     Effect.flatMap(endpointKey, (key) => serve(request, key, handle(request, "node")))
-  const rpc = ({ handle, refuse }: RpcRoutes.Route): Handler => (request) =>
+  const rpc = ({ handle, refuse }: RpcRoutes.Route): Handler<never> => (request) =>
     serve(request, undefined, handle(request, "gateway")).pipe(Effect.catch(refuse))
   const keyedRpc = ({ handle, refuse }: RpcRoutes.Route): Handler => (request) =>
     Effect.flatMap(endpointKey, (key) => serve(request, key, handle(request, "node")).pipe(Effect.catch(refuse)))
-  return new Map<string, Handler>(Object.entries<Handler>(
+  const evmRpc = rpc(evm)
+  const layer2Rpc = rpc(layer2)
+  const handlers = new Map<string, Handler>(Object.entries<Handler>(
     {
       "exchange.submit": plain(exchange),
       "info.query": plain(info),
-      "evm.rpc": rpc(evm),
-      "layer2.rpc": rpc(layer2),
+      "evm.rpc": evmRpc,
+      "layer2.rpc": layer2Rpc,
       "tokens.rpc": rpc(tokens),
       "tokens.rest": plain(tokenRest),
       "tokens.restPost": plain(tokenRest),
@@ -122,6 +126,13 @@ const handlers = Effect.gen(function*() {
       "node.root": keyedRpc(layer2)
     } satisfies { readonly [Name in RelayedName]: Handler }
   ))
+  const plainHandlers = new Map(
+    Object.entries({
+      "evm.rpc": { handle: evmRpc, start: evm.start },
+      "layer2.rpc": { handle: layer2Rpc, start: layer2.start }
+    })
+  )
+  return { handlers, plainHandlers }
 })
 
 /** A typed error becomes the answer. Any other cause is reported and fails on, as with HttpApiBuilder. */
@@ -131,7 +142,9 @@ const answerOf = (path: string) => (cause: Cause.Cause<GatewayError>) =>
     onFailure: (fault) => Effect.andThen(ErrorReporter.report(fault), Effect.failCause(fault))
   })
 
-const relayed = HttpRouter.addAll(Effect.map(handlers, (handlers) => {
+const relayed = HttpRouter.addAll(Effect.gen(function*() {
+  const { handlers, plainHandlers } = yield* relays
+  const lane = yield* FastLane.FastLane
   const routes: Array<HttpRouter.Route> = []
   HttpApi.reflect(GatewayApi, {
     onGroup: () => {},
@@ -139,9 +152,15 @@ const relayed = HttpRouter.addAll(Effect.map(handlers, (handlers) => {
       const name = `${group.identifier}.${endpoint.identifier}`
       const handle = handlers.get(name)
       if (handle === undefined) return
-      const answered = Effect.catchCause(Effect.flatMap(HttpServerRequest, handle), answerOf(endpoint.path))
+      const handled = <R>(handle: Handler<R>) =>
+        RequestFacts.named(
+          name,
+          Effect.catchCause(Effect.flatMap(HttpServerRequest, handle), answerOf(endpoint.path))
+        )
+      const plain = plainHandlers.get(name)
       for (const path of pathsOf(endpoint)) {
-        routes.push(HttpRouter.route(endpoint.method, `/${path.slice(1)}`, RequestFacts.named(name, answered)))
+        routes.push(HttpRouter.route(endpoint.method, `/${path.slice(1)}`, handled(handle)))
+        if (plain !== undefined) lane.routes.set(path, { name, start: plain.start, handled: handled(plain.handle) })
       }
     }
   })
@@ -163,6 +182,12 @@ export interface Mount {
    * network and whether it is the sandbox.
    */
   readonly health?: boolean | "short"
+  /**
+   * Whether plain requests pass by the router, see `FastLane`; false when not given.
+   *
+   * Nothing that a server of one's own puts around these routes, such as a check of who may call, sees such a request.
+   */
+  readonly fastLane?: boolean
   /** The hosts that are answered besides loopback hosts; when not given, any on a public address, none on a loopback one. */
   readonly hosts?: Hosts.Hosts
   /** The origins whose pages may read answers, sign and send; none when not given. */
@@ -206,11 +231,13 @@ const guarded = (serve: AdminRoutes.Administering, handled: Effect.Effect<HttpSe
     }))
 
 /** What happens around each request, for the routes of the context; it also answers what no route of the server takes. */
-const layerObserved = (options: Observe.Options) =>
+const layerObserved = ({ hasFastLane, ...options }: Observe.Options & { readonly hasFastLane: boolean }) =>
   HttpRouter.middleware(Effect.gen(function*() {
     const router = yield* HttpRouter.HttpRouter
-    const { route, server } = yield* Observe.make(options)
-    yield* router.addGlobalMiddleware(server)
+    const { observe, route, server } = yield* Observe.make(options)
+    const isOn = hasFastLane && (yield* Start.IsOn)
+    const lane = isOn ? FastLane.make(yield* FastLane.FastLane, observe, yield* RequestCaller.serving) : undefined
+    yield* router.addGlobalMiddleware(server(lane))
     return (handled: Effect.Effect<HttpServerResponse, unhandled>) => route(spelled(handled))
   })).layer
 
@@ -232,13 +259,17 @@ const before = (prefix: string): string => prefix.replace(/\/+$/u, "")
 /** Puts all that the bundled server does around the routes of one gateway. */
 const surrounded = <E, R>(
   routes: Layer.Layer<never, E, R>,
-  { docs = true, hosts, origins, prefix = "/" }: Mount,
+  { docs = true, fastLane = false, hosts, origins, prefix = "/" }: Mount,
   methods: Unmatched.Methods
 ) => {
   const path = before(prefix)
-  const observed = Layer.provide(routes, layerObserved({ docs, hosts, methods, origins, prefix: path }))
+  const observed = Layer.provide(
+    routes,
+    layerObserved({ docs, hasFastLane: fastLane && path === "", hosts, methods, origins, prefix: path })
+  )
+  const laned = Layer.provide(observed, FastLane.layer)
   // the layers of routes hold services: memoised, two gateways would have those of one
-  return Layer.fresh(path === "" ? observed : Layer.provide(observed, layerPrefixed(path)))
+  return Layer.fresh(path === "" ? laned : Layer.provide(laned, layerPrefixed(path)))
 }
 
 const detailed = { routes: EncodedRoutes.layerHealth, methods: Unmatched.methodsOf(EncodedRoutes.HealthApi) }
@@ -277,7 +308,7 @@ export const layer = (mount: Mount = {}) =>
   surrounded(Layer.merge(routesOf(mount), pagesOf(mount)), mount, methodsOf(mount))
 
 /** Where the routes are, and whether strangers can reach them. */
-export interface AdminMount extends Mount {
+export interface AdminMount extends Omit<Mount, "fastLane"> {
   /** Whether every route but the pages asks for a key whose scope names `admin`; false when not given. */
   readonly isGuarded?: boolean
 }

@@ -177,6 +177,7 @@ const make = Effect.fnUntraced(function*(first: Settings) {
       yield* Layer.build(servicesOf(settings, chains, keys, quotas)).pipe(Scope.provide(own))
     )
     const mount = {
+      fastLane: true,
       ...(Option.isSome(settings.hosts) ? { hosts: settings.hosts.value } : {}),
       ...(Option.isSome(settings.corsOrigins) ? { origins: settings.corsOrigins.value } : {})
     }

@@ -18,7 +18,9 @@ import type { InvalidRequest } from "@trigate/domain/RequestError"
 import type { UpstreamResponse } from "@trigate/domain/UpstreamResponse"
 import * as Utf8 from "@trigate/domain/Utf8"
 import * as ByteSize from "effect/ByteSize"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import { constTrue, constUndefined } from "effect/Function"
 import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
 import type { HttpServerError } from "effect/http/HttpServerError"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
@@ -154,6 +156,19 @@ const fromNode = (message: IncomingMessage, limit: number, mayHave: MayHave) =>
 /** Takes the memory for a body of so many bytes; false where it may not have it. */
 type MayHave = (size: number) => boolean
 
+/** A body that was read before its route was found; nothing where the route reads it. */
+export const ReadBody = Context.Reference<Uint8Array | undefined>("@trigate/server/HttpBody/ReadBody", {
+  defaultValue: constUndefined
+})
+
+/** A small body that is JSON by its type and not compressed; nothing for one that has to be read in another way. */
+export const small = (request: HttpServerRequest): Effect.Effect<Uint8Array, BodyFailure> | undefined => {
+  const { "content-length": length, "content-type": type } = request.headers
+  if (type !== "application/json" || length === undefined || Number(length) > smallBody) return undefined
+  const message = messageOf(request)
+  return message && fromNode(message, smallBody, constTrue)
+}
+
 const sent = (
   request: HttpServerRequest,
   limit: number,
@@ -182,6 +197,8 @@ export const bytes = (request: HttpServerRequest, limit = bodyLimit): Effect.Eff
       return facts.load.take(facts.body, size)
     }
     if (!mayHave(declared)) return overloaded
+    const read = fiber.getRef(ReadBody)
+    if (read !== undefined) return Effect.succeed(read)
     if (decode === undefined) return sent(request, limit, mayHave)
     return Effect.flatMap(sent(request, limit, mayHave), (body): Effect.Effect<Uint8Array, BodyFailure> => {
       if (!mayHave(body.length + limit)) return overloaded

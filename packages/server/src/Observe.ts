@@ -26,6 +26,7 @@ import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import type { unhandled } from "effect/Types"
 import * as Cors from "./Cors.ts"
+import type * as FastLane from "./FastLane.ts"
 import { GatewayStatus } from "./GatewayStatus.ts"
 import * as Hosts from "./Hosts.ts"
 import * as HttpBody from "./HttpBody.ts"
@@ -182,7 +183,8 @@ const makeAnswers = (hosts: Hosts.Hosts | undefined) => {
   }
 }
 
-type Handled = Effect.Effect<
+/** How a request is answered. */
+export type Handled = Effect.Effect<
   HttpServerResponse.HttpServerResponse,
   HttpServerError | unhandled,
   HttpServerRequest.HttpServerRequest
@@ -214,10 +216,18 @@ const conceal = (traced: HttpServerRequest.HttpServerRequest, path: string): voi
 
 /** What surrounds the requests of one gateway. */
 export interface Observed {
+  /** Surrounds what answers a request, and gives it the facts of the request. */
+  readonly observe: (
+    answer: (
+      facts: RequestFacts.RequestFacts,
+      request: HttpServerRequest.HttpServerRequest,
+      fiber: Fiber.Fiber<unknown, unknown>
+    ) => Handled
+  ) => Handled
   /** Surrounds a route of the gateway. */
   readonly route: (handled: Handled) => Handled
-  /** Surrounds all routes of the server, and answers what none of them takes. */
-  readonly server: (app: Handled) => Handled
+  /** Surrounds all routes of the server, and answers what none of them takes; `lane` serves what it takes before them. */
+  readonly server: (lane: FastLane.Lane | undefined) => (app: Handled) => Handled
 }
 
 /** Answers of at most so many bytes are not counted as unread: a connection has few of them. */
@@ -268,7 +278,7 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
       )
   }
 
-  const observe = (handled: Handled): Handled =>
+  const observe: Observed["observe"] = (answer) =>
     Effect.withFiber((fiber) => {
       const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
       const response = nodeResponseOf(request)
@@ -317,11 +327,9 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
         }
         return Effect.succeed(whole)
       }
-      const fresh = answers(fiber, host)
-        ? withFreshness(handled, headers["cache-control"])
-        : Effect.succeed(otherHost)
+      const given = answers(fiber, host) ? answer(facts, request, fiber) : Effect.succeed(otherHost)
       return Effect.onExitPrimitive(
-        Effect.matchCauseEffect(Effect.provideService(fresh, RequestFacts.CurrentRequestFacts, facts), {
+        Effect.matchCauseEffect(given, {
           onFailure: (cause) => Effect.flatMap(unanswered(cause, request, id), answered),
           onSuccess: answered
         }),
@@ -337,7 +345,17 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
       )
     })
 
-  const unrouted = observe(
+  /** Surrounds what finds the facts of its request, and how fresh an answer its caller wants, in its fiber. */
+  const observed = (handled: Handled): Handled =>
+    observe((facts, { headers }) =>
+      Effect.provideService(
+        withFreshness(handled, headers["cache-control"]),
+        RequestFacts.CurrentRequestFacts,
+        facts
+      )
+    )
+
+  const unrouted = observed(
     Effect.map(HttpServerRequest.HttpServerRequest, (request) => cors?.preflight(request) ?? unmatched.answer(request))
   )
 
@@ -347,8 +365,9 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
 
   return {
     // Effect's own log of requests tells their paths
-    route: (handled) => HttpMiddleware.withLoggerDisabled(observe(handled)),
-    server: (app) => {
+    route: (handled) => HttpMiddleware.withLoggerDisabled(observed(handled)),
+    observe,
+    server: (lane) => (app) => {
       const answered = Effect.catchCause(app, (cause) =>
         Effect.withFiber((fiber) => {
           const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
@@ -357,15 +376,11 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
             ? HttpMiddleware.withLoggerDisabled(unrouted)
             : Effect.failCause(cause)
         }))
-      return Effect.withFiber((fiber) =>
-        fiber.cache.span === undefined
-          ? answered
-          : Effect.provideService(
-            answered,
-            TracedRequest,
-            Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
-          )
-      )
+      return Effect.withFiber((fiber) => {
+        const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
+        if (fiber.cache.span !== undefined) return Effect.provideService(answered, TracedRequest, request)
+        return lane?.(request, fiber) ?? answered
+      })
     }
   } satisfies Observed
 })

@@ -166,12 +166,17 @@ const byAddress = (trusted: ReadonlyArray<IpNetwork.IpNetwork>) => {
   }
 }
 
-/** Serves a request for the caller from whom it comes, who is the `CurrentCaller` meanwhile; refused while the gateway is busy. */
-export type Serving = <A, E, R>(
-  request: HttpServerRequest,
-  keyInPath: Redacted.Redacted | undefined,
-  handled: Effect.Effect<A, E, R>
-) => Effect.Effect<A, E | Overloaded | Unauthorized | QuotaExceeded | UpstreamUnavailable, R>
+/** Who is served, and when. */
+export interface Serving {
+  /** Serves a request for the caller from whom it comes, who is the `CurrentCaller` meanwhile; refused while the gateway is busy. */
+  readonly serve: <A, E, R>(
+    request: HttpServerRequest,
+    keyInPath: Redacted.Redacted | undefined,
+    handled: Effect.Effect<A, E, R>
+  ) => Effect.Effect<A, E | Overloaded | Unauthorized | QuotaExceeded | UpstreamUnavailable, R>
+  /** The caller of a request without a key in its path; nothing where that takes a key, and while the gateway is busy. */
+  readonly tryCaller: (request: HttpServerRequest, facts: RequestFacts) => Caller | undefined
+}
 
 const isCounted = ({ concurrentCalls, requestsPerSecond }: Quota): boolean =>
   requestsPerSecond !== undefined || concurrentCalls !== undefined
@@ -219,7 +224,7 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
     return another === undefined ? check(Redacted.make(key)) : severalKeys
   }
 
-  return <A, E, R>(
+  const serve = <A, E, R>(
     request: HttpServerRequest,
     keyInPath: Redacted.Redacted | undefined,
     handled: Effect.Effect<A, E, R>
@@ -233,4 +238,10 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
         return isCounted(caller.quota) ? counted(quotas, caller, facts, served) : served
       })
     })
+
+  return {
+    serve,
+    // who is told by an address has no quota
+    tryCaller: (request, { load }) => check !== undefined || load.isBusy ? undefined : atAddress(request)
+  }
 })

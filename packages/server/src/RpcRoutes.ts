@@ -11,21 +11,26 @@ import type { GatewayError } from "@trigate/domain/GatewayError"
 import { rpcCodes } from "@trigate/domain/GatewayError"
 import * as Json from "@trigate/domain/Json"
 import * as Layer2Operations from "@trigate/domain/Layer2Operations"
-import { invalidRequest, needOf, permitted } from "@trigate/domain/Operation"
+import { invalidRequest, needOf, notPermitted, permitted } from "@trigate/domain/Operation"
 import type { Operation, Surface } from "@trigate/domain/Operation"
 import * as JsonRpc from "@trigate/domain/protocol/JsonRpc"
 import type { RpcCall } from "@trigate/domain/protocol/JsonRpc"
 import * as TokenRpc from "@trigate/domain/protocol/TokenRpc"
 import { UnsupportedMethod } from "@trigate/domain/RequestError"
 import type { InvalidRequest } from "@trigate/domain/RequestError"
+import { isAnswer } from "@trigate/domain/Start"
+import type { Start } from "@trigate/domain/Start"
 import { tokenRpcOperations, tokenSendOperations } from "@trigate/domain/TokenOperations"
+import * as Utf8 from "@trigate/domain/Utf8"
 import { Layer2 } from "@trigate/layer2/Layer2"
 import { TokenChain } from "@trigate/tokens/TokenChain"
 import { TradingEvm } from "@trigate/trading/TradingEvm"
 import * as Batching from "@trigate/upstream/Batching"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as HttpBody from "./HttpBody.ts"
@@ -61,6 +66,10 @@ interface Definition<O extends Operation, Answer extends Answered> {
   readonly relay: (
     call: { readonly operation: O; readonly params: Json.Json; readonly surface: Surface }
   ) => Effect.Effect<Answer, GatewayError>
+  /** Starts the relay of a read; absent where each is relayed as an effect. */
+  readonly start?: (
+    call: { readonly operation: O; readonly params: Json.Json; readonly surface: Surface }
+  ) => Start<Answer, GatewayError>
 }
 
 interface Asked {
@@ -130,12 +139,17 @@ export interface Route {
     surface: Surface
   ) => Effect.Effect<HttpServerResponse.HttpServerResponse>
   readonly refuse: (error: GatewayError) => Effect.Effect<HttpServerResponse.HttpServerResponse>
+  /** Starts what a body asks for, if it is a single read that is written as usual. */
+  readonly start: (body: Uint8Array, facts: RequestFacts) => Start<HttpServerResponse.HttpServerResponse, never>
 }
 
 const make = <O extends Operation, Answer extends Answered>(definition: Definition<O, Answer>): Route => {
   const { envelope, relay } = definition
   const table = new Map(
-    definition.operations.map((operation) => [operation.name, { operation, permission: permitted(needOf(operation)) }])
+    definition.operations.map((operation) => {
+      const need = needOf(operation)
+      return [operation.name, { operation, need, permission: permitted(need) }]
+    })
   )
 
   const perform = ({ method, params }: RpcCall, { facts, surface }: Asked): Effect.Effect<Answer, GatewayError> => {
@@ -148,23 +162,25 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
       : Effect.fail(refusal)
   }
 
-  // nobody would learn the outcome of a notification, so it is not sent
-  const answerCall = (call: RpcCall, asked: Asked): Effect.Effect<string | undefined> => {
-    const { facts } = asked
-    if (envelope.isNotification(call)) return Effect.undefined
-    const { id } = call
-    const operation = table.has(call.method) ? call.method : "unsupported"
-    return Effect.match(perform(call, asked), {
-      onFailure: (error) => {
+  /** The text of a call's answer, which is noted. */
+  const endsOf = ({ id, method }: RpcCall, { facts }: Asked) => {
+    const operation = table.has(method) ? method : "unsupported"
+    return {
+      onFailure: (error: GatewayError): string => {
         facts.operations.push({ operation, outcome: error._tag })
         return envelope.error(error, rpcCodes[error._tag])(id)
       },
-      onSuccess: (answer) => {
+      onSuccess: (answer: Answer): string => {
         facts.operations.push({ operation, outcome: answer._tag === "Error" ? "upstream_error" : "ok" })
         noteAge(facts, answer.age)
         return envelope.answer(id, answer)
       }
-    })
+    }
+  }
+
+  // nobody would learn the outcome of a notification, so it is not sent
+  const answerCall = (call: RpcCall, asked: Asked): Effect.Effect<string | undefined> => {
+    return envelope.isNotification(call) ? Effect.undefined : Effect.match(perform(call, asked), endsOf(call, asked))
   }
 
   const refuseCall = (id: string | undefined, error: InvalidRequest, code: number, { facts }: Asked) => {
@@ -237,7 +253,29 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
   const responseOf = (body: string | undefined) =>
     body === undefined ? HttpServerResponse.empty({ status: 204 }) : HttpBody.jsonResponse(body)
 
+  const start: Route["start"] = (body, facts) => (scene, done) => {
+    const call = Option.match(Utf8.decode(body), { onNone: () => undefined, onSome: (text) => envelope.usual?.(text) })
+    const known = call && table.get(call.method)
+    if (
+      known === undefined || call === undefined || known.operation.class === "once" ||
+      notPermitted(scene.caller.scope, known.need) !== undefined
+    ) {
+      return undefined
+    }
+    const asked = { facts, surface: "gateway" as const }
+    const { operation } = known
+    return definition.start?.({ operation, params: call.params, surface: asked.surface })(scene, (rest) =>
+      done(() => {
+        const answered = rest()
+        const ends = endsOf(call, asked)
+        return isAnswer(answered)
+          ? Exit.succeed(responseOf(ends.onSuccess(answered.value)))
+          : Effect.map(Effect.match(answered, ends), responseOf)
+      }))
+  }
+
   return {
+    start,
     refuse,
     handle: (request, surface) =>
       Effect.withFiber((fiber) => {
@@ -261,8 +299,8 @@ export interface Options {
 const evmRoute = <O extends Operation>(
   { maxBatch }: Options,
   operations: ReadonlyArray<O>,
-  relay: Definition<O, JsonRpc.RpcAnswer>["relay"]
-) => make({ operations, envelope: jsonRpc, maxBatch, concurrency: maxBatch, relay })
+  { relay, start }: Required<Pick<Definition<O, JsonRpc.RpcAnswer>, "relay" | "start">>
+) => make({ operations, envelope: jsonRpc, maxBatch, concurrency: maxBatch, relay, start })
 
 // a configured method comes first, so that a declared one of the same name replaces it
 const readsOf = ({ methods }: Options, serving: Serving) => methods.flatMap((name) => configuredReads(name, serving))
@@ -271,16 +309,15 @@ const readsOf = ({ methods }: Options, serving: Serving) => methods.flatMap((nam
 export const evm = (options: Options) =>
   Effect.map(
     TradingEvm,
-    ({ relay, serving }) =>
-      evmRoute(options, [...readsOf(options, serving), ...EvmOperations.methodsOf(serving)], relay)
+    (evm) => evmRoute(options, [...readsOf(options, evm.serving), ...EvmOperations.methodsOf(evm.serving)], evm)
   )
 
 /** The handler of `/l2`. */
 export const layer2 = (options: Options) =>
   Effect.map(
     Layer2,
-    ({ relay }) =>
-      evmRoute(options, [...readsOf(options, Layer2Operations.serving), ...Layer2Operations.layer2Methods], relay)
+    (layer2) =>
+      evmRoute(options, [...readsOf(options, Layer2Operations.serving), ...Layer2Operations.layer2Methods], layer2)
   )
 
 const tokenRpc: Envelope<TokenRpc.TokenRpcAnswer> = {

@@ -38,6 +38,9 @@ export * as DocsPage from "./DocsPage.ts"
 /** The routes whose answers are encoded from values: `POST /exchange/inspect`, token data, health and metrics. */
 export * as EncodedRoutes from "./EncodedRoutes.ts"
 
+/** The fast lane: plain requests go to their route without the router, and their call starts without an effect. */
+export * as FastLane from "./FastLane.ts"
+
 /** All routes of the gateway over the five chain services, for the bundled server and for a server of your own. */
 export * as Gateway from "./Gateway.ts"
 

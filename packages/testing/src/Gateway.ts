@@ -1,4 +1,5 @@
 /** A gateway in this process, on a free port, over the given settings. */
+import * as Start from "@trigate/domain/Start"
 import * as GatewayServer from "@trigate/server/GatewayServer"
 import { Lateness } from "@trigate/server/Load"
 import { Drain } from "@trigate/server/Observe"
@@ -6,6 +7,7 @@ import * as Settings from "@trigate/server/Settings"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import { identity } from "effect/Function"
 import { formatAddress, HttpServer } from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
 
@@ -22,6 +24,8 @@ export interface Environment {
   readonly [name: string]: string
 }
 
+const isLaneOff = process.env["TRIGATE_TEST_LANE"] === "off"
+
 const settingsOf = (environment: Environment) =>
   Settings.load.pipe(
     Effect.provideService(
@@ -33,12 +37,14 @@ const settingsOf = (environment: Environment) =>
 /**
  * Starts the gateway of the given environment; it stops with the scope.
  *
- * Its event loop counts as never late, unless `lateness` says how many milliseconds late the next timer is.
+ * Its event loop counts as never late, unless `lateness` says how many milliseconds late the next timer is. With
+ * `TRIGATE_TEST_LANE=off` in the environment of the tests, every request takes the ordinary way.
  */
 export const gateway = Effect.fnUntraced(
   function*(environment: Environment, lateness: Effect.Effect<number> = Effect.never) {
     const context = yield* Layer.build(GatewayServer.layer(yield* settingsOf(environment))).pipe(
-      Effect.provideService(Lateness, () => lateness)
+      Effect.provideService(Lateness, () => lateness),
+      isLaneOff ? Effect.provideService(Start.IsOn, false) : identity
     )
     const { address } = Context.get(context, HttpServer)
     const { reload } = Context.get(context, GatewayServer.Reload)

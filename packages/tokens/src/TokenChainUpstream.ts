@@ -35,7 +35,7 @@ const make = Effect.fnUntraced(function*({ addresses }: Options) {
     return Arr.isReadonlyArrayNonEmpty(targets) ? Result.succeed(targets) : Result.fail(notConfigured())
   }
   const backend: TokenProtocol.TokenBackend = {
-    read: yield* pipeline.reads({ protocol: TokenProtocol.reads, upstream, targetsOf }),
+    read: (yield* pipeline.reads({ protocol: TokenProtocol.reads, upstream, targetsOf })).read,
     once: (call) =>
       Effect.flatMap(
         Effect.fromResult(targetsOf(call)),

@@ -8,6 +8,7 @@ import type { Address, StorageSlot } from "@trigate/domain/Hex"
 import * as EvmProtocol from "@trigate/domain/protocol/EvmProtocol"
 import type { RpcAnswer } from "@trigate/domain/protocol/JsonRpc"
 import type { UnsupportedBlock } from "@trigate/domain/RequestError"
+import type { Start } from "@trigate/domain/Start"
 import type { OutcomeUnknown } from "@trigate/domain/UpstreamError"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -30,6 +31,8 @@ export class TradingEvm extends Context.Service<TradingEvm, {
   readonly relay: (
     call: EvmProtocol.EvmCall
   ) => Effect.Effect<RpcAnswer, CommonFailure | OutcomeUnknown | UnsupportedBlock>
+  /** Starts the relay of a read. */
+  readonly start: (call: EvmProtocol.EvmCall) => Start<RpcAnswer, CommonFailure>
   /** One storage word of a contract, at the latest block. */
   readonly getStorageAt: (
     request: { readonly address: Address; readonly slot: StorageSlot }
@@ -69,6 +72,7 @@ export const make = (
   return TradingEvm.of({
     serving,
     relay: EvmProtocol.relay(backend),
+    start: EvmProtocol.starting(backend),
     getStorageAt: getStorageAt("TradingEvm", label, ask),
     gasPrice: () => smallPrice(),
     bigBlockGasPrice: () => bigPrice(),

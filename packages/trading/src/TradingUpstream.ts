@@ -139,12 +139,11 @@ export const layerInfo = (
           const operation = cost === call.operation.cost ? call.operation : { ...call.operation, cost }
           return pipeline.attempt({ operation, targets }, protocol.write(call, 0))
         })
-      const answer = yield* CandleHistory.make(
-        yield* pipeline.reads({ ...shared, protocol: CandleHistory.holesWith(infoFreshness), ask })
+      const holes = yield* pipeline.reads({ ...shared, protocol: CandleHistory.holesWith(infoFreshness), ask })
+      const answer = yield* CandleHistory.make(holes.read)
+      return Info.make(
+        yield* pipeline.reads({ ...shared, protocol, ask: (call, targets) => answer(call, ask(call, targets)) })
       )
-      return Info.make({
-        read: yield* pipeline.reads({ ...shared, protocol, ask: (call, targets) => answer(call, ask(call, targets)) })
-      })
     })
   )
 

@@ -1,10 +1,13 @@
 /** One attempt: one request to one address, within the rate limit, counted, and reported to outlier detection. */
 import { CurrentCaller } from "@trigate/domain/Caller"
+import type { Caller } from "@trigate/domain/Caller"
 import type { QuotaExceeded } from "@trigate/domain/CallerError"
 import { metrics } from "@trigate/domain/Metrics"
 import type { Cost, MethodClass } from "@trigate/domain/Operation"
 import { weightOf } from "@trigate/domain/Operation"
 import type { Fault } from "@trigate/domain/protocol/Protocol"
+import { isAnswer } from "@trigate/domain/Start"
+import type { Done, Scene, Stop } from "@trigate/domain/Start"
 import { UpstreamRateLimited } from "@trigate/domain/UpstreamError"
 import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Utf8 from "@trigate/domain/Utf8"
@@ -12,11 +15,12 @@ import * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
-import type { HttpTransport, TransportError, TransportResponse } from "./HttpTransport.ts"
+import type { HttpTransport, TransportError, TransportRequest, TransportResponse } from "./HttpTransport.ts"
 import type { HealthSignal, OutlierDetection } from "./OutlierDetection.ts"
-import type { Permits, RateLimiter } from "./RateLimiter.ts"
+import type { Ask, Permits, RateLimiter } from "./RateLimiter.ts"
 import { monotonicMillis, worstOf } from "./RateLimiter.ts"
 import * as Spans from "./Spans.ts"
 import type { Target, UpstreamLabel } from "./Upstream.ts"
@@ -131,21 +135,25 @@ export interface Ended<A> {
   readonly signal?: HealthSignal
 }
 
-/** What to send, and what to make of the end of it. */
-export interface Attempt<A> {
+/** What an attempt takes of the rate limit. */
+export interface Claim {
   readonly class: MethodClass
+  readonly cost: Cost
+  readonly target: Target
+  /** Milliseconds that it may wait for the rate limiter. */
+  readonly maxWait: number
+}
+
+/** What to send, and what to make of the end of it. */
+export interface Attempt<A> extends Claim {
   readonly operation: string
   /** Which attempt of its call it is, from 1. */
   readonly number: number
-  readonly cost: Cost
   readonly meter: Meter
-  readonly target: Target
   /** A body means POST, none means GET. */
   readonly body: Uint8Array | undefined
   /** Milliseconds for all of it, the wait for the rate limiter included. */
   readonly timeout: number
-  /** Milliseconds that it may wait for the rate limiter. */
-  readonly maxWait: number
   /** Milliseconds after which nothing may be sent any more, counted from the end of that wait. */
   readonly sendWithin?: number
   /** Whether to use a connection that was not used before. */
@@ -167,25 +175,25 @@ const usedBy = ({ cost, target }: Attempt<unknown>, { outcome, rows }: Ended<unk
   return target.label === "trading-api" ? weightOf({ cost }, rows) : cost.requestUnits
 }
 
-const send = <A>(
+/** An attempt that has its permits: what is sent, and what is made of each end of it. */
+const sending = <A>(
   parts: Parts,
   attempt: Attempt<A>,
   permits: Permits,
   timeout: number,
-  fiber: Fiber.Fiber<unknown, unknown>
-): Effect.Effect<A> => {
+  { clock, context }: Pick<Scene, "clock" | "context">
+) => {
   const { body, cost, meter, onNewConnection = false, sendWithin, target, traceparent } = attempt
   const headers = body === undefined ? getHeaders : postHeaders
-  const clock = fiber.getRef(Clock.Clock)
   const start = clock.currentTimeMillisUnsafe()
   const took = () => clock.currentTimeMillisUnsafe() - start
   const end = (ended: Ended<A>): A => {
-    meter.attempted(fiber.context, cost, ended.outcome, took(), ended.rows)
+    meter.attempted(context, cost, ended.outcome, took(), ended.rows)
     permits.refund(worstOf(target.label, attempt) - usedBy(attempt, ended))
     if (ended.signal !== undefined) parts.outliers.report(target, ended.signal)
     return ended.value
   }
-  const sent = parts.transport.send({
+  const request: TransportRequest = {
     method: body === undefined ? "GET" : "POST",
     url: target.url,
     headers: traceparent === undefined ? headers : { ...headers, traceparent },
@@ -194,17 +202,30 @@ const send = <A>(
     timeout,
     onNewConnection,
     ...(sendWithin === undefined ? {} : { sendWithin: Math.min(sendWithin, timeout) })
-  })
-  return Effect.onExitPrimitive(
-    Effect.match(sent, {
-      onFailure: (error) => end(attempt.broke(error)),
-      onSuccess: (response) => end(attempt.answered(responseOf(target, response)))
-    }),
-    (exit) => {
-      if (exit._tag === "Failure") meter.attempted(fiber.context, cost, "abandoned", took(), 0)
-      return undefined
-    }
-  )
+  }
+  const answered = (response: TransportResponse): A => end(attempt.answered(responseOf(target, response)))
+  const abandon = () => meter.attempted(context, cost, "abandoned", took(), 0)
+  const ended = (sent: Effect.Effect<TransportResponse, TransportError>): Effect.Effect<A> =>
+    Effect.onExitPrimitive(
+      Effect.match(sent, { onFailure: (error) => end(attempt.broke(error)), onSuccess: answered }),
+      (exit) => {
+        if (exit._tag === "Failure") abandon()
+        return undefined
+      }
+    )
+  return { request, answered, ended, abandon }
+}
+
+const send = <A>(
+  parts: Parts,
+  attempt: Attempt<A>,
+  permits: Permits,
+  timeout: number,
+  fiber: Fiber.Fiber<unknown, unknown>
+): Effect.Effect<A> => {
+  const scene = { clock: fiber.getRef(Clock.Clock), context: fiber.context }
+  const { ended, request } = sending(parts, attempt, permits, timeout, scene)
+  return ended(parts.transport.send(request))
 }
 
 const tooLate = ({ label }: Target) =>
@@ -213,13 +234,21 @@ const tooLate = ({ label }: Target) =>
     detail: `The rate limit of ${label} left no time to ask; nothing was sent`
   })
 
+const askOf = ({ class: methodClass, cost, maxWait, target }: Claim, caller: Caller): Ask => ({
+  upstream: target.label,
+  class: methodClass,
+  cost,
+  caller,
+  maxWait
+})
+
 const begin = <A>(
   parts: Parts,
   attempt: Attempt<A>,
   fiber: Fiber.Fiber<unknown, unknown>
 ): Effect.Effect<A> => {
-  const { cost, maxWait, target, timeout } = attempt
-  const ask = { upstream: target.label, class: attempt.class, cost, caller: fiber.getRef(CurrentCaller), maxWait }
+  const { target, timeout } = attempt
+  const ask = askOf(attempt, fiber.getRef(CurrentCaller))
   const clock = fiber.getRef(Clock.Clock)
   const permits = parts.rateLimiter.tryTake(ask, clock)
   if (permits !== undefined) return send(parts, attempt, permits, timeout, fiber)
@@ -242,3 +271,30 @@ export const run = <A>(parts: Parts, attempt: Attempt<A>): Effect.Effect<A> =>
       ? begin(parts, attempt, fiber)
       : Spans.attempt(attempt, parts.traceUpstream, (attempt) => begin(parts, attempt, fiber))
   )
+
+/** Starts an attempt, which is made by `make` once it has its permits; see `Start`. */
+export const start = <A>(
+  parts: Parts,
+  claim: Claim,
+  scene: Scene,
+  make: () => Attempt<A>,
+  done: Done<A, never>
+): Stop | undefined => {
+  const send = parts.transport.start
+  const permits = send && parts.rateLimiter.tryTake(askOf(claim, scene.caller), scene.clock)
+  if (send === undefined || permits === undefined) return undefined
+  const attempt = make()
+  const { abandon, answered, ended, request } = sending(parts, attempt, permits, attempt.timeout, scene)
+  let isOver = false
+  const stop = send(request, (response) =>
+    done(() => {
+      isOver = true
+      return isAnswer(response) ? Exit.succeed(answered(response.value)) : ended(response)
+    }))
+  return () => {
+    if (isOver) return
+    isOver = true
+    stop()
+    abandon()
+  }
+}

@@ -8,12 +8,16 @@
 import type { Cost } from "@trigate/domain/Operation"
 import type { AttemptResult, Fault, Question, Retryable } from "@trigate/domain/protocol/Protocol"
 import { foreign, retryable, unreachable, unreadable } from "@trigate/domain/protocol/Protocol"
+import { isAnswer } from "@trigate/domain/Start"
+import type { Done, Scene, Start, Stop } from "@trigate/domain/Start"
 import type { ReadFailure } from "@trigate/domain/TransportFailure"
 import { UpstreamTimeout, UpstreamUnavailable } from "@trigate/domain/UpstreamError"
 import type { UpstreamResponse } from "@trigate/domain/UpstreamResponse"
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
@@ -198,8 +202,15 @@ const isBetter = (said: Retryable<unknown, unknown>, kept: Retryable<unknown, un
   return said.answer !== undefined || (kept.answer === undefined && said.fault !== "withheld")
 }
 
-/** Makes the function that sends reads. */
-export const make = (parts: Parts, options: Options) => {
+/** Makes attempts of reads. */
+export interface Attempts {
+  readonly ask: <A, E>(read: Read, question: Question<A, E>) => Effect.Effect<A, E | ReadFailure>
+  /** Starts a read, see `Start`; it is written once it is certain that it is sent. */
+  readonly start: <A, E>(read: Read, write: () => Question<A, E>) => Start<A, E | ReadFailure>
+}
+
+/** Makes the functions that send reads. */
+export const make = (parts: Parts, options: Options): Attempts => {
   const { deadline } = options
   const { outliers } = parts
   const retryBudgets = budgets(options.retries)
@@ -215,19 +226,19 @@ export const make = (parts: Parts, options: Options) => {
   }
 
   /** Everything that one read does, and what it knows of its attempts so far. */
-  const begin = <A, E>(
+  const prepare = <A, E>(
     { operation, targets }: Read,
-    question: Question<A, E>,
-    fiber: Fiber.Fiber<unknown, unknown>
-  ): Effect.Effect<A, E | ReadFailure> => {
+    write: () => Question<A, E>,
+    { clock, context }: Pick<Scene, "clock" | "context">
+  ) => {
     type Attempted = AttemptResult<A, E | ReadFailure>
     type Open = Retryable<A, E | ReadFailure>
     const [{ label }] = targets
     // that of the upstream that is meant, also where another kind of address answers in its place
     const budget = retryBudgets[label]
-    const clock = fiber.getRef(Clock.Clock)
     const until = monotonicMillis(clock) + deadline
     const tried: Array<Target["base"]> = []
+    let question: Question<A, E> | undefined
     /** When an address wants to be asked again, as it said. */
     let notBefore: Map<Target["base"], number> | undefined
     /** The best of what was said so far. */
@@ -252,28 +263,35 @@ export const make = (parts: Parts, options: Options) => {
     const pause = ({ base }: Target): number => {
       const at = notBefore?.get(base)
       return at === undefined
-        ? longestPause(tried.length) * fiber.getRef(Random.Random).nextDoubleUnsafe()
+        ? longestPause(tried.length) * Context.get(context, Random.Random).nextDoubleUnsafe()
         : Math.max(0, at - monotonicMillis(clock))
     }
 
-    const attempt = (target: Target, time: number, maxWait: number): Effect.Effect<Attempted> => {
+    const claim = (target: Target, maxWait: number): Attempt.Claim => ({
+      class: "read",
+      cost: operation.cost,
+      target,
+      maxWait
+    })
+
+    const attemptAt = (claim: Attempt.Claim, time: number): Attempt.Attempt<Attempted> => {
+      const { target } = claim
       const meter = meterAt(target)
       const start = monotonicMillis(clock)
       tried.push(target.base)
-      return Attempt.run<Attempted>(parts, {
-        class: "read",
+      question ??= write()
+      const { body, judge } = question
+      return {
+        ...claim,
         operation: operation.name,
         number: tried.length,
-        cost: operation.cost,
         meter,
-        target,
-        body: question.body,
+        body,
         timeout: time,
         // the peer may have closed a pooled connection just then, and it may have closed the others too
         onNewConnection: kept?.fault === "broken",
-        maxWait,
         answered: (response) => {
-          const value = question.judge(response, target.conceal)
+          const value = judge(response, target.conceal)
           const signal = signalOf(value, response)
           if (value._tag === "Retryable") {
             defer(target, value)
@@ -290,8 +308,11 @@ export const make = (parts: Parts, options: Options) => {
           return { value, signal, outcome: outcomeOf(value.fault), rows: 0 }
         },
         withheld: (error) => retryable("withheld", () => error)
-      })
+      }
     }
+
+    const attempt = (target: Target, time: number, maxWait: number): Effect.Effect<Attempted> =>
+      Attempt.run(parts, attemptAt(claim(target, maxWait), time))
 
     /** Asks `second` too when `first` takes longer than `delay`; whichever answers first is taken. */
     const hedged = Effect.fnUntraced(function*(first: Target, second: Target, time: number, delay: number) {
@@ -310,7 +331,7 @@ export const make = (parts: Parts, options: Options) => {
       }
       // not waited for: an interruption may take its time
       winner.rest.interruptUnsafe()
-      meterAt(first).hedged(fiber.context, winner.won)
+      meterAt(first).hedged(context, winner.won)
       return winner.result
     })
 
@@ -329,16 +350,19 @@ export const make = (parts: Parts, options: Options) => {
       const asked = other === undefined || delay === undefined || delay >= time
         ? attempt(target, time, maxWait)
         : hedged(target, other, time, Math.max(SOONEST_HEDGE, delay))
-      return Effect.flatMap(asked, (result) => {
-        switch (result._tag) {
-          case "Answered":
-            return Effect.succeed(result.answer)
-          case "Refused":
-            return Effect.fail(result.failure)
-          case "Retryable":
-            return again(result)
-        }
-      })
+      return Effect.flatMap(asked, concluded)
+    }
+
+    /** Ends the read by the result of an attempt, or goes on. */
+    const concluded = (result: Attempted): Effect.Effect<A, E | ReadFailure> => {
+      switch (result._tag) {
+        case "Answered":
+          return Effect.succeed(result.answer)
+        case "Refused":
+          return Effect.fail(result.failure)
+        case "Retryable":
+          return again(result)
+      }
     }
 
     /** Makes one more attempt where that may help and is allowed, else ends with the best of what was said. */
@@ -354,22 +378,46 @@ export const make = (parts: Parts, options: Options) => {
       const isFree = untried !== undefined && (said.fault === "not_sent" || said.fault === "withheld")
       if (!isFree && !withdraw()) return end()
       const retry = () => {
-        meterAt(target).retried(fiber.context, said.fault)
+        meterAt(target).retried(context, said.fault)
         return next(target, usable)
       }
       return wait > 0 ? Effect.flatMap(Effect.sleep(wait), retry) : retry()
     }
 
-    budget.deposit()
-    const start = () => {
-      const { retryAfter, targets: usable } = outliers.choose(targets)
-      const [first] = usable
-      return first === undefined ? Effect.fail(ejected(label, retryAfter)) : next(first, usable)
+    const begin = (): Effect.Effect<A, E | ReadFailure> => {
+      budget.deposit()
+      const first = () => {
+        const { retryAfter, targets: usable } = outliers.choose(targets)
+        const [target] = usable
+        return target === undefined ? Effect.fail(ejected(label, retryAfter)) : next(target, usable)
+      }
+      const firstCheck = outliers.ready(targets)
+      return firstCheck === undefined ? first() : Effect.flatMap(firstCheck, first)
     }
-    const firstCheck = outliers.ready(targets)
-    return firstCheck === undefined ? start() : Effect.flatMap(firstCheck, start)
+
+    /** The first attempt, where one address alone can be asked: another one would be asked beside it. */
+    const start = (scene: Scene, done: Done<A, E | ReadFailure>): Stop | undefined => {
+      const [target, another] = outliers.ready(targets) === undefined ? outliers.choose(targets).targets : []
+      if (target === undefined || another !== undefined) return undefined
+      const only = claim(target, left())
+      const stop = Attempt.start(parts, only, scene, () => attemptAt(only, only.maxWait), (rest) =>
+        done(() => {
+          const ended = rest()
+          return isAnswer(ended) && ended.value._tag === "Answered"
+            ? Exit.succeed(ended.value.answer)
+            : Effect.flatMap(ended, concluded)
+        }))
+      if (stop !== undefined) budget.deposit()
+      return stop
+    }
+    return { begin, start }
   }
 
-  return <A, E>(read: Read, question: Question<A, E>): Effect.Effect<A, E | ReadFailure> =>
-    Effect.withFiber((fiber) => begin(read, question, fiber))
+  return {
+    ask: (read, question) =>
+      Effect.withFiber((fiber) =>
+        prepare(read, () => question, { clock: fiber.getRef(Clock.Clock), context: fiber.context }).begin()
+      ),
+    start: (read, write) => (scene, done) => prepare(read, write, scene).start(scene, done)
+  }
 }

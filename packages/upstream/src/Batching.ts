@@ -6,8 +6,6 @@
 import type { CommonFailure } from "@trigate/domain/GatewayError"
 import * as EvmProtocol from "@trigate/domain/protocol/EvmProtocol"
 import type { RpcAnswer } from "@trigate/domain/protocol/JsonRpc"
-import type { Question } from "@trigate/domain/protocol/Protocol"
-import type { ReadFailure } from "@trigate/domain/TransportFailure"
 import * as Arr from "effect/Array"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -17,7 +15,7 @@ import * as Request from "effect/Request"
 import * as RequestResolver from "effect/RequestResolver"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
-import type { Read } from "./Attempts.ts"
+import type { Attempts, Read } from "./Attempts.ts"
 
 /** The batch of one caller; what is under way for it is interrupted when its scope closes. */
 interface Batch {
@@ -32,6 +30,9 @@ const CurrentBatch = Context.Reference<Batch | undefined>("@trigate/upstream/Bat
 export const batched = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.scopedWith((scope) => Effect.provideService(effect, CurrentBatch, { scope }))
 
+/** Whether reads of a fiber go out with those of a batch. */
+export const isBatched = (fiber: Fiber.Fiber<unknown, unknown>): boolean => fiber.getRef(CurrentBatch) !== undefined
+
 /** Runs an effect whose reads go out one by one: for work that outlives the batch in which it began. */
 export const unbatched = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.provideService(effect, CurrentBatch, undefined)
@@ -40,7 +41,7 @@ export const unbatched = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effec
 const longest = 100
 
 /** Makes the attempts of a read. */
-export type Ask = <A, E>(read: Read, question: Question<A, E>) => Effect.Effect<A, E | ReadFailure>
+export type Ask = Attempts["ask"]
 
 /** Reads over some addresses, each by itself or as a part of its caller's batch. */
 export type BatchedRead = (

@@ -50,4 +50,14 @@ export const timedOut = (sent: TransportError["sent"], timeout: number): Transpo
  */
 export class HttpTransport extends Context.Service<HttpTransport, {
   readonly send: (request: TransportRequest) => Effect.Effect<TransportResponse, TransportError>
+  /**
+   * Sends at once; absent where the transport cannot.
+   *
+   * `done` is called once, with the response or with the effect that decompresses it, unless the function that is answered
+   * has aborted the socket before.
+   */
+  readonly start?: (
+    request: TransportRequest,
+    done: (response: Effect.Effect<TransportResponse, TransportError>) => void
+  ) => () => void
 }>()("@trigate/upstream/HttpTransport") {}

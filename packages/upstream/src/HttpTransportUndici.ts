@@ -72,10 +72,12 @@ const flatten = (headers: Headers) => {
 /** An error code is safe to show; a message may quote the address. */
 const codeOf = (error: Error): string => "code" in error && typeof error.code === "string" ? error.code : error.name
 
+type Resume = (response: Effect.Effect<TransportResponse, TransportError>) => void
+
 /** The handler of one dispatched request; resumes once. */
 class UndiciAttempt implements Dispatcher.DispatchHandler {
   readonly #request: TransportRequest
-  readonly #resume: (result: Effect.Effect<TransportResponse, TransportError>) => void
+  readonly #resume: Resume
   #timer: ReturnType<typeof setTimeout>
   readonly #chunks: Array<Uint8Array> = []
   #controller: Dispatcher.DispatchController | undefined
@@ -84,7 +86,7 @@ class UndiciAttempt implements Dispatcher.DispatchHandler {
   #status = 0
   #headers: { [name: string]: string } = {}
 
-  constructor(request: TransportRequest, resume: (result: Effect.Effect<TransportResponse, TransportError>) => void) {
+  constructor(request: TransportRequest, resume: Resume) {
     this.#request = request
     this.#resume = resume
     // a sleeping fiber costs ten times as much, and no test clock moves a socket
@@ -121,6 +123,7 @@ class UndiciAttempt implements Dispatcher.DispatchHandler {
 
   /** Aborts the request without a result. */
   interrupt() {
+    if (this.#isOver) return
     this.#isOver = true
     clearTimeout(this.#timer)
     this.#controller?.abort(new Error("interrupted"))
@@ -182,24 +185,23 @@ const placeOf = (address: Redacted.Redacted): Place => {
   return place
 }
 
-const send = (dispatcher: Dispatcher, request: TransportRequest): Effect.Effect<TransportResponse, TransportError> =>
-  Effect.callback<TransportResponse, TransportError>((resume) => {
-    const attempt = new UndiciAttempt(request, resume)
-    const { origin, path } = placeOf(request.url)
-    dispatcher.dispatch({
-      origin,
-      path,
-      method: request.method,
-      headers: request.headers,
-      body: request.body ?? null,
-      // undici may send an idempotent request again on a second socket: that is not the transport's to decide
-      idempotent: false,
-      // undici's own timers are coarse and start again with each part of the response
-      headersTimeout: 0,
-      bodyTimeout: 0
-    }, attempt)
-    return Effect.sync(() => attempt.interrupt())
-  })
+const startOver = (dispatcher: Dispatcher, request: TransportRequest, resume: Resume): UndiciAttempt => {
+  const attempt = new UndiciAttempt(request, resume)
+  const { origin, path } = placeOf(request.url)
+  dispatcher.dispatch({
+    origin,
+    path,
+    method: request.method,
+    headers: request.headers,
+    body: request.body ?? null,
+    // undici may send an idempotent request again on a second socket: that is not the transport's to decide
+    idempotent: false,
+    // undici's own timers are coarse and start again with each part of the response
+    headersTimeout: 0,
+    bodyTimeout: 0
+  }, attempt)
+  return attempt
+}
 
 const agent = (options: Options, settings: Agent.Options) =>
   Effect.acquireRelease(
@@ -223,8 +225,18 @@ export const layer = (options: Options = {}): Layer.Layer<HttpTransport> =>
       const pooled = yield* agent(options, { keepAliveTimeout: 10_000 })
       // the peer may close a pooled connection at the moment of sending; it cannot close one of these
       const unshared = yield* agent(options, { pipelining: 0 })
+      const start = (request: TransportRequest, resume: Resume) =>
+        startOver(request.onNewConnection === true ? unshared : pooled, request, resume)
       return HttpTransport.of({
-        send: (request) => send(request.onNewConnection === true ? unshared : pooled, request)
+        send: (request) =>
+          Effect.callback<TransportResponse, TransportError>((resume) => {
+            const attempt = start(request, resume)
+            return Effect.sync(() => attempt.interrupt())
+          }),
+        start: (request, done) => {
+          const attempt = start(request, done)
+          return () => attempt.interrupt()
+        }
       })
     })
   )

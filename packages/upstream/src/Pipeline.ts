@@ -11,6 +11,7 @@ import type { CachePolicy } from "@trigate/domain/Operation"
 import * as InfoProtocol from "@trigate/domain/protocol/InfoProtocol"
 import type { ReadOperation, ReadProtocol } from "@trigate/domain/protocol/Protocol"
 import { settings } from "@trigate/domain/Settings"
+import * as Start from "@trigate/domain/Start"
 import type { OnceFailure } from "@trigate/domain/TransportFailure"
 import type { UpstreamResponse } from "@trigate/domain/UpstreamResponse"
 import type { NonEmptyReadonlyArray } from "effect/Array"
@@ -19,11 +20,12 @@ import * as Context from "effect/Context"
 import * as Digest from "effect/crypto/Digest"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import * as AtMostOnce from "./AtMostOnce.ts"
 import * as Attempts from "./Attempts.ts"
-import type * as Batching from "./Batching.ts"
+import * as Batching from "./Batching.ts"
 import { HttpTransport } from "./HttpTransport.ts"
 import * as OutlierDetection_ from "./OutlierDetection.ts"
 import { OutlierDetection } from "./OutlierDetection.ts"
@@ -60,8 +62,10 @@ export interface Reads<Call extends { readonly operation: ReadOperation }, A, E,
   readonly upstream: Upstream
   /** Where a call can go, in order of preference. */
   readonly targetsOf: (call: Call) => Result.Result<NonEmptyReadonlyArray<Target>, F>
-  /** How an attempt is made; by default each call is one request. */
+  /** How a call is asked; by default each is one request. */
   readonly ask?: (call: Call, targets: NonEmptyReadonlyArray<Target>) => Effect.Effect<A, E | CommonFailure>
+  /** How a call that is in no batch starts; by default as one request, and not at all where `ask` alone is given. */
+  readonly start?: (call: Call, targets: NonEmptyReadonlyArray<Target>) => Start.Start<A, E | CommonFailure>
   /** See {@link ResponseCache.Query}. */
   readonly confirm?: (call: Call, answer: A) => Effect.Effect<CachePolicy | undefined> | undefined
 }
@@ -71,9 +75,15 @@ export class Pipeline extends Context.Service<Pipeline, {
   /** Builds the reads of a protocol; build them once for each upstream, since only they are coalesced with each other. */
   readonly reads: <Call extends { readonly operation: ReadOperation }, A, E, F>(
     reads: Reads<Call, A, E, F>
-  ) => Effect.Effect<(call: Call) => Effect.Effect<A, E | F | CommonFailure>>
+  ) => Effect.Effect<{
+    readonly read: (call: Call) => Effect.Effect<A, E | F | CommonFailure>
+    /** Starts a read of a caller who takes the answer as its cache policy says, and who has no batch and no tracer. */
+    readonly start: (call: Call) => Start.Start<A, E | CommonFailure>
+  }>
   /** Makes attempts until one answers; for a protocol that puts calls together itself. */
   readonly attempt: Batching.Ask
+  /** Starts the first of these attempts. */
+  readonly start: Attempts.Attempts["start"]
   /** Sends a call at most once, in the fibre of its caller; see {@link AtMostOnce}, and `detached` there. */
   readonly once: (
     call: AtMostOnce.OnceCall,
@@ -89,6 +99,11 @@ const defaults = {
 } as const
 
 const millisOf = (input: Duration.Input): number => Duration.toMillis(Duration.fromInputUnsafe(input))
+
+/** Whether the reads of a fiber may start at once: it has no tracer, no wish of its own how old an answer may be, and is no part of a batch. */
+const isUsual = (fiber: Fiber.Fiber<unknown, unknown>): boolean =>
+  fiber.cache.tracer === undefined && fiber.getRef(Start.IsOn) && ResponseCache.isDeclared(fiber) &&
+  !Batching.isBatched(fiber)
 
 /** Ids that tell the requests of one sender apart. */
 export const requestIds = () => {
@@ -106,7 +121,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     maxAnswerBytes: options.maxAnswerBytes ?? defaults.maxAnswerBytes,
     traceUpstream: options.traceUpstream ?? settings.traceUpstream.fallback
   }
-  const attempt = Attempts.make(parts, {
+  const attempts = Attempts.make(parts, {
     deadline: millisOf(options.readDeadline ?? defaults.readDeadline),
     attempts: options.attempts ?? defaults.attempts,
     retries: options.retries
@@ -115,29 +130,49 @@ const make = Effect.fnUntraced(function*(options: Options) {
   const nextId = requestIds()
 
   return Pipeline.of({
-    attempt,
+    attempt: attempts.ask,
+    start: attempts.start,
     reads: Effect.fnUntraced(function*<Call extends { readonly operation: ReadOperation }, A, E, F>(
       { confirm, protocol, targetsOf, upstream, ...reads }: Reads<Call, A, E, F>
     ) {
-      const read = cache.reader<A, E | CommonFailure>({
+      const reader = cache.reader<A, E | CommonFailure>({
         space: yield* Effect.provideService(spaceOf(upstream), Digest.Digest, digest),
         codec: protocol.codec
       })
       const { costOf } = protocol
       const ask = reads.ask ??
-        ((call, targets) => attempt({ operation: call.operation, targets }, protocol.write(call, nextId())))
-      return (call: Call) => {
-        const targets = targetsOf(call)
-        return Result.isFailure(targets) ? Effect.fail(targets.failure) : read({
-          operation: call.operation.name,
-          upstream: targets.success[0].label,
-          key: protocol.key(call),
-          cachePolicy: (now, freshness) => protocol.cachePolicy(call, now, freshness === "block"),
-          isCacheable: (answer) => protocol.isCacheable(call, answer),
-          ...(costOf === undefined ? {} : { costOf: (now: number) => costOf(call, now) }),
-          ...(confirm === undefined ? {} : { confirm: (answer: A) => confirm(call, answer) }),
-          ask: ask(call, targets.success)
-        })
+        ((call, targets) => attempts.ask({ operation: call.operation, targets }, protocol.write(call, nextId())))
+      const queryOf = (call: Call, targets: NonEmptyReadonlyArray<Target>): ResponseCache.Read<A> => ({
+        operation: call.operation.name,
+        upstream: targets[0].label,
+        key: protocol.key(call),
+        cachePolicy: (now, freshness) => protocol.cachePolicy(call, now, freshness === "block"),
+        isCacheable: (answer) => protocol.isCacheable(call, answer),
+        ...(costOf === undefined ? {} : { costOf: (now: number) => costOf(call, now) }),
+        ...(confirm === undefined ? {} : { confirm: (answer: A) => confirm(call, answer) })
+      })
+      const starts = reads.start ?? (reads.ask !== undefined
+        ? () => Start.never
+        : (call, targets) =>
+          attempts.start({ operation: call.operation, targets }, () => protocol.write(call, nextId())))
+      const startOf = (call: Call, query: ResponseCache.Read<A>, targets: NonEmptyReadonlyArray<Target>) =>
+        reader.start(query, starts(call, targets))
+      return {
+        read: (call: Call) =>
+          Effect.withFiber<A, E | F | CommonFailure>((fiber) => {
+            const found = targetsOf(call)
+            if (Result.isFailure(found)) return Effect.fail(found.failure)
+            const targets = found.success
+            const query = queryOf(call, targets)
+            const properly = () => reader.read({ ...query, ask: ask(call, targets) })
+            return isUsual(fiber)
+              ? Start.orElse(Start.sceneOf(fiber), startOf(call, query, targets), properly)
+              : properly()
+          }),
+        start: (call: Call) => {
+          const found = targetsOf(call)
+          return Result.isFailure(found) ? Start.never : startOf(call, queryOf(call, found.success), found.success)
+        }
       }
     }),
     once: (call, identity) =>

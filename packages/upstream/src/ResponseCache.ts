@@ -9,10 +9,14 @@ import { metrics } from "@trigate/domain/Metrics"
 import type { CachePolicy, Cost } from "@trigate/domain/Operation"
 import { worstWeightOf } from "@trigate/domain/Operation"
 import type { CacheCodec } from "@trigate/domain/protocol/Protocol"
+import { isAnswer } from "@trigate/domain/Start"
+import type { Start } from "@trigate/domain/Start"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
+import { constVoid } from "effect/Function"
 import * as Layer from "effect/Layer"
 import type * as Metric from "effect/Metric"
 import type * as Redis from "effect/persistence/Redis"
@@ -44,8 +48,12 @@ export const MaxAge = Context.Reference<number | undefined>("@trigate/upstream/R
   defaultValue: () => undefined
 })
 
-/** One read. */
-export interface Query<A, E> {
+/** Whether the caller of a fiber takes answers as old as their cache policy says. */
+export const isDeclared = (fiber: Fiber.Fiber<unknown, unknown>): boolean =>
+  fiber.getRef(Freshness) === "declared" && fiber.getRef(MaxAge) === undefined
+
+/** What is read, and how its answer may be cached. */
+export interface Read<A> {
   readonly operation: string
   readonly upstream: UpstreamLabel
   /** The canonical request: reads with equal keys get the same answer. */
@@ -62,6 +70,10 @@ export interface Query<A, E> {
   readonly confirm?: (answer: A) => Effect.Effect<CachePolicy | undefined> | undefined
   /** What asking would cost, where that is counted. */
   readonly costOf?: (now: number) => Cost
+}
+
+/** One read, and how it is asked upstream. */
+export interface Query<A, E> extends Read<A> {
   readonly ask: Effect.Effect<A, E>
 }
 
@@ -77,7 +89,11 @@ export interface Kind<A> {
 }
 
 /** Reads one kind of answers. */
-export type Reader<A, E> = (query: Query<A, E>) => Effect.Effect<A, E>
+export interface Reader<A, E> {
+  readonly read: (query: Query<A, E>) => Effect.Effect<A, E>
+  /** Starts a read of a caller who takes what the policy says; `ask` starts the call upstream. */
+  readonly start: (read: Read<A>, ask: Start<A, E>) => Start<A, E>
+}
 
 /** Caches and coalesces reads. */
 export class ResponseCache extends Context.Service<ResponseCache, {
@@ -134,18 +150,27 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
   const scope = yield* Effect.scope
   const counters = new Map<string, Counters>()
 
-  const count = (
-    { costOf, operation, upstream }: Pick<Query<never, never>, "costOf" | "operation" | "upstream">,
+  const tally = (
+    { costOf, operation, upstream }: Pick<Read<never>, "costOf" | "operation" | "upstream">,
     outcome: Outcome,
-    fiber: Fiber.Fiber<unknown, unknown>
+    context: Context.Context<never>
   ) => {
     const key = `${upstream} ${operation}`
     const known = counters.get(key) ?? countersFor(upstream, operation)
     counters.set(key, known)
-    known[outcome].updateUnsafe(1, fiber.context)
+    known[outcome].updateUnsafe(1, context)
     if (costOf !== undefined && upstream === "trading-api") {
-      savings.get(outcome)?.updateUnsafe(worstWeightOf({ cost: costOf(currentTime(fiber)) }), fiber.context)
+      const now = Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
+      savings.get(outcome)?.updateUnsafe(worstWeightOf({ cost: costOf(now) }), context)
     }
+  }
+
+  const count = (
+    read: Pick<Read<never>, "costOf" | "operation" | "upstream">,
+    outcome: Outcome,
+    fiber: Fiber.Fiber<unknown, unknown>
+  ) => {
+    tally(read, outcome, fiber.context)
     if (fiber.cache.tracer !== undefined) Spans.noteCache(fiber, outcome)
   }
 
@@ -164,28 +189,36 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
     const restored = (cached: CachedResponse, now: number): A =>
       codec.restore(cached.content, Math.floor(ageOf(cached, now) / 1000))
 
-    /** Stores an answer under its policy, or starts the check that finds one. */
-    const stored = (query: Query<A, E>, key: string, policy: CachePolicy | undefined, answer: A): Effect.Effect<A> => {
-      const given = Effect.succeed(answer)
-      const check = policy === undefined && !checks.has(key) ? query.confirm?.(answer) : undefined
-      if (policy === undefined && check === undefined) return given
+    /** Stores an answer that was read at `readAt` under its policy; answers what is left to do: share it, or find its policy. */
+    const keep = (
+      read: Read<A>,
+      key: string,
+      policy: CachePolicy | undefined,
+      answer: A,
+      readAt: number
+    ): Effect.Effect<void> | undefined => {
+      const check = policy === undefined && !checks.has(key) ? read.confirm?.(answer) : undefined
+      if (policy === undefined && check === undefined) return undefined
       const content = codec.store(answer)
-      if (content === undefined || query.isCacheable?.(answer) === false) return given
-      return Effect.withFiber((fiber) => {
-        const readAt = currentTime(fiber)
-        if (policy !== undefined) {
-          const cached = { content, readAt, policy }
-          store.put(key, cached)
-          const shared = sharedBy(policy)
-          return shared === undefined ? given : Effect.as(inBackground(shared.put(key, cached)), answer)
-        }
-        if (check === undefined) return given
-        const ask = Effect.map(check, (found) => {
-          if (found !== undefined) store.put(key, { content, readAt, policy: found })
-        })
-        return Effect.as(inBackground(checks.run({ key, ask, takesFailure: true })), answer)
+      if (content === undefined || read.isCacheable?.(answer) === false) return undefined
+      if (policy !== undefined) {
+        const cached = { content, readAt, policy }
+        store.put(key, cached)
+        const shared = sharedBy(policy)
+        return shared && inBackground(shared.put(key, cached))
+      }
+      if (check === undefined) return undefined
+      const ask = Effect.map(check, (found) => {
+        if (found !== undefined) store.put(key, { content, readAt, policy: found })
       })
+      return inBackground(checks.run({ key, ask, takesFailure: true }))
     }
+
+    const stored = (read: Read<A>, key: string, policy: CachePolicy | undefined, answer: A): Effect.Effect<A> =>
+      Effect.withFiber((fiber) => {
+        const left = keep(read, key, policy, answer, currentTime(fiber))
+        return left === undefined ? Effect.succeed(answer) : Effect.as(left, answer)
+      })
 
     /** Asks, unless another replica has an answer that is younger than `maxAge`. */
     const load = (
@@ -223,7 +256,7 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
       )
     }
 
-    const orStale = (query: Query<A, E>, key: string, answered: Effect.Effect<A, E>): Effect.Effect<A, E> => {
+    const orStale = (query: Read<A>, key: string, answered: Effect.Effect<A, E>): Effect.Effect<A, E> => {
       const instead = (otherwise: Effect.Effect<A, E>) =>
         Effect.withFiber((fiber) => {
           const now = currentTime(fiber)
@@ -244,9 +277,11 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
       return refreshAfter !== undefined && ageOf(cached, now) >= refreshAfter && now >= (refreshedAt.get(cached) ?? 0)
     }
 
+    const keyOf = ({ key, operation }: Read<A>): string => `${space} ${operation} ${key}`
+
     const answer = (query: Query<A, E>, fiber: Fiber.Fiber<unknown, unknown>): Effect.Effect<A, E> => {
       const onCoalesced = () => count(query, "coalesced", fiber)
-      const key = `${space} ${query.operation} ${query.key}`
+      const key = keyOf(query)
       const freshness = fiber.getRef(Freshness)
       const now = currentTime(fiber)
       const policy = query.cachePolicy?.(now, freshness)
@@ -276,12 +311,60 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
       )
     }
 
-    return (query) =>
-      Effect.withFiber((fiber) =>
-        fiber.cache.tracer === undefined
-          ? answer(query, fiber)
-          : Spans.call(query, isFault, Effect.suspend(() => answer(query, fiber)))
-      )
+    const start: Reader<A, E>["start"] = (read, ask) => (scene, done) => {
+      const { clock, context } = scene
+      const key = keyOf(read)
+      const now = clock.currentTimeMillisUnsafe()
+      const policy = read.cachePolicy?.(now, "declared")
+      const isCached = policy !== undefined || read.confirm !== undefined
+      const cached = isCached ? store.get(key, now) : undefined
+      if (cached !== undefined) {
+        if (!isFresh(cached, now) || policy !== undefined && isRefreshDue(cached, now)) return undefined
+        tally(read, "hit", context)
+        done(() => Exit.succeed(restored(cached, now)))
+        return constVoid
+      }
+      if (sharedBy(policy) !== undefined) return undefined
+      const end = flights.tryLead(isCached ? key : `${key} -`)
+      if (end === undefined) return undefined
+      const afterwards = (asked: Effect.Effect<A, E>): Effect.Effect<A, E> => {
+        // instead of a fault, an answer may be there that was stored meanwhile
+        const isPlain = isAnswer(asked) && (policy === undefined || !isFault(asked.value))
+        const left = isPlain && isCached
+          ? keep(read, key, policy, asked.value, clock.currentTimeMillisUnsafe())
+          : undefined
+        if (isPlain && left === undefined) {
+          end(asked)
+          return asked
+        }
+        const kept = isPlain
+          ? Effect.andThen(left ?? Effect.void, asked)
+          : isCached
+          ? Effect.flatMap(asked, (answer) => stored(read, key, policy, answer))
+          : asked
+        const ended = Effect.onExitPrimitive(kept, (exit) => {
+          end(exit)
+          return undefined
+        })
+        return policy === undefined ? ended : orStale(read, key, ended)
+      }
+      const stop = ask(scene, (rest) => done(() => afterwards(rest())))
+      if (stop === undefined) end(Exit.interrupt())
+      return stop && (() => {
+        stop()
+        end(Exit.interrupt())
+      })
+    }
+
+    return {
+      start,
+      read: (query) =>
+        Effect.withFiber((fiber) =>
+          fiber.cache.tracer === undefined
+            ? answer(query, fiber)
+            : Spans.call(query, isFault, Effect.suspend(() => answer(query, fiber)))
+        )
+    }
   }
 
   return ResponseCache.of({ reader })

@@ -41,6 +41,13 @@ export interface Call<A, E> {
 
 /** Calls of one kind that are under way. */
 export interface SingleFlight<A, E> {
+  /**
+   * Makes the caller the leader of a call, unless somebody leads one with this key.
+   *
+   * Whoever leads has to call the function that is answered with the exit of the call, or the others wait for ever. Only its
+   * first call counts.
+   */
+  readonly tryLead: (key: string) => ((exit: Exit.Exit<A, E>) => void) | undefined
   readonly run: (call: Call<A, E>) => Effect.Effect<A, E>
   /** Whether a call with this key is under way. */
   readonly has: (key: string) => boolean
@@ -84,25 +91,34 @@ export const make = <A, E>(
       })
     })
 
+  const tryLead: SingleFlight<A, E>["tryLead"] = (key) => {
+    if (flights.has(key)) return undefined
+    const mine: Flight<A, E> = { ended: undefined }
+    flights.set(key, mine)
+    return (exit) => {
+      if (flights.get(key) !== mine) return
+      flights.delete(key)
+      if (mine.ended !== undefined) Deferred.doneUnsafe(mine.ended, Effect.succeed(exit))
+    }
+  }
+
   const run = (call: Call<A, E>, asksAgain: boolean): Effect.Effect<A, E> =>
     Effect.suspend(() => {
-      const mine: Flight<A, E> = { ended: undefined }
+      let end: ((exit: Exit.Exit<A, E>) => void) | undefined
       return Effect.onExitPrimitive(
         // inside of the finalizer, so that no interruption comes between the two
         Effect.suspend(() => {
           const flight = flights.get(call.key)
           if (flight !== undefined) return follow(flight, call, asksAgain)
-          flights.set(call.key, mine)
+          end = tryLead(call.key)
           return call.ask
         }),
         (exit) => {
-          if (flights.get(call.key) !== mine) return undefined
-          flights.delete(call.key)
-          if (mine.ended !== undefined) Deferred.doneUnsafe(mine.ended, Effect.succeed(exit))
+          end?.(exit)
           return undefined
         }
       )
     })
 
-  return { run: (call) => run(call, call.takesFailure !== true), has: (key) => flights.has(key) }
+  return { tryLead, run: (call) => run(call, call.takesFailure !== true), has: (key) => flights.has(key) }
 }

@@ -35,7 +35,7 @@ type Query = Partial<ResponseCache.Query<UpstreamResponse.UpstreamResponse, stri
 const setup = Effect.fnUntraced(function*(options: Query = {}) {
   const peer = makePeer()
   const { reader } = yield* ResponseCache.ResponseCache
-  const read = reader<UpstreamResponse.UpstreamResponse, string>({ space: "test", codec: InfoProtocol.codec })
+  const { read } = reader<UpstreamResponse.UpstreamResponse, string>({ space: "test", codec: InfoProtocol.codec })
   const query = {
     operation: "spotMeta",
     upstream: "trading-api",
@@ -303,7 +303,7 @@ describe("ResponseCache", () => {
       const { query, state } = yield* setup()
       const { reader } = yield* ResponseCache.ResponseCache
       const of = (space: string) =>
-        reader<UpstreamResponse.UpstreamResponse, string>({ space, codec: InfoProtocol.codec })(query)
+        reader<UpstreamResponse.UpstreamResponse, string>({ space, codec: InfoProtocol.codec }).read(query)
       yield* of("one")
       yield* of("two")
       assert.strictEqual(state.asked, 2)

@@ -50,7 +50,7 @@ const metric = (name: string) =>
 const replica = Effect.fnUntraced(function*(cachePolicy: CachePolicy = rule) {
   const state = { asked: 0, down: false }
   const { reader } = yield* ResponseCache.ResponseCache
-  const read = reader<UpstreamResponse.UpstreamResponse, string>({ space: "test", codec: InfoProtocol.codec })
+  const { read } = reader<UpstreamResponse.UpstreamResponse, string>({ space: "test", codec: InfoProtocol.codec })
   const get = (key: string) =>
     Effect.map(
       read({

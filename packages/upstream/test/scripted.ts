@@ -32,32 +32,49 @@ export const reset: Reaction = { result: new TransportError({ sent: "maybe", rea
 export const silence: Reaction = { result: "silence" }
 export const late = (after: number, reaction: Reaction): Reaction => ({ ...reaction, after })
 
+/** A transport that starts requests, too, each in a fiber of its own. */
+const starting = (send: HttpTransport["Service"]["send"]) =>
+  Effect.map(Effect.context(), (context) =>
+    HttpTransport.of({
+      send,
+      start: (request, done) => {
+        const fiber = Effect.runForkWith(context)(send(request))
+        let isStopped = false
+        fiber.addObserver((exit) => {
+          if (!isStopped) done(exit)
+        })
+        return () => {
+          isStopped = true
+          fiber.interruptUnsafe()
+        }
+      }
+    }))
+
 /** The transport, and what it saw. */
 export const make = (
   react: (request: { readonly host: string; readonly body: string; readonly nth: number }) => Reaction
 ) => {
   const seen: Array<Seen> = []
-  const layer = Layer.succeed(
+  const layer = Layer.effect(
     HttpTransport,
-    HttpTransport.of({
-      send: ({ body, onNewConnection = false, timeout, url }) =>
-        Effect.gen(function*() {
-          const { host } = new URL(Redacted.value(url))
-          const text = new TextDecoder().decode(body)
-          const at = yield* Clock.currentTimeMillis
-          const nth = seen.filter((each) => each.host === host).length
-          const request: Seen = { host, body: text, at, timeout, isOnNewConnection: onNewConnection, isAborted: false }
-          seen.push(request)
-          const { after = 0, result } = react({ host, body: text, nth })
-          const isLate = result === "silence" || after > timeout
-          yield* Effect.onInterrupt(Effect.sleep(isLate ? timeout : after), () =>
-            Effect.sync(() => {
-              request.isAborted = true
-            }))
-          if (result === "silence" || isLate) return yield* timedOut("maybe", timeout)
-          return "sent" in result ? yield* result : result
-        })
-    })
+    starting(({ body, onNewConnection = false, timeout, url }) =>
+      Effect.gen(function*() {
+        const { host } = new URL(Redacted.value(url))
+        const text = new TextDecoder().decode(body)
+        const at = yield* Clock.currentTimeMillis
+        const nth = seen.filter((each) => each.host === host).length
+        const request: Seen = { host, body: text, at, timeout, isOnNewConnection: onNewConnection, isAborted: false }
+        seen.push(request)
+        const { after = 0, result } = react({ host, body: text, nth })
+        const isLate = result === "silence" || after > timeout
+        yield* Effect.onInterrupt(Effect.sleep(isLate ? timeout : after), () =>
+          Effect.sync(() => {
+            request.isAborted = true
+          }))
+        if (result === "silence" || isLate) return yield* timedOut("maybe", timeout)
+        return "sent" in result ? yield* result : result
+      })
+    )
   )
   return { seen, layer, hosts: () => seen.map(({ host }) => host) }
 }

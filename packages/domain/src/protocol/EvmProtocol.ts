@@ -11,6 +11,8 @@ import * as Json from "../Json.ts"
 import { decodeValue, encodeRequest, invalidRequest, sourcesOn, unavailableOnNode } from "../Operation.ts"
 import type { AnyCodec, MethodClass, OnceOperation, Operation, Surface } from "../Operation.ts"
 import { InvalidRequest, UnsupportedBlock, UnsupportedMethod } from "../RequestError.ts"
+import { isAnswer, never } from "../Start.ts"
+import type { Start } from "../Start.ts"
 import { type OutcomeUnknown, UpstreamRateLimited, UpstreamUnavailable } from "../UpstreamError.ts"
 import type { UpstreamResponse } from "../UpstreamResponse.ts"
 import * as Utf8 from "../Utf8.ts"
@@ -104,6 +106,16 @@ export const relay = ({ once, read }: EvmBackend) =>
     const request = yield* decodeParams(operation, params)
     return yield* operation.class === "once" ? once({ ...call, operation }) : read({ ...call, operation, request })
   })
+
+/** Starts the relay of a call; never where the backend makes every read as an effect. */
+export const starting =
+  ({ start }: EvmBackend) => ({ operation, params, surface }: EvmCall): Start<RpcAnswer, CommonFailure> => {
+    if (start === undefined || operation.class === "once" || sourcesOn(operation, surface).length === 0) return never
+    const value = valueOf(params)
+    if (!isAnswer(value) || !isAnswer(checkBlock(operation, value.value))) return never
+    const request = decodeParams(operation, value.value)
+    return isAnswer(request) ? start({ operation, params, surface, request: request.value }) : never
+  }
 
 // EIP-1474's "method not supported" beside the standard's "method not found": nodes use either for the same thing
 const unsupportedCodes = new Set([-32601, -32004])

@@ -14,6 +14,7 @@ import { ServedFailure, upstreamFailures } from "../GatewayError.ts"
 import type { Json } from "../Json.ts"
 import type { AnyCodec, CachePolicy, Cost, MethodClass, Operation } from "../Operation.ts"
 import { InvalidRequest } from "../RequestError.ts"
+import type { Start } from "../Start.ts"
 import { OutcomeUnknown, UpstreamMalformed, UpstreamRateLimited, UpstreamUnavailable } from "../UpstreamError.ts"
 import type { UpstreamResponse } from "../UpstreamResponse.ts"
 import * as Utf8 from "../Utf8.ts"
@@ -213,6 +214,8 @@ export const ofForeign = (
  */
 export interface Backend<Read, Once, Answer> {
   readonly read: (call: Read) => Effect.Effect<Answer, CommonFailure>
+  /** Starts a read; absent where every read is made as an effect. */
+  readonly start?: (call: Read) => Start<Answer, CommonFailure>
   /** Sends a call at most once. */
   readonly once: (call: Once) => Effect.Effect<Answer, CommonFailure | OutcomeUnknown>
 }

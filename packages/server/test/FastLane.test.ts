@@ -1,0 +1,314 @@
+/** Every request gets the same answer, byte for byte, and costs the same upstream requests, by the fast lane and without it. */
+import { assert, describe, it } from "@effect/vitest"
+import { local } from "@trigate/domain/Caller"
+import * as Start from "@trigate/domain/Start"
+import * as FastLane from "@trigate/server/FastLane"
+import * as NodeServer from "@trigate/server/NodeServer"
+import * as RequestFacts from "@trigate/server/RequestFacts"
+import type { Reply, Seen } from "@trigate/testing/RecordingUpstream"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as HttpServer from "effect/http/HttpServer"
+import * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Layer from "effect/Layer"
+import * as TestClock from "effect/testing/TestClock"
+import * as Corpus from "../../../test/fuzz/corpus.ts"
+import { generator } from "../../../test/fuzz/generate.ts"
+import { bytesOf } from "../../../test/fuzz/request.ts"
+import type { FuzzRequest } from "../../../test/fuzz/request.ts"
+import { withoutJitter } from "./faults/time.ts"
+import type { LiveGateway, Responses } from "./liveGateway.ts"
+import { liveGateway } from "./liveGateway.ts"
+import { malformedRequests, validRequests } from "./malformedRequests.ts"
+import { exchange, headOf } from "./rawHttp.ts"
+
+const now = 1_767_323_045_000
+
+/** A request as it is written on a socket. */
+interface Written {
+  readonly name: string
+  readonly parts: ReadonlyArray<string | Uint8Array>
+  readonly breaksOff?: boolean
+}
+
+type Field = readonly [name: string, value: string]
+
+const posted = (path: string, body: string, fields: ReadonlyArray<Field> = []): Written => {
+  const bytes = new TextEncoder().encode(body)
+  const own: ReadonlyArray<Field> = [["content-type", "application/json"], ["content-length", String(bytes.length)]]
+  const head = headOf("POST", path, [...own.filter(([name]) => !fields.some(([other]) => other === name)), ...fields])
+  return { name: `POST ${path} ${JSON.stringify(fields)} ${body}`, parts: [head, bytes] }
+}
+
+// the beginning of an id is the process's, and what counts is that the requests are counted alike
+const withoutTime = (head: string): string =>
+  head.replace(/^date: .*$/imu, "").replace(/^(x-request-id: )[0-9a-z]{6}(-[0-9a-z]+\r?)$/imu, "$1$2")
+
+const sentBy = ({ api, layer2, node, tokens }: LiveGateway): ReadonlyArray<unknown> =>
+  [api, node, tokens, layer2].flatMap(({ seen }) =>
+    seen.splice(0).map(({ bytes, headers: { host: _, ...headers }, method, path }) => ({
+      headers,
+      request: `${method} ${path} ${Buffer.from(bytes).toString("latin1")}`
+    }))
+  )
+
+const ask = Effect.fnUntraced(function*(live: LiveGateway, { breaksOff = false, parts }: Written) {
+  const { body, head, status } = yield* exchange(live.url, parts, breaksOff)
+  // after `100 Continue`, the head of the answer follows in its place
+  return { status, head: withoutTime(head), body: withoutTime(body), sent: sentBy(live) }
+})
+
+/** Two gateways over upstreams that answer alike: one with the lane, one without. */
+const pair = Effect.fnUntraced(function*(
+  responses: () => Responses,
+  environment: { readonly [name: string]: string } = {}
+) {
+  yield* TestClock.setTime(now)
+  const over = (isOn: boolean) =>
+    withoutJitter(Effect.provideService(liveGateway(responses(), environment), Start.IsOn, isOn))
+  return [yield* over(true), yield* over(false)] as const
+})
+
+const assertSame = Effect.fnUntraced(function*(
+  [lane, ordinary]: readonly [LiveGateway, LiveGateway],
+  requests: ReadonlyArray<Written>
+) {
+  for (const request of requests) {
+    // counts are kept by the process
+    if (request.parts.some((part) => Buffer.from(part).includes("metrics"))) continue
+    assert.deepStrictEqual(yield* ask(lane, request), yield* ask(ordinary, request), request.name)
+  }
+})
+
+const idOf = (body: string): string => /"id":(?<id>[0-9]+)/u.exec(body)?.groups?.["id"] ?? "1"
+
+const answered = (result: string) => ({ body }: Seen): Reply => ({
+  body: body.startsWith("[")
+    ? `[${
+      [...body.matchAll(/"id":([0-9]+)/gu)].map(([, id]) => `{"jsonrpc":"2.0","id":${id},"result":${result}}`).join()
+    }]`
+    : `{"jsonrpc":"2.0","id":${idOf(body)},"result":${result}}`
+})
+
+const sound = (): Responses => ({
+  api: () => ({ body: "[]" }),
+  node: answered("\"0x1\""),
+  tokens: () => ({ body: `{"ok":true,"result":1}` }),
+  // the id of a chain is cached
+  layer2: (request) => answered(request.body.includes("eth_chainId") ? "\"0x1\"" : "null")(request)
+})
+
+/** What an upstream says instead of a result, each followed by a result, so that no address is ejected. */
+const words: ReadonlyArray<(request: Seen) => Reply> = [
+  answered(`{"status":"0x1","n":123456789012345678901234567890}`),
+  answered(`"\u00e4\ud83d\ude00\\u0000"`),
+  ({ body }) => ({ body: ` {"id" : ${idOf(body)}, "result":[1 ,2], "jsonrpc":"2.0"}\n` }),
+  ({ body }) => ({
+    body: `{"jsonrpc":"2.0","id":${idOf(body)},"error":{"code":3,"message":"reverted","data":"0x08"}}`
+  }),
+  ({ body }) => ({ body: `{"jsonrpc":"2.0","id":${idOf(body)},"error":{"code":-32603,"message":"internal"}}` }),
+  ({ body }) => ({ status: 400, body: `{"jsonrpc":"2.0","id":${idOf(body)},"error":{"code":-32602,"message":"no"}}` }),
+  () => ({ body: `{"jsonrpc":"2.0","id":999999,"result":1}` }),
+  () => ({ body: `{"jsonrpc":"2.0","id":1` }),
+  () => ({ body: "" }),
+  () => ({ type: "text/html", body: "<html></html>" }),
+  () => ({ body: new Uint8Array([0x7b, 0xff, 0xfe, 0x7d]) }),
+  () => ({ status: 429, body: `{"error":"slow down"}` }),
+  () => ({ status: 500, body: "{}" }),
+  () => ({ status: 503, type: "text/html", body: "<html></html>" }),
+  () => ({ status: 302, headers: { location: "http://localhost/" }, body: "" }),
+  () => ({ status: 403, body: `{"message":"layer2-secret-90fe43 is no key"}` }),
+  () => ({ headers: { "content-encoding": "gzip" }, body: "no gzip" }),
+  () => "hang-up"
+]
+
+/** Answers with each of the words twice in turn, and with a result after that. */
+const talking = (): Responses => {
+  let asked = 0
+  const layer2 = (request: Seen): Reply => {
+    const nth = asked++
+    const say = nth % 3 === 2 ? undefined : words[Math.floor(nth / 3) % words.length]
+    return say === undefined ? answered("null")(request) : say(request)
+  }
+  return { ...sound(), layer2 }
+}
+
+const hash = (n: number): string => `0x${n.toString(16).padStart(64, "0")}`
+const address = `0x${"ab".repeat(20)}`
+const receiptOf = (n: number) =>
+  `{"jsonrpc":"2.0","id":${n},"method":"eth_getTransactionReceipt","params":["${hash(n)}"]}`
+
+const calls: ReadonlyArray<string> = [
+  receiptOf(1),
+  `{"method":"eth_getTransactionReceipt","params":["${hash(2)}"],"id":2,"jsonrpc":"2.0"}`,
+  `{"jsonrpc":"2.0","id":"three","method":"eth_getTransactionReceipt","params":["${hash(3)}"]}`,
+  `{"jsonrpc":"2.0","method":"eth_getTransactionReceipt","params":["${hash(4)}"]}`,
+  `{"jsonrpc":"2.0","id":007,"method":"eth_getTransactionReceipt","params":["${hash(5)}"]}`,
+  `{"jsonrpc":"2.0","id":6,"method":"eth_getTransactionReceipt","params":["0x12"]}`,
+  `{"jsonrpc":"2.0","id":7,"method":"eth_getTransactionReceipt","params":[]}`,
+  `{"jsonrpc":"2.0","id":8,"method":"eth_nothing","params":[]}`,
+  `{"jsonrpc":"2.0","id":9,"method":"eth_chainId","params":[]}`,
+  `{"jsonrpc":"2.0","id":10,"method":"eth_chainId","params":[]}`,
+  `{"jsonrpc":"2.0","id":11,"method":"eth_getStorageAt","params":["${address}","0x0","latest"]}`,
+  `{"jsonrpc":"2.0","id":12,"method":"eth_getStorageAt","params":["${address}","0x0","0x1"]}`,
+  `{"jsonrpc":"2.0","id":13,"method":"eth_sendRawTransaction","params":["0x01"]}`,
+  `[${receiptOf(14)},${receiptOf(15)}]`,
+  "[]",
+  "",
+  "null",
+  `{"jsonrpc":"2.0","id":16,"method":"eth_getTransactionReceipt","params":["${hash(16)}"]`,
+  receiptOf(17).padEnd(4096, " "),
+  receiptOf(18).padEnd(4097, " ")
+]
+
+const fieldLists: ReadonlyArray<ReadonlyArray<Field>> = [
+  [],
+  [["x-request-id", "mine"]],
+  [["x-request-id", "not plain at all"]],
+  [["user-agent", "viem"], ["accept", "*/*"], ["accept-encoding", "gzip, deflate"], ["sec-fetch-mode", "cors"]],
+  [["cache-control", "no-cache"]],
+  [["cache-control", "max-age=5"]],
+  [["authorization", "Bearer abc"]],
+  [["x-api-key", "abc"]],
+  [["x-forwarded-for", "203.0.113.7"]],
+  [["forwarded", "for=203.0.113.7"]],
+  [["origin", "https://elsewhere.example"]],
+  [["sec-fetch-site", "cross-site"]],
+  [["traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"]],
+  [["content-type", "application/json; charset=utf-8"]],
+  [["content-type", "text/plain"]],
+  [["content-encoding", "identity"]],
+  [["content-encoding", "gzip"]],
+  [["expect", "100-continue"]],
+  [["connection", "close"]]
+]
+
+const paths = [
+  "/l2",
+  "/evm",
+  "/L2",
+  "//l2",
+  "/l2/",
+  "/l2?api_key=abc",
+  "/caller-key/l2",
+  "/caller-key",
+  "http://localhost/l2"
+]
+
+describe("with the fast lane and without it", () => {
+  it.effect("calls are answered alike, under all heads and on all paths", () =>
+    Effect.gen(function*() {
+      const both = yield* pair(sound)
+      yield* assertSame(both, calls.flatMap((body) => fieldLists.map((fields) => posted("/l2", body, fields))))
+      yield* assertSame(both, paths.flatMap((path) => calls.map((body) => posted(path, body))))
+      for (const host of ["localhost:1", "elsewhere.example", "127.0.0.1"]) {
+        const [head, body] = posted("/l2", receiptOf(1)).parts
+        yield* assertSame(both, [{
+          name: host,
+          parts: [String(head).replace("host: localhost", `host: ${host}`), body ?? ""]
+        }])
+      }
+    }))
+
+  it.effect("whatever upstreams say is answered alike, and they are asked alike", () =>
+    Effect.gen(function*() {
+      const both = yield* pair(talking)
+      yield* assertSame(both, Array.from({ length: 4 * words.length }, (_, n) => posted("/l2", receiptOf(100 + n))))
+      yield* assertSame(both, [...calls, ...calls].map((body) => posted("/l2", body)))
+    }))
+
+  it.effect("malformed requests are answered alike", () =>
+    Effect.gen(function*() {
+      const both = yield* pair(sound)
+      yield* assertSame(both, malformedRequests(11, now))
+      yield* assertSame(both, validRequests(now).map(({ body, path }) => posted(path, body)))
+    }))
+
+  it.effect("requests of the fuzzer are answered alike, those of its corpus among them", () =>
+    Effect.gen(function*() {
+      const both = yield* pair(sound)
+      const request = generator(7, now, bytesOf)
+      const closing = (one: FuzzRequest): FuzzRequest => ({
+        ...one,
+        headers: [...one.headers, ["connection", "close"]]
+      })
+      const written = (one: FuzzRequest, name: string): Written => ({ name, parts: [bytesOf(closing(one))] })
+      // who stops in the middle of a request may be gone before a body is decompressed
+      const isWhole = ({ raw }: FuzzRequest): boolean => raw === undefined
+      yield* assertSame(
+        both,
+        Array.from({ length: 600 }, (_, index) => request(index)).filter(isWhole).map((one, index) =>
+          written(one, `whole request ${index}`)
+        )
+      )
+      yield* assertSame(
+        both,
+        Corpus.read().flatMap(({ complaint, requests }) =>
+          requests.filter(isWhole).map((one) => written(one, complaint))
+        )
+      )
+    }))
+})
+
+/** The names of the requests that a lane takes. */
+const takenOf = Effect.fnUntraced(function*(requests: ReadonlyArray<Written>) {
+  const lane = yield* Effect.provide(FastLane.FastLane, FastLane.layer)
+  lane.routes.set("/l2", {
+    name: "layer2.rpc",
+    handled: Effect.succeed(HttpServerResponse.text("ordinary")),
+    start: () => (_scene, done) => {
+      done(() => Exit.succeed(HttpServerResponse.text("plain")))
+      return () => {}
+    }
+  })
+  const serve = FastLane.make(
+    lane,
+    (answer) =>
+      Effect.withFiber((fiber) =>
+        answer(RequestFacts.make(), Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest), fiber)
+      ),
+    { serve: (_request, _key, handled) => handled, tryCaller: () => local }
+  )
+  const app = Effect.withFiber((fiber) => {
+    const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
+    return serve(request, fiber) ?? Effect.succeed(HttpServerResponse.text("routed"))
+  })
+  const context = yield* Layer.build(NodeServer.layer({ host: "127.0.0.1", port: 0 }))
+  const server = Context.get(context, HttpServer.HttpServer)
+  yield* HttpServer.serveEffect(app).pipe(Effect.provideService(HttpServer.HttpServer, server))
+  const taken: Array<string> = []
+  for (const { name, parts } of requests) {
+    const { body } = yield* exchange(HttpServer.formatAddress(server.address), parts)
+    if (body === "plain") taken.push(name)
+  }
+  return taken
+})
+
+describe("the fast lane", () => {
+  it.effect("takes plain requests: small JSON without a header that could change the answer", () =>
+    Effect.gen(function*() {
+      const isPlain = (fields: ReadonlyArray<Field>) =>
+        fields.every(([name, value]) =>
+          ["accept", "accept-encoding", "connection", "forwarded", "sec-fetch-mode", "user-agent"].includes(name) ||
+          name === "x-forwarded-for" || name === "x-request-id" ||
+          (name === "content-type" && value === "application/json")
+        )
+      const all = fieldLists.map((fields) => posted("/l2", "{}", fields))
+      const plain = all.filter((_, index) => isPlain(fieldLists[index] ?? []))
+      assert.lengthOf(plain, 7)
+      assert.deepStrictEqual(yield* takenOf(all), plain.map(({ name }) => name))
+    }))
+
+  it.effect("takes them on their path and up to four KiB", () =>
+    Effect.gen(function*() {
+      const bodies = [posted("/l2", "x".repeat(4096)), posted("/l2", "x".repeat(4097)), posted("/l2", "")]
+      const [first, , last] = bodies
+      assert.deepStrictEqual(
+        yield* takenOf([...bodies, ...paths.slice(1).map((path) => posted(path, "{}"))]),
+        // a target in its absolute form has the same path
+        [first?.name, last?.name, posted("http://localhost/l2", "{}").name]
+      )
+    }))
+})

@@ -1,0 +1,187 @@
+import { assert, describe, it } from "@effect/vitest"
+import { evmOperations } from "@trigate/domain/EvmOperations"
+import type { CommonFailure } from "@trigate/domain/GatewayError"
+import * as Json from "@trigate/domain/Json"
+import * as EvmProtocol from "@trigate/domain/protocol/EvmProtocol"
+import * as JsonRpc from "@trigate/domain/protocol/JsonRpc"
+import type { RpcAnswer } from "@trigate/domain/protocol/JsonRpc"
+import * as Start from "@trigate/domain/Start"
+import * as OutlierDetection from "@trigate/upstream/OutlierDetection"
+import * as Pipeline from "@trigate/upstream/Pipeline"
+import * as RateLimiter from "@trigate/upstream/RateLimiter"
+import * as ResponseCache from "@trigate/upstream/ResponseCache"
+import * as Upstream from "@trigate/upstream/Upstream"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
+import * as TestClock from "effect/testing/TestClock"
+import * as Scripted from "./scripted.ts"
+
+const upstream = Upstream.make("layer2", ["http://a/KEY-OF-a"])
+
+const call = (slot: string): EvmProtocol.CheckedRead => ({
+  operation: evmOperations.getStorageAt,
+  params: Json.of(`["0x${"00".repeat(20)}","${slot}","latest"]`),
+  request: slot,
+  surface: "gateway"
+})
+
+const idOf = (body: string): string => /"id":(?<id>[0-9]+)/u.exec(body)?.groups?.["id"] ?? ""
+const word = (body: string) => Scripted.answer(200, `{"jsonrpc":"2.0","id":${idOf(body)},"result":"0x1"}`)
+
+/** Reads over a scripted upstream, as effects and by their start. */
+const reading = Effect.fnUntraced(function*(
+  react: Parameters<typeof Scripted.make>[0],
+  { ask, hosts = ["a"], limit, protocol = EvmProtocol.reads }: {
+    readonly ask?: () => Effect.Effect<RpcAnswer, CommonFailure>
+    readonly hosts?: readonly [string, ...ReadonlyArray<string>]
+    readonly limit?: number
+    readonly protocol?: typeof EvmProtocol.reads
+  } = {}
+) {
+  const script = Scripted.make(react)
+  const targets = Scripted.targets(...hosts)
+  const context = yield* Layer.build(
+    Pipeline.layerNoDeps().pipe(
+      Layer.provide([
+        RateLimiter.layerMemory({ layer2: limit }),
+        Layer.provide(OutlierDetection.layer(), script.layer),
+        ResponseCache.layer(),
+        script.layer
+      ])
+    )
+  )
+  const { read, start } = yield* Effect.provideContext(
+    Effect.flatMap(
+      Pipeline.Pipeline,
+      ({ reads }) =>
+        reads({ protocol, upstream, targetsOf: () => Result.succeed(targets), ...(ask === undefined ? {} : { ask }) })
+    ),
+    context
+  )
+  return { script, read, start }
+})
+
+const resultOf = Effect.map(
+  (answer: RpcAnswer) => answer._tag === "Result" ? answer.result.text : answer.message
+)
+
+const scene = Effect.withFiber((fiber) => Effect.succeed(Start.sceneOf(fiber)))
+
+describe("a read that starts at once", () => {
+  it.effect("is answered by its rest, which is an exit", () =>
+    Effect.gen(function*() {
+      const { script, start } = yield* reading(({ body }) => word(body))
+      const rest = yield* Effect.flatMap(scene, (scene) =>
+        Effect.callback<Start.Rest<RpcAnswer, CommonFailure>>((resume) => {
+          start(call("0x0"))(scene, (rest) =>
+            resume(Effect.succeed(rest)))
+        })).pipe(
+          Effect.tap(() =>
+            TestClock.adjust(0)
+          ),
+          Effect.forkChild,
+          Effect.flatMap((fiber) => Effect.andThen(TestClock.adjust(1), Fiber.join(fiber)))
+        )
+      assert.isTrue(Start.isAnswer(rest()))
+      assert.lengthOf(script.seen, 1)
+    }))
+
+  it.effect("that is not answered is asked again from where it is: not once more from the beginning", () =>
+    Effect.gen(function*() {
+      const { read, script } = yield* reading(({ body, nth }) => nth === 0 ? Scripted.answer(503, "{}") : word(body))
+      const fiber = yield* Effect.forkChild(resultOf(read(call("0x0"))))
+      yield* TestClock.adjust("2 seconds")
+      assert.strictEqual(yield* Fiber.join(fiber), "\"0x1\"")
+      assert.deepStrictEqual(script.seen.map(({ body }) => idOf(body)), ["1", "1"])
+    }))
+
+  it.effect("leads those that ask the same, and hands them its answer", () =>
+    Effect.gen(function*() {
+      const { read, script } = yield* reading(({ body }) => Scripted.late(50, word(body)))
+      const fibers = yield* Effect.forEach([1, 2, 3], () =>
+        Effect.forkChild(resultOf(read(call("0x0"))), { startImmediately: true }))
+      yield* TestClock.adjust(50)
+      assert.deepStrictEqual(yield* Effect.forEach(fibers, Fiber.join), ["\"0x1\"", "\"0x1\"", "\"0x1\""])
+      assert.lengthOf(script.seen, 1)
+    }))
+
+  it.effect("whose caller leaves is aborted, and one of the others asks", () =>
+    Effect.gen(function*() {
+      const { read, script } = yield* reading(({ body }) => Scripted.late(50, word(body)))
+      const [first, second] = yield* Effect.all([
+        Effect.forkChild(resultOf(read(call("0x0"))), { startImmediately: true }),
+        Effect.forkChild(resultOf(read(call("0x0"))), { startImmediately: true })
+      ])
+      yield* TestClock.adjust(20)
+      yield* Fiber.interrupt(first)
+      yield* TestClock.adjust(50)
+      assert.strictEqual(yield* Fiber.join(second), "\"0x1\"")
+      assert.deepStrictEqual(script.seen.map(({ at, isAborted }) => [at, isAborted]), [[0, true], [20, false]])
+    }))
+
+  it.effect("does not leave the others waiting when a fault of the program ends it", () =>
+    Effect.gen(function*() {
+      let responses = 0
+      const { read, script } = yield* reading(({ body }) => Scripted.late(50, word(body)), {
+        protocol: {
+          ...EvmProtocol.reads,
+          write: (call, id) => {
+            const question = EvmProtocol.reads.write(call, id)
+            return {
+              ...question,
+              judge: (response, conceal) => {
+                if (responses++ === 0) throw new Error("a fault")
+                return question.judge(response, conceal)
+              }
+            }
+          }
+        }
+      })
+      const [first, second] = yield* Effect.all([
+        Effect.forkChild(Effect.exit(read(call("0x0"))), { startImmediately: true }),
+        Effect.forkChild(resultOf(read(call("0x0"))), { startImmediately: true })
+      ])
+      yield* TestClock.adjust(100)
+      assert.isTrue(Exit.hasDies(yield* Fiber.join(first)))
+      assert.strictEqual(yield* Fiber.join(second), "\"0x1\"")
+      assert.lengthOf(script.seen, 2)
+    }))
+
+  it.effect("takes nothing where it would have to wait for the rate limit", () =>
+    Effect.gen(function*() {
+      const { read, script, start } = yield* reading(({ body }) => word(body), { limit: 1 })
+      const first = yield* Effect.forkChild(resultOf(read(call("0x0"))))
+      yield* TestClock.adjust(1)
+      yield* Fiber.join(first)
+      assert.isUndefined(start(call("0x1"))(yield* scene, () => assert.fail("it has not started")))
+      // the units and the ids are those of a call that never was
+      const fiber = yield* Effect.forkChild(resultOf(read(call("0x1"))))
+      yield* TestClock.adjust("2 seconds")
+      assert.strictEqual(yield* Fiber.join(fiber), "\"0x1\"")
+      assert.deepStrictEqual(script.seen.map(({ body }) => idOf(body)), ["1", "2"])
+      assert.isAbove(yield* Clock.currentTimeMillis, 1000)
+    }))
+
+  it.effect("does not start where reads are asked in a way of their own", () =>
+    Effect.gen(function*() {
+      const ask = () => Effect.succeed(JsonRpc.result(Json.of("\"own\"")))
+      const { read, script, start } = yield* reading(({ body }) => word(body), { ask })
+      assert.isUndefined(start(call("0x0"))(yield* scene, () => assert.fail("it has not started")))
+      assert.strictEqual(yield* resultOf(read(call("0x0"))), "\"own\"")
+      assert.lengthOf(script.seen, 0)
+    }))
+
+  it.effect("does not start where a second address could be asked beside the first", () =>
+    Effect.gen(function*() {
+      const { read, script, start } = yield* reading(({ body }) => word(body), { hosts: ["a", "b"] })
+      assert.isUndefined(start(call("0x0"))(yield* scene, () => assert.fail("it has not started")))
+      assert.lengthOf(script.seen, 0)
+      const fiber = yield* Effect.forkChild(resultOf(read(call("0x0"))))
+      yield* TestClock.adjust(1)
+      assert.strictEqual(yield* Fiber.join(fiber), "\"0x1\"")
+    }))
+})
