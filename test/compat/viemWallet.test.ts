@@ -63,11 +63,11 @@ describe.runIf(canRun)("viem's wallet", () => {
           firstContract
         ])
         // the node is not asked to fill in what is missing, which it could do; the library does it by itself
-        assert.deepStrictEqual(asked().flat().toSorted(), [
+        const methods = asked().flat()
+        assert.deepStrictEqual(methods.slice(0, methods.indexOf("eth_sendRawTransaction") + 1).toSorted(), [
           "eth_estimateGas",
           "eth_getBlockByNumber",
           "eth_getTransactionCount",
-          "eth_getTransactionReceipt",
           "eth_maxPriorityFeePerGas",
           "eth_sendRawTransaction"
         ])

@@ -61,7 +61,7 @@ interface Definition<O extends Operation, Answer extends Answered> {
   /** The most calls that a batch may have. */
   readonly maxBatch: number
   /** How many calls of a batch are relayed at the same time; a chain that takes batches gets them as one. */
-  readonly concurrency: number
+  readonly concurrency: number | "unbounded"
   /** Checks the params and relays the call. */
   readonly relay: (
     call: { readonly operation: O; readonly params: Json.Json; readonly surface: Surface }
@@ -300,7 +300,8 @@ const evmRoute = <O extends Operation>(
   { maxBatch }: Options,
   operations: ReadonlyArray<O>,
   { relay, start }: Required<Pick<Definition<O, JsonRpc.RpcAnswer>, "relay" | "start">>
-) => make({ operations, envelope: jsonRpc, maxBatch, concurrency: maxBatch, relay, start })
+  // with a number that a batch reaches, effect 4.1.0 ends its fibres within each other and runs out of stack
+) => make({ operations, envelope: jsonRpc, maxBatch, concurrency: "unbounded", relay, start })
 
 // a configured method comes first, so that a declared one of the same name replaces it
 const readsOf = ({ methods }: Options, serving: Serving) => methods.flatMap((name) => configuredReads(name, serving))

@@ -1,5 +1,6 @@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { assert, describe, it } from "@effect/vitest"
+import { longestBatch } from "@trigate/domain/protocol/JsonRpc"
 import { Layer2 } from "@trigate/layer2/Layer2"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import * as Gateway from "@trigate/server/Gateway"
@@ -85,7 +86,8 @@ const silent = Effect.fnUntraced(function*(first: Effect.Effect<void> = Effect.n
   ).pipe(Layer.provideMerge(Sandbox.layer()))
   const app = Gateway.layer().pipe(
     Layer.provide(waiting),
-    Layer.provide(Gateway.layerDefaults({ sandbox: true }))
+    Layer.provide(Gateway.layerDefaults({ sandbox: true })),
+    Layer.provide(Layer.succeed(Gateway.RelayOptions, { anyInfo: true, methods: [], maxBatch: longestBatch }))
   )
   const server = NodeHttpServer.layer(() => Http.createServer(), { port: 0, host: "127.0.0.1" })
   const context = yield* Layer.build(
@@ -136,6 +138,20 @@ describe("a client that sends many requests before it reads an answer", () => {
       assert.strictEqual(ended.count(), 9)
       yield* sent.open
       yield* ended.reaches(10)
+    }))
+
+  it.live("ends each call of the longest batch when it leaves", () =>
+    Effect.gen(function*() {
+      const { begun, ended, url } = yield* silent()
+      const batch = `[${Array.from({ length: longestBatch }, () => receipt).join(",")}]`
+      const { leave } = yield* sending(
+        url,
+        `POST /l2 HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n` +
+          `content-length: ${batch.length}\r\n\r\n${batch}`
+      )
+      yield* begun.reaches(longestBatch)
+      leave()
+      yield* ended.reaches(longestBatch)
     }))
 
   it.live("gets every answer in its order, up to the limit and again afterwards", () =>
