@@ -110,8 +110,13 @@ describe("malformed requests", () => {
 
         assert.deepStrictEqual(yield* round(live, requests), [])
         const before = megabytesHeld()
-        assert.deepStrictEqual(yield* round(live, requests), [])
-        assert.isBelow(megabytesHeld() - before, 16)
+        // what a collection leaves behind varies by more than this, but only what a leak leaves grows with each round
+        let grown = Number.POSITIVE_INFINITY
+        for (let rounds = 0; rounds < 4 && grown >= 16; rounds++) {
+          assert.deepStrictEqual(yield* round(live, requests), [])
+          grown = megabytesHeld() - before
+        }
+        assert.isBelow(grown, 16)
 
         const answer = yield* post(`${live.url}/info`, `{"type":"spotMeta"}`)
         assert.strictEqual(answer.status, 200)
