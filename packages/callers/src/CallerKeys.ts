@@ -16,6 +16,12 @@ export class CallerKeys extends Context.Service<CallerKeys, {
    * the keys cannot be read. Neither holds the key.
    */
   readonly check?: (key: Redacted.Redacted) => Effect.Effect<Caller, Unauthorized | UpstreamUnavailable>
+  /**
+   * The caller whose key it is at a time, in milliseconds, where that is known at once; `check` knows of all others.
+   *
+   * The key is the bare text: wrapping it would cost as much as its hash.
+   */
+  readonly tryCheck?: (key: string, now: number) => Caller | undefined
 }>()("@trigate/callers/CallerKeys") {}
 
 /** No keys: whoever reaches the gateway may use it. */

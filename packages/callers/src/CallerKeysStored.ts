@@ -109,12 +109,11 @@ const make = Effect.fnUntraced(function*(options: Options) {
     return store.noteUses(noted).pipe(Effect.timeout(deadline), Effect.catch(() => keep))
   })
 
-  const found = (hash: string, now: number) => {
+  const valid = (hash: string, now: number): Caller | undefined => {
     const one = known.get(hash)
-    if (one === undefined) return undefined
-    if (one.expiresAt <= now) return unknown
+    if (one === undefined || one.expiresAt <= now) return undefined
     uses.set(one.prefix, now)
-    return Effect.succeed(one.caller)
+    return one.caller
   }
 
   // keys that are wrong from the start should be told at the start; a database may come later
@@ -124,17 +123,22 @@ const make = Effect.fnUntraced(function*(options: Options) {
   yield* Effect.addFinalizer(() => writeUses)
 
   return CallerKeys.of({
+    // only a text as long as a key is worth a hash
+    tryCheck: (key, now) => key.length === Key.length ? valid(hashOf(key), now) : undefined,
     check: (key) =>
       Effect.withFiber((fiber) => {
         const text = Redacted.value(key)
         if (Key.parse(text) === undefined) return unknown
         const hash = hashOf(text)
         const clock = fiber.getRef(Clock.Clock)
-        return found(hash, clock.currentTimeMillisUnsafe()) ?? Effect.flatMap(
-          nextReading,
-          (): ReturnType<NonNullable<CallerKeys["Service"]["check"]>> =>
-            found(hash, clock.currentTimeMillisUnsafe()) ?? (isAway ? unreadable : unknown)
-        )
+        const caller = valid(hash, clock.currentTimeMillisUnsafe())
+        if (caller !== undefined) return Effect.succeed(caller)
+        if (known.has(hash)) return unknown
+        return Effect.flatMap(nextReading, (): Effect.Effect<Caller, Unauthorized | UpstreamUnavailable> => {
+          const caller = valid(hash, clock.currentTimeMillisUnsafe())
+          if (caller !== undefined) return Effect.succeed(caller)
+          return isAway && !known.has(hash) ? unreadable : unknown
+        })
       })
   })
 })

@@ -22,6 +22,9 @@ export interface Parts {
 /** Writes a key. */
 export const format = ({ prefix, secret }: Parts): string => `tg_${prefix}_${secret}`
 
+/** Characters of a key. */
+export const length = format({ prefix: "0".repeat(10), secret: "0".repeat(64) }).length
+
 const pattern = /^tg_(?<prefix>[0-9a-f]{10})_(?<secret>[0-9a-f]{64})$/u
 
 /** Reads a key; nothing where the text is none. */

@@ -40,17 +40,30 @@ export interface Rate {
   readonly interval: number
   /** How far the next time may be ahead. */
   readonly tolerance: number
+  /** What `RateLimit-Policy` says of them. */
+  readonly policy: string
 }
 
 /** The most requests that may come at once: those of a second where the quota does not say. */
 export const burstOf = ({ burst, requestsPerSecond = 1 }: Quota): number =>
   burst ?? Math.max(1, Math.ceil(requestsPerSecond))
 
+const rates = new WeakMap<Quota, Rate>()
+
 /** The rate of a quota; nothing where it sets none. */
 export const rateOf = (quota: Quota): Rate | undefined => {
   if (quota.requestsPerSecond === undefined) return undefined
+  const known = rates.get(quota)
+  if (known !== undefined) return known
+  const burst = burstOf(quota)
   const interval = 1000 / quota.requestsPerSecond
-  return { interval, tolerance: (burstOf(quota) - 1) * interval }
+  const rate = {
+    interval,
+    tolerance: (burst - 1) * interval,
+    policy: `"requests";q=${burst};w=${Math.max(1, Math.ceil(burst * interval / 1000))}`
+  }
+  rates.set(quota, rate)
+  return rate
 }
 
 /** What is left where the next time is ahead by so many milliseconds. */
@@ -63,6 +76,12 @@ export const standingOf = (rate: Rate | undefined, ahead: number): Standing =>
 export class Quotas extends Context.Service<Quotas, {
   /** Counts a request of a caller with such a quota, or fails with `QuotaExceeded`. */
   readonly count: (caller: Caller) => Effect.Effect<Counted, QuotaExceeded>
+  /**
+   * Counts a request at a time, in milliseconds; answers undefined, and has counted nothing, where it is beyond the quota.
+   *
+   * Absent where counting takes a question.
+   */
+  readonly tryCount?: (caller: Caller, now: number) => Counted | undefined
 }>()("@trigate/callers/Quotas") {}
 
 const exceeded = ({ quota, wait }: Beyond) => {
@@ -136,7 +155,13 @@ export const layerMemory: Layer.Layer<Quotas> = Layer.effect(
   Quotas,
   Effect.sync(() => {
     const count = counting()
-    return make((caller, rate, now) => Effect.succeed(count(caller, rate, now)))
+    return Quotas.of({
+      ...make((caller, rate, now) => Effect.succeed(count(caller, rate, now))),
+      tryCount: (caller, now) => {
+        const counted = count(caller, rateOf(caller.quota), now)
+        return "wait" in counted ? undefined : counted
+      }
+    })
   })
 )
 
@@ -150,10 +175,8 @@ export interface Fields {
 export const fieldsOf = (quota: Quota, standing: Standing): Fields | undefined => {
   const rate = rateOf(quota)
   if (rate === undefined) return undefined
-  const burst = burstOf(quota)
-  const window = Math.max(1, Math.ceil(burst * rate.interval / 1000))
   return {
-    policy: `"requests";q=${burst};w=${window}`,
+    policy: rate.policy,
     limit: `"requests";r=${standing.remaining};t=${Math.ceil(standing.reset / 1000)}`
   }
 }

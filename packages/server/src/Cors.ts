@@ -6,6 +6,7 @@
  */
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Predicate from "effect/Predicate"
 
 /** The origins whose pages may read answers: some, or any. */
 export type Origins = ReadonlyArray<string> | "*"
@@ -83,16 +84,19 @@ export const make = (origins: Origins) => {
         allowed(headers["origin"]) !== undefined
         ? HttpServerResponse.empty({ status: 204, headers: preflightHeaders })
         : undefined,
-    /** Adds the CORS headers for the request's origin to an answer. */
-    mark: ({ headers }: HttpServerRequest, response: HttpServerResponse.HttpServerResponse) => {
-      const origin = allowed(headers["origin"])
-      return HttpServerResponse.setHeaders(response, {
+    /** The CORS headers of an answer for the request's origin; `vary` is what the answer varies by. */
+    headersFor: (
+      { origin: asking }: { readonly [name: string]: string | ReadonlyArray<string> | undefined },
+      vary: string | undefined
+    ): { readonly [name: string]: string } => {
+      const origin = allowed(Predicate.isString(asking) ? asking : undefined)
+      return {
         // a cache must not give the answer for one origin to another
-        ...(origins === "*" ? {} : { vary: varied(response.headers["vary"]) }),
+        ...(origins === "*" ? {} : { vary: varied(vary) }),
         ...(origin === undefined
           ? {}
           : { "access-control-allow-origin": origin, "access-control-expose-headers": read })
-      })
+      }
     }
   }
 }

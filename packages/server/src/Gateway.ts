@@ -105,19 +105,17 @@ const relays = Effect.gen(function*() {
     serve(request, undefined, handle(request, "gateway")).pipe(Effect.catch(refuse))
   const keyedRpc = ({ handle, refuse }: RpcRoutes.Route): Handler => (request) =>
     Effect.flatMap(endpointKey, (key) => serve(request, key, handle(request, "node")).pipe(Effect.catch(refuse)))
-  const evmRpc = rpc(evm)
-  const layer2Rpc = rpc(layer2)
   const handlers = new Map<string, Handler>(Object.entries<Handler>(
     {
       "exchange.submit": plain(exchange),
-      "info.query": plain(info),
-      "evm.rpc": evmRpc,
-      "layer2.rpc": layer2Rpc,
+      "info.query": plain(info.handle),
+      "evm.rpc": rpc(evm),
+      "layer2.rpc": rpc(layer2),
       "tokens.rpc": rpc(tokens),
       "tokens.rest": plain(tokenRest),
       "tokens.restPost": plain(tokenRest),
       "node.exchange": keyed(exchange),
-      "node.info": keyed(info),
+      "node.info": keyed(info.handle),
       "node.evm": keyedRpc(evm),
       "node.tokenRpc": keyedRpc(tokens),
       "node.tokenRest": keyed(tokenRest),
@@ -126,13 +124,18 @@ const relays = Effect.gen(function*() {
       "node.root": keyedRpc(layer2)
     } satisfies { readonly [Name in RelayedName]: Handler }
   ))
-  const plainHandlers = new Map(
-    Object.entries({
-      "evm.rpc": { handle: evmRpc, start: evm.start },
-      "layer2.rpc": { handle: layer2Rpc, start: layer2.start }
-    })
-  )
-  return { handlers, plainHandlers }
+  const starts = new Map<string, FastLane.PlainRoute["start"]>(Object.entries(
+    {
+      "info.query": info.startOn("gateway"),
+      "node.info": info.startOn("node"),
+      "evm.rpc": evm.startOn("gateway"),
+      "layer2.rpc": layer2.startOn("gateway"),
+      "node.evm": evm.startOn("node"),
+      "node.layer2": layer2.startOn("node"),
+      "node.root": layer2.startOn("node")
+    } satisfies { readonly [Name in RelayedName]?: FastLane.PlainRoute["start"] }
+  ))
+  return { handlers, starts }
 })
 
 /** A typed error becomes the answer. Any other cause is reported and fails on, as with HttpApiBuilder. */
@@ -143,7 +146,7 @@ const answerOf = (path: string) => (cause: Cause.Cause<GatewayError>) =>
   })
 
 const relayed = HttpRouter.addAll(Effect.gen(function*() {
-  const { handlers, plainHandlers } = yield* relays
+  const { handlers, starts } = yield* relays
   const lane = yield* FastLane.FastLane
   const routes: Array<HttpRouter.Route> = []
   HttpApi.reflect(GatewayApi, {
@@ -152,15 +155,14 @@ const relayed = HttpRouter.addAll(Effect.gen(function*() {
       const name = `${group.identifier}.${endpoint.identifier}`
       const handle = handlers.get(name)
       if (handle === undefined) return
-      const handled = <R>(handle: Handler<R>) =>
-        RequestFacts.named(
-          name,
-          Effect.catchCause(Effect.flatMap(HttpServerRequest, handle), answerOf(endpoint.path))
-        )
-      const plain = plainHandlers.get(name)
+      const handled = RequestFacts.named(
+        name,
+        Effect.catchCause(Effect.flatMap(HttpServerRequest, handle), answerOf(endpoint.path))
+      )
+      const start = starts.get(name)
       for (const path of pathsOf(endpoint)) {
-        routes.push(HttpRouter.route(endpoint.method, `/${path.slice(1)}`, handled(handle)))
-        if (plain !== undefined) lane.routes.set(path, { name, start: plain.start, handled: handled(plain.handle) })
+        routes.push(HttpRouter.route(endpoint.method, `/${path.slice(1)}`, handled))
+        if (start !== undefined) FastLane.add(lane, { name, path, start })
       }
     }
   })
@@ -183,11 +185,11 @@ export interface Mount {
    */
   readonly health?: boolean | "short"
   /**
-   * Whether plain requests pass by the router, see `FastLane`; false when not given.
+   * Where the server of the routes finds their fast lane, see `FastLane`; there is none when not given, nor below a prefix.
    *
    * Nothing that a server of one's own puts around these routes, such as a check of who may call, sees such a request.
    */
-  readonly fastLane?: boolean
+  readonly fastLane?: FastLane.Entrance
   /** The hosts that are answered besides loopback hosts; when not given, any on a public address, none on a loopback one. */
   readonly hosts?: Hosts.Hosts
   /** The origins whose pages may read answers, sign and send; none when not given. */
@@ -231,14 +233,17 @@ const guarded = (serve: AdminRoutes.Administering, handled: Effect.Effect<HttpSe
     }))
 
 /** What happens around each request, for the routes of the context; it also answers what no route of the server takes. */
-const layerObserved = ({ hasFastLane, ...options }: Observe.Options & { readonly hasFastLane: boolean }) =>
+const layerObserved = (
+  { fastLane, ...options }: Observe.Options & { readonly fastLane: FastLane.Entrance | undefined }
+) =>
   HttpRouter.middleware(Effect.gen(function*() {
     const router = yield* HttpRouter.HttpRouter
-    const { observe, route, server } = yield* Observe.make(options)
-    const isOn = hasFastLane && (yield* Start.IsOn)
-    const lane = isOn ? FastLane.make(yield* FastLane.FastLane, observe, yield* RequestCaller.serving) : undefined
-    yield* router.addGlobalMiddleware(server(lane))
-    return (handled: Effect.Effect<HttpServerResponse, unhandled>) => route(spelled(handled))
+    const observed = yield* Observe.make(options)
+    if (fastLane !== undefined && (yield* Start.IsOn)) {
+      fastLane.lane = yield* FastLane.make(yield* FastLane.FastLane, observed, yield* RequestCaller.serving)
+    }
+    yield* router.addGlobalMiddleware(observed.server)
+    return (handled: Effect.Effect<HttpServerResponse, unhandled>) => observed.route(spelled(handled))
   })).layer
 
 /** Asks for a key whose scope names `admin`, for the routes of the context. */
@@ -259,13 +264,13 @@ const before = (prefix: string): string => prefix.replace(/\/+$/u, "")
 /** Puts all that the bundled server does around the routes of one gateway. */
 const surrounded = <E, R>(
   routes: Layer.Layer<never, E, R>,
-  { docs = true, fastLane = false, hosts, origins, prefix = "/" }: Mount,
+  { docs = true, fastLane, hosts, origins, prefix = "/" }: Mount,
   methods: Unmatched.Methods
 ) => {
   const path = before(prefix)
   const observed = Layer.provide(
     routes,
-    layerObserved({ docs, hasFastLane: fastLane && path === "", hosts, methods, origins, prefix: path })
+    layerObserved({ docs, fastLane: path === "" ? fastLane : undefined, hosts, methods, origins, prefix: path })
   )
   const laned = Layer.provide(observed, FastLane.layer)
   // the layers of routes hold services: memoised, two gateways would have those of one

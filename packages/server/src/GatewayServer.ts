@@ -33,6 +33,7 @@ import * as Struct from "effect/Struct"
 import * as AuditLogWriter from "./AuditLogWriter.ts"
 import * as CallerStore from "./CallerStore.ts"
 import * as Chains from "./Chains.ts"
+import * as FastLane from "./FastLane.ts"
 import * as Gateway from "./Gateway.ts"
 import * as GatewayStatus from "./GatewayStatus.ts"
 import * as Hosts from "./Hosts.ts"
@@ -176,8 +177,9 @@ const make = Effect.fnUntraced(function*(first: Settings) {
     const services = Layer.succeedContext(
       yield* Layer.build(servicesOf(settings, chains, keys, quotas)).pipe(Scope.provide(own))
     )
+    const fastLane: FastLane.Entrance = { lane: undefined }
     const mount = {
-      fastLane: true,
+      fastLane,
       ...(Option.isSome(settings.hosts) ? { hosts: settings.hosts.value } : {}),
       ...(Option.isSome(settings.corsOrigins) ? { origins: settings.corsOrigins.value } : {})
     }
@@ -188,6 +190,7 @@ const make = Effect.fnUntraced(function*(first: Settings) {
       ? Gateway.layerWithAdmin({ ...mount, console: true })
       : Gateway.layer(mount)
     return {
+      fastLane,
       handle: yield* HttpRouter.toHttpEffect(Layer.provide(routes, services)).pipe(Scope.provide(own)),
       admin: place === undefined
         ? undefined
@@ -202,7 +205,8 @@ const make = Effect.fnUntraced(function*(first: Settings) {
   let now = yield* build(first)
   const handle = yield* Ref.make(now.handle)
   const server = yield* HttpServer.HttpServer
-  yield* HttpServer.serveEffect(Effect.flatten(Ref.get(handle)))
+  const entrance = { ...now.fastLane }
+  yield* FastLane.serve(Effect.flatten(Ref.get(handle)), entrance)
   let adminUrl = HttpServer.formatAddress(server.address)
   if (place !== undefined) {
     const listener = Context.get(
@@ -227,6 +231,7 @@ const make = Effect.fnUntraced(function*(first: Settings) {
     const old = now
     now = next
     yield* Ref.set(handle, next.handle)
+    entrance.lane = next.fastLane.lane
     yield* Effect.forkIn(Effect.andThen(drain.current, Scope.close(old.own, Exit.void)), scope)
   })
 

@@ -18,9 +18,7 @@ import type { InvalidRequest } from "@trigate/domain/RequestError"
 import type { UpstreamResponse } from "@trigate/domain/UpstreamResponse"
 import * as Utf8 from "@trigate/domain/Utf8"
 import * as ByteSize from "effect/ByteSize"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import { constTrue, constUndefined } from "effect/Function"
 import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
 import type { HttpServerError } from "effect/http/HttpServerError"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
@@ -31,6 +29,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { overloaded } from "./Load.ts"
 import { CurrentRequestFacts, noteAge } from "./RequestFacts.ts"
+import type { RequestFacts } from "./RequestFacts.ts"
 
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- the message is Node's own
 import { IncomingMessage } from "node:http"
@@ -156,17 +155,15 @@ const fromNode = (message: IncomingMessage, limit: number, mayHave: MayHave) =>
 /** Takes the memory for a body of so many bytes; false where it may not have it. */
 type MayHave = (size: number) => boolean
 
-/** A body that was read before its route was found; nothing where the route reads it. */
-export const ReadBody = Context.Reference<Uint8Array | undefined>("@trigate/server/HttpBody/ReadBody", {
-  defaultValue: constUndefined
-})
+/** Whether a body is small, JSON by its type and not compressed, as its head says. */
+export const isSmall = ({ "content-length": length, "content-type": type }: IncomingMessage["headers"]): boolean =>
+  type === "application/json" && length !== undefined && Number(length) <= smallBody
 
-/** A small body that is JSON by its type and not compressed; nothing for one that has to be read in another way. */
-export const small = (request: HttpServerRequest): Effect.Effect<Uint8Array, BodyFailure> | undefined => {
-  const { "content-length": length, "content-type": type } = request.headers
-  if (type !== "application/json" || length === undefined || Number(length) > smallBody) return undefined
-  const message = messageOf(request)
-  return message && fromNode(message, smallBody, constTrue)
+/** Reads a small body to its end; `done` is not called where it breaks off. */
+export const readSmall = (message: IncomingMessage, done: (body: Uint8Array) => void): void => {
+  const chunks: Array<Uint8Array> = []
+  message.on("data", (chunk: Uint8Array) => chunks.push(chunk))
+  message.on("end", () => done(joined(chunks)))
 }
 
 const sent = (
@@ -197,8 +194,7 @@ export const bytes = (request: HttpServerRequest, limit = bodyLimit): Effect.Eff
       return facts.load.take(facts.body, size)
     }
     if (!mayHave(declared)) return overloaded
-    const read = fiber.getRef(ReadBody)
-    if (read !== undefined) return Effect.succeed(read)
+    if (facts.read !== undefined) return Effect.succeed(facts.read)
     if (decode === undefined) return sent(request, limit, mayHave)
     return Effect.flatMap(sent(request, limit, mayHave), (body): Effect.Effect<Uint8Array, BodyFailure> => {
       if (!mayHave(body.length + limit)) return overloaded
@@ -219,7 +215,10 @@ export const text = (request: HttpServerRequest): Effect.Effect<string, BodyFail
 
 /** The body as JSON, parsed strictly; it keeps the bytes that came. */
 export const json = (request: HttpServerRequest): Effect.Effect<Json.Json, BodyFailure> =>
-  Effect.flatMap(bytes(request), (body) => Effect.flatMap(textOf(body), (text) => parseRequest(text, body)))
+  Effect.flatMap(CurrentRequestFacts, ({ json }) =>
+    json === undefined
+      ? Effect.flatMap(bytes(request), (body) => Effect.flatMap(textOf(body), (text) => parseRequest(text, body)))
+      : Effect.succeed(json))
 
 /** A type that no browser runs or shows: JSON and plain text as they came, and bytes for anything else. */
 const inertType = (contentType: string): string =>
@@ -229,28 +228,36 @@ const inertType = (contentType: string): string =>
     : "application/octet-stream"
 
 /** An operation's upstream response as it came: status, content type, bytes. Notes the operation for log and metrics. */
-export const relayed = (
+export const relayedIn = (
+  facts: RequestFacts,
   operation: string,
   { age, body, candles, contentType, retryAfter, status }: UpstreamResponse,
   headers: { readonly [name: string]: string } = candles === undefined ? {} : { [sourcesHeader]: candles }
-): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
-  Effect.map(CurrentRequestFacts, (facts) => {
-    facts.operations.push({ operation, outcome: status === 200 ? "ok" : "upstream_error" })
-    noteAge(facts, age)
-    return HttpServerResponse.uint8Array(body, {
-      status,
-      contentType: inertType(contentType),
-      headers: retryAfter === undefined ? headers : { ...headers, "retry-after": String(retryAfter) }
-    })
+): HttpServerResponse.HttpServerResponse => {
+  facts.operations.push({ operation, outcome: status === 200 ? "ok" : "upstream_error" })
+  noteAge(facts, age)
+  return HttpServerResponse.uint8Array(body, {
+    status,
+    contentType: inertType(contentType),
+    headers: retryAfter === undefined ? headers : { ...headers, "retry-after": String(retryAfter) }
   })
+}
+
+/** {@link relayedIn} for the request that the fiber serves. */
+export const relayed = (
+  operation: string,
+  response: UpstreamResponse,
+  headers?: { readonly [name: string]: string }
+): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
+  Effect.map(CurrentRequestFacts, (facts) => relayedIn(facts, operation, response, headers))
 
 /** A JSON text that the gateway wrote. */
 export const jsonResponse = (
   body: string,
   status = 200,
-  headers: { readonly [name: string]: string } = {}
+  headers?: { readonly [name: string]: string }
 ): HttpServerResponse.HttpServerResponse =>
-  HttpServerResponse.text(body, { status, contentType: "application/json", headers })
+  HttpServerResponse.text(body, { status, contentType: "application/json", ...(headers && { headers }) })
 
 const encode = Schema.encodeResult(GatewayError)
 

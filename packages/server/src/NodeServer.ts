@@ -1,5 +1,6 @@
 /** Node's HTTP server: bounds on what it reads and keeps, and problem documents for requests that it cannot parse. */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { ServeError } from "effect/http/HttpServerError"
@@ -77,15 +78,19 @@ export interface Options extends Connections.Bounds {
   readonly port: number
 }
 
+/** Node's own server below the `HttpServer` of the context. */
+export class Listener extends Context.Service<Listener, Http.Server>()("@trigate/server/NodeServer/Listener") {}
+
 /** The HTTP server on an address. When it closes, connections have {@link maxDrainWait} to end. */
 export const layer = ({ host, port, ...bounds }: Options) =>
   Layer.unwrap(
-    Effect.map(TrustedProxies, (trustedProxies) =>
-      NodeHttpServer.layer(() => create({ trustedProxies, ...bounds }), {
-        host,
-        port,
-        gracefulShutdownTimeout: maxDrainWait
-      }))
+    Effect.map(TrustedProxies, (trustedProxies) => {
+      const listener = create({ trustedProxies, ...bounds })
+      return Layer.merge(
+        Layer.succeed(Listener, listener),
+        NodeHttpServer.layer(() => listener, { host, port, gracefulShutdownTimeout: maxDrainWait })
+      )
+    })
   )
 
 /** Where a listener is, and the settings that say so. */

@@ -13,7 +13,6 @@ import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type * as Fiber from "effect/Fiber"
 import { constUndefined } from "effect/Function"
 import * as HttpMiddleware from "effect/http/HttpMiddleware"
 import * as HttpRouter from "effect/http/HttpRouter"
@@ -23,10 +22,10 @@ import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
 import * as Random from "effect/Random"
 import type { unhandled } from "effect/Types"
 import * as Cors from "./Cors.ts"
-import type * as FastLane from "./FastLane.ts"
 import { GatewayStatus } from "./GatewayStatus.ts"
 import * as Hosts from "./Hosts.ts"
 import * as HttpBody from "./HttpBody.ts"
@@ -174,7 +173,7 @@ const otherHost = HttpBody.plainProblem(
 const makeAnswers = (hosts: Hosts.Hosts | undefined) => {
   let takes: ReturnType<typeof Hosts.make> | undefined
   let usual: string | undefined
-  return ({ context }: Fiber.Fiber<unknown, unknown>, host: string | undefined): boolean => {
+  return (context: Context.Context<never>, host: string | undefined): boolean => {
     if (takes !== undefined && host === usual) return true
     takes ??= Hosts.make(Option.getOrUndefined(Context.getOption(context, HttpServer))?.address, hosts)
     if (!takes(host)) return false
@@ -214,20 +213,49 @@ const conceal = (traced: HttpServerRequest.HttpServerRequest, path: string): voi
   Object.defineProperty(traced, "url", { value: path })
 }
 
+/** What is known of a request before it is answered. */
+export interface Head {
+  readonly method: string
+  readonly headers: { readonly [name: string]: string | ReadonlyArray<string> | undefined }
+}
+
+/** A request that is being answered. */
+export interface Observation {
+  readonly facts: RequestFacts.RequestFacts
+  /** Milliseconds since 1970 at its begin. */
+  readonly start: number
+  /** The headers of an answer as they go out. */
+  readonly headersOf: (response: HttpServerResponse.HttpServerResponse) => { readonly [name: string]: string }
+  /** Counts the answer and writes it to the logs. Called once. */
+  readonly noted: (response: HttpServerResponse.HttpServerResponse) => void
+  /** Ends it, answered or not; does nothing the second time. */
+  readonly end: () => void
+}
+
+/** Where a request is observed. */
+export interface Place {
+  readonly clock: Clock.Clock
+  /** Metrics are written to the registry of this context. */
+  readonly context: Context.Context<never>
+}
+
 /** What surrounds the requests of one gateway. */
 export interface Observed {
-  /** Surrounds what answers a request, and gives it the facts of the request. */
-  readonly observe: (
-    answer: (
-      facts: RequestFacts.RequestFacts,
-      request: HttpServerRequest.HttpServerRequest,
-      fiber: Fiber.Fiber<unknown, unknown>
-    ) => Handled
-  ) => Handled
+  /** Whether requests for a host are answered. */
+  readonly answers: (context: Context.Context<never>, host: string | undefined) => boolean
+  /** Begins to observe a request, which counts as in flight from then on. */
+  readonly begin: (head: Head, response: ServerResponse | undefined, place: Place) => Observation
+  /** Lets the route of a request go on with an observation that has begun. */
+  readonly handOver: (response: ServerResponse, observation: Observation) => void
+  /** Reports a fault of the gateway, and says what the request is answered with. */
+  readonly fault: (
+    cause: Cause.Cause<unknown>,
+    facts: RequestFacts.RequestFacts
+  ) => Effect.Effect<HttpServerResponse.HttpServerResponse>
   /** Surrounds a route of the gateway. */
   readonly route: (handled: Handled) => Handled
-  /** Surrounds all routes of the server, and answers what none of them takes; `lane` serves what it takes before them. */
-  readonly server: (lane: FastLane.Lane | undefined) => (app: Handled) => Handled
+  /** Surrounds all routes of the server, and answers what none of them takes. */
+  readonly server: (app: Handled) => Handled
 }
 
 /** Answers of at most so many bytes are not counted as unread: a connection has few of them. */
@@ -247,69 +275,57 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
   const answers = makeAnswers(hosts)
   const foreign = Cors.foreignTo(origins)
 
-  const marked = (
-    response: HttpServerResponse.HttpServerResponse,
-    id: string,
-    { age, quota }: RequestFacts.RequestFacts
-  ) =>
-    HttpServerResponse.setHeaders(response, {
-      ...protective,
-      // a page has its own for two of them
-      ...response.headers,
-      "x-request-id": id,
-      ...(age === undefined ? {} : { age: String(age) }),
-      ...(quota === undefined ? {} : { "ratelimit-policy": quota.policy, ratelimit: quota.limit }),
-      ...(sandbox ? { "x-trigate-sandbox": "true" } : {}),
-      // a connection that is kept alive would delay the end of the process
-      ...(drain.isDraining() ? { connection: "close" } : {})
-    })
+  const fault: Observed["fault"] = (cause, { id }) =>
+    Effect.as(
+      Effect.annotateLogs(Effect.logError("The request ended in a fault of the gateway", cause), { id }),
+      internalError
+    )
 
   const unanswered = (
     cause: Cause.Cause<HttpServerError | unhandled>,
     request: HttpServerRequest.HttpServerRequest,
-    id: string
+    facts: RequestFacts.RequestFacts
   ) => {
     if (Cause.hasInterrupts(cause)) return Effect.failCause(cause)
-    return notFound(cause)
-      ? Effect.succeed(unmatched.notFound(request))
-      : Effect.as(
-        Effect.annotateLogs(Effect.logError("The request ended in a fault of the gateway", cause), { id }),
-        internalError
-      )
+    return notFound(cause) ? Effect.succeed(unmatched.notFound(request)) : fault(cause, facts)
   }
 
-  const observe: Observed["observe"] = (answer) =>
-    Effect.withFiber((fiber) => {
-      const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
-      const response = nodeResponseOf(request)
-      if (response !== undefined && response.socket === null && !Pipelining.admits(response)) return Effect.interrupt
-      const leave = drain.enter()
-      const traced = fiber.cache.span === undefined ? undefined : fiber.getRef(TracedRequest)
-      const clock = fiber.getRef(Clock.Clock)
-      const start = clock.currentTimeMillisUnsafe()
-      const { headers } = request
-      const id = idOf(headers["x-request-id"])
-      const facts = RequestFacts.make(load, id)
-      const host = headers["host"] ?? headers[":authority"]
-      if (headers["origin"] !== undefined || headers["sec-fetch-site"] !== undefined) {
-        facts.foreign = foreign(headers, host)
-      }
-      const answered = (answer: HttpServerResponse.HttpServerResponse) => {
-        const own = marked(withBody(answer), id, facts)
-        const whole = cors === undefined ? own : cors.mark(request, own)
+  const begin: Observed["begin"] = ({ headers, method }, response, { clock, context }) => {
+    const leave = drain.enter()
+    const start = clock.currentTimeMillisUnsafe()
+    const given = headers["x-request-id"]
+    const id = idOf(Predicate.isString(given) ? given : undefined)
+    const facts = RequestFacts.make(load, id)
+    let isOver = false
+    return {
+      facts,
+      start,
+      headersOf: (answer) => {
+        const { age, quota } = facts
+        return {
+          ...answer.headers,
+          ...protective,
+          // a page has its own for two of them
+          ...answer.headers,
+          "x-request-id": id,
+          ...(age === undefined ? undefined : { age: String(age) }),
+          ...(quota === undefined ? undefined : { "ratelimit-policy": quota.policy, ratelimit: quota.limit }),
+          ...(sandbox ? { "x-trigate-sandbox": "true" } : undefined),
+          // a connection that is kept alive would delay the end of the process
+          ...(drain.isDraining() ? { connection: "close" } : undefined),
+          ...cors?.headersFor(headers, answer.headers["vary"])
+        }
+      },
+      noted: ({ body, status }) => {
         const time = clock.currentTimeMillisUnsafe()
         const milliseconds = time - start
-        const { body, status } = whole
-        RequestFacts.count(fiber.context, facts, status, milliseconds)
-        if (facts.span !== undefined) {
-          RequestSpan.end(facts.span, fiber, { id, status, error: RequestFacts.errorOf(facts) })
-        }
+        RequestFacts.count(context, facts, status, milliseconds)
         const isWatched = time < watch.until
         if (write !== undefined || isWatched) {
           const entry = {
             time,
             id,
-            method: request.method,
+            method,
             route: facts.route,
             status,
             milliseconds,
@@ -325,35 +341,67 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
         if (body._tag === "Uint8Array" && body.contentLength > smallAnswer && response !== undefined) {
           response.once("close", load.unread(body.contentLength, () => response.req.socket.destroy()))
         }
-        return Effect.succeed(whole)
+      },
+      end: () => {
+        if (isOver) return
+        isOver = true
+        leave()
+        facts.admitted?.end()
+        if (facts.body !== undefined) load.release(facts.body)
       }
-      const given = answers(fiber, host) ? answer(facts, request, fiber) : Effect.succeed(otherHost)
+    }
+  }
+
+  const handedOver = new WeakMap<ServerResponse, Observation>()
+
+  /** Surrounds what finds the facts of its request, and how fresh an answer its caller wants, in its fiber. */
+  const observed = (handled: Handled): Handled =>
+    Effect.withFiber((fiber) => {
+      const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
+      const response = nodeResponseOf(request)
+      if (response !== undefined && response.socket === null && !Pipelining.admits(response)) return Effect.interrupt
+      const { context } = fiber
+      const traced = fiber.cache.span === undefined ? undefined : fiber.getRef(TracedRequest)
+      const begun = response && handedOver.get(response)
+      if (response !== undefined && begun !== undefined) handedOver.delete(response)
+      const observation = begun ?? begin(request, response, { clock: fiber.getRef(Clock.Clock), context })
+      const { end, facts } = observation
+      const { headers } = request
+      const host = headers["host"] ?? headers[":authority"]
+      if (headers["origin"] !== undefined || headers["sec-fetch-site"] !== undefined) {
+        facts.foreign = foreign(headers, host)
+      }
+      const answered = (answer: HttpServerResponse.HttpServerResponse) => {
+        const whole = withBody(answer)
+        observation.noted(whole)
+        if (facts.span !== undefined) {
+          const { id = "" } = facts
+          RequestSpan.end(facts.span, fiber, { id, status: whole.status, error: RequestFacts.errorOf(facts) })
+        }
+        return Effect.succeed(HttpServerResponse.setHeaders(whole, observation.headersOf(whole)))
+      }
+      const given = answers(context, host)
+        ? Effect.provideService(
+          withFreshness(handled, headers["cache-control"]),
+          RequestFacts.CurrentRequestFacts,
+          facts
+        )
+        : Effect.succeed(otherHost)
       return Effect.onExitPrimitive(
         Effect.matchCauseEffect(given, {
-          onFailure: (cause) => Effect.flatMap(unanswered(cause, request, id), answered),
+          onFailure: (cause) => Effect.flatMap(unanswered(cause, request, facts), answered),
           onSuccess: answered
         }),
         () => {
-          leave()
-          if (facts.body !== undefined) load.release(facts.body)
+          end()
           if (traced !== undefined) {
-            const taken = Context.getOrUndefined(fiber.context, HttpRouter.RouteContext)
+            const taken = Context.getOrUndefined(context, HttpRouter.RouteContext)
             conceal(traced, taken?.route.path ?? `${prefix}/*`)
           }
           return undefined
         }
       )
     })
-
-  /** Surrounds what finds the facts of its request, and how fresh an answer its caller wants, in its fiber. */
-  const observed = (handled: Handled): Handled =>
-    observe((facts, { headers }) =>
-      Effect.provideService(
-        withFreshness(handled, headers["cache-control"]),
-        RequestFacts.CurrentRequestFacts,
-        facts
-      )
-    )
 
   const unrouted = observed(
     Effect.map(HttpServerRequest.HttpServerRequest, (request) => cors?.preflight(request) ?? unmatched.answer(request))
@@ -364,10 +412,13 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
     prefix === "" || (url.startsWith(prefix) && /^(?:[/?]|$)/u.test(url.slice(prefix.length)))
 
   return {
+    answers,
+    begin,
+    fault,
+    handOver: (response, observation) => void handedOver.set(response, observation),
     // Effect's own log of requests tells their paths
     route: (handled) => HttpMiddleware.withLoggerDisabled(observed(handled)),
-    observe,
-    server: (lane) => (app) => {
+    server: (app) => {
       const answered = Effect.catchCause(app, (cause) =>
         Effect.withFiber((fiber) => {
           const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
@@ -378,8 +429,7 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
         }))
       return Effect.withFiber((fiber) => {
         const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
-        if (fiber.cache.span !== undefined) return Effect.provideService(answered, TracedRequest, request)
-        return lane?.(request, fiber) ?? answered
+        return fiber.cache.span === undefined ? answered : Effect.provideService(answered, TracedRequest, request)
       })
     }
   } satisfies Observed

@@ -1,21 +1,25 @@
 /** The routes that relay a body or a query and are not JSON-RPC: `POST /exchange`, `POST /info` and the token chain's REST. */
 import { Address } from "@trigate/domain/Hex"
-import { invalidRequest, needOf, permitted } from "@trigate/domain/Operation"
+import { invalidRequest, needOf, notPermitted, parseRequest, permitted } from "@trigate/domain/Operation"
 import type { Surface } from "@trigate/domain/Operation"
 import * as InfoProtocol from "@trigate/domain/protocol/InfoProtocol"
 import type { InvalidRequest } from "@trigate/domain/RequestError"
 import { UnsupportedMethod } from "@trigate/domain/RequestError"
+import { isAnswer } from "@trigate/domain/Start"
 import { tokenRestPosts, tokenRestReads } from "@trigate/domain/TokenOperations"
 import type { TokenRpcOperation, TokenSendOperation } from "@trigate/domain/TokenOperations"
 import { signerHeader } from "@trigate/domain/UpstreamResponse"
+import type { UpstreamResponse } from "@trigate/domain/UpstreamResponse"
 import { TokenChain } from "@trigate/tokens/TokenChain"
 import type { RestCall } from "@trigate/tokens/TokenChain"
 import { Exchange } from "@trigate/trading/Exchange"
 import { Info } from "@trigate/trading/Info"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Schema from "effect/Schema"
+import type { PlainRoute } from "./FastLane.ts"
 import * as HttpBody from "./HttpBody.ts"
 import { isQueryName } from "./RequestCaller.ts"
 import { CurrentRequestFacts, refusalOf } from "./RequestFacts.ts"
@@ -69,19 +73,46 @@ const oldestBars = "candles=oldest"
 const prefersOldest = ({ headers: { prefer } }: HttpServerRequest): boolean =>
   prefer?.split(",").some((preference) => preference.trim() === oldestBars) === true
 
-/** The handler of `/info`; `relaysAnyType` says whether queries of types other than the documented ones are relayed. */
+/**
+ * The handler of `/info`, and how a query without a preference starts; a path is that of the contract.
+ *
+ * `relaysAnyType` says whether queries of types other than the documented ones are relayed.
+ */
 export const info = (relaysAnyType: boolean) =>
-  Effect.map(Info, ({ relay }) =>
-    Effect.fnUntraced(function*(request: HttpServerRequest, surface: Surface) {
+  Effect.map(Info, ({ relay, start }) => {
+    const needed = (call: InfoProtocol.InfoCall) => needOf(call.operation, InfoProtocol.typeOf(call))
+    const handle = Effect.fnUntraced(function*(request: HttpServerRequest, surface: Surface) {
       const body = yield* HttpBody.json(request)
       const call = yield* InfoProtocol.callOf(body, surface, relaysAnyType)
-      yield* permitted(needOf(call.operation, InfoProtocol.typeOf(call)))
+      yield* permitted(needed(call))
       const oldest = prefersOldest(request) ? InfoProtocol.forOldest(call) : undefined
       const answered = yield* HttpBody.relayed(call.operation.name, yield* relay(oldest ?? call))
       return oldest === undefined
         ? answered
         : HttpServerResponse.setHeaders(answered, { "preference-applied": oldestBars })
-    }))
+    })
+    const startOn = (surface: Surface): PlainRoute["start"] => (body, facts, path) => (scene, done) => {
+      const json = Effect.flatMapEager(HttpBody.textOf(body), (text) => parseRequest(text, body))
+      if (!isAnswer(json)) return undefined
+      facts.json = json.value
+      const asked = InfoProtocol.callOf(json.value, surface, relaysAnyType)
+      if (!isAnswer(asked)) return undefined
+      const call = asked.value
+      if (notPermitted(scene.caller.scope, needed(call)) !== undefined) return undefined
+      const relayed = (response: UpstreamResponse) => HttpBody.relayedIn(facts, call.operation.name, response)
+      return start?.(call)(scene, (rest) =>
+        done(() => {
+          const answered = rest()
+          return isAnswer(answered)
+            ? Exit.succeed(relayed(answered.value))
+            : Effect.matchEffect(answered, {
+              onFailure: (error) => HttpBody.answerProblem(error, path),
+              onSuccess: (response) => Effect.succeed(relayed(response))
+            })
+        }))
+    }
+    return { handle, startOn }
+  })
 
 const tokenReads: ReadonlyMap<string, TokenRpcOperation> = new Map(tokenRestReads.map((each) => [each.name, each]))
 const tokenPosts: ReadonlyMap<string, TokenRpcOperation | TokenSendOperation> = new Map(

@@ -14,15 +14,17 @@ import { Unauthorized } from "@trigate/domain/CallerError"
 import type { UpstreamUnavailable } from "@trigate/domain/UpstreamError"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import { constVoid } from "effect/Function"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as IpNetwork from "effect/net/IpNetwork"
 import * as NetAddress from "effect/net/NetAddress"
 import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import { overloaded } from "./Load.ts"
 import { CurrentRequestFacts } from "./RequestFacts.ts"
-import type { RequestFacts } from "./RequestFacts.ts"
+import type { Admitted, RequestFacts } from "./RequestFacts.ts"
 
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- the message is Node's own
 import { IncomingMessage } from "node:http"
@@ -57,29 +59,60 @@ const reserved: ReadonlySet<string> = new Set([
   "metrics"
 ])
 
+/** A key that the contract takes in a path. */
+const plainKey = /^[A-Za-z0-9_-]{1,128}$/u
+
 const bearer = /^Bearer +(?<key>.*)$/iu
 
-/** Every `Authorization` that came: of several, Node's headers have the first alone. */
-const authorizations = (request: HttpServerRequest): ReadonlyArray<string> => {
-  const { authorization } = request.headers
-  if (authorization === undefined) return []
-  const message = NodeHttpServerRequest.toIncomingMessage(request)
-  return message instanceof IncomingMessage
-    ? message.headersDistinct["authorization"] ?? [authorization]
-    : [authorization]
+/** What a head says of its caller. */
+interface Head {
+  readonly headers: { readonly [name: string]: string | ReadonlyArray<string> | undefined }
+  /** Every `Authorization` that came: of several, the headers have the first alone. */
+  readonly authorizations: () => ReadonlyArray<string>
+  /** The address of the other end of the connection. */
+  readonly peer: () => string
 }
 
-/** The keys that a request carries, each once. */
-const keysOf = (request: HttpServerRequest, inPath: Redacted.Redacted | undefined): ReadonlySet<string> => {
-  const keys = new Set(inQuery(request.url))
-  if (inPath !== undefined) keys.add(Redacted.value(inPath))
-  const inHeader = request.headers["x-api-key"]
-  if (inHeader !== undefined) keys.add(inHeader)
-  for (const text of authorizations(request)) {
-    const key = bearer.exec(text)?.groups?.["key"]
-    if (key !== undefined) keys.add(key)
+const fieldOf = ({ headers }: Head, name: string): string | undefined => {
+  const value = headers[name]
+  return Predicate.isString(value) ? value : undefined
+}
+
+const headOf = (message: IncomingMessage): Head => ({
+  headers: message.headers,
+  authorizations: () => message.headersDistinct["authorization"] ?? [],
+  peer: () => message.socket.remoteAddress ?? ""
+})
+
+const headOfRequest = (request: HttpServerRequest): Head => {
+  const message = NodeHttpServerRequest.toIncomingMessage(request)
+  const { authorization } = request.headers
+  return {
+    headers: request.headers,
+    authorizations: () =>
+      authorization === undefined
+        ? []
+        : message instanceof IncomingMessage
+        ? message.headersDistinct["authorization"] ?? [authorization]
+        : [authorization],
+    peer: () => Option.getOrElse(request.remoteAddress, () => "")
   }
-  return keys
+}
+
+/** The keys that a request carries besides those in its target, each once. */
+const keysOf = (head: Head, inTarget: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const inHeader = fieldOf(head, "x-api-key")
+  const hasAuthorization = head.headers["authorization"] !== undefined
+  if (inTarget.length === 1 && inHeader === undefined && !hasAuthorization) return inTarget
+  const keys = new Set(inTarget)
+  if (inHeader !== undefined) keys.add(inHeader)
+  if (hasAuthorization) {
+    for (const text of head.authorizations()) {
+      const key = bearer.exec(text)?.groups?.["key"]
+      if (key !== undefined) keys.add(key)
+    }
+  }
+  return [...keys]
 }
 
 const refuse = (detail: string) => Effect.suspend(() => Effect.fail(new Unauthorized({ detail })))
@@ -108,8 +141,9 @@ const nodeOf = (text: string): NetAddress.IpAddress | undefined =>
 const forwardedFor = /(?:^|;)\s*for=(?<node>"[^"]*"|[^;]*)/iu
 
 /** The addresses that proxies have noted, the nearest last; nothing for one that is hidden or none. */
-const hopsOf = ({ headers }: HttpServerRequest): ReadonlyArray<NetAddress.IpAddress | undefined> => {
-  const { forwarded, "x-forwarded-for": list } = headers
+const hopsOf = (head: Head): ReadonlyArray<NetAddress.IpAddress | undefined> => {
+  const forwarded = fieldOf(head, "forwarded")
+  const list = fieldOf(head, "x-forwarded-for")
   // a proxy writes one of the two and may pass on what its caller wrote in the other
   if (forwarded !== undefined && list !== undefined) return []
   if (list !== undefined) return list.split(",").map(nodeOf)
@@ -118,13 +152,13 @@ const hopsOf = ({ headers }: HttpServerRequest): ReadonlyArray<NetAddress.IpAddr
 
 /** The nearest address that is no trusted proxy's. */
 const clientOf = (
-  request: HttpServerRequest,
+  head: Head,
   peer: NetAddress.IpAddress,
   trusted: ReadonlyArray<IpNetwork.IpNetwork>
 ): NetAddress.IpAddress => {
   const isTrusted = (address: NetAddress.IpAddress) => trusted.some((network) => IpNetwork.contains(network, address))
   let client = peer
-  for (const hop of hopsOf(request).toReversed()) {
+  for (const hop of hopsOf(head).toReversed()) {
     if (hop === undefined || !isTrusted(client)) break
     client = hop
   }
@@ -158,11 +192,10 @@ const byAddress = (trusted: ReadonlyArray<IpNetwork.IpNetwork>) => {
     cached.set(text, caller)
     return caller
   }
-  return (request: HttpServerRequest): Caller => {
-    const peer = Option.getOrElse(request.remoteAddress, () => "")
-    if (trusted.length === 0) return callerAtPeer(peer)
-    const address = addressOf(peer)
-    return address === undefined ? unaddressed : callerAt(clientOf(request, address, trusted))
+  return (head: Head): Caller => {
+    if (trusted.length === 0) return callerAtPeer(head.peer())
+    const address = addressOf(head.peer())
+    return address === undefined ? unaddressed : callerAt(clientOf(head, address, trusted))
   }
 }
 
@@ -174,12 +207,26 @@ export interface Serving {
     keyInPath: Redacted.Redacted | undefined,
     handled: Effect.Effect<A, E, R>
   ) => Effect.Effect<A, E | Overloaded | Unauthorized | QuotaExceeded | UpstreamUnavailable, R>
-  /** The caller of a request without a key in its path; nothing where that takes a key, and while the gateway is busy. */
-  readonly tryCaller: (request: HttpServerRequest, facts: RequestFacts) => Caller | undefined
+  /**
+   * Says for whom a request without a query is served at a time, in milliseconds, and counts it, where nothing has to wait.
+   *
+   * Answers undefined, and has counted nothing, for every request that is refused, and while the gateway is busy.
+   */
+  readonly tryAdmit: (
+    message: IncomingMessage,
+    keyInPath: string | undefined,
+    facts: RequestFacts,
+    now: number
+  ) => Admitted | undefined
 }
 
 const isCounted = ({ concurrentCalls, requestsPerSecond }: Quota): boolean =>
   requestsPerSecond !== undefined || concurrentCalls !== undefined
+
+/** Notes what is left of a caller's quota. */
+const note = (facts: RequestFacts, { quota }: Caller, standing: Quotas.Standing): void => {
+  facts.quota = Quotas.fieldsOf(quota, standing)
+}
 
 /** Counts a request of a caller with a quota while it is handled, and notes what is left of the quota. */
 const counted = <A, E, R>(
@@ -188,15 +235,12 @@ const counted = <A, E, R>(
   facts: RequestFacts,
   handled: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E | QuotaExceeded, R> => {
-  const note = (standing: Quotas.Standing) => {
-    facts.quota = Quotas.fieldsOf(caller.quota, standing)
-  }
   const count = Effect.tapError(
     quotas.count(caller),
-    ({ retryAfter }) => Effect.sync(() => note({ remaining: 0, reset: retryAfter * 1000 }))
+    ({ retryAfter }) => Effect.sync(() => note(facts, caller, { remaining: 0, reset: retryAfter * 1000 }))
   )
   return Effect.acquireUseRelease(
-    Effect.tap(count, (standing) => Effect.sync(() => note(standing))),
+    Effect.tap(count, (standing) => Effect.sync(() => note(facts, caller, standing))),
     () => handled,
     ({ end }) => Effect.sync(end)
   )
@@ -209,19 +253,34 @@ const counted = <A, E, R>(
  * beyond its caller's quota fails with `QuotaExceeded`, before its body is read.
  */
 export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> = Effect.gen(function*() {
-  const { check } = yield* CallerKeys
+  const { check, tryCheck } = yield* CallerKeys
   const quotas = yield* Quotas.Quotas
   const atAddress = byAddress(yield* TrustedProxies)
 
   const callerOf = (request: HttpServerRequest, inPath: Redacted.Redacted | undefined) => {
+    const head = headOfRequest(request)
     if (check === undefined) {
       return inPath !== undefined && reserved.has(Redacted.value(inPath))
         ? routeAsKey
-        : Effect.succeed(atAddress(request))
+        : Effect.succeed(atAddress(head))
     }
-    const [key, another] = keysOf(request, inPath)
+    const inQueryOrPath = inPath === undefined
+      ? inQuery(request.url)
+      : [...inQuery(request.url), Redacted.value(inPath)]
+    const [key, another] = keysOf(head, inQueryOrPath)
     if (key === undefined) return noKey
     return another === undefined ? check(Redacted.make(key)) : severalKeys
+  }
+
+  const tryCaller = (message: IncomingMessage, inPath: string | undefined, now: number): Caller | undefined => {
+    const head = headOf(message)
+    if (check === undefined) {
+      // the router takes the name of a route in any letter case
+      const isKey = inPath === undefined || plainKey.test(inPath) && !reserved.has(inPath.toLowerCase())
+      return isKey ? atAddress(head) : undefined
+    }
+    const [key, another] = keysOf(head, inPath === undefined ? [] : [inPath])
+    return key === undefined || another !== undefined ? undefined : tryCheck?.(key, now)
   }
 
   const serve = <A, E, R>(
@@ -231,6 +290,10 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
   ) =>
     Effect.withFiber<A, E | Overloaded | Unauthorized | QuotaExceeded | UpstreamUnavailable, R>((fiber) => {
       const facts = fiber.getRef(CurrentRequestFacts)
+      if (facts.admitted !== undefined) {
+        facts.caller = facts.admitted.caller
+        return Effect.provideService(handled, CurrentCaller, facts.caller)
+      }
       if (facts.load.isBusy) return overloaded
       return Effect.flatMap(callerOf(request, keyInPath), (caller) => {
         facts.caller = caller
@@ -241,7 +304,14 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
 
   return {
     serve,
-    // who is told by an address has no quota
-    tryCaller: (request, { load }) => check !== undefined || load.isBusy ? undefined : atAddress(request)
+    tryAdmit: (message, keyInPath, facts, now) => {
+      const caller = facts.load.isBusy ? undefined : tryCaller(message, keyInPath, now)
+      if (caller === undefined) return undefined
+      if (!isCounted(caller.quota)) return { caller, end: constVoid }
+      const counted = quotas.tryCount?.(caller, now)
+      if (counted === undefined) return undefined
+      note(facts, caller, counted)
+      return { caller, end: counted.end }
+    }
   }
 })

@@ -7,6 +7,7 @@
 import type { Fields } from "@trigate/callers/Quotas"
 import type { Caller } from "@trigate/domain/Caller"
 import { NotPermitted } from "@trigate/domain/CallerError"
+import type { Json } from "@trigate/domain/Json"
 import { metrics } from "@trigate/domain/Metrics"
 import type { Declared, Label } from "@trigate/domain/Metrics"
 import type * as Cause from "effect/Cause"
@@ -21,6 +22,13 @@ import type * as Tracer from "effect/Tracer"
 import type { Held, Load } from "./Load.ts"
 import { unlimited } from "./Load.ts"
 import * as RequestSpan from "./RequestSpan.ts"
+
+/** A request that is served, and is counted against the quota of its caller. */
+export interface Admitted {
+  readonly caller: Caller
+  /** Called once when the request has ended. */
+  readonly end: () => void
+}
 
 /** The facts of one request. */
 export interface RequestFacts {
@@ -45,6 +53,12 @@ export interface RequestFacts {
   readonly load: Load["Service"]
   /** The memory that the body of the request takes; nothing before it is read. */
   body: Held | undefined
+  /** The body, where it was read before the request came to its route. */
+  read: Uint8Array | undefined
+  /** The same as JSON, where it was parsed as well. */
+  json: Json | undefined
+  /** For whom the request is served, where that was decided before it came to its route. */
+  admitted: Admitted | undefined
 }
 
 /** Notes the age of a response. */
@@ -64,7 +78,10 @@ export const make = (load: Load["Service"] = unlimited, id?: string): RequestFac
   foreign: undefined,
   span: undefined,
   load,
-  body: undefined
+  body: undefined,
+  read: undefined,
+  json: undefined,
+  admitted: undefined
 })
 
 /** The facts of the request that the fiber serves. Every route of a gateway has its own: see `Observe`. */

@@ -140,7 +140,9 @@ export interface Route {
   ) => Effect.Effect<HttpServerResponse.HttpServerResponse>
   readonly refuse: (error: GatewayError) => Effect.Effect<HttpServerResponse.HttpServerResponse>
   /** Starts what a body asks for, if it is a single read that is written as usual. */
-  readonly start: (body: Uint8Array, facts: RequestFacts) => Start<HttpServerResponse.HttpServerResponse, never>
+  readonly startOn: (
+    surface: Surface
+  ) => (body: Uint8Array, facts: RequestFacts) => Start<HttpServerResponse.HttpServerResponse, never>
 }
 
 const make = <O extends Operation, Answer extends Answered>(definition: Definition<O, Answer>): Route => {
@@ -253,7 +255,7 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
   const responseOf = (body: string | undefined) =>
     body === undefined ? HttpServerResponse.empty({ status: 204 }) : HttpBody.jsonResponse(body)
 
-  const start: Route["start"] = (body, facts) => (scene, done) => {
+  const startOn: Route["startOn"] = (surface) => (body, facts) => (scene, done) => {
     const call = Option.match(Utf8.decode(body), { onNone: () => undefined, onSome: (text) => envelope.usual?.(text) })
     const known = call && table.get(call.method)
     if (
@@ -262,9 +264,9 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
     ) {
       return undefined
     }
-    const asked = { facts, surface: "gateway" as const }
+    const asked = { facts, surface }
     const { operation } = known
-    return definition.start?.({ operation, params: call.params, surface: asked.surface })(scene, (rest) =>
+    return definition.start?.({ operation, params: call.params, surface })(scene, (rest) =>
       done(() => {
         const answered = rest()
         const ends = endsOf(call, asked)
@@ -275,7 +277,7 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
   }
 
   return {
-    start,
+    startOn,
     refuse,
     handle: (request, surface) =>
       Effect.withFiber((fiber) => {

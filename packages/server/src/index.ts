@@ -38,7 +38,7 @@ export * as DocsPage from "./DocsPage.ts"
 /** The routes whose answers are encoded from values: `POST /exchange/inspect`, token data, health and metrics. */
 export * as EncodedRoutes from "./EncodedRoutes.ts"
 
-/** The fast lane: plain requests go to their route without the router, and their call starts without an effect. */
+/** The fast lane: plain requests are served by plain function calls, from Node's request to Node's response. */
 export * as FastLane from "./FastLane.ts"
 
 /** All routes of the gateway over the five chain services, for the bundled server and for a server of your own. */

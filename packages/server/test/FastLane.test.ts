@@ -6,19 +6,23 @@ import * as FastLane from "@trigate/server/FastLane"
 import * as NodeServer from "@trigate/server/NodeServer"
 import * as RequestFacts from "@trigate/server/RequestFacts"
 import type { Reply, Seen } from "@trigate/testing/RecordingUpstream"
+import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import { identity } from "effect/Function"
 import * as HttpServer from "effect/http/HttpServer"
-import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Latch from "effect/Latch"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/testing/TestClock"
 import * as Corpus from "../../../test/fuzz/corpus.ts"
 import { generator } from "../../../test/fuzz/generate.ts"
 import { bytesOf } from "../../../test/fuzz/request.ts"
 import type { FuzzRequest } from "../../../test/fuzz/request.ts"
+import { posting, socketTo } from "./attacks/socket.ts"
 import { withoutJitter } from "./faults/time.ts"
+import { keyFile } from "./keyFile.ts"
 import type { LiveGateway, Responses } from "./liveGateway.ts"
 import { liveGateway } from "./liveGateway.ts"
 import { malformedRequests, validRequests } from "./malformedRequests.ts"
@@ -65,11 +69,12 @@ const pair = Effect.fnUntraced(function*(
   responses: () => Responses,
   environment: { readonly [name: string]: string } = {}
 ) {
-  yield* TestClock.setTime(now)
   const over = (isOn: boolean) =>
     withoutJitter(Effect.provideService(liveGateway(responses(), environment), Start.IsOn, isOn))
   return [yield* over(true), yield* over(false)] as const
 })
+
+const atNow = TestClock.setTime(now)
 
 const assertSame = Effect.fnUntraced(function*(
   [lane, ordinary]: readonly [LiveGateway, LiveGateway],
@@ -163,12 +168,62 @@ const calls: ReadonlyArray<string> = [
   receiptOf(18).padEnd(4097, " ")
 ]
 
+/** What the venue says to a query, each word followed by an answer, so that no address is ejected. */
+const venueWords: ReadonlyArray<Reply> = [
+  { body: `{"a":1.50,"n":123456789012345678901234567890}` },
+  { type: "application/json; charset=utf-8", body: ` [1 ,2]\n` },
+  { type: "text/plain", body: `"\u00e4\ud83d\ude00"` },
+  { type: "text/html", body: "<html></html>" },
+  { body: "null" },
+  { body: "" },
+  { body: `{"cut":` },
+  { body: new Uint8Array([0x22, 0xff, 0xfe, 0x22]) },
+  { status: 422, type: "text/plain", body: "Failed to deserialize the JSON body into the target type" },
+  { status: 429, headers: { "retry-after": "0" }, body: "null" },
+  { status: 500, body: "null" },
+  { status: 502, type: "text/html", body: "<html></html>" },
+  { headers: { "content-encoding": "gzip" }, body: "no gzip" },
+  "hang-up"
+]
+
+const venue = (): Responses => {
+  let asked = 0
+  const api = (): Reply => {
+    const nth = asked++
+    const say = nth % 3 === 2 ? undefined : venueWords[Math.floor(nth / 3) % venueWords.length]
+    return say ?? { body: `{"universe":[],"tokens":[]}` }
+  }
+  return { ...sound(), api }
+}
+
+const userOf = (n: number): string => `0x${n.toString(16).padStart(40, "0")}`
+
+const queries: ReadonlyArray<string> = [
+  `{"type":"spotMeta"}`,
+  `{"type":"spotMeta"}`,
+  `{ "type" : "spotMeta" }`,
+  `{"type":"spotMeta","more":1}`,
+  `{"type":"allMids"}`,
+  `{"type":"meta"}`,
+  `{"type":"userFees","user":"${userOf(1)}"}`,
+  `{"type":"userFees","user":"${userOf(2)}","type":"meta"}`,
+  `{"type":"candleSnapshot","req":{"coin":"BTC","interval":"1h","startTime":${now - 7_200_000},"endTime":${now}}}`,
+  `{"type":"candleSnapshot","req":{"coin":"BTC","interval":"1y","startTime":1}}`,
+  `{"type":7}`,
+  `{}`,
+  "[]",
+  "",
+  "null",
+  `{"type":"spotMeta"`
+]
+
 const fieldLists: ReadonlyArray<ReadonlyArray<Field>> = [
   [],
   [["x-request-id", "mine"]],
   [["x-request-id", "not plain at all"]],
   [["user-agent", "viem"], ["accept", "*/*"], ["accept-encoding", "gzip, deflate"], ["sec-fetch-mode", "cors"]],
   [["cache-control", "no-cache"]],
+  [["prefer", "candles=oldest"]],
   [["cache-control", "max-age=5"]],
   [["authorization", "Bearer abc"]],
   [["x-api-key", "abc"]],
@@ -197,9 +252,29 @@ const paths = [
   "http://localhost/l2"
 ]
 
+/** Requests that carry a key, and some of them another one too, in each place that is looked at and in some that are not. */
+const carrying = (key: string, body: string, other = key): ReadonlyArray<Written> => [
+  posted(`/${key}/l2`, body),
+  posted(`/${key}/evm`, body),
+  posted(`/${key}`, body),
+  posted(`/${key}/`, body),
+  posted(`/${key}/L2`, body),
+  posted(`/${encodeURIComponent(`${key}=`)}/l2`, body),
+  posted("/l2", body, [["authorization", `Bearer ${key}`]]),
+  posted("/l2", body, [["authorization", `bearer  ${key}`]]),
+  posted("/l2", body, [["authorization", `Basic ${key}`]]),
+  posted("/l2", body, [["x-api-key", key]]),
+  posted(`/l2?api_key=${key}`, body),
+  posted("/l2", body, [["authorization", `Bearer ${key}`], ["authorization", `Bearer ${other}`]]),
+  posted("/l2", body, [["x-api-key", key], ["authorization", `Bearer ${other}`]]),
+  posted(`/${key}/l2`, body, [["x-api-key", other]]),
+  posted(`/L2/evm`, body, [["x-api-key", key]])
+]
+
 describe("with the fast lane and without it", () => {
   it.effect("calls are answered alike, under all heads and on all paths", () =>
     Effect.gen(function*() {
+      yield* atNow
       const both = yield* pair(sound)
       yield* assertSame(both, calls.flatMap((body) => fieldLists.map((fields) => posted("/l2", body, fields))))
       yield* assertSame(both, paths.flatMap((path) => calls.map((body) => posted(path, body))))
@@ -212,15 +287,82 @@ describe("with the fast lane and without it", () => {
       }
     }))
 
+  it.effect("queries are answered alike, under all heads and on all paths", () =>
+    Effect.gen(function*() {
+      yield* atNow
+      const both = yield* pair(venue)
+      yield* assertSame(both, queries.flatMap((body) => fieldLists.map((fields) => posted("/info", body, fields))))
+      yield* assertSame(
+        both,
+        ["/info", "/INFO", "/info/", "/caller-key/info", "/caller-key/Info", "/info?x=1"].flatMap((path) =>
+          queries.map((body) => posted(path, body))
+        )
+      )
+    }))
+
+  it.effect("whatever the venue says is answered alike, and it is asked alike", () =>
+    Effect.gen(function*() {
+      yield* atNow
+      const both = yield* pair(venue)
+      const asking = (n: number) => posted("/info", `{"type":"userFees","user":"${userOf(n)}"}`)
+      // three quarters of the weight of a minute
+      yield* assertSame(both, Array.from({ length: 40 }, (_, n) => asking(n)))
+      yield* TestClock.setTime(now + 120_000)
+      yield* assertSame(both, Array.from({ length: 40 }, (_, n) => asking(100 + n)))
+    }))
+
+  it.effect("answers say alike which origins may read them", () =>
+    Effect.gen(function*() {
+      yield* atNow
+      const both = yield* pair(sound, { TRIGATE_CORS_ORIGINS: "https://app.example" })
+      yield* assertSame(
+        both,
+        [[], [["origin", "https://app.example"]] as const, [["origin", "https://elsewhere.example"]] as const].flatMap(
+          (fields) => [posted("/l2", receiptOf(1), fields), posted("/info", `{"type":"spotMeta"}`, fields)]
+        )
+      )
+    }))
+
   it.effect("whatever upstreams say is answered alike, and they are asked alike", () =>
     Effect.gen(function*() {
+      yield* atNow
       const both = yield* pair(talking)
       yield* assertSame(both, Array.from({ length: 4 * words.length }, (_, n) => posted("/l2", receiptOf(100 + n))))
       yield* assertSame(both, [...calls, ...calls].map((body) => posted("/l2", body)))
     }))
 
+  const batch = `[${receiptOf(1)},${receiptOf(2)}]`
+
+  it.effect("callers are told apart and counted alike, wherever their keys stand", () =>
+    Effect.gen(function*() {
+      yield* atNow
+      const { file, keys: [metered = "", single = "", other = ""] } = yield* keyFile(
+        { name: "metered", quota: { requestsPerSecond: 1, burst: 20, weightPerMinute: 100, unitsPerSecond: 600 } },
+        { name: "single", quota: { concurrentCalls: 1 } },
+        { name: "other", scope: { chains: ["trading"] } }
+      )
+      const both = yield* pair(sound, { TRIGATE_CALLERS: file })
+      yield* assertSame(both, [
+        ...[single, other].flatMap((key) => carrying(key, receiptOf(3))),
+        ...[receiptOf(4), batch, receiptOf(5), "[]", receiptOf(6)].map((body) => posted(`/${single}/l2`, body)),
+        ...carrying(single, receiptOf(7), other),
+        ...[receiptOf(8), batch, "", "null"].flatMap((body) => carrying(metered, body))
+      ])
+    }))
+
+  it.live("callers whose keys nobody knows are refused alike", () =>
+    Effect.gen(function*() {
+      const { file } = yield* keyFile({ name: "alice" })
+      const unknown = `tg_0123456789_${"ab".repeat(32)}`
+      yield* assertSame(
+        yield* pair(sound, { TRIGATE_CALLERS: file }),
+        [unknown, "abc", "l2"].flatMap((key) => carrying(key, receiptOf(3), unknown))
+      )
+    }))
+
   it.effect("malformed requests are answered alike", () =>
     Effect.gen(function*() {
+      yield* atNow
       const both = yield* pair(sound)
       yield* assertSame(both, malformedRequests(11, now))
       yield* assertSame(both, validRequests(now).map(({ body, path }) => posted(path, body)))
@@ -228,6 +370,7 @@ describe("with the fast lane and without it", () => {
 
   it.effect("requests of the fuzzer are answered alike, those of its corpus among them", () =>
     Effect.gen(function*() {
+      yield* atNow
       const both = yield* pair(sound)
       const request = generator(7, now, bytesOf)
       const closing = (one: FuzzRequest): FuzzRequest => ({
@@ -252,52 +395,113 @@ describe("with the fast lane and without it", () => {
     }))
 })
 
+const ended = { count: 0, latch: Latch.makeUnsafe() }
+
+/** The address of a server with a lane, in front of an app that answers `routed`. */
+const laneWith = Effect.fnUntraced(function*(start: FastLane.PlainRoute["start"]) {
+  const routes = yield* Effect.provide(FastLane.FastLane, FastLane.layer)
+  FastLane.add(routes, { name: "layer2.rpc", path: "/l2", start })
+  const facts = RequestFacts.make()
+  ended.count = 0
+  ended.latch.closeUnsafe()
+  const lane = yield* FastLane.make(
+    routes,
+    {
+      answers: () => true,
+      begin: () => ({
+        facts,
+        start: now,
+        headersOf: ({ headers }) => ({ ...headers, "x-noted": `${facts.route} ${facts.caller?.id}` }),
+        noted: () => {},
+        end: () => {
+          ended.count++
+          ended.latch.openUnsafe()
+        }
+      }),
+      handOver: () => {},
+      fault: (cause) => Effect.succeed(HttpServerResponse.text(String(Cause.squash(cause)), { status: 500 })),
+      route: identity,
+      server: identity
+    },
+    { serve: (_request, _key, handled) => handled, tryAdmit: () => ({ caller: local, end: () => {} }) }
+  )
+  const context = yield* Layer.build(NodeServer.layer({ host: "127.0.0.1", port: 0 }))
+  yield* Effect.provideContext(
+    FastLane.serve(Effect.succeed(HttpServerResponse.text("routed")), { lane }),
+    context
+  )
+  return HttpServer.formatAddress(Context.get(context, HttpServer.HttpServer).address)
+})
+
 /** The names of the requests that a lane takes. */
 const takenOf = Effect.fnUntraced(function*(requests: ReadonlyArray<Written>) {
-  const lane = yield* Effect.provide(FastLane.FastLane, FastLane.layer)
-  lane.routes.set("/l2", {
-    name: "layer2.rpc",
-    handled: Effect.succeed(HttpServerResponse.text("ordinary")),
-    start: () => (_scene, done) => {
-      done(() => Exit.succeed(HttpServerResponse.text("plain")))
-      return () => {}
-    }
+  const url = yield* laneWith(() => (_scene, done) => {
+    done(() => Exit.succeed(HttpServerResponse.text("plain")))
+    return () => {}
   })
-  const serve = FastLane.make(
-    lane,
-    (answer) =>
-      Effect.withFiber((fiber) =>
-        answer(RequestFacts.make(), Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest), fiber)
-      ),
-    { serve: (_request, _key, handled) => handled, tryCaller: () => local }
-  )
-  const app = Effect.withFiber((fiber) => {
-    const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
-    return serve(request, fiber) ?? Effect.succeed(HttpServerResponse.text("routed"))
-  })
-  const context = yield* Layer.build(NodeServer.layer({ host: "127.0.0.1", port: 0 }))
-  const server = Context.get(context, HttpServer.HttpServer)
-  yield* HttpServer.serveEffect(app).pipe(Effect.provideService(HttpServer.HttpServer, server))
   const taken: Array<string> = []
   for (const { name, parts } of requests) {
-    const { body } = yield* exchange(HttpServer.formatAddress(server.address), parts)
-    if (body === "plain") taken.push(name)
+    const { body, head } = yield* exchange(url, parts)
+    if (body !== "plain") continue
+    assert.include(head, "x-noted: layer2.rpc local\r\n")
+    taken.push(name)
   }
   return taken
 })
 
 describe("the fast lane", () => {
+  const steps: ReadonlyArray<readonly [name: string, start: FastLane.PlainRoute["start"]]> = [
+    ["the start", () => () => {
+      throw new Error("broken")
+    }],
+    ["the rest", () => (_scene, done) => {
+      done(() => {
+        throw new Error("broken")
+      })
+      return () => {}
+    }],
+    ["an effect that is left", () => (_scene, done) => {
+      done(() => Effect.die(new Error("broken")))
+      return () => {}
+    }]
+  ]
+  for (const [name, start] of steps) {
+    it.effect(`answers a fault in ${name} as a fault of the gateway`, () =>
+      Effect.gen(function*() {
+        const { body, status } = yield* exchange(yield* laneWith(start), posted("/l2", "{}").parts)
+        assert.deepStrictEqual([status, body, ended.count], [500, "Error: broken", 1])
+      }))
+  }
+
+  it.effect("stops a call whose caller leaves", () =>
+    Effect.gen(function*() {
+      const begun = Latch.makeUnsafe()
+      const stopped = Latch.makeUnsafe()
+      const url = yield* laneWith(() => () => {
+        begun.openUnsafe()
+        return () => void stopped.openUnsafe()
+      })
+      const socket = yield* socketTo(url)
+      yield* socket.send(`${posting("/l2", { "content-length": 2 })}{}`)
+      yield* begun.await
+      yield* socket.leave
+      yield* stopped.await
+      yield* ended.latch.await
+      assert.strictEqual(ended.count, 1)
+    }))
+
   it.effect("takes plain requests: small JSON without a header that could change the answer", () =>
     Effect.gen(function*() {
       const isPlain = (fields: ReadonlyArray<Field>) =>
         fields.every(([name, value]) =>
-          ["accept", "accept-encoding", "connection", "forwarded", "sec-fetch-mode", "user-agent"].includes(name) ||
-          name === "x-forwarded-for" || name === "x-request-id" ||
+          ["accept", "accept-encoding", "authorization", "connection", "forwarded", "sec-fetch-mode", "user-agent"]
+            .includes(name) ||
+          name === "x-api-key" || name === "x-forwarded-for" || name === "x-request-id" ||
           (name === "content-type" && value === "application/json")
         )
       const all = fieldLists.map((fields) => posted("/l2", "{}", fields))
       const plain = all.filter((_, index) => isPlain(fieldLists[index] ?? []))
-      assert.lengthOf(plain, 7)
+      assert.lengthOf(plain, 9)
       assert.deepStrictEqual(yield* takenOf(all), plain.map(({ name }) => name))
     }))
 
@@ -307,8 +511,7 @@ describe("the fast lane", () => {
       const [first, , last] = bodies
       assert.deepStrictEqual(
         yield* takenOf([...bodies, ...paths.slice(1).map((path) => posted(path, "{}"))]),
-        // a target in its absolute form has the same path
-        [first?.name, last?.name, posted("http://localhost/l2", "{}").name]
+        [first?.name, last?.name]
       )
     }))
 })

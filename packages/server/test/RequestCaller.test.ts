@@ -1,11 +1,8 @@
 /** Who a request comes from, over sockets: where a key may stand, what it permits, and whose address counts. */
-import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { assert, describe, it } from "@effect/vitest"
 import * as CallerKeysStored from "@trigate/callers/CallerKeysStored"
-import type { Creation } from "@trigate/callers/KeyStore"
 import { KeyStore, layerMemory } from "@trigate/callers/KeyStore"
-import * as KeyStoreFile from "@trigate/callers/KeyStoreFile"
 import type { Scope } from "@trigate/domain/Caller"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import * as Gateway from "@trigate/server/Gateway"
@@ -26,32 +23,11 @@ import * as IpNetwork from "effect/net/IpNetwork"
 import * as Redacted from "effect/Redacted"
 import * as Fs from "node:fs"
 import * as Http from "node:http"
-import * as Os from "node:os"
 import * as Path from "node:path"
 import { bigBlocks, bodyOf } from "./bodies.ts"
+import { folder, keyFile } from "./keyFile.ts"
 import { liveGateway } from "./liveGateway.ts"
 import { exchange, headOf } from "./rawHttp.ts"
-
-const folder = Effect.acquireRelease(
-  Effect.sync(() => Fs.mkdtempSync(Path.join(Os.tmpdir(), "callers-"))),
-  (path) => Effect.sync(() => Fs.rmSync(path, { recursive: true, force: true }))
-)
-
-/** A key file with one key for each caller, and the keys. */
-const keyFile = Effect.fnUntraced(function*(...callers: ReadonlyArray<Creation>) {
-  const file = Path.join(yield* folder, "keys.json")
-  const store = yield* Effect.provide(
-    KeyStore,
-    Layer.provide(KeyStoreFile.layer(file), NodeFileSystem.layer)
-  )
-  const issued = yield* Effect.forEach(callers, store.create)
-  return {
-    file,
-    store,
-    keys: issued.map(({ key }) => Redacted.value(key)),
-    records: issued.map(({ record }) => record)
-  }
-})
 
 const address = "EQClb6WL4TgcNsmu7KdNii5mw330v-k_cl6jCKyPj9pWNfJz"
 const gas = `{"jsonrpc":"2.0","id":7,"method":"eth_gasPrice","params":[]}`

@@ -9,13 +9,14 @@ import * as InfoProtocol from "@trigate/domain/protocol/InfoProtocol"
 import type { Backend } from "@trigate/domain/protocol/Protocol"
 import type { UnknownAsset } from "@trigate/domain/ResourceError"
 import type { SpotMeta } from "@trigate/domain/SpotMeta"
+import type { Start } from "@trigate/domain/Start"
 import type { UpstreamResponse } from "@trigate/domain/UpstreamResponse"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"
 
 /** Where queries go. */
-export type InfoBackend = Pick<Backend<InfoCall, never, UpstreamResponse>, "read">
+export type InfoBackend = Pick<Backend<InfoCall, never, UpstreamResponse>, "read" | "start">
 
 /** Answers queries. */
 export class Info extends Context.Service<Info, {
@@ -25,6 +26,8 @@ export class Info extends Context.Service<Info, {
    * The one exception is the venue's HTTP 500 `null`, which fails a candle query with `UnknownAsset`.
    */
   readonly relay: (call: InfoCall) => Effect.Effect<UpstreamResponse, CommonFailure | UnknownAsset>
+  /** Starts the relay of a query, but of no candle query; absent where each is relayed as an effect. */
+  readonly start?: (call: InfoCall) => Start<UpstreamResponse, CommonFailure>
   /** All spot pairs and tokens; `SpotLookup.make` finds one. */
   readonly spotMeta: () => Effect.Effect<SpotMeta, CommonFailure>
   /** Bars of a window as one response holds them, and whether it holds all of them. */
@@ -41,7 +44,7 @@ const spotMetaOver = InfoProtocol.methodOf(spotMeta)
 const candlesOver = InfoProtocol.candlesOf(candleSnapshot)
 
 /** The service over a backend. */
-export const make = ({ read }: InfoBackend): Info["Service"] => {
+export const make = ({ read, start }: InfoBackend): Info["Service"] => {
   const surface = "gateway"
   const readMeta = spotMetaOver("Info", (body, request) => read({ operation: spotMeta, request, body, surface }))
   const snapshot = candlesOver(
@@ -49,6 +52,7 @@ export const make = ({ read }: InfoBackend): Info["Service"] => {
     (body, request) => read({ operation: candleSnapshot, request, body, surface })
   )
   return Info.of({
+    ...(start && { start }),
     relay: Effect.fnUntraced(function*(call: InfoCall) {
       const response = yield* read(call)
       const { request } = call

@@ -1,6 +1,7 @@
 /** The trading chain upstream: the official API and nodes, which of their addresses a call goes to, and the services over them. */
 import { archiveServing } from "@trigate/domain/EvmOperations"
 import { operationOf } from "@trigate/domain/ExchangeOperations"
+import { infoOperations } from "@trigate/domain/InfoOperations"
 import type { Freshness } from "@trigate/domain/InfoQueryTable"
 import type { Operation, Source, Surface } from "@trigate/domain/Operation"
 import { sourcesOn, unavailableOnNode } from "@trigate/domain/Operation"
@@ -8,6 +9,10 @@ import * as InfoProtocol from "@trigate/domain/protocol/InfoProtocol"
 import type { UnavailableOnNode } from "@trigate/domain/RequestError"
 import { ChainNotConfigured } from "@trigate/domain/RequestError"
 import { settings } from "@trigate/domain/Settings"
+import { never } from "@trigate/domain/Start"
+import type { Start } from "@trigate/domain/Start"
+import type { ReadFailure } from "@trigate/domain/TransportFailure"
+import type { UpstreamResponse } from "@trigate/domain/UpstreamResponse"
 import * as EvmUpstream from "@trigate/upstream/EvmUpstream"
 import { Pipeline } from "@trigate/upstream/Pipeline"
 import type { Target, Upstream } from "@trigate/upstream/Upstream"
@@ -114,6 +119,8 @@ export interface InfoOptions {
   readonly infoFreshness?: ReadonlyArray<Freshness>
 }
 
+const { candleSnapshot } = infoOperations
+
 /** `Info` over the official API, and over a node for what nodes serve. */
 export const layerInfo = (
   addresses: Addresses,
@@ -132,17 +139,35 @@ export const layerInfo = (
         targetsOf: ({ operation, surface }: InfoProtocol.InfoCall) => route(operation, surface)
       }
       const protocol = InfoProtocol.readsWith(infoFreshness)
-      // takes no more permits than the longest answer to the query needs
+      /** Takes no more permits than the longest answer to the query needs. */
+      const readOf = (call: InfoProtocol.InfoCall, targets: Arr.NonEmptyReadonlyArray<Target>, now: number) => {
+        const cost = InfoProtocol.costOf(call, now)
+        return { operation: cost === call.operation.cost ? call.operation : { ...call.operation, cost }, targets }
+      }
       const ask = (call: InfoProtocol.InfoCall, targets: Arr.NonEmptyReadonlyArray<Target>) =>
-        Effect.flatMap(Clock.currentTimeMillis, (now) => {
-          const cost = InfoProtocol.costOf(call, now)
-          const operation = cost === call.operation.cost ? call.operation : { ...call.operation, cost }
-          return pipeline.attempt({ operation, targets }, protocol.write(call, 0))
-        })
+        Effect.flatMap(
+          Clock.currentTimeMillis,
+          (now) => pipeline.attempt(readOf(call, targets, now), protocol.write(call, 0))
+        )
+      const start = (
+        call: InfoProtocol.InfoCall,
+        targets: Arr.NonEmptyReadonlyArray<Target>
+      ): Start<UpstreamResponse, ReadFailure> =>
+      (scene, done) =>
+        pipeline.start(
+          readOf(call, targets, scene.clock.currentTimeMillisUnsafe()),
+          () => protocol.write(call, 0)
+        )(scene, done)
       const holes = yield* pipeline.reads({ ...shared, protocol: CandleHistory.holesWith(infoFreshness), ask })
       const answer = yield* CandleHistory.make(holes.read)
       return Info.make(
-        yield* pipeline.reads({ ...shared, protocol, ask: (call, targets) => answer(call, ask(call, targets)) })
+        yield* pipeline.reads({
+          ...shared,
+          protocol,
+          ask: (call, targets) => answer(call, ask(call, targets)),
+          // what is held of a window comes before the question for the rest
+          start: (call, targets) => call.operation === candleSnapshot ? never : start(call, targets)
+        })
       )
     })
   )

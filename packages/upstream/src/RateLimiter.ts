@@ -453,6 +453,11 @@ const ofQuotas = (
   share: (name: string, bounds: Bounds) => SharedWindow | undefined
 ) => {
   const limiters = new Map<string, RateLimiter["Service"]>()
+  // a key of texts would have to be put together for each call
+  const known = {
+    weight: new WeakMap<Caller, RateLimiter["Service"]>(),
+    units: new WeakMap<Caller, RateLimiter["Service"]>()
+  }
   const make = (quota: "weight" | "units", caller: string, limit: number): RateLimiter["Service"] => {
     const name = `quota ${quota} ${caller}`
     const bounds = quota === "weight"
@@ -477,15 +482,17 @@ const ofQuotas = (
       take: (ask) => limiter.take({ ...ask, caller: local })
     })
   }
-  return ({ caller: { id, quota }, upstream }: Ask): RateLimiter["Service"] | undefined => {
-    const isVenue = upstream === "trading-api"
-    const limit = isVenue ? quota.weightPerMinute : quota.unitsPerSecond
+  return ({ caller, upstream }: Ask): RateLimiter["Service"] | undefined => {
+    const name = upstream === "trading-api" ? "weight" : "units"
+    const limit = name === "weight" ? caller.quota.weightPerMinute : caller.quota.unitsPerSecond
     if (limit === undefined) return undefined
-    const name = isVenue ? "weight" : "units"
-    const key = `${name} ${limit} ${id}`
-    const known = limiters.get(key) ?? make(name, id, limit)
-    limiters.set(key, known)
-    return known
+    const own = known[name].get(caller)
+    if (own !== undefined) return own
+    const key = `${name} ${limit} ${caller.id}`
+    const limiter = limiters.get(key) ?? make(name, caller.id, limit)
+    limiters.set(key, limiter)
+    known[name].set(caller, limiter)
+    return limiter
   }
 }
 

@@ -57,13 +57,16 @@ export const callOf = (
   const value = body.valueOrUndefined
   const type = Predicate.hasProperty(value, "type") ? value.type : undefined
   if (type === spotMeta.name) {
-    return Effect.map(decodeSpotMeta(value), (request) => ({ operation: spotMeta, request, body, surface }))
+    return Effect.mapEager(decodeSpotMeta(value), (request) => ({ operation: spotMeta, request, body, surface }))
   }
   if (type === candleSnapshot.name) {
-    return Effect.map(decodeCandleSnapshot(value), (request) => ({ operation: candleSnapshot, request, body, surface }))
+    return Effect.mapEager(
+      decodeCandleSnapshot(value),
+      (request) => ({ operation: candleSnapshot, request, body, surface })
+    )
   }
   return passesThrough
-    ? Effect.map(decodePassthrough(value), (request) => ({
+    ? Effect.mapEager(decodePassthrough(value), (request) => ({
       operation: passthroughQueryOf(request.type, surface),
       request,
       body,
