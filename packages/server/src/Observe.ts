@@ -415,7 +415,11 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
     answers,
     begin,
     fault,
-    handOver: (response, observation) => void handedOver.set(response, observation),
+    handOver: (response, observation) => {
+      handedOver.set(response, observation)
+      // a caller may leave before the route of its request begins
+      response.once("close", observation.end)
+    },
     // Effect's own log of requests tells their paths
     route: (handled) => HttpMiddleware.withLoggerDisabled(observed(handled)),
     server: (app) => {
