@@ -20,6 +20,7 @@ export const notRun: ReadonlyArray<string> = [
   "docs/guides/candle-export.md: import pandas (the package may be missing; test/compat/candleTools.test.ts runs it where it is " +
   "installed)",
   "docs/guides/callers.md: TRIGATE_CALLERS=keys.json trigate serve --host 0.0.0.0 (it serves until it is stopped)",
+  "docs/guides/callers.md: curl -s localhost:9090/admin/keys -H \"authorization: Bearer $(cat admin.key)\" (it needs a gateway with keys and an admin listener)",
   "docs/guides/deploy.md: npx trigate serve --env-file trigate.env (it serves until it is stopped)",
   "docs/guides/deploy.md: npm install --prefix /opt/trigate --omit=dev --ignore-scripts trigate (it takes root, systemd and " +
   "the registry)",
