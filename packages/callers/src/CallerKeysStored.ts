@@ -123,7 +123,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
   yield* Effect.addFinalizer(() => writeUses)
 
   return CallerKeys.of({
-    // only a text as long as a key is worth a hash
+    // a text of another length is no key, and hashing a long one would take time
     tryCheck: (key, now) => key.length === Key.length ? valid(hashOf(key), now) : undefined,
     check: (key) =>
       Effect.withFiber((fiber) => {

@@ -77,9 +77,9 @@ export class Quotas extends Context.Service<Quotas, {
   /** Counts a request of a caller with such a quota, or fails with `QuotaExceeded`. */
   readonly count: (caller: Caller) => Effect.Effect<Counted, QuotaExceeded>
   /**
-   * Counts a request at a time, in milliseconds; answers undefined, and has counted nothing, where it is beyond the quota.
+   * Counts a request at a time, in milliseconds. Answers undefined, and has counted nothing, where it is beyond the quota.
    *
-   * Absent where counting takes a question.
+   * Absent where a store has to be asked.
    */
   readonly tryCount?: (caller: Caller, now: number) => Counted | undefined
 }>()("@trigate/callers/Quotas") {}

@@ -101,7 +101,7 @@ export const make = (askBlock: AskBlock, options: Options = {}): FinalReceipts =
   let newer = new Set<number>()
   let older = new Set<number>()
   const isAskedAgain = (hash: Hash): boolean => {
-    // 28 bits: a small integer costs a tenth of a text, and the rare receipt that is mistaken for another two reads
+    // 28 bits of the hash: a small integer is kept at less cost than a text. A receipt that is mistaken for another costs two reads
     const key = Number.parseInt(hash.slice(-7), 16)
     if (newer.has(key)) return true
     if (newer.size === REMEMBERED) {

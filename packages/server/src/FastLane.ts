@@ -193,7 +193,7 @@ export const make = (
       /** Does what is left as an effect, as it is done by the route. */
       const conclude = (rest: Effect.Effect<HttpServerResponse>) => {
         const answered = Effect.matchCauseEffect(rest, {
-          // nobody is there any more, or the gateway ends
+          // the caller has left, or the gateway ends
           onFailure: (cause) =>
             Cause.hasInterrupts(cause) ? Effect.sync(leave) : Effect.map(fault(cause, facts), answer),
           onSuccess: (given) => Effect.sync(() => answer(given))

@@ -222,7 +222,7 @@ export interface Head {
 /** A request that is being answered. */
 export interface Observation {
   readonly facts: RequestFacts.RequestFacts
-  /** Milliseconds since 1970 at its begin. */
+  /** When it began, in milliseconds since 1970. */
   readonly start: number
   /** The headers of an answer as they go out. */
   readonly headersOf: (response: HttpServerResponse.HttpServerResponse) => { readonly [name: string]: string }
@@ -303,9 +303,10 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
       headersOf: (answer) => {
         const { age, quota } = facts
         return {
+          // its own headers come first on the wire
           ...answer.headers,
           ...protective,
-          // a page has its own for two of them
+          // a page has its own for two of these
           ...answer.headers,
           "x-request-id": id,
           ...(age === undefined ? undefined : { age: String(age) }),
