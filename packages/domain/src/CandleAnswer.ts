@@ -16,96 +16,70 @@ import type { CachePolicy } from "./Operation.ts"
 import { Millis } from "./Time.ts"
 import * as Utf8 from "./Utf8.ts"
 
-const QUOTE = 0x22
 const COMMA = 0x2c
 const MINUS = 0x2d
 const POINT = 0x2e
 const ZERO = 0x30
-const NINE = 0x39
 const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
-const CLOSE_BRACE = 0x7d
 
-/** Bytes, and the words of four that start at any of them. */
-interface Piece {
-  readonly bytes: Uint8Array
-  readonly words: DataView
+const viewOf = ({ buffer, byteLength, byteOffset }: Uint8Array): DataView =>
+  new DataView(buffer, byteOffset, byteLength)
+
+/** The high bit of each of four bytes that is no digit: without 0x30 a digit is at most 9, and 0x76 more stay below 0x80. */
+const nonDigitsOf = (word: number): number => {
+  const bytes = word ^ 0x30303030
+  return (((bytes & 0x7f7f7f7f) + 0x76767676) | bytes) & 0x80808080
 }
-
-const pieceOf = (bytes: Uint8Array): Piece => ({
-  bytes,
-  words: new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-})
-
-const wordAt = ({ words }: Piece, at: number): number => words.getInt32(at, true)
-
-/** Whether all four bytes of a word are digits: from 0x30 to 0x3f, and below 0x40 also with 6 more. */
-const areDigits = (word: number): boolean =>
-  (word & 0xf0f0f0f0 | 0) === 0x30303030 && ((word + 0x06060606) & 0xf0f0f0f0 | 0) === 0x30303030
 
 const MOST_INTEGER_DIGITS = 15
 const MOST_DECIMAL_DIGITS = 40
-const MOST_COIN_LETTERS = 64
 
-/** Where the digits end that start at `from`. */
-const afterDigits = (piece: Piece, from: number): number => {
+/** Where the digits end that start at `from`; somewhere behind it if there are more than any number may have. */
+const afterDigits = (view: DataView, from: number): number => {
   let at = from
-  // no more than are allowed: the piece ends somewhere
-  while (at - from <= MOST_DECIMAL_DIGITS && areDigits(wordAt(piece, at))) at += 4
-  for (let code = piece.bytes[at] ?? 0; code >= ZERO && code <= NINE; code = piece.bytes[at] ?? 0) at += 1
+  while (at - from <= MOST_DECIMAL_DIGITS) {
+    const others = nonDigitsOf(view.getInt32(at, true))
+    if (others !== 0) {
+      // numbers of a list are as long as those before them: branches are foreseen, and a computed place would be waited for
+      if ((others & 0x80) !== 0) return at
+      if ((others & 0x8000) !== 0) return at + 1
+      return (others & 0x800000) === 0 ? at + 3 : at + 2
+    }
+    at += 4
+  }
   return at
 }
 
 // each of these answers where a value ends that starts at `from`, or -1
 
-const afterInteger = (piece: Piece, from: number): number => {
-  const end = afterDigits(piece, from)
+const afterInteger = (view: DataView, from: number): number => {
+  const end = afterDigits(view, from)
   const digits = end - from
-  return digits === 0 || digits > MOST_INTEGER_DIGITS || (digits > 1 && piece.bytes[from] === ZERO) ? -1 : end
+  return digits === 0 || digits > MOST_INTEGER_DIGITS || (digits > 1 && view.getUint8(from) === ZERO) ? -1 : end
 }
 
-const afterSomeDigits = (piece: Piece, from: number): number => {
-  const end = afterDigits(piece, from)
+const afterSomeDigits = (view: DataView, from: number): number => {
+  const end = afterDigits(view, from)
   return end === from || end - from > MOST_DECIMAL_DIGITS ? -1 : end
 }
 
-const afterDecimal = (piece: Piece, from: number): number => {
-  const end = afterSomeDigits(piece, piece.bytes[from] === MINUS ? from + 1 : from)
-  return end < 0 || piece.bytes[end] !== POINT ? end : afterSomeDigits(piece, end + 1)
+const afterDecimal = (view: DataView, from: number): number => {
+  const end = afterSomeDigits(view, view.getUint8(from) === MINUS ? from + 1 : from)
+  return end < 0 || view.getUint8(end) !== POINT ? end : afterSomeDigits(view, end + 1)
 }
 
-const coinLetters = new Uint8Array(256)
-for (const code of Utf8.encode("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789@/:._-")) {
-  coinLetters[code] = 1
-}
-
-const afterCoin = ({ bytes }: Piece, from: number): number => {
-  let end = from
-  while (coinLetters[bytes[end] ?? 0] === 1) end += 1
-  return end === from || end - from > MOST_COIN_LETTERS ? -1 : end
-}
-
-const codeOf = (bytes: Uint8Array, from: number, end: number): number => {
-  let code = 0
-  for (let at = from; at < end; at++) code = (code << 8) | (bytes[at] ?? 0)
-  return code
-}
-
-const intervalCodes = new Set(CandleInterval.literals.map((name) => codeOf(Utf8.encode(name), 0, name.length)))
-
-const afterInterval = ({ bytes }: Piece, from: number): number => {
-  const end = bytes[from + 2] === QUOTE ? from + 2 : from + 3
-  return intervalCodes.has(codeOf(bytes, from, end)) ? end : -1
-}
-
-/** How a value is written; all but integers stand in quotes. Every value that fits decodes, and means what it says. */
-type Spelling = "integer" | "coin" | "interval" | "decimal"
+/**
+ * How a member is written: as an integer, as a decimal in quotes, or as the text that it has in each bar of a list. Every value
+ * that fits decodes, and means what it says.
+ */
+type Spelling = "integer" | "decimal" | RegExp
 
 const spellings: { readonly [Member in keyof Candle]: Spelling } = {
   t: "integer",
   T: "integer",
-  s: "coin",
-  i: "interval",
+  s: /^"[\w@/:.-]{1,64}"$/u,
+  i: new RegExp(`^"(?:${CandleInterval.literals.join("|")})"$`, "u"),
   o: "decimal",
   c: "decimal",
   h: "decimal",
@@ -116,74 +90,62 @@ const spellings: { readonly [Member in keyof Candle]: Spelling } = {
 
 const isMember = (name: string): name is keyof Candle => Object.hasOwn(spellings, name)
 
-const quoteOf = (name: keyof Candle | undefined): string =>
-  name === undefined || spellings[name] === "integer" ? "" : "\""
-
-const afterValue = (spelling: Spelling, piece: Piece, from: number): number => {
-  switch (spelling) {
-    case "integer":
-      return afterInteger(piece, from)
-    case "decimal":
-      return afterDecimal(piece, from)
-    case "coin":
-      return afterCoin(piece, from)
-    case "interval":
-      return afterInterval(piece, from)
-  }
-}
-
-/** One member: how its value is written, and the five bytes or more before it, of which the first and last four count. */
+/** A number, and the five bytes or more before it as words of four, the last of which may hold bytes of the one before it. */
 interface Step {
-  readonly spelling: Spelling
+  readonly isDecimal: boolean
   readonly length: number
-  readonly first: number
-  readonly last: number
+  readonly words: Int32Array
 }
 
 interface Shape {
   readonly steps: ReadonlyArray<Step>
-  readonly endsWithQuote: boolean
+  /** What follows the last number. */
+  readonly closing: Uint8Array
 }
 
-const shapeOf = (order: ReadonlyArray<keyof Candle>): Shape => ({
-  steps: order.map((name, index) => {
-    const before = order[index - 1]
-    const opening = before === undefined ? "{" : `${quoteOf(before)},`
-    const bytes = Utf8.encode(`${opening}"${name}":${quoteOf(name)}`)
-    const piece = pieceOf(bytes)
-    const { length } = bytes
-    return { spelling: spellings[name], length, first: wordAt(piece, 0), last: wordAt(piece, length - 4) }
-  }),
-  endsWithQuote: quoteOf(order.at(-1)) !== ""
-})
+const stepOf = (opening: string, isDecimal: boolean): Step => {
+  const bytes = Utf8.encode(opening)
+  const view = viewOf(bytes)
+  const { length } = bytes
+  const words = Int32Array.from(
+    { length: Math.ceil(length / 4) },
+    (_, index) => view.getInt32(Math.min(index * 4, length - 4), true)
+  )
+  return { isDecimal, length, words }
+}
 
-// members may stand in any order; a venue has one
-const MOST_SHAPES = 8
-const shapes = new Map<string, Shape>()
-
+/** How the bars of a list are written, as its first one is. */
 const shapeIn = (opening: Uint8Array): Shape | undefined => {
-  const order = [...Json.members(Utf8.decodeLossy(opening), 1).keys()]
-  const key = order.join()
-  const known = shapes.get(key)
-  if (known !== undefined) return known
-  const names = order.filter(isMember)
-  if (names.length !== order.length || names.length !== Object.keys(spellings).length) return undefined
-  if (shapes.size === MOST_SHAPES) return undefined
-  const shape = shapeOf(names)
-  shapes.set(key, shape)
-  return shape
+  const text = Utf8.decodeLossy(opening)
+  const members = Json.members(text, 1)
+  if (members.size !== Object.keys(spellings).length) return undefined
+  const steps: Array<Step> = []
+  let before = "{"
+  for (const [name, { end, start }] of members) {
+    if (!isMember(name)) return undefined
+    const spelling = spellings[name]
+    const label = `${before}"${name}":`
+    if (spelling === "integer" || spelling === "decimal") {
+      const isDecimal = spelling === "decimal"
+      steps.push(stepOf(isDecimal ? `${label}"` : label, isDecimal))
+      before = isDecimal ? "\"," : ","
+    } else {
+      const value = text.slice(start, end)
+      if (!spelling.test(value)) return undefined
+      before = `${label}${value},`
+    }
+  }
+  return { steps, closing: Utf8.encode(`${before.slice(0, -1)}}`) }
 }
 
-const afterBar = ({ endsWithQuote, steps }: Shape, piece: Piece, from: number): number => {
-  let at = from
-  for (const { first, last, length, spelling } of steps) {
-    if (wordAt(piece, at) !== first || wordAt(piece, at + length - 4) !== last) return -1
-    at = afterValue(spelling, piece, at + length)
-    if (at < 0) return -1
+const afterStep = ({ isDecimal, length, words }: Step, view: DataView, from: number): number => {
+  const at = from + length
+  const last = words.length - 1
+  for (let index = 0; index < last; index++) {
+    if (view.getInt32(from + 4 * index, true) !== words[index]) return -1
   }
-  const { bytes } = piece
-  if (!endsWithQuote) return bytes[at] === CLOSE_BRACE ? at + 1 : -1
-  return bytes[at] === QUOTE && bytes[at + 1] === CLOSE_BRACE ? at + 2 : -1
+  if (view.getInt32(at - 4, true) !== words[last]) return -1
+  return isDecimal ? afterDecimal(view, at) : afterInteger(view, at)
 }
 
 /** No bar takes so many bytes, with what follows it: a bar is read where at least as many bytes are left. */
@@ -203,15 +165,23 @@ class Bars {
 
   /** Reads those that start before `until`. Where it has got to, or -1. */
   read(bytes: Uint8Array, from: number, until: number): number {
-    const piece = pieceOf(bytes)
+    const { closing, steps } = this.#shape
+    const view = viewOf(bytes)
     let at = from
     while (at < until && !this.isAtEnd) {
-      const end = afterBar(this.#shape, piece, at)
-      if (end < 0) return -1
+      for (const step of steps) {
+        at = afterStep(step, view, at)
+        if (at < 0) return -1
+      }
+      for (const byte of closing) {
+        if (view.getUint8(at) !== byte) return -1
+        at += 1
+      }
       this.count += 1
-      if (bytes[end] === CLOSE_BRACKET) this.isAtEnd = true
-      else if (bytes[end] !== COMMA) return -1
-      at = end + 1
+      const next = view.getUint8(at)
+      if (next === CLOSE_BRACKET) this.isAtEnd = true
+      else if (next !== COMMA) return -1
+      at += 1
     }
     return at
   }

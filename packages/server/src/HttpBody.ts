@@ -17,6 +17,7 @@ import { PayloadTooLarge } from "@trigate/domain/RequestError"
 import type { InvalidRequest } from "@trigate/domain/RequestError"
 import type { UpstreamResponse } from "@trigate/domain/UpstreamResponse"
 import * as Utf8 from "@trigate/domain/Utf8"
+import * as Array from "effect/Array"
 import * as ByteSize from "effect/ByteSize"
 import * as Effect from "effect/Effect"
 import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
@@ -27,6 +28,7 @@ import * as ProblemDetails from "effect/http/ProblemDetails"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
 import { overloaded } from "./Load.ts"
 import { CurrentRequestFacts, noteAge } from "./RequestFacts.ts"
 import type { RequestFacts } from "./RequestFacts.ts"
@@ -231,16 +233,25 @@ const inertType = (contentType: string): string =>
 export const relayedIn = (
   facts: RequestFacts,
   operation: string,
-  { age, body, candles, contentType, retryAfter, status }: UpstreamResponse,
-  headers: { readonly [name: string]: string } = candles === undefined ? {} : { [sourcesHeader]: candles }
+  response: UpstreamResponse,
+  headers: { readonly [name: string]: string } = response.candles === undefined
+    ? {}
+    : { [sourcesHeader]: response.candles }
 ): HttpServerResponse.HttpServerResponse => {
+  const { age, contentType, retryAfter, status } = response
   facts.operations.push({ operation, outcome: status === 200 ? "ok" : "upstream_error" })
   noteAge(facts, age)
-  return HttpServerResponse.uint8Array(body, {
+  const options = {
     status,
     contentType: inertType(contentType),
     headers: retryAfter === undefined ? headers : { ...headers, "retry-after": String(retryAfter) }
-  })
+  }
+  const { pieces } = response
+  if (pieces.length === 1) return HttpServerResponse.uint8Array(response.body, options)
+  const contentLength = pieces.reduce((sum, { length }) => sum + length, 0)
+  // the platform joins the pieces of one array
+  const stream = Stream.fromArrays(...Array.map(pieces, Array.of))
+  return HttpServerResponse.stream(stream, { ...options, contentLength })
 }
 
 /** {@link relayedIn} for the request that the fiber serves. */

@@ -97,6 +97,9 @@ const answered = (result: string) => ({ body }: Seen): Reply => ({
     : `{"jsonrpc":"2.0","id":${idOf(body)},"result":${result}}`
 })
 
+/** It comes in pieces. */
+const long = JSON.stringify("\u00e4".repeat(200_000))
+
 const sound = (): Responses => ({
   api: () => ({ body: "[]" }),
   node: answered("\"0x1\""),
@@ -109,6 +112,7 @@ const sound = (): Responses => ({
 const words: ReadonlyArray<(request: Seen) => Reply> = [
   answered(`{"status":"0x1","n":123456789012345678901234567890}`),
   answered(`"\u00e4\ud83d\ude00\\u0000"`),
+  answered(long),
   ({ body }) => ({ body: ` {"id" : ${idOf(body)}, "result":[1 ,2], "jsonrpc":"2.0"}\n` }),
   ({ body }) => ({
     body: `{"jsonrpc":"2.0","id":${idOf(body)},"error":{"code":3,"message":"reverted","data":"0x08"}}`
@@ -174,6 +178,7 @@ const venueWords: ReadonlyArray<Reply> = [
   { type: "application/json; charset=utf-8", body: ` [1 ,2]\n` },
   { type: "text/plain", body: `"\u00e4\ud83d\ude00"` },
   { type: "text/html", body: "<html></html>" },
+  { body: long },
   { body: "null" },
   { body: "" },
   { body: `{"cut":` },
