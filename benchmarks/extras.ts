@@ -1,7 +1,6 @@
 /** What callers' keys and quotas, tracing and the access log add to the processor time of a relayed read. */
 import * as path from "node:path"
 import type { Workload } from "./harness/load.ts"
-import { root } from "./harness/machine.ts"
 import * as Peers from "./harness/peers.ts"
 import { outputOf, scratch, type Server } from "./harness/processes.ts"
 import type { Row } from "./harness/results.ts"
@@ -33,7 +32,7 @@ await run("extras", async () => {
     core: "load",
     program: process.execPath,
     args: [
-      path.join(root, "packages/trigate/src/trigate.ts"),
+      Peers.program,
       "keys",
       "create",
       "desk",

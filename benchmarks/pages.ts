@@ -1,9 +1,8 @@
 /** How long the console and the API reference take to open in Chromium, each time in a browser without a cache, and what they transfer. */
-import * as path from "node:path"
 import type { Page } from "playwright-core"
 import { chromium } from "playwright-core"
 import { executable } from "../test/console/browser.ts"
-import { root } from "./harness/machine.ts"
+import * as Peers from "./harness/peers.ts"
 import { plan } from "./harness/plan.ts"
 import { start } from "./harness/processes.ts"
 import type { Row } from "./harness/results.ts"
@@ -16,7 +15,7 @@ const serving = (): Promise<string> =>
       name: "trigate",
       core: "peer",
       program: process.execPath,
-      args: [path.join(root, "packages/trigate/src/trigate.ts"), "serve"],
+      args: [Peers.program, "serve"],
       env: { TRIGATE_PORT: "0", TRIGATE_ACCESS_LOG: "off" }
     })
     let printed = ""

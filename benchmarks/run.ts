@@ -3,12 +3,12 @@
  * learned from one must not help or hinder the next. What they measured goes to `benchmarks/results`.
  */
 import * as Schema from "effect/Schema"
-import { fork } from "node:child_process"
+import { execFileSync, fork } from "node:child_process"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { parseArgs } from "node:util"
 import { generator } from "./harness/load.ts"
-import { facts } from "./harness/machine.ts"
+import { facts, root } from "./harness/machine.ts"
 import { plan } from "./harness/plan.ts"
 import { type Run, SuiteResult } from "./harness/results.ts"
 import { line } from "./harness/suite.ts"
@@ -73,6 +73,8 @@ const main = async () => {
   const { commit, commitDate, machine, modified, versions } = facts()
   console.log(Object.entries({ ...machine, generator }).map(([name, value]) => `${name}: ${value}`).join("\n"))
   if (plan.name !== "full") console.log(`\nThis is a ${plan.name} run: its figures are not to be kept.`)
+  console.log("\n== the packages, as they are published")
+  execFileSync(process.execPath, [path.join(root, "scripts/packages/build.ts")], { stdio: "inherit" })
   const results: Array<SuiteResult> = []
   for (const suite of positionals.length > 0 ? positionals : Object.keys(suites)) {
     console.log(`\n== ${suite}: ${suites[suite]}`)

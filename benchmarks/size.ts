@@ -45,9 +45,8 @@ const pageKB = (contents: string): number => {
 const npm = (cwd: string, ...args: ReadonlyArray<string>): string =>
   execFileSync("npm", ["--loglevel=error", "--no-audit", "--no-fund", ...args], { cwd, encoding: "utf8" }).trim()
 
-/** Builds the packages, and installs the program as its users do. */
+/** Installs the program as its users do. */
 const install = (): string => {
-  execFileSync(process.execPath, [path.join(root, "scripts/packages/build.ts")])
   const folder = scratch()
   fs.writeFileSync(path.join(folder, "package.json"), "{}")
   const packed = npm(folder, "pack", "--ignore-scripts", path.join(root, "packages/trigate/build"))

@@ -5,6 +5,9 @@ import * as path from "node:path"
 import { has, root } from "./machine.ts"
 import { scratch, serve, type Server, start } from "./processes.ts"
 
+/** The program as it is published: one file. */
+export const program = path.join(root, "packages/trigate/build/dist/trigate.js")
+
 const script = (file: string) => path.join(root, "benchmarks/peers", file)
 
 const node = (name: string, core: "peer" | "load", file: string, ...args: ReadonlyArray<string>): Promise<Server> =>
@@ -13,9 +16,7 @@ const node = (name: string, core: "peer" | "load", file: string, ...args: Readon
 /** The upstream, beside the load generator. */
 export const upstream = (): Promise<Server> => node("upstream", "load", "upstream.ts")
 
-/**
- * The gateway as `npm start` runs it, with rate limits that are on but never reached, and without a log; `more` says what else is on.
- */
+/** The gateway with rate limits that are on but never reached, and without a log; `more` says what else is on. */
 export const gateway = (
   { url }: Server,
   more: { readonly name: string; readonly env: { readonly [name: string]: string } } = { name: "trigate", env: {} }
@@ -24,7 +25,7 @@ export const gateway = (
     name: more.name,
     core: "peer",
     program: process.execPath,
-    args: [path.join(root, "packages/trigate/src/trigate.ts"), "serve"],
+    args: [program, "serve"],
     env: {
       TRIGATE_PORT: "0",
       // an endpoint key, as a node provider has it: what is quoted of it has to be looked for

@@ -107,14 +107,14 @@ const relays = Effect.gen(function*() {
     Effect.flatMap(endpointKey, (key) => serve(request, key, handle(request, "node")).pipe(Effect.catch(refuse)))
   const handlers = new Map<string, Handler>(Object.entries<Handler>(
     {
-      "exchange.submit": plain(exchange),
+      "exchange.submit": plain(exchange.handle),
       "info.query": plain(info.handle),
       "evm.rpc": rpc(evm),
       "layer2.rpc": rpc(layer2),
       "tokens.rpc": rpc(tokens),
       "tokens.rest": plain(tokenRest),
       "tokens.restPost": plain(tokenRest),
-      "node.exchange": keyed(exchange),
+      "node.exchange": keyed(exchange.handle),
       "node.info": keyed(info.handle),
       "node.evm": keyedRpc(evm),
       "node.tokenRpc": keyedRpc(tokens),
@@ -126,7 +126,9 @@ const relays = Effect.gen(function*() {
   ))
   const starts = new Map<string, FastLane.PlainRoute["start"]>(Object.entries(
     {
+      "exchange.submit": exchange.startOn("gateway"),
       "info.query": info.startOn("gateway"),
+      "node.exchange": exchange.startOn("node"),
       "node.info": info.startOn("node"),
       "evm.rpc": evm.startOn("gateway"),
       "layer2.rpc": layer2.startOn("gateway"),

@@ -16,6 +16,7 @@ import { Exchange } from "@trigate/trading/Exchange"
 import { Info } from "@trigate/trading/Info"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import { constVoid } from "effect/Function"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Schema from "effect/Schema"
@@ -23,6 +24,7 @@ import type { PlainRoute } from "./FastLane.ts"
 import * as HttpBody from "./HttpBody.ts"
 import { isQueryName } from "./RequestCaller.ts"
 import { CurrentRequestFacts, refusalOf } from "./RequestFacts.ts"
+import type { RequestFacts } from "./RequestFacts.ts"
 
 const expectedSignerHeader = "x-trigate-expected-signer"
 
@@ -44,28 +46,35 @@ export const expectedSigner = (request: HttpServerRequest): Effect.Effect<Addres
   )
 }
 
-/** The handler of `/exchange`. */
-export const exchange = Effect.map(
-  Exchange,
-  ({ relay }) =>
-    Effect.fnUntraced(function*(request: HttpServerRequest, surface: Surface) {
-      const facts = yield* CurrentRequestFacts
-      const refusal = refusalOf(facts)
-      if (refusal !== undefined) return yield* refusal
-      const body = yield* HttpBody.bytes(request, HttpBody.signedLimit)
-      const expected = yield* expectedSigner(request)
+/** The handler of `/exchange`, and how an action starts whose caller names no signer; a path is that of the contract. */
+export const exchange = Effect.map(Exchange, ({ relay }) => {
+  const relayed = Effect.fnUntraced(
+    function*(facts: RequestFacts, body: Uint8Array, surface: Surface, expected?: Address) {
       const { answer, operation, signer, warnings } = yield* relay({
         body,
         surface,
         ...(expected === undefined ? {} : { expectedSigner: expected }),
         ...(facts.id === undefined ? {} : { requestId: facts.id })
       })
-      return yield* HttpBody.relayed(operation, answer, {
+      return HttpBody.relayedIn(facts, operation, answer, {
         ...(signer === undefined ? {} : { [signerHeader]: signer }),
         ...(warnings.length === 0 ? {} : { "x-trigate-warning": warnings.join("; ") })
       })
-    })
-)
+    }
+  )
+  const handle = Effect.fnUntraced(function*(request: HttpServerRequest, surface: Surface) {
+    const facts = yield* CurrentRequestFacts
+    const refusal = refusalOf(facts)
+    if (refusal !== undefined) return yield* refusal
+    const body = yield* HttpBody.bytes(request, HttpBody.signedLimit)
+    return yield* relayed(facts, body, surface, yield* expectedSigner(request))
+  })
+  const startOn = (surface: Surface): PlainRoute["start"] => (body, facts, path) => (_scene, done) => {
+    done(() => Effect.catch(relayed(facts, body, surface), (error) => HttpBody.answerProblem(error, path)))
+    return constVoid
+  }
+  return { handle, startOn }
+})
 
 /** The preference (RFC 7240) of a caller who pages forward: the oldest bars of a window instead of the newest. */
 const oldestBars = "candles=oldest"

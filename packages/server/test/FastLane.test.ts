@@ -21,6 +21,7 @@ import { generator } from "../../../test/fuzz/generate.ts"
 import { bytesOf } from "../../../test/fuzz/request.ts"
 import type { FuzzRequest } from "../../../test/fuzz/request.ts"
 import { posting, socketTo } from "./attacks/socket.ts"
+import { bigBlocks, bodyOf } from "./bodies.ts"
 import { withoutJitter } from "./faults/time.ts"
 import { keyFile } from "./keyFile.ts"
 import type { LiveGateway, Responses } from "./liveGateway.ts"
@@ -201,6 +202,21 @@ const venue = (): Responses => {
   return { ...sound(), api }
 }
 
+/** What the venue says to an action. */
+const actionWords: ReadonlyArray<Reply> = [
+  { body: `{"status":"ok","response":{"type":"default"}}` },
+  { body: `{"status":"err","response":"Must deposit before performing actions."}` },
+  { body: `{"status":"err","response":"Invalid nonce: duplicate nonce 1"}` },
+  { body: "null" },
+  { body: "" },
+  { type: "text/html", body: "<html></html>" },
+  { status: 422, type: "text/plain", body: "Failed to deserialize the JSON body into the target type" },
+  { status: 429, body: "null" },
+  { status: 500, body: "null" },
+  { body: long },
+  "hang-up"
+]
+
 const userOf = (n: number): string => `0x${n.toString(16).padStart(40, "0")}`
 
 const queries: ReadonlyArray<string> = [
@@ -314,6 +330,27 @@ describe("with the fast lane and without it", () => {
       yield* assertSame(both, Array.from({ length: 40 }, (_, n) => asking(n)))
       yield* TestClock.setTime(now + 120_000)
       yield* assertSame(both, Array.from({ length: 40 }, (_, n) => asking(100 + n)))
+    }))
+
+  it.effect("actions are answered alike, whatever the venue says, and each is sent alike", () =>
+    Effect.gen(function*() {
+      yield* atNow
+      const taking = (): Responses => {
+        let asked = 0
+        return { ...sound(), api: () => actionWords[asked++ % actionWords.length] ?? "hang-up" }
+      }
+      const both = yield* pair(taking)
+      const bodies = Array.from({ length: 3 * actionWords.length }, (_, n) => bodyOf(now + n, bigBlocks))
+      const heads: ReadonlyArray<ReadonlyArray<Field>> = [
+        [],
+        [["x-request-id", "mine"]],
+        [["x-trigate-expected-signer", address]],
+        [["origin", "https://elsewhere.example"]]
+      ]
+      yield* assertSame(both, bodies.flatMap((body) => heads.map((fields) => posted("/exchange", body, fields))))
+      // each once more: what was answered, what is not known, and what was never sent
+      yield* assertSame(both, bodies.map((body) => posted("/exchange", body)))
+      yield* assertSame(both, [...bodies.slice(0, 2), "", "{}"].map((body) => posted("/caller-key/exchange", body)))
     }))
 
   it.effect("answers say alike which origins may read them", () =>

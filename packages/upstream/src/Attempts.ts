@@ -315,25 +315,26 @@ export const make = (parts: Parts, options: Options): Attempts => {
       Attempt.run(parts, attemptAt(claim(target, maxWait), time))
 
     /** Asks `second` too when `first` takes longer than `delay`; whichever answers first is taken. */
-    const hedged = Effect.fnUntraced(function*(first: Target, second: Target, time: number, delay: number) {
-      const primary = yield* Effect.forkChild(attempt(first, time, time), { startImmediately: true })
-      const early = yield* Effect.timeoutOption(Fiber.join(primary), delay)
-      if (Option.isSome(early)) return early.value
-      if (!withdraw()) return yield* Fiber.join(primary)
-      const other = yield* Effect.forkChild(attempt(second, left(), 0), { startImmediately: true })
-      const winner = yield* Effect.raceFirst(
-        Effect.map(Fiber.join(primary), (result) => ({ result, rest: other, won: "first" as const })),
-        Effect.map(Fiber.join(other), (result) => ({ result, rest: primary, won: "second" as const }))
-      )
-      if (winner.result._tag === "Retryable") {
-        keep(winner.result)
-        return yield* Fiber.join(winner.rest)
-      }
-      // not waited for: an interruption may take its time
-      winner.rest.interruptUnsafe()
-      meterAt(first).hedged(context, winner.won)
-      return winner.result
-    })
+    const hedged = (first: Target, second: Target, time: number, delay: number) =>
+      Effect.gen(function*() {
+        const primary = yield* Effect.forkChild(attempt(first, time, time), { startImmediately: true })
+        const early = yield* Effect.timeoutOption(Fiber.join(primary), delay)
+        if (Option.isSome(early)) return early.value
+        if (!withdraw()) return yield* Fiber.join(primary)
+        const other = yield* Effect.forkChild(attempt(second, left(), 0), { startImmediately: true })
+        const winner = yield* Effect.raceFirst(
+          Effect.map(Fiber.join(primary), (result) => ({ result, rest: other, won: "first" as const })),
+          Effect.map(Fiber.join(other), (result) => ({ result, rest: primary, won: "second" as const }))
+        )
+        if (winner.result._tag === "Retryable") {
+          keep(winner.result)
+          return yield* Fiber.join(winner.rest)
+        }
+        // not waited for: an interruption may take its time
+        winner.rest.interruptUnsafe()
+        meterAt(first).hedged(context, winner.won)
+        return winner.result
+      })
 
     const end = (): Effect.Effect<A, E | ReadFailure> => {
       if (kept?.answer !== undefined) return Effect.succeed(kept.answer)
