@@ -132,7 +132,9 @@ const relays = Effect.gen(function*() {
       "node.info": info.startOn("node"),
       "evm.rpc": evm.startOn("gateway"),
       "layer2.rpc": layer2.startOn("gateway"),
+      "tokens.rpc": tokens.startOn("gateway"),
       "node.evm": evm.startOn("node"),
+      "node.tokenRpc": tokens.startOn("node"),
       "node.layer2": layer2.startOn("node"),
       "node.root": layer2.startOn("node")
     } satisfies { readonly [Name in RelayedName]?: FastLane.PlainRoute["start"] }

@@ -109,16 +109,17 @@ export const info = (relaysAnyType: boolean) =>
       const call = asked.value
       if (notPermitted(scene.caller.scope, needed(call)) !== undefined) return undefined
       const relayed = (response: UpstreamResponse) => HttpBody.relayedIn(facts, call.operation.name, response)
-      return start?.(call)(scene, (rest) =>
-        done(() => {
-          const answered = rest()
-          return isAnswer(answered)
-            ? Exit.succeed(relayed(answered.value))
-            : Effect.matchEffect(answered, {
-              onFailure: (error) => HttpBody.answerProblem(error, path),
-              onSuccess: (response) => Effect.succeed(relayed(response))
-            })
-        }))
+      const answered = (asked: ReturnType<typeof relay>) =>
+        isAnswer(asked)
+          ? Exit.succeed(relayed(asked.value))
+          : Effect.matchEffect(asked, {
+            onFailure: (error) => HttpBody.answerProblem(error, path),
+            onSuccess: (response) => Effect.succeed(relayed(response))
+          })
+      const stop = start?.(call)(scene, (rest) => done(() => answered(rest())))
+      if (stop !== undefined) return stop
+      done(() => answered(relay(call)))
+      return constVoid
     }
     return { handle, startOn }
   })

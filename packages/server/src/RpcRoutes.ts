@@ -28,6 +28,7 @@ import { TradingEvm } from "@trigate/trading/TradingEvm"
 import * as Batching from "@trigate/upstream/Batching"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import { constVoid } from "effect/Function"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Option from "effect/Option"
@@ -139,7 +140,7 @@ export interface Route {
     surface: Surface
   ) => Effect.Effect<HttpServerResponse.HttpServerResponse>
   readonly refuse: (error: GatewayError) => Effect.Effect<HttpServerResponse.HttpServerResponse>
-  /** Starts what a body asks for, if it is a single read that is written as usual. */
+  /** Starts what a body asks for; an effect from the beginning, unless it is a single read that is written as usual. */
   readonly startOn: (
     surface: Surface
   ) => (body: Uint8Array, facts: RequestFacts) => Start<HttpServerResponse.HttpServerResponse, never>
@@ -256,24 +257,28 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
     body === undefined ? HttpServerResponse.empty({ status: 204 }) : HttpBody.jsonResponse(body)
 
   const startOn: Route["startOn"] = (surface) => (body, facts) => (scene, done) => {
-    const call = Option.match(Utf8.decode(body), { onNone: () => undefined, onSome: (text) => envelope.usual?.(text) })
+    const text = Option.getOrUndefined(Utf8.decode(body))
+    if (text === undefined) return undefined
+    const asked = { facts, surface }
+    const call = envelope.usual?.(text)
     const known = call && table.get(call.method)
     if (
-      known === undefined || call === undefined || known.operation.class === "once" ||
-      notPermitted(scene.caller.scope, known.need) !== undefined
+      known !== undefined && call !== undefined && known.operation.class !== "once" &&
+      notPermitted(scene.caller.scope, known.need) === undefined
     ) {
-      return undefined
+      const { operation } = known
+      const stop = definition.start?.({ operation, params: call.params, surface })(scene, (rest) =>
+        done(() => {
+          const answered = rest()
+          const ends = endsOf(call, asked)
+          return isAnswer(answered)
+            ? Exit.succeed(responseOf(ends.onSuccess(answered.value)))
+            : Effect.map(Effect.match(answered, ends), responseOf)
+        }))
+      if (stop !== undefined) return stop
     }
-    const asked = { facts, surface }
-    const { operation } = known
-    return definition.start?.({ operation, params: call.params, surface })(scene, (rest) =>
-      done(() => {
-        const answered = rest()
-        const ends = endsOf(call, asked)
-        return isAnswer(answered)
-          ? Exit.succeed(responseOf(ends.onSuccess(answered.value)))
-          : Effect.map(Effect.match(answered, ends), responseOf)
-      }))
+    done(() => Effect.map(answerText(text, asked), responseOf))
+    return constVoid
   }
 
   return {
