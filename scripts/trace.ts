@@ -342,7 +342,7 @@ try {
   processes.push(client)
   const kinds: ReadonlyArray<Kind> = [
     { name: "signed action", limit: 41, process: gateway, send: post(`${gateway.ready}/exchange`, signedAction) },
-    { name: "candle query", limit: 32, process: gateway, send: post(`${gateway.ready}/info`, candleQuery) },
+    { name: "candle query", limit: 31, process: gateway, send: post(`${gateway.ready}/info`, candleQuery) },
     { name: "JSON-RPC read", limit: 27, process: gateway, send: post(`${gateway.ready}/evm`, storageRead) },
     {
       name: "client call",

@@ -2,8 +2,9 @@
  * The fast lane: plain requests are served by plain function calls, from Node's request to Node's response.
  *
  * A request is plain by its head: a small JSON body, sent to the path of a route as the contract spells it, with no header that
- * could change its answer. No rule of the gateway stands here. The request is observed as any other, each policy is asked by
- * its own step, and where one of them has to wait, the ordinary route goes on with what is known by then.
+ * could change its answer. No rule of the gateway stands here. The request is observed as any other, and each policy is asked by
+ * its own step. Where one of them has to wait, the route goes on with an effect; where the caller is not known yet, the ordinary
+ * route goes on with what was read.
  */
 import { CurrentCaller } from "@trigate/domain/Caller"
 import * as Start from "@trigate/domain/Start"

@@ -70,7 +70,8 @@ export const exchange = Effect.map(Exchange, ({ relay }) => {
     return yield* relayed(facts, body, surface, yield* expectedSigner(request))
   })
   const startOn = (surface: Surface): PlainRoute["start"] => (body, facts, path) => (_scene, done) => {
-    done(() => Effect.catch(relayed(facts, body, surface), (error) => HttpBody.answerProblem(error, path)))
+    const answered = relayed(facts, body, surface)
+    done(() => answered.pipe(Effect.catch((error) => HttpBody.answerProblem(error, path))))
     return constVoid
   }
   return { handle, startOn }
