@@ -314,6 +314,7 @@ export class Json {
   readonly text: string
   #value: Result.Result<unknown, Refusal> | undefined
   #bytes: Uint8Array | undefined
+  #canonical: string | undefined
 
   constructor(text: string, { bytes, value }: Known = {}) {
     this.text = text
@@ -329,6 +330,11 @@ export class Json {
   /** The value; undefined where the text is not JSON. */
   get valueOrUndefined(): unknown {
     return Result.getOrElse(this.value, () => undefined)
+  }
+
+  /** The text, which has to be valid, in one spelling: see {@link canonical}. */
+  get canonical(): string {
+    return this.#canonical ??= canonical(this.text)
   }
 
   /** The text in UTF-8. */

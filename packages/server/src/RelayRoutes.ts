@@ -1,5 +1,6 @@
 /** The routes that relay a body or a query and are not JSON-RPC: `POST /exchange`, `POST /info` and the token chain's REST. */
 import { Address } from "@trigate/domain/Hex"
+import * as Json from "@trigate/domain/Json"
 import { invalidRequest, needOf, notPermitted, parseRequest, permitted } from "@trigate/domain/Operation"
 import type { Surface } from "@trigate/domain/Operation"
 import * as InfoProtocol from "@trigate/domain/protocol/InfoProtocol"
@@ -83,6 +84,12 @@ const oldestBars = "candles=oldest"
 const prefersOldest = ({ headers: { prefer } }: HttpServerRequest): boolean =>
   prefer?.split(",").some((preference) => preference.trim() === oldestBars) === true
 
+/** A query that has nothing but its type. */
+const bareQuery = /^\{"type":"[A-Za-z]{1,64}"\}$/u
+
+/** There are about forty types of them. */
+const MOST_BARE = 64
+
 /**
  * The handler of `/info`, and how a query without a preference starts; a path is that of the contract.
  *
@@ -101,14 +108,29 @@ export const info = (relaysAnyType: boolean) =>
         ? answered
         : HttpServerResponse.setHeaders(answered, { "preference-applied": oldestBars })
     })
-    const startOn = (surface: Surface): PlainRoute["start"] => (body, facts, path) => (scene, done) => {
-      const json = Effect.flatMapEager(HttpBody.textOf(body), (text) => parseRequest(text, body))
+    const bare = { gateway: new Map<string, InfoProtocol.InfoCall>(), node: new Map<string, InfoProtocol.InfoCall>() }
+
+    /** The query in a body, if there is one; a query without parameters is read once for all its callers. */
+    const callIn = (body: Uint8Array, facts: RequestFacts, surface: Surface): InfoProtocol.InfoCall | undefined => {
+      const text = HttpBody.textOf(body)
+      if (!isAnswer(text)) return undefined
+      const known = bare[surface].get(text.value)
+      if (known !== undefined) return known
+      const json = parseRequest(text.value, body)
       if (!isAnswer(json)) return undefined
       facts.json = json.value
       const asked = InfoProtocol.callOf(json.value, surface, relaysAnyType)
       if (!isAnswer(asked)) return undefined
-      const call = asked.value
-      if (notPermitted(scene.caller.scope, needed(call)) !== undefined) return undefined
+      if (bareQuery.test(text.value) && bare[surface].size < MOST_BARE) {
+        // without the bytes: they lie in a buffer of the socket
+        bare[surface].set(text.value, { ...asked.value, body: Json.strict(text.value) })
+      }
+      return asked.value
+    }
+
+    const startOn = (surface: Surface): PlainRoute["start"] => (body, facts, path) => (scene, done) => {
+      const call = callIn(body, facts, surface)
+      if (call === undefined || notPermitted(scene.caller.scope, needed(call)) !== undefined) return undefined
       const relayed = (response: UpstreamResponse) => HttpBody.relayedIn(facts, call.operation.name, response)
       const answered = (asked: ReturnType<typeof relay>) =>
         isAnswer(asked)

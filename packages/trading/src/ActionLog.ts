@@ -15,7 +15,6 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
-import type * as Scope from "effect/Scope"
 import * as ActionRoom from "./ActionRoom.ts"
 
 /** A signed action. */
@@ -151,12 +150,13 @@ export const take = (log: ActionLog["Service"], sending: Sending): Effect.Effect
     return claimed === undefined ? log.claim(sending) : Effect.fromResult(claimed)
   })
 
-/** Claims an action for a scope; a claim that is not settled when the scope closes is `unknown`. */
-export const claimScoped = (
+/** Claims an action for as long as it is used; a claim that is not settled by then is `unknown`. */
+export const claimed = <A, E>(
   log: ActionLog["Service"],
-  sending: Sending
-): Effect.Effect<Claim, Refusal, Scope.Scope> =>
-  Effect.acquireRelease(take(log, sending), (claim) => claim.settle("unknown"))
+  sending: Sending,
+  use: (claim: Claim) => Effect.Effect<A, E>
+): Effect.Effect<A, E | Refusal> =>
+  Effect.acquireUseRelease(take(log, sending), use, (claim) => claim.settle("unknown"))
 
 const upstream = "action-log"
 

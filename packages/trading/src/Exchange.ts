@@ -120,29 +120,32 @@ export const make = (
   log: ActionLog.ActionLog["Service"],
   send: Transport
 ): Exchange["Service"] => {
-  const sendOnce = Effect.fnUntraced(function*(admitted: Admitted, requestId?: string) {
-    const { actionType, body, fingerprint, nonce, signer } = admitted
-    const identity = signer === undefined ? { nonce } : { nonce, signer }
-    const caller = yield* CurrentCaller
-    const isListed = admitted.isListed || caller.scope.signers?.some((each) => each.toLowerCase() === signer) === true
-    const claim = yield* ActionLog.claimScoped(log, {
-      actionType,
-      body,
-      caller: caller.id,
-      fingerprint,
-      isListed,
-      ...identity,
-      ...(requestId === undefined ? {} : { requestId })
+  const sendOnce = (admitted: Admitted, requestId?: string) =>
+    Effect.flatMap(CurrentCaller, (caller) => {
+      const { actionType, body, fingerprint, nonce, signer } = admitted
+      const identity = signer === undefined ? { nonce } : { nonce, signer }
+      const isListed = admitted.isListed || caller.scope.signers?.some((each) => each.toLowerCase() === signer) === true
+      const sending: ActionLog.Sending = {
+        actionType,
+        body,
+        caller: caller.id,
+        fingerprint,
+        isListed,
+        ...identity,
+        ...(requestId === undefined ? {} : { requestId })
+      }
+      return ActionLog.claimed(log, sending, ({ isRepeat, settle }) =>
+        Effect.gen(function*() {
+          const answer = yield* Effect.tapError(
+            send(admitted),
+            // every other failure says that nothing was sent
+            (error) => settle(error._tag === "OutcomeUnknown" ? "unknown" : "released")
+          )
+          const outcome = yield* Effect.result(ExchangeProtocol.readOutcome(answer, identity))
+          yield* settle(settlementOf(outcome, isRepeat), answer.status)
+          return { answer, outcome }
+        }))
     })
-    const answer = yield* Effect.tapError(
-      send(admitted),
-      // every other failure says that nothing was sent
-      (error) => claim.settle(error._tag === "OutcomeUnknown" ? "unknown" : "released")
-    )
-    const outcome = yield* Effect.result(ExchangeProtocol.readOutcome(answer, identity))
-    yield* claim.settle(settlementOf(outcome, claim.isRepeat), answer.status)
-    return { answer, outcome }
-  }, Effect.scoped)
 
   // a caller that leaves ends neither the sending nor the claim
   const sendDetached = (admitted: Admitted, requestId?: string) =>

@@ -10,7 +10,7 @@ import * as Fiber from "effect/Fiber"
 import type * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Result from "effect/Result"
-import * as Scope from "effect/Scope"
+import type * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
 
 export const now = 1_795_230_000_000
@@ -42,14 +42,11 @@ export const unsigned = (change: Change = {}): Sending => {
   return rest
 }
 
-/** Claims in a scope that stays open. */
+/** Claims, and says how the use of the claim ends. */
 export const openAs = (action: Sending) =>
-  Effect.gen(function*() {
-    const scope = yield* Scope.make()
-    const log = yield* ActionLog
-    const claim = yield* ActionLogModule.claimScoped(log, action).pipe(Scope.provide(scope))
-    return { ...claim, close: Scope.close(scope, Exit.void) }
-  })
+  ActionLog.use((log) =>
+    Effect.map(ActionLogModule.take(log, action), (claim) => ({ ...claim, close: claim.settle("unknown") }))
+  )
 export const open = (change: Change = {}) => openAs(sending(change))
 
 /** Claims and settles at once. */
@@ -206,7 +203,7 @@ export const suite = <E>(make: Make<E>): void => {
     Effect.gen(function*() {
       const log = yield* ActionLog
       const fibre = yield* Effect.forkChild(
-        Effect.scoped(Effect.andThen(ActionLogModule.claimScoped(log, sending()), Effect.never)),
+        ActionLogModule.claimed(log, sending(), () => Effect.never),
         { startImmediately: true }
       )
       while ((yield* unanswered).length === 0) yield* Effect.yieldNow

@@ -195,7 +195,7 @@ export const costOf = ({ operation, request }: AnyCall, now: number): Cost => op
 /** The queries of a venue or a node. */
 export const reads: ReadProtocol<InfoCall, UpstreamResponse.UpstreamResponse, ReadFailure> = {
   // a body may have more members than its operation declares
-  key: ({ body, surface }) => `${surface} ${Json.canonical(body.text)}`,
+  key: ({ body, surface }) => `${surface} ${body.canonical}`,
   cachePolicy: ({ operation, request }: AnyCall, now) => operation.cachePolicy?.(request, now),
   isCacheable: ({ operation, request }: AnyCall, response) => operation.isCacheable?.(request, response.json) ?? true,
   costOf,
