@@ -98,39 +98,42 @@ const MOST_BARE = 64
 export const info = (relaysAnyType: boolean) =>
   Effect.map(Info, ({ relay, start }) => {
     const needed = (call: InfoProtocol.InfoCall) => needOf(call.operation, InfoProtocol.typeOf(call))
+    /** The queries of a surface without parameters, by their text. */
+    const bare = { gateway: new Map<string, InfoProtocol.InfoCall>(), node: new Map<string, InfoProtocol.InfoCall>() }
+
+    /** The query in a body; one without parameters is read once for all its callers. */
+    const callIn = (body: Uint8Array, facts: RequestFacts, surface: Surface) =>
+      Effect.flatMapEager(HttpBody.textOf(body), (text) => {
+        const known = bare[surface].get(text)
+        if (known !== undefined) return Effect.succeed(known)
+        const json = facts.json === undefined ? parseRequest(text, body) : Effect.succeed(facts.json)
+        return Effect.flatMapEager(json, (read) => {
+          facts.json = read
+          return Effect.mapEager(InfoProtocol.callOf(read, surface, relaysAnyType), (call) => {
+            if (bareQuery.test(text) && bare[surface].size < MOST_BARE) {
+              // without the bytes: they lie in a buffer of the socket
+              bare[surface].set(text, { ...call, body: Json.parsed(text, read.valueOrUndefined) })
+            }
+            return call
+          })
+        })
+      })
+
     const handle = Effect.fnUntraced(function*(request: HttpServerRequest, surface: Surface) {
-      const body = yield* HttpBody.json(request)
-      const call = yield* InfoProtocol.callOf(body, surface, relaysAnyType)
+      const facts = yield* CurrentRequestFacts
+      const call = yield* callIn(yield* HttpBody.bytes(request), facts, surface)
       yield* permitted(needed(call))
       const oldest = prefersOldest(request) ? InfoProtocol.forOldest(call) : undefined
-      const answered = yield* HttpBody.relayed(call.operation.name, yield* relay(oldest ?? call))
+      const answered = HttpBody.relayedIn(facts, call.operation.name, yield* relay(oldest ?? call))
       return oldest === undefined
         ? answered
         : HttpServerResponse.setHeaders(answered, { "preference-applied": oldestBars })
     })
-    const bare = { gateway: new Map<string, InfoProtocol.InfoCall>(), node: new Map<string, InfoProtocol.InfoCall>() }
-
-    /** The query in a body, if there is one; a query without parameters is read once for all its callers. */
-    const callIn = (body: Uint8Array, facts: RequestFacts, surface: Surface): InfoProtocol.InfoCall | undefined => {
-      const text = HttpBody.textOf(body)
-      if (!isAnswer(text)) return undefined
-      const known = bare[surface].get(text.value)
-      if (known !== undefined) return known
-      const json = parseRequest(text.value, body)
-      if (!isAnswer(json)) return undefined
-      facts.json = json.value
-      const asked = InfoProtocol.callOf(json.value, surface, relaysAnyType)
-      if (!isAnswer(asked)) return undefined
-      if (bareQuery.test(text.value) && bare[surface].size < MOST_BARE) {
-        // without the bytes: they lie in a buffer of the socket
-        bare[surface].set(text.value, { ...asked.value, body: Json.strict(text.value) })
-      }
-      return asked.value
-    }
-
     const startOn = (surface: Surface): PlainRoute["start"] => (body, facts, path) => (scene, done) => {
-      const call = callIn(body, facts, surface)
-      if (call === undefined || notPermitted(scene.caller.scope, needed(call)) !== undefined) return undefined
+      const asked = callIn(body, facts, surface)
+      if (!isAnswer(asked)) return undefined
+      const call = asked.value
+      if (notPermitted(scene.caller.scope, needed(call)) !== undefined) return undefined
       const relayed = (response: UpstreamResponse) => HttpBody.relayedIn(facts, call.operation.name, response)
       const answered = (asked: ReturnType<typeof relay>) =>
         isAnswer(asked)

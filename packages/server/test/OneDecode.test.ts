@@ -61,8 +61,8 @@ interface Route {
   readonly upstream: keyof Responses
   readonly respond: (request: Seen) => Answered
   readonly answer: Parses
-  /** The same for the same question again, where that is answered from the cache. */
-  readonly repeated?: Parses
+  /** Of the same question and its answer once more, where that comes from the cache. */
+  readonly repeated?: { readonly request: Parses; readonly answer: Parses }
 }
 
 const ok = `{"status":"ok","response":{"type":"default"}}`
@@ -118,7 +118,7 @@ const routes: ReadonlyArray<Route> = [
     respond: candles,
     // recognised from its text; then its closed bars are held
     answer: once,
-    repeated: never
+    repeated: { request: once, answer: never }
   },
   {
     what: "POST /info spotMeta",
@@ -127,7 +127,8 @@ const routes: ReadonlyArray<Route> = [
     upstream: "api",
     respond: () => ({ body: spotMeta }),
     answer: once,
-    repeated: never
+    // a query without parameters is kept as it was read
+    repeated: { request: never, answer: never }
   },
   {
     what: "POST /info of another type",
@@ -184,7 +185,7 @@ const routes: ReadonlyArray<Route> = [
     respond: tokens(`"${address}"`),
     answer: once,
     // what is cached is the server's envelope, which is read to write the caller's
-    repeated: once
+    repeated: { request: once, answer: once }
   },
   {
     what: "POST /api/v2/sendBoc",
@@ -219,7 +220,7 @@ describe("a request and an answer are parsed once at most", () => {
         assert.deepStrictEqual(yield* parsesWhile, { request, answer })
         assert.strictEqual(answers.length, 1)
         if (repeated === undefined) return
-        assert.deepStrictEqual(yield* parsesWhile, { request, answer: repeated })
+        assert.deepStrictEqual(yield* parsesWhile, repeated)
         assert.strictEqual(answers.length, 1)
       }))
   }
