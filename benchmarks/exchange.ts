@@ -86,7 +86,7 @@ await run("exchange", async () => {
         value: median(perCore),
         values: perCore
       },
-      ratio(table, gateway, pipe),
+      ratio(table, gateway, pipe, 0.3),
       added(`${half}, p50`, through, direct, "p50Millis"),
       added(`${half}, p99`, through, direct, "p99Millis")
     ],

@@ -19,6 +19,9 @@ const workload: Workload = {
 
 const allowed = 0.05
 
+/** Resident memory beside that of a proxy that pipes. */
+const mostBeside = 1.1
+
 const mib = (value: number): string => `${value.toFixed(0)} MiB`
 
 await run("memory", async () => {
@@ -37,6 +40,12 @@ await run("memory", async () => {
   }
   const [first = 0] = series
   const deviation = Math.max(...series.map((value) => Math.abs(value / first - 1)))
+
+  const pipe = await Peers.barePipe(upstream)
+  await load(pipe.url, workload, { requests: warmup + step * samples })
+  const ofPipe = residentMiB(pipe)
+  const beside = residentMiB(gateway) / ofPipe
+  console.log(`the bare proxy after as many: ${mib(ofPipe)}`)
 
   const before = residentMiB(gateway)
   resetPeak(gateway)
@@ -63,6 +72,15 @@ await run("memory", async () => {
         values: [deviation * 100],
         aim: `<= ${allowed * 100} %`,
         met: deviation <= allowed
+      },
+      {
+        title: `memory after ${grouped(warmup + step * samples)} requests`,
+        beside: pipe.name,
+        unit: "x",
+        value: beside,
+        values: [beside],
+        aim: `<= ${mostBeside.toFixed(2)}`,
+        met: beside <= mostBeside
       },
       {
         title: "memory at an answer of 100 MB, refused",

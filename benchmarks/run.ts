@@ -16,6 +16,7 @@ import { line } from "./harness/suite.ts"
 const suites: { readonly [name: string]: string } = {
   signing: "recovering and signing actions, beside viem",
   relay: "relaying a small JSON-RPC read, beside bare proxies, @fastify/http-proxy and nginx",
+  half: "the latency of a relayed read, and garbage collection, at half of the highest rate, beside a bare proxy",
   cached: "a read that can be cached, beside a constant answer of Fastify",
   extras: "what callers' keys and quotas, tracing and the access log add to a relayed read",
   hostile: "the latency of one caller while another one attacks two replicas, beside its latency without",

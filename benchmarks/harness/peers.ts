@@ -39,7 +39,14 @@ export const gateway = (
   })
 
 /** The proxy that pipes, by hand over `node:http` and undici. */
-export const barePipe = ({ url }: Server): Promise<Server> => node("bare proxy, pipes", "peer", "bare-pipe.ts", url)
+export const barePipe = ({ url }: Server, env: { readonly [name: string]: string } = {}): Promise<Server> =>
+  serve({
+    name: "bare proxy, pipes",
+    core: "peer",
+    program: process.execPath,
+    args: [script("bare-pipe.ts"), url],
+    env
+  })
 
 /** The proxy that forwards chunks from undici's own events. */
 export const bareDispatch = ({ url }: Server): Promise<Server> =>
