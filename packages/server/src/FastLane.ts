@@ -19,7 +19,6 @@ import type { HttpServerResponse } from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
-import * as Stream from "effect/Stream"
 import * as HttpBody from "./HttpBody.ts"
 import { Listener } from "./NodeServer.ts"
 import type { Observed } from "./Observe.ts"
@@ -130,16 +129,12 @@ const latin1Of = ({ buffer, byteLength, byteOffset }: Uint8Array): string =>
  * Writes the body of an answer.
  *
  * Node writes a text with its head, as one chunk, and Latin-1 without encoding it: such a text holds any bytes as they are.
- * A stream holds the pieces of an upstream's answer, all of which are there.
  */
 const end = (response: ServerResponse, { body }: HttpServerResponse): void => {
-  if (body._tag === "Stream") {
+  if (body instanceof HttpBody.PiecedBody) {
     response.cork()
-    Stream.orDie(body.stream).pipe(
-      Stream.runForEach((piece) => Effect.sync(() => response.write(piece))),
-      Effect.ensuring(Effect.sync(() => response.end())),
-      Effect.runFork
-    )
+    for (const piece of body.pieces) response.write(piece)
+    response.end()
   } else if (body._tag !== "Uint8Array") response.end()
   else if (body.text !== undefined) response.end(body.text, body.text.length === body.contentLength ? "latin1" : "utf8")
   else if (body.contentLength > copied) response.end(body.body)

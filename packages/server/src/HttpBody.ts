@@ -17,9 +17,9 @@ import { PayloadTooLarge } from "@trigate/domain/RequestError"
 import type { InvalidRequest } from "@trigate/domain/RequestError"
 import type { UpstreamResponse } from "@trigate/domain/UpstreamResponse"
 import * as Utf8 from "@trigate/domain/Utf8"
-import * as Array from "effect/Array"
 import * as ByteSize from "effect/ByteSize"
 import * as Effect from "effect/Effect"
+import * as Body from "effect/http/HttpBody"
 import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
 import type { HttpServerError } from "effect/http/HttpServerError"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
@@ -28,7 +28,6 @@ import * as ProblemDetails from "effect/http/ProblemDetails"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as Stream from "effect/Stream"
 import { overloaded } from "./Load.ts"
 import { CurrentRequestFacts, noteAge } from "./RequestFacts.ts"
 import type { RequestFacts } from "./RequestFacts.ts"
@@ -229,6 +228,24 @@ const inertType = (contentType: string): string =>
     ? contentType
     : "application/octet-stream"
 
+/** The body of an upstream's answer that came in pieces; they are joined only for a writer that wants one. */
+export class PiecedBody extends Body.Uint8Array {
+  readonly #response: UpstreamResponse
+
+  constructor(response: UpstreamResponse, contentType: string) {
+    super(undefined, contentType, response.pieces.reduce((sum, { length }) => sum + length, 0))
+    this.#response = response
+  }
+
+  get pieces(): ReadonlyArray<Uint8Array> {
+    return this.#response.pieces
+  }
+
+  override get body(): Uint8Array {
+    return this.#response.body
+  }
+}
+
 /** An operation's upstream response as it came: status, content type, bytes. Notes the operation for log and metrics. */
 export const relayedIn = (
   facts: RequestFacts,
@@ -246,12 +263,9 @@ export const relayedIn = (
     contentType: inertType(contentType),
     headers: retryAfter === undefined ? headers : { ...headers, "retry-after": String(retryAfter) }
   }
-  const { pieces } = response
-  if (pieces.length === 1) return HttpServerResponse.uint8Array(response.body, options)
-  const contentLength = pieces.reduce((sum, { length }) => sum + length, 0)
-  // the platform joins the pieces of one array
-  const stream = Stream.fromArrays(...Array.map(pieces, Array.of))
-  return HttpServerResponse.stream(stream, { ...options, contentLength })
+  return response.pieces.length < 2
+    ? HttpServerResponse.uint8Array(response.body, options)
+    : HttpServerResponse.setBody(HttpServerResponse.empty(options), new PiecedBody(response, options.contentType))
 }
 
 /** {@link relayedIn} for the request that the fiber serves. */

@@ -339,9 +339,8 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
           write?.(entry)
           if (isWatched) note(entry)
         }
-        const contentLength = body._tag === "Uint8Array" || body._tag === "Stream" ? body.contentLength ?? 0 : 0
-        if (contentLength > smallAnswer && response !== undefined) {
-          response.once("close", load.unread(contentLength, () => response.req.socket.destroy()))
+        if (body._tag === "Uint8Array" && body.contentLength > smallAnswer && response !== undefined) {
+          response.once("close", load.unread(body.contentLength, () => response.req.socket.destroy()))
         }
       },
       end: () => {
