@@ -48,6 +48,16 @@ const unknown = positionals.filter((name) => !Object.hasOwn(suites, name))
 
 const decode = Schema.decodeUnknownSync(SuiteResult)
 
+const hour = 3_600_000
+
+/** Waits for the next hour where this one is nearly over: a bar of it must not close while it is relayed. */
+const awaitHour = async (suite: string): Promise<void> => {
+  const left = hour - Date.now() % hour
+  if (suite !== "candles" || left > 180_000) return
+  console.log(`waits ${Math.ceil(left / 1000)} s for the hour to end`)
+  await new Promise((resolve) => setTimeout(resolve, left))
+}
+
 const measure = (suite: string): Promise<SuiteResult> =>
   new Promise((resolve, reject) => {
     const child = fork(path.join(import.meta.dirname, `${suite}.ts`), [`--${plan.name}`])
@@ -80,6 +90,7 @@ const main = async () => {
   for (const suite of positionals.length > 0 ? positionals : Object.keys(suites)) {
     console.log(`\n== ${suite}: ${suites[suite]}`)
     try {
+      await awaitHour(suite)
       results.push(await measure(suite))
     } catch (error) {
       // the others can still be measured
