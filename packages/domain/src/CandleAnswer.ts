@@ -41,7 +41,7 @@ const afterDigits = (view: DataView, from: number): number => {
   while (at - from <= MOST_DECIMAL_DIGITS) {
     const others = nonDigitsOf(view.getInt32(at, true))
     if (others !== 0) {
-      // numbers of a list are as long as those before them: branches are foreseen, and a computed place would be waited for
+      // a processor predicts branches, since most numbers of a list are equally long; a computed position would make it wait
       if ((others & 0x80) !== 0) return at
       if ((others & 0x8000) !== 0) return at + 1
       return (others & 0x800000) === 0 ? at + 3 : at + 2

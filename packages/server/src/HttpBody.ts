@@ -228,7 +228,7 @@ const inertType = (contentType: string): string =>
     ? contentType
     : "application/octet-stream"
 
-/** The body of an upstream's answer that came in pieces; they are joined only for a writer that wants one. */
+/** The body of an upstream's answer that came in pieces; they are joined only for a writer that needs them as one. */
 export class PiecedBody extends Body.Uint8Array {
   readonly #response: UpstreamResponse
 
