@@ -26,16 +26,21 @@ type Collections = typeof Collections.Type
 
 const decode = Schema.decodeUnknownSync(Schema.fromJsonString(Collections))
 
-/** A peer, and where it writes what its garbage collections took. */
+/** A peer, where it writes what its garbage collections took, and its turns. */
 interface Observed {
   readonly server: Server
   readonly file: string
+  readonly turns: Array<Turn>
+}
+
+interface Turn extends Outcome {
+  readonly collections: Collections
 }
 
 const observed = async (start: (env: { readonly [name: string]: string }) => Promise<Server>): Promise<Observed> => {
   const file = path.join(scratch(), "collections.json")
   const preload = path.join(import.meta.dirname, "harness/collections.ts")
-  return { server: await start({ NODE_OPTIONS: `--import=${preload}`, COLLECTIONS: file }), file }
+  return { server: await start({ NODE_OPTIONS: `--import=${preload}`, COLLECTIONS: file }), file, turns: [] }
 }
 
 /** The collections of a peer since it was asked last. */
@@ -44,10 +49,6 @@ const collectionsOf = async ({ file, server }: Observed): Promise<Collections> =
   process.kill(server.pid, "SIGUSR2")
   while (!fs.existsSync(file)) await pause(5)
   return decode(fs.readFileSync(file, "utf8"))
-}
-
-interface Turn extends Outcome {
-  readonly collections: Collections
 }
 
 const takeTurn = async (peer: Observed, perSecond: number): Promise<Turn> => {
@@ -71,17 +72,19 @@ await run("half", async () => {
   const most = await load(gateway.server.url, workload, { seconds: plan.seconds })
   const perSecond = Math.max(1, Math.floor(most.requests / most.seconds / 2))
 
-  const turns: Array<{ readonly ours: Turn; readonly theirs: Turn }> = []
+  const peers = [gateway, pipe]
   for (let round = 0; round <= plan.rounds; round++) {
-    const turn = { ours: await takeTurn(gateway, perSecond), theirs: await takeTurn(pipe, perSecond) }
-    if (round > 0) turns.push(turn)
+    for (const peer of peers) {
+      const turn = await takeTurn(peer, perSecond)
+      if (round > 0) peer.turns.push(turn)
+    }
   }
   const rows = figures.flatMap(([title, unit, of]) =>
-    ([["trigate", "ours"], [pipe.server.name, "theirs"]] as const).map(([name, side]): Row => {
-      const values = turns.map((turn) => of(turn[side]))
+    peers.map(({ server, turns }): Row => {
+      const values = turns.map(of)
       return {
         title: `relay at ${grouped(perSecond)} requests a second, ${title}`,
-        beside: name,
+        beside: server.name,
         unit,
         value: median(values),
         values

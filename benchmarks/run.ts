@@ -10,6 +10,7 @@ import { parseArgs } from "node:util"
 import { generator } from "./harness/load.ts"
 import { facts, root } from "./harness/machine.ts"
 import { plan } from "./harness/plan.ts"
+import { pause } from "./harness/processes.ts"
 import { type Run, SuiteResult } from "./harness/results.ts"
 import { line } from "./harness/suite.ts"
 
@@ -55,7 +56,7 @@ const awaitHour = async (suite: string): Promise<void> => {
   const left = hour - Date.now() % hour
   if (suite !== "candles" || left > 180_000) return
   console.log(`waits ${Math.ceil(left / 1000)} s for the hour to end`)
-  await new Promise((resolve) => setTimeout(resolve, left))
+  await pause(left)
 }
 
 const measure = (suite: string): Promise<SuiteResult> =>

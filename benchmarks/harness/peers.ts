@@ -10,8 +10,13 @@ export const program = path.join(root, "packages/trigate/build/dist/trigate.js")
 
 const script = (file: string) => path.join(root, "benchmarks/peers", file)
 
-const node = (name: string, core: "peer" | "load", file: string, ...args: ReadonlyArray<string>): Promise<Server> =>
-  serve({ name, core, program: process.execPath, args: [script(file), ...args] })
+const node = (
+  name: string,
+  core: "peer" | "load",
+  file: string,
+  args: ReadonlyArray<string> = [],
+  env: { readonly [name: string]: string } = {}
+): Promise<Server> => serve({ name, core, program: process.execPath, args: [script(file), ...args], env })
 
 /** The upstream, beside the load generator. */
 export const upstream = (): Promise<Server> => node("upstream", "load", "upstream.ts")
@@ -40,28 +45,22 @@ export const gateway = (
 
 /** The proxy that pipes, by hand over `node:http` and undici. */
 export const barePipe = ({ url }: Server, env: { readonly [name: string]: string } = {}): Promise<Server> =>
-  serve({
-    name: "bare proxy, pipes",
-    core: "peer",
-    program: process.execPath,
-    args: [script("bare-pipe.ts"), url],
-    env
-  })
+  node("bare proxy, pipes", "peer", "bare-pipe.ts", [url], env)
 
 /** The proxy that forwards chunks from undici's own events. */
 export const bareDispatch = ({ url }: Server): Promise<Server> =>
-  node("bare proxy, dispatches", "peer", "bare-dispatch.ts", url)
+  node("bare proxy, dispatches", "peer", "bare-dispatch.ts", [url])
 
 /** What the gateway checks of a JSON-RPC read, written by hand. */
 export const plainNode = ({ url }: Server): Promise<Server> =>
-  node("plain Node, same checks", "peer", "plain-node.ts", url)
+  node("plain Node, same checks", "peer", "plain-node.ts", [url])
 
 export const fastifyProxy = ({ url }: Server): Promise<Server> =>
-  node("@fastify/http-proxy", "peer", "fastify-proxy.ts", url)
+  node("@fastify/http-proxy", "peer", "fastify-proxy.ts", [url])
 
 /** A route that answers with a constant text. */
 export const fastifyConstant = (text: string): Promise<Server> =>
-  node("Fastify constant", "peer", "fastify-constant.ts", text)
+  node("Fastify constant", "peer", "fastify-constant.ts", [text])
 
 const freePort = (): Promise<number> =>
   new Promise((resolve) => {
