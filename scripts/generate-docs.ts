@@ -76,7 +76,7 @@ const sections: ReadonlyArray<Section> = [
   {
     title: "Signed actions",
     routes: [exchange.endpoints.submit, node.endpoints.exchange],
-    operations: Object.values(exchangeOperations)
+    operations: exchangeOperations
   },
   {
     title: "Queries of the trading chain",
@@ -107,10 +107,11 @@ const sections: ReadonlyArray<Section> = [
 
 const routeText = ({ method, path }: Route): string => code(`${method} ${path.replaceAll(/:(\w+)/gu, "{$1}")}`)
 
-const costText = ({ requestUnits, rowsPerWeight, weight }: Cost): string => {
+const costText = ({ entriesPerWeight, requestUnits, rowsPerWeight, weight }: Cost): string => {
   const units = `${requestUnits} request unit${requestUnits === 1 ? "" : "s"}`
   const rows = rowsPerWeight === undefined ? "" : ` + 1 per ${rowsPerWeight} rows`
-  return weight === 0 ? units : `weight ${weight}${rows}, ${units}`
+  const entries = entriesPerWeight === undefined ? "" : ` + 1 per ${entriesPerWeight} entries`
+  return weight === 0 ? units : `weight ${weight}${rows}${entries}, ${units}`
 }
 
 const sourceTexts = { "official-api": "official API", node: "node" } as const

@@ -37,7 +37,8 @@ export class ExchangeApi extends HttpApiGroup.make("exchange").add(
       "it is: HTTP 200 does not mean success, read `status`. After OutcomeUnknown resend exactly the same bytes; never " +
       "sign again with a new nonce. The answer names the signer in the header `x-trigate-signer`. To have any other " +
       "signer refused, send the expected one in the header `x-trigate-expected-signer`. A refusal also has `code`, the " +
-      "status, and `msg`, the detail, as the venue's SDKs read them."
+      "status, and `msg`, the detail, as the venue's SDKs read them, and `error`, the detail again, if the same request would " +
+      "be refused again."
   })),
   HttpApiEndpoint.post("inspect", Paths.inspect, {
     disableCodecs: true,
@@ -54,5 +55,5 @@ export class ExchangeApi extends HttpApiGroup.make("exchange").add(
   }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Exchange",
-  description: "Signed actions of the trading chain: multiSig, tokenDelegate, CSignerAction, evmUserModify"
+  description: "Signed actions of the trading chain: orders, transfers, staking, vaults and all other types of the catalog"
 })) {}

@@ -1,9 +1,11 @@
 /**
- * The four signed actions, each in the form that the real wire takes and in the form that the documents list.
+ * The actions whose members are decoded: each in the form that the real wire accepts and in the form that the documents list. Of
+ * all other actions of the catalog only the envelope is decoded.
  *
  * Both forms decode and are relayed; only the real one can be hashed, so only its signer can be known.
  */
 import * as Schema from "effect/Schema"
+import type { ActionType } from "./ActionCatalog.ts"
 import { Address } from "./Hex.ts"
 import { Uint64 } from "./Integer.ts"
 import { openStruct } from "./OpenStruct.ts"
@@ -92,19 +94,21 @@ export const MultiSig = Schema.Struct({
   payload: Schema.Struct({ multiSigUser: Address, outerSigner: Address, action: InnerAction })
 }).annotate({ identifier: "MultiSig" })
 
-/** The action types that the gateway relays unless it is configured to relay more. */
-export const actionTypes = ["multiSig", "tokenDelegate", "CSignerAction", "evmUserModify"] as const
-export type ActionType = (typeof actionTypes)[number]
-
 /** The forms of each action type, the real wire's first. */
 export const actionForms = {
   multiSig: Schema.Union([MultiSig]),
   tokenDelegate: Schema.Union([TokenDelegate, TokenDelegateDocumented]),
   CSignerAction: Schema.Union([JailSelf, UnjailSelf, CSignerActionDocumented]),
   evmUserModify: Schema.Union([EvmUserModify, EvmUserModifyDocumented])
-} satisfies Record<ActionType, Schema.Top>
+} as const satisfies { readonly [Type in ActionType]?: Schema.Top }
 
-/** Any of the four actions in any of its forms. */
+/** The action types whose members are decoded. */
+export type DecodedActionType = keyof typeof actionForms
+
+/** Returns whether the members of an action type are decoded. */
+export const isDecodedActionType = (type: string): type is DecodedActionType => Object.hasOwn(actionForms, type)
+
+/** Any decoded action in any of its forms. */
 export const Action = Schema.Union([
   actionForms.multiSig,
   actionForms.tokenDelegate,
@@ -115,7 +119,7 @@ export type Action = typeof Action.Type
 
 /** How the two forms of an action type are told apart: by the member that only one of them has. */
 export const formKeys: {
-  readonly [Type in Exclude<ActionType, "multiSig">]: {
+  readonly [Type in Exclude<DecodedActionType, "multiSig">]: {
     readonly real: ReadonlyArray<string>
     readonly documented: string
     readonly advice: string

@@ -1,6 +1,8 @@
 /** The signed actions of `POST /exchange`. Each is sent at most once. */
 import * as Schema from "effect/Schema"
-import type { ActionType } from "./Action.ts"
+import { isDecodedActionType } from "./Action.ts"
+import { actionCatalog, batchEntries } from "./ActionCatalog.ts"
+import type { KnownAction, SentAction } from "./ActionCatalog.ts"
 import { InvalidSignature, NonceAlreadyUsed, NonceMismatch, NonceOutOfWindow, SignerNotAllowed } from "./ActionError.ts"
 import { ActionAccepted } from "./ActionOutcome.ts"
 import { NotPermitted } from "./CallerError.ts"
@@ -29,13 +31,6 @@ export type ExchangeFailure = typeof ExchangeFailure.Type
 export const ServedExchangeFailure = Schema.Union([...exchangeFailures, ...servedFailures])
 export type ServedExchangeFailure = typeof ServedExchangeFailure.Type
 
-const summaries: { readonly [Type in ActionType]: string } = {
-  multiSig: "An action signed by several, sent by one of them",
-  tokenDelegate: "Delegate or undelegate stake",
-  CSignerAction: "A validator jails or unjails itself",
-  evmUserModify: "Choose big or small blocks for EVM transactions"
-}
-
 /** What to do when the outcome of an action is not known. */
 export const resendAdvice =
   "Resend the identical bytes: a duplicate-nonce answer then means that the first one landed. " +
@@ -44,7 +39,8 @@ export const resendAdvice =
 const signed = <const Name extends string, Request extends Operation.AnyCodec>(
   name: Name,
   summary: string,
-  request: Request
+  request: Request,
+  cost: Operation.Cost = { weight: 1, requestUnits: 1 }
 ) =>
   Operation.once({
     name,
@@ -52,39 +48,54 @@ const signed = <const Name extends string, Request extends Operation.AnyCodec>(
     protocol: "exchange",
     summary,
     sources: ["official-api"],
-    cost: { weight: 1, requestUnits: 1 },
+    cost,
     request,
     response: ActionAccepted,
     failures: exchangeFailures,
     advice: resendAdvice
   })
 
-const actionOf = <const Type extends ActionType>(type: Type) => signed(type, summaries[type], signedActionOf(type))
+/** The operation of any signed action. */
+export type ExchangeOperation = Operation.OnceOperation<
+  string,
+  Operation.AnyCodec,
+  typeof ActionAccepted,
+  typeof exchangeFailures
+>
 
-/** Signs with several keys for one account. */
-export const multiSig = actionOf("multiSig")
+const operations = new Map<string, ExchangeOperation>(
+  Object.entries(actionCatalog).map(([type, action]: readonly [string, KnownAction]) => [
+    type,
+    signed(
+      type,
+      action.summary,
+      isDecodedActionType(type) ? signedActionOf(type) : SignedEnvelope,
+      action.batch === undefined && action.scheme !== "multiSig"
+        ? { weight: 1, requestUnits: 1 }
+        : { weight: 1, entriesPerWeight: 40, requestUnits: 1 }
+    )
+  ])
+)
 
-/** Delegates or undelegates stake. */
-export const tokenDelegate = actionOf("tokenDelegate")
+/** The operations of the catalog's actions, in its order. */
+export const exchangeOperations: ReadonlyArray<ExchangeOperation> = [...operations.values()]
 
-/** Jails or unjails the signing validator. */
-export const CSignerAction = actionOf("CSignerAction")
+/** An action of a type outside the catalog. All such types share one name, so that it can be a metric label. */
+export const passthroughAction: ExchangeOperation = signed(
+  "exchange",
+  "A signed action of a type outside the catalog",
+  SignedEnvelope
+)
 
-/** Chooses the account's EVM blocks. */
-export const evmUserModify = actionOf("evmUserModify")
+/** Returns the operation of an action type. */
+export const operationOf = (type: string): ExchangeOperation => operations.get(type) ?? passthroughAction
 
-/** The four signed actions by their `type`. */
-export const exchangeOperations = { multiSig, tokenDelegate, CSignerAction, evmUserModify } as const
-
-/** An action of a further type that a gateway was configured to relay; all of them share one name, so that it can label. */
-export const passthroughAction = signed("exchange", "A signed action of another type", SignedEnvelope)
-
-/** Any operation of `POST /exchange`. */
-export type ExchangeOperation = (typeof exchangeOperations)[ActionType] | typeof passthroughAction
-
-/** Whether a type is one of the four. */
-export const isActionType = (type: string): type is ActionType => Object.hasOwn(exchangeOperations, type)
-
-/** The operation of an action type. */
-export const operationOf = (type: string): ExchangeOperation =>
-  isActionType(type) ? exchangeOperations[type] : passthroughAction
+/** Returns the operation of an action with the cost of this one: a batch of n entries weighs 1 + n / 40, rounded down. */
+export const operationFor = (action: SentAction): ExchangeOperation => {
+  const operation = operationOf(action.type)
+  const { entriesPerWeight, weight } = operation.cost
+  const extra = entriesPerWeight === undefined
+    ? 0
+    : Math.floor((batchEntries(action)?.length ?? 0) / entriesPerWeight)
+  return extra === 0 ? operation : { ...operation, cost: { ...operation.cost, weight: weight + extra } }
+}

@@ -43,6 +43,8 @@ export interface Cost {
   readonly rowsPerWeight?: number
   /** Rows that an answer holds at most, where rows cost weight. */
   readonly maxRows?: number
+  /** Entries of a batch in the request that cost one weight more (the venue bills a batch of n as 1 + n / 40, rounded down). */
+  readonly entriesPerWeight?: number
   /** Request units of a node provider's plan. */
   readonly requestUnits: number
 }

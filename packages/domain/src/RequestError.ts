@@ -16,10 +16,14 @@ export class InvalidRequest extends Problem<InvalidRequest>()(
   { errors: Schema.Array(RequestFault) }
 ) {}
 
-/** This gateway does not relay actions of this type. */
+/**
+ * This gateway does not relay actions of this type; `supported` lists the types that it does relay.
+ *
+ * The status is 422, because client libraries repeat a request after 400.
+ */
 export class UnsupportedAction extends Problem<UnsupportedAction>()(
   "UnsupportedAction",
-  { group: "fix-request", status: 400, title: "Unsupported action" },
+  { group: "fix-request", status: 422, title: "Unsupported action" },
   { actionType: Schema.String, supported: Schema.Array(Schema.String) }
 ) {}
 

@@ -167,7 +167,7 @@ const Deadline = Age.check(isPositive)
 // a path with another ending is more likely a typing error of one of the words
 const Callers = Schema.String.check(Schema.isPattern(/^(?:open|keys|[^\0]+\.json)$/u))
 
-const ActionType = Schema.String.check(Schema.isPattern(/^[A-Za-z][A-Za-z0-9]{0,63}$/u))
+const ActionType = Schema.String.check(Schema.isPattern(/^(?!none$)[A-Za-z][A-Za-z0-9]{0,63}$/u))
 
 // such a method is sent again after a failure, and any node may get it
 const isRead = filtered("a method that only reads", (name) => !/send|submit|subscri|filter/iu.test(name))
@@ -355,10 +355,12 @@ export const settings = {
     meaning: "refuse action forms that are documented but not accepted by the real venue",
     takes: onOff
   }),
-  relayActions: optional("TRIGATE_RELAY_ACTIONS", Schema.Union([Any, someOf(ActionType)]), {
-    meaning: "action types that /exchange relays besides the four documented ones",
-    takes: "action types, comma separated, or `*`"
-  }, "unset: the four"),
+  relayActions: optional("TRIGATE_RELAY_ACTIONS", Schema.Union([Any, Schema.Literal("none"), someOf(ActionType)]), {
+    meaning:
+      "action types that /exchange relays, alone or inside a multi-sig: those listed, `*` for any type, also an unknown one, " +
+      "or `none`",
+    takes: "action types, comma separated, `*`, or `none`"
+  }, "unset: every known type, orders included"),
   relayInfo: withDefault("TRIGATE_RELAY_INFO", OnOff, "on", {
     meaning: "relay /info queries of any type, not only the two that are checked",
     takes: onOff

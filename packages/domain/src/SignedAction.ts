@@ -1,7 +1,7 @@
 /** The body of `POST /exchange`: an action, its nonce and its signature. */
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
-import { Action, actionForms, type ActionType } from "./Action.ts"
+import { Action, actionForms, type DecodedActionType } from "./Action.ts"
 import { Address } from "./Hex.ts"
 import { openStruct } from "./OpenStruct.ts"
 import { Signature } from "./Signature.ts"
@@ -42,5 +42,5 @@ export const SignedEnvelope = Schema.Struct({
 export type SignedEnvelope = typeof SignedEnvelope.Type
 
 /** A signed action of one type: decoding against it gives faults that speak of that type only. */
-export const signedActionOf = <Type extends ActionType>(type: Type) =>
+export const signedActionOf = <Type extends DecodedActionType>(type: Type) =>
   Schema.Struct({ action: actionForms[type], ...envelope })

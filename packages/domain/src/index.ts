@@ -5,8 +5,17 @@
  * `@trigate/domain/…`: Node then loads only those.
  */
 
-/** The four signed actions, each in the form that the real wire takes and in the form that the documents list. */
+/**
+ * The actions whose members are decoded: each in the form that the real wire accepts and in the form that the documents list. Of
+ * all other actions of the catalog only the envelope is decoded.
+ */
 export * as Action from "./Action.ts"
+
+/**
+ * The catalog of known actions: every action type that the venue's client libraries publish, how it is signed, and the member
+ * whose entries the venue bills as a batch.
+ */
+export * as ActionCatalog from "./ActionCatalog.ts"
 
 /** Why a signed action was refused before it was sent: its nonce, its signature or its signer. */
 export * as ActionError from "./ActionError.ts"

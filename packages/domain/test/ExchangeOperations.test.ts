@@ -1,4 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
+import { actionCatalog } from "@trigate/domain/ActionCatalog"
+import type { SentAction } from "@trigate/domain/ActionCatalog"
 import { NonceOutOfWindow } from "@trigate/domain/ActionError"
 import * as ExchangeOperations from "@trigate/domain/ExchangeOperations"
 import { gatewayErrors } from "@trigate/domain/GatewayError"
@@ -31,16 +33,11 @@ const problem = (
 }))
 
 describe("the operations", () => {
-  it("the four are sent at most once, by the official API only, for a weight of one", () => {
-    const operations = Object.entries(ExchangeOperations.exchangeOperations)
-    assert.deepStrictEqual(operations.map(([name]) => name), [
-      "multiSig",
-      "tokenDelegate",
-      "CSignerAction",
-      "evmUserModify"
-    ])
-    for (const [name, operation] of operations) {
-      assert.strictEqual(operation.name, name)
+  it("every action of the catalog is sent at most once, by the official API only, for a weight of one", () => {
+    const operations = ExchangeOperations.exchangeOperations
+    assert.deepStrictEqual(operations.map(({ name }) => name), Object.keys(actionCatalog))
+    for (const operation of operations) {
+      assert.strictEqual(ExchangeOperations.operationOf(operation.name), operation)
       assert.strictEqual(operation.class, "once")
       assert.deepStrictEqual(operation.sources, ["official-api"])
       assert.strictEqual(Operation.weightOf(operation, 0), 1)
@@ -48,11 +45,39 @@ describe("the operations", () => {
     }
   })
 
-  it("every other action type shares one name", () => {
-    assert.strictEqual(ExchangeOperations.operationOf("tokenDelegate").name, "tokenDelegate")
-    for (const type of ["order", "toString", "__proto__", ""]) {
+  it("the types outside the catalog share one name", () => {
+    for (const type of ["fromTheFuture", "Order", "toString", "__proto__", ""]) {
       assert.strictEqual(ExchangeOperations.operationOf(type).name, "exchange")
     }
+  })
+
+  it("a batch of n entries weighs 1 + n / 40, rounded down, inside a multi-sig too", () => {
+    const weight = (action: SentAction) => Operation.weightOf(ExchangeOperations.operationFor(action), 0)
+    for (const [n, expected] of [[0, 1], [1, 1], [39, 1], [40, 2], [79, 2], [80, 3], [1000, 26]] as const) {
+      const entries = Array.from({ length: n }, () => ({}))
+      for (
+        const action of [
+          { type: "order", orders: entries },
+          { type: "cancel", cancels: entries },
+          { type: "cancelByCloid", cancels: entries },
+          { type: "batchModify", modifies: entries }
+        ]
+      ) {
+        assert.strictEqual(weight(action), expected)
+        assert.strictEqual(weight({ type: "multiSig", payload: { action } }), expected)
+      }
+    }
+    // members of other types, and what the venue would refuse
+    for (
+      const action of [
+        { type: "noop", orders: Array.from({ length: 80 }) },
+        { type: "order", orders: { length: 80 } },
+        { type: "order" },
+        { type: "multiSig", payload: null },
+        { type: "multiSig", payload: { action: { orders: [] } } },
+        { type: "fromTheFuture", orders: Array.from({ length: 80 }) }
+      ]
+    ) assert.strictEqual(weight(action), 1)
   })
 })
 

@@ -21,7 +21,7 @@ type Tag = keyof typeof samples
 /** The documented table: tag, HTTP status, JSON-RPC code (-32603 where the route speaks no JSON-RPC), fields. */
 const table: ReadonlyArray<readonly [tag: Tag, status: number, code: number, fields: ReadonlyArray<string>]> = [
   ["InvalidRequest", 400, -32602, ["errors"]],
-  ["UnsupportedAction", 400, -32603, ["actionType", "supported"]],
+  ["UnsupportedAction", 422, -32603, ["actionType", "supported"]],
   ["UnsupportedMethod", 404, -32601, ["method"]],
   ["UnsupportedBlock", 400, -32602, ["method", "block", "supported"]],
   ["UnavailableOnNode", 501, -32004, ["operation", "availableOn"]],

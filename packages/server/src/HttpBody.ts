@@ -295,22 +295,34 @@ export const headersOf = (error: GatewayErrorType): { readonly [name: string]: s
 }
 
 /**
- * What clients of the chain's own servers read in a refusal, beside the members of the problem.
+ * The members that clients of the chain's own servers read in a refusal, beside those of the problem.
  *
- * Without `code` the venue's Python SDK raises a `KeyError`, and its Go SDK prints nothing but "API error 0".
+ * Without `code` the venue's Python SDK raises a `KeyError`, and its Go SDK prints nothing but "API error 0". ccxt repeats a
+ * request after most statuses, and takes some for success, unless the body has a text member `error`: so a refusal has one if it is
+ * final, which means that the same request would be refused again.
  */
-const ownMembers = (path: string, status: number, message: string): object => {
+const nativeMembers = (path: string, status: number, message: string, isFinal: boolean): object => {
   if (path.includes("/api/v2/")) return { ok: false, error: message, code: status }
-  return /\/(?:exchange|info)$/u.test(path) ? { code: status, msg: message } : {}
+  if (!/\/(?:exchange|info)$/u.test(path)) return {}
+  return { code: status, msg: message, ...(isFinal ? { error: message } : {}) }
 }
+
+// clients know a 401 by its status alone
+const isFinalStatus = (status: number): boolean => status >= 400 && status < 500 && ![401, 408, 429].includes(status)
+
+const isFinalError = ({ group, status }: GatewayErrorType): boolean =>
+  (group === "fix-request" || group === "fix-setup") && status !== 401
 
 /** The problem document of a typed error on a path, with what it says in headers. */
 export const problem = (error: GatewayErrorType, path: string): HttpServerResponse.HttpServerResponse =>
-  HttpServerResponse.text(Json.stringify({ ...encodedOf(error), ...ownMembers(path, error.status, error.message) }), {
-    status: error.status,
-    contentType: ProblemDetails.contentType,
-    headers: headersOf(error)
-  })
+  HttpServerResponse.text(
+    Json.stringify({ ...encodedOf(error), ...nativeMembers(path, error.status, error.message, isFinalError(error)) }),
+    {
+      status: error.status,
+      contentType: ProblemDetails.contentType,
+      headers: headersOf(error)
+    }
+  )
 
 /** Answers the request to a path with a typed error, and notes the error for the log and the metrics. */
 export const answerProblem = (
@@ -329,6 +341,7 @@ export const plainProblem = (
   detail: string,
   { headers = {}, path = "" }: { readonly headers?: { readonly [name: string]: string }; readonly path?: string } = {}
 ): HttpServerResponse.HttpServerResponse => {
-  const members = { type: ProblemDetails.blankType, title, status, detail, ...ownMembers(path, status, detail) }
+  const native = nativeMembers(path, status, detail, isFinalStatus(status))
+  const members = { type: ProblemDetails.blankType, title, status, detail, ...native }
   return HttpServerResponse.text(JSON.stringify(members), { status, contentType: ProblemDetails.contentType, headers })
 }

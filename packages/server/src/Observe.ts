@@ -163,11 +163,13 @@ const protective = {
   "cache-control": "no-store"
 }
 
-const otherHost = HttpBody.plainProblem(
-  421,
-  "Misdirected Request",
-  "This gateway does not answer for the host that was asked; TRIGATE_HOSTS names those that it answers for besides localhost"
-)
+const otherHost = (url: string): HttpServerResponse.HttpServerResponse =>
+  HttpBody.plainProblem(
+    421,
+    "Misdirected Request",
+    "This gateway does not answer for the host that was asked; TRIGATE_HOSTS names those that it answers for besides localhost",
+    { path: url.split("?", 1)[0] ?? "" }
+  )
 
 /** Whether a host is answered. Almost all requests have the host of the one before. */
 const makeAnswers = (hosts: Hosts.Hosts | undefined) => {
@@ -387,7 +389,7 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
           RequestFacts.CurrentRequestFacts,
           facts
         )
-        : Effect.succeed(otherHost)
+        : Effect.succeed(otherHost(request.url))
       return Effect.onExitPrimitive(
         Effect.matchCauseEffect(given, {
           onFailure: (cause) => Effect.flatMap(unanswered(cause, request, facts), answered),

@@ -1,5 +1,7 @@
 /** Serves a gateway: reads its settings, listens, prints where, and goes on until it is interrupted. */
+import { isActionType } from "@trigate/domain/ActionCatalog"
 import type { Settings as Decoded } from "@trigate/domain/Settings"
+import { settings as declared } from "@trigate/domain/Settings"
 import type { Backing } from "@trigate/trading/ActionLog"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
@@ -14,6 +16,7 @@ import { AuditLogWriter } from "./AuditLogWriter.ts"
 import * as CallerStore from "./CallerStore.ts"
 import * as GatewayServer from "./GatewayServer.ts"
 import { isSandbox, statusOf } from "./GatewayStatus.ts"
+import * as Hosts from "./Hosts.ts"
 import * as Log from "./Log.ts"
 import * as NodeServer from "./NodeServer.ts"
 import * as ProcessMetrics from "./ProcessMetrics.ts"
@@ -40,6 +43,33 @@ const callersOf = (settings: Decoded): ReadonlyArray<string> => {
   ]
 }
 
+/** The actions that are relayed, and a warning where anybody on the network can have orders relayed. */
+const actionLines = (settings: Decoded): ReadonlyArray<string> => {
+  if (!isSandbox(settings) && settings.tradingApiUrl.length === 0) return []
+  const { env } = declared.relayActions
+  const actions = Option.match(settings.relayActions, {
+    onNone: () => `  actions: every known type, orders included (${env} restricts them)`,
+    onSome: (types) =>
+      types === "none"
+        ? `  actions: none (${env}=none)`
+        : types === "*"
+        ? `  actions: any type, also unknown ones (${env}=*)`
+        : `  actions: ${types.map((type) => isActionType(type) ? type : `${type} (unknown type)`).join(", ")} (${env})`
+  })
+  const relaysOrders = Option.match(settings.relayActions, {
+    onNone: () => true,
+    onSome: (types) => types === "*" || types !== "none" && types.includes("order")
+  })
+  const isOpen = !Hosts.isOwnMachine(settings.host) && Option.contains(settings.callers, "open")
+  return relaysOrders && isOpen && !isSandbox(settings) && Option.isNone(settings.signers)
+    ? [
+      actions,
+      `  warning: everybody who reaches ${settings.host} can have orders relayed; set ${declared.callers.env} to \`keys\`, ` +
+      `or list your signers in ${declared.signers.env}`
+    ]
+    : [actions]
+}
+
 /** What is recorded, where anything is. */
 const archiveOf = (settings: Decoded): ReadonlyArray<string> => {
   if (settings.archive.length === 0) return []
@@ -53,15 +83,21 @@ const archiveOf = (settings: Decoded): ReadonlyArray<string> => {
 
 const chainsOf = (settings: Decoded): string => {
   const { chains, sandbox } = statusOf(settings)
-  if (sandbox) return "  serving the sandbox, because no TRIGATE_*_URL is set: nothing here is real"
+  if (sandbox) {
+    return ["  serving the sandbox, because no TRIGATE_*_URL is set: nothing here is real", ...actionLines(settings)]
+      .join("\n")
+  }
   const lines = Object.entries(chains).map(([name, { mode, upstreams }]) =>
     mode === "live"
       ? `  ${name}: ${Object.entries(upstreams).map(([label, count]) => `${label} x${count}`).join(", ")}`
       : `  ${name}: not configured`
   )
-  return [...lines, `  action log: ${actionLogs[ActionLogStore.backingOf(settings)]}`, ...archiveOf(settings)].join(
-    "\n"
-  )
+  return [
+    ...lines,
+    ...actionLines(settings),
+    `  action log: ${actionLogs[ActionLogStore.backingOf(settings)]}`,
+    ...archiveOf(settings)
+  ].join("\n")
 }
 
 const announce = Effect.fnUntraced(function*(settings: Decoded) {

@@ -5,6 +5,7 @@
  * Not reached yet: `QuotaExceeded` (needs callers' keys). `NotPermitted` has its tests in `attacks/CrossSite.test.ts`.
  */
 import { describe, it } from "@effect/vitest"
+import { actionCatalog } from "@trigate/domain/ActionCatalog"
 import type { SignedAction } from "@trigate/domain/SignedAction"
 import type { Client } from "@trigate/testing/Client"
 import { get, post } from "@trigate/testing/Gateway"
@@ -245,14 +246,11 @@ const invalidRequest: ReadonlyArray<Row> = [
 
 const notSupported: ReadonlyArray<Row> = [
   {
-    what: "an action beyond the four",
+    what: "an action outside the catalog",
     tag: "UnsupportedAction",
-    ask: (url, now) => post(`${url}/exchange`, bodyOf(now, `{"type":"order","orders":[],"grouping":"na"}`)),
-    status: 400,
-    fields: () => ({
-      actionType: "order",
-      supported: ["multiSig", "tokenDelegate", "CSignerAction", "evmUserModify"]
-    }),
+    ask: (url, now) => post(`${url}/exchange`, bodyOf(now, `{"type":"fromTheFuture"}`)),
+    status: 422,
+    fields: () => ({ actionType: "fromTheFuture", supported: Object.keys(actionCatalog) }),
     sent: 0,
     client: exchange.client,
     replay: true

@@ -243,7 +243,7 @@ describe("a refusal", () => {
       const asked = [
         ["/exchange", bodyOf(1, bigBlocks), 422],
         ["/exchange", bodyOf(now, delegate(now - 1)), 422],
-        ["/exchange", bodyOf(now, `{"type":"order"}`), 400],
+        ["/exchange", bodyOf(now, `{"type":"fromTheFuture"}`), 422],
         ["/exchange", "{", 400],
         [`/${key}/exchange`, bodyOf(now, bigBlocks), 501],
         ["/info", `{"type":5}`, 400],
@@ -255,7 +255,7 @@ describe("a refusal", () => {
         assert.strictEqual(answered, status, path)
         const detail = JsonParts.at(json, "detail")
         assert.isString(detail)
-        assert.deepNestedInclude(json, { code: status, msg: detail, status })
+        assert.deepNestedInclude(json, { code: status, msg: detail, error: detail, status })
       }
       const inspected = yield* post(`${live.url}/exchange/inspect`, "{")
       assert.isUndefined(JsonParts.at(inspected.json, "code"))

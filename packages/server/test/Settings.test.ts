@@ -48,8 +48,8 @@ const table: ReadonlyArray<{
   {
     name: "relayActions",
     library: [trading],
-    good: ["", "*", "cancel", "cancel, order", "order,"],
-    bad: ["cancel,*", "*,*", ",", " ", "cancel order", "9lives", "a-b"]
+    good: ["", "*", "none", "cancel", "cancel, order", "order,"],
+    bad: ["cancel,*", "*,*", "none,order", "None none", ",", " ", "cancel order", "9lives", "a-b"]
   },
   {
     name: "signers",
@@ -95,16 +95,17 @@ describe("a setting that the server and a library package read", () => {
     }
   }
 
-  for (const text of ["", "*", "cancel", "order,cancel"]) {
+  for (const text of ["", "*", "none", "cancel", "order,cancel"]) {
     it.effect(`relays the same actions: ${settings.relayActions.env}=${text}`, () =>
       Effect.gen(function*() {
         const given = environment({ [settings.relayActions.env]: text })
         const server = Admission.make(mainnet, Admission.optionsOf(yield* Settings.load.pipe(given)))
         const library = Admission.make(mainnet, yield* Admission.config.pipe(given))
         const now = yield* Clock.currentTimeMillis
-        for (const type of ["order", "cancel", "scheduleCancel"]) {
+        for (const type of ["order", "cancel", "scheduleCancel", "fromTheFuture"]) {
           const body = Utf8.encode(bodyOf(now, JSON.stringify({ type })))
-          const expected = text === "*" || text.split(",").includes(type) ? type : "UnsupportedAction"
+          const isRelayed = text === "" ? type !== "fromTheFuture" : text === "*" || text.split(",").includes(type)
+          const expected = isRelayed ? type : "UnsupportedAction"
           for (const { admit } of [server, library]) {
             const decision = yield* Effect.match(admit(body), {
               onFailure: ({ _tag }) => _tag,

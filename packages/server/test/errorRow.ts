@@ -2,7 +2,7 @@
 import { assert } from "@effect/vitest"
 import type { ActionRejected } from "@trigate/domain/ActionOutcome"
 import type { GatewayError as GatewayErrorType } from "@trigate/domain/GatewayError"
-import { GatewayError } from "@trigate/domain/GatewayError"
+import { GatewayError, gatewayErrors } from "@trigate/domain/GatewayError"
 import * as Json from "@trigate/domain/Json"
 import { typeOf } from "@trigate/domain/Problem"
 import type { Client } from "@trigate/testing/Client"
@@ -71,11 +71,21 @@ const checkError = (row: Row, now: number, error: unknown): void => {
 }
 
 /** A problem without the members that clients of the chain's own servers read in it. */
-const withoutOwnMembers = ({ json, path }: Answer): unknown => {
+const groupOf = (tag: GatewayErrorType["_tag"]) =>
+  gatewayErrors.find(({ identifier }) => identifier === tag)?.prototype.group
+
+const withoutNativeMembers = ({ json, path }: Answer, tag: GatewayErrorType["_tag"]): unknown => {
   if (!Predicate.isObject(json)) return json
   if (/\/(?:exchange|info)$/u.test(path)) {
-    const { code, msg, ...rest } = json
-    assert.deepStrictEqual({ code, msg }, { code: rest["status"], msg: rest["detail"] })
+    const { code, error, msg, ...rest } = json
+    // clients repeat a refusal unless it has a text member `error`
+    const isFinal = ["fix-request", "fix-setup"].includes(groupOf(tag) ?? "") && rest["status"] !== 401
+    const { detail } = rest
+    assert.deepStrictEqual({ code, msg, error }, {
+      code: rest["status"],
+      msg: detail,
+      error: isFinal ? detail : undefined
+    })
     return rest
   }
   if (!("ok" in json)) return json
@@ -91,7 +101,7 @@ const errorIn = (row: Row, answer: Answer): unknown => {
     assert.strictEqual(answer.type, "application/problem+json")
     const retryAfter = JsonParts.at(answer.json, "retryAfter")
     assert.strictEqual(answer.headers.get("retry-after"), retryAfter === undefined ? null : `${Number(retryAfter)}`)
-    return withoutOwnMembers(answer)
+    return withoutNativeMembers(answer, row.tag)
   }
   assert.strictEqual(answer.status, row.http ?? 200)
   assert.strictEqual(answer.type, "application/json")

@@ -1,4 +1,5 @@
 /** The order in which the venue hashes the members of an action, whatever their order in the body. */
+import type { ActionTypeOf } from "@trigate/domain/ActionCatalog"
 import * as Predicate from "effect/Predicate"
 
 /** What a value is; `id` is an order's id or a client's, `json` is text that holds JSON. */
@@ -43,12 +44,8 @@ const settlement: Members = {
 
 const token: Members = { token: "integer" }
 
-/**
- * The L1 actions whose members the venue's client libraries publish; `type` comes first in each.
- *
- * Sources: hyperliquid-python-sdk 0.23.0, hyperliquid-rust-sdk aac7558, @nktkas/hyperliquid 0.33.3, ccxt 4.5.84.
- */
-const published: { readonly [type: string]: Members } = {
+/** The members of each L1 action of the catalog; `type` comes first in each. */
+const published: { readonly [Type in ActionTypeOf<"l1">]: Members } = {
   activateOutcomeDeployer: { isDeactivate: "flag" },
   agentEnableDexAbstraction: {},
   agentSendAsset: {
@@ -255,7 +252,7 @@ export const places = (members: Members): ActionOrder =>
 
 /** The orders of L1 actions by their type. */
 export const l1: ReadonlyMap<string, ActionOrder> = new Map(
-  Object.entries(published).map(([type, members]) => [type, places({ type: "text", ...members })])
+  Object.entries<Members>(published).map(([type, members]) => [type, places({ type: "text", ...members })])
 )
 
 const isLeftOut = ({ optional }: Place, item: unknown): boolean => optional && item === null

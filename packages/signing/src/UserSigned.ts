@@ -1,6 +1,8 @@
 /** User-signed actions: the action's own fields are the typed data. */
+import type { ActionTypeOf } from "@trigate/domain/ActionCatalog"
 import { lowerCase } from "@trigate/domain/Hex"
 import { memoize } from "effect/Function"
+import * as Record from "effect/Record"
 import * as Result from "effect/Result"
 import { UnsignableAction, wrongShape } from "./ActionHash.ts"
 import * as ActionOrder from "./ActionOrder.ts"
@@ -18,6 +20,8 @@ export interface UserSignedType {
   readonly respelled?: { readonly [field: string]: ReadonlyMap<unknown, string> }
 }
 
+type Layout = Omit<UserSignedType, "actionType">
+
 const text = (name: string): Signable.Field => ({ name, type: "string" })
 const address = (name: string): Signable.Field => ({ name, type: "address" })
 const flag = (name: string): Signable.Field => ({ name, type: "bool" })
@@ -27,11 +31,7 @@ const nonce = uint64("nonce")
 const time = uint64("time")
 const wei = uint64("wei")
 
-const define = (actionType: string, name: string, ...fields: ReadonlyArray<Signable.Field>): UserSignedType => ({
-  actionType,
-  name,
-  fields
-})
+const define = (name: string, ...fields: ReadonlyArray<Signable.Field>): Layout => ({ name, fields })
 
 /** A text that may be left out or null; the venue reads and signs it as the empty text. */
 const orEmpty: ReadonlyMap<unknown, string> = new Map([[undefined, ""], [null, ""]])
@@ -43,50 +43,36 @@ const abstractions: ReadonlyMap<unknown, string> = new Map([
   ["p", "portfolioMargin"]
 ])
 
-/** Delegation of stake to a validator. */
-export const tokenDelegate: UserSignedType = define(
-  "tokenDelegate",
-  "TokenDelegate",
-  address("validator"),
-  wei,
-  flag("isUndelegate"),
-  nonce
-)
-
-/** A transfer, met inside multi-sig wrappers; its addresses are signed as text, letter case included. */
-export const sendAsset: UserSignedType = {
-  ...define(
-    "sendAsset",
-    "SendAsset",
-    text("destination"),
-    text("sourceDex"),
-    text("destinationDex"),
-    text("token"),
-    text("amount"),
-    text("fromSubAccount"),
-    nonce
-  ),
-  respelled: { fromSubAccount: orEmpty }
-}
-
-/** The user-signed actions of flat fields, as the venue's documentation and client libraries sign them. */
-const known: ReadonlyMap<string, UserSignedType> = new Map([
-  tokenDelegate,
-  sendAsset,
-  define("usdSend", "UsdSend", text("destination"), text("amount"), time),
-  define("spotSend", "SpotSend", text("destination"), text("token"), text("amount"), time),
-  define("withdraw3", "Withdraw", text("destination"), text("amount"), time),
-  define("usdClassTransfer", "UsdClassTransfer", text("amount"), flag("toPerp"), nonce),
-  define("cDeposit", "CDeposit", wei, nonce),
-  define("cWithdraw", "CWithdraw", wei, nonce),
-  {
-    ...define("approveAgent", "ApproveAgent", address("agentAddress"), text("agentName"), nonce),
+/** The user-signed actions of the catalog, as the venue's documentation and client libraries sign them. */
+const published: { readonly [Type in ActionTypeOf<"userSigned">]: Layout } = {
+  tokenDelegate: define("TokenDelegate", address("validator"), wei, flag("isUndelegate"), nonce),
+  // its addresses are signed as text, letter case included
+  sendAsset: {
+    ...define(
+      "SendAsset",
+      text("destination"),
+      text("sourceDex"),
+      text("destinationDex"),
+      text("token"),
+      text("amount"),
+      text("fromSubAccount"),
+      nonce
+    ),
+    respelled: { fromSubAccount: orEmpty }
+  },
+  usdSend: define("UsdSend", text("destination"), text("amount"), time),
+  spotSend: define("SpotSend", text("destination"), text("token"), text("amount"), time),
+  withdraw3: define("Withdraw", text("destination"), text("amount"), time),
+  usdClassTransfer: define("UsdClassTransfer", text("amount"), flag("toPerp"), nonce),
+  cDeposit: define("CDeposit", wei, nonce),
+  cWithdraw: define("CWithdraw", wei, nonce),
+  approveAgent: {
+    ...define("ApproveAgent", address("agentAddress"), text("agentName"), nonce),
     respelled: { agentName: orEmpty }
   },
-  define("approveBuilderFee", "ApproveBuilderFee", text("maxFeeRate"), address("builder"), nonce),
-  define("convertToMultiSigUser", "ConvertToMultiSigUser", text("signers"), nonce),
-  define(
-    "sendToEvmWithData",
+  approveBuilderFee: define("ApproveBuilderFee", text("maxFeeRate"), address("builder"), nonce),
+  convertToMultiSigUser: define("ConvertToMultiSigUser", text("signers"), nonce),
+  sendToEvmWithData: define(
     "SendToEvmWithData",
     text("token"),
     text("amount"),
@@ -98,15 +84,23 @@ const known: ReadonlyMap<string, UserSignedType> = new Map([
     { name: "data", type: "bytes" },
     nonce
   ),
-  define("linkStakingUser", "LinkStakingUser", address("user"), flag("isFinalize"), nonce),
-  define("stakingLinkDisableTradingUser", "StakingLinkDisableTradingUser", address("tradingUser"), nonce),
-  define("userDexAbstraction", "UserDexAbstraction", address("user"), flag("enabled"), nonce),
-  define("userPortfolioMargin", "UserPortfolioMargin", address("user"), flag("enabled"), nonce),
-  {
-    ...define("userSetAbstraction", "UserSetAbstraction", address("user"), text("abstraction"), nonce),
+  linkStakingUser: define("LinkStakingUser", address("user"), flag("isFinalize"), nonce),
+  stakingLinkDisableTradingUser: define("StakingLinkDisableTradingUser", address("tradingUser"), nonce),
+  userDexAbstraction: define("UserDexAbstraction", address("user"), flag("enabled"), nonce),
+  userPortfolioMargin: define("UserPortfolioMargin", address("user"), flag("enabled"), nonce),
+  userSetAbstraction: {
+    ...define("UserSetAbstraction", address("user"), text("abstraction"), nonce),
     respelled: { abstraction: abstractions }
   }
-].map((type) => [type.actionType, type]))
+}
+
+/** The user-signed types of the catalog by their `type`. */
+export const types: { readonly [Type in ActionTypeOf<"userSigned">]: UserSignedType } = Record.map(
+  published,
+  (layout, actionType) => ({ actionType, ...layout })
+)
+
+const known: ReadonlyMap<string, UserSignedType> = new Map(Object.entries(types))
 
 /** The type that signs actions of this `type`; `undefined` for a type that is not user-signed or not known. */
 export const find = (actionType: unknown): UserSignedType | undefined =>

@@ -41,7 +41,7 @@ const delegate = {
 }
 
 const built = (action: Readonly<Record<string, unknown>>) =>
-  UserSigned.signable(VenueProfile.mainnet, UserSigned.tokenDelegate, action)
+  UserSigned.signable(VenueProfile.mainnet, UserSigned.types.tokenDelegate, action)
 
 const refusal = (action: Readonly<Record<string, unknown>>) => {
   const { path, reason } = Result.getOrThrow(Result.flip(built(action)))
@@ -82,10 +82,10 @@ describe("Signable", () => {
           ActionHash.agentSignable(VenueProfile.testnet, hex(connectionId)),
           Result.getOrThrow(built(action)),
           Result.getOrThrow(
-            UserSigned.innerSignable(VenueProfile.mainnet, UserSigned.tokenDelegate, action, parties)
+            UserSigned.innerSignable(VenueProfile.mainnet, UserSigned.types.tokenDelegate, action, parties)
           ),
           Result.getOrThrow(
-            UserSigned.innerSignable(VenueProfile.testnet, UserSigned.sendAsset, transfer, parties)
+            UserSigned.innerSignable(VenueProfile.testnet, UserSigned.types.sendAsset, transfer, parties)
           )
         ]
         for (const signable of signables) {

@@ -47,7 +47,7 @@ describe("recorded vectors", () => {
         assert.strictEqual(connectionId, vector.connectionId)
         assertSignable(ActionHash.agentSignable(profile, connectionId), vector.digest, vector.typedData)
       } else {
-        const signable = Result.getOrThrow(UserSigned.signable(profile, UserSigned.tokenDelegate, action))
+        const signable = Result.getOrThrow(UserSigned.signable(profile, UserSigned.types.tokenDelegate, action))
         assert.strictEqual(signable.struct.primaryType, vector.primaryType)
         assertSignable(signable, vector.digest, vector.typedData)
       }

@@ -5,7 +5,7 @@
  * A union reports the faults of all its members. To report those of the one form that the sender meant, the form is chosen
  * first, by the member that only it has.
  */
-import type { Action, ActionType } from "@trigate/domain/Action"
+import type { Action, DecodedActionType } from "@trigate/domain/Action"
 import {
   CSignerActionDocumented,
   documentedFormAdvice,
@@ -13,13 +13,13 @@ import {
   EvmUserModifyDocumented,
   formKeys,
   hasDocumentedForm,
+  isDecodedActionType,
   JailSelf,
   MultiSig,
   TokenDelegate,
   TokenDelegateDocumented,
   UnjailSelf
 } from "@trigate/domain/Action"
-import { isActionType } from "@trigate/domain/ExchangeOperations"
 import * as Json from "@trigate/domain/Json"
 import { faultsOf, invalidRequest } from "@trigate/domain/Operation"
 import type { AnyCodec } from "@trigate/domain/Operation"
@@ -43,7 +43,7 @@ export interface ReadBody {
   readonly signed: SignedEnvelope
   /** The action as it was parsed, with its order of members. */
   readonly sentAction: unknown
-  /** The decoded action; absent for a pass-through type, of which only the envelope is known. */
+  /** The decoded action; absent for a type of which only the envelope is decoded. */
   readonly action: Action | undefined
 }
 
@@ -78,7 +78,7 @@ const refused = (message: string) => Result.fail([{ path: ["action"], message }]
 
 const quoted = (keys: ReadonlyArray<string>): string => keys.map((key) => `\`${key}\``).join(" or ")
 
-const readAction = (type: ActionType, action: object): Read<Action> => {
+const readAction = (type: DecodedActionType, action: object): Read<Action> => {
   if (type === "multiSig") return readMultiSig(action)
   const { documented, real } = formKeys[type]
   const given = real.filter((key) => key in action)
@@ -102,7 +102,7 @@ const unsignedMembers = (body: unknown): ReadonlyArray<RequestFault> =>
 const readMembers = (body: unknown): Read<ReadBody> => {
   const sentAction = Predicate.hasProperty(body, "action") ? body.action : undefined
   const { type, ...members } = Predicate.isReadonlyObject(sentAction) ? sentAction : {}
-  if (!Predicate.isReadonlyObject(sentAction) || !Predicate.isString(type) || !isActionType(type)) {
+  if (!Predicate.isReadonlyObject(sentAction) || !Predicate.isString(type) || !isDecodedActionType(type)) {
     return Result.map(readEnvelope(body), (signed) => ({ signed, sentAction, action: undefined }))
   }
   const action = readAction(type, sentAction)

@@ -1,6 +1,7 @@
 /** Checks a signed body before anything is sent upstream, and says which bytes to send. */
 import type { Action } from "@trigate/domain/Action"
-import { actionTypes } from "@trigate/domain/Action"
+import { actionCatalog, innerAction, isActionType } from "@trigate/domain/ActionCatalog"
+import type { SentAction } from "@trigate/domain/ActionCatalog"
 import { NonceMismatch, NonceOutOfWindow } from "@trigate/domain/ActionError"
 import { CurrentCaller } from "@trigate/domain/Caller"
 import type { Scope } from "@trigate/domain/Caller"
@@ -35,7 +36,7 @@ export interface Admitted {
   readonly actionType: string
   /** The body as it was read; the action has every member that was sent. */
   readonly signed: SignedEnvelope
-  /** The decoded action; absent for a pass-through type, of which only the envelope is known. */
+  /** The decoded action; absent for a type of which only the envelope is decoded. */
   readonly action: Action | undefined
   readonly nonce: number
   /** Who signed, in lower case; absent where no signer can be recovered, as for forms that only the documents show. */
@@ -65,8 +66,11 @@ export type AdmissionFailure =
 
 /** What is admitted. */
 export interface Options {
-  /** Pass-through action types, of which only the envelope is checked; the default is none. */
-  readonly relayActions?: "none" | "all" | ReadonlyArray<string>
+  /**
+   * The action types that are admitted, those inside a multi-sig included: the catalog of known actions (the default), any type,
+   * none, or those of a list.
+   */
+  readonly relayActions?: "known" | "all" | "none" | ReadonlyArray<string>
   /** Refuses the documented forms that the venue does not take; off by default. */
   readonly strict?: boolean
   /** Addresses whose actions are admitted; the default is anyone's. */
@@ -125,8 +129,38 @@ const outOfWindow = (
   return new NonceOutOfWindow({ nonce, now, earliest: Math.max(0, earliest), latest, detail })
 }
 
-const outOfScope = (scope: Scope, actionType: string): NotPermitted | undefined =>
-  notPermitted(scope, needOf(operationOf(actionType), actionType))
+/** The types of an action: its own, then that of the action inside a multi-sig. */
+const typesIn = (action: SentAction): ReadonlyArray<string> => {
+  const inner = innerAction(action)
+  return inner === undefined ? [action.type] : [action.type, inner.type]
+}
+
+const firstRefusal = <Refusal>(
+  types: ReadonlyArray<string>,
+  refuse: (type: string) => Refusal | undefined
+): Refusal | undefined => {
+  for (const type of types) {
+    const refusal = refuse(type)
+    if (refusal !== undefined) return refusal
+  }
+  return undefined
+}
+
+const outOfScope = (scope: Scope) => (type: string): NotPermitted | undefined =>
+  notPermitted(scope, needOf(operationOf(type), type))
+
+/** How a refusal of an action type ends: the setting that changes it. */
+const relaySetting = (relayActions: Options["relayActions"]): string => {
+  const { env } = settings.relayActions
+  switch (relayActions) {
+    case "known":
+      return `only the known types are relayed unless ${env} is \`*\``
+    case "none":
+      return `${env} is \`none\``
+    default:
+      return `${env} lists the types that are relayed`
+  }
+}
 
 /**
  * The checks that the options ask for.
@@ -138,17 +172,23 @@ export const make = (
   options: Options = {},
   engine: Secp256k1.Engine = Secp256k1.noble
 ): Admission["Service"] => {
-  const { relayActions = "none", strict = false } = options
+  const { relayActions = "known", strict = false } = options
   const windowAt = nonceWindow(options)
-  const passthrough = Predicate.isString(relayActions) ? [] : relayActions
-  const supported: ReadonlyArray<string> = [...new Set([...actionTypes, ...passthrough])]
+  const supported: ReadonlyArray<string> = relayActions === "none"
+    ? []
+    : Predicate.isString(relayActions)
+    ? Object.keys(actionCatalog)
+    : [...new Set(relayActions)]
+  const listed = new Set(supported)
   const checkSigner = SignerGate.make(profile, engine, options.signers)
 
   const unsupported = (type: string): UnsupportedAction | undefined => {
-    if (relayActions === "all" || supported.includes(type)) return undefined
+    if (relayActions === "all" || listed.has(type)) return undefined
     const actionType = type.slice(0, MAX_TYPE)
-    const detail = `${JSON.stringify(actionType)} is not an action type that this gateway relays; ` +
-      `its setting TRIGATE_RELAY_ACTIONS allows more`
+    const kind = isActionType(type) ? "" : "unknown "
+    const detail = `This gateway does not relay the ${kind}action type ${JSON.stringify(actionType)}: ${
+      relaySetting(relayActions)
+    }`
     return new UnsupportedAction({ actionType, supported, detail })
   }
 
@@ -167,7 +207,9 @@ export const make = (
   ): Result.Result<Admitted, AdmissionFailure> => {
     const { action, signed } = read
     const { action: { type: actionType }, nonce } = signed
-    const refusal = unsupported(actionType) ?? outOfScope(scope, actionType) ?? documentedForm(read) ??
+    const types = typesIn(signed.action)
+    const refusal = firstRefusal(types, unsupported) ?? firstRefusal(types, outOfScope(scope)) ??
+      documentedForm(read) ??
       mismatch(signed) ??
       outOfWindow(nonce, windowAt(now))
     if (refusal !== undefined) return Result.fail(refusal)
@@ -215,7 +257,7 @@ export const optionsOf = (
 ): Options => ({
   strict,
   relayActions: Option.match(relayActions, {
-    onNone: () => "none" as const,
+    onNone: () => "known" as const,
     onSome: (types) => types === "*" ? "all" as const : types
   }),
   ...(Option.isSome(signers) ? { signers: signers.value } : {})

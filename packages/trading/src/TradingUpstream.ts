@@ -1,6 +1,6 @@
 /** The trading chain upstream: the official API and nodes, which of their addresses a call goes to, and the services over them. */
 import { archiveServing } from "@trigate/domain/EvmOperations"
-import { operationOf } from "@trigate/domain/ExchangeOperations"
+import { operationFor } from "@trigate/domain/ExchangeOperations"
 import { infoOperations } from "@trigate/domain/InfoOperations"
 import type { Freshness } from "@trigate/domain/InfoQueryTable"
 import type { Operation, Source, Surface } from "@trigate/domain/Operation"
@@ -194,7 +194,7 @@ const exchange = Effect.fnUntraced(function*(addresses: Addresses) {
   const pipeline = yield* Pipeline
   const route = routes(make(addresses), "/exchange")
   return Exchange.make(admission, yield* ActionLog, (admitted) => {
-    const operation = operationOf(admitted.actionType)
+    const operation = operationFor(admitted.signed.action)
     return Effect.flatMap(
       Effect.fromResult(route(operation, "gateway")),
       (targets) =>

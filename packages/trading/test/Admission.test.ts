@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { MultiSig, TokenDelegate } from "@trigate/domain/Action"
+import { actionCatalog } from "@trigate/domain/ActionCatalog"
 import * as Json from "@trigate/domain/Json"
 import { settings } from "@trigate/domain/Settings"
 import { SignedEnvelope } from "@trigate/domain/SignedAction"
@@ -264,24 +265,58 @@ describe("what is refused", () => {
       ])
     }))
 
-  it.effect("pass-through action types, unless they are configured", () =>
+  it.effect("action types outside the catalog, unless the options name them", () =>
     Effect.gen(function*() {
-      const order = bodyOf({ type: "order", orders: [], grouping: "na" })
-      const error = yield* refuse(order)
-      assert.strictEqual(error._tag, "UnsupportedAction")
-      if (error._tag === "UnsupportedAction") {
-        assert.strictEqual(error.actionType, "order")
-        assert.deepStrictEqual(error.supported, ["multiSig", "tokenDelegate", "CSignerAction", "evmUserModify"])
+      const unsupported = Effect.fnUntraced(function*(action: object, options: Admission.Options = {}) {
+        const error = yield* refuse(bodyOf(action), options)
+        return error._tag === "UnsupportedAction" ? error : assert.fail(error._tag)
+      })
+      const order = { type: "order", orders: [], grouping: "na" }
+      const future = { type: "fromTheFuture" }
+
+      const known = yield* unsupported(future)
+      assert.strictEqual(known.actionType, "fromTheFuture")
+      assert.deepStrictEqual(known.supported, Object.keys(actionCatalog))
+      assert.strictEqual(
+        known.detail,
+        "This gateway does not relay the unknown action type \"fromTheFuture\": only the known types are relayed unless " +
+          "TRIGATE_RELAY_ACTIONS is `*`"
+      )
+      assert.isUndefined((yield* admit(bodyOf(order))).action)
+      assert.strictEqual((yield* admit(bodyOf(future), { relayActions: "all" })).actionType, "fromTheFuture")
+      assert.strictEqual((yield* unsupported({ type: "__proto__" })).actionType, "__proto__")
+
+      // a list replaces the catalog
+      assert.strictEqual(
+        (yield* admit(bodyOf(future), { relayActions: ["fromTheFuture"] })).actionType,
+        "fromTheFuture"
+      )
+      const other = yield* unsupported({ type: "x".repeat(500) }, { relayActions: ["order", "order"] })
+      assert.deepStrictEqual([other.supported, other.actionType.length], [["order"], 64])
+      const unlisted = yield* unsupported(delegate, { relayActions: ["order"] })
+      assert.strictEqual(
+        unlisted.detail,
+        "This gateway does not relay the action type \"tokenDelegate\": TRIGATE_RELAY_ACTIONS lists the types that are relayed"
+      )
+      const none = yield* unsupported(order, { relayActions: "none" })
+      assert.deepStrictEqual(none.supported, [])
+      assert.include(none.detail, "TRIGATE_RELAY_ACTIONS is `none`")
+    }))
+
+  it.effect("the action inside a multi-sig by the same list", () =>
+    Effect.gen(function*() {
+      const body = signMultiSig(bodyOf(multiSig({ type: "noop" })))
+      assert.strictEqual((yield* admit(body)).actionType, "multiSig")
+      assert.strictEqual((yield* admit(body, { relayActions: ["multiSig", "noop"] })).actionType, "multiSig")
+      for (
+        const [relayActions, actionType] of [
+          [["multiSig"], "noop"],
+          [["noop"], "multiSig"]
+        ] as const
+      ) {
+        const error = yield* refuse(body, { relayActions })
+        assert.deepStrictEqual(error._tag === "UnsupportedAction" ? error.actionType : error._tag, actionType)
       }
-      const listed = yield* admit(order, { relayActions: ["order", "cancel"] })
-      assert.isUndefined(listed.action)
-      assert.strictEqual((yield* admit(order, { relayActions: "all" })).actionType, "order")
-      const other = yield* refuse(bodyOf({ type: "x".repeat(500) }), { relayActions: ["order"] })
-      if (other._tag === "UnsupportedAction") {
-        assert.deepStrictEqual(other.supported.slice(4), ["order"])
-        assert.strictEqual(other.actionType.length, 64)
-      } else assert.fail(other._tag)
-      assert.strictEqual((yield* refuse(bodyOf({ type: "__proto__" })))._tag, "UnsupportedAction")
     }))
 
   it.effect("documented forms in strict mode, naming the right one", () =>
@@ -416,7 +451,7 @@ describe("the configuration", () => {
       )
     )
 
-  it.effect("reads the network, the strictness and the pass-through types", () =>
+  it.effect("reads the network, the strictness and the relayed types", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual((yield* admitWith({}, bodyOf(delegate))).warnings, [])
       const other = yield* Effect.flip(admitWith({ TRIGATE_NETWORK: "testnet" }, bodyOf(delegate)))
@@ -425,9 +460,13 @@ describe("the configuration", () => {
       assert.strictEqual((yield* Effect.flip(admitWith({ TRIGATE_STRICT: "on" }, documented)))._tag, "InvalidRequest")
       assert.strictEqual((yield* admitWith({ TRIGATE_STRICT: "off" }, documented)).warnings.length, 1)
       const order = bodyOf({ type: "order" })
-      assert.strictEqual((yield* Effect.flip(admitWith({}, order)))._tag, "UnsupportedAction")
-      assert.strictEqual((yield* admitWith({ TRIGATE_RELAY_ACTIONS: "cancel, order" }, order)).actionType, "order")
-      assert.strictEqual((yield* admitWith({ TRIGATE_RELAY_ACTIONS: "*" }, order)).actionType, "order")
+      for (const text of ["none", "cancel"]) {
+        const refused = yield* Effect.flip(admitWith({ TRIGATE_RELAY_ACTIONS: text }, order))
+        assert.strictEqual(refused._tag, "UnsupportedAction")
+      }
+      for (const environment of [{}, { TRIGATE_RELAY_ACTIONS: "cancel, order" }, { TRIGATE_RELAY_ACTIONS: "*" }]) {
+        assert.strictEqual((yield* admitWith(environment, order)).actionType, "order")
+      }
     }))
 
   it.effect("refuses a setting that it does not know", () =>

@@ -125,7 +125,7 @@ describe("relay", () => {
       for (
         const [body, tag] of [
           ["{", "InvalidRequest"],
-          [bigBlocksText.replace("evmUserModify", "order"), "UnsupportedAction"],
+          [bigBlocksText.replace("evmUserModify", "fromTheFuture"), "UnsupportedAction"],
           [bigBlocksText.replace(String(now), "1"), "NonceOutOfWindow"],
           [bigBlocksText.replace("{\"type\"", "{\"nonce\":5,\"type\""), "NonceMismatch"]
         ] as const
@@ -279,7 +279,7 @@ describe("submit", () => {
         Json.stringify(encode(read)),
         Json.stringify(encode(signed)).replaceAll("\"venueChain\"", "\"hyperliquidChain\"")
       )
-    }).pipe(Effect.provide(over(transport)))
+    }).pipe(Effect.provide(over(transport, { api: [api] }, { relayActions: "all" })))
   })
 })
 

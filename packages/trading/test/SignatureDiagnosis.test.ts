@@ -122,7 +122,7 @@ const mistakes: ReadonlyArray<readonly [ReadonlyArray<SignatureMistake>, Unsigne
     ["documentedChainField"],
     staked,
     Signable.digest(Result.getOrThrow(
-      UserSigned.signable({ ...mainnet, chainField: "venueChain" }, UserSigned.tokenDelegate, {
+      UserSigned.signable({ ...mainnet, chainField: "venueChain" }, UserSigned.types.tokenDelegate, {
         ...delegate,
         venueChain: "Mainnet"
       })

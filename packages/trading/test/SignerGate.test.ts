@@ -234,9 +234,10 @@ describe("a multi-sig wrapper", () => {
   it.effect("is relayed by its leader's signature alone where the inner type is not known", () =>
     Effect.gen(function*() {
       const inner = { type: "fromTheFuture", signatureChainId: "0x66eee" }
-      const byStranger = yield* refusal({}, wrapped(inner))
+      const options = { relayActions: "all" } as const
+      const byStranger = yield* refusal(options, wrapped(inner))
       assert.strictEqual(byStranger.expected, leader.address)
       const text = new TextDecoder().decode(wrapped(inner))
-      assert.strictEqual((yield* admit({}, Utf8.encode(signLeader(text)))).signer, leader.address)
+      assert.strictEqual((yield* admit(options, Utf8.encode(signLeader(text)))).signer, leader.address)
     }))
 })

@@ -1,7 +1,7 @@
 /** The compiler proves these: a directive that expects no error is one itself. */
 import { assert, describe, it } from "@effect/vitest"
 import { gasPrice, sendRawTransaction } from "@trigate/domain/EvmOperations"
-import { tokenDelegate } from "@trigate/domain/ExchangeOperations"
+import { operationOf } from "@trigate/domain/ExchangeOperations"
 import { spotMeta } from "@trigate/domain/InfoOperations"
 import * as Json from "@trigate/domain/Json"
 import * as Operation from "@trigate/domain/Operation"
@@ -15,6 +15,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Scripted from "./scripted.ts"
 
+const tokenDelegate = operationOf("tokenDelegate")
 const targets = Scripted.targets("a")
 const body = Utf8.encode("{}")
 const params = Json.of("[]")

@@ -1,0 +1,138 @@
+/**
+ * The catalog of known actions: every action type that the venue's client libraries publish, how it is signed, and the member
+ * whose entries the venue bills as a batch.
+ *
+ * The signing package lists the members of each type against this table, so the compiler names a type that lacks them. Operations,
+ * costs, metric labels, scopes of caller keys and the default of `TRIGATE_RELAY_ACTIONS` are derived from it.
+ *
+ * Sources: the venue's API documentation, hyperliquid-python-sdk 0.23.0, hyperliquid-rust-sdk aac7558, @nktkas/hyperliquid 0.33.3,
+ * ccxt 4.5.84.
+ */
+import * as Predicate from "effect/Predicate"
+
+/**
+ * How an action is signed:
+ *
+ * - `l1`: hashed whole, signed by a phantom agent;
+ * - `userSigned`: its members are the typed data;
+ * - `multiSig`: wraps an action of either scheme.
+ */
+export type SigningScheme = "l1" | "userSigned" | "multiSig"
+
+/** A known action type. */
+export interface KnownAction {
+  readonly scheme: SigningScheme
+  /** One sentence for the documents. */
+  readonly summary: string
+  /** The member that lists the entries of a batch: each gets a status of its own, and every 40 cost a weight more. */
+  readonly batch?: string
+}
+
+const l1 = (summary: string) => ({ scheme: "l1", summary }) as const
+const batchOf = <const Member extends string>(batch: Member, summary: string) => ({ ...l1(summary), batch })
+const userSigned = (summary: string) => ({ scheme: "userSigned", summary }) as const
+
+/** Every known action by its `type`. */
+export const actionCatalog = {
+  order: batchOf("orders", "Place orders"),
+  cancel: batchOf("cancels", "Cancel orders by order id"),
+  cancelByCloid: batchOf("cancels", "Cancel orders by client order id"),
+  modify: l1("Replace an order"),
+  batchModify: batchOf("modifies", "Replace orders"),
+  scheduleCancel: l1("Cancel all orders at a time, or stop doing so"),
+  twapOrder: l1("Place a TWAP order"),
+  twapCancel: l1("Cancel a TWAP order"),
+  noop: l1("Use up a nonce and do nothing else"),
+  updateLeverage: l1("Set the leverage and margin mode of an asset"),
+  updateIsolatedMargin: l1("Add or remove margin of an isolated position"),
+  topUpIsolatedOnlyMargin: l1("Add margin to an isolated position up to a leverage"),
+  multiSig: { scheme: "multiSig", summary: "An action signed by several, sent by one of them" },
+  tokenDelegate: userSigned("Delegate or undelegate stake"),
+  CSignerAction: l1("A validator jails or unjails itself"),
+  evmUserModify: l1("Choose big or small blocks for EVM transactions"),
+  usdSend: userSigned("Send USDC to another account"),
+  spotSend: userSigned("Send a spot token to another account"),
+  sendAsset: userSigned("Send a token between accounts, dexes and sub-accounts"),
+  withdraw3: userSigned("Withdraw USDC to Arbitrum"),
+  usdClassTransfer: userSigned("Transfer USDC between the spot and perpetual balances"),
+  cDeposit: userSigned("Move HYPE from the spot balance to staking"),
+  cWithdraw: userSigned("Move HYPE from staking to the spot balance"),
+  approveAgent: userSigned("Approve an API wallet"),
+  approveBuilderFee: userSigned("Approve the highest fee of a builder"),
+  convertToMultiSigUser: userSigned("Convert an account to multi-sig, or back"),
+  sendToEvmWithData: userSigned("Send a token to a contract on HyperEVM with call data"),
+  linkStakingUser: userSigned("Link a trading account to a staking account"),
+  stakingLinkDisableTradingUser: userSigned("Disable the trading account of a staking link"),
+  userDexAbstraction: userSigned("Switch an account's dex abstraction"),
+  userPortfolioMargin: userSigned("Switch an account's portfolio margin"),
+  userSetAbstraction: userSigned("Set an account's abstraction mode"),
+  agentEnableDexAbstraction: l1("An API wallet enables the account's dex abstraction"),
+  agentSendAsset: l1("An API wallet sends a token between the account's own balances"),
+  agentSetAbstraction: l1("An API wallet sets the account's abstraction mode"),
+  createSubAccount: l1("Create a sub-account"),
+  subAccountModify: l1("Rename a sub-account"),
+  subAccountTransfer: l1("Transfer USDC to or from a sub-account"),
+  subAccountSpotTransfer: l1("Transfer a spot token to or from a sub-account"),
+  createVault: l1("Create a vault"),
+  vaultModify: l1("Change the settings of a vault"),
+  vaultTransfer: l1("Deposit into or withdraw from a vault"),
+  vaultDistribute: l1("Distribute a vault's USDC to its depositors"),
+  registerReferrer: l1("Register a referral code"),
+  setReferrer: l1("Set the account's referrer"),
+  claimRewards: l1("Claim referral rewards"),
+  setDisplayName: l1("Set the name on the leaderboard"),
+  reserveRequestWeight: l1("Buy address-based request budget"),
+  spotUser: l1("Switch spot dusting, or transfer USDC between spot and perpetuals"),
+  borrowLend: l1("Supply, withdraw, borrow or repay a token"),
+  userOutcome: l1("Split, merge or negate outcome tokens"),
+  perpDeploy: l1("Deploy and operate a perpetuals dex"),
+  spotDeploy: l1("Deploy and operate a spot token or pair"),
+  finalizeEvmContract: l1("Link a spot token to its EVM contract"),
+  hip3LiquidatorTransfer: l1("Transfer USDC to or from a dex's liquidator"),
+  activateOutcomeDeployer: l1("Activate or deactivate an outcome deployer"),
+  authorizeAqav2Role: l1("Authorize a role of a quote token"),
+  gossipPriorityBid: l1("Bid for gossip priority"),
+  CValidatorAction: l1("Register, change or unregister a validator"),
+  validatorL1Stream: l1("A validator votes on the risk-free rate")
+} as const satisfies { readonly [type: string]: KnownAction }
+
+type Catalog = typeof actionCatalog
+
+/** The `type` of a known action. */
+export type ActionType = keyof Catalog
+
+/** The known action types that are signed in a way. */
+export type ActionTypeOf<Scheme extends SigningScheme> = {
+  [Type in ActionType]: Catalog[Type]["scheme"] extends Scheme ? Type : never
+}[ActionType]
+
+/** Returns whether a type is in the catalog. */
+export const isActionType = (type: string): type is ActionType => Object.hasOwn(actionCatalog, type)
+
+/** The known action of a type; `undefined` for a type outside the catalog. */
+export const knownAction = (type: string): KnownAction | undefined =>
+  isActionType(type) ? actionCatalog[type] : undefined
+
+/** An action as a body has it. */
+export interface SentAction {
+  readonly type: string
+  readonly [member: string]: unknown
+}
+
+const isSentAction = (action: unknown): action is SentAction =>
+  Predicate.isReadonlyObject(action) && Predicate.isString(action["type"])
+
+/** Returns the action that a multi-sig wraps, and `undefined` for an action of another type. */
+export const innerAction = ({ payload, type }: SentAction): SentAction | undefined => {
+  if (type !== "multiSig" || !Predicate.isReadonlyObject(payload)) return undefined
+  const { action } = payload
+  return isSentAction(action) ? action : undefined
+}
+
+/** Returns the entries of a batch, also of one that a multi-sig wraps, and `undefined` for an action that is not a batch. */
+export const batchEntries = (action: SentAction): ReadonlyArray<unknown> | undefined => {
+  const executed = innerAction(action) ?? action
+  const member = knownAction(executed.type)?.batch
+  const entries = member === undefined ? undefined : executed[member]
+  return Array.isArray(entries) ? entries : undefined
+}
