@@ -55,5 +55,6 @@ export class ExchangeApi extends HttpApiGroup.make("exchange").add(
   }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Exchange",
-  description: "Signed actions of the trading chain: orders, transfers, staking, vaults and all other types of the catalog"
+  description:
+    "Signed actions of the trading chain: orders, transfers, staking, vaults and all other types of the catalog"
 })) {}

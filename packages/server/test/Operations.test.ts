@@ -370,7 +370,7 @@ describe("a method that a route does not take", () => {
           detail: `This route takes ${allowed}`,
           // what the clients of these routes read
           ...path.includes("/api/v2/") ? { ok: false, error: `This route takes ${allowed}`, code: 405 } : {},
-          .../\/(?:exchange|info)(?:\?|$)/u.test(path) 
+          .../\/(?:exchange|info)(?:\?|$)/u.test(path)
             ? { code: 405, msg: `This route takes ${allowed}`, error: `This route takes ${allowed}` }
             : {}
         })
