@@ -1,6 +1,5 @@
 /** Which refusals of a gateway ccxt repeats by itself: each error of the table, as the gateway writes it on the venue's routes. */
 import { assert, describe, it } from "@effect/vitest"
-import { gatewayErrors } from "@trigate/domain/GatewayError"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as HttpBody from "@trigate/server/HttpBody"
 import { recordingUpstream } from "@trigate/testing/RecordingUpstream"
@@ -27,8 +26,7 @@ describe("ccxt, told to retry", () => {
         ["/info", () => exchange["publicPostInfo"]({ type: "allMids" })]
       ]
       const seen: Array<readonly [tag: string, path: string, requests: number]> = []
-      for (const { identifier } of gatewayErrors) {
-        const error = samples[identifier]
+      for (const error of Object.values(samples)) {
         for (const [path, call] of calls) {
           const response = HttpServerResponse.toWeb(HttpBody.problem(error, path))
           problem = {
@@ -39,17 +37,17 @@ describe("ccxt, told to retry", () => {
           }
           gateway.seen.length = 0
           const thrown = classified(yield* rejection(call))
-          seen.push([identifier, path, gateway.seen.length])
-          assert.include(thrown.message, `"_tag":"${identifier}"`)
+          seen.push([error._tag, path, gateway.seen.length])
+          assert.include(thrown.message, `"_tag":"${error._tag}"`)
           if (requestsOf[error.group] === 1 && error.status !== 401) {
-            assert.strictEqual(thrown.name, "ExchangeError", identifier)
+            assert.strictEqual(thrown.name, "ExchangeError", error._tag)
           }
         }
       }
       assert.deepStrictEqual(
         seen,
-        gatewayErrors.flatMap(({ identifier }) =>
-          calls.map(([path]) => [identifier, path, requestsOf[samples[identifier].group]] as const)
+        Object.values(samples).flatMap(({ _tag, group }) =>
+          calls.map(([path]) => [_tag, path, requestsOf[group]] as const)
         )
       )
     }))
