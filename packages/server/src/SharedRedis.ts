@@ -2,6 +2,7 @@
 import * as NodeRedis from "@effect/platform-node/NodeRedis"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
@@ -10,21 +11,22 @@ import * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
 
-const connection = (url: Redacted.Redacted) =>
+const connection = (url: Redacted.Redacted, signal: AbortSignal) =>
   NodeRedis.layer({
     url: Redacted.value(url),
     // a command without a connection fails at once instead of waiting for one
     disableOfflineQueue: true,
     // commands that a hanging Redis leaves unanswered must not fill the memory
     commandsQueueMaxLength: 10_000,
-    socket: { connectTimeout: 2000 }
+    socket: { connectTimeout: 2000, signal }
   }).pipe(
     // the users of Redis already log that it is away; a line for each attempt to connect would add nothing
     Layer.provide(Logger.layer([]))
   )
 
-const connect = Effect.fnUntraced(function*(url: Redacted.Redacted) {
-  const context = yield* Layer.build(connection(url))
+const connect = Effect.fnUntraced(function*(url: Redacted.Redacted, signal: AbortSignal) {
+  // interrupted, it would close the client, which waits for the same answers; the signal ends it instead
+  const context = yield* Effect.uninterruptible(Layer.build(connection(url, signal)))
   const { client } = Context.get(context, NodeRedis.NodeRedis)
   // closing would wait for answers, which a hanging Redis never gives
   yield* Effect.addFinalizer(() => Effect.sync(() => client.destroy()))
@@ -33,17 +35,22 @@ const connect = Effect.fnUntraced(function*(url: Redacted.Redacted) {
 
 const make = Effect.fnUntraced(function*(url: Redacted.Redacted) {
   const scope = yield* Effect.scope
+  const connections = yield* Scope.make()
+  const signal = yield* Scope.provide(Effect.abortSignal, connections)
   let connected: Redis.Redis["Service"] | undefined
   const attempt = Effect.gen(function*() {
-    const own = yield* Scope.fork(scope)
-    connected = yield* connect(url).pipe(
+    const own = yield* Scope.make()
+    const close = (exit: Exit.Exit<unknown, unknown>) => Scope.close(own, exit)
+    connected = yield* connect(url, signal).pipe(
       Scope.provide(own),
-      Effect.onExit((exit) => exit._tag === "Failure" ? Scope.close(own, exit) : Effect.void)
+      Effect.onExit((exit) => Exit.isFailure(exit) ? close(exit) : Scope.addFinalizerExit(scope, close))
     )
   })
   const connecting = yield* Effect.forkScoped(
     Effect.retry(attempt, Schedule.min([Schedule.exponential("250 millis"), Schedule.spaced("5 seconds")]))
   )
+  // added after the fork, so that it runs before the fork is waited for
+  yield* Effect.addFinalizer((exit) => Scope.close(connections, exit))
   // usually the connection is there before the first request
   yield* Effect.timeoutOption(Fiber.await(connecting), "1 second")
   const absent = new Redis.RedisError({ cause: "not connected yet" })
