@@ -59,8 +59,17 @@ export const add = ({ keyed, routes }: FastLane["Service"], route: PlainRoute): 
   else keyed.set(rest, route)
 }
 
-/** Serves a plain request; false for any other. It calls `ordinary` at once or later, if the ordinary route has to go on. */
-export type Lane = (request: IncomingMessage, response: ServerResponse, ordinary: () => void) => boolean
+/**
+ * Serves a plain request of a server, whose context it is given; returns false for any other request.
+ *
+ * It calls `ordinary` at once or later if the ordinary route has to continue.
+ */
+export type Lane = (
+  server: Context.Context<never>,
+  request: IncomingMessage,
+  response: ServerResponse,
+  ordinary: () => void
+) => boolean
 
 /** Where a server finds the lane of a gateway, once the routes of the gateway are built. */
 export interface Entrance {
@@ -77,16 +86,19 @@ export const serve = Effect.fnUntraced(function*<E>(
   entrance: Entrance
 ) {
   const listener = yield* Listener
-  const own = listener.listeners("request")
+  const server = yield* Effect.context<HttpServer.HttpServer>()
+  const before = listener.listeners("request")
   yield* HttpServer.serveEffect(app)
-  const ofApp = listener.listeners("request").filter((each) => !own.includes(each))
+  // the server itself removes the listener that keeps requests until there is an app
+  const own = listener.listeners("request").filter((each) => before.includes(each))
+  const ofApp = listener.listeners("request").filter((each) => !before.includes(each))
   listener.removeAllListeners("request")
   listener.on("request", (request, response) => {
     const give = (listeners: typeof own) => {
       for (const each of listeners) Reflect.apply(each, listener, [request, response])
     }
     give(own)
-    if (entrance.lane?.(request, response, () => give(ofApp)) !== true) give(ofApp)
+    if (entrance.lane?.(server, request, response, () => give(ofApp)) !== true) give(ofApp)
   })
 })
 
@@ -238,8 +250,8 @@ export const make = (
       return true
     }
 
-    return Effect.succeed((request, response, ordinary) => {
-      if (!isPlain(request, response) || !answers(context, request.headers.host)) return false
+    return Effect.succeed((server, request, response, ordinary) => {
+      if (!isPlain(request, response) || !answers(server, request.headers.host)) return false
       const url = request.url ?? ""
       const route = routes.get(url)
       if (route !== undefined) return serve(route, undefined, request, response, ordinary)

@@ -4,6 +4,7 @@
  * Its settings can change while it serves. The routes of the new settings are built beside those of the old ones, over what
  * stays (`Chains`), and take the requests that come from then on. The old ones end with their last request.
  */
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeStdio from "@effect/platform-node/NodeStdio"
 import { CallerKeys } from "@trigate/callers/CallerKeys"
 import { Quotas } from "@trigate/callers/Quotas"
@@ -22,17 +23,20 @@ import * as HttpMiddleware from "effect/http/HttpMiddleware"
 import type { HttpPlatform } from "effect/http/HttpPlatform"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServer from "effect/http/HttpServer"
+import type { ServeError } from "effect/http/HttpServerError"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { Path } from "effect/Path"
 import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import * as Struct from "effect/Struct"
 import * as AuditLogWriter from "./AuditLogWriter.ts"
 import * as CallerStore from "./CallerStore.ts"
 import * as Chains from "./Chains.ts"
+import type * as Connections from "./Connections.ts"
 import * as FastLane from "./FastLane.ts"
 import * as Gateway from "./Gateway.ts"
 import * as GatewayStatus from "./GatewayStatus.ts"
@@ -94,36 +98,57 @@ export class Admin extends Context.Service<Admin, {
   readonly hasConsole: boolean
 }>()("@trigate/server/GatewayServer/Admin") {}
 
+/** Why the gateway could not start, in one line. */
+export class StartError extends Schema.TaggedError<StartError>()("StartError", { message: Schema.String }) {}
+
 /** Where the listener for callers is. */
-export const placeOf = ({ host, port }: Settings): NodeServer.Place => ({
+const callersPlaceOf = ({ host, port }: Settings): NodeServer.Place => ({
   host,
   port,
-  names: { host: declared.host.env, port: declared.port.env }
+  settings: { host: declared.host, port: declared.port }
 })
 
+/** Where the admin listener is, and whether it asks for a key. */
+export interface AdminPlace extends NodeServer.Place {
+  readonly isGuarded: boolean
+}
+
 /**
- * Where the admin listener is, and whether it asks for a key; nothing where there is none.
+ * Where the admin listener is; nothing where there is none.
  *
  * Fails for an address that others can reach if there are no keys to ask for.
  */
 export const adminPlaceOf = (
   settings: Settings
-): Result.Result<NodeServer.Place & { readonly isGuarded: boolean } | undefined, SettingsError> => {
+): Result.Result<AdminPlace | undefined, SettingsError> => {
   const { adminPort } = settings
   if (Option.isNone(adminPort)) return Result.succeed(undefined)
-  const names = { host: declared.adminHost.env, port: declared.adminPort.env }
+  const { env } = declared.adminHost
   const isGuarded = !Hosts.isOwnMachine(settings.adminHost)
   return Result.flatMap(CallerStore.placeOf(settings), (keys) =>
     isGuarded && Option.isNone(keys)
       ? Result.fail(
         new SettingsError({
-          setting: names.host,
-          message: `others can reach ${settings.adminHost}: ${names.host} takes a loopback address unless ` +
+          setting: env,
+          message: `others can reach ${settings.adminHost}: ${env} takes a loopback address unless ` +
             `${declared.callers.env} names keys, of which one has the class admin`
         })
       )
-      : Result.succeed({ host: settings.adminHost, port: adminPort.value, names, isGuarded }))
+      : Result.succeed({
+        host: settings.adminHost,
+        port: adminPort.value,
+        settings: { host: declared.adminHost, port: declared.adminPort },
+        isGuarded
+      }))
 }
+
+/** Fails with {@link StartError} where an effect cannot listen at a place. */
+const orStartError = <A, R>(place: NodeServer.Place, effect: Effect.Effect<A, ServeError, R>) =>
+  Effect.mapError(effect, (error) => new StartError({ message: NodeServer.faultOf(error, place) }))
+
+/** Listens at a place. Requests wait until the server of the returned context serves them. */
+const listen = (place: NodeServer.Place, bounds: Connections.Bounds = {}) =>
+  orStartError(place, Layer.build(NodeServer.layer({ ...place, ...bounds })))
 
 /** What the routes of some settings need. */
 const servicesOf = (
@@ -161,12 +186,11 @@ type Surroundings =
   | Path
   | Scope.Scope
 
-const make = Effect.fnUntraced(function*(first: Settings) {
+const make = Effect.fnUntraced(function*(first: Settings, place: AdminPlace | undefined) {
   const chains = yield* Chains.Chains
   const keys = yield* CallerKeys
   const quotas = yield* Quotas
   const drain = yield* Observe.Drain
-  const place = yield* Effect.fromResult(adminPlaceOf(first))
   const isAlone = Hosts.isOwnMachine(first.host)
   const context = yield* Effect.context<Surroundings>()
   const scope = Context.get(context, Scope.Scope)
@@ -204,27 +228,21 @@ const make = Effect.fnUntraced(function*(first: Settings) {
 
   let now = yield* build(first)
   const handle = yield* Ref.make(now.handle)
-  const server = yield* HttpServer.HttpServer
   const entrance = { ...now.fastLane }
-  yield* FastLane.serve(Effect.flatten(Ref.get(handle)), entrance)
-  let adminUrl = HttpServer.formatAddress(server.address)
-  if (place !== undefined) {
-    const listener = Context.get(
-      yield* Effect.mapError(
-        Layer.build(NodeServer.layer(place)),
-        (error) => new SettingsError({ setting: place.names.port, message: NodeServer.faultOf(error, place) })
-      ),
-      HttpServer.HttpServer
-    )
-    adminUrl = HttpServer.formatAddress(listener.address)
-    yield* Effect.provideService(
-      HttpServer.serveEffect(Effect.suspend(() => now.admin ?? now.handle)),
-      HttpServer.HttpServer,
-      listener
-    )
-  }
-  // added last, so that it runs first: the server has to listen while requests finish
-  yield* Effect.addFinalizer(() => drain.drain(NodeServer.maxDrainWait))
+  // last, so that nobody connects before all is there; first for callers, so that a probe of the admin listener finds both
+  const callers = yield* listen(callersPlaceOf(first), {
+    maxConnections: first.maxConnections,
+    trustedProxies: first.trustedProxies
+  })
+  const admin = place === undefined ? undefined : yield* listen(place)
+  yield* Effect.uninterruptible(Effect.gen(function*() {
+    yield* Effect.provideContext(FastLane.serve(Effect.flatten(Ref.get(handle)), entrance), callers)
+    if (admin !== undefined) {
+      yield* Effect.provideContext(HttpServer.serveEffect(Effect.suspend(() => now.admin ?? now.handle)), admin)
+    }
+    // added last, so that it runs first: the servers have to listen while requests finish
+    yield* Effect.addFinalizer(() => drain.drain(NodeServer.maxDrainWait))
+  }))
 
   const replace = Effect.fnUntraced(function*(settings: Settings) {
     const next = yield* build(settings)
@@ -244,23 +262,31 @@ const make = Effect.fnUntraced(function*(first: Settings) {
       return change
     }, one.withPermits(1))
   })
+  const server = Context.get(callers, HttpServer.HttpServer)
+  const { address } = admin === undefined ? server : Context.get(admin, HttpServer.HttpServer)
   return Context.make(Reload, reload).pipe(
-    Context.add(Admin, { url: adminUrl, hasConsole: place !== undefined || isAlone })
+    Context.add(HttpServer.HttpServer, server),
+    Context.add(Admin, { url: HttpServer.formatAddress(address), hasConsole: place !== undefined || isAlone })
   )
 })
 
 /**
  * The gateway of some settings, listening.
  *
- * Fails with `SettingsError` where others can reach it and the settings do not say who may call. Its scope closes gracefully:
- * readiness turns first, then the requests in flight finish, then the socket closes.
+ * It listens last, once all that it needs is there. Fails with `SettingsError` where others can reach it and the settings do not
+ * say who may call. Fails with {@link StartError} where it cannot listen, before it opens a store: another gateway may be using
+ * it. Its scope closes gracefully: readiness turns first, then the requests in flight finish, then the socket closes.
  */
 export const layer = (settings: Settings) =>
-  // whether it may start comes before it listens
-  Layer.unwrap(Effect.map(Effect.fromResult(CallerStore.placeOf(settings)), (place) =>
-    Layer.effectContext(make(settings)).pipe(
+  Layer.unwrap(Effect.gen(function*() {
+    const keys = yield* Effect.fromResult(CallerStore.placeOf(settings))
+    const admin = yield* Effect.fromResult(adminPlaceOf(settings))
+    for (const place of [callersPlaceOf(settings), ...admin === undefined ? [] : [admin]]) {
+      yield* orStartError(place, NodeServer.checkAddress(place))
+    }
+    return Layer.effectContext(make(settings, admin)).pipe(
       Layer.provide(Chains.layer(settings)),
-      Layer.provide(CallerStore.layer(place)),
+      Layer.provide(CallerStore.layer(keys)),
       Layer.provideMerge(Layer.mergeAll(
         AuditLogWriter.layer(settings.auditLog),
         Observe.layerDrain,
@@ -268,11 +294,7 @@ export const layer = (settings: Settings) =>
         Load.layer({ maxLag: settings.maxLag, memory: settings.memoryInFlight }),
         // requests have spans of our own, which hold no URL
         Layer.succeed(HttpMiddleware.TracerDisabledWhen, constTrue),
-        NodeServer.layer({
-          host: settings.host,
-          port: settings.port,
-          maxConnections: settings.maxConnections,
-          trustedProxies: settings.trustedProxies
-        })
+        NodeHttpServer.layerHttpServices
       ))
-    )))
+    )
+  }))

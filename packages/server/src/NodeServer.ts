@@ -1,16 +1,25 @@
-/** Node's HTTP server: bounds on what it reads and keeps, and problem documents for requests that it cannot parse. */
+/**
+ * Node's HTTP server: bounds on what it reads and keeps, and an answer to every request.
+ *
+ * Requests that it cannot parse get a problem document, and those that arrive before a program handles requests wait for it.
+ */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { Overloaded } from "@trigate/domain/CallerError"
+import type { Setting } from "@trigate/domain/Settings"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type { ServeError } from "effect/http/HttpServerError"
+import { ServeError } from "effect/http/HttpServerError"
 import * as ProblemDetails from "effect/http/ProblemDetails"
 import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
+import * as Dns from "node:dns"
 import * as Connections from "./Connections.ts"
+import * as HttpBody from "./HttpBody.ts"
 import { TrustedProxies } from "./RequestCaller.ts"
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- the server that the platform layer is given
 import * as Http from "node:http"
+import * as Net from "node:net"
 
 /** The most bytes that the head of a request may have; that of a documented request has less than one kilobyte. */
 export const maxHeaderBytes = 16 * 1024
@@ -35,9 +44,106 @@ const answerOf = (refusal: Refusal, detail: string): string => {
     `content-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`
 }
 
-/** Makes the server, which does not listen yet; for a platform layer or a framework that listens by itself. */
+/** Refuses a request that no program handles, and closes its connection once the request has ended. */
+const refuse = (
+  request: Http.IncomingMessage,
+  response: Http.ServerResponse,
+  status: number,
+  body: string | Uint8Array,
+  headers: { readonly [name: string]: string } = {}
+): void => {
+  response.writeHead(status, {
+    ...headers,
+    "content-type": ProblemDetails.contentType,
+    "content-length": body.length,
+    connection: "close"
+  })
+  response.write(body)
+  // a socket that is closed with bytes to read is reset, and what its client has not read by then is lost
+  request.once("close", () => response.end()).resume()
+}
+
+/** Refuses a request that arrived before the program handles requests. It was not begun with, so it may be sent again. */
+const refuseEarly = (request: Http.IncomingMessage, response: Http.ServerResponse, detail: string): void => {
+  const { body, headers, status } = HttpBody.problem(new Overloaded({ retryAfter: 1, detail }), request.url ?? "")
+  refuse(request, response, status, body._tag === "Uint8Array" ? body.body : "", headers)
+}
+
+/** The most requests that wait until the program handles requests; each keeps at most 80 KiB in memory. */
+export const maxParked = 512
+
+/**
+ * A server whose requests wait until there is a listener for them.
+ *
+ * Node drops a request for which there is no listener, and keeps its connection: neither its client nor the end of the server
+ * would ever stop waiting.
+ */
+class ParkingServer extends Http.Server {
+  readonly #parked = new Map<Http.IncomingMessage, Http.ServerResponse>()
+  #isParking = false
+
+  /** Begins to park; a listener for requests that is added from now on gets them. */
+  park(): void {
+    this.#isParking = true
+    this.on("request", this.#keep)
+    this.on("newListener", this.#attached)
+  }
+
+  /** Closes as any server does. If requests wait, it refuses them, and then closes the connections on which there are none. */
+  override close(callback?: (error?: Error) => void): this {
+    super.close(callback)
+    if (!this.#isParking) return this
+    const refused = new Set<Net.Socket>()
+    const closeRest = () => {
+      if (refused.size === 0) this.closeAllConnections()
+    }
+    for (const [request, response] of this.#parked) {
+      const { socket } = request
+      refused.add(socket)
+      socket.once("close", () => {
+        refused.delete(socket)
+        closeRest()
+      })
+      refuseEarly(request, response, "The server was stopped before it had started")
+      // a body that does not end must not delay the end of the server
+      response.end()
+    }
+    this.#parked.clear()
+    closeRest()
+    return this
+  }
+
+  readonly #keep = (request: Http.IncomingMessage, response: Http.ServerResponse): void => {
+    if (this.#parked.size < maxParked) {
+      this.#parked.set(request, response)
+      // its client has left; a response that waits behind another one has no event for that
+      request.once("close", () => this.#parked.delete(request))
+    } else {
+      refuseEarly(request, response, "The server is starting, and too many requests wait for it")
+    }
+  }
+
+  readonly #attached = (event: string | symbol): void => {
+    if (event !== "request") return
+    this.#isParking = false
+    this.off("request", this.#keep)
+    this.off("newListener", this.#attached)
+    // the listener is added after this call
+    queueMicrotask(() => {
+      for (const [request, response] of this.#parked) this.emit("request", request, response)
+      this.#parked.clear()
+    })
+  }
+}
+
+/**
+ * Makes the server, which does not listen yet; for a platform layer or a framework that listens by itself.
+ *
+ * It may listen before the program handles requests: up to {@link maxParked} requests wait until a listener for `request` is
+ * added. Further ones, and those that wait when the server closes, are refused with `Overloaded`.
+ */
 export const create = (bounds: Connections.Bounds = {}): Http.Server => {
-  const server = Http.createServer({
+  const server = new ParkingServer({
     maxHeaderSize: maxHeaderBytes,
     headersTimeout: 10_000,
     requestTimeout: 30_000,
@@ -47,6 +153,7 @@ export const create = (bounds: Connections.Bounds = {}): Http.Server => {
     shouldUpgradeCallback: () => false
   })
   Connections.bound(server, bounds)
+  server.park()
   server.on("clientError", (error, socket) => {
     const refusal = refusals[codeOf(error)] ?? [400, "Bad Request"]
     if (socket.writable) socket.end(answerOf(refusal, "The request is not valid HTTP"))
@@ -56,15 +163,7 @@ export const create = (bounds: Connections.Bounds = {}): Http.Server => {
     socket.end(answerOf([405, "Method Not Allowed"], "This server is no proxy"))
   })
   server.on("checkExpectation", (request, response) => {
-    const body = bodyOf([417, "Expectation Failed"], "Only 100-continue can be expected")
-    response.writeHead(417, {
-      "content-type": ProblemDetails.contentType,
-      "content-length": body.length,
-      connection: "close"
-    })
-    response.write(body)
-    // a socket that is closed with bytes to read is reset, and what its client has not read by then is lost
-    request.once("close", () => response.end()).resume()
+    refuse(request, response, 417, bodyOf([417, "Expectation Failed"], "Only 100-continue can be expected"))
   })
   return server
 }
@@ -93,20 +192,40 @@ export const layer = ({ host, port, ...bounds }: Options) =>
     })
   )
 
-/** Where a listener is, and the settings that say so. */
+const isBindError = (error: Error): boolean => Predicate.hasProperty(error, "syscall") && error.syscall === "bind"
+
+/**
+ * Fails as {@link layer} does if nobody can listen on an address.
+ *
+ * It does not listen, so nobody can connect meanwhile. Node binds an address for a connection that it opens as well; nothing
+ * answers at port 0.
+ */
+export const checkAddress = ({ host, port }: Pick<Options, "host" | "port">): Effect.Effect<void, ServeError> =>
+  Effect.callback<void, ServeError>((resume) => {
+    const fail = (cause: Error) => resume(Effect.fail(new ServeError({ cause })))
+    Dns.lookup(host, (notFound, address) => {
+      if (notFound !== null) return fail(notFound)
+      Net.connect({ host: address, port: 0, localAddress: address, localPort: port })
+        .once("error", (error) => isBindError(error) ? fail(error) : resume(Effect.void))
+    })
+  }).pipe(Effect.timeoutOrElse({ duration: "1 second", orElse: () => Effect.void }))
+
+/** An address to listen on, and the settings that name it. */
 export interface Place {
   readonly host: string
   readonly port: number
-  readonly names: { readonly host: string; readonly port: string }
+  readonly settings: { readonly host: Setting<unknown>; readonly port: Setting<unknown> }
 }
 
-const listenFaults: { readonly [code: string]: (names: Place["names"]) => string } = {
-  EADDRINUSE: ({ port }) => `is in use; set ${port} to another port`,
-  EACCES: ({ port }) => `is not allowed for this user; set ${port} to another port`,
-  EADDRNOTAVAIL: ({ host }) => `is not an address of this machine; set ${host} to another one`,
-  ENOTFOUND: ({ host }) => `cannot be found; set ${host} to another host`
+const namesOf = ({ env, flag }: Setting<unknown>): string => `--${flag} or ${env}`
+
+const listenFaults: { readonly [code: string]: (settings: Place["settings"]) => string } = {
+  EADDRINUSE: ({ port }) => `is in use; set ${namesOf(port)} to another port`,
+  EACCES: ({ port }) => `is not allowed for this user; set ${namesOf(port)} to another port`,
+  EADDRNOTAVAIL: ({ host }) => `is not an address of this machine; set ${namesOf(host)} to another one`,
+  ENOTFOUND: ({ host }) => `cannot be found; set ${namesOf(host)} to another host`
 }
 
 /** Says in one line why the gateway cannot listen at a place. */
-export const faultOf = ({ cause }: ServeError, { host, names, port }: Place): string =>
-  `${host}:${port} ${listenFaults[codeOf(cause)]?.(names) ?? `cannot be used (${String(cause)})`}`
+export const faultOf = ({ cause }: ServeError, { host, port, settings }: Place): string =>
+  `${host}:${port} ${listenFaults[codeOf(cause)]?.(settings) ?? `cannot be used (${String(cause)})`}`

@@ -10,7 +10,6 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
 import * as Result from "effect/Result"
-import * as Schema from "effect/Schema"
 import * as ActionLogStore from "./ActionLogStore.ts"
 import { AuditLogWriter } from "./AuditLogWriter.ts"
 import * as CallerStore from "./CallerStore.ts"
@@ -18,12 +17,8 @@ import * as GatewayServer from "./GatewayServer.ts"
 import { isSandbox, statusOf } from "./GatewayStatus.ts"
 import * as Hosts from "./Hosts.ts"
 import * as Log from "./Log.ts"
-import * as NodeServer from "./NodeServer.ts"
 import * as ProcessMetrics from "./ProcessMetrics.ts"
 import * as Settings from "./Settings.ts"
-
-/** Why the gateway could not start, in one line. */
-export class StartError extends Schema.TaggedError<StartError>()("StartError", { message: Schema.String }) {}
 
 const actionLogs: { readonly [B in Backing]: string } = {
   memory: "in memory, lost with this process (TRIGATE_DATABASE_URL keeps it)",
@@ -156,22 +151,15 @@ const reloadOnHangUp = Effect.fnUntraced(function*(sources: Settings.Sources) {
   yield* Effect.forkScoped(Effect.forever(Queue.take(asked).pipe(Effect.andThen(reopen), Effect.andThen(again))))
 })
 
-/** The gateway of some settings. Fails with `SettingsError`, or with {@link StartError} if it cannot listen. */
+/** The gateway of some settings. Fails with `SettingsError`, or with `StartError` if it cannot listen. */
 export const serve = Effect.fnUntraced(function*(sources: Settings.Sources) {
   const settings = yield* Settings.read(sources)
-  const server = GatewayServer.layer(settings)
-  return yield* Effect.mapError(
-    Layer.launch(
-      Layer.effectDiscard(Effect.andThen(reloadOnHangUp(sources), announce(settings))).pipe(
-        Layer.provide(server),
-        Layer.provide(telemetry(settings)),
-        // after it, so that the last export has them
-        Layer.provide(ProcessMetrics.layer)
-      )
-    ),
-    (error) =>
-      error._tag === "SettingsError"
-        ? error
-        : new StartError({ message: NodeServer.faultOf(error, GatewayServer.placeOf(settings)) })
+  return yield* Layer.launch(
+    Layer.effectDiscard(Effect.andThen(reloadOnHangUp(sources), announce(settings))).pipe(
+      Layer.provide(GatewayServer.layer(settings)),
+      Layer.provide(telemetry(settings)),
+      // after it, so that the last export has them
+      Layer.provide(ProcessMetrics.layer)
+    )
   )
 }, Effect.provide(Log.layer))

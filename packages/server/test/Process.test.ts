@@ -2,13 +2,16 @@ import { assert, describe, it } from "@effect/vitest"
 import { gateway, get, post } from "@trigate/testing/Gateway"
 import type { GatewayProcess } from "@trigate/testing/GatewayProcess"
 import { gatewayProcess } from "@trigate/testing/GatewayProcess"
+import { freePort } from "@trigate/testing/PortPoll"
 import { program } from "@trigate/testing/Program"
 import { refusingUrl } from "@trigate/testing/RecordingUpstream"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Fs from "node:fs"
 import { connection, heldUpstream } from "./connections.ts"
+import { folder } from "./keyFile.ts"
 
 const receiptCall = `{"jsonrpc":"2.0","id":1,"method":"eth_getTransactionReceipt","params":["0x${"ab".repeat(32)}"]}`
 
@@ -88,8 +91,31 @@ describe("an address that cannot be listened on", () => {
       const port = new URL(first.url).port
       const { code, stderr, stdout } = yield* program([], { TRIGATE_PORT: port })
       assert.deepStrictEqual({ code, stdout }, { code: 1, stdout: "" })
-      assert.strictEqual(stderr, `trigate: 127.0.0.1:${port} is in use; set TRIGATE_PORT to another port\n`)
+      assert.strictEqual(stderr, `trigate: 127.0.0.1:${port} is in use; set --port or TRIGATE_PORT to another port\n`)
       assert.strictEqual((yield* get(`${first.url}/health/ready`)).status, 200)
+    }))
+
+  it.live("is reported before a store is opened, which another gateway may be using", () =>
+    Effect.gen(function*() {
+      const { port } = new URL((yield* gateway({})).url)
+      const file = `${yield* folder}/gateway.sqlite`
+      const live = { TRIGATE_LAYER2_URL: "http://127.0.0.1:9/layer2", TRIGATE_DATABASE_URL: file }
+      for (const [name, flag] of [["TRIGATE_PORT", "--port"], ["TRIGATE_ADMIN_PORT", "--admin-port"]] as const) {
+        const { message } = yield* Effect.flip(Effect.scoped(gateway({ ...live, [name]: port })))
+        assert.strictEqual(message, `127.0.0.1:${port} is in use; set ${flag} or ${name} to another port`)
+      }
+      assert.isFalse(Fs.existsSync(file))
+    }))
+
+  it.live("is reported if it is taken while the gateway starts, and nothing of the gateway is left", () =>
+    Effect.gen(function*() {
+      const port = String(yield* freePort)
+      // its own listeners take it from each other
+      const { message } = yield* Effect.flip(
+        Effect.scoped(gateway({ TRIGATE_PORT: port, TRIGATE_ADMIN_PORT: port }))
+      )
+      assert.strictEqual(message, `127.0.0.1:${port} is in use; set --admin-port or TRIGATE_ADMIN_PORT to another port`)
+      yield* gateway({ TRIGATE_PORT: port })
     }))
 
   it.live("is told in one line when it is no address of this machine", () =>
@@ -102,7 +128,7 @@ describe("an address that cannot be listened on", () => {
       assert.strictEqual(code, 1)
       assert.strictEqual(
         stderr,
-        "trigate: 192.0.2.1:18080 is not an address of this machine; set TRIGATE_HOST to another one\n"
+        "trigate: 192.0.2.1:18080 is not an address of this machine; set --host or TRIGATE_HOST to another one\n"
       )
     }))
 })

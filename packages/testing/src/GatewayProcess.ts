@@ -2,8 +2,8 @@
 import * as Effect from "effect/Effect"
 import { spawn } from "node:child_process"
 
-export interface GatewayProcess {
-  readonly url: string
+/** A `trigate serve` that may not listen yet. */
+export interface StartedProcess {
   /** Everything that it has printed, on either stream. */
   readonly printed: () => string
   /** The JSON lines of its standard output. */
@@ -11,6 +11,12 @@ export interface GatewayProcess {
   readonly signal: (name: "SIGTERM" | "SIGINT" | "SIGKILL") => void
   /** Its exit code, once it has ended. */
   readonly ended: Promise<number | null>
+  /** Where it listens, once it does; fails if it ends before. */
+  readonly url: Promise<string>
+}
+
+export interface GatewayProcess extends Omit<StartedProcess, "url"> {
+  readonly url: string
 }
 
 const main = new URL("../../trigate/src/trigate.ts", import.meta.url).pathname
@@ -39,46 +45,46 @@ const commandOf = (
     : ["bash", ["-c", `ulimit -f ${maxFileKilobytes}; exec "$0" "$@"`, process.execPath, ...command]]
 }
 
+/** Starts `trigate serve` under the given environment; it is killed with the scope. */
+export const startedProcess = (environment: { readonly [name: string]: string }, options: Options = {}) =>
+  Effect.acquireRelease(
+    Effect.sync((): StartedProcess => {
+      const child = spawn(...commandOf(options), {
+        cwd: options.folder,
+        ...options.user,
+        env: { PATH: process.env["PATH"], TRIGATE_PORT: "0", ...environment },
+        stdio: ["ignore", "pipe", "pipe"]
+      })
+      let stdout = ""
+      let stderr = ""
+      const url = Promise.withResolvers<string>()
+      child.stderr.on("data", (chunk: Buffer) => {
+        stderr += chunk.toString("utf8")
+      })
+      child.stdout.on("data", (chunk: Buffer) => {
+        stdout += chunk.toString("utf8")
+        const found = listening.exec(stdout)?.groups?.["url"]
+        if (found !== undefined) url.resolve(found)
+      })
+      child.on(
+        "close",
+        () => url.reject(new Error(`The gateway ended before it listened:\n${stdout}${stderr}`))
+      )
+      url.promise.catch(() => {})
+      return {
+        printed: () => stdout + stderr,
+        lines: () => stdout.split("\n").filter((line) => line.startsWith("{")).map((line): unknown => JSON.parse(line)),
+        signal: (name) => child.kill(name),
+        ended: new Promise((resolve) => child.on("close", resolve)),
+        url: url.promise
+      }
+    }),
+    ({ signal }) => Effect.sync(() => signal("SIGKILL"))
+  )
+
 /** Starts `trigate serve` under the given environment and waits until it listens; it is killed with the scope. */
 export const gatewayProcess = (environment: { readonly [name: string]: string }, options: Options = {}) =>
-  Effect.map(
-    Effect.acquireRelease(
-      Effect.callback<{ readonly kill: () => void; readonly running: GatewayProcess }>((resume) => {
-        const child = spawn(...commandOf(options), {
-          cwd: options.folder,
-          ...options.user,
-          env: { PATH: process.env["PATH"], TRIGATE_PORT: "0", ...environment },
-          stdio: ["ignore", "pipe", "pipe"]
-        })
-        let stdout = ""
-        let stderr = ""
-        const ended = new Promise<number | null>((resolve) => child.on("close", resolve))
-        child.stderr.on("data", (chunk: Buffer) => {
-          stderr += chunk.toString("utf8")
-        })
-        child.on("close", () =>
-          resume(Effect.die(new Error(`The gateway ended before it listened:\n${stdout}${stderr}`))))
-        child.stdout.on("data", (chunk: Buffer) => {
-          stdout += chunk.toString("utf8")
-          const url = listening.exec(stdout)?.groups?.["url"]
-          if (url === undefined) {
-            return
-          }
-          resume(Effect.succeed({
-            kill: () =>
-              child.kill("SIGKILL"),
-            running: {
-              url,
-              printed: () => stdout + stderr,
-              lines: () =>
-                stdout.split("\n").filter((line) => line.startsWith("{")).map((line): unknown => JSON.parse(line)),
-              signal: (name) => child.kill(name),
-              ended
-            }
-          }))
-        })
-      }),
-      ({ kill }) => Effect.sync(kill)
-    ),
-    ({ running }) => running
+  Effect.flatMap(
+    startedProcess(environment, options),
+    (started) => Effect.map(Effect.promise(() => started.url), (url): GatewayProcess => ({ ...started, url }))
   )

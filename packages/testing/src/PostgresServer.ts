@@ -3,9 +3,9 @@ import * as Effect from "effect/Effect"
 import type { ChildProcess } from "node:child_process"
 import { spawn, spawnSync } from "node:child_process"
 import * as Fs from "node:fs"
-import * as Net from "node:net"
 import * as Os from "node:os"
 import * as Path from "node:path"
+import { freePort } from "./PortPoll.ts"
 
 const userId = (flag: "-u" | "-g") => Number(spawnSync("id", [flag, "postgres"], { encoding: "utf8" }).stdout)
 
@@ -31,14 +31,6 @@ export interface PostgresServer {
   readonly freeze: Effect.Effect<void>
   readonly thaw: Effect.Effect<void>
 }
-
-const freePort = Effect.callback<number>((resume) => {
-  const probe = Net.createServer().listen(0, "127.0.0.1", () => {
-    const address = probe.address()
-    const port = address !== null && typeof address === "object" ? address.port : 0
-    probe.close(() => resume(Effect.succeed(port)))
-  })
-})
 
 const start = (directory: string, port: number) =>
   Effect.callback<ChildProcess>((resume) => {

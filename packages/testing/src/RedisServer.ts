@@ -3,9 +3,9 @@ import * as Effect from "effect/Effect"
 import type { ChildProcess } from "node:child_process"
 import { spawn, spawnSync } from "node:child_process"
 import * as Fs from "node:fs"
-import * as Net from "node:net"
 import * as Os from "node:os"
 import * as Path from "node:path"
+import { freePort } from "./PortPoll.ts"
 
 /** Whether this machine has a `redis-server`; tests that need one say so where it has none. */
 export const isInstalled = spawnSync("redis-server", ["--version"]).status === 0
@@ -22,14 +22,6 @@ export interface RedisServer {
   /** Starts an empty one on the same port. */
   readonly restart: Effect.Effect<void>
 }
-
-const freePort = Effect.callback<number>((resume) => {
-  const probe = Net.createServer().listen(0, "127.0.0.1", () => {
-    const address = probe.address()
-    const port = address !== null && typeof address === "object" ? address.port : 0
-    probe.close(() => resume(Effect.succeed(port)))
-  })
-})
 
 const start = (port: number) =>
   Effect.callback<ChildProcess>((resume) => {

@@ -1,0 +1,84 @@
+/** Connects to a port every few milliseconds, from before anything listens there, and counts what becomes of each connection. */
+import * as Effect from "effect/Effect"
+import { randomInt } from "node:crypto"
+import * as Net from "node:net"
+
+/**
+ * A port of 127.0.0.1 that is free now.
+ *
+ * It is below those that systems give to sockets by themselves, so that no other test gets it before its server listens.
+ */
+export const freePort: Effect.Effect<number> = Effect.callback((resume) => {
+  const port = randomInt(10_000, 32_000)
+  const probe = Net.createServer()
+  probe.once("error", () => resume(freePort))
+  probe.listen(port, "127.0.0.1", () => probe.close(() => resume(Effect.succeed(port))))
+})
+
+/** Connections by what became of them. */
+export interface Polled {
+  /** Connections while nobody listened. */
+  readonly refused: number
+  /** Responses, by HTTP status. */
+  readonly answered: { readonly [status: string]: number }
+  /** Connections that were accepted, and closed without a response. */
+  readonly unanswered: number
+}
+
+export interface PortPoll {
+  /** Waits for some responses, opens no more connections, and waits until all are closed: a client never closes one. */
+  readonly end: Effect.Effect<Polled>
+  readonly stop: () => void
+}
+
+const polling = (port: number, requests: ReadonlyArray<string>): PortPoll => {
+  const open = new Set<Net.Socket>()
+  const answered: Record<string, number> = {}
+  const counts = { made: 0, refused: 0, answers: 0, unanswered: 0 }
+  let changed = Promise.withResolvers<void>()
+  const connect = () => {
+    const request = requests[counts.made++ % requests.length] ?? ""
+    let text = ""
+    let isAccepted = false
+    const socket = Net.connect({ host: "127.0.0.1", port, noDelay: true }, () => {
+      isAccepted = true
+      socket.write(request)
+    })
+    open.add(socket)
+    socket.on("data", (chunk: Buffer) => {
+      text += chunk.toString("latin1")
+    })
+    socket.on("error", () => {})
+    socket.on("close", () => {
+      open.delete(socket)
+      const status = /^HTTP\/1\.1 (?<status>\d{3}) /u.exec(text)?.groups?.["status"]
+      if (status === undefined) counts[isAccepted ? "unanswered" : "refused"] += 1
+      else {
+        counts.answers += 1
+        answered[status] = (answered[status] ?? 0) + 1
+      }
+      changed.resolve()
+      changed = Promise.withResolvers()
+    })
+  }
+  const timer = setInterval(connect, 5)
+  const until = (isOver: () => boolean) =>
+    Effect.promise(async () => {
+      while (!isOver()) await changed.promise
+    })
+  const stop = () => clearInterval(timer)
+  return {
+    stop,
+    end: Effect.gen(function*() {
+      const wanted = counts.answers + 20
+      yield* until(() => counts.answers >= wanted)
+      stop()
+      yield* until(() => open.size === 0)
+      return { refused: counts.refused, answered, unanswered: counts.unanswered }
+    })
+  }
+}
+
+/** Opens a connection every 5 milliseconds until the scope closes, and sends one of the requests on each, in turn. */
+export const portPoll = (port: number, requests: ReadonlyArray<string>) =>
+  Effect.acquireRelease(Effect.sync(() => polling(port, requests)), ({ stop }) => Effect.sync(stop))
