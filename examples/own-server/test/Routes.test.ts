@@ -1,10 +1,12 @@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { assert, describe, it } from "@effect/vitest"
+import { freePort, portPoll } from "@trigate/testing/PortPoll"
 import { Effect, Layer } from "effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as HttpBody from "effect/http/HttpBody"
 import * as HttpClient from "effect/http/HttpClient"
 import * as HttpRouter from "effect/http/HttpRouter"
+import type { ChildProcess } from "node:child_process"
 import { spawn } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import * as Routes from "../src/Routes.ts"
@@ -47,12 +49,13 @@ describe("a server with routes of its own beside the gateway's", () => {
 })
 
 describe("main.ts", () => {
-  const started = Effect.acquireRelease(
-    Effect.sync(() => spawn(process.execPath, [main], { env: { ...process.env, PORT: "0" } })),
-    (child) => Effect.sync(() => child.kill())
-  )
+  const startedOn = (port: number) =>
+    Effect.acquireRelease(
+      Effect.sync(() => spawn(process.execPath, [main], { env: { ...process.env, PORT: String(port) } })),
+      (child) => Effect.sync(() => child.kill())
+    )
   // it prints where it listens
-  const urlOf = (child: Effect.Success<typeof started>) =>
+  const urlOf = (child: ChildProcess) =>
     Effect.callback<string>((resume) => {
       let log = ""
       const read = (chunk: Buffer) => {
@@ -60,16 +63,33 @@ describe("main.ts", () => {
         const url = /http:\/\/127\.0\.0\.1:[0-9]+/u.exec(log)?.[0]
         if (url !== undefined) resume(Effect.succeed(url))
       }
-      child.stdout.on("data", read)
-      child.stderr.on("data", read)
+      child.stdout?.on("data", read)
+      child.stderr?.on("data", read)
       child.on("exit", () => resume(Effect.die(log)))
     })
 
   it.live("listens", () =>
     Effect.gen(function*() {
-      const url = yield* Effect.flatMap(started, urlOf)
+      const url = yield* Effect.flatMap(startedOn(0), urlOf)
       const price = yield* HttpClient.get(`${url}/price/@107`)
       assert.strictEqual(price.status, 200)
       assert.match(yield* price.text, /^\{"coin":"@107","price":"[0-9.]+"\}$/u)
     }).pipe(Effect.provide(FetchHttpClient.layer)))
+
+  it.live("answers each request while it starts", () =>
+    Effect.gen(function*() {
+      const port = yield* freePort
+      const request = "GET /health/live HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
+      const { end } = yield* portPoll(port, [request])
+      const child = yield* startedOn(port)
+      const polled = yield* Effect.raceFirst(
+        end,
+        Effect.callback<never>((resume) => {
+          child.on("exit", (code) => resume(Effect.die(new Error(`The server ended with ${code}`))))
+        })
+      )
+      assert.deepStrictEqual([Object.keys(polled.answered), polled.unanswered], [["200"], 0])
+      // it was polled before it listened
+      assert.isAbove(polled.refused, 0)
+    }))
 })

@@ -59,7 +59,7 @@ export * as Load from "./Load.ts"
 /** The log on standard output: what the program says, and the access log, in lines of one shape. */
 export * as Log from "./Log.ts"
 
-/** Node's HTTP server: bounds on what it reads and keeps, and problem documents for requests that it cannot parse. */
+/** Node's HTTP server: bounds on what it reads and keeps, and an answer to every request. */
 export * as NodeServer from "./NodeServer.ts"
 
 /** What a gateway does around each request of its routes, and around those below its path that no route takes. */
