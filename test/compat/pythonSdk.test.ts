@@ -152,17 +152,82 @@ describe("the Python library's requests", () => {
     }))
 })
 
-/** An action by the library itself: its base URL, a key, and whether its constant is set to the URL; prints one line. */
+const Listed = Schema.Struct({ name: Schema.String, szDecimals: Schema.Natural })
+const PerpMeta = Schema.Struct({ universe: Schema.Array(Listed) })
+const SpotTokens = Schema.Struct({
+  universe: Schema.Array(Schema.Struct({
+    name: Schema.String,
+    index: Schema.Natural,
+    tokens: Schema.Tuple([Schema.Natural, Schema.Natural])
+  })),
+  tokens: Schema.Array(Schema.Struct({ ...Listed.fields, index: Schema.Natural }))
+})
+const PerpDexs = Schema.Tuple([Schema.Null, Schema.Struct({ name: Schema.String })])
+
+/** Queries the metadata that the constructor of `Info` queries, in the library's layout. */
+const metadata = Effect.fnUntraced(function*(url: string) {
+  const info = (query: unknown) =>
+    Effect.map(send(`${url}/info`, { method: "POST", headers, body: dumps(query) }), ({ json }) => json)
+  return {
+    spotMeta: yield* Effect.flatMap(info({ type: "spotMeta" }), Schema.decodeUnknownEffect(SpotTokens)),
+    perpDexs: yield* Effect.flatMap(info({ type: "perpDexs" }), Schema.decodeUnknownEffect(PerpDexs)),
+    meta: (dex: string) => Effect.flatMap(info({ type: "meta", dex }), Schema.decodeUnknownEffect(PerpMeta))
+  }
+})
+
+/** The asset of a coin of each kind, as the library numbers them. */
+const assets = { BTC: 0, "PURR/USDC": 10_000, "HYPE/USDC": 10_107, "@107": 10_107, "xyz:XYZ100": 110_000 }
+
+describe("the Python library's constructor", () => {
+  it.live.each(["index", "position"])("finds every token of the sandbox by %s", (by) =>
+    Effect.gen(function*() {
+      const { url } = yield* hostedGateway({})
+      const { meta, perpDexs, spotMeta } = yield* metadata(url)
+      const coinToAsset = new Map<string, number>()
+      const nameToCoin = new Map<string, string>()
+      // from 0.23.0 on it finds a token by its index, before that by its position
+      const tokens = new Map(spotMeta.tokens.map((token, position) => [by === "index" ? token.index : position, token]))
+      assert.strictEqual(tokens.size, spotMeta.tokens.length)
+      for (const { index, name, tokens: [base, quote] } of spotMeta.universe) {
+        coinToAsset.set(name, 10_000 + index)
+        nameToCoin.set(name, name)
+        const [baseToken, quoteToken] = [tokens.get(base), tokens.get(quote)]
+        assert.deepStrictEqual([baseToken?.index, quoteToken?.index], [base, quote], name)
+        const pair = `${baseToken?.name}/${quoteToken?.name}`
+        if (!nameToCoin.has(pair)) nameToCoin.set(pair, name)
+      }
+      for (const [dex, offset] of [["", 0], [perpDexs[1].name, 110_000]] as const) {
+        for (const [position, { name }] of (yield* meta(dex)).universe.entries()) {
+          coinToAsset.set(name, offset + position)
+          nameToCoin.set(name, name)
+        }
+      }
+      assert.deepStrictEqual(
+        Object.fromEntries(Object.keys(assets).map((coin) => [coin, coinToAsset.get(nameToCoin.get(coin) ?? "")])),
+        assets
+      )
+      assert.strictEqual(coinToAsset.size, spotMeta.universe.length + 6)
+    }))
+})
+
+/**
+ * An action by the library itself: its base URL, a key, and whether its constant is set to the URL. With coins it
+ * queries the metadata and prints a line with their assets; without, it gets empty metadata. Prints the outcome last.
+ */
 const program = `
 import json, sys
 import eth_account
 import hyperliquid.exchange
 from hyperliquid.exchange import Exchange
-url, key, repaired = sys.argv[1:]
+url, key, repaired, *coins = sys.argv[1:]
 if repaired == "repaired":
     hyperliquid.exchange.MAINNET_API_URL = url
 wallet = eth_account.Account.from_key(key)
-exchange = Exchange(wallet, url, meta={"universe": []}, spot_meta={"universe": [], "tokens": []})
+if coins:
+    exchange = Exchange(wallet, url, perp_dexs=["", "xyz"])
+    print(json.dumps({coin: exchange.info.name_to_asset(coin) for coin in coins}))
+else:
+    exchange = Exchange(wallet, url, meta={"universe": []}, spot_meta={"universe": [], "tokens": []})
 try:
     print(json.dumps({"answer": exchange.use_big_blocks(True)}))
 except Exception as error:
@@ -177,17 +242,19 @@ const missing = found.error?.message ?? (found.status === 0 ? undefined : found.
 
 if (missing !== undefined) console.log(`Not run here: hyperliquid-python-sdk itself (${missing})`)
 
-const Printed = Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown))
+const Printed = Schema.Array(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))
 
-const run = (url: string, repaired: "repaired" | "asItIs") =>
+const run = (url: string, repaired: "repaired" | "asItIs", coins: ReadonlyArray<string> = []) =>
   Effect.callback<string>((resume) => {
-    const python = spawn("python3", ["-c", program, url, keys.trader.privateKey, repaired], { stdio: "pipe" })
+    const python = spawn("python3", ["-c", program, url, keys.trader.privateKey, repaired, ...coins], { stdio: "pipe" })
     let printed = ""
     python.stdout.on("data", (chunk: Buffer) => (printed += chunk.toString("utf8")))
     python.stderr.on("data", (chunk: Buffer) => (printed += chunk.toString("utf8")))
     python.once("close", () => resume(Effect.succeed(printed)))
     return Effect.sync(() => python.kill())
-  }).pipe(Effect.flatMap(Schema.decodeUnknownEffect(Printed)))
+  }).pipe(Effect.flatMap((printed) => Schema.decodeUnknownEffect(Printed)(printed.trimEnd().split("\n"))))
+
+const accepted = { status: "ok", response: { type: "default" } }
 
 describe.runIf(missing === undefined)("the Python library itself", () => {
   it.live("signs for testnet until its constant is the gateway, and reads the refusal", () =>
@@ -197,13 +264,17 @@ describe.runIf(missing === undefined)("the Python library itself", () => {
         TRIGATE_TRADING_API_URL: upstream.url,
         TRIGATE_SIGNERS: keys.trader.address
       })
-      const refused = yield* run(url, "asItIs")
+      const [refused] = yield* run(url, "asItIs")
       assert.deepInclude(refused, { error: "ClientError", status_code: 422, error_code: 422 })
-      assert.match(String(refused["error_message"]), /signed for testnet; this gateway sends to mainnet/u)
+      assert.match(String(refused?.["error_message"]), /signed for testnet; this gateway sends to mainnet/u)
       assert.deepStrictEqual(upstream.seen, [])
-      assert.deepStrictEqual<unknown>(yield* run(url, "repaired"), {
-        answer: { status: "ok", response: { type: "default" } }
-      })
+      assert.deepStrictEqual<unknown>(yield* run(url, "repaired"), [{ answer: accepted }])
       assert.strictEqual(upstream.seen.length, 1)
+    }))
+
+  it.live("reads the sandbox's metadata in its constructor, and acts there", () =>
+    Effect.gen(function*() {
+      const { url } = yield* hostedGateway({})
+      assert.deepStrictEqual<unknown>(yield* run(url, "repaired", Object.keys(assets)), [assets, { answer: accepted }])
     }))
 })

@@ -38,11 +38,10 @@ const knownTokens: ReadonlyArray<SpotToken> = [
   })
 ]
 
-/** Pairs that are the same under every seed. The last one names a token that is not listed. */
+/** Pairs that are the same under every seed. */
 const knownPairs: ReadonlyArray<SpotPair> = [
   { tokens: [1, quote], name: "PURR/USDC", index: 0, isCanonical: true },
-  { tokens: [150, quote], name: "@107", index: 107, isCanonical: false },
-  { tokens: [479, quote], name: "@367", index: 367, isCanonical: false }
+  { tokens: [150, quote], name: "@107", index: 107, isCanonical: false }
 ]
 
 const syllables = "ba chi do fun ger hy jeff ka lqd mo nu pip ra su tor za".split(" ")
@@ -78,7 +77,7 @@ const madeToken = (seed: Seed, index: number): SpotToken => {
 
 const lastToken = 460
 
-/** Up to here a token's position is its index, as on mainnet: libraries that mix up the two read the older tokens rightly. */
+/** From here on, token indexes have gaps, so a token's position is no longer its index. */
 const firstTokenHole = 300
 
 const isHole = (seed: Seed, kind: string, index: number): boolean =>
@@ -89,8 +88,12 @@ const madeTokens = (seed: Seed): ReadonlyArray<SpotToken> =>
     .filter((index) => index !== 150 && (index < firstTokenHole || !isHole(seed, "token", index)))
     .map((index) => madeToken(seed, index))
 
+/**
+ * Pairs of tokens whose position is their index. Some libraries look tokens up by position: ccxt, and the venue's Python
+ * SDK before 0.23.0. The SDK's constructor raises an error if a pair names a token that is not listed.
+ */
 const madePairs = (seed: Seed, tokens: ReadonlyArray<SpotToken>): ReadonlyArray<SpotPair> =>
-  tokens.slice(0, 300)
+  tokens.filter(({ index }) => index < firstTokenHole)
     .map((base, offset): SpotPair => ({
       // one pair in thirty is quoted in another token than USDC
       tokens: [base.index, Random.below(Random.series(seed, "spot/quotes"), offset, 30) === 0 ? 150 : quote],
@@ -105,7 +108,8 @@ const byIndex = (a: { readonly index: number }, b: { readonly index: number }): 
 /**
  * All spot tokens and pairs under a seed.
  *
- * Both have gaps in their indexes, so a position is not an index. Pair `@367` names token 479, which is not listed.
+ * Both have gaps in their indexes, so a position is not an index. Every token of a pair is listed, at the position of its
+ * index.
  */
 export const make = (seed: Seed): SpotMeta => {
   const tokens = madeTokens(seed)

@@ -17,13 +17,16 @@ const wrappedName = `0x${"577261707065642048595045".padEnd(62, "0")}18`
 /** The checks of `info` and `evm`. */
 export const checks = ({ evm, info }: ConformanceTarget): ReadonlyArray<ConformanceCheck> => [
   {
-    name: "spot pairs and tokens are found by index, and a missing token is missing",
+    name: "spot pairs and their tokens are found by index, and a gap holds neither",
     effect: Effect.gen(function*() {
-      const lookup = SpotLookup.make(yield* succeeds(info.spotMeta()))
-      const baseOf = (index: number) =>
-        Option.flatMap(lookup.pair(index), (pair) => Option.map(lookup.tokensOf(pair).base, ({ name }) => name))
-      yield* equals("the base of pair @107", Option.getOrNull(baseOf(107)), "HYPE")
-      yield* equals("the base of pair @367", Option.getOrNull(baseOf(367)), null)
+      const meta = yield* succeeds(info.spotMeta())
+      const lookup = SpotLookup.make(meta)
+      const hype = Option.flatMap(lookup.pair(107), (pair) => lookup.tokensOf(pair).base)
+      yield* equals("the base of pair @107", Option.getOrNull(hype)?.name, "HYPE")
+      const pairGap = meta.universe.findIndex(({ index }, position) => index !== position)
+      yield* equals("the first gap between pairs", Option.getOrNull(lookup.pair(pairGap)), null)
+      const tokenGap = meta.tokens.findIndex(({ index }, position) => index !== position)
+      yield* equals("the first gap between tokens", Option.getOrNull(lookup.token(tokenGap)), null)
     })
   },
   ...[coins.perpetual, coins.spotByName, coins.spotByIndex, coins.builder].map((coin) => ({
