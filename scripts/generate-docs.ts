@@ -18,7 +18,7 @@ import { layer2Methods } from "@trigate/domain/Layer2Operations"
 import { labels, rows } from "@trigate/domain/Metrics"
 import type { AnyCodec, Cost, Operation } from "@trigate/domain/Operation"
 import { StillUnknown } from "@trigate/domain/Resolution"
-import { settings } from "@trigate/domain/Settings"
+import { grouped, settings } from "@trigate/domain/Settings"
 import { getTokenData, tokenRpcOperations, tokenSendOperations } from "@trigate/domain/TokenOperations"
 import * as OpenApi from "effect/http-api/OpenApi"
 import type * as JsonSchema from "effect/JsonSchema"
@@ -340,18 +340,22 @@ const configurationText = document(
   "Each setting is a flag of `trigate serve`, an environment variable, or a member of a settings file. The flag beats the\n" +
     "environment, and the environment beats the file. An empty value counts as not given. All three take the same texts.",
   "The gateway does not start with a value that does not decode, or with a flag, a member or a name `TRIGATE_…` that is not in\n" +
-    "the table. It prints one line, which says where the mistake is, and ends with the exit code 2. It never prints the value,\n" +
+    "these tables. It prints one line, which says where the mistake is, and ends with the exit code 2. It never prints the value,\n" +
     "which may hold an endpoint key. Without any upstream address it serves the sandbox\n" +
     "([decision 13](decisions/0013-sandbox-or-live.md)).",
   "`Trading.layerConfig()`, `Tokens.layerConfig()` and `Layer2Chain.layerConfig()` of the library packages read the same settings\n" +
     "in the same way, each those that concern its chain. There `Config.nested` puts a prefix before the names\n" +
     "([how](guides/embed.md#from-the-configuration)).",
-  table(
-    ["Variable", "Flag", "Member", "Meaning", "Takes", "Default", "Restart"],
-    Object.entries(settings).map((
-      [name, { env, flag, meaning, needsRestart, takes, unset }]
-    ) => [code(env), code(`--${flag}`), code(name), meaning, takes, unset, needsRestart === true ? "✓" : ""])
-  ),
+  "## Settings",
+  ...grouped.flatMap(({ group, members }) => [
+    `### ${group}`,
+    table(
+      ["Variable", "Flag", "Member", "Meaning", "Takes", "Default", "Restart"],
+      members.map((
+        [name, { env, flag, meaning, needsRestart, takes, unset }]
+      ) => [code(env), code(`--${flag}`), code(name), meaning, takes, unset, needsRestart === true ? "✓" : ""])
+    )
+  ]),
   "Every process of a machine can see flags. Put addresses with endpoint keys into the environment or into a file.",
   "## Settings file",
   "The gateway reads `trigate.config.json`, `trigate.config.yaml` or `trigate.config.toml` of its working folder, or the file of\n" +

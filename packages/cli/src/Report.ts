@@ -7,6 +7,7 @@ import * as CliOutput from "effect/cli/CliOutput"
 import type { FlagDoc, HelpDoc } from "effect/cli/HelpDoc"
 import * as TerminalCapabilities from "effect/cli/TerminalCapabilities"
 import * as Console from "effect/Console"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
@@ -72,26 +73,37 @@ const subcommandsOf = ({ subcommands = [] }: HelpDoc): string =>
 // oxlint-disable-next-line no-control-regex -- the escape that begins a colour
 const colour = /\u001B\[[0-9;]*m/gu
 
-/** A narrower text beside its column would have one word per line. */
-const narrowest = 24
+const bold = (text: string): string => `\u001B[1m${text}\u001B[0m`
+
+/** Names that take more of the width have their text on the lines below them. */
+const widestNames = 0.4
+
+const indentation = " ".repeat(6)
 
 /** What precedes the text of a line: the names of a row, or the indentation. */
 const before = /^ {2,}(?:\S+(?: \S+)* {2,})?/u
 
-const wrapped = (line: string, width: number): string => {
-  const visible = line.replaceAll(colour, "")
-  const head = before.exec(visible)?.[0] ?? ""
-  const text = visible.slice(head.length)
-  const room = width - head.length
-  // a line at the margin, or with colours in its text, is one to copy: it stays whole
-  if (visible.length <= width || room < narrowest || head === "" || !line.endsWith(text)) return line
+const wrapWords = (text: string, room: number): ReadonlyArray<string> => {
   const lines: Array<string> = []
   for (const word of text.split(" ")) {
     const last = lines.at(-1)
     if (last !== undefined && last.length + 1 + word.length <= room) lines[lines.length - 1] = `${last} ${word}`
     else lines.push(word)
   }
-  return `${line.slice(0, line.length - text.length)}${lines.join(`\n${" ".repeat(head.length)}`)}`
+  return lines
+}
+
+const wrapped = (line: string, width: number): string => {
+  const visible = line.replaceAll(colour, "")
+  const head = before.exec(visible)?.[0] ?? ""
+  const text = visible.slice(head.length)
+  const isBelow = head.length > width * widestNames
+  // a line at the margin, or with colours in its text, is one to copy: it stays whole
+  if ((visible.length <= width && !isBelow) || head === "" || !line.endsWith(text)) return line
+  const names = line.slice(0, line.length - text.length)
+  const margin = isBelow ? indentation : " ".repeat(head.length)
+  const lines = wrapWords(text, width - margin.length).join(`\n${margin}`)
+  return isBelow ? `${names.trimEnd()}\n${margin}${lines}` : `${names}${lines}`
 }
 
 const heading = /^(?<title>[A-Z][A-Z ]+):?$/u
@@ -114,10 +126,22 @@ export const layout = (help: string, width: number): string => {
 // the description lists the shells already
 const shortened = (flag: FlagDoc): FlagDoc => flag.name === "completions" ? { ...flag, type: "shell" } : flag
 
+/** An annotation of a command: the titles of its groups of flags, each by the name of the group's first flag. */
+export const FlagTitles = Context.Reference<ReadonlyMap<string, string>>("@trigate/cli/Report/FlagTitles", {
+  defaultValue: () => new Map()
+})
+
+const titled = (help: string, titles: ReadonlyMap<string, string>, colors: boolean): string =>
+  help.split("\n").flatMap((line) => {
+    const title = titles.get(/^ {2}--(?<flag>\S+)/u.exec(line.replaceAll(colour, ""))?.groups?.["flag"] ?? "")
+    return title === undefined ? [line] : [colors ? bold(title.toUpperCase()) : title.toUpperCase(), line]
+  }).join("\n")
+
 const helpOf = (doc: HelpDoc, width: number, colors: boolean): string => {
-  const { globalFlags } = doc
+  const { annotations, globalFlags } = doc
   const shown = globalFlags === undefined ? doc : { ...doc, globalFlags: globalFlags.map(shortened) }
-  return layout(CliOutput.defaultFormatter({ colors }).formatHelpDoc(shown), width)
+  const help = CliOutput.defaultFormatter({ colors }).formatHelpDoc(shown)
+  return layout(titled(help, Context.get(annotations, FlagTitles), colors), width)
 }
 
 const exitCodes = `EXIT CODES\n${ExitCode.text.replace(/^/gmu, "  ")}`
@@ -134,7 +158,7 @@ export const presenter = (width: number): Presenter => ({
         }
         const { canColor } = yield* TerminalCapabilities.TerminalCapabilities
         const help = helpOf(event.helpDoc, width, canColor)
-        return yield* Console.log(event.commandPath.length === 1 ? `${help}\n\n${exitCodes}` : help)
+        return yield* Console.log(event.commandPath.length === 1 ? `${help}\n\n${layout(exitCodes, width)}` : help)
       }
       case "InvalidInvocation": {
         return yield* Effect.forEach(

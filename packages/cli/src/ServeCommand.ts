@@ -1,5 +1,5 @@
 /** `trigate serve`: the gateway, with a flag for each setting. */
-import { type Setting, settings } from "@trigate/domain/Settings"
+import { grouped, type Setting } from "@trigate/domain/Settings"
 import type { Finding } from "@trigate/server/Check"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as ExitCode from "./ExitCode.ts"
+import * as Report from "./Report.ts"
 
 /** Something that a check asked did not answer as it should. */
 export class CheckFailed extends Schema.TaggedError<CheckFailed>()("CheckFailed", {
@@ -19,14 +20,25 @@ export class CheckFailed extends Schema.TaggedError<CheckFailed>()("CheckFailed"
   }
 }
 
-const flagOf = ({ env, flag, meaning, takes, unset }: Setting<unknown>) =>
-  Flag.String(flag).pipe(
+const describe = ({ env, meaning, takes, unset }: Setting<unknown>): string => {
+  const sentences = `${meaning.slice(0, 1).toUpperCase()}${meaning.slice(1)}. Takes ${takes}`
+  return `${sentences} [env: ${env}] [default: ${unset.replace(/^unset: /u, "")}]`.replaceAll("`", "")
+}
+
+const flagOf = (setting: Setting<unknown>) =>
+  Flag.String(setting.flag).pipe(
     Flag.withMetavar("value"),
-    Flag.withDescription(`${meaning} - ${takes} (else ${env}, default ${unset})`),
+    Flag.withDescription(describe(setting)),
     Flag.optional
   )
 
-const flags = Object.fromEntries(Object.entries(settings).map(([name, setting]) => [name, flagOf(setting)]))
+const flags = Object.fromEntries(
+  grouped.flatMap(({ members }) => members.map(([name, setting]) => [name, flagOf(setting)]))
+)
+
+const titles = new Map(
+  grouped.flatMap(({ group, members: [first] }) => first === undefined ? [] : [[first[1].flag, group]])
+)
 
 const file = (name: string, meaning: string) =>
   Flag.String(name).pipe(Flag.withMetavar("file"), Flag.withDescription(meaning), Flag.optional)
@@ -83,6 +95,7 @@ export const command = Command.make("serve", {
         "file, in this order of precedence. Without upstream addresses the sandbox answers"
     ),
     Command.withShortDescription("Serve the gateway"),
+    Command.annotate(Report.FlagTitles, titles),
     Command.withExamples([
       { command: "trigate serve --port 9000" },
       { command: "trigate serve --check --config trigate.config.yaml" },

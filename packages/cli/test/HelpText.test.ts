@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Report from "@trigate/cli/Report"
+import { grouped } from "@trigate/domain/Settings"
 import * as Effect from "effect/Effect"
 import { run } from "./run.ts"
 
@@ -22,7 +23,9 @@ describe("help", () => {
   words than fit
 
 FLAGS
-  --long name, -l    A description of some length
+  --long name, -l
+      A description of some
+      length
 
 GROUP:
   \u001B[36mgo\u001B[0m    Goes on and on and on
@@ -37,6 +40,38 @@ EXAMPLES
   it("keeps its lines where there is no terminal", () => {
     assert.strictEqual(Report.layout(help, Infinity), help.replaceAll(/\n(?=FLAGS|GROUP|EXAMPLES)/gu, "\n\n"))
   })
+
+  it.effect.each([40, 60, 80, 120])("fits a terminal of %i columns", (columns) =>
+    Effect.gen(function*() {
+      for (const args of [["--help"], ["serve", "--help"], ["info", "candles", "--help"]]) {
+        const { stdout } = yield* run(args, { columns })
+        const [laidOut = ""] = stdout.replace(/^USAGE\n.*\n/mu, "").split("EXAMPLES")
+        const tooLong = laidOut.split("\n").filter((line) => line.length > columns)
+        assert.deepStrictEqual(tooLong, [], args.join(" "))
+      }
+    }))
+
+  it.effect("of serve has each setting under the title of its group", () =>
+    Effect.gen(function*() {
+      const { stdout } = yield* run(["serve", "--help"], { columns: 80 })
+      const flags = new Map(
+        stdout.split("\n\n").map((section) => [
+          section.split("\n")[0],
+          [...section.matchAll(/^ {2}--(?<flag>\S+)/gmu)].map(({ groups }) => groups?.["flag"])
+        ])
+      )
+      for (const { group, members } of grouped) {
+        assert.deepStrictEqual(flags.get(group.toUpperCase()), members.map(([, { flag }]) => flag), group)
+      }
+      assert.include(
+        stdout,
+        `LISTENING
+  --host value
+      Address to listen on. Takes a host name or an IP address [env:
+      TRIGATE_HOST] [default: 127.0.0.1]
+`
+      )
+    }))
 
   it.effect("says which flags are required, and the shells once", () =>
     Effect.gen(function*() {

@@ -31,6 +31,8 @@ export interface Surroundings {
   readonly typed?: string
   /** Whether standard error is a terminal. */
   readonly terminal?: boolean
+  /** The width of the terminal that standard output is; 0 where it is not a terminal. */
+  readonly columns?: number
 }
 
 /** Runs a command line in this process, under the clock of the test. */
@@ -57,6 +59,7 @@ export const run = Effect.fnUntraced(function*(args: ReadonlyArray<string>, surr
   const exit = yield* Trigate.run(args).pipe(
     Effect.provideService(Terminal.Terminal, {
       ...terminal,
+      columns: Effect.succeed(surroundings.columns ?? 0),
       readLine: surroundings.typed === undefined ? terminal.readLine : Effect.succeed(surroundings.typed)
     }),
     Effect.provideService(Console.Console, {

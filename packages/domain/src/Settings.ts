@@ -18,8 +18,23 @@ import type { Freshness } from "./InfoQueryTable.ts"
 import { byDefault, freshnessSetting, mistakeIn } from "./InfoQueryTable.ts"
 import { longestBatch } from "./protocol/JsonRpc.ts"
 
+/** The groups of the settings, in the order of `--help` and docs/configuration.md. */
+export const groups = [
+  "Listening",
+  "Callers",
+  "Upstreams",
+  "Relaying",
+  "Limits",
+  "Caching",
+  "Stores",
+  "Candle archive",
+  "Logs",
+  "Telemetry"
+] as const
+
 /** What people are told of a setting. */
 interface Texts {
+  readonly group: (typeof groups)[number]
   readonly meaning: string
   /** What a text has to be; completes "expected …". */
   readonly takes: string
@@ -278,19 +293,22 @@ const baseUrls = "http(s) base URLs, comma separated, without query"
 const positive = "a number above zero"
 const noLimit = "unset: no limit"
 
-/** Every setting by the name of its member in a file, in the order of `--help`. */
+/** Every setting by the name of its member in a file. */
 export const settings = {
   host: withDefault("TRIGATE_HOST", Host, "127.0.0.1", {
+    group: "Listening",
     needsRestart: true,
     meaning: "address to listen on",
     takes: "a host name or an IP address"
   }),
   port: withDefault("TRIGATE_PORT", Port, "8080", {
+    group: "Listening",
     needsRestart: true,
     meaning: "port to listen on; 0 takes a free one",
     takes: "a port from 0 to 65535"
   }),
   callers: optional("TRIGATE_CALLERS", Callers, {
+    group: "Callers",
     needsRestart: true,
     meaning:
       "who may call: those with a key in the database (`keys`) or in a key file, or everybody who reaches the gateway " +
@@ -298,17 +316,20 @@ export const settings = {
     takes: "`open`, `keys`, or the path of a key file that ends in `.json`"
   }, "unset: everybody on a loopback address; on any other the gateway does not start"),
   trustedProxies: list("TRIGATE_TRUSTED_PROXIES", someOf(Schema.IpNetworkFromString), {
+    group: "Callers",
     meaning:
       "proxies whose `Forwarded` or `X-Forwarded-For` says where a request comes from; callers without a key are told " +
       "apart by that address",
     takes: "networks in CIDR notation like `10.0.0.0/8`, comma separated; one address is `192.0.2.1/32`"
   }, "unset: none"),
   hosts: optional("TRIGATE_HOSTS", Schema.Union([Any, someOf(HostName)]), {
+    group: "Listening",
     meaning: "hosts that requests may ask for besides localhost, its subdomains, 127.0.0.0/8 and [::1]; any other is " +
       "answered with 421",
     takes: "host names or IP addresses without port, comma separated, or `*`"
   }, "unset: none on a loopback address, any on another"),
   adminHost: withDefault("TRIGATE_ADMIN_HOST", Host, "127.0.0.1", {
+    group: "Listening",
     needsRestart: true,
     meaning: "address of the admin listener, which has metrics, readiness in detail, the action log and the console",
     takes: "a host name or an IP address; one that others can reach takes `TRIGATE_CALLERS` with keys"
@@ -317,6 +338,7 @@ export const settings = {
     "TRIGATE_ADMIN_PORT",
     Port,
     {
+      group: "Listening",
       needsRestart: true,
       meaning: "port of the admin listener; 0 takes a free one",
       takes: "a port from 0 to 65535"
@@ -324,48 +346,59 @@ export const settings = {
     "unset: no listener of its own; the action log and the console are then beside the rest, on a loopback address only"
   ),
   network: withDefault("TRIGATE_NETWORK", Schema.Literals(["mainnet", "testnet"]), "mainnet", {
+    group: "Upstreams",
     meaning: "network whose signatures are expected",
     takes: "`mainnet` or `testnet`"
   }),
   tradingApiUrl: list("TRIGATE_TRADING_API_URL", BaseUrls, {
+    group: "Upstreams",
     meaning: "official API of the trading chain, in order of preference",
     takes: baseUrls
   }),
   tradingNodeUrl: list("TRIGATE_TRADING_NODE_URL", BaseUrls, {
+    group: "Upstreams",
     meaning: "trading-chain node, with the endpoint key in the path",
     takes: baseUrls
   }),
   tradingNodeArchive: withDefault(archiveSetting, OnOff, "off", {
+    group: "Upstreams",
     meaning: "whether the trading-chain nodes are archives: /evm then reads state at any block, not only at the latest",
     takes: onOff
   }),
   tokenChainUrl: list("TRIGATE_TOKEN_CHAIN_URL", BaseUrls, {
+    group: "Upstreams",
     meaning: "token-chain node, with the endpoint key in the path",
     takes: baseUrls
   }),
   layer2Url: list("TRIGATE_LAYER2_URL", BaseUrls, {
+    group: "Upstreams",
     meaning: "layer-2 node, with the endpoint key in the path",
     takes: baseUrls
   }),
   signers: optional("TRIGATE_SIGNERS", someOf(Address), {
+    group: "Relaying",
     meaning: "signers whose actions are relayed",
     takes: "0x addresses, comma separated"
   }, "unset: any"),
   strict: withDefault("TRIGATE_STRICT", OnOff, "off", {
+    group: "Relaying",
     meaning: "refuse action forms that are documented but not accepted by the real venue",
     takes: onOff
   }),
   relayActions: optional("TRIGATE_RELAY_ACTIONS", Schema.Union([Any, Schema.Literal("none"), someOf(ActionType)]), {
+    group: "Relaying",
     meaning:
       "action types that /exchange relays, alone or inside a multi-sig: those listed, `*` for any type, also an unknown one, " +
       "or `none`",
     takes: "action types, comma separated, `*`, or `none`"
   }, "unset: every known type, orders included"),
   relayInfo: withDefault("TRIGATE_RELAY_INFO", OnOff, "on", {
+    group: "Relaying",
     meaning: "relay /info queries of any type, not only the two that are checked",
     takes: onOff
   }),
   infoFreshness: list(freshnessSetting, InfoFreshness, {
+    group: "Caching",
     meaning:
       "how old answers to /info queries may be, by type, `0s` for none; of `candleSnapshot` it is the bar that is forming. " +
       "Equal queries share an answer until then",
@@ -375,6 +408,7 @@ export const settings = {
     isTold: true
   }, `unset: \`${byDefault.join("`, `")}\` a minute, \`spotMeta\` five, the rest not at all`),
   relayMethods: list("TRIGATE_RELAY_METHODS", someOf(Schema.Union([Schema.Literals(familyNames), Method])), {
+    group: "Relaying",
     meaning:
       "JSON-RPC methods that /evm and /l2 relay besides the declared ones, by name or by family; the params of a " +
       "method that no family has are not checked, and a call may be sent more than once",
@@ -382,58 +416,71 @@ export const settings = {
       "filters or subscribes; comma separated"
   }, "unset: the declared ones"),
   batchLimit: withDefault("TRIGATE_BATCH_LIMIT", BatchCalls, "100", {
+    group: "Relaying",
     meaning: "most calls in a JSON-RPC batch of /evm and /l2; a batch of more than 100 is sent on as several",
     takes: `an integer from 1 to ${longestBatch}`
   }),
   corsOrigins: optional("TRIGATE_CORS_ORIGINS", Schema.Union([Any, someOf(Schema.String.check(isOrigin))]), {
+    group: "Callers",
     meaning: "origins whose pages may call the gateway from a browser, and sign and send through it",
     takes: "origins like `https://app.example`, comma separated, or `*`"
   }, "unset: none"),
   tradingApiWeight: withDefault("TRIGATE_TRADING_API_WEIGHT", Positive, "1200", {
+    group: "Limits",
     meaning: "weight per minute that the official API grants this IP address",
     takes: positive
   }),
   tradingNodeRps: optional("TRIGATE_TRADING_NODE_RPS", Positive, {
+    group: "Limits",
     meaning: "request units per second of the trading-chain node's plan",
     takes: positive
   }, noLimit),
   tokenChainRps: optional("TRIGATE_TOKEN_CHAIN_RPS", Positive, {
+    group: "Limits",
     meaning: "request units per second of the token-chain node's plan",
     takes: positive
   }, noLimit),
   layer2Rps: optional("TRIGATE_LAYER2_RPS", Positive, {
+    group: "Limits",
     meaning: "request units per second of the layer-2 node's plan",
     takes: positive
   }, noLimit),
   readDeadline: withDefault("TRIGATE_READ_DEADLINE", Deadline, "10 seconds", {
+    group: "Limits",
     meaning: "deadline of a read, over all its attempts",
     takes: duration
   }),
   onceDeadline: withDefault("TRIGATE_ONCE_DEADLINE", Deadline, "20 seconds", {
+    group: "Limits",
     meaning: "deadline of a signed action, over all its attempts",
     takes: duration
   }),
   maxConnections: withDefault("TRIGATE_MAX_CONNECTIONS", Count, "4096", {
+    group: "Limits",
     needsRestart: true,
     meaning: "most connections that callers may have open; those of one address may have a quarter of them",
     takes: "an integer above zero"
   }),
   memoryInFlight: withDefault("TRIGATE_MEMORY_IN_FLIGHT", MemoryInFlight, "64", {
+    group: "Limits",
     needsRestart: true,
     meaning: "MiB that the bodies of requests in flight may take, and as much for answers that nobody has read yet",
     takes: "an integer of MiB, at least 8"
   }),
   maxLag: withDefault("TRIGATE_MAX_LAG", Deadline, "100 ms", {
+    group: "Limits",
     needsRestart: true,
     meaning:
       "length of the timers by which the lag of the event loop is measured; while five in turn are late by as much, new work is refused",
     takes: duration
   }),
   accessLog: withDefault("TRIGATE_ACCESS_LOG", OnOff, "on", {
+    group: "Logs",
     meaning: "write a line per request to standard output: JSON, or on a terminal a text",
     takes: onOff
   }),
   auditLog: optional("TRIGATE_AUDIT_LOG", Schema.String.check(namesFile), {
+    group: "Logs",
     needsRestart: true,
     meaning:
       "where a line of JSON is written for each signed action that is sent, with its caller, signer, nonce, digest, " +
@@ -441,10 +488,12 @@ export const settings = {
     takes: "`stdout`, or the path of a file"
   }, "unset: nowhere"),
   traceUpstream: withDefault("TRIGATE_TRACE_UPSTREAM", OnOff, "off", {
+    group: "Telemetry",
     meaning: "send upstreams the `traceparent` of each request's span; nothing is sent without an OTLP endpoint",
     takes: onOff
   }),
   redisUrl: optional("TRIGATE_REDIS_URL", RedisUrl, {
+    group: "Stores",
     needsRestart: true,
     meaning:
       "Redis in which replicas share rate limits, quotas, cached responses and, without a database, the nonces of signed " +
@@ -452,6 +501,7 @@ export const settings = {
     takes: "a redis:// or rediss:// URL, with a database number or no path"
   }),
   databaseUrl: optional("TRIGATE_DATABASE_URL", DatabaseUrl, {
+    group: "Stores",
     needsRestart: true,
     meaning:
       "database of the action log, which then survives a crash, and of the callers' keys; replicas may share a Postgres, which " +
@@ -459,6 +509,7 @@ export const settings = {
     takes: "a postgres:// URL, or the path of a SQLite file"
   }, "unset: in memory"),
   archive: list("TRIGATE_ARCHIVE", someOf(RecordedCoin), {
+    group: "Candle archive",
     needsRestart: true,
     meaning:
       "coins whose candles are recorded, each with the smallest interval that is followed; larger ones are built from it. " +
@@ -466,17 +517,20 @@ export const settings = {
     takes: "`coin:interval`, such as `BTC:1m,@107:5m`, or `*:1h` for every other coin; comma separated"
   }, "unset: nothing is recorded"),
   otelSdkDisabled: withDefault("OTEL_SDK_DISABLED", TrueFalse, "false", {
+    group: "Telemetry",
     needsRestart: true,
     meaning: "export nothing, whatever else is set",
     takes: "`true` or `false`"
   }),
   otlpEndpoint: optional("OTEL_EXPORTER_OTLP_ENDPOINT", OtlpEndpoint, {
+    group: "Telemetry",
     needsRestart: true,
     meaning: "OpenTelemetry collector to which traces, metrics and the program's log are exported; a path like " +
       "`/v1/traces` is appended",
     takes: "an http(s) base URL without query"
   }, "unset: no export"),
   otlpHeaders: optional("OTEL_EXPORTER_OTLP_HEADERS", SecretPairs, {
+    group: "Telemetry",
     needsRestart: true,
     meaning: "headers of each export, such as a key of the collector",
     takes: "`name=value`, comma separated, percent-encoded"
@@ -486,37 +540,44 @@ export const settings = {
     Schema.Literals(["http/protobuf", "http/json"]),
     "http/protobuf",
     {
+      group: "Telemetry",
       needsRestart: true,
       meaning: "encoding of the exports",
       takes: "`http/protobuf` or `http/json`"
     }
   ),
   otlpCompression: withDefault("OTEL_EXPORTER_OTLP_COMPRESSION", Schema.Literals(["none", "gzip"]), "none", {
+    group: "Telemetry",
     needsRestart: true,
     meaning: "compression of the exports",
     takes: "`none` or `gzip`"
   }),
   otelServiceName: optional("OTEL_SERVICE_NAME", Schema.String, {
+    group: "Telemetry",
     needsRestart: true,
     meaning: "name under which the gateway appears",
     takes: "a text"
   }, "unset: `service.name` of the resource attributes, else trigate"),
   otelResourceAttributes: optional("OTEL_RESOURCE_ATTRIBUTES", Pairs, {
+    group: "Telemetry",
     needsRestart: true,
     meaning: "attributes of everything that is exported",
     takes: "`key=value`, comma separated, percent-encoded"
   }),
   otelTracesExporter: withDefault("OTEL_TRACES_EXPORTER", Exporter, "otlp", {
+    group: "Telemetry",
     needsRestart: true,
     meaning: "whether traces are exported",
     takes: exporter
   }),
   otelMetricsExporter: withDefault("OTEL_METRICS_EXPORTER", Exporter, "otlp", {
+    group: "Telemetry",
     needsRestart: true,
     meaning: "whether metrics are exported; `/metrics` has them in any case",
     takes: exporter
   }),
   otelLogsExporter: withDefault("OTEL_LOGS_EXPORTER", Exporter, "otlp", {
+    group: "Telemetry",
     needsRestart: true,
     meaning: "whether the program's log is exported; standard output has it in any case",
     takes: exporter
@@ -533,27 +594,37 @@ export const settings = {
     ]),
     "parentbased_always_on",
     {
+      group: "Telemetry",
       needsRestart: true,
       meaning: "which requests are traced; a `parentbased` sampler decides only for those without a `traceparent`",
       takes: "`always_on`, `always_off`, `traceidratio`, or one of these after `parentbased_`"
     }
   ),
   otelTracesSamplerArg: withDefault("OTEL_TRACES_SAMPLER_ARG", Share, "1", {
+    group: "Telemetry",
     needsRestart: true,
     meaning: "share of the traces that a `traceidratio` sampler takes",
     takes: "a number from 0 to 1"
   }),
   otelSpanDelay: withDefault("OTEL_BSP_SCHEDULE_DELAY", Millis, "5000", {
+    group: "Telemetry",
     needsRestart: true,
     meaning: "time between two exports of spans",
     takes: millis
   }),
   otelMetricInterval: withDefault("OTEL_METRIC_EXPORT_INTERVAL", Millis, "60000", {
+    group: "Telemetry",
     needsRestart: true,
     meaning: "time between two exports of metrics",
     takes: millis
   })
 }
+
+/** The settings of each group, with their names. */
+export const grouped = groups.map((group) => ({
+  group,
+  members: Object.entries(settings).filter(([, setting]) => setting.group === group)
+}))
 
 /** The decoded settings. */
 export type Settings = { readonly [Name in keyof typeof settings]: Config.Success<(typeof settings)[Name]> }
