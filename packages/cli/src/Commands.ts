@@ -8,6 +8,7 @@ import * as KeysCommand from "./KeysCommand.ts"
 import * as MultiSigCommand from "./MultiSigCommand.ts"
 import * as ReadCommands from "./ReadCommands.ts"
 import * as ServeCommand from "./ServeCommand.ts"
+import * as StatusCommand from "./StatusCommand.ts"
 
 /** `trigate`. */
 export const command = Command.make("trigate").pipe(
@@ -27,6 +28,7 @@ export const command = Command.make("trigate").pipe(
       group: "GATEWAY",
       commands: [
         ServeCommand.command,
+        StatusCommand.command,
         InspectCommand.command,
         ActionLogCommand.command,
         KeysCommand.command,

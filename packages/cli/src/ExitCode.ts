@@ -68,6 +68,7 @@ export const classes = {
   InvalidPrivateKey: "usage",
   StartError: "unexpected",
   CheckFailed: "unavailable",
+  NotReady: "unavailable",
   ActionsFault: "unexpected",
   KeyStoreFault: "unexpected",
   KeyRefusal: "usage",

@@ -5,6 +5,7 @@ import * as Layer2 from "@trigate/client/Layer2"
 import * as Tokens from "@trigate/client/Tokens"
 import * as Gas from "@trigate/domain/Gas"
 import { Hash } from "@trigate/domain/Hex"
+import * as Json from "@trigate/domain/Json"
 import * as Receipt from "@trigate/domain/Receipt"
 import * as SpotLookup from "@trigate/domain/SpotLookup"
 import type { SpotMeta } from "@trigate/domain/SpotMeta"
@@ -18,6 +19,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as MutableRef from "effect/MutableRef"
 import * as Option from "effect/Option"
+import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as CandlesCommand from "./CandlesCommand.ts"
@@ -93,10 +95,39 @@ const spotMeta = Command.make("spot-meta", {
     Command.withExamples([{ command: "trigate info spot-meta PURR" }])
   )
 
+const readQuery = Schema.decodeUnknownOption(
+  Schema.StructWithRest(Schema.Struct({ type: Schema.String }), [Schema.Record(Schema.String, Schema.Unknown)])
+)
+
+const raw = Command.make("raw", {
+  query: Argument.String("query").pipe(
+    Argument.withDescription("The query as JSON, such as '{\"type\":\"allMids\"}'; - reads standard input")
+  )
+}, ({ query }) =>
+  Effect.gen(function*() {
+    const parsed = Json.parseStrict(query === "-" ? yield* Input.text(query) : query)
+    if (Result.isFailure(parsed)) return yield* Input.fault(`The query cannot be read: ${parsed.failure.message}`)
+    const request = yield* Effect.fromOption(
+      readQuery(parsed.success),
+      () => Input.fault("The query has to be a JSON object with a type, such as {\"type\":\"allMids\"}")
+    )
+    yield* Output.printJson(yield* GatewayAccess.ask(Info.raw(request)))
+  })).pipe(
+    Command.withDescription("Send any query to /info and print its response as JSON, with all digits of integers"),
+    Command.withShortDescription("Send any query to /info and print its response as JSON"),
+    Command.withExamples([
+      { command: "trigate info raw '{\"type\":\"allMids\"}'" },
+      {
+        command: "trigate info raw '{\"type\":\"l2Book\",\"coin\":\"BTC\"}'",
+        description: "The best 20 levels of each side of a book"
+      }
+    ])
+  )
+
 /** `trigate info`. */
 export const info = Command.make("info").pipe(
-  Command.withDescription("Query the trading chain: pairs, tokens, bars"),
-  Command.withSubcommands([spotMeta, CandlesCommand.command]),
+  Command.withDescription("Query the trading chain: pairs, tokens, bars, or any query as JSON"),
+  Command.withSubcommands([spotMeta, CandlesCommand.command, raw]),
   GatewayAccess.options
 )
 

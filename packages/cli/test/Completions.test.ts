@@ -30,9 +30,12 @@ done
 complete -p trigate`
 
 const cases: ReadonlyArray<readonly [line: string, offered: string]> = [
-  ["trigate ", "info evm token receipt delegate undelegate big-blocks multisig serve inspect actions keys candles"],
+  [
+    "trigate ",
+    "info evm token receipt delegate undelegate big-blocks multisig serve status inspect actions keys candles"
+  ],
   ["trigate multi", "multisig"],
-  ["trigate info ", "spot-meta candles"],
+  ["trigate info ", "spot-meta candles raw"],
   ["trigate info candles BTC ", "1m 3m 5m 15m 30m 1h 2h 4h 8h 12h 1d 3d 1w 1M"],
   ["trigate info candles --o", "--out"],
   ["trigate info candles BTC 1h --out ", "csv json ndjson"],

@@ -164,6 +164,42 @@ PURR       1              0             5  0xc1fb593aeffbeb02f85e0308e9956a90  0
       assert.hasAllKeys(whole, ["universe", "tokens"])
     }))
 
+  it.effect("info raw: prints the response to a query of any type, from an argument or from standard input", () =>
+    Effect.gen(function*() {
+      const expected = `{\n  "time": ${epoch},\n  "specialStatuses": null\n}\n`
+      yield* printed(`info raw {"type":"exchangeStatus"}`, expected)
+      const environment = { TRIGATE_GATEWAY_URL: yield* Url }
+      const read = yield* trigate("info raw -", { environment, stdin: `{ "type": "exchangeStatus" }\n` })
+      assert.deepStrictEqual(read, { code: 0, stdout: expected, stderr: "" })
+      const mids: unknown = JSON.parse((yield* trigate(`info raw {"type":"allMids","dex":"xyz"}`)).stdout)
+      assert.hasAllKeys(mids, ["xyz:XYZ100"])
+    }))
+
+  it.effect("info raw: refuses what is not a query, and passes on what the gateway and the venue refuse", () =>
+    Effect.gen(function*() {
+      const shape = "trigate: The query has to be a JSON object with a type, such as {\"type\":\"allMids\"}"
+      yield* refused("info raw {type:meta}", 2, "trigate: The query cannot be read: Not a JSON document")
+      yield* refused(`info raw {"type":"a","type":"b"}`, 2, "trigate: The query cannot be read: Duplicate key \"type\"")
+      yield* refused("info raw []", 2, shape)
+      yield* refused(`info raw {"coin":"BTC"}`, 2, shape)
+      yield* refused(
+        `info raw {"type":"candleSnapshot","req":{"coin":"BTC","interval":"1x","startTime":1}}`,
+        3,
+        "trigate: req.interval: Expected one of 1m, 3m, 5m, 15m, 30m, 1h, 2h, 4h, 8h, 12h, 1d, 3d, 1w, 1M"
+      )
+      yield* refused(
+        `info raw {"type":"candleSnapshot","req":{"coin":"${coins.unknown}","interval":"1m","startTime":1}}`,
+        4,
+        "trigate: The venue knows no coin \"NOSUCHCOIN\""
+      )
+      yield* refused(
+        `info raw {"type":"nope"}`,
+        3,
+        "trigate: gateway answered HTTP 422: Failed to deserialize the JSON body into the target type: the sandbox has no " +
+          "answer to \"nope\""
+      )
+    }))
+
   it.effect("token: a table with the supply as an amount, and JSON with every digit", () =>
     Effect.gen(function*() {
       yield* printed(

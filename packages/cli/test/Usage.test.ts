@@ -101,7 +101,7 @@ describe("a command line that is wrong", () => {
 
   it.effect("without a subcommand names those that there are", () =>
     Effect.gen(function*() {
-      yield* refused("info", 2, "trigate: Missing subcommand: spot-meta, candles; see trigate info --help")
+      yield* refused("info", 2, "trigate: Missing subcommand: spot-meta, candles, raw; see trigate info --help")
       assert.deepStrictEqual(yield* run([]), yield* run(["--help"]))
     }))
 
@@ -134,6 +134,9 @@ describe("no gateway", () => {
       "evm gas",
       "info spot-meta",
       "info candles BTC 1h --out csv",
+      "info raw {\"type\":\"meta\"}",
+      "status",
+      "status --json",
       "token EQClb6WL4TgcNsmu7KdNii5mw330v-k_cl6jCKyPj9pWNfJz",
       `receipt 0x${"1".repeat(64)}`,
       `receipt --wait 0x${"1".repeat(64)}`
@@ -181,6 +184,7 @@ describe("help", () => {
     "info",
     "info spot-meta",
     "info candles",
+    "info raw",
     "evm",
     "evm storage",
     "evm gas",
@@ -198,6 +202,7 @@ describe("help", () => {
     "multisig approve",
     "multisig submit",
     "serve",
+    "status",
     "inspect",
     "actions",
     "actions list",

@@ -76,6 +76,7 @@ export const make = (connection: Connection.Connection["Service"]): Calls => {
     },
     info: {
       spotMeta: bound(Info.spotMeta),
+      raw: bound(Info.raw),
       candleSnapshot: bound(Info.candleSnapshot),
       candles: (...args) => Stream.provideService(Info.candles(...args), Connection.Connection, connection)
     },

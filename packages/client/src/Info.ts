@@ -5,11 +5,13 @@ import * as CandleWalk from "@trigate/domain/CandleWalk"
 import type { CandleStretch, CandleWindow } from "@trigate/domain/CandleWindow"
 import type { ServedFailure } from "@trigate/domain/GatewayError"
 import * as InfoOperations from "@trigate/domain/InfoOperations"
+import * as Json from "@trigate/domain/Json"
 import type { AnyCodec, Operation } from "@trigate/domain/Operation"
 import * as InfoProtocol from "@trigate/domain/protocol/InfoProtocol"
-import type { UnknownAsset } from "@trigate/domain/ResourceError"
+import * as Protocol from "@trigate/domain/protocol/Protocol"
+import { UnknownAsset } from "@trigate/domain/ResourceError"
 import type { SpotMeta } from "@trigate/domain/SpotMeta"
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"
 import type { Connection } from "./Connection.ts"
 import { ask, type Served, served } from "./internal/Served.ts"
@@ -42,3 +44,18 @@ export const candles = (
   options?: CandleWalk.Options
 ): Stream.Stream<CandleStretch, ServedFailure | UnknownAsset, Connection> =>
   CandleWalk.walk(request, candleSnapshot, options)
+
+/** A query of any type, with its members as the venue spells them. */
+export interface RawQuery {
+  readonly type: string
+  readonly [member: string]: unknown
+}
+
+const readRaw = Protocol.readerOf(served({ ...InfoOperations.passthroughQuery, failures: [UnknownAsset] }))
+
+/** The venue's response to a query of any type, not decoded; integers beyond 2^53 are `bigint`. */
+export const raw: (request: RawQuery) => Effect.Effect<unknown, ServedFailure | UnknownAsset, Connection> = Effect.fn(
+  "GatewayClient.info"
+)(function*(request) {
+  return yield* readRaw(request, yield* ask(({ chains }) => chains.post(Paths.info, Json.stringify(request))))
+})

@@ -47,6 +47,7 @@ const declared: {
   "exchange.resolve": [[...ofActions, ...common], (tag) => () => problem(tag)],
   "exchange.inspect": [["InvalidRequest", "PayloadTooLarge"], (tag) => () => problem(tag)],
   "info.spotMeta": [common, (tag) => () => problem(tag)],
+  "info.raw": [["UnknownAsset", ...common], (tag) => () => problem(tag)],
   "info.candleSnapshot": [["UnknownAsset", ...common], (tag) => () => problem(tag)],
   "info.candles": [["UnknownAsset", ...common], (tag) => () => problem(tag)],
   "candles.list": [["ArchiveNotConfigured", "ArchiveUnavailable", ...common], (tag) => () => problem(tag)],

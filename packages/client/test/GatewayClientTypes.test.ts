@@ -4,6 +4,7 @@ import type { CandleSeries } from "@trigate/api/CandlesApi"
 import type { Readiness } from "@trigate/api/HealthApi"
 import type { CandleFileRequest, CandlesFailure } from "@trigate/client/Candles"
 import type { GatewayClient } from "@trigate/client/GatewayClient"
+import type { RawQuery } from "@trigate/client/Info"
 import type { ActionAccepted, ActionRejected } from "@trigate/domain/ActionOutcome"
 import type { Candle, CandleWindowRequest } from "@trigate/domain/Candle"
 import type { CandleFormat } from "@trigate/domain/CandleText"
@@ -75,6 +76,9 @@ describe("types of the client", () => {
 
   it("queries", () => {
     expectTypeOf<Of<"info", "spotMeta">>().returns.toEqualTypeOf<Effect.Effect<SpotMeta, ServedFailure>>()
+    expectTypeOf<Of<"info", "raw">>().toEqualTypeOf<
+      Method<[request: RawQuery], unknown, ServedFailure | UnknownAsset>
+    >()
     expectTypeOf<Of<"info", "candleSnapshot">>().toEqualTypeOf<
       Method<[request: CandleWindowRequest], CandleWindow, ServedFailure | UnknownAsset>
     >()

@@ -189,6 +189,14 @@ export const methods: { readonly [name: string]: Method } = {
     answer: JSON.stringify(meta),
     result: meta
   },
+  "info.raw": {
+    call: ({ info }) => info.raw({ type: "l2Book", coin: "BTC" }),
+    sent: post(`{"type":"l2Book","coin":"BTC"}`),
+    path: "/info",
+    keyed: true,
+    answer: `{"coin":"BTC","time":9007199254740993,"levels":[[],[]]}`,
+    result: { coin: "BTC", time: 9_007_199_254_740_993n, levels: [[], []] }
+  },
   "info.candleSnapshot": {
     call: ({ info }) => info.candleSnapshot(coin),
     sent: post(`{"type":"candleSnapshot","req":{"coin":"BTC","interval":"1m","startTime":60000,"endTime":119999}}`),
