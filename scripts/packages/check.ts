@@ -103,7 +103,11 @@ const importAll = (): string => {
 }
 
 // the commands of the packages, and the tools that are on the path of whoever reads them
-const place: Place = { parent: path.join(app, "documents"), binaries: path.join(root, "node_modules/.bin") }
+const place: Place = {
+  parent: path.join(app, "documents"),
+  binaries: path.join(root, "node_modules/.bin"),
+  vitestConfig: "export default {}\n"
+}
 
 /** What the packages say of themselves, and the guide to embedding them: each block run with the packed packages. */
 const documents = [...fs.globSync("packages/*/README.md", { cwd: root }).toSorted(), "docs/guides/embed.md"]

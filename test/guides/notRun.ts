@@ -1,16 +1,11 @@
 /** The blocks that no test runs as they stand: `path: first line (reason)`, as the documents excuse them. */
 export const notRun: ReadonlyArray<string> = [
-  "README.md: flowchart LR (a diagram)",
-  "README.md: npm ci && npm start (every test starts a gateway)",
-  "README.md: Trigate listens on http://127.0.0.1:8080 (sandbox), ready after 2981 ms (1578 ms of processor time) (the times are " +
-  "those of one start)",
-  "README.md: npm run build && npm pack ./packages/trigate/build (npm run packages builds, packs and installs it)",
-  "README.md: npx trigate serve --port 8081 --trading-api-url http://localhost:8080 (every test of this page starts the two " +
-  "gateways)",
-  "README.md: npx trigate serve --archive 'BTC:1m,ETH:1m,*:1h' --database-url trigate.sqlite --trading-api-url " +
-  "https://api.hyperliquid.xyz (it serves until it is stopped)",
+  "README.md: git clone https://github.com/trigate/trigate.git && cd trigate (every test starts a gateway)",
+  "README.md: Trigate listens on http://127.0.0.1:8080 (sandbox), ready after … ms (… ms of processor time) (the times are those of " +
+  "one start)",
   "README.md: npm ci && npm test (it would run itself)",
   "README.md: TRIGATE_TRADING_API_URL=https://api.hyperliquid.xyz \\ (real upstreams)",
+  "README.md: npm run build && npm pack ./packages/trigate/build (npm run packages builds, packs and installs it)",
   "docs/cli.md: trigate serve --port 9000 --read-deadline 5s (it serves until it is stopped)",
   "docs/guides/candle-history.md: TRIGATE_TRADING_API_URL=https://api.hyperliquid.xyz \\ (it serves until it is stopped)",
   "docs/guides/candle-export.md: import duckdb (the package may be missing; test/compat/candleTools.test.ts runs it where it is " +
@@ -21,6 +16,8 @@ export const notRun: ReadonlyArray<string> = [
   "installed)",
   "docs/guides/callers.md: TRIGATE_CALLERS=keys.json trigate serve --host 0.0.0.0 (it serves until it is stopped)",
   "docs/guides/callers.md: curl -s localhost:9090/admin/keys -H \"authorization: Bearer $(cat admin.key)\" (it needs a gateway with keys and an admin listener)",
+  "docs/guides/operating.md: npx trigate serve --port 8081 --trading-api-url http://localhost:8080 (every test of this page starts " +
+  "the two gateways)",
   "docs/guides/deploy.md: npx trigate serve --env-file trigate.env (it serves until it is stopped)",
   "docs/guides/deploy.md: npm install --prefix /opt/trigate --omit=dev --ignore-scripts trigate (it takes root, systemd and " +
   "the registry)",

@@ -16,12 +16,15 @@ export interface Place {
   readonly parent: string
   /** The commands of the packages. */
   readonly binaries: string
+  /** The module that configures vitest where the programs run. */
+  readonly vitestConfig: string
 }
 
 /** The packages as they are in the repository. */
 export const checkout: Place = {
   parent: path.join(import.meta.dirname, ".blocks"),
-  binaries: path.join(root, "node_modules/.bin")
+  binaries: path.join(root, "node_modules/.bin"),
+  vitestConfig: `export { default } from ${JSON.stringify(path.join(root, "vitest.config.ts"))}\n`
 }
 
 /** A new folder, removed with the scope. */
@@ -96,13 +99,13 @@ const ended = (program: Program, cwd: string, { sandbox }: Gateways, binaries: s
   })
 
 /**
- * What a fresh folder holds: the examples where a document names them, a curl that fails with an error status, and a vitest
- * that takes the folder for its project.
+ * Fills a new folder: with the examples, which a document may name, a curl that fails with an error status, and a vitest whose
+ * project is the folder.
  */
-const prepare = (cwd: string) => {
+const prepare = (cwd: string, { vitestConfig }: Place) => {
   fs.symlinkSync(path.join(root, "examples"), path.join(cwd, "examples"))
   fs.writeFileSync(path.join(cwd, ".curlrc"), "fail-with-body\n")
-  fs.writeFileSync(path.join(cwd, "vitest.config.ts"), "export default {}\n")
+  fs.writeFileSync(path.join(cwd, "vitest.config.ts"), vitestConfig)
 }
 
 const isCurlInstalled = spawnSync("curl", ["--version"]).status === 0
@@ -112,7 +115,7 @@ const usesCurl = ({ language, text }: Program): boolean => language === "sh" && 
 /** Runs what a document does not excuse, in its order; gives what is not as the document shows it. */
 export const run = Effect.fn(function*(document: Document, gateways: Gateways, place: Place = checkout) {
   const cwd = yield* folderIn(place.parent)
-  prepare(cwd)
+  prepare(cwd, place)
   const wrong: Array<string> = []
   for (const found of document.programs) {
     const output = found.output === undefined
