@@ -109,8 +109,12 @@ const place: Place = {
   vitestConfig: "export default {}\n"
 }
 
-/** What the packages say of themselves, and the guide to embedding them: each block run with the packed packages. */
-const documents = [...fs.globSync("packages/*/README.md", { cwd: root }).toSorted(), "docs/guides/embed.md"]
+/** The READMEs, and the guide to embedding: each block run with the packed packages. */
+const documents = [
+  "README.md",
+  ...fs.globSync("packages/*/README.md", { cwd: root }).toSorted(),
+  "docs/guides/embed.md"
+]
   .map((file) => readDocument(file, fs.readFileSync(path.join(root, file), "utf8")))
 
 /** The modules of the documents, written where the compiler finds them. */
