@@ -177,7 +177,7 @@ const decodeReport = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Struc
 const test = (): string => {
   run(
     process.execPath,
-    [path.join(modules, "vitest/vitest.mjs"), "run", "--reporter=json", "--outputFile=run.json"],
+    [path.join(modules, "vitest/vitest.mjs"), "run", "swapped.test.ts", "--reporter=json", "--outputFile=run.json"],
     app
   )
   const { numPassedTests } = decodeReport(fs.readFileSync(path.join(app, "run.json"), "utf8"))
