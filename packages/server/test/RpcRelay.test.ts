@@ -3,7 +3,7 @@ import { post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import * as Recordings from "@trigate/testing/Recordings"
 import type { Seen } from "@trigate/testing/RecordingUpstream"
-import { rpcFailure, rpcId, rpcReply } from "@trigate/testing/RecordingUpstream"
+import { recordingUpstream, rpcFailure, rpcId, rpcReply } from "@trigate/testing/RecordingUpstream"
 import * as Effect from "effect/Effect"
 import type { LiveGateway } from "./liveGateway.ts"
 import { liveGateway, upstreamKeys } from "./liveGateway.ts"
@@ -357,10 +357,11 @@ describe("an upstream's own words", () => {
       )
     }))
 
-  it.live("keep in a result what only looks like the endpoint key: a result is data", () =>
+  it.live("keep in a result a word of the upstream's address: a result is data", () =>
     Effect.gen(function*() {
-      const result = `{"note":"${upstreamKeys.layer2}"}`
-      const live = yield* liveGateway({ layer2: rpcReply(result) })
+      const result = `{"note":"hyperliquid"}`
+      const node = yield* recordingUpstream(rpcReply(result))
+      const live = yield* liveGateway({}, { TRIGATE_LAYER2_URL: `${node.url}/hyperliquid/${upstreamKeys.layer2}` })
       const answer = yield* post(`${live.url}/l2`, receiptCall("5"))
       assert.strictEqual(answer.text, `{"jsonrpc":"2.0","id":5,"result":${result}}`)
     }))

@@ -97,21 +97,30 @@ const retryAfterOf = (headers: TransportResponse["headers"]): number | undefined
   return Option.getOrUndefined(between)
 }
 
-/** The answer as it came, its refusal without the endpoint key. */
-export const responseOf = (target: Target, answer: TransportResponse): UpstreamResponse.UpstreamResponse => {
-  const retryAfter = retryAfterOf(answer.headers)
-  const relayed = UpstreamResponse.make({
-    upstream: target.label,
-    status: answer.status,
-    contentType: answer.headers["content-type"] ?? "application/octet-stream",
-    body: answer.body,
-    ...UpstreamResponse.signerIn(answer.headers),
+const unknownType = "application/octet-stream"
+
+/** The response without the endpoint key of its address: nothing later sees what the upstream wrote of it. */
+export const responseOf = (
+  { conceal, label }: Target,
+  { body, headers, status }: TransportResponse
+): UpstreamResponse.UpstreamResponse => {
+  const retryAfter = retryAfterOf(headers)
+  const contentType = headers["content-type"] ?? unknownType
+  const received = UpstreamResponse.make({
+    upstream: label,
+    status,
+    contentType,
+    body,
+    ...UpstreamResponse.signerIn(headers),
     ...(retryAfter === undefined ? {} : { retryAfter })
   })
-  if (answer.status < 300) return relayed
-  // bytes that are not UTF-8 can quote the key as well, and a refusal may lose them
-  const text = target.conceal(relayed.text)
-  return text === relayed.text ? relayed : relayed.with({ body: Utf8.encode(text) })
+  if (conceal === undefined) return received
+  // bytes that are not UTF-8 can quote the key as well, and what quotes it may lose them
+  const text = conceal(status, received.text)
+  const type = conceal(status, contentType) === contentType ? contentType : unknownType
+  return text === received.text && type === contentType
+    ? received
+    : received.with({ body: Utf8.encode(text), contentType: type })
 }
 
 /** What every attempt goes through. */

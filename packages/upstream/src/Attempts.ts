@@ -291,7 +291,7 @@ export const make = (parts: Parts, options: Options): Attempts => {
         // the peer may have closed a pooled connection just then, and it may have closed the others too
         onNewConnection: kept?.fault === "broken",
         answered: (response) => {
-          const value = judge(response, target.conceal)
+          const value = judge(response)
           const signal = signalOf(value, response)
           if (value._tag === "Retryable") {
             defer(target, value)

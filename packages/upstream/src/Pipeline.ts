@@ -8,7 +8,6 @@
  */
 import type { CommonFailure } from "@trigate/domain/GatewayError"
 import type { CachePolicy } from "@trigate/domain/Operation"
-import * as InfoProtocol from "@trigate/domain/protocol/InfoProtocol"
 import type { ReadOperation, ReadProtocol } from "@trigate/domain/protocol/Protocol"
 import { settings } from "@trigate/domain/Settings"
 import * as Start from "@trigate/domain/Start"
@@ -175,12 +174,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
         }
       }
     }),
-    once: (call, identity) =>
-      Effect.map(
-        once(call, identity),
-        // which address answered is not known here
-        (response) => call.targets.reduce((left, { conceal }) => InfoProtocol.concealedError(conceal, left), response)
-      )
+    once
   })
 })
 

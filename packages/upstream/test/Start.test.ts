@@ -133,9 +133,9 @@ describe("a read that starts at once", () => {
             const question = EvmProtocol.reads.write(call, id)
             return {
               ...question,
-              judge: (response, conceal) => {
+              judge: (response) => {
                 if (responses++ === 0) throw new Error("a fault")
-                return question.judge(response, conceal)
+                return question.judge(response)
               }
             }
           }

@@ -14,9 +14,9 @@ it.effect("a space is the same for the same addresses, another for others, and s
     assert.notStrictEqual(yield* space("https://node.example/0123456789abcdef", "https://b.example"), one)
   }).pipe(Effect.provide(Digest.layerWebCrypto)))
 
-const concealed = (address: string, text: string): string | undefined => {
+const concealed = (address: string, text: string, status = 404): string | undefined => {
   const [target] = Upstream.targets(Upstream.make("layer2", [address]), "")
-  return target?.conceal(text)
+  return target?.conceal === undefined ? text : target.conceal(status, text)
 }
 
 /** An address, what a server says, and what is left of it. */
@@ -67,5 +67,41 @@ const refusals: ReadonlyArray<readonly [what: string, address: string, said: str
 for (const [what, address, said, left] of refusals) {
   it(`a refusal holds ${what}`, () => {
     assert.strictEqual(concealed(address, said), left)
+  })
+}
+
+const key = "https://node.example/hyperliquid/0123456789abcdef"
+
+/** An address, a body with HTTP 200, and what is left of it. */
+const data: ReadonlyArray<readonly [what: string, address: string, body: string, left: string]> = [
+  ["loses a key", key, `{"result":"/0123456789abcdef"}`, `{"result":"/…"}`],
+  ["keeps a word of the path", key, `{"name":"hyperliquid"}`, `{"name":"hyperliquid"}`],
+  ["keeps a word of the path beside a key", key, `["hyperliquid/0123456789abcdef"]`, `["hyperliquid/…"]`],
+  ["loses both where it is an error", key, `{"error":"/hyperliquid/0123456789abcdef"}`, `{"error":"/…/…"}`],
+  [
+    "loses both in those answers of a batch that are errors",
+    key,
+    `[{"error":"/hyperliquid"}, {"result":"/hyperliquid"}]`,
+    `[{"error":"/…"},{"result":"/hyperliquid"}]`
+  ],
+  ["keeps a short key", "https://node.example/k7Qz", `{"coin":"k7Qz"}`, `{"coin":"k7Qz"}`],
+  [
+    "loses a short key in an error",
+    "https://node.example/k7Qz",
+    `{"status":"err","response":"k7Qz"}`,
+    `{"status":"err","response":"…"}`
+  ],
+  ["keeps a number", "https://node.example/12345678", `{"n":12345678}`, `{"n":12345678}`],
+  [
+    "stays JSON",
+    "https://node.example/n123456789abcdef",
+    String.raw`["\\n123456789abcdef","\n123456789abcdef"]`,
+    String.raw`["\\…","\\…"]`
+  ]
+]
+
+for (const [what, address, body, left] of data) {
+  it(`data ${what}`, () => {
+    assert.strictEqual(concealed(address, body, 200), left)
   })
 }

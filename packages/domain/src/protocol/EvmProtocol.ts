@@ -29,7 +29,7 @@ import {
   retryable,
   unreadable
 } from "./Protocol.ts"
-import type { AttemptResult, Backend, BatchAnswer, Conceal, Question, ReadOperation, ReadProtocol } from "./Protocol.ts"
+import type { AttemptResult, Backend, BatchAnswer, Question, ReadOperation, ReadProtocol } from "./Protocol.ts"
 
 /** A call to relay: its method, its params as the caller wrote them, and the surface that was asked. */
 export interface EvmCall {
@@ -171,12 +171,6 @@ export const methodOf = <
     })
 }
 
-const concealed = (conceal: Conceal, answer: RpcAnswer): RpcAnswer => {
-  if (answer._tag === "Result") return answer
-  const error = conceal(answer.error.text)
-  return error === answer.error.text ? answer : { ...answer, message: conceal(answer.message), error: Json.of(error) }
-}
-
 /** A failure that says how many attempts were made. */
 const after = (failure: CommonFailure) => (attempts: number): CommonFailure => {
   if (failure._tag !== "UpstreamUnavailable") return failure
@@ -203,8 +197,7 @@ const unread = ({ json, upstream }: UpstreamResponse, issue: string) =>
 /** Judges the response to the call that was sent with `id`; nodes send JSON-RPC errors with any status. */
 export const judge = (id: number) =>
 (
-  response: UpstreamResponse,
-  conceal: Conceal
+  response: UpstreamResponse
 ): AttemptResult<RpcAnswer, CommonFailure> => {
   const foreign = ofForeign(response)
   if (foreign !== undefined) return foreign
@@ -213,7 +206,7 @@ export const judge = (id: number) =>
   if (Result.isFailure(read)) {
     return response.status === 200 ? unread(response, read.failure.issue) : ofStatus(response)
   }
-  const answer = concealed(conceal, read.success)
+  const answer = read.success
   if (answer._tag === "Error" && JsonRpc.isRateLimit(answer.code)) {
     return retryable("rate_limited", () => failureOf(response), { answer, retryAfter: response.retryAfter })
   }
@@ -228,15 +221,14 @@ const nobodys = 0
 /** Judges the response to a batch that was sent with `ids`. */
 export const judgeBatch = (ids: ReadonlyArray<number>) =>
 (
-  response: UpstreamResponse,
-  conceal: Conceal
+  response: UpstreamResponse
 ): AttemptResult<BatchAnswer<JsonRpc.BatchMember>, CommonFailure> => {
   const foreign = ofForeign(response)
   if (foreign !== undefined) return foreign
   if (response.status === 429 || response.status >= 500) return ofStatus(response)
   const read = JsonRpc.readBatch(response.upstream, response.json, ids)
   if (Result.isSuccess(read)) {
-    const answers = read.success.map((each) => Result.map(each, (one) => concealed(conceal, one)))
+    const answers = read.success
     const broken = answers.find(Result.isFailure)
     return broken === undefined
       ? answered({ _tag: "Each", answers })
@@ -246,7 +238,7 @@ export const judgeBatch = (ids: ReadonlyArray<number>) =>
     Result.getSuccess(JsonRpc.readAnswer(response.upstream, response.json, nobodys))
   )
   if (refusal?._tag === "Error" && JsonRpc.isRateLimit(refusal.code)) {
-    const each = Result.succeed(concealed(conceal, refusal))
+    const each = Result.succeed(refusal)
     return retryable("rate_limited", () => failureOf(response), {
       answer: { _tag: "Each", answers: ids.map(() => each) },
       retryAfter: response.retryAfter

@@ -24,7 +24,7 @@ import type { ReadFailure } from "../TransportFailure.ts"
 import * as UpstreamResponse from "../UpstreamResponse.ts"
 import * as Utf8 from "../Utf8.ts"
 import { answered, ofForeign, readerOf, retryable, unavailable, unreadable } from "./Protocol.ts"
-import type { AttemptResult, CacheCodec, Conceal, ReadOperation, ReadProtocol } from "./Protocol.ts"
+import type { AttemptResult, CacheCodec, ReadOperation, ReadProtocol } from "./Protocol.ts"
 
 type Operations = typeof infoOperations & { readonly passthrough: typeof passthroughQuery }
 
@@ -117,22 +117,10 @@ export const candlesOf = <const Failures extends ReadonlyArray<AnyCodec>>(
     })
 }
 
-/** A successful response without the endpoint key, where it is an error all the same. */
-export const concealedError = (
-  conceal: Conceal,
-  response: UpstreamResponse.UpstreamResponse
-): UpstreamResponse.UpstreamResponse => {
-  const text = conceal(response.text)
-  return text !== response.text && Json.members(response.text).has("error")
-    ? response.with({ body: Utf8.encode(text) })
-    : response
-}
-
 /** Judges a response that is relayed as it came. */
 export const judge = (operation: Pick<ReadOperation, "isFinal" | "recognized" | "refusal">) =>
 (
-  response: UpstreamResponse.UpstreamResponse,
-  conceal: Conceal
+  response: UpstreamResponse.UpstreamResponse
 ): AttemptResult<UpstreamResponse.UpstreamResponse, ReadFailure> => {
   if (operation.refusal?.matches(response) === true || operation.isFinal?.(response) === true) {
     return answered(response)
@@ -153,7 +141,7 @@ export const judge = (operation: Pick<ReadOperation, "isFinal" | "recognized" | 
   if (Option.isNone(response.utf8)) return unreadable(upstream, "what is not UTF-8 (HTTP 200)")
   const { value } = response.json
   if (Result.isFailure(value)) return unreadable(upstream, "what is not JSON (HTTP 200)")
-  return answered(concealedError(conceal, response), Array.isArray(value.success) ? value.success.length : 0)
+  return answered(response, Array.isArray(value.success) ? value.success.length : 0)
 }
 
 /**

@@ -149,9 +149,6 @@ export interface Retryable<A, E> {
 /** The result of one attempt. */
 export type AttemptResult<A, E> = Answered<A> | Refused<E> | Retryable<A, E>
 
-/** Takes the endpoint key out of a text that an upstream wrote. */
-export type Conceal = (text: string) => string
-
 /** An answered call. */
 export const answered = <A>(answer: A, rows = 0): Answered<A> => ({ _tag: "Answered", answer, rows })
 
@@ -250,7 +247,7 @@ export interface CacheCodec<A> {
 /** One request as it goes out, and how its response is judged. A body means POST, none means GET. */
 export interface Question<A, E> {
   readonly body: Uint8Array | undefined
-  readonly judge: (response: UpstreamResponse, conceal: Conceal) => AttemptResult<A, E>
+  readonly judge: (response: UpstreamResponse) => AttemptResult<A, E>
 }
 
 /** The answer to a batch: one for each of its calls, or none from a node that takes no batches. */

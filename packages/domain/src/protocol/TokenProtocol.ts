@@ -16,7 +16,7 @@ import type { UpstreamResponse } from "../UpstreamResponse.ts"
 import * as Utf8 from "../Utf8.ts"
 import * as InfoProtocol from "./InfoProtocol.ts"
 import * as JsonRpc from "./JsonRpc.ts"
-import type { AttemptResult, Backend, Conceal, ReadOperation, ReadProtocol } from "./Protocol.ts"
+import type { AttemptResult, Backend, ReadOperation, ReadProtocol } from "./Protocol.ts"
 import { mismatched, outcomeUnknown } from "./Protocol.ts"
 import * as TokenRpc from "./TokenRpc.ts"
 
@@ -196,10 +196,9 @@ const judgePlain = InfoProtocol.judge({})
 
 /** Judges a response of any of the forms. */
 export const judge = (
-  response: UpstreamResponse,
-  conceal: Conceal
+  response: UpstreamResponse
 ): AttemptResult<UpstreamResponse, CommonFailure> => {
-  const result = judgePlain(response, conceal)
+  const result = judgePlain(response)
   if (result._tag === "Answered" && response.status === 200) {
     const members = Json.members(response.text)
     if (members.size === 0) return mismatched(response.upstream, "Expected an object")
