@@ -1,5 +1,8 @@
 /** Who a request comes from, what they may ask for, and how much of it. */
 import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import { constVoid } from "effect/Function"
 import * as Schema from "effect/Schema"
 import { Address } from "./Hex.ts"
 
@@ -57,3 +60,25 @@ export const local: Caller = { id: "local", scope: {}, quota: {} }
 
 /** The caller for whom a fiber works; the program itself unless a request provides another one. */
 export const CurrentCaller = Context.Reference<Caller>("@trigate/domain/CurrentCaller", { defaultValue: () => local })
+
+/** Keeps a call counted against the quota of its caller until the function that it returns is called. */
+export type KeepCounted = () => () => void
+
+/** Keeps the call of a fiber counted; does nothing where no quota counts it. */
+export const CurrentKeepCounted = Context.Reference<KeepCounted>("@trigate/domain/CurrentKeepCounted", {
+  defaultValue: () => () => constVoid
+})
+
+/**
+ * Runs an effect to its end, also when its caller leaves: bytes may have been sent by then, and their outcome has to be recorded.
+ *
+ * The quota of the caller counts it until it ends.
+ */
+export const detached = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.withFiber((fiber) => {
+    const release = fiber.getRef(CurrentKeepCounted)()
+    return Effect.flatMap(
+      Effect.forkDetach(Effect.ensuring(effect, Effect.sync(release)), { startImmediately: true }),
+      Fiber.join
+    )
+  })

@@ -6,7 +6,6 @@
  * its own step. Where one of them has to wait, the route goes on with an effect; where the caller is not known yet, the ordinary
  * route goes on with what was read.
  */
-import { CurrentCaller } from "@trigate/domain/Caller"
 import * as Start from "@trigate/domain/Start"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -190,7 +189,7 @@ export const make = (
         handOver(response, observation)
         return false
       }
-      const { caller } = facts.admitted
+      const { caller, provide } = facts.admitted
       let stop: Start.Stop | undefined
       let left: Fiber.Fiber<unknown, unknown> | undefined
 
@@ -219,7 +218,7 @@ export const make = (
           fork(
             answered.pipe(
               Effect.provideService(CurrentRequestFacts, facts),
-              Effect.provideService(CurrentCaller, caller)
+              provide
             )
           ),
           scope

@@ -7,8 +7,8 @@
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { CallerKeys } from "@trigate/callers/CallerKeys"
 import * as Quotas from "@trigate/callers/Quotas"
-import { CurrentCaller } from "@trigate/domain/Caller"
-import type { Caller, Quota } from "@trigate/domain/Caller"
+import { CurrentCaller, CurrentKeepCounted } from "@trigate/domain/Caller"
+import type { Caller, KeepCounted, Quota } from "@trigate/domain/Caller"
 import type { Overloaded, QuotaExceeded } from "@trigate/domain/CallerError"
 import { Unauthorized } from "@trigate/domain/CallerError"
 import type { UpstreamUnavailable } from "@trigate/domain/UpstreamError"
@@ -228,22 +228,29 @@ const note = (facts: RequestFacts, { quota }: Caller, standing: Quotas.Standing)
   facts.quota = Quotas.fieldsOf(quota, standing)
 }
 
-/** Counts a request of a caller with a quota while it is handled, and notes what is left of the quota. */
-const counted = <A, E, R>(
-  quotas: Quotas.Quotas["Service"],
-  caller: Caller,
-  facts: RequestFacts,
-  handled: Effect.Effect<A, E, R>
-): Effect.Effect<A, E | QuotaExceeded, R> => {
-  const count = Effect.tapError(
-    quotas.count(caller),
-    ({ retryAfter }) => Effect.sync(() => note(facts, caller, { remaining: 0, reset: retryAfter * 1000 }))
-  )
-  return Effect.acquireUseRelease(
-    Effect.tap(count, (standing) => Effect.sync(() => note(facts, caller, standing))),
-    () => handled,
-    ({ end }) => Effect.sync(end)
-  )
+const uncounted = (caller: Caller): Admitted => ({
+  caller,
+  provide: Effect.provideService(CurrentCaller, caller),
+  end: constVoid
+})
+
+/** A counted request: its count ends when the request has ended, and everything that outlives it. */
+const admitted = (caller: Caller, { end }: Quotas.Counted): Admitted => {
+  let holders = 0
+  const keep: KeepCounted = () => {
+    let isHeld = true
+    holders++
+    return () => {
+      if (isHeld && --holders === 0) end()
+      isHeld = false
+    }
+  }
+  return {
+    caller,
+    provide: (effect) =>
+      effect.pipe(Effect.provideService(CurrentCaller, caller), Effect.provideService(CurrentKeepCounted, keep)),
+    end: keep()
+  }
 }
 
 /**
@@ -283,6 +290,19 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
     return key === undefined || another !== undefined ? undefined : tryCheck?.(key, now)
   }
 
+  /** Counts a request of a caller with a quota, and notes what is left of the quota. */
+  const admit = (caller: Caller, facts: RequestFacts): Effect.Effect<Admitted, QuotaExceeded> =>
+    Effect.matchEffect(quotas.count(caller), {
+      onFailure: (error) => {
+        note(facts, caller, { remaining: 0, reset: error.retryAfter * 1000 })
+        return Effect.fail(error)
+      },
+      onSuccess: (counted) => {
+        note(facts, caller, counted)
+        return Effect.succeed(admitted(caller, counted))
+      }
+    })
+
   const serve = <A, E, R>(
     request: HttpServerRequest,
     keyInPath: Redacted.Redacted | undefined,
@@ -290,15 +310,16 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
   ) =>
     Effect.withFiber<A, E | Overloaded | Unauthorized | QuotaExceeded | UpstreamUnavailable, R>((fiber) => {
       const facts = fiber.getRef(CurrentRequestFacts)
-      if (facts.admitted !== undefined) {
-        facts.caller = facts.admitted.caller
-        return Effect.provideService(handled, CurrentCaller, facts.caller)
+      const servedFor = (served: Admitted) => {
+        facts.caller = served.caller
+        return served.provide(handled)
       }
+      if (facts.admitted !== undefined) return servedFor(facts.admitted)
       if (facts.load.isBusy) return overloaded
       return Effect.flatMap(callerOf(request, keyInPath), (caller) => {
+        if (!isCounted(caller.quota)) return servedFor(uncounted(caller))
         facts.caller = caller
-        const served = Effect.provideService(handled, CurrentCaller, caller)
-        return isCounted(caller.quota) ? counted(quotas, caller, facts, served) : served
+        return Effect.acquireUseRelease(admit(caller, facts), servedFor, ({ end }) => Effect.sync(end))
       })
     })
 
@@ -307,11 +328,11 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
     tryAdmit: (message, keyInPath, facts, now) => {
       const caller = facts.load.isBusy ? undefined : tryCaller(message, keyInPath, now)
       if (caller === undefined) return undefined
-      if (!isCounted(caller.quota)) return { caller, end: constVoid }
+      if (!isCounted(caller.quota)) return uncounted(caller)
       const counted = quotas.tryCount?.(caller, now)
       if (counted === undefined) return undefined
       note(facts, caller, counted)
-      return { caller, end: counted.end }
+      return admitted(caller, counted)
     }
   }
 })

@@ -26,7 +26,9 @@ import * as RequestSpan from "./RequestSpan.ts"
 /** A request that is served, and is counted against the quota of its caller. */
 export interface Admitted {
   readonly caller: Caller
-  /** Called once when the request has ended. */
+  /** Provides the caller to an effect of the request, and what keeps the request counted while work outlives it. */
+  readonly provide: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  /** Called when the request has ended; does nothing the second time. */
   readonly end: () => void
 }
 

@@ -1,7 +1,7 @@
 /** The token chain as it is upstream: REST and JSON-RPC under `/api/v2` of the base address. */
+import { detached } from "@trigate/domain/Caller"
 import * as TokenProtocol from "@trigate/domain/protocol/TokenProtocol"
 import { ChainNotConfigured } from "@trigate/domain/RequestError"
-import { detached } from "@trigate/upstream/AtMostOnce"
 import { Pipeline } from "@trigate/upstream/Pipeline"
 import * as Upstream from "@trigate/upstream/Upstream"
 import * as Arr from "effect/Array"

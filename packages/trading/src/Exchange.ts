@@ -1,7 +1,7 @@
 /** Signed actions of the trading chain: checked, recorded in the action log, and sent at most once. */
 import type { NonceAlreadyUsed } from "@trigate/domain/ActionError"
 import type { ActionAccepted, ActionRejected } from "@trigate/domain/ActionOutcome"
-import { CurrentCaller } from "@trigate/domain/Caller"
+import { CurrentCaller, detached } from "@trigate/domain/Caller"
 import type { ExchangeFailure } from "@trigate/domain/ExchangeOperations"
 import { operationOf, passthroughAction } from "@trigate/domain/ExchangeOperations"
 import type { Address } from "@trigate/domain/Hex"
@@ -17,7 +17,6 @@ import type * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Utf8 from "@trigate/domain/Utf8"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -149,7 +148,7 @@ export const make = (
 
   // a caller that leaves ends neither the sending nor the claim
   const sendDetached = (admitted: Admitted, requestId?: string) =>
-    Effect.flatMap(Effect.forkDetach(sendOnce(admitted, requestId), { startImmediately: true }), Fiber.join)
+    detached(sendOnce(admitted, requestId))
 
   const relay = Effect.fnUntraced(function*({ body, expectedSigner, requestId, surface }: ExchangeCall) {
     if (sourcesOn(passthroughAction, surface).length === 0) return yield* unavailableOnNode(passthroughAction)

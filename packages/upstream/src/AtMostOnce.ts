@@ -7,18 +7,17 @@
 import type { QuotaExceeded } from "@trigate/domain/CallerError"
 import type { Cost } from "@trigate/domain/Operation"
 import { openIssue } from "@trigate/domain/protocol/ExchangeProtocol"
+import { monotonicMillis } from "@trigate/domain/Time"
 import type { OnceFailure } from "@trigate/domain/TransportFailure"
 import { OutcomeUnknown, UpstreamUnavailable } from "@trigate/domain/UpstreamError"
 import type { UpstreamRateLimited } from "@trigate/domain/UpstreamError"
 import type { UpstreamResponse } from "@trigate/domain/UpstreamResponse"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
 import * as Attempt from "./Attempt.ts"
 import type { Ended, Parts } from "./Attempt.ts"
 import { meters } from "./Attempt.ts"
 import type { TransportError } from "./HttpTransport.ts"
-import { monotonicMillis } from "./RateLimiter.ts"
 import * as Spans from "./Spans.ts"
 import type { Target } from "./Upstream.ts"
 
@@ -80,10 +79,6 @@ const notSent = (upstream: string, attempts: number, detail: string) =>
     attempts,
     detail: `${upstream} could not be reached (${detail}); nothing was sent`
   })
-
-/** Goes on when the caller leaves: bytes may have left by then, and what became of them has to be noted. */
-export const detached = <A, E>(sending: Effect.Effect<A, E>): Effect.Effect<A, E> =>
-  Effect.flatMap(Effect.forkDetach(sending, { startImmediately: true }), Fiber.join)
 
 /** Makes the function that sends calls at most once; `deadline` is milliseconds for the whole of one. */
 export const make = (parts: Parts, deadline: number) => {

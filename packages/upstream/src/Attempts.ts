@@ -10,6 +10,7 @@ import type { AttemptResult, Fault, Question, Retryable } from "@trigate/domain/
 import { foreign, retryable, unreachable, unreadable } from "@trigate/domain/protocol/Protocol"
 import { isAnswer } from "@trigate/domain/Start"
 import type { Done, Scene, Start, Stop } from "@trigate/domain/Start"
+import { monotonicMillis } from "@trigate/domain/Time"
 import type { ReadFailure } from "@trigate/domain/TransportFailure"
 import { UpstreamTimeout, UpstreamUnavailable } from "@trigate/domain/UpstreamError"
 import type { UpstreamResponse } from "@trigate/domain/UpstreamResponse"
@@ -27,7 +28,6 @@ import type { Ended, Meter, Parts } from "./Attempt.ts"
 import { meters } from "./Attempt.ts"
 import type { TransportError } from "./HttpTransport.ts"
 import type { HealthSignal } from "./OutlierDetection.ts"
-import { monotonicMillis } from "./RateLimiter.ts"
 import type { Target, UpstreamLabel } from "./Upstream.ts"
 
 /** How many attempts reads may make besides their first ones, for each upstream. */

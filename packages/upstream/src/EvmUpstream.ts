@@ -1,4 +1,5 @@
 /** The nodes of an EVM chain as a backend: reads in batches where their caller sent them so, transactions at most once. */
+import { detached } from "@trigate/domain/Caller"
 import type { CommonFailure } from "@trigate/domain/GatewayError"
 import type { CachePolicy } from "@trigate/domain/Operation"
 import * as EvmProtocol from "@trigate/domain/protocol/EvmProtocol"
@@ -7,7 +8,6 @@ import * as Utf8 from "@trigate/domain/Utf8"
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import { detached } from "./AtMostOnce.ts"
 import * as Batching from "./Batching.ts"
 import { Pipeline, requestIds } from "./Pipeline.ts"
 import type { Target, Upstream } from "./Upstream.ts"

@@ -83,7 +83,7 @@ export class Pipeline extends Context.Service<Pipeline, {
   readonly attempt: Batching.Ask
   /** Starts the first of these attempts. */
   readonly start: Attempts.Attempts["start"]
-  /** Sends a call at most once, in the fibre of its caller; see {@link AtMostOnce}, and `detached` there. */
+  /** Sends a call at most once, in the fibre of its caller; see {@link AtMostOnce}, and `detached` of `Caller`. */
   readonly once: (
     call: AtMostOnce.OnceCall,
     identity: AtMostOnce.OnceIdentity

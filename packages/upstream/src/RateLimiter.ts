@@ -19,6 +19,7 @@ import type { Cost, MethodClass } from "@trigate/domain/Operation"
 import { worstWeightOf } from "@trigate/domain/Operation"
 import type { Settings } from "@trigate/domain/Settings"
 import { settings } from "@trigate/domain/Settings"
+import { monotonicMillis } from "@trigate/domain/Time"
 import { UpstreamRateLimited } from "@trigate/domain/UpstreamError"
 import * as Clock from "effect/Clock"
 import * as Config from "effect/Config"
@@ -108,9 +109,6 @@ export class RateLimiter extends Context.Service<RateLimiter, {
 
 /** Weight a minute of the official API, request units a second of the others; an upstream without a limit has none. */
 export type Limits = { readonly [Label in UpstreamLabel]?: number | undefined }
-
-/** Milliseconds of a clock that never goes back; only differences mean something. */
-export const monotonicMillis = (clock: Clock.Clock): number => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
 
 /** Weight a minute that the venue grants an IP address. */
 export const defaultWeight = settings.tradingApiWeight.fallback

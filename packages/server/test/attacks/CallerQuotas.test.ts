@@ -1,0 +1,90 @@
+/** What a caller does to get more than its quota allows. */
+import { assert, describe, it } from "@effect/vitest"
+import type { Quota } from "@trigate/domain/Caller"
+import type { Asked } from "@trigate/testing/FaultyUpstream"
+import { faultyUpstream, idIn } from "@trigate/testing/FaultyUpstream"
+import { gateway, post } from "@trigate/testing/Gateway"
+
+import { say } from "@trigate/testing/Reactions"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Net from "node:net"
+import { bigBlocks, bodyOf } from "../bodies.ts"
+import { keyFile } from "../keyFile.ts"
+import { headOf } from "../rawHttp.ts"
+
+/** A gateway with one caller, and an upstream that answers when it is told to. */
+const limited = Effect.fnUntraced(function*(quota: Quota) {
+  const answers: Array<() => void> = []
+  const upstream = yield* faultyUpstream((socket, asked) => {
+    answers.push(() => say({ body: answerOf(asked) })(socket, asked))
+  })
+  const { file, keys: [key = ""] } = yield* keyFile({ name: "desk", quota })
+  const running = yield* gateway({
+    TRIGATE_TRADING_API_URL: upstream.url,
+    TRIGATE_TRADING_NODE_URL: upstream.url,
+    TRIGATE_TOKEN_CHAIN_URL: upstream.url,
+    TRIGATE_LAYER2_URL: upstream.url,
+    TRIGATE_CALLERS: file
+  })
+  return { ...running, key, upstream, answer: () => answers.splice(0).forEach((one) => one()) }
+})
+
+const answerOf = ({ body, path }: Asked): string => {
+  if (path === "/exchange") return `{"status":"ok","response":{"type":"default"}}`
+  return path.startsWith("/api/v2") ? `{"ok":true,"result":{}}` : `{"jsonrpc":"2.0","id":${idIn(body)},"result":"0x1"}`
+}
+
+/** Sends a request on a connection of its own, and gives the way to tear that down. */
+const sending = (url: string, path: string, key: string, body: string) =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const { hostname, port } = new URL(url)
+      const socket = Net.connect({ host: hostname, port: Number(port) })
+      socket.on("error", () => {})
+      const headers = [["content-type", "application/json"], ["content-length", `${body.length}`], ["x-api-key", key]]
+      socket.write(headOf("POST", path, headers.map(([name = "", value = ""]) => [name, value] as const)) + body)
+      return () => void socket.resetAndDestroy()
+    }),
+    (leave) => Effect.sync(leave)
+  )
+
+let last = 0
+
+const sends: ReadonlyArray<readonly [path: string, body: Effect.Effect<string>]> = [
+  ["/exchange", Effect.map(Clock.currentTimeMillis, (now) => bodyOf(now - (last += 1), bigBlocks))],
+  ["/l2", Effect.succeed(`{"jsonrpc":"2.0","id":1,"method":"eth_sendRawTransaction","params":["0x02"]}`)],
+  ["/evm", Effect.succeed(`{"jsonrpc":"2.0","id":"a","method":"eth_sendRawTransaction","params":["0x02"]}`)],
+  ["/api/v2/jsonRPC", Effect.succeed(`{"id":1,"method":"sendBoc","params":{"boc":"te6cckEBAQEA"}}`)],
+  ["/api/v2/sendBoc", Effect.succeed(`{"boc":"te6cckEBAQEA"}`)]
+]
+
+describe("concurrent calls", () => {
+  for (const [path, body] of sends) {
+    it.live(`count until they end, not until their caller leaves: ${path}`, () =>
+      Effect.gen(function*() {
+        const { answer, drain, key, upstream, url } = yield* limited({ concurrentCalls: 2 })
+        for (let sent = 1; sent <= 2; sent++) {
+          const leave = yield* sending(url, path, key, yield* body)
+          yield* upstream.until(() => upstream.asked.length === sent)
+          leave()
+          yield* drain.current
+        }
+        const again = Effect.flatMap(body, (text) => post(`${url}${path}`, text, { "x-api-key": key }))
+        const refused = yield* again
+        assert.strictEqual(refused.status, 429)
+        assert.include(refused.text, "QuotaExceeded")
+        assert.strictEqual(upstream.asked.length, 2)
+        answer()
+        // an answer that goes to nobody ends its call as well
+        const next = yield* Effect.forkChild(
+          Effect.repeat(again, { until: ({ status }) => status !== 429 }),
+          { startImmediately: true }
+        )
+        yield* upstream.until(() => upstream.asked.length === 3)
+        answer()
+        assert.strictEqual((yield* Fiber.join(next)).status, 200)
+      }))
+  }
+})
