@@ -412,7 +412,7 @@ const alerts: ReadonlyArray<Alert> = [
     for: "1m",
     expression: `${m.actionLogAway.name} == 1`,
     summary: "The action log cannot be written: signed actions are refused",
-    whatToDo: "Bring its database back; nothing was sent meanwhile."
+    whatToDo: "Bring its database or Redis back; nothing was sent meanwhile."
   },
   {
     name: "TrigateActionsUnshared",

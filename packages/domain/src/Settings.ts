@@ -497,8 +497,14 @@ export const settings = {
     needsRestart: true,
     meaning:
       "Redis in which replicas share rate limits, quotas, cached responses and, without a database, the nonces of signed " +
-      "actions; while it is away each replica works alone",
+      "actions; while it is away each replica works alone, except that signed actions are refused",
     takes: "a redis:// or rediss:// URL, with a database number or no path"
+  }),
+  actionLogAlone: withDefault("TRIGATE_ACTION_LOG_ALONE", OnOff, "off", {
+    needsRestart: true,
+    meaning:
+      "send signed actions while Redis is away or late, where it holds their nonces: another replica may then send a nonce again",
+    takes: onOff
   }),
   databaseUrl: optional("TRIGATE_DATABASE_URL", DatabaseUrl, {
     group: "Stores",

@@ -63,13 +63,15 @@ export const layer = (
   redis: Option.Option<Layer.Layer<Redis.Redis>>,
   onceDeadline: () => Duration.Duration
 ): Layer.Layer<ActionLog.ActionLog> => {
-  const { network } = settings
+  const { actionLogAlone, network } = settings
   const lease = () => leaseOf(onceDeadline())
   const inRedis = () =>
     Option.match(redis, {
       onNone: () => ActionLog.layerMemory(),
       onSome: (shared) =>
-        ActionLogRedis.layer({ prefix: `trigate:{actions:${network}}:`, lease }).pipe(Layer.provide(shared))
+        ActionLogRedis.layer({ prefix: `trigate:{actions:${network}}:`, lease, alone: actionLogAlone }).pipe(
+          Layer.provide(shared)
+        )
     })
   return Option.match(databaseOf(settings), {
     onNone: inRedis,

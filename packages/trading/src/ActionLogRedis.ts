@@ -1,9 +1,9 @@
 /**
  * `ActionLog` of replicas that share only a Redis: the claims are shared, the bytes stay in the process that sends them.
  *
- * Each process claims a nonce in a log of its own first, then in Redis, in one atomic step. While Redis is away a process goes
- * on with its own log: it sends no nonce twice, but does not know what other replicas sent. `isUp`, a log line,
- * `trigate_shared_state_degraded` and a counter tell. After a crash the claims are still in Redis, the bytes are lost. Each process
+ * Each process claims a nonce in a log of its own first, then in Redis, in one atomic step. While Redis is away or
+ * late, signed actions are refused as not sent; with `alone` a process then goes on with its own log, and does not know what other
+ * replicas sent. `isUp`, a log line and metrics report it. After a crash the claims are still in Redis, the bytes are lost. Each process
  * has room of its own for unanswered actions; the signers that the log knows are shared.
  */
 import { metrics } from "@trigate/domain/Metrics"
@@ -11,10 +11,13 @@ import * as SharedState from "@trigate/upstream/SharedState"
 import * as Clock from "effect/Clock"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as Redis from "effect/persistence/Redis"
 import * as Random from "effect/Random"
+import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as ActionLog from "./ActionLog.ts"
 import * as ActionRoom from "./ActionRoom.ts"
@@ -25,8 +28,10 @@ export interface Options extends ActionLog.Options {
   readonly prefix?: string
   /** After how long a `sent` action that nobody settled is `unknown`; 1 minute by default. Longer than a sending lasts. */
   readonly lease?: ActionLog.Lease
-  /** How long Redis may take for one step; 250 milliseconds by default. */
+  /** How long Redis may take for one step; 1 second by default, 250 milliseconds with `alone`. */
   readonly deadline?: Duration.Input
+  /** Whether actions are sent while Redis is away or late, so that another replica may send a nonce again; false by default. */
+  readonly alone?: boolean
 }
 
 // The value of a key is "state fingerprint lease expiry token"; the token tells one claim from the next on the same content.
@@ -104,12 +109,21 @@ const Answer = Schema.Literals(["claimed", "repeated", "sent", "accepted", "reje
 const decodeAnswer = Schema.decodeUnknownEffect(Answer)
 
 const unsharedCounter = metrics.actionLogUnshared.series({})
+const awayGauge = metrics.actionLogAway.series({})
 
 const make = Effect.fnUntraced(function*(options: Options) {
   const redis = yield* Redis.Redis
   const known = ActionRoom.makeSigners()
   const own = yield* ActionLog.makeMemory(options, known)
-  const shared = yield* SharedState.make({ use: "action-log", deadline: options.deadline ?? "250 millis" })
+  const { alone = false } = options
+  const scope = yield* Effect.scope
+  const shared = yield* SharedState.make({
+    use: "action-log",
+    ...(alone
+      ? { deadline: options.deadline ?? "250 millis" }
+      // refused actions cost more than the wait for a store that may be back
+      : { deadline: options.deadline ?? "1 second", pause: 0, meanwhile: "signed actions are refused" })
+  })
   const { keep, settledCapacity } = ActionLog.limitsOf(options)
   const prefix = options.prefix ?? "trigate:{actions}:"
   const lease = ActionLog.leaseMillis(options.lease)
@@ -126,6 +140,21 @@ const make = Effect.fnUntraced(function*(options: Options) {
       // a settlement at the end of a scope must not wait for what cannot be interrupted there
       Effect.interruptible
     )
+
+  /**
+   * Writes the end of a claim. While Redis is away it is written in the background, again and again until the lease is over: another
+   * replica would take the nonce for one of unknown outcome then.
+   */
+  const writeEnd = (
+    claim: Pick<SettleArguments, "key" | "token">,
+    remains: ActionLog.Remains,
+    part: ActionRoom.Part = "familiar"
+  ) => {
+    const answered = `${prefix}answered${part === "familiar" ? "" : `:${part}`}`
+    const write = ask(evaluateSettle({ ...claim, answered, remains, settledCapacity: settledCapacity[part] }))
+    const later = write.pipe(Effect.retry(Schedule.spaced("1 second")), Effect.timeoutOption(lease()))
+    return shared.orElse(Effect.asVoid(write), Effect.asVoid(Effect.forkIn(later, scope)))
+  }
 
   const signerKey = (signer: string) => `${prefix}signer:${signer.toLowerCase()}`
 
@@ -154,14 +183,47 @@ const make = Effect.fnUntraced(function*(options: Options) {
       claims += 1
       const token = `${run}.${claims}`
       const expiry = ActionLog.expiryOf(nonce, now, keep)
-      const answer = yield* shared.orElse<typeof Answer.Type | undefined, never, never>(
-        ask(Effect.flatMap(
-          evaluateClaim({ key, fingerprint, now, lease: now + lease(), expiry, token }),
-          (answered) => decodeAnswer(answered)
-        )),
-        Effect.as(Metric.update(unsharedCounter, 1), undefined)
-      ).pipe(Effect.onInterrupt(() => mine.settle("released")))
-      if (answer === undefined) return mine
+      let asking: Fiber.Fiber<typeof Answer.Type, SharedState.SharedAway> | undefined
+      const asked = Effect.flatMap(
+        Effect.forkIn(
+          ask(Effect.flatMap(
+            evaluateClaim({ key, fingerprint, now, lease: now + lease(), expiry, token }),
+            (answered) => decodeAnswer(answered)
+          )),
+          scope,
+          { startImmediately: true }
+        ),
+        (fiber) => {
+          asking = fiber
+          return Fiber.join(fiber)
+        }
+      )
+      /** Gives the nonce back, also where Redis grants the claim after its deadline. */
+      const withdraw = Effect.suspend(() =>
+        Effect.andThen(
+          mine.settle("released"),
+          asking === undefined ? Effect.void : Effect.forkIn(
+            Effect.flatMap(Fiber.await(asking), (exit) => {
+              const late = Exit.isSuccess(exit) ? exit.value : undefined
+              if (late !== "claimed" && late !== "repeated") return Effect.void
+              return writeEnd({ key, token }, late === "claimed" ? "gone" : "unknown")
+            }),
+            scope
+          )
+        )
+      )
+      const answer = yield* shared.orElse<typeof Answer.Type | undefined, never, never>(asked, Effect.undefined).pipe(
+        Effect.onInterrupt(() => withdraw)
+      )
+      if (answer === undefined && alone) {
+        yield* Metric.update(unsharedCounter, 1)
+        return mine
+      }
+      yield* Metric.update(awayGauge, answer === undefined ? 1 : 0)
+      if (answer === undefined) {
+        yield* withdraw
+        return yield* ActionLog.notSent("is away (Redis cannot be reached, or answers too late)")
+      }
       if (answer !== "claimed" && answer !== "repeated") {
         yield* mine.settle("released")
         return yield* ActionLog.alreadyUsed(signer, nonce, answer)
@@ -173,11 +235,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
           const isKnown = known.has(signer.toLowerCase())
           yield* mine.settle(remains === "gone" ? "released" : remains)
           const part = isKnown || sending.isListed || remains === "accepted" ? "familiar" : "strangers"
-          const answered = `${prefix}answered${part === "familiar" ? "" : `:${part}`}`
-          yield* shared.orElse(
-            ask(evaluateSettle({ key, answered, token, remains, settledCapacity: settledCapacity[part] })),
-            Effect.void
-          )
+          yield* writeEnd({ key, token }, remains, part)
           if (remains === "accepted" && !isKnown) yield* teach(signer)
         })
       )
@@ -189,7 +247,10 @@ const make = Effect.fnUntraced(function*(options: Options) {
     backing: "Redis",
     tryClaim: () => undefined,
     claim,
-    isUp: shared.orElse(Effect.as(ask(redis.send("PING")), true), Effect.succeed(false))
+    isUp: Effect.tap(
+      shared.orElse(Effect.as(ask(redis.send("PING")), true), Effect.succeed(false)),
+      (up) => Metric.update(awayGauge, alone || up ? 0 : 1)
+    )
   })
 })
 

@@ -46,7 +46,7 @@ const metric = (name: string, use?: string) =>
   })
 
 /** A deadline that no machine reaches: a connection that is gone fails by itself. */
-const generous = { deadline: "1 minute" } as const
+const generous = { deadline: "1 minute", alone: true } as const
 
 /** Asks again and again until it is so; each question takes its time. */
 const until = <E, R>(question: Effect.Effect<boolean, E, R>): Effect.Effect<boolean, E, R> =>
@@ -137,7 +137,7 @@ describe.runIf(isInstalled)("the action log in Redis", () => {
       }).pipe(Effect.provide(over(url)))
     }))
 
-  it.live("Redis killed in the middle: each process goes on with its own log, tells, and shares again when it is back", () =>
+  it.live("Redis killed in the middle: each process that may goes on with its own log, tells, and shares again when it is back", () =>
     Effect.gen(function*() {
       const redis = yield* redisServer
       yield* Effect.gen(function*() {
@@ -182,6 +182,48 @@ describe.runIf(isInstalled)("the action log in Redis", () => {
         assert.isTrue(yield* passing(isFree({ nonce: now + 1 })))
         assert.isFalse(yield* passing(isUp))
         yield* redis.thaw
-      }).pipe(Effect.provide(over(redis.url, { deadline: "100 millis" })))
+      }).pipe(Effect.provide(over(redis.url, { deadline: "100 millis", alone: true })))
+    }))
+
+  it.effect("a Redis that is late or away lets nothing be sent, and forgets what it was asked too late", () =>
+    Effect.gen(function*() {
+      const redis = yield* redisServer
+      yield* TestClock.setTime(now)
+      yield* Effect.gen(function*() {
+        const claim = yield* open({ nonce: now - 1 })
+        yield* claim.settle("unknown")
+        yield* redis.freeze
+        for (const nonce of [now, now - 1]) {
+          const refused = yield* passing(refusalOf({ nonce }))
+          assert.strictEqual(
+            refused,
+            "The action was not sent: the action log is away (Redis cannot be reached, or answers too late)"
+          )
+        }
+        assert.strictEqual(yield* metric("trigate_action_log_away"), 1)
+        yield* redis.thaw
+        yield* until(isFree())
+        assert.strictEqual(yield* metric("trigate_action_log_away"), 0)
+        // the earlier sending may still have been taken
+        assert.isFalse(yield* isFree({ nonce: now - 1, text: "other" }))
+        assert.isTrue((yield* open({ nonce: now - 1 })).isRepeat)
+        yield* redis.kill
+        assert.include(yield* refusalOf({ nonce: now + 1 }), "was not sent")
+      }).pipe(Effect.provide(over(redis.url)))
+    }))
+
+  it.effect("an end that Redis does not take is written once it is back", () =>
+    Effect.gen(function*() {
+      const redis = yield* redisServer
+      yield* TestClock.setTime(now)
+      yield* Effect.gen(function*() {
+        const claim = yield* open()
+        yield* redis.freeze
+        yield* passing(claim.settle("accepted"))
+        yield* redis.thaw
+        const elsewhere = yield* Layer.build(over(redis.url))
+        const isKnown = Effect.map(refusalOf(), (words) => words?.includes("its outcome is known") === true)
+        yield* passing(until(Effect.provide(isKnown, elsewhere)))
+      }).pipe(Effect.provide(over(redis.url)))
     }))
 })

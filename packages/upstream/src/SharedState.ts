@@ -20,6 +20,8 @@ export interface Options {
   readonly deadline?: Duration.Input
   /** How long a store that is away is not asked again; 1 second when not given. */
   readonly pause?: Duration.Input
+  /** What happens while the store is away, for the log; `this process goes on alone` when not given. */
+  readonly meanwhile?: string
 }
 
 /** One use of the shared store. */
@@ -35,7 +37,9 @@ export interface SharedState {
 }
 
 /** One use of the store, which counts as reachable until it fails. */
-export const make = Effect.fnUntraced(function*({ store = "Redis", ...options }: Options) {
+export const make = Effect.fnUntraced(function*(
+  { meanwhile = "this process goes on alone", store = "Redis", ...options }: Options
+) {
   const deadline = Duration.fromInputUnsafe(options.deadline ?? "250 millis")
   const pause = Duration.toMillis(Duration.fromInputUnsafe(options.pause ?? "1 second"))
   const gauge = metrics.sharedStateDegraded.series({ use: options.use })
@@ -49,7 +53,7 @@ export const make = Effect.fnUntraced(function*({ store = "Redis", ...options }:
     if (isAway) return
     isAway = true
     gauge.updateUnsafe(1, context)
-    yield* Effect.logWarning(`${store} is away for ${options.use}: this process goes on alone (${detail})`)
+    yield* Effect.logWarning(`${store} is away for ${options.use}: ${meanwhile} (${detail})`)
   })
 
   const back = Effect.suspend(() => {

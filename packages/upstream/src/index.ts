@@ -23,6 +23,9 @@ export * as Batching from "./Batching.ts"
 /** Cached responses of this process, bounded by bytes; the least recently used one is evicted first. */
 export * as CacheStore from "./CacheStore.ts"
 
+/** Takes the endpoint key of an address out of what its server writes, however it spells the key. */
+export * as Concealment from "./Concealment.ts"
+
 /** The nodes of an EVM chain as a backend: reads in batches where their caller sent them so, transactions at most once. */
 export * as EvmUpstream from "./EvmUpstream.ts"
 
