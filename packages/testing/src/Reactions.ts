@@ -93,5 +93,7 @@ export const leftOpen = (ok: Said): ReadonlyArray<LeftOpen> => [
   ["is reset", reset, false],
   ["is ended", hangUp, false],
   ["is answered with a 502 in HTML", say({ status: 502, ...page }), false],
-  ["is answered with an empty 200", say({ body: "" }), false]
+  ["is answered with an empty 200", say({ body: "" }), false],
+  ["is answered with a status that HTTP does not know", say({ ...ok, status: 999 }), false],
+  ["is answered with a status below all others", write("HTTP/1.1 099 Whatever\r\ncontent-length: 2\r\n\r\n{}"), false]
 ]

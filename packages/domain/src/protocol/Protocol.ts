@@ -180,10 +180,14 @@ export const mismatched = (upstream: string, issue: string): Retryable<never, Up
 
 const startsHtml = /^\s*</u
 
-/** Why a response is not the upstream's own: HTML from a proxy, an empty body, a redirect; undefined where it is. */
+/** Whether HTTP defines a class for a status (RFC 9110, section 15); a server cannot send any other one on. */
+const isKnownStatus = (status: number): boolean => status >= 100 && status <= 599
+
+/** Why a response is not the upstream's own: HTML from a proxy, an empty body, a redirect, no status of HTTP; undefined where it is. */
 export const foreign = (response: UpstreamResponse): string | undefined => {
   const { contentType, pieces, status } = response
   const first = Utf8.opening(pieces, 1)[0]
+  if (!isKnownStatus(status)) return `an unknown status (HTTP ${status})`
   if (status >= 300 && status < 400) return `a redirect (HTTP ${status})`
   if (first === undefined && status !== 429) return `an empty body (HTTP ${status})`
   const isHtml = contentType.startsWith("text/html") ||
@@ -199,7 +203,7 @@ export const ofForeign = (
   const issue = foreign(response)
   if (issue === undefined) return undefined
   const { status, upstream } = response
-  return status >= 400
+  return status >= 400 && isKnownStatus(status)
     ? retryable("server_fault", unavailable(upstream, `${upstream} answered with ${issue}`))
     : unreadable(upstream, issue)
 }

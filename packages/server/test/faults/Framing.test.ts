@@ -73,6 +73,8 @@ const broken: Table = [
   ["a status line of another protocol", raw((body) => `SSH-2.0-OpenSSH_9.9\r\n${body}`)],
   ["a body without any head", raw((body) => body, hangUp)],
   ["HTTP/3.7", raw((body, size) => plain(body, size).replace("HTTP/1.1", "HTTP/3.7"))],
+  ["a status that HTTP does not know", raw((body, size) => plain(body, size).replace("200", "999"))],
+  ["a status below all others", raw((body, size) => plain(body, size).replace("200", "042"))],
   ["a status that is a word", raw((body, size) => plain(body, size).replace("200", "two"))],
   [
     "101 Switching Protocols",

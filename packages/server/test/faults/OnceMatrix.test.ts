@@ -53,7 +53,9 @@ const afterRequest: ReadonlyArray<readonly [what: string, react: Reaction, takes
     false
   ],
   ["is answered in another protocol", write("SSH-2.0-OpenSSH_9.9\r\n"), false],
-  ["is answered with 204", write("HTTP/1.1 204 No Content\r\n\r\n"), false]
+  ["is answered with 204", write("HTTP/1.1 204 No Content\r\n\r\n"), false],
+  ["is answered with a status that HTTP does not know", say({ ...ok, status: 999 }), false],
+  ["is answered with the first status that HTTP does not know", say({ status: 600, body: "no" }), false]
 ]
 
 const act = Effect.fnUntraced(function*(url: string) {
