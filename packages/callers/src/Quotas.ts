@@ -9,6 +9,7 @@
 import type { Caller, Quota } from "@trigate/domain/Caller"
 import { QuotaExceeded } from "@trigate/domain/CallerError"
 import { metrics } from "@trigate/domain/Metrics"
+import { monotonicMillis } from "@trigate/domain/Time"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -77,7 +78,7 @@ export class Quotas extends Context.Service<Quotas, {
   /** Counts a request of a caller with such a quota, or fails with `QuotaExceeded`. */
   readonly count: (caller: Caller) => Effect.Effect<Counted, QuotaExceeded>
   /**
-   * Counts a request at a time, in milliseconds. Answers undefined, and has counted nothing, where it is beyond the quota.
+   * Counts a request at a time, in {@link monotonicMillis}. Answers undefined, and has counted nothing, where it is beyond the quota.
    *
    * Absent where a store has to be asked.
    */
@@ -99,14 +100,14 @@ const refusals = {
   concurrent: metrics.quotaExceeded.series({ quota: "concurrent" })
 }
 
-/** The quotas over some way to count a request. */
+/** The quotas over some way to count a request at a time, in {@link monotonicMillis}: a clock that is set back refuses nobody. */
 export const make = (
   count: (caller: Caller, rate: Rate | undefined, now: number) => Effect.Effect<Counted | Beyond>
 ): Quotas["Service"] =>
   Quotas.of({
     count: (caller) =>
       Effect.withFiber((fiber) => {
-        const now = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
+        const now = monotonicMillis(fiber.getRef(Clock.Clock))
         return Effect.flatMap(count(caller, rateOf(caller.quota), now), (counted) => {
           if (!("wait" in counted)) return Effect.succeed(counted)
           refusals[counted.quota].updateUnsafe(1, fiber.context)

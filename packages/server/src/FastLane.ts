@@ -184,7 +184,7 @@ export const make = (
         handOver(response, observation)
         ordinary()
       }
-      facts.admitted = tryAdmit(request, key, facts, observation.start)
+      facts.admitted = tryAdmit(request, key, facts, clock)
       if (facts.admitted === undefined) {
         handOver(response, observation)
         return false

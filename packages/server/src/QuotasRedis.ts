@@ -23,8 +23,10 @@ export interface Options {
 // the next time has a fraction of a millisecond, which a number of Redis would lose
 const countScript = Redis.script((key: string, ...rest: ReadonlyArray<string | number>) => [key, ...rest], {
   numberOfKeys: 1,
-  lua: `local now, interval, tolerance = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local most, request, givenUpAfter = tonumber(ARGV[4]), ARGV[5], tonumber(ARGV[6])
+  lua: `local interval, tolerance = tonumber(ARGV[1]), tonumber(ARGV[2])
+local most, request, givenUpAfter = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
+local time = redis.call('TIME')
+local now = time[1] * 1000 + time[2] / 1000
 if most > 0 then
   local found, running = redis.call('HGETALL', KEYS[1]), 0
   for i = 1, #found, 2 do
@@ -40,7 +42,7 @@ if interval > 0 then
   ahead = ahead + interval
   redis.call('HSET', KEYS[1], 'next', string.format('%.3f', now + ahead))
 end
-if most > 0 then redis.call('HSET', KEYS[1], request, now + givenUpAfter) end
+if most > 0 then redis.call('HSET', KEYS[1], request, string.format('%.0f', now + givenUpAfter)) end
 redis.call('PEXPIRE', KEYS[1], math.ceil(ahead) + (most > 0 and givenUpAfter or 1000))
 return { 'counted', tostring(ahead) }`
 }).withReturnType<unknown>()
@@ -64,8 +66,8 @@ const make = Effect.fnUntraced(function*({ prefix = "trigate:{quota}:", ...optio
   return yield* QuotasShared.make({
     ...options,
     name: "Redis",
-    count: ({ caller, interval, most, now, request, tolerance }) =>
-      evaluateCount(`${prefix}${caller}`, now, interval, tolerance, most, request, QuotasShared.givenUpAfter).pipe(
+    count: ({ caller, interval, most, request, tolerance }) =>
+      evaluateCount(`${prefix}${caller}`, interval, tolerance, most, request, QuotasShared.givenUpAfter).pipe(
         Effect.flatMap(decodeAnswer),
         Effect.mapError(away)
       ),

@@ -15,12 +15,15 @@ import * as Random from "effect/Random"
 /** Milliseconds after which a request in flight does not count any more: longer than any request takes. */
 export const givenUpAfter = 120_000
 
-/** A request that is to be counted; times are milliseconds, as {@link Quotas.Rate} has them. */
+/**
+ * A request that is to be counted now, by the store's own clock: those of the processes differ, and can be set back.
+ *
+ * Times are milliseconds, as {@link Quotas.Rate} has them.
+ */
 export interface Asked {
   readonly caller: string
   /** No other request of any process has this name. */
   readonly request: string
-  readonly now: number
   /** 0 where the caller has no requests a second. */
   readonly interval: number
   readonly tolerance: number
@@ -51,12 +54,12 @@ export const make = Effect.fnUntraced(function*({ deadline, name, ...store }: St
   yield* Effect.forkScoped(Effect.forever(Effect.flatten(Queue.take(ends))))
   let last = 0
 
-  const shared = ({ id, quota }: Caller, rate: Quotas.Rate | undefined, now: number, here: Quotas.CountedHere) => {
+  const shared = ({ id, quota }: Caller, rate: Quotas.Rate | undefined, here: Quotas.CountedHere) => {
     const request = `${process}-${(last++).toString(36)}`
     const most = quota.concurrentCalls ?? 0
     const { interval, tolerance } = rate ?? { interval: 0, tolerance: 0 }
     return Effect.map(
-      store.count({ caller: id, request, now, interval, tolerance, most }),
+      store.count({ caller: id, request, interval, tolerance, most }),
       ([word, millis]): Quotas.Counted | Quotas.Beyond => {
         if (word !== "counted") {
           here.undo()
@@ -78,7 +81,7 @@ export const make = Effect.fnUntraced(function*({ deadline, name, ...store }: St
     return "wait" in here
       ? Effect.succeed(here)
       : state.orElse<Quotas.Counted | Quotas.Beyond, never, never>(
-        shared(caller, rate, now, here),
+        shared(caller, rate, here),
         Effect.succeed(here)
       )
   })

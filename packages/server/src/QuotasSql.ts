@@ -55,24 +55,26 @@ const make = Effect.fnUntraced(function*({ prefix = "", ...options }: Options) {
   })
   const ready = Effect.suspend(() => isReady ? Effect.void : prepared)
 
-  const counted = ({ caller, interval, most, now, request, tolerance }: QuotasShared.Asked) => {
-    const until = most > 0 ? { [request]: now + QuotasShared.givenUpAfter } : {}
+  const now = sql.literal("(extract(epoch FROM statement_timestamp()) * 1000)::float8")
+
+  const counted = ({ caller, interval, most, request, tolerance }: QuotasShared.Asked) => {
+    const until = sql`jsonb_build_object(${request}::text, ${now} + ${QuotasShared.givenUpAfter}::float8)`
     return sql`INSERT INTO trigate_quotas AS held (caller, next, running)
-      VALUES (${prefix + caller}, ${now + interval}::float8, ${JSON.stringify(until)}::jsonb)
+      VALUES (${prefix + caller}, ${now} + ${interval}::float8, ${most > 0 ? until : sql`'{}'::jsonb`})
       ON CONFLICT (caller) DO UPDATE SET
-        next = greatest(held.next, ${now}::float8) + ${interval}::float8,
+        next = greatest(held.next, ${now}) + ${interval}::float8,
         running = excluded.running || coalesce(
-          (SELECT jsonb_object_agg(key, value) FROM jsonb_each(held.running) WHERE value::float8 > ${now}::float8), '{}'
+          (SELECT jsonb_object_agg(key, value) FROM jsonb_each(held.running) WHERE value::float8 > ${now}), '{}'
         )
-      WHERE greatest(held.next - ${now}::float8, 0) <= ${interval === 0 ? Number.MAX_VALUE : tolerance}::float8
+      WHERE greatest(held.next - ${now}, 0) <= ${interval === 0 ? Number.MAX_VALUE : tolerance}::float8
         AND (${most}::int = 0 OR
-          (SELECT count(*) FROM jsonb_each(held.running) WHERE value::float8 > ${now}::float8) < ${most}::int)
-      RETURNING greatest(next - ${now}::float8, 0) AS ahead`
+          (SELECT count(*) FROM jsonb_each(held.running) WHERE value::float8 > ${now}) < ${most}::int)
+      RETURNING greatest(next - ${now}, 0) AS ahead`
   }
 
-  const found = ({ caller, most, now }: QuotasShared.Asked) =>
-    sql`SELECT greatest(next - ${now}::float8, 0) AS ahead, ${most}::int > 0 AND
-        (SELECT count(*) FROM jsonb_each(running) WHERE value::float8 > ${now}::float8) >= ${most}::int AS is_full
+  const found = ({ caller, most }: QuotasShared.Asked) =>
+    sql`SELECT greatest(next - ${now}, 0) AS ahead, ${most}::int > 0 AND
+        (SELECT count(*) FROM jsonb_each(running) WHERE value::float8 > ${now}) >= ${most}::int AS is_full
       FROM trigate_quotas WHERE caller = ${prefix + caller}`
 
   return yield* QuotasShared.make({

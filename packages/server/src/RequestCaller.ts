@@ -11,7 +11,9 @@ import { CurrentCaller, CurrentKeepCounted } from "@trigate/domain/Caller"
 import type { Caller, KeepCounted, Quota } from "@trigate/domain/Caller"
 import type { Overloaded, QuotaExceeded } from "@trigate/domain/CallerError"
 import { Unauthorized } from "@trigate/domain/CallerError"
+import { monotonicMillis } from "@trigate/domain/Time"
 import type { UpstreamUnavailable } from "@trigate/domain/UpstreamError"
+import type * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { constVoid } from "effect/Function"
@@ -208,7 +210,7 @@ export interface Serving {
     handled: Effect.Effect<A, E, R>
   ) => Effect.Effect<A, E | Overloaded | Unauthorized | QuotaExceeded | UpstreamUnavailable, R>
   /**
-   * Says for whom a request without a query is served at a time, in milliseconds, and counts it, where nothing has to wait.
+   * Says for whom a request without a query is served now, and counts it, where nothing has to wait.
    *
    * Answers undefined, and has counted nothing, for every request that is refused, and while the gateway is busy.
    */
@@ -216,7 +218,7 @@ export interface Serving {
     message: IncomingMessage,
     keyInPath: string | undefined,
     facts: RequestFacts,
-    now: number
+    clock: Clock.Clock
   ) => Admitted | undefined
 }
 
@@ -279,7 +281,7 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
     return another === undefined ? check(Redacted.make(key)) : severalKeys
   }
 
-  const tryCaller = (message: IncomingMessage, inPath: string | undefined, now: number): Caller | undefined => {
+  const tryCaller = (message: IncomingMessage, inPath: string | undefined, clock: Clock.Clock): Caller | undefined => {
     const head = headOf(message)
     if (check === undefined) {
       // the router takes the name of a route in any letter case
@@ -287,7 +289,7 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
       return isKey ? atAddress(head) : undefined
     }
     const [key, another] = keysOf(head, inPath === undefined ? [] : [inPath])
-    return key === undefined || another !== undefined ? undefined : tryCheck?.(key, now)
+    return key === undefined || another !== undefined ? undefined : tryCheck?.(key, clock.currentTimeMillisUnsafe())
   }
 
   /** Counts a request of a caller with a quota, and notes what is left of the quota. */
@@ -325,11 +327,11 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
 
   return {
     serve,
-    tryAdmit: (message, keyInPath, facts, now) => {
-      const caller = facts.load.isBusy ? undefined : tryCaller(message, keyInPath, now)
+    tryAdmit: (message, keyInPath, facts, clock) => {
+      const caller = facts.load.isBusy ? undefined : tryCaller(message, keyInPath, clock)
       if (caller === undefined) return undefined
       if (!isCounted(caller.quota)) return uncounted(caller)
-      const counted = quotas.tryCount?.(caller, now)
+      const counted = quotas.tryCount?.(caller, monotonicMillis(clock))
       if (counted === undefined) return undefined
       note(facts, caller, counted)
       return admitted(caller, counted)

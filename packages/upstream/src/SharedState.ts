@@ -1,5 +1,6 @@
 /** Asks a store that replicas share, within a deadline. While the store is away, each replica goes on alone. */
 import { metrics } from "@trigate/domain/Metrics"
+import { monotonicMillis } from "@trigate/domain/Time"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -49,7 +50,7 @@ export const make = Effect.fnUntraced(function*(
   gauge.updateUnsafe(0, context)
 
   const away = Effect.fnUntraced(function*(detail: string) {
-    askAgainAt = (yield* Clock.currentTimeMillis) + pause
+    askAgainAt = monotonicMillis(yield* Clock.Clock) + pause
     if (isAway) return
     isAway = true
     gauge.updateUnsafe(1, context)
@@ -67,7 +68,8 @@ export const make = Effect.fnUntraced(function*(
     shared: Effect.Effect<A, E | SharedAway, R>,
     local: Effect.Effect<A, E, R>
   ): Effect.Effect<A, E, R> =>
-    Effect.flatMap(Clock.currentTimeMillis, (now) => {
+    Effect.withFiber((fiber) => {
+      const now = monotonicMillis(fiber.getRef(Clock.Clock))
       if (isAway) {
         if (now < askAgainAt) return local
         // one call asks whether the store is back, and no other call waits for the answer
