@@ -75,8 +75,8 @@ export const standingOf = (rate: Rate | undefined, ahead: number): Standing =>
 
 /** Counts the requests of callers against their quotas. */
 export class Quotas extends Context.Service<Quotas, {
-  /** Counts a request of a caller with such a quota, or fails with `QuotaExceeded`. */
-  readonly count: (caller: Caller) => Effect.Effect<Counted, QuotaExceeded>
+  /** Counts a request of a caller with such a quota, or some calls at once, or fails with `QuotaExceeded` and counts none of them. */
+  readonly count: (caller: Caller, calls?: number) => Effect.Effect<Counted, QuotaExceeded>
   /**
    * Counts a request at a time, in {@link monotonicMillis}. Answers undefined, and has counted nothing, where it is beyond the quota.
    *
@@ -85,11 +85,15 @@ export class Quotas extends Context.Service<Quotas, {
   readonly tryCount?: (caller: Caller, now: number) => Counted | undefined
 }>()("@trigate/callers/Quotas") {}
 
-const exceeded = ({ quota, wait }: Beyond) => {
+const exceeded = ({ quota, wait }: Beyond, calls: number) => {
   const retryAfter = Math.max(1, Math.ceil(wait / 1000))
   return new QuotaExceeded({
     retryAfter,
-    detail: quota === "requests"
+    detail: calls > 1
+      ? `The batch has ${calls} calls more than one, which are more than the caller's quota allows ${
+        quota === "requests" ? `before ${retryAfter} s have passed` : "at the same time"
+      }`
+      : quota === "requests"
       ? `The caller has sent as many requests as its quota allows; the next one may come in ${retryAfter} s`
       : "The caller has as many requests in flight as its quota allows"
   })
@@ -102,16 +106,16 @@ const refusals = {
 
 /** The quotas over some way to count a request at a time, in {@link monotonicMillis}: a clock that is set back refuses nobody. */
 export const make = (
-  count: (caller: Caller, rate: Rate | undefined, now: number) => Effect.Effect<Counted | Beyond>
+  count: (caller: Caller, rate: Rate | undefined, now: number, calls: number) => Effect.Effect<Counted | Beyond>
 ): Quotas["Service"] =>
   Quotas.of({
-    count: (caller) =>
+    count: (caller, calls = 1) =>
       Effect.withFiber((fiber) => {
         const now = monotonicMillis(fiber.getRef(Clock.Clock))
-        return Effect.flatMap(count(caller, rateOf(caller.quota), now), (counted) => {
+        return Effect.flatMap(count(caller, rateOf(caller.quota), now, calls), (counted) => {
           if (!("wait" in counted)) return Effect.succeed(counted)
           refusals[counted.quota].updateUnsafe(1, fiber.context)
-          return Effect.fail(exceeded(counted))
+          return Effect.fail(exceeded(counted, calls))
         })
       })
   })
@@ -127,25 +131,31 @@ interface Held {
   running: number
 }
 
+/** Milliseconds that sums of intervals may be off. */
+export const rounding = 1e-3
+
 /** A count in this process; it keeps one entry for each caller with a quota that it has seen. */
 export const counting = () => {
   const callers = new Map<string, Held>()
-  return ({ id, quota }: Caller, rate: Rate | undefined, now: number): CountedHere | Beyond => {
+  return ({ id, quota }: Caller, rate: Rate | undefined, now: number, calls = 1): CountedHere | Beyond => {
     const held = callers.get(id) ?? { next: 0, running: 0 }
     callers.set(id, held)
-    if (held.running >= (quota.concurrentCalls ?? Number.POSITIVE_INFINITY)) return { quota: "concurrent", wait: 0 }
+    if (held.running + calls > (quota.concurrentCalls ?? Number.POSITIVE_INFINITY)) {
+      return { quota: "concurrent", wait: 0 }
+    }
     const ahead = Math.max(0, held.next - now)
     if (rate !== undefined) {
-      if (ahead > rate.tolerance) return { quota: "requests", wait: ahead - rate.tolerance }
-      held.next = now + ahead + rate.interval
+      const wait = ahead + (calls - 1) * rate.interval - rate.tolerance
+      if (wait > rounding) return { quota: "requests", wait }
+      held.next = now + ahead + calls * rate.interval
     }
-    held.running++
+    held.running += calls
     const end = () => {
-      held.running--
+      held.running -= calls
     }
     const undo = () => {
       end()
-      held.next -= rate?.interval ?? 0
+      held.next -= calls * (rate?.interval ?? 0)
     }
     return { ...standingOf(rate, Math.max(0, held.next - now)), end, undo }
   }
@@ -157,7 +167,7 @@ export const layerMemory: Layer.Layer<Quotas> = Layer.effect(
   Effect.sync(() => {
     const count = counting()
     return Quotas.of({
-      ...make((caller, rate, now) => Effect.succeed(count(caller, rate, now))),
+      ...make((caller, rate, now, calls) => Effect.succeed(count(caller, rate, now, calls))),
       tryCount: (caller, now) => {
         const counted = count(caller, rateOf(caller.quota), now)
         return "wait" in counted ? undefined : counted

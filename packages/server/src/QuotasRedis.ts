@@ -25,21 +25,24 @@ const countScript = Redis.script((key: string, ...rest: ReadonlyArray<string | n
   numberOfKeys: 1,
   lua: `local interval, tolerance = tonumber(ARGV[1]), tonumber(ARGV[2])
 local most, request, givenUpAfter = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
+local function callsOf(name) return tonumber(string.match(name, '%*(%d+)$') or 1) end
+local calls = callsOf(request)
 local time = redis.call('TIME')
 local now = time[1] * 1000 + time[2] / 1000
 if most > 0 then
   local found, running = redis.call('HGETALL', KEYS[1]), 0
   for i = 1, #found, 2 do
     if found[i] ~= 'next' then
-      if tonumber(found[i + 1]) <= now then redis.call('HDEL', KEYS[1], found[i]) else running = running + 1 end
+      if tonumber(found[i + 1]) <= now then redis.call('HDEL', KEYS[1], found[i]) else running = running + callsOf(found[i]) end
     end
   end
-  if running >= most then return { 'concurrent', '0' } end
+  if running + calls > most then return { 'concurrent', '0' } end
 end
 local ahead = math.max(0, tonumber(redis.call('HGET', KEYS[1], 'next') or 0) - now)
 if interval > 0 then
-  if ahead > tolerance then return { 'requests', tostring(ahead - tolerance) } end
-  ahead = ahead + interval
+  local wait = ahead + (calls - 1) * interval - tolerance
+  if wait > ${Quotas.rounding} then return { 'requests', tostring(wait) } end
+  ahead = ahead + calls * interval
   redis.call('HSET', KEYS[1], 'next', string.format('%.3f', now + ahead))
 end
 if most > 0 then redis.call('HSET', KEYS[1], request, string.format('%.0f', now + givenUpAfter)) end

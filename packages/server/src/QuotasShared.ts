@@ -22,8 +22,9 @@ export const givenUpAfter = 120_000
  */
 export interface Asked {
   readonly caller: string
-  /** No other request of any process has this name. */
+  /** No other request of any process has this name; it ends with `*` and the number of its calls. */
   readonly request: string
+  readonly calls: number
   /** 0 where the caller has no requests a second. */
   readonly interval: number
   readonly tolerance: number
@@ -54,12 +55,12 @@ export const make = Effect.fnUntraced(function*({ deadline, name, ...store }: St
   yield* Effect.forkScoped(Effect.forever(Effect.flatten(Queue.take(ends))))
   let last = 0
 
-  const shared = ({ id, quota }: Caller, rate: Quotas.Rate | undefined, here: Quotas.CountedHere) => {
-    const request = `${process}-${(last++).toString(36)}`
+  const shared = ({ id, quota }: Caller, rate: Quotas.Rate | undefined, calls: number, here: Quotas.CountedHere) => {
+    const request = `${process}-${(last++).toString(36)}*${calls}`
     const most = quota.concurrentCalls ?? 0
     const { interval, tolerance } = rate ?? { interval: 0, tolerance: 0 }
     return Effect.map(
-      store.count({ caller: id, request, interval, tolerance, most }),
+      store.count({ caller: id, request, calls, interval, tolerance, most }),
       ([word, millis]): Quotas.Counted | Quotas.Beyond => {
         if (word !== "counted") {
           here.undo()
@@ -75,13 +76,13 @@ export const make = Effect.fnUntraced(function*({ deadline, name, ...store }: St
     )
   }
 
-  return Quotas.make((caller, rate, now) => {
+  return Quotas.make((caller, rate, now, calls) => {
     // what this process alone has counted is never more than all have: a flood of refused requests costs the store nothing
-    const here = count(caller, rate, now)
+    const here = count(caller, rate, now, calls)
     return "wait" in here
       ? Effect.succeed(here)
       : state.orElse<Quotas.Counted | Quotas.Beyond, never, never>(
-        shared(caller, rate, here),
+        shared(caller, rate, calls, here),
         Effect.succeed(here)
       )
   })

@@ -57,24 +57,29 @@ const make = Effect.fnUntraced(function*({ prefix = "", ...options }: Options) {
 
   const now = sql.literal("(extract(epoch FROM statement_timestamp()) * 1000)::float8")
 
-  const counted = ({ caller, interval, most, request, tolerance }: QuotasShared.Asked) => {
+  /** The calls in flight; the name of each request says how many it has. */
+  const runningIn = (column: string) =>
+    sql`(SELECT coalesce(sum(coalesce(substring(key FROM '[*]([0-9]+)$'), '1')::int), 0)
+      FROM jsonb_each(${sql.literal(column)}) WHERE value::float8 > ${now})`
+
+  const counted = ({ calls, caller, interval, most, request, tolerance }: QuotasShared.Asked) => {
+    const mostAhead = interval === 0 ? Number.MAX_VALUE : tolerance - (calls - 1) * interval + Quotas.rounding
     const until = sql`jsonb_build_object(${request}::text, ${now} + ${QuotasShared.givenUpAfter}::float8)`
     return sql`INSERT INTO trigate_quotas AS held (caller, next, running)
-      VALUES (${prefix + caller}, ${now} + ${interval}::float8, ${most > 0 ? until : sql`'{}'::jsonb`})
+      VALUES (${prefix + caller}, ${now} + ${calls * interval}::float8, ${most > 0 ? until : sql`'{}'::jsonb`})
       ON CONFLICT (caller) DO UPDATE SET
-        next = greatest(held.next, ${now}) + ${interval}::float8,
+        next = greatest(held.next, ${now}) + ${calls * interval}::float8,
         running = excluded.running || coalesce(
           (SELECT jsonb_object_agg(key, value) FROM jsonb_each(held.running) WHERE value::float8 > ${now}), '{}'
         )
-      WHERE greatest(held.next - ${now}, 0) <= ${interval === 0 ? Number.MAX_VALUE : tolerance}::float8
-        AND (${most}::int = 0 OR
-          (SELECT count(*) FROM jsonb_each(held.running) WHERE value::float8 > ${now}) < ${most}::int)
+      WHERE greatest(held.next - ${now}, 0) <= ${mostAhead}::float8
+        AND (${most}::int = 0 OR ${runningIn("held.running")} + ${calls}::int <= ${most}::int)
       RETURNING greatest(next - ${now}, 0) AS ahead`
   }
 
-  const found = ({ caller, most }: QuotasShared.Asked) =>
-    sql`SELECT greatest(next - ${now}, 0) AS ahead, ${most}::int > 0 AND
-        (SELECT count(*) FROM jsonb_each(running) WHERE value::float8 > ${now}) >= ${most}::int AS is_full
+  const found = ({ calls, caller, most }: QuotasShared.Asked) =>
+    sql`SELECT greatest(next - ${now}, 0) AS ahead,
+        ${most}::int > 0 AND ${runningIn("running")} + ${calls}::int > ${most}::int AS is_full
       FROM trigate_quotas WHERE caller = ${prefix + caller}`
 
   return yield* QuotasShared.make({
@@ -86,7 +91,9 @@ const make = Effect.fnUntraced(function*({ prefix = "", ...options }: Options) {
         const [row] = yield* decodeCounted(yield* counted(asked))
         if (row !== undefined) return ["counted", row.ahead] as const
         const [{ ahead, is_full: isFull }] = yield* decodeFound(yield* found(asked))
-        return isFull ? ["concurrent", 0] as const : ["requests", Math.max(0, ahead - asked.tolerance)] as const
+        return isFull
+          ? ["concurrent", 0] as const
+          : ["requests", Math.max(0, ahead + (asked.calls - 1) * asked.interval - asked.tolerance)] as const
       }).pipe(Effect.mapError(away)),
     end: (caller, request) =>
       sql`UPDATE trigate_quotas SET running = running - ${request}::text WHERE caller = ${prefix + caller}`.pipe(

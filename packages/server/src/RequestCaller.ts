@@ -236,25 +236,6 @@ const uncounted = (caller: Caller): Admitted => ({
   end: constVoid
 })
 
-/** A counted request: its count ends when the request has ended, and everything that outlives it. */
-const admitted = (caller: Caller, { end }: Quotas.Counted): Admitted => {
-  let holders = 0
-  const keep: KeepCounted = () => {
-    let isHeld = true
-    holders++
-    return () => {
-      if (isHeld && --holders === 0) end()
-      isHeld = false
-    }
-  }
-  return {
-    caller,
-    provide: (effect) =>
-      effect.pipe(Effect.provideService(CurrentCaller, caller), Effect.provideService(CurrentKeepCounted, keep)),
-    end: keep()
-  }
-}
-
 /**
  * Makes {@link Serving} of the `CallerKeys`, the `Quotas` and the {@link TrustedProxies} of the context.
  *
@@ -292,18 +273,39 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
     return key === undefined || another !== undefined ? undefined : tryCheck?.(key, clock.currentTimeMillisUnsafe())
   }
 
-  /** Counts a request of a caller with a quota, and notes what is left of the quota. */
-  const admit = (caller: Caller, facts: RequestFacts): Effect.Effect<Admitted, QuotaExceeded> =>
-    Effect.matchEffect(quotas.count(caller), {
-      onFailure: (error) => {
-        note(facts, caller, { remaining: 0, reset: error.retryAfter * 1000 })
-        return Effect.fail(error)
-      },
-      onSuccess: (counted) => {
-        note(facts, caller, counted)
-        return Effect.succeed(admitted(caller, counted))
+  /** Counts calls of a caller with a quota, and notes what is left of the quota. */
+  const count = (caller: Caller, facts: RequestFacts, calls: number): Effect.Effect<Quotas.Counted, QuotaExceeded> =>
+    Effect.tapError(
+      Effect.tap(quotas.count(caller, calls), (counted) => Effect.sync(() => note(facts, caller, counted))),
+      ({ retryAfter }) => Effect.sync(() => note(facts, caller, { remaining: 0, reset: retryAfter * 1000 }))
+    )
+
+  /** A counted request: its count ends when the request has ended, and everything that outlives it. */
+  const admitted = (caller: Caller, facts: RequestFacts, { end }: Quotas.Counted): Admitted => {
+    const ends = [end]
+    let holders = 0
+    const keep: KeepCounted = () => {
+      let isHeld = true
+      holders++
+      return () => {
+        if (isHeld && --holders === 0) { for (const end of ends) end() }
+        isHeld = false
       }
-    })
+    }
+    return {
+      caller,
+      provide: (effect) =>
+        effect.pipe(Effect.provideService(CurrentCaller, caller), Effect.provideService(CurrentKeepCounted, keep)),
+      countMore: (calls) =>
+        // the request may end meanwhile
+        Effect.acquireUseRelease(
+          Effect.sync(keep),
+          () => Effect.uninterruptible(Effect.map(count(caller, facts, calls), ({ end }) => void ends.push(end))),
+          (release) => Effect.sync(release)
+        ),
+      end: keep()
+    }
+  }
 
   const serve = <A, E, R>(
     request: HttpServerRequest,
@@ -321,7 +323,11 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
       return Effect.flatMap(callerOf(request, keyInPath), (caller) => {
         if (!isCounted(caller.quota)) return servedFor(uncounted(caller))
         facts.caller = caller
-        return Effect.acquireUseRelease(admit(caller, facts), servedFor, ({ end }) => Effect.sync(end))
+        return Effect.acquireUseRelease(
+          Effect.map(count(caller, facts, 1), (counted) => facts.admitted = admitted(caller, facts, counted)),
+          servedFor,
+          ({ end }) => Effect.sync(end)
+        )
       })
     })
 
@@ -334,7 +340,7 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
       const counted = quotas.tryCount?.(caller, monotonicMillis(clock))
       if (counted === undefined) return undefined
       note(facts, caller, counted)
-      return admitted(caller, counted)
+      return admitted(caller, facts, counted)
     }
   }
 })

@@ -7,6 +7,7 @@
 import type { Fields } from "@trigate/callers/Quotas"
 import type { Caller } from "@trigate/domain/Caller"
 import { NotPermitted } from "@trigate/domain/CallerError"
+import type { QuotaExceeded } from "@trigate/domain/CallerError"
 import type { Json } from "@trigate/domain/Json"
 import { metrics } from "@trigate/domain/Metrics"
 import type { Declared, Label } from "@trigate/domain/Metrics"
@@ -28,6 +29,8 @@ export interface Admitted {
   readonly caller: Caller
   /** Provides the caller to an effect of the request, and what keeps the request counted while work outlives it. */
   readonly provide: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  /** Counts further calls of the request, or fails and counts none of them; absent where no quota counts them. */
+  readonly countMore?: (calls: number) => Effect.Effect<void, QuotaExceeded>
   /** Called when the request has ended; does nothing the second time. */
   readonly end: () => void
 }

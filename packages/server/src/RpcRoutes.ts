@@ -191,12 +191,14 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
     return Effect.succeed(envelope.error(error, code)(id))
   }
 
-  const refuseBatch = (texts: ReadonlyArray<string>, message: string, { facts }: Asked) => {
-    const error = invalidRequest([{ path: [], message }])
+  const refuseCalls = (texts: ReadonlyArray<string>, error: GatewayError, code: number, { facts }: Asked) => {
     facts.operations.push({ operation: "unsupported", outcome: error._tag })
-    const write = envelope.error(error, invalidEnvelope)
+    const write = envelope.error(error, code)
     return Effect.succeed(eachAnswered(texts, write) ?? write(undefined))
   }
+
+  const refuseBatch = (texts: ReadonlyArray<string>, message: string, asked: Asked) =>
+    refuseCalls(texts, invalidRequest([{ path: [], message }]), invalidEnvelope, asked)
 
   const answerOne = (json: Json.Json, asked: Asked): Effect.Effect<string | undefined> =>
     Result.match(envelope.read(json), {
@@ -206,13 +208,11 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
 
   const tooManyCalls = `A batch has at most ${definition.maxBatch} call${definition.maxBatch === 1 ? "" : "s"}`
 
-  const answerBatch = (
+  const answerCalls = (
     texts: ReadonlyArray<string>,
     values: ReadonlyArray<unknown>,
     asked: Asked
   ): Effect.Effect<string | undefined> => {
-    if (texts.length === 0) return refuseBatch(texts, "A batch has at least one call", asked)
-    if (texts.length > definition.maxBatch) return refuseBatch(texts, tooManyCalls, asked)
     const answers = Batching.batched(
       Effect.forEach(texts, (text, index) => answerOne(Json.parsed(text, values[index]), asked), {
         concurrency: definition.concurrency
@@ -221,6 +221,21 @@ const make = <O extends Operation, Answer extends Answered>(definition: Definiti
     return Effect.map(answers, (all) => {
       const given = all.filter(Predicate.isNotUndefined)
       return given.length === 0 ? undefined : `[${given.join(",")}]`
+    })
+  }
+
+  const answerBatch = (
+    texts: ReadonlyArray<string>,
+    values: ReadonlyArray<unknown>,
+    asked: Asked
+  ): Effect.Effect<string | undefined> => {
+    if (texts.length === 0) return refuseBatch(texts, "A batch has at least one call", asked)
+    if (texts.length > definition.maxBatch) return refuseBatch(texts, tooManyCalls, asked)
+    const answers = answerCalls(texts, values, asked)
+    const countMore = texts.length > 1 ? asked.facts.admitted?.countMore : undefined
+    return countMore === undefined ? answers : Effect.matchEffect(countMore(texts.length - 1), {
+      onFailure: (error) => refuseCalls(texts, error, rpcCodes[error._tag], asked),
+      onSuccess: () => answers
     })
   }
 

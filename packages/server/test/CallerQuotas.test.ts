@@ -209,6 +209,24 @@ for (const { isInstalled, name, over, server } of stores) {
         assert.strictEqual(counted.reduce<number>((sum, one) => sum + one, 0), 20)
       }))
 
+    it.effect("count the calls of a batch, all of them or none", () =>
+      Effect.gen(function*() {
+        const { url } = yield* server
+        const [one, two] = [yield* over(url), yield* over(url)]
+        const caller = callerOf({ requestsPerSecond: 0.0001, burst: 10, concurrentCalls: 6 })
+        const first = yield* one.count(caller, 4)
+        assert.strictEqual(first.remaining, 6)
+        assert.strictEqual((yield* Effect.flip(two.count(caller, 3))).retryAfter, 1)
+        assert.strictEqual((yield* two.count(caller, 2)).remaining, 4)
+        first.end()
+        const free = Effect.map(Effect.result(two.count(caller, 4)), ({ _tag }) => _tag === "Success")
+        yield* Effect.repeat(free, { until: (isFree) => isFree })
+        assert.isAbove(
+          (yield* Effect.flip(one.count(callerOf({ requestsPerSecond: 0.0001, burst: 10 }), 2))).retryAfter,
+          1
+        )
+      }))
+
     it.effect("let so many calls run at the same time, and forget those of a process that has died", () =>
       Effect.gen(function*() {
         const { url } = yield* server

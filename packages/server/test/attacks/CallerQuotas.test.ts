@@ -5,7 +5,10 @@ import type { Asked } from "@trigate/testing/FaultyUpstream"
 import { faultyUpstream, idIn } from "@trigate/testing/FaultyUpstream"
 import { gateway, post } from "@trigate/testing/Gateway"
 
+import * as JsonParts from "@trigate/testing/JsonParts"
 import { say } from "@trigate/testing/Reactions"
+import type { Seen } from "@trigate/testing/RecordingUpstream"
+import { recordingUpstream } from "@trigate/testing/RecordingUpstream"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -87,4 +90,51 @@ describe("concurrent calls", () => {
         assert.strictEqual((yield* Fiber.join(next)).status, 200)
       }))
   }
+})
+
+const gas = (id: number) => `{"jsonrpc":"2.0","id":${id},"method":"eth_gasPrice","params":[]}`
+const batchOf = (length: number) => `[${Array.from({ length }, (_, index) => gas(index)).join(",")}]`
+
+const nodeReply = ({ body }: Seen) => {
+  const answers = [...body.matchAll(/"id":(?<id>\d+)/gu)].map(({ groups }) =>
+    `{"jsonrpc":"2.0","id":${groups?.["id"]},"result":"0x1"}`
+  ).join(",")
+  return { body: body.startsWith("[") ? `[${answers}]` : answers }
+}
+
+describe("a batch counts as all of its calls", () => {
+  const over = Effect.fnUntraced(function*(quota: Quota) {
+    const node = yield* recordingUpstream(nodeReply)
+    const { file, keys: [key = ""] } = yield* keyFile({ name: "desk", quota })
+    const { url } = yield* gateway({ TRIGATE_TRADING_NODE_URL: node.url, TRIGATE_CALLERS: file })
+    return { node, ask: (length: number) => post(`${url}/evm`, batchOf(length), { "x-api-key": key }) }
+  })
+
+  it.live("of its requests, and one that is beyond the quota is refused call by call", () =>
+    Effect.gen(function*() {
+      const { ask, node } = yield* over({ requestsPerSecond: 0.001, burst: 10 })
+      const first = yield* ask(6)
+      assert.strictEqual(first.headers.get("ratelimit"), `"requests";r=4;t=6000`)
+      const refused = yield* ask(6)
+      assert.strictEqual(refused.headers.get("ratelimit")?.startsWith(`"requests";r=0;`), true)
+      const errors = JSON.parse(refused.text)
+      assert.deepStrictEqual(errors.map(({ id }: { readonly id: number }) => id), [0, 1, 2, 3, 4, 5])
+      for (const [index] of errors.entries()) {
+        assert.strictEqual(JsonParts.at(errors, index, "error", "code"), -32005)
+        assert.strictEqual(JsonParts.at(errors, index, "error", "data", "_tag"), "QuotaExceeded")
+      }
+      assert.strictEqual(node.seen.filter(({ body }) => body.includes("eth_gasPrice")).length, 1)
+      // the request itself was counted
+      assert.strictEqual((yield* ask(3)).headers.get("ratelimit"), `"requests";r=0;t=10000`)
+    }))
+
+  it.live("of its concurrent calls", () =>
+    Effect.gen(function*() {
+      const { ask } = yield* over({ concurrentCalls: 3 })
+      for (let round = 0; round < 3; round++) assert.include((yield* ask(3)).text, `"result":"0x1"`)
+      const refused = yield* ask(4)
+      assert.include(refused.text, "QuotaExceeded")
+      assert.notInclude(refused.text, `"result"`)
+      assert.include((yield* ask(3)).text, `"result":"0x1"`)
+    }))
 })

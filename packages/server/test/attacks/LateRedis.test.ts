@@ -24,9 +24,11 @@ const lateProxy = (url: string) =>
           const server = Net.createServer((client) => {
             const behind = Net.connect(Number(new URL(url).port), "127.0.0.1")
             let due = 0
+            let seed = sockets.size + 1
+            const random = () => (seed = seed * 48_271 % 2_147_483_647) / 2_147_483_647
             client.on("data", (chunk) => behind.write(chunk))
             behind.on("data", (chunk) => {
-              due = Math.max(due, performance.now() + Math.random() * longest)
+              due = Math.max(due, performance.now() + random() * longest)
               setTimeout(() => client.writable && client.write(chunk), due - performance.now())
             })
             for (const socket of [client, behind]) {
