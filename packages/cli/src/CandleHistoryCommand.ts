@@ -77,7 +77,9 @@ const exported = Command.make("export", {
         size += part.length
         return show(`${size} bytes`)
       })
-      yield* Output.saveBytes(save, shown)
+      // a file is as the gateway wrote it; of a parquet file no byte may change
+      const isShown = Option.isNone(save) && wanted !== "parquet"
+      yield* Output.saveBytes(save, isShown ? Output.printableBytes(shown) : shown)
       return size
     }))
     if (Option.isSome(save)) {

@@ -122,7 +122,7 @@ const printWindow = Effect.fnUntraced(function*(request: CandleWindowRequest, fo
     if ("all" in printer) return Effect.void
     const header = isFirst && printer.header !== undefined ? [printer.header] : []
     const lines = [...header, ...candles.map(printer.line)]
-    return lines.length === 0 ? Effect.void : Console.log(lines.join("\n"))
+    return lines.length === 0 ? Effect.void : Output.printText(lines.join("\n"))
   }
   const found = yield* Output.withProgress(Effect.fnUntraced(function*(show) {
     yield* show(Output.bar(0, total))
@@ -139,7 +139,7 @@ const printWindow = Effect.fnUntraced(function*(request: CandleWindowRequest, fo
       )
     )
   }))
-  if ("all" in printer) yield* Console.log(printer.all(barsOf(found)))
+  if ("all" in printer) yield* Output.printText(printer.all(barsOf(found)))
   yield* Console.error(`trigate: ${printable(remarks(found, request).join("; "))}`)
 })
 

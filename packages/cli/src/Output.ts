@@ -55,9 +55,11 @@ export const AsJson = GlobalFlag.Setting("json")({
   flag: Flag.Boolean("json").pipe(Flag.withDefault(false), Flag.withDescription("Print JSON instead of a table"))
 })
 
+/** Prints a text of several lines. What a terminal would act on is escaped as in JSON, so that a JSON text stays the same. */
+export const printText = (text: string): Effect.Effect<void> => Console.log(printableLines(text))
+
 /** Prints a JSON document. Integers keep all their digits. */
-export const printJson = (document: unknown): Effect.Effect<void> =>
-  Console.log(printableLines(Json.stringifyPretty(document)))
+export const printJson = (document: unknown): Effect.Effect<void> => printText(Json.stringifyPretty(document))
 
 /** Prints the table, or with `--json` the JSON document. Integers keep all their digits. */
 export const print = Effect.fnUntraced(function*(data: { readonly json: unknown; readonly table: string }) {
@@ -77,7 +79,7 @@ export const saveFlag = Flag.String("save").pipe(
 
 /** Writes a document to a new file, or to standard output. Never overwrites a file. */
 export const save = Effect.fnUntraced(function*(path: Option.Option<string>, document: string) {
-  if (Option.isNone(path)) return yield* Console.log(printableLines(document))
+  if (Option.isNone(path)) return yield* printText(document)
   const files = yield* FileSystem.FileSystem
   yield* Effect.mapError(
     files.writeFileString(path.value, `${document}\n`, { flag: "wx" }),
@@ -85,6 +87,10 @@ export const save = Effect.fnUntraced(function*(path: Option.Option<string>, doc
   )
   return yield* Console.error(`trigate: written to ${path.value}`)
 })
+
+/** Lines of text as {@link printText} prints them. */
+export const printableBytes = <E, R>(bytes: Stream.Stream<Uint8Array, E, R>): Stream.Stream<Uint8Array, E, R> =>
+  bytes.pipe(Stream.decodeText, Stream.map(printableLines), Stream.encodeText)
 
 /** Writes bytes to a new file, or to standard output, as they come. Never overwrites a file. */
 export const saveBytes = Effect.fnUntraced(function*<E, R>(
