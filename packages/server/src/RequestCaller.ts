@@ -318,9 +318,10 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
         facts.caller = served.caller
         return served.provide(handled)
       }
-      if (facts.admitted !== undefined) return servedFor(facts.admitted)
-      if (facts.load.isBusy) return overloaded
+      if (facts.admitted === undefined && facts.load.isBusy) return overloaded
       return Effect.flatMap(callerOf(request, keyInPath), (caller) => {
+        // a guarded listener has counted the request before its route does
+        if (facts.admitted?.caller.id === caller.id) return servedFor(facts.admitted)
         if (!isCounted(caller.quota)) return servedFor(uncounted(caller))
         facts.caller = caller
         return Effect.acquireUseRelease(

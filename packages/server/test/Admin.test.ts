@@ -16,6 +16,7 @@ import * as Redacted from "effect/Redacted"
 import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"
+import { keyFile } from "./keyFile.ts"
 import { liveGateway } from "./liveGateway.ts"
 
 const duplicate = `{"status":"err","response":"Invalid nonce: duplicate nonce"}`
@@ -201,5 +202,27 @@ describe("where the admin routes stand", () => {
       )
       // the pages are the same for everyone, and a browser sends no key with the address that somebody types
       assert.deepStrictEqual(yield* statuses(at, ["/", "/docs", "/openapi.json", "/console"]), [200, 200, 200, 404])
+    }))
+
+  it.live("on an address that others can reach count each request of a caller once", () =>
+    Effect.gen(function*() {
+      const { file, keys: [key = ""] } = yield* keyFile({
+        name: "operator",
+        scope: { classes: ["admin", "read"] },
+        quota: { requestsPerSecond: 0.001, burst: 5, concurrentCalls: 1 }
+      })
+      const { adminUrl } = yield* gateway({
+        TRIGATE_CALLERS: file,
+        TRIGATE_ADMIN_HOST: "0.0.0.0",
+        TRIGATE_ADMIN_PORT: "0"
+      })
+      const at = adminUrl.replace("0.0.0.0", "127.0.0.1")
+      const headers = { authorization: `Bearer ${key}` }
+      const left = [
+        yield* get(`${at}/admin/actions`, headers),
+        yield* get(`${at}/health/live`, headers),
+        yield* post(`${at}/info`, `{"type":"spotMeta"}`, headers)
+      ].map((answer) => [answer.status, answer.headers.get("ratelimit")?.replace(/;t=.*$/u, "")])
+      assert.deepStrictEqual(left, [[200, `"requests";r=4`], [200, `"requests";r=3`], [200, `"requests";r=2`]])
     }))
 })
