@@ -78,7 +78,8 @@ export class CandlesApi extends HttpApiGroup.make("candles").add(
     description:
       "Oldest first, closed bars only, with every number as the venue spelled it. A slash in the name of a coin is `%2F`. To go on " +
       "after an answer that broke off, drop its last line if that is not whole, and ask with `from` of the last bar plus 1. A parquet " +
-      "file cannot be read before its end; it carries the known stretches as `trigate:known`."
+      "file cannot be read before its end; it carries the known stretches as `trigate:known`. A file counts as a request for each 10 000 " +
+      "bars, and as a concurrent call until its end. A caller may have 4 open, and all callers 8."
   }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Candles",

@@ -1,7 +1,8 @@
 /**
  * Candle history as files: the bars of a series that the archive knows, oldest first, as a stream of bytes.
  *
- * A few thousand bars are in memory at a time. Whoever stops reading stops the reading of the archive.
+ * A chunk of bars is in memory at a time, and other work of the process has a turn before the next one. A reader that stops ends the
+ * reading of the archive.
  */
 import type { ArchiveUnavailable } from "@trigate/domain/ArchiveError"
 import type { BarRange, BarRanges } from "@trigate/domain/BarRanges"
@@ -48,21 +49,18 @@ export const known = Effect.fnUntraced(function*(source: Source, { from = 0, to 
   })
 })
 
-/** Bar numbers that are read at a time: whole chunks. */
-const atATime = 5 * barsPerChunk
-
 /** What is read of a range one after the other, of which some bars are known. */
 function* pagesOf(known: BarRanges): Generator<BarRange> {
   let next = 0
   for (const range of known) {
     for (let from = Math.max(next, range.from); from <= range.to; from = next) {
-      next = (Math.floor(from / atATime) + 1) * atATime
+      next = (Math.floor(from / barsPerChunk) + 1) * barsPerChunk
       yield { from, to: next - 1 }
     }
   }
 }
 
-/** The bars of known ranges, oldest first, some thousand at a time. */
+/** The bars of known ranges, oldest first, those of a chunk at a time. */
 export const bars = (
   source: Source,
   series: Series,
@@ -70,7 +68,9 @@ export const bars = (
 ): Stream.Stream<ReadonlyArray<Candle>, ArchiveUnavailable> => {
   const last = known.at(-1)?.to ?? -1
   return Stream.fromIterable(pagesOf(known)).pipe(
-    Stream.mapEffect(({ from, to }) => source.read(series, { from, to: Math.min(to, last) })),
+    Stream.mapEffect(({ from, to }) =>
+      Effect.andThen(Effect.yieldNow, source.read(series, { from, to: Math.min(to, last) }))
+    ),
     Stream.map((held) => held.bars.filter(({ t }) => Ranges.has(known, barAt(series.interval, t))))
   )
 }

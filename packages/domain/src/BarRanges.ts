@@ -25,7 +25,18 @@ export const add = (ranges: BarRanges, range: BarRange): BarRanges => {
 }
 
 /** Whether a bar is in a set. */
-export const has = (ranges: BarRanges, bar: number): boolean => ranges.some(({ from, to }) => from <= bar && bar <= to)
+export const has = (ranges: BarRanges, bar: number): boolean => {
+  // the first range that does not end before the bar
+  let low = 0
+  let high = ranges.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((ranges[middle]?.to ?? 0) < bar) low = middle + 1
+    else high = middle
+  }
+  const found = ranges[low]
+  return found !== undefined && found.from <= bar
+}
 
 /** The set of several sets together. */
 export const union = (sets: Iterable<BarRanges>): BarRanges => {

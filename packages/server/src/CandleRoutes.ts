@@ -2,6 +2,9 @@
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import * as CandleExport from "@trigate/archive/CandleExport"
 import { ArchiveNotConfigured } from "@trigate/domain/ArchiveError"
+import * as BarRanges from "@trigate/domain/BarRanges"
+import { CurrentCaller, CurrentKeepCounted } from "@trigate/domain/Caller"
+import { Overloaded, QuotaExceeded } from "@trigate/domain/CallerError"
 import { contentTypes } from "@trigate/domain/CandleText"
 import { permitted } from "@trigate/domain/Operation"
 import { UnknownAsset } from "@trigate/domain/ResourceError"
@@ -11,8 +14,10 @@ import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
+import * as Semaphore from "effect/Semaphore"
 import * as EncodedRoutes from "./EncodedRoutes.ts"
 import { serving } from "./RequestCaller.ts"
+import { CurrentRequestFacts } from "./RequestFacts.ts"
 
 /** The part of the contract that these routes serve. */
 export class CandlesApi extends HttpApi.make("gateway").add(GatewayApi.groups.candles) {}
@@ -28,12 +33,61 @@ const notConfigured = Effect.suspend(() =>
   )
 )
 
+/** Exports that are open at the same time: of all callers, and of one. */
+const mostOpen = { all: 8, caller: 4 }
+
+/** Bars of a file that count as one request. */
+const barsPerRequest = 10_000
+
+const tooManyOpen = Effect.suspend(() =>
+  Effect.fail(
+    new Overloaded({ retryAfter: 1, detail: `${mostOpen.all} exports of candle history are open, as many as may be` })
+  )
+)
+
+const tooManyOfCaller = Effect.suspend(() =>
+  Effect.fail(
+    new QuotaExceeded({
+      retryAfter: 1,
+      detail: `The caller has ${mostOpen.caller} exports of candle history open, as many as one may have`
+    })
+  )
+)
+
+/** The exports of one gateway. */
+const makeExports = Effect.map(Semaphore.make(1), (turns) => {
+  const openBy = new Map<string, number>()
+  let open = 0
+  const change = (caller: string, by: number) => {
+    const left = (openBy.get(caller) ?? 0) + by
+    open += by
+    if (left === 0) openBy.delete(caller)
+    else openBy.set(caller, left)
+  }
+  return {
+    /** Counts an export until the scope of its request closes, as its caller's quota does. */
+    begin: Effect.gen(function*() {
+      const { id } = yield* CurrentCaller
+      if (open >= mostOpen.all) return yield* tooManyOpen
+      if ((openBy.get(id) ?? 0) >= mostOpen.caller) return yield* tooManyOfCaller
+      yield* Effect.acquireRelease(Effect.sync(() => change(id, 1)), () => Effect.sync(() => change(id, -1)))
+      yield* Effect.acquireRelease(Effect.map(CurrentKeepCounted, (keep) => keep()), (release) => Effect.sync(release))
+    }),
+    /** The same archive, of which one page is read in a turn of the event loop, whatever the number of exports. */
+    paced: (source: CandleExport.Source): CandleExport.Source => ({
+      ...source,
+      read: (...args) => Effect.andThen(turns.withPermits(1)(Effect.yieldNow), source.read(...args))
+    })
+  }
+})
+
 const candles = HttpApiBuilder.group(
   CandlesApi,
   "candles",
   Effect.fnUntraced(function*(handlers) {
     const { serve } = yield* serving
     const exported = yield* CandleExport.ExportedArchive
+    const exports = yield* makeExports
     const archive = Effect.andThen(
       permitted({ chain: "trading", class: "read" }),
       exported === undefined ? notConfigured : Effect.succeed(exported)
@@ -57,7 +111,12 @@ const candles = HttpApiBuilder.group(
         const { coin, interval } = series
         return yield* new UnknownAsset({ coin, detail: `The candle archive holds nothing of ${coin} ${interval}` })
       }
-      return HttpServerResponse.stream(CandleExport.file(source, series, known, format), {
+      const { admitted } = yield* CurrentRequestFacts
+      const charge = admitted?.charge
+      const requests = Math.floor(BarRanges.size(known) / barsPerRequest)
+      if (charge !== undefined && requests > 0) yield* charge(requests)
+      yield* exports.begin
+      return HttpServerResponse.stream(CandleExport.file(exports.paced(source), series, known, format), {
         contentType: contentTypes[format]
       })
     })

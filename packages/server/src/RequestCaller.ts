@@ -303,6 +303,12 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
           () => Effect.uninterruptible(Effect.map(count(caller, facts, calls), ({ end }) => void ends.push(end))),
           (release) => Effect.sync(release)
         ),
+      charge: (requests) => {
+        const { concurrentCalls: _, ...quota } = caller.quota
+        return Effect.uninterruptible(
+          Effect.map(count({ ...caller, quota }, facts, requests), ({ end }) => end())
+        )
+      },
       end: keep()
     }
   }

@@ -31,6 +31,8 @@ export interface Admitted {
   readonly provide: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   /** Counts further calls of the request, or fails and counts none of them; absent where no quota counts them. */
   readonly countMore?: (calls: number) => Effect.Effect<void, QuotaExceeded>
+  /** Counts what the request is worth in further requests, of which none counts as concurrent; see `countMore`. */
+  readonly charge?: (requests: number) => Effect.Effect<void, QuotaExceeded>
   /** Called when the request has ended; does nothing the second time. */
   readonly end: () => void
 }

@@ -1,0 +1,143 @@
+/** Exports of candle history, which may not hold the event loop, nor be more than a gateway can serve beside its calls. */
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { assert, describe, it } from "@effect/vitest"
+import * as CandleExport from "@trigate/archive/CandleExport"
+import * as CallerKeys from "@trigate/callers/CallerKeys"
+import type { BarRange } from "@trigate/domain/BarRanges"
+import type { Quota } from "@trigate/domain/Caller"
+import type { Candle } from "@trigate/domain/Candle"
+import { closeOf, openOf } from "@trigate/domain/CandleWindow"
+import * as Sandbox from "@trigate/sandbox/Sandbox"
+import * as Gateway from "@trigate/server/Gateway"
+import { get } from "@trigate/testing/Gateway"
+import * as JsonParts from "@trigate/testing/JsonParts"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as HttpRouter from "effect/http/HttpRouter"
+import { formatAddress, HttpServer } from "effect/http/HttpServer"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as Http from "node:http"
+
+const barAt = (bar: number): Candle => ({
+  t: openOf("1m", bar),
+  T: closeOf("1m", bar),
+  s: "BTC",
+  i: "1m",
+  o: "1.0",
+  c: "2.0",
+  h: "3.0",
+  l: "0.5",
+  v: "1.0",
+  n: bar
+})
+
+const barsOf = ({ from, to }: BarRange) => Array.from({ length: to - from + 1 }, (_, at) => barAt(from + at))
+
+/** A gateway over an archive of so many bars; its callers are named by their keys. */
+const served = Effect.fnUntraced(function*(
+  bars: number,
+  read: CandleExport.Source["read"],
+  quotas: { readonly [key: string]: Quota } = {}
+) {
+  const archive: CandleExport.Source = {
+    status: Effect.succeed([]),
+    known: () => Effect.succeed([{ from: 0, to: bars - 1 }]),
+    read
+  }
+  const keys = Layer.succeed(CallerKeys.CallerKeys, {
+    check: (key) =>
+      Effect.succeed({ id: `key:${Redacted.value(key)}`, scope: {}, quota: quotas[Redacted.value(key)] ?? {} })
+  })
+  const routes = Gateway.layer().pipe(
+    Layer.provide(Layer.succeed(CandleExport.ExportedArchive, archive)),
+    Layer.provide(Sandbox.layer()),
+    Layer.provide(keys),
+    Layer.provide(Gateway.layerDefaults({ sandbox: true }))
+  )
+  const server = NodeHttpServer.layer(() => Http.createServer(), { port: 0, host: "127.0.0.1" })
+  const context = yield* Layer.build(
+    HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(Layer.provideMerge(server))
+  )
+  const url = formatAddress(Context.get(context, HttpServer).address)
+  return { url, ask: (key: string) => get(`${url}/candles/BTC/1m`, { "x-api-key": key }) }
+})
+
+/** Opens an export, and ends when its first bars have come; gives the way to leave it. */
+const opened = (url: string, key: string) =>
+  Effect.acquireRelease(
+    Effect.callback<() => void>((resume) => {
+      Http.get(`${url}/candles/BTC/1m`, { headers: { "x-api-key": key }, agent: false }, (response) => {
+        response.on("error", () => {})
+        response.once("data", () => resume(Effect.succeed(() => void response.destroy())))
+      })
+    }),
+    (leave) => Effect.sync(leave)
+  )
+
+/** The first page comes, the others never. */
+const endless: CandleExport.Source["read"] = (_, range) =>
+  range.from === 0 ? Effect.succeed({ bars: barsOf(range), known: [range] }) : Effect.never
+
+describe("exports", () => {
+  it.live("read a chunk in a turn of the event loop, whatever their number", () =>
+    Effect.gen(function*() {
+      let turn = 0
+      let isOver = false
+      const next = () => {
+        turn++
+        if (!isOver) setImmediate(next)
+      }
+      const reads: Array<{ readonly turn: number; readonly bars: number }> = []
+      const { ask } = yield* served(20_000, (_, range) =>
+        Effect.sync(() => {
+          reads.push({ turn, bars: range.to - range.from + 1 })
+          return { bars: barsOf(range), known: [range] }
+        }))
+      next()
+      const files = yield* Effect.forEach(["a", "b", "c", "d"], (key) => ask(key), { concurrency: "unbounded" })
+      isOver = true
+      for (const { status, text } of files) assert.deepStrictEqual([status, text.split("\n").length], [200, 20_001])
+      assert.lengthOf(reads, 80)
+      assert.strictEqual(Math.max(...reads.map(({ bars }) => bars)), 1000)
+      assert.strictEqual(new Set(reads.map((read) => read.turn)).size, 80)
+    }))
+
+  it.live("are eight at a time, and four of one caller", () =>
+    Effect.gen(function*() {
+      const { ask, url } = yield* served(10_000, endless)
+      const leave = yield* Effect.forEach(Array.from({ length: 4 }), () => opened(url, "one"))
+      const ofCaller = yield* ask("one")
+      assert.strictEqual(ofCaller.status, 429)
+      assert.strictEqual(JsonParts.at(ofCaller.json, "_tag"), "QuotaExceeded")
+      yield* Effect.forEach(Array.from({ length: 4 }), () => opened(url, "two"))
+      const ofAll = yield* ask("three")
+      assert.strictEqual(ofAll.status, 503)
+      assert.strictEqual(JsonParts.at(ofAll.json, "_tag"), "Overloaded")
+      for (const each of leave) each()
+      // once its room is seen to be free, another caller has it
+      yield* Effect.repeat(
+        Effect.raceFirst(
+          Effect.as(opened(url, "three"), true),
+          Effect.as(Effect.delay(Effect.void, "50 millis"), false)
+        ),
+        { until: (isOpen) => isOpen }
+      )
+    }))
+
+  it.live("count as concurrent calls until they end, and as one request for each 10 000 bars", () =>
+    Effect.gen(function*() {
+      const { ask, url } = yield* served(25_000, endless, {
+        one: { concurrentCalls: 1 },
+        many: { requestsPerSecond: 0.001, burst: 4 },
+        few: { requestsPerSecond: 0.001, burst: 2 }
+      })
+      const leave = yield* opened(url, "one")
+      assert.strictEqual((yield* ask("one")).status, 429)
+      leave()
+      yield* opened(url, "many")
+      const after = yield* get(`${url}/candles`, { "x-api-key": "many" })
+      assert.strictEqual(after.headers.get("ratelimit")?.replace(/;t=.*$/u, ""), `"requests";r=0`)
+      assert.strictEqual((yield* ask("few")).status, 429)
+    }))
+})
