@@ -9,7 +9,8 @@ import * as BarRanges from "@trigate/domain/BarRanges"
 import { Candle, CandleInterval } from "@trigate/domain/Candle"
 import type { Series } from "@trigate/domain/CandleWindow"
 import { barAt } from "@trigate/domain/CandleWindow"
-import { Millis } from "@trigate/domain/Time"
+import { Millis, monotonicMillis } from "@trigate/domain/Time"
+import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -61,6 +62,17 @@ const createTables = Effect.gen(function*() {
   yield* sql`CREATE INDEX trigate_candle_versions_bar ON trigate_candle_versions (network, coin, span, bar)`
 })
 
+/** Chunks that the database summarizes at a time: a SQLite file holds the event loop meanwhile. */
+const chunksAtATime = 1000
+
+/** Milliseconds for which a summary of a series is kept, although another process may write: its own writes end it. */
+const summaryLasts = 10_000
+
+/** How a chunk says that all of it is known. */
+const allKnown = BarRanges.print([{ from: 0, to: barsPerChunk - 1 }], 0)
+
+const keyOf = ({ coin, interval }: Series): string => `${interval} ${coin}`
+
 /** The version of the tables that this program knows. */
 const knownVersion = 1
 
@@ -82,10 +94,16 @@ const headFields = {
 }
 const decodeHeads = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct(headFields)))
 const decodeChunks = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({ ...headFields, body: Schema.Uint8Array })))
-const decodeAll = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
-  ...headFields,
+const decodeSeries = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
   coin: Schema.String,
-  interval: CandleInterval,
+  interval: CandleInterval
+})))
+const decodeRuns = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
+  first: Schema.Int,
+  last: Schema.Int,
+  known: headFields.known,
+  chunks: Integer,
+  bars: Integer,
   bytes: Integer
 })))
 const decodeVersion = Schema.decodeUnknownEffect(Schema.Tuple([Schema.Struct({ version: Integer })]))
@@ -208,6 +226,80 @@ const make = Effect.fnUntraced(function*(options: Options) {
       Effect.catchIf((error) => error === "outrun", () => Effect.succeed(false))
     )
 
+  /**
+   * The chunks of a series after one, as runs: neighbours of which all is known are one row, so that no program reads them all.
+   *
+   * The database reads a page of chunks.
+   */
+  const runsAfter = (series: Series, chunk: number) =>
+    step(Effect.flatMap(
+      sql`SELECT known, MIN(chunk) AS first, MAX(chunk) AS last, COUNT(*) AS chunks, SUM(bars) AS bars, SUM(bytes) AS bytes
+        FROM (
+          SELECT known, chunk, bars, bytes, chunk - ROW_NUMBER() OVER (PARTITION BY known ORDER BY chunk) AS run
+          FROM (
+            SELECT known, chunk, bars, LENGTH(body) AS bytes FROM trigate_candles
+            WHERE ${seriesOf(series)} AND chunk > ${chunk} ORDER BY chunk LIMIT ${sql.literal(String(chunksAtATime))}
+          ) AS page
+        ) AS numbered
+        GROUP BY known, CASE WHEN known = ${allKnown} THEN run ELSE chunk END ORDER BY first`,
+      decodeRuns
+    ))
+
+  const knownIn = ({ first, known, last }: { readonly first: number; readonly known: string; readonly last: number }) =>
+    known === allKnown
+      ? [{ from: first * barsPerChunk, to: (last + 1) * barsPerChunk - 1 }]
+      : BarRanges.read(known, first * barsPerChunk)
+
+  const summaryOf = Effect.fnUntraced(function*(series: Series) {
+    let summary: SeriesStatus = { ...series, bars: 0, bytes: 0, known: [] }
+    for (let last = -1;;) {
+      const runs = yield* runsAfter(series, last)
+      summary = {
+        ...series,
+        bars: runs.reduce((sum, { bars }) => sum + bars, summary.bars),
+        bytes: runs.reduce((sum, { bytes }) => sum + bytes, summary.bytes),
+        known: BarRanges.union([summary.known, ...runs.map(knownIn)])
+      }
+      last = Math.max(last, ...runs.map((run) => run.last))
+      if (runs.reduce((sum, { chunks }) => sum + chunks, 0) < chunksAtATime) return summary
+      yield* Effect.yieldNow
+    }
+  })
+
+  const summaries = new Map<string, { readonly summary: SeriesStatus; readonly until: number }>()
+  let listed: { readonly all: ReadonlyArray<Series>; readonly until: number } | undefined
+  const summarizing = yield* Semaphore.make(1)
+
+  const forget = (series: Series) => {
+    summaries.delete(keyOf(series))
+    listed = undefined
+  }
+
+  const list = Effect.gen(function*() {
+    const now = monotonicMillis(yield* Clock.Clock)
+    if (listed !== undefined && listed.until > now) return listed.all
+    const rows = yield* step(Effect.flatMap(
+      sql`SELECT DISTINCT coin, span AS interval FROM trigate_candles WHERE network = ${network}`,
+      decodeSeries
+    ))
+    const all = rows.toSorted(CandleArchive.byName)
+    listed = { all, until: now + summaryLasts }
+    return all
+  })
+
+  const summarized = Effect.fnUntraced(function*(series: Series) {
+    const now = monotonicMillis(yield* Clock.Clock)
+    const held = summaries.get(keyOf(series))
+    if (held !== undefined && held.until > now) return held.summary
+    yield* Effect.yieldNow
+    const summary = yield* summaryOf(series)
+    summaries.set(keyOf(series), { summary, until: now + summaryLasts })
+    return summary
+  })
+
+  // a second list takes what the first one has found
+  const status = summarizing.withPermits(1)(Effect.flatMap(list, (all) => Effect.forEach(all, summarized)))
+
   return CandleArchive.make({
     chunks: (series, from, to) =>
       step(Effect.map(
@@ -227,33 +319,15 @@ const make = Effect.fnUntraced(function*(options: Options) {
         ),
         (rows) => rows.map(rangesOf)
       )),
-    put: (series, chunks, replaced) => step(put(series, chunks, replaced)),
+    put: (series, chunks, replaced) =>
+      Effect.tap(step(put(series, chunks, replaced)), () => Effect.sync(() => forget(series))),
     earlierVersions: (series, { from, to }) =>
       step(Effect.flatMap(
         sql`SELECT body AS bar, replaced_at AS "replacedAt" FROM trigate_candle_versions
           WHERE ${seriesOf(series)} AND bar BETWEEN ${from} AND ${to} ORDER BY replaced_at, bar`,
         decodeVersions
       )),
-    status: step(Effect.map(
-      Effect.flatMap(
-        sql`SELECT coin, span AS interval, chunk, known, bars, revision, LENGTH(body) AS bytes
-          FROM trigate_candles WHERE network = ${network} ORDER BY coin, span, chunk`,
-        decodeAll
-      ),
-      (rows): ReadonlyArray<SeriesStatus> =>
-        [...Map.groupBy(rows.map(rangesOf), ({ coin, interval }) => `${interval} ${coin}`).values()]
-          .flatMap((chunks) => {
-            const [first] = chunks
-            return first === undefined ? [] : [{
-              coin: first.coin,
-              interval: first.interval,
-              bars: chunks.reduce((sum, { bars }) => sum + bars, 0),
-              bytes: chunks.reduce((sum, { bytes }) => sum + bytes, 0),
-              known: BarRanges.union(chunks.map(({ known }) => known))
-            }]
-          })
-          .toSorted(CandleArchive.byName)
-    ))
+    status
   })
 })
 

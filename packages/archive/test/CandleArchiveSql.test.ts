@@ -77,6 +77,66 @@ describe("the archive in SQLite", () => {
       }
     }))
 
+  it.effect("is summarized in few rows and short steps, and once for several lists", () =>
+    Effect.gen(function*() {
+      const path = yield* file
+      const { DatabaseSync, StatementSync } = yield* Effect.promise(() => import("node:sqlite"))
+      yield* Effect.gen(function*() {
+        yield* write({ from: origin, to: origin + 499 })
+        const other = new DatabaseSync(path)
+        const insert = other.prepare("INSERT INTO trigate_candles VALUES ('mainnet', ?, '1m', ?, ?, 10, 1, x'005b5d')")
+        other.exec("BEGIN")
+        for (const [at, coin] of ["AAA", "BBB"].entries()) {
+          for (let chunk = 0; chunk < 2500; chunk++) if (chunk !== 1700) insert.run(coin, chunk + at, "0-999")
+          insert.run(coin, 5000, "0-9,20-29")
+          insert.run(coin, 5001, "0-9,20-29")
+        }
+        other.exec("COMMIT")
+        other.close()
+        const rows: Array<number> = []
+        const { all } = StatementSync.prototype
+        yield* Effect.acquireRelease(
+          Effect.sync(() => {
+            StatementSync.prototype.all = function(...parameters) {
+              const found = Reflect.apply(all, this, parameters)
+              rows.push(found.length)
+              return found
+            }
+          }),
+          () => Effect.sync(() => StatementSync.prototype.all = all)
+        )
+        const status = CandleArchive.use((archive) => archive.status)
+        const [found, again] = yield* Effect.all([status, status], { concurrency: "unbounded" })
+        const expected = (coin: string, at: number) => ({
+          coin,
+          interval: "1m",
+          bars: 25_010,
+          bytes: 7503,
+          known: [
+            { from: at * 1000, to: (1700 + at) * 1000 - 1 },
+            { from: (1701 + at) * 1000, to: (2500 + at) * 1000 - 1 },
+            { from: 5_000_000, to: 5_000_009 },
+            { from: 5_000_020, to: 5_000_029 },
+            { from: 5_001_000, to: 5_001_009 },
+            { from: 5_001_020, to: 5_001_029 }
+          ]
+        })
+        const [first, second, third] = found
+        assert.deepStrictEqual([first, second], [expected("AAA", 0), expected("BBB", 1)])
+        assert.deepStrictEqual({ ...third, bytes: 0 }, {
+          ...btc,
+          bars: 500,
+          bytes: 0,
+          known: [{ from: origin, to: origin + 499 }]
+        })
+        assert.deepStrictEqual(again, found)
+        // three series, then their pages of a thousand chunks; the second list asks for nothing
+        assert.deepStrictEqual(rows, [3, 1, 2, 3, 1, 2, 3, 1])
+        yield* write({ from: origin + 500, to: origin + 500 })
+        assert.deepInclude((yield* status)[2], { bars: 501, known: [{ from: origin, to: origin + 500 }] })
+      }).pipe(Effect.provide(over(sqlite(path))))
+    }))
+
   it.effect("stands in the database of an action log, and the log stays as it is", () =>
     Effect.gen(function*() {
       const path = yield* file
