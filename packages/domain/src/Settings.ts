@@ -501,6 +501,7 @@ export const settings = {
     takes: "a redis:// or rediss:// URL, with a database number or no path"
   }),
   actionLogAlone: withDefault("TRIGATE_ACTION_LOG_ALONE", OnOff, "off", {
+    group: "Stores",
     needsRestart: true,
     meaning:
       "send signed actions while Redis is away or late, where it holds their nonces: another replica may then send a nonce again",

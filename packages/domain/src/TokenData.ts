@@ -32,7 +32,7 @@ export const TokenData = Schema.Struct({
   metadata: Schema.Literals(["onchain", "offchain", "unresolved"]).annotate({
     description: "Where name, symbol and decimals come from: the contract itself; the document that it points to (at " +
       "least one of the three); or unresolved, when one of them was to be found in a document that could not be read, " +
-      "or nowhere: decimals may then be the default"
+      "or nowhere, or when decimals are stated that are not a number from 0 to 255: decimals may then be the default"
   })
 }).annotate({ identifier: "TokenData" })
 export type TokenData = typeof TokenData.Type
@@ -52,15 +52,19 @@ export const TvmInteger = Schema.Union([
 /** Metadata that the contract holds itself, by attribute (TEP-64); `uri` there points to a document with the rest. */
 const OnchainContent = Schema.Struct({
   type: Schema.Literal("onchain"),
-  data: Schema.Record(Schema.String, Schema.Unknown)
+  data: Schema.NullOr(Schema.Record(Schema.String, Schema.Unknown))
 })
 
 /** Metadata that the contract points to: `data` is the URI of a JSON document. */
-const OffchainContent = Schema.Struct({ type: Schema.Literal("offchain"), data: Schema.String })
+const OffchainContent = Schema.Struct({ type: Schema.Literal("offchain"), data: Schema.NullOr(Schema.String) })
 
 /** Metadata of a token contract as servers report it (TEP-64). */
 export const TokenContent = Schema.Union([OnchainContent, OffchainContent])
 export type TokenContent = typeof TokenContent.Type
+
+/** A member that servers leave out, or write as `null`, where there is nothing to say. */
+const sometimes = <S extends Schema.ConstraintCodec<unknown, unknown>>(schema: S) =>
+  Schema.optionalKey(Schema.NullOr(schema))
 
 /** A fungible token's master contract; `admin_address` is absent when nobody is the admin. */
 export const JettonMaster = openStruct({
@@ -69,9 +73,9 @@ export const JettonMaster = openStruct({
   ),
   total_supply: TvmInteger,
   mintable: Schema.Boolean,
-  admin_address: Schema.optionalKey(Schema.String),
-  jetton_content: Schema.optionalKey(Schema.NullOr(TokenContent)),
-  jetton_wallet_code: Schema.optionalKey(Schema.String)
+  admin_address: sometimes(Schema.String),
+  jetton_content: sometimes(TokenContent),
+  jetton_wallet_code: sometimes(Schema.String)
 }).annotate({ identifier: "JettonMaster" })
 export type JettonMaster = typeof JettonMaster.Type
 
@@ -79,10 +83,10 @@ export type JettonMaster = typeof JettonMaster.Type
 export const JettonWallet = openStruct({
   contract_type: Schema.Literal("jetton_wallet"),
   balance: TvmInteger,
-  owner: Schema.optionalKey(Schema.String),
-  jetton: Schema.optionalKey(Schema.String),
-  jetton_wallet_code: Schema.optionalKey(Schema.String),
-  mintless_is_claimed: Schema.optionalKey(Schema.Boolean)
+  owner: sometimes(Schema.String),
+  jetton: sometimes(Schema.String),
+  jetton_wallet_code: sometimes(Schema.String),
+  mintless_is_claimed: sometimes(Schema.Boolean)
 }).annotate({ identifier: "JettonWallet" })
 
 /** A collection of non-fungible tokens; `next_item_index` is -1 when its items are not numbered in sequence. */
@@ -90,7 +94,7 @@ export const NftCollection = openStruct({
   contract_type: Schema.Literal("nft_collection"),
   next_item_index: TvmInteger,
   collection_content: Schema.optionalKey(Schema.Unknown),
-  owner_address: Schema.optionalKey(Schema.String)
+  owner_address: sometimes(Schema.String)
 }).annotate({ identifier: "NftCollection" })
 
 /** A non-fungible token; `index` takes up to 256 bits, `content` is a domain's records where it is a DNS item. */
@@ -98,8 +102,8 @@ export const NftItem = openStruct({
   contract_type: Schema.Literal("nft_item"),
   init: Schema.Boolean,
   index: TvmInteger,
-  collection_address: Schema.optionalKey(Schema.String),
-  owner_address: Schema.optionalKey(Schema.String),
+  collection_address: sometimes(Schema.String),
+  owner_address: sometimes(Schema.String),
   content: Schema.optionalKey(Schema.Unknown)
 }).annotate({ identifier: "NftItem" })
 

@@ -21,6 +21,8 @@ const optional = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.
 const seqno = Schema.Natural.annotate({ description: "Sequence number of a block" })
 const atBlock = { seqno: optional(seqno) }
 const optionalText = optional(Schema.String)
+/** A count, which servers also read from its digits. */
+const Count = Schema.Union([Schema.Natural, Schema.String.check(Schema.isPattern(/^[0-9]{1,16}$/u))])
 /** A 64-bit integer as clients write it: logical times and shards exceed 2^53, so most send a string. */
 const Int64 = Schema.Union([Schema.Int, Schema.BigInt, Schema.String.check(Schema.isPattern(/^-?[0-9]{1,20}$/u))])
 
@@ -115,11 +117,11 @@ const blockTransactions = {
   ...block,
   after_lt: optional(Int64),
   after_hash: optionalText,
-  count: optional(Schema.Natural)
+  count: optional(Count)
 }
 const accountTransactions = {
   address: Address,
-  limit: optional(Schema.Natural),
+  limit: optional(Count),
   lt: optional(Int64),
   hash: optionalText,
   to_lt: optional(Int64),

@@ -143,6 +143,48 @@ describe("readAnswer", () => {
 
   it.effect.each(
     [
+      [
+        "{\"id\":7,\"result\":null,\"error\": {\"code\":3,\"message\":\"reverted\"}}",
+        3,
+        "reverted",
+        "{\"code\":3,\"message\":\"reverted\"}"
+      ],
+      ["{\"id\":7,\"error\":\"busy\"}", -32000, "busy", "{\"code\":-32000,\"message\":\"busy\"}"],
+      [
+        "{\"id\":7,\"error\":{\"code\":\"-32005\",\"message\":\"slow down\"}}",
+        -32005,
+        "slow down",
+        "{\"code\":-32005,\"message\":\"slow down\"}"
+      ],
+      [
+        "{\"id\":7,\"error\":{\"code\":1.5,\"message\":\"odd\"}}",
+        -32000,
+        "odd",
+        "{\"code\":-32000,\"message\":\"odd\"}"
+      ],
+      [
+        "{\"id\":7,\"error\":{\"message\":\"no code\",\"data\":9007199254740993}}",
+        -32000,
+        "no code",
+        "{\"message\":\"no code\",\"data\":9007199254740993,\"code\":-32000}"
+      ],
+      ["{\"id\":7,\"error\":{\"code\":1}}", 1, "{\"code\":1}", "{\"code\":1,\"message\":\"{\\\"code\\\":1}\"}"],
+      [
+        "{\"id\":7,\"error\":{\"code\":1,\"data\":\"why\"}}",
+        1,
+        "why",
+        "{\"code\":1,\"data\":\"why\",\"message\":\"why\"}"
+      ]
+    ] as const
+  )("%s is an error in the node's words", ([text, code, message, error]) =>
+    Effect.gen(function*() {
+      const answer = Result.getOrThrow(yield* readAnswer(text))
+      assert(answer._tag === "Error")
+      assert.deepStrictEqual([answer.code, answer.message, answer.error.text.trim()], [code, message, error])
+    }))
+
+  it.effect.each(
+    [
       ["{\"id\":8,\"result\":null}", "The answer's id is not the request's"],
       ["{\"id\":\"7\",\"result\":null}", "The answer's id is not the request's"],
       ["{\"id\":7.5,\"result\":null}", "The answer's id is not the request's"],
@@ -154,10 +196,6 @@ describe("readAnswer", () => {
       ["{\"id\":7,\"error\":null}", "Expected exactly one of result and error"],
       ["{\"id\":7,\"result\":1,\"error\":{\"code\":1,\"message\":\"\"}}", "Expected exactly one of result and error"],
       ["{\"id\":7,\"result\":1,\"error\":\"busy\"}", "Expected exactly one of result and error"],
-      ["{\"id\":7,\"error\":\"busy\"}", "Expected exactly one of result and error"],
-      ["{\"id\":7,\"error\":{\"code\":\"1\",\"message\":\"\"}}", "Expected exactly one of result and error"],
-      ["{\"id\":7,\"error\":{\"code\":1.5,\"message\":\"\"}}", "Expected exactly one of result and error"],
-      ["{\"id\":7,\"error\":{\"code\":1}}", "Expected exactly one of result and error"],
       ["[{\"id\":7,\"result\":null}]", "Expected a JSON-RPC object"],
       ["7", "Expected a JSON-RPC object"],
       ["null", "Expected a JSON-RPC object"],

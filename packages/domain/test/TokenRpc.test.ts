@@ -190,7 +190,7 @@ describe("readerOf", () => {
     ["Ratelimit exceeded", "UpstreamRateLimited"],
     ["API key does not exist", "UpstreamUnavailable"],
     ["Network not allowed", "UpstreamUnavailable"],
-    ["transaction not found", "UpstreamUnavailable"],
+    ["transaction not found", "InvalidRequest"],
     ["Not Found", "UnsupportedMethod"],
     ["Smart contract is not Jetton or NFT", "TokenNotFound"],
     ["Smart contract is not a Jetton or NFT", "TokenNotFound"],

@@ -196,7 +196,8 @@ for (const surface of surfaces) {
         ["getMasterchainInfo", "{}"],
         ["getTokenData", `{"address":"${address}"}`],
         ["getTokenData", `{ "address":"${address}", "seqno":7 }`],
-        ["getTransactions", `{"address":"${address}","limit":10,"lt":9223372036854775807}`]
+        ["getTransactions", `{"address":"${address}","limit":10,"lt":9223372036854775807}`],
+        ["getTransactions", `{"address":"${address}","limit":"10"}`]
       ] as const
     ) {
       it.live(`goes to the same method of the node with the bytes that came: ${method}`, () =>

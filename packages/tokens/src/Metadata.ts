@@ -13,12 +13,14 @@ interface Attributes {
   readonly name: string | undefined
   readonly symbol: string | undefined
   readonly decimals: number | undefined
+  /** Whether decimals are stated that are not a number from 0 to 255. */
+  readonly isWrong: boolean
 }
 
 const text = (value: unknown): string | undefined =>
   Predicate.isString(value) && value.trim() !== "" ? value : undefined
 
-/** Decimals are free text on chain and a text or a number in documents; what is not 0 to 255 counts as not stated. */
+/** Decimals are free text on chain and a text or a number in documents. */
 const decimalsOf = (value: unknown): number | undefined => {
   const digits = Predicate.isNumber(value) ? String(value) : value
   return Predicate.isString(digits) && /^[0-9]{1,3}$/u.test(digits) && Number(digits) <= 255
@@ -29,7 +31,9 @@ const decimalsOf = (value: unknown): number | undefined => {
 const attributesOf = (source: { readonly [attribute: string]: unknown }): Attributes => ({
   name: text(source["name"]),
   symbol: text(source["symbol"]),
-  decimals: decimalsOf(source["decimals"])
+  decimals: decimalsOf(source["decimals"]),
+  isWrong: source["decimals"] !== undefined && source["decimals"] !== null &&
+    decimalsOf(source["decimals"]) === undefined
 })
 
 const isRecord = (value: unknown): value is { readonly [attribute: string]: unknown } =>
@@ -47,7 +51,8 @@ const described = (own: Attributes, document: Option.Option<Attributes>): Descri
     ...(name === undefined ? {} : { name }),
     ...(symbol === undefined ? {} : { symbol }),
     decimals: own.decimals ?? other.decimals ?? DEFAULT_DECIMALS,
-    metadata: name === undefined || symbol === undefined || Option.isNone(document)
+    metadata: name === undefined || symbol === undefined || Option.isNone(document) ||
+        (own.decimals === undefined && other.decimals === undefined && (own.isWrong || other.isWrong))
       ? "unresolved"
       : isOffchain
       ? "offchain"
@@ -64,8 +69,8 @@ export const describe = (
   content: TokenContent | null | undefined,
   { fetch }: MetadataFetch["Service"]
 ): Effect.Effect<Described> => {
-  const data = content?.type === "onchain" ? content.data : {}
-  const uri = content?.type === "offchain" ? content.data : text(data["uri"])
+  const data = (content?.type === "onchain" ? content.data : undefined) ?? {}
+  const uri = (content?.type === "offchain" ? content.data : text(data["uri"])) ?? undefined
   const own = attributesOf(data)
   const isComplete = own.name !== undefined && own.symbol !== undefined && own.decimals !== undefined
   return isComplete || uri === undefined

@@ -52,6 +52,35 @@ const table: ReadonlyArray<
     decimals: 9,
     metadata: "onchain"
   }, 1],
+  [
+    "decimals that are none, which are not silently 9",
+    onchain({ name: "N", symbol: "S", decimals: "256" }),
+    undefined,
+    {
+      name: "N",
+      symbol: "S",
+      decimals: 9,
+      metadata: "unresolved"
+    },
+    0
+  ],
+  [
+    "wrong decimals, and right ones in the document",
+    onchain({ name: "N", symbol: "S", decimals: "x", uri }),
+    {
+      decimals: 4
+    },
+    { name: "N", symbol: "S", decimals: 4, metadata: "offchain" },
+    1
+  ],
+  ["content without data", { type: "offchain", data: null }, undefined, { decimals: 9, metadata: "unresolved" }, 0],
+  [
+    "on-chain content without data",
+    { type: "onchain", data: null },
+    undefined,
+    { decimals: 9, metadata: "unresolved" },
+    0
+  ],
   ["decimals in a document that cannot be had", onchain({ name: "N", symbol: "S", uri }), undefined, {
     name: "N",
     symbol: "S",

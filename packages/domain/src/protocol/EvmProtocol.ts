@@ -210,7 +210,7 @@ export const judge = (id: number) =>
   if (answer._tag === "Error" && JsonRpc.isRateLimit(answer.code)) {
     return retryable("rate_limited", () => failureOf(response), { answer, retryAfter: response.retryAfter })
   }
-  return response.status >= 500
+  return response.status >= 500 || (answer._tag === "Error" && answer.isOdd === true)
     ? retryable("declined", after(failureOf(response)), { answer })
     : answered(answer)
 }

@@ -35,6 +35,8 @@ export type RpcAnswer =
     readonly message: string
     /** The whole error object. */
     readonly error: Json.Json
+    /** Whether the upstream wrote no error object of JSON-RPC, so that another address may say more. */
+    readonly isOdd?: true
     readonly age?: number
   }
 
@@ -142,6 +144,31 @@ export const usualCall = (text: string): RpcCall | undefined => {
 export const member = (value: unknown, name: string): unknown =>
   Predicate.hasProperty(value, name) ? value[name] : undefined
 
+/** What nodes say without a code, or with one that is no integer, has the code of a server error (JSON-RPC 2.0, 5.1). */
+const noCode = -32000
+
+const MAX_WORDS = 240
+
+const wordsOf = (error: unknown, raw: string): string => {
+  if (Predicate.isString(error)) return error
+  const said = [member(error, "message"), member(error, "error"), member(error, "data")].find((each) =>
+    Predicate.isString(each) && each !== ""
+  )
+  return Predicate.isString(said) ? said : raw.slice(0, MAX_WORDS)
+}
+
+/** An error in a node's own words: as it came where clients can read it, else with the code and the message that they need. */
+const readError = (raw: string, value: unknown): Extract<RpcAnswer, { readonly _tag: "Error" }> => {
+  const usual = decodeRpcError(value)
+  if (Option.isSome(usual)) return { _tag: "Error", ...usual.value, error: Json.parsed(raw, value) }
+  const given = member(value, "code")
+  const code = Predicate.isString(given) && /^-?[0-9]{1,15}$/u.test(given) ? Number(given) : given
+  const message = wordsOf(value, raw)
+  const rest = Predicate.isObject(value) && !Array.isArray(value) ? value : {}
+  const known = Predicate.isNumber(code) && Number.isSafeInteger(code) ? code : noCode
+  return { _tag: "Error", code: known, message, error: Json.write({ ...rest, code: known, message }), isOdd: true }
+}
+
 const readMember = (
   upstream: string,
   text: string,
@@ -153,18 +180,11 @@ const readMember = (
   const error = rawMember(text, spans, "error")
   const answeredId = rawMember(text, spans, "id")
   const answersUs = answeredId === String(id)
-  const failure = error === undefined || result !== undefined
-    ? Option.none()
-    : decodeRpcError(member(value, "error"))
-  if (error !== undefined && Option.isSome(failure)) {
+  // Erigon writes a null result beside an error
+  if (error !== undefined && error !== "null" && (result === undefined || result === "null")) {
     // a node that could not read the request answers with a null id
     return answersUs || answeredId === "null"
-      ? Result.succeed({
-        _tag: "Error",
-        code: failure.value.code,
-        message: failure.value.message,
-        error: Json.parsed(error, member(value, "error"))
-      })
+      ? Result.succeed(readError(error, member(value, "error")))
       : Result.fail(malformed(upstream, "The answer's id is not the request's"))
   }
   if (spans.size === 0) return Result.fail(malformed(upstream, "Expected a JSON-RPC object"))

@@ -180,7 +180,8 @@ export const errorText = (error: GatewayError): (rawId: string | undefined) => s
 /** How long the servers themselves wait for a node of the chain before they answer 504. */
 const SERVER_DEADLINE_MILLIS = 10_000
 
-const invalidCodes = new Set([400, 416, 422, -32600, -32602, -32700])
+// what is not there is not found by asking again
+const invalidCodes = new Set([400, 404, 416, 422, -32600, -32602, -32700])
 
 type Refused = Extract<TokenRpcAnswer, { readonly _tag: "Error" }>
 

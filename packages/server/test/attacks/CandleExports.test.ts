@@ -117,10 +117,10 @@ describe("exports", () => {
       for (const each of leave) each()
       // once its room is seen to be free, another caller has it
       yield* Effect.repeat(
-        Effect.raceFirst(
-          Effect.as(opened(url, "three"), true),
-          Effect.as(Effect.delay(Effect.void, "50 millis"), false)
-        ),
+        Effect.timeoutOrElse(Effect.as(opened(url, "three"), true), {
+          duration: "50 millis",
+          orElse: () => Effect.succeed(false)
+        }),
         { until: (isOpen) => isOpen }
       )
     }))

@@ -19,9 +19,6 @@ const foreign: ReadonlyArray<readonly [what: string, body: (id: string) => strin
   ["both result and error", (id) => rpc(`"id":${id},"result":"0x1","error":{"code":-32000,"message":"both"}`)],
   ["neither result nor error", (id) => rpc(`"id":${id}`)],
   ["an error that is null and no result", (id) => rpc(`"id":${id},"error":null`)],
-  ["an error that is a text", (id) => rpc(`"id":${id},"error":"overloaded"`)],
-  ["an error without a code", (id) => rpc(`"id":${id},"error":{"message":"overloaded"}`)],
-  ["an error whose code is a text", (id) => rpc(`"id":${id},"error":{"code":"-32000","message":"overloaded"}`)],
   ["its id twice", (id) => rpc(`"id":${id},"id":999999,"result":"0x1"`)],
   ["two results", (id) => rpc(`"id":${id},"result":"0x1","result":"0x2"`)],
   ["a list of one answer", (id) => `[${rpc(`"id":${id},"result":"0x1"`)}]`],
@@ -34,6 +31,14 @@ const own: ReadonlyArray<readonly [what: string, error: string]> = [
   ["a server error", `{"code":-32000,"message":"header not found"}`],
   ["a reverted call", `{"code":3,"message":"execution reverted: no","data":"0x08c379a0"}`],
   ["a code beyond 2^53 in its data", `{"code":-32015,"message":"odd","data":{"block":9007199254740993}}`]
+]
+
+/** Errors that are none of JSON-RPC, and the node's words as clients can read them. */
+const oddErrors: ReadonlyArray<readonly [what: string, error: string, told: string]> = [
+  ["that is a text", `"overloaded"`, `{"code":-32000,"message":"overloaded"}`],
+  ["without a code", `{"message":"overloaded"}`, `{"message":"overloaded","code":-32000}`],
+  ["whose code is a text", `{"code":"-32001","message":"overloaded"}`, `{"code":-32001,"message":"overloaded"}`],
+  ["without a message", `{"code":-32001}`, `{"code":-32001,"message":"{\\"code\\":-32001}"}`]
 ]
 
 for (const route of jsonRpcReads) {
@@ -68,6 +73,29 @@ for (const route of jsonRpcReads) {
           assert.deepStrictEqual(askedOf(first, second), [1, 0])
         }))
     }
+
+    for (const [what, error, told] of oddErrors) {
+      it.effect(`an error ${what} sends a read to the next address, and reaches the caller where there is none`, () =>
+        Effect.gen(function*() {
+          const react = say({ body: (asked) => rpc(`"id":${idIn(asked.body)},"error":${error}`) })
+          const first = yield* faultyUpstream(react)
+          yield* assertNextAnswers(route, first, 1)
+          const only = yield* faultyUpstream(react)
+          const { url } = yield* gatewayOver({ [route.kind]: [only] })
+          assert.strictEqual((yield* route.ask(url)).text, rpc(`"id":1,"error":${told}`))
+          assert.deepStrictEqual(askedOf(only), [1])
+        }))
+    }
+
+    it.effect("an error beside a null result is the error, as Erigon writes it", () =>
+      Effect.gen(function*() {
+        const error = `{"code":-32000,"message":"reverted","data":"0x08c379a0"}`
+        const only = yield* faultyUpstream(
+          say({ body: (asked) => rpc(`"id":${idIn(asked.body)},"result":null,"error":${error}`) })
+        )
+        const { url } = yield* gatewayOver({ [route.kind]: [only] })
+        assert.strictEqual((yield* route.ask(url)).text, rpc(`"id":1,"error":${error}`))
+      }))
 
     it.effect("an error that is null beside its result is the result", () =>
       Effect.gen(function*() {
