@@ -40,7 +40,7 @@ const callsOver = (wire: Layer.Layer<HttpTransport>, limit: Duration.Input) =>
 const exchangeOver = (api: Addresses) =>
   TradingUpstream.layerExchange({ api: api.map(addressOf) }).pipe(
     Layer.provide(
-      Admission.layer({ strict: false, relayActions: "none" }).pipe(Layer.provide(VenueProfile.layer("mainnet")))
+      Admission.layer().pipe(Layer.provide(VenueProfile.layer("mainnet")))
     ),
     Layer.provide(ActionLog.layerMemory())
   )
