@@ -1,10 +1,8 @@
 /** One signed body for each action, as the sandbox's accounts would send it. */
-import * as Json from "@trigate/domain/Json"
-import { SignedAction } from "@trigate/domain/SignedAction"
+import * as SignedAction from "@trigate/domain/SignedAction"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
 import * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
 
 const { cosigner, jailedValidator, leader, multiSigUser, trader, validator } = keys
 
@@ -47,6 +45,5 @@ export const isActionType = (word: string | undefined): word is ActionType =>
 
 /** The JSON text of a signed action under a nonce. */
 export const body = Effect.fnUntraced(function*(type: ActionType, nonce: number) {
-  const signed = yield* makers[type](nonce)
-  return Json.stringify(yield* Schema.encodeEffect(SignedAction)(signed))
+  return yield* SignedAction.write(yield* makers[type](nonce))
 })

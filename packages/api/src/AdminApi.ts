@@ -46,7 +46,12 @@ export const Forgotten = Schema.Struct({
 /** What became of an action, after its bytes were sent again. */
 export const ActionResolution = Schema.Union([
   Schema.Struct({ _tag: Schema.tag("Landed"), message: Schema.String }),
-  Schema.Struct({ _tag: Schema.tag("Accepted") }),
+  Schema.Struct({
+    _tag: Schema.tag("Accepted"),
+    message: Schema.optionalKey(Schema.String).annotateKey({
+      description: "The venue's refusals of legs of the action"
+    })
+  }),
   Schema.Struct({ _tag: Schema.tag("Rejected"), message: Schema.String }),
   Schema.Struct({ _tag: Schema.tag("StillUnknown"), message: Schema.String, advice: Schema.String }),
   Schema.Struct({ _tag: Schema.tag("Absent") })

@@ -1,5 +1,5 @@
 /** `trigate delegate`, `undelegate` and `big-blocks`: one action, signed with one key. */
-import type { SignedAction } from "@trigate/domain/SignedAction"
+import type { AnySignedAction } from "@trigate/domain/SignedAction"
 import * as ActionBuilder from "@trigate/signing/ActionBuilder"
 import * as Hype from "@trigate/signing/Hype"
 import * as NonceSource from "@trigate/signing/NonceSource"
@@ -18,7 +18,7 @@ import * as SignedSending from "./SignedSending.ts"
 
 /** What to sign: the body under a nonce, and what the signer does in words ("delegates 1.5 HYPE"). */
 interface Unsigned {
-  readonly body: (nonce: number) => Effect.Effect<SignedAction, ActionBuilder.BuildFailure, Signer.Signer | Venue>
+  readonly body: (nonce: number) => Effect.Effect<AnySignedAction, ActionBuilder.BuildFailure, Signer.Signer | Venue>
   readonly does: string
 }
 

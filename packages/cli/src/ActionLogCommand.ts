@@ -1,12 +1,14 @@
 /** `trigate actions`: the signed actions without an answer, and what became of one. */
 import * as Admin from "@trigate/client/Admin"
 import * as Connection from "@trigate/client/Connection"
+import { legRejection } from "@trigate/domain/ActionOutcome"
 import { resendAdvice, ServedExchangeFailure } from "@trigate/domain/ExchangeOperations"
 import * as Json from "@trigate/domain/Json"
 import { printable } from "@trigate/domain/Printable"
 import { outcomeReader } from "@trigate/domain/protocol/ExchangeProtocol"
 import { ofOutcome, type Resolution, type StillUnknown } from "@trigate/domain/Resolution"
 import { commandLine } from "@trigate/domain/Settings"
+import { legCountIn } from "@trigate/domain/SignedAction"
 import { OutcomeUnknown, type UpstreamUnavailable } from "@trigate/domain/UpstreamError"
 import * as ActionLogStore from "@trigate/server/ActionLogStore"
 import * as Settings from "@trigate/server/Settings"
@@ -119,7 +121,9 @@ const meaningOf = (tag: Resolution["_tag"], message: string, { nonce }: Listed):
     case "Landed":
       return `It landed the first time: the venue has seen the nonce ${nonce} (${message})`
     case "Accepted":
-      return "It was taken now, and had not been before"
+      return `It was taken now, and had not been before${
+        message === "" ? "" : `; the venue refused legs of it (${message})`
+      }`
     case "Rejected":
       return `It was not taken, neither now nor before (${message})`
   }
@@ -132,8 +136,9 @@ const readOutcome = outcomeReader(ServedExchangeFailure)
 const send = Effect.fnUntraced(function*(client: HttpClient.HttpClient, gateway: URL, entry: Listed) {
   const { chains } = yield* GatewayAccess.connectionTo(client, gateway)
   const identity = identityOf(entry)
+  const body = textOf(entry.body ?? new Uint8Array())
   const outcome = Effect.mapError(
-    chains.post("/exchange", textOf(entry.body ?? new Uint8Array())),
+    chains.post("/exchange", body),
     ({ reason }) =>
       new OutcomeUnknown({
         upstream: Connection.label,
@@ -143,7 +148,7 @@ const send = Effect.fnUntraced(function*(client: HttpClient.HttpClient, gateway:
           ? `the gateway at ${gateway.origin} broke its answer off`
           : `no gateway answers at ${gateway.origin}; name another with --gateway`
       })
-  ).pipe(Effect.flatMap((answer) => readOutcome(answer, identity)))
+  ).pipe(Effect.flatMap((answer) => readOutcome(answer, { ...identity, legs: legCountIn(body) })))
   return yield* ofOutcome(outcome, { upstream: Connection.label, ...identity })
 })
 
@@ -164,7 +169,10 @@ const layerDatabase = Layer.unwrap(Effect.gen(function*() {
         const resolution = yield* send(client, gateway, entry)
         // the gateway may have another action log
         yield* forget(entry)
-        return meaningOf(resolution._tag, "rejection" in resolution ? resolution.rejection.message : "", entry)
+        const rejection = resolution._tag === "Accepted"
+          ? Option.getOrUndefined(legRejection(resolution.answer))
+          : resolution.rejection
+        return meaningOf(resolution._tag, rejection?.message ?? "", entry)
       })
     })
   })
@@ -209,7 +217,7 @@ const layerGateway = (baseUrl: URL) =>
               detail: message
             })
           }
-          return meaningOf(resolution._tag, "message" in resolution ? resolution.message : "", entry)
+          return meaningOf(resolution._tag, resolution.message ?? "", entry)
         })
       })
     })

@@ -29,7 +29,9 @@ const lineOf = (error: { readonly _tag: string; readonly message: string }): str
         field(error, "advice")
       }`
     case "ActionRejected":
-      return `The venue rejected the action (${field(error, "reason")}): ${error.message}`
+      return `The venue rejected ${"entries" in error ? "legs of the action" : "the action"} (${
+        field(error, "reason")
+      }): ${error.message}`
     case "ReceiptTimeout": {
       const last = "lastFailure" in error && Predicate.hasProperty(error.lastFailure, "message")
         ? field(error.lastFailure, "message")

@@ -2,12 +2,14 @@
 import { Connection } from "@trigate/client/Connection"
 import * as Exchange from "@trigate/client/Exchange"
 import * as Health from "@trigate/client/Health"
+import type { ActionResult } from "@trigate/domain/ActionOutcome"
+import { ActionEntry, requireAll } from "@trigate/domain/ActionOutcome"
 import { resendAdvice } from "@trigate/domain/ExchangeOperations"
 import type { Address } from "@trigate/domain/Hex"
 import * as Json from "@trigate/domain/Json"
 import { printable } from "@trigate/domain/Printable"
 import { commandLine } from "@trigate/domain/Settings"
-import type { SignedAction } from "@trigate/domain/SignedAction"
+import type { AnySignedAction } from "@trigate/domain/SignedAction"
 import { OutcomeUnknown } from "@trigate/domain/UpstreamError"
 import * as Signer from "@trigate/signing/Signer"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
@@ -109,7 +111,7 @@ export const signerOf = Effect.fnUntraced(function*({ keyEnv, keyFile }: KeyOpti
 
 /** A signed action, with sentences that say what it does. */
 export interface Signed {
-  readonly body: SignedAction
+  readonly body: AnySignedAction
   readonly signer: Address
   readonly says: ReadonlyArray<string>
 }
@@ -160,11 +162,26 @@ const send = Effect.fnUntraced(function*(access: GatewayAccess.Access, { body, s
   )
 })
 
+const describeEntry = ActionEntry.match({
+  Resting: ({ oid }) => `order ${oid} rests`,
+  Filled: ({ avgPx, oid, totalSz }) => `order ${oid} is filled: ${totalSz} at ${avgPx}`,
+  Waiting: ({ kind }) => kind === "waitingForFill" ? "waits for the fill of its parent order" : "waits for its trigger",
+  Done: ({ twapId }) => twapId === undefined ? "done" : `TWAP order ${twapId} runs`,
+  Rejected: ({ message, reason }) => `rejected (${reason}): ${message}`,
+  Unrecognised: ({ raw }) => `unrecognised status: ${Json.stringify(raw)}`
+})
+
+/** A row for each leg; none for an action without a batch whose only leg is done. */
+const legRows = ({ entries }: ActionResult): ReadonlyArray<readonly [name: string, value: string]> =>
+  entries.length === 1 && entries.every((entry) => entry._tag === "Done" && entry.twapId === undefined)
+    ? []
+    : entries.map((entry, at) => [`leg ${at + 1}`, describeEntry(entry)])
+
 /**
  * Signs with the key of the options and sends the action once; with `--dry-run` prints the body instead.
  *
- * A missing key is reported before the gateway is asked, and `sign` runs only if the gateway answers and expects the
- * same network.
+ * Prints the result of each leg, then fails with `ActionRejected` if the venue refused any. A missing key is reported before
+ * the gateway is asked, and `sign` runs only if the gateway answers and expects the same network.
  */
 export const run = Effect.fnUntraced(function*<E, R>(
   { dryRun, network, yes, ...key }: Options,
@@ -182,10 +199,11 @@ export const run = Effect.fnUntraced(function*<E, R>(
   const behind = sandbox ? "the sandbox, nothing here is real" : `a gateway for ${network}`
   yield* Output.tell([...signed.says, `It goes to ${access.origin}: ${behind}.`])
   if (!sandbox && !yes) yield* confirm
-  const answer = yield* send(access, signed)
+  const result = yield* send(access, signed)
   const { body: { nonce }, signer } = signed
-  return yield* Output.print({
-    json: { ...answer, nonce, signer },
-    table: Output.facts([["venue", "accepted"], ["signer", signer], ["nonce", String(nonce)]])
+  yield* Output.print({
+    json: { ...result, nonce, signer },
+    table: Output.facts([["venue", "accepted"], ["signer", signer], ["nonce", String(nonce)], ...legRows(result)])
   })
+  yield* requireAll(result)
 })

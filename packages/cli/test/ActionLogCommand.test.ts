@@ -233,6 +233,14 @@ describe("trigate actions", () => {
         assert.strictEqual((yield* actions(database, "forget", third.id)).stdout, `${third.id} is forgotten\n`)
         assert.deepStrictEqual(upstream.bodies.slice(3), [first.body, second.body])
         assert.deepStrictEqual((yield* listed(database)).map(({ body }) => body), [second.body])
+
+        const statuses = `{"statuses":[{"error":"Insufficient margin"}]}`
+        upstream.treat = () => ({ body: `{"status":"ok","response":{"type":"order","data":${statuses}}}` })
+        assert.deepStrictEqual(yield* resolve(second.id), {
+          code: 0,
+          stdout: "It was taken now, and had not been before; the venue refused legs of it (Insufficient margin)\n",
+          stderr: ""
+        })
       })
   )
 

@@ -1,6 +1,7 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import { gateway } from "@trigate/testing/Gateway"
+import { recordingUpstream } from "@trigate/testing/RecordingUpstream"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -68,6 +69,7 @@ layer(sandbox)("commands that sign", (it) => {
       assert.deepStrictEqual(JSON.parse(stdout), {
         status: "ok",
         response: { type: "default" },
+        entries: [{ _tag: "Done" }],
         nonce: 1_767_323_047_000,
         signer: trader.address
       })
@@ -242,6 +244,36 @@ layer(sandbox)("commands that sign", (it) => {
         stdout: "",
         stderr: "trigate: Standard input: Not a multi-sig proposal: network: Missing key, and 6 more\n"
       })
+    }))
+})
+
+describe("an action that the venue takes in part", () => {
+  it.live("prints the result of each leg, and fails", () =>
+    Effect.gen(function*() {
+      const refusal = "Order was never placed, already canceled, or filled. asset=0"
+      const body = `{"status":"ok","response":{"type":"cancel","data":{"statuses":["success",{"error":"${refusal}"}]}}}`
+      const venue = yield* recordingUpstream(() => ({ body }))
+      const { url } = yield* gateway({ TRIGATE_TRADING_API_URL: venue.url })
+      const shared = yield* folder
+      const at = (name: string) => path.join(shared, name)
+      const multisig = (args: ReadonlyArray<string>, { privateKey }: { readonly privateKey: string }, stdin = "") =>
+        run(["multisig", ...args], {
+          stdin,
+          environment: { TRIGATE_GATEWAY_URL: url, TRIGATE_PRIVATE_KEY: privateKey }
+        })
+      const terms = ["--account", multiSigUser.address, "--leader", leader.address, "--threshold", "1"]
+      const cancels = JSON.stringify({ type: "cancel", cancels: [{ a: 0, o: 1 }, { a: 0, o: 2 }] })
+      yield* multisig(["propose", "action", "-", ...terms, "--save", at("proposal.json")], leader, cancels)
+      yield* multisig(["approve", at("proposal.json"), "--save", at("approval.json")], cosigner)
+      const submit = ["submit", at("proposal.json"), at("approval.json"), "--yes"]
+      const { code, stderr, stdout } = yield* multisig(submit, leader)
+      assert.match(
+        stdout,
+        /^venue {3}accepted\nsigner {2}0x[0-9a-f]{40}\nnonce {3}\d+\nleg 1 {3}done\nleg 2 {3}rejected \(UnknownOrder\): Order/u
+      )
+      assert.include(stderr, `trigate: The venue rejected legs of the action (UnknownOrder): ${refusal}\n`)
+      assert.strictEqual(code, 6)
+      assert.strictEqual(venue.seen.filter(({ path }) => path === "/exchange").length, 1)
     }))
 })
 

@@ -1,25 +1,23 @@
 /** Signed actions. */
 import * as Paths from "@trigate/api/Paths"
-import type { ActionAccepted, ActionRejected } from "@trigate/domain/ActionOutcome"
+import type { ActionRejected, ActionResult } from "@trigate/domain/ActionOutcome"
 import { resendAdvice, ServedExchangeFailure } from "@trigate/domain/ExchangeOperations"
 import type { ServedFailure } from "@trigate/domain/GatewayError"
 import type { Address } from "@trigate/domain/Hex"
 import { Inspection } from "@trigate/domain/Inspection"
-import { encodeRequest, invalidRequest } from "@trigate/domain/Operation"
+import { invalidRequest } from "@trigate/domain/Operation"
 import type { Identity } from "@trigate/domain/protocol/ExchangeProtocol"
 import { outcomeReader } from "@trigate/domain/protocol/ExchangeProtocol"
 import type { Resolution, StillUnknown } from "@trigate/domain/Resolution"
 import { ofOutcome } from "@trigate/domain/Resolution"
-import { SignedAction } from "@trigate/domain/SignedAction"
+import type { AnySignedAction } from "@trigate/domain/SignedAction"
+import { legCountIn, write } from "@trigate/domain/SignedAction"
 import { OutcomeUnknown } from "@trigate/domain/UpstreamError"
 import * as Utf8 from "@trigate/domain/Utf8"
 import * as Effect from "effect/Effect"
 import type * as HttpClientError from "effect/http/HttpClientError"
 import { Connection, label } from "./Connection.ts"
 import { ask, ownReaderOf, unreachable } from "./internal/Served.ts"
-
-const encodeSigned = encodeRequest(SignedAction)
-const writeSigned = (signed: SignedAction) => Effect.map(encodeSigned(signed), ({ text }) => text)
 
 // short of a request that could not be built, a byte may have gone out
 const unsent: ReadonlySet<HttpClientError.HttpClientError["reason"]["_tag"]> = new Set([
@@ -41,18 +39,30 @@ const readOutcome = outcomeReader(ServedExchangeFailure)
 
 const send = Effect.fnUntraced(function*(body: string, identity: Identity) {
   const sending = Connection.use(({ chains }) => chains.post(Paths.exchange, body))
-  return yield* readOutcome(yield* Effect.mapError(sending, broken(identity)), identity)
+  return yield* readOutcome(yield* Effect.mapError(sending, broken(identity)), { ...identity, legs: legCountIn(body) })
 })
 
 /**
- * Sends a signed action, once: a call that broke on its way fails with `OutcomeUnknown`, never with a plain failure.
+ * Sends a signed action of any type, once. Returns the venue's response, with an entry for each order, cancel or modify.
+ *
+ * The action is written as it is given: its members in their order, integers with all their digits. A call that broke on its
+ * way fails with `OutcomeUnknown`, never with a plain failure. Fails with `ActionRejected` if the venue refuses the whole
+ * action. A refused leg of an action that it took is an entry: `requireAll` of `@trigate/domain/ActionOutcome` turns it into
+ * the error.
+ *
+ * @example
+ * ```ts
+ * const order = { asset: 0, side: "buy", priceInQuote: "60000", sizeInBase: "0.001" } as const
+ * const signed = yield* ActionBuilder.placeOrders({ orders: [order] }, { nonce })
+ * const { entries } = yield* Exchange.submit(signed)
+ * ```
  */
 export const submit: (
-  signed: SignedAction
-) => Effect.Effect<ActionAccepted, ActionRejected | ServedExchangeFailure, Connection> = Effect.fn(
+  signed: AnySignedAction
+) => Effect.Effect<ActionResult, ActionRejected | ServedExchangeFailure, Connection> = Effect.fn(
   "GatewayClient.submit"
 )(function*(signed) {
-  return yield* send(yield* writeSigned(signed), { nonce: signed.nonce })
+  return yield* send(yield* write(signed), { nonce: signed.nonce })
 })
 
 const readText = (body: Uint8Array) =>
@@ -61,14 +71,14 @@ const readText = (body: Uint8Array) =>
 /**
  * Finds out what became of an action after `OutcomeUnknown`, by sending the identical bytes again; nothing else calls it.
  *
- * It takes what was submitted, or the body that was sent. Fails with `StillUnknown` and nothing else: an error of this
- * sending, whose `reason` it is, says nothing of the first one.
+ * It takes what was submitted, or the body that was sent. `Accepted` has the result that `submit` would have returned. Fails
+ * with `StillUnknown` and nothing else: an error of this sending, whose `reason` it is, says nothing of the first one.
  */
 export const resolve: (
-  action: Uint8Array | SignedAction
+  action: Uint8Array | AnySignedAction
 ) => Effect.Effect<Resolution, StillUnknown, Connection> = Effect.fn("GatewayClient.resolve")((action) => {
   const identity = action instanceof Uint8Array ? {} : { nonce: action.nonce }
-  const body = action instanceof Uint8Array ? readText(action) : writeSigned(action)
+  const body = action instanceof Uint8Array ? readText(action) : write(action)
   return ofOutcome(Effect.flatMap(body, (text) => send(text, identity)), { upstream: label, ...identity })
 })
 
@@ -80,11 +90,11 @@ const readInspection = ownReaderOf(Inspection)
  * With the address that should have signed it also says why the signature is another's.
  */
 export const inspect: (
-  signed: SignedAction,
+  signed: AnySignedAction,
   expectedSigner?: Address
 ) => Effect.Effect<Inspection, ServedFailure, Connection> = Effect.fn("GatewayClient.inspect")(
   function*(signed, expectedSigner) {
-    const body = yield* writeSigned(signed)
+    const body = yield* write(signed)
     const query = expectedSigner === undefined ? "" : `?x-trigate-expected-signer=${expectedSigner}`
     return yield* readInspection(yield* ask(({ own }) => own.post(`${Paths.inspect}${query}`, body)))
   }

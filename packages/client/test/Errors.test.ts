@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { requireAll } from "@trigate/domain/ActionOutcome"
 import { GatewayError, servedFailures } from "@trigate/domain/GatewayError"
 import * as Json from "@trigate/domain/Json"
 import * as JsonRpc from "@trigate/domain/protocol/JsonRpc"
@@ -168,6 +169,7 @@ describe("the venue's refusal of a signed action", () => {
     ["Vault not registered: 0x17281460228691b044e080a5f5257dce8e47f79c", "VaultUnknown"],
     ["Signer invalid or inactive for current epoch", "NotValidator"],
     ["Insufficient stake", "Refused"],
+    ["Price must be divisible by tick size.", "TickSize"],
     ["Too many cumulative requests sent", "AddressRateLimited"],
     ["Failed to deserialize the JSON body into the target type", "ShapeRefused"],
     ["Something that nobody has seen before", "Unclassified"]
@@ -190,24 +192,32 @@ describe("the venue's refusal of a signed action", () => {
       ))
   }
 
-  it.effect("also inside an answer that says ok, whose other entries were taken", () =>
+  it.effect("of one leg is an entry, beside those of the other legs; `requireAll` makes it the error", () =>
     withClient(
       () => ({
-        body:
-          `{"status":"ok","response":{"type":"order","data":{"statuses":["success",{"error":"Insufficient margin"},` +
-          `{"resting":{"oid":9007199254740993}}]}}}`
+        body: `{"status":"ok","response":{"type":"order","data":{"statuses":["waitingForFill",` +
+          `{"error":"Insufficient margin to place order. asset=1"},{"resting":{"oid":9007199254740993}}]}}}`
       }),
       ({ exchange }) =>
         Effect.gen(function*() {
-          const error = yield* Effect.flip(exchange.submit(signed))
+          const result = yield* exchange.submit({ ...signed, action: { type: "order", orders: [{}, {}, {}] } })
+          const message = "Insufficient margin to place order. asset=1"
+          const entries = [
+            { _tag: "Waiting", kind: "waitingForFill" },
+            { _tag: "Rejected", reason: "InsufficientMargin", message },
+            { _tag: "Resting", oid: 9_007_199_254_740_993n }
+          ] as const
+          assert.deepStrictEqual(result.entries, entries)
+          const error = yield* Effect.flip(requireAll(result))
           assert.strictEqual(error._tag, "ActionRejected")
           assert.deepInclude(error, {
-            reason: "Refused",
-            message: "Insufficient margin",
+            reason: "InsufficientMargin",
+            message,
+            entries,
             response: {
               type: "order",
               data: {
-                statuses: ["success", { error: "Insufficient margin" }, { resting: { oid: 9_007_199_254_740_993n } }]
+                statuses: ["waitingForFill", { error: message }, { resting: { oid: 9_007_199_254_740_993n } }]
               }
             }
           })

@@ -5,7 +5,7 @@ import type { Readiness } from "@trigate/api/HealthApi"
 import type { CandleFileRequest, CandlesFailure } from "@trigate/client/Candles"
 import type { GatewayClient } from "@trigate/client/GatewayClient"
 import type { RawQuery } from "@trigate/client/Info"
-import type { ActionAccepted, ActionRejected } from "@trigate/domain/ActionOutcome"
+import type { ActionRejected, ActionResult } from "@trigate/domain/ActionOutcome"
 import type { Candle, CandleWindowRequest } from "@trigate/domain/Candle"
 import type { CandleFormat } from "@trigate/domain/CandleText"
 import type * as CandleWalk from "@trigate/domain/CandleWalk"
@@ -18,7 +18,7 @@ import type { Receipt } from "@trigate/domain/Receipt"
 import type { InvalidAddress, UnsupportedBlock } from "@trigate/domain/RequestError"
 import type { Resolution, StillUnknown } from "@trigate/domain/Resolution"
 import type { TokenNotFound, UnknownAsset } from "@trigate/domain/ResourceError"
-import type { SignedAction } from "@trigate/domain/SignedAction"
+import type { AnySignedAction } from "@trigate/domain/SignedAction"
 import type { SpotMeta } from "@trigate/domain/SpotMeta"
 import type { DetectedAddress, TokenContract, TokenData } from "@trigate/domain/TokenData"
 import { tokenRpcOperations } from "@trigate/domain/TokenOperations"
@@ -53,13 +53,13 @@ type ServedTag =
 describe("types of the client", () => {
   it("signed actions", () => {
     expectTypeOf<Of<"exchange", "submit">>().toEqualTypeOf<
-      Method<[signed: SignedAction], ActionAccepted, ActionRejected | ServedExchangeFailure>
+      Method<[signed: AnySignedAction], ActionResult, ActionRejected | ServedExchangeFailure>
     >()
     expectTypeOf<Of<"exchange", "resolve">>().toEqualTypeOf<
-      Method<[action: Uint8Array | SignedAction], Resolution, StillUnknown>
+      Method<[action: Uint8Array | AnySignedAction], Resolution, StillUnknown>
     >()
     expectTypeOf<Of<"exchange", "inspect">>().toEqualTypeOf<
-      Method<[signed: SignedAction, expectedSigner?: Address], Inspection, ServedFailure>
+      Method<[signed: AnySignedAction, expectedSigner?: Address], Inspection, ServedFailure>
     >()
     expectTypeOf<Effect.Error<ReturnType<Of<"exchange", "submit">>>["_tag"]>().toEqualTypeOf<
       | ServedTag

@@ -160,7 +160,7 @@ export const methods: { readonly [name: string]: Method } = {
     path: "/exchange",
     keyed: true,
     answer: `{"status":"ok","response":{"type":"default","id":9007199254740993}}`,
-    result: { status: "ok", response: { type: "default", id: 9_007_199_254_740_993n } }
+    result: { status: "ok", response: { type: "default", id: 9_007_199_254_740_993n }, entries: [{ _tag: "Done" }] }
   },
   "exchange.resolve": {
     call: ({ exchange }) => exchange.resolve(signed),
@@ -170,7 +170,7 @@ export const methods: { readonly [name: string]: Method } = {
     answer: `{"status":"ok","response":{"type":"default","id":9007199254740993}}`,
     result: {
       _tag: "Accepted",
-      answer: { status: "ok", response: { type: "default", id: 9_007_199_254_740_993n } }
+      answer: { status: "ok", response: { type: "default", id: 9_007_199_254_740_993n }, entries: [{ _tag: "Done" }] }
     }
   },
   "exchange.inspect": {

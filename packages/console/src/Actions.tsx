@@ -13,7 +13,9 @@ const meaningOf = (found: ActionResolution): string => {
     case "Landed":
       return `The first sending was taken: ${found.message}`
     case "Accepted":
-      return "The venue took the action now; it had not before."
+      return `The venue took the action now; it had not before.${
+        found.message === undefined ? "" : ` It refused legs of it: ${found.message}`
+      }`
     case "Rejected":
       return `The venue took neither sending: ${found.message}`
     case "StillUnknown":

@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import { type ActionAccepted, ActionRejected, type RejectionReason } from "./ActionOutcome.ts"
+import { ActionRejected, type ActionResult, type RejectionReason } from "./ActionOutcome.ts"
 import type { ErrorGroup } from "./ErrorGroup.ts"
 import { resendAdvice, ServedExchangeFailure } from "./ExchangeOperations.ts"
 import { Address } from "./Hex.ts"
@@ -13,12 +13,12 @@ import { Millis } from "./Time.ts"
  *
  * - `Landed`: the venue has seen the nonce, so the first sending landed. If anyone signed other bytes under that nonce, one
  *   of the two landed.
- * - `Accepted`: the first sending had not landed, and this one was taken.
+ * - `Accepted`: the first sending had not landed, and this one was taken; `answer` is the result that `submit` returns.
  * - `Rejected`: this sending was not taken, and its refusal would have met the first one as well.
  */
 export type Resolution =
   | { readonly _tag: "Landed"; readonly rejection: ActionRejected }
-  | { readonly _tag: "Accepted"; readonly answer: ActionAccepted }
+  | { readonly _tag: "Accepted"; readonly answer: ActionResult }
   | { readonly _tag: "Rejected"; readonly rejection: ActionRejected }
 
 /**
@@ -96,15 +96,12 @@ const lasting: ReadonlySet<RejectionReason> = new Set([
 /** What a rejection of the second sending says about the first one; none where its reason can have come up since. */
 export const ofRejection = (rejection: ActionRejected): Option.Option<Resolution> => {
   if (rejection.reason === "NonceDuplicate") return Option.some({ _tag: "Landed", rejection })
-  // a refusal inside an `ok` response: the venue took the nonce now, so it was free
-  return lasting.has(rejection.reason) || rejection.response !== undefined
-    ? Option.some({ _tag: "Rejected", rejection })
-    : Option.none()
+  return lasting.has(rejection.reason) ? Option.some({ _tag: "Rejected", rejection }) : Option.none()
 }
 
 /** What the outcome of a second sending says about the first one. Every failure leaves it unknown. */
 export const ofOutcome = <R>(
-  outcome: Effect.Effect<ActionAccepted, Reason, R>,
+  outcome: Effect.Effect<ActionResult, Reason, R>,
   unresolved: Unresolved
 ): Effect.Effect<Resolution, StillUnknown, R> =>
   outcome.pipe(

@@ -1,9 +1,15 @@
 /** The body of `POST /exchange`: an action, its nonce and its signature. */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import { Action, actionForms, type DecodedActionType } from "./Action.ts"
+import { batchEntries, type SentAction } from "./ActionCatalog.ts"
 import { Address } from "./Hex.ts"
+import * as Json from "./Json.ts"
 import { openStruct } from "./OpenStruct.ts"
+import { faultsOf, invalidRequest } from "./Operation.ts"
+import type { InvalidRequest } from "./RequestError.ts"
 import { Signature } from "./Signature.ts"
 import { Millis } from "./Time.ts"
 
@@ -44,3 +50,35 @@ export type SignedEnvelope = typeof SignedEnvelope.Type
 /** A signed action of one type: decoding against it gives faults that speak of that type only. */
 export const signedActionOf = <Type extends DecodedActionType>(type: Type) =>
   Schema.Struct({ action: actionForms[type], ...envelope })
+
+/** A signed action of any type, such as an order: an action with its members as they were signed, and its envelope. */
+export interface AnySignedAction extends Omit<SignedEnvelope, "action"> {
+  // without the first, values of interfaces would not be assignable; without the second, literals with further members
+  readonly action: { readonly type: string } | SignedEnvelope["action"]
+}
+
+const encodeEnvelope = Schema.encodeEffect(Schema.Struct(envelope), { errors: "all" })
+
+/**
+ * Writes the body of a signed action: the members of the action in the order in which they are given, since the venue may hash
+ * them in that order, and integers with all their digits.
+ *
+ * Fails with `InvalidRequest` for an envelope outside its ranges; the action itself is not checked.
+ */
+export const write = ({ action, ...envelope }: AnySignedAction): Effect.Effect<string, InvalidRequest> =>
+  Effect.mapBoth(encodeEnvelope(envelope), {
+    onFailure: (error) => invalidRequest(faultsOf(error)),
+    onSuccess: (encoded) => Json.stringify({ action, ...encoded })
+  })
+
+/** Returns the number of legs of an action: the entries of its batch, also inside a multi-sig; 1 for any other action. */
+export const legCount = (action: SentAction): number => batchEntries(action)?.length ?? 1
+
+const decodeAction = Schema.decodeUnknownOption(Schema.Struct({ action: SignedEnvelope.fields.action }))
+
+/** Returns {@link legCount} of the action in a body; 1 for a text that is not a body. */
+export const legCountIn = (body: string): number =>
+  Option.match(decodeAction(Json.of(body).valueOrUndefined), {
+    onNone: () => 1,
+    onSome: ({ action }) => legCount(action)
+  })

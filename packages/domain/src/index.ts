@@ -20,7 +20,7 @@ export * as ActionCatalog from "./ActionCatalog.ts"
 /** Why a signed action was refused before it was sent: its nonce, its signature or its signer. */
 export * as ActionError from "./ActionError.ts"
 
-/** What the venue says to a signed action: HTTP 200 is not success. */
+/** The venue's responses to signed actions: HTTP 200 is not success, and a batch can be rejected in part. */
 export * as ActionOutcome from "./ActionOutcome.ts"
 
 /** Why candle history cannot be given: nothing keeps it, or what keeps it cannot be used. */

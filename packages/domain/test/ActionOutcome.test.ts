@@ -1,5 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
+import type { RejectionReason } from "@trigate/domain/ActionOutcome"
 import { classifyRejection } from "@trigate/domain/ActionOutcome"
+import * as Schema from "effect/Schema"
 import recorded from "./fixtures/exchange-bodies.json" with { type: "json" }
 
 const reasons: { readonly [id: string]: string } = {
@@ -51,9 +53,48 @@ describe("classifyRejection", () => {
   it("other texts of the venue's list", () => {
     assert.strictEqual(classifyRejection("Multi-sig authorized user must exist on L1").reason, "MultiSig")
     assert.strictEqual(classifyRejection("Agents do not have permission to perform this").reason, "Refused")
-    assert.strictEqual(classifyRejection("Insufficient balance for withdrawal").reason, "Refused")
     assert.strictEqual(classifyRejection("Unexpected error (code=148)").reason, "Unclassified")
     assert.strictEqual(classifyRejection("").reason, "Unclassified")
+  })
+})
+
+describe("the refusals of orders", () => {
+  const refusals: ReadonlyArray<readonly [text: string, reason: RejectionReason]> = [
+    ["Price must be divisible by tick size. asset=4", "TickSize"],
+    ["Order has invalid price.", "TickSize"],
+    ["Order has invalid size.", "LotSize"],
+    ["Order has zero size.", "LotSize"],
+    ["Order must have minimum value of $10. asset=4", "MinimumNotional"],
+    ["Order must have minimum value of 10 USDC.", "MinimumNotional"],
+    ["TWAP order value too small. Min is $1200, which is $10 per minute.", "MinimumNotional"],
+    ["Insufficient margin to place order. asset=4", "InsufficientMargin"],
+    ["Order has insufficient spot balance to trade", "InsufficientBalance"],
+    ["Insufficient spot balance asset=10107", "InsufficientBalance"],
+    ["Insufficient balance for withdrawal", "InsufficientBalance"],
+    ["Post only order would have immediately matched, bbo was 1891.4@1891.5. asset=4", "PostOnlyWouldCross"],
+    ["Order could not immediately match against any resting orders. asset=4", "NoImmediateMatch"],
+    ["No liquidity available for market order.", "NoImmediateMatch"],
+    ["Reduce only order would increase position. asset=159", "ReduceOnly"],
+    ["Order price too far from oracle", "PriceBand"],
+    ["Price too far from oracle", "PriceBand"],
+    ["Order price cannot be more than 80% away from the reference price", "PriceBand"],
+    ["Invalid TP/SL price. asset=4", "TriggerPrice"],
+    ["Order would increase open interest while open interest is capped", "OpenInterestCap"],
+    ["Order would increase open interest too quickly", "OpenInterestCap"],
+    ["Order price too aggressive while at open interest cap", "OpenInterestCap"],
+    ["Order would cause position to exceed margin tier limit at current leverage", "PositionLimit"],
+    ["Order was never placed, already canceled, or filled. asset=4", "UnknownOrder"],
+    ["TWAP was never placed, already canceled, or filled.", "UnknownOrder"],
+    ["Cannot modify canceled or filled order", "UnknownOrder"]
+  ]
+  it.each(refusals)("%s", (text, reason) => {
+    assert.deepInclude(classifyRejection(text), { reason, message: text })
+    assert.strictEqual(classifyRejection(`L1 error: ${text}`).reason, reason)
+  })
+
+  it.prop("any other text is unclassified and kept whole", [Schema.String], ([text]) => {
+    const unknown = `?${text}`
+    assert.deepInclude(classifyRejection(unknown), { reason: "Unclassified", message: unknown })
   })
 })
 

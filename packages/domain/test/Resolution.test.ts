@@ -26,7 +26,7 @@ const answers: ReadonlyArray<readonly [answer: UpstreamResponse.UpstreamResponse
   [refused("Invalid nonce: nonce too high 2 > 1"), "Rejected"],
   [
     venue(`{"status":"ok","response":{"type":"order","data":{"statuses":[{"error":"Insufficient margin"}]}}}`),
-    "Rejected"
+    "Accepted"
   ],
   [refused("Invalid nonce: nonce too low 1 < 2"), "StillUnknown"],
   [refused("Action already expired"), "StillUnknown"],
@@ -51,6 +51,13 @@ describe("the answer to identical bytes", () => {
       }))
   }
 })
+
+it.effect("accepted just now, with the entries that `submit` returns", () =>
+  Effect.gen(function*() {
+    const answer = venue(`{"status":"ok","response":{"type":"order","data":{"statuses":[{"resting":{"oid":7}}]}}}`)
+    const resolution = yield* Resolution.ofOutcome(readOutcome(answer), unresolved)
+    assert.deepStrictEqual(resolution, { _tag: "Accepted", answer: yield* readOutcome(answer) })
+  }))
 
 const signer = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
 const other = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8"

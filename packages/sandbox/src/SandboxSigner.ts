@@ -1,7 +1,7 @@
 /** Signs actions with test keys, as a wallet does: over typed data. */
 import type { Action } from "@trigate/domain/Action"
 import type { Signature } from "@trigate/domain/Signature"
-import type { SignedAction } from "@trigate/domain/SignedAction"
+import type { AnySignedAction, SignedAction } from "@trigate/domain/SignedAction"
 import type { Unhashable } from "@trigate/signing/ActionHash"
 import { trimmed } from "@trigate/signing/Secp256k1"
 import * as Signable from "@trigate/signing/Signable"
@@ -12,8 +12,8 @@ import * as Effect from "effect/Effect"
 import { privateKeyToAccount } from "viem/accounts"
 import type { TestKey } from "./SandboxExamples.ts"
 
-/** What is signed: an action with its nonce and, where given, vault and expiry. */
-export type Unsigned = Omit<SignedAction, "signature">
+/** What is signed: an action of any type with its nonce and, where given, vault and expiry. */
+export type Unsigned = Omit<AnySignedAction, "signature">
 
 /** What all co-signers of a multi-sig action sign. */
 export interface MultiSigRequest extends Omit<Unsigned, "action"> {
@@ -38,11 +38,11 @@ const sign = (key: TestKey, signable: Signable.Signable): Effect.Effect<Signatur
 }
 
 /** Signs an action with one key. Fails for a form that has no hash, such as one that only the documents show. */
-export const signAction = Effect.fnUntraced(function*(
+export const signAction = Effect.fnUntraced(function*<const Request extends Unsigned>(
   key: TestKey,
-  request: Unsigned,
+  request: Request,
   profile: VenueProfile = VenueProfile_.mainnet
-): Effect.fn.Return<SignedAction, Unhashable> {
+): Effect.fn.Return<Request & { readonly signature: Signature }, Unhashable> {
   const { outer } = yield* Effect.fromResult(SignerRecovery.signable(profile, request))
   return { ...request, signature: yield* sign(key, outer) }
 })

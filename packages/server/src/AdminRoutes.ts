@@ -6,6 +6,7 @@ import { CallerKeys } from "@trigate/callers/CallerKeys"
 import type { Issued, KeyRecord, KeyRefusal, KeyStoreFault } from "@trigate/callers/KeyStore"
 import { KeyStore, stateOf } from "@trigate/callers/KeyStore"
 import type { Quotas } from "@trigate/callers/Quotas"
+import { legRejection } from "@trigate/domain/ActionOutcome"
 import { CurrentCaller } from "@trigate/domain/Caller"
 import { NotPermitted } from "@trigate/domain/CallerError"
 import type { Overloaded, QuotaExceeded, Unauthorized } from "@trigate/domain/CallerError"
@@ -26,6 +27,7 @@ import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as EncodedRoutes from "./EncodedRoutes.ts"
 import * as HttpBody from "./HttpBody.ts"
 import * as RequestCaller from "./RequestCaller.ts"
@@ -159,7 +161,10 @@ const admin = HttpApiBuilder.group(
         onFailure: ({ advice, message }) => ({ _tag: "StillUnknown" as const, message, advice }),
         onSuccess: (found) =>
           found._tag === "Accepted"
-            ? { _tag: found._tag }
+            ? Option.match(legRejection(found.answer), {
+              onNone: () => ({ _tag: found._tag }),
+              onSome: ({ message }) => ({ _tag: found._tag, message })
+            })
             : { _tag: found._tag, message: found.rejection.message }
       })
     })

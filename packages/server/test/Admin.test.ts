@@ -85,6 +85,20 @@ describe("the action log of a gateway that runs", () => {
       assert.strictEqual(live.api.seen.length, sent)
     }))
 
+  it.live("does not hide that the venue refuses a leg of an action that it takes now", () =>
+    Effect.gen(function*() {
+      const live = yield* liveGateway({ api: () => ({ status: 502, body: "" }) })
+      yield* post(`${live.url}/exchange`, (yield* signed(yield* Clock.currentTimeMillis)).text)
+      const [id] = yield* idsAt(live)
+      const statuses = `{"statuses":["success",{"error":"Insufficient margin"}]}`
+      live.api.respond = () => ({ body: `{"status":"ok","response":{"type":"order","data":${statuses}}}` })
+      assert.deepStrictEqual((yield* post(`${live.adminUrl}/admin/actions/${id}/resolve`, "{}")).json, {
+        _tag: "Accepted",
+        message: "Insufficient margin"
+      })
+      assert.deepStrictEqual(yield* idsAt(live), [])
+    }))
+
   it.live("does nothing for a page of another site", () =>
     Effect.gen(function*() {
       const live = yield* liveGateway({ api: () => ({ status: 502, body: "" }) })

@@ -66,8 +66,12 @@ export const checks = (target: ConformanceTarget, firstNonce: number): ReadonlyA
   const accepted = (action: Signed) =>
     Effect.flatMap(
       succeeds(submit(action)),
-      ({ response, status }) =>
-        equals("the venue's answer", { status, type: response.type }, { status: "ok", type: "default" })
+      ({ entries, response, status }) =>
+        equals(
+          "the venue's response",
+          { status, type: response.type, entries },
+          { status: "ok", type: "default", entries: [{ _tag: "Done" }] }
+        )
     )
   const rejected = (reason: RejectionReason, message: string, action: Signed) =>
     failsWith(submit(action), ["ActionRejected"], { reason, message })
@@ -92,6 +96,10 @@ export const checks = (target: ConformanceTarget, firstNonce: number): ReadonlyA
     },
     { name: "a validator frees itself", effect: accepted(signed(jailedValidator, () => unjail)) },
     { name: "an API wallet acts for its account", effect: accepted(signed(agent, () => bigBlocks(false))) },
+    {
+      name: "an action whose type has no form of its own here is sent as it was signed",
+      effect: accepted(signed(trader, () => ({ type: "noop" })))
+    },
     { name: "a multi-sig account acts by enough signatures", effect: accepted(together({})) },
     {
       name: "an unknown signer is told the address that its signature recovers to",

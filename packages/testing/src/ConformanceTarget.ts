@@ -1,10 +1,10 @@
 /** What the conformance suite is run against: the methods that embedded services and the typed client share. */
-import type { ActionAccepted } from "@trigate/domain/ActionOutcome"
+import type { ActionResult } from "@trigate/domain/ActionOutcome"
 import type { CandleWindowRequest } from "@trigate/domain/Candle"
 import type { CandleWindow } from "@trigate/domain/CandleWindow"
 import type { Address, Hash, StorageSlot } from "@trigate/domain/Hex"
 import type { Receipt } from "@trigate/domain/Receipt"
-import type { SignedAction } from "@trigate/domain/SignedAction"
+import type { AnySignedAction } from "@trigate/domain/SignedAction"
 import type { SpotMeta } from "@trigate/domain/SpotMeta"
 import type { DetectedAddress, TokenData } from "@trigate/domain/TokenData"
 import type { TonAddress } from "@trigate/domain/TonAddress"
@@ -20,7 +20,7 @@ interface AddressRequest {
 /** Five services, or a client of a gateway, by structure; everything that implements them fits. */
 export interface ConformanceTarget {
   readonly exchange: {
-    readonly submit: (signed: SignedAction) => Call<ActionAccepted>
+    readonly submit: (signed: AnySignedAction) => Call<ActionResult>
   }
   readonly info: {
     readonly spotMeta: () => Call<SpotMeta>

@@ -1,17 +1,17 @@
 /** Signed actions of the trading chain: checked, recorded in the action log, and sent at most once. */
 import type { NonceAlreadyUsed } from "@trigate/domain/ActionError"
-import type { ActionAccepted, ActionRejected } from "@trigate/domain/ActionOutcome"
+import type { ActionRejected, ActionResult } from "@trigate/domain/ActionOutcome"
 import { CurrentCaller, detached } from "@trigate/domain/Caller"
 import type { ExchangeFailure } from "@trigate/domain/ExchangeOperations"
 import { operationOf, passthroughAction } from "@trigate/domain/ExchangeOperations"
 import type { Address } from "@trigate/domain/Hex"
-import * as Json from "@trigate/domain/Json"
-import { faultsOf, invalidRequest, sourcesOn, unavailableOnNode } from "@trigate/domain/Operation"
+import { sourcesOn, unavailableOnNode } from "@trigate/domain/Operation"
 import type { Surface } from "@trigate/domain/Operation"
 import * as ExchangeProtocol from "@trigate/domain/protocol/ExchangeProtocol"
 import type { ChainNotConfigured, UnavailableOnNode } from "@trigate/domain/RequestError"
 import * as Resolution from "@trigate/domain/Resolution"
-import { SignedAction } from "@trigate/domain/SignedAction"
+import type { AnySignedAction } from "@trigate/domain/SignedAction"
+import * as SignedAction from "@trigate/domain/SignedAction"
 import type { OnceFailure } from "@trigate/domain/TransportFailure"
 import type * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Utf8 from "@trigate/domain/Utf8"
@@ -19,7 +19,6 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
-import * as Schema from "effect/Schema"
 import * as ActionLog from "./ActionLog.ts"
 import type { Admission, AdmissionFailure, Admitted } from "./Admission.ts"
 
@@ -33,8 +32,8 @@ export interface ExchangeCall {
   readonly requestId?: string
 }
 
-/** What the venue's answer says: the action was taken, or why it was not. */
-export type Outcome = Result.Result<ActionAccepted, ActionRejected | ExchangeFailure>
+/** What the venue's answer says: the action was taken, with an entry for each leg, or why it was not. */
+export type Outcome = Result.Result<ActionResult, ActionRejected | ExchangeFailure>
 
 /** The venue's answer as it came, what it means, and what the sender should know. */
 export interface ExchangeRelay {
@@ -70,29 +69,37 @@ export class Exchange extends Context.Service<Exchange, {
    * surface fails with `UnavailableOnNode` before the body is read.
    */
   readonly relay: (call: ExchangeCall) => Effect.Effect<ExchangeRelay, ExchangeRelayFailure>
-  /** Sends an action and reads the venue's word on it; integers keep all their digits. */
-  readonly submit: (signed: SignedAction) => Effect.Effect<ActionAccepted, ActionRejected | ExchangeFailure>
+  /**
+   * Sends a signed action of any type. Returns the venue's response, with an entry for each order, cancel or modify.
+   *
+   * The action is written as it is given: its members in their order, integers with all their digits. Fails with
+   * `ActionRejected` if the venue refuses the whole action. A refused leg of an action that it took is an entry: `requireAll`
+   * of `@trigate/domain/ActionOutcome` turns it into the error.
+   *
+   * @example
+   * ```ts
+   * const order = { asset: 0, side: "buy", priceInQuote: "60000", sizeInBase: "0.001" } as const
+   * const signed = yield* ActionBuilder.placeOrders({ orders: [order] }, { nonce })
+   * const { entries } = yield* exchange.submit(signed)
+   * ```
+   */
+  readonly submit: (signed: AnySignedAction) => Effect.Effect<ActionResult, ActionRejected | ExchangeFailure>
   /**
    * Finds out what became of an action after `OutcomeUnknown`, by sending it again; nothing else calls it.
    *
-   * Takes the body that was relayed, the body of an entry of the action log, or the signed action that was submitted. Fails
-   * with `StillUnknown` and nothing else: an error of this sending, whose `reason` it is, says nothing of the first one.
+   * Takes the body that was relayed, the body of an entry of the action log, or the signed action that was submitted.
+   * `Accepted` has the result that `submit` would have returned. Fails with `StillUnknown` and nothing else: an error of
+   * this sending, whose `reason` it is, says nothing of the first one.
    */
   readonly resolve: (
-    action: Uint8Array | SignedAction
+    action: Uint8Array | AnySignedAction
   ) => Effect.Effect<Resolution.Resolution, Resolution.StillUnknown>
 }>()("@trigate/trading/Exchange") {}
 
 const upstream = "trading-api"
 
-const encode = Schema.encodeEffect(SignedAction, { errors: "all" })
-
-/** The text of a signed action as the wire takes it; `InvalidRequest` for values outside the types' ranges. */
-const encoded = (signed: SignedAction) =>
-  Effect.mapBoth(encode(signed), {
-    onFailure: (error) => invalidRequest(faultsOf(error)),
-    onSuccess: (wire) => Utf8.encode(Json.stringify(wire))
-  })
+/** The body of a signed action. Fails with `InvalidRequest` for an envelope outside its ranges. */
+const encoded = (signed: AnySignedAction) => Effect.map(SignedAction.write(signed), Utf8.encode)
 
 /** What an outcome says about the sending, and about earlier ones of the same content; docs/reliability.md has it by status. */
 const settlementOf = (outcome: Outcome, isRepeat: boolean): ActionLog.Settlement => {
@@ -121,7 +128,7 @@ export const make = (
 ): Exchange["Service"] => {
   const sendOnce = (admitted: Admitted, requestId?: string) =>
     Effect.flatMap(CurrentCaller, (caller) => {
-      const { actionType, body, fingerprint, nonce, signer } = admitted
+      const { actionType, body, fingerprint, nonce, signed, signer } = admitted
       const identity = signer === undefined ? { nonce } : { nonce, signer }
       const isListed = admitted.isListed || caller.scope.signers?.some((each) => each.toLowerCase() === signer) === true
       const sending: ActionLog.Sending = {
@@ -140,7 +147,8 @@ export const make = (
             // every other failure says that nothing was sent
             (error) => settle(error._tag === "OutcomeUnknown" ? "unknown" : "released")
           )
-          const outcome = yield* Effect.result(ExchangeProtocol.readOutcome(answer, identity))
+          const legs = SignedAction.legCount(signed.action)
+          const outcome = yield* Effect.result(ExchangeProtocol.readOutcome(answer, { ...identity, legs }))
           yield* settle(settlementOf(outcome, isRepeat), answer.status)
           return { answer, outcome }
         }))
@@ -168,10 +176,10 @@ export const make = (
 
   return Exchange.of({
     relay,
-    submit: Effect.fn("Exchange.submit")(function*(signed: SignedAction) {
+    submit: Effect.fn("Exchange.submit")(function*(signed: AnySignedAction) {
       return yield* outcomeOf(yield* admission.admit(yield* encoded(signed)))
     }),
-    resolve: Effect.fn("Exchange.resolve")(function*(action: Uint8Array | SignedAction) {
+    resolve: Effect.fn("Exchange.resolve")(function*(action: Uint8Array | AnySignedAction) {
       const admitted = yield* Effect.flatMap(
         action instanceof Uint8Array ? Effect.succeed(action) : encoded(action),
         (body) => admission.admit(body)

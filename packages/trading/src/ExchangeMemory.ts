@@ -1,4 +1,5 @@
 /** `Exchange` in memory: records what would have been sent and answers what it was told to. */
+import * as Json from "@trigate/domain/Json"
 import type { OnceFailure } from "@trigate/domain/TransportFailure"
 import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
@@ -18,12 +19,20 @@ export class ExchangeState extends Context.Service<ExchangeState, {
   readonly answer: Ref.Ref<Effect.Effect<UpstreamResponse.UpstreamResponse, OnceFailure>>
 }>()("@trigate/trading/ExchangeMemory/ExchangeState") {}
 
-/** What the venue says to an action that it took. */
-export const accepted: UpstreamResponse.UpstreamResponse = UpstreamResponse.json(
-  "trading-api",
-  200,
-  "{\"status\":\"ok\",\"response\":{\"type\":\"default\"}}"
-)
+/**
+ * Returns the venue's answer to an action that it took: for orders, `response` has a status for each.
+ *
+ * @example
+ * ```ts
+ * const statuses = [{ resting: { oid: 77738308 } }, { error: "Insufficient margin to place order." }]
+ * yield* Ref.set(answer, Effect.succeed(acceptedWith({ type: "order", data: { statuses } })))
+ * ```
+ */
+export const acceptedWith = (response: { readonly type: string; readonly data?: unknown }) =>
+  UpstreamResponse.json("trading-api", 200, Json.stringify({ status: "ok", response }))
+
+/** The venue's answer to an action that it took and that has nothing to report. */
+export const accepted: UpstreamResponse.UpstreamResponse = acceptedWith({ type: "default" })
 
 const state = Effect.gen(function*() {
   return ExchangeState.of({

@@ -184,7 +184,11 @@ describe("submit", () => {
   it.effect("wei keeps every digit up to 2^64-1, and venueChain leaves as the venue spells it", () => {
     const transport = ScriptedTransport.make(() => ok)
     return Effect.gen(function*() {
-      assert.deepStrictEqual(yield* submit(delegate), { status: "ok", response: { type: "default" } })
+      assert.deepStrictEqual(yield* submit(delegate), {
+        status: "ok",
+        response: { type: "default" },
+        entries: [{ _tag: "Done" }]
+      })
       assert.strictEqual(
         transport.sent[0]?.body,
         `{"action":{"type":"tokenDelegate","signatureChainId":"0x66eee","hyperliquidChain":"Mainnet",` +
@@ -287,7 +291,11 @@ describe("in memory", () => {
   it.effect("records the bodies that passed and answers what it was told to", () =>
     Effect.gen(function*() {
       const state = yield* ExchangeMemory.ExchangeState
-      assert.deepStrictEqual(yield* submit(bigBlocks), { status: "ok", response: { type: "default" } })
+      assert.deepStrictEqual(yield* submit(bigBlocks), {
+        status: "ok",
+        response: { type: "default" },
+        entries: [{ _tag: "Done" }]
+      })
       yield* Ref.set(
         state.answer,
         Effect.succeed(

@@ -1,10 +1,13 @@
 /** The venue's responses to signed actions: whether one is the venue's own, and what it says became of the action. */
+import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { ActionAccepted, ActionRejected, classifyRejection } from "../ActionOutcome.ts"
+import * as Struct from "effect/Struct"
+import type { ActionResult } from "../ActionOutcome.ts"
+import { ActionAccepted, ActionEntry, ActionRejected, classifyRejection } from "../ActionOutcome.ts"
 import type { ExchangeFailure } from "../ExchangeOperations.ts"
 import { exchangeFailures, resendAdvice } from "../ExchangeOperations.ts"
 import { upstreamFailures } from "../GatewayError.ts"
@@ -20,6 +23,11 @@ export interface Identity {
   readonly nonce?: Millis
   /** Whom the signature recovers to. */
   readonly signer?: Address
+}
+
+/** The same, with the number of legs that its response has to cover; one if not given. */
+export interface Submission extends Identity {
+  readonly legs?: number
 }
 
 /**
@@ -51,34 +59,59 @@ const decodeAnswer = Schema.decodeUnknownOption(
 )
 const decodeAccepted = Schema.decodeUnknownOption(ActionAccepted)
 
-const dataWith = <Fields extends Schema.Struct.Fields>(fields: Fields) => Schema.Struct({ data: Schema.Struct(fields) })
-const decodeBatch = Schema.decodeUnknownOption(dataWith({ statuses: Schema.Array(Schema.Unknown) }))
-const decodeSingle = Schema.decodeUnknownOption(dataWith({ status: Schema.Unknown }))
 const isRefused = Schema.is(Schema.Struct({ error: Schema.String }))
+const isWaiting = Schema.is(ActionEntry.cases.Waiting.fields.kind)
 
-/** The refusals inside an `ok` response: those among the entries of a batch, or the single status. */
-const refusalsIn = (response: unknown): ReadonlyArray<string> => {
-  // most responses have no data, and to find out why they do not decode would cost more than to read them
-  if (!Predicate.hasProperty(response, "data")) return []
-  return [
-    ...Option.match(decodeBatch(response), { onNone: () => [], onSome: ({ data }) => data.statuses }),
-    ...Option.match(decodeSingle(response), { onNone: () => [], onSome: ({ data }) => [data.status] })
-  ].filter(isRefused).map(({ error }) => error)
+const { Done, Filled, Resting } = ActionEntry.cases
+
+/** The statuses that are objects with one member. */
+const decodeStatus = Schema.decodeUnknownOption(Schema.Union([
+  Schema.Struct({ resting: Schema.Struct(Struct.omit(Resting.fields, ["_tag"])) }),
+  Schema.Struct({ filled: Schema.Struct(Struct.omit(Filled.fields, ["_tag"])) }),
+  Schema.Struct({ running: Schema.Struct(Struct.omit(Done.fields, ["_tag"])) })
+]))
+
+const entryFrom = (known: Address | undefined) => (raw: unknown): ActionEntry => {
+  if (raw === "success") return { _tag: "Done" }
+  if (isWaiting(raw)) return { _tag: "Waiting", kind: raw }
+  if (isRefused(raw)) {
+    return { _tag: "Rejected", reason: classifyRejection(raw.error, known).reason, message: raw.error }
+  }
+  return Option.match(decodeStatus(raw), {
+    onNone: () => ({ _tag: "Unrecognised", raw }),
+    onSome: (status) =>
+      "resting" in status
+        ? { _tag: "Resting", ...status.resting }
+        : "filled" in status
+        ? { _tag: "Filled", ...status.filled }
+        : { _tag: "Done", ...status.running }
+  })
 }
 
-const rejectionIn = (response: unknown, known: Address | undefined): Option.Option<ActionRejected> => {
-  const refusals = refusalsIn(response)
-  const [first] = refusals
-  if (first === undefined) return Option.none()
-  const { reason, recovered, signer } = classifyRejection(first, known)
-  return Option.some(
-    new ActionRejected({
-      reason,
-      message: refusals.join("; "),
-      response,
-      ...(signer === undefined ? {} : { signer }),
-      ...(recovered === undefined ? {} : { recovered })
-    })
+/** The statuses of a batch, or the single one; undefined where there are none. */
+const statusesIn = (data: object): ReadonlyArray<unknown> | undefined => {
+  if (Predicate.hasProperty(data, "statuses")) return Array.isArray(data.statuses) ? data.statuses : undefined
+  return Predicate.hasProperty(data, "status") ? [data.status] : undefined
+}
+
+/**
+ * An entry for each leg.
+ *
+ * One error for a whole batch rejects every leg. Any other statuses that are fewer than the legs cannot be assigned to them.
+ */
+const entriesIn = (
+  { data }: ActionAccepted["response"],
+  legs: number,
+  known: Address | undefined
+): ReadonlyArray<ActionEntry> => {
+  const forEachLeg = (entry: ActionEntry) => Arr.makeBy(legs, () => entry)
+  // `{"type":"default"}`, or the address of an account that was made
+  if (!Predicate.isObjectOrArray(data)) return forEachLeg({ _tag: "Done" })
+  const entries = statusesIn(data)?.map(entryFrom(known)) ?? []
+  if (entries.length >= legs && entries.length > 0) return entries
+  const [first] = entries
+  return forEachLeg(
+    first !== undefined && entries.every(ActionEntry.guards.Rejected) ? first : { _tag: "Unrecognised", raw: data }
   )
 }
 
@@ -88,7 +121,7 @@ const wordsOf = (response: unknown, text: string): string =>
 const unknownOutcome = (response: UpstreamResponse, identity: Identity) =>
   outcomeUnknown(response, "action", { ...identity, advice: resendAdvice })
 
-const readOk = (answer: UpstreamResponse, identity: Identity) => {
+const readOk = (answer: UpstreamResponse, legs: number, identity: Identity) => {
   const value = answer.json.valueOrUndefined
   const accepted = decodeAccepted(value)
   const body = Option.isSome(accepted) ? accepted : decodeAnswer(value)
@@ -96,29 +129,30 @@ const readOk = (answer: UpstreamResponse, identity: Identity) => {
   const signer = identity.signer ?? answer.signer
   const { response, status } = body.value
   if (status !== "ok") return Effect.fail(classifyRejection(wordsOf(response, answer.text), signer))
-  const rejection = rejectionIn(response, signer)
-  if (Option.isSome(rejection)) return Effect.fail(rejection.value)
-  return Effect.fromOption(accepted, () => unknownOutcome(answer, identity))
+  return Option.match(accepted, {
+    onNone: () => Effect.fail(unknownOutcome(answer, identity)),
+    onSome: (taken) => Effect.succeed({ ...taken, entries: entriesIn(taken.response, legs, signer) })
+  })
 }
 
 /**
  * Reads the response to a signed action; `failures` are the errors that a problem document of a gateway upstream comes back
  * as.
  *
- * HTTP 200 is not success: a refusal has `status: "err"` or stands inside an `ok` response (`data.statuses[].error`,
- * `data.status.error`). HTTP 422 with a text means that the venue refused the shape. Any other 4xx is a refusal before the
- * action was looked at, unless it may have come later: such a one, a server fault, and a response that does not decode fail with
- * `OutcomeUnknown`, since the action may have been taken.
+ * HTTP 200 is not success: a refusal of the action has `status: "err"`, and one of a leg is an entry of the result
+ * (`data.statuses[].error`, `data.status.error`). HTTP 422 with a text means that the venue refused the shape. Any other 4xx
+ * is a refusal before the action was looked at, unless it may have come later: such a one, a server fault, and a response that
+ * does not decode fail with `OutcomeUnknown`, since the action may have been taken.
  */
 export const outcomeReader = <S extends AnyCodec>(failures: S) => {
   const problemOf = problemReader(failures)
   return (
     response: UpstreamResponse,
-    identity: Identity = {}
-  ): Effect.Effect<ActionAccepted, ActionRejected | ExchangeFailure | S["Type"]> => {
+    { legs = 1, ...identity }: Submission = {}
+  ): Effect.Effect<ActionResult, ActionRejected | ExchangeFailure | S["Type"]> => {
     const problem = problemOf(response)
     if (Option.isSome(problem)) return Effect.fail(problem.value)
-    if (response.status === 200) return readOk(response, identity)
+    if (response.status === 200) return readOk(response, legs, identity)
     if (response.status === 422 && foreign(response) === undefined) {
       const { message } = classifyRejection(response.text)
       return Effect.fail(new ActionRejected({ reason: "ShapeRefused", message }))
