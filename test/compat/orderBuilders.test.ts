@@ -162,18 +162,19 @@ describe("builders against @nktkas/hyperliquid", () => {
 
   it.effect.prop(
     "sign the same cancels",
-    { ids: Schema.NonEmptyArray(Id), envelope: Schema.Struct(Envelope) },
-    ({ envelope, ids }) =>
+    { ids: Schema.NonEmptyArray(Id), fast: Schema.Boolean, envelope: Schema.Struct(Envelope) },
+    ({ envelope, fast, ids }) =>
       Effect.gen(function*() {
         const opts = optionsOf(envelope)
+        const flag = fast ? { f: true } as const : {}
         yield* same(
-          ActionBuilder.cancelOrders(ids.map((orderId) => ({ asset: 3, orderId })), { nonce, ...opts }),
-          yield* peerBody((client) => client.cancel({ cancels: ids.map((o) => ({ a: 3, o })) }, opts))
+          ActionBuilder.cancelOrders(ids.map((orderId) => ({ asset: 3, orderId })), { nonce, fast, ...opts }),
+          yield* peerBody((client) => client.cancel({ cancels: ids.map((o) => ({ a: 3, o })), ...flag }, opts))
         )
         const cloids = ids.map((id) => ({ asset: 3, cloid: cloidOf(id) }))
         yield* same(
-          ActionBuilder.cancelOrdersByCloid(cloids, { nonce, ...opts }),
-          yield* peerBody((client) => client.cancelByCloid({ cancels: cloids }, opts))
+          ActionBuilder.cancelOrdersByCloid(cloids, { nonce, fast, ...opts }),
+          yield* peerBody((client) => client.cancelByCloid({ cancels: cloids, ...flag }, opts))
         )
       }),
     runs

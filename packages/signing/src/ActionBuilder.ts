@@ -115,19 +115,27 @@ export const useBigBlocks = (options: L1Options) =>
 export const useSmallBlocks = (options: L1Options) =>
   signL1({ type: "evmUserModify", usingBigBlocks: false } as const, options)
 
-const built = <Terms, Action extends { readonly type: string }>(
-  build: (terms: Terms) => Result.Result<Action, UnsignableAction>
+const built = <Terms, Options, Action extends { readonly type: string }>(
+  build: (terms: Terms, options: Options) => Result.Result<Action, UnsignableAction>
 ) =>
-(terms: Terms, options: L1Options): Effect.Effect<SignedBody<Action>, BuildFailure, Signer | Venue> =>
-  Effect.flatMap(Effect.fromResult(build(terms)), (action) => signL1(action, options))
+(terms: Terms, options: L1Options & Options): Effect.Effect<SignedBody<Action>, BuildFailure, Signer | Venue> =>
+  Effect.flatMap(Effect.fromResult(build(terms, options)), (action) => signL1(action, options))
 
-/** Places orders: one call is one batch, and the venue judges each order by itself. */
+/**
+ * Places orders: one call is one batch, and the venue judges each order by itself.
+ *
+ * @example
+ * ```ts
+ * const order = { asset: 0, side: "buy", priceInQuote: "60000", sizeInBase: "0.001" } as const
+ * const signed = yield* ActionBuilder.placeOrders({ orders: [order] }, { nonce: yield* nonces.next(address) })
+ * ```
+ */
 export const placeOrders = built(OrderAction.place)
 
-/** Cancels orders by the venue's ids. */
+/** Cancels orders by the venue's ids. With `fast: true` the venue gives them priority in its mempool. */
 export const cancelOrders = built(OrderAction.cancel)
 
-/** Cancels orders by the client's ids. */
+/** Cancels orders by the client's ids. With `fast: true` the venue gives them priority in its mempool. */
 export const cancelOrdersByCloid = built(OrderAction.cancelByCloid)
 
 /** Changes an order that rests. */

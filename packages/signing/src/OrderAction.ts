@@ -4,14 +4,14 @@
  * The venue's own members are single letters, and a price with a zero too many is signed by a stranger. So prices and sizes
  * are decimal text here and come out in the spelling that the venue hashes.
  */
+import type { Cloid, OrderId } from "@trigate/domain/ActionOutcome"
 import { type Address, lowerCase } from "@trigate/domain/Hex"
 import * as Result from "effect/Result"
 import { UnsignableAction } from "./ActionHash.ts"
 import * as Decimal from "./Decimal.ts"
 import { isAddress } from "./internal/bytes.ts"
 
-/** A client's own id of an order: 16 bytes in 0x hex. */
-export type Cloid = `0x${string}`
+export type { Cloid, OrderId } from "@trigate/domain/ActionOutcome"
 
 /**
  * The steps of an asset's prices and sizes; its `szDecimals` stands in the venue's metadata.
@@ -73,7 +73,7 @@ export interface Placement {
 /** An order by the venue's id. */
 export interface Cancel {
   readonly asset: number
-  readonly orderId: number
+  readonly orderId: OrderId
 }
 
 /** An order by the client's id. */
@@ -82,10 +82,16 @@ export interface CancelByCloid {
   readonly cloid: Cloid
 }
 
+/** How cancels are sent. */
+export interface CancelOptions {
+  /** Whether the venue gives the cancels priority in its mempool; they are sent as `f: true`. */
+  readonly fast?: boolean | undefined
+}
+
 /** What an order that rests is to become. */
 export interface Modify {
   /** The venue's id, or the client's. */
-  readonly order: number | Cloid
+  readonly order: OrderId | Cloid
   readonly to: Order
 }
 
@@ -129,6 +135,15 @@ const index = (name: string, value: number, most = Number.MAX_SAFE_INTEGER): Rea
   Number.isSafeInteger(value) && value >= 0 && value <= most
     ? Result.succeed(value)
     : refuse([name], `an integer from 0 to ${most}`)
+
+const maxOrderId = 2n ** 64n - 1n
+
+const orderId = (name: string, value: OrderId): Read<OrderId> =>
+  typeof value === "number"
+    ? index(name, value)
+    : value >= 0n && value <= maxOrderId
+    ? Result.succeed(value)
+    : refuse([name], "an integer from 0 to 2^64 - 1")
 
 const cloidOf = (name: string, text: string): Read<string> =>
   /^0x[0-9a-fA-F]{32}$/.test(text) ? Result.succeed(text.toLowerCase()) : refuse([name], "16 bytes in 0x hex")
@@ -180,25 +195,28 @@ export const place = ({ builderFee, grouping = "na", orders }: Placement) =>
     } as const
   })
 
+// the venue hashes the flag behind the cancels, and only where it is sent
+const fastFlag = ({ fast = false }: CancelOptions) => fast ? { f: true } as const : {}
+
 /** The action `cancel`. Fails with `UnsignableAction`, which names the term. */
-export const cancel = (cancels: ReadonlyArray<Cancel>) =>
+export const cancel = (cancels: ReadonlyArray<Cancel>, options: CancelOptions = {}) =>
   Result.map(
-    each("cancels", cancels, ({ asset, orderId }) =>
-      Result.all({ a: index("asset", asset), o: index("orderId", orderId) })),
-    (cancels) => ({ type: "cancel", cancels } as const)
+    each("cancels", cancels, (cancel) =>
+      Result.all({ a: index("asset", cancel.asset), o: orderId("orderId", cancel.orderId) })),
+    (cancels) => ({ type: "cancel", cancels, ...fastFlag(options) } as const)
   )
 
 /** The action `cancelByCloid`. Fails with `UnsignableAction`, which names the term. */
-export const cancelByCloid = (cancels: ReadonlyArray<CancelByCloid>) =>
+export const cancelByCloid = (cancels: ReadonlyArray<CancelByCloid>, options: CancelOptions = {}) =>
   Result.map(
     each("cancels", cancels, ({ asset, cloid }) =>
       Result.all({ asset: index("asset", asset), cloid: cloidOf("cloid", cloid) })),
-    (cancels) => ({ type: "cancelByCloid", cancels } as const)
+    (cancels) => ({ type: "cancelByCloid", cancels, ...fastFlag(options) } as const)
   )
 
 const modifyOf = ({ order, to }: Modify) =>
   Result.all({
-    oid: typeof order === "number" ? index("order", order) : cloidOf("order", order),
+    oid: typeof order === "string" ? cloidOf("order", order) : orderId("order", order),
     order: Result.mapError(orderOf(to), (error) => error.within("to"))
   })
 

@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import * as Json from "@trigate/domain/Json"
 import * as Decimal from "@trigate/signing/Decimal"
 import * as OrderAction from "@trigate/signing/OrderAction"
 import * as Result from "effect/Result"
@@ -42,6 +43,19 @@ describe("OrderAction", () => {
     assert.deepStrictEqual(placed({ szDecimals: 2, market: "perp" }), ["123456", "0.12"])
   })
 
+  it("writes the fast flag of cancels behind them, where it is set, and ids of any size", () => {
+    const text = (built: Result.Result<unknown, unknown>) => Json.stringify(Result.getOrThrow(built))
+    const cancels = [{ asset: 1, orderId: 7 }, { asset: 2, orderId: 2n ** 64n - 1n }]
+    const listed = `"cancels":[{"a":1,"o":7},{"a":2,"o":18446744073709551615}]`
+    assert.strictEqual(text(OrderAction.cancel(cancels)), `{"type":"cancel",${listed}}`)
+    assert.strictEqual(text(OrderAction.cancel(cancels, { fast: false })), `{"type":"cancel",${listed}}`)
+    assert.strictEqual(text(OrderAction.cancel(cancels, { fast: true })), `{"type":"cancel",${listed},"f":true}`)
+    assert.strictEqual(
+      text(OrderAction.cancelByCloid([{ asset: 1, cloid }], { fast: true })),
+      `{"type":"cancelByCloid","cancels":[{"asset":1,"cloid":"${cloid.toLowerCase()}"}],"f":true}`
+    )
+  })
+
   const wrong: ReadonlyArray<
     readonly [path: string, built: Result.Result<unknown, { readonly path: ReadonlyArray<string | number> }>]
   > = [
@@ -64,6 +78,7 @@ describe("OrderAction", () => {
       OrderAction.place({ orders: [order], builderFee: { address: builder, feeInTenthsOfBp: 1001 } })
     ],
     ["cancels.0.orderId", OrderAction.cancel([{ asset: 1, orderId: -1 }])],
+    ["cancels.0.orderId", OrderAction.cancel([{ asset: 1, orderId: 2n ** 64n }])],
     ["cancels.0.cloid", OrderAction.cancelByCloid([{ asset: 1, cloid: "0x" }])],
     ["to.priceInQuote", OrderAction.modify({ order: 1, to: { ...order, priceInQuote: "x" } })],
     ["modifies.0.order", OrderAction.batchModify([{ order: "0x1", to: order }])]

@@ -137,11 +137,12 @@ export const readText = (text: string): Result.Result<ReadBody, InvalidRequest> 
 /** The action of a body in the venue's form; what was decoded is not decoded again. Fails with `UnsignableAction`. */
 export const canonicalOf = (
   profile: VenueProfile,
-  { action, signed }: ReadBody
+  { action, sentAction }: ReadBody
 ): Result.Result<CanonicalAction.CanonicalAction, UnsignableAction> =>
   action?.type === "multiSig"
     ? CanonicalAction.canonicalizeMultiSig(profile, action)
-    : CanonicalAction.canonicalize(profile, signed.action)
+    // as it was sent: a type that is not known here is hashed in the order of its members
+    : CanonicalAction.canonicalize(profile, sentAction)
 
 /** Where a body has actions: the one that it submits, and the one that a multi-sig wraps. */
 const actionPaths = [["action"], ["action", "payload", "action"]] as const
