@@ -150,7 +150,7 @@ const compile = (): string => {
               allowImportingTsExtensions: true,
               types: ["node"]
             },
-            files: ["all.ts", "page.ts", "swapped.test.ts", ...blocks]
+            files: ["all.ts", "orders.ts", "page.ts", "swapped.test.ts", ...blocks]
           })
         )
         run(process.execPath, [path.join(modules, compiler, "bin/tsc"), "-p", "."], app)
@@ -181,7 +181,7 @@ const test = (): string => {
     app
   )
   const { numPassedTests } = decodeReport(fs.readFileSync(path.join(app, "run.json"), "utf8"))
-  equal("tests", numPassedTests, 2)
+  equal("tests", numPassedTests, 3)
   return `${numPassedTests} tests with swapped layers`
 }
 

@@ -2,10 +2,16 @@
 import { assert, it } from "@effect/vitest"
 import { UnknownAsset } from "@trigate/domain/ResourceError"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
+import { keys } from "@trigate/sandbox/SandboxExamples"
+import * as NonceSource from "@trigate/signing/NonceSource"
+import * as Signer from "@trigate/signing/Signer"
+import * as ExchangeMemory from "@trigate/trading/ExchangeMemory"
 import { Info } from "@trigate/trading/Info"
 import * as InfoMemory from "@trigate/trading/InfoMemory"
 import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
 import * as Ref from "effect/Ref"
+import { placedByService } from "./orders.ts"
 
 const firstToken = Info.use(({ spotMeta }) => spotMeta()).pipe(Effect.map(({ tokens }) => tokens[0]?.name))
 
@@ -24,3 +30,20 @@ it.effect("reads what the test sets, and fails with the class that the packages 
     )
     assert.instanceOf(failure, UnknownAsset)
   }).pipe(Effect.provide(InfoMemory.layer())))
+
+it.effect("places orders and reads the entry of each", () =>
+  Effect.gen(function*() {
+    const { answer } = yield* ExchangeMemory.ExchangeState
+    const statuses = [{ resting: { oid: 7 } }, { error: "Insufficient margin to place order. asset=0" }]
+    yield* Ref.set(answer, Effect.succeed(ExchangeMemory.acceptedWith({ type: "order", data: { statuses } })))
+    assert.deepStrictEqual(yield* placedByService, [
+      "rests as 7",
+      "InsufficientMargin: Insufficient margin to place order. asset=0"
+    ])
+  }).pipe(
+    Effect.provide([
+      ExchangeMemory.layer(),
+      Signer.layerPrivateKey(Redacted.make(keys.trader.privateKey)),
+      NonceSource.layerMemory()
+    ])
+  ))
