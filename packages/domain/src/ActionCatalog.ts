@@ -19,17 +19,22 @@ import * as Predicate from "effect/Predicate"
  */
 export type SigningScheme = "l1" | "userSigned" | "multiSig"
 
+const batchMembers = ["orders", "cancels", "modifies"] as const
+
+/** A member that lists the entries of a batch. */
+export type BatchMember = (typeof batchMembers)[number]
+
 /** A known action type. */
 export interface KnownAction {
   readonly scheme: SigningScheme
   /** One sentence for the documents. */
   readonly summary: string
   /** The member that lists the entries of a batch: each gets a status of its own, and every 40 cost a weight more. */
-  readonly batch?: string
+  readonly batch?: BatchMember
 }
 
 const l1 = (summary: string) => ({ scheme: "l1", summary }) as const
-const batchOf = <const Member extends string>(batch: Member, summary: string) => ({ ...l1(summary), batch })
+const batchOf = <const Member extends BatchMember>(batch: Member, summary: string) => ({ ...l1(summary), batch })
 const userSigned = (summary: string) => ({ scheme: "userSigned", summary }) as const
 
 /** Every known action by its `type`. */
@@ -119,7 +124,8 @@ export interface SentAction {
   readonly [member: string]: unknown
 }
 
-const isSentAction = (action: unknown): action is SentAction =>
+/** Returns whether a value is an object with a type. */
+export const isSentAction = (action: unknown): action is SentAction =>
   Predicate.isReadonlyObject(action) && Predicate.isString(action["type"])
 
 /** Returns the action that a multi-sig wraps, and `undefined` for an action of another type. */
@@ -132,7 +138,6 @@ export const innerAction = ({ payload, type }: SentAction): SentAction | undefin
 /** Returns the entries of a batch, also of one that a multi-sig wraps, and `undefined` for an action that is not a batch. */
 export const batchEntries = (action: SentAction): ReadonlyArray<unknown> | undefined => {
   const executed = innerAction(action) ?? action
-  const member = knownAction(executed.type)?.batch
-  const entries = member === undefined ? undefined : executed[member]
-  return Array.isArray(entries) ? entries : undefined
+  // without the catalog, so that a page loads none of it
+  return batchMembers.map((member) => executed[member]).find((entries) => Array.isArray(entries))
 }

@@ -1,10 +1,10 @@
 /** The body of `POST /exchange`: an action, its nonce and its signature. */
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import { Action, actionForms, type DecodedActionType } from "./Action.ts"
-import { batchEntries, type SentAction } from "./ActionCatalog.ts"
+import { batchEntries, isSentAction, type SentAction } from "./ActionCatalog.ts"
 import { Address } from "./Hex.ts"
 import * as Json from "./Json.ts"
 import { openStruct } from "./OpenStruct.ts"
@@ -74,11 +74,8 @@ export const write = ({ action, ...envelope }: AnySignedAction): Effect.Effect<s
 /** Returns the number of legs of an action: the entries of its batch, also inside a multi-sig; 1 for any other action. */
 export const legCount = (action: SentAction): number => batchEntries(action)?.length ?? 1
 
-const decodeAction = Schema.decodeUnknownOption(Schema.Struct({ action: SignedEnvelope.fields.action }))
-
 /** Returns {@link legCount} of the action in a body; 1 for a text that is not a body. */
-export const legCountIn = (body: string): number =>
-  Option.match(decodeAction(Json.of(body).valueOrUndefined), {
-    onNone: () => 1,
-    onSome: ({ action }) => legCount(action)
-  })
+export const legCountIn = (body: string): number => {
+  const value = Json.of(body).valueOrUndefined
+  return Predicate.hasProperty(value, "action") && isSentAction(value.action) ? legCount(value.action) : 1
+}

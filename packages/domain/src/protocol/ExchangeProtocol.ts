@@ -1,11 +1,9 @@
 /** The venue's responses to signed actions: whether one is the venue's own, and what it says became of the action. */
-import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as Struct from "effect/Struct"
 import type { ActionResult } from "../ActionOutcome.ts"
 import { ActionAccepted, ActionEntry, ActionRejected, classifyRejection } from "../ActionOutcome.ts"
 import type { ExchangeFailure } from "../ExchangeOperations.ts"
@@ -60,32 +58,27 @@ const decodeAnswer = Schema.decodeUnknownOption(
 const decodeAccepted = Schema.decodeUnknownOption(ActionAccepted)
 
 const isRefused = Schema.is(Schema.Struct({ error: Schema.String }))
-const isWaiting = Schema.is(ActionEntry.cases.Waiting.fields.kind)
+const decodeEntry = Schema.decodeUnknownOption(ActionEntry)
 
-const { Done, Filled, Resting } = ActionEntry.cases
+/** The entries that a status becomes by the member which it has. */
+const tags = [["resting", "Resting"], ["filled", "Filled"], ["running", "Done"]] as const
 
-/** The statuses that are objects with one member. */
-const decodeStatus = Schema.decodeUnknownOption(Schema.Union([
-  Schema.Struct({ resting: Schema.Struct(Struct.omit(Resting.fields, ["_tag"])) }),
-  Schema.Struct({ filled: Schema.Struct(Struct.omit(Filled.fields, ["_tag"])) }),
-  Schema.Struct({ running: Schema.Struct(Struct.omit(Done.fields, ["_tag"])) })
-]))
+/** A status with the tag of its entry; undefined for one of another form. */
+const tagged = (raw: unknown): unknown => {
+  if (Predicate.isString(raw)) return { _tag: "Waiting", kind: raw }
+  for (const [member, _tag] of tags) {
+    const found = Predicate.hasProperty(raw, member) ? raw[member] : undefined
+    if (Predicate.isObject(found)) return { ...found, _tag }
+  }
+  return undefined
+}
 
 const entryFrom = (known: Address | undefined) => (raw: unknown): ActionEntry => {
   if (raw === "success") return { _tag: "Done" }
-  if (isWaiting(raw)) return { _tag: "Waiting", kind: raw }
   if (isRefused(raw)) {
     return { _tag: "Rejected", reason: classifyRejection(raw.error, known).reason, message: raw.error }
   }
-  return Option.match(decodeStatus(raw), {
-    onNone: () => ({ _tag: "Unrecognised", raw }),
-    onSome: (status) =>
-      "resting" in status
-        ? { _tag: "Resting", ...status.resting }
-        : "filled" in status
-        ? { _tag: "Filled", ...status.filled }
-        : { _tag: "Done", ...status.running }
-  })
+  return Option.getOrElse(decodeEntry(tagged(raw)), (): ActionEntry => ({ _tag: "Unrecognised", raw }))
 }
 
 /** The statuses of a batch, or the single one; undefined where there are none. */
@@ -104,7 +97,7 @@ const entriesIn = (
   legs: number,
   known: Address | undefined
 ): ReadonlyArray<ActionEntry> => {
-  const forEachLeg = (entry: ActionEntry) => Arr.makeBy(legs, () => entry)
+  const forEachLeg = (entry: ActionEntry) => Array.from({ length: legs }, () => entry)
   // `{"type":"default"}`, or the address of an account that was made
   if (!Predicate.isObjectOrArray(data)) return forEachLeg({ _tag: "Done" })
   const entries = statusesIn(data)?.map(entryFrom(known)) ?? []
