@@ -155,8 +155,7 @@ export const make = (
     })
 
   // a caller that leaves ends neither the sending nor the claim
-  const sendDetached = (admitted: Admitted, requestId?: string) =>
-    detached(sendOnce(admitted, requestId))
+  const sendDetached = (admitted: Admitted, requestId?: string) => detached(sendOnce(admitted, requestId))
 
   const relay = Effect.fnUntraced(function*({ body, expectedSigner, requestId, surface }: ExchangeCall) {
     if (sourcesOn(passthroughAction, surface).length === 0) return yield* unavailableOnNode(passthroughAction)
