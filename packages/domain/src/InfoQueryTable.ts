@@ -2,13 +2,18 @@
  * The types of `POST /info` queries that the venue's documents name, as data: what each weighs, what it is about, and how old an
  * answer may be that a caller gets.
  *
- * By default only what changes rarely is cached: neither prices nor books, nor anything about a user. The setting
- * {@link freshnessSetting} allows more. An answer is shared between equal queries only, so that those about a user stay with that user.
+ * By default market data that bots poll is fresh for a second, and what changes rarely for a minute. The state of a user is always
+ * asked for, unless the rate limit is used up ({@link staleWhenLimitedSetting}). The setting {@link freshnessSetting} changes these
+ * times. An answer is shared between equal queries only, so that those about a user stay with that user.
  */
 import * as Duration from "effect/Duration"
 
 /** The setting that says how old answers may be. */
 export const freshnessSetting = "TRIGATE_INFO_FRESHNESS"
+
+/** The setting that says how old answers may be while the rate limit is used up, and its default. */
+export const staleWhenLimitedSetting = "TRIGATE_STALE_WHEN_LIMITED"
+export const staleWhenLimitedDefault = "5 seconds"
 
 /**
  * What a query is about, which bounds how old its answers may be:
@@ -34,17 +39,25 @@ export interface InfoQuery {
   readonly fresh?: number
 }
 
-const minute = 60_000
+const second = 1000
+const minute = 60 * second
+
+/** How long the bar of a candle window that is forming is fresh unless the setting says otherwise, in milliseconds. */
+export const formingFresh = second
+
+/** The members of a query that name the accounts whose state it reads. */
+export const accountMembers = ["user", "vaultAddress"] as const
 
 const market = { weight: 20, about: "market" } as const
 const listing = { ...market, fresh: minute } as const
+const polled = { ...market, fresh: second } as const
 const user = { weight: 20, about: "user" } as const
 
 /** The types whose content is not checked. */
 export const passthroughQueries: { readonly [type: string]: InfoQuery } = {
   activeAssetData: user,
   alignedQuoteTokenInfo: market,
-  allMids: { weight: 2, about: "market" },
+  allMids: { ...polled, weight: 2 },
   clearinghouseState: { weight: 2, about: "user" },
   delegations: user,
   delegatorHistory: user,
@@ -55,11 +68,11 @@ export const passthroughQueries: { readonly [type: string]: InfoQuery } = {
   frontendOpenOrders: user,
   fundingHistory: market,
   historicalOrders: user,
-  l2Book: { weight: 2, about: "market" },
+  l2Book: { ...polled, weight: 2 },
   legalCheck: user,
   maxBuilderFee: user,
   meta: listing,
-  metaAndAssetCtxs: market,
+  metaAndAssetCtxs: polled,
   openOrders: user,
   orderStatus: { weight: 2, about: "action" },
   perpDeployAuctionStatus: market,
@@ -69,7 +82,7 @@ export const passthroughQueries: { readonly [type: string]: InfoQuery } = {
   perpsAtOpenInterestCap: market,
   portfolio: user,
   predictedFundings: market,
-  recentTrades: market,
+  recentTrades: polled,
   referral: user,
   spotClearinghouseState: { weight: 2, about: "user" },
   spotDeployState: user,
@@ -95,10 +108,9 @@ export const passthroughQueries: { readonly [type: string]: InfoQuery } = {
   webData2: user
 }
 
-/** The types of which something is cached by default. */
-export const byDefault: ReadonlyArray<string> = Object.entries(passthroughQueries).flatMap(([type, { fresh }]) =>
-  fresh === undefined ? [] : [type]
-)
+/** The types that are fresh by default for a time in milliseconds. */
+export const freshByDefault = (time: number): ReadonlyArray<string> =>
+  Object.entries(passthroughQueries).flatMap(([type, { fresh }]) => fresh === time ? [type] : [])
 
 /** Types that are checked. What is fresh of them by default is declared with their operations. */
 const checked: { readonly [type: string]: About } = { candleSnapshot: "market", spotMeta: "market" }
@@ -111,6 +123,39 @@ export const aboutOf = (type: string): About | undefined =>
     ? checked[type]
     : undefined
 
+/** The states in which nothing happens to an order any more, as the venue's clients list them. */
+export const finalOrderStates: ReadonlySet<unknown> = new Set([
+  "filled",
+  "canceled",
+  "rejected",
+  "marginCanceled",
+  "vaultWithdrawalCanceled",
+  "openInterestCapCanceled",
+  "selfTradeCanceled",
+  "reduceOnlyCanceled",
+  "siblingFilledCanceled",
+  "delistedCanceled",
+  "liquidatedCanceled",
+  "outcomeSettledCanceled",
+  "scheduledCancel",
+  "internalCancel",
+  "tickRejected",
+  "minTradeNtlRejected",
+  "perpMarginRejected",
+  "reduceOnlyRejected",
+  "badAloPxRejected",
+  "iocCancelRejected",
+  "badTriggerPxRejected",
+  "marketOrderNoLiquidityRejected",
+  "positionIncreaseAtOpenInterestCapRejected",
+  "positionFlipAtOpenInterestCapRejected",
+  "tooAggressiveAtOpenInterestCapRejected",
+  "openInterestIncreaseRejected",
+  "insufficientSpotBalanceRejected",
+  "oracleRejected",
+  "perpMaxPositionRejected"
+])
+
 /** How old the answers to a type of query may be; 0 caches none. */
 export interface Freshness {
   readonly type: string
@@ -120,7 +165,7 @@ export interface Freshness {
 const whys: { readonly [Kind in About]: string } = {
   market: "nothing is fresh for longer",
   user: "it is about one user",
-  action: "it tells what became of an action"
+  action: "it tells what became of an action, and only a final state is cached, for an hour"
 }
 
 /** What is wrong with how old answers shall be, in words; undefined if nothing is. */

@@ -64,6 +64,8 @@ export interface CachePolicy {
   readonly refreshAfter?: number
   /** For so long after `fresh` it is served, with its age, when the upstream fails. */
   readonly staleIfError: number
+  /** For so long after `fresh` it is served, with its age, while the rate limit is used up; not at all when not given. */
+  readonly staleIfLimited?: number
 }
 
 /** What a read allows to be cached of its answers. Equal calls that are under way are coalesced in any case. */

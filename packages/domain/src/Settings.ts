@@ -15,7 +15,13 @@ import { CandleInterval } from "./Candle.ts"
 import { archiveSetting, families } from "./EvmMethodTable.ts"
 import { Address } from "./Hex.ts"
 import type { Freshness } from "./InfoQueryTable.ts"
-import { byDefault, freshnessSetting, mistakeIn } from "./InfoQueryTable.ts"
+import {
+  freshByDefault,
+  freshnessSetting,
+  mistakeIn,
+  staleWhenLimitedDefault,
+  staleWhenLimitedSetting
+} from "./InfoQueryTable.ts"
 import { longestBatch } from "./protocol/JsonRpc.ts"
 
 /** The groups of the settings, in the order of `--help` and docs/configuration.md. */
@@ -286,6 +292,13 @@ const Exporter = Schema.Literals(["otlp", "none"])
 
 const Share = Schema.FiniteFromString.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
 
+// versions of accounts are remembered for longer than any answer may be old
+const StaleAge = Age.check(
+  Schema.makeFilter<Duration.Duration>((age) => Duration.toMillis(age) <= 60_000 ? undefined : "a minute at most")
+)
+
+const namesOf = (types: ReadonlyArray<string>): string => `\`${types.join("`, `")}\``
+
 const onOff = "`on` or `off`"
 const exporter = "`otlp` or `none`"
 const millis = "an integer of milliseconds above zero"
@@ -397,16 +410,31 @@ export const settings = {
     meaning: "relay /info queries of any type, not only the two that are checked",
     takes: onOff
   }),
-  infoFreshness: list(freshnessSetting, InfoFreshness, {
+  infoFreshness: list(
+    freshnessSetting,
+    InfoFreshness,
+    {
+      group: "Caching",
+      meaning:
+        "how old answers to /info queries may be, by type, `0s` for none; of `candleSnapshot` it is the bar that is forming. " +
+        "Equal queries share an answer until then",
+      takes:
+        "`type=age`, such as `allMids=500ms,openOrders=2s`, comma separated: up to an hour, up to a minute for what is " +
+        "about a user, and never `orderStatus`",
+      isTold: true
+    },
+    `unset: ${namesOf([...freshByDefault(1000), "candleSnapshot"])} a second, ${
+      namesOf(freshByDefault(60_000))
+    } a minute, ` +
+      "`spotMeta` five, the rest not at all"
+  ),
+  staleWhenLimited: withDefault(staleWhenLimitedSetting, StaleAge, staleWhenLimitedDefault, {
     group: "Caching",
     meaning:
-      "how old answers to /info queries may be, by type, `0s` for none; of `candleSnapshot` it is the bar that is forming. " +
-      "Equal queries share an answer until then",
-    takes:
-      "`type=age`, such as `allMids=1s,l2Book=500ms`, comma separated: up to an hour, up to a minute for what is " +
-      "about a user, and never `orderStatus`",
-    isTold: true
-  }, `unset: \`${byDefault.join("`, `")}\` a minute, \`spotMeta\` five, the rest not at all`),
+      "how old answers to /info queries may be while they would use more of the rate limit than flows back, the state of users " +
+      "included; `0s` answers such queries with 429",
+    takes: `${duration}, a minute at most`
+  }),
   relayMethods: list("TRIGATE_RELAY_METHODS", someOf(Schema.Union([Schema.Literals(familyNames), Method])), {
     group: "Relaying",
     meaning:

@@ -22,6 +22,8 @@ export interface Scene {
   readonly clock: Clock.Clock
   /** Metrics are written to the registry of this context. */
   readonly context: Context.Context<never>
+  /** Whether the call refreshes a cached response, which is paced; false when not given. */
+  readonly isRefresh?: boolean
 }
 
 /** What the steps know of a fiber. */

@@ -117,6 +117,7 @@ const services = (settings: Settings) =>
       ...Admission.optionsOf(settings),
       network: settings.network,
       infoFreshness: settings.infoFreshness,
+      staleWhenLimited: settings.staleWhenLimited,
       addresses: {
         api: settings.tradingApiUrl,
         node: settings.tradingNodeUrl,

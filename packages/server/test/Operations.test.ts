@@ -166,6 +166,7 @@ const values: { readonly [label: string]: ReadonlyArray<string> } = {
     "coalesced",
     "hit",
     "replica_hit",
+    "limited",
     "stale",
     "refreshed",
     "refresh_failed",
@@ -193,7 +194,7 @@ const values: { readonly [label: string]: ReadonlyArray<string> } = {
   node: [process.version],
   interval: CandleInterval.literals,
   quota: ["requests", "concurrent", "weight", "units"],
-  use: ["cache", "rate-limits", "quotas", "action-log"],
+  use: ["account-versions", "cache", "rate-limits", "quotas", "action-log"],
   upstream: ["trading-api", "trading-node", "token-chain", "layer2"]
 }
 

@@ -16,7 +16,7 @@ import * as CandleAnswer from "@trigate/domain/CandleAnswer"
 import type { Series } from "@trigate/domain/CandleWindow"
 import { barAt, closeOf, heldFrom, isOf, oldestRetainedBar, openOf, retainedBars } from "@trigate/domain/CandleWindow"
 import { candleSnapshot } from "@trigate/domain/InfoOperations"
-import type { Freshness as InfoFreshness } from "@trigate/domain/InfoQueryTable"
+import { formingFresh } from "@trigate/domain/InfoQueryTable"
 import * as Json from "@trigate/domain/Json"
 import { metrics } from "@trigate/domain/Metrics"
 import { weightOf } from "@trigate/domain/Operation"
@@ -195,10 +195,10 @@ const callFor = ({ closed, series }: Plan, { from, to }: BarRange): HoleCall => 
  * One is never answered by what was read before the bars closed that it is asked for.
  */
 export const holesWith = (
-  freshness: ReadonlyArray<InfoFreshness>
+  options: InfoProtocol.CacheOptions = {}
 ): ReadProtocol<HoleCall, UpstreamResponse.UpstreamResponse, ReadFailure> => {
-  const fresh = Math.max(0, ...freshness.map(({ fresh, type }) => type === candleSnapshot.name ? toMillis(fresh) : 0))
-  const forming = fresh > 0 ? { fresh, staleIfError: 0 } : undefined
+  const chosen = options.freshness?.find(({ type }) => type === candleSnapshot.name)
+  const forming = InfoProtocol.cachePolicyWith(options)(chosen === undefined ? formingFresh : toMillis(chosen.fresh))
   return {
     ...InfoProtocol.reads,
     key: (call) => `hole ${call.closed ?? ""} ${InfoProtocol.reads.key(call)}`,

@@ -19,6 +19,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
+import type { Changed } from "./AccountChanges.ts"
 import * as ActionLog from "./ActionLog.ts"
 import type { Admission, AdmissionFailure, Admitted } from "./Admission.ts"
 
@@ -120,11 +121,12 @@ const settlementOf = (outcome: Outcome, isRepeat: boolean): ActionLog.Settlement
   }
 }
 
-/** The service over some admission, some action log and some way to send. */
+/** The service over some admission, some action log and some way to send; `changed` learns of actions that the venue may have taken. */
 export const make = (
   admission: Admission["Service"],
   log: ActionLog.ActionLog["Service"],
-  send: Transport
+  send: Transport,
+  changed: Changed = () => Effect.void
 ): Exchange["Service"] => {
   const sendOnce = (admitted: Admitted, requestId?: string) =>
     Effect.flatMap(CurrentCaller, (caller) => {
@@ -142,14 +144,22 @@ export const make = (
       }
       return ActionLog.claimed(log, sending, ({ isRepeat, settle }) =>
         Effect.gen(function*() {
+          const settled = (settlement: ActionLog.Settlement, status?: number) =>
+            Effect.andThen(
+              // the venue may have taken it
+              settlement === "accepted" || settlement === "unknown"
+                ? changed(admitted, settlement === "accepted")
+                : Effect.void,
+              settle(settlement, status)
+            )
           const answer = yield* Effect.tapError(
             send(admitted),
             // every other failure says that nothing was sent
-            (error) => settle(error._tag === "OutcomeUnknown" ? "unknown" : "released")
+            (error) => settled(error._tag === "OutcomeUnknown" ? "unknown" : "released")
           )
           const legs = SignedAction.legCount(signed.action)
           const outcome = yield* Effect.result(ExchangeProtocol.readOutcome(answer, { ...identity, legs }))
-          yield* settle(settlementOf(outcome, isRepeat), answer.status)
+          yield* settled(settlementOf(outcome, isRepeat), answer.status)
           return { answer, outcome }
         }))
     })

@@ -34,11 +34,11 @@ export type Signing = ActionLog.ActionLog | NonceSource.NonceSource
 
 /** The services over the action log and the pipeline of the context; for a log in a database, or a pipeline that is shared. */
 export const layerNoDeps = (
-  { addresses, infoFreshness = [], network, ...admission }: ChainOptions
+  { addresses, infoFreshness, network, staleWhenLimited, ...admission }: ChainOptions
 ): Layer.Layer<Services, never, ActionLog.ActionLog | Pipeline.Pipeline> =>
   Layer.mergeAll(
     TradingUpstream.layerExchange(addresses),
-    TradingUpstream.layerInfo(addresses, { infoFreshness }),
+    TradingUpstream.layerInfo(addresses, { infoFreshness, staleWhenLimited }),
     TradingUpstream.layerEvm(addresses),
     Inspector.layer(admission)
   ).pipe(Layer.provide(Admission.layer(admission)), Layer.provideMerge(VenueProfile.layer(network)))
@@ -65,7 +65,8 @@ export const config: Config.Config<Options> = Config.map(
     chain: Config.all({
       network: settings.network,
       addresses: TradingUpstream.config,
-      infoFreshness: settings.infoFreshness
+      infoFreshness: settings.infoFreshness,
+      staleWhenLimited: settings.staleWhenLimited
     })
   }),
   ({ admission, calls, chain }) => ({ ...admission, ...calls, ...chain })

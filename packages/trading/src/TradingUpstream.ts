@@ -20,10 +20,12 @@ import { make as upstream, targets } from "@trigate/upstream/Upstream"
 import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Config from "effect/Config"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
+import * as AccountChanges from "./AccountChanges.ts"
 import { ActionLog } from "./ActionLog.ts"
 import { Admission } from "./Admission.ts"
 import * as CandleHistory from "./CandleHistory.ts"
@@ -116,7 +118,9 @@ export const routes = (upstreams: TradingUpstreams, path: string): Route => {
 /** How `Info` answers without asking. */
 export interface InfoOptions {
   /** How old answers to some types of queries may be; what their operations allow when not given. */
-  readonly infoFreshness?: ReadonlyArray<Freshness>
+  readonly infoFreshness?: ReadonlyArray<Freshness> | undefined
+  /** How old answers may be while the rate limit is used up; 5 seconds when not given, 0 for never. */
+  readonly staleWhenLimited?: Duration.Input | undefined
 }
 
 const { candleSnapshot } = infoOperations
@@ -124,7 +128,7 @@ const { candleSnapshot } = infoOperations
 /** `Info` over the official API, and over a node for what nodes serve. */
 export const layerInfo = (
   addresses: Addresses,
-  { infoFreshness = [] }: InfoOptions = {}
+  { infoFreshness, staleWhenLimited }: InfoOptions = {}
 ): Layer.Layer<Info.Info, never, Pipeline> =>
   Layer.effect(
     Info.Info,
@@ -138,7 +142,8 @@ export const layerInfo = (
         upstream: { ...api, addresses: [...api.addresses, ...node.addresses] },
         targetsOf: ({ operation, surface }: InfoProtocol.InfoCall) => route(operation, surface)
       }
-      const protocol = InfoProtocol.readsWith(infoFreshness)
+      const caching = { freshness: infoFreshness, staleWhenLimited }
+      const protocol = InfoProtocol.readsWith(caching)
       /** Takes no more permits than the longest answer to the query needs. */
       const readOf = (call: InfoProtocol.InfoCall, targets: Arr.NonEmptyReadonlyArray<Target>, now: number) => {
         const cost = InfoProtocol.costOf(call, now)
@@ -158,15 +163,21 @@ export const layerInfo = (
           readOf(call, targets, scene.clock.currentTimeMillisUnsafe()),
           () => protocol.write(call, 0)
         )(scene, done)
-      const holes = yield* pipeline.reads({ ...shared, protocol: CandleHistory.holesWith(infoFreshness), ask })
+      const holes = yield* pipeline.reads({ ...shared, protocol: CandleHistory.holesWith(caching), ask })
       const answer = yield* CandleHistory.make(holes.read)
       return Info.make(
         yield* pipeline.reads({
           ...shared,
           protocol,
-          ask: (call, targets) => answer(call, ask(call, targets)),
-          // what is held of a window comes before the question for the rest
-          start: (call, targets) => call.operation === candleSnapshot ? never : start(call, targets)
+          ask: (call, targets) =>
+            AccountChanges.tellMasters.has(call.operation.name)
+              ? Effect.tap(ask(call, targets), (response) => AccountChanges.learn(pipeline.accounts, call, response))
+              : answer(call, ask(call, targets)),
+          // what is held of a window comes before the question for the rest, and masters are learned behind it
+          start: (call, targets) =>
+            call.operation === candleSnapshot || AccountChanges.tellMasters.has(call.operation.name)
+              ? never
+              : start(call, targets)
         })
       )
     })
@@ -192,8 +203,15 @@ export const layerEvm = (addresses: Addresses): Layer.Layer<TradingEvm.TradingEv
 const exchange = Effect.fnUntraced(function*(addresses: Addresses) {
   const admission = yield* Admission
   const pipeline = yield* Pipeline
-  const route = routes(make(addresses), "/exchange")
-  return Exchange.make(admission, yield* ActionLog, (admitted) => {
+  const upstreams = make(addresses)
+  const route = routes(upstreams, "/exchange")
+  const infoRoute = routes(upstreams, "/info")
+  const changed = yield* AccountChanges.make(pipeline, (call) =>
+    Effect.flatMap(
+      Effect.fromResult(infoRoute(call.operation, call.surface)),
+      (targets) => pipeline.attempt({ operation: call.operation, targets }, InfoProtocol.reads.write(call, 0))
+    ))
+  const send: Exchange.Transport = (admitted) => {
     const operation = operationFor(admitted.signed.action)
     return Effect.flatMap(
       Effect.fromResult(route(operation, "gateway")),
@@ -203,7 +221,8 @@ const exchange = Effect.fnUntraced(function*(addresses: Addresses) {
           ...(admitted.signer === undefined ? {} : { signer: admitted.signer })
         })
     )
-  })
+  }
+  return Exchange.make(admission, yield* ActionLog, send, changed)
 })
 
 /** `Exchange` over the official API; a function, so that two chains in one program share nothing. */

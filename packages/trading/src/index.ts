@@ -5,6 +5,12 @@
  * `@trigate/trading/…`: Node then loads only those.
  */
 
+/**
+ * Which accounts an action changes, so that no state is served which was read before it: those of its signer, its vault, the
+ * accounts that it names, and the account for which its signer acts as an API wallet.
+ */
+export * as AccountChanges from "./AccountChanges.ts"
+
 /** The action log: every signed action that was sent, from before its first byte leaves until its nonce is too old to use. */
 export * as ActionLog from "./ActionLog.ts"
 

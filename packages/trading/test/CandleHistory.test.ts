@@ -32,14 +32,14 @@ const hour = 60 * minute
 const decodeBody = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Struct({ req: RequestSchema })))
 
 /** A transport in front of a venue that faults after some answers, and the requests that it sent. */
-const over = (venue: FakeVenue.FakeVenue, answers = Number.POSITIVE_INFINITY) =>
+const over = (venue: FakeVenue.FakeVenue, answers = Number.POSITIVE_INFINITY, latency = 0) =>
   ScriptedTransport.make(({ body }) =>
     venue.asked.length >= answers ?
       ScriptedTransport.answer(503, "null") :
       Effect.map(Effect.orDie(venue.source.bars(decodeBody(body).req)), (bars) =>
         bars === undefined
           ? ScriptedTransport.answer(500, "null")
-          : ScriptedTransport.answer(200, CandleAnswer.write(bars)))
+          : ScriptedTransport.answer(200, CandleAnswer.write(bars))).pipe(Effect.delay(latency))
   )
 
 const info = (
@@ -127,11 +127,36 @@ describe("candle queries", () => {
         const from = barAt("1m", windows[index]?.startTime ?? 0)
         assert.deepStrictEqual(bars(answer), venue.existing("BTC", "1m", from, barAt("1m", begin)))
       }
-      // the bar that is forming is asked for again
+      // the bar that is forming is asked for again once it is a second old
+      yield* TestClock.setTime(begin + 1009)
+      yield* passing(relay(window(begin - hour)))
+      assert.lengthOf(transport.sent, 2)
       yield* passing(relay(window(begin - hour)))
       assert.lengthOf(transport.sent, 3)
     }).pipe(Effect.provide(info(transport)))
   })
+
+  for (const [what, coins, requests] of [["of one coin", 1, 10], ["of seven coins", 7, 28]] as const) {
+    it.effect(`of a hundred staggered bots that poll seven windows ${what} cost ${requests} requests`, () => {
+      const venue = FakeVenue.make({ retained: 5000, listed: begin - 90 * hour })
+      for (let place = 0; place < coins; place++) venue.coins.add(`COIN${place}`)
+      const transport = over(venue, undefined, 50)
+      const polling = (bot: number) => {
+        const place = bot % 7
+        const polled = window(begin - (place + 4) * 5 * minute, "1m", `COIN${place % coins}`)
+        const poll = Effect.andThen(relay(polled), Effect.sleep(400))
+        return Effect.delay(Effect.repeat(poll, { times: 5 }), bot * 4)
+      }
+      return Effect.gen(function*() {
+        yield* TestClock.setTime(begin)
+        const bots = Array.from({ length: 100 }, (_, bot) => polling(bot))
+        const fiber = yield* Effect.forkChild(Effect.all(bots, { concurrency: "unbounded", discard: true }))
+        while (fiber.pollUnsafe() === undefined) yield* TestClock.adjust(5)
+        yield* Fiber.join(fiber)
+        assert.lengthOf(transport.sent, requests)
+      }).pipe(Effect.provide(info(transport)))
+    })
+  }
 
   it.effect("share the bar that is forming for as long as the setting says, and never beyond its close", () => {
     const venue = FakeVenue.make({ retained: 5000, listed: begin - 9 * hour })

@@ -27,7 +27,10 @@ const info = (transport: ReturnType<typeof numbered>, infoFreshness: ReadonlyArr
   )
 
 const ask = Effect.fnUntraced(
-  function*(query: { readonly type: string; readonly user?: string }, surface: Surface = "gateway") {
+  function*(
+    query: { readonly type: string; readonly [member: string]: string | number },
+    surface: Surface = "gateway"
+  ) {
     const call = yield* InfoProtocol.callOf(Json.write(query), surface, true)
     const { age, text } = yield* Info.use(({ relay }) => relay(call))
     return [text, age] as const
@@ -65,7 +68,20 @@ describe("a query", () => {
     })
   }
 
-  for (const type of ["allMids", "l2Book", "metaAndAssetCtxs", "clearinghouseState", "orderStatus", "newToUs"]) {
+  for (const type of ["allMids", "l2Book", "metaAndAssetCtxs", "recentTrades"]) {
+    it.effect(`for market data that bots poll is answered from the cache for a second: ${type}`, () => {
+      const transport = numbered()
+      return Effect.gen(function*() {
+        assert.deepStrictEqual(yield* ask({ type }), ["[1]", undefined])
+        yield* TestClock.adjust(999)
+        assert.deepStrictEqual(yield* ask({ type }), ["[1]", 0])
+        yield* TestClock.adjust(1)
+        assert.deepStrictEqual(yield* ask({ type }), ["[2]", undefined])
+      }).pipe(Effect.provide(info(transport)))
+    })
+  }
+
+  for (const type of ["fundingHistory", "clearinghouseState", "openOrders", "orderStatus", "newToUs"]) {
     it.effect(`for anything else is asked each time: ${type}`, () => {
       const transport = numbered()
       return Effect.gen(function*() {
@@ -74,6 +90,62 @@ describe("a query", () => {
       }).pipe(Effect.provide(info(transport)))
     })
   }
+
+  const orderWith = (status: string) => `{"status":"order","order":{"order":{"oid":1},"status":"${status}"}}`
+  const orders: ReadonlyArray<readonly [what: string, oid: number | string, body: string, cached: boolean]> = [
+    ["that is filled", 1, orderWith("filled"), true],
+    ["that is canceled", 1, orderWith("canceled"), true],
+    ["that a check refused", 1, orderWith("perpMarginRejected"), true],
+    ["that is open", 1, orderWith("open"), false],
+    ["that was triggered", 1, orderWith("triggered"), false],
+    ["in a state that is new to us", 1, orderWith("pausedCanceled"), false],
+    ["that nobody knows", 1, `{"status":"unknownOid"}`, false],
+    // a client may use it for another order
+    ["that a client has named", `0x${"1".repeat(32)}`, orderWith("filled"), false]
+  ]
+  for (const [what, oid, body, cached] of orders) {
+    it.effect(`for the status of an order ${what} is ${cached ? "cached" : "asked each time"}`, () => {
+      const transport = numbered(() => body)
+      return Effect.gen(function*() {
+        const status = ask({ type: "orderStatus", user: `0x${"1".repeat(40)}`, oid })
+        yield* status
+        yield* TestClock.adjust(3_599_999)
+        assert.deepStrictEqual(yield* status, [body, cached ? 3599 : undefined])
+        assert.lengthOf(transport.sent, cached ? 1 : 2)
+      }).pipe(Effect.provide(info(transport)))
+    })
+  }
+
+  for (const type of ["l2Book", "clearinghouseState"]) {
+    it.effect(`gets a response of at most five seconds where the venue's rate limit is used up: ${type}`, () => {
+      const transport = ScriptedTransport.make(() =>
+        transport.sent.length === 1 ? ScriptedTransport.answer(200, "[1]") : ScriptedTransport.answer(429, "null")
+      )
+      return Effect.gen(function*() {
+        yield* ask({ type })
+        yield* TestClock.adjust(4999)
+        assert.deepStrictEqual(yield* ask({ type }), ["[1]", 4])
+        assert.deepStrictEqual(yield* Effect.provideService(ask({ type }), MaxAge, 4), ["null", undefined])
+        assert.deepStrictEqual(yield* Effect.provideService(ask({ type }), Freshness, "none"), ["null", undefined])
+        yield* TestClock.adjust(1)
+        assert.deepStrictEqual(yield* ask({ type }), ["null", undefined])
+      }).pipe(Effect.provide(info(transport)))
+    })
+  }
+
+  it.effect("gets no such response where the setting is 0", () => {
+    const transport = ScriptedTransport.make(() =>
+      transport.sent.length === 1 ? ScriptedTransport.answer(200, "[1]") : ScriptedTransport.answer(429, "null")
+    )
+    return Effect.gen(function*() {
+      yield* ask({ type: "clearinghouseState" })
+      assert.deepStrictEqual(yield* ask({ type: "clearinghouseState" }), ["null", undefined])
+    }).pipe(Effect.provide(
+      TradingUpstream.layerInfo({ api: ["https://api.test"] }, { staleWhenLimited: 0 }).pipe(
+        Layer.provide(transport.layer)
+      )
+    ))
+  })
 
   it.effect("that the venue answers with null is asked again: what is asked for may be listed by now", () => {
     const transport = numbered((count) => count === 1 ? "null" : `[${count}]`)

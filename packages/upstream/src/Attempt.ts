@@ -22,7 +22,7 @@ import * as Option from "effect/Option"
 import type { HttpTransport, TransportError, TransportRequest, TransportResponse } from "./HttpTransport.ts"
 import type { HealthSignal, OutlierDetection } from "./OutlierDetection.ts"
 import type { Ask, Permits, RateLimiter } from "./RateLimiter.ts"
-import { worstOf } from "./RateLimiter.ts"
+import { IsRefresh, worstOf } from "./RateLimiter.ts"
 import * as Spans from "./Spans.ts"
 import type { Target, UpstreamLabel } from "./Upstream.ts"
 
@@ -244,12 +244,13 @@ const tooLate = ({ label }: Target) =>
     detail: `The rate limit of ${label} left no time to ask; nothing was sent`
   })
 
-const askOf = ({ class: methodClass, cost, maxWait, target }: Claim, caller: Caller): Ask => ({
+const askOf = ({ class: methodClass, cost, maxWait, target }: Claim, caller: Caller, isRefresh = false): Ask => ({
   upstream: target.label,
   class: methodClass,
   cost,
   caller,
-  maxWait
+  maxWait: isRefresh ? 0 : maxWait,
+  isRefresh
 })
 
 const begin = <A>(
@@ -258,7 +259,7 @@ const begin = <A>(
   fiber: Fiber.Fiber<unknown, unknown>
 ): Effect.Effect<A> => {
   const { target, timeout } = attempt
-  const ask = askOf(attempt, fiber.getRef(CurrentCaller))
+  const ask = askOf(attempt, fiber.getRef(CurrentCaller), fiber.getRef(IsRefresh))
   const clock = fiber.getRef(Clock.Clock)
   const permits = parts.rateLimiter.tryTake(ask, clock)
   if (permits !== undefined) return send(parts, attempt, permits, timeout, fiber)
@@ -291,7 +292,7 @@ export const start = <A>(
   done: Done<A, never>
 ): Stop | undefined => {
   const send = parts.transport.start
-  const permits = send && parts.rateLimiter.tryTake(askOf(claim, scene.caller), scene.clock)
+  const permits = send && parts.rateLimiter.tryTake(askOf(claim, scene.caller, scene.isRefresh), scene.clock)
   if (send === undefined || permits === undefined) return undefined
   const attempt = make()
   const { abandon, answered, ended, request } = sending(parts, attempt, permits, attempt.timeout, scene)

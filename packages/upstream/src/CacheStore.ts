@@ -17,9 +17,19 @@ export const ageOf = ({ readAt }: CachedResponse, now: number): number => Math.m
 /** Whether it may be served without asking the upstream. */
 export const isFresh = (cached: CachedResponse, now: number): boolean => ageOf(cached, now) < cached.policy.fresh
 
+/** Why a response is served that is not fresh: the upstream fails, or its rate limit is used up. */
+export type StaleReason = "error" | "limited"
+
+const staleFor = ({ staleIfError, staleIfLimited = 0 }: CachePolicy, reason: StaleReason): number =>
+  reason === "error" ? staleIfError : Math.max(staleIfError, staleIfLimited)
+
+/** Whether it may be served for a reason, fresh or stale. */
+export const mayServe = (cached: CachedResponse, now: number, reason: StaleReason): boolean =>
+  ageOf(cached, now) < cached.policy.fresh + staleFor(cached.policy, reason)
+
 /** Milliseconds for which it is of use, fresh or stale; not above 0 when it is of none. */
 export const useLeft = (cached: CachedResponse, now: number): number =>
-  cached.policy.fresh + cached.policy.staleIfError - ageOf(cached, now)
+  cached.policy.fresh + staleFor(cached.policy, "limited") - ageOf(cached, now)
 
 /** What an entry takes besides its texts: two maps' worth of pointers, the objects around it. */
 const OVERHEAD = 256

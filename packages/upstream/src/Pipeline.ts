@@ -22,16 +22,18 @@ import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
+import type { AccountVersions } from "./AccountVersions.ts"
 import * as AtMostOnce from "./AtMostOnce.ts"
 import * as Attempts from "./Attempts.ts"
 import * as Batching from "./Batching.ts"
 import { HttpTransport } from "./HttpTransport.ts"
 import * as OutlierDetection_ from "./OutlierDetection.ts"
 import { OutlierDetection } from "./OutlierDetection.ts"
+import type { Refresh } from "./Pacer.ts"
 import * as RateLimiter_ from "./RateLimiter.ts"
 import { RateLimiter } from "./RateLimiter.ts"
 import * as ResponseCache from "./ResponseCache.ts"
-import type { Target, Upstream } from "./Upstream.ts"
+import type { Target, Upstream, UpstreamLabel } from "./Upstream.ts"
 import { spaceOf } from "./Upstream.ts"
 
 /** Bounds of every call. */
@@ -79,10 +81,14 @@ export class Pipeline extends Context.Service<Pipeline, {
     /** Starts a read of a caller who takes the answer as its cache policy says, and who has no batch and no tracer. */
     readonly start: (call: Call) => Start.Start<A, E | CommonFailure>
   }>
+  /** The versions of the accounts whose state is read. */
+  readonly accounts: AccountVersions["Service"]
   /** Makes attempts until one answers; for a protocol that puts calls together itself. */
   readonly attempt: Batching.Ask
   /** Starts the first of these attempts. */
   readonly start: Attempts.Attempts["start"]
+  /** Makes a read of the gateway's own in the background when the {@link Pacer} of an upstream has a turn for it, before refreshes. */
+  readonly inTurn: (upstream: UpstreamLabel, read: Refresh) => Effect.Effect<void>
   /** Sends a call at most once, in the fibre of its caller; see {@link AtMostOnce}, and `detached` of `Caller`. */
   readonly once: (
     call: AtMostOnce.OnceCall,
@@ -129,8 +135,16 @@ const make = Effect.fnUntraced(function*(options: Options) {
   const nextId = requestIds()
 
   return Pipeline.of({
+    accounts: cache.accounts,
     attempt: attempts.ask,
     start: attempts.start,
+    inTurn: (upstream, read) =>
+      Effect.clockWith((clock) => {
+        const pacer = parts.rateLimiter.pacerOf(upstream)
+        const now = RateLimiter_.monotonicMillis(clock)
+        pacer?.wait(read, Number.MAX_SAFE_INTEGER, now)
+        return (pacer === undefined ? read : pacer.next(now))?.start ?? Effect.void
+      }),
     reads: Effect.fnUntraced(function*<Call extends { readonly operation: ReadOperation }, A, E, F>(
       { confirm, protocol, targetsOf, upstream, ...reads }: Reads<Call, A, E, F>
     ) {
@@ -141,12 +155,18 @@ const make = Effect.fnUntraced(function*(options: Options) {
       const { costOf } = protocol
       const ask = reads.ask ??
         ((call, targets) => attempts.ask({ operation: call.operation, targets }, protocol.write(call, nextId())))
-      const queryOf = (call: Call, targets: NonEmptyReadonlyArray<Target>): ResponseCache.Read<A> => ({
+      const queryOf = (
+        call: Call,
+        targets: NonEmptyReadonlyArray<Target>
+      ): ResponseCache.Query<A, E | CommonFailure> => ({
         operation: call.operation.name,
         upstream: targets[0].label,
         key: protocol.key(call),
         cachePolicy: (now, freshness) => protocol.cachePolicy(call, now, freshness === "block"),
         isCacheable: (answer) => protocol.isCacheable(call, answer),
+        ask: Effect.suspend(() => ask(call, targets)),
+        accounts: protocol.accountsIn?.(call),
+        pacer: parts.rateLimiter.pacerOf(targets[0].label),
         ...(costOf === undefined ? {} : { costOf: (now: number) => costOf(call, now) }),
         ...(confirm === undefined ? {} : { confirm: (answer: A) => confirm(call, answer) })
       })
@@ -154,8 +174,11 @@ const make = Effect.fnUntraced(function*(options: Options) {
         ? () => Start.never
         : (call, targets) =>
           attempts.start({ operation: call.operation, targets }, () => protocol.write(call, nextId())))
-      const startOf = (call: Call, query: ResponseCache.Read<A>, targets: NonEmptyReadonlyArray<Target>) =>
-        reader.start(query, starts(call, targets))
+      const startOf = (
+        call: Call,
+        query: ResponseCache.Query<A, E | CommonFailure>,
+        targets: NonEmptyReadonlyArray<Target>
+      ) => reader.start(query, starts(call, targets))
       return {
         read: (call: Call) =>
           Effect.withFiber<A, E | F | CommonFailure>((fiber) => {
@@ -163,7 +186,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
             if (Result.isFailure(found)) return Effect.fail(found.failure)
             const targets = found.success
             const query = queryOf(call, targets)
-            const properly = () => reader.read({ ...query, ask: ask(call, targets) })
+            const properly = () => reader.read(query)
             return isUsual(fiber)
               ? Start.orElse(Start.sceneOf(fiber), startOf(call, query, targets), properly)
               : properly()

@@ -30,6 +30,7 @@ import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
+import { Pacer } from "./Pacer.ts"
 import * as RateWindow from "./RateWindow.ts"
 import type { Bounds, Call, Taken, Units } from "./RateWindow.ts"
 import type { UpstreamLabel } from "./Upstream.ts"
@@ -73,6 +74,15 @@ const windowOf = (windows: Map<string, RateWindow.RateWindow>, name: string, bou
   return window
 }
 
+/**
+ * Whether the current fiber refreshes a cached response.
+ *
+ * A refresh takes nothing of its caller's share and does not wait: the {@link Pacer} decides when it starts.
+ */
+export const IsRefresh = Context.Reference<boolean>("@trigate/upstream/RateLimiter/IsRefresh", {
+  defaultValue: () => false
+})
+
 /** A call that wants to start. */
 export interface Ask {
   readonly upstream: UpstreamLabel
@@ -82,6 +92,8 @@ export interface Ask {
   readonly caller: Caller
   /** Milliseconds that the call can wait. */
   readonly maxWait: number
+  /** Whether it refreshes a cached response; see {@link IsRefresh}. */
+  readonly isRefresh?: boolean | undefined
 }
 
 /** What a call has taken. */
@@ -105,6 +117,8 @@ export class RateLimiter extends Context.Service<RateLimiter, {
    * with `UpstreamRateLimited`. `retryAfter` is that wait in whole seconds, if no other call comes.
    */
   readonly take: (ask: Ask) => Effect.Effect<Permits, QuotaExceeded | UpstreamRateLimited>
+  /** The pace of refreshes at an upstream; undefined for one without a limit. */
+  readonly pacerOf: (upstream: UpstreamLabel) => Pacer | undefined
 }>()("@trigate/upstream/RateLimiter") {}
 
 /** Weight a minute of the official API, request units a second of the others; an upstream without a limit has none. */
@@ -124,6 +138,8 @@ export type SharedWindow = (call: Call, ahead: Units, callers: number) => Effect
 export interface SharedAnswer extends Permits, Full {
   /** What the window holds now. */
   readonly held: Units
+  /** What refreshes may use now, where they are paced. */
+  readonly level?: number
 }
 
 /** Why a call may not start. */
@@ -170,13 +186,14 @@ interface Limited {
   readonly bounds: Bounds
   readonly window: RateWindow.RateWindow
   readonly shared: SharedWindow | undefined
+  readonly pacer?: Pacer
   readonly refusal: (full: Full) => QuotaExceeded | UpstreamRateLimited
   readonly waits: Metric.Counter<number>
   readonly refused: (full: Full) => Metric.Counter<number>
 }
 
 /** Keeps one limit in this process, and in the shared window where there is one. */
-const limiting = ({ bounds, refusal, refused, shared, waits, window }: Limited) => {
+const limiting = ({ bounds, pacer, refusal, refused, shared, waits, window }: Limited) => {
   const queues: { readonly [Class in MethodClass]: Queue } = { read: new Map(), once: new Map() }
   /** What other replicas hold, as far as the shared window has told. */
   let others = RateWindow.none
@@ -267,30 +284,42 @@ const limiting = ({ bounds, refusal, refused, shared, waits, window }: Limited) 
     nextOf("read")?.changed.openUnsafe()
   }
 
+  const take = (call: Call): Taken => {
+    pacer?.use(call.cost, window.now)
+    return window.take(call)
+  }
+
+  const giveBack = (taken: Taken, call: Call, units: number) => {
+    pacer?.use(-units, window.now)
+    window.refund(taken, call, units)
+  }
+
   const permits = (taken: Taken, call: Call, refundShared?: Permits["refund"]): Permits => {
     let held = call.cost
     const refund = (unused: number) => {
       const units = Math.max(0, Math.min(held, unused))
       if (units === 0) return
       held -= units
-      window.refund(taken, call, units)
+      giveBack(taken, call, units)
       refundShared?.(units)
       wakeNext()
     }
     return { refund }
   }
 
-  const callOf = ({ caller, class: methodClass, cost, upstream }: Ask): Call => ({
+  const callOf = ({ caller, class: methodClass, cost, isRefresh = false, upstream }: Ask): Call => ({
     class: methodClass,
     cost: worstOf(upstream, { cost }),
-    caller: window.nameOf(caller)
+    // the pacer divides refreshes among callers
+    caller: isRefresh && pacer !== undefined ? undefined : window.nameOf(caller),
+    isRefresh
   })
 
   const tryTake = (ask: Ask, clock: Clock.Clock): Permits | undefined => {
     if (shared !== undefined) return undefined
     window.moveTo(monotonicMillis(clock))
     const call = callOf(ask)
-    return window.fits(bounds, call, aheadOf(call)) ? permits(window.take(call), call) : undefined
+    return window.fits(bounds, call, aheadOf(call)) ? permits(take(call), call) : undefined
   }
 
   /** Takes the units of a call if it may start after those `ahead`, or else fails with the reason. */
@@ -298,9 +327,10 @@ const limiting = ({ bounds, refusal, refused, shared, waits, window }: Limited) 
     Effect.uninterruptibleMask((restore) => {
       window.moveTo(monotonicMillis(clock))
       if (!window.fits(bounds, call, ahead)) return Effect.fail(fullFor(call, ahead))
-      const taken = window.take(call)
+      const taken = take(call)
       if (shared === undefined) return Effect.succeed(permits(taken, call))
       return Effect.flatMap(shared(call, ahead, window.callers), (answer): Effect.Effect<Permits, Full> => {
+        if (answer?.level !== undefined) pacer?.set(answer.level, monotonicMillis(clock))
         if (answer !== undefined && answer.wait > 0) {
           window.refund(taken, call, call.cost)
           others = notOwn(answer.held)
@@ -374,14 +404,21 @@ const limiting = ({ bounds, refusal, refused, shared, waits, window }: Limited) 
         })
     )
 
-  const take = (ask: Ask): Effect.Effect<Permits, QuotaExceeded | UpstreamRateLimited> =>
+  const takeOrWait = (ask: Ask): Effect.Effect<Permits, QuotaExceeded | UpstreamRateLimited> =>
     Effect.withFiber((fiber) => {
       const clock = fiber.getRef(Clock.Clock)
       const taken = tryTake(ask, clock)
       if (taken !== undefined) return Effect.succeed(taken)
       window.moveTo(monotonicMillis(clock))
       const call = callOf(ask)
-      return attempt(call, aheadOf(call), clock).pipe(
+      const first = attempt(call, aheadOf(call), clock)
+      if (pacer !== undefined && call.isRefresh === true) {
+        return Effect.mapError(first, (full) => {
+          pacer.pause(monotonicMillis(clock))
+          return refusal(full)
+        })
+      }
+      return first.pipe(
         Effect.catchIf(({ wait }) => wait <= ask.maxWait, () => {
           waits.updateUnsafe(1, fiber.context)
           return enqueue(call, ask.maxWait, clock)
@@ -401,12 +438,22 @@ const limiting = ({ bounds, refusal, refused, shared, waits, window }: Limited) 
     const all = available(clock)
     return Math.max(0, Math.min(all, bounds.readLimit - window.all.held.read - others.read))
   }
-  return { tryTake, take, available, availableToReads }
+  return { tryTake, take: takeOrWait, available, availableToReads }
 }
 
 const roomIn = (wait: number) => {
   const retryAfter = Math.max(1, Math.ceil(wait / 1000))
   return { retryAfter, room: `it has room for this call in ${retryAfter} s` }
+}
+
+/** What an operator can do about a limit that is used up. */
+const advice: { readonly [Label in UpstreamLabel]: string } = {
+  "trading-api":
+    `${settings.infoFreshness.env} and ${settings.staleWhenLimited.env} let more reads share a response, ` +
+    `${settings.tradingApiWeight.env} is the limit`,
+  "trading-node": `${settings.tradingNodeRps.env} is the limit`,
+  "token-chain": `${settings.tokenChainRps.env} is the limit`,
+  layer2: `${settings.layer2Rps.env} is the limit`
 }
 
 /** Keeps the limit of one upstream, and reports what is left of it. */
@@ -418,20 +465,25 @@ const ofUpstream = Effect.fnUntraced(function*(
 ) {
   const refused = metrics.rateLimitRefused.series({ upstream })
   const beyondShare = metrics.rateLimitBeyondShare.series({ upstream })
+  const pacer = new Pacer(bounds)
   const limiter = limiting({
     bounds,
     window,
     shared,
+    pacer,
     waits: metrics.rateLimitWaits.series({ upstream }),
     refused: ({ isWithinShare }) => isWithinShare ? refused : beyondShare,
     refusal: ({ isWithinShare, wait }) => {
       const { retryAfter, room } = roomIn(wait)
-      return isWithinShare
-        ? new UpstreamRateLimited({ upstream, retryAfter, detail: `The rate limit of ${upstream} is used up; ${room}` })
-        : new QuotaExceeded({
-          retryAfter,
-          detail: `The caller's share of the rate limit of ${upstream} is used up; ${room}`
-        })
+      const texts = (usedUp: string) => ({ retryAfter, detail: `${usedUp}; ${room} (${advice[upstream]})` })
+      if (isWithinShare) {
+        return new UpstreamRateLimited({ upstream, ...texts(`The rate limit of ${upstream} is used up`) })
+      }
+      return new QuotaExceeded(texts(
+        window.callers > 1
+          ? `The caller's share of the rate limit of ${upstream} is used up`
+          : `The rate limit of ${upstream} is used up, but for a quarter that is reserved for other callers`
+      ))
     }
   })
   yield* report(metrics.rateLimitAvailable.series({ upstream, share: "common" }), limiter.availableToReads)
@@ -442,21 +494,24 @@ const ofUpstream = Effect.fnUntraced(function*(
     window.moveTo(monotonicMillis(clock))
     return window.callers
   })
-  return limiter
+  return { ...limiter, pacer }
 })
+
+/** The takes of one limit. */
+type Takes = Pick<RateLimiter["Service"], "take" | "tryTake">
 
 /** The limits that callers have by their quotas: weight a minute, and request units a second of all nodes together. */
 const ofQuotas = (
   windows: Map<string, RateWindow.RateWindow>,
-  share: (name: string, bounds: Bounds) => SharedWindow | undefined
+  share: (name: string, bounds: Bounds, isPaced: boolean) => SharedWindow | undefined
 ) => {
-  const limiters = new Map<string, RateLimiter["Service"]>()
+  const limiters = new Map<string, Takes>()
   // a key of texts would have to be put together for each call
   const known = {
-    weight: new WeakMap<Caller, RateLimiter["Service"]>(),
-    units: new WeakMap<Caller, RateLimiter["Service"]>()
+    weight: new WeakMap<Caller, Takes>(),
+    units: new WeakMap<Caller, Takes>()
   }
-  const make = (quota: "weight" | "units", caller: string, limit: number): RateLimiter["Service"] => {
+  const make = (quota: "weight" | "units", caller: string, limit: number): Takes => {
     const name = `quota ${quota} ${caller}`
     const bounds = quota === "weight"
       ? RateWindow.boundsOf(limit, 60_000, 60, 0)
@@ -465,7 +520,7 @@ const ofQuotas = (
     const limiter = limiting({
       bounds,
       window: windowOf(windows, name, bounds),
-      shared: share(name, bounds),
+      shared: share(name, bounds, false),
       waits: metrics.quotaWaits.series({ quota }),
       refused: () => refused,
       refusal: ({ wait }) => {
@@ -475,12 +530,13 @@ const ofQuotas = (
       }
     })
     // the limit is one caller's: nobody shares it
-    return RateLimiter.of({
+    const quotaLimiter: Takes = {
       tryTake: (ask, clock) => limiter.tryTake({ ...ask, caller: local }, clock),
       take: (ask) => limiter.take({ ...ask, caller: local })
-    })
+    }
+    return quotaLimiter
   }
-  return ({ caller, upstream }: Ask): RateLimiter["Service"] | undefined => {
+  return ({ caller, upstream }: Ask): Takes | undefined => {
     const name = upstream === "trading-api" ? "weight" : "units"
     const limit = name === "weight" ? caller.quota.weightPerMinute : caller.quota.unitsPerSecond
     if (limit === undefined) return undefined
@@ -504,21 +560,25 @@ const both = (one: Permits, other: Permits): Permits => ({
 
 const unlimitedPermits: Permits = { refund: () => {} }
 const unlimitedTake = Effect.succeed(unlimitedPermits)
-const unlimited = RateLimiter.of({ tryTake: () => unlimitedPermits, take: () => unlimitedTake })
+const unlimitedTakes: Takes & { readonly pacer?: Pacer } = {
+  tryTake: () => unlimitedPermits,
+  take: () => unlimitedTake
+}
+const unlimited = RateLimiter.of({ ...unlimitedTakes, pacerOf: () => undefined })
 
 /** A rate limiter that counts in the window that `share` answers, too. */
 export const make = Effect.fnUntraced(function*(
   limits: Limits,
-  share: (name: string, bounds: Bounds) => SharedWindow | undefined
+  share: (name: string, bounds: Bounds, isPaced: boolean) => SharedWindow | undefined
 ) {
   const windows = (yield* Windows) ?? new Map<string, RateWindow.RateWindow>()
   const limiter = (upstream: UpstreamLabel) => {
     const limit = limits[upstream]
-    if (limit === undefined) return Effect.succeed(unlimited)
+    if (limit === undefined) return Effect.succeed(unlimitedTakes)
     const bounds = upstream === "trading-api"
       ? RateWindow.boundsOf(limit, 60_000, 60, 0.05)
       : RateWindow.boundsOf(limit, 1000, 20, 0)
-    return ofUpstream(upstream, bounds, windowOf(windows, upstream, bounds), share(upstream, bounds))
+    return ofUpstream(upstream, bounds, windowOf(windows, upstream, bounds), share(upstream, bounds, true))
   }
   const limiters = yield* Effect.all({
     "trading-api": limiter("trading-api"),
@@ -529,7 +589,7 @@ export const make = Effect.fnUntraced(function*(
   const quotaOf = ofQuotas(windows, share)
 
   /** Takes from the quota first: what the upstream has left is not taken for a call that may not start. */
-  const takeBoth = (ask: Ask, quota: RateLimiter["Service"], clock: Clock.Clock) => {
+  const takeBoth = (ask: Ask, quota: Takes, clock: Clock.Clock) => {
     const start = monotonicMillis(clock)
     return Effect.flatMap(quota.take(ask), (own) => {
       const maxWait = Math.max(0, ask.maxWait - (monotonicMillis(clock) - start))
@@ -542,6 +602,7 @@ export const make = Effect.fnUntraced(function*(
   }
 
   return RateLimiter.of({
+    pacerOf: (upstream) => limiters[upstream].pacer,
     tryTake: (ask, clock) => {
       const quota = quotaOf(ask)
       if (quota === undefined) return limiters[ask.upstream].tryTake(ask, clock)

@@ -39,6 +39,8 @@ export interface Call {
   readonly class: MethodClass
   readonly cost: number
   readonly caller: string | undefined
+  /** Whether it refreshes a cached response, and so is paced; false when not given. */
+  readonly isRefresh?: boolean
 }
 
 /** No units. */
@@ -240,6 +242,11 @@ export class RateWindow {
   moveTo(now: number): void {
     this.#now = Math.max(this.#now, now)
     this.all.moveTo(now)
+  }
+
+  /** The time to which it was moved last. */
+  get now(): number {
+    return this.#now
   }
 
   /** The name under which a caller is counted, and counted as present; none for the program itself. */

@@ -3,8 +3,11 @@
  *
  * A cached response is looked up in this process, then in the store that replicas share. One that grows old is refreshed in
  * the background before it expires (RFC 5861, stale-while-revalidate); one that has expired still answers, with its age,
- * when the upstream fails (stale-if-error).
+ * when the upstream fails (stale-if-error), and while reads would use more of its rate limit than flows back: they then take turns
+ * ({@link Pacer}).
  */
+import type { Caller } from "@trigate/domain/Caller"
+import { CurrentCaller } from "@trigate/domain/Caller"
 import { metrics } from "@trigate/domain/Metrics"
 import type { CachePolicy, Cost } from "@trigate/domain/Operation"
 import { worstWeightOf } from "@trigate/domain/Operation"
@@ -20,9 +23,15 @@ import { constVoid } from "effect/Function"
 import * as Layer from "effect/Layer"
 import type * as Metric from "effect/Metric"
 import type * as Redis from "effect/persistence/Redis"
+import * as Predicate from "effect/Predicate"
+import { AccountVersions, layerMemory } from "./AccountVersions.ts"
+import type { Version } from "./AccountVersions.ts"
+import * as AccountVersionsRedis from "./AccountVersionsRedis.ts"
 import * as Batching from "./Batching.ts"
 import type { CachedResponse } from "./CacheStore.ts"
-import { ageOf, CacheStore, isFresh } from "./CacheStore.ts"
+import { ageOf, CacheStore, isFresh, mayServe } from "./CacheStore.ts"
+import type { Pacer, Refresh } from "./Pacer.ts"
+import { IsRefresh, monotonicMillis, worstOf } from "./RateLimiter.ts"
 import * as ResponseCacheRedis from "./ResponseCacheRedis.ts"
 import type { Replicas } from "./ResponseCacheRedis.ts"
 import * as SingleFlight from "./SingleFlight.ts"
@@ -70,6 +79,10 @@ export interface Read<A> {
   readonly confirm?: (answer: A) => Effect.Effect<CachePolicy | undefined> | undefined
   /** What asking would cost, where that is counted. */
   readonly costOf?: (now: number) => Cost
+  /** The accounts whose state is read: an answer from before a change of one of them is not served after it. */
+  readonly accounts?: ReadonlyArray<string> | undefined
+  /** When a response may be refreshed that is stale, but may be served; at once when not given. */
+  readonly pacer?: Pacer | undefined
 }
 
 /** One read, and how it is asked upstream. */
@@ -92,13 +105,15 @@ export interface Kind<A> {
 export interface Reader<A, E> {
   readonly read: (query: Query<A, E>) => Effect.Effect<A, E>
   /** Starts a read of a caller who takes what the policy says; `ask` starts the call upstream. */
-  readonly start: (read: Read<A>, ask: Start<A, E>) => Start<A, E>
+  readonly start: (query: Query<A, E>, ask: Start<A, E>) => Start<A, E>
 }
 
 /** Caches and coalesces reads. */
 export class ResponseCache extends Context.Service<ResponseCache, {
   /** A reader of one kind of answers. Build it once: only calls of one reader are coalesced. */
   readonly reader: <A, E>(kind: Kind<A>) => Reader<A, E>
+  /** The versions of the accounts whose state is read. */
+  readonly accounts: AccountVersions["Service"]
 }>()("@trigate/upstream/ResponseCache") {}
 
 /** Options of the cache. */
@@ -108,7 +123,7 @@ export interface Options extends SingleFlight.Options {
 }
 
 /** How a read was answered without an attempt of its own, or how a refresh in the background ended. */
-type Outcome = "coalesced" | "hit" | "replica_hit" | "stale" | "refreshed" | "refresh_failed"
+type Outcome = "coalesced" | "hit" | "replica_hit" | "stale" | "limited" | "refreshed" | "refresh_failed"
 
 type Counters = { readonly [O in Outcome]: Metric.Counter<number> }
 
@@ -119,6 +134,7 @@ const countersFor = (upstream: UpstreamLabel, operation: string): Counters => {
     hit: counter("hit"),
     replica_hit: counter("replica_hit"),
     stale: counter("stale"),
+    limited: counter("limited"),
     refreshed: counter("refreshed"),
     refresh_failed: counter("refresh_failed")
   }
@@ -130,7 +146,8 @@ const saved = (outcome: Outcome) => metrics.upstreamWeightSaved.series({ upstrea
 const savings: ReadonlyMap<Outcome, Metric.Counter<number>> = new Map([
   ["coalesced", saved("coalesced")],
   ["hit", saved("hit")],
-  ["replica_hit", saved("replica_hit")]
+  ["replica_hit", saved("replica_hit")],
+  ["limited", saved("limited")]
 ])
 
 /** A response that is being refreshed is not refreshed again for so long, whether that succeeds or not. */
@@ -145,7 +162,13 @@ const MOST_AHEAD = 1000
 const currentTime = (fiber: Fiber.Fiber<unknown, unknown>): number =>
   fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
 
+const isRateLimited = (error: unknown): boolean =>
+  Predicate.isTagged(error, "UpstreamRateLimited") || Predicate.isTagged(error, "QuotaExceeded")
+
+const asRefresh = <A, E>(ask: Effect.Effect<A, E>): Effect.Effect<A, E> => Effect.provideService(ask, IsRefresh, true)
+
 const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) {
+  const versions = yield* AccountVersions
   const store = new CacheStore(options.maxBytes ?? 64 * 1024 * 1024, yield* Effect.context())
   const scope = yield* Effect.scope
   const counters = new Map<string, Counters>()
@@ -204,6 +227,8 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
       if (policy !== undefined) {
         const cached = { content, readAt, policy }
         store.put(key, cached)
+        // reads that came meanwhile have waited for nothing
+        read.pacer?.forget(key)
         const shared = sharedBy(policy)
         return shared && inBackground(shared.put(key, cached))
       }
@@ -242,9 +267,9 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
         }))
     }
 
-    const refresh = (query: Query<A, E>, key: string, policy: CachePolicy): Effect.Effect<void> => {
+    const refresh = (query: Query<A, E>, key: string, policy: CachePolicy, maxAge: number): Effect.Effect<void> => {
       const asked = Effect.withFiber((fiber) => {
-        const ask = load(query, key, policy, policy.refreshAfter ?? 0)
+        const ask = load(query, key, policy, maxAge)
         return Effect.onExitPrimitive(flights.run({ key, ask, takesFailure: true }), (exit) => {
           const isRefreshed = exit._tag === "Success" && !isFault(exit.value)
           count(query, isRefreshed ? "refreshed" : "refresh_failed", fiber)
@@ -256,19 +281,46 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
       )
     }
 
-    const orStale = (query: Read<A>, key: string, answered: Effect.Effect<A, E>): Effect.Effect<A, E> => {
-      const instead = (otherwise: Effect.Effect<A, E>) =>
+    /** The answer, or instead of a fault a stale response; one of `maxAge` at most where the rate limit is used up. */
+    const orStale = (
+      query: Read<A>,
+      key: string,
+      answered: Effect.Effect<A, E>,
+      maxAge = Number.POSITIVE_INFINITY
+    ): Effect.Effect<A, E> => {
+      const instead = (otherwise: Effect.Effect<A, E>, isLimited: boolean) =>
         Effect.withFiber((fiber) => {
           const now = currentTime(fiber)
           const cached = store.get(key, now)
-          if (cached === undefined) return otherwise
-          count(query, "stale", fiber)
+          const isError = cached !== undefined && mayServe(cached, now, "error")
+          if (cached === undefined || !isError && !(isLimited && isUsable(cached, now, maxAge))) return otherwise
+          count(query, isError ? "stale" : "limited", fiber)
           return Effect.succeed(restored(cached, now))
         })
       return Effect.matchEffect(answered, {
-        onFailure: (error) => instead(Effect.fail(error)),
-        onSuccess: (answer) => isFault(answer) ? instead(Effect.succeed(answer)) : Effect.succeed(answer)
+        onFailure: (error) => instead(Effect.fail(error), isRateLimited(error)),
+        onSuccess: (answer) =>
+          isFault(answer)
+            ? instead(Effect.succeed(answer), codec.isRateLimited?.(answer) === true)
+            : Effect.succeed(answer)
       })
+    }
+
+    /** Whether a stale response may be served while the rate limit is used up. */
+    const isUsable = (cached: CachedResponse, now: number, maxAge: number): boolean =>
+      mayServe(cached, now, "limited") && ageOf(cached, now) <= maxAge
+
+    /** The refresh of a stale response, as the pacer knows it. */
+    const turnOf = (query: Query<A, E>, key: string, policy: CachePolicy, now: number, caller: Caller): Refresh => {
+      const { costOf, upstream } = query
+      return {
+        key,
+        caller: caller.id,
+        cost: costOf === undefined ? 1 : worstOf(upstream, { cost: costOf(now) }),
+        start: Effect.suspend(() => refresh({ ...query, ask: asRefresh(query.ask) }, key, policy, policy.fresh)).pipe(
+          Effect.provideService(CurrentCaller, caller)
+        )
+      }
     }
 
     /** Whether a fresh response is old enough to be refreshed, and nobody has started to. */
@@ -279,9 +331,24 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
 
     const keyOf = ({ key, operation }: Read<A>): string => `${space} ${operation} ${key}`
 
+    const versioned = (key: string, version: string): string => version === "" ? key : `${key} @${version}`
+
     const answer = (query: Query<A, E>, fiber: Fiber.Fiber<unknown, unknown>): Effect.Effect<A, E> => {
-      const onCoalesced = () => count(query, "coalesced", fiber)
       const key = keyOf(query)
+      if (query.accounts === undefined) return answerAt(key, query, fiber)
+      const atVersion = (version: Version) =>
+        version === undefined ? query.ask : answerAt(versioned(key, version), query, fiber)
+      return versions.tryVersion === undefined
+        ? Effect.flatMap(versions.version(query.accounts), atVersion)
+        : atVersion(versions.tryVersion(query.accounts, currentTime(fiber)))
+    }
+
+    const answerAt = (
+      key: string,
+      query: Query<A, E>,
+      fiber: Fiber.Fiber<unknown, unknown>
+    ): Effect.Effect<A, E> => {
+      const onCoalesced = () => count(query, "coalesced", fiber)
       const freshness = fiber.getRef(Freshness)
       const now = currentTime(fiber)
       const policy = query.cachePolicy?.(now, freshness)
@@ -297,32 +364,66 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
         const found = restored(cached, now)
         if (policy === undefined || !isRefreshDue(cached, now)) return Effect.succeed(found)
         refreshedAt.set(cached, now + REFRESH_PAUSE)
-        return Effect.as(refresh(query, key, policy), found)
+        return Effect.as(refresh(query, key, policy, policy.refreshAfter ?? 0), found)
       }
-      const ask = load(query, key, policy, Math.min(policy?.fresh ?? 0, maxAge))
       // a response of another replica may be too old for the next caller
       const flight = Number.isFinite(maxAge) ? `${key} ${maxAge}` : key
+      const { pacer } = query
+      const isPaced = pacer !== undefined && policy !== undefined && cached !== undefined &&
+        isUsable(cached, now, maxAge)
+      if (!isPaced) pacer?.forget(key)
+      else if (!flights.has(flight)) {
+        const time = monotonicMillis(fiber.getRef(Clock.Clock))
+        const turn = turnOf(query, key, policy, now, fiber.getRef(CurrentCaller))
+        pacer.wait(turn, ageOf(cached, now), time)
+        const next = pacer.next(time)
+        if (next !== turn) {
+          count(query, "limited", fiber)
+          const found = restored(cached, now)
+          return next === undefined ? Effect.succeed(found) : Effect.as(next.start, found)
+        }
+      }
+      const asking = isPaced ? { ...query, ask: asRefresh(query.ask) } : query
+      const ask = load(asking, key, policy, Math.min(policy?.fresh ?? 0, maxAge))
       // no stale response is there, nor will there be
       if (cached === undefined && policy === undefined) return flights.run({ key: flight, ask, onCoalesced })
-      return orStale(
-        query,
-        key,
-        flights.run({ key: flight, ask, takesFailure: cached !== undefined, onCoalesced })
-      )
+      const takesFailure = cached !== undefined && mayServe(cached, now, "error")
+      return orStale(query, key, flights.run({ key: flight, ask, takesFailure, onCoalesced }), maxAge)
     }
 
     const start: Reader<A, E>["start"] = (read, ask) => (scene, done) => {
       const { clock, context } = scene
-      const key = keyOf(read)
       const now = clock.currentTimeMillisUnsafe()
+      let key = keyOf(read)
+      if (read.accounts !== undefined) {
+        if (versions.tryVersion === undefined) return undefined
+        const version = versions.tryVersion(read.accounts, now)
+        if (version === undefined) return ask(scene, done)
+        key = versioned(key, version)
+      }
       const policy = read.cachePolicy?.(now, "declared")
       const isCached = policy !== undefined || read.confirm !== undefined
       const cached = isCached ? store.get(key, now) : undefined
+      let isRefresh = false
       if (cached !== undefined) {
-        if (!isFresh(cached, now) || policy !== undefined && isRefreshDue(cached, now)) return undefined
-        tally(read, "hit", context)
-        done(() => Exit.succeed(restored(cached, now)))
-        return constVoid
+        const { pacer } = read
+        if (isFresh(cached, now)) {
+          if (policy !== undefined && isRefreshDue(cached, now)) return undefined
+          tally(read, "hit", context)
+          done(() => Exit.succeed(restored(cached, now)))
+          return constVoid
+        }
+        if (pacer === undefined || policy === undefined || flights.has(key)) return undefined
+        if (!isUsable(cached, now, Number.POSITIVE_INFINITY)) return undefined
+        const time = monotonicMillis(clock)
+        if (pacer.isSpent(time)) {
+          pacer.wait(turnOf(read, key, policy, now, scene.caller), ageOf(cached, now), time)
+          tally(read, "limited", context)
+          done(() => Exit.succeed(restored(cached, now)))
+          return constVoid
+        }
+        if (!pacer.isIdle(time)) return undefined
+        isRefresh = true
       }
       if (sharedBy(policy) !== undefined) return undefined
       const end = flights.tryLead(isCached ? key : `${key} -`)
@@ -348,7 +449,7 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
         })
         return policy === undefined ? ended : orStale(read, key, ended)
       }
-      const stop = ask(scene, (rest) => done(() => afterwards(rest())))
+      const stop = ask(isRefresh ? { ...scene, isRefresh } : scene, (rest) => done(() => afterwards(rest())))
       if (stop === undefined) end(Exit.interrupt())
       return stop && (() => {
         stop()
@@ -367,14 +468,24 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
     }
   }
 
-  return ResponseCache.of({ reader })
+  return ResponseCache.of({ reader, accounts: versions })
 })
 
-/** Caches in this process. */
-export const layer = (options: Options = {}): Layer.Layer<ResponseCache> => Layer.effect(ResponseCache, make(options))
+/** Caches in this process, over the versions of accounts of the context. */
+export const layerNoDeps = (options: Options = {}): Layer.Layer<ResponseCache, never, AccountVersions> =>
+  Layer.effect(ResponseCache, make(options))
 
-/** Caches in this process, and shares responses with the other replicas of a gateway through Redis. */
+/** Caches in this process. */
+export const layer = (options: Options = {}): Layer.Layer<ResponseCache> =>
+  Layer.provide(layerNoDeps(options), layerMemory())
+
+/** Caches in this process, and shares responses and versions of accounts with the other replicas of a gateway through Redis. */
 export const layerRedis = (
   options: Options & ResponseCacheRedis.Options = {}
 ): Layer.Layer<ResponseCache, never, Redis.Redis> =>
-  Layer.effect(ResponseCache, Effect.flatMap(ResponseCacheRedis.make(options), (replicas) => make(options, replicas)))
+  Layer.effect(
+    ResponseCache,
+    Effect.flatMap(ResponseCacheRedis.make(options), (replicas) => make(options, replicas))
+  ).pipe(
+    Layer.provide(AccountVersionsRedis.layer(options.deadline === undefined ? {} : { deadline: options.deadline }))
+  )

@@ -28,7 +28,12 @@ const Millis = Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0))
 
 const Stored = Schema.fromJsonString(Schema.Struct({
   readAt: Millis,
-  policy: Schema.Struct({ fresh: Millis, refreshAfter: Schema.optionalKey(Millis), staleIfError: Millis }),
+  policy: Schema.Struct({
+    fresh: Millis,
+    refreshAfter: Schema.optionalKey(Millis),
+    staleIfError: Millis,
+    staleIfLimited: Schema.optionalKey(Millis)
+  }),
   head: Schema.String,
   form: Schema.Literals(["text", "bytes"]),
   body: Schema.String

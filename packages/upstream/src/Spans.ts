@@ -19,7 +19,7 @@ import type { UpstreamLabel } from "./Upstream.ts"
 export const attributes = {
   operation: "trigate.operation",
   upstream: "trigate.upstream",
-  /** How a call was answered without an attempt of its own: `hit`, `replica_hit`, `stale` or `coalesced`. */
+  /** How a call was answered without an attempt of its own: `hit`, `replica_hit`, `stale`, `limited` or `coalesced`. */
   cache: "trigate.cache",
   /**
    * `ok`, `upstream_error` for an error that is relayed as it came, the tag of a typed error, or how an attempt ended;

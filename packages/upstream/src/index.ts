@@ -5,6 +5,12 @@
  * `@trigate/upstream/…`: Node then loads only those.
  */
 
+/** Versions of the state of accounts: a response that was read before an action changed an account is not served after it. */
+export * as AccountVersions from "./AccountVersions.ts"
+
+/** `AccountVersions` that all processes with the same Redis and prefix share. */
+export * as AccountVersionsRedis from "./AccountVersionsRedis.ts"
+
 /** Sends a call at most once. */
 export * as AtMostOnce from "./AtMostOnce.ts"
 
@@ -40,6 +46,9 @@ export * as HttpTransportUndici from "./HttpTransportUndici.ts"
 
 /** Outlier detection: which addresses of an upstream a call should go to. */
 export * as OutlierDetection from "./OutlierDetection.ts"
+
+/** Paces the refreshes of cached responses at the rate at which a rate limit flows back. */
+export * as Pacer from "./Pacer.ts"
 
 /** The one way out: every call of a declared operation passes here, step by step. */
 export * as Pipeline from "./Pipeline.ts"

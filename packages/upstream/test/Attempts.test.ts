@@ -209,6 +209,7 @@ describe("a read with one address", () => {
     const slow = Layer.succeed(
       RateLimiter.RateLimiter,
       RateLimiter.RateLimiter.of({
+        pacerOf: () => undefined,
         tryTake: () => undefined,
         take: () => Effect.delay(Effect.succeed({ refund: (units: number) => void given.push(units) }), "1 second")
       })

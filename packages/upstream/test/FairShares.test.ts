@@ -46,6 +46,48 @@ const starts = (caller: Caller, cost: Cost) =>
 const joining = (caller: Caller, cost: Cost, maxWait = 100_000) =>
   Effect.forkChild(outcome(caller, cost, maxWait), { startImmediately: true })
 
+describe("a refusal", () => {
+  const textFor = (caller: Caller) =>
+    Effect.map(Effect.flip(take(caller, query)), ({ detail }) => detail?.replace(/ in [0-9]+ s/u, ""))
+  const advice =
+    "it has room for this call (TRIGATE_INFO_FRESHNESS and TRIGATE_STALE_WHEN_LIMITED let more reads share a " +
+    "response, TRIGATE_TRADING_API_WEIGHT is the limit)"
+
+  it.effect("names the settings that help, and a share only where there are several callers", () =>
+    Effect.gen(function*() {
+      yield* starts(hostile, query)
+      assert.strictEqual(
+        yield* textFor(hostile),
+        `The rate limit of trading-api is used up, but for a quarter that is reserved for other callers; ${advice}`
+      )
+      yield* outcome(honest, query)
+      assert.strictEqual(
+        yield* textFor(hostile),
+        `The caller's share of the rate limit of trading-api is used up; ${advice}`
+      )
+      yield* starts(local, query)
+      assert.strictEqual(yield* textFor(local), `The rate limit of trading-api is used up; ${advice}`)
+    }).pipe(Effect.provide(venue)))
+})
+
+describe("a refresh of a cached response", () => {
+  it.effect("takes nothing of its caller's share, does not wait, and lets the next one wait where it finds no room", () =>
+    Effect.gen(function*() {
+      const limiter = yield* RateLimiter.RateLimiter
+      const pacer = limiter.pacerOf("trading-api")
+      assert.isDefined(pacer)
+      const refresh = { ...ask(query, 10_000, "trading-api", hostile), isRefresh: true }
+      yield* starts(hostile, query)
+      // 840 of 1140 are taken
+      for (let count = 0; count < 15; count++) yield* limiter.take(refresh)
+      yield* TestClock.adjust(20_000)
+      assert.isFalse(pacer.isSpent(20_000))
+      assert.strictEqual((yield* Effect.flip(limiter.take(refresh)))._tag, "UpstreamRateLimited")
+      assert.isTrue(pacer.isSpent(20_249))
+      assert.isFalse(pacer.isSpent(20_251))
+    }).pipe(Effect.provide(venue)))
+})
+
 describe("a caller alone", () => {
   it.effect("may hold three quarters of what reads and of what all calls may hold", () =>
     Effect.gen(function*() {

@@ -90,6 +90,28 @@ describe.runIf(isInstalled)("rate limits over Redis", () => {
       assert.strictEqual(yield* starts(two, ask(action)), 0)
     }))
 
+  it.effect("flow back to the refreshes of both replicas together", () =>
+    Effect.gen(function*() {
+      const { url } = yield* redisServer
+      const counted = outstanding()
+      const one = yield* replica(url, venue, counted)
+      const two = yield* replica(url, venue, counted)
+      const refresh = { ...ask(query), isRefresh: true }
+      // 91 may be used at once, and the last one may use more than is left
+      assert.strictEqual(yield* starts(one, refresh), 5)
+      assert.strictEqual(yield* starts(two, refresh), 0)
+      assert.isTrue(two.pacerOf("trading-api")?.isSpent(0))
+      // 1026 of 1140 flow back in 61 seconds
+      yield* TestClock.adjust(2000)
+      const permits = yield* two.take(refresh)
+      assert.strictEqual(yield* starts(one, refresh), 1)
+      assert.strictEqual(yield* starts(two, refresh), 0)
+      permits.refund(20)
+      yield* counted.settle
+      assert.strictEqual(yield* starts(one, refresh), 1)
+      assert.strictEqual(yield* starts(one, { ...refresh, isRefresh: false }), 50)
+    }))
+
   it.effect("divide into shares of callers, whichever replica they come to", () =>
     Effect.gen(function*() {
       const { url } = yield* redisServer

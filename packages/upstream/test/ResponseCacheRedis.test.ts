@@ -161,7 +161,7 @@ describe.runIf(isInstalled)("ResponseCacheRedis", () => {
         assert.deepStrictEqual(yield* get("before"), ["\"1\"", 0])
         assert.strictEqual((yield* get("k7"))[1], 0)
         assert.strictEqual(state.asked, 101)
-        assert.deepStrictEqual(yield* metric("trigate_shared_state_degraded"), [[{ use: "cache" }, 1]])
+        assert.deepStrictEqual((yield* metric("trigate_shared_state_degraded"))[0], [{ use: "cache" }, 1])
         yield* redis.restart
         let probe = 0
         const isShared = Effect.gen(function*() {

@@ -15,10 +15,17 @@ import {
   passthroughQueryOf,
   spotMeta
 } from "../InfoOperations.ts"
+import {
+  aboutOf,
+  accountMembers,
+  finalOrderStates,
+  passthroughQueries as table,
+  staleWhenLimitedDefault
+} from "../InfoQueryTable.ts"
 import type { Freshness } from "../InfoQueryTable.ts"
 import * as Json from "../Json.ts"
 import { costOf as operationCost, decodeValue, encodeRequest, invalidRequest } from "../Operation.ts"
-import type { AnyCodec, Cost, Operation, Request, Surface } from "../Operation.ts"
+import type { AnyCodec, CachePolicy, Cost, Operation, Request, Surface } from "../Operation.ts"
 import type { InvalidRequest } from "../RequestError.ts"
 import type { ReadFailure } from "../TransportFailure.ts"
 import * as UpstreamResponse from "../UpstreamResponse.ts"
@@ -169,7 +176,8 @@ export const codec: CacheCodec<UpstreamResponse.UpstreamResponse> = {
       ...(candles === undefined ? {} : { candles })
     })
   },
-  faultOf: ({ status }) => status >= 500 || status === 429 ? "upstream" : status >= 400 ? "caller" : undefined
+  faultOf: ({ status }) => status >= 500 || status === 429 ? "upstream" : status >= 400 ? "caller" : undefined,
+  isRateLimited: ({ status }) => status === 429
 }
 
 interface AnyCall {
@@ -180,6 +188,22 @@ interface AnyCall {
 /** What the answer to a query can cost that is sent at `now`. */
 export const costOf = ({ operation, request }: AnyCall, now: number): Cost => operationCost(operation, request, now)
 
+const accountPattern = /^0x[0-9a-f]{40}$/u
+
+/** The accounts whose state a query reads; undefined for one that is about no user. */
+const accountsIn = (call: InfoCall): ReadonlyArray<string> | undefined => {
+  const about = aboutOf(typeOf(call))
+  if (about === "market") return undefined
+  const query = call.body.valueOrUndefined
+  const accounts = accountMembers.flatMap((member) => {
+    const account = Predicate.hasProperty(query, member) && Predicate.isString(query[member])
+      ? query[member].toLowerCase()
+      : ""
+    return accountPattern.test(account) ? [account] : []
+  })
+  return about === undefined && accounts.length === 0 ? undefined : accounts
+}
+
 /** The queries of a venue or a node. */
 export const reads: ReadProtocol<InfoCall, UpstreamResponse.UpstreamResponse, ReadFailure> = {
   // a body may have more members than its operation declares
@@ -187,21 +211,56 @@ export const reads: ReadProtocol<InfoCall, UpstreamResponse.UpstreamResponse, Re
   cachePolicy: ({ operation, request }: AnyCall, now) => operation.cachePolicy?.(request, now),
   isCacheable: ({ operation, request }: AnyCall, response) => operation.isCacheable?.(request, response.json) ?? true,
   costOf,
+  accountsIn,
   codec,
   write: ({ body, operation }) => ({ body: body.bytes, judge: judge(operation) })
 }
 
-/** The same where a setting says how old answers may be. A window of bars is cached once all of them have closed, and held. */
-export const readsWith = (freshness: ReadonlyArray<Freshness>): typeof reads => {
-  const policies = new Map(freshness.flatMap(({ fresh, type }) => {
-    const millis = Duration.toMillis(fresh)
-    return type === candleSnapshot.name ? [] : [[type, millis > 0 ? { fresh: millis, staleIfError: 0 } : undefined]]
-  }))
-  return policies.size === 0 ? reads : {
+/** How old answers may be. */
+export interface CacheOptions {
+  /** By type of query; the times of the table for types that it does not name. */
+  readonly freshness?: ReadonlyArray<Freshness> | undefined
+  /** How old answers may be while the rate limit is used up; 5 seconds when not given. */
+  readonly staleWhenLimited?: Duration.Input | undefined
+}
+
+/** The cache policy of answers that are fresh for some milliseconds, and older while the rate limit is used up. */
+export const cachePolicyWith = ({ staleWhenLimited = staleWhenLimitedDefault }: CacheOptions) => {
+  const oldest = Duration.toMillis(Duration.fromInputUnsafe(staleWhenLimited))
+  return (fresh: number): CachePolicy | undefined =>
+    Math.max(fresh, oldest) > 0
+      ? { fresh, staleIfError: 0, staleIfLimited: Math.max(0, oldest - fresh) }
+      : undefined
+}
+
+const finalOrder: CachePolicy = { fresh: 3_600_000, staleIfError: 0 }
+
+/** A number names one order; what a client calls its order it may call another one later. */
+const namesOrder = ({ body: { valueOrUndefined: query } }: InfoCall): boolean =>
+  Predicate.hasProperty(query, "oid") && Predicate.isNumber(query.oid)
+
+const isFinalOrder = ({ json: { valueOrUndefined: answer } }: UpstreamResponse.UpstreamResponse): boolean =>
+  Predicate.hasProperty(answer, "order") && Predicate.hasProperty(answer.order, "status") &&
+  finalOrderStates.has(answer.order.status)
+
+/** The reads with cache policies by options. A window of bars is cached once all of them have closed, and held. */
+export const readsWith = (options: CacheOptions = {}): typeof reads => {
+  const policyOf = cachePolicyWith(options)
+  const chosen = (options.freshness ?? []).filter(({ type }) => type !== candleSnapshot.name)
+  const policies = new Map<string, CachePolicy | undefined>([
+    ...Object.entries(table).flatMap(([type, { about, fresh = 0 }]) =>
+      about === "action" ? [] : [[type, policyOf(fresh)] as const]
+    ),
+    ...chosen.map(({ fresh, type }) => [type, policyOf(Duration.toMillis(fresh))] as const)
+  ])
+  return {
     ...reads,
     cachePolicy: (call, now, onRequest) => {
       const type = typeOf(call)
+      if (type === "orderStatus") return namesOrder(call) ? finalOrder : undefined
       return policies.has(type) ? policies.get(type) : reads.cachePolicy(call, now, onRequest)
-    }
+    },
+    isCacheable: (call, response) =>
+      typeOf(call) === "orderStatus" ? isFinalOrder(response) : reads.isCacheable(call, response)
   }
 }

@@ -246,6 +246,8 @@ export interface CacheCodec<A> {
   readonly restore: (content: CachedContent, age: number) => A
   /** Whose fault an answer tells of; undefined for a success. */
   readonly faultOf: (answer: A) => FaultOwner | undefined
+  /** Whether an answer says that the upstream's rate limit is used up; none does when not given. */
+  readonly isRateLimited?: (answer: A) => boolean
 }
 
 /** One request as it goes out, and how its response is judged. A body means POST, none means GET. */
@@ -269,6 +271,12 @@ export interface ReadProtocol<Call extends { readonly operation: ReadOperation }
   readonly isCacheable: (call: Call, answer: A) => boolean
   /** What the answer to a call can cost, where that depends on the call. */
   readonly costOf?: (call: Call, now: number) => Cost
+  /**
+   * The accounts whose state a call reads, in lower case; undefined for a call that reads no account.
+   *
+   * An answer that was read before an action changed one of them is not served after it.
+   */
+  readonly accountsIn?: (call: Call) => ReadonlyArray<string> | undefined
   readonly codec: CacheCodec<A>
   /** Writes a call; `id` tells its response from those of other calls, where the protocol has ids. */
   readonly write: (call: Call, id: number) => Question<A, E>

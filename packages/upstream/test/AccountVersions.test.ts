@@ -1,0 +1,118 @@
+import * as NodeRedis from "@effect/platform-node/NodeRedis"
+import { assert, describe, it } from "@effect/vitest"
+import { passing } from "@trigate/testing/Passing"
+import { isInstalled, redisServer } from "@trigate/testing/RedisServer"
+import { AccountVersions } from "@trigate/upstream/AccountVersions"
+import * as Memory from "@trigate/upstream/AccountVersions"
+import * as AccountVersionsRedis from "@trigate/upstream/AccountVersionsRedis"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as TestClock from "effect/testing/TestClock"
+
+const [one, other, wallet] = ["1", "2", "a"].map((digit) => `0x${digit.repeat(40)}`) as [string, string, string]
+
+type Versions = AccountVersions["Service"]
+
+/** The same for the versions of one process, and for two processes that share theirs: `there` sees what happens `here`. */
+const suite = (here: Versions, there: Versions) =>
+  Effect.gen(function*() {
+    const version = (account: string) => there.version([account])
+    assert.isFalse(yield* here.change(wallet, [wallet]))
+    const begin = yield* version(one)
+    assert.notStrictEqual(begin, undefined)
+
+    // the account of a wallet is not known: nothing is shared for two seconds, and then everything has changed
+    assert.isTrue(yield* here.change(wallet, [wallet]))
+    assert.isUndefined(yield* version(one))
+    yield* TestClock.adjust(1999)
+    assert.isUndefined(yield* version(one))
+    yield* TestClock.adjust(1)
+    const afterSearch = yield* version(one)
+    assert.isDefined(afterSearch)
+    assert.notStrictEqual(afterSearch, begin)
+
+    // it becomes known in time: only its account has changed
+    assert.isTrue(yield* here.change(wallet, [wallet]))
+    const ofOther = yield* Effect.andThen(here.learn(wallet, [one]), version(other))
+    const ofOne = yield* version(one)
+    assert.isDefined(ofOther)
+    assert.isDefined(ofOne)
+    assert.notStrictEqual(ofOne, afterSearch)
+
+    // it is known: nothing is held back
+    assert.isFalse(yield* here.change(wallet, [wallet]))
+    assert.notStrictEqual(yield* version(one), ofOne)
+    assert.strictEqual(yield* version(other), ofOther)
+
+    // for an hour
+    yield* TestClock.adjust(3_600_000)
+    yield* version(one)
+    assert.isTrue(yield* here.change(wallet, []))
+    yield* here.learn(wallet, [])
+
+    // a search that stays open is not ended by another one
+    assert.isTrue(yield* here.change("a", []))
+    assert.isTrue(yield* here.change("b", []))
+    const before = yield* Effect.andThen(here.learn("b", []), version(other))
+    assert.isUndefined(before)
+    yield* TestClock.adjust(2000)
+    assert.notStrictEqual(yield* version(other), ofOther)
+
+    // where nobody reads the state of accounts, nobody has to look for one
+    yield* TestClock.adjust(60_001)
+    assert.isFalse(yield* here.change("c", []))
+    assert.isDefined(yield* version(one))
+  })
+
+const redisAt = (url: string) =>
+  NodeRedis.layer({ url, disableOfflineQueue: true }).pipe(Layer.provideMerge(Logger.layer([])))
+
+const sharedAt = (url: string) =>
+  Effect.map(
+    Layer.build(Layer.fresh(AccountVersionsRedis.layer({ deadline: "10 seconds" })).pipe(Layer.provide(redisAt(url)))),
+    (context) => Context.get(context, AccountVersions)
+  )
+
+describe("AccountVersions", () => {
+  it.effect("of one process", () =>
+    Effect.gen(function*() {
+      const versions = yield* AccountVersions
+      yield* suite(versions, versions)
+    }).pipe(Effect.provide(Memory.layerMemory())))
+
+  it.effect("are those of the accounts that are read", () =>
+    Effect.gen(function*() {
+      const { change, learn, version } = yield* AccountVersions
+      assert.strictEqual(yield* version([one, other]), "")
+      yield* learn(one, [])
+      yield* change(one, [one])
+      assert.notStrictEqual(yield* version([other, one]), yield* version([other]))
+    }).pipe(Effect.provide(Memory.layerMemory())))
+
+  describe.runIf(isInstalled)("over Redis", () => {
+    it.effect("of two processes", () =>
+      Effect.gen(function*() {
+        const { url } = yield* redisServer
+        yield* TestClock.setTime(1_000_000)
+        yield* suite(yield* sharedAt(url), yield* sharedAt(url))
+      }))
+
+    it.effect("share nothing while Redis is away, nor for a minute after a change that it did not get", () =>
+      Effect.gen(function*() {
+        const redis = yield* redisServer
+        yield* TestClock.setTime(1_000_000)
+        const { change, version } = yield* sharedAt(redis.url)
+        assert.strictEqual(yield* version([one]), "")
+        yield* redis.kill
+        assert.isUndefined(yield* version([one]))
+        yield* change(one, [one])
+        yield* redis.restart
+        yield* TestClock.adjust(59_999)
+        assert.isUndefined(yield* version([one]))
+        const isShared = Effect.andThen(Effect.sleep(10), version([one]))
+        assert.strictEqual(yield* passing(Effect.repeat(isShared, { until: (found) => found !== undefined })), "")
+      }))
+  })
+})
