@@ -21,6 +21,9 @@ const node = (
 /** The upstream, beside the load generator. */
 export const upstream = (): Promise<Server> => node("upstream", "load", "upstream.ts")
 
+/** A venue that counts weight, beside the load generator. */
+export const venue = (): Promise<Server> => node("venue", "load", "venue.ts")
+
 /** The gateway with rate limits that are on but never reached, and without a log; `more` says what else is on. */
 export const gateway = (
   { url }: Server,
