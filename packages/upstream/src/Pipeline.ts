@@ -11,6 +11,7 @@ import type { CachePolicy } from "@trigate/domain/Operation"
 import type { ReadOperation, ReadProtocol } from "@trigate/domain/protocol/Protocol"
 import { settings } from "@trigate/domain/Settings"
 import * as Start from "@trigate/domain/Start"
+import { monotonicMillis } from "@trigate/domain/Time"
 import type { OnceFailure } from "@trigate/domain/TransportFailure"
 import type { UpstreamResponse } from "@trigate/domain/UpstreamResponse"
 import type { NonEmptyReadonlyArray } from "effect/Array"
@@ -141,7 +142,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     inTurn: (upstream, read) =>
       Effect.clockWith((clock) => {
         const pacer = parts.rateLimiter.pacerOf(upstream)
-        const now = RateLimiter_.monotonicMillis(clock)
+        const now = monotonicMillis(clock)
         pacer?.wait(read, Number.MAX_SAFE_INTEGER, now)
         return (pacer === undefined ? read : pacer.next(now))?.start ?? Effect.void
       }),
