@@ -165,7 +165,7 @@ export interface Freshness {
 const whys: { readonly [Kind in About]: string } = {
   market: "nothing is fresh for longer",
   user: "it is about one user",
-  action: "it tells what became of an action, and only a final state is cached, for an hour"
+  action: "it tells what became of an action"
 }
 
 /** What is wrong with how old answers shall be, in words; undefined if nothing is. */
@@ -178,7 +178,7 @@ export const mistakeIn = (list: ReadonlyArray<Freshness>): string | undefined =>
     seen.add(type)
     if (Duration.isGreaterThan(fresh, oldest[about])) {
       return about === "action"
-        ? `${type} is never cached, because ${whys[about]}`
+        ? `The age of ${type} cannot be set, because ${whys[about]}: only final states are cached`
         : `${type} may be ${Duration.format(oldest[about])} old at most, because ${whys[about]}`
     }
   }
