@@ -219,7 +219,8 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
       key: string,
       policy: CachePolicy | undefined,
       answer: A,
-      readAt: number
+      readAt: number,
+      shared = sharedBy(policy)
     ): Effect.Effect<void> | undefined => {
       const check = policy === undefined && !checks.has(key) ? read.confirm?.(answer) : undefined
       if (policy === undefined && check === undefined) return undefined
@@ -230,7 +231,6 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
         store.put(key, cached)
         // reads that came meanwhile have waited for nothing
         read.pacer?.forget(key)
-        const shared = sharedBy(policy)
         return shared && inBackground(shared.put(key, cached))
       }
       if (check === undefined) return undefined
@@ -240,37 +240,52 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
       return inBackground(checks.run({ key, ask, takesFailure: true }))
     }
 
-    const stored = (read: Read<A>, key: string, policy: CachePolicy | undefined, answer: A): Effect.Effect<A> =>
+    const stored = (
+      read: Read<A>,
+      key: string,
+      policy: CachePolicy | undefined,
+      answer: A,
+      shared?: Replicas
+    ): Effect.Effect<A> =>
       Effect.withFiber((fiber) => {
-        const left = keep(read, key, policy, answer, currentTime(fiber))
+        const left = keep(read, key, policy, answer, currentTime(fiber), shared)
         return left === undefined ? Effect.succeed(answer) : Effect.as(left, answer)
       })
 
-    /** Asks, unless another replica has an answer that is younger than `maxAge`. */
+    /** Asks, unless another replica has an answer that is younger than `maxAge`, or where reads take turns, newer than ours. */
     const load = (
       query: Query<A, E>,
       key: string,
       policy: CachePolicy | undefined,
-      maxAge: number
+      maxAge: number,
+      takesTurn = false
     ): Effect.Effect<A, E> => {
-      const ask = Effect.flatMap(query.ask, (answer) => stored(query, key, policy, answer))
-      const shared = sharedBy(policy)
-      if (shared === undefined || maxAge <= 0) return ask
+      const shared = takesTurn ? replicas : sharedBy(policy)
+      const ask = Effect.flatMap(query.ask, (answer) => stored(query, key, policy, answer, shared))
+      if (shared === undefined || maxAge <= 0 && !takesTurn) return ask
       return Effect.flatMap(shared.get(key), (cached) =>
         cached === undefined ? ask : Effect.withFiber((fiber) => {
           const now = currentTime(fiber)
           // a response from the future would stay fresh until then, and its age is not known
           if (cached.readAt - now > MOST_AHEAD) return ask
-          if (cached.readAt > (store.get(key, now)?.readAt ?? 0)) store.put(key, cached)
-          if (!isFresh(cached, now) || ageOf(cached, now) >= maxAge) return ask
+          const isNewer = cached.readAt > (store.get(key, now)?.readAt ?? 0)
+          if (isNewer) store.put(key, cached)
+          const isYoung = isFresh(cached, now) && ageOf(cached, now) < maxAge
+          if (!isYoung && !(takesTurn && isNewer)) return ask
           count(query, "replica_hit", fiber)
           return Effect.succeed(restored(cached, now))
         }))
     }
 
-    const refresh = (query: Query<A, E>, key: string, policy: CachePolicy, maxAge: number): Effect.Effect<void> => {
+    const refresh = (
+      query: Query<A, E>,
+      key: string,
+      policy: CachePolicy,
+      maxAge: number,
+      takesTurn = false
+    ): Effect.Effect<void> => {
       const asked = Effect.withFiber((fiber) => {
-        const ask = load(query, key, policy, maxAge)
+        const ask = load(query, key, policy, maxAge, takesTurn)
         return Effect.onExitPrimitive(flights.run({ key, ask, takesFailure: true }), (exit) => {
           const isRefreshed = exit._tag === "Success" && !isFault(exit.value)
           count(query, isRefreshed ? "refreshed" : "refresh_failed", fiber)
@@ -318,9 +333,10 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
         key,
         caller: caller.id,
         cost: costOf === undefined ? 1 : worstOf(upstream, { cost: costOf(now) }),
-        start: Effect.suspend(() => refresh({ ...query, ask: asRefresh(query.ask) }, key, policy, policy.fresh)).pipe(
-          Effect.provideService(CurrentCaller, caller)
-        )
+        start: Effect.suspend(() => refresh({ ...query, ask: asRefresh(query.ask) }, key, policy, policy.fresh, true))
+          .pipe(
+            Effect.provideService(CurrentCaller, caller)
+          )
       }
     }
 
@@ -370,6 +386,7 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
       // a response of another replica may be too old for the next caller
       const flight = Number.isFinite(maxAge) ? `${key} ${maxAge}` : key
       const { pacer } = query
+      let takesTurn = false
       const isPaced = pacer !== undefined && policy !== undefined && cached !== undefined &&
         isUsable(cached, now, maxAge)
       if (!isPaced) pacer?.forget(key)
@@ -383,9 +400,11 @@ const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) 
           const found = restored(cached, now)
           return next === undefined ? Effect.succeed(found) : Effect.as(next.start, found)
         }
+        // where no other refresh waits, what is not fresh is read upstream
+        takesTurn = !pacer.isIdle(time) && !Number.isFinite(maxAge)
       }
       const asking = isPaced ? { ...query, ask: asRefresh(query.ask) } : query
-      const ask = load(asking, key, policy, Math.min(policy?.fresh ?? 0, maxAge))
+      const ask = load(asking, key, policy, Math.min(policy?.fresh ?? 0, maxAge), takesTurn)
       // no stale response is there, nor will there be
       if (cached === undefined && policy === undefined) return flights.run({ key: flight, ask, onCoalesced })
       const takesFailure = cached !== undefined && mayServe(cached, now, "error")

@@ -7,6 +7,8 @@ import * as Utf8 from "@trigate/domain/Utf8"
 import { passing } from "@trigate/testing/Passing"
 import { isInstalled, redisServer } from "@trigate/testing/RedisServer"
 import type { CachedResponse } from "@trigate/upstream/CacheStore"
+import { Pacer } from "@trigate/upstream/Pacer"
+import * as RateWindow from "@trigate/upstream/RateWindow"
 import * as ResponseCache from "@trigate/upstream/ResponseCache"
 import * as ResponseCacheRedis from "@trigate/upstream/ResponseCacheRedis"
 import * as Effect from "effect/Effect"
@@ -47,7 +49,7 @@ const metric = (name: string) =>
   )
 
 /** A replica with its own memory, and how often it asked. */
-const replica = Effect.fnUntraced(function*(cachePolicy: CachePolicy = rule) {
+const replica = Effect.fnUntraced(function*(cachePolicy: CachePolicy = rule, pacer?: Pacer) {
   const state = { asked: 0, down: false }
   const { reader } = yield* ResponseCache.ResponseCache
   const { read } = reader<UpstreamResponse.UpstreamResponse, string>({ space: "test", codec: InfoProtocol.codec })
@@ -58,6 +60,7 @@ const replica = Effect.fnUntraced(function*(cachePolicy: CachePolicy = rule) {
         upstream: "trading-api",
         key,
         cachePolicy: () => cachePolicy,
+        pacer,
         ask: Effect.suspend(() => {
           state.asked += 1
           return state.down
@@ -134,6 +137,32 @@ describe.runIf(isInstalled)("ResponseCacheRedis", () => {
         ])
       })
       yield* Effect.provide(test, sharedAt(url))
+    }).pipe(registry))
+
+  it.effect("where refreshes take turns, a response that another replica read later is taken, however old it may be", () =>
+    Effect.gen(function*() {
+      const { url } = yield* redisServer
+      const limited: CachePolicy = { fresh: 0, staleIfError: 0, staleIfLimited: 5000 }
+      const paced = () => {
+        const pacer = new Pacer(RateWindow.boundsOf(1200, 60_000, 60, 0.05))
+        // another refresh waits, and for less
+        pacer.wait({ key: "other", caller: "local", cost: 1000, start: Effect.void }, 1, 0)
+        return pacer
+      }
+      yield* Effect.gen(function*() {
+        const one = yield* replica(limited, paced())
+        assert.deepStrictEqual(yield* one.get("k"), ["\"1\"", undefined])
+        yield* Effect.gen(function*() {
+          const two = yield* replica(limited, paced())
+          assert.deepStrictEqual(yield* two.get("k"), ["\"1\"", undefined])
+          yield* TestClock.adjust(3000)
+          assert.deepStrictEqual(yield* one.get("k"), ["\"2\"", undefined])
+          yield* written("test spotMeta k")
+          yield* TestClock.adjust(1000)
+          assert.deepStrictEqual(yield* two.get("k"), ["\"2\"", 1])
+          assert.deepStrictEqual([one.state.asked, two.state.asked], [2, 1])
+        }).pipe(Effect.provide(sharedAt(url)))
+      }).pipe(Effect.provide(sharedAt(url)))
     }).pipe(registry))
 
   it.live("never writes what is fresh for less than a second", () =>
