@@ -1,5 +1,5 @@
 import * as PgClient from "@effect/sql-pg/PgClient"
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import { CandleArchive } from "@trigate/archive/CandleArchive"
 import * as CandleArchiveSql from "@trigate/archive/CandleArchiveSql"
 import * as SqliteClient from "@trigate/archive/SqliteClient"
@@ -93,17 +93,9 @@ describe("the archive in SQLite", () => {
         }
         other.exec("COMMIT")
         other.close()
-        const rows: Array<number> = []
-        const { all } = StatementSync.prototype
-        yield* Effect.acquireRelease(
-          Effect.sync(() => {
-            StatementSync.prototype.all = function(...parameters) {
-              const found = Reflect.apply(all, this, parameters)
-              rows.push(found.length)
-              return found
-            }
-          }),
-          () => Effect.sync(() => StatementSync.prototype.all = all)
+        const { mock } = yield* Effect.acquireRelease(
+          Effect.sync(() => vi.spyOn(StatementSync.prototype, "all")),
+          (spy) => Effect.sync(() => spy.mockRestore())
         )
         const status = CandleArchive.use((archive) => archive.status)
         const [found, again] = yield* Effect.all([status, status], { concurrency: "unbounded" })
@@ -131,6 +123,7 @@ describe("the archive in SQLite", () => {
         })
         assert.deepStrictEqual(again, found)
         // three series, then their pages of a thousand chunks; the second list asks for nothing
+        const rows = mock.results.map((result) => result.type === "return" ? result.value.length : -1)
         assert.deepStrictEqual(rows, [3, 1, 2, 3, 1, 2, 3, 1])
         yield* write({ from: origin + 500, to: origin + 500 })
         assert.deepInclude((yield* status)[2], { bars: 501, known: [{ from: origin, to: origin + 500 }] })

@@ -465,7 +465,10 @@ const laneWith = Effect.fnUntraced(function*(start: FastLane.PlainRoute["start"]
       route: identity,
       server: identity
     },
-    { serve: (_request, _key, handled) => handled, tryAdmit: () => ({ caller: local, provide: identity, end: () => {} }) }
+    {
+      serve: (_request, _key, handled) => handled,
+      tryAdmit: () => ({ caller: local, provide: identity, end: () => {} })
+    }
   )
   const context = yield* Layer.build(NodeServer.layer({ host: "127.0.0.1", port: 0 }))
   yield* Effect.provideContext(
