@@ -42,6 +42,7 @@ describe("the start", () => {
       assert.strictEqual(url, running.url)
       assert.deepStrictEqual(lines.slice(1), [
         "  serving the sandbox, because no TRIGATE_*_URL is set: nothing here is real",
+        "  actions: every known type, orders included (TRIGATE_RELAY_ACTIONS restricts them)",
         `  reference: ${url}/docs  contract: ${url}/openapi.json  state: ${url}/health/ready`,
         `  console: ${url}/`,
         ""
@@ -57,15 +58,21 @@ describe("the start", () => {
       const running = yield* gatewayProcess({
         TRIGATE_ACCESS_LOG: "off",
         TRIGATE_NETWORK: "testnet",
+        TRIGATE_HOST: "0.0.0.0",
+        TRIGATE_CALLERS: "open",
+        TRIGATE_RELAY_ACTIONS: "order,fromTheFuture",
         TRIGATE_TRADING_API_URL: "http://127.0.0.1:9/one,http://127.0.0.1:9/two",
         TRIGATE_LAYER2_URL: "http://127.0.0.1:9/three"
       })
       const [first, ...rest] = running.printed().split("\n")
       assert.match(first ?? "", /\(testnet\)/u)
-      assert.deepStrictEqual(rest.slice(0, 4), [
+      assert.deepStrictEqual(rest.slice(0, 6), [
         "  trading: trading-api x2, trading-node x0",
         "  tokens: not configured",
         "  layer2: layer2 x1",
+        "  actions: order, fromTheFuture (unknown type) (TRIGATE_RELAY_ACTIONS)",
+        "  warning: everybody who reaches 0.0.0.0 can have orders relayed; set TRIGATE_CALLERS to `keys`, or list your signers in " +
+        "TRIGATE_SIGNERS",
         "  action log: in memory, lost with this process (TRIGATE_DATABASE_URL keeps it)"
       ])
       yield* endsIdle(running, "SIGINT")

@@ -107,7 +107,7 @@ describe("a change of settings", () => {
         const body = bodyOf(yield* Clock.currentTimeMillis, bigBlocks)
         const first = yield* post(`${url}/exchange`, body)
         assert.strictEqual(first.status, 200)
-        yield* reload({ ...environment, TRIGATE_ONCE_DEADLINE: "7s", TRIGATE_RELAY_ACTIONS: "order" })
+        yield* reload({ ...environment, TRIGATE_ONCE_DEADLINE: "7s", TRIGATE_RELAY_ACTIONS: "evmUserModify" })
         assert.strictEqual(tagOf(yield* post(`${url}/exchange`, body)), "NonceAlreadyUsed")
       }
       assert.strictEqual(api.seen.length, 1)

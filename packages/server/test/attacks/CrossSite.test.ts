@@ -44,7 +44,7 @@ const rpcError = (needed: string) => ({
   error: { code: -32001, message: detail, data: problemOf(needed) }
 })
 
-const ofVenue = (needed: string) => ({ ...problemOf(needed), code: 403, msg: detail })
+const ofVenue = (needed: string) => ({ ...problemOf(needed), code: 403, msg: detail, error: detail })
 const ofTokens = (needed: string) => ({ ...problemOf(needed), ok: false, error: detail, code: 403 })
 
 /** What signs or sends, each with the answer that a foreign page gets. */
