@@ -18,7 +18,8 @@ const program = Effect.gen(function*() {
     (file) => Effect.flatMap(files.readFileString(file), MultiSigApproval.fromJson)
   )
   const signed = yield* MultiSigApproval.assemble(proposal, approvals, yield* Signer.Signer)
-  yield* Console.log(JSON.stringify(yield* Exchange.submit(signed)))
+  const { response, status } = yield* Exchange.submit(signed)
+  yield* Console.log(JSON.stringify({ status, response }))
 })
 
 const signer = Layer.unwrap(Effect.map(Config.Redacted("PRIVATE_KEY"), Signer.layerPrivateKey))
