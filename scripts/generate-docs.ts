@@ -13,7 +13,7 @@ import { families } from "@trigate/domain/EvmMethodTable"
 import { evmMethods, serving } from "@trigate/domain/EvmOperations"
 import { exchangeOperations } from "@trigate/domain/ExchangeOperations"
 import { callerFailures, commonFailures, gatewayErrors, rpcCodes } from "@trigate/domain/GatewayError"
-import { infoOperations, knownQueryTypes, passthroughQuery } from "@trigate/domain/InfoOperations"
+import { infoOperations, passthroughQueries, passthroughQuery } from "@trigate/domain/InfoOperations"
 import { layer2Methods } from "@trigate/domain/Layer2Operations"
 import { labels, rows } from "@trigate/domain/Metrics"
 import type { AnyCodec, Cost, Operation } from "@trigate/domain/Operation"
@@ -26,6 +26,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import * as fs from "node:fs"
 import * as path from "node:path"
+import { clientModules } from "./client-calls.ts"
 import * as monitoring from "./monitoring.ts"
 import { entryModules } from "./packages/entries.ts"
 
@@ -397,7 +398,7 @@ const metricsText = document(
   table(["Label", "Value"], Object.entries(labels).map(([name, value]) => [code(name), value])),
   "## Known queries",
   "A pass-through query of one of these types is counted under its type, any other one under `info`:",
-  `${codes(knownQueryTypes)}.`
+  `${codes(passthroughQueries.map(({ name }) => name))}.`
 )
 
 const sorted = <A>(entries: Readonly<Record<string, A>>): Readonly<Record<string, A>> =>
@@ -422,6 +423,7 @@ const documents: ReadonlyMap<string, string> = new Map([
   ["docs/metrics.md", metricsText],
   ["docs/openapi.json", openApiText()],
   ["docs/operations.md", operationsText],
+  ...clientModules,
   ...entryModules
 ])
 

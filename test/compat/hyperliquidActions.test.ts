@@ -66,7 +66,7 @@ describe("@nktkas/hyperliquid's actions", () => {
         TRIGATE_RELAY_INFO: "off",
         TRIGATE_RELAY_ACTIONS: "none"
       })
-      const read = yield* statusOf(() => info.allMids())
+      const read = yield* statusOf(() => info.exchangeStatus())
       assert.strictEqual(read.status, 400)
       assert.include(read.message, `"_tag":"InvalidRequest"`)
       for (const [type, act] of actions) {

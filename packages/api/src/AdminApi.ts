@@ -5,6 +5,7 @@
  */
 import { CallerName, Quota, Scope } from "@trigate/domain/Caller"
 import { NotPermitted, Overloaded, QuotaExceeded, Unauthorized } from "@trigate/domain/CallerError"
+import { upstreamLabels } from "@trigate/domain/Chain"
 import { Address } from "@trigate/domain/Hex"
 import { PayloadTooLarge } from "@trigate/domain/RequestError"
 import { Millis } from "@trigate/domain/Time"
@@ -126,7 +127,7 @@ const Caller = Schema.String.annotate({
 
 /** What is held of an upstream's rate limit now. */
 export const RateLimitUse = Schema.Struct({
-  upstream: Schema.Literals(["trading-api", "trading-node", "token-chain", "layer2"]),
+  upstream: Schema.Literals(upstreamLabels),
   all: Schema.Finite.annotateKey({
     description: "Weight of the last minute for the official API, request units of the last second for nodes"
   }),

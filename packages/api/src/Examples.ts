@@ -42,16 +42,6 @@ export const signedAction: SignedAction = {
   }
 }
 
-/** Queries of the trading chain. */
-export const queries = [
-  { type: "spotMeta" },
-  {
-    type: "candleSnapshot",
-    req: { coin: "BTC", interval: "1d", startTime: 1_767_225_600_000, endTime: 1_769_817_600_000 }
-  },
-  { type: "allMids" }
-] as const
-
 /** A file of bars. */
 export const candleFile = { coin: "BTC", interval: "1d", from: 1_767_225_600_000, to: 1_769_817_600_000 } as const
 

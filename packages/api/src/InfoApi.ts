@@ -1,41 +1,53 @@
 /** `POST /info`: queries of the trading chain. */
-import { Candle } from "@trigate/domain/Candle"
 import { servedFailures } from "@trigate/domain/GatewayError"
-import { candleSnapshot, passthroughQuery, spotMeta } from "@trigate/domain/InfoOperations"
-import { SpotMeta } from "@trigate/domain/SpotMeta"
+import { infoOperations, passthroughQuery } from "@trigate/domain/InfoOperations"
+import type { QueryOperation } from "@trigate/domain/InfoOperations"
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import * as Examples from "./Examples.ts"
+import * as SchemaAST from "effect/SchemaAST"
 import * as Paths from "./Paths.ts"
 import { Problems } from "./Problems.ts"
 
+const typed: ReadonlyArray<QueryOperation> = Object.values(infoOperations)
+
 /** Errors of a query. */
-export const infoErrors = [...candleSnapshot.failures, ...servedFailures] as const
+export const infoErrors = [...infoOperations.candleSnapshot.failures, ...servedFailures] as const
+
+/** A typed query as it is sent. */
+const body = ({ name, request, summary }: QueryOperation) => {
+  const { ast } = Schema.toEncoded(request)
+  const members = SchemaAST.isObjects(ast) ? ast.propertySignatures : []
+  const fields = Object.fromEntries(members.map((member) => [String(member.name), Schema.make(member.type)]))
+  return Schema.Struct({ type: Schema.Literal(name), ...fields }).annotate({ description: summary })
+}
 
 /** A query as it is sent; `type` tells the branches apart. */
 export const InfoRequest = Schema.Union([
-  Schema.toEncoded(spotMeta.request),
-  Schema.toEncoded(candleSnapshot.request),
+  ...typed.map(body),
   passthroughQuery.request.annotate({ description: "A query of another type, with whatever members it has" })
-]).annotate({ examples: Examples.queries })
+]).annotate({
+  identifier: "InfoRequest",
+  examples: typed.map(({ example, name }) => ({ type: name, ...Predicate.isObject(example) ? example : {} }))
+})
 
 export class InfoApi extends HttpApiGroup.make("info").add(
   HttpApiEndpoint.post("query", Paths.info, {
     disableCodecs: true,
     payload: InfoRequest,
-    success: [SpotMeta, Schema.Array(Candle), passthroughQuery.response],
+    success: [...typed.map(({ response }) => Schema.toEncoded(response)), passthroughQuery.response],
     error: infoErrors
   }).annotateMerge(OpenApi.annotations({
     summary: "Query the trading chain",
     description:
-      "The official API serves `spotMeta` with the node as fallback, and is the only one that serves `candleSnapshot`. The " +
-      "upstream's answer comes back as it is, with one exception: its 500 `null` for an unknown coin becomes " +
-      "UnknownAsset. A query of any other type is relayed to the official API without a check of its fields. A refusal " +
-      "also has `code`, the status, and `msg`, the detail, as the venue's SDKs read them."
+      "The official API answers, for `spotMeta` with the node as fallback. The upstream's answer comes back as it is, with one " +
+      "exception: its 500 `null` for an unknown coin of `candleSnapshot` becomes UnknownAsset. Of a query of a type that is " +
+      "not listed no field is checked. A refusal also has `code`, the status, and `msg`, the detail, as the venue's SDKs " +
+      "read them."
   }))
 ).middleware(Problems).annotateMerge(OpenApi.annotations({
   title: "Info",
-  description: "Queries of the trading chain: spotMeta, candleSnapshot, and any other type as it is"
+  description: "Queries of the trading chain: typed ones, and any other type as it is"
 })) {}

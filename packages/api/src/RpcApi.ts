@@ -28,14 +28,15 @@ const callOf = (operation: Operation) =>
 
 // one branch for each method with a schema of its own, and one for all methods whose params are relayed unchecked
 const callsOf = (operations: ReadonlyArray<Operation>) => {
-  const names = operations.filter(({ verbatim }) => verbatim === true).map(({ name }) => name)
+  const isTyped = ({ relayedRequest, verbatim }: Operation) => verbatim !== true || relayedRequest !== undefined
+  const names = operations.filter((each) => !isTyped(each)).map(({ name }) => name)
   const relayed = Schema.Struct({
     jsonrpc: Schema.Literal("2.0"),
     id: Schema.optionalKey(RpcId),
     method: Schema.Literals(names),
     params: Schema.optionalKey(Params)
   }).annotate({ description: "A read that is relayed as it is" })
-  return Schema.Union([...operations.filter(({ verbatim }) => verbatim !== true).map(callOf), relayed])
+  return Schema.Union([...operations.filter(isTyped).map(callOf), relayed])
 }
 
 const RpcError = Schema.Struct({

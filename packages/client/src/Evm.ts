@@ -1,31 +1,37 @@
-/** The trading chain's EVM. */
+/** The trading chain's EVM. Written by `npm run docs:generate` from the operations; change those, not this file. */
 import * as Paths from "@trigate/api/Paths"
 import * as EvmOperations from "@trigate/domain/EvmOperations"
-import type { ServedFailure } from "@trigate/domain/GatewayError"
-import type { Address, StorageSlot } from "@trigate/domain/Hex"
-import type { UnsupportedBlock } from "@trigate/domain/RequestError"
-import type * as Effect from "effect/Effect"
-import type { Connection } from "./Connection.ts"
-import { call } from "./internal/JsonRpc.ts"
+import * as EvmReads from "@trigate/domain/EvmReads"
+import { callAt } from "./internal/JsonRpc.ts"
+
+const method = callAt(Paths.evm)
+
+/** Number of the newest block. */
+export const blockNumber = method(EvmReads.blockNumber(EvmOperations.serving))
+
+/** Chain id. */
+export const chainId = method(EvmReads.chainId(EvmOperations.serving))
+
+/** A block by number or tag; `null` for one that is not there yet. */
+export const getBlockByNumber = method(EvmReads.getBlockByNumber(EvmOperations.serving))
+
+/** A block by hash; `null` for one that the node does not know. */
+export const getBlockByHash = method(EvmReads.getBlockByHash(EvmOperations.serving))
+
+/** Logs of a range of blocks. */
+export const getLogs = method(EvmReads.getLogs(EvmOperations.serving))
+
+/** What a call of a contract would return. */
+export const call = method(EvmReads.call(EvmOperations.serving))
 
 /** One storage word of a contract, at the latest block. */
-export const getStorageAt: (
-  request: { readonly address: Address; readonly slot: StorageSlot }
-) => Effect.Effect<StorageSlot, ServedFailure | UnsupportedBlock, Connection> = call(
-  Paths.evm,
-  EvmOperations.getStorageAt
-)
+export const getStorageAt = method(EvmOperations.getStorageAt)
 
 /** Base fee of the next small block, in wei. */
-export const gasPrice: () => Effect.Effect<bigint, ServedFailure, Connection> = call(Paths.evm, EvmOperations.gasPrice)
+export const gasPrice = method(EvmOperations.gasPrice)
 
 /** Base fee of the next big block, in wei. */
-export const bigBlockGasPrice: () => Effect.Effect<bigint, ServedFailure, Connection> = call(
-  Paths.evm,
-  EvmOperations.bigBlockGasPrice
-)
+export const bigBlockGasPrice = method(EvmOperations.bigBlockGasPrice)
 
 /** Whether an account's transactions go to big blocks. */
-export const usingBigBlocks: (
-  request: { readonly address: Address }
-) => Effect.Effect<boolean, ServedFailure, Connection> = call(Paths.evm, EvmOperations.usingBigBlocks)
+export const usingBigBlocks = method(EvmOperations.usingBigBlocks)

@@ -4,17 +4,16 @@
  * Each is a function of its group's module as well (`Info.spotMeta`), which needs a `Connection`. A page that imports those
  * loads what it calls; this module loads everything.
  */
-import type { CandleStretch } from "@trigate/domain/CandleWindow"
-import type { ServedFailure } from "@trigate/domain/GatewayError"
+import type { GatewayError, ServedFailure } from "@trigate/domain/GatewayError"
 import type { AnyCodec, Operation } from "@trigate/domain/Operation"
 import type { InvalidAddress } from "@trigate/domain/RequestError"
-import type { UnknownAsset } from "@trigate/domain/ResourceError"
 import type { TokenRpcOperation } from "@trigate/domain/TokenOperations"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
+import * as Struct from "effect/Struct"
 import * as Admin from "./Admin.ts"
 import * as Candles from "./Candles.ts"
 import * as Connection from "./Connection.ts"
@@ -25,26 +24,28 @@ import * as Info from "./Info.ts"
 import * as Layer2 from "./Layer2.ts"
 import * as Tokens from "./Tokens.ts"
 
-/** The calls of a group's module, bound to a connection. */
-export type Bound<Group> = {
-  readonly [Name in keyof Group]: Group[Name] extends (
+type AnyCall = (
+  ...args: ReadonlyArray<never>
+) =>
+  | Effect.Effect<unknown, GatewayError, Connection.Connection>
+  | Stream.Stream<unknown, GatewayError, Connection.Connection>
+
+/** A call that needs no connection any more. */
+type BoundCall<Call> = Call extends (
+  ...args: infer Args
+) => Effect.Effect<infer A, infer E, Connection.Connection> ? (...args: Args) => Effect.Effect<A, E>
+  : Call extends (
     ...args: infer Args
-  ) => Effect.Effect<infer A, infer E, Connection.Connection> ? (...args: Args) => Effect.Effect<A, E>
-    : Group[Name] extends (
-      ...args: infer Args
-    ) => Stream.Stream<infer A, infer E, Connection.Connection> ? (...args: Args) => Stream.Stream<A, E>
-    : never
-}
+  ) => Stream.Stream<infer A, infer E, Connection.Connection> ? (...args: Args) => Stream.Stream<A, E>
+  : never
+
+/** The calls of a group's module, bound to a connection. */
+export type Bound<Group> = { readonly [Name in keyof Group]: BoundCall<Group[Name]> }
 
 /** All calls, by group. */
 export interface Calls {
   readonly exchange: Bound<typeof Exchange>
-  readonly info: Omit<Bound<typeof Info>, "candles"> & {
-    /** The bars of a window of any length; see `Info.candles`. */
-    readonly candles: (
-      ...args: Parameters<typeof Info.candles>
-    ) => Stream.Stream<CandleStretch, ServedFailure | UnknownAsset>
-  }
+  readonly info: Bound<typeof Info>
   readonly candles: Bound<typeof Candles>
   readonly evm: Bound<typeof Evm>
   readonly tokens: Omit<Bound<typeof Tokens>, "call"> & {
@@ -63,63 +64,34 @@ export interface Calls {
   readonly admin: Bound<typeof Admin>
 }
 
+/** Binds the calls of a group's module to a connection. */
+const bind = (connection: Connection.Connection["Service"]) => {
+  interface Bind extends Struct.Lambda {
+    (
+      call: AnyCall
+    ): (...args: ReadonlyArray<never>) => Effect.Effect<unknown, GatewayError> | Stream.Stream<unknown, GatewayError>
+    readonly "~lambda.out": BoundCall<this["~lambda.in"]>
+  }
+  return Struct.map(Struct.lambda<Bind>((call) => (...args) => {
+    const called = call(...args)
+    return Effect.isEffect(called)
+      ? Effect.provideService(called, Connection.Connection, connection)
+      : Stream.provideService(called, Connection.Connection, connection)
+  }))
+}
+
 /** All calls over a connection. */
 export const make = (connection: Connection.Connection["Service"]): Calls => {
-  const bound =
-    <Args extends ReadonlyArray<unknown>, A, E>(call: (...args: Args) => Effect.Effect<A, E, Connection.Connection>) =>
-    (...args: Args): Effect.Effect<A, E> => Effect.provideService(call(...args), Connection.Connection, connection)
+  const bound = bind(connection)
   return {
-    exchange: {
-      submit: bound(Exchange.submit),
-      resolve: bound(Exchange.resolve),
-      inspect: bound(Exchange.inspect)
-    },
-    info: {
-      spotMeta: bound(Info.spotMeta),
-      raw: bound(Info.raw),
-      candleSnapshot: bound(Info.candleSnapshot),
-      candles: (...args) => Stream.provideService(Info.candles(...args), Connection.Connection, connection)
-    },
-    candles: {
-      list: bound(Candles.list),
-      file: (...args) => Stream.provideService(Candles.file(...args), Connection.Connection, connection),
-      bars: (request) => Stream.provideService(Candles.bars(request), Connection.Connection, connection)
-    },
-    evm: {
-      getStorageAt: bound(Evm.getStorageAt),
-      gasPrice: bound(Evm.gasPrice),
-      bigBlockGasPrice: bound(Evm.bigBlockGasPrice),
-      usingBigBlocks: bound(Evm.usingBigBlocks)
-    },
-    tokens: {
-      getTokenData: bound(Tokens.getTokenData),
-      getTokenContract: bound(Tokens.getTokenContract),
-      packAddress: bound(Tokens.packAddress),
-      unpackAddress: bound(Tokens.unpackAddress),
-      detectAddress: bound(Tokens.detectAddress),
-      call: <Request extends AnyCodec, Response extends AnyCodec, const Failures extends ReadonlyArray<AnyCodec>>(
-        operation: Operation<TokenRpcOperation["name"], "read", Request, Response, Failures>,
-        params: Request["Encoded"]
-      ) =>
-        Effect.provideService(
-          Tokens.call<Request, Response, Failures>(operation, params),
-          Connection.Connection,
-          connection
-        )
-    },
-    layer2: { getTransactionReceipt: bound(Layer2.getTransactionReceipt) },
-    health: { ready: bound(Health.ready), metrics: bound(Health.metrics) },
-    admin: {
-      actions: bound(Admin.actions),
-      forget: bound(Admin.forget),
-      resolve: bound(Admin.resolve),
-      keys: bound(Admin.keys),
-      createKey: bound(Admin.createKey),
-      rotateKey: bound(Admin.rotateKey),
-      revokeKeys: bound(Admin.revokeKeys),
-      rateLimits: bound(Admin.rateLimits),
-      requests: bound(Admin.requests)
-    }
+    exchange: bound(Exchange),
+    info: bound(Info),
+    candles: bound(Candles),
+    evm: bound(Evm),
+    tokens: bound(Tokens),
+    layer2: bound(Layer2),
+    health: bound(Health),
+    admin: bound(Admin)
   }
 }
 

@@ -1,17 +1,28 @@
-/** The layer 2. */
+/** The layer 2. Written by `npm run docs:generate` from the operations; change those, not this file. */
 import * as Paths from "@trigate/api/Paths"
-import type { ServedFailure } from "@trigate/domain/GatewayError"
-import type { Hash } from "@trigate/domain/Hex"
+import * as EvmReads from "@trigate/domain/EvmReads"
 import * as Layer2Operations from "@trigate/domain/Layer2Operations"
-import type { Receipt } from "@trigate/domain/Receipt"
-import type * as Effect from "effect/Effect"
-import type { Connection } from "./Connection.ts"
-import { call } from "./internal/JsonRpc.ts"
+import { callAt } from "./internal/JsonRpc.ts"
 
-/** The receipt of a transaction; `null` while it is unknown or not yet in a block. */
-export const getTransactionReceipt: (
-  request: { readonly hash: Hash }
-) => Effect.Effect<Receipt | null, ServedFailure, Connection> = call(
-  Paths.layer2,
-  Layer2Operations.getTransactionReceipt
-)
+const method = callAt(Paths.layer2)
+
+/** Number of the newest block. */
+export const blockNumber = method(EvmReads.blockNumber(Layer2Operations.serving))
+
+/** Chain id. */
+export const chainId = method(EvmReads.chainId(Layer2Operations.serving))
+
+/** A block by number or tag; `null` for one that is not there yet. */
+export const getBlockByNumber = method(EvmReads.getBlockByNumber(Layer2Operations.serving))
+
+/** A block by hash; `null` for one that the node does not know. */
+export const getBlockByHash = method(EvmReads.getBlockByHash(Layer2Operations.serving))
+
+/** Logs of a range of blocks. */
+export const getLogs = method(EvmReads.getLogs(Layer2Operations.serving))
+
+/** What a call of a contract would return. */
+export const call = method(EvmReads.call(Layer2Operations.serving))
+
+/** The receipt of a transaction, with its logs and the fields that its layer 2 adds. */
+export const getTransactionReceipt = method(Layer2Operations.getTransactionReceipt)

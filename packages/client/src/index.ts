@@ -14,7 +14,7 @@ export * as Candles from "./Candles.ts"
 /** The gateway that calls go to: where it is, and how it is reached, over any Effect `HttpClient`. */
 export * as Connection from "./Connection.ts"
 
-/** The trading chain's EVM. */
+/** The trading chain's EVM. Written by `npm run docs:generate` from the operations; change those, not this file. */
 export * as Evm from "./Evm.ts"
 
 /** Signed actions. */
@@ -29,7 +29,7 @@ export * as Health from "./Health.ts"
 /** Queries of the trading chain. */
 export * as Info from "./Info.ts"
 
-/** The layer 2. */
+/** The layer 2. Written by `npm run docs:generate` from the operations; change those, not this file. */
 export * as Layer2 from "./Layer2.ts"
 
 /** The token chain; addresses are checked before anything is sent. */

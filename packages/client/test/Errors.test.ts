@@ -1,11 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
 import { requireAll } from "@trigate/domain/ActionOutcome"
+import { evmOperations } from "@trigate/domain/EvmOperations"
 import { GatewayError, servedFailures } from "@trigate/domain/GatewayError"
+import { infoOperations } from "@trigate/domain/InfoOperations"
 import * as Json from "@trigate/domain/Json"
+import { layer2Operations } from "@trigate/domain/Layer2Operations"
+import type { Operation } from "@trigate/domain/Operation"
 import * as JsonRpc from "@trigate/domain/protocol/JsonRpc"
 import * as TokenRpc from "@trigate/domain/protocol/TokenRpc"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import * as SchemaAST from "effect/SchemaAST"
 import { samples } from "../../domain/test/gatewayErrorSamples.ts"
 import { methods, nonce, signed } from "./methods.ts"
 import type { Scripted, Sent } from "./scripted.ts"
@@ -40,16 +45,30 @@ const addresses = ["InvalidAddress"] as const
 const administering = ["UpstreamUnavailable", "NotPermitted", "Unauthorized", "QuotaExceeded", "Overloaded"] as const
 const changing = [...administering, "InvalidRequest", "PayloadTooLarge"] as const
 
+type Declared = readonly [tags: ReadonlyArray<Tag>, by: (tag: Tag) => (sent: Sent) => Scripted]
+
+const isTag = (tag: unknown): tag is Tag => typeof tag === "string" && tag in samples
+
+/** The errors of the operations of a table. */
+const ofTable = (group: string, operations: { readonly [name: string]: Operation }, by: Declared[1]) =>
+  Object.fromEntries(
+    Object.entries(operations).map(([name, { failures }]): [string, Declared] => [
+      `${group}.${name}`,
+      [[...failures.map(({ ast }) => SchemaAST.resolveIdentifier(ast)).filter(isTag), ...common], by]
+    ])
+  )
+
 /** The errors that each method declares, and how the gateway sends them. */
 const declared: {
-  readonly [name: string]: readonly [tags: ReadonlyArray<Tag>, by: (tag: Tag) => (sent: Sent) => Scripted]
+  readonly [name: string]: Declared
 } = {
   "exchange.submit": [[...ofActions, ...common], (tag) => () => problem(tag)],
   "exchange.resolve": [[...ofActions, ...common], (tag) => () => problem(tag)],
   "exchange.inspect": [["InvalidRequest", "PayloadTooLarge"], (tag) => () => problem(tag)],
-  "info.spotMeta": [common, (tag) => () => problem(tag)],
   "info.raw": [["UnknownAsset", ...common], (tag) => () => problem(tag)],
-  "info.candleSnapshot": [["UnknownAsset", ...common], (tag) => () => problem(tag)],
+  ...ofTable("info", infoOperations, (tag) => () => problem(tag)),
+  ...ofTable("evm", evmOperations, inJsonRpc),
+  ...ofTable("layer2", layer2Operations, inJsonRpc),
   "info.candles": [["UnknownAsset", ...common], (tag) => () => problem(tag)],
   "candles.list": [["ArchiveNotConfigured", "ArchiveUnavailable", ...common], (tag) => () => problem(tag)],
   "candles.file": [
@@ -60,17 +79,12 @@ const declared: {
     ["ArchiveNotConfigured", "ArchiveUnavailable", "UnknownAsset", ...common],
     (tag) => () => problem(tag)
   ],
-  "evm.getStorageAt": [["UnsupportedBlock", ...common], inJsonRpc],
-  "evm.gasPrice": [common, inJsonRpc],
-  "evm.bigBlockGasPrice": [common, inJsonRpc],
-  "evm.usingBigBlocks": [common, inJsonRpc],
   "tokens.getTokenData": [["InvalidAddress", "TokenNotFound", ...common], (tag) => () => problem(tag)],
   "tokens.getTokenContract": [["InvalidAddress", "TokenNotFound", ...common], inTokenRpc],
   "tokens.packAddress": [[...addresses, ...common], inTokenRpc],
   "tokens.unpackAddress": [[...addresses, ...common], inTokenRpc],
   "tokens.detectAddress": [[...addresses, ...common], inTokenRpc],
   "tokens.call": [[...addresses, ...common], inTokenRpc],
-  "layer2.getTransactionReceipt": [common, inJsonRpc],
   "health.ready": [["UpstreamUnavailable"], (tag) => () => problem(tag)],
   "health.metrics": [administering, (tag) => () => problem(tag)],
   "admin.actions": [administering, (tag) => () => problem(tag)],

@@ -23,7 +23,7 @@ describe("methods", () => {
   it.effect("are all in the table of these tests", () =>
     withClient(
       () => "refused",
-      (client) => Effect.sync(() => assert.deepStrictEqual(methodNames(client), Object.keys(methods)))
+      (client) => Effect.sync(() => assert.sameMembers([...methodNames(client)], Object.keys(methods)))
     ))
 
   for (const [name, method] of Object.entries(methods)) {

@@ -10,10 +10,14 @@ import type { Candle, CandleWindowRequest } from "@trigate/domain/Candle"
 import type { CandleFormat } from "@trigate/domain/CandleText"
 import type * as CandleWalk from "@trigate/domain/CandleWalk"
 import type { CandleStretch, CandleWindow } from "@trigate/domain/CandleWindow"
+import type { evmOperations } from "@trigate/domain/EvmOperations"
 import type { ServedExchangeFailure } from "@trigate/domain/ExchangeOperations"
 import type { GatewayError, ServedFailure } from "@trigate/domain/GatewayError"
 import type { Address, Hash, StorageSlot } from "@trigate/domain/Hex"
+import type { infoOperations } from "@trigate/domain/InfoOperations"
 import type { Inspection } from "@trigate/domain/Inspection"
+import type { layer2Operations } from "@trigate/domain/Layer2Operations"
+import type { Book } from "@trigate/domain/Market"
 import type { Receipt } from "@trigate/domain/Receipt"
 import type { InvalidAddress, UnsupportedBlock } from "@trigate/domain/RequestError"
 import type { Resolution, StillUnknown } from "@trigate/domain/Resolution"
@@ -33,6 +37,11 @@ import type * as Stream from "effect/Stream"
 type Client = GatewayClient["Service"]
 type Of<Group extends keyof Client, Name extends keyof Client[Group]> = Client[Group][Name]
 type Method<Args extends ReadonlyArray<unknown>, A, E> = (...args: Args) => Effect.Effect<A, E>
+
+type ErrorOf<Call> = Call extends (
+  ...args: never
+) => Effect.Effect<unknown, { readonly _tag: infer Tag }> ? Tag :
+  never
 
 /** The tags that every call to a gateway can end in. */
 type ServedTag =
@@ -82,6 +91,11 @@ describe("types of the client", () => {
     expectTypeOf<Of<"info", "candleSnapshot">>().toEqualTypeOf<
       Method<[request: CandleWindowRequest], CandleWindow, ServedFailure | UnknownAsset>
     >()
+    expectTypeOf<Of<"info", "allMids">>().toEqualTypeOf<
+      Method<[request?: { readonly dex?: string | null }], { readonly [coin: string]: string }, ServedFailure>
+    >()
+    expectTypeOf<Of<"info", "l2Book">>().returns.toEqualTypeOf<Effect.Effect<Book | null, ServedFailure>>()
+    expectTypeOf<Of<"info", "recentTrades">>().returns.toExtend<Effect.Effect<unknown, ServedFailure | UnknownAsset>>()
     expectTypeOf<Of<"info", "candles">>().toEqualTypeOf<
       (
         request: CandleWindowRequest,
@@ -180,22 +194,22 @@ describe("types of the client", () => {
     type Embedded<Service, Names extends keyof Service> = Pick<Service, Names>
     type Signed = Embedded<Exchange["Service"], "submit" | "resolve">
     expectTypeOf<Signed>().toExtend<Pick<Client["exchange"], keyof Signed>>()
-    type Queries = Embedded<Info["Service"], "spotMeta" | "candleSnapshot">
+    type Queries = Embedded<Info["Service"], keyof typeof infoOperations>
     expectTypeOf<Queries>().toExtend<Pick<Client["info"], keyof Queries>>()
-    type Evm = Embedded<
-      TradingEvm["Service"],
-      "getStorageAt" | "gasPrice" | "bigBlockGasPrice" | "usingBigBlocks"
-    >
+    type Evm = Embedded<TradingEvm["Service"], keyof typeof evmOperations>
     expectTypeOf<Evm>().toExtend<Client["evm"]>()
     type Tokens = Embedded<
       TokenChain["Service"],
       "getTokenData" | "getTokenContract" | "packAddress" | "unpackAddress" | "detectAddress"
     >
     expectTypeOf<Tokens>().toExtend<Pick<Client["tokens"], keyof Tokens>>()
-    type Receipts = Embedded<Layer2["Service"], "getTransactionReceipt">
-    expectTypeOf<Receipts>().toExtend<Client["layer2"]>()
-    type All = Signed & Queries & Evm & Tokens & Receipts
-    type Errors = { [Name in keyof All]: Effect.Error<ReturnType<All[Name]>>["_tag"] }[keyof All]
+    type Rollup = Embedded<Layer2["Service"], keyof typeof layer2Operations>
+    expectTypeOf<Rollup>().toExtend<Client["layer2"]>()
+    type Errors =
+      | ErrorOf<Signed[keyof Signed]>
+      | ErrorOf<Queries[keyof Queries]>
+      | ErrorOf<Evm[keyof Evm] | Rollup[keyof Rollup]>
+      | ErrorOf<Tokens[keyof Tokens]>
     type Refusal = "Unauthorized" | "Overloaded" | "PayloadTooLarge"
     expectTypeOf<Extract<Errors, Refusal>>().toEqualTypeOf<never>()
     expectTypeOf<Effect.Error<ReturnType<Info["Service"]["spotMeta"]>>["_tag"]>().toEqualTypeOf<

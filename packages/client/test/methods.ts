@@ -1,13 +1,22 @@
 /** Every method of the client: a call of it, the request that has to leave, an answer, and what that has to read as. */
 import type { GatewayClient } from "@trigate/client/GatewayClient"
 import type { ActionRejected } from "@trigate/domain/ActionOutcome"
+import { evmOperations } from "@trigate/domain/EvmOperations"
 import type { GatewayError } from "@trigate/domain/GatewayError"
+import { infoOperations } from "@trigate/domain/InfoOperations"
+import * as Json from "@trigate/domain/Json"
+import { layer2Operations } from "@trigate/domain/Layer2Operations"
+import type { Operation } from "@trigate/domain/Operation"
 import type { StillUnknown } from "@trigate/domain/Resolution"
 import type { SignedAction } from "@trigate/domain/SignedAction"
 import { tokenRpcOperations } from "@trigate/domain/TokenOperations"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import type { Answers } from "../../domain/test/answers.ts"
+import { evmAnswers, infoAnswers, layer2Answers, methodIn } from "../../domain/test/answers.ts"
 
 export const nonce = 1_700_000_000_123
 export const validator = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8"
@@ -153,7 +162,57 @@ const unanswered = {
   nonce
 } as const
 
+type Operations = { readonly [name: string]: Operation<string, "read"> }
+
+/** The methods of a group that follow from its table: each sends its example and reads the first of its answers. */
+const derived = (
+  group: "evm" | "info" | "layer2",
+  operations: Operations,
+  answers: { readonly [name: string]: Answers },
+  path: string,
+  sent: (operation: Operation<string, "read">) => Method["sent"],
+  answer: (text: string) => string = (text) => text
+): { readonly [name: string]: Method } =>
+  Object.fromEntries(
+    Object.entries(operations).map(([name, operation]) => {
+      const text = answers[name]?.texts[0] ?? ""
+      const decode = Schema.decodeUnknownSync(operation.response)
+      const request = Schema.decodeUnknownSync(operation.request)(operation.example)
+      return [`${group}.${name}`, {
+        call: (client) => methodIn(client[group], name)(request),
+        sent: sent(operation),
+        path,
+        keyed: true,
+        answer: answer(text),
+        result: decode(Result.getOrThrow(Json.parse(text)))
+      }]
+    })
+  )
+
 export const methods: { readonly [name: string]: Method } = {
+  ...derived(
+    "info",
+    infoOperations,
+    infoAnswers,
+    "/info",
+    ({ example, name }) => post(JSON.stringify({ type: name, ...example as object }))
+  ),
+  ...derived(
+    "evm",
+    evmOperations,
+    evmAnswers,
+    "/evm",
+    ({ example, name }) => rpc(name, JSON.stringify(example)),
+    result
+  ),
+  ...derived(
+    "layer2",
+    layer2Operations,
+    layer2Answers,
+    "/l2",
+    ({ example, name }) => rpc(name, JSON.stringify(example)),
+    result
+  ),
   "exchange.submit": {
     call: ({ exchange }) => exchange.submit(signed),
     sent: post(signedText),

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { constVoid } from "effect/Function"
 import * as Schema from "effect/Schema"
+import { chains } from "./Chain.ts"
 import { Address } from "./Hex.ts"
 
 /** The name of a caller: it can stand in a log, a list, a path and a command line as it is. */
@@ -18,7 +19,7 @@ const Count = Schema.Int.check(Schema.isGreaterThan(0))
  * A caller with `signers` sends no transactions of a node: the gateway does not tell who signed them.
  */
 export const Scope = Schema.Struct({
-  chains: Schema.optionalKey(Schema.Array(Schema.Literals(["trading", "tokens", "layer2"]))),
+  chains: Schema.optionalKey(Schema.Array(Schema.Literals(chains))),
   /** `sign` covers signed actions and transactions; `inspect` the dry run; `admin` the routes of the admin listener. */
   classes: Schema.optionalKey(Schema.Array(Schema.Literals(["read", "sign", "inspect", "admin"]))),
   /** Action types, query types and methods by their upstream's own names. */

@@ -25,7 +25,7 @@ export interface Method {
  */
 const beforeSending = { alsoAt: ["pending"] } as const
 
-/** Methods that the common nodes have. */
+/** Methods of common nodes without a type on each chain; `EvmReads` declares the others. */
 export const standardMethods: { readonly [name: string]: Method } = {
   web3_clientVersion: { summary: "Name and version of the node", cheap: true },
   web3_sha3: { summary: "Keccak-256 of some bytes" },
@@ -33,10 +33,8 @@ export const standardMethods: { readonly [name: string]: Method } = {
   net_listening: { summary: "Whether the node listens for others", cheap: true },
   net_peerCount: { summary: "Number of the node's peers" },
   eth_protocolVersion: { summary: "Version of the protocol that the node speaks" },
-  eth_chainId: { summary: "Chain id", cheap: true },
   eth_syncing: { summary: "Whether the node is still catching up", cheap: true },
   eth_accounts: { summary: "Accounts that the node itself holds, as a rule none", cheap: true },
-  eth_blockNumber: { summary: "Number of the newest block", cheap: true },
   eth_gasPrice: { summary: "Gas price that the node proposes, in wei", cheap: true },
   eth_maxPriorityFeePerGas: { summary: "Priority fee that the node proposes, in wei", cheap: true },
   eth_blobBaseFee: { summary: "Base fee of a blob in the next block, in wei", cheap: true },
@@ -46,12 +44,9 @@ export const standardMethods: { readonly [name: string]: Method } = {
   eth_getCode: { summary: "Code of a contract", block: 1, ...beforeSending },
   eth_getStorageAt: { summary: "One storage word of a contract", block: 2 },
   eth_getProof: { summary: "An account and storage words with their Merkle proofs", block: 2 },
-  eth_call: { summary: "What a call would return", block: 1 },
   eth_estimateGas: { summary: "Gas that a transaction would use", block: 1, ...beforeSending },
   eth_createAccessList: { summary: "Access list of a transaction", block: 1 },
   eth_simulateV1: { summary: "What some blocks of calls would return", block: 1 },
-  eth_getBlockByHash: { summary: "A block" },
-  eth_getBlockByNumber: { summary: "A block" },
   eth_getBlockTransactionCountByHash: { summary: "Number of a block's transactions" },
   eth_getBlockTransactionCountByNumber: { summary: "Number of a block's transactions" },
   eth_getUncleCountByBlockHash: { summary: "Number of a block's uncles" },
@@ -62,8 +57,7 @@ export const standardMethods: { readonly [name: string]: Method } = {
   eth_getTransactionByHash: { summary: "A transaction", cheap: true },
   eth_getTransactionByBlockHashAndIndex: { summary: "A transaction of a block" },
   eth_getTransactionByBlockNumberAndIndex: { summary: "A transaction of a block" },
-  eth_getTransactionReceipt: { summary: "The receipt of a transaction", cheap: true },
-  eth_getLogs: { summary: "Logs of a range of blocks" }
+  eth_getTransactionReceipt: { summary: "The receipt of a transaction", cheap: true }
 }
 
 /** Traces as OpenEthereum, Erigon, Nethermind and Reth have them, under any prefix. */

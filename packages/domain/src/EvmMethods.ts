@@ -3,11 +3,14 @@
  * are, and the sending of a raw transaction.
  */
 import * as Schema from "effect/Schema"
+import * as SchemaTransformation from "effect/SchemaTransformation"
+import * as Struct from "effect/Struct"
+import type { Chain } from "./Chain.ts"
 import { type Method, methodsNamed } from "./EvmMethodTable.ts"
 import { Data, Hash, Quantity } from "./Hex.ts"
 import * as Operation from "./Operation.ts"
 import { Receipt } from "./Receipt.ts"
-import { UnsupportedBlock } from "./RequestError.ts"
+import { type StateBlock, UnsupportedBlock } from "./RequestError.ts"
 import { OutcomeUnknown } from "./UpstreamError.ts"
 
 /** Params that are told to be a list of at most so many, and are otherwise the node's to judge. */
@@ -15,7 +18,7 @@ export const Params = Schema.Array(Schema.Unknown).check(Schema.isMaxLength(4))
 
 /** Which route takes the methods, and whether its nodes know the state of the latest block only. */
 export interface Serving {
-  readonly chain: Operation.Chain
+  readonly chain: Chain
   readonly protocol: Operation.Protocol
   readonly latestOnly: boolean
 }
@@ -28,6 +31,47 @@ export const served = ({ chain, protocol }: Serving) => ({
   cost: { weight: 0, requestUnits: 1 }
 } as const)
 
+/** The params of a method that takes none. */
+export const noParams = Schema.Tuple([]).pipe(
+  Schema.decodeTo(
+    Schema.Struct({}),
+    SchemaTransformation.transform({ decode: () => ({}), encode: () => [] as const })
+  )
+)
+
+/** The block param of a method that reads state, and the refusal of blocks that the nodes of a route do not know. */
+export const stateAt = (
+  { latestOnly }: Serving,
+  position: number | undefined,
+  alsoAt: ReadonlyArray<StateBlock> = []
+): Pick<RelayedRead, "blockParam"> & { readonly failures: ReadonlyArray<typeof UnsupportedBlock> } =>
+  latestOnly && position !== undefined
+    ? { failures: [UnsupportedBlock], blockParam: { position, supported: ["latest", ...alsoAt] } }
+    : { failures: [] }
+
+/** A read with a type, whose relayed params are the node's to judge as those of the reads without one. */
+export const typedRead = <
+  const Name extends string,
+  Request extends Operation.AnyCodec,
+  Response extends Operation.AnyCodec
+>(
+  serving: Serving,
+  declaration:
+    & Pick<Operation.Operation<Name, "read", Request, Response>, "cheap" | "name" | "request" | "response" | "summary">
+    & { readonly example: Request["Encoded"] }
+) => Operation.read({ ...served(serving), ...declaration, failures: [], relayedRequest: Params, verbatim: true })
+
+interface OnRoute extends Struct.Lambda {
+  <O>(operation: (serving: Serving) => O): O
+  readonly "~lambda.out": this["~lambda.in"] extends (serving: Serving) => infer O ? O : never
+}
+
+/** The operations of a table for a route. */
+export const on = <Table extends { readonly [name: string]: (serving: Serving) => unknown }>(
+  serving: Serving,
+  table: Table
+) => Struct.map(table, Struct.lambda<OnRoute>((operation) => operation(serving)))
+
 /** A pass-through read: neither its request nor its answer is decoded. */
 export type RelayedRead = Operation.Operation<string, "read">
 
@@ -36,19 +80,15 @@ export const relayedReads = (
   methods: { readonly [name: string]: Method },
   serving: Serving
 ): ReadonlyArray<RelayedRead> =>
-  Object.entries(methods).map(([name, { alsoAt = [], block, cheap, summary }]) =>
+  Object.entries(methods).map(([name, { alsoAt, block, ...method }]) =>
     Operation.read({
       ...served(serving),
+      ...method,
+      ...stateAt(serving, block, alsoAt),
       name,
-      summary,
-      ...(cheap === undefined ? {} : { cheap }),
       request: Params,
       response: Schema.Unknown,
-      failures: serving.latestOnly && block !== undefined ? [UnsupportedBlock] : [],
-      verbatim: true,
-      ...(serving.latestOnly && block !== undefined
-        ? { blockParam: { position: block, supported: ["latest", ...alsoAt] } }
-        : {})
+      verbatim: true
     })
   )
 

@@ -3,6 +3,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import * as EvmMethods from "./EvmMethods.ts"
 import { standardMethods } from "./EvmMethodTable.ts"
+import { evmReads } from "./EvmReads.ts"
 import { Address, Quantity, StorageSlot } from "./Hex.ts"
 import * as Operation from "./Operation.ts"
 import { UnsupportedBlock } from "./RequestError.ts"
@@ -12,10 +13,6 @@ export const serving: EvmMethods.Serving = { chain: "trading", protocol: "evm", 
 
 /** The route over archive nodes, which know the state of each block. */
 export const archiveServing: EvmMethods.Serving = { ...serving, latestOnly: false }
-
-const noParams = Schema.Tuple([]).pipe(
-  Schema.decodeTo(Schema.Void, SchemaTransformation.transform({ decode: (): void => {}, encode: () => [] as const }))
-)
 
 const storageParams = Schema.Tuple([Address, StorageSlot, Schema.optionalKey(Schema.Literal("latest"))]).pipe(
   Schema.decodeTo(
@@ -53,7 +50,8 @@ export const getStorageAt = Operation.read({
   failures: [UnsupportedBlock],
   blockParam: { position: 2, supported: ["latest"] },
   cachePolicyOnRequest: () => ({ fresh: blockMillis, staleIfError: 0 }),
-  isCacheable: Operation.decodes(StorageSlot)
+  isCacheable: Operation.decodes(StorageSlot),
+  example: ["0x5555555555555555555555555555555555555555", "0x2", "latest"]
 })
 
 const baseFee = <const Name extends string>(name: Name, kind: "small" | "big") =>
@@ -62,11 +60,12 @@ const baseFee = <const Name extends string>(name: Name, kind: "small" | "big") =
     name,
     summary: `Base fee of the next ${kind} block, in wei`,
     cheap: true,
-    request: noParams,
+    request: EvmMethods.noParams,
     response: Quantity,
     failures: [],
     cachePolicy: oneBlock,
-    isCacheable: Operation.decodes(Quantity)
+    isCacheable: Operation.decodes(Quantity),
+    example: []
   })
 
 /** Base fee of the next small block, in wei. */
@@ -83,11 +82,16 @@ export const usingBigBlocks = Operation.read({
   cheap: true,
   request: addressParam,
   response: Schema.Boolean,
-  failures: []
+  failures: [],
+  example: ["0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"]
 })
 
-/** The methods with a schema, by the name they have in the typed services and the client. */
-export const evmOperations = { getStorageAt, gasPrice, bigBlockGasPrice, usingBigBlocks } as const
+/** The typed methods of a route, by the names that they have in the services and the client. */
+export const operationsOf = (serving: EvmMethods.Serving) =>
+  ({ ...EvmMethods.on(serving, evmReads), getStorageAt, gasPrice, bigBlockGasPrice, usingBigBlocks }) as const
+
+/** The typed methods where nodes know the latest block only. */
+export const evmOperations = operationsOf(serving)
 
 const systemMethods = {
   eth_getSystemTxsByBlockHash: { summary: "Transactions of a block that come from the trading chain itself" },
@@ -103,11 +107,11 @@ export const sendRawTransactionSync = EvmMethods.rawTransactionSync(serving)
 /** Any method of `POST /evm`. */
 export type EvmOperation = Operation.Operation<string, "read"> | Operation.OnceOperation
 
-/** All methods of `POST /evm`. Over archive nodes `eth_getStorageAt` is relayed as it is: its schema knows the latest block only. */
+/** All methods of `POST /evm`. Over archive nodes a method whose schema knows the latest block only is relayed as it is. */
 export const methodsOf = (serving: EvmMethods.Serving): ReadonlyArray<EvmOperation> => {
-  const typed: ReadonlyArray<EvmOperation> = serving.latestOnly
-    ? Object.values(evmOperations)
-    : [gasPrice, bigBlockGasPrice, usingBigBlocks]
+  const typed = serving.latestOnly
+    ? Object.values<EvmOperation>(evmOperations)
+    : Object.values<EvmOperation>(operationsOf(serving)).filter(({ blockParam }) => blockParam === undefined)
   const names = new Set(typed.map(({ name }) => name))
   return [
     ...typed,

@@ -50,54 +50,34 @@ export const accountMembers = ["user", "vaultAddress"] as const
 
 const market = { weight: 20, about: "market" } as const
 const listing = { ...market, fresh: minute } as const
-const polled = { ...market, fresh: second } as const
 const user = { weight: 20, about: "user" } as const
 
-/** The types whose content is not checked. */
+/** The types whose content is not checked. `InfoOperations` declares the others. */
 export const passthroughQueries: { readonly [type: string]: InfoQuery } = {
   activeAssetData: user,
   alignedQuoteTokenInfo: market,
-  allMids: { ...polled, weight: 2 },
-  clearinghouseState: { weight: 2, about: "user" },
   delegations: user,
   delegatorHistory: user,
   delegatorRewards: user,
   delegatorSummary: user,
   exchangeStatus: { weight: 2, about: "market" },
-  extraAgents: user,
-  frontendOpenOrders: user,
-  fundingHistory: market,
-  historicalOrders: user,
-  l2Book: { ...polled, weight: 2 },
   legalCheck: user,
   maxBuilderFee: user,
-  meta: listing,
-  metaAndAssetCtxs: polled,
-  openOrders: user,
-  orderStatus: { weight: 2, about: "action" },
   perpDeployAuctionStatus: market,
   perpDexLimits: listing,
   perpDexStatus: market,
-  perpDexs: listing,
   perpsAtOpenInterestCap: market,
   portfolio: user,
   predictedFundings: market,
-  recentTrades: polled,
   referral: user,
-  spotClearinghouseState: { weight: 2, about: "user" },
   spotDeployState: user,
   spotMetaAndAssetCtxs: market,
   spotPairDeployAuctionStatus: market,
   subAccounts: user,
   tokenDetails: market,
   twapHistory: user,
-  userFees: user,
-  userFills: user,
-  userFillsByTime: user,
   userFunding: user,
   userNonFundingLedgerUpdates: user,
-  userRateLimit: user,
-  userRole: { weight: 60, about: "user" },
   userToMultiSigSigners: user,
   userTwapSliceFills: user,
   userTwapSliceFillsByTime: user,
@@ -107,21 +87,6 @@ export const passthroughQueries: { readonly [type: string]: InfoQuery } = {
   vaultSummaries: market,
   webData2: user
 }
-
-/** The types that are fresh by default for a time in milliseconds. */
-export const freshByDefault = (time: number): ReadonlyArray<string> =>
-  Object.entries(passthroughQueries).flatMap(([type, { fresh }]) => fresh === time ? [type] : [])
-
-/** Types that are checked. What is fresh of them by default is declared with their operations. */
-const checked: { readonly [type: string]: About } = { candleSnapshot: "market", spotMeta: "market" }
-
-/** What a type is about; undefined for one that is not known. */
-export const aboutOf = (type: string): About | undefined =>
-  Object.hasOwn(passthroughQueries, type)
-    ? passthroughQueries[type]?.about
-    : Object.hasOwn(checked, type)
-    ? checked[type]
-    : undefined
 
 /** The states in which nothing happens to an order any more, as the venue's clients list them. */
 export const finalOrderStates: ReadonlySet<unknown> = new Set([
@@ -160,27 +125,4 @@ export const finalOrderStates: ReadonlySet<unknown> = new Set([
 export interface Freshness {
   readonly type: string
   readonly fresh: Duration.Duration
-}
-
-const whys: { readonly [Kind in About]: string } = {
-  market: "nothing is fresh for longer",
-  user: "it is about one user",
-  action: "it tells what became of an action"
-}
-
-/** What is wrong with how old answers shall be, in words; undefined if nothing is. */
-export const mistakeIn = (list: ReadonlyArray<Freshness>): string | undefined => {
-  const seen = new Set<string>()
-  for (const { fresh, type } of list) {
-    const about = aboutOf(type)
-    if (about === undefined) return `${type} is no type of query that is known`
-    if (seen.has(type)) return `${type} is given twice`
-    seen.add(type)
-    if (Duration.isGreaterThan(fresh, oldest[about])) {
-      return about === "action"
-        ? `The age of ${type} cannot be set, because ${whys[about]}: only final states are cached`
-        : `${type} may be ${Duration.format(oldest[about])} old at most, because ${whys[about]}`
-    }
-  }
-  return undefined
 }

@@ -3,7 +3,8 @@ import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import * as EvmMethods from "./EvmMethods.ts"
 import { standardMethods } from "./EvmMethodTable.ts"
-import { Hash, Quantity } from "./Hex.ts"
+import { evmReads } from "./EvmReads.ts"
+import { Hash } from "./Hex.ts"
 import * as Operation from "./Operation.ts"
 import { Receipt } from "./Receipt.ts"
 
@@ -28,38 +29,12 @@ export const getTransactionReceipt = Operation.read({
   cheap: true,
   request: hashParam,
   response: Schema.NullOr(Receipt),
-  failures: []
+  failures: [],
+  example: ["0xffbd8fdbaf5800e2f7df0d5a73efee4fe8a9ef54d53f10798bbb76f7bb08c39e"]
 })
 
-/** A block by number, or the newest one of a tag. */
-export const BlockParam = Schema.Union([Schema.Literals(["latest", "safe", "finalized"]), Quantity])
-
-const blockParams = Schema.Tuple([BlockParam, Schema.Literal(false)]).pipe(
-  Schema.decodeTo(
-    Schema.toType(Schema.Struct({ block: BlockParam })),
-    SchemaTransformation.transform({
-      decode: ([block]) => ({ block }),
-      encode: ({ block }) => [block, false] as const
-    })
-  )
-)
-
-/**
- * A block without its transactions; `null` where there is none yet.
- *
- * It is asked to learn whether a receipt is final; the route relays the method with any params.
- */
-export const getBlockByNumber = Operation.read({
-  ...EvmMethods.served(serving),
-  name: "eth_getBlockByNumber",
-  summary: "A block without its transactions",
-  request: blockParams,
-  response: Schema.NullOr(Schema.Struct({ number: Quantity, hash: Hash })),
-  failures: []
-})
-
-/** The methods with a schema, by the name they have in the typed services and the client. */
-export const layer2Operations = { getTransactionReceipt } as const
+/** The typed methods, by the names that they have in the service and the client. */
+export const layer2Operations = { ...EvmMethods.on(serving, evmReads), getTransactionReceipt } as const
 
 const typed: ReadonlySet<string> = new Set(Object.values(layer2Operations).map(({ name }) => name))
 

@@ -9,16 +9,15 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
+import * as Struct from "effect/Struct"
 import { CurrentCaller } from "./Caller.ts"
 import type { Scope } from "./Caller.ts"
 import { NotPermitted } from "./CallerError.ts"
+import type { Chain } from "./Chain.ts"
 import { inWords } from "./FaultWords.ts"
 import * as Json from "./Json.ts"
 import { InvalidRequest, type RequestFault, type StateBlock, UnavailableOnNode } from "./RequestError.ts"
 import type { UpstreamResponse } from "./UpstreamResponse.ts"
-
-/** The three upstream chains, by role. */
-export type Chain = "trading" | "tokens" | "layer2"
 
 /**
  * How often a call may be sent: a `read` may be sent again, a `once` call never after a byte may have reached the
@@ -96,6 +95,8 @@ export interface Operation<
   readonly summary: string
   /** Who serves it, in order of preference. */
   readonly sources: ReadonlyArray<Source>
+  /** Whether the sources answer differently: each surface then asks its own, and none stands in for another. */
+  readonly sourceOfSurface?: true
   readonly cost: Cost
   /**
    * Whether every sound address answers quickly whatever the request holds, so that a timeout says something about the
@@ -124,8 +125,12 @@ export interface Operation<
   readonly refusal?: Refusal<Request["Type"], Failures[number]["Type"]>
   /** Whether an answer is the upstream's last word, whatever its status says. */
   readonly isFinal?: (answer: UpstreamResponse) => boolean
-  /** Neither request nor answer is decoded, so two requests are the same only if their texts are. */
+  /** Neither request nor answer is decoded on the way, so two requests are the same only if their texts are. */
   readonly verbatim?: true
+  /** What is checked of a request that is relayed, where that is less than `request`. */
+  readonly relayedRequest?: AnyCodec
+  /** A request that a new sandbox answers. The reference shows it, and tests send it. */
+  readonly example?: Request["Encoded"]
 }
 
 /** The declaration of a call that is sent at most once. */
@@ -145,6 +150,31 @@ export type Request<O extends Operation> = O["request"]["Type"]
 export type Response<O extends Operation> = O["response"]["Type"]
 /** Errors that this operation has besides the common ones. */
 export type Failure<O extends Operation> = O["failures"][number]["Type"]
+
+/** The arguments of an operation's typed method: none without a request, and an optional one if no member has to be given. */
+export type Arguments<Request> = keyof Request extends never ? []
+  : Record<never, never> extends Request ? [request?: Request]
+  : [request: Request]
+
+/** The typed method of an operation, which can also fail with `E`. */
+export type Method<O extends Operation, E, R = never> = (
+  ...args: Arguments<Request<O>>
+) => Effect.Effect<Response<O>, Failure<O> | E, R>
+
+/** The typed methods of a table of operations. */
+export type Methods<Operations extends { readonly [name: string]: Operation }, E, R = never> = {
+  readonly [Name in keyof Operations]: Method<Operations[Name], E, R>
+}
+
+/** Makes the typed method of an operation; `Struct.map` with it makes those of a table. */
+export interface MethodOf<E, R> extends Struct.Lambda {
+  <O extends Operation<string, "read">>(operation: O): Method<O, E, R>
+  readonly "~lambda.out": Method<Extract<this["~lambda.in"], Operation>, E, R>
+}
+
+/** One way to make the typed method of any read. */
+export const methodOf = <E, R = never>(make: (operation: Operation<string, "read">) => Method<Operation, E, R>) =>
+  Struct.lambda<MethodOf<E, R>>(make)
 
 /** Declares a read: it may be retried, hedged, coalesced and cached. */
 export const read = <
@@ -185,7 +215,9 @@ export const unavailableOnNode = (operation: Operation): UnavailableOnNode =>
 
 /** The sources that serve an operation on a surface; none on the node surface means `unavailableOnNode`. */
 export const sourcesOn = (operation: Operation, surface: Surface): ReadonlyArray<Source> =>
-  surface === "node" ? operation.sources.filter((source) => source === "node") : operation.sources
+  operation.sources.filter((source) =>
+    surface === "node" ? source === "node" : operation.sourceOfSurface !== true || source === "official-api"
+  )
 
 /** What a request needs the scope of its caller to cover. */
 export interface Need {
@@ -305,13 +337,21 @@ export const decodeValue = <S extends AnyCodec>(schema: S, prefix: ReadonlyArray
     })
 }
 
-/** Writes a request as its wire form; fails with `InvalidRequest` for values outside of the types' ranges. */
-export const encodeRequest = <S extends AnyCodec>(schema: S, prefix: ReadonlyArray<string | number> = []) => {
-  const encode = Schema.encodeEffect(schema, { errors: "all" })
-  return (request: S["Type"]): Effect.Effect<Json.Json, InvalidRequest> =>
+/**
+ * Writes a request as its wire form; fails with `InvalidRequest` for values outside of the types' ranges.
+ *
+ * `write` prints the encoded request.
+ */
+export const encodeRequest = <S extends AnyCodec>(
+  schema: S,
+  prefix: ReadonlyArray<string | number> = [],
+  write: (encoded: unknown) => Json.Json = Json.write
+) => {
+  const encode = Schema.encodeUnknownEffect(schema, { errors: "all" })
+  return (request: S["Type"] = {}): Effect.Effect<Json.Json, InvalidRequest> =>
     Effect.mapBoth(encode(request), {
       onFailure: (error) => invalidRequest(faultsOf(error, prefix)),
-      onSuccess: Json.write
+      onSuccess: write
     })
 }
 

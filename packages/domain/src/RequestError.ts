@@ -1,5 +1,6 @@
 /** Why a request was refused by its own content. Nothing was sent to an upstream. */
 import * as Schema from "effect/Schema"
+import { chains } from "./Chain.ts"
 import { Problem } from "./Problem.ts"
 
 /** One mistake in a request: its path and what is wrong there. */
@@ -66,7 +67,7 @@ export class UnavailableOnNode extends Problem<UnavailableOnNode>()(
 export class ChainNotConfigured extends Problem<ChainNotConfigured>()(
   "ChainNotConfigured",
   { group: "fix-setup", status: 501, title: "Chain not configured" },
-  { chain: Schema.Literals(["trading", "tokens", "layer2"]) }
+  { chain: Schema.Literals(chains) }
 ) {}
 
 /** The form, the checksum or the workchain of a token-chain address is wrong. */

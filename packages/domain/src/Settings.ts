@@ -14,14 +14,9 @@ import * as Struct from "effect/Struct"
 import { CandleInterval } from "./Candle.ts"
 import { archiveSetting, families } from "./EvmMethodTable.ts"
 import { Address } from "./Hex.ts"
+import { freshByDefault, mistakeIn } from "./InfoFreshness.ts"
 import type { Freshness } from "./InfoQueryTable.ts"
-import {
-  freshByDefault,
-  freshnessSetting,
-  mistakeIn,
-  staleWhenLimitedDefault,
-  staleWhenLimitedSetting
-} from "./InfoQueryTable.ts"
+import { freshnessSetting, staleWhenLimitedDefault, staleWhenLimitedSetting } from "./InfoQueryTable.ts"
 import { longestBatch } from "./protocol/JsonRpc.ts"
 
 /** The groups of the settings, in the order of `--help` and docs/configuration.md. */
@@ -407,7 +402,7 @@ export const settings = {
   }, "unset: every known type, orders included"),
   relayInfo: withDefault("TRIGATE_RELAY_INFO", OnOff, "on", {
     group: "Relaying",
-    meaning: "relay /info queries of any type, not only the two that are checked",
+    meaning: "relay /info queries of any type, not only those that are typed",
     takes: onOff
   }),
   infoFreshness: list(

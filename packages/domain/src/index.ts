@@ -5,6 +5,9 @@
  * `@trigate/domain/…`: Node then loads only those.
  */
 
+/** Accounts of the trading chain: positions and balances, roles, limits, fees and API wallets. */
+export * as Account from "./Account.ts"
+
 /**
  * The actions whose members are decoded: each in the form that the real wire accepts and in the form that the documents list. Of
  * all other actions of the catalog only the envelope is decoded.
@@ -28,6 +31,9 @@ export * as ArchiveError from "./ArchiveError.ts"
 
 /** Sets of bar numbers (`CandleWindow.barAt`) as ranges: which bars of a series are known, and which are missing. */
 export * as BarRanges from "./BarRanges.ts"
+
+/** Blocks of an EVM chain, and which of them a call names. */
+export * as Block from "./Block.ts"
 
 /** Who a request comes from, what they may ask for, and how much of it. */
 export * as Caller from "./Caller.ts"
@@ -53,6 +59,9 @@ export * as CandleWalk from "./CandleWalk.ts"
 /** Windows of bars: where bars begin, how far back the venue keeps them, and what an answer to a window leaves out. */
 export * as CandleWindow from "./CandleWindow.ts"
 
+/** The chains of the gateway by their roles, and the kinds of upstreams that serve them. */
+export * as Chain from "./Chain.ts"
+
 /** What a caller does about an error: the four groups, and catching the errors of one of them. */
 export * as ErrorGroup from "./ErrorGroup.ts"
 
@@ -67,6 +76,9 @@ export * as EvmMethods from "./EvmMethods.ts"
 
 /** The JSON-RPC methods of `POST /evm`: the trading chain's EVM. */
 export * as EvmOperations from "./EvmOperations.ts"
+
+/** The typed reads that nodes of every EVM chain answer, each for the route that serves it. */
+export * as EvmReads from "./EvmReads.ts"
 
 /** The signed actions of `POST /exchange`. Each is sent at most once. */
 export * as ExchangeOperations from "./ExchangeOperations.ts"
@@ -85,6 +97,9 @@ export * as GatewayError from "./GatewayError.ts"
 
 /** 0x-prefixed hexadecimal values as EVM wires spell them. */
 export * as Hex from "./Hex.ts"
+
+/** Which types of queries there are, what each is about, and which ages of answers the setting allows. */
+export * as InfoFreshness from "./InfoFreshness.ts"
 
 /** The queries of `POST /info`. */
 export * as InfoOperations from "./InfoOperations.ts"
@@ -107,6 +122,9 @@ export * as Json from "./Json.ts"
 /** The JSON-RPC methods of `POST /l2`: any EVM layer 2. */
 export * as Layer2Operations from "./Layer2Operations.ts"
 
+/** Perpetuals of the trading chain: what is listed, its prices, books, trades and funding. Spot pairs are in `SpotMeta`. */
+export * as Market from "./Market.ts"
+
 /** The metrics of a gateway: name, kind, labels and meaning of each, declared once. */
 export * as Metrics from "./Metrics.ts"
 
@@ -115,6 +133,9 @@ export * as OpenStruct from "./OpenStruct.ts"
 
 /** An operation is data: each upstream call is declared once, next to its schemas. */
 export * as Operation from "./Operation.ts"
+
+/** Orders and fills of a user of the trading chain. */
+export * as Order from "./Order.ts"
 
 /** Texts of callers and servers, safe to print on a terminal and to write into a log. */
 export * as Printable from "./Printable.ts"
@@ -187,6 +208,9 @@ export * as InfoProtocol from "./protocol/InfoProtocol.ts"
 
 /** JSON-RPC 2.0 as text: envelopes are read and written without re-encoding what they carry. */
 export * as JsonRpc from "./protocol/JsonRpc.ts"
+
+/** The answers of a service in memory: for each operation, what a test has set. */
+export * as MemoryAnswers from "./protocol/MemoryAnswers.ts"
 
 /**
  * What every wire protocol tells the pipeline: what an attempt means for its call, how an answer is read, and where the

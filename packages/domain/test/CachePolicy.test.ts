@@ -3,7 +3,7 @@ import { evmMethods, evmOperations } from "@trigate/domain/EvmOperations"
 import { exchangeOperations } from "@trigate/domain/ExchangeOperations"
 import { infoOperations } from "@trigate/domain/InfoOperations"
 import * as Json from "@trigate/domain/Json"
-import { getBlockByNumber, layer2Methods } from "@trigate/domain/Layer2Operations"
+import { layer2Methods } from "@trigate/domain/Layer2Operations"
 import type { CachePolicy, Operation } from "@trigate/domain/Operation"
 import * as OperationModule from "@trigate/domain/Operation"
 import { getTokenData, tokenRpcOperations, tokenSendOperations } from "@trigate/domain/TokenOperations"
@@ -22,8 +22,7 @@ const reads: ReadonlyArray<Operation> = [
   getTokenData,
   ...Object.values(tokenRpcOperations),
   ...Object.values(tokenSendOperations),
-  ...layer2Methods,
-  getBlockByNumber
+  ...layer2Methods
 ]
 
 const named = (cachePolicys: ReadonlyArray<readonly [Operation, CachePolicy | undefined]>) =>
@@ -36,6 +35,12 @@ describe("What is kept of answers", () => {
     assert.deepStrictEqual(named(reads.map((each) => [each, each.cachePolicy?.(window, 2 * day)])), [
       ["info spotMeta", { fresh: 5 * minute, refreshAfter: 4 * minute, staleIfError: 60 * minute }],
       ["info candleSnapshot", { fresh: day, staleIfError: day }],
+      ["info meta", { fresh: minute, staleIfError: 0 }],
+      ["info metaAndAssetCtxs", { fresh: 1000, staleIfError: 0 }],
+      ["info perpDexs", { fresh: minute, staleIfError: 0 }],
+      ["info allMids", { fresh: 1000, staleIfError: 0 }],
+      ["info l2Book", { fresh: 1000, staleIfError: 0 }],
+      ["info recentTrades", { fresh: 1000, staleIfError: 0 }],
       ["evm eth_gasPrice", { fresh: 1000, staleIfError: 10_000 }],
       ["evm eth_bigBlockGasPrice", { fresh: 1000, staleIfError: 10_000 }],
       ["token-rest getTokenData", { fresh: 10_000, staleIfError: 5 * minute }],
@@ -52,7 +57,9 @@ describe("What is kept of answers", () => {
 
   it("comes with a check of the answer wherever something is kept", () => {
     for (const each of reads) {
-      const isCached = each.cachePolicy !== undefined || each.cachePolicyOnRequest !== undefined
+      // a setting may have the answers of any query cached
+      const isCached = each.cachePolicy !== undefined || each.cachePolicyOnRequest !== undefined ||
+        each.protocol === "info"
       assert.strictEqual(each.isCacheable !== undefined, isCached, each.name)
     }
   })
@@ -81,17 +88,17 @@ describe("What is kept of answers", () => {
     const bad = ["null", "", "{", "[]", "{\"ok\":false,\"error\":\"x\"}", "{\"error\":\"x\"}"]
     const address = Result.getOrThrow(TonAddress.check(`0:${"0".repeat(64)}`))
     for (const answer of bad) {
-      assert.isFalse(infoOperations.spotMeta.isCacheable?.(undefined, Json.of(answer)))
-      assert.isFalse(evmOperations.gasPrice.isCacheable?.(undefined, Json.of(answer)))
+      assert.isFalse(infoOperations.spotMeta.isCacheable?.({}, Json.of(answer)))
+      assert.isFalse(evmOperations.gasPrice.isCacheable?.({}, Json.of(answer)))
       assert.isFalse(tokenRpcOperations.getTokenData.isCacheable?.({ address }, Json.of(answer)))
       assert.isFalse(getTokenData.isCacheable?.({ address }, Json.of(answer)))
     }
-    assert.isFalse(evmOperations.gasPrice.isCacheable?.(undefined, Json.of("\"0xzz\"")))
+    assert.isFalse(evmOperations.gasPrice.isCacheable?.({}, Json.of("\"0xzz\"")))
     assert.isFalse(getTokenData.isCacheable?.({ address }, Json.of("{\"ok\":false,\"result\":\"Ratelimit exceed\"}")))
     assert.isTrue(getTokenData.isCacheable?.({ address }, Json.of("{\"ok\":true,\"result\":{}}")))
     assert.isTrue(getTokenData.isCacheable?.({ address }, Json.of("{\"name\":\"flat\"}")))
-    assert.isTrue(evmOperations.gasPrice.isCacheable?.(undefined, Json.of("\"0x5f5e100\"")))
-    assert.isTrue(infoOperations.spotMeta.isCacheable?.(undefined, Json.of(JSON.stringify(spotMeta))))
+    assert.isTrue(evmOperations.gasPrice.isCacheable?.({}, Json.of("\"0x5f5e100\"")))
+    assert.isTrue(infoOperations.spotMeta.isCacheable?.({}, Json.of(JSON.stringify(spotMeta))))
     assert.isTrue(tokenRpcOperations.detectHash.isCacheable?.({ hash: "x" }, Json.of("{\"b64\":\"x\",\"hex\":\"x\"}")))
   })
 })

@@ -53,9 +53,8 @@ describe("Candle", () => {
 
   it("a window travels wrapped in `req`", () => {
     const request = { coin: "@107", interval: "1M", startTime: 5 } as const
-    assert.deepStrictEqual(encodeBody(request), { type: "candleSnapshot", req: request })
+    assert.deepStrictEqual(encodeBody(request), { req: request })
     assert.isTrue(Option.isNone(decodeBody({ type: "candleSnapshot", ...request })))
-    assert.isTrue(Option.isNone(decodeBody({ type: "spotMeta", req: request })))
   })
 
   it("HTTP 500 null means an unknown coin, other server faults do not", () => {

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Hash } from "@trigate/domain/Hex"
 import * as Json from "@trigate/domain/Json"
-import { getTransactionReceipt, layer2Operations } from "@trigate/domain/Layer2Operations"
+import { getTransactionReceipt } from "@trigate/domain/Layer2Operations"
 import * as EvmProtocol from "@trigate/domain/protocol/EvmProtocol"
 import * as JsonRpc from "@trigate/domain/protocol/JsonRpc"
 import * as Effect from "effect/Effect"
@@ -24,7 +24,6 @@ describe("eth_getTransactionReceipt", () => {
       protocol: "layer2",
       sources: ["node"]
     })
-    assert.deepStrictEqual(Object.keys(layer2Operations), ["getTransactionReceipt"])
   })
 
   it("takes one hash and keeps its letter case", () => {

@@ -8,7 +8,7 @@
 import type { CommonFailure } from "@trigate/domain/GatewayError"
 import type { Hash } from "@trigate/domain/Hex"
 import { Hash as HashSchema, Quantity } from "@trigate/domain/Hex"
-import { getBlockByNumber } from "@trigate/domain/Layer2Operations"
+import { layer2Operations } from "@trigate/domain/Layer2Operations"
 import type { CachePolicy, Request, Response } from "@trigate/domain/Operation"
 import type { CheckedRead } from "@trigate/domain/protocol/EvmProtocol"
 import { methodOf } from "@trigate/domain/protocol/EvmProtocol"
@@ -54,6 +54,12 @@ const Sealed = Schema.Struct({
 type Sealed = typeof Sealed.Type
 
 const decode = Schema.decodeUnknownOption(Sealed)
+
+/** Reads of a block only what it needs, so that it reads blocks of any family. */
+const getBlockByNumber = {
+  ...layer2Operations.getBlockByNumber,
+  response: Schema.NullOr(Schema.Struct({ number: Quantity, hash: HashSchema }))
+}
 const blockOver = methodOf(getBlockByNumber)
 
 const isSame = (one: Hash, other: Hash): boolean => one.toLowerCase() === other.toLowerCase()

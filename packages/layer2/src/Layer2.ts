@@ -1,7 +1,7 @@
 /** An EVM layer 2: its relayed JSON-RPC, receipts, and waiting for one. */
 import type { CommonFailure } from "@trigate/domain/GatewayError"
 import { layer2Operations } from "@trigate/domain/Layer2Operations"
-import type { Request } from "@trigate/domain/Operation"
+import type { Methods } from "@trigate/domain/Operation"
 import * as EvmProtocol from "@trigate/domain/protocol/EvmProtocol"
 import type { RpcAnswer } from "@trigate/domain/protocol/JsonRpc"
 import type { Receipt } from "@trigate/domain/Receipt"
@@ -13,8 +13,8 @@ import type * as Effect from "effect/Effect"
 import type { ReceiptTimeout, TransientFailure } from "./ReceiptTimeout.ts"
 import * as ReceiptWait from "./ReceiptWait.ts"
 
-/** An EVM layer 2. */
-export class Layer2 extends Context.Service<Layer2, {
+/** The methods of the service; those of typed operations are derived. */
+export interface Layer2Methods extends Methods<typeof layer2Operations, CommonFailure> {
   /**
    * Relays a call; params that do not decode are refused before anything is sent.
    *
@@ -25,10 +25,6 @@ export class Layer2 extends Context.Service<Layer2, {
   ) => Effect.Effect<RpcAnswer, CommonFailure | OutcomeUnknown | UnsupportedBlock>
   /** Starts the relay of a read. */
   readonly start: (call: EvmProtocol.EvmCall) => Start<RpcAnswer, CommonFailure>
-  /** The receipt of a transaction; `null` while it is unknown or not yet in a block. */
-  readonly getTransactionReceipt: (
-    request: Request<typeof layer2Operations.getTransactionReceipt>
-  ) => Effect.Effect<Receipt | null, CommonFailure>
   /**
    * Polls until the receipt is there.
    *
@@ -38,17 +34,18 @@ export class Layer2 extends Context.Service<Layer2, {
   readonly waitForReceipt: (
     options: ReceiptWait.WaitOptions
   ) => Effect.Effect<Receipt, Exclude<CommonFailure, TransientFailure> | ReceiptTimeout>
-}>()("@trigate/layer2/Layer2") {}
+}
 
-const receiptOver = EvmProtocol.methodOf(layer2Operations.getTransactionReceipt)
+/** An EVM layer 2, with a method for each of `layer2Operations`. */
+export class Layer2 extends Context.Service<Layer2, Layer2Methods>()("@trigate/layer2/Layer2") {}
 
 /** The service over a backend. */
 export const make = (backend: EvmProtocol.EvmBackend): Layer2["Service"] => {
-  const getReceipt = receiptOver("Layer2", "layer2", (call) => backend.read({ ...call, surface: "gateway" }))
+  const methods = EvmProtocol.methodsOf(layer2Operations, "Layer2", "layer2", backend)
   return Layer2.of({
+    ...methods,
     relay: EvmProtocol.relay(backend),
     start: EvmProtocol.starting(backend),
-    getTransactionReceipt: getReceipt,
-    waitForReceipt: (options) => ReceiptWait.wait(getReceipt, options)
+    waitForReceipt: (options) => ReceiptWait.wait(methods.getTransactionReceipt, options)
   })
 }

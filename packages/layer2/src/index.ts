@@ -14,7 +14,7 @@ export * as Layer2 from "./Layer2.ts"
 /** The layer 2 in one call: its service over undici, with the defaults of a program of one process. */
 export * as Layer2Chain from "./Layer2Chain.ts"
 
-/** A layer 2 in memory, for tests: it answers with the receipts that it was given, and has no other method. */
+/** A layer 2 in memory, for tests: receipts, and answers to other methods, that a test sets. It takes no transaction. */
 export * as Layer2Memory from "./Layer2Memory.ts"
 
 /** Layer 2 over its nodes: JSON-RPC by POST to the base address itself. */

@@ -6,6 +6,7 @@
  */
 import type { Candle, CandleInterval, CandleWindowRequest } from "@trigate/domain/Candle"
 import { barAt, closeOf, openOf, retainedBars } from "@trigate/domain/CandleWindow"
+import type { BookLevel } from "@trigate/domain/Market"
 import type { SpotMeta, SpotPair, SpotToken } from "@trigate/domain/SpotMeta"
 import * as DateTime from "effect/DateTime"
 import type { Seed, Series } from "./Seed.ts"
@@ -32,6 +33,10 @@ export interface CandleMarket {
   /** Time of the first trade, in milliseconds: a UTC midnight. There are no bars before it. */
   readonly listedAt: number
 }
+
+/** The dex of a perpetual: `""` for the venue's own, undefined for spot pairs. */
+export const dexOf = (coin: string): string | undefined =>
+  coin.includes("/") || coin.startsWith("@") ? undefined : coin.includes(":") ? coin.split(":")[0] : ""
 
 /**
  * Coin, asset, price, volatility, trades a minute, lots of a trade, decimals of sizes and prices, and day of listing.
@@ -304,25 +309,18 @@ const depth = 20
 
 const ranks = Array.from({ length: depth }, (_, index) => index + 1)
 
-/** A level of a book: price and size as the venue prints them, and how many orders. */
-export interface Level {
-  readonly px: string
-  readonly sz: string
-  readonly n: number
-}
-
 /** Both sides of a book, best level first, one step away from the price. Sizes change once a minute. */
 export const bookOf = (
   seed: Seed,
   market: CandleMarket,
   now: number
-): readonly [bids: ReadonlyArray<Level>, asks: ReadonlyArray<Level>] => {
+): readonly [bids: ReadonlyArray<BookLevel>, asks: ReadonlyArray<BookLevel>] => {
   const { price } = dayOf(seed, market, now)
   // the step of the highest level, which may have a digit more before the point
   const step = stepAt(market, price + depth * stepAt(market, price))
   const family = Random.series(seed, `book/${market.coin}/${Math.floor(now / minute)}`)
   const side = (direction: 1 | -1) =>
-    ranks.flatMap((rank): ReadonlyArray<Level> => {
+    ranks.flatMap((rank): ReadonlyArray<BookLevel> => {
       const at = price + direction * rank * step
       return at < step ? [] : [{
         px: printPrice(market, at),

@@ -1,6 +1,7 @@
 /** A node of a sandbox's EVM chain: the standard JSON-RPC methods. */
 import { Address, Data, Hash, Quantity, StorageSlot } from "@trigate/domain/Hex"
 import * as Json from "@trigate/domain/Json"
+import type { layer2Operations } from "@trigate/domain/Layer2Operations"
 import type { EvmBackend } from "@trigate/domain/protocol/EvmProtocol"
 import { methodNotFound, type RpcAnswer } from "@trigate/domain/protocol/JsonRpc"
 import * as Clock from "effect/Clock"
@@ -236,7 +237,17 @@ const feeHistory = (
   })
 }
 
-const methods: ReadonlyMap<string, Method<View>> = new Map(Object.entries({
+/** A method for each of some names, and others. */
+export type Methods<Names extends string, V> = { readonly [Name in Names]: Method<V> } & {
+  readonly [name: string]: Method<V>
+}
+
+/** The names on the wire of the operations of a table. */
+export type WireName<Operations extends { readonly [name: string]: { readonly name: string } }> = Operations[
+  keyof Operations
+]["name"]
+
+const methods = {
   web3_clientVersion: always(() => "trigate-sandbox"),
   web3_sha3: value(Schema.Tuple([Data]), (_, [data]) => keccak256(data)),
   net_version: always(({ chainId }) => String(chainId)),
@@ -289,12 +300,17 @@ const methods: ReadonlyMap<string, Method<View>> = new Map(Object.entries({
   eth_getTransactionByHash: value(Schema.Tuple([Hash]), (chain, [hash]) => Wire.transactionOf(chain, hash)),
   eth_getTransactionReceipt: value(Schema.Tuple([Hash]), (chain, [hash]) => Wire.receiptOf(chain, hash)),
   eth_getLogs: value(Schema.Tuple([Wire.Filter]), (chain, [filter]) => Wire.findLogs(chain, filter))
-}))
+} satisfies Methods<WireName<typeof layer2Operations>, View>
+
+const known: ReadonlyMap<string, Method<View>> = new Map(Object.entries(methods))
+
+/** The names of the methods that every chain of the sandbox has. */
+export type Name = keyof typeof methods
 
 /** Answers a read, whose params are raw JSON text. */
 export const answer = (view: View, name: string, params: string): Effect.Effect<RpcAnswer> => {
-  const known = methods.get(name)
-  return known === undefined ? Effect.succeed(methodNotFound(name)) : answerOf(known(view, params))
+  const method = known.get(name)
+  return method === undefined ? Effect.succeed(methodNotFound(name)) : answerOf(method(view, params))
 }
 
 /** A machine for a chain id. It is loaded on first use. */

@@ -15,8 +15,8 @@ import { contracts, keys, tokens, traderStake, transactions } from "./SandboxExa
 import type { Seed } from "./Seed.ts"
 import * as Random from "./Seed.ts"
 import { accountKey, type Contract, type Dialect, type TokenState } from "./TokenServer.ts"
+import type { InfoState } from "./VenueAnswer.ts"
 import type { EvmState } from "./VenueEvm.ts"
-import type { InfoState } from "./VenueInfo.ts"
 import { type Account, newAccount, type VenueState } from "./VenueState.ts"
 
 const cosigners = [keys.leader, keys.cosigner, keys.thirdCosigner, keys.fourthCosigner, keys.fifthCosigner]

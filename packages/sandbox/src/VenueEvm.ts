@@ -6,7 +6,7 @@ import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import { type BlockClock, type EvmChain, latestAt, type Ledger, mapWorlds } from "./EvmChain.ts"
-import { answerOf, type Method, method, type WithMachine } from "./EvmNode.ts"
+import { answerOf, type Method, method, type Methods, type WireName, type WithMachine } from "./EvmNode.ts"
 import * as EvmNode from "./EvmNode.ts"
 import { quantity } from "./EvmWire.ts"
 import { withWord } from "./EvmWorld.ts"
@@ -86,14 +86,16 @@ const fee = (kind: keyof typeof blockKinds) => ({ evm, now, seed }: EvmView) =>
   Effect.succeed(quantity(baseFee(seed, evm, kind, now)))
 
 /** Methods that only this chain has, or answers in its own way. */
-const methods: ReadonlyMap<string, Method<EvmView>> = new Map(Object.entries({
+const own = {
   eth_gasPrice: method(gasPrice.request, fee("small")),
   eth_bigBlockGasPrice: method(bigBlockGasPrice.request, fee("big")),
   eth_usingBigBlocks: method(
     usingBigBlocks.request,
     ({ venue }: EvmView, { address }) => Effect.succeed(accountOf(venue, address).usingBigBlocks)
   )
-}))
+} satisfies Methods<Exclude<WireName<typeof evmOperations>, EvmNode.Name>, EvmView>
+
+const methods: ReadonlyMap<string, Method<EvmView>> = new Map(Object.entries(own))
 
 /** Answers a read, whose params are raw JSON text. */
 export const answer = (

@@ -2,49 +2,37 @@
 import { Address, lowerCase } from "@trigate/domain/Hex"
 import { infoOperations } from "@trigate/domain/InfoOperations"
 import * as Json from "@trigate/domain/Json"
-import type { SpotMeta } from "@trigate/domain/SpotMeta"
-import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import type { Meta, MetaAndAssetContexts, PerpDex } from "@trigate/domain/Market"
+import type * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Utf8 from "@trigate/domain/Utf8"
 import type * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { bars, bookOf, type CandleMarket, dayOf, printPrice, printSize } from "./CandleMarket.ts"
-import type { Seed } from "./Seed.ts"
+import { bars, bookOf, type CandleMarket, dayOf, dexOf, printPrice, printSize } from "./CandleMarket.ts"
 import * as Random from "./Seed.ts"
 import * as VenueAccounts from "./VenueAccounts.ts"
-import * as VenueRefusal from "./VenueRefusal.ts"
-import { type VenueState, withEntry, withoutEntry } from "./VenueState.ts"
-
-/** The data behind `POST /info`. */
-export interface InfoState {
-  readonly spotMeta: SpotMeta
-  /** Coins with candles, by name. */
-  readonly markets: ReadonlyMap<string, CandleMarket>
-}
-
-/** The data and the time of a query. */
-export interface Listing extends InfoState {
-  readonly seed: Seed
-  readonly now: number
-}
-
-/** What a query is answered from: the listing, and what the venue remembers of accounts. */
-export interface InfoView extends Listing {
-  readonly venue: VenueState
-}
+import {
+  type Answer,
+  type InfoState,
+  type InfoView,
+  known,
+  type Listing,
+  notJson,
+  on,
+  wrongShape
+} from "./VenueAnswer.ts"
+import { withEntry, withoutEntry } from "./VenueState.ts"
+import * as VenueTrading from "./VenueTrading.ts"
 
 const maxLeverage = 20
 
-const hour = 3_600_000
+const minute = 60_000
+const hour = 60 * minute
 
 /** The venue's base rate of an hour. */
 const fundingRate = "0.0000125"
-
-/** The dex of a perpetual: `""` for the venue's own, undefined for spot pairs. */
-const dexOf = (coin: string): string | undefined =>
-  coin.includes("/") || coin.startsWith("@") ? undefined : coin.includes(":") ? coin.split(":")[0] : ""
 
 const tradedIn = ({ markets, now }: Listing): ReadonlyArray<CandleMarket> =>
   [...markets.values()].filter(({ listedAt }) => listedAt < now)
@@ -70,7 +58,7 @@ const context = ({ now, seed }: Listing, market: CandleMarket) => {
 }
 
 /** `meta`: the perpetuals of a dex; undefined if there is no such dex. */
-export const meta = (listing: Listing, dex: string) => {
+export const meta = (listing: Listing, dex: string): Meta | undefined => {
   const listed = perpetuals(listing, dex)
   return listed.length === 0 ? undefined : {
     universe: listed.map(({ coin, sizeDecimals }) => ({
@@ -98,7 +86,7 @@ const perpetualContext = (listing: Listing, market: CandleMarket) => {
 }
 
 /** `metaAndAssetCtxs`: the perpetuals of a dex with their prices. There are no open positions. */
-export const metaAndContexts = (listing: Listing, dex: string) => {
+export const metaAndContexts = (listing: Listing, dex: string): MetaAndAssetContexts | undefined => {
   const listed = meta(listing, dex)
   return listed === undefined
     ? undefined
@@ -168,7 +156,7 @@ export const spotMetaAndContexts = (listing: Listing) => {
 }
 
 /** `perpDexs`: `null` for the venue's own dex, then the dexes of builders. */
-export const perpDexs = (listing: Listing) => [
+export const perpDexs = (listing: Listing): ReadonlyArray<PerpDex | null> => [
   null,
   ...dexes(listing).map((name) => ({
     name,
@@ -176,7 +164,7 @@ export const perpDexs = (listing: Listing) => [
     deployer: Random.hex(listing.seed, `dex/${name}`, 40),
     oracleUpdater: null,
     feeRecipient: null,
-    assetToStreamingOiCap: perpetuals(listing, name).map(({ coin }) => [coin, "100000000.0"])
+    assetToStreamingOiCap: perpetuals(listing, name).map(({ coin }) => [coin, "100000000.0"] as const)
   }))
 ]
 
@@ -197,99 +185,102 @@ export const l2Book = ({ markets, now, seed }: Listing, coin: string) => {
     : { coin, time: now, levels: bookOf(seed, market, now) }
 }
 
-const upstream = "trading-api"
-
-const decodeSpotMeta = Schema.decodeUnknownOption(infoOperations.spotMeta.request)
-const decodeCandles = Schema.decodeUnknownOption(infoOperations.candleSnapshot.request)
-
-const dex = Schema.optionalKey(Schema.NullOr(Schema.String))
-
-/** The undocumented queries that the markets can answer. */
-const PassthroughRead = Schema.Union([
-  Schema.Struct({ type: Schema.Literals(["meta", "metaAndAssetCtxs", "allMids"]), dex }),
-  Schema.Struct({
-    type: Schema.Literals([
-      "spotMetaAndAssetCtxs",
-      "perpDexs",
-      "exchangeStatus",
-      "predictedFundings",
-      "validatorSummaries"
-    ])
-  }),
-  Schema.Struct({ type: Schema.Literal("perpsAtOpenInterestCap"), dex }),
-  Schema.Struct({
-    type: Schema.Literal("fundingHistory"),
-    coin: Schema.String,
-    startTime: Schema.Natural,
-    endTime: Schema.optionalKey(Schema.NullOr(Schema.Natural))
-  }),
-  Schema.Struct({ type: Schema.Literal("activeAssetData"), user: Address, coin: Schema.String }),
-  // prices have five significant digits, and books are not aggregated to fewer
-  Schema.Struct({
-    type: Schema.Literal("l2Book"),
-    coin: Schema.String,
-    nSigFigs: Schema.optionalKey(Schema.NullOr(Schema.Literal(5))),
-    mantissa: Schema.optionalKey(Schema.Null)
+/** The newest trades of a coin: one at the end of each of the last ten minutes. */
+const recentTrades = ({ markets, now, seed }: Listing, coin: string) => {
+  const market = markets.get(coin)
+  if (market === undefined) return undefined
+  const last = bars(seed, market, { coin, interval: "1m", startTime: now - 10 * minute }, now)
+  return last.toReversed().map(({ T, c, t }) => {
+    const name = `trade/${coin}/${t}`
+    const series = Random.series(seed, name)
+    return {
+      coin,
+      side: Random.below(series, 0, 2) === 0 ? "A" as const : "B" as const,
+      px: c,
+      sz: printSize(market, 1 + Random.below(series, 1, 2 * market.tradeLots)),
+      time: Math.min(T, now),
+      hash: Random.hex(seed, name, 64),
+      tid: t / minute,
+      users: [Random.hex(seed, `${name}/buyer`, 40), Random.hex(seed, `${name}/seller`, 40)]
+    }
   })
+}
+
+/** The answer to each typed query. */
+const typed = {
+  ...VenueTrading.answers,
+  spotMeta: on(infoOperations.spotMeta, ({ spotMeta }) => spotMeta),
+  candleSnapshot: on(infoOperations.candleSnapshot, ({ markets, now, seed }, window) => {
+    const market = markets.get(window.coin)
+    return market === undefined ? undefined : bars(seed, market, window, now)
+  }),
+  meta: on(infoOperations.meta, (view, { dex }) => meta(view, dex ?? "")),
+  metaAndAssetCtxs: on(infoOperations.metaAndAssetCtxs, (view, { dex }) => metaAndContexts(view, dex ?? "")),
+  perpDexs: on(infoOperations.perpDexs, perpDexs),
+  allMids: on(infoOperations.allMids, (view, { dex }) => allMids(view, dex ?? "")),
+  l2Book: on(
+    infoOperations.l2Book,
+    (view, { coin }) => l2Book(view, coin),
+    // prices have five significant digits, and books are not aggregated to fewer
+    ({ mantissa = null, nSigFigs }) => (nSigFigs ?? 5) === 5 && mantissa === null
+  ),
+  recentTrades: on(infoOperations.recentTrades, (view, { coin }) => recentTrades(view, coin)),
+  fundingHistory: on(
+    infoOperations.fundingHistory,
+    (view, { coin, endTime, startTime }) => fundingHistory(view, coin, Number(startTime), Number(endTime ?? view.now))
+  )
+} satisfies { readonly [Name in keyof typeof infoOperations]: Answer }
+
+const typedAnswers: ReadonlyMap<string, Answer> = new Map(Object.entries(typed))
+
+/** The queries without a type that the markets can answer. */
+const PassthroughRead = Schema.Union([
+  Schema.Struct({
+    type: Schema.Literals(["spotMetaAndAssetCtxs", "exchangeStatus", "predictedFundings", "validatorSummaries"])
+  }),
+  Schema.Struct({
+    type: Schema.Literal("perpsAtOpenInterestCap"),
+    dex: Schema.optionalKey(Schema.NullOr(Schema.String))
+  }),
+  Schema.Struct({ type: Schema.Literal("activeAssetData"), user: Address, coin: Schema.String })
 ])
 
 const decodePassthrough = Schema.decodeUnknownOption(PassthroughRead)
 const decodeAccount = Schema.decodeUnknownOption(VenueAccounts.AccountRead)
-
-const json = (value: unknown): UpstreamResponse.UpstreamResponse =>
-  UpstreamResponse.json(upstream, 200, JSON.stringify(value))
-
-const nothing = UpstreamResponse.json(upstream, 500, "null")
-
 const hasType = Schema.decodeUnknownOption(Schema.Struct({ type: Schema.String }))
 
-const own = new Set<string>([
-  "spotMeta",
-  "candleSnapshot",
-  ...[...PassthroughRead.members, ...VenueAccounts.AccountRead.members].flatMap(({ fields }) =>
+const passthroughTypes = new Set<string>(
+  [...PassthroughRead.members, ...VenueAccounts.AccountRead.members].flatMap(({ fields }) =>
     "literals" in fields.type ? fields.type.literals : [fields.type.literal]
   )
-])
+)
 
-/** The venue's words for a query that it cannot read. For a type that the sandbox lacks they name the type. */
-const wrongShape = (query: unknown): UpstreamResponse.UpstreamResponse => {
-  const type = Option.match(hasType(query), { onNone: () => undefined, onSome: (named) => named.type })
-  const why = type === undefined || own.has(type) ? "" : `: the sandbox has no answer to ${JSON.stringify(type)}`
-  return UpstreamResponse.plain(upstream, 422, VenueRefusal.wrongShape + why)
+const passthroughAnswer = (listing: InfoView, read: typeof PassthroughRead.Type): unknown => {
+  switch (read.type) {
+    case "spotMetaAndAssetCtxs":
+      return spotMetaAndContexts(listing)
+    case "exchangeStatus":
+      return { time: listing.now, specialStatuses: null }
+    case "predictedFundings":
+      return predictedFundings(listing)
+    case "perpsAtOpenInterestCap":
+      return []
+    case "validatorSummaries":
+      return VenueAccounts.validators(listing.venue)
+    case "activeAssetData":
+      return activeAssetData(listing, read.user, read.coin)
+  }
 }
 
-const known = (value: unknown): UpstreamResponse.UpstreamResponse => value === undefined ? nothing : json(value)
-
-const passthroughAnswer = (
-  listing: InfoView,
-  read: typeof PassthroughRead.Type
-): UpstreamResponse.UpstreamResponse => {
-  switch (read.type) {
-    case "meta":
-      return known(meta(listing, read.dex ?? ""))
-    case "metaAndAssetCtxs":
-      return known(metaAndContexts(listing, read.dex ?? ""))
-    case "allMids":
-      return json(allMids(listing, read.dex ?? ""))
-    case "spotMetaAndAssetCtxs":
-      return json(spotMetaAndContexts(listing))
-    case "perpDexs":
-      return json(perpDexs(listing))
-    case "exchangeStatus":
-      return json({ time: listing.now, specialStatuses: null })
-    case "predictedFundings":
-      return json(predictedFundings(listing))
-    case "perpsAtOpenInterestCap":
-      return json([])
-    case "validatorSummaries":
-      return json(VenueAccounts.validators(listing.venue))
-    case "fundingHistory":
-      return known(fundingHistory(listing, read.coin, read.startTime, read.endTime ?? listing.now))
-    case "activeAssetData":
-      return known(activeAssetData(listing, read.user, read.coin))
-    case "l2Book":
-      return json(l2Book(listing, read.coin))
-  }
+/** The answer to a query without a type. The refusal of one that the sandbox lacks names it. */
+const untyped = (view: InfoView, type: string, body: unknown): UpstreamResponse.UpstreamResponse => {
+  const passthrough = decodePassthrough(body)
+  if (Option.isSome(passthrough)) return known(passthroughAnswer(view, passthrough.value))
+  return Option.match(decodeAccount(body), {
+    onNone: () =>
+      wrongShape(passthroughTypes.has(type) ? "" : `: the sandbox has no answer to ${JSON.stringify(type)}`),
+    onSome: (account) => known(VenueAccounts.answer(view.venue, account, view.now))
+  })
 }
 
 /**
@@ -300,19 +291,11 @@ const passthroughAnswer = (
  */
 export const answer = (view: InfoView, body: Uint8Array): UpstreamResponse.UpstreamResponse => {
   const parsed = Option.flatMap(Utf8.decode(body), (text) => Result.getSuccess(Json.parse(text)))
-  if (Option.isNone(parsed)) return UpstreamResponse.plain(upstream, 400, VenueRefusal.notJson)
-  if (Option.isSome(decodeSpotMeta(parsed.value))) return json(view.spotMeta)
-  const passthrough = decodePassthrough(parsed.value)
-  if (Option.isSome(passthrough)) return passthroughAnswer(view, passthrough.value)
-  const account = decodeAccount(parsed.value)
-  if (Option.isSome(account)) return json(VenueAccounts.answer(view.venue, account.value, view.now))
-  return Option.match(decodeCandles(parsed.value), {
-    onNone: () => wrongShape(parsed.value),
-    onSome: (window) => {
-      const market = view.markets.get(window.coin)
-      return market === undefined ? nothing : json(bars(view.seed, market, window, view.now))
-    }
-  })
+  if (Option.isNone(parsed)) return notJson
+  const named = hasType(parsed.value)
+  if (Option.isNone(named)) return wrongShape()
+  const { type } = named.value
+  return typedAnswers.get(type)?.(view, parsed.value) ?? untyped(view, type, parsed.value)
 }
 
 /** Sets the state of `POST /info`. */

@@ -1,6 +1,8 @@
 /** What the venue remembers of accounts, API wallets, validators and nonces, and how a test sets it. */
+import type { ExtraAgent, Position } from "@trigate/domain/Account"
 import { type ActionRejected, classifyRejection } from "@trigate/domain/ActionOutcome"
 import { type Address, type Hash, lowerCase } from "@trigate/domain/Hex"
+import type { Fill, OrderRecord } from "@trigate/domain/Order"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
@@ -46,8 +48,17 @@ export interface Account {
   readonly delegations: ReadonlyMap<Address, Delegation>
   /** The newest delegations, newest first. */
   readonly delegationHistory: ReadonlyArray<DelegationEvent>
-  /** Spot balances; nothing here changes them. */
+  /** Spot balances. Like all of its trading, only {@link VenueControls.setAccount} changes them. */
   readonly spot: ReadonlyArray<{ readonly coin: string; readonly token: number; readonly total: string }>
+  /** USD in perpetuals, besides what positions are worth. */
+  readonly collateral: number
+  readonly positions: ReadonlyArray<Position>
+  /** Newest first. */
+  readonly orders: ReadonlyArray<OrderRecord>
+  /** Newest first. */
+  readonly fills: ReadonlyArray<Fill>
+  /** API wallets with a name. */
+  readonly extraAgents: ReadonlyArray<ExtraAgent>
   /** Whether its EVM transactions go to big blocks. */
   readonly usingBigBlocks: boolean
   /** Present on an account that acts by several signatures only. */
@@ -85,6 +96,11 @@ export const newAccount: Account = {
   delegations: new Map(),
   delegationHistory: [],
   spot: [],
+  collateral: 0,
+  positions: [],
+  orders: [],
+  fills: [],
+  extraAgents: [],
   usingBigBlocks: false,
   requests: { limit: Number.POSITIVE_INFINITY, sent: 0 }
 }
@@ -107,6 +123,8 @@ export interface VenueControls {
   readonly account: (address: Address) => Effect.Effect<Option.Option<Account>>
   /** A validator; none if there is none at the address. */
   readonly validator: (address: Address) => Effect.Effect<Option.Option<Validator>>
+  /** Sets fields of an account, such as its orders and fills, and creates it first if there is none. */
+  readonly setAccount: (address: Address, fields: Partial<Account>) => Effect.Effect<void>
   /** Adds stake, in HYPE x 10^8, to an account, and creates it first if there is none. */
   readonly fundAccount: (address: Address, wei: bigint) => Effect.Effect<void>
   /** Registers a validator, and creates its account if there is none. */
@@ -141,6 +159,7 @@ export const controls = (state: Ref.Ref<VenueState>): VenueControls => ({
     Effect.map(Ref.get(state), ({ accounts }) => Option.fromUndefinedOr(accounts.get(lowerCase(address)))),
   validator: (address) =>
     Effect.map(Ref.get(state), ({ validators }) => Option.fromUndefinedOr(validators.get(lowerCase(address)))),
+  setAccount: (address, fields) => Ref.update(state, (venue) => changeAccount(venue, address, fields)),
   fundAccount: (address, wei) =>
     Ref.update(state, (venue) => changeAccount(venue, address, { stake: accountOf(venue, address).stake + wei })),
   addValidator: (address, validator) =>

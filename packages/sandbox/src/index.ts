@@ -56,8 +56,11 @@ export * as SpotMetaBook from "./SpotMetaBook.ts"
 /** The token chain: its contracts, and its HTTP API v2 in the dialects of both server families. */
 export * as TokenServer from "./TokenServer.ts"
 
-/** The venue's `POST /info` about a user: stake, balances, roles, and the empty lists of an account without trades. */
+/** Queries about a user without a type: stake, signers, and the empty lists of what the sandbox does not have. */
 export * as VenueAccounts from "./VenueAccounts.ts"
+
+/** How the venue answers a query of `POST /info`: what it sees, and the forms of its responses. */
+export * as VenueAnswer from "./VenueAnswer.ts"
 
 /** Candle history of the sandbox: every closed bar since the listing of a coin, as a recorder would have taken it. */
 export * as VenueArchive from "./VenueArchive.ts"
@@ -76,3 +79,6 @@ export * as VenueRefusal from "./VenueRefusal.ts"
 
 /** What the venue remembers of accounts, API wallets, validators and nonces, and how a test sets it. */
 export * as VenueState from "./VenueState.ts"
+
+/** Typed queries about a user: margin and balances, orders and fills, fees and limits, roles and API wallets. */
+export * as VenueTrading from "./VenueTrading.ts"

@@ -5,6 +5,7 @@
  * `X-API-Key` or in `api_key` of the query, as stock clients send it. No upstream ever sees it.
  */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
+import { GatewayApi } from "@trigate/api/GatewayApi"
 import { CallerKeys } from "@trigate/callers/CallerKeys"
 import * as Quotas from "@trigate/callers/Quotas"
 import { CurrentCaller, CurrentKeepCounted } from "@trigate/domain/Caller"
@@ -27,6 +28,7 @@ import * as Result from "effect/Result"
 import { overloaded } from "./Load.ts"
 import { CurrentRequestFacts } from "./RequestFacts.ts"
 import type { Admitted, RequestFacts } from "./RequestFacts.ts"
+import { methodsOf, ofDocs } from "./Unmatched.ts"
 
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- the message is Node's own
 import { IncomingMessage } from "node:http"
@@ -48,18 +50,10 @@ const inQuery = (url: string): ReadonlyArray<string> => {
 }
 
 // a caller that forgets the key in `/{key}/…` would otherwise use a route's name as one
-const reserved: ReadonlySet<string> = new Set([
-  "admin",
-  "api",
-  "candles",
-  "docs",
-  "evm",
-  "exchange",
-  "health",
-  "info",
-  "l2",
-  "metrics"
-])
+const reserved: ReadonlySet<string> = new Set(
+  [...Object.keys(methodsOf(GatewayApi)), ...Object.keys(ofDocs)].map((path) => path.split("/")[1] ?? "")
+    .filter((segment) => !segment.startsWith(":"))
+)
 
 /** A key that the contract takes in a path. */
 const plainKey = /^[A-Za-z0-9_-]{1,128}$/u

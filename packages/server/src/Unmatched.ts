@@ -25,8 +25,8 @@ export const methodsOf = <Groups extends HttpApiGroup.Constraint>(api: HttpApi.H
   return methods
 }
 
-// not part of the contract
-const ofDocs: Methods = { "/openapi.json": ["GET"], "/docs": ["GET"] }
+/** The paths of the reference, which are not part of the contract. */
+export const ofDocs: Methods = { "/openapi.json": ["GET"], "/docs": ["GET"] }
 
 const isKey = Schema.is(EndpointKey)
 

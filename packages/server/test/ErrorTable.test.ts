@@ -6,6 +6,7 @@
  */
 import { describe, it } from "@effect/vitest"
 import { actionCatalog } from "@trigate/domain/ActionCatalog"
+import { infoOperations } from "@trigate/domain/InfoOperations"
 import type { SignedAction } from "@trigate/domain/SignedAction"
 import type { Client } from "@trigate/testing/Client"
 import { get, post } from "@trigate/testing/Gateway"
@@ -136,9 +137,9 @@ const invalidRequest: ReadonlyArray<Row> = [
     what: "/info, an unknown type",
     tag: "InvalidRequest",
     environment: { TRIGATE_RELAY_INFO: "off" },
-    ask: (url) => post(`${url}/info`, `{"type":"meta"}`),
+    ask: (url) => post(`${url}/info`, `{"type":"exchangeStatus"}`),
     status: 400,
-    fields: faults([["type"], "Expected one of spotMeta, candleSnapshot"]),
+    fields: faults([["type"], `Expected one of ${Object.keys(infoOperations).join(", ")}`.slice(0, 240)]),
     sent: 0,
     client: spotMeta.client,
     replay: true

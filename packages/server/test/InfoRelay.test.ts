@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { infoOperations } from "@trigate/domain/InfoOperations"
 import { get, post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import { rawUpstream } from "@trigate/testing/RawUpstream"
@@ -222,7 +223,8 @@ describe("a query of another type", () => {
       Effect.gen(function*() {
         const live = yield* liveGateway({ api: () => ({ body: "{}" }) })
         const before = weight((yield* get(`${live.url}/metrics`)).text)
-        yield* post(`${live.url}/info`, `{"type":"${type}"}`)
+        const members = { type, coin: "BTC", oid: 1, user: `0x${"0".repeat(40)}` }
+        yield* post(`${live.url}/info`, JSON.stringify(members))
         const after = (yield* get(`${live.url}/metrics`)).text
         assert.strictEqual(weight(after) - before, expected)
         assert.include(after, `\ntrigate_operations_total{operation="${label}",outcome="ok"} `)
@@ -243,6 +245,8 @@ describe("a query of another type", () => {
           `{"type":"l2 Book"}`,
           `{"type":"\\ud800"}`,
           `{"type":"candleSnapshot"}`,
+          `{"type":"l2Book","coin":5}`,
+          `{"type":"openOrders","user":"0x1"}`,
           `{"type":"a","type":"b"}`
         ]
       ) {
@@ -275,14 +279,16 @@ describe("a query of another type", () => {
 
   it.live("is refused by a gateway that is told so", () =>
     Effect.gen(function*() {
-      const live = yield* liveGateway({}, { TRIGATE_RELAY_INFO: "off" })
-      const answer = yield* post(`${live.url}/info`, body)
+      const live = yield* liveGateway({ api: () => ({ body: book }) }, { TRIGATE_RELAY_INFO: "off" })
+      const answer = yield* post(`${live.url}/info`, `{"type":"exchangeStatus"}`)
       assert.strictEqual(answer.status, 400)
       assert.strictEqual(
         JsonParts.value(answer.text, "errors", 0, "message"),
-        "Expected one of spotMeta, candleSnapshot"
+        `Expected one of ${Object.keys(infoOperations).join(", ")}`.slice(0, 240)
       )
       assert.deepStrictEqual(live.seen(), [])
+      yield* post(`${live.url}/info`, body)
+      assert.deepStrictEqual(live.seen(), ["api POST /info"])
     }))
 })
 

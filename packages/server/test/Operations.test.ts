@@ -4,7 +4,7 @@ import { CandleInterval } from "@trigate/domain/Candle"
 import { evmMethods } from "@trigate/domain/EvmOperations"
 import { exchangeOperations, passthroughAction } from "@trigate/domain/ExchangeOperations"
 import { gatewayErrors } from "@trigate/domain/GatewayError"
-import { infoOperations, knownQueryTypes, passthroughQuery } from "@trigate/domain/InfoOperations"
+import { infoOperations, passthroughQueries, passthroughQuery } from "@trigate/domain/InfoOperations"
 import { layer2Methods } from "@trigate/domain/Layer2Operations"
 import { tokenRpcOperations, tokenSendOperations } from "@trigate/domain/TokenOperations"
 import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
@@ -173,7 +173,7 @@ const values: { readonly [label: string]: ReadonlyArray<string> } = {
     "held",
     ...tags
   ],
-  operation: [...declared, ...knownQueryTypes, "batch", "probe", "unsupported"],
+  operation: [...declared, ...passthroughQueries.map(({ name }) => name), "batch", "probe", "unsupported"],
   state: ["sent", "unknown"],
   address: ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"],
   share: ["common", "actions"],

@@ -5,6 +5,7 @@
  * run them one after the other.
  */
 import type { ConformanceCheck } from "./ConformanceCheck.ts"
+import * as ConformanceDeclared from "./ConformanceDeclared.ts"
 import * as ConformanceExchange from "./ConformanceExchange.ts"
 import * as ConformanceLayer2 from "./ConformanceLayer2.ts"
 import * as ConformanceMarket from "./ConformanceMarket.ts"
@@ -25,5 +26,6 @@ export const conformance = (target: ConformanceTarget, options: Options = {}): R
   ...ConformanceExchange.checks(target, options.firstNonce ?? 0),
   ...ConformanceMarket.checks(target),
   ...ConformanceTokens.checks(target),
-  ...ConformanceLayer2.checks(target)
+  ...ConformanceLayer2.checks(target),
+  ...ConformanceDeclared.checks(target)
 ]

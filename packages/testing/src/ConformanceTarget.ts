@@ -2,16 +2,21 @@
 import type { ActionResult } from "@trigate/domain/ActionOutcome"
 import type { CandleWindowRequest } from "@trigate/domain/Candle"
 import type { CandleWindow } from "@trigate/domain/CandleWindow"
-import type { Address, Hash, StorageSlot } from "@trigate/domain/Hex"
-import type { Receipt } from "@trigate/domain/Receipt"
+import type { evmOperations } from "@trigate/domain/EvmOperations"
+import type { infoOperations } from "@trigate/domain/InfoOperations"
+import type { layer2Operations } from "@trigate/domain/Layer2Operations"
+import type { Methods } from "@trigate/domain/Operation"
 import type { AnySignedAction } from "@trigate/domain/SignedAction"
-import type { SpotMeta } from "@trigate/domain/SpotMeta"
 import type { DetectedAddress, TokenData } from "@trigate/domain/TokenData"
 import type { TonAddress } from "@trigate/domain/TonAddress"
 import type * as Effect from "effect/Effect"
 
+interface Tagged {
+  readonly _tag: string
+}
+
 /** A call of a target: whatever it fails with has a tag. */
-type Call<A> = Effect.Effect<A, { readonly _tag: string }>
+type Call<A> = Effect.Effect<A, Tagged>
 
 interface AddressRequest {
   readonly address: TonAddress
@@ -22,23 +27,15 @@ export interface ConformanceTarget {
   readonly exchange: {
     readonly submit: (signed: AnySignedAction) => Call<ActionResult>
   }
-  readonly info: {
-    readonly spotMeta: () => Call<SpotMeta>
+  readonly info: Methods<Omit<typeof infoOperations, "candleSnapshot">, Tagged> & {
     readonly candleSnapshot: (request: CandleWindowRequest) => Call<CandleWindow>
   }
-  readonly evm: {
-    readonly getStorageAt: (request: { readonly address: Address; readonly slot: StorageSlot }) => Call<StorageSlot>
-    readonly gasPrice: () => Call<bigint>
-    readonly bigBlockGasPrice: () => Call<bigint>
-    readonly usingBigBlocks: (request: { readonly address: Address }) => Call<boolean>
-  }
+  readonly evm: Methods<typeof evmOperations, Tagged>
   readonly tokens: {
     readonly getTokenData: (request: AddressRequest) => Call<TokenData>
     readonly packAddress: (request: AddressRequest) => Call<string>
     readonly unpackAddress: (request: AddressRequest) => Call<string>
     readonly detectAddress: (request: AddressRequest) => Call<DetectedAddress>
   }
-  readonly layer2: {
-    readonly getTransactionReceipt: (request: { readonly hash: Hash }) => Call<Receipt | null>
-  }
+  readonly layer2: Methods<typeof layer2Operations, Tagged>
 }

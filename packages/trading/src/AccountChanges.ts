@@ -7,7 +7,7 @@
  */
 import { CurrentCaller, local } from "@trigate/domain/Caller"
 import { Address } from "@trigate/domain/Hex"
-import { passthroughQueryOf } from "@trigate/domain/InfoOperations"
+import { userRole } from "@trigate/domain/InfoOperations"
 import * as Json from "@trigate/domain/Json"
 import type { InfoCall } from "@trigate/domain/protocol/InfoProtocol"
 import * as InfoProtocol from "@trigate/domain/protocol/InfoProtocol"
@@ -61,9 +61,8 @@ export const learn = (
   )
 
 const roleQuery = (user: string): InfoCall => {
-  const request = { type: "userRole" }
-  const body = Json.write({ ...request, user })
-  return { operation: passthroughQueryOf(request.type, "gateway"), request, body, surface: "gateway" }
+  const request = { user }
+  return { operation: userRole, request, body: Json.write({ type: userRole.name, ...request }), surface: "gateway" }
 }
 
 const addresses = /0x[0-9a-fA-F]{40}(?![0-9a-fA-F])/gu

@@ -168,7 +168,7 @@ const lackingOf = ({ closed, first, last, series }: Plan, known: BarRanges, now:
 }
 
 /** The query for a hole; one that reaches into the bar that is forming has the last bar that has closed. */
-export type HoleCall = Extract<InfoCall, { readonly operation: typeof candleSnapshot }> & {
+export interface HoleCall extends InfoProtocol.CandleCall {
   readonly closed: number | undefined
 }
 
@@ -322,11 +322,11 @@ export const make = Effect.fnUntraced(function*<E>(
     })
 
   const answer: Answer<E> = Effect.fnUntraced(function*(call, straight) {
-    const { request, surface } = call
     // who wants what the venue has now gets it
-    if (surface === "node" || request === undefined || !("coin" in request) || (yield* Freshness) === "none") {
+    if (call.surface === "node" || !InfoProtocol.isCandleCall(call) || (yield* Freshness) === "none") {
       return yield* straight
     }
+    const { request } = call
     const now = yield* Clock.currentTimeMillis
     const plan = planOf(request, now)
     if (plan === undefined) return yield* straight

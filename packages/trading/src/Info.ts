@@ -1,14 +1,13 @@
-/** Queries of the trading chain: spot pairs and tokens, and bars. */
+/** Queries of the trading chain: markets, accounts, and bars. */
 import type { CandleWindowRequest } from "@trigate/domain/Candle"
 import * as CandleWalk from "@trigate/domain/CandleWalk"
 import type { CandleStretch, CandleWindow } from "@trigate/domain/CandleWindow"
 import type { CommonFailure } from "@trigate/domain/GatewayError"
-import { infoOperations } from "@trigate/domain/InfoOperations"
-import type { InfoCall } from "@trigate/domain/protocol/InfoProtocol"
+import { candleSnapshot } from "@trigate/domain/InfoOperations"
 import * as InfoProtocol from "@trigate/domain/protocol/InfoProtocol"
+import type { InfoCall } from "@trigate/domain/protocol/InfoProtocol"
 import type { Backend } from "@trigate/domain/protocol/Protocol"
 import type { UnknownAsset } from "@trigate/domain/ResourceError"
-import type { SpotMeta } from "@trigate/domain/SpotMeta"
 import type { Start } from "@trigate/domain/Start"
 import type { UpstreamResponse } from "@trigate/domain/UpstreamResponse"
 import * as Context from "effect/Context"
@@ -18,8 +17,8 @@ import type * as Stream from "effect/Stream"
 /** Where queries go. */
 export type InfoBackend = Pick<Backend<InfoCall, never, UpstreamResponse>, "read" | "start">
 
-/** Answers queries. */
-export class Info extends Context.Service<Info, {
+/** The methods of the service; those of typed operations are derived. */
+export interface InfoMethods extends InfoProtocol.Methods<CommonFailure> {
   /**
    * Relays a query; the response comes as it is.
    *
@@ -28,8 +27,6 @@ export class Info extends Context.Service<Info, {
   readonly relay: (call: InfoCall) => Effect.Effect<UpstreamResponse, CommonFailure | UnknownAsset>
   /** Starts the relay of a query, but of no candle query; absent where each is relayed as an effect. */
   readonly start?: (call: InfoCall) => Start<UpstreamResponse, CommonFailure>
-  /** All spot pairs and tokens; `SpotLookup.make` finds one. */
-  readonly spotMeta: () => Effect.Effect<SpotMeta, CommonFailure>
   /** Bars of a window as one response holds them, and whether it holds all of them. */
   readonly candleSnapshot: (request: CandleWindowRequest) => Effect.Effect<CandleWindow, CommonFailure | UnknownAsset>
   /** Bars of a window of any length, see {@link CandleWalk.walk}. */
@@ -37,30 +34,26 @@ export class Info extends Context.Service<Info, {
     request: CandleWindowRequest,
     options?: CandleWalk.Options
   ) => Stream.Stream<CandleStretch, CommonFailure | UnknownAsset>
-}>()("@trigate/trading/Info") {}
+}
 
-const { candleSnapshot, spotMeta } = infoOperations
-const spotMetaOver = InfoProtocol.methodOf(spotMeta)
+/** Answers queries, with a method for each of `infoOperations`. */
+export class Info extends Context.Service<Info, InfoMethods>()("@trigate/trading/Info") {}
+
 const candlesOver = InfoProtocol.candlesOf(candleSnapshot)
 
 /** The service over a backend. */
 export const make = ({ read, start }: InfoBackend): Info["Service"] => {
-  const surface = "gateway"
-  const readMeta = spotMetaOver("Info", (body, request) => read({ operation: spotMeta, request, body, surface }))
-  const snapshot = candlesOver(
-    "Info",
-    (body, request) => read({ operation: candleSnapshot, request, body, surface })
-  )
+  const send: InfoProtocol.Send<CommonFailure> = (call) => read({ ...call, surface: "gateway" })
+  const snapshot = candlesOver("Info", send)
   return Info.of({
+    ...InfoProtocol.methodsOf("Info", send),
     ...(start && { start }),
     relay: Effect.fnUntraced(function*(call: InfoCall) {
       const response = yield* read(call)
-      const { request } = call
-      return request !== undefined && "coin" in request && candleSnapshot.refusal?.matches(response) === true
-        ? yield* candleSnapshot.refusal.failure(request, response)
+      return InfoProtocol.isCandleCall(call) && candleSnapshot.refusal?.matches(response) === true
+        ? yield* candleSnapshot.refusal.failure(call.request, response)
         : response
     }),
-    spotMeta: () => readMeta(undefined),
     candleSnapshot: snapshot,
     candles: (request, options) => CandleWalk.walk(request, snapshot, options)
   })

@@ -1,10 +1,11 @@
-/** `Info` in memory: spot metadata and bars that a test sets, answered as the venue answers them. */
+/** `Info` in memory: bars, and answers to other queries, that a test sets. */
 import type { Candle, CandleWindowRequest } from "@trigate/domain/Candle"
 import { Candle as CandleSchema } from "@trigate/domain/Candle"
 import { retainedBars } from "@trigate/domain/CandleWindow"
 import * as Json from "@trigate/domain/Json"
 import { sourcesOn, unavailableOnNode } from "@trigate/domain/Operation"
-import { SpotMeta } from "@trigate/domain/SpotMeta"
+import { isCandleCall } from "@trigate/domain/protocol/InfoProtocol"
+import * as MemoryAnswers from "@trigate/domain/protocol/MemoryAnswers"
 import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -16,33 +17,30 @@ import * as Info from "./Info.ts"
 
 /** What a test sets. */
 export class InfoState extends Context.Service<InfoState, {
-  /** Pairs and tokens; none until they are set. */
-  readonly spotMeta: Ref.Ref<SpotMeta>
   /** Bars of each coin, all intervals together, in any order; a coin that is not there is unknown. */
   readonly candles: Ref.Ref<ReadonlyMap<string, ReadonlyArray<Candle>>>
+  /**
+   * Sets how any other query of `infoOperations` is answered: `answer(allMids, () => Effect.succeed({ BTC: "68000.0" }))`.
+   *
+   * A failure stands for the venue's HTTP 500 `null`. A query without an answer is refused with HTTP 422.
+   */
+  readonly answer: MemoryAnswers.Answer
 }>()("@trigate/trading/InfoMemory/InfoState") {}
 
-const state = Effect.gen(function*() {
-  return InfoState.of({
-    spotMeta: yield* Ref.make<SpotMeta>({ universe: [], tokens: [] }),
-    candles: yield* Ref.make<ReadonlyMap<string, ReadonlyArray<Candle>>>(new Map())
-  })
-})
-
-const encodeMeta = Schema.encodeEffect(SpotMeta)
 const encodeCandles = Schema.encodeEffect(Schema.Array(CandleSchema))
 
-const answered = (wire: unknown): UpstreamResponse.UpstreamResponse =>
-  UpstreamResponse.json("trading-api", 200, Json.stringify(wire))
+const answered = (json: Json.Json): UpstreamResponse.UpstreamResponse =>
+  UpstreamResponse.json("trading-api", 200, json.text)
 
-/** HTTP 500 `null`: what the venue says of a coin that it does not know. */
+/** HTTP 500 `null`: the venue's response to a coin that it does not know. */
 const unknownCoin = UpstreamResponse.json("trading-api", 500, "null")
 
-const unknownType = UpstreamResponse.plain(
-  "trading-api",
-  422,
-  "Failed to deserialize the JSON body into the target type"
-)
+const unanswered = (type: string): UpstreamResponse.UpstreamResponse =>
+  UpstreamResponse.plain(
+    "trading-api",
+    422,
+    `Failed to deserialize the JSON body into the target type: InfoState.answer has set no answer to ${type}`
+  )
 
 const windowOf = (candles: ReadonlyArray<Candle>, request: CandleWindowRequest, now: number): ReadonlyArray<Candle> => {
   const end = request.endTime ?? now
@@ -54,22 +52,26 @@ const windowOf = (candles: ReadonlyArray<Candle>, request: CandleWindowRequest, 
 }
 
 const make = Effect.gen(function*() {
-  const { candles, spotMeta } = yield* InfoState
-  return Info.make({
+  const candles = yield* Ref.make<ReadonlyMap<string, ReadonlyArray<Candle>>>(new Map())
+  const { answer, ask } = yield* MemoryAnswers.make
+  const info = Info.make({
     read: Effect.fnUntraced(function*(call) {
-      if (sourcesOn(call.operation, call.surface).length === 0) return yield* unavailableOnNode(call.operation)
-      if (call.request === undefined) {
-        return answered(yield* Effect.orDie(Effect.flatMap(Ref.get(spotMeta), encodeMeta)))
+      const { body, operation, surface } = call
+      if (sourcesOn(operation, surface).length === 0) return yield* unavailableOnNode(operation)
+      if (!isCandleCall(call)) {
+        return yield* Effect.match(ask(operation, body.valueOrUndefined), {
+          onFailure: (why) => why === "unset" ? unanswered(operation.name) : unknownCoin,
+          onSuccess: answered
+        })
       }
-      if (!("coin" in call.request)) return unknownType
       const bars = (yield* Ref.get(candles)).get(call.request.coin)
       if (bars === undefined) return unknownCoin
       const now = yield* Clock.currentTimeMillis
-      return answered(yield* Effect.orDie(encodeCandles(windowOf(bars, call.request, now))))
+      return answered(Json.write(yield* Effect.orDie(encodeCandles(windowOf(bars, call.request, now)))))
     })
   })
+  return Context.make(Info.Info, info).pipe(Context.add(InfoState, { answer, candles }))
 })
 
 /** The service and its state; a function, so that two chains in one program share no state. */
-export const layer = (): Layer.Layer<Info.Info | InfoState> =>
-  Layer.effect(Info.Info, make).pipe(Layer.provideMerge(Layer.effect(InfoState, state)))
+export const layer = (): Layer.Layer<Info.Info | InfoState> => Layer.effectContext(make)

@@ -1,10 +1,11 @@
 /** The trading chain's EVM: storage at the latest block, and what a transaction costs. */
 import type { Serving } from "@trigate/domain/EvmMethods"
 import * as EvmOperations from "@trigate/domain/EvmOperations"
-import { evmOperations } from "@trigate/domain/EvmOperations"
+import type { evmOperations } from "@trigate/domain/EvmOperations"
 import * as Gas from "@trigate/domain/Gas"
 import type { CommonFailure } from "@trigate/domain/GatewayError"
-import type { Address, StorageSlot } from "@trigate/domain/Hex"
+import type { Address } from "@trigate/domain/Hex"
+import type { Methods } from "@trigate/domain/Operation"
 import * as EvmProtocol from "@trigate/domain/protocol/EvmProtocol"
 import type { RpcAnswer } from "@trigate/domain/protocol/JsonRpc"
 import type { UnsupportedBlock } from "@trigate/domain/RequestError"
@@ -18,8 +19,8 @@ export interface Account {
   readonly address: Address
 }
 
-/** Reads the trading chain's EVM. All prices and costs are in wei; `Gas` prints them in gwei and ether. */
-export class TradingEvm extends Context.Service<TradingEvm, {
+/** The methods of the service; those of typed operations are derived. */
+export interface TradingEvmMethods extends Methods<typeof evmOperations, CommonFailure> {
   /** Which blocks the nodes know: `EvmOperations.methodsOf` gives the operations that they serve. */
   readonly serving: Serving
   /**
@@ -33,50 +34,31 @@ export class TradingEvm extends Context.Service<TradingEvm, {
   ) => Effect.Effect<RpcAnswer, CommonFailure | OutcomeUnknown | UnsupportedBlock>
   /** Starts the relay of a read. */
   readonly start: (call: EvmProtocol.EvmCall) => Start<RpcAnswer, CommonFailure>
-  /** One storage word of a contract, at the latest block. */
-  readonly getStorageAt: (
-    request: { readonly address: Address; readonly slot: StorageSlot }
-  ) => Effect.Effect<StorageSlot, CommonFailure | UnsupportedBlock>
-  /** Base fee of the next small block. */
-  readonly gasPrice: () => Effect.Effect<bigint, CommonFailure>
-  /** Base fee of the next big block. */
-  readonly bigBlockGasPrice: () => Effect.Effect<bigint, CommonFailure>
-  /** Whether an account's transactions go to big blocks: what the `evmUserModify` action has set. */
-  readonly usingBigBlocks: (account: Account) => Effect.Effect<boolean, CommonFailure>
   /** Base fee of the next block that takes an account's transactions: big or small, as the account has chosen. */
   readonly gasPriceFor: (account: Account) => Effect.Effect<bigint, CommonFailure>
   /** Most that a transaction of an account costs at the price that applies to it. */
   readonly transactionCost: (
     transaction: Account & { readonly gasLimit: bigint }
   ) => Effect.Effect<bigint, CommonFailure>
-}>()("@trigate/trading/TradingEvm") {}
+}
 
-const label = "trading-node"
-const getStorageAt = EvmProtocol.methodOf(evmOperations.getStorageAt)
-const gasPrice = EvmProtocol.methodOf(evmOperations.gasPrice)
-const bigBlockGasPrice = EvmProtocol.methodOf(evmOperations.bigBlockGasPrice)
-const usingBigBlocks = EvmProtocol.methodOf(evmOperations.usingBigBlocks)
+/** Reads the trading chain's EVM, with a method for each of `evmOperations`. All prices and costs are in wei; `Gas` prints them in gwei and ether. */
+export class TradingEvm extends Context.Service<TradingEvm, TradingEvmMethods>()("@trigate/trading/TradingEvm") {}
 
 /** The service over a backend, whose nodes know the latest block only when nothing else is said. */
 export const make = (
   backend: EvmProtocol.EvmBackend,
   serving: Serving = EvmOperations.serving
 ): TradingEvm["Service"] => {
-  const ask = (call: Omit<EvmProtocol.CheckedRead, "surface">) => backend.read({ ...call, surface: "gateway" })
-  const smallPrice = gasPrice("TradingEvm", label, ask)
-  const bigPrice = bigBlockGasPrice("TradingEvm", label, ask)
-  const isBig = usingBigBlocks("TradingEvm", label, ask)
+  const methods = EvmProtocol.methodsOf(EvmOperations.operationsOf(serving), "TradingEvm", "trading-node", backend)
   const gasPriceFor = Effect.fn("TradingEvm.gasPriceFor")(function*(account: Account) {
-    return yield* (yield* isBig(account)) ? bigPrice() : smallPrice()
+    return yield* (yield* methods.usingBigBlocks(account)) ? methods.bigBlockGasPrice() : methods.gasPrice()
   })
   return TradingEvm.of({
+    ...methods,
     serving,
     relay: EvmProtocol.relay(backend),
     start: EvmProtocol.starting(backend),
-    getStorageAt: getStorageAt("TradingEvm", label, ask),
-    gasPrice: () => smallPrice(),
-    bigBlockGasPrice: () => bigPrice(),
-    usingBigBlocks: isBig,
     gasPriceFor,
     transactionCost: ({ address, gasLimit }) =>
       Effect.map(gasPriceFor({ address }), (price) => Gas.cost({ gasPrice: price, gasLimit }))

@@ -53,10 +53,10 @@ export * as Exchange from "./Exchange.ts"
 /** `Exchange` in memory: records what would have been sent and answers what it was told to. */
 export * as ExchangeMemory from "./ExchangeMemory.ts"
 
-/** Queries of the trading chain: spot pairs and tokens, and bars. */
+/** Queries of the trading chain: markets, accounts, and bars. */
 export * as Info from "./Info.ts"
 
-/** `Info` in memory: spot metadata and bars that a test sets, answered as the venue answers them. */
+/** `Info` in memory: bars, and answers to other queries, that a test sets. */
 export * as InfoMemory from "./InfoMemory.ts"
 
 /** Describes a signed body as the venue reads it: who signed, what is wrong, how it must be, and what has to be signed. */
@@ -77,7 +77,7 @@ export * as Trading from "./Trading.ts"
 /** The trading chain's EVM: storage at the latest block, and what a transaction costs. */
 export * as TradingEvm from "./TradingEvm.ts"
 
-/** `TradingEvm` in memory: storage, prices and flags that a test sets, answered as a node answers them. */
+/** `TradingEvm` in memory: storage, prices and flags, and answers to other methods, that a test sets. */
 export * as TradingEvmMemory from "./TradingEvmMemory.ts"
 
 /** The trading chain upstream: the official API and nodes, which of their addresses a call goes to, and the services over them. */

@@ -261,11 +261,11 @@ describe("in memory", () => {
     Effect.gen(function*() {
       const service = yield* info
       const state = yield* InfoMemory.InfoState
-      assert.deepStrictEqual(yield* service.spotMeta(), { universe: [], tokens: [] })
-      yield* Ref.set(state.spotMeta, {
-        universe: [{ name: "@1", tokens: [2, 0], index: 1, isCanonical: false }],
-        tokens: []
-      })
+      const unset = yield* Effect.flip(service.spotMeta())
+      assert.strictEqual(unset._tag, "InvalidRequest")
+      assert.include(unset.message, "InfoState.answer has set no answer to spotMeta")
+      const listed = { universe: [{ name: "@1", tokens: [2, 0], index: 1, isCanonical: false }], tokens: [] } as const
+      yield* state.answer(infoOperations.spotMeta, () => Effect.succeed(listed))
       assert.strictEqual((yield* service.spotMeta()).universe[0]?.name, "@1")
 
       const unknown = yield* Effect.flip(service.candleSnapshot({ ...window, coin: "BTC" }))
@@ -298,6 +298,8 @@ describe("in memory", () => {
     Effect.gen(function*() {
       const error = yield* Effect.flip(relay(candleCall("node", "{}")))
       assert.strictEqual(error._tag, "UnavailableOnNode")
+      const { answer } = yield* InfoMemory.InfoState
+      yield* answer(infoOperations.spotMeta, () => Effect.succeed({ universe: [], tokens: [] }))
       assert.strictEqual((yield* relay(metaCall("node"))).status, 200)
     }).pipe(Effect.provide(InfoMemory.layer())))
 })
@@ -319,10 +321,10 @@ describe("two of a kind in one program", () => {
   it.effect("in memory have their own state", () => {
     const second = Layer.effect(Second, info).pipe(Layer.provide(InfoMemory.layer()))
     return Effect.gen(function*() {
-      const { spotMeta } = yield* InfoMemory.InfoState
-      yield* Ref.set(spotMeta, { universe: [], tokens: [], mine: true })
+      const { answer } = yield* InfoMemory.InfoState
+      yield* answer(infoOperations.spotMeta, () => Effect.succeed({ universe: [], tokens: [], mine: true }))
       assert.isTrue((yield* meta)["mine"])
-      assert.isUndefined((yield* Second.use((service) => service.spotMeta()))["mine"])
+      assert.strictEqual((yield* Effect.flip(Second.use((service) => service.spotMeta())))._tag, "InvalidRequest")
     }).pipe(Effect.provide(Layer.merge(InfoMemory.layer(), second)))
   })
 })

@@ -26,12 +26,14 @@ const info = (transport: ReturnType<typeof numbered>, infoFreshness: ReadonlyArr
     Layer.provide(transport.layer)
   )
 
+const members = { coin: "BTC", oid: 1, startTime: 0, user: `0x${"0".repeat(40)}` }
+
 const ask = Effect.fnUntraced(
   function*(
     query: { readonly type: string; readonly [member: string]: string | number },
     surface: Surface = "gateway"
   ) {
-    const call = yield* InfoProtocol.callOf(Json.write(query), surface, true)
+    const call = yield* InfoProtocol.callOf(Json.write({ ...members, ...query }), surface, true)
     const { age, text } = yield* Info.use(({ relay }) => relay(call))
     return [text, age] as const
   }
@@ -172,9 +174,9 @@ describe("a query", () => {
     const transport = numbered()
     const openOrders = (user: string) => ask({ type: "openOrders", user })
     return Effect.gen(function*() {
-      yield* openOrders("0x01")
-      assert.deepStrictEqual(yield* openOrders("0x02"), ["[2]", undefined])
-      assert.deepStrictEqual(yield* openOrders("0x01"), ["[1]", 0])
+      yield* openOrders(`0x${"1".repeat(40)}`)
+      assert.deepStrictEqual(yield* openOrders(`0x${"2".repeat(40)}`), ["[2]", undefined])
+      assert.deepStrictEqual(yield* openOrders(`0x${"1".repeat(40)}`), ["[1]", 0])
     }).pipe(Effect.provide(info(transport, [fresh("openOrders", "2 seconds")])))
   })
 

@@ -5,6 +5,7 @@
  * Only reads come here; a call that may be sent at most once has no way in. Attempts are bounded by the read's deadline, by
  * a number, and by the retry budget; going on to another address costs no token where nothing was sent.
  */
+import { perUpstream } from "@trigate/domain/Chain"
 import type { Cost } from "@trigate/domain/Operation"
 import type { AttemptResult, Fault, Question, Retryable } from "@trigate/domain/protocol/Protocol"
 import { foreign, retryable, unreachable, unreadable } from "@trigate/domain/protocol/Protocol"
@@ -74,12 +75,8 @@ const budget = ({ floor = 10, share = 0.2 }: RetryOptions = {}): RetryBudget => 
 }
 
 /** One budget for each upstream: reads of a calm one must not pay for a storm at another. */
-const budgets = (options?: RetryOptions): { readonly [L in UpstreamLabel]: RetryBudget } => ({
-  "trading-api": budget(options),
-  "trading-node": budget(options),
-  "token-chain": budget(options),
-  layer2: budget(options)
-})
+const budgets = (options?: RetryOptions): { readonly [L in UpstreamLabel]: RetryBudget } =>
+  perUpstream(() => budget(options))
 
 const FIRST_BACKOFF = 50
 const LONGEST_BACKOFF = 1000

@@ -14,6 +14,7 @@
 import type { Caller } from "@trigate/domain/Caller"
 import { local } from "@trigate/domain/Caller"
 import { QuotaExceeded } from "@trigate/domain/CallerError"
+import { perUpstream, upstreamLabels } from "@trigate/domain/Chain"
 import { metrics } from "@trigate/domain/Metrics"
 import type { Cost, MethodClass } from "@trigate/domain/Operation"
 import { worstWeightOf } from "@trigate/domain/Operation"
@@ -34,7 +35,6 @@ import { Pacer } from "./Pacer.ts"
 import * as RateWindow from "./RateWindow.ts"
 import type { Bounds, Call, Taken, Units } from "./RateWindow.ts"
 import type { UpstreamLabel } from "./Upstream.ts"
-import { upstreamLabels } from "./Upstream.ts"
 
 /**
  * The windows in which limiters count, by upstream and shape.
@@ -580,12 +580,7 @@ export const make = Effect.fnUntraced(function*(
       : RateWindow.boundsOf(limit, 1000, 20, 0)
     return ofUpstream(upstream, bounds, windowOf(windows, upstream, bounds), share(upstream, bounds, true))
   }
-  const limiters = yield* Effect.all({
-    "trading-api": limiter("trading-api"),
-    "trading-node": limiter("trading-node"),
-    "token-chain": limiter("token-chain"),
-    layer2: limiter("layer2")
-  })
+  const limiters = yield* Effect.all(perUpstream(limiter))
   const quotaOf = ofQuotas(windows, share)
 
   /** Takes from the quota first: what the upstream has left is not taken for a call that may not start. */

@@ -1,13 +1,12 @@
 /** Where a kind of upstream is: its label, and its addresses in order of preference. */
+import type { UpstreamLabel } from "@trigate/domain/Chain"
 import * as Utf8 from "@trigate/domain/Utf8"
 import * as Digest from "effect/crypto/Digest"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Concealment from "./Concealment.ts"
 
-/** The closed set of upstream labels: what errors, metrics and readiness call an upstream. */
-export const upstreamLabels = ["trading-api", "trading-node", "token-chain", "layer2"] as const
-export type UpstreamLabel = (typeof upstreamLabels)[number]
+export type { UpstreamLabel }
 
 /** The addresses of one kind of upstream; each holds the endpoint key in its path and is a secret. */
 export interface Upstream {

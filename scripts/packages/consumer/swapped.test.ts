@@ -1,5 +1,6 @@
 /** A team's test: its own code over the services of the packages, with layers in memory. */
 import { assert, it } from "@effect/vitest"
+import { spotMeta } from "@trigate/domain/InfoOperations"
 import { UnknownAsset } from "@trigate/domain/ResourceError"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import { keys } from "@trigate/sandbox/SandboxExamples"
@@ -22,8 +23,8 @@ it.effect("reads from the sandbox", () =>
 
 it.effect("reads what the test sets, and fails with the class that the packages export", () =>
   Effect.gen(function*() {
-    const { spotMeta } = yield* InfoMemory.InfoState
-    yield* Ref.set(spotMeta, { universe: [], tokens: [] })
+    const { answer } = yield* InfoMemory.InfoState
+    yield* answer(spotMeta, () => Effect.succeed({ universe: [], tokens: [] }))
     assert.isUndefined(yield* firstToken)
     const failure = yield* Effect.flip(
       Info.use(({ candleSnapshot }) => candleSnapshot({ coin: "NOSUCHCOIN", interval: "1d", startTime: 0 }))

@@ -5,11 +5,19 @@ import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import * as Struct from "effect/Struct"
 import { archiveSetting } from "../EvmMethodTable.ts"
 import { type CommonFailure, upstreamFailures } from "../GatewayError.ts"
 import * as Json from "../Json.ts"
-import { decodeValue, encodeRequest, invalidRequest, sourcesOn, unavailableOnNode } from "../Operation.ts"
-import type { AnyCodec, MethodClass, OnceOperation, Operation, Surface } from "../Operation.ts"
+import {
+  decodeValue,
+  encodeRequest,
+  invalidRequest,
+  methodOf as typedMethod,
+  sourcesOn,
+  unavailableOnNode
+} from "../Operation.ts"
+import type { AnyCodec, MethodClass, Methods, OnceOperation, Operation, Surface } from "../Operation.ts"
 import { InvalidRequest, UnsupportedBlock, UnsupportedMethod } from "../RequestError.ts"
 import { isAnswer, never } from "../Start.ts"
 import type { Start } from "../Start.ts"
@@ -18,6 +26,7 @@ import type { UpstreamResponse } from "../UpstreamResponse.ts"
 import * as Utf8 from "../Utf8.ts"
 import * as JsonRpc from "./JsonRpc.ts"
 import type { RpcAnswer } from "./JsonRpc.ts"
+import * as MemoryAnswers from "./MemoryAnswers.ts"
 import {
   answered,
   decodeJson,
@@ -80,7 +89,9 @@ export const checkBlock = (
   )
 }
 
-const decoderOf = memoize((operation: Operation) => decodeValue(operation.request, ["params"]))
+const decoderOf = memoize((operation: Operation) =>
+  decodeValue(operation.relayedRequest ?? operation.request, ["params"])
+)
 
 /** Decodes the params of a call; fails with `InvalidRequest`. */
 export const decodeParams = (operation: Operation, params: unknown): Effect.Effect<unknown, InvalidRequest> =>
@@ -152,7 +163,10 @@ export const readerOf = <
   }
 }
 
-/** The typed method of an operation of a service, over some way to ask; `label` names who answers. */
+/** How a call of a service is sent. */
+export type Ask<E, R = never> = (call: Omit<CheckedRead, "surface">) => Effect.Effect<RpcAnswer, E, R>
+
+/** The typed method of an operation of a service, over some way to ask; `label` names the upstream that is asked. */
 export const methodOf = <
   Request extends AnyCodec,
   Response extends AnyCodec,
@@ -160,16 +174,41 @@ export const methodOf = <
 >(operation: Operation<string, "read", Request, Response, Failures>) => {
   const write = encodeRequest(operation.request, ["params"])
   const read = readerOf<Request, Response, Failures>(operation)
-  return <E, R>(
-    service: string,
-    label: string,
-    ask: (call: Omit<CheckedRead, "surface">) => Effect.Effect<RpcAnswer, E, R>
-  ) =>
-    Effect.fn(`${service}.${operation.name}`)(function*(request: Request["Type"]) {
+  return <E, R>(service: string, label: string, ask: Ask<E, R>) =>
+    Effect.fn(`${service}.${operation.name}`)(function*(request?: Request["Type"]) {
       const params = yield* write(request)
       return yield* read(label, yield* ask({ operation, params, request }))
     })
 }
+
+/** The typed methods of a table over a backend. A block that a method does not read is refused before anything is sent. */
+export const methodsOf = <Operations extends { readonly [name: string]: ReadOperation }>(
+  operations: Operations,
+  service: string,
+  label: string,
+  { read }: Pick<EvmBackend, "read">
+): Methods<Operations, CommonFailure> =>
+  Struct.map(
+    operations,
+    typedMethod<CommonFailure>((operation) =>
+      methodOf(operation)(service, label, (call) =>
+        Effect.andThen(checkBlock(operation, call.params.valueOrUndefined), read({ ...call, surface: "gateway" })))
+    )
+  )
+
+/** A node in memory: methods answer what a test has set, and no transaction is taken. */
+export const memory = Effect.map(MemoryAnswers.make, ({ answer, ask }) => {
+  const backend: EvmBackend = {
+    read: ({ operation, params }) =>
+      Effect.match(ask(operation, params.valueOrUndefined), {
+        onFailure: (why) =>
+          why === "unset" ? JsonRpc.methodNotFound(operation.name) : JsonRpc.error(-32000, "execution failed"),
+        onSuccess: (value) => JsonRpc.result(value)
+      }),
+    once: ({ operation }) => Effect.succeed(JsonRpc.methodNotFound(operation.name))
+  }
+  return { answer, backend }
+})
 
 /** A failure that says how many attempts were made. */
 const after = (failure: CommonFailure) => (attempts: number): CommonFailure => {

@@ -2,30 +2,29 @@
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import { memoize } from "effect/Function"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as Struct from "effect/Struct"
 import type { CandleWindowRequest } from "../Candle.ts"
 import { readSources } from "../CandleAnswer.ts"
 import { fromSnapshot, oldestPart } from "../CandleWindow.ts"
-import {
-  candleSnapshot,
-  type infoOperations,
-  passthroughQuery,
-  passthroughQueryOf,
-  spotMeta
-} from "../InfoOperations.ts"
-import {
-  aboutOf,
-  accountMembers,
-  finalOrderStates,
-  passthroughQueries as table,
-  staleWhenLimitedDefault
-} from "../InfoQueryTable.ts"
+import type { CommonFailure } from "../GatewayError.ts"
+import { aboutOf, relayedQueries } from "../InfoFreshness.ts"
+import { candleSnapshot, infoOperations, passthroughQueries, passthroughQuery } from "../InfoOperations.ts"
+import { accountMembers, finalOrderStates, staleWhenLimitedDefault } from "../InfoQueryTable.ts"
 import type { Freshness } from "../InfoQueryTable.ts"
 import * as Json from "../Json.ts"
-import { costOf as operationCost, decodeValue, encodeRequest, invalidRequest } from "../Operation.ts"
-import type { AnyCodec, CachePolicy, Cost, Operation, Request, Surface } from "../Operation.ts"
+import {
+  costOf as operationCost,
+  decodeValue,
+  encodeRequest,
+  invalidRequest,
+  methodOf as typedMethod
+} from "../Operation.ts"
+import type { AnyCodec, CachePolicy, Cost, Methods as Table, Operation, Surface } from "../Operation.ts"
 import type { InvalidRequest } from "../RequestError.ts"
 import type { ReadFailure } from "../TransportFailure.ts"
 import * as UpstreamResponse from "../UpstreamResponse.ts"
@@ -33,29 +32,38 @@ import * as Utf8 from "../Utf8.ts"
 import { answered, ofForeign, readerOf, retryable, unavailable, unreadable } from "./Protocol.ts"
 import type { AttemptResult, CacheCodec, ReadOperation, ReadProtocol } from "./Protocol.ts"
 
-type Operations = typeof infoOperations & { readonly passthrough: typeof passthroughQuery }
-
 /** A query to relay: its operation, the request that its body means, the body, and the surface that was asked. */
-export type InfoCall = {
-  readonly [Type in keyof Operations]: {
-    readonly operation: Operations[Type]
-    readonly request: Request<Operations[Type]>
-    readonly body: Json.Json
-    readonly surface: Surface
-  }
-}[keyof Operations]
+export interface InfoCall {
+  readonly operation: ReadOperation
+  readonly request: unknown
+  readonly body: Json.Json
+  readonly surface: Surface
+}
 
-/** The type of a call's query, which is not the operation's name where it passes through. */
+/** A query for bars. */
+export interface CandleCall extends InfoCall {
+  readonly request: CandleWindowRequest
+}
+
+/** Whether a query is for bars; its request then is their window. */
+export const isCandleCall = (call: InfoCall): call is CandleCall => call.operation.name === candleSnapshot.name
+
+/** The type of a call's query. Types that are not known share one operation. */
 export const typeOf = ({ operation, request }: InfoCall): string =>
-  request !== undefined && "type" in request ? request.type : operation.name
+  operation === passthroughQuery && isTyped(request) ? request.type : operation.name
 
-const decodeSpotMeta = decodeValue(spotMeta.request)
-const decodeCandleSnapshot = decodeValue(candleSnapshot.request)
-const decodePassthrough = decodeValue(passthroughQuery.request)
+const isTyped = Schema.is(passthroughQuery.request)
 
-const types = [spotMeta.name, candleSnapshot.name].join(", ")
+const operations: ReadonlyMap<unknown, ReadOperation> = new Map<string, ReadOperation>(
+  Object.values(infoOperations).map((operation) => [operation.name, operation])
+)
+const passthroughs: ReadonlyMap<unknown, ReadOperation> = new Map(
+  passthroughQueries.map((operation) => [operation.name, operation])
+)
 
-/** The query that a body asks for; one of another type is refused unless the gateway passes such queries through. */
+const decoderOf = memoize((operation: ReadOperation) => decodeValue(operation.request))
+
+/** The query that a body asks for; one without a typed declaration is refused unless the gateway passes such queries through. */
 export const callOf = (
   body: Json.Json,
   surface: Surface,
@@ -63,61 +71,66 @@ export const callOf = (
 ): Effect.Effect<InfoCall, InvalidRequest> => {
   const value = body.valueOrUndefined
   const type = Predicate.hasProperty(value, "type") ? value.type : undefined
-  if (type === spotMeta.name) {
-    return Effect.mapEager(decodeSpotMeta(value), (request) => ({ operation: spotMeta, request, body, surface }))
-  }
-  if (type === candleSnapshot.name) {
-    return Effect.mapEager(
-      decodeCandleSnapshot(value),
-      (request) => ({ operation: candleSnapshot, request, body, surface })
-    )
-  }
-  return passesThrough
-    ? Effect.mapEager(decodePassthrough(value), (request) => ({
-      operation: passthroughQueryOf(request.type, surface),
-      request,
-      body,
-      surface
-    }))
-    : Effect.fail(invalidRequest([{ path: ["type"], message: `Expected one of ${types}` }]))
+  const operation = operations.get(type) ?? (passesThrough ? passthroughs.get(type) ?? passthroughQuery : undefined)
+  return operation === undefined
+    ? Effect.fail(invalidRequest([{ path: ["type"], message: `Expected one of ${[...operations.keys()].join(", ")}` }]))
+    : Effect.mapEager(decoderOf(operation)(value), (request) => ({ operation, request, body, surface }))
 }
+
+/** Prints the members of a query after its type. */
+const writeAs = (type: string) => (members: unknown): Json.Json =>
+  Json.write(Predicate.isObject(members) ? { type, ...members } : { type })
 
 /** The same query for the oldest bars of its window that fit into an answer; undefined for what is no candle query. */
-export const forOldest = ({ request, surface }: InfoCall): InfoCall | undefined => {
-  if (request === undefined || !("coin" in request)) return undefined
-  const req = oldestPart(request)
-  return { operation: candleSnapshot, request: req, body: Json.write({ type: candleSnapshot.name, req }), surface }
+export const forOldest = (call: InfoCall): CandleCall | undefined => {
+  if (!isCandleCall(call)) return undefined
+  const req = oldestPart(call.request)
+  return { ...call, request: req, body: writeAs(candleSnapshot.name)({ req }) }
 }
 
-/** The typed method of a query of a service, over some way to send its body. */
+/** How a query of a service is sent. */
+export type Send<E, R = never> = (
+  call: Omit<InfoCall, "surface">
+) => Effect.Effect<UpstreamResponse.UpstreamResponse, E, R>
+
+const sending = <Request extends AnyCodec>(operation: Operation<string, "read", Request>) => {
+  const write = encodeRequest(operation.request, [], writeAs(operation.name))
+  return <E, R>(send: Send<E, R>, request: Request["Type"] | undefined) =>
+    Effect.flatMap(write(request), (body) => send({ operation, request, body }))
+}
+
+/** The typed method of a query of a service. */
 export const methodOf = <
   Request extends AnyCodec,
   Response extends AnyCodec,
   const Failures extends ReadonlyArray<AnyCodec>
 >(operation: Operation<string, "read", Request, Response, Failures>) => {
-  const write = encodeRequest(operation.request)
+  const ask = sending(operation)
   const read = readerOf<Request, Response, Failures>(operation)
-  return <E, R>(
-    service: string,
-    send: (body: Json.Json, request: Request["Type"]) => Effect.Effect<UpstreamResponse.UpstreamResponse, E, R>
-  ) =>
-    Effect.fn(`${service}.${operation.name}`)(function*(request: Request["Type"]) {
-      return yield* read(request, yield* send(yield* write(request), request))
+  return <E, R>(service: string, send: Send<E, R>) =>
+    Effect.fn(`${service}.${operation.name}`)(function*(request?: Request["Type"]) {
+      return yield* read(request, yield* ask(send, request))
     })
 }
 
-/** The typed method of a candle query, over some way to send its body: the bars, and which of the window are missing. */
+const plain = Struct.omit(infoOperations, ["candleSnapshot"])
+
+/** The typed methods of all queries but `candleSnapshot`, whose method also says which bars are missing. */
+export type Methods<E, R = never> = Table<typeof plain, CommonFailure | E, R>
+
+/** The typed methods of the queries of a service. */
+export const methodsOf = <E, R>(service: string, send: Send<E, R>): Methods<E, R> =>
+  Struct.map(plain, typedMethod<CommonFailure | E, R>((operation) => methodOf(operation)(service, send)))
+
+/** The typed method of a candle query of a service: the bars, and which of the window are missing. */
 export const candlesOf = <const Failures extends ReadonlyArray<AnyCodec>>(
   operation: Operation<string, "read", typeof candleSnapshot.request, typeof candleSnapshot.response, Failures>
 ) => {
-  const write = encodeRequest(operation.request)
+  const ask = sending(operation)
   const read = readerOf(operation)
-  return <E, R>(
-    service: string,
-    send: (body: Json.Json, request: CandleWindowRequest) => Effect.Effect<UpstreamResponse.UpstreamResponse, E, R>
-  ) =>
+  return <E, R>(service: string, send: Send<E, R>) =>
     Effect.fn(`${service}.${operation.name}`)(function*(request: CandleWindowRequest) {
-      const response = yield* send(yield* write(request), request)
+      const response = yield* ask(send, request)
       const bars = yield* read(request, response)
       // the clock after the response: what aged out on the way is told as missing
       return fromSnapshot(request, bars, yield* Clock.currentTimeMillis, readSources(response.candles))
@@ -180,13 +193,9 @@ export const codec: CacheCodec<UpstreamResponse.UpstreamResponse> = {
   isRateLimited: ({ status }) => status === 429
 }
 
-interface AnyCall {
-  readonly operation: ReadOperation
-  readonly request: unknown
-}
-
 /** What the answer to a query can cost that is sent at `now`. */
-export const costOf = ({ operation, request }: AnyCall, now: number): Cost => operationCost(operation, request, now)
+export const costOf = ({ operation, request }: Pick<InfoCall, "operation" | "request">, now: number): Cost =>
+  operationCost(operation, request, now)
 
 const accountPattern = /^0x[0-9a-f]{40}$/u
 
@@ -208,8 +217,8 @@ const accountsIn = (call: InfoCall): ReadonlyArray<string> | undefined => {
 export const reads: ReadProtocol<InfoCall, UpstreamResponse.UpstreamResponse, ReadFailure> = {
   // a body may have more members than its operation declares
   key: ({ body, surface }) => `${surface} ${body.canonical}`,
-  cachePolicy: ({ operation, request }: AnyCall, now) => operation.cachePolicy?.(request, now),
-  isCacheable: ({ operation, request }: AnyCall, response) => operation.isCacheable?.(request, response.json) ?? true,
+  cachePolicy: ({ operation, request }: InfoCall, now) => operation.cachePolicy?.(request, now),
+  isCacheable: ({ operation, request }: InfoCall, response) => operation.isCacheable?.(request, response.json) ?? true,
   costOf,
   accountsIn,
   codec,
@@ -248,7 +257,7 @@ export const readsWith = (options: CacheOptions = {}): typeof reads => {
   const policyOf = cachePolicyWith(options)
   const chosen = (options.freshness ?? []).filter(({ type }) => type !== candleSnapshot.name)
   const policies = new Map<string, CachePolicy | undefined>([
-    ...Object.entries(table).flatMap(([type, { about, fresh = 0 }]) =>
+    ...[...relayedQueries].flatMap(([type, { about, fresh = 0 }]) =>
       about === "action" ? [] : [[type, policyOf(fresh)] as const]
     ),
     ...chosen.map(({ fresh, type }) => [type, policyOf(Duration.toMillis(fresh))] as const)

@@ -1,0 +1,16 @@
+/** The queries of the trading chain: one request each. */
+import * as Paths from "@trigate/api/Paths"
+import type { ServedFailure } from "@trigate/domain/GatewayError"
+import { methodOf } from "@trigate/domain/Operation"
+import * as InfoProtocol from "@trigate/domain/protocol/InfoProtocol"
+import type { Connection } from "../Connection.ts"
+import { ask, served } from "./Served.ts"
+
+/** Sends a query. */
+export const send: InfoProtocol.Send<ServedFailure, Connection> = ({ body }) =>
+  ask(({ chains }) => chains.post(Paths.info, body.text))
+
+/** Makes the call of a query. */
+export const query = methodOf<ServedFailure, Connection>((operation) =>
+  InfoProtocol.methodOf(served(operation))("GatewayClient", send)
+)

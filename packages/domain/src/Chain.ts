@@ -1,0 +1,17 @@
+/** The chains of the gateway by their roles, and the kinds of upstreams that serve them. */
+
+/** The three upstream chains, by role. */
+export const chains = ["trading", "tokens", "layer2"] as const
+export type Chain = (typeof chains)[number]
+
+/** The closed set of upstream labels: what errors, metrics and readiness call an upstream. */
+export const upstreamLabels = ["trading-api", "trading-node", "token-chain", "layer2"] as const
+export type UpstreamLabel = (typeof upstreamLabels)[number]
+
+/** Makes a value for each kind of upstream. */
+export const perUpstream = <A>(make: (upstream: UpstreamLabel) => A): { readonly [Label in UpstreamLabel]: A } => ({
+  "trading-api": make("trading-api"),
+  "trading-node": make("trading-node"),
+  "token-chain": make("token-chain"),
+  layer2: make("layer2")
+})

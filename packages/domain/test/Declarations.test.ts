@@ -1,0 +1,65 @@
+/** What each typed operation declares, whichever it is: it reads what the upstream writes, and loses nothing of it. */
+import { assert, describe, it } from "@effect/vitest"
+import { evmOperations } from "@trigate/domain/EvmOperations"
+import { infoOperations } from "@trigate/domain/InfoOperations"
+import { passthroughQueries } from "@trigate/domain/InfoQueryTable"
+import * as Json from "@trigate/domain/Json"
+import { layer2Operations } from "@trigate/domain/Layer2Operations"
+import type { Operation } from "@trigate/domain/Operation"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type { Answers } from "./answers.ts"
+import { evmAnswers, infoAnswers, layer2Answers } from "./answers.ts"
+
+const tables: ReadonlyArray<
+  readonly [
+    route: string,
+    operations: { readonly [name: string]: Operation<string, "read"> },
+    answers: { readonly [name: string]: Answers }
+  ]
+> = [["/info", infoOperations, infoAnswers], ["/evm", evmOperations, evmAnswers], [
+  "/l2",
+  layer2Operations,
+  layer2Answers
+]]
+
+it("no type of query is declared twice", () => {
+  assert.deepStrictEqual(Object.keys(passthroughQueries).filter((type) => type in infoOperations), [])
+})
+
+for (const [route, operations, answers] of tables) {
+  for (const [name, { example, request, response }] of Object.entries(operations)) {
+    describe(`${route} ${name}`, () => {
+      const comesBack = Effect.fnUntraced(function*(schema: typeof request, wire: unknown) {
+        const value = yield* Schema.decodeUnknownEffect(schema)(wire)
+        assert.deepStrictEqual(yield* Schema.encodeUnknownEffect(schema)(value), wire)
+      })
+
+      it.effect("reads its example, and writes it again", () => comesBack(request, example))
+
+      it.effect.prop(
+        "writes any request so that it is read as it was",
+        { value: Schema.toType(request) },
+        ({ value }) =>
+          Effect.gen(function*() {
+            const text = Json.stringify(yield* Schema.encodeUnknownEffect(request)(value))
+            const read = yield* Schema.decodeUnknownEffect(request)(yield* Effect.fromResult(Json.parse(text)))
+            // what a request leaves out is written in full
+            assert.deepStrictEqual<unknown>(read, typeof value === "object" ? { ...read as object, ...value } : value)
+          })
+      )
+
+      for (const text of answers[name]?.texts ?? assert.fail(`${name} has no answer`)) {
+        it.effect(`reads ${text.slice(0, 60)} without loss`, () =>
+          Effect.gen(function*() {
+            const wire = yield* Effect.fromResult(Json.parse(text))
+            yield* comesBack(response, wire)
+            // every object may have members that nobody knows yet
+            if (text.startsWith("{") && name !== "allMids") {
+              yield* comesBack(response, { ...wire as object, later: [1] })
+            }
+          }))
+      }
+    })
+  }
+}
