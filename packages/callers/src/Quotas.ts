@@ -71,7 +71,11 @@ export const rateOf = (quota: Quota): Rate | undefined => {
 export const standingOf = (rate: Rate | undefined, ahead: number): Standing =>
   rate === undefined
     ? { remaining: Number.POSITIVE_INFINITY, reset: 0 }
-    : { remaining: Math.max(0, Math.floor((rate.tolerance - ahead) / rate.interval + 1 + 1e-9)), reset: ahead }
+    : {
+      remaining: Math.max(0, Math.floor((rate.tolerance - ahead) / rate.interval + 1 + 1e-9)),
+      // whole milliseconds: the error of a sum would become a whole second
+      reset: Math.round(ahead)
+    }
 
 /** Counts the requests of callers against their quotas. */
 export class Quotas extends Context.Service<Quotas, {
@@ -86,7 +90,7 @@ export class Quotas extends Context.Service<Quotas, {
 }>()("@trigate/callers/Quotas") {}
 
 const exceeded = ({ quota, wait }: Beyond, calls: number) => {
-  const retryAfter = Math.max(1, Math.ceil(wait / 1000))
+  const retryAfter = Math.max(1, Math.ceil(Math.round(wait) / 1000))
   return new QuotaExceeded({
     retryAfter,
     detail: calls > 1
