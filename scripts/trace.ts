@@ -341,9 +341,9 @@ try {
   const client = await start("scripts/trace/client.ts", [gateway.ready], {}, /client is ready/u)
   processes.push(client)
   const kinds: ReadonlyArray<Kind> = [
-    { name: "signed action", limit: 41, process: gateway, send: post(`${gateway.ready}/exchange`, signedAction) },
-    { name: "candle query", limit: 31, process: gateway, send: post(`${gateway.ready}/info`, candleQuery) },
-    { name: "JSON-RPC read", limit: 27, process: gateway, send: post(`${gateway.ready}/evm`, storageRead) },
+    { name: "signed action", limit: 45, process: gateway, send: post(`${gateway.ready}/exchange`, signedAction) },
+    { name: "candle query", limit: 34, process: gateway, send: post(`${gateway.ready}/info`, candleQuery) },
+    { name: "JSON-RPC read", limit: 29, process: gateway, send: post(`${gateway.ready}/evm`, storageRead) },
     {
       name: "client call",
       process: client,
