@@ -55,7 +55,7 @@ type Sealed = typeof Sealed.Type
 
 const decode = Schema.decodeUnknownOption(Sealed)
 
-/** Reads of a block only what it needs, so that it reads blocks of any family. */
+/** Reads only the members of a block that it needs, so that it reads blocks of any family. */
 const getBlockByNumber = {
   ...layer2Operations.getBlockByNumber,
   response: Schema.NullOr(Schema.Struct({ number: Quantity, hash: HashSchema }))

@@ -31,7 +31,7 @@ const decodeRole = Schema.decodeUnknownOption(Schema.Union([
 ]))
 const decodeAgents = Schema.decodeUnknownOption(Schema.Array(Schema.Struct({ address: Address })))
 
-/** The accounts for which signers act, as far as a response tells. */
+/** The accounts for which signers act, according to a response. */
 const mastersIn = (
   call: InfoCall,
   { json: { valueOrUndefined: answer }, status }: UpstreamResponse

@@ -15,7 +15,7 @@ export type Conceal = (status: number, text: string) => string
 
 type Step = (text: string) => string
 
-/** From this length on, a key is no part of another word by chance. */
+/** A key of at least this length is not part of another word by chance. */
 const LONG_KEY = 8
 
 /** A shorter one than this may be a word of any sentence: it is looked for in quoted paths only. */
@@ -34,7 +34,7 @@ const literal = (text: string): string => text.replace(/[/.*+?^$(){}|[\]\\]/gu, 
 const hex = (code: number, digits: number): string =>
   code.toString(16).padStart(digits, "0").replace(/[a-f]/gu, (digit) => `[${digit}${digit.toUpperCase()}]`)
 
-// each may be escaped once more by whoever puts one text into another
+// a server that quotes one text inside another escapes each of these once more
 const backslash = String.raw`(?:\\|%(?:25)*5[cC])+`
 const percent = String.raw`(?:%|\\+u0025)(?:25)*`
 
@@ -56,7 +56,7 @@ const textPattern = (text: string): string => Array.from(text, letterPattern).jo
 /** Three bytes are four characters of base64. */
 const GROUP = 3
 
-/** What is the same in every base64 of a text that holds a key: the whole groups, for each place in which the key can begin. */
+/** The base64 groups that lie within the key, for each of the three offsets at which it can begin: every text with the key has one. */
 const base64Cores = (key: Uint8Array): ReadonlyArray<string> =>
   [0, 1, 2].flatMap((skipped) => {
     const length = Math.floor((key.length - skipped) / GROUP) * GROUP
@@ -75,7 +75,7 @@ const isEscaped = (text: string, at: number): boolean => {
 /** A search for one key: a scan that costs little and dismisses most texts, and a pattern for the others. */
 const step = (pattern: RegExp, candidates: ReadonlyArray<string>): Step => (text) =>
   candidates.some((candidate) => text.includes(candidate))
-    // a backslash before the match must not escape what is written in its place
+    // a backslash before the match must not escape the replacement
     ? text.replace(pattern, (_, at: number) => isEscaped(text, at) ? "\\…" : "…")
     : text
 
