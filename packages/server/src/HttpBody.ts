@@ -297,9 +297,9 @@ export const headersOf = (error: GatewayErrorType): { readonly [name: string]: s
 /**
  * The members that clients of the chain's own servers read in a refusal, beside those of the problem.
  *
- * Without `code` the venue's Python SDK raises a `KeyError`, and its Go SDK prints nothing but "API error 0". ccxt repeats a
- * request after most statuses, and takes some for success, unless the body has a text member `error`: so a refusal has one if it is
- * final, which means that the same request would be refused again.
+ * Without `code` the venue's Python SDK raises a `KeyError`, and its Go SDK prints nothing but "API error 0". Unless the body has a
+ * text member `error`, ccxt repeats a request after most statuses and treats some as success. A final refusal has that member: the
+ * same request would be refused again.
  */
 const nativeMembers = (path: string, status: number, message: string, isFinal: boolean): object => {
   if (path.includes("/api/v2/")) return { ok: false, error: message, code: status }

@@ -2,8 +2,8 @@
  * Which accounts an action changes, so that no state is served which was read before it: those of its signer, its vault, the
  * accounts that it names, and the account for which its signer acts as an API wallet.
  *
- * The venue tells for whom a wallet acts in its responses to `userRole` and `extraAgents`. Where no caller has asked, the gateway asks
- * once.
+ * The venue's responses to `userRole` and `extraAgents` name the account for which a wallet acts. If no caller has asked, the gateway
+ * asks once.
  */
 import { CurrentCaller, local } from "@trigate/domain/Caller"
 import { Address } from "@trigate/domain/Hex"
@@ -73,7 +73,7 @@ const accountsIn = ({ body, signed: { vaultAddress }, signer }: Admitted): Reado
     account?.toLowerCase() ?? []
   )
 
-/** Gives the accounts that an action changed new versions; the venue is not asked for whom its signer acts where it does not answer. */
+/** Gives new versions to the accounts that an action changed. The venue is not asked for the signer's account if it does not answer. */
 export type Changed = (admitted: Admitted, venueAnswers: boolean) => Effect.Effect<void>
 
 /** {@link Changed} over the versions of a pipeline; `ask` sends a query to the venue. */

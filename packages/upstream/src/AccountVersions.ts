@@ -4,8 +4,8 @@
  * The version is a part of the key under which a response is cached and under which equal reads are coalesced. After a change reads
  * have another key, so they find neither what was cached before nor a read that was in flight then.
  *
- * An action also changes the account for which its signer acts. While that is not known, a search for it is open: no state of any
- * account is shared for 2 seconds, and after that all accounts have a new version.
+ * An action also changes the account for which its signer acts. While that account is unknown, a search for it is open: for up to 2
+ * seconds no state of any account is shared. If the search fails, all accounts get a new version.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -22,10 +22,10 @@ export class AccountVersions extends Context.Service<AccountVersions, {
   /** The version of accounts. */
   readonly version: (accounts: ReadonlyArray<string>) => Effect.Effect<Version>
   /**
-   * Gives accounts a new version, and those for which a signer acts.
+   * Gives a new version to accounts, and to those for which a signer acts.
    *
-   * Returns whether it has to be found out for which accounts it acts: a search for them is then open until `learn` names them. There
-   * is none if no state of accounts was read in the last minute, because then none is cached.
+   * Returns `true` if the accounts for which the signer acts are unknown: a search is then open until `learn` names them. No search
+   * is opened if no account state was read in the last minute, because none is cached then.
    */
   readonly change: (signer: string, accounts: ReadonlyArray<string>) => Effect.Effect<boolean>
   /** Notes for which accounts a signer acts besides its own, and ends the search for them. */
@@ -38,7 +38,7 @@ export const searchFor = 2000
 /** Milliseconds for which a response about an account may be cached at most. */
 export const cachedFor = 60_000
 
-/** Accounts share 4096 versions: that bounds their number, and a version too many only costs a read. */
+/** Accounts share 4096 versions, which bounds memory. A collision only costs a read. */
 export const slotOf = (account: string): string => account.slice(-3)
 
 /** The text of versions by slot, with that of all accounts. */

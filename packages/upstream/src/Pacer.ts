@@ -1,16 +1,16 @@
 /**
  * Paces the refreshes of cached responses at the rate at which a rate limit flows back.
  *
- * While all calls use less than that, each read may go upstream. Above it, reads get what is cached, and refreshes take turns: first
- * those of the caller that was served longest ago, of these the one whose reads got the oldest responses in sum, for each unit that it
- * costs. So what many ask for stays younger than what one asks for.
+ * While all calls use less than that, each read may go upstream. Above it, reads get the cached response and refreshes take turns. The
+ * caller who was served longest ago comes first. Among that caller's refreshes, the one with the largest sum of served ages per unit of
+ * cost comes first, so a response that many callers poll stays younger than one that a single caller polls.
  *
  * Nine tenths of the limit flow back evenly and 8 % may be used at once, so that refreshes alone never fill a window.
  */
 import type * as Effect from "effect/Effect"
 import type { Bounds } from "./RateWindow.ts"
 
-/** A read that a cached response can answer, and that would like to go upstream. */
+/** A read that was answered from the cache and is to be repeated upstream. */
 export interface Refresh {
   /** Refreshes with equal keys are one. */
   readonly key: string
@@ -31,16 +31,16 @@ interface Waiting {
   readonly callers: Set<string>
 }
 
-/** A refresh for which nobody has asked for as long is forgotten. */
+/** Milliseconds after which a refresh is dropped if no read asks for it again. */
 const FORGOTTEN_AFTER = 10_000
 
 /** The most refreshes and callers that are remembered. */
 const MOST = 10_000
 
-/** After a refresh that found no room the next one waits for as long. */
+/** Milliseconds until the next refresh after one that the rate limiter refused. */
 const PAUSE = 250
 
-/** How a limit flows back: units a millisecond, and how many may be used at once. */
+/** Returns how a limit flows back: units per millisecond, and the units that may be used at once. */
 export const paceOf = ({ readLimit, slots, width }: Bounds): { readonly rate: number; readonly burst: number } => ({
   rate: readLimit * 0.9 / ((slots + 1) * width),
   burst: readLimit * 0.08
@@ -65,19 +65,19 @@ export class Pacer {
     this.#level = burst
   }
 
-  /** Counts units that a call has taken, or has given back if they are negative. */
+  /** Counts units that a call took; negative units are a refund. */
   use(units: number, now: number): void {
     this.set(this.#levelAt(now) - units, now)
   }
 
   /** Sets what may be used now: replicas share it. */
   set(level: number, now: number): void {
-    // what one long answer uses at once is not held against refreshes for longer
+    // one long answer delays refreshes by a burst at most
     this.#level = Math.max(-this.#burst, Math.min(this.#burst, level))
     this.#at = Math.max(this.#at, now)
   }
 
-  /** Lets refreshes wait: the last one found no room. */
+  /** Pauses refreshes, because the rate limiter refused the last one. */
   pause(now: number): void {
     this.set(Math.min(this.#levelAt(now), 0) - this.#rate * PAUSE, now)
   }
@@ -105,7 +105,7 @@ export class Pacer {
     waiting.callers.add(refresh.caller)
   }
 
-  /** Forgets a refresh: its response was read. */
+  /** Drops a refresh whose response was read meanwhile. */
   forget(key: string): void {
     this.#waiting.delete(key)
   }
