@@ -1,5 +1,5 @@
 /** Relaying the longest documented answer, 5000 candles, every one of them checked, beside a proxy that pipes it. */
-import * as CandleAnswer from "@trigate/domain/CandleAnswer"
+import * as CandleAnswer from "@trigate/domain/candles/CandleAnswer"
 import * as Bodies from "./harness/bodies.ts"
 import type { Workload } from "./harness/load.ts"
 import * as Peers from "./harness/peers.ts"

@@ -1,9 +1,9 @@
 /** Recovering and signing actions, beside what viem takes for the same digests. */
-import * as Json from "@trigate/domain/Json"
-import { SignedEnvelope } from "@trigate/domain/SignedAction"
-import * as ActionBuilder from "@trigate/signing/ActionBuilder"
+import { SignedEnvelope } from "@trigate/domain/actions/SignedAction"
+import * as Json from "@trigate/domain/encoding/Json"
+import * as ActionBuilder from "@trigate/signing/actions/ActionBuilder"
+import * as Signable from "@trigate/signing/actions/Signable"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
-import * as Signable from "@trigate/signing/Signable"
 import * as Signer from "@trigate/signing/Signer"
 import * as SignerRecovery from "@trigate/signing/SignerRecovery"
 import { mainnet, Venue } from "@trigate/signing/VenueProfile"

@@ -2,11 +2,11 @@
  * The calls of the typed client that follow from the tables of operations: one function each, so that a page loads those
  * that it calls.
  */
-import { evmOperations } from "@trigate/domain/EvmOperations"
-import { evmReads } from "@trigate/domain/EvmReads"
-import { infoOperations } from "@trigate/domain/InfoOperations"
-import { layer2Operations } from "@trigate/domain/Layer2Operations"
-import type { Operation } from "@trigate/domain/Operation"
+import { evmOperations } from "@trigate/domain/evm/EvmOperations"
+import { evmReads } from "@trigate/domain/evm/EvmReads"
+import { layer2Operations } from "@trigate/domain/evm/Layer2Operations"
+import { infoOperations } from "@trigate/domain/info/InfoOperations"
+import type { Operation } from "@trigate/domain/operations/Operation"
 import * as Struct from "effect/Struct"
 
 const module = (title: string, imports: ReadonlyArray<string>, calls: ReadonlyArray<string>): string =>
@@ -39,7 +39,7 @@ export const clientModules: ReadonlyMap<string, string> = new Map([
   [
     "packages/client/src/internal/InfoQueries.ts",
     module("The queries without a form of their own.", [
-      `import * as InfoOperations from "@trigate/domain/InfoOperations"`,
+      `import * as InfoOperations from "@trigate/domain/info/InfoOperations"`,
       `import { query } from "./Query.ts"`
     ], calls(queries, (name) => `query(InfoOperations.${name})`))
   ],

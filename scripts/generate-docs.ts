@@ -5,21 +5,21 @@
  * file that differs from the code is named.
  */
 import { GatewayApi } from "@trigate/api/GatewayApi"
-import { ActionRejected } from "@trigate/domain/ActionOutcome"
-import type { ErrorGroup } from "@trigate/domain/ErrorGroup"
-import { errorGroups } from "@trigate/domain/ErrorGroup"
-import { configuredReads } from "@trigate/domain/EvmMethods"
-import { families } from "@trigate/domain/EvmMethodTable"
-import { evmMethods, serving } from "@trigate/domain/EvmOperations"
-import { exchangeOperations } from "@trigate/domain/ExchangeOperations"
-import { callerFailures, commonFailures, gatewayErrors, rpcCodes } from "@trigate/domain/GatewayError"
-import { infoOperations, passthroughQueries, passthroughQuery } from "@trigate/domain/InfoOperations"
-import { layer2Methods } from "@trigate/domain/Layer2Operations"
+import { ActionRejected } from "@trigate/domain/actions/ActionOutcome"
+import { exchangeOperations } from "@trigate/domain/actions/ExchangeOperations"
+import { StillUnknown } from "@trigate/domain/candles/Resolution"
+import type { ErrorGroup } from "@trigate/domain/errors/ErrorGroup"
+import { errorGroups } from "@trigate/domain/errors/ErrorGroup"
+import { callerFailures, commonFailures, gatewayErrors, rpcCodes } from "@trigate/domain/errors/GatewayError"
+import { configuredReads } from "@trigate/domain/evm/EvmMethods"
+import { families } from "@trigate/domain/evm/EvmMethodTable"
+import { evmMethods, serving } from "@trigate/domain/evm/EvmOperations"
+import { layer2Methods } from "@trigate/domain/evm/Layer2Operations"
+import { infoOperations, passthroughQueries, passthroughQuery } from "@trigate/domain/info/InfoOperations"
 import { labels, rows } from "@trigate/domain/Metrics"
-import type { AnyCodec, Cost, Operation } from "@trigate/domain/Operation"
-import { StillUnknown } from "@trigate/domain/Resolution"
+import type { AnyCodec, Cost, Operation } from "@trigate/domain/operations/Operation"
 import { grouped, settings } from "@trigate/domain/Settings"
-import { getTokenData, tokenRpcOperations, tokenSendOperations } from "@trigate/domain/TokenOperations"
+import { getTokenData, tokenRpcOperations, tokenSendOperations } from "@trigate/domain/tokens/TokenOperations"
 import * as OpenApi from "effect/http-api/OpenApi"
 import type * as JsonSchema from "effect/JsonSchema"
 import * as Schema from "effect/Schema"
@@ -320,7 +320,7 @@ const errorsText = document(
   ),
   "## Groups",
   "The group of an error says what a caller does about it. Every class declares its own. `catchGroup` of\n" +
-    "`@trigate/domain/ErrorGroup` handles the errors of one group and takes them out of the error type. Only the group\n" +
+    "`@trigate/domain/errors/ErrorGroup` handles the errors of one group and takes them out of the error type. Only the group\n" +
     "`outcome-unknown` leaves open whether something took effect.",
   table(["Group", "What to do"], Object.entries(errorGroups).map(([group, advice]) => [code(group), advice])),
   "## Each error and its fields",

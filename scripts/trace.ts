@@ -10,8 +10,8 @@
  * work and is left out. Coverage has no order: a further call runs with a breakpoint at the start of each function, whose
  * condition notes the function and lets it go on.
  */
-import * as Json from "@trigate/domain/Json"
-import * as ActionBuilder from "@trigate/signing/ActionBuilder"
+import * as Json from "@trigate/domain/encoding/Json"
+import * as ActionBuilder from "@trigate/signing/actions/ActionBuilder"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Signer from "@trigate/signing/Signer"
 import { mainnet, Venue } from "@trigate/signing/VenueProfile"

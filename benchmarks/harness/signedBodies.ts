@@ -1,6 +1,6 @@
 /** Signed bodies for `POST /exchange`, made before anything is measured: no two with the same nonce. */
-import * as Json from "@trigate/domain/Json"
-import * as ActionBuilder from "@trigate/signing/ActionBuilder"
+import * as Json from "@trigate/domain/encoding/Json"
+import * as ActionBuilder from "@trigate/signing/actions/ActionBuilder"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import * as Signer from "@trigate/signing/Signer"
 import * as VenueProfile from "@trigate/signing/VenueProfile"

@@ -1,7 +1,7 @@
 /** Which refusals of a gateway ccxt repeats by itself: each error of the table, as the gateway writes it on the venue's routes. */
 import { assert, describe, it } from "@effect/vitest"
 import { keys } from "@trigate/sandbox/SandboxExamples"
-import * as HttpBody from "@trigate/server/HttpBody"
+import * as HttpBody from "@trigate/server/requests/HttpBody"
 import { recordingUpstream } from "@trigate/testing/RecordingUpstream"
 import * as Effect from "effect/Effect"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Address } from "@ton/core"
 import { TonClient } from "@ton/ton"
-import { messageAdvice } from "@trigate/domain/TokenOperations"
+import { messageAdvice } from "@trigate/domain/tokens/TokenOperations"
 import { guardedGateway, known } from "@trigate/testing/GuardedGateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import type { Reply } from "@trigate/testing/RecordingUpstream"

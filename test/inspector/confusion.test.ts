@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
+import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import type { Inspection } from "@trigate/domain/Inspection"
-import * as Utf8 from "@trigate/domain/Utf8"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
 import { profileOf } from "@trigate/signing/VenueProfile"
 import * as Inspector from "@trigate/trading/Inspector"

@@ -1,5 +1,5 @@
 /** Streams the bars of a window to a file of JSON lines. */
-import type { CandleWindowRequest } from "@trigate/domain/Candle"
+import type { CandleWindowRequest } from "@trigate/domain/candles/Candle"
 import { Info } from "@trigate/trading/Info"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

@@ -1,5 +1,5 @@
 /** Handles the backend's own API. The compiler refuses a handler that leaves out a group of its errors. */
-import { catchGroup } from "@trigate/domain/ErrorGroup"
+import { catchGroup } from "@trigate/domain/errors/ErrorGroup"
 import { Layer2 } from "@trigate/layer2/Layer2"
 import * as Effect from "effect/Effect"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"

@@ -1,8 +1,8 @@
 /** Signs a delegation, submits it, and finds out what became of it. */
-import { isIn } from "@trigate/domain/ErrorGroup"
-import type { Address } from "@trigate/domain/Hex"
-import type { SignedAction } from "@trigate/domain/SignedAction"
-import * as ActionBuilder from "@trigate/signing/ActionBuilder"
+import type { SignedAction } from "@trigate/domain/actions/SignedAction"
+import type { Address } from "@trigate/domain/encoding/Hex"
+import { isIn } from "@trigate/domain/errors/ErrorGroup"
+import * as ActionBuilder from "@trigate/signing/actions/ActionBuilder"
 import * as Hype from "@trigate/signing/Hype"
 import { NonceSource } from "@trigate/signing/NonceSource"
 import { Signer } from "@trigate/signing/Signer"

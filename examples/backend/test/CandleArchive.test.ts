@@ -1,7 +1,7 @@
 /** Bars go from the venue to the file in stretches, and no faster than the file takes them. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { CandleWindowRequest } from "@trigate/domain/Candle"
+import { CandleWindowRequest } from "@trigate/domain/candles/Candle"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as FileSystem from "effect/FileSystem"

@@ -1,8 +1,8 @@
 /** A co-signer: shows what a proposal does, signs it with the key in `PRIVATE_KEY` and prints the approval. */
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import * as MultiSigApproval from "@trigate/signing/MultiSigApproval"
-import * as MultiSigProposal from "@trigate/signing/MultiSigProposal"
+import * as MultiSigApproval from "@trigate/signing/multisig/MultiSigApproval"
+import * as MultiSigProposal from "@trigate/signing/multisig/MultiSigProposal"
 import * as Signer from "@trigate/signing/Signer"
 import { Config, Console, Effect, FileSystem, Layer } from "effect"
 

@@ -1,7 +1,7 @@
 /** The proposer, who holds no key: prints a proposal for the co-signers. */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { keys } from "@trigate/sandbox/SandboxExamples"
-import * as MultiSigProposal from "@trigate/signing/MultiSigProposal"
+import * as MultiSigProposal from "@trigate/signing/multisig/MultiSigProposal"
 import { Clock, Console, Effect } from "effect"
 
 const { cosigner, fifthCosigner, fourthCosigner, leader, thirdCosigner, treasury, validator } = keys

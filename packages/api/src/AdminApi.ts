@@ -4,12 +4,12 @@
  * They stand on the admin listener.
  */
 import { CallerName, Quota, Scope } from "@trigate/domain/Caller"
-import { NotPermitted, Overloaded, QuotaExceeded, Unauthorized } from "@trigate/domain/CallerError"
 import { upstreamLabels } from "@trigate/domain/Chain"
-import { Address } from "@trigate/domain/Hex"
-import { PayloadTooLarge } from "@trigate/domain/RequestError"
+import { Address } from "@trigate/domain/encoding/Hex"
+import { NotPermitted, Overloaded, QuotaExceeded, Unauthorized } from "@trigate/domain/errors/CallerError"
+import { PayloadTooLarge } from "@trigate/domain/errors/RequestError"
+import { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
 import { Millis } from "@trigate/domain/Time"
-import { UpstreamUnavailable } from "@trigate/domain/UpstreamError"
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"

@@ -3,7 +3,7 @@
  *
  * What they name (contracts, tokens, transactions, the signer) is what every sandbox starts with.
  */
-import type { SignedAction } from "@trigate/domain/SignedAction"
+import type { SignedAction } from "@trigate/domain/actions/SignedAction"
 
 const token = "EQClb6WL4TgcNsmu7KdNii5mw330v-k_cl6jCKyPj9pWNfJz"
 const wallet = "EQDXZ2c5LnA12Eum-DlguTmfYkMOvNeFCh4rBD0tgmwjcFI-"

@@ -1,7 +1,7 @@
 /** `POST /info`: queries of the trading chain. */
-import { servedFailures } from "@trigate/domain/GatewayError"
-import { infoOperations, passthroughQuery } from "@trigate/domain/InfoOperations"
-import type { QueryOperation } from "@trigate/domain/InfoOperations"
+import { servedFailures } from "@trigate/domain/errors/GatewayError"
+import { infoOperations, passthroughQuery } from "@trigate/domain/info/InfoOperations"
+import type { QueryOperation } from "@trigate/domain/info/InfoOperations"
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"

@@ -3,7 +3,7 @@
  *
  * Operations that only the official API serves fail with `UnavailableOnNode` before anything is sent.
  */
-import { SpotMeta } from "@trigate/domain/SpotMeta"
+import { SpotMeta } from "@trigate/domain/info/SpotMeta"
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"

@@ -1,5 +1,5 @@
 /** The middleware of every group: what a caller sees of a typed error, and of a request that does not decode. */
-import { InvalidRequest } from "@trigate/domain/RequestError"
+import { InvalidRequest } from "@trigate/domain/errors/RequestError"
 import * as HttpApiMiddleware from "effect/http-api/HttpApiMiddleware"
 
 /** Answers faults of path, query and headers with `InvalidRequest`, and adds `Retry-After` where an error knows it. */

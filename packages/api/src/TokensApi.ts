@@ -1,14 +1,14 @@
 /** `GET /api/v2/getTokenData` and `POST /api/v2/jsonRPC`: the token chain. */
-import { servedFailures } from "@trigate/domain/GatewayError"
-import { TokenData } from "@trigate/domain/TokenData"
+import { servedFailures } from "@trigate/domain/errors/GatewayError"
+import { OutcomeUnknown } from "@trigate/domain/errors/UpstreamError"
+import { TokenData } from "@trigate/domain/tokens/TokenData"
 import {
   getTokenData,
   tokenRestPosts,
   tokenRestReads,
   tokenRpcOperations,
   tokenSendOperations
-} from "@trigate/domain/TokenOperations"
-import { OutcomeUnknown } from "@trigate/domain/UpstreamError"
+} from "@trigate/domain/tokens/TokenOperations"
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"

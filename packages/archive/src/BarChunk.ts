@@ -6,11 +6,11 @@
  * habit is written: no zeros at the end, but at least one decimal. Bars with a number that no column holds, such as `007`, are
  * written as JSON.
  */
-import type { Candle } from "@trigate/domain/Candle"
-import { Candle as CandleSchema } from "@trigate/domain/Candle"
-import type { Series } from "@trigate/domain/CandleWindow"
-import { barAt, closeOf, openOf } from "@trigate/domain/CandleWindow"
-import * as Utf8 from "@trigate/domain/Utf8"
+import type { Candle } from "@trigate/domain/candles/Candle"
+import { Candle as CandleSchema } from "@trigate/domain/candles/Candle"
+import type { Series } from "@trigate/domain/candles/CandleWindow"
+import { barAt, closeOf, openOf } from "@trigate/domain/candles/CandleWindow"
+import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as Schema from "effect/Schema"
 import { BitReader, BitWriter } from "./BitColumns.ts"
 

@@ -2,9 +2,9 @@
  * Builds the bars of a larger interval out of smaller ones, exactly: prices are compared and volumes added as decimals, never
  * as doubles.
  */
-import type { BarRange, BarRanges } from "@trigate/domain/BarRanges"
-import type { Candle, CandleInterval } from "@trigate/domain/Candle"
-import { barAt, closeOf, intervalLengths, openOf } from "@trigate/domain/CandleWindow"
+import type { BarRange, BarRanges } from "@trigate/domain/candles/BarRanges"
+import type { Candle, CandleInterval } from "@trigate/domain/candles/Candle"
+import { barAt, closeOf, intervalLengths, openOf } from "@trigate/domain/candles/CandleWindow"
 
 const day = intervalLengths["1d"]
 

@@ -7,12 +7,12 @@
  *
  * The layers differ in their {@link Backend}: a store of chunks in memory, in SQLite or in Postgres.
  */
-import type { ArchiveUnavailable } from "@trigate/domain/ArchiveError"
-import type { BarRange, BarRanges } from "@trigate/domain/BarRanges"
-import * as BarRanges_ from "@trigate/domain/BarRanges"
-import { Candle, CandleInterval } from "@trigate/domain/Candle"
-import type { Series } from "@trigate/domain/CandleWindow"
-import { barAt, isOf } from "@trigate/domain/CandleWindow"
+import type { BarRange, BarRanges } from "@trigate/domain/candles/BarRanges"
+import * as BarRanges_ from "@trigate/domain/candles/BarRanges"
+import { Candle, CandleInterval } from "@trigate/domain/candles/Candle"
+import type { Series } from "@trigate/domain/candles/CandleWindow"
+import { barAt, isOf } from "@trigate/domain/candles/CandleWindow"
+import type { ArchiveUnavailable } from "@trigate/domain/errors/ArchiveError"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

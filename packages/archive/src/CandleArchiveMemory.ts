@@ -1,7 +1,7 @@
 /** `CandleArchive` in memory: what was used least recently makes room when it is full, and is a gap from then on. */
-import * as BarRanges from "@trigate/domain/BarRanges"
-import type { Series } from "@trigate/domain/CandleWindow"
-import { barAt } from "@trigate/domain/CandleWindow"
+import * as BarRanges from "@trigate/domain/candles/BarRanges"
+import type { Series } from "@trigate/domain/candles/CandleWindow"
+import { barAt } from "@trigate/domain/candles/CandleWindow"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { Chunk, EarlierVersion } from "./CandleArchive.ts"

@@ -4,11 +4,11 @@
  * Each row has a revision, and a write that does not follow it begins again. Several processes may therefore write the same
  * series. The tables have a version of their own: a database that a later program has changed is neither read nor written.
  */
-import { ArchiveUnavailable } from "@trigate/domain/ArchiveError"
-import * as BarRanges from "@trigate/domain/BarRanges"
-import { Candle, CandleInterval } from "@trigate/domain/Candle"
-import type { Series } from "@trigate/domain/CandleWindow"
-import { barAt } from "@trigate/domain/CandleWindow"
+import * as BarRanges from "@trigate/domain/candles/BarRanges"
+import { Candle, CandleInterval } from "@trigate/domain/candles/Candle"
+import type { Series } from "@trigate/domain/candles/CandleWindow"
+import { barAt } from "@trigate/domain/candles/CandleWindow"
+import { ArchiveUnavailable } from "@trigate/domain/errors/ArchiveError"
 import { Millis, monotonicMillis } from "@trigate/domain/Time"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"

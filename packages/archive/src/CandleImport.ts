@@ -3,13 +3,13 @@
  *
  * A bar that is refused does not keep the others out, and importing the same file again changes nothing.
  */
-import type { BarRange, BarRanges } from "@trigate/domain/BarRanges"
-import * as Ranges from "@trigate/domain/BarRanges"
-import type { Candle } from "@trigate/domain/Candle"
-import type { TextFormat } from "@trigate/domain/CandleText"
-import * as CandleText from "@trigate/domain/CandleText"
-import type { Series } from "@trigate/domain/CandleWindow"
-import { barAt, isOf, openOf } from "@trigate/domain/CandleWindow"
+import type { BarRange, BarRanges } from "@trigate/domain/candles/BarRanges"
+import * as Ranges from "@trigate/domain/candles/BarRanges"
+import type { Candle } from "@trigate/domain/candles/Candle"
+import type { TextFormat } from "@trigate/domain/candles/CandleText"
+import * as CandleText from "@trigate/domain/candles/CandleText"
+import type { Series } from "@trigate/domain/candles/CandleWindow"
+import { barAt, isOf, openOf } from "@trigate/domain/candles/CandleWindow"
 import * as Clock from "effect/Clock"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"

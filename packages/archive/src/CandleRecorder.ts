@@ -4,13 +4,13 @@
  * Of each coin one interval is followed; larger ones are built from it, and compared with the venue's own once a day. One
  * request goes out at a time, for whatever would be lost first. What can no longer be had stays a gap, and is told.
  */
-import type { ArchiveUnavailable } from "@trigate/domain/ArchiveError"
-import type { BarRange, BarRanges } from "@trigate/domain/BarRanges"
-import * as Ranges from "@trigate/domain/BarRanges"
-import type { Candle, CandleInterval, CandleWindowRequest } from "@trigate/domain/Candle"
-import { CandleInterval as Interval } from "@trigate/domain/Candle"
-import type { Series } from "@trigate/domain/CandleWindow"
-import { barAt, closeOf, heldFrom, isOf, openOf, retainedBars } from "@trigate/domain/CandleWindow"
+import type { BarRange, BarRanges } from "@trigate/domain/candles/BarRanges"
+import * as Ranges from "@trigate/domain/candles/BarRanges"
+import type { Candle, CandleInterval, CandleWindowRequest } from "@trigate/domain/candles/Candle"
+import { CandleInterval as Interval } from "@trigate/domain/candles/Candle"
+import type { Series } from "@trigate/domain/candles/CandleWindow"
+import { barAt, closeOf, heldFrom, isOf, openOf, retainedBars } from "@trigate/domain/candles/CandleWindow"
+import type { ArchiveUnavailable } from "@trigate/domain/errors/ArchiveError"
 import { metrics } from "@trigate/domain/Metrics"
 import * as Clock from "effect/Clock"
 import * as DateTime from "effect/DateTime"

@@ -1,9 +1,9 @@
 /** What every layer of `CandleArchive` has to do, and what its tests share. */
 import { assert, it } from "@effect/vitest"
 import { CandleArchive } from "@trigate/archive/CandleArchive"
-import type { ArchiveUnavailable } from "@trigate/domain/ArchiveError"
-import type { BarRange } from "@trigate/domain/BarRanges"
-import { openOf } from "@trigate/domain/CandleWindow"
+import type { BarRange } from "@trigate/domain/candles/BarRanges"
+import { openOf } from "@trigate/domain/candles/CandleWindow"
+import type { ArchiveUnavailable } from "@trigate/domain/errors/ArchiveError"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import type { Scope } from "effect/Scope"

@@ -1,8 +1,8 @@
 /** A venue that keeps few bars, goes away, is full, corrects bars and delists coins. */
 import * as CandleAggregate from "@trigate/archive/CandleAggregate"
 import type { Source } from "@trigate/archive/CandleRecorder"
-import type { Candle, CandleInterval, CandleWindowRequest } from "@trigate/domain/Candle"
-import { barAt, closeOf, intervalLengths, openOf } from "@trigate/domain/CandleWindow"
+import type { Candle, CandleInterval, CandleWindowRequest } from "@trigate/domain/candles/Candle"
+import { barAt, closeOf, intervalLengths, openOf } from "@trigate/domain/candles/CandleWindow"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 

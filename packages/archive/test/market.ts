@@ -1,9 +1,9 @@
 /** Bars of the sandbox's markets, which are printed as the venue prints them, and some without trades left out. */
-import type { BarRange } from "@trigate/domain/BarRanges"
-import type { Candle, CandleInterval } from "@trigate/domain/Candle"
-import { openOf } from "@trigate/domain/CandleWindow"
-import * as CandleMarket from "@trigate/sandbox/CandleMarket"
+import type { BarRange } from "@trigate/domain/candles/BarRanges"
+import type { Candle, CandleInterval } from "@trigate/domain/candles/Candle"
+import { openOf } from "@trigate/domain/candles/CandleWindow"
 import { defaultSeed } from "@trigate/sandbox/Seed"
+import * as CandleMarket from "@trigate/sandbox/venue/CandleMarket"
 
 const marketOf = (coin: string): CandleMarket.CandleMarket => {
   const market = CandleMarket.markets.find((market) => market.coin === coin)

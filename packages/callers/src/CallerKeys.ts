@@ -1,7 +1,7 @@
 /** Checks the key that a request carries: whose it is, and what it may be used for. */
 import type { Caller } from "@trigate/domain/Caller"
-import type { Unauthorized } from "@trigate/domain/CallerError"
-import type { UpstreamUnavailable } from "@trigate/domain/UpstreamError"
+import type { Unauthorized } from "@trigate/domain/errors/CallerError"
+import type { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

@@ -5,8 +5,8 @@
  * have changed. A key that is not known is looked for at once: the next request after a rotation may carry the new one.
  */
 import type { Caller } from "@trigate/domain/Caller"
-import { Unauthorized } from "@trigate/domain/CallerError"
-import { UpstreamUnavailable } from "@trigate/domain/UpstreamError"
+import { Unauthorized } from "@trigate/domain/errors/CallerError"
+import { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"

@@ -4,7 +4,7 @@
  * A gateway only reads it, so when keys were used last is not kept. A change writes a new file beside it and puts that in its
  * place; while the new file exists, no other change begins.
  */
-import * as Json from "@trigate/domain/Json"
+import * as Json from "@trigate/domain/encoding/Json"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

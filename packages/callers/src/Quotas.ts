@@ -7,7 +7,7 @@
  * What calls cost upstream is no matter of their requests: the rate limiter counts it where they are sent.
  */
 import type { Caller, Quota } from "@trigate/domain/Caller"
-import { QuotaExceeded } from "@trigate/domain/CallerError"
+import { QuotaExceeded } from "@trigate/domain/errors/CallerError"
 import { metrics } from "@trigate/domain/Metrics"
 import { monotonicMillis } from "@trigate/domain/Time"
 import * as Clock from "effect/Clock"

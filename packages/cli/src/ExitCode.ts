@@ -1,5 +1,5 @@
 /** Exit codes by class of error, so that a script knows whether to try again. */
-import type { GatewayError } from "@trigate/domain/GatewayError"
+import type { GatewayError } from "@trigate/domain/errors/GatewayError"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

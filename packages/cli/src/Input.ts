@@ -1,6 +1,6 @@
 /** What commands take: files, arguments and flags, each with the text that says what was expected. */
-import { Address, Hash, StorageSlot } from "@trigate/domain/Hex"
-import * as TonAddress from "@trigate/domain/TonAddress"
+import { Address, Hash, StorageSlot } from "@trigate/domain/encoding/Hex"
+import * as TonAddress from "@trigate/domain/tokens/TonAddress"
 import * as Argument from "effect/cli/Argument"
 import * as Flag from "effect/cli/Flag"
 import * as DateTime from "effect/DateTime"

@@ -7,13 +7,13 @@ import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Schema from "effect/Schema"
 import * as Terminal from "effect/Terminal"
+import * as ServeCommand from "./commands/ServeCommand.ts"
 import * as Report from "./Report.ts"
-import * as ServeCommand from "./ServeCommand.ts"
 
 // the other commands load the client and the signer, which would double the time to start a gateway
 const serveAlone = Command.make("trigate").pipe(Command.withSubcommands([ServeCommand.command]))
 
-const loadCommands = Effect.promise(() => import("./Commands.ts"))
+const loadCommands = Effect.promise(() => import("./commands/Commands.ts"))
 
 // no wizard and no log levels: the commands neither ask back nor log
 const config = CliConfig.make({ builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions] })

@@ -13,8 +13,8 @@ import {
   UnansweredAction
 } from "@trigate/api/AdminApi"
 import * as Paths from "@trigate/api/Paths"
-import type { ServedFailure } from "@trigate/domain/GatewayError"
-import { encodeRequest } from "@trigate/domain/Operation"
+import type { ServedFailure } from "@trigate/domain/errors/GatewayError"
+import { encodeRequest } from "@trigate/domain/operations/Operation"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { Connection } from "./Connection.ts"

@@ -1,6 +1,6 @@
 /** The gateway that calls go to: where it is, and how it is reached, over any Effect `HttpClient`. */
-import { sourcesHeader } from "@trigate/domain/CandleAnswer"
-import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import { sourcesHeader } from "@trigate/domain/candles/CandleAnswer"
+import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
 import * as Config from "effect/Config"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

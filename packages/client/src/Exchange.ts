@@ -1,19 +1,19 @@
 /** Signed actions. */
 import * as Paths from "@trigate/api/Paths"
-import type { ActionRejected, ActionResult } from "@trigate/domain/ActionOutcome"
-import { resendAdvice, ServedExchangeFailure } from "@trigate/domain/ExchangeOperations"
-import type { ServedFailure } from "@trigate/domain/GatewayError"
-import type { Address } from "@trigate/domain/Hex"
+import type { ActionRejected, ActionResult } from "@trigate/domain/actions/ActionOutcome"
+import { resendAdvice, ServedExchangeFailure } from "@trigate/domain/actions/ExchangeOperations"
+import type { Identity } from "@trigate/domain/actions/ExchangeProtocol"
+import { outcomeReader } from "@trigate/domain/actions/ExchangeProtocol"
+import type { AnySignedAction } from "@trigate/domain/actions/SignedAction"
+import { legCountIn, write } from "@trigate/domain/actions/SignedAction"
+import type { Resolution, StillUnknown } from "@trigate/domain/candles/Resolution"
+import { ofOutcome } from "@trigate/domain/candles/Resolution"
+import type { Address } from "@trigate/domain/encoding/Hex"
+import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import type { ServedFailure } from "@trigate/domain/errors/GatewayError"
+import { OutcomeUnknown } from "@trigate/domain/errors/UpstreamError"
 import { Inspection } from "@trigate/domain/Inspection"
-import { invalidRequest } from "@trigate/domain/Operation"
-import type { Identity } from "@trigate/domain/protocol/ExchangeProtocol"
-import { outcomeReader } from "@trigate/domain/protocol/ExchangeProtocol"
-import type { Resolution, StillUnknown } from "@trigate/domain/Resolution"
-import { ofOutcome } from "@trigate/domain/Resolution"
-import type { AnySignedAction } from "@trigate/domain/SignedAction"
-import { legCountIn, write } from "@trigate/domain/SignedAction"
-import { OutcomeUnknown } from "@trigate/domain/UpstreamError"
-import * as Utf8 from "@trigate/domain/Utf8"
+import { invalidRequest } from "@trigate/domain/operations/Operation"
 import * as Effect from "effect/Effect"
 import type * as HttpClientError from "effect/http/HttpClientError"
 import { Connection, label } from "./Connection.ts"
@@ -47,7 +47,7 @@ const send = Effect.fnUntraced(function*(body: string, identity: Identity) {
  *
  * The action is written as it is given: its members in their order, integers with all their digits. A call that broke on its
  * way fails with `OutcomeUnknown`, never with a plain failure. Fails with `ActionRejected` if the venue refuses the whole
- * action. A refused leg of an action that it took is an entry: `requireAll` of `@trigate/domain/ActionOutcome` turns it into
+ * action. A refused leg of an action that it took is an entry: `requireAll` of `@trigate/domain/actions/ActionOutcome` turns it into
  * the error.
  *
  * @example

@@ -4,10 +4,10 @@
  * Each is a function of its group's module as well (`Info.spotMeta`), which needs a `Connection`. A page that imports those
  * loads what it calls; this module loads everything.
  */
-import type { GatewayError, ServedFailure } from "@trigate/domain/GatewayError"
-import type { AnyCodec, Operation } from "@trigate/domain/Operation"
-import type { InvalidAddress } from "@trigate/domain/RequestError"
-import type { TokenRpcOperation } from "@trigate/domain/TokenOperations"
+import type { GatewayError, ServedFailure } from "@trigate/domain/errors/GatewayError"
+import type { InvalidAddress } from "@trigate/domain/errors/RequestError"
+import type { AnyCodec, Operation } from "@trigate/domain/operations/Operation"
+import type { TokenRpcOperation } from "@trigate/domain/tokens/TokenOperations"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as HttpClient from "effect/http/HttpClient"

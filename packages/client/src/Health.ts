@@ -1,8 +1,8 @@
 /** The gateway itself. */
 import { Readiness } from "@trigate/api/HealthApi"
 import * as Paths from "@trigate/api/Paths"
-import type { ServedFailure } from "@trigate/domain/GatewayError"
-import * as Protocol from "@trigate/domain/protocol/Protocol"
+import type { ServedFailure } from "@trigate/domain/errors/GatewayError"
+import * as Protocol from "@trigate/domain/operations/Protocol"
 import * as Effect from "effect/Effect"
 import type { Connection } from "./Connection.ts"
 import { ask, ownReaderOf } from "./internal/Served.ts"

@@ -1,9 +1,9 @@
 /** Candles of any coin and interval, with volume: the forming bar moves, holes are marked, and older bars come as you scroll. */
 import { signal, useSignalEffect } from "@preact/signals"
 import * as Info from "@trigate/client/Info"
-import type { Candle, CandleInterval } from "@trigate/domain/Candle"
-import { CandleInterval as Intervals } from "@trigate/domain/Candle"
-import * as CandleWindow from "@trigate/domain/CandleWindow"
+import type { Candle, CandleInterval } from "@trigate/domain/candles/Candle"
+import { CandleInterval as Intervals } from "@trigate/domain/candles/Candle"
+import * as CandleWindow from "@trigate/domain/candles/CandleWindow"
 import type { IChartApi, ISeriesApi, UTCTimestamp } from "lightweight-charts"
 import { useEffect, useRef } from "preact/hooks"
 import { textsOf } from "./Form.ts"

@@ -5,7 +5,7 @@ import * as Fiber from "effect/Fiber"
 import { constVoid } from "effect/Function"
 import * as Schema from "effect/Schema"
 import { chains } from "./Chain.ts"
-import { Address } from "./Hex.ts"
+import { Address } from "./encoding/Hex.ts"
 
 /** The name of a caller: it can stand in a log, a list, a path and a command line as it is. */
 export const CallerName = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/u))

@@ -1,6 +1,6 @@
 /** What the gateway sees in a signed body: the answer of `POST /exchange/inspect`, which relays nothing. */
 import * as Schema from "effect/Schema"
-import { Address, Data, Hash } from "./Hex.ts"
+import { Address, Data, Hash } from "./encoding/Hex.ts"
 import { Millis } from "./Time.ts"
 
 /** An address and the digest that its signature covers; the address of a wrong signature is one that nobody holds. */

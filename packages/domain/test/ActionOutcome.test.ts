@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { RejectionReason } from "@trigate/domain/ActionOutcome"
-import { classifyRejection } from "@trigate/domain/ActionOutcome"
+import type { RejectionReason } from "@trigate/domain/actions/ActionOutcome"
+import { classifyRejection } from "@trigate/domain/actions/ActionOutcome"
 import * as Schema from "effect/Schema"
 import recorded from "./fixtures/exchange-bodies.json" with { type: "json" }
 

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as BarRanges from "@trigate/domain/BarRanges"
+import * as BarRanges from "@trigate/domain/candles/BarRanges"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { gasPrice, getStorageAt } from "@trigate/domain/EvmOperations"
-import type { Operation } from "@trigate/domain/Operation"
-import { checkBlock } from "@trigate/domain/protocol/EvmProtocol"
+import { gasPrice, getStorageAt } from "@trigate/domain/evm/EvmOperations"
+import { checkBlock } from "@trigate/domain/evm/EvmProtocol"
+import type { Operation } from "@trigate/domain/operations/Operation"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 

@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Json from "@trigate/domain/Json"
-import * as EvmProtocol from "@trigate/domain/protocol/EvmProtocol"
-import * as InfoProtocol from "@trigate/domain/protocol/InfoProtocol"
-import type { RpcAnswer } from "@trigate/domain/protocol/JsonRpc"
-import type { CacheCodec } from "@trigate/domain/protocol/Protocol"
-import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
-import * as Utf8 from "@trigate/domain/Utf8"
+import * as Json from "@trigate/domain/encoding/Json"
+import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
+import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
+import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
+import type { CacheCodec } from "@trigate/domain/operations/Protocol"
+import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
 
 const textOf = (body: string | Uint8Array) => typeof body === "string" ? body : Utf8.decodeLossy(body)
 

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Candle } from "@trigate/domain/Candle"
-import * as CandleAnswer from "@trigate/domain/CandleAnswer"
-import * as Utf8 from "@trigate/domain/Utf8"
+import { Candle } from "@trigate/domain/candles/Candle"
+import * as CandleAnswer from "@trigate/domain/candles/CandleAnswer"
+import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as Schema from "effect/Schema"
 import candles from "./fixtures/candleSnapshot-ETH-1h.json" with { type: "json" }
 

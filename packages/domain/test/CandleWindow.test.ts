@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Candle, CandleInterval } from "@trigate/domain/Candle"
-import * as CandleWindow from "@trigate/domain/CandleWindow"
+import { Candle, CandleInterval } from "@trigate/domain/candles/Candle"
+import * as CandleWindow from "@trigate/domain/candles/CandleWindow"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import kpepe from "./fixtures/candleSnapshot-kPEPE-1h.json" with { type: "json" }

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Address } from "@trigate/domain/Hex"
-import { Uint64 } from "@trigate/domain/Integer"
-import { decodeValue, invalidRequest, parseRequest } from "@trigate/domain/Operation"
+import { Address } from "@trigate/domain/encoding/Hex"
+import { Uint64 } from "@trigate/domain/encoding/Integer"
+import { decodeValue, invalidRequest, parseRequest } from "@trigate/domain/operations/Operation"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 

@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { configuredReads, transactionAdvice } from "@trigate/domain/EvmMethods"
-import { evmMethods, evmOperations, serving } from "@trigate/domain/EvmOperations"
-import { layer2Methods, layer2Operations } from "@trigate/domain/Layer2Operations"
-import type { Operation } from "@trigate/domain/Operation"
-import { decodeParams } from "@trigate/domain/protocol/EvmProtocol"
+import { configuredReads, transactionAdvice } from "@trigate/domain/evm/EvmMethods"
+import { evmMethods, evmOperations, serving } from "@trigate/domain/evm/EvmOperations"
+import { decodeParams } from "@trigate/domain/evm/EvmProtocol"
+import { layer2Methods, layer2Operations } from "@trigate/domain/evm/Layer2Operations"
+import type { Operation } from "@trigate/domain/operations/Operation"
 import * as Effect from "effect/Effect"
 
 const named = (methods: typeof evmMethods, name: string) =>

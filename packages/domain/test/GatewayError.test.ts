@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { QuotaExceeded, Unauthorized } from "@trigate/domain/CallerError"
+import * as Json from "@trigate/domain/encoding/Json"
+import { QuotaExceeded, Unauthorized } from "@trigate/domain/errors/CallerError"
 import {
   callerFailures,
   commonFailures,
@@ -8,9 +9,8 @@ import {
   rpcCodes,
   servedFailures,
   upstreamFailures
-} from "@trigate/domain/GatewayError"
-import * as Json from "@trigate/domain/Json"
-import { OutcomeUnknown, UpstreamRateLimited } from "@trigate/domain/UpstreamError"
+} from "@trigate/domain/errors/GatewayError"
+import { OutcomeUnknown, UpstreamRateLimited } from "@trigate/domain/errors/UpstreamError"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"

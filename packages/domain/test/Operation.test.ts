@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { evmOperations } from "@trigate/domain/EvmOperations"
-import { candleSnapshot, infoOperations, spotMeta } from "@trigate/domain/InfoOperations"
-import { layer2Operations } from "@trigate/domain/Layer2Operations"
-import * as Operation from "@trigate/domain/Operation"
+import { evmOperations } from "@trigate/domain/evm/EvmOperations"
+import { layer2Operations } from "@trigate/domain/evm/Layer2Operations"
+import { candleSnapshot, infoOperations, spotMeta } from "@trigate/domain/info/InfoOperations"
+import * as Operation from "@trigate/domain/operations/Operation"
 import * as Schema from "effect/Schema"
 
 const declaration = {

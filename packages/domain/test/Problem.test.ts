@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Problem, RetryAfter, typeOf } from "@trigate/domain/Problem"
+import { Problem, RetryAfter, typeOf } from "@trigate/domain/errors/Problem"
 import * as ErrorReporter from "effect/ErrorReporter"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Json from "@trigate/domain/Json"
-import { DetectedAddress, TokenContract, TokenData } from "@trigate/domain/TokenData"
+import * as Json from "@trigate/domain/encoding/Json"
+import { DetectedAddress, TokenContract, TokenData } from "@trigate/domain/tokens/TokenData"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 

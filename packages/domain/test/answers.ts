@@ -4,10 +4,10 @@
  * Values are made up. `SDK` is a recording of hyperliquid-python-sdk 7ee976d, `Go` one of sonirico/go-hyperliquid 5dbb746,
  * `schema` the declared response of nktkas/hyperliquid db80d59, `specs` the tests of ethereum/execution-apis 033ca6e.
  */
-import type { evmOperations } from "@trigate/domain/EvmOperations"
-import type { GatewayError } from "@trigate/domain/GatewayError"
-import type { infoOperations } from "@trigate/domain/InfoOperations"
-import type { layer2Operations } from "@trigate/domain/Layer2Operations"
+import type { GatewayError } from "@trigate/domain/errors/GatewayError"
+import type { evmOperations } from "@trigate/domain/evm/EvmOperations"
+import type { layer2Operations } from "@trigate/domain/evm/Layer2Operations"
+import type { infoOperations } from "@trigate/domain/info/InfoOperations"
 import type * as Effect from "effect/Effect"
 
 /** The typed method of an operation, of a service or of the client, called by its name. */

@@ -1,11 +1,11 @@
 /** One error of every class, with every field that it can have. */
-import * as ActionError from "@trigate/domain/ActionError"
-import * as ArchiveError from "@trigate/domain/ArchiveError"
-import * as CallerError from "@trigate/domain/CallerError"
-import type { GatewayError } from "@trigate/domain/GatewayError"
-import * as RequestError from "@trigate/domain/RequestError"
-import * as ResourceError from "@trigate/domain/ResourceError"
-import * as UpstreamError from "@trigate/domain/UpstreamError"
+import * as ActionError from "@trigate/domain/actions/ActionError"
+import * as ArchiveError from "@trigate/domain/errors/ArchiveError"
+import * as CallerError from "@trigate/domain/errors/CallerError"
+import type { GatewayError } from "@trigate/domain/errors/GatewayError"
+import * as RequestError from "@trigate/domain/errors/RequestError"
+import * as ResourceError from "@trigate/domain/errors/ResourceError"
+import * as UpstreamError from "@trigate/domain/errors/UpstreamError"
 
 const detail = "what happened, with \"quotes\" and \u20ac"
 const signer = "0x17281460228691b044e080a5f5257dce8e47f79c"

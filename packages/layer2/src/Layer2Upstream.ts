@@ -1,7 +1,7 @@
 /** Layer 2 over its nodes: JSON-RPC by POST to the base address itself. */
-import { Hash } from "@trigate/domain/Hex"
-import { getTransactionReceipt } from "@trigate/domain/Layer2Operations"
-import { ChainNotConfigured } from "@trigate/domain/RequestError"
+import { Hash } from "@trigate/domain/encoding/Hex"
+import { ChainNotConfigured } from "@trigate/domain/errors/RequestError"
+import { getTransactionReceipt } from "@trigate/domain/evm/Layer2Operations"
 import * as EvmUpstream from "@trigate/upstream/EvmUpstream"
 import type { Pipeline } from "@trigate/upstream/Pipeline"
 import * as Upstream from "@trigate/upstream/Upstream"

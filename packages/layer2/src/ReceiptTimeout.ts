@@ -1,12 +1,12 @@
 /** Waiting for a receipt that did not come. */
-import { Overloaded, QuotaExceeded } from "@trigate/domain/CallerError"
-import { Hash } from "@trigate/domain/Hex"
+import { Hash } from "@trigate/domain/encoding/Hex"
+import { Overloaded, QuotaExceeded } from "@trigate/domain/errors/CallerError"
 import {
   UpstreamMalformed,
   UpstreamRateLimited,
   UpstreamTimeout,
   UpstreamUnavailable
-} from "@trigate/domain/UpstreamError"
+} from "@trigate/domain/errors/UpstreamError"
 import * as Schema from "effect/Schema"
 
 /** What a poll may fail with while another one may still succeed. */

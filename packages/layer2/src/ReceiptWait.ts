@@ -1,7 +1,7 @@
 /** Waiting for a receipt, whoever is asked for it: a service of this package, or a client. */
-import type { Hash } from "@trigate/domain/Hex"
-import type { Receipt } from "@trigate/domain/Receipt"
-import { isPreconfirmed } from "@trigate/domain/Receipt"
+import type { Hash } from "@trigate/domain/encoding/Hex"
+import type { Receipt } from "@trigate/domain/evm/Receipt"
+import { isPreconfirmed } from "@trigate/domain/evm/Receipt"
 import * as Clock from "effect/Clock"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

@@ -1,16 +1,21 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Overloaded, QuotaExceeded, Unauthorized } from "@trigate/domain/CallerError"
-import type { CommonFailure } from "@trigate/domain/GatewayError"
-import * as Json from "@trigate/domain/Json"
-import { getTransactionReceipt } from "@trigate/domain/Layer2Operations"
-import type { RpcAnswer } from "@trigate/domain/protocol/JsonRpc"
-import { ChainNotConfigured, InvalidRequest, UnavailableOnNode, UnsupportedMethod } from "@trigate/domain/RequestError"
+import * as Json from "@trigate/domain/encoding/Json"
+import { Overloaded, QuotaExceeded, Unauthorized } from "@trigate/domain/errors/CallerError"
+import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
+import {
+  ChainNotConfigured,
+  InvalidRequest,
+  UnavailableOnNode,
+  UnsupportedMethod
+} from "@trigate/domain/errors/RequestError"
 import {
   UpstreamMalformed,
   UpstreamRateLimited,
   UpstreamTimeout,
   UpstreamUnavailable
-} from "@trigate/domain/UpstreamError"
+} from "@trigate/domain/errors/UpstreamError"
+import { getTransactionReceipt } from "@trigate/domain/evm/Layer2Operations"
+import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
 import * as Layer2 from "@trigate/layer2/Layer2"
 import { ReceiptTimeout } from "@trigate/layer2/ReceiptTimeout"
 import * as ReceiptWait from "@trigate/layer2/ReceiptWait"

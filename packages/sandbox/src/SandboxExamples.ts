@@ -3,7 +3,7 @@
  *
  * The private keys are the well-known ones of a public test mnemonic ("test test … junk"). Never send value to them.
  */
-import type { Address, Hash } from "@trigate/domain/Hex"
+import type { Address, Hash } from "@trigate/domain/encoding/Hex"
 import { mainnet, testnet } from "@trigate/signing/VenueProfile"
 
 /** A key pair of the public test mnemonic; the address is lower case. */

@@ -1,16 +1,16 @@
 /** The token chain: its contracts, and its HTTP API v2 in the dialects of both server families. */
-import * as Json from "@trigate/domain/Json"
-import type { InvalidAddress } from "@trigate/domain/RequestError"
-import type { TokenRpcOperation, TokenSendOperation } from "@trigate/domain/TokenOperations"
-import * as TonAddress from "@trigate/domain/TonAddress"
-import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as Json from "@trigate/domain/encoding/Json"
+import type { InvalidAddress } from "@trigate/domain/errors/RequestError"
+import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
+import type { TokenRpcOperation, TokenSendOperation } from "@trigate/domain/tokens/TokenOperations"
+import * as TonAddress from "@trigate/domain/tokens/TonAddress"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
 import type { Seed } from "./Seed.ts"
 import * as Random from "./Seed.ts"
-import { withEntry, withoutEntry } from "./VenueState.ts"
+import { withEntry, withoutEntry } from "./venue/VenueState.ts"
 
 /** A family of servers: the older one is in Python, the newer one in C++. */
 export type Dialect = "python" | "cpp"

@@ -1,9 +1,9 @@
 /** The sandbox's two EVM chains, asked by viem as a node is asked. */
 import { assert, describe, it } from "@effect/vitest"
-import { standardMethods } from "@trigate/domain/EvmMethodTable"
-import { firstBlock as firstLayer2Block } from "@trigate/sandbox/Layer2Chain"
+import { standardMethods } from "@trigate/domain/evm/EvmMethodTable"
+import { firstBlock as firstLayer2Block } from "@trigate/sandbox/evm/Layer2Chain"
+import { firstBlock } from "@trigate/sandbox/evm/VenueEvm"
 import { contracts, keys, transactions } from "@trigate/sandbox/SandboxExamples"
-import { firstBlock } from "@trigate/sandbox/VenueEvm"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
 import type { Hex, TransactionSerializableEIP1559 } from "viem"

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as SpotLookup from "@trigate/domain/SpotLookup"
-import { SpotMeta } from "@trigate/domain/SpotMeta"
-import { markets } from "@trigate/sandbox/CandleMarket"
-import * as SpotMetaBook from "@trigate/sandbox/SpotMetaBook"
+import * as SpotLookup from "@trigate/domain/info/SpotLookup"
+import { SpotMeta } from "@trigate/domain/info/SpotMeta"
+import { markets } from "@trigate/sandbox/venue/CandleMarket"
+import * as SpotMetaBook from "@trigate/sandbox/venue/SpotMetaBook"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 

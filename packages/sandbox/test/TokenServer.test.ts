@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { tokenRpcOperations } from "@trigate/domain/TokenOperations"
-import * as TonAddress from "@trigate/domain/TonAddress"
+import type { tokenRpcOperations } from "@trigate/domain/tokens/TokenOperations"
+import * as TonAddress from "@trigate/domain/tokens/TonAddress"
 import * as Genesis from "@trigate/sandbox/Genesis"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import { tokens } from "@trigate/sandbox/SandboxExamples"

@@ -2,10 +2,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Genesis from "@trigate/sandbox/Genesis"
 import { keys } from "@trigate/sandbox/SandboxExamples"
-import * as SpotMetaBook from "@trigate/sandbox/SpotMetaBook"
-import * as VenueInfo from "@trigate/sandbox/VenueInfo"
-import type { Account } from "@trigate/sandbox/VenueState"
-import { changeAccount } from "@trigate/sandbox/VenueState"
+import * as SpotMetaBook from "@trigate/sandbox/venue/SpotMetaBook"
+import * as VenueInfo from "@trigate/sandbox/venue/VenueInfo"
+import type { Account } from "@trigate/sandbox/venue/VenueState"
+import { changeAccount } from "@trigate/sandbox/venue/VenueState"
 import { start } from "./venue.ts"
 
 const user = keys.trader.address

@@ -11,29 +11,29 @@ import type { Layer2 } from "@trigate/layer2/Layer2"
 import * as Layer2Upstream from "@trigate/layer2/Layer2Upstream"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import * as SandboxState from "@trigate/sandbox/SandboxState"
-import * as VenueArchive from "@trigate/sandbox/VenueArchive"
+import * as VenueArchive from "@trigate/sandbox/venue/VenueArchive"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
-import { MetadataFetch } from "@trigate/tokens/MetadataFetch"
-import * as MetadataFetchUndici from "@trigate/tokens/MetadataFetchUndici"
+import { MetadataFetch } from "@trigate/tokens/metadata/MetadataFetch"
+import * as MetadataFetchUndici from "@trigate/tokens/metadata/MetadataFetchUndici"
 import type { TokenChain } from "@trigate/tokens/TokenChain"
 import * as TokenChainUpstream from "@trigate/tokens/TokenChainUpstream"
-import * as ActionLog from "@trigate/trading/ActionLog"
-import * as Admission from "@trigate/trading/Admission"
-import * as AuditLog from "@trigate/trading/AuditLog"
-import * as CandleHistory from "@trigate/trading/CandleHistory"
+import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
+import * as AuditLog from "@trigate/trading/actionLog/AuditLog"
+import * as Admission from "@trigate/trading/admission/Admission"
+import * as CandleHistory from "@trigate/trading/candles/CandleHistory"
 import type { Exchange } from "@trigate/trading/Exchange"
 import type { Info } from "@trigate/trading/Info"
 import * as Inspector from "@trigate/trading/Inspector"
 import * as Trading from "@trigate/trading/Trading"
 import type { TradingEvm } from "@trigate/trading/TradingEvm"
-import { HttpTransport } from "@trigate/upstream/HttpTransport"
-import * as HttpTransportUndici from "@trigate/upstream/HttpTransportUndici"
-import * as OutlierDetection from "@trigate/upstream/OutlierDetection"
+import * as OutlierDetection from "@trigate/upstream/attempts/OutlierDetection"
+import * as ResponseCache from "@trigate/upstream/cache/ResponseCache"
+import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
+import * as RateLimiterRedis from "@trigate/upstream/limits/RateLimiterRedis"
+import type { RateWindow } from "@trigate/upstream/limits/RateWindow"
 import * as Pipeline from "@trigate/upstream/Pipeline"
-import * as RateLimiter from "@trigate/upstream/RateLimiter"
-import * as RateLimiterRedis from "@trigate/upstream/RateLimiterRedis"
-import type { RateWindow } from "@trigate/upstream/RateWindow"
-import * as ResponseCache from "@trigate/upstream/ResponseCache"
+import { HttpTransport } from "@trigate/upstream/transport/HttpTransport"
+import * as HttpTransportUndici from "@trigate/upstream/transport/HttpTransportUndici"
 import * as Upstream from "@trigate/upstream/Upstream"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
@@ -42,11 +42,11 @@ import * as Layer from "effect/Layer"
 import * as LayerMap from "effect/LayerMap"
 import * as Option from "effect/Option"
 import * as Redis from "effect/persistence/Redis"
-import * as ActionLogStore from "./ActionLogStore.ts"
-import { AuditLogWriter } from "./AuditLogWriter.ts"
 import * as GatewayStatus from "./GatewayStatus.ts"
-import * as QuotasRedis from "./QuotasRedis.ts"
-import * as SharedRedis from "./SharedRedis.ts"
+import * as ActionLogStore from "./stores/ActionLogStore.ts"
+import { AuditLogWriter } from "./stores/AuditLogWriter.ts"
+import * as QuotasRedis from "./stores/QuotasRedis.ts"
+import * as SharedRedis from "./stores/SharedRedis.ts"
 
 /** The five services, and the inspector of signed bodies. */
 export type Services = Exchange | Info | Inspector.Inspector | TradingEvm | TokenChain | Layer2
@@ -100,14 +100,14 @@ const audited = (log: Layer.Layer<ActionLog.ActionLog>): Layer.Layer<ActionLog.A
 const archiveOf = (settings: Settings): Layer.Layer<never> =>
   settings.archive.length === 0
     ? Layer.empty
-    : Layer.unwrap(Effect.map(Effect.promise(() => import("./ArchiveStore.ts")), ({ layer }) => layer(settings)))
+    : Layer.unwrap(Effect.map(Effect.promise(() => import("./stores/ArchiveStore.ts")), ({ layer }) => layer(settings)))
 
 /** The recorder of the settings, beside the services. */
 const recorderOf = (settings: Settings): Layer.Layer<never, never, Info | RateLimiter.RateLimiter> =>
   settings.archive.length === 0
     ? Layer.empty
     : Layer.unwrap(Effect.map(
-      Effect.promise(() => import("./ArchiveStore.ts")),
+      Effect.promise(() => import("./stores/ArchiveStore.ts")),
       ({ layerRecorder }) => layerRecorder(settings)
     ))
 
@@ -139,7 +139,7 @@ const quotas = (
       onNone: () => Quotas.layerMemory,
       onSome: (place) =>
         Layer.unwrap(Effect.map(
-          Effect.promise(() => import("./QuotasSql.ts")),
+          Effect.promise(() => import("./stores/QuotasSql.ts")),
           ({ layer }) =>
             Layer.provide(layer({ prefix: `${settings.network}:` }), ActionLogStore.layerDatabase(place, "existing"))
         ))

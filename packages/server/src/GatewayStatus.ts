@@ -1,8 +1,8 @@
 /** What `/health/ready` says: how each chain is served, which does not change, and whether the stores can be reached. */
 import type { Readiness } from "@trigate/api/HealthApi"
 import type { Settings } from "@trigate/domain/Settings"
-import { ActionLog } from "@trigate/trading/ActionLog"
-import type * as ActionRoom from "@trigate/trading/ActionRoom"
+import { ActionLog } from "@trigate/trading/actionLog/ActionLog"
+import type * as ActionRoom from "@trigate/trading/actionLog/ActionRoom"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

@@ -4,7 +4,7 @@
  * A mistake is one line that names the setting as it was written, and where. The line never quotes the value, which may hold an
  * endpoint key; where it cannot, the line says what of it is wrong.
  */
-import * as Json from "@trigate/domain/Json"
+import * as Json from "@trigate/domain/encoding/Json"
 import { all, commandLine, settings } from "@trigate/domain/Settings"
 import type { Settings } from "@trigate/domain/Settings"
 import type * as Config from "effect/Config"

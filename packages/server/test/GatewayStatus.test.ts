@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import * as GatewayStatus from "@trigate/server/GatewayStatus"
-import * as ActionLog from "@trigate/trading/ActionLog"
+import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 

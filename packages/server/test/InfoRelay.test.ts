@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { infoOperations } from "@trigate/domain/InfoOperations"
+import { infoOperations } from "@trigate/domain/info/InfoOperations"
 import { get, post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import { rawUpstream } from "@trigate/testing/RawUpstream"

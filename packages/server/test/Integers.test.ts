@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { SignedAction } from "@trigate/domain/SignedAction"
+import type { SignedAction } from "@trigate/domain/actions/SignedAction"
 import { clientOf } from "@trigate/testing/Client"
 import { post } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"

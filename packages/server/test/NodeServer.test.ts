@@ -1,7 +1,7 @@
 /** Requests that arrive before a program handles requests. */
 import { assert, describe, it } from "@effect/vitest"
-import * as FastLane from "@trigate/server/FastLane"
-import * as NodeServer from "@trigate/server/NodeServer"
+import * as NodeServer from "@trigate/server/process/NodeServer"
+import * as FastLane from "@trigate/server/requests/FastLane"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

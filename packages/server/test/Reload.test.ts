@@ -1,6 +1,6 @@
 /** Settings that change while a gateway serves: what is applied, what stays, and what no change may forget. */
 import { assert, describe, it } from "@effect/vitest"
-import { Drain, layerDrain } from "@trigate/server/Observe"
+import { Drain, layerDrain } from "@trigate/server/requests/Observe"
 import { gateway, get, post } from "@trigate/testing/Gateway"
 import { recordingUpstream, rpcReply } from "@trigate/testing/RecordingUpstream"
 import * as Clock from "effect/Clock"

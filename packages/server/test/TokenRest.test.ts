@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { messageAdvice } from "@trigate/domain/TokenOperations"
+import { messageAdvice } from "@trigate/domain/tokens/TokenOperations"
 import { gateway, get, post, send } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"
 import { refusingUrl } from "@trigate/testing/RecordingUpstream"

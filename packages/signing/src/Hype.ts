@@ -1,5 +1,5 @@
 /** Amounts of HYPE: decimal text, and the integer `wei` that the venue counts in. */
-import { formatUnits } from "@trigate/domain/Gas"
+import { formatUnits } from "@trigate/domain/evm/Gas"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 

@@ -1,5 +1,5 @@
 /** Nonces for actions: no signer gets the same one twice. */
-import type { Address } from "@trigate/domain/Hex"
+import type { Address } from "@trigate/domain/encoding/Hex"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"

@@ -1,6 +1,6 @@
 /** The curve secp256k1, by the fastest library that loads: keys, signatures, and the addresses that signed. */
 import { secp256k1 } from "@noble/curves/secp256k1"
-import type { Signature as VenueSignature } from "@trigate/domain/Signature"
+import type { Signature as VenueSignature } from "@trigate/domain/actions/Signature"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

@@ -1,6 +1,6 @@
 /** Signers: a private key in this process, a wallet, or a key in another place. */
-import { Address, lowerCase } from "@trigate/domain/Hex"
-import type { Signature } from "@trigate/domain/Signature"
+import type { Signature } from "@trigate/domain/actions/Signature"
+import { Address, lowerCase } from "@trigate/domain/encoding/Hex"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -9,9 +9,9 @@ import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import * as Signable from "./actions/Signable.ts"
 import { addressOf, type Hex, keccak256, toHex } from "./internal/bytes.ts"
 import * as Secp256k1 from "./Secp256k1.ts"
-import * as Signable from "./Signable.ts"
 
 /** A signature made elsewhere, as {@link makeExternal} takes it. */
 export type GivenSignature = Secp256k1.GivenSignature

@@ -1,14 +1,14 @@
 /** Recovers who signed a request, and identifies what was signed. */
-import * as Utf8 from "@trigate/domain/Utf8"
+import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import * as ActionHash from "./ActionHash.ts"
-import * as CanonicalAction from "./CanonicalAction.ts"
+import * as ActionHash from "./actions/ActionHash.ts"
+import * as CanonicalAction from "./actions/CanonicalAction.ts"
+import * as Signable from "./actions/Signable.ts"
+import * as UserSigned from "./actions/UserSigned.ts"
 import { type Hex, keccak256, toHex } from "./internal/bytes.ts"
-import * as MultiSig from "./MultiSig.ts"
+import * as MultiSig from "./multisig/MultiSig.ts"
 import * as Secp256k1 from "./Secp256k1.ts"
-import * as Signable from "./Signable.ts"
-import * as UserSigned from "./UserSigned.ts"
 import type { VenueProfile } from "./VenueProfile.ts"
 
 /** A signed request as parsed from JSON; its integers may be numbers or bigints. */

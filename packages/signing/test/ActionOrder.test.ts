@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as peer from "@nktkas/hyperliquid/api/exchange"
 import { signL1Action, signMultiSigL1, signMultiSigUserSigned } from "@nktkas/hyperliquid/signing"
-import * as ActionOrder from "@trigate/signing/ActionOrder"
+import * as ActionOrder from "@trigate/signing/actions/ActionOrder"
 import * as SignerRecovery from "@trigate/signing/SignerRecovery"
 import { mainnet } from "@trigate/signing/VenueProfile"
 import * as Effect from "effect/Effect"

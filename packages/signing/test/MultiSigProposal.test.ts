@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as MultiSigApproval from "@trigate/signing/MultiSigApproval"
-import * as MultiSigProposal from "@trigate/signing/MultiSigProposal"
+import * as MultiSigApproval from "@trigate/signing/multisig/MultiSigApproval"
+import * as MultiSigProposal from "@trigate/signing/multisig/MultiSigProposal"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Json from "@trigate/domain/Json"
+import * as Json from "@trigate/domain/encoding/Json"
+import * as OrderAction from "@trigate/signing/actions/OrderAction"
 import * as Decimal from "@trigate/signing/Decimal"
-import * as OrderAction from "@trigate/signing/OrderAction"
 import * as Result from "effect/Result"
 
 const order = { asset: 1, side: "buy", priceInQuote: "1100.50", sizeInBase: "0.20" } as const

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
+import * as Signable from "@trigate/signing/actions/Signable"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
-import * as Signable from "@trigate/signing/Signable"
 import * as Signer from "@trigate/signing/Signer"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"

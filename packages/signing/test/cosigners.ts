@@ -1,7 +1,7 @@
 /** Keys that sign in this process, with viem's own signing, which shares no code with this package. */
-import type { Signature } from "@trigate/domain/Signature"
-import type { Cosigner } from "@trigate/signing/MultiSigApproval"
-import * as Signable from "@trigate/signing/Signable"
+import type { Signature } from "@trigate/domain/actions/Signature"
+import * as Signable from "@trigate/signing/actions/Signable"
+import type { Cosigner } from "@trigate/signing/multisig/MultiSigApproval"
 import * as Effect from "effect/Effect"
 import { privateKeyToAccount } from "viem/accounts"
 

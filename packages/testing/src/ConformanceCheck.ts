@@ -1,5 +1,5 @@
 /** One check of the conformance suite, and how checks say what they found. */
-import * as Json from "@trigate/domain/Json"
+import * as Json from "@trigate/domain/encoding/Json"
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
 import * as Predicate from "effect/Predicate"

@@ -1,8 +1,8 @@
 /** Every typed operation, whichever it is: its example is answered, in the form that the operation declares. */
-import { evmOperations } from "@trigate/domain/EvmOperations"
-import { infoOperations } from "@trigate/domain/InfoOperations"
-import { layer2Operations } from "@trigate/domain/Layer2Operations"
-import type { Operation } from "@trigate/domain/Operation"
+import { evmOperations } from "@trigate/domain/evm/EvmOperations"
+import { layer2Operations } from "@trigate/domain/evm/Layer2Operations"
+import { infoOperations } from "@trigate/domain/info/InfoOperations"
+import type { Operation } from "@trigate/domain/operations/Operation"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"

@@ -1,9 +1,9 @@
 /** Signed actions: accepted ones, those that the gateway refuses, and those that the venue refuses. */
-import type { RejectionReason } from "@trigate/domain/ActionOutcome"
+import type { RejectionReason } from "@trigate/domain/actions/ActionOutcome"
 import type { TestKey } from "@trigate/sandbox/SandboxExamples"
 import { contracts, keys, traderStake } from "@trigate/sandbox/SandboxExamples"
 import * as SandboxSigner from "@trigate/sandbox/SandboxSigner"
-import type { Unhashable } from "@trigate/signing/ActionHash"
+import type { Unhashable } from "@trigate/signing/actions/ActionHash"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"

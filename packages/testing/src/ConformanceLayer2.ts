@@ -1,5 +1,5 @@
 /** Receipts of each family of layer 2s, and transactions that have none. */
-import type { Hash } from "@trigate/domain/Hex"
+import type { Hash } from "@trigate/domain/encoding/Hex"
 import { transactions } from "@trigate/sandbox/SandboxExamples"
 import * as Effect from "effect/Effect"
 import type { ConformanceCheck } from "./ConformanceCheck.ts"

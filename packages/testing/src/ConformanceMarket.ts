@@ -1,6 +1,6 @@
 /** What the trading chain tells: spot metadata, bars, EVM state. */
-import * as CandleWindow from "@trigate/domain/CandleWindow"
-import * as SpotLookup from "@trigate/domain/SpotLookup"
+import * as CandleWindow from "@trigate/domain/candles/CandleWindow"
+import * as SpotLookup from "@trigate/domain/info/SpotLookup"
 import { coins, contracts, keys } from "@trigate/sandbox/SandboxExamples"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"

@@ -1,5 +1,5 @@
 /** Tokens of either server family, what is no token, and the forms of an address. */
-import * as TonAddress from "@trigate/domain/TonAddress"
+import * as TonAddress from "@trigate/domain/tokens/TonAddress"
 import { tokens as examples } from "@trigate/sandbox/SandboxExamples"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"

@@ -1,8 +1,8 @@
 /** A gateway in this process, on a free port, over the given settings. */
-import * as Start from "@trigate/domain/Start"
+import * as Start from "@trigate/domain/operations/Start"
 import * as GatewayServer from "@trigate/server/GatewayServer"
-import { Lateness } from "@trigate/server/Load"
-import { Drain } from "@trigate/server/Observe"
+import { Lateness } from "@trigate/server/process/Load"
+import { Drain } from "@trigate/server/requests/Observe"
 import * as Settings from "@trigate/server/Settings"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Context from "effect/Context"

@@ -1,7 +1,7 @@
 /** A gateway over the sandbox that knows one caller. */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as CallerKeys from "@trigate/callers/CallerKeys"
-import { Unauthorized } from "@trigate/domain/CallerError"
+import { Unauthorized } from "@trigate/domain/errors/CallerError"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import * as Gateway from "@trigate/server/Gateway"
 import * as Context from "effect/Context"

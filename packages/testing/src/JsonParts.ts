@@ -1,5 +1,5 @@
 /** Parts of JSON texts: as they were written, so that they can be compared digit for digit, or as parsed values. */
-import * as Json from "@trigate/domain/Json"
+import * as Json from "@trigate/domain/encoding/Json"
 import * as Predicate from "effect/Predicate"
 
 /** The raw text at a path of a JSON text. */

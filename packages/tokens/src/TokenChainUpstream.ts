@@ -1,7 +1,7 @@
 /** The token chain as it is upstream: REST and JSON-RPC under `/api/v2` of the base address. */
 import { detached } from "@trigate/domain/Caller"
-import * as TokenProtocol from "@trigate/domain/protocol/TokenProtocol"
-import { ChainNotConfigured } from "@trigate/domain/RequestError"
+import { ChainNotConfigured } from "@trigate/domain/errors/RequestError"
+import * as TokenProtocol from "@trigate/domain/tokens/TokenProtocol"
 import { Pipeline } from "@trigate/upstream/Pipeline"
 import * as Upstream from "@trigate/upstream/Upstream"
 import * as Arr from "effect/Array"
@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
-import { MetadataFetch } from "./MetadataFetch.ts"
+import { MetadataFetch } from "./metadata/MetadataFetch.ts"
 import * as TokenChain from "./TokenChain.ts"
 
 /** Where the token chain is. */

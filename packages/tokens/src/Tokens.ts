@@ -1,11 +1,11 @@
 /** The token chain in one call: its service over undici, with the defaults of a program of one process. */
 import { settings } from "@trigate/domain/Settings"
-import * as HttpTransportUndici from "@trigate/upstream/HttpTransportUndici"
 import * as Pipeline from "@trigate/upstream/Pipeline"
+import * as HttpTransportUndici from "@trigate/upstream/transport/HttpTransportUndici"
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as MetadataFetchUndici from "./MetadataFetchUndici.ts"
+import * as MetadataFetchUndici from "./metadata/MetadataFetchUndici.ts"
 import type { TokenChain } from "./TokenChain.ts"
 import * as TokenChainUpstream from "./TokenChainUpstream.ts"
 

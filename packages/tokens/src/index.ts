@@ -9,22 +9,22 @@
 export * as Dialect from "./Dialect.ts"
 
 /** A token's name, symbol and decimals: what the contract itself holds, else the document that it points to (TEP-64). */
-export * as Metadata from "./Metadata.ts"
+export * as Metadata from "./metadata/Metadata.ts"
 
 /** Reads the JSON document that a token's contract points to; servers of the chain never do. */
-export * as MetadataFetch from "./MetadataFetch.ts"
+export * as MetadataFetch from "./metadata/MetadataFetch.ts"
 
 /** Fetches metadata documents over undici, guarded against URIs that strangers wrote. */
-export * as MetadataFetchUndici from "./MetadataFetchUndici.ts"
+export * as MetadataFetchUndici from "./metadata/MetadataFetchUndici.ts"
 
 /** Fetches documents from hosts that strangers chose: the rules, apart from how names are resolved and bytes are sent. */
-export * as MetadataGuard from "./MetadataGuard.ts"
+export * as MetadataGuard from "./metadata/MetadataGuard.ts"
 
 /** Decides by the text of a URI alone whether it may be fetched, and from where. */
-export * as MetadataTarget from "./MetadataTarget.ts"
+export * as MetadataTarget from "./metadata/MetadataTarget.ts"
 
 /** Why a metadata document cannot be had. */
-export * as MetadataUnavailable from "./MetadataUnavailable.ts"
+export * as MetadataUnavailable from "./metadata/MetadataUnavailable.ts"
 
 /** The token chain: its tokens, its address forms, and its relayed JSON-RPC. */
 export * as TokenChain from "./TokenChain.ts"
@@ -39,7 +39,7 @@ export * as TokenChainUpstream from "./TokenChainUpstream.ts"
 export * as Tokens from "./Tokens.ts"
 
 /** One bounded GET to addresses that were checked before: the name is not resolved a second time. */
-export * as UndiciExchange from "./UndiciExchange.ts"
+export * as UndiciExchange from "./metadata/UndiciExchange.ts"
 
 /** Which addresses are on the public internet (IANA special-purpose registries, RFC 6890 and its updates). */
-export * as UndiciPublicAddress from "./UndiciPublicAddress.ts"
+export * as UndiciPublicAddress from "./metadata/UndiciPublicAddress.ts"

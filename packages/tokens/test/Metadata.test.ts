@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { TokenContent } from "@trigate/domain/TokenData"
-import * as Metadata from "@trigate/tokens/Metadata"
-import * as MetadataFetch from "@trigate/tokens/MetadataFetch"
+import type { TokenContent } from "@trigate/domain/tokens/TokenData"
+import * as Metadata from "@trigate/tokens/metadata/Metadata"
+import * as MetadataFetch from "@trigate/tokens/metadata/MetadataFetch"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 

@@ -1,27 +1,27 @@
 /** Signed actions of the trading chain: checked, recorded in the action log, and sent at most once. */
-import type { NonceAlreadyUsed } from "@trigate/domain/ActionError"
-import type { ActionRejected, ActionResult } from "@trigate/domain/ActionOutcome"
+import type { NonceAlreadyUsed } from "@trigate/domain/actions/ActionError"
+import type { ActionRejected, ActionResult } from "@trigate/domain/actions/ActionOutcome"
+import type { ExchangeFailure } from "@trigate/domain/actions/ExchangeOperations"
+import { operationOf, passthroughAction } from "@trigate/domain/actions/ExchangeOperations"
+import * as ExchangeProtocol from "@trigate/domain/actions/ExchangeProtocol"
+import type { AnySignedAction } from "@trigate/domain/actions/SignedAction"
+import * as SignedAction from "@trigate/domain/actions/SignedAction"
 import { CurrentCaller, detached } from "@trigate/domain/Caller"
-import type { ExchangeFailure } from "@trigate/domain/ExchangeOperations"
-import { operationOf, passthroughAction } from "@trigate/domain/ExchangeOperations"
-import type { Address } from "@trigate/domain/Hex"
-import { sourcesOn, unavailableOnNode } from "@trigate/domain/Operation"
-import type { Surface } from "@trigate/domain/Operation"
-import * as ExchangeProtocol from "@trigate/domain/protocol/ExchangeProtocol"
-import type { ChainNotConfigured, UnavailableOnNode } from "@trigate/domain/RequestError"
-import * as Resolution from "@trigate/domain/Resolution"
-import type { AnySignedAction } from "@trigate/domain/SignedAction"
-import * as SignedAction from "@trigate/domain/SignedAction"
-import type { OnceFailure } from "@trigate/domain/TransportFailure"
-import type * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
-import * as Utf8 from "@trigate/domain/Utf8"
+import * as Resolution from "@trigate/domain/candles/Resolution"
+import type { Address } from "@trigate/domain/encoding/Hex"
+import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import type { ChainNotConfigured, UnavailableOnNode } from "@trigate/domain/errors/RequestError"
+import type { OnceFailure } from "@trigate/domain/errors/TransportFailure"
+import { sourcesOn, unavailableOnNode } from "@trigate/domain/operations/Operation"
+import type { Surface } from "@trigate/domain/operations/Operation"
+import type * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
-import type { Changed } from "./AccountChanges.ts"
-import * as ActionLog from "./ActionLog.ts"
-import type { Admission, AdmissionFailure, Admitted } from "./Admission.ts"
+import * as ActionLog from "./actionLog/ActionLog.ts"
+import type { Changed } from "./admission/AccountChanges.ts"
+import type { Admission, AdmissionFailure, Admitted } from "./admission/Admission.ts"
 
 /** A body to relay, and which of our surfaces it came to. */
 export interface ExchangeCall {
@@ -75,7 +75,7 @@ export class Exchange extends Context.Service<Exchange, {
    *
    * The action is written as it is given: its members in their order, integers with all their digits. Fails with
    * `ActionRejected` if the venue refuses the whole action. A refused leg of an action that it took is an entry: `requireAll`
-   * of `@trigate/domain/ActionOutcome` turns it into the error.
+   * of `@trigate/domain/actions/ActionOutcome` turns it into the error.
    *
    * @example
    * ```ts

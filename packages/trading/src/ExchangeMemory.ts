@@ -1,14 +1,14 @@
 /** `Exchange` in memory: records what would have been sent and answers what it was told to. */
-import * as Json from "@trigate/domain/Json"
-import type { OnceFailure } from "@trigate/domain/TransportFailure"
-import * as UpstreamResponse from "@trigate/domain/UpstreamResponse"
+import * as Json from "@trigate/domain/encoding/Json"
+import type { OnceFailure } from "@trigate/domain/errors/TransportFailure"
+import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
-import * as ActionLog from "./ActionLog.ts"
-import * as Admission from "./Admission.ts"
+import * as ActionLog from "./actionLog/ActionLog.ts"
+import * as Admission from "./admission/Admission.ts"
 import * as Exchange from "./Exchange.ts"
 
 /** What a test sets and sees. */

@@ -4,12 +4,12 @@
  * A node that knows the latest state only answers it for any block, or refuses. So a sender is taken out of a recent block: by now
  * it has sent more than it had at block 1.
  */
-import { served } from "@trigate/domain/EvmMethods"
-import { archiveSetting } from "@trigate/domain/EvmMethodTable"
-import { archiveServing } from "@trigate/domain/EvmOperations"
-import { Address, Quantity } from "@trigate/domain/Hex"
-import * as Operation from "@trigate/domain/Operation"
-import * as EvmProtocol from "@trigate/domain/protocol/EvmProtocol"
+import { Address, Quantity } from "@trigate/domain/encoding/Hex"
+import { served } from "@trigate/domain/evm/EvmMethods"
+import { archiveSetting } from "@trigate/domain/evm/EvmMethodTable"
+import { archiveServing } from "@trigate/domain/evm/EvmOperations"
+import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
+import * as Operation from "@trigate/domain/operations/Operation"
 import type { Pipeline } from "@trigate/upstream/Pipeline"
 import { requestIds } from "@trigate/upstream/Pipeline"
 import type { Target } from "@trigate/upstream/Upstream"

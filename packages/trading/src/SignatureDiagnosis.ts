@@ -4,22 +4,22 @@
  * The venue never says that a signature is wrong. It recovers an address that nobody holds and answers that this "User or
  * API Wallet does not exist".
  */
-import type { Address, Hash } from "@trigate/domain/Hex"
+import type { Address, Hash } from "@trigate/domain/encoding/Hex"
 import type { Mistake, SignatureDiagnosis } from "@trigate/domain/Inspection"
-import type { CanonicalAction } from "@trigate/signing/CanonicalAction"
-import type { Wrapper } from "@trigate/signing/MultiSig"
+import type { CanonicalAction } from "@trigate/signing/actions/CanonicalAction"
+import * as SignedReading from "@trigate/signing/inspection/SignedReading"
+import * as SignedView from "@trigate/signing/inspection/SignedView"
+import * as SigningMistake from "@trigate/signing/inspection/SigningMistake"
+import type { Wrapper } from "@trigate/signing/multisig/MultiSig"
 import type { Engine, Signature } from "@trigate/signing/Secp256k1"
 import * as Secp256k1 from "@trigate/signing/Secp256k1"
-import * as SignedReading from "@trigate/signing/SignedReading"
-import * as SignedView from "@trigate/signing/SignedView"
 import type { RecoveredSigner } from "@trigate/signing/SignerRecovery"
-import * as SigningMistake from "@trigate/signing/SigningMistake"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
-import type { ReadBody } from "./ActionShape.ts"
-import type { BodyForm } from "./BodyForm.ts"
+import type { ReadBody } from "./admission/ActionShape.ts"
+import type { BodyForm } from "./admission/BodyForm.ts"
 
 const lowerCase = (address: Address): Address => `0x${address.slice(2).toLowerCase()}`
 

@@ -3,10 +3,10 @@
  *
  * It takes no transaction.
  */
-import { evmOperations } from "@trigate/domain/EvmOperations"
-import type { Address, Hash, StorageSlot } from "@trigate/domain/Hex"
-import * as EvmProtocol from "@trigate/domain/protocol/EvmProtocol"
-import type { Answer } from "@trigate/domain/protocol/MemoryAnswers"
+import type { Address, Hash, StorageSlot } from "@trigate/domain/encoding/Hex"
+import { evmOperations } from "@trigate/domain/evm/EvmOperations"
+import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
+import type { Answer } from "@trigate/domain/operations/MemoryAnswers"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as ActionLog from "@trigate/trading/ActionLog"
+import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { now, sending, suite } from "./actionLogSuite.ts"

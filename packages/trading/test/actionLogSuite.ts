@@ -1,9 +1,9 @@
 /** What every action log has to do, under a test clock. */
 import { assert, it } from "@effect/vitest"
-import * as Utf8 from "@trigate/domain/Utf8"
-import * as ActionLogModule from "@trigate/trading/ActionLog"
-import type { Options, Sending, Settlement } from "@trigate/trading/ActionLog"
-import { ActionLog } from "@trigate/trading/ActionLog"
+import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import * as ActionLogModule from "@trigate/trading/actionLog/ActionLog"
+import type { Options, Sending, Settlement } from "@trigate/trading/actionLog/ActionLog"
+import { ActionLog } from "@trigate/trading/actionLog/ActionLog"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"

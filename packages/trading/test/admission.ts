@@ -1,6 +1,6 @@
 /** An admission whose network stands among its options; mainnet when it does not. */
 import * as VenueProfile from "@trigate/signing/VenueProfile"
-import * as Admission from "@trigate/trading/Admission"
+import * as Admission from "@trigate/trading/admission/Admission"
 import * as Layer from "effect/Layer"
 
 export interface Options extends Admission.Options {

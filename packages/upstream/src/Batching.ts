@@ -3,9 +3,9 @@
  *
  * Every request has an id of its own, so that a response to another request is recognised.
  */
-import type { CommonFailure } from "@trigate/domain/GatewayError"
-import * as EvmProtocol from "@trigate/domain/protocol/EvmProtocol"
-import type { RpcAnswer } from "@trigate/domain/protocol/JsonRpc"
+import type { CommonFailure } from "@trigate/domain/errors/GatewayError"
+import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
+import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
 import * as Arr from "effect/Array"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -15,7 +15,7 @@ import * as Request from "effect/Request"
 import * as RequestResolver from "effect/RequestResolver"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
-import type { Attempts, Read } from "./Attempts.ts"
+import type { Attempts, Read } from "./attempts/Attempts.ts"
 
 /** The batch of one caller; what is under way for it is interrupted when its scope closes. */
 interface Batch {

@@ -1,10 +1,10 @@
 /** Where a kind of upstream is: its label, and its addresses in order of preference. */
 import type { UpstreamLabel } from "@trigate/domain/Chain"
-import * as Utf8 from "@trigate/domain/Utf8"
+import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as Digest from "effect/crypto/Digest"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
-import * as Concealment from "./Concealment.ts"
+import * as Concealment from "./transport/Concealment.ts"
 
 export type { UpstreamLabel }
 

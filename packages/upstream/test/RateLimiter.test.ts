@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as RateLimiter from "@trigate/upstream/RateLimiter"
+import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
 import * as Clock from "effect/Clock"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { QuotaExceeded } from "@trigate/domain/CallerError"
-import * as SingleFlight from "@trigate/upstream/SingleFlight"
+import { QuotaExceeded } from "@trigate/domain/errors/CallerError"
+import * as SingleFlight from "@trigate/upstream/cache/SingleFlight"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

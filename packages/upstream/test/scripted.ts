@@ -1,7 +1,7 @@
 /** A transport that plays a script: each request takes its reaction and its time from a function of the request. */
-import * as Utf8 from "@trigate/domain/Utf8"
-import { HttpTransport, timedOut, TransportError } from "@trigate/upstream/HttpTransport"
-import type { TransportResponse } from "@trigate/upstream/HttpTransport"
+import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import { HttpTransport, timedOut, TransportError } from "@trigate/upstream/transport/HttpTransport"
+import type { TransportResponse } from "@trigate/upstream/transport/HttpTransport"
 import * as Upstream from "@trigate/upstream/Upstream"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"

@@ -1,8 +1,8 @@
 /** A bot's first orders: built, signed and submitted, by an embedded service or through a gateway. */
 import * as GatewayExchange from "@trigate/client/Exchange"
-import type { ActionResult } from "@trigate/domain/ActionOutcome"
-import { ActionEntry } from "@trigate/domain/ActionOutcome"
-import * as ActionBuilder from "@trigate/signing/ActionBuilder"
+import type { ActionResult } from "@trigate/domain/actions/ActionOutcome"
+import { ActionEntry } from "@trigate/domain/actions/ActionOutcome"
+import * as ActionBuilder from "@trigate/signing/actions/ActionBuilder"
 import { NonceSource } from "@trigate/signing/NonceSource"
 import { Signer } from "@trigate/signing/Signer"
 import { Exchange } from "@trigate/trading/Exchange"

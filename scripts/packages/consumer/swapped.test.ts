@@ -1,7 +1,7 @@
 /** A team's test: its own code over the services of the packages, with layers in memory. */
 import { assert, it } from "@effect/vitest"
-import { spotMeta } from "@trigate/domain/InfoOperations"
-import { UnknownAsset } from "@trigate/domain/ResourceError"
+import { UnknownAsset } from "@trigate/domain/errors/ResourceError"
+import { spotMeta } from "@trigate/domain/info/InfoOperations"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import * as NonceSource from "@trigate/signing/NonceSource"

@@ -1,5 +1,5 @@
 /** The queries without a form of their own. Written by `npm run docs:generate` from the operations; change those, not this file. */
-import * as InfoOperations from "@trigate/domain/InfoOperations"
+import * as InfoOperations from "@trigate/domain/info/InfoOperations"
 import { query } from "./Query.ts"
 
 /** All spot pairs and tokens. */

@@ -1,8 +1,8 @@
 /** The calls of an EVM chain: one request each, whose answer has to carry its id. */
-import type { ServedFailure } from "@trigate/domain/GatewayError"
-import { methodOf } from "@trigate/domain/Operation"
-import * as EvmProtocol from "@trigate/domain/protocol/EvmProtocol"
-import { answerOf } from "@trigate/domain/protocol/JsonRpc"
+import type { ServedFailure } from "@trigate/domain/errors/GatewayError"
+import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
+import { answerOf } from "@trigate/domain/operations/JsonRpc"
+import { methodOf } from "@trigate/domain/operations/Operation"
 import * as Effect from "effect/Effect"
 import { Connection, label } from "../Connection.ts"
 import { ask, served } from "./Served.ts"

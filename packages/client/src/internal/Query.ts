@@ -1,8 +1,8 @@
 /** The queries of the trading chain: one request each. */
 import * as Paths from "@trigate/api/Paths"
-import type { ServedFailure } from "@trigate/domain/GatewayError"
-import { methodOf } from "@trigate/domain/Operation"
-import * as InfoProtocol from "@trigate/domain/protocol/InfoProtocol"
+import type { ServedFailure } from "@trigate/domain/errors/GatewayError"
+import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
+import { methodOf } from "@trigate/domain/operations/Operation"
 import type { Connection } from "../Connection.ts"
 import { ask, served } from "./Served.ts"
 

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as HttpBody from "@trigate/server/HttpBody"
+import * as HttpBody from "@trigate/server/requests/HttpBody"
 import { gateway } from "@trigate/testing/Gateway"
 import * as Effect from "effect/Effect"
 import * as AsyncHooks from "node:async_hooks"

@@ -1,6 +1,6 @@
 /** New work is refused before it costs anything while the gateway is busy, and health is answered all the same. */
 import { assert, describe, it } from "@effect/vitest"
-import { isIn } from "@trigate/domain/ErrorGroup"
+import { isIn } from "@trigate/domain/errors/ErrorGroup"
 import { clientOf } from "@trigate/testing/Client"
 import { get, post } from "@trigate/testing/Gateway"
 import { rpcReply } from "@trigate/testing/RecordingUpstream"

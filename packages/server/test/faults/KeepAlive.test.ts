@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Json from "@trigate/domain/Json"
-import { layer2Operations } from "@trigate/domain/Layer2Operations"
+import * as Json from "@trigate/domain/encoding/Json"
+import { layer2Operations } from "@trigate/domain/evm/Layer2Operations"
 import type { Asked, FaultyUpstream, Reaction } from "@trigate/testing/FaultyUpstream"
 import { faultyUpstream, idIn } from "@trigate/testing/FaultyUpstream"
 import { post } from "@trigate/testing/Gateway"

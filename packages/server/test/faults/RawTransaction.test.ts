@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { transactionAdvice } from "@trigate/domain/EvmMethods"
-import * as Json from "@trigate/domain/Json"
+import * as Json from "@trigate/domain/encoding/Json"
+import { transactionAdvice } from "@trigate/domain/evm/EvmMethods"
 import type { FaultyUpstream } from "@trigate/testing/FaultyUpstream"
 import { faultyUpstream, idIn } from "@trigate/testing/FaultyUpstream"
 import { post } from "@trigate/testing/Gateway"

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { messageAdvice } from "@trigate/domain/TokenOperations"
+import { messageAdvice } from "@trigate/domain/tokens/TokenOperations"
 import type { Reaction } from "@trigate/testing/FaultyUpstream"
 import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
 import { post } from "@trigate/testing/Gateway"

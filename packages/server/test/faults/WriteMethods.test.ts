@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Json from "@trigate/domain/Json"
+import * as Json from "@trigate/domain/encoding/Json"
 import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
 import { get, post, send } from "@trigate/testing/Gateway"
 import * as JsonParts from "@trigate/testing/JsonParts"

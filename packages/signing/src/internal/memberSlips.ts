@@ -1,9 +1,9 @@
 /** Members that are hashed in another order, or are left out or added. */
 import * as Predicate from "effect/Predicate"
-import type * as ActionForm from "../ActionForm.ts"
-import type * as ActionOrder from "../ActionOrder.ts"
-import * as SignedView from "../SignedView.ts"
-import type { Rewrite, View } from "../SignedView.ts"
+import type * as ActionForm from "../actions/ActionForm.ts"
+import type * as ActionOrder from "../actions/ActionOrder.ts"
+import * as SignedView from "../inspection/SignedView.ts"
+import type { Rewrite, View } from "../inspection/SignedView.ts"
 import { type Hex, trimmedHex } from "./bytes.ts"
 import type { Edit, Members, Vary } from "./slip.ts"
 import { edited, maxLeaves, orderOf, rewriter, sameHex } from "./slip.ts"

@@ -1,13 +1,13 @@
 /** What every kind of slip of a signer is made of: a view with one mistake, and ways to edit an action. */
 import type { Mistake } from "@trigate/domain/Inspection"
 import * as Predicate from "effect/Predicate"
-import * as ActionForm from "../ActionForm.ts"
-import type * as ActionHash from "../ActionHash.ts"
-import * as ActionOrder from "../ActionOrder.ts"
-import * as SignedView from "../SignedView.ts"
-import type { Part, Rewrite, View } from "../SignedView.ts"
+import * as ActionForm from "../actions/ActionForm.ts"
+import type * as ActionHash from "../actions/ActionHash.ts"
+import * as ActionOrder from "../actions/ActionOrder.ts"
+import * as UserSigned from "../actions/UserSigned.ts"
+import * as SignedView from "../inspection/SignedView.ts"
+import type { Part, Rewrite, View } from "../inspection/SignedView.ts"
 import type { SignedRequest } from "../SignerRecovery.ts"
-import * as UserSigned from "../UserSigned.ts"
 import { trimmedHex } from "./bytes.ts"
 
 /** A view with one mistake; `finding` is where it is, if comparing what is hashed does not show it. */

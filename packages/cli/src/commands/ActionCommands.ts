@@ -1,0 +1,120 @@
+/** `trigate delegate`, `undelegate` and `big-blocks`: one action, signed with one key. */
+import type { AnySignedAction } from "@trigate/domain/actions/SignedAction"
+import * as ActionBuilder from "@trigate/signing/actions/ActionBuilder"
+import * as Hype from "@trigate/signing/Hype"
+import * as NonceSource from "@trigate/signing/NonceSource"
+import * as Secp256k1 from "@trigate/signing/Secp256k1"
+import * as Signer from "@trigate/signing/Signer"
+import { profileOf, Venue } from "@trigate/signing/VenueProfile"
+import * as Argument from "effect/cli/Argument"
+import * as Command from "effect/cli/Command"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
+import * as GatewayAccess from "../GatewayAccess.ts"
+import * as Input from "../Input.ts"
+import * as SignedSending from "../SignedSending.ts"
+
+/** What to sign: the body under a nonce, and what the signer does in words ("delegates 1.5 HYPE"). */
+interface Unsigned {
+  readonly body: (nonce: number) => Effect.Effect<AnySignedAction, ActionBuilder.BuildFailure, Signer.Signer | Venue>
+  readonly does: string
+}
+
+const signAndSend = (options: SignedSending.Options, { body, does }: Unsigned) =>
+  SignedSending.run(
+    options,
+    Effect.fnUntraced(function*(signer) {
+      const nonce = yield* NonceSource.NonceSource.use((nonces) => nonces.next(signer.address))
+      return {
+        body: yield* body(nonce).pipe(
+          Effect.provideService(Signer.Signer, signer),
+          Effect.provideService(Venue, profileOf(options.network))
+        ),
+        signer: signer.address,
+        says: [`On ${options.network}, ${signer.address} ${does}, under the nonce ${nonce}.`]
+      }
+    })
+  )
+
+/** Nonces and signatures; a function, so that no two commands share nonces. */
+const layer = () => Layer.merge(Secp256k1.layer, NonceSource.layerMemory())
+
+/** The arguments of a command that moves stake. */
+export const stakeArguments = {
+  validator: Input.address("validator").pipe(Argument.withDescription("Validator: 20 bytes in hex")),
+  wei: Argument.String("amount").pipe(
+    Argument.filterMap(
+      (text) => Option.filter(Result.getSuccess(Hype.weiFromHype(text)), (wei) => wei > 0n),
+      () => "an amount of HYPE above 0 with up to 8 decimals, such as 1.5"
+    ),
+    Argument.withDescription("HYPE with up to 8 decimals: 1.5 is 150000000 wei")
+  )
+}
+
+const stakeCommand = (
+  name: "delegate" | "undelegate",
+  description: string,
+  does: (amount: string, validator: string) => string
+) => {
+  const build = name === "delegate" ? ActionBuilder.delegate : ActionBuilder.undelegate
+  const example = `trigate ${name} 0x70997970c51812dc3a010c7d01b50e0d17dc79c8 1.5`
+  return Command.make(
+    name,
+    { ...stakeArguments, network: Input.network, ...SignedSending.flags },
+    ({ validator, wei, ...options }) =>
+      signAndSend(options, {
+        body: (nonce) => build({ validator, wei, nonce }),
+        does: does(`${Hype.hypeFromWei(wei)} HYPE (${wei} wei)`, validator)
+      })
+  ).pipe(
+    Command.withDescription(description),
+    Command.withExamples([
+      { command: `${example} --key-file key.txt` },
+      {
+        command: `${example} --dry-run > body.json`,
+        description: "Sign with the key in TRIGATE_PRIVATE_KEY and send nothing"
+      }
+    ]),
+    Command.provide(layer),
+    GatewayAccess.options
+  )
+}
+
+/** `trigate delegate`. */
+export const delegate = stakeCommand(
+  "delegate",
+  "Delegate stake to a validator",
+  (amount, validator) => `delegates ${amount} to the validator ${validator}`
+)
+
+/** `trigate undelegate`. */
+export const undelegate = stakeCommand(
+  "undelegate",
+  "Take stake back from a validator, a day or more after it was delegated",
+  (amount, validator) => `takes ${amount} back from the validator ${validator}`
+)
+
+/** `on` or `off`. */
+export const stateArgument = Argument.Literals("state", ["on", "off"]).pipe(
+  Argument.withDescription("on: big blocks, one a minute of 30M gas; off: small blocks, one a second of 3M gas")
+)
+
+/** `trigate big-blocks`. */
+export const bigBlocks = Command.make(
+  "big-blocks",
+  { state: stateArgument, network: Input.network, ...SignedSending.flags },
+  ({ state, ...options }) => {
+    const build = state === "on" ? ActionBuilder.useBigBlocks : ActionBuilder.useSmallBlocks
+    return signAndSend(options, {
+      body: (nonce) => build({ nonce }),
+      does: `chooses ${state === "on" ? "big" : "small"} blocks for its EVM transactions`
+    })
+  }
+).pipe(
+  Command.withDescription("Send an account's EVM transactions to big or to small blocks, until it is changed again"),
+  Command.withExamples([{ command: "trigate big-blocks on --key-file key.txt" }]),
+  Command.provide(layer),
+  GatewayAccess.options
+)

@@ -1,0 +1,305 @@
+/** `trigate actions`: the signed actions without an answer, and what became of one. */
+import * as Admin from "@trigate/client/Admin"
+import * as Connection from "@trigate/client/Connection"
+import { legRejection } from "@trigate/domain/actions/ActionOutcome"
+import { resendAdvice, ServedExchangeFailure } from "@trigate/domain/actions/ExchangeOperations"
+import { outcomeReader } from "@trigate/domain/actions/ExchangeProtocol"
+import { legCountIn } from "@trigate/domain/actions/SignedAction"
+import { ofOutcome, type Resolution, type StillUnknown } from "@trigate/domain/candles/Resolution"
+import * as Json from "@trigate/domain/encoding/Json"
+import { printable } from "@trigate/domain/encoding/Printable"
+import { OutcomeUnknown, type UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
+import { commandLine } from "@trigate/domain/Settings"
+import * as Settings from "@trigate/server/Settings"
+import * as ActionLogStore from "@trigate/server/stores/ActionLogStore"
+import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
+import * as ActionLogSql from "@trigate/trading/actionLog/ActionLogSql"
+import * as Argument from "effect/cli/Argument"
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as Config from "effect/Config"
+import * as Console from "effect/Console"
+import * as Context from "effect/Context"
+import * as DateTime from "effect/DateTime"
+import * as Effect from "effect/Effect"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
+import * as HttpClient from "effect/http/HttpClient"
+import * as HttpClientRequest from "effect/http/HttpClientRequest"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as GatewayAccess from "../GatewayAccess.ts"
+import * as Input from "../Input.ts"
+import * as Output from "../Output.ts"
+
+/** Why the action log could not be read, in one line. */
+export class ActionsFault extends Schema.TaggedError<ActionsFault>()("ActionsFault", { message: Schema.String }) {}
+
+/** No action without an answer has the ID. */
+export class ActionAbsent extends Schema.TaggedError<ActionAbsent>()("ActionAbsent", { id: Schema.String }) {
+  override get message() {
+    return `${this.id} is no action without an answer`
+  }
+}
+
+/** An action as it is listed; its bytes are in a database only, for they hold the signature. */
+type Listed = Omit<ActionLog.Unanswered, "body"> & Partial<Pick<ActionLog.Unanswered, "body">>
+
+/** What the commands ask of an action log. */
+class Actions extends Context.Service<Actions, {
+  readonly list: Effect.Effect<ReadonlyArray<Listed>, ActionsFault>
+  readonly forget: (entry: Listed) => Effect.Effect<unknown, ActionsFault>
+  /** What became of an action, in words; `gateway` is whom a database has it sent through. */
+  readonly resolve: (
+    entry: Listed,
+    gateway: URL
+  ) => Effect.Effect<string, ActionsFault | StillUnknown | OutcomeUnknown>
+}>()("@trigate/cli/commands/ActionLogCommand/Actions") {}
+
+const nowhere = "TRIGATE_DATABASE_URL is not set: name the address of a gateway's admin routes with --admin"
+
+const settings = Effect.mapError(Settings.read({}), ({ message }) => Input.fault(message))
+
+const faultOf = ({ message }: { readonly message: string }): ActionsFault => new ActionsFault({ message })
+
+const textOf = (body: Uint8Array): string => new TextDecoder().decode(body)
+
+const sentAt = (entry: Pick<ActionLog.Unanswered, "openedAt">): string =>
+  DateTime.formatIso(DateTime.makeUnsafe(entry.openedAt))
+
+/** One line of JSON; `body` is the text to send again, byte for byte. */
+const lineOf = ({ body, fingerprint, ...entry }: Listed): string =>
+  Json.stringify({
+    id: fingerprint,
+    ...entry,
+    openedAt: sentAt(entry),
+    ...(body === undefined ? {} : { body: textOf(body) })
+  })
+
+const short = (id: string): string => id.slice(0, 12)
+
+const rowOf = (entry: Listed): ReadonlyArray<string> => [
+  short(entry.fingerprint),
+  entry.state,
+  sentAt(entry),
+  entry.actionType,
+  entry.signer ?? "unknown signer",
+  String(entry.nonce)
+]
+
+const tableOf = (entries: ReadonlyArray<Listed>): string =>
+  Output.rows(["ID", "STATE", "SENT", "ACTION", "SIGNER", "NONCE"].map(Output.left), entries.map(rowOf))
+
+const listing = (entries: ReadonlyArray<Listed>, network: string): string => {
+  const [first] = entries
+  return first === undefined ? `No signed action is without an answer (${network})` : [
+    `${entries.length} signed ${entries.length === 1 ? "action is" : "actions are"} without an answer (${network})`,
+    "",
+    tableOf(entries),
+    "",
+    "Each may have been taken, or not. To find out about one:",
+    `  trigate actions resolve ${short(first.fingerprint)}`,
+    `${resendAdvice}.`
+  ].join("\n")
+}
+
+const idArgument = Argument.String("id").pipe(Argument.withDescription("An ID of the list, or as much as is unique"))
+
+const entryOf = Effect.fnUntraced(function*(prefix: string) {
+  const [found, ...others] = (yield* Actions.use(({ list }) => list)).filter(({ fingerprint }) =>
+    fingerprint.startsWith(prefix)
+  )
+  if (found === undefined) return yield* new ActionAbsent({ id: prefix })
+  if (others.length > 0) {
+    return yield* Input.fault(`${prefix} begins the IDs of ${others.length + 1} actions`)
+  }
+  return found
+})
+
+const meaningOf = (tag: Resolution["_tag"], message: string, { nonce }: Listed): string => {
+  switch (tag) {
+    case "Landed":
+      return `It landed the first time: the venue has seen the nonce ${nonce} (${message})`
+    case "Accepted":
+      return `It was taken now, and had not been before${
+        message === "" ? "" : `; the venue refused legs of it (${message})`
+      }`
+    case "Rejected":
+      return `It was not taken, neither now nor before (${message})`
+  }
+}
+
+const identityOf = ({ nonce, signer }: Listed) => signer === undefined ? { nonce } : { nonce, signer }
+
+const readOutcome = outcomeReader(ServedExchangeFailure)
+
+const send = Effect.fnUntraced(function*(client: HttpClient.HttpClient, gateway: URL, entry: Listed) {
+  const { chains } = yield* GatewayAccess.connectionTo(client, gateway)
+  const identity = identityOf(entry)
+  const body = textOf(entry.body ?? new Uint8Array())
+  const outcome = Effect.mapError(
+    chains.post("/exchange", body),
+    ({ reason }) =>
+      new OutcomeUnknown({
+        upstream: Connection.label,
+        ...identity,
+        advice: resendAdvice,
+        detail: reason._tag === "DecodeError"
+          ? `the gateway at ${gateway.origin} broke its answer off`
+          : `no gateway answers at ${gateway.origin}; name another with --gateway`
+      })
+  ).pipe(Effect.flatMap((answer) => readOutcome(answer, { ...identity, legs: legCountIn(body) })))
+  return yield* ofOutcome(outcome, { upstream: Connection.label, ...identity })
+})
+
+/** The action log in the database of this environment; creates nothing. */
+const layerDatabase = Layer.unwrap(Effect.gen(function*() {
+  const found = yield* settings
+  const place = yield* Effect.fromOption(ActionLogStore.databaseOf(found), () => Input.fault(nowhere))
+  const actions = Effect.gen(function*() {
+    const log = yield* ActionLog.ActionLog
+    const client = yield* HttpClient.HttpClient
+    const unreadable = ({ detail }: UpstreamUnavailable) =>
+      new ActionsFault({ message: detail ?? "The action log cannot be read" })
+    const forget = ({ fingerprint }: Listed) => Effect.mapError(log.forget(fingerprint), unreadable)
+    return Actions.of({
+      list: Effect.mapError(log.unanswered, unreadable),
+      forget,
+      resolve: Effect.fnUntraced(function*(entry, gateway) {
+        const resolution = yield* send(client, gateway, entry)
+        // the gateway may have another action log
+        yield* forget(entry)
+        const rejection = resolution._tag === "Accepted"
+          ? Option.getOrUndefined(legRejection(resolution.answer))
+          : resolution.rejection
+        return meaningOf(resolution._tag, rejection?.message ?? "", entry)
+      })
+    })
+  })
+  return Layer.effect(Actions, actions).pipe(
+    Layer.provide(ActionLogSql.layerExisting(ActionLogStore.sqlOptionsOf(found))),
+    Layer.provide(ActionLogStore.layerDatabase(place, "existing")),
+    Layer.provide(FetchHttpClient.layer)
+  )
+}))
+
+const adminKey = Config.option(Config.Redacted(commandLine.adminKey))
+
+/** The action log of a gateway that runs, over its admin routes. */
+const layerGateway = (baseUrl: URL) =>
+  Layer.effect(
+    Actions,
+    Effect.gen(function*() {
+      const client = yield* HttpClient.HttpClient
+      const key = yield* Effect.mapError(adminKey, () => Input.fault(`${commandLine.adminKey} cannot be read`))
+      const keyed = Option.match(key, {
+        onNone: () => client,
+        onSome: (secret) => HttpClient.mapRequest(client, HttpClientRequest.bearerToken(secret))
+      })
+      const connection = Connection.make(keyed, { baseUrl })
+      const asked = <A>(calls: Effect.Effect<A, { readonly message: string }, Connection.Connection>) =>
+        Effect.mapError(Effect.provideService(calls, Connection.Connection, connection), faultOf)
+      return Actions.of({
+        list: Effect.map(
+          asked(Admin.actions()),
+          (entries) => entries.map(({ id, ...entry }) => ({ fingerprint: id, ...entry }))
+        ),
+        forget: ({ fingerprint }) => asked(Admin.forget(fingerprint)),
+        resolve: Effect.fnUntraced(function*(entry) {
+          const resolution = yield* asked(Admin.resolve(entry.fingerprint))
+          if (resolution._tag === "Absent") return yield* new ActionsFault({ message: "It was answered meanwhile" })
+          if (resolution._tag === "StillUnknown") {
+            const { advice, message } = resolution
+            return yield* new OutcomeUnknown({
+              upstream: Connection.label,
+              ...identityOf(entry),
+              advice,
+              detail: message
+            })
+          }
+          return meaningOf(resolution._tag, resolution.message ?? "", entry)
+        })
+      })
+    })
+  ).pipe(Layer.provide(FetchHttpClient.layer))
+
+const adminFlag = Flag.String("admin").pipe(
+  Flag.withMetavar("url"),
+  Flag.withFallbackConfig(Config.String(commandLine.adminUrl)),
+  Flag.optional,
+  Flag.withDescription(
+    `Admin routes of a gateway that runs (else ${commandLine.adminUrl}), in place of its database; ` +
+      `${commandLine.adminKey} is the key, if it asks for one`
+  )
+)
+
+/** The action log that the options name. */
+const layerOf = (admin: Option.Option<string>) =>
+  Option.match(admin, {
+    onNone: () => layerDatabase,
+    onSome: (text) =>
+      Layer.unwrap(
+        Effect.map(
+          Effect.mapError(
+            GatewayAccess.baseUrlOf(text),
+            () => Input.fault("--admin takes an http(s) URL without query")
+          ),
+          layerGateway
+        )
+      )
+  })
+
+const resolve = Command.make("resolve", {
+  id: idArgument,
+  gateway: GatewayAccess.gatewayFlag,
+  admin: adminFlag
+}, ({ gateway, id }) =>
+  Effect.gen(function*() {
+    const url = yield* GatewayAccess.baseUrlOf(gateway)
+    const entry = yield* entryOf(id)
+    yield* Console.log(printable(yield* Actions.use((actions) => actions.resolve(entry, url))))
+  })).pipe(
+    Command.provide(({ admin }) => layerOf(admin)),
+    Command.withDescription("Send one action again, byte for byte, and say what the answer means"),
+    Command.withExamples([{ command: "trigate actions resolve 0x1f2e3d4c5b" }])
+  )
+
+const forget = Command.make("forget", { id: idArgument, admin: adminFlag }, ({ id }) =>
+  Effect.gen(function*() {
+    const entry = yield* entryOf(id)
+    yield* Actions.use((actions) => actions.forget(entry))
+    yield* Console.log(`${entry.fingerprint} is forgotten`)
+  })).pipe(
+    Command.provide(({ admin }) => layerOf(admin)),
+    Command.withDescription("Remove one action whose outcome you know; nothing is sent, and its nonce stays used"),
+    Command.withExamples([{ command: "trigate actions forget 0x1f2e3d4c5b" }])
+  )
+
+const list = Command.make("list", {
+  json: Flag.Boolean("json").pipe(
+    Flag.withDefault(false),
+    Flag.withDescription("One line of JSON for each action, from a database with the bytes to send again")
+  ),
+  admin: adminFlag
+}, ({ json }) =>
+  Effect.gen(function*() {
+    const entries = yield* Actions.use((actions) => actions.list)
+    const { network } = yield* settings
+    if (!json) yield* Console.log(listing(entries, network))
+    else yield* Effect.forEach(entries, (entry) => Console.log(printable(lineOf(entry))), { discard: true })
+  })).pipe(
+    Command.provide(({ admin }) => layerOf(admin)),
+    Command.withDescription(
+      "List the signed actions without an answer, from the database of TRIGATE_DATABASE_URL or from a gateway that runs"
+    ),
+    Command.withExamples([
+      { command: "trigate actions list", description: "What a crash or a broken connection has left open" },
+      { command: "trigate actions list --admin http://127.0.0.1:8080", description: "What a gateway holds in memory" }
+    ])
+  )
+
+/** The command. */
+export const command = Command.make("actions").pipe(
+  Command.withDescription("The signed actions without an answer: list them, find out about one, forget one"),
+  Command.withSubcommands([list, resolve, forget])
+)

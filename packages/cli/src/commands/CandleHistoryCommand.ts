@@ -1,0 +1,288 @@
+/** `trigate candles`: candle history out of a gateway as files, files into its database, and what there is. */
+import * as CandleImport from "@trigate/archive/CandleImport"
+import * as Candles from "@trigate/client/Candles"
+import { CandleInterval } from "@trigate/domain/candles/Candle"
+import { CandleFormat } from "@trigate/domain/candles/CandleText"
+import type { Series } from "@trigate/domain/candles/CandleWindow"
+import { barAt } from "@trigate/domain/candles/CandleWindow"
+import { settings as declared } from "@trigate/domain/Settings"
+import * as Settings from "@trigate/server/Settings"
+import * as ActionLogStore from "@trigate/server/stores/ActionLogStore"
+import * as Argument from "effect/cli/Argument"
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as Clock from "effect/Clock"
+import * as Console from "effect/Console"
+import * as DateTime from "effect/DateTime"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Stdio from "effect/Stdio"
+import * as Stream from "effect/Stream"
+import * as GatewayAccess from "../GatewayAccess.ts"
+import * as Input from "../Input.ts"
+import * as Output from "../Output.ts"
+import * as ServeCommand from "./ServeCommand.ts"
+
+const coin = Argument.String("coin").pipe(
+  Argument.withDescription("BTC (a perpetual, letter case counts), PURR/USDC or @107 (spot), dex:COIN (a builder's)")
+)
+
+const interval = Argument.Literals("interval", CandleInterval.literals).pipe(
+  Argument.withDescription(`Length of a bar: ${CandleInterval.literals.join(" ")} (1M is a month)`)
+)
+
+const momentFlag = (name: string, meaning: string, otherwise: string) =>
+  Flag.String(name).pipe(
+    Flag.withMetavar("time"),
+    Flag.filterMap(Input.readMoment, () => Input.expectedMoment),
+    Flag.withDescription(`${meaning}: a date, a date and time, milliseconds, or how long ago (default: ${otherwise})`),
+    Flag.optional
+  )
+
+const formatFlag = Flag.Literals("format", CandleFormat.literals).pipe(
+  Flag.withDescription("ndjson, csv or parquet (default: by the name of the file, else ndjson)"),
+  Flag.optional
+)
+
+/** The format that a flag or the end of a name says. */
+const formatOf = (flag: Option.Option<CandleFormat>, path: string): CandleFormat =>
+  Option.getOrElse(flag, () => CandleFormat.literals.find((format) => path.endsWith(`.${format}`)) ?? "ndjson")
+
+const exported = Command.make("export", {
+  coin,
+  interval,
+  from: momentFlag("from", "The bars that open then or later", "the first that is held"),
+  to: momentFlag("to", "The bars that open then or earlier", "the last that is held"),
+  format: formatFlag,
+  save: Output.saveFlag
+}, ({ coin, format, from, interval, save, to }) =>
+  Effect.gen(function*() {
+    const now = yield* Clock.currentTimeMillis
+    const wanted = formatOf(format, Option.getOrElse(save, () => ""))
+    const access = yield* GatewayAccess.connect
+    const bytes = GatewayAccess.streamOver(
+      access,
+      Candles.file({
+        coin,
+        interval,
+        ...(Option.isSome(from) ? { from: Input.instantOf(from.value, now) } : {}),
+        ...(Option.isSome(to) ? { to: Input.instantOf(to.value, now) } : {})
+      }, wanted)
+    )
+    const written = yield* Output.withProgress(Effect.fnUntraced(function*(show) {
+      let size = 0
+      const shown = Stream.tap(bytes, (part) => {
+        size += part.length
+        return show(`${size} bytes`)
+      })
+      // a file is as the gateway wrote it; of a parquet file no byte may change
+      const isShown = Option.isNone(save) && wanted !== "parquet"
+      yield* Output.saveBytes(save, isShown ? Output.printableBytes(shown) : shown)
+      return size
+    }))
+    if (Option.isSome(save)) {
+      yield* Output.tell([`trigate: ${written} bytes of ${coin} ${interval} written to ${save.value}`])
+    }
+  })).pipe(
+    Command.withDescription(
+      "Write the bars of a coin that the gateway holds, oldest first, of any length, with every number as the venue spelled it"
+    ),
+    Command.withShortDescription("Write held bars as a file"),
+    Command.withExamples([
+      { command: "trigate candles export BTC 1m --save btc.parquet", description: "All minutes that are held" },
+      {
+        command: "trigate candles export @107 1h --from 2026-01-01 --to 2026-01-31T23:00 --format csv > january.csv",
+        description: "The hours of a month"
+      }
+    ]),
+    GatewayAccess.options
+  )
+
+/** The most bars of a file that are told of one by one. */
+const mostTold = 20
+
+const importFile = Effect.fnUntraced(function*(
+  series: Series,
+  path: string,
+  format: CandleFormat,
+  isWithoutGaps: boolean
+) {
+  const files = yield* FileSystem.FileSystem
+  const { stdin } = yield* Stdio.Stdio
+  const name = Input.nameOf(path)
+  const unreadable = () => Input.fault(`${name} cannot be read`)
+  let told = 0
+  const tell = ({ row, why }: CandleImport.Finding) => {
+    told += 1
+    return told > mostTold ? Effect.void : Output.tell([`trigate: ${name}:${row}: ${why}`])
+  }
+  const report = yield* Output.withProgress(Effect.fnUntraced(function*(show) {
+    const progress = (rows: number) => show(`${rows} bars of ${name}`)
+    const between = isWithoutGaps ? { known: "between" as const } : {}
+    if (format !== "parquet") {
+      const bytes = Stream.mapError(path === "-" ? stdin : files.stream(path), unreadable)
+      return yield* CandleImport.run(series, CandleImport.textRows(series, format, bytes), {
+        tell,
+        progress,
+        ...between
+      })
+    }
+    const bytes = yield* Input.bytes(path)
+    const CandleParquet = yield* Effect.promise(() => import("@trigate/archive/CandleParquet"))
+    const inWords = ({ message }: { readonly message: string }) => Input.fault(`${name}: ${message}`)
+    const { known, rows } = yield* Effect.mapError(CandleParquet.read(series, bytes), inWords)
+    return yield* CandleImport.run(
+      series,
+      Stream.mapError(rows, inWords),
+      { tell, progress, ...(known === undefined ? between : { known }) }
+    )
+  }))
+  if (told > mostTold) yield* Output.tell([`trigate: ${name}: ${told - mostTold} more`])
+  return { file: path, ...report }
+})
+
+const imported = Command.make(
+  "import",
+  {
+    coin,
+    interval,
+    paths: Argument.String("file").pipe(
+      Argument.withDescription("A file of bars in order, or - for standard input"),
+      Argument.atLeast(1)
+    ),
+    format: formatFlag,
+    noGaps: Flag.Boolean("no-gaps").pipe(
+      Flag.withDefault(false),
+      Flag.withDescription(
+        "Where a bar is missing between two others, nobody traded (default: it is a gap, unless the parquet file knows better)"
+      )
+    ),
+    ...ServeCommand.files,
+    json: Flag.Boolean("json").pipe(Flag.withDefault(false), Flag.withDescription("Print JSON instead of a table"))
+  },
+  ({ coin, config, environmentFile, format, interval, json, noGaps, paths }) =>
+    Effect.gen(function*() {
+      const settings = yield* Settings.read(ServeCommand.sourcesOf({ config, environmentFile }))
+      const place = yield* Effect.fromOption(
+        ActionLogStore.databaseOf(settings),
+        () => Input.fault(`there is nowhere to keep candles: set ${declared.databaseUrl.env}`)
+      )
+      const ArchiveStore = yield* Effect.promise(() => import("@trigate/server/stores/ArchiveStore"))
+      const reports = yield* Effect.forEach(
+        paths,
+        (path) => importFile({ coin, interval }, path, formatOf(format, path), noGaps)
+      ).pipe(Effect.provide(yield* Layer.build(ArchiveStore.layerDatabase(settings, place))))
+      if (json) yield* Output.printJson(reports)
+      else {
+        yield* Console.log(Output.rows(
+          [Output.left("FILE"), ...["BARS", "NEW", "HELD", "DIFFERING", "REFUSED"].map(Output.right)],
+          reports.map(({ added, differing, file, held, refused, rows }) => [
+            file,
+            ...[rows, added, held, differing, refused].map(String)
+          ])
+        ))
+      }
+      const left = reports.reduce((sum, { differing, refused }) => sum + differing + refused, 0)
+      if (left > 0) {
+        return yield* Input.fault(
+          `${left} ${
+            left === 1 ? "bar was" : "bars were"
+          } not taken; the others are in the archive, and what it held stays as it was`
+        )
+      }
+    }).pipe(Effect.scoped)
+).pipe(
+  Command.withDescription(
+    `Take the bars of files into the database of ${declared.databaseUrl.env}. Each is checked by itself; one that is none is told with ` +
+      "its line, and so is one that differs from what is held, which stays"
+  ),
+  Command.withShortDescription("Take bars of files into the database"),
+  Command.withExamples([
+    { command: "trigate candles import BTC 1m btc.parquet", description: "What trigate candles export wrote" },
+    { command: "trigate candles import BTC 1m 2024.csv 2025.csv --no-gaps", description: "Files of another archive" }
+  ])
+)
+
+const instant = (millis: number): string => `${DateTime.formatIso(DateTime.makeUnsafe(millis)).slice(0, 16)}Z`
+
+/** What lies between the known stretches of a series, with the number of bars. */
+const gapsOf = ({ coin, interval, known }: Candles.CandleSeries) =>
+  known.slice(1).flatMap(({ from: next }, index) => {
+    const last = known[index]
+    if (last === undefined) return []
+    const bars = barAt(interval, next) - barAt(interval, last.to) - 1
+    return [{ coin, interval, from: last.to + 1, to: next - 1, bars }]
+  })
+
+const list = GatewayAccess.ask(Candles.list())
+
+const status = Command.make("status", {}, () =>
+  Effect.gen(function*() {
+    const series = yield* list
+    const now = yield* Clock.currentTimeMillis
+    const rows = series.map((each) => {
+      const last = each.known.at(-1)
+      return [
+        each.coin,
+        each.interval,
+        String(each.bars),
+        instant(each.known[0]?.from ?? now),
+        instant((last?.to ?? now - 1) + 1),
+        String(gapsOf(each).length),
+        String(each.bytes)
+      ]
+    })
+    yield* Output.print({
+      json: series,
+      table: rows.length === 0 ? "Nothing is held yet" : Output.rows(
+        [
+          ...["COIN", "INTERVAL"].map(Output.left),
+          Output.right("BARS"),
+          ...["FROM", "TO"].map(Output.left),
+          ...["GAPS", "BYTES"].map(Output.right)
+        ],
+        rows
+      )
+    })
+  })).pipe(
+    Command.withDescription("List the coins and intervals of which the gateway holds bars"),
+    Command.withExamples([{ command: "trigate candles status" }]),
+    GatewayAccess.options
+  )
+
+const gaps = Command.make("gaps", {
+  coin: coin.pipe(Argument.optional),
+  interval: interval.pipe(Argument.optional)
+}, ({ coin, interval }) =>
+  Effect.gen(function*() {
+    const isWanted = (series: Series) =>
+      Option.getOrElse(coin, () => series.coin) === series.coin &&
+      Option.getOrElse(interval, () => series.interval) === series.interval
+    const found = (yield* list).filter(isWanted).flatMap(gapsOf)
+    yield* Output.print({
+      json: found,
+      table: found.length === 0 ? "There is no gap" : Output.rows(
+        [...["COIN", "INTERVAL", "FROM", "TO"].map(Output.left), Output.right("BARS")],
+        found.map((
+          { bars, coin, from, interval, to }
+        ) => [coin, interval, instant(from), instant(to + 1), String(bars)])
+      )
+    })
+  })).pipe(
+    Command.withDescription(
+      "List the gaps of what the gateway holds: the times of which nobody knows the bars, between others that are known"
+    ),
+    Command.withShortDescription("List the gaps of what is held"),
+    Command.withExamples([{ command: "trigate candles gaps BTC 1m" }]),
+    GatewayAccess.options
+  )
+
+/** `trigate candles`. */
+export const command = Command.make("candles").pipe(
+  Command.withDescription(
+    "Candle history: held bars of a gateway as files, files into its database, what is held, and what is missing"
+  ),
+  Command.withSubcommands([exported, imported, status, gaps])
+)

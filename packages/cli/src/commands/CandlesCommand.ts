@@ -1,0 +1,192 @@
+/** `trigate info candles`: the bars of a window of any length, as a table or as a file. */
+import * as Info from "@trigate/client/Info"
+import { type Candle, CandleInterval, type CandleWindowRequest } from "@trigate/domain/candles/Candle"
+import * as CandleWalk from "@trigate/domain/candles/CandleWalk"
+import * as CandleWindow from "@trigate/domain/candles/CandleWindow"
+import * as Json from "@trigate/domain/encoding/Json"
+import { printable } from "@trigate/domain/encoding/Printable"
+import * as Argument from "effect/cli/Argument"
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as Clock from "effect/Clock"
+import * as Console from "effect/Console"
+import * as DateTime from "effect/DateTime"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import * as GatewayAccess from "../GatewayAccess.ts"
+import * as Input from "../Input.ts"
+import * as Output from "../Output.ts"
+
+const instant = (millis: number): string => DateTime.formatIso(DateTime.makeUnsafe(millis))
+
+const csvHeader = "open_time,close_time,open,high,low,close,volume,trades"
+
+/** A bar as a line of CSV: times in milliseconds, volume in the base asset, digits as they came. */
+const csv = ({ T, c, h, l, n, o, t, v }: Candle): string => [t, T, o, h, l, c, v, n].join(",")
+
+/** A bar as a line of JSON, in the venue's spelling. */
+const json = (candle: Candle): string => Json.stringify(candle)
+
+const table = (candles: ReadonlyArray<Candle>): string => {
+  const bars = rows(candles)
+  return candles.length < fewest ? bars : `${bars}\n\n${line(candles)}`
+}
+
+const marks = "▁▂▃▄▅▆▇█"
+const widest = 72
+
+/** Fewer bars are read more easily as numbers. */
+const fewest = 8
+
+/** The closes as one line of marks between the lowest and the highest of them; many bars share a mark. */
+const line = (candles: ReadonlyArray<Candle>): string => {
+  const perMark = Math.ceil(candles.length / widest)
+  const closes = candles.filter((_, at) => at % perMark === perMark - 1 || at === candles.length - 1).map(({ c }) => c)
+  const [low = "", ...others] = closes.toSorted((one, other) => Number(one) - Number(other))
+  const high = others.at(-1) ?? low
+  const range = Number(high) - Number(low)
+  const markOf = (close: string) =>
+    marks[range === 0 ? 0 : Math.round((Number(close) - Number(low)) / range * (marks.length - 1))] ?? ""
+  return `${closes.map(markOf).join("")}  closes from ${low} to ${high}`
+}
+
+const rows = (candles: ReadonlyArray<Candle>): string =>
+  Output.rows(
+    [Output.left("OPEN TIME"), ...["OPEN", "HIGH", "LOW", "CLOSE", "VOLUME", "TRADES"].map(Output.right)],
+    candles.map(({ c, h, l, n, o, t, v }) => [instant(t), o, h, l, c, v, String(n)])
+  )
+
+const fileFormats = ["csv", "json", "ndjson"] as const
+
+type Format = (typeof fileFormats)[number] | "table"
+
+/** How a format prints: a line per bar as the bars arrive, or everything at the end. */
+type Printer =
+  | { readonly header?: string; readonly line: (candle: Candle) => string }
+  | { readonly all: (candles: ReadonlyArray<Candle>) => string }
+
+const printers: { readonly [F in Format]: Printer } = {
+  csv: { header: csvHeader, line: csv },
+  ndjson: { line: json },
+  json: { all: (candles) => `[${candles.map(json).join(",\n ")}]` },
+  table: { all: table }
+}
+
+/** The most bars that a window can hold. */
+const expectedBars = ({ endTime, interval, startTime }: CandleWindowRequest, now: number): number => {
+  const first = Math.max(CandleWindow.barAt(interval, startTime), CandleWindow.oldestRetainedBar(interval, now))
+  return Math.max(0, CandleWindow.barAt(interval, Math.min(endTime ?? now, now)) - first + 1)
+}
+
+interface Found {
+  readonly bars: number
+  readonly stretches: ReadonlyArray<CandleWindow.CandleStretch>
+}
+
+const barsOf = ({ stretches }: Found): ReadonlyArray<Candle> => stretches.flatMap(({ candles }) => candles)
+
+/** What the bars themselves do not show: what is missing, and whether the last one is still forming. */
+const remarks = (found: Found, { coin, interval, startTime }: CandleWindowRequest): ReadonlyArray<string> => {
+  const [first] = barsOf(found)
+  const isCut = found.stretches.some(({ coverage }) => coverage !== "complete")
+  const forming = found.stretches.at(-1)?.forming
+  const missing = first === undefined
+    ? "aged out: the venue keeps the newest 5000 bars, and this window lies before them"
+    : `truncated: nothing from ${instant(startTime)} to ${instant(first.t)}; the venue keeps the newest 5000 bars`
+  return [
+    `${found.bars} bars of ${coin} ${interval}`,
+    ...(isCut ? [missing] : []),
+    ...(forming === undefined ? [] : [`the bar of ${instant(forming.t)} is still forming`])
+  ]
+}
+
+const formatOf = (out: Option.Option<Format>, json: boolean): Effect.Effect<Format, Input.UsageFault> =>
+  Option.match(out, {
+    onNone: () => Effect.succeed(json ? "json" : "table"),
+    onSome: (format) =>
+      json && format !== "json"
+        ? Effect.fail(Input.fault(`--json and --out ${format} contradict each other; leave one out`))
+        : Effect.succeed(format)
+  })
+
+/** An answer can hold 5000 bars; smaller ones make the progress visible. */
+const barsPerStretch = 1000
+
+const printWindow = Effect.fnUntraced(function*(request: CandleWindowRequest, format: Format) {
+  const total = expectedBars(request, yield* Clock.currentTimeMillis)
+  const printer = printers[format]
+  const access = yield* GatewayAccess.connect
+  const fetch = (window: CandleWindowRequest) => GatewayAccess.over(access, Info.candleSnapshot(window))
+  const printStretch = (candles: ReadonlyArray<Candle>, isFirst: boolean) => {
+    if ("all" in printer) return Effect.void
+    const header = isFirst && printer.header !== undefined ? [printer.header] : []
+    const lines = [...header, ...candles.map(printer.line)]
+    return lines.length === 0 ? Effect.void : Output.printText(lines.join("\n"))
+  }
+  const found = yield* Output.withProgress(Effect.fnUntraced(function*(show) {
+    yield* show(Output.bar(0, total))
+    return yield* CandleWalk.walk(request, fetch, { barsPerStretch }).pipe(
+      Stream.runFoldEffect(
+        (): Found => ({ bars: 0, stretches: [] }),
+        Effect.fnUntraced(function*(found, stretch) {
+          const bars = found.bars + stretch.candles.length
+          yield* show("")
+          yield* printStretch(stretch.candles, found.stretches.length === 0)
+          yield* show(Output.bar(bars, total))
+          return { bars, stretches: [...found.stretches, stretch] }
+        })
+      )
+    )
+  }))
+  if ("all" in printer) yield* Output.printText(printer.all(barsOf(found)))
+  yield* Console.error(`trigate: ${printable(remarks(found, request).join("; "))}`)
+})
+
+const momentFlag = (name: string, fallback: string, meaning: string) =>
+  Flag.String(name).pipe(
+    Flag.withMetavar("time"),
+    Flag.withDefault(fallback),
+    Flag.filterMap(Input.readMoment, () => Input.expectedMoment),
+    Flag.withDescription(`${meaning}: a date, a date and time, milliseconds, or how long ago (default: ${fallback})`)
+  )
+
+/** `trigate info candles`. */
+export const command = Command.make("candles", {
+  coin: Argument.String("coin").pipe(
+    Argument.withDescription("BTC (a perpetual, letter case counts), PURR/USDC or @107 (spot), dex:COIN (a builder's)")
+  ),
+  interval: Argument.Literals("interval", CandleInterval.literals).pipe(
+    Argument.withDescription(`Length of a bar: ${CandleInterval.literals.join(" ")} (1M is a month)`)
+  ),
+  from: momentFlag("from", "24h", "First instant"),
+  to: momentFlag("to", "now", "Last instant"),
+  out: Flag.Literals("out", fileFormats).pipe(
+    Flag.optional,
+    Flag.withDescription("Print a file format instead of a table")
+  )
+}, ({ coin, from, interval, out, to }) =>
+  Effect.gen(function*() {
+    const format = yield* formatOf(out, yield* Output.AsJson)
+    const now = yield* Clock.currentTimeMillis
+    const request = { coin, interval, startTime: Input.instantOf(from, now), endTime: Input.instantOf(to, now) }
+    if (request.startTime > request.endTime) {
+      return yield* Input.fault(
+        `--from (${instant(request.startTime)}) lies after --to (${instant(request.endTime)})`
+      )
+    }
+    return yield* printWindow(request, format)
+  })).pipe(
+    Command.withDescription(
+      "Print open, high, low, close and volume of a coin. Standard error says which bars of the window are missing"
+    ),
+    Command.withShortDescription("Print the bars of a coin"),
+    Command.withExamples([
+      { command: "trigate info candles BTC 1h", description: "The last 24 hours, as a table" },
+      {
+        command: "trigate info candles PURR/USDC 1m --from 2d --to 1d --out csv > purr.csv",
+        description: "The day before yesterday's minutes, as a file"
+      },
+      { command: "trigate info candles BTC 1d --from 2026-01-01 --to 2026-01-31 --out ndjson", description: "A month" }
+    ])
+  )

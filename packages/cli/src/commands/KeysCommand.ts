@@ -1,0 +1,364 @@
+/** `trigate keys`: makes, lists, rotates and revokes the keys of a gateway's callers, where its settings keep them. */
+import type { KeyRecord } from "@trigate/callers/KeyStore"
+import * as KeyStore from "@trigate/callers/KeyStore"
+import type { Quota, Scope } from "@trigate/domain/Caller"
+import { Quota as QuotaSchema, Scope as ScopeSchema } from "@trigate/domain/Caller"
+import { settings as declared } from "@trigate/domain/Settings"
+import * as Settings from "@trigate/server/Settings"
+import * as CallerStore from "@trigate/server/stores/CallerStore"
+import * as Argument from "effect/cli/Argument"
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as Clock from "effect/Clock"
+import * as Console from "effect/Console"
+import * as Context from "effect/Context"
+import * as DateTime from "effect/DateTime"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import * as Input from "../Input.ts"
+import * as Output from "../Output.ts"
+import * as ServeCommand from "./ServeCommand.ts"
+
+const where = {
+  ...ServeCommand.files,
+  callers: Flag.String(declared.callers.flag).pipe(
+    Flag.withMetavar("value"),
+    Flag.withDescription(`Key file (else ${declared.callers.env}, else the database of ${declared.databaseUrl.env})`),
+    Flag.optional
+  )
+}
+
+type Where = ServeCommand.Files & { readonly callers: Option.Option<string> }
+
+/** Runs a command on the keys of the settings; `create` makes a SQLite file that does not exist. */
+const withKeys = <A, E, R>(
+  { callers, ...files }: Where,
+  mode: "create" | "existing",
+  use: (store: KeyStore.KeyStore["Service"]) => Effect.Effect<A, E, R>
+) =>
+  Effect.gen(function*() {
+    const settings = yield* Settings.read({
+      ...ServeCommand.sourcesOf(files),
+      flags: Option.isSome(callers) ? { callers: callers.value } : {}
+    })
+    const place = yield* Effect.fromOption(
+      CallerStore.placeToChange(settings),
+      () =>
+        Input.fault(
+          `there is nowhere to keep keys: set ${declared.databaseUrl.env}, or ${declared.callers.env} to a key file`
+        )
+    )
+    const context = yield* Layer.build(CallerStore.layerStore(place, mode))
+    return yield* use(Context.get(context, KeyStore.KeyStore))
+  }).pipe(Effect.scoped)
+
+const words = (text: string): ReadonlyArray<string> =>
+  text.split(",").map((word) => word.trim()).filter((word) => word !== "")
+
+/** A flag whose words are those of a member of a scope. */
+const wordsFlag = <A>(
+  name: keyof Scope,
+  schema: Schema.Codec<A, ReadonlyArray<string>>,
+  takes: string,
+  meaning: string
+) =>
+  Flag.String(name).pipe(
+    Flag.withMetavar("words"),
+    Flag.filterMap((text) => Schema.decodeOption(schema)(words(text)), () => takes),
+    Flag.withDescription(meaning),
+    Flag.optional
+  )
+
+const amountFlag = <A>(name: string, schema: Schema.Codec<A, number>, meaning: string) =>
+  Flag.String(name).pipe(
+    Flag.withMetavar("number"),
+    Flag.filterMap(
+      (text) => /^[0-9]{1,9}(?:\.[0-9]{1,6})?$/u.test(text) ? Schema.decodeOption(schema)(Number(text)) : Option.none(),
+      () => "a number above zero, whole where it counts something"
+    ),
+    Flag.withDescription(meaning),
+    Flag.optional
+  )
+
+const scopeFlags = {
+  chains: wordsFlag(
+    "chains",
+    ScopeSchema.fields.chains.schema,
+    "trading, tokens or layer2, comma separated",
+    "Chains that the key is for: trading, tokens, layer2 (default: all)"
+  ),
+  classes: wordsFlag(
+    "classes",
+    ScopeSchema.fields.classes.schema,
+    "read, sign, inspect or admin, comma separated",
+    "What the key is for: read, sign, inspect, admin (default: all but admin)"
+  ),
+  operations: wordsFlag(
+    "operations",
+    ScopeSchema.fields.operations.schema,
+    "names, comma separated",
+    "Action types, query types and methods that the key is for (default: all)"
+  ),
+  signers: wordsFlag(
+    "signers",
+    ScopeSchema.fields.signers.schema,
+    "0x addresses, comma separated",
+    "Signers whose actions the key may send (default: any)"
+  )
+}
+
+const quotaFlags = {
+  requestsPerSecond: amountFlag(
+    "requests-per-second",
+    QuotaSchema.fields.requestsPerSecond.schema,
+    "Requests a second (default: no limit)"
+  ),
+  burst: amountFlag("burst", QuotaSchema.fields.burst.schema, "Requests that may come at once before that counts"),
+  weightPerMinute: amountFlag(
+    "weight-per-minute",
+    QuotaSchema.fields.weightPerMinute.schema,
+    "Weight a minute of the official API (default: no limit)"
+  ),
+  unitsPerSecond: amountFlag(
+    "units-per-second",
+    QuotaSchema.fields.unitsPerSecond.schema,
+    "Request units a second of the nodes (default: no limit)"
+  ),
+  concurrentCalls: amountFlag(
+    "concurrent-calls",
+    QuotaSchema.fields.concurrentCalls.schema,
+    "Calls at the same time (default: no limit)"
+  )
+}
+
+/** The members that were given. */
+const given = <A extends object>(options: { readonly [Name in keyof A]-?: Option.Option<NonNullable<A[Name]>> }) =>
+  Object.fromEntries(
+    Object.entries<Option.Option<unknown>>(options).flatMap(([name, value]) =>
+      Option.isSome(value) ? [[name, value.value]] : []
+    )
+  )
+
+const decodeScope = Schema.decodeUnknownEffect(Schema.toType(ScopeSchema))
+const decodeQuota = Schema.decodeUnknownEffect(Schema.toType(QuotaSchema))
+
+const durationFlag = (name: string) =>
+  Flag.String(name).pipe(
+    Flag.withMetavar("duration"),
+    Flag.filterMap(Input.readDuration, () => "a duration with its unit: 30m, 12h, 90d")
+  )
+
+const lifetimeFlag = (otherwise: string) =>
+  durationFlag("expires").pipe(
+    Flag.withDescription(`How long the key is valid: 12h, 90d (default: ${otherwise})`),
+    Flag.optional
+  )
+
+const json = Flag.Boolean("json").pipe(
+  Flag.withDefault(false),
+  Flag.withDescription("Print JSON instead of text")
+)
+
+const name = Argument.String("name").pipe(Argument.withDescription("Name of the caller, as logs have it"))
+
+const encodeRecord = Schema.encodeEffect(KeyStore.KeyRecord)
+
+const lifetimeOf = <A>(expires: Option.Option<A>) => Option.isSome(expires) ? { lifetime: expires.value } : {}
+
+const at = (millis: number): string =>
+  DateTime.formatIso(DateTime.makeUnsafe(millis)).replace(/:[0-9]{2}\.[0-9]{3}Z$/u, "Z")
+
+/** Prints a new key on standard output, and what to know about it on standard error. */
+const printIssued = Effect.fnUntraced(function*({ key, record }: KeyStore.Issued, asJson: boolean, hint: string) {
+  const text = Redacted.value(key)
+  if (asJson) {
+    yield* Output.printJson({ ...(yield* Effect.orDie(encodeRecord(record))), key: text })
+  } else {
+    yield* Console.log(text)
+  }
+  yield* Output.tell([
+    `The key of ${record.name} is shown this once: only its hash is kept. Logs name it ${record.prefix}.`,
+    ...(record.expiresAt === undefined ? [] : [`It is valid until ${at(record.expiresAt)}.`]),
+    hint
+  ])
+})
+
+const create = Command.make("create", {
+  name,
+  ...where,
+  ...scopeFlags,
+  ...quotaFlags,
+  expires: lifetimeFlag("until it is revoked"),
+  json
+}, (
+  {
+    burst,
+    callers,
+    chains,
+    classes,
+    concurrentCalls,
+    config,
+    environmentFile,
+    expires,
+    json,
+    name,
+    operations,
+    requestsPerSecond,
+    signers,
+    unitsPerSecond,
+    weightPerMinute
+  }
+) =>
+  withKeys({ callers, config, environmentFile }, "create", (store) =>
+    Effect.gen(function*() {
+      const scope = yield* Effect.orDie(decodeScope(given<Scope>({ chains, classes, operations, signers })))
+      const quota = yield* Effect.orDie(
+        decodeQuota(given<Quota>({ requestsPerSecond, burst, weightPerMinute, unitsPerSecond, concurrentCalls }))
+      )
+      const issued = yield* store.create({
+        name,
+        ...(Object.keys(scope).length === 0 ? {} : { scope }),
+        ...(Object.keys(quota).length === 0 ? {} : { quota }),
+        ...lifetimeOf(expires)
+      })
+      yield* printIssued(
+        issued,
+        json,
+        "Callers send it in Authorization: Bearer, in X-API-Key, or as first segment of the path."
+      )
+    }))).pipe(
+    Command.withDescription("Make the first key of a caller; it is printed once, alone on standard output"),
+    Command.withExamples([
+      { command: "trigate keys create desk --classes read --expires 90d" },
+      { command: "trigate keys create bot --chains trading --signers 0x17281460228691b044e080a5f5257dce8e47f79c" }
+    ])
+  )
+
+const membersOf = (members: object | undefined): string =>
+  Object.entries(members ?? {}).map(([name, value]) =>
+    `${name}=${Array.isArray(value) ? value.join("+") : String(value)}`
+  )
+    .join(" ")
+
+const rowOf = (record: KeyRecord, now: number): ReadonlyArray<string> => [
+  record.name,
+  record.prefix,
+  KeyStore.stateOf(record, now),
+  at(record.createdAt),
+  record.expiresAt === undefined ? "-" : at(record.expiresAt),
+  record.lastUsedAt === undefined ? "-" : at(record.lastUsedAt),
+  [membersOf(record.scope), membersOf(record.quota)].filter((text) => text !== "").join(" ") || "everything"
+]
+
+const columns = ["NAME", "KEY", "STATE", "CREATED", "EXPIRES", "LAST USED", "MAY"].map(Output.left)
+
+const list = Command.make(
+  "list",
+  {
+    ...where,
+    all: Flag.Boolean("all").pipe(
+      Flag.withDefault(false),
+      Flag.withDescription("Also the keys that have expired or were revoked")
+    ),
+    json
+  },
+  ({ all, callers, config, environmentFile, json }) =>
+    withKeys({ callers, config, environmentFile }, "existing", (store) =>
+      Effect.gen(function*() {
+        const now = yield* Clock.currentTimeMillis
+        const records = (yield* store.list).filter((record) => all || KeyStore.isValid(record, now))
+        if (json) {
+          const documentOf = (record: KeyRecord) =>
+            Effect.map(
+              encodeRecord(record),
+              ({ hash: _, ...document }) => ({ ...document, state: KeyStore.stateOf(record, now) })
+            )
+          return yield* Output.printJson(yield* Effect.orDie(Effect.forEach(records, documentOf)))
+        }
+        return yield* Console.log(
+          records.length === 0
+            ? `No key ${all ? "was made" : "is valid"}; trigate keys create makes one`
+            : Output.rows(columns, records.map((record) => rowOf(record, now)))
+        )
+      }))
+).pipe(
+  Command.withDescription("List the keys by the prefix that logs name them with; only their hashes are kept"),
+  Command.withExamples([{ command: "trigate keys list --all" }])
+)
+
+const rotate = Command.make(
+  "rotate",
+  {
+    name,
+    ...where,
+    overlap: durationFlag("overlap").pipe(
+      Flag.withDefault(Duration.days(1)),
+      Flag.withDescription("How long the keys before it stay valid: 0s, 12h, 7d (default: 1d)")
+    ),
+    expires: lifetimeFlag("as long as the key before it"),
+    json
+  },
+  ({ callers, config, environmentFile, expires, json, name, overlap }) =>
+    withKeys({ callers, config, environmentFile }, "existing", (store) =>
+      Effect.gen(function*() {
+        const issued = yield* store.rotate({ name, overlap, ...lifetimeOf(expires) })
+        const now = yield* Clock.currentTimeMillis
+        const others = (yield* store.list).filter((record) =>
+          record.name === name && record.prefix !== issued.record.prefix && KeyStore.isValid(record, now)
+        )
+        yield* printIssued(
+          issued,
+          json,
+          others.length === 0
+            ? "No key before it is valid any more."
+            : `Until then these are valid as well: ${
+              others.map(({ expiresAt, prefix }) => `${prefix} (until ${at(expiresAt ?? 0)})`).join(", ")
+            }.`
+        )
+      }))
+).pipe(
+  Command.withDescription(
+    "Make another key of a caller, with the same scope and quota; those before it stay valid for a while"
+  ),
+  Command.withExamples([{ command: "trigate keys rotate desk --overlap 12h" }])
+)
+
+const revoke = Command.make(
+  "revoke",
+  {
+    name,
+    ...where,
+    key: Flag.String("key").pipe(
+      Flag.withMetavar("prefix"),
+      Flag.withDescription("Only the key with this prefix (default: all keys of the caller)"),
+      Flag.optional
+    )
+  },
+  ({ callers, config, environmentFile, key, name }) =>
+    withKeys({ callers, config, environmentFile }, "existing", (store) =>
+      Effect.gen(function*() {
+        const ended = yield* store.revoke({ name, ...(Option.isSome(key) ? { prefix: key.value } : {}) })
+        yield* Console.log(
+          Output.rows(
+            ["NAME", "KEY", "STATE"].map(Output.left),
+            ended.map(({ name, prefix }) => [name, prefix, "revoked"])
+          )
+        )
+        yield* Output.tell(["Every gateway on these keys refuses them within seconds."])
+      }))
+).pipe(
+  Command.withDescription("End the keys of a caller at once, or one of them"),
+  Command.withExamples([{ command: "trigate keys revoke desk" }])
+)
+
+/** The command. */
+export const command = Command.make("keys").pipe(
+  Command.withDescription(
+    "The keys of a gateway's callers, in its database or key file: make, list, rotate and revoke them"
+  ),
+  Command.withSubcommands([create, list, rotate, revoke])
+)

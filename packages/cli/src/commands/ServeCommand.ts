@@ -1,0 +1,104 @@
+/** `trigate serve`: the gateway, with a flag for each setting. */
+import { grouped, type Setting } from "@trigate/domain/Settings"
+import type { Finding } from "@trigate/server/process/Check"
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as ExitCode from "../ExitCode.ts"
+import * as Report from "../Report.ts"
+
+/** Something that a check asked did not answer as it should. */
+export class CheckFailed extends Schema.TaggedError<CheckFailed>()("CheckFailed", {
+  faulty: Schema.Int,
+  all: Schema.Int
+}) {
+  override get message() {
+    return `${this.faulty} of ${this.all} do not answer as they should`
+  }
+}
+
+const describe = ({ env, meaning, takes, unset }: Setting<unknown>): string => {
+  const sentences = `${meaning.slice(0, 1).toUpperCase()}${meaning.slice(1)}. Takes ${takes}`
+  return `${sentences} [env: ${env}] [default: ${unset.replace(/^unset: /u, "")}]`.replaceAll("`", "")
+}
+
+const flagOf = (setting: Setting<unknown>) =>
+  Flag.String(setting.flag).pipe(
+    Flag.withMetavar("value"),
+    Flag.withDescription(describe(setting)),
+    Flag.optional
+  )
+
+const flags = Object.fromEntries(
+  grouped.flatMap(({ members }) => members.map(([name, setting]) => [name, flagOf(setting)]))
+)
+
+const titles = new Map(
+  grouped.flatMap(({ group, members: [first] }) => first === undefined ? [] : [[first[1].flag, group]])
+)
+
+const file = (name: string, meaning: string) =>
+  Flag.String(name).pipe(Flag.withMetavar("file"), Flag.withDescription(meaning), Flag.optional)
+
+/** The flags that name files of settings. */
+export const files = {
+  config: file("config", "Settings file; else trigate.config.json, .yaml or .toml of this folder, if there is one"),
+  environmentFile: file("env-file", "File of NAME=value lines for what the environment does not set")
+}
+
+/** What the flags of {@link files} give. */
+export type Files = { readonly [Name in keyof typeof files]: Option.Option<string> }
+
+/** Where the settings are then looked for. */
+export const sourcesOf = ({ config, environmentFile }: Files) => ({
+  environmentFile: Option.getOrUndefined(environmentFile),
+  file: Option.getOrUndefined(config)
+})
+
+const given = (texts: { readonly [name: string]: Option.Option<string> }) =>
+  Object.fromEntries(Object.entries(texts).flatMap(([name, text]) => Option.isSome(text) ? [[name, text.value]] : []))
+
+/** Prints what a check found, and fails where something does not answer as it should. */
+const report = Effect.fnUntraced(function*(findings: ReadonlyArray<Finding>) {
+  const Output = yield* Effect.promise(() => import("../Output.ts"))
+  const rows = findings.map(({ detail, name, state }) => [name, state, detail])
+  yield* Console.log(Output.rows([Output.left("What"), Output.left("State"), Output.left("Detail")], rows))
+  const faulty = findings.filter(({ isSound }) => !isSound).length
+  if (faulty > 0) return yield* new CheckFailed({ faulty, all: findings.length })
+})
+
+/** `trigate serve`. */
+export const command = Command.make("serve", {
+  ...files,
+  check: Flag.Boolean("check").pipe(
+    Flag.withDefault(false),
+    Flag.withDescription("Check the settings, ask every address and store that they name once, and end")
+  ),
+  flags
+}, ({ check, config, environmentFile, flags }) =>
+  Effect.gen(function*() {
+    const sources = { flags: given(flags), ...sourcesOf({ config, environmentFile }) }
+    // imported on use: the other commands start faster without the server
+    if (check) {
+      const { findings } = yield* Effect.promise(() => import("@trigate/server/process/Check"))
+      return yield* Effect.flatMap(findings(sources), report)
+    }
+    const { serve } = yield* Effect.promise(() => import("@trigate/server/process/Serve"))
+    yield* ExitCode.endByInterruption
+    return yield* serve(sources)
+  })).pipe(
+    Command.withDescription(
+      "Serve the gateway until a signal ends it. Each setting is a flag, an environment variable or a member of the settings " +
+        "file, in this order of precedence. Without upstream addresses the sandbox answers"
+    ),
+    Command.withShortDescription("Serve the gateway"),
+    Command.annotate(Report.FlagTitles, titles),
+    Command.withExamples([
+      { command: "trigate serve --port 9000" },
+      { command: "trigate serve --check --config trigate.config.yaml" },
+      { command: "TRIGATE_LAYER2_URL=https://node.example/KEY trigate serve --read-deadline 5s" }
+    ])
+  )

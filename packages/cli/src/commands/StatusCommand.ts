@@ -1,0 +1,130 @@
+/** `trigate status`: what a running gateway reports of itself. */
+import * as Health from "@trigate/client/Health"
+import * as Command from "effect/cli/Command"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Record from "effect/Record"
+import * as Schema from "effect/Schema"
+import * as GatewayAccess from "../GatewayAccess.ts"
+import * as Output from "../Output.ts"
+
+/** The gateway answers, but takes no traffic. */
+export class NotReady extends Schema.TaggedError<NotReady>()("NotReady", {
+  origin: Schema.String,
+  status: Schema.Literals(["draining", "full"])
+}) {
+  override get message() {
+    return this.status === "draining"
+      ? `The gateway at ${this.origin} is shutting down and takes no new requests`
+      : `The action log of the gateway at ${this.origin} is full, so it refuses signed actions`
+  }
+}
+
+type Readiness = Effect.Success<ReturnType<typeof Health.ready>>
+
+type ChainReadiness = NonNullable<Readiness["chains"]>["trading"]
+
+interface Sample {
+  readonly labels: { readonly [name: string]: string }
+  readonly value: number
+}
+
+/** Reads the samples of a metric from Prometheus text. The label values of the metrics below need no escapes. */
+const samples = (text: string, metric: string): ReadonlyArray<Sample> =>
+  [...text.matchAll(new RegExp(`^${metric}\\{(.*)\\} (\\S+)$`, "gmu"))].map(([, labels = "", value]) => ({
+    labels: Object.fromEntries(
+      [...labels.matchAll(/(\w+)="([^"]*)"/gu)].map(([, name = "", text = ""]) => [name, text])
+    ),
+    value: Number(value)
+  }))
+
+interface UpstreamStatus {
+  readonly addresses: number
+  /** How many of the addresses are ejected. */
+  readonly ejected?: number
+  /** Weight, or request units of a node, that reads can take at once. */
+  readonly rateLimitLeft?: number
+}
+
+const upstreamStatus = (metrics: string, upstream: string, addresses: number): UpstreamStatus => {
+  const of = (metric: string) => samples(metrics, metric).filter(({ labels }) => labels["upstream"] === upstream)
+  const left = of("trigate_upstream_rate_limit_available").find(({ labels }) => labels["share"] === "common")
+  return {
+    addresses,
+    ...(metrics === "" ? {} : { ejected: of("trigate_upstream_ejected").filter(({ value }) => value === 1).length }),
+    ...(left === undefined ? {} : { rateLimitLeft: left.value })
+  }
+}
+
+/** The readiness of a gateway, with what its metrics add. `metrics` is empty if this caller cannot read them. */
+const statusDocument = (origin: string, { chains, ...readiness }: Readiness, metrics: string) => {
+  const version = samples(metrics, "trigate_build_info")[0]?.labels["version"]
+  return {
+    gateway: origin,
+    ...(version === undefined ? {} : { version }),
+    ...readiness,
+    ...(chains === undefined ? {} : {
+      chains: Record.map(chains, ({ mode, upstreams }: ChainReadiness) => ({
+        mode,
+        upstreams: Record.map(upstreams, (addresses, upstream) => upstreamStatus(metrics, upstream, addresses))
+      }))
+    })
+  }
+}
+
+type Status = ReturnType<typeof statusDocument>
+
+const upstreamText = (name: string, { addresses, ejected = 0, rateLimitLeft }: UpstreamStatus): string => {
+  const unit = name === "trading-api" ? "weight" : "request units"
+  return [
+    `${name}: ${addresses} ${addresses === 1 ? "address" : "addresses"}`,
+    ...(ejected === 0 ? [] : [`${ejected} ejected`]),
+    ...(rateLimitLeft === undefined ? [] : [`${Math.floor(rateLimitLeft)} ${unit} left`])
+  ].join(", ")
+}
+
+const chainText = ({ mode, upstreams }: NonNullable<Status["chains"]>["trading"]): string =>
+  mode === "live"
+    ? Object.entries(upstreams).filter(([, { addresses }]) => addresses > 0)
+      .map(([name, upstream]) => upstreamText(name, upstream)).join("; ")
+    : mode === "sandbox"
+    ? "sandbox"
+    : "not configured"
+
+const table = ({ actionLog, chains, gateway, network, redis, sandbox, status, version }: Status): string =>
+  Output.facts([
+    ["gateway", gateway],
+    ...(version === undefined ? [] : [["version", version] as const]),
+    ["status", status],
+    ["network", sandbox ? `${network} (sandbox: nothing here is real)` : network],
+    ...Object.entries(chains ?? {}).map(([name, chain]) => [name, chainText(chain)] as const),
+    ...(chains === undefined ? [["chains", "shown by the admin listener: name it with --gateway"] as const] : []),
+    ...(actionLog === undefined ? [] : [
+      ["action log", `${actionLog.backing}, ${actionLog.state}, room: ${actionLog.room}`] as const
+    ]),
+    ...(redis === undefined ? [] : [["redis", redis] as const])
+  ])
+
+/** `trigate status`. */
+export const command = Command.make("status", {}, () =>
+  Effect.gen(function*() {
+    const access = yield* GatewayAccess.connect
+    const [readiness, metrics] = yield* GatewayAccess.over(
+      access,
+      Effect.all([Health.ready(), Effect.option(Health.metrics())], { concurrency: 2 })
+    )
+    const status = statusDocument(access.origin, readiness, Option.getOrElse(metrics, () => ""))
+    yield* Output.print({ json: status, table: table(status) })
+    if (readiness.status !== "ready") return yield* new NotReady({ origin: access.origin, status: readiness.status })
+  })).pipe(
+    Command.withDescription(
+      "Print what a gateway reports of itself: network, chains, addresses, weight left, action log. The exit code is 0 if it " +
+        "is ready, else 5"
+    ),
+    Command.withShortDescription("Print what a gateway reports of itself; the exit code is 0 if it is ready"),
+    Command.withExamples([
+      { command: "trigate status" },
+      { command: "trigate status --gateway http://127.0.0.1:9090 --json", description: "A gateway's admin listener" }
+    ]),
+    GatewayAccess.options
+  )

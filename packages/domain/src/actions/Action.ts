@@ -1,0 +1,153 @@
+/**
+ * The actions whose members are decoded: each in the form that the real wire accepts and in the form that the documents list. Of
+ * all other actions of the catalog only the envelope is decoded.
+ *
+ * Both forms decode and are relayed; only the real one can be hashed, so only its signer can be known.
+ */
+import * as Schema from "effect/Schema"
+import { Address } from "../encoding/Hex.ts"
+import { Uint64 } from "../encoding/Integer.ts"
+import { openStruct } from "../encoding/OpenStruct.ts"
+import { Millis } from "../Time.ts"
+import type { ActionType } from "./ActionCatalog.ts"
+import { Signature } from "./Signature.ts"
+
+/** Chain id in 0x hex that the typed data of a user-signed action is signed under; any chain is accepted. */
+export const SignatureChainId = Schema.String.check(
+  Schema.isPattern(/^0x[0-9a-fA-F]{1,16}$/u, { expected: "a chain id in 0x hex" })
+).annotate({
+  identifier: "SignatureChainId",
+  description: "Chain id of the typed data, 0x hex"
+})
+
+/** Which network a user-signed action is for. */
+export const VenueChain = Schema.Literals(["Mainnet", "Testnet"]).annotate({ identifier: "VenueChain" })
+
+const namesOneChain = Schema.makeFilter<{ readonly hyperliquidChain?: string; readonly venueChain?: string }>((
+  action
+) =>
+  (action.hyperliquidChain === undefined) === (action.venueChain === undefined)
+    ? "Expected exactly one of hyperliquidChain and venueChain"
+    : undefined
+)
+
+/** Delegates or undelegates stake: `wei` is HYPE x 10^8, up to 2^64-1. `venueChain` is sent as `hyperliquidChain`. */
+export const TokenDelegate = Schema.Struct({
+  type: Schema.Literal("tokenDelegate"),
+  signatureChainId: SignatureChainId,
+  hyperliquidChain: Schema.optionalKey(VenueChain),
+  venueChain: Schema.optionalKey(VenueChain),
+  validator: Address,
+  wei: Uint64.annotateKey({ description: "Stake in HYPE x 10^8" }),
+  isUndelegate: Schema.Boolean,
+  nonce: Millis
+}).check(namesOneChain).annotate({ identifier: "TokenDelegate" })
+
+/** The documents' form of `tokenDelegate`: a decimal `amount` instead of `wei`. */
+export const TokenDelegateDocumented = Schema.Struct({
+  type: Schema.Literal("tokenDelegate"),
+  signatureChainId: Schema.optionalKey(SignatureChainId),
+  hyperliquidChain: Schema.optionalKey(VenueChain),
+  venueChain: Schema.optionalKey(VenueChain),
+  validator: Address,
+  amount: Schema.String.check(Schema.isPattern(/^[0-9]{1,30}(?:\.[0-9]{1,18})?$/u)),
+  isUndelegate: Schema.Boolean,
+  nonce: Schema.optionalKey(Millis)
+}).annotate({ identifier: "TokenDelegateDocumented" })
+
+/** A validator jails itself. */
+export const JailSelf = Schema.Struct({ type: Schema.Literal("CSignerAction"), jailSelf: Schema.Null })
+  .annotate({ identifier: "JailSelf" })
+
+/** A validator unjails itself. */
+export const UnjailSelf = Schema.Struct({ type: Schema.Literal("CSignerAction"), unjailSelf: Schema.Null })
+  .annotate({ identifier: "UnjailSelf" })
+
+/** The documents' form of `CSignerAction`: a `payload`. */
+export const CSignerActionDocumented = Schema.Struct({
+  type: Schema.Literal("CSignerAction"),
+  payload: Schema.Union([Schema.String, Schema.Record(Schema.String, Schema.Unknown)])
+}).annotate({ identifier: "CSignerActionDocumented" })
+
+/** Chooses big (slow, 30M gas) or small blocks for the account's EVM transactions; stays until changed. */
+export const EvmUserModify = Schema.Struct({
+  type: Schema.Literal("evmUserModify"),
+  usingBigBlocks: Schema.Boolean
+}).annotate({ identifier: "EvmUserModify" })
+
+/** The documents' form of `evmUserModify`: a list of `modifications`. */
+export const EvmUserModifyDocumented = Schema.Struct({
+  type: Schema.Literal("evmUserModify"),
+  modifications: Schema.Array(Schema.Unknown)
+}).annotate({ identifier: "EvmUserModifyDocumented" })
+
+/** Any action inside a multi-sig: a type and whatever that type takes. */
+export const InnerAction = openStruct({ type: Schema.String.check(Schema.isBetweenLength(1, 64)) }).annotate({
+  identifier: "InnerAction"
+})
+
+/** An action that needs several signatures: at most 10 co-signers, sent by `outerSigner`. */
+export const MultiSig = Schema.Struct({
+  type: Schema.Literal("multiSig"),
+  signatureChainId: SignatureChainId,
+  signatures: Schema.Array(Signature).check(Schema.isBetweenLength(1, 10)),
+  payload: Schema.Struct({ multiSigUser: Address, outerSigner: Address, action: InnerAction })
+}).annotate({ identifier: "MultiSig" })
+
+/** The forms of each action type, the real wire's first. */
+export const actionForms = {
+  multiSig: Schema.Union([MultiSig]),
+  tokenDelegate: Schema.Union([TokenDelegate, TokenDelegateDocumented]),
+  CSignerAction: Schema.Union([JailSelf, UnjailSelf, CSignerActionDocumented]),
+  evmUserModify: Schema.Union([EvmUserModify, EvmUserModifyDocumented])
+} as const satisfies { readonly [Type in ActionType]?: Schema.Top }
+
+/** The action types whose members are decoded. */
+export type DecodedActionType = keyof typeof actionForms
+
+/** Returns whether the members of an action type are decoded. */
+export const isDecodedActionType = (type: string): type is DecodedActionType => Object.hasOwn(actionForms, type)
+
+/** Any decoded action in any of its forms. */
+export const Action = Schema.Union([
+  actionForms.multiSig,
+  actionForms.tokenDelegate,
+  actionForms.CSignerAction,
+  actionForms.evmUserModify
+])
+export type Action = typeof Action.Type
+
+/** How the two forms of an action type are told apart: by the member that only one of them has. */
+export const formKeys: {
+  readonly [Type in Exclude<DecodedActionType, "multiSig">]: {
+    readonly real: ReadonlyArray<string>
+    readonly documented: string
+    readonly advice: string
+  }
+} = {
+  tokenDelegate: {
+    real: ["wei"],
+    documented: "amount",
+    advice: "tokenDelegate takes an integer `wei` (HYPE x 10^8), not `amount`"
+  },
+  CSignerAction: {
+    real: ["unjailSelf", "jailSelf"],
+    documented: "payload",
+    advice: "CSignerAction takes `unjailSelf: null` or `jailSelf: null`, not `payload`"
+  },
+  evmUserModify: {
+    real: ["usingBigBlocks"],
+    documented: "modifications",
+    advice: "evmUserModify takes `usingBigBlocks`, not `modifications`"
+  }
+}
+
+/** Whether a type is one of those that have a documented form. */
+export const hasDocumentedForm = (type: string): type is keyof typeof formKeys => Object.hasOwn(formKeys, type)
+
+/** What the real wire takes instead of a documented form; `undefined` for an action of any other form or type. */
+export const documentedFormAdvice = (action: { readonly type: string }): string | undefined => {
+  if (!hasDocumentedForm(action.type)) return undefined
+  const { advice, documented, real } = formKeys[action.type]
+  return documented in action && !real.some((key) => key in action) ? advice : undefined
+}

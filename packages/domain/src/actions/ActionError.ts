@@ -1,0 +1,48 @@
+/** Why a signed action was refused before it was sent: its nonce, its signature or its signer. */
+import * as Schema from "effect/Schema"
+import { Address } from "../encoding/Hex.ts"
+import { Problem } from "../errors/Problem.ts"
+import { Millis } from "../Time.ts"
+
+/** The venue would refuse the nonce: it takes nonces from 2 days before now to 1 day after, in milliseconds. */
+export class NonceOutOfWindow extends Problem<NonceOutOfWindow>()(
+  "NonceOutOfWindow",
+  { group: "fix-request", status: 422, title: "Nonce out of window" },
+  { nonce: Millis, now: Millis, earliest: Millis, latest: Millis }
+) {}
+
+/** The nonce inside the action differs from the nonce of the body. The venue refuses it with "Nonce mismatch.". */
+export class NonceMismatch extends Problem<NonceMismatch>()(
+  "NonceMismatch",
+  { group: "fix-request", status: 422, title: "Nonce mismatch" },
+  { nonce: Millis, actionNonce: Millis }
+) {}
+
+/**
+ * This gateway has sent, or is sending, an action of this signer under this nonce; `detail` says which.
+ *
+ * After `OutcomeUnknown` you may send the identical bytes again.
+ */
+export class NonceAlreadyUsed extends Problem<NonceAlreadyUsed>()(
+  "NonceAlreadyUsed",
+  { group: "outcome-unknown", status: 409, title: "Nonce already used" },
+  { signer: Address, nonce: Millis }
+) {}
+
+/** No signer can be recovered from the signature, it is not by who should have signed, or it is for the other network. */
+export class InvalidSignature extends Problem<InvalidSignature>()(
+  "InvalidSignature",
+  { group: "fix-request", status: 422, title: "Invalid signature" },
+  {
+    reason: Schema.String,
+    recovered: Schema.optionalKey(Address),
+    expected: Schema.optionalKey(Address)
+  }
+) {}
+
+/** The signer is not on the allow-list of this gateway. */
+export class SignerNotAllowed extends Problem<SignerNotAllowed>()(
+  "SignerNotAllowed",
+  { group: "fix-setup", status: 403, title: "Signer not allowed" },
+  { signer: Address }
+) {}

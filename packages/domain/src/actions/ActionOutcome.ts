@@ -1,0 +1,227 @@
+/** The venue's responses to signed actions: HTTP 200 is not success, and a batch can be rejected in part. */
+import * as Arr from "effect/Array"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import { Address, hex } from "../encoding/Hex.ts"
+import { openStruct } from "../encoding/OpenStruct.ts"
+
+/** The venue took the action and used its nonce; `response` is its own, such as `{"type":"default"}`. */
+export const ActionAccepted = Schema.Struct({
+  status: Schema.Literal("ok"),
+  response: openStruct({ type: Schema.String })
+}).annotate({ identifier: "ActionAccepted" })
+export type ActionAccepted = typeof ActionAccepted.Type
+
+/**
+ * The classes of refusal that the venue's texts are known to fall in; the list of texts is open.
+ *
+ * Those from `TickSize` to `UnknownOrder` are about orders: a price or size outside the asset's steps, an order below the
+ * minimum value, too little margin or balance, a post-only order that would have been filled at once, nothing to match, a
+ * reduce-only order that would not reduce, a limit price too far from the oracle price, a trigger price on the wrong side, a
+ * cap on open interest or on the position, and an order that is no longer open or never was.
+ */
+export const RejectionReason = Schema.Literals([
+  "UnknownSigner",
+  "WrongSignature",
+  "NonceDuplicate",
+  "NonceTooLow",
+  "NonceTooHigh",
+  "NonceMismatch",
+  "WrongNetwork",
+  "Expired",
+  "MultiSig",
+  "VaultUnknown",
+  "NotValidator",
+  "Refused",
+  "AddressRateLimited",
+  "ShapeRefused",
+  "TickSize",
+  "LotSize",
+  "MinimumNotional",
+  "InsufficientMargin",
+  "InsufficientBalance",
+  "PostOnlyWouldCross",
+  "NoImmediateMatch",
+  "ReduceOnly",
+  "PriceBand",
+  "TriggerPrice",
+  "OpenInterestCap",
+  "PositionLimit",
+  "UnknownOrder",
+  "Unclassified"
+]).annotate({ identifier: "RejectionReason" })
+export type RejectionReason = typeof RejectionReason.Type
+
+/** The venue's id of an order: a `bigint` above 2^53 - 1, so that no digit is lost. */
+export const OrderId = Schema.Union([Schema.Int, Schema.BigInt]).annotate({ identifier: "OrderId" })
+export type OrderId = typeof OrderId.Type
+
+/** A client's own id of an order. */
+export const Cloid = hex(/^0x[0-9a-fA-F]{32}$/u, "Cloid", "16 bytes in 0x hex")
+export type Cloid = typeof Cloid.Type
+
+const order = { oid: OrderId, cloid: Schema.optionalKey(Cloid) }
+
+/**
+ * The result of one leg: of one order, cancel or modify of a batch, or of the whole action if it has no batch.
+ *
+ * - `Resting`: the order is on the book.
+ * - `Filled`: the order was filled at once, `totalSz` of it at `avgPx` on average; both are decimal text.
+ * - `Waiting`: a take-profit or stop-loss order waits for the fill of its parent order, or for its trigger price.
+ * - `Done`: the venue did what the leg asks for. A TWAP order now runs under `twapId`.
+ * - `Rejected`: the venue refused the leg; `message` is its text.
+ * - `Unrecognised`: the venue's status has none of these forms. `raw` is the status; where the response does not have a
+ *   status for each leg, `raw` is everything that it has. The leg may have taken effect.
+ *
+ * @example
+ * ```ts
+ * ActionEntry.match(entry, {
+ *   Resting: ({ oid }) => `order ${oid} rests`,
+ *   Filled: ({ avgPx, totalSz }) => `filled ${totalSz} at ${avgPx}`,
+ *   Waiting: ({ kind }) => kind,
+ *   Done: () => "done",
+ *   Rejected: ({ message, reason }) => `rejected (${reason}): ${message}`,
+ *   Unrecognised: () => "see the account"
+ * })
+ * ```
+ */
+export const ActionEntry = Schema.TaggedUnion({
+  Resting: order,
+  Filled: { ...order, totalSz: Schema.String, avgPx: Schema.String },
+  Waiting: { kind: Schema.Literals(["waitingForFill", "waitingForTrigger"]) },
+  Done: { twapId: Schema.optionalKey(OrderId) },
+  Rejected: { reason: RejectionReason, message: Schema.String },
+  Unrecognised: { raw: Schema.Unknown }
+}).annotate({ identifier: "ActionEntry" })
+export type ActionEntry = typeof ActionEntry.Type
+
+/** An action that the venue took, with an entry for each leg, in the order of the action. */
+export const ActionResult = Schema.Struct({
+  ...ActionAccepted.fields,
+  entries: Schema.Array(ActionEntry)
+}).annotate({ identifier: "ActionResult" })
+export type ActionResult = typeof ActionResult.Type
+
+/**
+ * The venue refused the action, or legs of it. `message` is its own text; `signer` is the address in that text, if it names
+ * one.
+ *
+ * Where the venue took the action and refused legs of it, only `requireAll` raises this error, with the entries of all legs
+ * and the whole response. Only embedded services and the typed client raise this error: the HTTP route relays the
+ * venue's response unchanged.
+ */
+export class ActionRejected extends Schema.TaggedError<ActionRejected>()("ActionRejected", {
+  reason: RejectionReason,
+  message: Schema.String,
+  signer: Schema.optionalKey(Address),
+  recovered: Schema.optionalKey(Address),
+  response: Schema.optionalKey(Schema.Unknown),
+  entries: Schema.optionalKey(
+    Schema.Array(ActionEntry).annotate({ description: "The result of each leg, in the order of the action" })
+  )
+}) {
+  get group() {
+    return "fix-request" as const
+  }
+}
+
+/**
+ * Returns the refusals of legs of an action that the venue took as one error; none if it refused no leg.
+ *
+ * The reason is that of the first refused leg, and `message` has the texts of all.
+ */
+export const legRejection = ({ entries, response }: ActionResult): Option.Option<ActionRejected> => {
+  const rejected = entries.filter(ActionEntry.guards.Rejected)
+  const message = [...new Set(rejected.map(({ message }) => message))].join("; ")
+  return Option.map(
+    Arr.head(rejected),
+    ({ reason }) => new ActionRejected({ reason, message, response, entries })
+  )
+}
+
+/**
+ * Fails with the `ActionRejected` of {@link legRejection} if the venue refused any leg; else returns the result.
+ *
+ * The other legs took effect: see the `entries` of the error.
+ *
+ * @example
+ * ```ts
+ * exchange.submit(signed).pipe(Effect.flatMap(requireAll))
+ * ```
+ */
+export const requireAll = (result: ActionResult): Effect.Effect<ActionResult, ActionRejected> =>
+  Option.match(legRejection(result), { onNone: () => Effect.succeed(result), onSome: Effect.fail })
+
+/** Text prefixes by reason, matched in order (facts: the venue's documentation, client libraries, a testnet catalogue). */
+const prefixes: ReadonlyArray<readonly [prefix: string, reason: RejectionReason]> = [
+  ["User or API Wallet ", "UnknownSigner"],
+  ["Must deposit before performing actions", "UnknownSigner"],
+  ["Invalid nonce: duplicate nonce", "NonceDuplicate"],
+  ["Invalid nonce: nonce too low", "NonceTooLow"],
+  ["Invalid nonce: nonce too high", "NonceTooHigh"],
+  ["Nonce mismatch", "NonceMismatch"],
+  ["Mainnet and testnet require different signature", "WrongNetwork"],
+  ["Action already expired", "Expired"],
+  ["Multi-sig", "MultiSig"],
+  ["Invalid multi-sig", "MultiSig"],
+  ["Too many multi-sig signers", "MultiSig"],
+  ["Cannot register self as multi-sig", "MultiSig"],
+  ["Vault not registered", "VaultUnknown"],
+  ["Signer invalid or inactive for current epoch", "NotValidator"],
+  ["Unknown validator", "Refused"],
+  ["Price must be divisible by tick size", "TickSize"],
+  ["Order has invalid price", "TickSize"],
+  ["Order has invalid size", "LotSize"],
+  ["Order has zero size", "LotSize"],
+  ["Order must have minimum value", "MinimumNotional"],
+  ["TWAP order value too small", "MinimumNotional"],
+  ["Insufficient margin", "InsufficientMargin"],
+  ["Insufficient spot balance", "InsufficientBalance"],
+  ["Insufficient balance", "InsufficientBalance"],
+  ["Order has insufficient spot balance", "InsufficientBalance"],
+  ["Insufficient ", "Refused"],
+  ["Post only order would have immediately matched", "PostOnlyWouldCross"],
+  ["Order could not immediately match", "NoImmediateMatch"],
+  ["No liquidity available for market order", "NoImmediateMatch"],
+  ["Reduce only order would increase position", "ReduceOnly"],
+  ["Order price too far from oracle", "PriceBand"],
+  ["Price too far from oracle", "PriceBand"],
+  ["Order price cannot be more than ", "PriceBand"],
+  ["Invalid TP/SL price", "TriggerPrice"],
+  ["Order would increase open interest", "OpenInterestCap"],
+  ["Order price too aggressive while at open interest cap", "OpenInterestCap"],
+  ["Order rejected due to price more aggressive than oracle while at open interest cap", "OpenInterestCap"],
+  ["Order would cause position to exceed margin tier limit", "PositionLimit"],
+  ["Order was never placed, already canceled, or filled", "UnknownOrder"],
+  ["TWAP was never placed, already canceled, or filled", "UnknownOrder"],
+  ["Cannot modify canceled or filled order", "UnknownOrder"],
+  ["Agents do not have permission", "Refused"],
+  ["Too many cumulative requests sent", "AddressRateLimited"],
+  ["Failed to deserialize", "ShapeRefused"]
+]
+
+const addressIn = /0x[0-9a-fA-F]{40}/u
+const isAddress = Schema.is(Address)
+
+/**
+ * Reads a refusal text of the venue; an unknown text is `Unclassified` and kept whole.
+ *
+ * `recovered` is whom the signature recovers to here. Where the venue names somebody else as unknown, it has hashed other
+ * bytes than were signed: `WrongSignature`. Where it names the same, the signature is right and the signer has no account,
+ * or is no approved API wallet: `UnknownSigner`, which is also the reason while nobody has recovered the signer.
+ */
+export const classifyRejection = (text: string, recovered?: Address): ActionRejected => {
+  const bare = text.startsWith("L1 error: ") ? text.slice("L1 error: ".length) : text
+  const reason = prefixes.find(([prefix]) => bare.startsWith(prefix))?.[1] ?? "Unclassified"
+  // other texts name other accounts: a vault, a validator
+  const signer = reason === "UnknownSigner" ? addressIn.exec(bare)?.[0] : undefined
+  if (!isAddress(signer)) return new ActionRejected({ reason, message: text })
+  if (recovered === undefined) return new ActionRejected({ reason, message: text, signer })
+  return new ActionRejected({
+    reason: signer.toLowerCase() === recovered.toLowerCase() ? reason : "WrongSignature",
+    message: text,
+    signer,
+    recovered
+  })
+}

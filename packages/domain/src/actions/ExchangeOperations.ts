@@ -1,0 +1,101 @@
+/** The signed actions of `POST /exchange`. Each is sent at most once. */
+import * as Schema from "effect/Schema"
+import { NotPermitted } from "../errors/CallerError.ts"
+import { commonFailures, servedFailures } from "../errors/GatewayError.ts"
+import { UnsupportedAction } from "../errors/RequestError.ts"
+import { OutcomeUnknown } from "../errors/UpstreamError.ts"
+import * as Operation from "../operations/Operation.ts"
+import { isDecodedActionType } from "./Action.ts"
+import { actionCatalog, batchEntries } from "./ActionCatalog.ts"
+import type { KnownAction, SentAction } from "./ActionCatalog.ts"
+import { InvalidSignature, NonceAlreadyUsed, NonceMismatch, NonceOutOfWindow, SignerNotAllowed } from "./ActionError.ts"
+import { ActionAccepted } from "./ActionOutcome.ts"
+import { signedActionOf, SignedEnvelope } from "./SignedAction.ts"
+
+/** Errors that a signed action has besides those that every call can end in. */
+export const exchangeFailures = [
+  UnsupportedAction,
+  NonceOutOfWindow,
+  NonceMismatch,
+  NonceAlreadyUsed,
+  InvalidSignature,
+  SignerNotAllowed,
+  OutcomeUnknown
+] as const
+
+/** Whatever a signed action can end in before or instead of the venue's word on it. */
+export const ExchangeFailure = Schema.Union([...exchangeFailures, NotPermitted, ...commonFailures])
+export type ExchangeFailure = typeof ExchangeFailure.Type
+
+/** The same where a gateway takes the action. */
+export const ServedExchangeFailure = Schema.Union([...exchangeFailures, ...servedFailures])
+export type ServedExchangeFailure = typeof ServedExchangeFailure.Type
+
+/** What to do when the outcome of an action is not known. */
+export const resendAdvice =
+  "Resend the identical bytes: a duplicate-nonce answer then means that the first one landed. " +
+  "Do not sign the action again under a fresh nonce before you know"
+
+const signed = <const Name extends string, Request extends Operation.AnyCodec>(
+  name: Name,
+  summary: string,
+  request: Request,
+  cost: Operation.Cost = { weight: 1, requestUnits: 1 }
+) =>
+  Operation.once({
+    name,
+    chain: "trading",
+    protocol: "exchange",
+    summary,
+    sources: ["official-api"],
+    cost,
+    request,
+    response: ActionAccepted,
+    failures: exchangeFailures,
+    advice: resendAdvice
+  })
+
+/** The operation of any signed action. */
+export type ExchangeOperation = Operation.OnceOperation<
+  string,
+  Operation.AnyCodec,
+  typeof ActionAccepted,
+  typeof exchangeFailures
+>
+
+const operations = new Map<string, ExchangeOperation>(
+  Object.entries(actionCatalog).map(([type, action]: readonly [string, KnownAction]) => [
+    type,
+    signed(
+      type,
+      action.summary,
+      isDecodedActionType(type) ? signedActionOf(type) : SignedEnvelope,
+      action.batch === undefined && action.scheme !== "multiSig"
+        ? { weight: 1, requestUnits: 1 }
+        : { weight: 1, entriesPerWeight: 40, requestUnits: 1 }
+    )
+  ])
+)
+
+/** The operations of the catalog's actions, in its order. */
+export const exchangeOperations: ReadonlyArray<ExchangeOperation> = [...operations.values()]
+
+/** An action of a type outside the catalog. All such types share one name, so that it can be a metric label. */
+export const passthroughAction: ExchangeOperation = signed(
+  "exchange",
+  "A signed action of a type outside the catalog",
+  SignedEnvelope
+)
+
+/** Returns the operation of an action type. */
+export const operationOf = (type: string): ExchangeOperation => operations.get(type) ?? passthroughAction
+
+/** Returns the operation of an action with the cost of this one: a batch of n entries weighs 1 + n / 40, rounded down. */
+export const operationFor = (action: SentAction): ExchangeOperation => {
+  const operation = operationOf(action.type)
+  const { entriesPerWeight, weight } = operation.cost
+  const extra = entriesPerWeight === undefined
+    ? 0
+    : Math.floor((batchEntries(action)?.length ?? 0) / entriesPerWeight)
+  return extra === 0 ? operation : { ...operation, cost: { ...operation.cost, weight: weight + extra } }
+}

@@ -1,0 +1,341 @@
+/**
+ * Answers to candle queries: how many bars one holds, whether it never changes and can be cached, how one is written, and what it
+ * was made of.
+ *
+ * An answer is recognised from its bytes, in the venue's spelling and in the pieces in which it came. A full one has 700 KB:
+ * joining and decoding it takes longer than recognising it, and parsing it ten times as long. What is not recognised may
+ * still be a list of bars: it has to be parsed.
+ */
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+import * as Json from "../encoding/Json.ts"
+import * as Utf8 from "../encoding/Utf8.ts"
+import type { CachePolicy } from "../operations/Operation.ts"
+import { Millis } from "../Time.ts"
+import { type Candle, CandleInterval, type CandleWindowRequest } from "./Candle.ts"
+import type { Sources } from "./CandleWindow.ts"
+import { barAt, closeOf, oldestRetainedBar } from "./CandleWindow.ts"
+
+const COMMA = 0x2c
+const MINUS = 0x2d
+const POINT = 0x2e
+const ZERO = 0x30
+const OPEN_BRACKET = 0x5b
+const CLOSE_BRACKET = 0x5d
+
+const viewOf = ({ buffer, byteLength, byteOffset }: Uint8Array): DataView =>
+  new DataView(buffer, byteOffset, byteLength)
+
+/** The high bit of each of four bytes that is no digit: without 0x30 a digit is at most 9, and 0x76 more stay below 0x80. */
+const nonDigitsOf = (word: number): number => {
+  const bytes = word ^ 0x30303030
+  return (((bytes & 0x7f7f7f7f) + 0x76767676) | bytes) & 0x80808080
+}
+
+const MOST_INTEGER_DIGITS = 15
+const MOST_DECIMAL_DIGITS = 40
+
+/** Where the digits end that start at `from`; somewhere behind it if there are more than any number may have. */
+const afterDigits = (view: DataView, from: number): number => {
+  let at = from
+  while (at - from <= MOST_DECIMAL_DIGITS) {
+    const others = nonDigitsOf(view.getInt32(at, true))
+    if (others !== 0) {
+      // a processor predicts branches, since most numbers of a list are equally long; a computed position would make it wait
+      if ((others & 0x80) !== 0) return at
+      if ((others & 0x8000) !== 0) return at + 1
+      return (others & 0x800000) === 0 ? at + 3 : at + 2
+    }
+    at += 4
+  }
+  return at
+}
+
+// each of these answers where a value ends that starts at `from`, or -1
+
+const afterInteger = (view: DataView, from: number): number => {
+  const end = afterDigits(view, from)
+  const digits = end - from
+  return digits === 0 || digits > MOST_INTEGER_DIGITS || (digits > 1 && view.getUint8(from) === ZERO) ? -1 : end
+}
+
+const afterSomeDigits = (view: DataView, from: number): number => {
+  const end = afterDigits(view, from)
+  return end === from || end - from > MOST_DECIMAL_DIGITS ? -1 : end
+}
+
+const afterDecimal = (view: DataView, from: number): number => {
+  const end = afterSomeDigits(view, view.getUint8(from) === MINUS ? from + 1 : from)
+  return end < 0 || view.getUint8(end) !== POINT ? end : afterSomeDigits(view, end + 1)
+}
+
+/**
+ * How a member is written: as an integer, as a decimal in quotes, or as the text that it has in each bar of a list. Every value
+ * that fits decodes, and means what it says.
+ */
+type Spelling = "integer" | "decimal" | RegExp
+
+const spellings: { readonly [Member in keyof Candle]: Spelling } = {
+  t: "integer",
+  T: "integer",
+  s: /^"[\w@/:.-]{1,64}"$/u,
+  i: new RegExp(`^"(?:${CandleInterval.literals.join("|")})"$`, "u"),
+  o: "decimal",
+  c: "decimal",
+  h: "decimal",
+  l: "decimal",
+  v: "decimal",
+  n: "integer"
+}
+
+const isMember = (name: string): name is keyof Candle => Object.hasOwn(spellings, name)
+
+/** A number, and the five bytes or more before it as words of four, the last of which may hold bytes of the one before it. */
+interface Step {
+  readonly isDecimal: boolean
+  readonly length: number
+  readonly words: Int32Array
+}
+
+interface Shape {
+  readonly steps: ReadonlyArray<Step>
+  /** What follows the last number. */
+  readonly closing: Uint8Array
+}
+
+const stepOf = (opening: string, isDecimal: boolean): Step => {
+  const bytes = Utf8.encode(opening)
+  const view = viewOf(bytes)
+  const { length } = bytes
+  const words = Int32Array.from(
+    { length: Math.ceil(length / 4) },
+    (_, index) => view.getInt32(Math.min(index * 4, length - 4), true)
+  )
+  return { isDecimal, length, words }
+}
+
+/** How the bars of a list are written, as its first one is. */
+const shapeIn = (opening: Uint8Array): Shape | undefined => {
+  const text = Utf8.decodeLossy(opening)
+  const members = Json.members(text, 1)
+  if (members.size !== Object.keys(spellings).length) return undefined
+  const steps: Array<Step> = []
+  let before = "{"
+  for (const [name, { end, start }] of members) {
+    if (!isMember(name)) return undefined
+    const spelling = spellings[name]
+    const label = `${before}"${name}":`
+    if (spelling === "integer" || spelling === "decimal") {
+      const isDecimal = spelling === "decimal"
+      steps.push(stepOf(isDecimal ? `${label}"` : label, isDecimal))
+      before = isDecimal ? "\"," : ","
+    } else {
+      const value = text.slice(start, end)
+      if (!spelling.test(value)) return undefined
+      before = `${label}${value},`
+    }
+  }
+  return { steps, closing: Utf8.encode(`${before.slice(0, -1)}}`) }
+}
+
+const afterStep = ({ isDecimal, length, words }: Step, view: DataView, from: number): number => {
+  const at = from + length
+  const last = words.length - 1
+  for (let index = 0; index < last; index++) {
+    if (view.getInt32(from + 4 * index, true) !== words[index]) return -1
+  }
+  if (view.getInt32(at - 4, true) !== words[last]) return -1
+  return isDecimal ? afterDecimal(view, at) : afterInteger(view, at)
+}
+
+/** No bar takes so many bytes, with what follows it: a bar is read where at least as many bytes are left. */
+const ROOM = 1024
+
+const padding = new Uint8Array(ROOM)
+
+/** Reads bars, counts them, and finds the end of the list. */
+class Bars {
+  readonly #shape: Shape
+  count = 0
+  isAtEnd = false
+
+  constructor(shape: Shape) {
+    this.#shape = shape
+  }
+
+  /** Reads those that start before `until`. Where it has got to, or -1. */
+  read(bytes: Uint8Array, from: number, until: number): number {
+    const { closing, steps } = this.#shape
+    const view = viewOf(bytes)
+    let at = from
+    while (at < until && !this.isAtEnd) {
+      for (const step of steps) {
+        at = afterStep(step, view, at)
+        if (at < 0) return -1
+      }
+      for (const byte of closing) {
+        if (view.getUint8(at) !== byte) return -1
+        at += 1
+      }
+      this.count += 1
+      const next = view.getUint8(at)
+      if (next === CLOSE_BRACKET) this.isAtEnd = true
+      else if (next !== COMMA) return -1
+      at += 1
+    }
+    return at
+  }
+}
+
+/** How many bars the pieces of a text list; nothing of one that is not recognised. */
+export const barsIn = (pieces: ReadonlyArray<Uint8Array>): number | undefined => {
+  const size = pieces.reduce((sum, { length }) => sum + length, 0)
+  const opening = Utf8.opening(pieces, ROOM)
+  if (opening[0] !== OPEN_BRACKET) return undefined
+  if (size === 2 && opening[1] === CLOSE_BRACKET) return 0
+  const shape = shapeIn(opening)
+  if (shape === undefined) return undefined
+  const bars = new Bars(shape)
+  // what is left of earlier pieces, where the next bar starts in it, and where it stands in the text
+  let rest = opening.subarray(0, 0)
+  let from = 1
+  let offset = 0
+  for (const piece of [...pieces.filter(({ length }) => length > 0), padding]) {
+    let bytes = piece
+    if (rest.length > 0) {
+      const isShort = piece.length < 2 * ROOM
+      const bridge = Utf8.joined([rest, isShort ? piece : piece.subarray(0, ROOM)])
+      if (isShort) bytes = bridge
+      else {
+        const at = bars.read(bridge, from, rest.length)
+        if (at < 0) return undefined
+        offset += rest.length
+        from = at - rest.length
+      }
+    }
+    const at = bars.read(bytes, from, bytes.length - ROOM)
+    if (at < 0) return undefined
+    if (bars.isAtEnd) return offset + at === size ? bars.count : undefined
+    rest = bytes.subarray(at)
+    offset += at
+    from = 0
+  }
+  return undefined
+}
+
+const occurrencesOf = (part: string, text: string): number => {
+  let count = 0
+  for (let at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + part.length)) count += 1
+  return count
+}
+
+/** Open times of the bars that a text lists; undefined unless it is recognised and all are of the coin and the interval. */
+export const openTimesIn = (
+  text: string,
+  coin: string,
+  interval: CandleInterval
+): ReadonlyArray<number> | undefined => {
+  const bars = barsIn([Utf8.encode(text)])
+  // in a recognised text a name with its colon is nothing but a member
+  return bars !== undefined && occurrencesOf(`"s":${JSON.stringify(coin)}`, text) === bars &&
+      occurrencesOf(`"i":"${interval}"`, text) === bars
+    ? Array.from(text.matchAll(/"t":(?<time>[0-9]+)/gu), ({ groups }) => Number(groups?.["time"]))
+    : undefined
+}
+
+/** Room for a venue whose clock is behind ours, or that writes a bar late. */
+const graceMillis = 5000
+
+/** How long the venue must keep the whole window: longer than any deadline, and than clocks differ. */
+const marginMillis = 60_000
+
+const day = 24 * 60 * 60_000
+
+/** No calendar has a later instant. */
+const lastInstant = 8_640_000_000_000_000
+
+/** A day for a window whose last bar is closed and whose first bar the venue will keep for a while; else not cached. */
+export const cachePolicy = (
+  { endTime, interval, startTime }: CandleWindowRequest,
+  now: number
+): CachePolicy | undefined => {
+  if (!Predicate.isNotNullish(endTime) || endTime < startTime || endTime > now) return undefined
+  const isClosed = closeOf(interval, barAt(interval, endTime)) + graceMillis < now
+  const isRetained = barAt(interval, startTime) >= oldestRetainedBar(interval, now + marginMillis)
+  return isClosed && isRetained ? { fresh: day, staleIfError: day } : undefined
+}
+
+const isMillis = Schema.is(Millis)
+
+/** Open times of parsed bars; undefined unless all are bars of the coin and the interval. */
+const timesIn = (rows: unknown, { coin, interval }: CandleWindowRequest): ReadonlyArray<number> | undefined => {
+  if (!Array.isArray(rows)) return undefined
+  const times = rows.map((row: unknown): unknown =>
+    Predicate.isObject(row) && "t" in row && "s" in row && "i" in row && row.s === coin && row.i === interval
+      ? row.t
+      : undefined
+  )
+  return times.every(Predicate.isNumber) ? times : undefined
+}
+
+/** Whether an answer holds bars of the coin and interval that were asked for, in order and inside of the window. */
+export const isCacheable = (request: CandleWindowRequest, answer: Json.Json): boolean => {
+  const { coin, endTime, interval, startTime } = request
+  if (!Predicate.isNotNullish(endTime) || endTime < startTime || endTime > lastInstant) return false
+  const times = openTimesIn(answer.text, coin, interval) ?? timesIn(answer.valueOrUndefined, request)
+  let before = barAt(interval, startTime) - 1
+  return times?.every((time) => {
+    if (!isMillis(time) || time > endTime) return false
+    const bar = barAt(interval, time)
+    const follows = bar > before
+    before = bar
+    return follows
+  }) ?? false
+}
+
+/** Bars as the venue writes them. */
+export const write = (bars: ReadonlyArray<Candle>): string => {
+  const coin = Json.stringify(bars[0]?.s ?? "")
+  return `[${
+    bars.map(({ T, c, h, i, l, n, o, t, v }) =>
+      `{"t":${t},"T":${T},"s":${coin},"i":"${i}","o":"${o}","c":"${c}","h":"${h}","l":"${l}","v":"${v}","n":${n}}`
+    ).join(",")
+  }]`
+}
+
+/** The header in which a gateway tells what it made an answer of; a structured field (RFC 9651). */
+export const sourcesHeader = "x-trigate-candles"
+
+/** A header does not grow with the holes of a history, nor with its corrections. */
+const MOST_TOLD = 16
+
+const toldIn = (name: string, texts: ReadonlyArray<string>): ReadonlyArray<string> =>
+  texts.length === 0 ? [] : [`${name}="${texts.slice(0, MOST_TOLD).join(" ")}"`]
+
+/** The text of the header. */
+export const printSources = ({ asked, corrected, gaps, held, isCut }: Sources): string =>
+  [
+    `held=${held}`,
+    `asked=${asked}`,
+    ...(isCut ? ["cut"] : gaps.length === 0 ? ["complete"] : []),
+    ...toldIn("gaps", gaps.map(({ from, to }) => `${from}-${to}`)),
+    ...toldIn("corrected", corrected.map(String))
+  ].join(", ")
+
+const printed =
+  /^held=(?<held>[0-9]{1,9}), asked=(?<asked>[0-9]{1,9})(?<cut>, cut)?(?:, complete)?(?:, gaps="(?<gaps>[0-9 -]*)")?(?:, corrected="(?<corrected>[0-9 ]*)")?$/u
+
+/** What a header tells; undefined where there is none that says so. */
+export const readSources = (header: string | undefined): Sources | undefined => {
+  const match = header === undefined ? undefined : printed.exec(header)?.groups
+  return match === undefined ? undefined : {
+    held: Number(match["held"]),
+    asked: Number(match["asked"]),
+    isCut: match["cut"] !== undefined,
+    gaps: Array.from((match["gaps"] ?? "").matchAll(/(?<from>[0-9]+)-(?<to>[0-9]+)/gu), ({ groups }) => ({
+      from: Number(groups?.["from"]),
+      to: Number(groups?.["to"])
+    })),
+    corrected: Array.from((match["corrected"] ?? "").matchAll(/[0-9]+/gu), ([time]) => Number(time))
+  }
+}

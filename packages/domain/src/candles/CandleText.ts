@@ -1,0 +1,66 @@
+/**
+ * Files of bars, and bars as lines of text: ndjson in the venue's own form, and CSV with a line of headings.
+ *
+ * Every number keeps the venue's spelling. The bars of a file are those of one coin and interval, in order.
+ */
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as Json from "../encoding/Json.ts"
+import { faultsOf } from "../operations/Operation.ts"
+import { Candle } from "./Candle.ts"
+import type { CandleInterval } from "./Candle.ts"
+
+/** The formats of a file of bars. */
+export const CandleFormat = Schema.Literals(["ndjson", "csv", "parquet"]).annotate({ identifier: "CandleFormat" })
+export type CandleFormat = typeof CandleFormat.Type
+
+/** The formats that are lines of text. */
+export type TextFormat = Exclude<CandleFormat, "parquet">
+
+/** The content type of each format. */
+export const contentTypes: { readonly [Format in CandleFormat]: string } = {
+  ndjson: "application/x-ndjson",
+  csv: "text/csv; charset=utf-8",
+  parquet: "application/vnd.apache.parquet"
+}
+
+/** The columns of CSV and of parquet: times in milliseconds, volume in the base asset. */
+export const columns = ["open_time", "close_time", "open", "high", "low", "close", "volume", "trades"] as const
+
+/** The first line of CSV. */
+export const csvHeadings: string = columns.join(",")
+
+/** A bar as a line of CSV. */
+export const csv = ({ T, c, h, l, n, o, t, v }: Candle): string => [t, T, o, h, l, c, v, n].join(",")
+
+/** A bar as a line of ndjson. */
+export const ndjson = (bar: Candle): string => Json.stringify(bar)
+
+const decode = Schema.decodeUnknownResult(Candle, { errors: "all" })
+
+/** A bar that was read from somewhere, or what is wrong with it, in words. */
+export const checked = (value: unknown): Result.Result<Candle, string> =>
+  Result.mapError(
+    decode(value),
+    (error) =>
+      faultsOf(error).map(({ message, path }) => path.length === 0 ? message : `${path.join(".")}: ${message}`).join(
+        "; "
+      )
+  )
+
+const whole = /^[0-9]{1,16}$/u
+
+const countOf = (cell: string | undefined): number | string | undefined =>
+  cell !== undefined && whole.test(cell) ? Number(cell) : cell
+
+/** The bar of a line of CSV, whose coin and interval stand elsewhere. */
+export const readCsv = (coin: string, interval: CandleInterval, line: string): Result.Result<Candle, string> => {
+  const cells = line.split(",").map((cell) => cell.trim())
+  if (cells.length !== columns.length) return Result.fail(`${cells.length} columns instead of ${columns.length}`)
+  const [t, T, o, h, l, c, v, n] = cells
+  return checked({ t: countOf(t), T: countOf(T), s: coin, i: interval, o, c, h, l, v, n: countOf(n) })
+}
+
+/** The bar of a line of ndjson. */
+export const readNdjson = (line: string): Result.Result<Candle, string> =>
+  Result.match(Json.parse(line), { onFailure: () => Result.fail("not JSON"), onSuccess: checked })

@@ -1,0 +1,357 @@
+/**
+ * JSON that travels with its text: the text goes out as it came, the value is read, and neither is made twice.
+ *
+ * A signed body must reach the upstream byte for byte, and integers above 2^53 must survive. So `parse` reads integers
+ * outside the safe range as `bigint`, `parseStrict` checks a caller's text before it is trusted, and `members` and
+ * `elements` cut values out of a text without writing them again.
+ */
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import type { RequestFault } from "../errors/RequestError.ts"
+import * as Utf8 from "./Utf8.ts"
+
+/** Where a text was refused and why; `path` is the location inside the document. */
+export type Refusal = RequestFault
+
+/** The half-open range of a raw JSON value inside its text, and of the key that names it. */
+export interface Span {
+  readonly keyStart: number
+  readonly keyEnd: number
+  readonly start: number
+  readonly end: number
+}
+
+/** The bounds of a document that a request may carry. */
+export interface Limits {
+  /** Deepest nesting of arrays and objects. */
+  readonly maxDepth: number
+  /** Most members and elements of all objects and arrays together. */
+  readonly maxValues: number
+}
+
+/**
+ * Bounds that no documented request comes near: a multi-sig action with an order inside is 8 deep, a batch of 100 calls
+ * has some 1000 values.
+ *
+ * Each value costs microseconds to check and its faults more, so a body of small ones would hold the process for seconds.
+ */
+export const defaultLimits: Limits = { maxDepth: 64, maxValues: 10_000 }
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const COMMA = 0x2c
+const COLON = 0x3a
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
+const OPEN_BRACKET = 0x5b
+const CLOSE_BRACKET = 0x5d
+
+const isSpace = (code: number) => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
+
+const skipSpace = (text: string, from: number): number => {
+  let i = from
+  while (i < text.length && isSpace(text.charCodeAt(i))) i++
+  return i
+}
+
+const skipString = (text: string, from: number): number => {
+  let i = from + 1
+  while (i < text.length) {
+    const code = text.charCodeAt(i)
+    if (code === BACKSLASH) i += 2
+    else if (code === QUOTE) return i + 1
+    else i++
+  }
+  return text.length
+}
+
+const skipValue = (text: string, from: number): number => {
+  let i = from
+  let depth = 0
+  while (i < text.length) {
+    const code = text.charCodeAt(i)
+    if (code === QUOTE) {
+      i = skipString(text, i)
+      if (depth === 0) return i
+    } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+      depth++
+      i++
+    } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
+      if (depth === 0) return i
+      depth--
+      i++
+      if (depth === 0) return i
+    } else if (depth === 0 && (code === COMMA || isSpace(code))) {
+      return i
+    } else {
+      i++
+    }
+  }
+  return i
+}
+
+/** The name that a raw key spells; `undefined` for an invalid escape. */
+const keyName = (text: string, start: number, end: number): string | undefined => {
+  const raw = text.slice(start, end)
+  return raw.includes("\\")
+    ? Result.getOrElse(Result.try(() => String(JSON.parse(raw))), () => undefined)
+    : raw.slice(1, -1)
+}
+
+interface Frame {
+  readonly keys: Set<string> | undefined
+  key: string | number
+}
+
+const at = (frames: ReadonlyArray<Frame>): ReadonlyArray<string | number> => frames.map((frame) => frame.key)
+
+const notJson: Refusal = { path: [], message: "Not a JSON document" }
+
+const shownDepth = 8
+
+// V8 13.6 (Node 24) gives an object the key of an earlier one where a key of one character is an escape: after
+// {"a":1,"\\":2} it reads {"a":1,"\n":2} with a key that is a backslash. No field of any wire is spelled like that.
+const isMisread = (name: string, rawLength: number): boolean => name.length === 1 && rawLength > 3
+
+/**
+ * The first reason to refuse a text before parsing it, or `undefined`: too deep, too many values, an object that has a key
+ * twice, a key that is no JSON string or that the parser could misread.
+ */
+export const refuse = (text: string, limits: Limits = defaultLimits): Refusal | undefined => {
+  const frames: Array<Frame> = []
+  let expectsKey = false
+  let values = 0
+  let i = 0
+  while (i < text.length) {
+    const code = text.charCodeAt(i)
+    const top = frames[frames.length - 1]
+    if (code === QUOTE) {
+      const end = skipString(text, i)
+      if (expectsKey && top?.keys !== undefined) {
+        const name = keyName(text, i, end)
+        if (name === undefined) return notJson
+        top.key = name
+        if (top.keys.has(name)) return { path: at(frames), message: `Duplicate key ${JSON.stringify(name)}` }
+        if (isMisread(name, end - i)) {
+          return { path: at(frames), message: "A key of one character is spelled as an escape" }
+        }
+        top.keys.add(name)
+        expectsKey = false
+      }
+      i = end
+      continue
+    }
+    // commas and openings: each value is counted by what stands before it, the first of a container by its opening
+    if ((code === COMMA || code === OPEN_BRACE || code === OPEN_BRACKET) && ++values > limits.maxValues) {
+      return { path: at(frames).slice(0, shownDepth), message: `More than ${limits.maxValues} values` }
+    }
+    if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+      if (frames.length === limits.maxDepth) {
+        return { path: at(frames).slice(0, shownDepth), message: `Nested deeper than ${limits.maxDepth} levels` }
+      }
+      const isObject = code === OPEN_BRACE
+      frames.push({ keys: isObject ? new Set() : undefined, key: isObject ? "" : 0 })
+      expectsKey = isObject
+    } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
+      frames.pop()
+      expectsKey = false
+    } else if (code === COMMA && top !== undefined) {
+      if (typeof top.key === "number") top.key++
+      expectsKey = top.keys !== undefined
+    }
+    i++
+  }
+  return undefined
+}
+
+const integer = /^-?(?:0|[1-9][0-9]*)$/u
+// a number stands at the beginning or after one of these; hexadecimal strings are full of long runs of digits
+const longDigits = /(?:^|[[:,\s])-?[0-9]{16}/u
+
+// far above any integer of a wire (2^256 has 78 digits); reading a million digits takes a tenth of a second
+const MAX_DIGITS = 1024
+
+const tooLong: Refusal = { path: [], message: `An integer has more than ${MAX_DIGITS} digits` }
+
+const parseKeepingDigits = (text: string): Result.Result<unknown, Refusal> => {
+  let isTooLong = false
+  const keepDigits = (_key: string, value: unknown, context: { readonly source?: string }): unknown => {
+    const source = context.source
+    if (!Predicate.isNumber(value) || Number.isSafeInteger(value) || source === undefined || !integer.test(source)) {
+      return value
+    }
+    if (source.length <= MAX_DIGITS) return BigInt(source)
+    isTooLong = true
+    return value
+  }
+  const parsed = Result.try({ try: (): unknown => JSON.parse(text, keepDigits), catch: () => notJson })
+  return isTooLong ? Result.fail(tooLong) : parsed
+}
+
+/**
+ * Reads JSON; an integer outside the safe range becomes a `bigint`, every other value what `JSON.parse` makes of it.
+ *
+ * An integer of more than 1024 digits is refused.
+ */
+export const parse = (text: string): Result.Result<unknown, Refusal> =>
+  // the reviver costs several times the plain parse: only a long run of digits can need it
+  longDigits.test(text)
+    ? parseKeepingDigits(text)
+    : Result.try({ try: (): unknown => JSON.parse(text), catch: () => notJson })
+
+/** Whether a text is JSON. */
+export const isJson = (text: string): boolean => Result.isSuccess(Result.try((): unknown => JSON.parse(text)))
+
+/** `refuse`, then `parse`: what every request body goes through. */
+export const parseStrict = (text: string, limits: Limits = defaultLimits): Result.Result<unknown, Refusal> => {
+  const refusal = refuse(text, limits)
+  return refusal === undefined ? parse(text) : Result.fail(refusal)
+}
+
+const withDigits = (_key: string, member: unknown): unknown =>
+  Predicate.isBigInt(member) ? JSON.rawJSON(member.toString()) : member
+
+/** Writes JSON; a `bigint` becomes a JSON integer with all its digits. */
+export const stringify = (value: unknown): string => JSON.stringify(value, withDigits)
+
+/**
+ * A valid JSON text in one spelling: members in the order of their names, no white space, each string in one way.
+ *
+ * Numbers keep their spelling, since servers tell `1.0` from `1`. For keys, not for a wire.
+ */
+export const canonical = (text: string): string => {
+  let i = 0
+  const string = (): string => {
+    const start = i
+    i = skipString(text, i)
+    return JSON.stringify(keyName(text, start, i) ?? "")
+  }
+  const value = (): string => {
+    i = skipSpace(text, i)
+    const code = text.charCodeAt(i)
+    if (code === QUOTE) return string()
+    if (code === OPEN_BRACE) return `{${list(member).toSorted().join(",")}}`
+    if (code === OPEN_BRACKET) return `[${list(value).join(",")}]`
+    const start = i
+    i = skipValue(text, i)
+    return text.slice(start, i)
+  }
+  const member = (): string => {
+    i = skipSpace(text, i)
+    const name = string()
+    // behind the colon
+    i = skipSpace(text, i) + 1
+    return `${name}:${value()}`
+  }
+  const list = (item: () => string): Array<string> => {
+    const items: Array<string> = []
+    i = skipSpace(text, i + 1)
+    while (i < text.length && text.charCodeAt(i) !== CLOSE_BRACE && text.charCodeAt(i) !== CLOSE_BRACKET) {
+      items.push(item())
+      i = skipSpace(text, i)
+      if (text.charCodeAt(i) === COMMA) i++
+    }
+    i++
+    return items
+  }
+  return value()
+}
+
+/** Writes JSON for people: as {@link stringify}, indented by two. */
+export const stringifyPretty = (value: unknown): string => JSON.stringify(value, withDigits, 2)
+
+/** The members of the object that starts at `from` in a valid JSON text; empty where there is none, or a name comes twice. */
+export const members = (text: string, from = 0): ReadonlyMap<string, Span> => {
+  const found = new Map<string, Span>()
+  let i = skipSpace(text, from)
+  if (text.charCodeAt(i) !== OPEN_BRACE) return found
+  i = skipSpace(text, i + 1)
+  while (text.charCodeAt(i) === QUOTE) {
+    const keyEnd = skipString(text, i)
+    const colon = skipSpace(text, keyEnd)
+    if (text.charCodeAt(colon) !== COLON) return found
+    const start = skipSpace(text, colon + 1)
+    const end = skipValue(text, start)
+    const name = keyName(text, i, keyEnd)
+    if (name === undefined) return found
+    // nobody can tell which of two members of one name is meant
+    if (found.has(name)) return new Map()
+    found.set(name, { keyStart: i, keyEnd, start, end })
+    i = skipSpace(text, end)
+    if (text.charCodeAt(i) !== COMMA) return found
+    i = skipSpace(text, i + 1)
+  }
+  return found
+}
+
+/** The raw slices of the elements of a JSON array text; `undefined` when the text is no array or breaks off. */
+export const elements = (text: string): ReadonlyArray<string> | undefined => {
+  let i = skipSpace(text, 0)
+  if (text.charCodeAt(i) !== OPEN_BRACKET) return undefined
+  const found: Array<string> = []
+  i = skipSpace(text, i + 1)
+  if (text.charCodeAt(i) === CLOSE_BRACKET) return found
+  while (i < text.length) {
+    const end = skipValue(text, i)
+    if (end === i) return undefined
+    found.push(text.slice(i, end))
+    i = skipSpace(text, end)
+    if (text.charCodeAt(i) === CLOSE_BRACKET) return found
+    if (text.charCodeAt(i) !== COMMA) return undefined
+    i = skipSpace(text, i + 1)
+  }
+  return undefined
+}
+
+/** What is already known of a document. */
+interface Known {
+  readonly value?: Result.Result<unknown, Refusal>
+  readonly bytes?: Uint8Array
+}
+
+/** A JSON document. It is parsed when its value is first asked for, and encoded when its bytes are. */
+export class Json {
+  readonly text: string
+  #value: Result.Result<unknown, Refusal> | undefined
+  #bytes: Uint8Array | undefined
+  #canonical: string | undefined
+
+  constructor(text: string, { bytes, value }: Known = {}) {
+    this.text = text
+    this.#value = value
+    this.#bytes = bytes
+  }
+
+  /** The value, or why the text is not JSON; integers outside the safe range are `bigint`. */
+  get value(): Result.Result<unknown, Refusal> {
+    return this.#value ??= parse(this.text)
+  }
+
+  /** The value; undefined where the text is not JSON. */
+  get valueOrUndefined(): unknown {
+    return Result.getOrElse(this.value, () => undefined)
+  }
+
+  /** The text, which has to be valid, in one spelling: see {@link canonical}. */
+  get canonical(): string {
+    return this.#canonical ??= canonical(this.text)
+  }
+
+  /** The text in UTF-8. */
+  get bytes(): Uint8Array {
+    return this.#bytes ??= Utf8.encode(this.text)
+  }
+}
+
+/** A text that nobody has parsed yet. */
+export const of = (text: string): Json => new Json(text)
+
+/** A text of a caller, parsed strictly: no duplicate keys, bounded nesting and number of values. */
+export const strict = (text: string, limits?: Limits): Json => new Json(text, { value: parseStrict(text, limits) })
+
+/** A text with the value that was read from it. */
+export const parsed = (text: string, value: unknown, bytes?: Uint8Array): Json =>
+  new Json(text, { value: Result.succeed(value), ...(bytes === undefined ? {} : { bytes }) })
+
+/** A value and the text that is written for it. */
+export const write = (value: unknown): Json => parsed(stringify(value), value)

@@ -1,0 +1,34 @@
+/** Faults in the words of one who has never seen our schemas: a name that a message holds becomes what it stands for. */
+import { CandleInterval } from "../candles/Candle.ts"
+
+const words: { readonly [name: string]: string } = {
+  never: "no such member",
+  number: "a JSON number",
+  bigint: "a JSON integer",
+  string: "a string",
+  boolean: "true or false",
+  array: "an array",
+  object: "an object",
+  Address: "a 20-byte address in 0x hex",
+  CandleInterval: `one of ${CandleInterval.literals.join(", ")}`,
+  CandleWindowRequest: "an object of coin, interval, startTime and endTime",
+  Hash: "32 bytes in 0x hex",
+  Millis: "milliseconds since the epoch as a JSON integer",
+  Signature: "an object of r, s and v",
+  SignatureChainId: "a chain id in 0x hex",
+  SignaturePart: "0x hex of 1 to 64 digits",
+  StorageSlot: "a storage position of 1 to 64 digits in 0x hex",
+  TonAddress: "a token-chain address",
+  VaultAddress: "a 20-byte address in hex",
+  VenueChain: "\"Mainnet\" or \"Testnet\""
+}
+
+const named = /^Expected (?<names>\w+(?: \| \w+)*)$/u
+
+/** A message with its names put into words; a message without names stays as it is. */
+export const inWords = (message: string): string => {
+  const names = named.exec(message)?.groups?.["names"]
+  if (names === undefined) return message
+  const known = names === "number | bigint" ? ["bigint"] : names.split(" | ")
+  return `Expected ${known.map((name) => Object.hasOwn(words, name) ? words[name] : name).join(" or ")}`
+}

@@ -1,0 +1,123 @@
+/** The closed set of errors that a chain's service raises, the server sends and the client decodes. */
+import * as Schema from "effect/Schema"
+import {
+  InvalidSignature,
+  NonceAlreadyUsed,
+  NonceMismatch,
+  NonceOutOfWindow,
+  SignerNotAllowed
+} from "../actions/ActionError.ts"
+import { ArchiveNotConfigured, ArchiveUnavailable } from "./ArchiveError.ts"
+import { NotPermitted, Overloaded, QuotaExceeded, Unauthorized } from "./CallerError.ts"
+import {
+  ChainNotConfigured,
+  InvalidAddress,
+  InvalidRequest,
+  PayloadTooLarge,
+  UnavailableOnNode,
+  UnsupportedAction,
+  UnsupportedBlock,
+  UnsupportedMethod
+} from "./RequestError.ts"
+import { TokenNotFound, UnknownAsset } from "./ResourceError.ts"
+import {
+  OutcomeUnknown,
+  UpstreamMalformed,
+  UpstreamRateLimited,
+  UpstreamTimeout,
+  UpstreamUnavailable
+} from "./UpstreamError.ts"
+
+/** Every class of the set, in the order of the table in docs/errors.md. */
+export const gatewayErrors = [
+  InvalidRequest,
+  UnsupportedAction,
+  UnsupportedMethod,
+  UnsupportedBlock,
+  UnavailableOnNode,
+  ChainNotConfigured,
+  NonceOutOfWindow,
+  NonceMismatch,
+  NonceAlreadyUsed,
+  InvalidSignature,
+  SignerNotAllowed,
+  Unauthorized,
+  NotPermitted,
+  QuotaExceeded,
+  Overloaded,
+  InvalidAddress,
+  TokenNotFound,
+  UnknownAsset,
+  ArchiveNotConfigured,
+  ArchiveUnavailable,
+  PayloadTooLarge,
+  UpstreamUnavailable,
+  UpstreamRateLimited,
+  UpstreamTimeout,
+  UpstreamMalformed,
+  OutcomeUnknown
+] as const
+
+/** Any error of the set. `_tag` distinguishes them, and on the wire also the problem's `type`. */
+export const GatewayError = Schema.Union(gatewayErrors)
+export type GatewayError = typeof GatewayError.Type
+
+/** The errors that every operation can fail with and that keep their meaning where a gateway answers with them upstream. */
+export const upstreamFailures = [
+  InvalidRequest,
+  UnsupportedMethod,
+  UnavailableOnNode,
+  ChainNotConfigured,
+  UpstreamUnavailable,
+  UpstreamRateLimited,
+  UpstreamTimeout,
+  UpstreamMalformed
+] as const
+
+/** The errors that every operation can fail with, embedded or served. */
+export const commonFailures = [...upstreamFailures, QuotaExceeded] as const
+export const CommonFailure = Schema.Union(commonFailures)
+export type CommonFailure = typeof CommonFailure.Type
+
+/** The errors with which a gateway refuses a caller, whatever is asked. Of them an embedded service raises `QuotaExceeded` only. */
+export const callerFailures = [Unauthorized, NotPermitted, QuotaExceeded, Overloaded, PayloadTooLarge] as const
+
+/** The errors that every operation can fail with where a gateway serves it. */
+export const servedFailures = [...upstreamFailures, ...callerFailures] as const
+export const ServedFailure = Schema.Union(servedFailures)
+export type ServedFailure = typeof ServedFailure.Type
+
+/**
+ * JSON-RPC code of each error (JSON-RPC 2.0, EIP-1474). Errors that no JSON-RPC route raises have -32603.
+ *
+ * Client libraries retry by themselves after -32603 and -32005. `OutcomeUnknown` has a code that none of them knows: the
+ * sender has to see it. A retry of a transaction that had landed fails with "nonce too low", which reads like a refusal.
+ */
+export const rpcCodes: { readonly [Tag in GatewayError["_tag"]]: number } = {
+  InvalidRequest: -32602,
+  UnsupportedAction: -32603,
+  UnsupportedMethod: -32601,
+  UnsupportedBlock: -32602,
+  UnavailableOnNode: -32004,
+  ChainNotConfigured: -32004,
+  NonceOutOfWindow: -32603,
+  NonceMismatch: -32603,
+  NonceAlreadyUsed: -32603,
+  InvalidSignature: -32603,
+  SignerNotAllowed: -32603,
+  Unauthorized: -32001,
+  NotPermitted: -32001,
+  QuotaExceeded: -32005,
+  Overloaded: -32005,
+  InvalidAddress: -32602,
+  TokenNotFound: -32603,
+  UnknownAsset: -32603,
+  ArchiveNotConfigured: -32004,
+  ArchiveUnavailable: -32603,
+  PayloadTooLarge: -32600,
+  UpstreamUnavailable: -32603,
+  UpstreamRateLimited: -32005,
+  UpstreamTimeout: -32603,
+  UpstreamMalformed: -32603,
+  OutcomeUnknown: -32050
+}

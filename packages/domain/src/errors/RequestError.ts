@@ -1,0 +1,85 @@
+/** Why a request was refused by its own content. Nothing was sent to an upstream. */
+import * as Schema from "effect/Schema"
+import { chains } from "../Chain.ts"
+import { Problem } from "./Problem.ts"
+
+/** One mistake in a request: its path and what is wrong there. */
+export const RequestFault = Schema.Struct({
+  path: Schema.Array(Schema.Union([Schema.String, Schema.Int])),
+  message: Schema.String
+}).annotate({ identifier: "RequestFault" })
+export type RequestFault = typeof RequestFault.Type
+
+/** The request does not match its schema: a missing field, a wrong type or range, a duplicate key, not JSON. */
+export class InvalidRequest extends Problem<InvalidRequest>()(
+  "InvalidRequest",
+  { group: "fix-request", status: 400, title: "Invalid request" },
+  { errors: Schema.Array(RequestFault) }
+) {}
+
+/**
+ * This gateway does not relay actions of this type; `supported` lists the types that it does relay.
+ *
+ * The status is 422, because client libraries repeat a request after 400.
+ */
+export class UnsupportedAction extends Problem<UnsupportedAction>()(
+  "UnsupportedAction",
+  { group: "fix-request", status: 422, title: "Unsupported action" },
+  { actionType: Schema.String, supported: Schema.Array(Schema.String) }
+) {}
+
+/** This route does not relay this JSON-RPC method. */
+export class UnsupportedMethod extends Problem<UnsupportedMethod>()(
+  "UnsupportedMethod",
+  { group: "fix-request", status: 404, title: "Unsupported method" },
+  { method: Schema.String }
+) {}
+
+/** The blocks whose state a node of the trading chain can read. */
+export const StateBlock = Schema.Literals(["latest", "pending"])
+
+/** See {@link StateBlock}. */
+export type StateBlock = typeof StateBlock.Type
+
+/**
+ * The request reads state at a block that is not `supported`. A real node would silently read the latest state.
+ *
+ * A gateway over archive nodes reads any block if it is told so (`TRIGATE_TRADING_NODE_ARCHIVE`).
+ */
+export class UnsupportedBlock extends Problem<UnsupportedBlock>()(
+  "UnsupportedBlock",
+  { group: "fix-request", status: 400, title: "Unsupported block" },
+  {
+    method: Schema.String,
+    block: Schema.String,
+    supported: Schema.Array(StateBlock)
+  }
+) {}
+
+/** The operation was requested from a node, and only the official API serves it. */
+export class UnavailableOnNode extends Problem<UnavailableOnNode>()(
+  "UnavailableOnNode",
+  { group: "fix-setup", status: 501, title: "Unavailable on a node" },
+  { operation: Schema.String, availableOn: Schema.Array(Schema.String) }
+) {}
+
+/** This gateway has no upstream address for the chain. */
+export class ChainNotConfigured extends Problem<ChainNotConfigured>()(
+  "ChainNotConfigured",
+  { group: "fix-setup", status: 501, title: "Chain not configured" },
+  { chain: Schema.Literals(chains) }
+) {}
+
+/** The form, the checksum or the workchain of a token-chain address is wrong. */
+export class InvalidAddress extends Problem<InvalidAddress>()(
+  "InvalidAddress",
+  { group: "fix-request", status: 400, title: "Invalid address" },
+  { address: Schema.String, reason: Schema.String }
+) {}
+
+/** The request is larger than `limit` bytes after decompression. */
+export class PayloadTooLarge extends Problem<PayloadTooLarge>()(
+  "PayloadTooLarge",
+  { group: "fix-request", status: 413, title: "Payload too large" },
+  { limit: Schema.Natural }
+) {}

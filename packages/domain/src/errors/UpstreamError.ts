@@ -1,0 +1,52 @@
+/** The upstream did not answer, answered too late, or answered nonsense. `upstream` is a label, never an address. */
+import * as Schema from "effect/Schema"
+import { Address } from "../encoding/Hex.ts"
+import { Millis } from "../Time.ts"
+import { Problem, RetryAfter } from "./Problem.ts"
+
+const upstream = Schema.String.annotate({ description: "Label of the upstream: trading-api, trading-node, …" })
+
+/** Nothing was sent, or a read failed at every address. It is safe to try again, after `retryAfter` seconds. */
+export class UpstreamUnavailable extends Problem<UpstreamUnavailable>()(
+  "UpstreamUnavailable",
+  { group: "retry-later", status: 503, title: "Upstream unavailable" },
+  { upstream, retryAfter: Schema.optionalKey(RetryAfter), attempts: Schema.Natural }
+) {}
+
+/** The rate limit of the upstream is reached. Try again after `retryAfter` seconds, if it is given. */
+export class UpstreamRateLimited extends Problem<UpstreamRateLimited>()(
+  "UpstreamRateLimited",
+  { group: "retry-later", status: 429, title: "Upstream rate limited" },
+  { upstream, retryAfter: Schema.optionalKey(RetryAfter) }
+) {}
+
+/** A read did not finish within its deadline, in milliseconds. The deadline includes the response's body. */
+export class UpstreamTimeout extends Problem<UpstreamTimeout>()(
+  "UpstreamTimeout",
+  { group: "retry-later", status: 504, title: "Upstream timeout" },
+  { upstream, deadline: Schema.Natural }
+) {}
+
+/** The upstream's response cannot be decoded: HTML, half a body, a wrong id, a wrong shape. */
+export class UpstreamMalformed extends Problem<UpstreamMalformed>()(
+  "UpstreamMalformed",
+  { group: "retry-later", status: 502, title: "Upstream malformed" },
+  { upstream, issue: Schema.String }
+) {}
+
+/**
+ * A call that changes state failed after a byte may have reached the upstream. It may or may not have taken effect.
+ *
+ * You may resend the identical bytes: if the answer is "duplicate nonce", the first sending was accepted. Do not sign
+ * again with a new nonce: both could execute.
+ */
+export class OutcomeUnknown extends Problem<OutcomeUnknown>()(
+  "OutcomeUnknown",
+  { group: "outcome-unknown", status: 504, title: "Outcome unknown" },
+  {
+    upstream,
+    nonce: Schema.optionalKey(Millis),
+    signer: Schema.optionalKey(Address),
+    advice: Schema.String
+  }
+) {}

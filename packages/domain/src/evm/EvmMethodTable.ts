@@ -1,0 +1,146 @@
+/**
+ * The reads of EVM nodes that are relayed as they are, as data.
+ *
+ * They are the same on every chain, so each is declared once and made an operation of the chain that serves it. Filters and
+ * subscriptions are no part of them: those live in one node, and the next call may reach another one.
+ */
+import type { StateBlock } from "../errors/RequestError.ts"
+
+/** The setting that says that the nodes of the trading chain are archives. The refusal of a block names it. */
+export const archiveSetting = "TRIGATE_TRADING_NODE_ARCHIVE"
+
+/** A relayed read: what it does, and at which position of its params the block is whose state it reads. */
+export interface Method {
+  readonly summary: string
+  readonly block?: number
+  /** Whether it is answered quickly whatever it asks for: no block of the caller's choice, nothing that runs. */
+  readonly cheap?: true
+  /** Blocks besides `latest` that are relayed to nodes which know the latest state only. */
+  readonly alsoAt?: ReadonlyArray<StateBlock>
+}
+
+/**
+ * What a wallet asks before it sends its next transaction, and which libraries ask at `pending`: its number, its gas, and
+ * whether there is a contract to call. Refused, none of them could send.
+ */
+const beforeSending = { alsoAt: ["pending"] } as const
+
+/** Methods of common nodes without a type on each chain; `EvmReads` declares the others. */
+export const standardMethods: { readonly [name: string]: Method } = {
+  web3_clientVersion: { summary: "Name and version of the node", cheap: true },
+  web3_sha3: { summary: "Keccak-256 of some bytes" },
+  net_version: { summary: "Network id, as a decimal number", cheap: true },
+  net_listening: { summary: "Whether the node listens for others", cheap: true },
+  net_peerCount: { summary: "Number of the node's peers" },
+  eth_protocolVersion: { summary: "Version of the protocol that the node speaks" },
+  eth_syncing: { summary: "Whether the node is still catching up", cheap: true },
+  eth_accounts: { summary: "Accounts that the node itself holds, as a rule none", cheap: true },
+  eth_gasPrice: { summary: "Gas price that the node proposes, in wei", cheap: true },
+  eth_maxPriorityFeePerGas: { summary: "Priority fee that the node proposes, in wei", cheap: true },
+  eth_blobBaseFee: { summary: "Base fee of a blob in the next block, in wei", cheap: true },
+  eth_feeHistory: { summary: "Base fees and priority fees of past blocks", block: 1 },
+  eth_getBalance: { summary: "Balance of an account, in wei", block: 1 },
+  eth_getTransactionCount: { summary: "Number of transactions that an account has sent", block: 1, ...beforeSending },
+  eth_getCode: { summary: "Code of a contract", block: 1, ...beforeSending },
+  eth_getStorageAt: { summary: "One storage word of a contract", block: 2 },
+  eth_getProof: { summary: "An account and storage words with their Merkle proofs", block: 2 },
+  eth_estimateGas: { summary: "Gas that a transaction would use", block: 1, ...beforeSending },
+  eth_createAccessList: { summary: "Access list of a transaction", block: 1 },
+  eth_simulateV1: { summary: "What some blocks of calls would return", block: 1 },
+  eth_getBlockTransactionCountByHash: { summary: "Number of a block's transactions" },
+  eth_getBlockTransactionCountByNumber: { summary: "Number of a block's transactions" },
+  eth_getUncleCountByBlockHash: { summary: "Number of a block's uncles" },
+  eth_getUncleCountByBlockNumber: { summary: "Number of a block's uncles" },
+  eth_getUncleByBlockHashAndIndex: { summary: "An uncle of a block" },
+  eth_getUncleByBlockNumberAndIndex: { summary: "An uncle of a block" },
+  eth_getBlockReceipts: { summary: "Receipts of all transactions of a block" },
+  eth_getTransactionByHash: { summary: "A transaction", cheap: true },
+  eth_getTransactionByBlockHashAndIndex: { summary: "A transaction of a block" },
+  eth_getTransactionByBlockNumberAndIndex: { summary: "A transaction of a block" },
+  eth_getTransactionReceipt: { summary: "The receipt of a transaction", cheap: true }
+}
+
+/** Traces as OpenEthereum, Erigon, Nethermind and Reth have them, under any prefix. */
+const traces = (prefix: string): { readonly [name: string]: Method } => ({
+  [`${prefix}_block`]: { summary: "Traces of a block" },
+  [`${prefix}_call`]: { summary: "Traces of a call", block: 2 },
+  [`${prefix}_callMany`]: { summary: "Traces of several calls, one after the other", block: 1 },
+  [`${prefix}_filter`]: { summary: "Traces of a range of blocks, by their addresses" },
+  [`${prefix}_get`]: { summary: "One trace of a transaction" },
+  [`${prefix}_replayBlockTransactions`]: { summary: "Traces of a block's transactions, which run again" },
+  [`${prefix}_replayTransaction`]: { summary: "Traces of a transaction, which runs again" },
+  [`${prefix}_transaction`]: { summary: "Traces of a transaction" }
+})
+
+/**
+ * Families of methods that only some nodes have, each under the name by which a setting takes it.
+ *
+ * A method of such a prefix that sends or changes something is left out, and so is one that only the owner of a node may call.
+ */
+export const families = {
+  "zks_*": {
+    zks_L1BatchNumber: { summary: "Number of the newest batch" },
+    zks_L1ChainId: { summary: "Chain id of the layer below" },
+    zks_estimateFee: { summary: "Fee of a transaction" },
+    zks_estimateGasL1ToL2: { summary: "Gas of a transaction that comes from the layer below" },
+    zks_gasPerPubdata: { summary: "Gas for each byte that is published" },
+    zks_getAllAccountBalances: { summary: "Balances of an account in all tokens" },
+    zks_getBaseTokenL1Address: { summary: "Address of the base token on the layer below" },
+    zks_getBatchFeeInput: { summary: "Prices that fees are computed from" },
+    zks_getBlockDetails: { summary: "A block with its state on the layer below" },
+    zks_getBridgeContracts: { summary: "Addresses of the bridges" },
+    zks_getBridgehubContract: { summary: "Address of the bridgehub" },
+    zks_getBytecodeByHash: { summary: "A bytecode by its hash" },
+    zks_getConfirmedTokens: { summary: "A page of the known tokens" },
+    zks_getFeeParams: { summary: "Parameters of the fee model" },
+    zks_getL1BatchBlockRange: { summary: "First and last block of a batch" },
+    zks_getL1BatchDetails: { summary: "A batch with its state on the layer below" },
+    zks_getL1GasPrice: { summary: "Gas price of the layer below" },
+    zks_getL2Multicall3: { summary: "Address of Multicall3" },
+    zks_getL2ToL1LogProof: { summary: "Proof of a log that goes to the layer below" },
+    zks_getL2ToL1MsgProof: { summary: "Proof of a message that goes to the layer below" },
+    zks_getMainContract: { summary: "Address of the chain's contract on the layer below" },
+    zks_getProof: { summary: "Storage words with their Merkle proofs, at a batch" },
+    zks_getProtocolVersion: { summary: "Version of the protocol" },
+    zks_getRawBlockTransactions: { summary: "Transactions of a block, as the node holds them" },
+    zks_getTestnetPaymaster: { summary: "Address of the test network's paymaster" },
+    zks_getTimestampAsserter: { summary: "Address of the contract that asserts times" },
+    zks_getTokenPrice: { summary: "Price of a token" },
+    zks_getTransactionDetails: { summary: "A transaction with its state on the layer below" }
+  },
+  "linea_*": {
+    linea_estimateGas: { summary: "Gas and fees of a transaction", block: 1 },
+    linea_getProof: { summary: "An account and storage words with their Merkle proofs", block: 2 },
+    linea_getTransactionExclusionStatusV1: { summary: "Whether and why the sequencer left a transaction out" }
+  },
+  "arb*": {
+    arb_checkPublisherHealth: { summary: "Whether the publisher of transactions works" },
+    arb_findBatchContainingBlock: { summary: "Number of the batch that holds a block" },
+    arb_getL1Confirmations: { summary: "Confirmations of a block on the layer below" },
+    arb_getRawBlockMetadata: { summary: "Metadata of a range of blocks" },
+    arb_maintenanceStatus: { summary: "Whether the node is in maintenance" },
+    ...traces("arbtrace")
+  },
+  "rollup_*": {
+    rollup_gasPrices: { summary: "Gas prices of both layers" },
+    rollup_getInfo: { summary: "Mode and indices of the node" }
+  },
+  "trace_*": {
+    ...traces("trace"),
+    trace_rawTransaction: { summary: "Traces of a signed transaction, which is not sent", block: 2 }
+  }
+} as const satisfies { readonly [name: string]: { readonly [method: string]: Method } }
+
+interface Methods {
+  readonly [name: string]: Method
+}
+
+const members = Object.values<Methods>(families).flatMap((methods) => Object.entries(methods))
+
+const inFamilies: ReadonlyMap<string, Methods> = new Map([
+  ...Object.entries<Methods>(families),
+  ...members.map(([name, method]): [string, Methods] => [name, { [name]: method }])
+])
+
+/** The methods that a name stands for: those of a family, or one of them; nothing for a name that no family has. */
+export const methodsNamed = (name: string): Methods | undefined => inFamilies.get(name)

@@ -1,0 +1,125 @@
+/** The JSON-RPC methods of `POST /evm`: the trading chain's EVM. */
+import * as Schema from "effect/Schema"
+import * as SchemaTransformation from "effect/SchemaTransformation"
+import { Address, Quantity, StorageSlot } from "../encoding/Hex.ts"
+import { UnsupportedBlock } from "../errors/RequestError.ts"
+import * as Operation from "../operations/Operation.ts"
+import * as EvmMethods from "./EvmMethods.ts"
+import { standardMethods } from "./EvmMethodTable.ts"
+import { evmReads } from "./EvmReads.ts"
+
+/** The route: a node of the trading chain silently answers latest state for any other block. */
+export const serving: EvmMethods.Serving = { chain: "trading", protocol: "evm", latestOnly: true }
+
+/** The route over archive nodes, which know the state of each block. */
+export const archiveServing: EvmMethods.Serving = { ...serving, latestOnly: false }
+
+const storageParams = Schema.Tuple([Address, StorageSlot, Schema.optionalKey(Schema.Literal("latest"))]).pipe(
+  Schema.decodeTo(
+    Schema.toType(Schema.Struct({ address: Address, slot: StorageSlot })),
+    SchemaTransformation.transform({
+      decode: ([address, slot]) => ({ address, slot }),
+      encode: ({ address, slot }) => [address, slot, "latest"] as const
+    })
+  )
+)
+
+const addressParam = Schema.Tuple([Address]).pipe(
+  Schema.decodeTo(
+    Schema.toType(Schema.Struct({ address: Address })),
+    SchemaTransformation.transform({
+      decode: ([address]) => ({ address }),
+      encode: ({ address }) => [address] as const
+    })
+  )
+)
+
+/** A small block of the trading chain comes every second. */
+const blockMillis = 1000
+
+const oneBlock = (): Operation.CachePolicy => ({ fresh: blockMillis, staleIfError: 10 * blockMillis })
+
+/** One storage word of a contract, at `latest` only: real nodes silently answer latest state for any other block. */
+export const getStorageAt = Operation.read({
+  ...EvmMethods.served(serving),
+  name: "eth_getStorageAt",
+  summary: "One storage word of a contract, at the latest block",
+  cheap: true,
+  request: storageParams,
+  response: StorageSlot,
+  failures: [UnsupportedBlock],
+  blockParam: { position: 2, supported: ["latest"] },
+  cachePolicyOnRequest: () => ({ fresh: blockMillis, staleIfError: 0 }),
+  isCacheable: Operation.decodes(StorageSlot),
+  example: ["0x5555555555555555555555555555555555555555", "0x2", "latest"]
+})
+
+const baseFee = <const Name extends string>(name: Name, kind: "small" | "big") =>
+  Operation.read({
+    ...EvmMethods.served(serving),
+    name,
+    summary: `Base fee of the next ${kind} block, in wei`,
+    cheap: true,
+    request: EvmMethods.noParams,
+    response: Quantity,
+    failures: [],
+    cachePolicy: oneBlock,
+    isCacheable: Operation.decodes(Quantity),
+    example: []
+  })
+
+/** Base fee of the next small block, in wei. */
+export const gasPrice = baseFee("eth_gasPrice", "small")
+
+/** Base fee of the next big block, in wei. */
+export const bigBlockGasPrice = baseFee("eth_bigBlockGasPrice", "big")
+
+/** Whether an account's transactions go to big blocks (what `evmUserModify` sets). */
+export const usingBigBlocks = Operation.read({
+  ...EvmMethods.served(serving),
+  name: "eth_usingBigBlocks",
+  summary: "Whether an account's transactions go to big blocks",
+  cheap: true,
+  request: addressParam,
+  response: Schema.Boolean,
+  failures: [],
+  example: ["0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"]
+})
+
+/** The typed methods of a route, by the names that they have in the services and the client. */
+export const operationsOf = (serving: EvmMethods.Serving) =>
+  ({ ...EvmMethods.on(serving, evmReads), getStorageAt, gasPrice, bigBlockGasPrice, usingBigBlocks }) as const
+
+/** The typed methods where nodes know the latest block only. */
+export const evmOperations = operationsOf(serving)
+
+const systemMethods = {
+  eth_getSystemTxsByBlockHash: { summary: "Transactions of a block that come from the trading chain itself" },
+  eth_getSystemTxsByBlockNumber: { summary: "Transactions of a block that come from the trading chain itself" }
+}
+
+/** Sends a signed transaction. */
+export const sendRawTransaction = EvmMethods.rawTransaction(serving)
+
+/** Sends a signed transaction and waits for its receipt. */
+export const sendRawTransactionSync = EvmMethods.rawTransactionSync(serving)
+
+/** Any method of `POST /evm`. */
+export type EvmOperation = Operation.Operation<string, "read"> | Operation.OnceOperation
+
+/** All methods of `POST /evm`. Over archive nodes a method whose schema knows the latest block only is relayed as it is. */
+export const methodsOf = (serving: EvmMethods.Serving): ReadonlyArray<EvmOperation> => {
+  const typed = serving.latestOnly
+    ? Object.values<EvmOperation>(evmOperations)
+    : Object.values<EvmOperation>(operationsOf(serving)).filter(({ blockParam }) => blockParam === undefined)
+  const names = new Set(typed.map(({ name }) => name))
+  return [
+    ...typed,
+    sendRawTransaction,
+    sendRawTransactionSync,
+    ...EvmMethods.relayedReads({ ...standardMethods, ...systemMethods }, serving).filter(({ name }) => !names.has(name))
+  ]
+}
+
+/** The methods of `POST /evm` where nodes know the latest block only, as they do unless a gateway is told otherwise. */
+export const evmMethods: ReadonlyArray<EvmOperation> = methodsOf(serving)

@@ -1,0 +1,351 @@
+/** The JSON-RPC of EVM nodes: how calls are checked and written, and how their answers are judged and read. */
+import * as Effect from "effect/Effect"
+import { memoize } from "effect/Function"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as Struct from "effect/Struct"
+import * as Json from "../encoding/Json.ts"
+import * as Utf8 from "../encoding/Utf8.ts"
+import { type CommonFailure, upstreamFailures } from "../errors/GatewayError.ts"
+import { InvalidRequest, UnsupportedBlock, UnsupportedMethod } from "../errors/RequestError.ts"
+import { type OutcomeUnknown, UpstreamRateLimited, UpstreamUnavailable } from "../errors/UpstreamError.ts"
+import * as JsonRpc from "../operations/JsonRpc.ts"
+import type { RpcAnswer } from "../operations/JsonRpc.ts"
+import * as MemoryAnswers from "../operations/MemoryAnswers.ts"
+import {
+  decodeValue,
+  encodeRequest,
+  invalidRequest,
+  methodOf as typedMethod,
+  sourcesOn,
+  unavailableOnNode
+} from "../operations/Operation.ts"
+import type { AnyCodec, MethodClass, Methods, OnceOperation, Operation, Surface } from "../operations/Operation.ts"
+import {
+  answered,
+  decodeJson,
+  failureOf,
+  mismatched,
+  ofForeign,
+  outcomeUnknown,
+  refused,
+  retryable,
+  unreadable
+} from "../operations/Protocol.ts"
+import type {
+  AttemptResult,
+  Backend,
+  BatchAnswer,
+  Question,
+  ReadOperation,
+  ReadProtocol
+} from "../operations/Protocol.ts"
+import { isAnswer, never } from "../operations/Start.ts"
+import type { Start } from "../operations/Start.ts"
+import type { UpstreamResponse } from "../operations/UpstreamResponse.ts"
+import { archiveSetting } from "./EvmMethodTable.ts"
+
+/** A call to relay: its method, its params as the caller wrote them, and the surface that was asked. */
+export interface EvmCall {
+  readonly operation: ReadOperation | OnceOperation
+  readonly params: Json.Json
+  readonly surface: Surface
+}
+
+/** A read whose params decode: `request` is what they mean. */
+export interface CheckedRead extends EvmCall {
+  readonly operation: ReadOperation
+  readonly request: unknown
+}
+
+/** A call whose params decode and that is sent at most once. */
+export interface CheckedOnce extends EvmCall {
+  readonly operation: OnceOperation
+}
+
+/** Where the calls of an EVM chain go. */
+export type EvmBackend = Backend<CheckedRead, CheckedOnce, RpcAnswer>
+
+const MAX_SHOWN = 128
+
+/**
+ * Refuses params whose block parameter is there and is not one that the method supports; a missing one means `latest`.
+ *
+ * Nodes of the trading chain answer any other block with the latest state, and do not say so.
+ */
+export const checkBlock = (
+  { blockParam, name }: Pick<Operation, "name" | "blockParam">,
+  params: unknown
+): Effect.Effect<void, UnsupportedBlock> => {
+  const block: unknown = blockParam !== undefined && Array.isArray(params) ? params[blockParam.position] : undefined
+  if (blockParam === undefined || block === undefined || blockParam.supported.some((tag) => tag === block)) {
+    return Effect.void
+  }
+  const shown = (Predicate.isString(block) ? block : Json.stringify(block)).slice(0, MAX_SHOWN)
+  return Effect.fail(
+    new UnsupportedBlock({
+      method: name,
+      block: shown,
+      supported: blockParam.supported,
+      detail: `${name} reads the ${
+        blockParam.supported.join(" or ")
+      } block only, not ${shown}; over archive nodes, ${archiveSetting}=on lets it read any`
+    })
+  )
+}
+
+const decoderOf = memoize((operation: Operation) =>
+  decodeValue(operation.relayedRequest ?? operation.request, ["params"])
+)
+
+/** Decodes the params of a call; fails with `InvalidRequest`. */
+export const decodeParams = (operation: Operation, params: unknown): Effect.Effect<unknown, InvalidRequest> =>
+  decoderOf(operation)(params)
+
+const valueOf = (params: Json.Json): Effect.Effect<unknown, InvalidRequest> =>
+  Result.match(params.value, {
+    onFailure: (refusal) => Effect.fail(invalidRequest([refusal])),
+    onSuccess: Effect.succeed
+  })
+
+/**
+ * Checks a call and passes it on.
+ *
+ * Params that do not decode fail with `InvalidRequest`, a block that the method does not support with `UnsupportedBlock`;
+ * nothing is sent then.
+ */
+export const relay = ({ once, read }: EvmBackend) =>
+  Effect.fnUntraced(function*({ operation, ...call }: EvmCall) {
+    if (sourcesOn(operation, call.surface).length === 0) return yield* unavailableOnNode(operation)
+    const params = yield* valueOf(call.params)
+    yield* checkBlock(operation, params)
+    const request = yield* decodeParams(operation, params)
+    return yield* operation.class === "once" ? once({ ...call, operation }) : read({ ...call, operation, request })
+  })
+
+/** Starts the relay of a call; never where the backend makes every read as an effect. */
+export const starting =
+  ({ start }: EvmBackend) => ({ operation, params, surface }: EvmCall): Start<RpcAnswer, CommonFailure> => {
+    if (start === undefined || operation.class === "once" || sourcesOn(operation, surface).length === 0) return never
+    const value = valueOf(params)
+    if (!isAnswer(value) || !isAnswer(checkBlock(operation, value.value))) return never
+    const request = decodeParams(operation, value.value)
+    return isAnswer(request) ? start({ operation, params, surface, request: request.value }) : never
+  }
+
+// EIP-1474's "method not supported" beside the standard's "method not found": nodes use either for the same thing
+const unsupportedCodes = new Set([-32601, -32004])
+
+const failureOfCode = (upstream: string, method: string, code: number, message: string): CommonFailure => {
+  const detail = `${upstream} answered error ${code}: ${message}`
+  if (unsupportedCodes.has(code)) return new UnsupportedMethod({ method, detail })
+  if (code === -32602 || code === -32600 || code === -32700) {
+    return new InvalidRequest({ errors: [{ path: ["params"], message }], detail })
+  }
+  if (JsonRpc.isRateLimit(code)) return new UpstreamRateLimited({ upstream, detail })
+  return new UpstreamUnavailable({ upstream, attempts: 1, detail })
+}
+
+/** The reader of an operation's answers; an error's `data` gives back the typed error that travelled in it. */
+export const readerOf = <
+  Request extends AnyCodec,
+  Response extends AnyCodec,
+  Failures extends ReadonlyArray<AnyCodec>
+>(operation: Operation<string, MethodClass, Request, Response, Failures>) => {
+  const decodeData = Schema.decodeUnknownOption(Schema.Union([...upstreamFailures, ...operation.failures]))
+  const decodeResult = decodeJson(operation.response)
+  return (
+    upstream: string,
+    answer: RpcAnswer
+  ): Effect.Effect<Response["Type"], Failures[number]["Type"] | CommonFailure> => {
+    if (answer._tag === "Result") return decodeResult(upstream, answer.result)
+    const error = answer.error.valueOrUndefined
+    const travelled = decodeData(Predicate.hasProperty(error, "data") ? error.data : undefined)
+    return Effect.fail(Option.getOrElse(
+      travelled,
+      () => failureOfCode(upstream, operation.name, answer.code, answer.message)
+    ))
+  }
+}
+
+/** How a call of a service is sent. */
+export type Ask<E, R = never> = (call: Omit<CheckedRead, "surface">) => Effect.Effect<RpcAnswer, E, R>
+
+/** The typed method of an operation of a service, over some way to ask; `label` names the upstream that is asked. */
+export const methodOf = <
+  Request extends AnyCodec,
+  Response extends AnyCodec,
+  const Failures extends ReadonlyArray<AnyCodec>
+>(operation: Operation<string, "read", Request, Response, Failures>) => {
+  const write = encodeRequest(operation.request, ["params"])
+  const read = readerOf<Request, Response, Failures>(operation)
+  return <E, R>(service: string, label: string, ask: Ask<E, R>) =>
+    Effect.fn(`${service}.${operation.name}`)(function*(request?: Request["Type"]) {
+      const params = yield* write(request)
+      return yield* read(label, yield* ask({ operation, params, request }))
+    })
+}
+
+/** The typed methods of a table over a backend. A block that a method does not read is refused before anything is sent. */
+export const methodsOf = <Operations extends { readonly [name: string]: ReadOperation }>(
+  operations: Operations,
+  service: string,
+  label: string,
+  { read }: Pick<EvmBackend, "read">
+): Methods<Operations, CommonFailure> =>
+  Struct.map(
+    operations,
+    typedMethod<CommonFailure>((operation) =>
+      methodOf(operation)(service, label, (call) =>
+        Effect.andThen(checkBlock(operation, call.params.valueOrUndefined), read({ ...call, surface: "gateway" })))
+    )
+  )
+
+/** A node in memory: methods answer what a test has set, and no transaction is taken. */
+export const memory = Effect.map(MemoryAnswers.make, ({ answer, ask }) => {
+  const backend: EvmBackend = {
+    read: ({ operation, params }) =>
+      Effect.match(ask(operation, params.valueOrUndefined), {
+        onFailure: (why) =>
+          why === "unset" ? JsonRpc.methodNotFound(operation.name) : JsonRpc.error(-32000, "execution failed"),
+        onSuccess: (value) => JsonRpc.result(value)
+      }),
+    once: ({ operation }) => Effect.succeed(JsonRpc.methodNotFound(operation.name))
+  }
+  return { answer, backend }
+})
+
+/** A failure that says how many attempts were made. */
+const after = (failure: CommonFailure) => (attempts: number): CommonFailure => {
+  if (failure._tag !== "UpstreamUnavailable") return failure
+  const { detail, retryAfter, upstream } = failure
+  return new UpstreamUnavailable({
+    upstream,
+    attempts,
+    ...(detail === undefined ? {} : { detail }),
+    ...(retryAfter === undefined ? {} : { retryAfter })
+  })
+}
+
+/** The result of an attempt whose response holds no JSON-RPC answer: what its status says. */
+const ofStatus = (response: UpstreamResponse): AttemptResult<never, CommonFailure> => {
+  const failure = failureOf(response)
+  const { retryAfter, status } = response
+  if (status === 429) return retryable("rate_limited", () => failure, { retryAfter })
+  return status >= 500 ? retryable("server_fault", after(failure), { retryAfter }) : refused(failure)
+}
+
+const unread = ({ json, upstream }: UpstreamResponse, issue: string) =>
+  Result.isSuccess(json.value) ? mismatched(upstream, issue) : unreadable(upstream, issue)
+
+/** Judges the response to the call that was sent with `id`; nodes send JSON-RPC errors with any status. */
+export const judge = (id: number) =>
+(
+  response: UpstreamResponse
+): AttemptResult<RpcAnswer, CommonFailure> => {
+  const foreign = ofForeign(response)
+  if (foreign !== undefined) return foreign
+  if (response.status === 429) return ofStatus(response)
+  const read = JsonRpc.readAnswer(response.upstream, response.json, id)
+  if (Result.isFailure(read)) {
+    return response.status === 200 ? unread(response, read.failure.issue) : ofStatus(response)
+  }
+  const answer = read.success
+  if (answer._tag === "Error" && JsonRpc.isRateLimit(answer.code)) {
+    return retryable("rate_limited", () => failureOf(response), { answer, retryAfter: response.retryAfter })
+  }
+  return response.status >= 500 || (answer._tag === "Error" && answer.isOdd === true)
+    ? retryable("declined", after(failureOf(response)), { answer })
+    : answered(answer)
+}
+
+/** An id that no request has. */
+const nobodys = 0
+
+/** Judges the response to a batch that was sent with `ids`. */
+export const judgeBatch = (ids: ReadonlyArray<number>) =>
+(
+  response: UpstreamResponse
+): AttemptResult<BatchAnswer<JsonRpc.BatchMember>, CommonFailure> => {
+  const foreign = ofForeign(response)
+  if (foreign !== undefined) return foreign
+  if (response.status === 429 || response.status >= 500) return ofStatus(response)
+  const read = JsonRpc.readBatch(response.upstream, response.json, ids)
+  if (Result.isSuccess(read)) {
+    const answers = read.success
+    const broken = answers.find(Result.isFailure)
+    return broken === undefined
+      ? answered({ _tag: "Each", answers })
+      : retryable("mismatched", () => broken.failure, { answer: { _tag: "Each", answers } })
+  }
+  const refusal = Option.getOrUndefined(
+    Result.getSuccess(JsonRpc.readAnswer(response.upstream, response.json, nobodys))
+  )
+  if (refusal?._tag === "Error" && JsonRpc.isRateLimit(refusal.code)) {
+    const each = Result.succeed(refusal)
+    return retryable("rate_limited", () => failureOf(response), {
+      answer: { _tag: "Each", answers: ids.map(() => each) },
+      retryAfter: response.retryAfter
+    })
+  }
+  // one object for all calls, or a refusal of the request as such: the node is healthy, and takes no batches
+  if (response.text.trimStart().startsWith("{") || response.status >= 400) {
+    return retryable("declined", () => read.failure, { answer: { _tag: "NoBatches" } })
+  }
+  return unread(response, read.failure.issue)
+}
+
+/** The body of one call. */
+export const body = (id: number, { operation, params }: Pick<EvmCall, "operation" | "params">): string =>
+  JsonRpc.requestText(id, operation.name, params.text)
+
+/** Several calls as one request. */
+export const writeBatch = (
+  calls: ReadonlyArray<CheckedRead>,
+  ids: ReadonlyArray<number>
+): Question<BatchAnswer<JsonRpc.BatchMember>, CommonFailure> => ({
+  body: Utf8.encode(`[${calls.map((call, index) => body(ids[index] ?? nobodys, call)).join(",")}]`),
+  judge: judgeBatch(ids)
+})
+
+const isFaultCode = (code: number): boolean => code === -32603 || JsonRpc.isRateLimit(code) || code >= 500
+
+/** The reads of an EVM node. */
+export const reads: ReadProtocol<CheckedRead, RpcAnswer, CommonFailure> = {
+  // where a schema tells what the params mean, hexadecimal digits mean the same in either case
+  key: ({ operation, params, request }) => {
+    if (operation.verbatim === true) return params.text
+    return request === undefined ? "" : Json.canonical(Json.stringify(request)).toLowerCase()
+  },
+  cachePolicy: ({ operation, request }, now, onRequest) =>
+    (onRequest ? operation.cachePolicyOnRequest?.(request, now) : undefined) ?? operation.cachePolicy?.(request, now),
+  isCacheable: ({ operation, request }, answer) =>
+    answer._tag === "Result" && (operation.isCacheable?.(request, answer.result) ?? true),
+  codec: {
+    store: (answer) => answer._tag === "Result" ? { head: "", body: answer.result.text } : undefined,
+    restore: ({ body }, age) => JsonRpc.result(Json.of(typeof body === "string" ? body : Utf8.decodeLossy(body)), age),
+    faultOf: (answer) => answer._tag === "Result" ? undefined : isFaultCode(answer.code) ? "upstream" : "caller"
+  },
+  write: (call, id) => ({ body: Utf8.encode(body(id, call)), judge: judge(id) })
+}
+
+/**
+ * Reads the response to a call that was sent at most once, with `id`.
+ *
+ * Fails with `OutcomeUnknown` unless the response says for certain what became of the call.
+ */
+export const readOnce = (
+  { operation }: Pick<CheckedOnce, "operation">,
+  response: UpstreamResponse,
+  id: number
+): Effect.Effect<RpcAnswer, CommonFailure | OutcomeUnknown> => {
+  const unknown = () => Effect.fail(outcomeUnknown(response, "call", { advice: operation.advice }))
+  if (response.status >= 500) return unknown()
+  if (response.status === 429) return Effect.fail(failureOf(response))
+  return Result.match(JsonRpc.readAnswer(response.upstream, response.json, id), {
+    onSuccess: Effect.succeed,
+    onFailure: () => response.status >= 400 ? Effect.fail(failureOf(response)) : unknown()
+  })
+}

@@ -1,0 +1,121 @@
+/** The typed reads that nodes of every EVM chain answer, each for the route that serves it. */
+import * as Schema from "effect/Schema"
+import * as SchemaTransformation from "effect/SchemaTransformation"
+import { Address, Data, Hash, Quantity } from "../encoding/Hex.ts"
+import * as Operation from "../operations/Operation.ts"
+import { Block, BlockNumberOrTag, LogFilter } from "./Block.ts"
+import { noParams, type Serving, stateAt, typedRead } from "./EvmMethods.ts"
+import { ReceiptLog } from "./Receipt.ts"
+
+/** Number of the newest block. */
+export const blockNumber = (serving: Serving) =>
+  typedRead(serving, {
+    name: "eth_blockNumber",
+    summary: "Number of the newest block",
+    cheap: true,
+    request: noParams,
+    response: Quantity,
+    example: []
+  })
+
+/** Chain id. */
+export const chainId = (serving: Serving) =>
+  typedRead(serving, {
+    name: "eth_chainId",
+    summary: "Chain id",
+    cheap: true,
+    request: noParams,
+    response: Quantity,
+    example: []
+  })
+
+const full = Schema.optionalKey(Schema.Boolean.annotate({
+  description: "Whether the transactions are listed whole, instead of their hashes"
+}))
+const numbered = Schema.toType(Schema.Struct({ block: BlockNumberOrTag, full }))
+const hashed = Schema.toType(Schema.Struct({ hash: Hash, full }))
+
+/** A block by number or tag; `null` for one that is not there yet. */
+export const getBlockByNumber = (serving: Serving) =>
+  typedRead(serving, {
+    name: "eth_getBlockByNumber",
+    summary: "A block by number or tag; `null` for one that is not there yet",
+    request: Schema.Tuple([BlockNumberOrTag, Schema.Boolean]).pipe(
+      Schema.decodeTo(
+        numbered,
+        SchemaTransformation.transform({
+          decode: ([block, full]): typeof numbered.Type => ({ block, full }),
+          encode: ({ block, full = false }) => [block, full] as const
+        })
+      )
+    ),
+    response: Schema.NullOr(Block),
+    example: ["latest", false]
+  })
+
+/** A block by hash; `null` for one that the node does not know. */
+export const getBlockByHash = (serving: Serving) =>
+  typedRead(serving, {
+    name: "eth_getBlockByHash",
+    summary: "A block by hash; `null` for one that the node does not know",
+    request: Schema.Tuple([Hash, Schema.Boolean]).pipe(
+      Schema.decodeTo(
+        hashed,
+        SchemaTransformation.transform({
+          decode: ([hash, full]): typeof hashed.Type => ({ hash, full }),
+          encode: ({ full = false, hash }) => [hash, full] as const
+        })
+      )
+    ),
+    response: Schema.NullOr(Block),
+    example: [`0x${"0".repeat(64)}`, false]
+  })
+
+/** Logs that match a filter. */
+export const getLogs = (serving: Serving) =>
+  typedRead(serving, {
+    name: "eth_getLogs",
+    summary: "Logs of a range of blocks",
+    request: Schema.Tuple([LogFilter]).pipe(
+      Schema.decodeTo(
+        Schema.toType(LogFilter),
+        SchemaTransformation.transform({ decode: ([filter]) => filter, encode: (filter) => [filter] as const })
+      )
+    ),
+    response: Schema.Array(ReceiptLog),
+    example: [{ fromBlock: "latest" }]
+  })
+
+const message = Schema.Struct({
+  to: Address,
+  from: Schema.optionalKey(Address),
+  gas: Schema.optionalKey(Quantity),
+  value: Schema.optionalKey(Quantity.annotate({ description: "In wei" })),
+  data: Schema.optionalKey(Data)
+})
+const messageAt = Schema.toType(Schema.Struct({ ...message.fields, block: Schema.optionalKey(BlockNumberOrTag) }))
+
+/** What a call of a contract returns. Nothing is sent. */
+export const call = (serving: Serving) =>
+  Operation.read({
+    ...typedRead(serving, {
+      name: "eth_call",
+      summary: "What a call of a contract would return",
+      request: Schema.Tuple([message, BlockNumberOrTag]).pipe(
+        Schema.decodeTo(
+          messageAt,
+          SchemaTransformation.transform({
+            decode: ([call, block]): typeof messageAt.Type => ({ ...call, block }),
+            encode: ({ block = "latest", ...call }) => [call, block] as const
+          })
+        )
+      ),
+      response: Data,
+      // the name of the wrapped token
+      example: [{ to: "0x5555555555555555555555555555555555555555", data: "0x06fdde03" }, "latest"]
+    }),
+    ...stateAt(serving, 1)
+  })
+
+/** The typed reads, by the names that they have in the services and the client. */
+export const evmReads = { blockNumber, chainId, getBlockByNumber, getBlockByHash, getLogs, call } as const

@@ -1,0 +1,107 @@
+/** Transaction receipts of EVM layer 2s: the documented fields read, the extra fields of every family kept. */
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as SchemaTransformation from "effect/SchemaTransformation"
+import { Address, Data, Hash, Quantity } from "../encoding/Hex.ts"
+import { openStruct } from "../encoding/OpenStruct.ts"
+
+/**
+ * Whether the transaction did what it was sent for.
+ *
+ * Nodes spell it `"0x1"` or `"0x0"`, the documents also `1` and `0`; it is always written as nodes spell it, since stock
+ * clients take no other form.
+ */
+export const ReceiptStatus = Schema.Literals(["0x1", "0x0", "1", "0", 1, 0]).pipe(
+  Schema.decodeTo(
+    Schema.Literals(["success", "failure"]),
+    SchemaTransformation.transform({
+      decode: (wire) => Number(wire) === 1 ? "success" : "failure",
+      encode: (status) => status === "success" ? "0x1" : "0x0"
+    })
+  )
+).annotate({ identifier: "ReceiptStatus" })
+export type ReceiptStatus = typeof ReceiptStatus.Type
+
+/** The EIP-2718 type of a transaction as nodes spell it: `0x2`, `0x7e` (deposit), `0x71` (EIP-712), … */
+export const TransactionType = Schema.String.check(Schema.isPattern(/^0x[0-9a-fA-F]{1,2}$/u)).annotate({
+  identifier: "TransactionType",
+  description: "EIP-2718 transaction type, 0x hex"
+})
+export type TransactionType = typeof TransactionType.Type
+
+/** One event that a transaction emitted; families add fields (`blockTimestamp`, `transactionLogIndex`, …), old nodes omit `removed`. */
+export const ReceiptLog = openStruct({
+  address: Address,
+  topics: Schema.Array(Hash).check(Schema.isMaxLength(4)),
+  data: Data,
+  blockHash: Hash,
+  blockNumber: Quantity,
+  transactionHash: Hash,
+  transactionIndex: Quantity,
+  logIndex: Quantity.annotate({ description: "Position in the block" }),
+  removed: Schema.optionalKey(Schema.Boolean.annotate({ description: "Whether a reorganisation removed the log" }))
+}).annotate({ identifier: "ReceiptLog" })
+export type ReceiptLog = typeof ReceiptLog.Type
+
+/**
+ * The receipt of a transaction.
+ *
+ * Gas is in units of gas, `effectiveGasPrice` in wei. Families before EIP-1559 or EIP-2718 omit `effectiveGasPrice` and
+ * `type`. `to` is null for a contract creation on most families, but names the system deployer on zkSync. Fields that a
+ * family adds (`l1Fee`, `gasUsedForL1`, `l2ToL1Logs`, `root`, …) are kept as they came, here and in each log.
+ */
+export const Receipt = openStruct({
+  transactionHash: Hash,
+  transactionIndex: Quantity,
+  blockHash: Hash.annotate({ description: "All zeros while the block is not sealed" }),
+  blockNumber: Quantity,
+  from: Address,
+  to: Schema.optionalKey(Schema.NullOr(Address)),
+  cumulativeGasUsed: Quantity,
+  gasUsed: Quantity,
+  effectiveGasPrice: Schema.optionalKey(Schema.NullOr(Quantity)),
+  contractAddress: Schema.optionalKey(Schema.NullOr(Address)),
+  logs: Schema.Array(ReceiptLog),
+  logsBloom: Data,
+  type: Schema.optionalKey(Schema.NullOr(TransactionType)),
+  status: ReceiptStatus
+}).annotate({ identifier: "Receipt" })
+export type Receipt = typeof Receipt.Type
+
+/** What a transaction cost, in wei of the chain's own coin. */
+export interface Fee {
+  readonly total: bigint
+  /** What of it paid for data on layer 1; absent where the family does not tell it. */
+  readonly layer1?: bigint
+}
+
+const decodeQuantity = Schema.decodeUnknownOption(Quantity)
+
+/**
+ * The fee of a receipt; none where the family omits the gas price.
+ *
+ * OP Stack chains charge `l1Fee` besides the gas. Arbitrum counts `gasUsedForL1` within `gasUsed`.
+ */
+export const feeOf = (receipt: Receipt): Option.Option<Fee> => {
+  const { effectiveGasPrice, gasUsed } = receipt
+  if (effectiveGasPrice === undefined || effectiveGasPrice === null) return Option.none()
+  const execution = gasUsed * effectiveGasPrice
+  const beside = Option.map(
+    decodeQuantity(receipt["l1Fee"]),
+    (layer1): Fee => ({ total: execution + layer1, layer1 })
+  )
+  const within = Option.map(
+    decodeQuantity(receipt["gasUsedForL1"]),
+    (gas): Fee => ({ total: execution, layer1: gas * effectiveGasPrice })
+  )
+  return Option.some(Option.getOrElse(Option.orElse(beside, () => within), () => ({ total: execution })))
+}
+
+const zeros = /^0x0+$/u
+
+/**
+ * Whether a receipt is a promise of the sequencer rather than part of a block: its block hash is all zeros.
+ *
+ * Some node providers answer with such pre-confirmed receipts; they can change until the block seals.
+ */
+export const isPreconfirmed = (receipt: Pick<Receipt, "blockHash">): boolean => zeros.test(receipt.blockHash)

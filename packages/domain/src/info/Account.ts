@@ -1,0 +1,109 @@
+/** Accounts of the trading chain: positions and balances, roles, limits, fees and API wallets. */
+import * as Schema from "effect/Schema"
+import { DecimalString } from "../candles/Candle.ts"
+import { Address } from "../encoding/Hex.ts"
+import { openStruct } from "../encoding/OpenStruct.ts"
+import { Millis } from "../Time.ts"
+
+/** Sums of an account's positions, in USD. */
+export const MarginSummary = openStruct({
+  accountValue: DecimalString,
+  totalNtlPos: DecimalString,
+  totalRawUsd: DecimalString,
+  totalMarginUsed: DecimalString
+}).annotate({ identifier: "MarginSummary" })
+
+/** A position in one perpetual. `szi` is its size, negative when short. */
+export const Position = openStruct({
+  coin: Schema.String,
+  szi: DecimalString,
+  leverage: openStruct({ type: Schema.String, value: Schema.Natural }),
+  entryPx: Schema.optionalKey(Schema.NullOr(DecimalString)),
+  positionValue: DecimalString,
+  unrealizedPnl: DecimalString,
+  // a ratio, which is no number when the margin is zero
+  returnOnEquity: Schema.String,
+  liquidationPx: Schema.NullOr(DecimalString),
+  marginUsed: DecimalString,
+  maxLeverage: Schema.optionalKey(Schema.Natural)
+}).annotate({ identifier: "Position" })
+export type Position = typeof Position.Type
+
+/** Margin and positions of a user in the perpetuals of a dex. */
+export const ClearinghouseState = openStruct({
+  marginSummary: MarginSummary,
+  crossMarginSummary: MarginSummary,
+  crossMaintenanceMarginUsed: Schema.optionalKey(DecimalString),
+  withdrawable: DecimalString,
+  assetPositions: Schema.Array(openStruct({ type: Schema.String, position: Position })),
+  time: Schema.optionalKey(Millis)
+}).annotate({ identifier: "ClearinghouseState" })
+export type ClearinghouseState = typeof ClearinghouseState.Type
+
+/** A balance in a spot token. `hold` of it is in open orders. */
+export const SpotBalance = openStruct({
+  coin: Schema.String,
+  token: Schema.Natural,
+  total: DecimalString,
+  hold: DecimalString,
+  entryNtl: Schema.optionalKey(DecimalString)
+}).annotate({ identifier: "SpotBalance" })
+
+/** Spot balances of a user. */
+export const SpotClearinghouseState = openStruct({ balances: Schema.Array(SpotBalance) }).annotate({
+  identifier: "SpotClearinghouseState"
+})
+export type SpotClearinghouseState = typeof SpotClearinghouseState.Type
+
+/** What an address is: `user`, `agent` (of `data.user`), `vault`, `subAccount` (of `data.master`) or `missing`. */
+export const UserRole = openStruct({
+  role: Schema.String,
+  data: Schema.optionalKey(openStruct({ user: Schema.optionalKey(Address), master: Schema.optionalKey(Address) }))
+}).annotate({ identifier: "UserRole" })
+export type UserRole = typeof UserRole.Type
+
+/** How many actions a user has sent and may send in all. */
+export const UserRateLimit = openStruct({
+  cumVlm: DecimalString.annotateKey({ description: "Traded volume, in USD" }),
+  nRequestsUsed: Schema.Natural,
+  nRequestsCap: Schema.Natural,
+  nRequestsSurplus: Schema.optionalKey(Schema.Natural)
+}).annotate({ identifier: "UserRateLimit" })
+export type UserRateLimit = typeof UserRateLimit.Type
+
+const rates = { cross: DecimalString, add: DecimalString }
+const spotRates = { spotCross: Schema.optionalKey(DecimalString), spotAdd: Schema.optionalKey(DecimalString) }
+
+/** Rates for takers (`cross`) and makers (`add`) by volume. */
+export const FeeSchedule = openStruct({
+  ...rates,
+  ...spotRates,
+  tiers: openStruct({
+    vip: Schema.Array(openStruct({ ntlCutoff: DecimalString, ...rates, ...spotRates })),
+    mm: Schema.Array(openStruct({ makerFractionCutoff: DecimalString, add: DecimalString }))
+  }),
+  referralDiscount: DecimalString,
+  stakingDiscountTiers: Schema.optionalKey(
+    Schema.Array(openStruct({ bpsOfMaxSupply: DecimalString, discount: DecimalString }))
+  )
+}).annotate({ identifier: "FeeSchedule" })
+
+/** Fee rates of a user, and the volumes by which they are set. */
+export const UserFees = openStruct({
+  dailyUserVlm: Schema.Array(
+    openStruct({ date: Schema.String, userCross: DecimalString, userAdd: DecimalString, exchange: DecimalString })
+  ),
+  feeSchedule: FeeSchedule,
+  userCrossRate: DecimalString,
+  userAddRate: DecimalString,
+  userSpotCrossRate: Schema.optionalKey(DecimalString),
+  userSpotAddRate: Schema.optionalKey(DecimalString),
+  activeReferralDiscount: DecimalString
+}).annotate({ identifier: "UserFees" })
+export type UserFees = typeof UserFees.Type
+
+/** A named API wallet. */
+export const ExtraAgent = openStruct({ name: Schema.String, address: Address, validUntil: Millis }).annotate({
+  identifier: "ExtraAgent"
+})
+export type ExtraAgent = typeof ExtraAgent.Type

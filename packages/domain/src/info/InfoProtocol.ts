@@ -1,0 +1,275 @@
+/** The queries of `POST /info`: how they are checked and written, and how their answers are judged and read. */
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import { memoize } from "effect/Function"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as Struct from "effect/Struct"
+import type { CandleWindowRequest } from "../candles/Candle.ts"
+import { readSources } from "../candles/CandleAnswer.ts"
+import { fromSnapshot, oldestPart } from "../candles/CandleWindow.ts"
+import * as Json from "../encoding/Json.ts"
+import * as Utf8 from "../encoding/Utf8.ts"
+import type { CommonFailure } from "../errors/GatewayError.ts"
+import type { InvalidRequest } from "../errors/RequestError.ts"
+import type { ReadFailure } from "../errors/TransportFailure.ts"
+import {
+  costOf as operationCost,
+  decodeValue,
+  encodeRequest,
+  invalidRequest,
+  methodOf as typedMethod
+} from "../operations/Operation.ts"
+import type { AnyCodec, CachePolicy, Cost, Methods as Table, Operation, Surface } from "../operations/Operation.ts"
+import { answered, ofForeign, readerOf, retryable, unavailable, unreadable } from "../operations/Protocol.ts"
+import type { AttemptResult, CacheCodec, ReadOperation, ReadProtocol } from "../operations/Protocol.ts"
+import * as UpstreamResponse from "../operations/UpstreamResponse.ts"
+import { aboutOf, relayedQueries } from "./InfoFreshness.ts"
+import { candleSnapshot, infoOperations, passthroughQueries, passthroughQuery } from "./InfoOperations.ts"
+import { accountMembers, finalOrderStates, staleWhenLimitedDefault } from "./InfoQueryTable.ts"
+import type { Freshness } from "./InfoQueryTable.ts"
+
+/** A query to relay: its operation, the request that its body means, the body, and the surface that was asked. */
+export interface InfoCall {
+  readonly operation: ReadOperation
+  readonly request: unknown
+  readonly body: Json.Json
+  readonly surface: Surface
+}
+
+/** A query for bars. */
+export interface CandleCall extends InfoCall {
+  readonly request: CandleWindowRequest
+}
+
+/** Whether a query is for bars; its request then is their window. */
+export const isCandleCall = (call: InfoCall): call is CandleCall => call.operation.name === candleSnapshot.name
+
+/** The type of a call's query. Types that are not known share one operation. */
+export const typeOf = ({ operation, request }: InfoCall): string =>
+  operation === passthroughQuery && isTyped(request) ? request.type : operation.name
+
+const isTyped = Schema.is(passthroughQuery.request)
+
+const operations: ReadonlyMap<unknown, ReadOperation> = new Map<string, ReadOperation>(
+  Object.values(infoOperations).map((operation) => [operation.name, operation])
+)
+const passthroughs: ReadonlyMap<unknown, ReadOperation> = new Map(
+  passthroughQueries.map((operation) => [operation.name, operation])
+)
+
+const decoderOf = memoize((operation: ReadOperation) => decodeValue(operation.request))
+
+/** The query that a body asks for; one without a typed declaration is refused unless the gateway passes such queries through. */
+export const callOf = (
+  body: Json.Json,
+  surface: Surface,
+  passesThrough: boolean
+): Effect.Effect<InfoCall, InvalidRequest> => {
+  const value = body.valueOrUndefined
+  const type = Predicate.hasProperty(value, "type") ? value.type : undefined
+  const operation = operations.get(type) ?? (passesThrough ? passthroughs.get(type) ?? passthroughQuery : undefined)
+  return operation === undefined
+    ? Effect.fail(invalidRequest([{ path: ["type"], message: `Expected one of ${[...operations.keys()].join(", ")}` }]))
+    : Effect.mapEager(decoderOf(operation)(value), (request) => ({ operation, request, body, surface }))
+}
+
+/** Prints the members of a query after its type. */
+const writeAs = (type: string) => (members: unknown): Json.Json =>
+  Json.write(Predicate.isObject(members) ? { type, ...members } : { type })
+
+/** The same query for the oldest bars of its window that fit into an answer; undefined for what is no candle query. */
+export const forOldest = (call: InfoCall): CandleCall | undefined => {
+  if (!isCandleCall(call)) return undefined
+  const req = oldestPart(call.request)
+  return { ...call, request: req, body: writeAs(candleSnapshot.name)({ req }) }
+}
+
+/** How a query of a service is sent. */
+export type Send<E, R = never> = (
+  call: Omit<InfoCall, "surface">
+) => Effect.Effect<UpstreamResponse.UpstreamResponse, E, R>
+
+const sending = <Request extends AnyCodec>(operation: Operation<string, "read", Request>) => {
+  const write = encodeRequest(operation.request, [], writeAs(operation.name))
+  return <E, R>(send: Send<E, R>, request: Request["Type"] | undefined) =>
+    Effect.flatMap(write(request), (body) => send({ operation, request, body }))
+}
+
+/** The typed method of a query of a service. */
+export const methodOf = <
+  Request extends AnyCodec,
+  Response extends AnyCodec,
+  const Failures extends ReadonlyArray<AnyCodec>
+>(operation: Operation<string, "read", Request, Response, Failures>) => {
+  const ask = sending(operation)
+  const read = readerOf<Request, Response, Failures>(operation)
+  return <E, R>(service: string, send: Send<E, R>) =>
+    Effect.fn(`${service}.${operation.name}`)(function*(request?: Request["Type"]) {
+      return yield* read(request, yield* ask(send, request))
+    })
+}
+
+const plain = Struct.omit(infoOperations, ["candleSnapshot"])
+
+/** The typed methods of all queries but `candleSnapshot`, whose method also says which bars are missing. */
+export type Methods<E, R = never> = Table<typeof plain, CommonFailure | E, R>
+
+/** The typed methods of the queries of a service. */
+export const methodsOf = <E, R>(service: string, send: Send<E, R>): Methods<E, R> =>
+  Struct.map(plain, typedMethod<CommonFailure | E, R>((operation) => methodOf(operation)(service, send)))
+
+/** The typed method of a candle query of a service: the bars, and which of the window are missing. */
+export const candlesOf = <const Failures extends ReadonlyArray<AnyCodec>>(
+  operation: Operation<string, "read", typeof candleSnapshot.request, typeof candleSnapshot.response, Failures>
+) => {
+  const ask = sending(operation)
+  const read = readerOf(operation)
+  return <E, R>(service: string, send: Send<E, R>) =>
+    Effect.fn(`${service}.${operation.name}`)(function*(request: CandleWindowRequest) {
+      const response = yield* ask(send, request)
+      const bars = yield* read(request, response)
+      // the clock after the response: what aged out on the way is told as missing
+      return fromSnapshot(request, bars, yield* Clock.currentTimeMillis, readSources(response.candles))
+    })
+}
+
+/** Judges a response that is relayed as it came. */
+export const judge = (operation: Pick<ReadOperation, "isFinal" | "recognized" | "refusal">) =>
+(
+  response: UpstreamResponse.UpstreamResponse
+): AttemptResult<UpstreamResponse.UpstreamResponse, ReadFailure> => {
+  if (operation.refusal?.matches(response) === true || operation.isFinal?.(response) === true) {
+    return answered(response)
+  }
+  const foreign = ofForeign(response)
+  if (foreign !== undefined) return foreign
+  const { retryAfter, status, upstream } = response
+  if (status === 429 || status >= 500) {
+    return retryable(
+      status === 429 ? "rate_limited" : "server_fault",
+      unavailable(upstream, `${upstream} answered HTTP ${status}`),
+      { answer: response, retryAfter }
+    )
+  }
+  if (status !== 200) return answered(response)
+  const rows = operation.recognized?.(response.pieces)
+  if (rows !== undefined) return answered(response, rows)
+  if (Option.isNone(response.utf8)) return unreadable(upstream, "what is not UTF-8 (HTTP 200)")
+  const { value } = response.json
+  if (Result.isFailure(value)) return unreadable(upstream, "what is not JSON (HTTP 200)")
+  return answered(response, Array.isArray(value.success) ? value.success.length : 0)
+}
+
+/**
+ * Responses of status 200 are cached: the label of the upstream, the content type, what a candle answer was made of, and the
+ * bytes as they came.
+ */
+export const codec: CacheCodec<UpstreamResponse.UpstreamResponse> = {
+  store: ({ body, candles, contentType, status, upstream }) =>
+    status === 200
+      // a small body may be a view of a large receive buffer, which would be stored with it
+      ? {
+        head: candles === undefined ? `${upstream} ${contentType}` : `${upstream} ${contentType}\n${candles}`,
+        body: body.byteLength === body.buffer.byteLength ? body : new Uint8Array(body)
+      }
+      : undefined,
+  restore: ({ body, head }, age) => {
+    const end = head.indexOf(" ")
+    const [contentType = "", candles] = head.slice(end + 1).split("\n")
+    return UpstreamResponse.make({
+      upstream: head.slice(0, end),
+      status: 200,
+      contentType,
+      body: typeof body === "string" ? Utf8.encode(body) : body,
+      age,
+      ...(candles === undefined ? {} : { candles })
+    })
+  },
+  faultOf: ({ status }) => status >= 500 || status === 429 ? "upstream" : status >= 400 ? "caller" : undefined,
+  isRateLimited: ({ status }) => status === 429
+}
+
+/** What the answer to a query can cost that is sent at `now`. */
+export const costOf = ({ operation, request }: Pick<InfoCall, "operation" | "request">, now: number): Cost =>
+  operationCost(operation, request, now)
+
+const accountPattern = /^0x[0-9a-f]{40}$/u
+
+/** The accounts whose state a query reads; undefined for one that is about no user. */
+const accountsIn = (call: InfoCall): ReadonlyArray<string> | undefined => {
+  const about = aboutOf(typeOf(call))
+  if (about === "market") return undefined
+  const query = call.body.valueOrUndefined
+  const accounts = accountMembers.flatMap((member) => {
+    const account = Predicate.hasProperty(query, member) && Predicate.isString(query[member])
+      ? query[member].toLowerCase()
+      : ""
+    return accountPattern.test(account) ? [account] : []
+  })
+  return about === undefined && accounts.length === 0 ? undefined : accounts
+}
+
+/** The queries of a venue or a node. */
+export const reads: ReadProtocol<InfoCall, UpstreamResponse.UpstreamResponse, ReadFailure> = {
+  // a body may have more members than its operation declares
+  key: ({ body, surface }) => `${surface} ${body.canonical}`,
+  cachePolicy: ({ operation, request }: InfoCall, now) => operation.cachePolicy?.(request, now),
+  isCacheable: ({ operation, request }: InfoCall, response) => operation.isCacheable?.(request, response.json) ?? true,
+  costOf,
+  accountsIn,
+  codec,
+  write: ({ body, operation }) => ({ body: body.bytes, judge: judge(operation) })
+}
+
+/** How old answers may be. */
+export interface CacheOptions {
+  /** By type of query; the times of the table for types that it does not name. */
+  readonly freshness?: ReadonlyArray<Freshness> | undefined
+  /** How old answers may be while the rate limit is used up; 5 seconds when not given. */
+  readonly staleWhenLimited?: Duration.Input | undefined
+}
+
+/** The cache policy of answers that are fresh for some milliseconds, and older while the rate limit is used up. */
+export const cachePolicyWith = ({ staleWhenLimited = staleWhenLimitedDefault }: CacheOptions) => {
+  const oldest = Duration.toMillis(Duration.fromInputUnsafe(staleWhenLimited))
+  return (fresh: number): CachePolicy | undefined =>
+    Math.max(fresh, oldest) > 0
+      ? { fresh, staleIfError: 0, staleIfLimited: Math.max(0, oldest - fresh) }
+      : undefined
+}
+
+const finalOrder: CachePolicy = { fresh: 3_600_000, staleIfError: 0 }
+
+/** A number names one order; what a client calls its order it may call another one later. */
+const namesOrder = ({ body: { valueOrUndefined: query } }: InfoCall): boolean =>
+  Predicate.hasProperty(query, "oid") && Predicate.isNumber(query.oid)
+
+const isFinalOrder = ({ json: { valueOrUndefined: answer } }: UpstreamResponse.UpstreamResponse): boolean =>
+  Predicate.hasProperty(answer, "order") && Predicate.hasProperty(answer.order, "status") &&
+  finalOrderStates.has(answer.order.status)
+
+/** The reads with cache policies by options. A window of bars is cached once all of them have closed, and held. */
+export const readsWith = (options: CacheOptions = {}): typeof reads => {
+  const policyOf = cachePolicyWith(options)
+  const chosen = (options.freshness ?? []).filter(({ type }) => type !== candleSnapshot.name)
+  const policies = new Map<string, CachePolicy | undefined>([
+    ...[...relayedQueries].flatMap(([type, { about, fresh = 0 }]) =>
+      about === "action" ? [] : [[type, policyOf(fresh)] as const]
+    ),
+    ...chosen.map(({ fresh, type }) => [type, policyOf(Duration.toMillis(fresh))] as const)
+  ])
+  return {
+    ...reads,
+    cachePolicy: (call, now, onRequest) => {
+      const type = typeOf(call)
+      if (type === "orderStatus") return namesOrder(call) ? finalOrder : undefined
+      return policies.has(type) ? policies.get(type) : reads.cachePolicy(call, now, onRequest)
+    },
+    isCacheable: (call, response) =>
+      typeOf(call) === "orderStatus" ? isFinalOrder(response) : reads.isCacheable(call, response)
+  }
+}

@@ -1,0 +1,105 @@
+/** Perpetuals of the trading chain: what is listed, its prices, books, trades and funding. Spot pairs are in `SpotMeta`. */
+import * as Schema from "effect/Schema"
+import { DecimalString } from "../candles/Candle.ts"
+import { Address, Hash } from "../encoding/Hex.ts"
+import { openStruct } from "../encoding/OpenStruct.ts"
+import { Millis } from "../Time.ts"
+
+/** A perpetual. Its position in the list is the number by which orders name it. */
+export const Perpetual = openStruct({
+  name: Schema.String,
+  szDecimals: Schema.Natural.annotate({ description: "Decimals of an order size" }),
+  maxLeverage: Schema.Natural,
+  marginTableId: Schema.optionalKey(Schema.Natural),
+  onlyIsolated: Schema.optionalKey(Schema.Boolean),
+  isDelisted: Schema.optionalKey(Schema.Boolean)
+}).annotate({ identifier: "Perpetual" })
+export type Perpetual = typeof Perpetual.Type
+
+/** Most leverage by the size of a position. */
+export const MarginTable = openStruct({
+  description: Schema.String,
+  marginTiers: Schema.Array(openStruct({ lowerBound: DecimalString, maxLeverage: Schema.Natural }))
+}).annotate({ identifier: "MarginTable" })
+
+/** The perpetuals of a dex. */
+export const Meta = openStruct({
+  universe: Schema.Array(Perpetual),
+  marginTables: Schema.optionalKey(Schema.Array(Schema.Tuple([Schema.Natural, MarginTable]))),
+  collateralToken: Schema.optionalKey(Schema.Natural.annotate({ description: "Index of the spot token" }))
+}).annotate({ identifier: "Meta" })
+export type Meta = typeof Meta.Type
+
+/** Prices of a perpetual. Those that a book without orders does not have are null. */
+export const AssetContext = openStruct({
+  funding: DecimalString.annotateKey({ description: "Funding rate of the current hour" }),
+  openInterest: DecimalString,
+  prevDayPx: DecimalString,
+  dayNtlVlm: DecimalString.annotateKey({ description: "Volume of 24 hours, in USD" }),
+  dayBaseVlm: Schema.optionalKey(DecimalString),
+  premium: Schema.NullOr(DecimalString),
+  oraclePx: DecimalString,
+  markPx: DecimalString,
+  midPx: Schema.NullOr(DecimalString),
+  impactPxs: Schema.optionalKey(Schema.NullOr(Schema.Array(DecimalString)))
+}).annotate({ identifier: "AssetContext" })
+export type AssetContext = typeof AssetContext.Type
+
+/** The perpetuals of a dex, and their prices in the same order. */
+export const MetaAndAssetContexts = Schema.Tuple([Meta, Schema.Array(AssetContext)])
+export type MetaAndAssetContexts = typeof MetaAndAssetContexts.Type
+
+/** Middle prices by coin: perpetuals by name, spot pairs as `@107` or `PURR/USDC`. */
+export const AllMids = Schema.Record(Schema.String, DecimalString).annotate({ identifier: "AllMids" })
+export type AllMids = typeof AllMids.Type
+
+/** One price of a book: the size of all its orders, and their number. */
+export const BookLevel = openStruct({ px: DecimalString, sz: DecimalString, n: Schema.Natural }).annotate({
+  identifier: "BookLevel"
+})
+export type BookLevel = typeof BookLevel.Type
+
+/** The order book of a coin: bids, then asks, each from the best price on. */
+export const Book = openStruct({
+  coin: Schema.String,
+  time: Millis,
+  levels: Schema.Tuple([Schema.Array(BookLevel), Schema.Array(BookLevel)])
+}).annotate({ identifier: "Book" })
+export type Book = typeof Book.Type
+
+/** The side of an order or of the taker of a trade: `B` buys (bid), `A` sells (ask). */
+export const Side = Schema.Literals(["A", "B"]).annotate({ identifier: "Side" })
+export type Side = typeof Side.Type
+
+/** One trade. */
+export const Trade = openStruct({
+  coin: Schema.String,
+  side: Side,
+  px: DecimalString,
+  sz: DecimalString,
+  time: Millis,
+  hash: Hash,
+  tid: Schema.Natural.annotate({ description: "Trade id" }),
+  users: Schema.optionalKey(Schema.Array(Address).annotate({ description: "Buyer, seller" }))
+}).annotate({ identifier: "Trade" })
+export type Trade = typeof Trade.Type
+
+/** The funding of one hour. */
+export const FundingRate = openStruct({
+  coin: Schema.String,
+  fundingRate: DecimalString,
+  premium: DecimalString,
+  time: Millis
+}).annotate({ identifier: "FundingRate" })
+export type FundingRate = typeof FundingRate.Type
+
+/** A dex of perpetuals that a builder runs. */
+export const PerpDex = openStruct({
+  name: Schema.String,
+  fullName: Schema.String,
+  deployer: Address,
+  oracleUpdater: Schema.NullOr(Address),
+  feeRecipient: Schema.optionalKey(Schema.NullOr(Address)),
+  assetToStreamingOiCap: Schema.optionalKey(Schema.Array(Schema.Tuple([Schema.String, DecimalString])))
+}).annotate({ identifier: "PerpDex" })
+export type PerpDex = typeof PerpDex.Type

@@ -1,0 +1,77 @@
+/** Orders and fills of a user of the trading chain. */
+import * as Schema from "effect/Schema"
+import { DecimalString } from "../candles/Candle.ts"
+import { Hash } from "../encoding/Hex.ts"
+import { openStruct } from "../encoding/OpenStruct.ts"
+import { Millis } from "../Time.ts"
+import { Side } from "./Market.ts"
+
+/** The id that a client gave its order: 16 bytes in 0x hex. */
+export const Cloid = Schema.String.check(Schema.isPattern(/^0x[0-9a-fA-F]{32}$/u, {
+  expected: "16 bytes in 0x hex"
+})).annotate({ identifier: "Cloid" })
+
+const order = {
+  coin: Schema.String,
+  side: Side,
+  limitPx: DecimalString,
+  sz: DecimalString.annotateKey({ description: "Size that is not filled yet" }),
+  oid: Schema.Natural.annotate({ description: "Order id" }),
+  timestamp: Millis,
+  origSz: Schema.optionalKey(DecimalString),
+  reduceOnly: Schema.optionalKey(Schema.Boolean),
+  cloid: Schema.optionalKey(Schema.NullOr(Schema.String))
+}
+
+/** An order that rests in a book. */
+export const OpenOrder = openStruct(order).annotate({ identifier: "OpenOrder" })
+export type OpenOrder = typeof OpenOrder.Type
+
+/** An order with what a user interface shows of it. */
+export const Order = openStruct({
+  ...order,
+  origSz: DecimalString,
+  reduceOnly: Schema.Boolean,
+  orderType: Schema.String.annotate({ description: "`Limit`, `Market`, `Stop Market`, `Take Profit Limit`, …" }),
+  tif: Schema.NullOr(Schema.String),
+  isTrigger: Schema.Boolean,
+  triggerPx: DecimalString,
+  triggerCondition: Schema.String,
+  isPositionTpsl: Schema.Boolean,
+  children: Schema.Array(Schema.Unknown)
+}).annotate({ identifier: "Order" })
+export type Order = typeof Order.Type
+
+/** An order and what became of it: `open`, `filled`, `canceled`, `marginCanceled`, `iocCancelRejected`, … */
+export const OrderRecord = openStruct({ order: Order, status: Schema.String, statusTimestamp: Millis }).annotate({
+  identifier: "OrderRecord"
+})
+export type OrderRecord = typeof OrderRecord.Type
+
+/** What the venue knows of an order id. */
+export const OrderStatus = Schema.Union([
+  openStruct({ status: Schema.Literal("order"), order: OrderRecord }),
+  openStruct({ status: Schema.Literal("unknownOid") })
+]).annotate({ identifier: "OrderStatus" })
+export type OrderStatus = typeof OrderStatus.Type
+
+/** One fill of an order. Partial fills share `oid`; fills of one transaction share `hash`. */
+export const Fill = openStruct({
+  coin: Schema.String,
+  px: DecimalString,
+  sz: DecimalString,
+  side: Side,
+  time: Millis,
+  startPosition: DecimalString,
+  dir: Schema.String.annotate({ description: "`Open Long`, `Close Short`, `Buy`, …" }),
+  closedPnl: DecimalString,
+  hash: Hash,
+  oid: Schema.Natural,
+  crossed: Schema.Boolean.annotate({ description: "Whether the order took liquidity" }),
+  fee: DecimalString,
+  tid: Schema.optionalKey(Schema.Natural),
+  feeToken: Schema.optionalKey(Schema.String),
+  cloid: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  twapId: Schema.optionalKey(Schema.NullOr(Schema.Natural))
+}).annotate({ identifier: "Fill" })
+export type Fill = typeof Fill.Type

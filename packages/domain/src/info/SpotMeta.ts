@@ -1,0 +1,41 @@
+/** Spot tokens and pairs of the trading chain, as `spotMeta` answers them. */
+import * as Schema from "effect/Schema"
+import { Address } from "../encoding/Hex.ts"
+import { openStruct } from "../encoding/OpenStruct.ts"
+
+/** The ERC-20 contract that a spot token is linked to; the snake_case field is the wire's own spelling. */
+export const EvmContract = openStruct({
+  address: Address,
+  evm_extra_wei_decimals: Schema.Int.annotate({
+    description: "EVM decimals minus weiDecimals; may be negative"
+  })
+}).annotate({ identifier: "EvmContract" })
+
+/** A spot token. `index` names it in pairs and has holes; `tokenId` is the only safe key, names are not unique. */
+export const SpotToken = openStruct({
+  name: Schema.String,
+  szDecimals: Schema.Int.annotate({ description: "Decimals of an order size" }),
+  weiDecimals: Schema.Int.annotate({ description: "Decimals of a balance in wei" }),
+  index: Schema.Natural,
+  tokenId: Schema.String.check(Schema.isPattern(/^0x[0-9a-fA-F]{32}$/u)),
+  isCanonical: Schema.Boolean,
+  evmContract: Schema.NullOr(EvmContract),
+  fullName: Schema.NullOr(Schema.String),
+  deployerTradingFeeShare: Schema.optionalKey(Schema.String)
+}).annotate({ identifier: "SpotToken" })
+export type SpotToken = typeof SpotToken.Type
+
+/** A spot pair: `name` is `<BASE>/<QUOTE>` or `@<index>`; `index` has holes, so it is not a position. */
+export const SpotPair = openStruct({
+  name: Schema.String,
+  tokens: Schema.Tuple([Schema.Natural, Schema.Natural]).annotate({ description: "Token indexes: base, quote" }),
+  index: Schema.Natural,
+  isCanonical: Schema.Boolean
+}).annotate({ identifier: "SpotPair" })
+export type SpotPair = typeof SpotPair.Type
+
+/** All spot pairs and tokens; unknown extra fields are kept. */
+export const SpotMeta = openStruct({ universe: Schema.Array(SpotPair), tokens: Schema.Array(SpotToken) }).annotate({
+  identifier: "SpotMeta"
+})
+export type SpotMeta = typeof SpotMeta.Type

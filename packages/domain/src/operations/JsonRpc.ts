@@ -1,0 +1,279 @@
+/**
+ * JSON-RPC 2.0 as text: envelopes are read and written without re-encoding what they carry.
+ *
+ * A caller's `id` goes back exactly as it came and a result is the upstream's own text, so that ids and integers of any size
+ * survive.
+ */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as Json from "../encoding/Json.ts"
+import {
+  type GatewayError,
+  GatewayError as GatewayErrorSchema,
+  rpcCodes,
+  type ServedFailure
+} from "../errors/GatewayError.ts"
+import { InvalidRequest } from "../errors/RequestError.ts"
+import type { UpstreamMalformed } from "../errors/UpstreamError.ts"
+import { malformed, servedFailureOf } from "./Protocol.ts"
+import type { UpstreamResponse } from "./UpstreamResponse.ts"
+
+/** The most calls that a batch may have in any gateway: as many as viem sends in one unless it is told otherwise. */
+export const longestBatch = 1_000
+
+/** One call of a caller: `id` is its raw text, absent for a notification; `params` is `[]` when not given. */
+export interface RpcCall {
+  readonly id: string | undefined
+  readonly method: string
+  readonly params: Json.Json
+}
+
+/** What an upstream answered to one call: a result, or its error object; `age` in seconds. */
+export type RpcAnswer =
+  | { readonly _tag: "Result"; readonly result: Json.Json; readonly age?: number }
+  | {
+    readonly _tag: "Error"
+    readonly code: number
+    readonly message: string
+    /** The whole error object. */
+    readonly error: Json.Json
+    /** Whether the upstream wrote no error object of JSON-RPC, so that another address may say more. */
+    readonly isOdd?: true
+    readonly age?: number
+  }
+
+/** An answer that carries a result. */
+export const result = (value: Json.Json, age?: number): RpcAnswer => ({
+  _tag: "Result",
+  result: value,
+  ...(age === undefined ? {} : { age })
+})
+
+/** An answer that carries an error, for one who plays a node. */
+export const error = (code: number, message: string): RpcAnswer => ({
+  _tag: "Error",
+  code,
+  message,
+  error: Json.write({ code, message })
+})
+
+/** What a node says that does not have a method. */
+export const methodNotFound = (method: string): RpcAnswer => error(-32601, `the method ${method} does not exist`)
+
+const decodeRpcError = Schema.decodeUnknownOption(Schema.Struct({ code: Schema.Int, message: Schema.String }))
+
+/** The text of a request envelope. */
+export const requestText = (id: number, method: string, params: string): string =>
+  `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":${params}}`
+
+/** The text of an answer that carries a result. */
+export const resultText = (id: string, result: string): string => `{"jsonrpc":"2.0","id":${id},"result":${result}}`
+
+/** The text of an answer that carries an upstream's own error object. */
+export const errorText = (id: string, error: string): string => `{"jsonrpc":"2.0","id":${id},"error":${error}}`
+
+const encodeError = Schema.encodeResult(GatewayErrorSchema)
+
+/** The error object of a typed error: its code, its message, and the error itself as `data`. */
+export const errorObject = (error: GatewayError, code: number = rpcCodes[error._tag]): string =>
+  Json.stringify({ code, message: error.message, data: Result.getOrUndefined(encodeError(error)) })
+
+const invalid = (message: string): InvalidRequest =>
+  new InvalidRequest({ errors: [{ path: [], message }], detail: message })
+
+const isId = (value: unknown): boolean =>
+  value === null || Predicate.isString(value) || Predicate.isNumber(value) || Predicate.isBigInt(value)
+
+/** The raw text of a member; undefined where there is none. */
+export const rawMember = (
+  text: string,
+  spans: ReadonlyMap<string, Json.Span>,
+  name: string
+): string | undefined => {
+  const span = spans.get(name)
+  return span === undefined ? undefined : text.slice(span.start, span.end)
+}
+
+const noParams = Json.parsed("[]", [])
+
+/** Reads one envelope; the failure is JSON-RPC's "invalid request" (-32600). */
+export const readCall = ({ text, valueOrUndefined: value }: Json.Json): Result.Result<RpcCall, InvalidRequest> => {
+  if (!Predicate.isObject(value)) return Result.fail(invalid("Expected a JSON-RPC object"))
+  const { id, jsonrpc, method, params } = value
+  if (jsonrpc !== "2.0") return Result.fail(invalid(`Expected "jsonrpc": "2.0"`))
+  if (!Predicate.isString(method)) return Result.fail(invalid("Expected a method name"))
+  // some clients of Ethereum nodes write absent params as null, and nodes take that
+  if (params !== undefined && params !== null && !Array.isArray(params) && !Predicate.isObject(params)) {
+    return Result.fail(invalid("Expected params to be an array or an object"))
+  }
+  if (id !== undefined && !isId(id)) return Result.fail(invalid("Expected id to be a string, a number or null"))
+  const spans = Json.members(text)
+  const raw = rawMember(text, spans, "params")
+  return Result.succeed({
+    id: rawMember(text, spans, "id"),
+    method,
+    params: raw === undefined || params === null ? noParams : Json.parsed(raw, params)
+  })
+}
+
+/** As viem and web3 write a call, and as ethers does. Params without a bracket, brace or escape inside have no name twice. */
+const usualCalls: ReadonlyArray<RegExp> = [
+  /^\{"jsonrpc":"2\.0","id":(?<id>[0-9]{1,15}),"method":"(?<method>\w{1,64})","params":(?<params>\[[^[\]{}\\]*\])\}$/u,
+  /^\{"method":"(?<method>\w{1,64})","params":(?<params>\[[^[\]{}\\]*\]),"id":(?<id>[0-9]{1,15}),"jsonrpc":"2\.0"\}$/u
+]
+
+/** A usual call has so many characters at most, and so no more values than any route takes. */
+const longestUsual = 4096
+
+/**
+ * The call that a text is, where it is written as clients usually write it; undefined says nothing of other texts.
+ *
+ * What it recognises, a strict parser and {@link readCall} read in the same way, at four times the cost.
+ */
+export const usualCall = (text: string): RpcCall | undefined => {
+  if (text.length > longestUsual) return undefined
+  for (const pattern of usualCalls) {
+    const { id, method, params } = pattern.exec(text)?.groups ?? {}
+    if (id === undefined || method === undefined || params === undefined) continue
+    const value = Json.parse(params)
+    const isId = id === "0" || !id.startsWith("0")
+    return isId && Result.isSuccess(value) ? { id, method, params: Json.parsed(params, value.success) } : undefined
+  }
+  return undefined
+}
+
+/** A member of a parsed value; undefined where there is none. */
+export const member = (value: unknown, name: string): unknown =>
+  Predicate.hasProperty(value, name) ? value[name] : undefined
+
+/** What nodes say without a code, or with one that is no integer, has the code of a server error (JSON-RPC 2.0, 5.1). */
+const noCode = -32000
+
+const MAX_WORDS = 240
+
+const wordsOf = (error: unknown, raw: string): string => {
+  if (Predicate.isString(error)) return error
+  const said = [member(error, "message"), member(error, "error"), member(error, "data")].find((each) =>
+    Predicate.isString(each) && each !== ""
+  )
+  return Predicate.isString(said) ? said : raw.slice(0, MAX_WORDS)
+}
+
+/** An error in a node's own words: as it came where clients can read it, else with the code and the message that they need. */
+const readError = (raw: string, value: unknown): Extract<RpcAnswer, { readonly _tag: "Error" }> => {
+  const usual = decodeRpcError(value)
+  if (Option.isSome(usual)) return { _tag: "Error", ...usual.value, error: Json.parsed(raw, value) }
+  const given = member(value, "code")
+  const code = Predicate.isString(given) && /^-?[0-9]{1,15}$/u.test(given) ? Number(given) : given
+  const message = wordsOf(value, raw)
+  const rest = Predicate.isObject(value) && !Array.isArray(value) ? value : {}
+  const known = Predicate.isNumber(code) && Number.isSafeInteger(code) ? code : noCode
+  return { _tag: "Error", code: known, message, error: Json.write({ ...rest, code: known, message }), isOdd: true }
+}
+
+const readMember = (
+  upstream: string,
+  text: string,
+  value: unknown,
+  id: number
+): Result.Result<RpcAnswer, UpstreamMalformed> => {
+  const spans = Json.members(text)
+  const result = rawMember(text, spans, "result")
+  const error = rawMember(text, spans, "error")
+  const answeredId = rawMember(text, spans, "id")
+  const answersUs = answeredId === String(id)
+  // Erigon writes a null result beside an error
+  if (error !== undefined && error !== "null" && (result === undefined || result === "null")) {
+    // a node that could not read the request answers with a null id
+    return answersUs || answeredId === "null"
+      ? Result.succeed(readError(error, member(value, "error")))
+      : Result.fail(malformed(upstream, "The answer's id is not the request's"))
+  }
+  if (spans.size === 0) return Result.fail(malformed(upstream, "Expected a JSON-RPC object"))
+  if (!answersUs) return Result.fail(malformed(upstream, "The answer's id is not the request's"))
+  return result === undefined || (error !== undefined && error !== "null")
+    ? Result.fail(malformed(upstream, "Expected exactly one of result and error"))
+    : Result.succeed({ _tag: "Result", result: Json.parsed(result, member(value, "result")) })
+}
+
+const isVisible = (text: string, at: number): boolean => text.charCodeAt(at) > 0x20
+
+/** The result in an answer to `id` that is written as nodes usually write it; undefined says nothing of other texts. */
+const usualResult = (text: string, id: number): RpcAnswer | undefined => {
+  const head = `{"jsonrpc":"2.0","id":${id},"result":`
+  const end = text.length - 1
+  if (!text.startsWith(head) || text[end] !== "}" || !isVisible(text, head.length) || !isVisible(text, end - 1)) {
+    return undefined
+  }
+  // what stands between is one value or no JSON at all: the envelope has no room for another member
+  const result = text.slice(head.length, end)
+  const value = Json.parse(result)
+  return Result.isSuccess(value) ? { _tag: "Result", result: Json.parsed(result, value.success) } : undefined
+}
+
+/** Reads an upstream's answer to the call that was sent with `id`; fails on a wrong id, and on both or neither of result and error. */
+export const readAnswer = (
+  upstream: string,
+  json: Json.Json,
+  id: number
+): Result.Result<RpcAnswer, UpstreamMalformed> => {
+  const usual = usualResult(json.text, id)
+  if (usual !== undefined) return Result.succeed(usual)
+  return Result.match(json.value, {
+    onFailure: () => Result.fail(malformed(upstream, "Not a JSON document")),
+    onSuccess: (parsed) => readMember(upstream, json.text, parsed, id)
+  })
+}
+
+/** The answer to one call of a batch. */
+export type BatchMember = Result.Result<RpcAnswer, UpstreamMalformed>
+
+/**
+ * Reads an upstream's answer to a batch that was sent with `ids`: an answer or an error for each, in the order of `ids`.
+ *
+ * Answers may come in any order. One that is missing or comes twice fails its call alone; one that nobody asked for is left
+ * out. Fails as a whole where the text is no array.
+ */
+export const readBatch = (
+  upstream: string,
+  { text, valueOrUndefined }: Json.Json,
+  ids: ReadonlyArray<number>
+): Result.Result<ReadonlyArray<BatchMember>, UpstreamMalformed> => {
+  const elements = Array.isArray(valueOrUndefined) ? Json.elements(text) : undefined
+  if (elements === undefined || !Array.isArray(valueOrUndefined)) {
+    return Result.fail(malformed(upstream, "Expected the answers of a batch"))
+  }
+  const values: ReadonlyArray<unknown> = valueOrUndefined
+  const places = new Map<string | undefined, number | undefined>()
+  for (const [place, element] of elements.entries()) {
+    const id = rawMember(element, Json.members(element), "id")
+    places.set(id, places.has(id) ? undefined : place)
+  }
+  return Result.succeed(ids.map((id) => {
+    const place = places.get(String(id))
+    return place === undefined
+      ? Result.fail(malformed(upstream, "The batch has not exactly one answer with the call's id"))
+      : readMember(upstream, elements[place] ?? "", values[place], id)
+  }))
+}
+
+/**
+ * Reads a gateway's whole response to the call that was sent with `id`.
+ *
+ * JSON-RPC errors come with any status. Only without such an error does the status, or the problem document, say what
+ * happened. A 429 is a 429 whatever the body says.
+ */
+export const answerOf = (response: UpstreamResponse, id: number): Effect.Effect<RpcAnswer, ServedFailure> => {
+  if (response.status === 429) return Effect.fail(servedFailureOf(response))
+  const read = Effect.fromResult(readAnswer(response.upstream, response.json, id))
+  return response.status === 200 ? read : Effect.mapError(read, () => servedFailureOf(response))
+}
+
+// EIP-1474, QuickNode, and the HTTP status that some providers put in the code
+const rateLimitCodes = new Set([-32005, -32007, 429])
+
+/** Whether an error's code says that the caller has asked too much. */
+export const isRateLimit = (code: number): boolean => rateLimitCodes.has(code)

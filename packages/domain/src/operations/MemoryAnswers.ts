@@ -1,0 +1,44 @@
+/** The answers of a service in memory: for each operation, what a test has set. */
+import * as Effect from "effect/Effect"
+import * as Ref from "effect/Ref"
+import * as Schema from "effect/Schema"
+import * as Json from "../encoding/Json.ts"
+import { decodeValue } from "./Operation.ts"
+import type { AnyCodec, Operation } from "./Operation.ts"
+import type { ReadOperation } from "./Protocol.ts"
+
+/** Sets how an operation is answered from now on: `answer(blockNumber, () => Effect.succeed(1n))`. */
+export type Answer = <Request extends AnyCodec, Response extends AnyCodec, Failures extends ReadonlyArray<AnyCodec>>(
+  operation: Operation<string, "read", Request, Response, Failures>,
+  respond: (request: Request["Type"]) => Effect.Effect<Response["Type"], Failures[number]["Type"]>
+) => Effect.Effect<void>
+
+/** Answers by operation. */
+export interface MemoryAnswers {
+  readonly answer: Answer
+  /** The encoded answer to an encoded request. Fails where none was set, and where what was set fails. */
+  readonly ask: (operation: ReadOperation, request: unknown) => Effect.Effect<Json.Json, "unset" | "failed">
+}
+
+/** No answers yet. */
+export const make: Effect.Effect<MemoryAnswers> = Effect.gen(function*() {
+  const known = yield* Ref.make<ReadonlyMap<string, (request: unknown) => Effect.Effect<Json.Json, "failed">>>(
+    new Map()
+  )
+  return {
+    answer: (operation, respond) => {
+      const decode = decodeValue(operation.request)
+      const encode = Schema.encodeEffect<AnyCodec>(operation.response)
+      const ask = (request: unknown) =>
+        Effect.flatMap(decode(request), respond).pipe(
+          Effect.mapError(() => "failed" as const),
+          // the answer is the test's own
+          Effect.flatMap((response) => Effect.orDie(encode(response))),
+          Effect.map(Json.write)
+        )
+      return Ref.update(known, (answers) => new Map(answers).set(operation.name, ask))
+    },
+    ask: ({ name }, request) =>
+      Effect.flatMap(Ref.get(known), (answers) => answers.get(name)?.(request) ?? Effect.fail("unset" as const))
+  }
+})

@@ -1,0 +1,128 @@
+/** What the token chain knows about a token: the documented flat resource, and the four kinds of contract behind it. */
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as SchemaTransformation from "effect/SchemaTransformation"
+import { openStruct } from "../encoding/OpenStruct.ts"
+import { TonAddress } from "./TonAddress.ts"
+
+/** Decimals of a token whose metadata states none (TEP-64). */
+export const DEFAULT_DECIMALS = 9
+
+/**
+ * A fungible token, by its master contract.
+ *
+ * `name` and `symbol` may be absent while `metadata` is `"unresolved"`; they are not unique, only `address` is.
+ */
+export const TokenData = Schema.Struct({
+  name: Schema.optionalKey(Schema.String),
+  symbol: Schema.optionalKey(Schema.String),
+  decimals: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 255 })).annotate({
+    description: "Decimals of an amount; 9 where the token's metadata states none or no valid ones (TEP-64)"
+  }),
+  totalSupply: Schema.String.check(Schema.isPattern(/^(?:0|[1-9][0-9]{0,77})$/u)).annotate({
+    description: "All units in existence, in the smallest unit, as a decimal string with every digit"
+  }),
+  mintable: Schema.Boolean.annotate({ description: "Whether the admin can still create units" }),
+  burnable: Schema.Boolean.annotate({
+    description: "Derived, not read: TEP-74 requires that every jetton wallet accepts a burn, and no server reports it"
+  }),
+  address: TonAddress.annotate({
+    description: "The master contract in one form whatever form was asked for: bounceable, base64url, not test-only"
+  }),
+  metadata: Schema.Literals(["onchain", "offchain", "unresolved"]).annotate({
+    description: "Where name, symbol and decimals come from: the contract itself; the document that it points to (at " +
+      "least one of the three); or unresolved, when one of them was to be found in a document that could not be read, " +
+      "or nowhere, or when decimals are stated that are not a number from 0 to 255: decimals may then be the default"
+  })
+}).annotate({ identifier: "TokenData" })
+export type TokenData = typeof TokenData.Type
+
+/** An integer of the chain's machine, up to 257 bits: a JSON number, or a decimal string from the newer servers. */
+export const TvmInteger = Schema.Union([
+  Schema.Int,
+  Schema.BigInt,
+  Schema.String.check(Schema.isPattern(/^-?[0-9]{1,78}$/u))
+]).pipe(
+  Schema.decodeTo(
+    Schema.BigInt,
+    SchemaTransformation.transform({ decode: (value) => BigInt(value), encode: (value) => value.toString() })
+  )
+)
+
+/** Metadata that the contract holds itself, by attribute (TEP-64); `uri` there points to a document with the rest. */
+const OnchainContent = Schema.Struct({
+  type: Schema.Literal("onchain"),
+  data: Schema.NullOr(Schema.Record(Schema.String, Schema.Unknown))
+})
+
+/** Metadata that the contract points to: `data` is the URI of a JSON document. */
+const OffchainContent = Schema.Struct({ type: Schema.Literal("offchain"), data: Schema.NullOr(Schema.String) })
+
+/** Metadata of a token contract as servers report it (TEP-64). */
+export const TokenContent = Schema.Union([OnchainContent, OffchainContent])
+export type TokenContent = typeof TokenContent.Type
+
+/** A member that servers leave out, or write as `null`, where there is nothing to say. */
+const sometimes = <S extends Schema.ConstraintCodec<unknown, unknown>>(schema: S) =>
+  Schema.optionalKey(Schema.NullOr(schema))
+
+/** A fungible token's master contract; `admin_address` is absent when nobody is the admin. */
+export const JettonMaster = openStruct({
+  contract_type: Schema.Literal("jetton_master").pipe(
+    Schema.withDecodingDefaultKey(Effect.succeed("jetton_master" as const))
+  ),
+  total_supply: TvmInteger,
+  mintable: Schema.Boolean,
+  admin_address: sometimes(Schema.String),
+  jetton_content: sometimes(TokenContent),
+  jetton_wallet_code: sometimes(Schema.String)
+}).annotate({ identifier: "JettonMaster" })
+export type JettonMaster = typeof JettonMaster.Type
+
+/** One holder's wallet of a fungible token; `jetton` is the master. */
+export const JettonWallet = openStruct({
+  contract_type: Schema.Literal("jetton_wallet"),
+  balance: TvmInteger,
+  owner: sometimes(Schema.String),
+  jetton: sometimes(Schema.String),
+  jetton_wallet_code: sometimes(Schema.String),
+  mintless_is_claimed: sometimes(Schema.Boolean)
+}).annotate({ identifier: "JettonWallet" })
+
+/** A collection of non-fungible tokens; `next_item_index` is -1 when its items are not numbered in sequence. */
+export const NftCollection = openStruct({
+  contract_type: Schema.Literal("nft_collection"),
+  next_item_index: TvmInteger,
+  collection_content: Schema.optionalKey(Schema.Unknown),
+  owner_address: sometimes(Schema.String)
+}).annotate({ identifier: "NftCollection" })
+
+/** A non-fungible token; `index` takes up to 256 bits, `content` is a domain's records where it is a DNS item. */
+export const NftItem = openStruct({
+  contract_type: Schema.Literal("nft_item"),
+  init: Schema.Boolean,
+  index: TvmInteger,
+  collection_address: sometimes(Schema.String),
+  owner_address: sometimes(Schema.String),
+  content: Schema.optionalKey(Schema.Unknown)
+}).annotate({ identifier: "NftItem" })
+
+/**
+ * What servers really answer to `getTokenData`, told apart by `contract_type`; integers are read as `bigint`.
+ *
+ * Old servers leave out the `contract_type` of a master contract; it is filled in.
+ */
+export const TokenContract = Schema.Union([JettonWallet, NftCollection, NftItem, JettonMaster]).annotate({
+  identifier: "TokenContract"
+})
+export type TokenContract = typeof TokenContract.Type
+
+/** Every form of one address, as `detectAddress` answers; `given_type` is the form that was asked with. */
+export const DetectedAddress = openStruct({
+  raw_form: Schema.String,
+  bounceable: Schema.Struct({ b64: Schema.String, b64url: Schema.String }),
+  non_bounceable: Schema.Struct({ b64: Schema.String, b64url: Schema.String }),
+  given_type: Schema.Literals(["raw_form", "friendly_bounceable", "friendly_non_bounceable"]),
+  test_only: Schema.Boolean
+}).annotate({ identifier: "DetectedAddress" })
+export type DetectedAddress = typeof DetectedAddress.Type

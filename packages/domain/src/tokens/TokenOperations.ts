@@ -1,0 +1,330 @@
+/**
+ * The calls of the token chain: `GET /api/v2/getTokenData`, and the methods of `POST /api/v2/jsonRPC`.
+ *
+ * The methods are those that both server families document, by name; those that write (`send…`) are sent at most once.
+ */
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+import type { Json } from "../encoding/Json.ts"
+import { InvalidAddress } from "../errors/RequestError.ts"
+import { TokenNotFound } from "../errors/ResourceError.ts"
+import { OutcomeUnknown } from "../errors/UpstreamError.ts"
+import * as Operation from "../operations/Operation.ts"
+import { DetectedAddress, TokenContract, TokenData } from "./TokenData.ts"
+import * as TonAddress from "./TonAddress.ts"
+
+const Address = TonAddress.TonAddress
+/** A member that may be left out; clients of the older servers write `null` for that. */
+const optional = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+
+const seqno = Schema.Natural.annotate({ description: "Sequence number of a block" })
+const atBlock = { seqno: optional(seqno) }
+const optionalText = optional(Schema.String)
+/** A count, which servers also read from its digits. */
+const Count = Schema.Union([Schema.Natural, Schema.String.check(Schema.isPattern(/^[0-9]{1,16}$/u))])
+/** A 64-bit integer as clients write it: logical times and shards exceed 2^53, so most send a string. */
+const Int64 = Schema.Union([Schema.Int, Schema.BigInt, Schema.String.check(Schema.isPattern(/^-?[0-9]{1,20}$/u))])
+
+/** Supplies change with any transaction. */
+const someSeconds = (): Operation.CachePolicy => ({ fresh: 10_000, staleIfError: 5 * 60_000 })
+
+const day = 24 * 60 * 60_000
+
+/** What is computed from the request alone never changes; it is cached if it decodes as `answer`. */
+const computed = (answer: Operation.AnyCodec) => ({
+  failures: [InvalidAddress],
+  cheap: true,
+  cachePolicy: (): Operation.CachePolicy => ({ fresh: day, staleIfError: day }),
+  isCacheable: Operation.decodes(answer)
+} as const)
+
+/** A document that no dialect of the servers reads as a failure. */
+const isSuccess = (_request: unknown, answer: Json): boolean => {
+  const value = answer.valueOrUndefined
+  if (!Predicate.isObject(value) || Array.isArray(value) || Predicate.hasProperty(value, "error")) return false
+  return Predicate.hasProperty(value, "ok") ? value.ok === true : true
+}
+
+/** A fungible token by its master contract; the address may come in any form, the answer names one form. */
+export const getTokenData = Operation.read({
+  name: "getTokenData",
+  chain: "tokens",
+  protocol: "token-rest",
+  summary: "A fungible token by the address of its master contract",
+  sources: ["node"],
+  cost: { weight: 0, requestUnits: 1 },
+  request: Schema.Struct({ address: Address }),
+  response: TokenData,
+  failures: [InvalidAddress, TokenNotFound],
+  cachePolicy: someSeconds,
+  // the body is in one of the servers' dialects, not in that of `response`
+  isCacheable: isSuccess
+})
+
+const method = <
+  const Name extends string,
+  Request extends Operation.AnyCodec,
+  Response extends Operation.AnyCodec,
+  const Failures extends ReadonlyArray<Operation.AnyCodec>
+>(
+  declaration: Operation.Caching<Request["Type"]> & {
+    readonly name: Name
+    readonly summary: string
+    readonly request: Request
+    readonly response: Response
+    readonly failures: Failures
+    readonly requestUnits?: number
+    readonly cheap?: true
+  }
+): Operation.Operation<Name, "read", Request, Response, Failures> => {
+  const { requestUnits = 1, ...rest } = declaration
+  return Operation.read({
+    ...rest,
+    chain: "tokens",
+    protocol: "token-rpc",
+    sources: ["node"],
+    cost: { weight: 0, requestUnits }
+  })
+}
+
+/** The params of a method that takes none: an object without members, which an empty struct would not insist on. */
+const noMembers = Schema.Record(Schema.String, Schema.Never)
+
+/** A method whose answer is relayed as it is. */
+const relayed = <const Name extends string, Fields extends Record<string, Operation.AnyCodec>>(
+  name: Name,
+  summary: string,
+  fields: Fields,
+  requestUnits = 1
+) => {
+  const hasNoParams = Object.keys(fields).length === 0
+  return method({
+    name,
+    summary,
+    request: hasNoParams ? noMembers : Schema.Struct(fields),
+    response: Schema.Unknown,
+    failures: [InvalidAddress],
+    requestUnits,
+    ...(hasNoParams ? { cheap: true } : {})
+  })
+}
+
+const account = { address: Address, ...atBlock }
+const message = { source: Address, destination: Address, created_lt: Int64 }
+const block = { workchain: Schema.Int, shard: Int64, seqno, root_hash: optionalText, file_hash: optionalText }
+const blockTransactions = {
+  ...block,
+  after_lt: optional(Int64),
+  after_hash: optionalText,
+  count: optional(Count)
+}
+const accountTransactions = {
+  address: Address,
+  limit: optional(Count),
+  lt: optional(Int64),
+  hash: optionalText,
+  to_lt: optional(Int64),
+  archival: optional(Schema.Boolean)
+}
+const getMethod = {
+  ...account,
+  method: Schema.Union([Schema.String, Schema.Int]),
+  stack: Schema.Array(Schema.Unknown)
+}
+
+/** The friendly form of an address. */
+export const packAddress = method({
+  ...computed(Schema.String),
+  name: "packAddress",
+  summary: "The friendly form of an address; base64 or base64url, as the server likes",
+  request: Schema.Struct({ address: Address }),
+  response: Schema.String
+})
+
+/** The raw form of an address. */
+export const unpackAddress = method({
+  ...computed(Schema.String),
+  name: "unpackAddress",
+  summary: "The raw form of an address; hex digits in either case, as the server likes",
+  request: Schema.Struct({ address: Address }),
+  response: Schema.String
+})
+
+/** All forms of an address. */
+export const detectAddress = method({
+  ...computed(DetectedAddress),
+  name: "detectAddress",
+  summary: "All forms of an address",
+  request: Schema.Struct({ address: Address }),
+  response: DetectedAddress
+})
+
+/** What the contract at an address is, of any of the four kinds; as a method it has the name of {@link getTokenData}. */
+export const getTokenContract = method({
+  name: "getTokenData",
+  summary: "What the contract at an address is: jetton master, jetton wallet, NFT collection or NFT item",
+  request: Schema.Struct(account),
+  response: TokenContract,
+  failures: [InvalidAddress, TokenNotFound],
+  cachePolicy: someSeconds,
+  isCacheable: Operation.decodes(TokenContract)
+})
+
+/** The methods of `POST /api/v2/jsonRPC` by name; `params` is a named object, `result` the server's own. */
+export const tokenRpcOperations = {
+  packAddress,
+  unpackAddress,
+  detectAddress,
+  getTokenData: getTokenContract,
+  getAddressInformation: relayed("getAddressInformation", "Balance, code, data and state of an account", account),
+  getExtendedAddressInformation: relayed(
+    "getExtendedAddressInformation",
+    "An account with its contract type resolved",
+    account
+  ),
+  getWalletInformation: relayed("getWalletInformation", "Wallet type, seqno and balance of an account", account),
+  getAddressBalance: relayed("getAddressBalance", "Balance of an account, in nanotons", account),
+  getAddressState: relayed("getAddressState", "Whether an account is active, uninitialized or frozen", account),
+  getShardAccountCell: relayed("getShardAccountCell", "The cell of an account in its shard's state", account),
+  detectHash: method({
+    ...computed(Schema.Record(Schema.String, Schema.String)),
+    name: "detectHash",
+    summary: "All forms of a hash",
+    request: Schema.Struct({ hash: Schema.String }),
+    response: Schema.Unknown
+  }),
+  dnsResolve: relayed("dnsResolve", "The records of a domain", {
+    domain: Schema.String,
+    resolver_address: optional(Address),
+    ...atBlock
+  }),
+  getTransactions: relayed("getTransactions", "Transactions of an account, newest first", accountTransactions, 2),
+  getTransactionsStd: relayed(
+    "getTransactionsStd",
+    "Transactions of an account, newest first, with the one that the next page begins at",
+    accountTransactions,
+    2
+  ),
+  tryLocateTx: relayed("tryLocateTx", "The transaction that received a message", message),
+  tryLocateResultTx: relayed("tryLocateResultTx", "The transaction that received a message", message),
+  tryLocateSourceTx: relayed("tryLocateSourceTx", "The transaction that sent a message", message),
+  getMasterchainInfo: relayed("getMasterchainInfo", "The newest masterchain block", {}),
+  getConsensusBlock: relayed("getConsensusBlock", "The newest block that the network agreed on", {}),
+  getMasterchainBlockSignatures: relayed(
+    "getMasterchainBlockSignatures",
+    "Validators' signatures of a masterchain block",
+    { seqno }
+  ),
+  shards: relayed("shards", "The shard blocks of a masterchain block", { seqno }),
+  getShards: relayed("getShards", "The shard blocks of a masterchain block, by another name", { seqno }),
+  getShardBlockProof: relayed("getShardBlockProof", "The proof that ties a shard block to the masterchain", {
+    workchain: Schema.Int,
+    shard: Int64,
+    seqno,
+    from_seqno: optional(seqno)
+  }),
+  lookupBlock: relayed("lookupBlock", "A block by its seqno, logical time or time", {
+    workchain: Schema.Int,
+    shard: Int64,
+    ...atBlock,
+    lt: optional(Int64),
+    unixtime: optional(Schema.Natural)
+  }),
+  getBlockTransactions: relayed("getBlockTransactions", "Short ids of a block's transactions", blockTransactions),
+  getBlockTransactionsExt: relayed("getBlockTransactionsExt", "A block's transactions in full", blockTransactions),
+  getBlockHeader: relayed("getBlockHeader", "The header of a block", block),
+  getOutMsgQueueSize: relayed("getOutMsgQueueSize", "Lengths of the outgoing message queues, by shard", {}),
+  getConfigParam: relayed("getConfigParam", "One parameter of the network's configuration", {
+    config_id: Schema.Int,
+    ...atBlock
+  }),
+  getConfigAll: relayed("getConfigAll", "The network's configuration", atBlock),
+  getLibraries: relayed("getLibraries", "Library cells by their hashes", { libraries: Schema.Array(Schema.String) }),
+  runGetMethod: relayed("runGetMethod", "The result of a contract's get method", getMethod),
+  runGetMethodStd: relayed("runGetMethodStd", "The result of a contract's get method, stack in typed form", getMethod),
+  estimateFee: relayed("estimateFee", "The fees that a message would cost", {
+    address: Address,
+    body: Schema.String,
+    init_code: optionalText,
+    init_data: optionalText,
+    ignore_chksig: optional(Schema.Boolean)
+  })
+} as const
+
+/** Any read method of the table. */
+export type TokenRpcOperation = (typeof tokenRpcOperations)[keyof typeof tokenRpcOperations]
+
+/** What to do when it is not known what became of a message. */
+export const messageAdvice =
+  "Look for the message among the account's transactions first. A wallet takes the identical bytes once only, by its seqno, " +
+  "so that there they may be sent again; do not sign again under another seqno before you know"
+
+const sending = <const Name extends string, Fields extends Record<string, Operation.AnyCodec>>(
+  name: Name,
+  summary: string,
+  fields: Fields
+) =>
+  Operation.once({
+    name,
+    chain: "tokens",
+    protocol: "token-rpc",
+    summary,
+    sources: ["node"],
+    cost: { weight: 0, requestUnits: 1 },
+    request: Schema.Struct(fields),
+    response: Schema.Unknown,
+    failures: [InvalidAddress, OutcomeUnknown],
+    advice: messageAdvice
+  })
+
+/** A cell as bytes in base64, or as an object of its bits and references. */
+const cell = Schema.Union([Schema.String, Schema.Record(Schema.String, Schema.Unknown)])
+
+/** The methods that send a message to the chain, by name. */
+export const tokenSendOperations = {
+  sendBoc: sending("sendBoc", "Send a message, at most once", { boc: Schema.NonEmptyString }),
+  sendBocReturnHash: sending("sendBocReturnHash", "Send a message, at most once, and tell its hash", {
+    boc: Schema.NonEmptyString
+  }),
+  sendBocReturnHashNoError: sending(
+    "sendBocReturnHashNoError",
+    "Send a message, at most once, and tell its hash whatever the server says of it",
+    { boc: Schema.NonEmptyString }
+  ),
+  sendQuery: sending("sendQuery", "Send a message that is put together from its parts, at most once", {
+    address: Address,
+    body: Schema.String,
+    init_code: optionalText,
+    init_data: optionalText
+  }),
+  sendQuerySimple: sending("sendQuerySimple", "The same with cells as objects, at most once", {
+    address: Address,
+    body: cell,
+    init_code: optional(cell),
+    init_data: optional(cell)
+  })
+} as const
+
+/** Any method that sends. */
+export type TokenSendOperation = (typeof tokenSendOperations)[keyof typeof tokenSendOperations]
+
+const byName: ReadonlyMap<string, TokenRpcOperation> = new Map(Object.entries(tokenRpcOperations))
+
+/** The read method of a name; none for methods that write, and for anything else that the route does not relay. */
+export const findTokenMethod = (name: string): Option.Option<TokenRpcOperation> =>
+  Option.fromUndefinedOr(byName.get(name))
+
+/** The read methods of `GET /api/v2/{method}`; `getTokenData` has a route of its own. */
+export const tokenRestReads: ReadonlyArray<TokenRpcOperation> = Object.values(tokenRpcOperations)
+  .filter(({ name }) => name !== "getTokenData")
+
+/**
+ * The methods of `POST /api/v2/{method}`: all reads, with their params in the body, and those that send.
+ *
+ * `getTokenData` is answered in the server's own envelope here.
+ */
+export const tokenRestPosts: ReadonlyArray<TokenRpcOperation | TokenSendOperation> = [
+  ...Object.values(tokenRpcOperations),
+  ...Object.values(tokenSendOperations)
+]

@@ -1,0 +1,140 @@
+/**
+ * Token-chain addresses: read from either form, checked, written in any form.
+ *
+ * Friendly form: 36 bytes (tag, workchain, 32-byte hash, CRC16 XMODEM big-endian over the 34 before it) as 48 characters of
+ * base64 or base64url. Raw form: `<workchain>:<64 hex digits>`, which has no checksum. Stricter than most readers on
+ * purpose: no mixed alphabets, no bare hex, no workchain besides 0 and -1.
+ */
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import { InvalidAddress } from "../errors/RequestError.ts"
+
+/** The account that an address names, whatever the form it is written in; `hash` is 64 lower-case hex digits. */
+export interface Account {
+  readonly workchain: 0 | -1
+  readonly hash: string
+}
+
+/** An address as it was written: its account, and what the friendly form says besides. */
+export interface Parsed extends Account {
+  readonly form: "raw" | "bounceable" | "non-bounceable"
+  readonly testOnly: boolean
+}
+
+/** How to write a friendly address; when not given: bounceable, base64url, not test-only. */
+export interface FriendlyForm {
+  readonly bounceable?: boolean
+  readonly urlSafe?: boolean
+  readonly testOnly?: boolean
+}
+
+const BOUNCEABLE = 0x11
+const NON_BOUNCEABLE = 0x51
+const TEST_ONLY = 0x80
+const FRIENDLY_LENGTH = 48
+const CHECKED_BYTES = 34
+// long enough for every address, short enough for a message
+const MAX_QUOTED = 128
+
+const crc16 = (bytes: Uint8Array): number => {
+  let crc = 0
+  for (const byte of bytes) {
+    crc ^= byte << 8
+    for (let bit = 0; bit < 8; bit++) crc = (crc & 0x8000) === 0 ? crc << 1 : (crc << 1) ^ 0x1021
+    crc &= 0xffff
+  }
+  return crc
+}
+
+const toHex = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")
+
+const readRaw = (text: string): Result.Result<Parsed, string> => {
+  const [workchain, hash, ...rest] = text.split(":")
+  if (hash === undefined || rest.length > 0 || !/^[0-9a-fA-F]{64}$/u.test(hash)) {
+    return Result.fail("raw form is <workchain>:<64 hex digits>")
+  }
+  if (workchain !== "0" && workchain !== "-1") return Result.fail("workchain is neither 0 nor -1")
+  return Result.succeed({
+    workchain: workchain === "0" ? 0 : -1,
+    hash: hash.toLowerCase(),
+    form: "raw",
+    testOnly: false
+  })
+}
+
+const readFriendly = (text: string): Result.Result<Parsed, string> => {
+  if (text.includes(" ")) return Result.fail("a space inside; in a query, + has to be sent as %2B")
+  if (text.length !== FRIENDLY_LENGTH) {
+    return Result.fail(`length is ${text.length}, not ${FRIENDLY_LENGTH} characters (or <workchain>:<64 hex digits>)`)
+  }
+  if (!/^[A-Za-z0-9+/_-]*$/u.test(text)) return Result.fail("a character outside base64 and base64url")
+  if (/[+/]/u.test(text) && /[_-]/u.test(text)) {
+    return Result.fail("mixed alphabets: base64 and base64url in one address")
+  }
+  const bytes = Uint8Array.from(
+    atob(text.replaceAll("-", "+").replaceAll("_", "/")),
+    (character) => character.charCodeAt(0)
+  )
+  const view = new DataView(bytes.buffer)
+  if (view.getUint16(CHECKED_BYTES) !== crc16(bytes.subarray(0, CHECKED_BYTES))) return Result.fail("checksum differs")
+  const tag = view.getUint8(0) & ~TEST_ONLY
+  if (tag !== BOUNCEABLE && tag !== NON_BOUNCEABLE) return Result.fail("unknown tag in the first byte")
+  const workchain = view.getInt8(1)
+  if (workchain !== 0 && workchain !== -1) return Result.fail("workchain is neither 0 nor -1")
+  return Result.succeed({
+    workchain,
+    hash: toHex(bytes.subarray(2, CHECKED_BYTES)),
+    form: tag === BOUNCEABLE ? "bounceable" : "non-bounceable",
+    testOnly: (view.getUint8(0) & TEST_ONLY) !== 0
+  })
+}
+
+const read = (text: string): Result.Result<Parsed, string> => text.includes(":") ? readRaw(text) : readFriendly(text)
+
+/** Reads an address in either form; the failure says in words what is wrong with it. */
+export const parse = (text: string): Result.Result<Parsed, InvalidAddress> =>
+  Result.mapError(read(text), (reason) =>
+    new InvalidAddress({
+      address: text.length > MAX_QUOTED ? `${text.slice(0, MAX_QUOTED)}…` : text,
+      reason,
+      detail: `Not a token-chain address: ${reason}`
+    }))
+
+/** The raw form, hex digits in lower case. */
+export const formatRaw = (account: Account): string => `${account.workchain}:${account.hash}`
+
+/** The friendly form, 48 characters. */
+export const format = (account: Account, form: FriendlyForm = {}): string => {
+  const { bounceable = true, testOnly = false, urlSafe = true } = form
+  const bytes = new Uint8Array(CHECKED_BYTES + 2)
+  const view = new DataView(bytes.buffer)
+  view.setUint8(0, (bounceable ? BOUNCEABLE : NON_BOUNCEABLE) | (testOnly ? TEST_ONLY : 0))
+  view.setInt8(1, account.workchain)
+  for (let i = 0; i < 32; i++) view.setUint8(2 + i, Number.parseInt(account.hash.slice(2 * i, 2 * i + 2), 16))
+  view.setUint16(CHECKED_BYTES, crc16(bytes.subarray(0, CHECKED_BYTES)))
+  const text = btoa(String.fromCharCode(...bytes))
+  return urlSafe ? text.replaceAll("+", "-").replaceAll("/", "_") : text
+}
+
+const isAccepted = Schema.makeFilter<string>(
+  (text) => Result.match(read(text), { onFailure: (reason) => reason, onSuccess: () => undefined }),
+  {
+    toJsonSchema: () => ({ pattern: "^(?:(?:0|-1):[0-9a-fA-F]{64}|[A-Za-z0-9+/_-]{48})$" }),
+    // friendly addresses cannot be generated by pattern: the checksum would be wrong
+    arbitraryConstraint: { patterns: [{ source: "^(?:0|-1):[0-9a-f]{64}$", flags: "" }] }
+  }
+)
+
+/** Any text that `parse` accepts, kept as it was written. */
+export const TonAddress = Schema.String.check(isAccepted).pipe(Schema.brand("TonAddress")).annotate({
+  identifier: "TonAddress",
+  description: "Token-chain address: friendly (48 characters of base64 or base64url) or raw (<workchain>:<64 hex>)"
+})
+export type TonAddress = typeof TonAddress.Type
+
+/** Checks a text into a `TonAddress`, which keeps the text as it is. */
+export const check = (text: string): Result.Result<TonAddress, InvalidAddress> =>
+  Result.map(parse(text), () => TonAddress.make(text))
+
+/** The one form in which this gateway names an account: bounceable, base64url, not test-only. */
+export const canonical = (account: Account): TonAddress => TonAddress.make(format(account))

@@ -1,0 +1,269 @@
+/** What the sandbox's two EVM chains have in common: blocks that come by the clock, accounts, transactions. */
+import type { Address, Data, Hash } from "@trigate/domain/encoding/Hex"
+import * as Arr from "effect/Array"
+import * as Option from "effect/Option"
+import type { Seed } from "../Seed.ts"
+import * as Random from "../Seed.ts"
+import { type World, zeroWord } from "./EvmWorld.ts"
+
+/** An event of a transaction. */
+export interface TransactionLog {
+  readonly address: Address
+  readonly topics: ReadonlyArray<Hash>
+  readonly data: Data
+}
+
+/** Addresses and storage slots that a transaction reads (EIP-2930). */
+export type AccessList = ReadonlyArray<{ readonly address: Address; readonly storageKeys: ReadonlyArray<Hash> }>
+
+/** The block that code runs in. */
+export interface EvmBlock {
+  readonly number: number
+  /** In seconds. */
+  readonly timestamp: number
+  /** In wei. */
+  readonly baseFee: bigint
+  readonly gasLimit: bigint
+  readonly hashOf: (block: number) => Hash
+}
+
+/** A call of a contract, a transfer, or, with `to` null, the creation of a contract. */
+export interface Call {
+  readonly from: Address
+  readonly to: Address | null
+  readonly data: Data
+  readonly value: bigint
+  readonly gas: bigint
+}
+
+/** What running code did. */
+export interface Outcome {
+  /** The state afterwards. */
+  readonly world: World
+  /** Refunds are subtracted. `call` does not count the gas of a transaction's bytes. */
+  readonly gasUsed: bigint
+  /** Why the code did not finish: `revert`, `out of gas`, … */
+  readonly failure: string | undefined
+  /** The returned bytes, or those of the revert. */
+  readonly returned: Data
+  /** The contract that was created. */
+  readonly created: Address | null
+  readonly logs: ReadonlyArray<TransactionLog>
+  /** Empty for `execute` and `call`. */
+  readonly accessList: AccessList
+}
+
+/**
+ * Runs code on a state. A promise is rejected for a transaction that no block can hold, such as one with a wrong
+ * nonce.
+ */
+export interface Machine {
+  /** Runs the bytes of a signed transaction. */
+  readonly execute: (world: World, block: EvmBlock, bytes: Data) => Promise<Outcome>
+  /** Runs a call as a transaction of its sender, with a gas price of 0. */
+  readonly estimate: (world: World, block: EvmBlock, call: Call) => Promise<Outcome>
+  /** Runs a call; the sender may be a contract. */
+  readonly call: (world: World, block: EvmBlock, call: Call) => Promise<Outcome>
+}
+
+/** What the sender of a transaction signed. Amounts are in wei. */
+export interface Envelope {
+  readonly nonce: number
+  readonly value: bigint
+  readonly gas: bigint
+  readonly input: Data
+  readonly signature: { readonly r: Hash; readonly s: Hash; readonly yParity: number }
+  /** EIP-2718 type, and what was signed of its price. */
+  readonly pricing:
+    | { readonly type: "0x0"; readonly gasPrice: bigint }
+    | { readonly type: "0x1"; readonly gasPrice: bigint; readonly accessList: AccessList }
+    | {
+      readonly type: "0x2"
+      readonly maxFeePerGas: bigint
+      readonly maxPriorityFeePerGas: bigint
+      readonly accessList: AccessList
+    }
+}
+
+/** A signed transaction that the chain has accepted. */
+export interface Sent {
+  readonly hash: Hash
+  readonly from: Address
+  /** Null to create a contract. */
+  readonly to: Address | null
+  readonly envelope: Envelope
+  /** What was sent. */
+  readonly bytes: Data
+}
+
+/** A transaction that has a block. */
+export interface Transaction extends Omit<Sent, "bytes"> {
+  /** Number of its block, which may be in the future. */
+  readonly block: number
+  /** Position in the block. */
+  readonly index: number
+  readonly gasUsed: bigint
+  /** Gas used in the block up to and including this transaction. */
+  readonly cumulativeGasUsed: bigint
+  /** Position of its first log in the block. */
+  readonly firstLog: number
+  readonly logs: ReadonlyArray<TransactionLog>
+  readonly contractAddress: Address | null
+  readonly status: "success" | "failure"
+  /** EIP-2718 type on the wire; undefined on families from before it. */
+  readonly type: string | undefined
+  /** Price of a unit of gas, in wei; undefined on families whose receipts do not have it. */
+  readonly paid: bigint | undefined
+  /** What its family adds to the receipt. */
+  readonly fields: FamilyFields
+  /** Additional fields of the receipt. They replace those of the family. */
+  readonly extras: { readonly [field: string]: unknown }
+  /** First block at which the sequencer promises the receipt; undefined if it makes no promise. */
+  readonly promisedFrom: number | undefined
+  /** The bytes that were sent; undefined for a transaction that was made up. */
+  readonly bytes: Data | undefined
+}
+
+/** The position of a receipt, for fields of families that depend on it. */
+export interface ReceiptPlace {
+  readonly seed: Seed
+  readonly hash: Hash
+  readonly block: number
+  readonly blockHash: Hash
+  /** Of the block, in seconds. */
+  readonly timestamp: number
+  /** Whether the block has been posted to layer 1. */
+  readonly posted: boolean
+}
+
+/** What a family of chains adds to a receipt and its logs. */
+export interface FamilyFields {
+  readonly receipt: (place: ReceiptPlace) => { readonly [field: string]: unknown }
+  readonly log: (place: ReceiptPlace, position: number) => { readonly [field: string]: unknown }
+}
+
+/** The times of blocks. */
+export interface BlockClock {
+  /** Number of the newest block when the chain starts. */
+  readonly first: number
+  /** Instant of that block, in milliseconds. */
+  readonly startedAt: number
+  /** Milliseconds between two blocks. */
+  readonly every: number
+}
+
+/** The newest, the newest safe and the newest finalized block. */
+export interface Heads {
+  readonly latest: number
+  readonly safe: number
+  readonly finalized: number
+}
+
+/** The state of an EVM chain. */
+export interface Ledger {
+  /** By hash, in lower case; those of a block in their order. */
+  readonly transactions: ReadonlyMap<Hash, Transaction>
+  /**
+   * Accepted transactions without a block. Each waits for an earlier one of its sender, or for a sufficient balance.
+   */
+  readonly waiting: ReadonlyArray<Sent>
+  /** The accounts after each block that changed them, ascending. The last block may be the next one. */
+  readonly worlds: Arr.NonEmptyReadonlyArray<{ readonly block: number; readonly world: World }>
+}
+
+/** A chain at an instant. */
+export interface EvmChain {
+  readonly seed: Seed
+  /** Keeps the made-up hashes of two chains apart. */
+  readonly name: string
+  readonly chainId: number
+  readonly clock: BlockClock
+  readonly heads: Heads
+  readonly ledger: Ledger
+  /** The family of transactions that are sent to it. */
+  readonly fields: FamilyFields
+  /** Base fee of a block, in wei. */
+  readonly baseFee: (block: number) => bigint
+  /** The proposed priority fee, in wei. */
+  readonly priorityFee: bigint
+  /** What a transaction pays in addition to its gas, in wei. */
+  readonly dataFee: (hash: Hash) => bigint
+}
+
+/** A chain that starts with these accounts. */
+export const genesis = (world: World): Ledger => ({
+  transactions: new Map(),
+  waiting: [],
+  worlds: [{ block: 0, world }]
+})
+
+/** The newest block at an instant. */
+export const latestAt = ({ every, first, startedAt }: BlockClock, now: number): number =>
+  first + Math.floor((now - startedAt) / every)
+
+/** Time of a block, in seconds. */
+export const timestampOf = ({ every, first, startedAt }: BlockClock, block: number): number =>
+  Math.floor((startedAt + (block - first) * every) / 1_000)
+
+const numberDigits = 8
+
+const blockHash = (seed: Seed, chain: string, block: number): Hash => {
+  const made = Random.hex(seed, `${chain}/block/${block}`, 64 - numberDigits)
+  return `${made}${block.toString(16).padStart(numberDigits, "0")}`
+}
+
+/** Hash of a block, from which {@link blockOf} reads its number; zeros for a block that is not there. */
+export const hashOf = ({ heads, name, seed }: EvmChain, block: number): Hash =>
+  block < 0 || block > heads.latest ? zeroWord : blockHash(seed, name, block)
+
+/** The block of a hash; undefined if there is none. */
+export const blockOf = (chain: EvmChain, hash: Hash): number | undefined => {
+  const block = Number.parseInt(hash.slice(-numberDigits), 16)
+  return block <= chain.heads.latest && hashOf(chain, block) === hash.toLowerCase() ? block : undefined
+}
+
+/** Number of the next block. */
+export const nextBlock = ({ heads }: EvmChain): number => heads.latest + 1
+
+/** The gas limit of a block, and the maximum gas of a transaction and of a call. */
+export const gasLimit = 30_000_000n
+
+/** A block as the context of running code. */
+export const evmBlock = (chain: EvmChain, number: number): EvmBlock => ({
+  number,
+  timestamp: timestampOf(chain.clock, number),
+  baseFee: chain.baseFee(number),
+  gasLimit,
+  hashOf: (block) => hashOf(chain, block)
+})
+
+/** The state after a block. */
+export const worldAt = ({ ledger }: EvmChain, block: number): World =>
+  Option.getOrElse(Arr.findLast(ledger.worlds, (each) => each.block <= block), () => ledger.worlds[0]).world
+
+/** The state of a chain with a change applied after every block. */
+export const mapWorlds = <State extends Ledger>(state: State, change: (world: World) => World): State => ({
+  ...state,
+  worlds: Arr.map(state.worlds, ({ block, world }) => ({ block, world: change(world) }))
+})
+
+/** The transactions of a block, in their order. */
+export const transactionsIn = ({ transactions }: Ledger, block: number): ReadonlyArray<Transaction> =>
+  [...transactions.values()].filter((transaction) => transaction.block === block)
+
+/** The position of a transaction. The block hash is zeros until the block is there. */
+export const placeOf = (chain: EvmChain, { block, hash }: Transaction): ReceiptPlace => ({
+  seed: chain.seed,
+  hash,
+  block,
+  blockHash: hashOf(chain, block),
+  timestamp: timestampOf(chain.clock, block),
+  posted: block <= chain.heads.safe
+})
+
+/** The price of a unit of gas at a base fee. */
+export const paidAt = (pricing: Envelope["pricing"], baseFee: bigint): bigint => {
+  if (pricing.type !== "0x2") return pricing.gasPrice
+  const offered = baseFee + pricing.maxPriorityFeePerGas
+  return offered < pricing.maxFeePerGas ? offered : pricing.maxFeePerGas
+}

@@ -1,0 +1,170 @@
+/**
+ * Runs EVM code with `@ethereumjs/vm`.
+ *
+ * Import this module dynamically: it loads about 300 modules, which only a call that runs code needs.
+ */
+import { createBlock } from "@ethereumjs/block"
+import { type Common, createCustomCommon, Hardfork, Mainnet, type StateManagerInterface } from "@ethereumjs/common"
+import type { EVMMockBlockchainInterface, EVMResult } from "@ethereumjs/evm"
+import { createLegacyTx, createTxFromRLP } from "@ethereumjs/tx"
+import { Account, type Address as EvmAddress, bytesToHex, createAddressFromString, hexToBytes } from "@ethereumjs/util"
+import { createVM, runTx, type RunTxOpts, type RunTxResult } from "@ethereumjs/vm"
+import type { Address, Data, Hash } from "@trigate/domain/encoding/Hex"
+import { keccak256, pad } from "viem/utils"
+import type { AccessList, EvmBlock, Machine, Outcome } from "./EvmChain.ts"
+import type { World } from "./EvmWorld.ts"
+import * as EvmWorld from "./EvmWorld.ts"
+
+const addressOf = (address: EvmAddress): Address => bytesToHex(address.bytes)
+
+const slotOf = (key: Uint8Array): bigint => BigInt(bytesToHex(key))
+
+interface State extends StateManagerInterface {
+  /** Starts from a state. */
+  readonly start: (world: World) => void
+  /** The state now. */
+  readonly world: () => World
+}
+
+/** The library's view of a {@link World}: a checkpoint is a reference to the value before it. */
+const makeState = (empty: World): State => {
+  let world = empty
+  let original = empty
+  const checkpoints: Array<World> = []
+  const codes = new Map<Data, { readonly bytes: Uint8Array; readonly hash: Uint8Array }>()
+  const codeOf = (code: Data) => {
+    const known = codes.get(code)
+    if (known !== undefined) return known
+    const read = { bytes: hexToBytes(code), hash: keccak256(code, "bytes") }
+    codes.set(code, read)
+    return read
+  }
+  const done = (next: World): Promise<void> => {
+    world = next
+    return Promise.resolve()
+  }
+  const bytesOf = (from: World, address: EvmAddress, key: Uint8Array) =>
+    Promise.resolve(hexToBytes(EvmWorld.wordOf(from, addressOf(address), slotOf(key))))
+  const getAccount = (address: EvmAddress): Account | undefined => {
+    const { balance, code, nonce } = EvmWorld.accountOf(world, addressOf(address))
+    if (nonce === 0n && balance === 0n && code === "0x") return undefined
+    return new Account(nonce, balance, undefined, codeOf(code).hash)
+  }
+  const put = (address: EvmAddress, account: { readonly nonce?: bigint; readonly balance?: bigint } | undefined) =>
+    done(
+      account === undefined
+        ? EvmWorld.withoutAccount(world, addressOf(address))
+        : EvmWorld.withAccount(world, addressOf(address), {
+          ...(account.nonce === undefined ? {} : { nonce: account.nonce }),
+          ...(account.balance === undefined ? {} : { balance: account.balance })
+        })
+    )
+  const bytesAt = (address: EvmAddress): Uint8Array => codeOf(EvmWorld.accountOf(world, addressOf(address)).code).bytes
+  const noRoot = () => Promise.reject(new RangeError("The sandbox has no state roots"))
+  return {
+    start: (next) => {
+      world = next
+      original = next
+      checkpoints.length = 0
+    },
+    world: () => world,
+    getAccount: (address) => Promise.resolve(getAccount(address)),
+    putAccount: put,
+    modifyAccountFields: put,
+    deleteAccount: (address) => put(address, undefined),
+    putCode: (address, code) => done(EvmWorld.withAccount(world, addressOf(address), { code: bytesToHex(code) })),
+    getCode: (address) => Promise.resolve(bytesAt(address)),
+    getCodeSize: (address) => Promise.resolve(bytesAt(address).length),
+    getStorage: (address, key) => bytesOf(world, address, key),
+    putStorage: (address, key, value) =>
+      done(EvmWorld.withWord(world, addressOf(address), slotOf(key), pad(bytesToHex(value)))),
+    clearStorage: (address) => done(EvmWorld.withoutWords(world, addressOf(address))),
+    checkpoint: () => {
+      checkpoints.push(world)
+      return Promise.resolve()
+    },
+    commit: () => {
+      checkpoints.pop()
+      return Promise.resolve()
+    },
+    revert: () => done(checkpoints.pop() ?? world),
+    originalStorageCache: {
+      get: (address, key) => bytesOf(original, address, key),
+      clear: () => {
+        original = world
+      }
+    },
+    getStateRoot: noRoot,
+    setStateRoot: noRoot,
+    hasStateRoot: () => Promise.resolve(false),
+    clearCaches: () => {},
+    shallowCopy: () => makeState(world)
+  }
+}
+
+const blockOf = ({ baseFee, gasLimit, number, timestamp }: EvmBlock, common: Common) =>
+  createBlock({ header: { number, timestamp, gasLimit, baseFeePerGas: baseFee } }, { common, freeze: false })
+
+const accessListOf = (result: Pick<RunTxResult, "accessList">): AccessList =>
+  (result.accessList ?? []).map(({ address, storageKeys }) => ({ address, storageKeys }))
+
+const outcomeOf = ({ createdAddress, execResult }: EVMResult, world: World, gasUsed: bigint): Outcome => ({
+  world,
+  gasUsed,
+  failure: execResult.exceptionError?.error,
+  returned: bytesToHex(execResult.returnValue),
+  created: createdAddress === undefined ? null : addressOf(createdAddress),
+  logs: (execResult.logs ?? []).map(([address, topics, data]) => ({
+    address: bytesToHex(address),
+    topics: topics.map((topic) => bytesToHex(topic)),
+    data: bytesToHex(data)
+  })),
+  accessList: []
+})
+
+/** A machine for a chain's rules (Cancun). It runs one thing at a time. */
+export const make = (chainId: number): Promise<Machine> => {
+  const common = createCustomCommon({ chainId }, Mainnet, { hardfork: Hardfork.Cancun })
+  const state = makeState(EvmWorld.make([]))
+  let hashOf = (_: number): Hash => EvmWorld.zeroWord
+  const blockchain: EVMMockBlockchainInterface = {
+    getBlock: (number) => Promise.resolve({ hash: () => hexToBytes(hashOf(number)) }),
+    putBlock: () => Promise.resolve(),
+    shallowCopy: () => blockchain
+  }
+  return createVM({ common, stateManager: state, blockchain }).then((vm): Machine => {
+    const start = (world: World, block: EvmBlock) => {
+      state.start(world)
+      hashOf = block.hashOf
+      return blockOf(block, common)
+    }
+    const run = (world: World, block: EvmBlock, options: RunTxOpts): Promise<Outcome> =>
+      runTx(vm, { ...options, block: start(world, block) }).then((result) => ({
+        ...outcomeOf(result, state.world(), result.totalGasSpent),
+        accessList: accessListOf(result)
+      }))
+    return {
+      execute: (world, block, bytes) => run(world, block, { tx: createTxFromRLP(hexToBytes(bytes), { common }) }),
+      estimate: (world, block, { data, from, gas, to, value }) => {
+        const tx = createLegacyTx(
+          { gasLimit: gas, gasPrice: 0n, ...(to === null ? {} : { to }), value, data },
+          { common, freeze: false }
+        )
+        tx.getSenderAddress = () => createAddressFromString(from)
+        return run(world, { ...block, baseFee: 0n }, { tx, skipNonce: true, reportAccessList: true })
+      },
+      call: (world, block, { data, from, gas, to, value }) =>
+        vm.evm.runCall({
+          block: start(world, block),
+          caller: createAddressFromString(from),
+          ...(to === null ? {} : { to: createAddressFromString(to) }),
+          data: hexToBytes(data),
+          gasLimit: gas,
+          value
+        }).then((result) => {
+          vm.evm.journal.cleanJournal()
+          return outcomeOf(result, state.world(), result.execResult.executionGasUsed)
+        })
+    }
+  })
+}

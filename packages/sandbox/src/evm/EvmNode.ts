@@ -1,0 +1,346 @@
+/** A node of a sandbox's EVM chain: the standard JSON-RPC methods. */
+import { Address, Data, Hash, Quantity, StorageSlot } from "@trigate/domain/encoding/Hex"
+import * as Json from "@trigate/domain/encoding/Json"
+import type { EvmBackend } from "@trigate/domain/evm/EvmProtocol"
+import type { layer2Operations } from "@trigate/domain/evm/Layer2Operations"
+import { methodNotFound, type RpcAnswer } from "@trigate/domain/operations/JsonRpc"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Ref from "effect/Ref"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as Semaphore from "effect/Semaphore"
+import { decodeErrorResult, keccak256 } from "viem/utils"
+import * as Chain from "./EvmChain.ts"
+import type { Call, EvmBlock, EvmChain, Ledger, Machine, Outcome } from "./EvmChain.ts"
+import * as EvmSubmission from "./EvmSubmission.ts"
+import * as Wire from "./EvmWire.ts"
+import { type Block, quantity, type Refusal, refused } from "./EvmWire.ts"
+import * as EvmWorld from "./EvmWorld.ts"
+import type { World } from "./EvmWorld.ts"
+
+type Reply = Effect.Effect<unknown, Refusal>
+
+/** Uses the chain's machine exclusively. */
+export type WithMachine = <A, E>(use: (machine: Machine) => Effect.Effect<A, E>) => Effect.Effect<A, E>
+
+/** Answers from a view of the chain and params that are raw JSON text. */
+export type Method<View> = (view: View, params: string) => Reply
+
+const invalidParams: Refusal = { code: -32602, message: "invalid params" }
+
+/** Reads the params of a method, then answers from them. */
+export const method = <View, Request>(
+  schema: Schema.ConstraintCodec<Request, unknown>,
+  answer: (view: View, request: Request) => Reply
+): Method<View> => {
+  const decode = Schema.decodeUnknownOption(schema)
+  return (view, params) =>
+    Effect.fromResult(Json.parse(params)).pipe(
+      Effect.flatMap((value) => Effect.fromOption(decode(value))),
+      Effect.mapError(() => invalidParams),
+      Effect.flatMap((request) => answer(view, request))
+    )
+}
+
+/** The reply in the form of a node's answer. */
+export const answerOf = (reply: Reply): Effect.Effect<RpcAnswer> =>
+  Effect.match(reply, {
+    onFailure: (error): RpcAnswer => ({
+      _tag: "Error",
+      code: error.code,
+      message: error.message,
+      error: Json.write(error)
+    }),
+    onSuccess: (value): RpcAnswer => ({ _tag: "Result", result: Json.write(value) })
+  })
+
+/** The chain and the machine behind a read. */
+export interface View {
+  readonly chain: EvmChain
+  readonly withMachine: WithMachine
+}
+
+const nullable = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+
+const StateBlock = nullable(Wire.StateBlock)
+
+const Override = Schema.Struct({
+  balance: Schema.optionalKey(Quantity),
+  nonce: Schema.optionalKey(Quantity),
+  code: Schema.optionalKey(Data),
+  state: Schema.optionalKey(Schema.Record(Hash, Hash)),
+  stateDiff: Schema.optionalKey(Schema.Record(Hash, Hash))
+})
+
+const Overrides = Schema.Record(Address, Override)
+
+const CallParams = Schema.Tuple([
+  Schema.Struct({
+    from: nullable(Address),
+    to: nullable(Address),
+    gas: nullable(Quantity),
+    value: nullable(Quantity),
+    data: Schema.optionalKey(Data),
+    input: Schema.optionalKey(Data)
+  }),
+  StateBlock,
+  nullable(Overrides)
+])
+
+type CallParams = typeof CallParams.Type
+
+const callOf = ([{ data = "0x", from, gas, input = data, to, value }]: CallParams): Call => ({
+  from: from ?? `0x${"0".repeat(40)}`,
+  to: to ?? null,
+  data: input,
+  value: value ?? 0n,
+  gas: typeof gas === "bigint" && gas < Chain.gasLimit ? gas : Chain.gasLimit
+})
+
+const overridden = (world: World, overrides: typeof Overrides.Type): World =>
+  Object.entries(overrides).reduce((changed, [key, { state, stateDiff, ...fields }]) => {
+    const address: Address = `0x${key.slice(2)}`
+    const kept = state === undefined ? changed : EvmWorld.withoutWords(changed, address)
+    return Object.entries({ ...state, ...stateDiff }).reduce(
+      (next, [slot, word]) => EvmWorld.withWord(next, address, BigInt(slot), word),
+      EvmWorld.withAccount(kept, address, fields)
+    )
+  }, world)
+
+/** The state and the block that a call runs in. */
+const contextOf = (chain: EvmChain, [, block, overrides]: CallParams) =>
+  Result.map(Wire.stateAt(chain, block), (number) => ({
+    block: Chain.evmBlock(chain, number),
+    world: overridden(Chain.worldAt(chain, number), overrides ?? {})
+  }))
+
+const reasonIn = Option.liftThrowable((data: Data) => decodeErrorResult({ data }))
+
+const failureOf = ({ failure, returned }: Outcome): Refusal | undefined => {
+  if (failure !== "revert") return failure === undefined ? undefined : refused(failure)
+  const reason = Option.match(reasonIn(returned), {
+    onNone: () => "",
+    onSome: ({ args, errorName }) => errorName === "Error" ? `: ${String(args?.[0])}` : ""
+  })
+  return { code: 3, message: `execution reverted${reason}`, data: returned }
+}
+
+/** A call, what it runs on, and the block that it runs in. */
+interface Execution {
+  readonly machine: Machine
+  readonly world: World
+  readonly block: EvmBlock
+  readonly call: Call
+}
+
+const attempt = (how: "call" | "estimate") =>
+  Effect.fnUntraced(function*({ block, call, machine, world }: Execution) {
+    const outcome = yield* Effect.tryPromise({
+      try: () => machine[how](world, block, call),
+      catch: (cause) => refused(Predicate.isError(cause) ? cause.message : String(cause))
+    })
+    const failure = failureOf(outcome)
+    return failure === undefined ? outcome : yield* Effect.fail(failure)
+  })
+
+const runEstimate = attempt("estimate")
+
+const running = <A>(answer: (execution: Execution) => Effect.Effect<A, Refusal>) =>
+  Effect.fnUntraced(function*({ chain, withMachine }: View, params: CallParams) {
+    const call = callOf(params)
+    const context = yield* Effect.fromResult(contextOf(chain, params))
+    if (EvmWorld.accountOf(context.world, call.from).balance < call.value) {
+      return yield* Effect.fail(refused("insufficient funds for transfer"))
+    }
+    return yield* withMachine((machine) => answer({ ...context, machine, call }))
+  })
+
+const withGas = (execution: Execution, gas: bigint): Execution => ({ ...execution, call: { ...execution.call, gas } })
+
+/** The least gas with which a call succeeds, with an error of at most 1/64. */
+const leastGas = (execution: Execution, tooLittle: bigint): Effect.Effect<bigint> => {
+  const { gas: enough } = execution.call
+  if ((enough - tooLittle) * 64n <= enough) return Effect.succeed(enough)
+  const gas = (tooLittle + enough) / 2n
+  const tried = withGas(execution, gas)
+  return Effect.matchEffect(runEstimate(tried), {
+    onFailure: () => leastGas(execution, gas),
+    onSuccess: () => leastGas(tried, tooLittle)
+  })
+}
+
+const estimateGas = running(Effect.fnUntraced(function*(execution) {
+  const { gasUsed } = yield* runEstimate(execution)
+  // a call needs more gas than it uses if it gets refunds or passes only a part of its gas on
+  return yield* Effect.matchEffect(runEstimate(withGas(execution, gasUsed)), {
+    onFailure: () => Effect.map(leastGas(execution, gasUsed), quantity),
+    onSuccess: () => Effect.succeed(quantity(gasUsed))
+  })
+}))
+
+const createAccessList = running((execution) =>
+  Effect.map(runEstimate(execution), ({ accessList, gasUsed }) => ({ accessList, gasUsed: quantity(gasUsed) }))
+)
+
+const ethCall = running((execution) => Effect.map(attempt("call")(execution), ({ returned }) => returned))
+
+const value = <Request>(
+  params: Schema.ConstraintCodec<Request, unknown>,
+  answer: (chain: EvmChain, request: Request) => unknown
+): Method<View> => method(params, ({ chain }, request) => Effect.succeed(answer(chain, request)))
+
+const always = (answer: (chain: EvmChain) => unknown): Method<View> => value(Schema.Unknown, answer)
+
+const worldAt = (chain: EvmChain, block: typeof StateBlock.Type | undefined) =>
+  Effect.map(Effect.fromResult(Wire.stateAt(chain, block)), (number) => Chain.worldAt(chain, number))
+
+const account = (answer: (account: EvmWorld.Account) => unknown): Method<View> =>
+  method(
+    Schema.Tuple([Address, StateBlock]),
+    ({ chain }, [address, block]) =>
+      Effect.map(worldAt(chain, block), (world) => answer(EvmWorld.accountOf(world, address)))
+  )
+
+const byNumber = (answer: (chain: EvmChain, number: number) => unknown) =>
+  value(Schema.Tuple([Wire.Block]), (chain, [block]) => answer(chain, Wire.numberOf(chain, block)))
+
+const byHash = (answer: (chain: EvmChain, number: number | undefined) => unknown) =>
+  value(Schema.Tuple([Hash]), (chain, [hash]) => answer(chain, Chain.blockOf(chain, hash)))
+
+const gasPrice = (chain: EvmChain): bigint => chain.baseFee(Chain.nextBlock(chain)) + chain.priorityFee
+
+const maxHistory = 1_024
+
+// the limit of common nodes: the answer has each percentile for each block
+const Percentiles = Schema.NullOr(Schema.Array(Schema.Finite).check(Schema.isMaxLength(100)))
+
+const feeHistory = (
+  chain: EvmChain,
+  count: number,
+  newest: Block,
+  percentiles: ReadonlyArray<number> | null = null
+): Reply => {
+  const last = Wire.numberOf(chain, newest)
+  if (last > chain.heads.latest) {
+    return Effect.fail(refused(`request beyond head block: requested ${last}, head ${chain.heads.latest}`))
+  }
+  const blocks = Math.min(count, maxHistory, last + 1)
+  const numbers = Array.from({ length: blocks }, (_, index) => last - blocks + 1 + index)
+  return Effect.succeed({
+    oldestBlock: quantity(numbers[0] ?? last),
+    baseFeePerGas: [...numbers, last + 1].map((number) => quantity(chain.baseFee(number))),
+    gasUsedRatio: numbers.map(() => 0),
+    ...(percentiles === null ? {} : { reward: numbers.map(() => percentiles.map(() => quantity(chain.priorityFee))) })
+  })
+}
+
+/** A method for each of some names, and others. */
+export type Methods<Names extends string, V> = { readonly [Name in Names]: Method<V> } & {
+  readonly [name: string]: Method<V>
+}
+
+/** The names on the wire of the operations of a table. */
+export type WireName<Operations extends { readonly [name: string]: { readonly name: string } }> = Operations[
+  keyof Operations
+]["name"]
+
+const methods = {
+  web3_clientVersion: always(() => "trigate-sandbox"),
+  web3_sha3: value(Schema.Tuple([Data]), (_, [data]) => keccak256(data)),
+  net_version: always(({ chainId }) => String(chainId)),
+  net_listening: always(() => true),
+  net_peerCount: always(() => "0x0"),
+  eth_chainId: always(({ chainId }) => quantity(chainId)),
+  eth_syncing: always(() => false),
+  eth_accounts: always(() => []),
+  eth_blockNumber: always(({ heads }) => quantity(heads.latest)),
+  eth_gasPrice: always((chain) => quantity(gasPrice(chain))),
+  eth_maxPriorityFeePerGas: always(({ priorityFee }) => quantity(priorityFee)),
+  eth_feeHistory: method(
+    Schema.Tuple([Schema.Union([Quantity, Schema.Natural]), Wire.Block, Schema.optionalKey(Percentiles)]),
+    ({ chain }, [count, newest, percentiles]) => feeHistory(chain, Number(count), newest, percentiles)
+  ),
+  eth_getBalance: account(({ balance }) => quantity(balance)),
+  eth_getTransactionCount: account(({ nonce }) => quantity(nonce)),
+  eth_getCode: account(({ code }) => code),
+  eth_getStorageAt: method(
+    Schema.Tuple([Address, StorageSlot, StateBlock]),
+    ({ chain }, [address, slot, block]) =>
+      Effect.map(worldAt(chain, block), (world) => EvmWorld.wordOf(world, address, BigInt(slot)))
+  ),
+  eth_call: method(CallParams, ethCall),
+  eth_estimateGas: method(CallParams, estimateGas),
+  eth_createAccessList: method(CallParams, createAccessList),
+  eth_getBlockByNumber: value(
+    Schema.Tuple([Wire.Block, Schema.Boolean]),
+    (chain, [block, isFull]) => Wire.blockAt(chain, Wire.numberOf(chain, block), isFull)
+  ),
+  eth_getBlockByHash: value(
+    Schema.Tuple([Hash, Schema.Boolean]),
+    (chain, [hash, isFull]) => Wire.blockAt(chain, Chain.blockOf(chain, hash), isFull)
+  ),
+  eth_getBlockTransactionCountByNumber: byNumber(Wire.countAt),
+  eth_getBlockTransactionCountByHash: byHash(Wire.countAt),
+  eth_getUncleCountByBlockNumber: byNumber(Wire.unclesAt),
+  eth_getUncleCountByBlockHash: byHash(Wire.unclesAt),
+  eth_getUncleByBlockNumberAndIndex: always(() => null),
+  eth_getUncleByBlockHashAndIndex: always(() => null),
+  eth_getBlockReceipts: byNumber(Wire.receiptsAt),
+  eth_getTransactionByBlockNumberAndIndex: value(
+    Schema.Tuple([Wire.Block, Quantity]),
+    (chain, [block, index]) => Wire.transactionAt(chain, Wire.numberOf(chain, block), index)
+  ),
+  eth_getTransactionByBlockHashAndIndex: value(
+    Schema.Tuple([Hash, Quantity]),
+    (chain, [hash, index]) => Wire.transactionAt(chain, Chain.blockOf(chain, hash), index)
+  ),
+  eth_getTransactionByHash: value(Schema.Tuple([Hash]), (chain, [hash]) => Wire.transactionOf(chain, hash)),
+  eth_getTransactionReceipt: value(Schema.Tuple([Hash]), (chain, [hash]) => Wire.receiptOf(chain, hash)),
+  eth_getLogs: value(Schema.Tuple([Wire.Filter]), (chain, [filter]) => Wire.findLogs(chain, filter))
+} satisfies Methods<WireName<typeof layer2Operations>, View>
+
+const known: ReadonlyMap<string, Method<View>> = new Map(Object.entries(methods))
+
+/** The names of the methods that every chain of the sandbox has. */
+export type Name = keyof typeof methods
+
+/** Answers a read, whose params are raw JSON text. */
+export const answer = (view: View, name: string, params: string): Effect.Effect<RpcAnswer> => {
+  const method = known.get(name)
+  return method === undefined ? Effect.succeed(methodNotFound(name)) : answerOf(method(view, params))
+}
+
+/** A machine for a chain id. It is loaded on first use. */
+export const makeMachine = Effect.fnUntraced(function*(chainId: number): Effect.fn.Return<WithMachine> {
+  const lock = yield* Semaphore.make(1)
+  const machine = yield* Effect.cached(
+    Effect.promise(() => import("./EvmMachine.ts").then(({ make }) => make(chainId)))
+  )
+  // a promise cannot be cancelled, so an interrupted call has to keep the machine until the promise ends
+  return (use) => lock.withPermit(Effect.uninterruptible(Effect.flatMap(machine, use)))
+})
+
+/** Sends transactions to a chain. Only `eth_sendRawTransaction` is known; the method that waits for a receipt is not. */
+export const submit = <State extends Ledger>(
+  withMachine: WithMachine,
+  state: Ref.Ref<State>,
+  chainAt: (known: State, now: number) => EvmChain
+): EvmBackend["once"] => {
+  const sendRaw = method(
+    Schema.Tuple([Data]),
+    (_: undefined, [bytes]) =>
+      withMachine(Effect.fnUntraced(function*(machine) {
+        const now = yield* Clock.currentTimeMillis
+        const chain = chainAt(yield* Ref.get(state), now)
+        const { hash, ledger } = yield* EvmSubmission.accept(chain, machine, bytes)
+        return yield* Effect.as(Ref.update(state, (known) => ({ ...known, ...ledger })), hash)
+      }))
+  )
+  return ({ operation: { name }, params }) =>
+    name === "eth_sendRawTransaction"
+      ? answerOf(sendRaw(undefined, params.text))
+      : Effect.succeed(methodNotFound(name))
+}

@@ -1,0 +1,246 @@
+/** Blocks, transactions, receipts and logs of a sandbox's EVM chain as a node writes them. */
+import { Address, Hash, lowerCase, Quantity } from "@trigate/domain/encoding/Hex"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import type { Envelope, EvmChain, Sent, Transaction } from "./EvmChain.ts"
+import * as Chain from "./EvmChain.ts"
+import { zeroWord } from "./EvmWorld.ts"
+
+/** An error object of a node. */
+export interface Refusal {
+  readonly code: number
+  readonly message: string
+  readonly data?: unknown
+}
+
+/** The error of a node that refuses a call. */
+export const refused = (message: string): Refusal => ({ code: -32000, message })
+
+/** An integer in 0x hex. */
+export const quantity = (value: number | bigint): string => `0x${value.toString(16)}`
+
+/** A block by tag or number. */
+export const Block = Schema.Union([Schema.Literals(["latest", "pending", "safe", "finalized", "earliest"]), Quantity])
+
+/** See {@link Block}. */
+export type Block = typeof Block.Type
+
+/** A block whose state is read: also by an object (EIP-1898). */
+export const StateBlock = Schema.Union([
+  Block,
+  Schema.Struct({ blockNumber: Quantity }),
+  Schema.Struct({ blockHash: Hash })
+])
+
+/** The number of a block. The default is the newest block. */
+export const numberOf = ({ heads }: EvmChain, block: Block | null = "latest"): number => {
+  if (block === null || block === "latest" || block === "pending") return heads.latest
+  if (block === "earliest") return 0
+  return typeof block === "bigint" ? Number(block) : heads[block]
+}
+
+const stateNumberOf = (chain: EvmChain, block: typeof StateBlock.Type | null = "latest"): number | undefined => {
+  if (block === "pending") return Chain.nextBlock(chain)
+  if (block === null || typeof block !== "object") return numberOf(chain, block)
+  return "blockHash" in block ? Chain.blockOf(chain, block.blockHash) : Number(block.blockNumber)
+}
+
+/** The number of a block whose state is read: for `pending` the next block. */
+export const stateAt = (
+  chain: EvmChain,
+  block: typeof StateBlock.Type | null | undefined
+): Result.Result<number, Refusal> => {
+  const number = stateNumberOf(chain, block)
+  return number === undefined || (number > chain.heads.latest && block !== "pending")
+    ? Result.fail(refused("header not found"))
+    : Result.succeed(number)
+}
+
+const isThere = ({ heads }: EvmChain, number: number | undefined): number is number =>
+  number !== undefined && number <= heads.latest
+
+/** The bloom of some logs. All ones means that any topic may be there, which is never wrong and needs no hashing. */
+const bloom = (logs: ReadonlyArray<unknown>): string => `0x${(logs.length === 0 ? "0" : "f").repeat(512)}`
+
+const inBlock = (chain: EvmChain, { block, index }: Transaction) => ({
+  transactionIndex: quantity(index),
+  blockHash: Chain.hashOf(chain, block),
+  blockNumber: quantity(block)
+})
+
+const logsOf = (chain: EvmChain, transaction: Transaction) =>
+  transaction.logs.map((log, index) => ({
+    ...log,
+    transactionHash: transaction.hash,
+    ...inBlock(chain, transaction),
+    logIndex: quantity(transaction.firstLog + index),
+    removed: false,
+    ...transaction.fields.log(Chain.placeOf(chain, transaction), index)
+  }))
+
+const wireReceipt = (chain: EvmChain, transaction: Transaction): { readonly [field: string]: unknown } => ({
+  transactionHash: transaction.hash,
+  ...inBlock(chain, transaction),
+  from: transaction.from,
+  to: transaction.to,
+  contractAddress: transaction.contractAddress,
+  cumulativeGasUsed: quantity(transaction.cumulativeGasUsed),
+  gasUsed: quantity(transaction.gasUsed),
+  ...(transaction.paid === undefined ? {} : { effectiveGasPrice: quantity(transaction.paid) }),
+  status: transaction.status === "success" ? "0x1" : "0x0",
+  ...(transaction.type === undefined ? {} : { type: transaction.type }),
+  logsBloom: bloom(transaction.logs),
+  logs: logsOf(chain, transaction),
+  ...transaction.fields.receipt(Chain.placeOf(chain, transaction)),
+  ...transaction.extras
+})
+
+const findTransaction = ({ ledger }: EvmChain, hash: Hash): Transaction | undefined =>
+  ledger.transactions.get(lowerCase(hash))
+
+/**
+ * The receipt of a transaction; null if it is unknown, or if its block is not there and the receipt is not promised.
+ */
+export const receiptOf = (chain: EvmChain, hash: Hash) => {
+  const transaction = findTransaction(chain, hash)
+  return transaction !== undefined && (isThere(chain, transaction.block) || isThere(chain, transaction.promisedFrom))
+    ? wireReceipt(chain, transaction)
+    : null
+}
+
+const pricingOf = (pricing: Envelope["pricing"], paid: bigint) =>
+  pricing.type === "0x2"
+    ? {
+      accessList: pricing.accessList,
+      gasPrice: quantity(paid),
+      maxFeePerGas: quantity(pricing.maxFeePerGas),
+      maxPriorityFeePerGas: quantity(pricing.maxPriorityFeePerGas)
+    }
+    : {
+      ...(pricing.type === "0x1" ? { accessList: pricing.accessList } : {}),
+      gasPrice: quantity(pricing.gasPrice)
+    }
+
+const wireTransaction = (chain: EvmChain, transaction: Sent | Transaction) => {
+  const { envelope, from, hash, to } = transaction
+  const { gas, input, nonce, pricing, signature, value } = envelope
+  const mined = "block" in transaction ? transaction : undefined
+  const isLegacy = pricing.type === "0x0"
+  return {
+    hash,
+    ...(mined !== undefined && isThere(chain, mined.block)
+      ? inBlock(chain, mined)
+      : { blockHash: null, blockNumber: null, transactionIndex: null }),
+    from,
+    to,
+    nonce: quantity(nonce),
+    value: quantity(value),
+    gas: quantity(gas),
+    input,
+    type: mined === undefined ? pricing.type : mined.type ?? "0x0",
+    chainId: quantity(chain.chainId),
+    ...pricingOf(pricing, mined?.paid ?? Chain.paidAt(pricing, chain.baseFee(Chain.nextBlock(chain)))),
+    r: signature.r,
+    s: signature.s,
+    v: quantity(isLegacy ? chain.chainId * 2 + 35 + signature.yParity : signature.yParity),
+    ...(isLegacy ? {} : { yParity: quantity(signature.yParity) })
+  }
+}
+
+/** A transaction, with or without a block; null if it is unknown. */
+export const transactionOf = (chain: EvmChain, hash: Hash) => {
+  const found = findTransaction(chain, hash) ??
+    chain.ledger.waiting.find((sent) => sent.hash === hash.toLowerCase())
+  return found === undefined ? null : wireTransaction(chain, found)
+}
+
+const emptyRoot = "0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421"
+const noUncles = "0x1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347"
+
+/** A block, with its transactions or their hashes; null if there is none. */
+export const blockAt = (chain: EvmChain, number: number | undefined, isFull: boolean) => {
+  if (!isThere(chain, number)) return null
+  const transactions = Chain.transactionsIn(chain.ledger, number)
+  return {
+    number: quantity(number),
+    hash: Chain.hashOf(chain, number),
+    parentHash: Chain.hashOf(chain, number - 1),
+    timestamp: quantity(Chain.timestampOf(chain.clock, number)),
+    baseFeePerGas: quantity(chain.baseFee(number)),
+    gasLimit: quantity(Chain.gasLimit),
+    gasUsed: quantity(transactions.reduce((sum, { gasUsed }) => sum + gasUsed, 0n)),
+    transactions: transactions.map((transaction) => isFull ? wireTransaction(chain, transaction) : transaction.hash),
+    uncles: [],
+    size: "0x400",
+    miner: `0x${"0".repeat(40)}`,
+    difficulty: "0x0",
+    totalDifficulty: "0x0",
+    extraData: "0x",
+    nonce: "0x0000000000000000",
+    mixHash: zeroWord,
+    sha3Uncles: noUncles,
+    logsBloom: bloom(transactions.flatMap(({ logs }) => logs)),
+    transactionsRoot: emptyRoot,
+    stateRoot: emptyRoot,
+    receiptsRoot: emptyRoot
+  }
+}
+
+/** The transaction at a position of a block; null if there is none. */
+export const transactionAt = (chain: EvmChain, number: number | undefined, index: bigint) => {
+  const found = isThere(chain, number)
+    ? Chain.transactionsIn(chain.ledger, number).find((transaction) => BigInt(transaction.index) === index)
+    : undefined
+  return found === undefined ? null : wireTransaction(chain, found)
+}
+
+/** The receipts of a block; null if there is none. */
+export const receiptsAt = (chain: EvmChain, number: number | undefined) =>
+  isThere(chain, number)
+    ? Chain.transactionsIn(chain.ledger, number).map((transaction) => wireReceipt(chain, transaction))
+    : null
+
+/** The number of a block's uncles: always 0; null if there is no block. */
+export const unclesAt = (chain: EvmChain, number: number | undefined) => isThere(chain, number) ? "0x0" : null
+
+/** The number of a block's transactions; null if there is none. */
+export const countAt = (chain: EvmChain, number: number | undefined) =>
+  isThere(chain, number) ? quantity(Chain.transactionsIn(chain.ledger, number).length) : null
+
+/** The filter of `eth_getLogs`. */
+export const Filter = Schema.Struct({
+  fromBlock: Schema.optionalKey(Schema.NullOr(Block)),
+  toBlock: Schema.optionalKey(Schema.NullOr(Block)),
+  blockHash: Schema.optionalKey(Hash),
+  address: Schema.optionalKey(Schema.NullOr(Schema.Union([Address, Schema.Array(Address)]))),
+  topics: Schema.optionalKey(
+    Schema.NullOr(Schema.Array(Schema.NullOr(Schema.Union([Hash, Schema.Array(Hash)]))))
+  )
+})
+
+type Wanted = string | ReadonlyArray<string> | null | undefined
+
+const isWanted = (wanted: Wanted, found: string | undefined): boolean => {
+  if (wanted === null || wanted === undefined || wanted.length === 0) return true
+  const all = typeof wanted === "string" ? [wanted] : wanted
+  return found !== undefined && all.some((each) => each.toLowerCase() === found.toLowerCase())
+}
+
+const rangeOf = (chain: EvmChain, { blockHash, fromBlock, toBlock }: typeof Filter.Type) => {
+  if (blockHash === undefined) return { from: numberOf(chain, fromBlock), to: numberOf(chain, toBlock) }
+  const block = Chain.blockOf(chain, blockHash) ?? -1
+  return { from: block, to: block }
+}
+
+/** The logs that a filter asks for, in the order of their blocks. */
+export const findLogs = (chain: EvmChain, filter: typeof Filter.Type) => {
+  const { from, to } = rangeOf(chain, filter)
+  return [...chain.ledger.transactions.values()]
+    .filter(({ block }) => block >= from && block <= Math.min(to, chain.heads.latest))
+    .toSorted((a, b) => a.block - b.block)
+    .flatMap((transaction) => logsOf(chain, transaction))
+    .filter(({ address, topics }) =>
+      isWanted(filter.address, address) &&
+      (filter.topics ?? []).every((topic, position) => isWanted(topic, topics[position]))
+    )
+}

@@ -1,0 +1,271 @@
+/** A layer 2: a block every two seconds, receipts of several families, and blocks that become final later. */
+import { type Address, type Hash, lowerCase } from "@trigate/domain/encoding/Hex"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Ref from "effect/Ref"
+import { chainIds } from "../SandboxExamples.ts"
+import type { Seed } from "../Seed.ts"
+import * as Random from "../Seed.ts"
+import { withEntry, withoutEntry } from "../venue/VenueState.ts"
+import type {
+  BlockClock,
+  EvmChain,
+  FamilyFields,
+  Heads,
+  Ledger,
+  ReceiptPlace,
+  Transaction,
+  TransactionLog
+} from "./EvmChain.ts"
+import { genesis, latestAt } from "./EvmChain.ts"
+import { quantity } from "./EvmWire.ts"
+import type { World } from "./EvmWorld.ts"
+
+/** A family of layer 2s, by the shape of its receipts. */
+export type Layer2Family = "op-stack" | "op-legacy" | "op-deposit" | "arbitrum" | "zksync" | "linea" | "scroll"
+
+/** A family whose transactions are made up. */
+interface MadeFamily extends FamilyFields {
+  /** EIP-2718 type; undefined on families from before it. */
+  readonly type: string | undefined
+  readonly effectiveGasPrice: (source: Source) => string | undefined
+}
+
+/** What made-up values depend on. */
+type Source = Pick<ReceiptPlace, "hash" | "seed">
+
+/** A made-up integer around `middle`, always the same for a transaction. */
+const around = ({ hash, seed }: Source, field: string, middle: number): string =>
+  quantity(Math.floor(middle * (0.5 + Random.fraction(Random.series(seed, `receipt/${hash}/${field}`), 0))))
+
+const gasPrice = (place: Source): string => around(place, "effectiveGasPrice", 1_200_000)
+
+const none = () => ({})
+
+/** What a transaction pays for its bytes on layer 1, in wei. */
+const l1Fee = (place: Source): string => around(place, "l1Fee", 2_400_000_000)
+
+const l1Costs = (place: ReceiptPlace) => ({
+  l1Fee: l1Fee(place),
+  l1GasUsed: around(place, "l1GasUsed", 1_600),
+  l1GasPrice: around(place, "l1GasPrice", 900_000_000)
+})
+
+const batchOf = ({ block, posted }: ReceiptPlace): string | null => posted ? quantity(Math.floor(block / 60)) : null
+
+/** A family that adds nothing to what nodes of layer 1 answer. */
+const plain: MadeFamily = { type: "0x2", effectiveGasPrice: gasPrice, receipt: none, log: none }
+
+/** The families by name. */
+const families: { readonly [Family in Layer2Family]: MadeFamily } = {
+  "op-stack": {
+    ...plain,
+    receipt: (place) => ({
+      ...l1Costs(place),
+      l1BaseFeeScalar: "0x8dd",
+      l1BlobBaseFee: "0x1d37c4",
+      l1BlobBaseFeeScalar: "0x101c12",
+      operatorFeeScalar: "0x0",
+      operatorFeeConstant: "0x0",
+      daFootprintGasScalar: "0x8b",
+      blobGasUsed: around(place, "blobGasUsed", 40_000)
+    }),
+    log: ({ timestamp }) => ({ blockTimestamp: quantity(timestamp) })
+  },
+  "op-legacy": {
+    ...plain,
+    type: undefined,
+    effectiveGasPrice: () => undefined,
+    receipt: (place) => ({ ...l1Costs(place), l1FeeScalar: "0.684" })
+  },
+  "op-deposit": {
+    ...plain,
+    type: "0x7e",
+    effectiveGasPrice: () => "0x0",
+    receipt: ({ block }) => ({ depositNonce: quantity(block - 1), depositReceiptVersion: "0x1" })
+  },
+  arbitrum: {
+    ...plain,
+    receipt: (place) => ({
+      gasUsedForL1: around(place, "gasUsedForL1", 2_300),
+      l1BlockNumber: quantity(Math.floor(place.timestamp / 12)),
+      timeboosted: false
+    })
+  },
+  zksync: {
+    ...plain,
+    type: "0x71",
+    receipt: (place) => ({
+      cumulativeGasUsed: "0x0",
+      l1BatchNumber: batchOf(place),
+      l1BatchTxIndex: place.posted ? around(place, "l1BatchTxIndex", 200) : null,
+      l2ToL1Logs: [],
+      root: place.blockHash
+    }),
+    log: (place, position) => ({
+      l1BatchNumber: batchOf(place),
+      transactionLogIndex: quantity(position),
+      logType: null
+    })
+  },
+  linea: plain,
+  scroll: { ...plain, receipt: (place) => ({ l1Fee: l1Fee(place) }) }
+}
+
+/** The state of the layer 2. */
+export interface Layer2State extends Ledger {
+  /** Instant of block {@link firstBlock}, in milliseconds. */
+  readonly startedAt: number
+  /** A block that is final earlier than by the clock. */
+  readonly finalizedFloor: number
+}
+
+/** Milliseconds between two blocks. */
+const blockTime = 2_000
+
+/** Number of the newest block when the chain starts. */
+export const firstBlock = 21_000_000
+
+const safeLag = 15
+const finalizedLag = 30
+
+const clockOf = ({ startedAt }: Layer2State): BlockClock => ({ first: firstBlock, startedAt, every: blockTime })
+
+/** The heads of the chain at an instant: `safe` follows after 30 seconds, `finalized` after a minute. */
+const headsAt = (state: Layer2State, now: number): Heads => {
+  const latest = latestAt(clockOf(state), now)
+  const finalized = Math.min(latest, Math.max(latest - finalizedLag, state.finalizedFloor))
+  return { latest, safe: Math.max(latest - safeLag, finalized), finalized }
+}
+
+const baseFee = 1_000_000n
+const priorityFee = 200_000n
+
+/** The chain at an instant. */
+export const at = (seed: Seed, state: Layer2State, now: number): EvmChain => ({
+  seed,
+  name: "layer2",
+  chainId: chainIds.layer2,
+  clock: clockOf(state),
+  heads: headsAt(state, now),
+  ledger: state,
+  fields: families["op-stack"],
+  baseFee: () => baseFee,
+  priorityFee,
+  dataFee: (hash) => BigInt(l1Fee({ seed, hash }))
+})
+
+/** A transaction to make up. The defaults are those of a plain transfer on an OP-stack chain. */
+export interface NewTransaction {
+  readonly hash: Hash
+  readonly family?: Layer2Family
+  readonly from?: Address
+  /** Null to create a contract. */
+  readonly to?: Address | null
+  readonly contractAddress?: Address
+  readonly status?: "success" | "failure"
+  readonly gasUsed?: bigint
+  readonly logs?: ReadonlyArray<TransactionLog>
+  /** Additional fields of the receipt. They replace those of the family. */
+  readonly extras?: { readonly [field: string]: unknown }
+  /** Its block, counted from the newest one. The default is 1, the next block; 0 or less is a block that is there. */
+  readonly inBlocks?: number
+  /** Whether the sequencer promises the receipt at once, before its block is sealed. */
+  readonly preconfirmed?: boolean
+}
+
+const someone: Address = "0x17281460228691b044e080a5f5257dce8e47f79c"
+
+/** A made-up transaction. No code runs for it. Its position leaves room for other transactions in its block. */
+const makeTransaction = (seed: Seed, made: NewTransaction, latest: number): Transaction => {
+  const { family = "op-stack", gasUsed = 21_000n, inBlocks = 1 } = made
+  const hash = lowerCase(made.hash)
+  const { effectiveGasPrice, type, ...fields } = families[family]
+  const price = effectiveGasPrice({ seed, hash })
+  const series = Random.series(seed, `layer2/${hash}`)
+  const index = type === "0x7e" ? 0 : Random.below(series, 0, 60) + 1
+  return {
+    hash,
+    fields,
+    type,
+    paid: price === undefined ? undefined : BigInt(price),
+    from: made.from ?? someone,
+    to: made.to === undefined ? someone : made.to,
+    contractAddress: made.contractAddress ?? null,
+    status: made.status ?? "success",
+    gasUsed,
+    cumulativeGasUsed: BigInt(index * 120_000) + gasUsed,
+    index,
+    firstLog: Random.below(series, 1, 200),
+    logs: made.logs ?? [],
+    extras: made.extras ?? {},
+    block: latest + inBlocks,
+    promisedFrom: made.preconfirmed === true ? latest : undefined,
+    envelope: {
+      nonce: Random.below(Random.series(seed, `layer2/${hash}/nonce`), 0, 500),
+      value: 0n,
+      gas: gasUsed,
+      input: "0x",
+      signature: {
+        r: Random.hex(seed, `layer2/${hash}/r`, 64),
+        s: Random.hex(seed, `layer2/${hash}/s`, 64),
+        yParity: 0
+      },
+      pricing: { type: "0x2", maxFeePerGas: BigInt(price ?? 0), maxPriorityFeePerGas: 0n, accessList: [] }
+    },
+    bytes: undefined
+  }
+}
+
+/** A layer 2 that starts at an instant, in milliseconds, with some made-up transactions. */
+export const make = (
+  seed: Seed,
+  startedAt: number,
+  world: World,
+  made: ReadonlyArray<NewTransaction>
+): Layer2State => ({
+  ...genesis(world),
+  startedAt,
+  finalizedFloor: 0,
+  transactions: new Map(
+    made.map((each) => makeTransaction(seed, each, firstBlock)).map((transaction) => [transaction.hash, transaction])
+  )
+})
+
+/** Sets the state of the layer 2. */
+export interface Layer2Controls {
+  /** Transactions, accounts, the start of the chain, and finality. */
+  readonly state: Ref.Ref<Layer2State>
+  /** The newest blocks now. */
+  readonly heads: Effect.Effect<Heads>
+  /** Makes a transaction up, or replaces it. */
+  readonly pushTransaction: (transaction: NewTransaction) => Effect.Effect<void>
+  /** Removes a made-up transaction, as a reorganisation does. */
+  readonly dropTransaction: (hash: Hash) => Effect.Effect<void>
+  /** Makes all blocks up to `block` final. The default is the newest block. */
+  readonly advanceFinality: (block?: number) => Effect.Effect<void>
+}
+
+/** The controls of the layer 2. */
+export const controls = (seed: Seed, state: Ref.Ref<Layer2State>): Layer2Controls => {
+  const change = (to: (known: Layer2State, heads: Heads) => Partial<Layer2State>): Effect.Effect<void> =>
+    Effect.flatMap(
+      Clock.currentTimeMillis,
+      (now) => Ref.update(state, (known) => ({ ...known, ...to(known, headsAt(known, now)) }))
+    )
+  return {
+    state,
+    heads: Effect.zipWith(Ref.get(state), Clock.currentTimeMillis, headsAt),
+    pushTransaction: (made) =>
+      change(({ transactions }, { latest }) => {
+        const transaction = makeTransaction(seed, made, latest)
+        return { transactions: withEntry(transactions, transaction.hash, transaction) }
+      }),
+    dropTransaction: (hash) =>
+      change(({ transactions }) => ({ transactions: withoutEntry(transactions, lowerCase(hash)) })),
+    advanceFinality: (block) =>
+      change(({ finalizedFloor }, { latest }) => ({
+        finalizedFloor: Math.max(finalizedFloor, Math.min(latest, block ?? latest))
+      }))
+  }
+}

@@ -1,0 +1,129 @@
+/** The trading chain's EVM: a block a second, gas prices of small and big blocks, and the big-block flags. */
+import type { Address, Hash } from "@trigate/domain/encoding/Hex"
+import { evmOperations } from "@trigate/domain/evm/EvmOperations"
+import type { RpcAnswer } from "@trigate/domain/operations/JsonRpc"
+import type { VenueProfile } from "@trigate/signing/VenueProfile"
+import * as Effect from "effect/Effect"
+import * as Ref from "effect/Ref"
+import { chainIds } from "../SandboxExamples.ts"
+import type { Seed } from "../Seed.ts"
+import * as Random from "../Seed.ts"
+import { accountOf, type VenueState } from "../venue/VenueState.ts"
+import { type BlockClock, type EvmChain, latestAt, type Ledger, mapWorlds } from "./EvmChain.ts"
+import { answerOf, type Method, method, type Methods, type WireName, type WithMachine } from "./EvmNode.ts"
+import * as EvmNode from "./EvmNode.ts"
+import { quantity } from "./EvmWire.ts"
+import { withWord } from "./EvmWorld.ts"
+
+/** The state of the EVM. */
+export interface EvmState extends Ledger {
+  /** Instant of block {@link firstBlock}, in milliseconds. */
+  readonly startedAt: number
+  /** Base fees that are set, in wei. The others change from block to block. */
+  readonly fees: { readonly small?: bigint; readonly big?: bigint }
+}
+
+const gwei = 1_000_000_000
+
+/** Blocks of one kind: how often they come, in milliseconds, and around which base fee, in wei. */
+const blockKinds = {
+  small: { every: 1_000, fee: 0.1 * gwei },
+  big: { every: 60_000, fee: 0.6 * gwei }
+} as const
+
+/** Base fee of the next block of a kind at an instant, in wei. */
+export const baseFee = (seed: Seed, state: EvmState, kind: keyof typeof blockKinds, now: number): bigint => {
+  const { every, fee } = blockKinds[kind]
+  const block = Math.floor(now / every) + 1
+  const walk = 0.5 * Random.noise(Random.series(seed, `evm/${kind}/trend`), 40, block) +
+    0.12 * Random.noise(Random.series(seed, `evm/${kind}/block`), 1, block)
+  return state.fees[kind] ?? BigInt(Math.round(fee * Math.exp(walk)))
+}
+
+/** What the chain is at an instant. */
+export interface EvmMoment {
+  readonly seed: Seed
+  readonly profile: VenueProfile
+  readonly evm: EvmState
+  readonly now: number
+}
+
+/** What a call is answered from. */
+export interface EvmView extends EvmMoment {
+  readonly venue: VenueState
+}
+
+/** Number of the newest block when the chain starts. */
+export const firstBlock = 40_000_000
+
+const clockOf = ({ startedAt }: EvmState): BlockClock => ({
+  first: firstBlock,
+  startedAt: Math.floor(startedAt / blockKinds.small.every) * blockKinds.small.every,
+  every: blockKinds.small.every
+})
+
+/** The chain at an instant. The newest block is also the safe and the finalized one. */
+export const at = ({ evm, now, profile, seed }: EvmMoment): EvmChain => {
+  const clock = clockOf(evm)
+  const latest = latestAt(clock, now)
+  return {
+    seed,
+    name: "evm",
+    chainId: chainIds[profile.name],
+    clock,
+    heads: { latest, safe: latest, finalized: latest },
+    ledger: evm,
+    fields: { receipt: () => ({}), log: () => ({}) },
+    baseFee: (block) => baseFee(seed, evm, "small", clock.startedAt + (block - 1 - firstBlock) * clock.every),
+    priorityFee: 0n,
+    dataFee: () => 0n
+  }
+}
+
+const { bigBlockGasPrice, gasPrice, usingBigBlocks } = evmOperations
+
+const fee = (kind: keyof typeof blockKinds) => ({ evm, now, seed }: EvmView) =>
+  Effect.succeed(quantity(baseFee(seed, evm, kind, now)))
+
+/** Methods that only this chain has, or answers in its own way. */
+const own = {
+  eth_gasPrice: method(gasPrice.request, fee("small")),
+  eth_bigBlockGasPrice: method(bigBlockGasPrice.request, fee("big")),
+  eth_usingBigBlocks: method(
+    usingBigBlocks.request,
+    ({ venue }: EvmView, { address }) => Effect.succeed(accountOf(venue, address).usingBigBlocks)
+  )
+} satisfies Methods<Exclude<WireName<typeof evmOperations>, EvmNode.Name>, EvmView>
+
+const methods: ReadonlyMap<string, Method<EvmView>> = new Map(Object.entries(own))
+
+/** Answers a read, whose params are raw JSON text. */
+export const answer = (
+  view: EvmView,
+  withMachine: WithMachine,
+  name: string,
+  params: string
+): Effect.Effect<RpcAnswer> => {
+  const own = methods.get(name)
+  return own === undefined
+    ? EvmNode.answer({ chain: at(view), withMachine }, name, params)
+    : answerOf(own(view, params))
+}
+
+/** Sets the state of `POST /evm`. Addresses may have any letter case. */
+export interface EvmControls {
+  /** Accounts, contracts, storage words, transactions and fees. */
+  readonly state: Ref.Ref<EvmState>
+  /** Puts a storage word at a slot of any contract, in the state of every block. */
+  readonly putStorageWord: (address: Address, slot: `0x${string}`, word: Hash) => Effect.Effect<void>
+  /** Sets the base fees of small and big blocks, in wei. A fee that is not given changes from block to block again. */
+  readonly setGasPrices: (fees: EvmState["fees"]) => Effect.Effect<void>
+}
+
+/** The controls of the EVM. */
+export const controls = (state: Ref.Ref<EvmState>): EvmControls => ({
+  state,
+  putStorageWord: (address, slot, word) =>
+    Ref.update(state, (known) => mapWorlds(known, (world) => withWord(world, address, BigInt(slot), word))),
+  setGasPrices: (fees) => Ref.update(state, (known) => ({ ...known, fees }))
+})

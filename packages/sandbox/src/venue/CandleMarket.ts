@@ -1,0 +1,332 @@
+/**
+ * The coins of the venue: how they are printed, and their prices, candles and books as functions of time.
+ *
+ * Any stretch of time is summarised from the largest aligned blocks that fit in it, each in constant time. That is why
+ * the bars of all intervals agree with each other and with prices and books.
+ */
+import type { Candle, CandleInterval, CandleWindowRequest } from "@trigate/domain/candles/Candle"
+import { barAt, closeOf, openOf, retainedBars } from "@trigate/domain/candles/CandleWindow"
+import type { BookLevel } from "@trigate/domain/info/Market"
+import type { SpotMeta, SpotPair, SpotToken } from "@trigate/domain/info/SpotMeta"
+import * as DateTime from "effect/DateTime"
+import type { Seed, Series } from "../Seed.ts"
+import * as Random from "../Seed.ts"
+
+/** A coin with candles. */
+export interface CandleMarket {
+  /** Name in `candleSnapshot`: a perpetual, a spot pair by name or `@index`, or a builder's `dex:COIN`. */
+  readonly coin: string
+  /** The asset that is priced. Markets of the same asset have the same price path. */
+  readonly asset: string
+  /** Middle price. */
+  readonly price: number
+  /** Typical daily move, relative: 0.03 is 3 %. */
+  readonly volatility: number
+  /** Trades a minute. */
+  readonly tradeRate: number
+  /** Size of a typical trade, in lots of 10^-sizeDecimals. */
+  readonly tradeLots: number
+  /** Decimals of a size. */
+  readonly sizeDecimals: number
+  /** Maximum decimals of a price. A price also has at most five significant digits. */
+  readonly priceDecimals: number
+  /** Time of the first trade, in milliseconds: a UTC midnight. There are no bars before it. */
+  readonly listedAt: number
+}
+
+/** The dex of a perpetual: `""` for the venue's own, undefined for spot pairs. */
+export const dexOf = (coin: string): string | undefined =>
+  coin.includes("/") || coin.startsWith("@") ? undefined : coin.includes(":") ? coin.split(":")[0] : ""
+
+/**
+ * Coin, asset, price, volatility, trades a minute, lots of a trade, decimals of sizes and prices, and day of listing.
+ */
+const listed: ReadonlyArray<
+  readonly [string, string, number, number, number, number, number, number, string]
+> = [
+  ["BTC", "BTC", 68_000, 0.022, 42, 1_900, 5, 1, "2023-02-26"],
+  ["ETH", "ETH", 2_690, 0.03, 36, 9_400, 4, 2, "2023-02-26"],
+  ["SOL", "SOL", 148, 0.038, 24, 1_450, 2, 4, "2023-06-01"],
+  ["HYPE", "HYPE", 31, 0.05, 21, 3_100, 2, 4, "2024-12-05"],
+  ["kPEPE", "kPEPE", 0.0112, 0.055, 12, 640_000, 0, 6, "2023-05-12"],
+  ["PURR/USDC", "PURR", 0.172, 0.05, 4, 5_200, 0, 8, "2024-04-16"],
+  ["@107", "HYPE", 31, 0.05, 14, 2_200, 2, 6, "2024-11-29"],
+  ["xyz:XYZ100", "XYZ100", 24_900, 0.012, 9, 700, 4, 2, "2025-10-13"]
+]
+
+/** The coins that a sandbox starts with. */
+export const markets: ReadonlyArray<CandleMarket> = listed.map(
+  ([coin, asset, price, volatility, tradeRate, tradeLots, sizeDecimals, priceDecimals, day]) => ({
+    coin,
+    asset,
+    price,
+    volatility,
+    tradeRate,
+    tradeLots,
+    sizeDecimals,
+    priceDecimals,
+    listedAt: DateTime.toEpochMillis(DateTime.makeUnsafe(`${day}T00:00:00Z`))
+  })
+)
+
+/** Milliseconds. */
+const minute = 60_000
+
+/** Minutes. */
+const day = 1440
+
+/** The market of a spot pair that is not one of those above: a small coin, by the names and decimals of its tokens. */
+const pairMarket = (seed: Seed, { name, tokens: [base] }: SpotPair, tokens: ReadonlyMap<number, SpotToken>) => {
+  const family = Random.series(seed, `market/${name}`)
+  const token = tokens.get(base)
+  const sizeDecimals = token?.szDecimals ?? 2
+  // dear coins have small lots, so that a price's five digits are all printed
+  const price = 10 ** (sizeDecimals - 2 + 2 * Random.fraction(family, 0))
+  return {
+    coin: name,
+    asset: token?.tokenId ?? name,
+    price,
+    volatility: 0.03 + 0.07 * Random.fraction(family, 1),
+    tradeRate: 0.2 + 3 * Random.fraction(family, 2),
+    // about 200 units of the quote
+    tradeLots: Math.max(1, Math.round((200 / price) * 10 ** sizeDecimals)),
+    sizeDecimals,
+    priceDecimals: 8 - sizeDecimals,
+    listedAt: DateTime.toEpochMillis(DateTime.makeUnsafe("2024-04-16T00:00:00Z")) +
+      Random.below(family, 3, 500) * day * minute
+  }
+}
+
+/** A market for each pair of the spot metadata, besides the perpetuals. */
+export const marketsOf = (seed: Seed, { tokens, universe }: SpotMeta): ReadonlyArray<CandleMarket> => {
+  const byIndex = new Map(tokens.map((token) => [token.index, token]))
+  const named = new Set(markets.map(({ coin }) => coin))
+  return [...markets, ...universe.filter(({ name }) => !named.has(name)).map((pair) => pairMarket(seed, pair, byIndex))]
+}
+
+/**
+ * A price as the venue prints it: five significant digits, whole numbers always allowed, at least one decimal place.
+ */
+export const printPrice = (market: CandleMarket, price: number): string => {
+  const digits = price >= 10_000 ? Math.round(price) : Number(price.toPrecision(5))
+  return withDecimal(digits.toFixed(market.priceDecimals))
+}
+
+/** A size given in lots, as the venue prints it. */
+export const printSize = (market: CandleMarket, lots: number): string =>
+  withDecimal((lots / 10 ** market.sizeDecimals).toFixed(market.sizeDecimals))
+
+const withDecimal = (text: string): string => text.includes(".") ? text.replace(/(?<=\.[0-9]+?)0+$/u, "") : `${text}.0`
+
+/** The price path of one asset under one seed. Times are minutes since the epoch, with fractions. */
+interface CandlePath {
+  readonly volatility: number
+  readonly price: ReadonlyArray<Octave>
+  readonly activity: ReadonlyArray<Octave>
+  readonly highs: Series
+  readonly lows: Series
+  readonly sizes: Series
+}
+
+interface Octave {
+  readonly family: Series
+  readonly step: number
+  readonly amplitude: number
+}
+
+/** Lengths of the blocks, in minutes. Each divides the next. */
+const blocks = [1, 15, 240, 1440] as const
+
+/** How much the logarithm of the price moves on each time scale, in daily moves. */
+const priceScales = [[1, 0.03], [15, 0.11], [240, 0.34], [day, 1], [8 * day, 2.6], [64 * day, 6]] as const
+
+/**
+ * How many minutes trading runs ahead or behind on each time scale.
+ *
+ * The slopes add up to less than one, so the number of trades never falls.
+ */
+const activityScales = [[1, 0.2], [15, 2.2], [day, 170]] as const
+
+/** How far a price leaves the path within a minute, in daily moves. */
+const wick = 0.02
+
+const octaves = (seed: Seed, name: string, scales: ReadonlyArray<readonly [step: number, amplitude: number]>) =>
+  scales.map(([step, amplitude]): Octave => ({ family: Random.series(seed, `${name}/${step}`), step, amplitude }))
+
+const walkOf = (seed: Seed, { asset, volatility }: CandleMarket): CandlePath => ({
+  volatility,
+  price: octaves(seed, `candles/${asset}/price`, priceScales),
+  activity: octaves(seed, `candles/${asset}/activity`, activityScales),
+  highs: Random.series(seed, `candles/${asset}/highs`),
+  lows: Random.series(seed, `candles/${asset}/lows`),
+  sizes: Random.series(seed, `candles/${asset}/sizes`)
+})
+
+const sum = (all: ReadonlyArray<Octave>, at: number, finest: number): number =>
+  all.reduce(
+    (total, { amplitude, family, step }) => step < finest ? total : total + amplitude * Random.noise(family, step, at),
+    0
+  )
+
+/** Logarithm of the price relative to the asset's middle price. */
+const level = (path: CandlePath, at: number): number => path.volatility * sum(path.price, at, 1)
+
+/** Highest and lowest `level` of a stretch of time. */
+interface Extremes {
+  readonly high: number
+  readonly low: number
+}
+
+/** The maximum distance between the path and the straight line between the ends of a block. */
+const reach = blocks.map((block) =>
+  priceScales.reduce((total, [step, amplitude]) => step < block ? total + amplitude : total, wick)
+)
+
+const blockAt = (rank: number): number => blocks[rank] ?? day
+
+/** The index of the inner block that holds the extreme of a block. */
+const holder = (family: Series, rank: number, parent: number): number =>
+  Random.below(family, parent * blocks.length + rank, blockAt(rank) / blockAt(rank - 1))
+
+const extreme = (path: CandlePath, rank: number, index: number, side: 1 | -1): number => {
+  const children = blockAt(rank + 1) / blockAt(rank)
+  const parent = Math.floor(index / children)
+  const family = side === 1 ? path.highs : path.lows
+  if (rank + 1 < blocks.length && holder(family, rank + 1, parent) === index - parent * children) {
+    return extreme(path, rank + 1, parent, side)
+  }
+  const block = blockAt(rank)
+  const ends = [sum(path.price, index * block, block), sum(path.price, (index + 1) * block, block)]
+  return path.volatility * side * (Math.max(...ends.map((end) => end * side)) + (reach[rank] ?? 0))
+}
+
+const merge = (a: Extremes, b: Extremes): Extremes => ({ high: Math.max(a.high, b.high), low: Math.min(a.low, b.low) })
+
+const point = (path: CandlePath, at: number): Extremes => {
+  const value = level(path, at)
+  return { high: value, low: value }
+}
+
+/** Extremes from `from`, a whole minute, to `to`, which may be inside a minute. */
+const extremes = (path: CandlePath, from: number, to: number): Extremes => {
+  let found = merge(point(path, from), point(path, to))
+  let at = from
+  while (at + 1 <= to) {
+    const rank = blocks.findLastIndex((block) => at % block === 0 && at + block <= to)
+    const index = at / blockAt(rank)
+    found = merge(found, { high: extreme(path, rank, index, 1), low: extreme(path, rank, index, -1) })
+    at += blockAt(rank)
+  }
+  return found
+}
+
+/** Trades up to an instant, at `rate` trades a minute. */
+const tradesBy = (path: CandlePath, rate: number, at: number): number =>
+  Math.floor(rate * (at + sum(path.activity, at, 1)))
+
+/** Lots traded in the first `count` trades, `typical` lots in a typical one. */
+const lotsIn = (path: CandlePath, typical: number, count: number): number =>
+  Math.floor(typical * (count + 0.45 * (Random.fraction(path.sizes, count) * 2 - 1)))
+
+const bar = (
+  market: CandleMarket,
+  path: CandlePath,
+  interval: CandleInterval,
+  index: number,
+  now: number
+): Candle => {
+  const t = openOf(interval, index)
+  const T = closeOf(interval, index)
+  const from = Math.max(t, market.listedAt) / minute
+  const to = Math.min(T + 1, now) / minute
+  const { high, low } = extremes(path, from, to)
+  const price = (level: number) => printPrice(market, market.price * Math.exp(level))
+  const before = tradesBy(path, market.tradeRate, from)
+  const after = tradesBy(path, market.tradeRate, to)
+  const traded = lotsIn(path, market.tradeLots, after) - lotsIn(path, market.tradeLots, before)
+  return {
+    t,
+    T,
+    s: market.coin,
+    i: interval,
+    o: price(level(path, from)),
+    c: price(level(path, to)),
+    h: price(high),
+    l: price(low),
+    v: printSize(market, traded),
+    n: after - before
+  }
+}
+
+/**
+ * The bars of a market in a window, oldest first, at the instant `now`.
+ *
+ * A bar is in the window when `T >= startTime` and `t <= endTime`; no `endTime` means now. There are no bars that
+ * begin at or after `now`, that end before the listing, or that are not among the newest 5000.
+ */
+export const bars = (
+  seed: Seed,
+  market: CandleMarket,
+  request: CandleWindowRequest,
+  now: number
+): ReadonlyArray<Candle> => {
+  const { endTime, interval, startTime } = request
+  if (now <= market.listedAt) {
+    return []
+  }
+  const newest = barAt(interval, now - 1)
+  const first = Math.max(
+    newest - retainedBars + 1,
+    barAt(interval, market.listedAt),
+    barAt(interval, startTime)
+  )
+  const last = Math.min(newest, barAt(interval, endTime ?? now))
+  const path = walkOf(seed, market)
+  return Array.from(
+    { length: Math.max(0, last - first + 1) },
+    (_, offset) => bar(market, path, interval, first + offset, now)
+  )
+}
+
+/**
+ * The last day of a market, or the time since its listing if that is shorter: its price at the end and before, and the
+ * lots of 10^-sizeDecimals that were traded.
+ */
+export const dayOf = (seed: Seed, market: CandleMarket, now: number) => {
+  const path = walkOf(seed, market)
+  const to = now / minute
+  const from = Math.max(market.listedAt / minute, to - day)
+  const priceAt = (at: number) => market.price * Math.exp(level(path, at))
+  const lotsBy = (at: number) => lotsIn(path, market.tradeLots, tradesBy(path, market.tradeRate, at))
+  return { price: priceAt(to), before: priceAt(from), lots: lotsBy(to) - lotsBy(from) }
+}
+
+/** The smallest price step: the fifth significant digit, at most 1, and not finer than the market prints. */
+const stepAt = ({ priceDecimals }: CandleMarket, price: number): number =>
+  Math.max(10 ** -priceDecimals, 10 ** Math.min(0, Math.floor(Math.log10(price)) - 4))
+
+const depth = 20
+
+const ranks = Array.from({ length: depth }, (_, index) => index + 1)
+
+/** Both sides of a book, best level first, one step away from the price. Sizes change once a minute. */
+export const bookOf = (
+  seed: Seed,
+  market: CandleMarket,
+  now: number
+): readonly [bids: ReadonlyArray<BookLevel>, asks: ReadonlyArray<BookLevel>] => {
+  const { price } = dayOf(seed, market, now)
+  // the step of the highest level, which may have a digit more before the point
+  const step = stepAt(market, price + depth * stepAt(market, price))
+  const family = Random.series(seed, `book/${market.coin}/${Math.floor(now / minute)}`)
+  const side = (direction: 1 | -1) =>
+    ranks.flatMap((rank): ReadonlyArray<BookLevel> => {
+      const at = price + direction * rank * step
+      return at < step ? [] : [{
+        px: printPrice(market, at),
+        sz: printSize(market, 1 + Random.below(family, direction * rank + depth, 4 * market.tradeLots)),
+        n: 1 + Random.below(family, direction * rank + 3 * depth, 9)
+      }]
+    })
+  return [side(-1), side(1)]
+}

@@ -1,0 +1,60 @@
+/** How the venue answers a query of `POST /info`: what it sees, and the forms of its responses. */
+import type { SpotMeta } from "@trigate/domain/info/SpotMeta"
+import type { AnyCodec, Operation } from "@trigate/domain/operations/Operation"
+import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import type { Seed } from "../Seed.ts"
+import type { CandleMarket } from "./CandleMarket.ts"
+import * as VenueRefusal from "./VenueRefusal.ts"
+import type { VenueState } from "./VenueState.ts"
+
+/** The data behind `POST /info`. */
+export interface InfoState {
+  readonly spotMeta: SpotMeta
+  /** Coins with candles, by name. */
+  readonly markets: ReadonlyMap<string, CandleMarket>
+}
+
+/** The data and the time of a query. */
+export interface Listing extends InfoState {
+  readonly seed: Seed
+  readonly now: number
+}
+
+/** What a query is answered from: the listing, and what the venue remembers of accounts. */
+export interface InfoView extends Listing {
+  readonly venue: VenueState
+}
+
+const upstream = "trading-api"
+
+/** The response to a query; undefined is the venue's HTTP 500 `null`: it does not know what the query names. */
+export const known = (value: unknown): UpstreamResponse.UpstreamResponse =>
+  value === undefined
+    ? UpstreamResponse.json(upstream, 500, "null")
+    : UpstreamResponse.json(upstream, 200, JSON.stringify(value))
+
+/** The response to a query that the venue cannot read. */
+export const wrongShape = (why = ""): UpstreamResponse.UpstreamResponse =>
+  UpstreamResponse.plain(upstream, 422, `${VenueRefusal.wrongShape}${why}`)
+
+/** The response to a body that is not JSON. */
+export const notJson = UpstreamResponse.plain(upstream, 400, VenueRefusal.notJson)
+
+/** Answers a typed query, whose body is parsed. */
+export type Answer = (view: InfoView, body: unknown) => UpstreamResponse.UpstreamResponse
+
+/** Answers an operation from its decoded request. `accepts` is what the sandbox can answer, where that is less. */
+export const on = <Request extends AnyCodec, Response extends AnyCodec>(
+  operation: Operation<string, "read", Request, Response>,
+  answer: (view: InfoView, request: Request["Type"]) => Response["Encoded"] | undefined,
+  accepts: (request: Request["Type"]) => boolean = () => true
+): Answer => {
+  const decode = Schema.decodeUnknownOption(operation.request)
+  return (view, body) =>
+    Option.match(Option.filter(decode(body), accepts), {
+      onNone: () => wrongShape(),
+      onSome: (request) => known(answer(view, request))
+    })
+}

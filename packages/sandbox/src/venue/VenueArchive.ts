@@ -1,0 +1,62 @@
+/** Candle history of the sandbox: every closed bar since the listing of a coin, as a recorder would have taken it. */
+import type { Source } from "@trigate/archive/CandleExport"
+import { ExportedArchive } from "@trigate/archive/CandleExport"
+import * as Ranges from "@trigate/domain/candles/BarRanges"
+import { CandleInterval } from "@trigate/domain/candles/Candle"
+import type { Series } from "@trigate/domain/candles/CandleWindow"
+import { barAt, openOf, retainedBars } from "@trigate/domain/candles/CandleWindow"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Ref from "effect/Ref"
+import { SandboxState } from "../SandboxState.ts"
+import { bars } from "./CandleMarket.ts"
+
+const make = Effect.gen(function*() {
+  const { info, seed } = yield* SandboxState
+
+  /** The market of a series, and the bars that have closed since its listing. */
+  const marketOf = Effect.fnUntraced(function*({ coin, interval }: Series) {
+    const { markets } = yield* Ref.get(info.state)
+    const market = markets.get(coin)
+    const now = yield* Clock.currentTimeMillis
+    const closed = barAt(interval, now) - 1
+    const first = market === undefined ? closed + 1 : barAt(interval, market.listedAt)
+    return { market, known: first > closed ? [] : [{ from: first, to: closed }] }
+  })
+
+  const read: Source["read"] = Effect.fnUntraced(function*(series, range) {
+    const { known, market } = yield* marketOf(series)
+    const { interval } = series
+    const held = Ranges.within(known, range)
+    const found = held.flatMap(({ from, to }) =>
+      Array.from({ length: Math.ceil((to - from + 1) / retainedBars) }, (_, page) => from + page * retainedBars)
+        .flatMap(
+          (start) => {
+            const end = Math.min(to, start + retainedBars - 1)
+            const window = { ...series, startTime: openOf(interval, start), endTime: openOf(interval, end) }
+            return market === undefined ? [] : bars(seed, market, window, openOf(interval, end + 1))
+          }
+        )
+    )
+    return { bars: found, known: held }
+  })
+
+  return {
+    read,
+    known: (series, range) => Effect.map(marketOf(series), ({ known }) => Ranges.within(known, range)),
+    status: Effect.gen(function*() {
+      const { markets } = yield* Ref.get(info.state)
+      const all = [...markets.keys()].flatMap((coin) => CandleInterval.literals.map((interval) => ({ coin, interval })))
+      const found = yield* Effect.forEach(
+        all,
+        (series) =>
+          Effect.map(marketOf(series), ({ known }) => ({ ...series, known, bars: Ranges.size(known), bytes: 0 }))
+      )
+      return found.filter(({ known }) => known.length > 0)
+    })
+  } satisfies Source
+})
+
+/** The history of the sandbox of the context, for a gateway to export. */
+export const layer: Layer.Layer<never, never, SandboxState> = Layer.effect(ExportedArchive, make)

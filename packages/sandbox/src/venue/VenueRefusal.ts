@@ -1,0 +1,68 @@
+/**
+ * The venue's refusals, in its own words: from its documentation, its clients' tests and a catalogue of its testnet.
+ */
+import type { Address } from "@trigate/domain/encoding/Hex"
+
+/** The signature recovers to an address that is neither an account nor an API wallet. */
+export const unknownUser = (signer: Address) => `User or API Wallet ${signer} does not exist.`
+
+/** An API wallet signed what only its account's own key may sign. */
+export const mustDeposit = (signer: Address) => `Must deposit before performing actions. User: ${signer}`
+
+export const duplicateNonce = (nonce: number) => `Invalid nonce: duplicate nonce ${nonce}`
+
+/** The nonce is below the window, or below the lowest of the nonces that are kept. */
+export const nonceTooLow = (nonce: number, lowest: number) => `Invalid nonce: nonce too low ${nonce} < ${lowest}`
+
+/** The nonce is above the window. */
+export const nonceTooHigh = (nonce: number, highest: number) => `Invalid nonce: nonce too high ${nonce} > ${highest}`
+
+/** The action's own nonce is not the body's. */
+export const nonceMismatch = "Nonce mismatch."
+
+export const wrongNetwork = "Mainnet and testnet require different signature."
+export const expired = "Action already expired"
+export const multiSigRequired = "Multi-sig required"
+export const thresholdNotMet = "Multi-sig threshold not met"
+
+/** An inner signature recovers to somebody who is not authorised. */
+export const invalidInnerSigner = "Invalid multi-sig inner signer"
+
+/** The outer signature is not the leader's, or the leader may not lead. */
+export const invalidOuterSigner = "Invalid multi-sig outer signer"
+
+export const outerSignerUnknown = "Multi-sig outer signer must be an L1 user."
+
+/** The account acted for is no multi-sig account. */
+export const invalidMultiSigUser = "Invalid multi-sig user"
+
+/** More than ten users. */
+export const tooManySigners = "Too many multi-sig signers"
+
+/** A threshold below one, or above the number of users. */
+export const invalidThreshold = "Invalid multi-sig threshold"
+
+export const authorizedUserUnknown = "Multi-sig authorized user must exist on L1"
+export const selfAuthorized = "Cannot register self as multi-sig authorized user"
+
+/** `vaultAddress` names no vault or sub-account that the signer leads. */
+export const unknownVault = (vault: Address) => `Vault not registered: ${vault}`
+
+/** A `CSignerAction` from an account that is no validator. */
+export const notValidator = "Signer invalid or inactive for current epoch"
+
+export const unknownValidator = "Unknown validator"
+
+/** More delegated, or undelegated, than there is. */
+export const insufficientStake = "Insufficient stake"
+
+/** The account has sent as many actions as it may. */
+export const tooManyRequests = (sent: number, limit: number) =>
+  `Too many cumulative requests sent (${sent} > ${limit}) for cumulative volume traded $0.00. ` +
+  "Place taker orders to free up 1 request per USDC traded."
+
+/** The body is JSON of another shape (HTTP 422, plain text). */
+export const wrongShape = "Failed to deserialize the JSON body into the target type"
+
+/** The body is no JSON (HTTP 400, plain text). */
+export const notJson = "Failed to parse the request body as JSON"

@@ -1,0 +1,197 @@
+/** What the venue remembers of accounts, API wallets, validators and nonces, and how a test sets it. */
+import { type ActionRejected, classifyRejection } from "@trigate/domain/actions/ActionOutcome"
+import { type Address, type Hash, lowerCase } from "@trigate/domain/encoding/Hex"
+import type { ExtraAgent, Position } from "@trigate/domain/info/Account"
+import type { Fill, OrderRecord } from "@trigate/domain/info/Order"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Ref from "effect/Ref"
+import * as VenueRefusal from "./VenueRefusal.ts"
+
+/** The map with an entry added or replaced. */
+export const withEntry = <K, V>(map: ReadonlyMap<K, V>, key: K, value: V): ReadonlyMap<K, V> =>
+  new Map(map).set(key, value)
+
+/** The map without an entry. */
+export const withoutEntry = <K, V>(map: ReadonlyMap<K, V>, key: K): ReadonlyMap<K, V> =>
+  new Map([...map].filter(([each]) => each !== key))
+
+/** Who may act for a multi-sig account: at most 10 users that exist, `threshold` of which have to sign. */
+export interface MultiSigRule {
+  readonly authorizedUsers: ReadonlyArray<Address>
+  readonly threshold: number
+}
+
+/** Stake that an account has delegated to one validator. */
+export interface Delegation {
+  /** HYPE x 10^8. */
+  readonly wei: bigint
+  /** The end of the lockup, a day after the last time that stake was added, in milliseconds. */
+  readonly lockedUntil: number
+}
+
+/** One accepted delegation, or its withdrawal. */
+export interface DelegationEvent {
+  readonly time: number
+  readonly hash: Hash
+  readonly validator: Address
+  /** HYPE x 10^8. */
+  readonly wei: bigint
+  readonly isUndelegate: boolean
+}
+
+/** An account that exists on the venue. */
+export interface Account {
+  /** Staking balance that is not delegated, in HYPE x 10^8. */
+  readonly stake: bigint
+  /** Delegated stake by validator. */
+  readonly delegations: ReadonlyMap<Address, Delegation>
+  /** The newest delegations, newest first. */
+  readonly delegationHistory: ReadonlyArray<DelegationEvent>
+  /** Spot balances. Like all of its trading, only {@link VenueControls.setAccount} changes them. */
+  readonly spot: ReadonlyArray<{ readonly coin: string; readonly token: number; readonly total: string }>
+  /** USD in perpetuals, besides what positions are worth. */
+  readonly collateral: number
+  readonly positions: ReadonlyArray<Position>
+  /** Newest first. */
+  readonly orders: ReadonlyArray<OrderRecord>
+  /** Newest first. */
+  readonly fills: ReadonlyArray<Fill>
+  /** API wallets with a name. */
+  readonly extraAgents: ReadonlyArray<ExtraAgent>
+  /** Whether its EVM transactions go to big blocks. */
+  readonly usingBigBlocks: boolean
+  /** Present on an account that acts by several signatures only. */
+  readonly multiSig?: MultiSigRule
+  /** Present on a vault or a sub-account: who acts for it. */
+  readonly leader?: Address
+  /** Actions that it may send in all and has sent. */
+  readonly requests: { readonly limit: number; readonly sent: number }
+}
+
+/** A validator. Its own account signs its jailing. */
+export interface Validator {
+  readonly name: string
+  readonly jailed: boolean
+  /** Stake delegated to it, in HYPE x 10^8. */
+  readonly stake: bigint
+}
+
+/** The venue's memory; every address in it is lower case. */
+export interface VenueState {
+  readonly accounts: ReadonlyMap<Address, Account>
+  /** The account that each API wallet signs for. */
+  readonly agents: ReadonlyMap<Address, Address>
+  readonly validators: ReadonlyMap<Address, Validator>
+  /** The highest nonces that each signer has used, ascending. */
+  readonly nonces: ReadonlyMap<Address, ReadonlyArray<number>>
+}
+
+/** A venue without accounts. */
+export const empty: VenueState = { accounts: new Map(), agents: new Map(), validators: new Map(), nonces: new Map() }
+
+/** A new account. */
+export const newAccount: Account = {
+  stake: 0n,
+  delegations: new Map(),
+  delegationHistory: [],
+  spot: [],
+  collateral: 0,
+  positions: [],
+  orders: [],
+  fills: [],
+  extraAgents: [],
+  usingBigBlocks: false,
+  requests: { limit: Number.POSITIVE_INFINITY, sent: 0 }
+}
+
+/** The account of an address; a new one if there is none. */
+export const accountOf = (state: VenueState, address: Address): Account =>
+  state.accounts.get(lowerCase(address)) ?? newAccount
+
+/** Changes fields of an account, and creates it first if there is none. */
+export const changeAccount = (state: VenueState, address: Address, fields: Partial<Account>): VenueState => ({
+  ...state,
+  accounts: withEntry(state.accounts, lowerCase(address), { ...accountOf(state, address), ...fields })
+})
+
+/** Reads and sets the state of the venue. Addresses may have any letter case. */
+export interface VenueControls {
+  /** The whole state. */
+  readonly state: Ref.Ref<VenueState>
+  /** An account; none if the venue does not know the address. */
+  readonly account: (address: Address) => Effect.Effect<Option.Option<Account>>
+  /** A validator; none if there is none at the address. */
+  readonly validator: (address: Address) => Effect.Effect<Option.Option<Validator>>
+  /** Sets fields of an account, such as its orders and fills, and creates it first if there is none. */
+  readonly setAccount: (address: Address, fields: Partial<Account>) => Effect.Effect<void>
+  /** Adds stake, in HYPE x 10^8, to an account, and creates it first if there is none. */
+  readonly fundAccount: (address: Address, wei: bigint) => Effect.Effect<void>
+  /** Registers a validator, and creates its account if there is none. */
+  readonly addValidator: (address: Address, validator: Omit<Validator, "stake">) => Effect.Effect<void>
+  /** Jails or frees a validator. Does nothing if there is none. */
+  readonly setJailed: (address: Address, jailed: boolean) => Effect.Effect<void>
+  /** Makes an account multi-sig. Fails with `ActionRejected` where the venue would refuse the rule. */
+  readonly makeMultiSig: (address: Address, rule: MultiSigRule) => Effect.Effect<void, ActionRejected>
+  /** Lets an API wallet sign L1 actions for an account. */
+  readonly approveAgent: (agent: Address, account: Address) => Effect.Effect<void>
+  /** Registers a vault or sub-account that `leader` acts for. */
+  readonly addVault: (vault: Address, leader: Address) => Effect.Effect<void>
+  /** Sets whether an account uses big EVM blocks. */
+  readonly setBigBlocks: (address: Address, usingBigBlocks: boolean) => Effect.Effect<void>
+  /** Limits the total number of actions of an account. The default is no limit. */
+  readonly limitRequests: (address: Address, limit: number) => Effect.Effect<void>
+}
+
+const maxAuthorizedUsers = 10
+
+const refusalOf = (state: VenueState, address: Address, { authorizedUsers, threshold }: MultiSigRule) => {
+  if (authorizedUsers.length > maxAuthorizedUsers) return VenueRefusal.tooManySigners
+  if (threshold < 1 || threshold > authorizedUsers.length) return VenueRefusal.invalidThreshold
+  if (authorizedUsers.includes(address)) return VenueRefusal.selfAuthorized
+  return authorizedUsers.every((user) => state.accounts.has(user)) ? undefined : VenueRefusal.authorizedUserUnknown
+}
+
+/** The controls of `POST /exchange`. */
+export const controls = (state: Ref.Ref<VenueState>): VenueControls => ({
+  state,
+  account: (address) =>
+    Effect.map(Ref.get(state), ({ accounts }) => Option.fromUndefinedOr(accounts.get(lowerCase(address)))),
+  validator: (address) =>
+    Effect.map(Ref.get(state), ({ validators }) => Option.fromUndefinedOr(validators.get(lowerCase(address)))),
+  setAccount: (address, fields) => Ref.update(state, (venue) => changeAccount(venue, address, fields)),
+  fundAccount: (address, wei) =>
+    Ref.update(state, (venue) => changeAccount(venue, address, { stake: accountOf(venue, address).stake + wei })),
+  addValidator: (address, validator) =>
+    Ref.update(state, (venue) => {
+      const known = changeAccount(venue, address, {})
+      return { ...known, validators: withEntry(known.validators, lowerCase(address), { ...validator, stake: 0n }) }
+    }),
+  setJailed: (address, jailed) =>
+    Ref.update(state, (venue) => {
+      const validator = venue.validators.get(lowerCase(address))
+      return validator === undefined
+        ? venue
+        : { ...venue, validators: withEntry(venue.validators, lowerCase(address), { ...validator, jailed }) }
+    }),
+  makeMultiSig: (address, rule) => {
+    const user = lowerCase(address)
+    const multiSig = { ...rule, authorizedUsers: rule.authorizedUsers.map(lowerCase) }
+    return Ref.modify(state, (venue) => {
+      const refusal = refusalOf(venue, user, multiSig)
+      return [refusal, refusal === undefined ? changeAccount(venue, user, { multiSig }) : venue]
+    }).pipe(
+      Effect.flatMap((refusal) => refusal === undefined ? Effect.void : Effect.fail(classifyRejection(refusal)))
+    )
+  },
+  approveAgent: (agent, account) =>
+    Ref.update(state, (venue) => ({ ...venue, agents: withEntry(venue.agents, lowerCase(agent), lowerCase(account)) })),
+  addVault: (vault, leader) => Ref.update(state, (venue) => changeAccount(venue, vault, { leader: lowerCase(leader) })),
+  setBigBlocks: (address, usingBigBlocks) =>
+    Ref.update(state, (venue) => changeAccount(venue, address, { usingBigBlocks })),
+  limitRequests: (address, limit) =>
+    Ref.update(state, (venue) => {
+      const { sent } = accountOf(venue, address).requests
+      return changeAccount(venue, address, { requests: { limit, sent } })
+    })
+})

@@ -1,0 +1,192 @@
+/** What `trigate serve --check` finds out: whether each address and store of the settings answers, and on which chain it is. */
+import { isValid, KeyStore } from "@trigate/callers/KeyStore"
+import type { Settings as Decoded } from "@trigate/domain/Settings"
+import { settings as declared } from "@trigate/domain/Settings"
+import { profileOf } from "@trigate/signing/VenueProfile"
+import * as NodeArchive from "@trigate/trading/NodeArchive"
+import type { Outcome } from "@trigate/upstream/attempts/Attempt"
+import * as Probe from "@trigate/upstream/attempts/Probe"
+import * as Pipeline from "@trigate/upstream/Pipeline"
+import { HttpTransport } from "@trigate/upstream/transport/HttpTransport"
+import * as HttpTransportUndici from "@trigate/upstream/transport/HttpTransportUndici"
+import * as Upstream from "@trigate/upstream/Upstream"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Path from "effect/Path"
+import * as Redis from "effect/persistence/Redis"
+import * as Result from "effect/Result"
+import { SqlClient } from "effect/sql/SqlClient"
+import * as GatewayServer from "../GatewayServer.ts"
+import { isSandbox } from "../GatewayStatus.ts"
+import * as Hosts from "../requests/Hosts.ts"
+import * as Settings from "../Settings.ts"
+import * as ActionLogStore from "../stores/ActionLogStore.ts"
+import * as CallerStore from "../stores/CallerStore.ts"
+import * as SharedRedis from "../stores/SharedRedis.ts"
+
+/** What was found out about one address or store. */
+export interface Finding {
+  /** An address by its upstream's label and its place, never by its URL. */
+  readonly name: string
+  readonly state: "answers" | "fails" | "wrong chain" | "configured" | "not configured"
+  /** More about the state in a few words; may be empty. */
+  readonly detail: string
+  readonly isSound: boolean
+}
+
+const sound = (name: string, detail: string): Finding => ({ name, state: "answers", detail, isSound: true })
+const failing = (name: string, detail: string): Finding => ({ name, state: "fails", detail, isSound: false })
+const absent = (name: string, detail: string): Finding => ({ name, state: "not configured", detail, isSound: true })
+
+const faults: { readonly [O in Outcome]?: string } = {
+  not_sent: "no connection",
+  timeout: "no answer in time",
+  broken: "the connection broke",
+  refused: "the probe was refused: is the endpoint key right?",
+  server_fault: "a fault of the server",
+  malformed: "an answer of something else"
+}
+
+/** The chain on which the addresses of an upstream have to be: a known one, or that of the first address that tells its own. */
+type Chain = "none" | "own" | { readonly id: number; readonly of: string }
+
+const findingsOf = (upstream: Upstream.Upstream, chain: Chain, instead: string) =>
+  Effect.gen(function*() {
+    const targets = Upstream.targets(upstream, "")
+    if (targets.length === 0) return [absent(upstream.label, instead)]
+    const send = Probe.make(yield* HttpTransport)
+    const probed = yield* Effect.forEach(targets, (target) => send(target, true), { concurrency: "unbounded" })
+    const first = probed.find(({ chainId }) => chainId !== undefined)?.chainId
+    const wanted = chain === "none" || chain === "own" ? first : BigInt(chain.id)
+    const wantedBy = chain === "none" || chain === "own" ? "another address" : chain.of
+    return targets.map((target, index): Finding => {
+      const name = Upstream.nameOf(target)
+      const { chainId, outcome = "not_sent" } = probed[index] ?? {}
+      const fault = faults[outcome]
+      if (fault !== undefined) return failing(name, fault)
+      if (outcome === "rate_limited") return sound(name, "asks to wait: its rate limit is used up")
+      if (chain === "none") return sound(name, "")
+      if (chainId === undefined) return failing(name, "it does not tell its chain: is the endpoint key right?")
+      return chainId === wanted
+        ? sound(name, `chain ${chainId}`)
+        : { name, state: "wrong chain", detail: `chain ${chainId}, but ${wantedBy} is on ${wanted}`, isSound: false }
+    })
+  })
+
+/** Runs an effect in a layer that lives no longer. */
+const within = <A, E, R, Provided>(effect: Effect.Effect<A, E, R | Provided>, layer: Layer.Layer<Provided>) =>
+  Effect.scoped(Effect.flatMap(Layer.build(layer), (context) => Effect.provideContext(effect, context)))
+
+const upstreamFindings = (settings: Decoded) => {
+  const { network } = settings
+  const instead = isSandbox(settings) ? "the sandbox answers" : ""
+  const evm = { id: profileOf(network).evmChainId, of: network }
+  const all: ReadonlyArray<readonly [upstream: Upstream.Upstream, chain: Chain]> = [
+    [Upstream.make("trading-api", settings.tradingApiUrl), "none"],
+    [Upstream.make("trading-node", settings.tradingNodeUrl), evm],
+    [Upstream.make("token-chain", settings.tokenChainUrl), "none"],
+    [Upstream.make("layer2", settings.layer2Url), "own"]
+  ]
+  const found = Effect.forEach(all, (one) => findingsOf(...one, instead), { concurrency: "unbounded" })
+  return Effect.map(within(found, HttpTransportUndici.layer()), (rows) => rows.flat())
+}
+
+/** What the nodes answer that are said to be archives. */
+const archiveFindings = ({ tradingNodeArchive, tradingNodeUrl }: Decoded) => {
+  if (!tradingNodeArchive) return Effect.succeed([])
+  const targets = Upstream.targets(Upstream.make("trading-node", tradingNodeUrl), "/evm")
+  const found = Effect.flatMap(
+    Pipeline.Pipeline,
+    (pipeline) =>
+      Effect.forEach(targets, (target) =>
+        Effect.map(NodeArchive.findingOf(pipeline, target), (finding) => {
+          const name = `${Upstream.nameOf(target)} archive`
+          return finding === undefined ? sound(name, "") : failing(name, finding)
+        }), { concurrency: "unbounded" })
+  )
+  return within(found, Layer.provide(Pipeline.layer(), HttpTransportUndici.layer()))
+}
+
+const deadline = "3 seconds"
+
+/** Whether an effect succeeds in time. */
+const works = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<boolean, never, R> =>
+  Effect.isSuccess(Effect.timeout(effect, deadline))
+
+const redisFinding = Effect.fnUntraced(function*({ redisUrl }: Decoded) {
+  if (Option.isNone(redisUrl)) return absent("redis", "")
+  const answers = yield* within(
+    works(Redis.Redis.use(({ send }) => send("PING"))),
+    SharedRedis.layer(redisUrl.value)
+  )
+  return answers ? sound("redis", "") : failing("redis", "no answer to PING")
+})
+
+const databaseFinding = Effect.fnUntraced(function*(settings: Decoded) {
+  const place = ActionLogStore.databaseOf(settings)
+  if (Option.isNone(place)) return absent("database", "")
+  const { kind } = place.value
+  if (place.value.kind === "SQLite") {
+    const { file } = place.value
+    const files = yield* FileSystem.FileSystem
+    const path = yield* Path.Path
+    const exists = (name: string) => Effect.orElseSucceed(files.exists(name), () => false)
+    if (!(yield* exists(file))) {
+      return (yield* exists(path.dirname(path.resolve(file))))
+        ? sound("database", "SQLite: the gateway will make the file")
+        : failing("database", "SQLite: there is no such folder")
+    }
+  }
+  const answers = yield* within(
+    works(SqlClient.use((sql) => sql`SELECT 1`)),
+    ActionLogStore.layerDatabase(place.value, "existing")
+  )
+  return answers ? sound("database", kind) : failing("database", `${kind}: it answers no query`)
+})
+
+/** Whether the keys of callers can be read, and how many count; nothing where the gateway asks for none. */
+const callersFinding = Effect.fnUntraced(function*(settings: Decoded) {
+  const place = yield* Effect.fromResult(CallerStore.placeOf(settings))
+  if (Option.isNone(place)) return []
+  const name = CallerStore.nameOf(place.value)
+  const files = yield* FileSystem.FileSystem
+  const found = yield* Effect.result(
+    within(
+      Effect.timeout(KeyStore.use(({ list }) => list), deadline),
+      Layer.provide(CallerStore.layerStore(place.value, "existing"), Layer.succeed(FileSystem.FileSystem, files))
+    )
+  )
+  if (Result.isFailure(found)) return [failing("callers", found.failure.message)]
+  const now = yield* Clock.currentTimeMillis
+  return [sound("callers", `${name}: ${found.success.filter((record) => isValid(record, now)).length} keys that count`)]
+})
+
+/** Where the admin routes and the console would be. */
+const adminFinding = Effect.fnUntraced(function*(settings: Decoded) {
+  const place = yield* Effect.fromResult(GatewayServer.adminPlaceOf(settings))
+  const found = (detail: string): Finding => ({ name: "admin", state: "configured", detail, isSound: true })
+  if (place !== undefined) {
+    return found(`${place.host}:${place.port}${place.isGuarded ? ", for keys with the class admin" : ""}`)
+  }
+  const { host, port } = settings
+  return Hosts.isOwnMachine(host)
+    ? found(`${host}:${port}, beside the rest`)
+    : absent("admin", `${declared.adminPort.env} gives it a listener`)
+})
+
+/** Reads the settings and asks everything that they name once. Fails with `SettingsError`; listens nowhere. */
+export const findings = Effect.fnUntraced(function*(sources: Settings.Sources) {
+  const settings = yield* Settings.read(sources)
+  const [upstreams, archives, redis, database, admin, callers] = yield* Effect.all([
+    upstreamFindings(settings),
+    archiveFindings(settings),
+    redisFinding(settings),
+    databaseFinding(settings),
+    adminFinding(settings),
+    callersFinding(settings)
+  ], { concurrency: "unbounded" })
+  return [...upstreams, ...archives, redis, database, admin, ...callers]
+})

@@ -1,0 +1,56 @@
+/**
+ * The log on standard output: what the program says, and the access log, in lines of one shape.
+ *
+ * A line is JSON. On a terminal it is a text for people, with the same members in the same order.
+ */
+import { printable, printableLines } from "@trigate/domain/encoding/Printable"
+import * as Cause from "effect/Cause"
+import * as DateTime from "effect/DateTime"
+import * as Effect from "effect/Effect"
+import { format as textOf } from "effect/Formatter"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as Predicate from "effect/Predicate"
+import * as References from "effect/References"
+import { jsonLine, LineFormat } from "../requests/RequestFacts.ts"
+import type { Line } from "../requests/RequestFacts.ts"
+
+const text = (value: unknown): string => Predicate.isString(value) ? value : textOf(value)
+
+/** What the program says, as a line of the log. */
+const lineOf = ({ cause, date, fiber, logLevel, message }: Logger.Options<unknown>): Line => ({
+  ...fiber.getRef(References.CurrentLogAnnotations),
+  time: date.getTime(),
+  level: logLevel.toLowerCase(),
+  message: Array.isArray(message) ? message.map(text).join(" ") : text(message),
+  ...(cause.reasons.length === 0 ? {} : { cause: Cause.pretty(cause) }),
+  ...(fiber.cache.tracer === undefined || fiber.cache.span === undefined ? {} : { traceId: fiber.cache.span.traceId })
+})
+
+const clockTime = (time: number): string => DateTime.formatIso(DateTime.makeUnsafe(time)).slice(11)
+
+const valueText = (value: unknown): string => {
+  if (Array.isArray(value)) return value.map(text).join(",")
+  const plain = text(value)
+  return printable(/^[^\s"=]+$/u.test(plain) ? plain : JSON.stringify(plain))
+}
+
+/** A line for people: the time of day in UTC, the level, the message, then `name=value`; a cause follows on lines of its own. */
+export const peopleLine = ({ cause, level, message, time, ...members }: Line): string => {
+  const rest = Object.entries(members).filter(([, value]) =>
+    value !== undefined && !(Array.isArray(value) && value.length === 0)
+  )
+  return [`${clockTime(time)} ${level.toUpperCase().padEnd(5)} ${printable(message)}`]
+    .concat(rest.map(([name, value]) => `${name}=${valueText(value)}`)).join(" ") +
+    (cause === undefined ? "" : `\n${printableLines(text(cause))}`)
+}
+
+/** What the program says, as a text of a format. It may quote what others sent. */
+export const logger = (format: (line: Line) => string): Logger.Logger<unknown, string> =>
+  Logger.make((options) => printableLines(format(lineOf(options))))
+
+/** The program's log on standard output, and the format of the access log beside it. */
+export const layer: Layer.Layer<never> = Layer.unwrap(Effect.sync(() => {
+  const format = process.stdout.isTTY ? peopleLine : jsonLine
+  return Layer.merge(Layer.succeed(LineFormat, format), Logger.layer([Logger.withConsoleLog(logger(format))]))
+}))

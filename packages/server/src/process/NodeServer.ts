@@ -1,0 +1,231 @@
+/**
+ * Node's HTTP server: bounds on what it reads and keeps, and an answer to every request.
+ *
+ * Requests that it cannot parse get a problem document, and those that arrive before a program handles requests wait for it.
+ */
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { Overloaded } from "@trigate/domain/errors/CallerError"
+import type { Setting } from "@trigate/domain/Settings"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import { ServeError } from "effect/http/HttpServerError"
+import * as ProblemDetails from "effect/http/ProblemDetails"
+import * as Layer from "effect/Layer"
+import * as Predicate from "effect/Predicate"
+import * as Dns from "node:dns"
+import * as HttpBody from "../requests/HttpBody.ts"
+import { TrustedProxies } from "../requests/RequestCaller.ts"
+import * as Connections from "./Connections.ts"
+// @effect-diagnostics-next-line nodeBuiltinImport:off -- the server that the platform layer is given
+import * as Http from "node:http"
+import * as Net from "node:net"
+
+/** The most bytes that the head of a request may have; that of a documented request has less than one kilobyte. */
+export const maxHeaderBytes = 16 * 1024
+
+type Refusal = readonly [status: number, title: string]
+
+const refusals: { readonly [code: string]: Refusal } = {
+  HPE_HEADER_OVERFLOW: [431, "Request Header Fields Too Large"],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, "Request Timeout"]
+}
+
+const codeOf = (error: unknown): string =>
+  Predicate.hasProperty(error, "code") && Predicate.isString(error.code) ? error.code : ""
+
+const bodyOf = ([status, title]: Refusal, detail: string): string =>
+  JSON.stringify({ type: ProblemDetails.blankType, title, status, detail })
+
+/** The text of an answer, for a socket on which no request could be parsed. */
+const answerOf = (refusal: Refusal, detail: string): string => {
+  const body = bodyOf(refusal, detail)
+  return `HTTP/1.1 ${refusal.join(" ")}\r\ncontent-type: ${ProblemDetails.contentType}\r\n` +
+    `content-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`
+}
+
+/** Refuses a request that no program handles, and closes its connection once the request has ended. */
+const refuse = (
+  request: Http.IncomingMessage,
+  response: Http.ServerResponse,
+  status: number,
+  body: string | Uint8Array,
+  headers: { readonly [name: string]: string } = {}
+): void => {
+  response.writeHead(status, {
+    ...headers,
+    "content-type": ProblemDetails.contentType,
+    "content-length": body.length,
+    connection: "close"
+  })
+  response.write(body)
+  // a socket that is closed with bytes to read is reset, and what its client has not read by then is lost
+  request.once("close", () => response.end()).resume()
+}
+
+/** Refuses a request that arrived before the program handles requests. It was not begun with, so it may be sent again. */
+const refuseEarly = (request: Http.IncomingMessage, response: Http.ServerResponse, detail: string): void => {
+  const { body, headers, status } = HttpBody.problem(new Overloaded({ retryAfter: 1, detail }), request.url ?? "")
+  refuse(request, response, status, body._tag === "Uint8Array" ? body.body : "", headers)
+}
+
+/** The most requests that wait until the program handles requests; each keeps at most 80 KiB in memory. */
+export const maxParked = 512
+
+/**
+ * A server whose requests wait until there is a listener for them.
+ *
+ * Node drops a request for which there is no listener, and keeps its connection: neither its client nor the end of the server
+ * would ever stop waiting.
+ */
+class ParkingServer extends Http.Server {
+  readonly #parked = new Map<Http.IncomingMessage, Http.ServerResponse>()
+  #isParking = false
+
+  /** Begins to park; a listener for requests that is added from now on gets them. */
+  park(): void {
+    this.#isParking = true
+    this.on("request", this.#keep)
+    this.on("newListener", this.#attached)
+  }
+
+  /** Closes as any server does. If requests wait, it refuses them, and then closes the connections on which there are none. */
+  override close(callback?: (error?: Error) => void): this {
+    super.close(callback)
+    if (!this.#isParking) return this
+    const refused = new Set<Net.Socket>()
+    const closeRest = () => {
+      if (refused.size === 0) this.closeAllConnections()
+    }
+    for (const [request, response] of this.#parked) {
+      const { socket } = request
+      refused.add(socket)
+      socket.once("close", () => {
+        refused.delete(socket)
+        closeRest()
+      })
+      refuseEarly(request, response, "The server was stopped before it had started")
+      // a body that does not end must not delay the end of the server
+      response.end()
+    }
+    this.#parked.clear()
+    closeRest()
+    return this
+  }
+
+  readonly #keep = (request: Http.IncomingMessage, response: Http.ServerResponse): void => {
+    if (this.#parked.size < maxParked) {
+      this.#parked.set(request, response)
+      // its client has left; a response that waits behind another one has no event for that
+      request.once("close", () => this.#parked.delete(request))
+    } else {
+      refuseEarly(request, response, "The server is starting, and too many requests wait for it")
+    }
+  }
+
+  readonly #attached = (event: string | symbol): void => {
+    if (event !== "request") return
+    this.#isParking = false
+    this.off("request", this.#keep)
+    this.off("newListener", this.#attached)
+    // the listener is added after this call
+    queueMicrotask(() => {
+      for (const [request, response] of this.#parked) this.emit("request", request, response)
+      this.#parked.clear()
+    })
+  }
+}
+
+/**
+ * Makes the server, which does not listen yet; for a platform layer or a framework that listens by itself.
+ *
+ * It may listen before the program handles requests: up to {@link maxParked} requests wait until a listener for `request` is
+ * added. Further ones, and those that wait when the server closes, are refused with `Overloaded`.
+ */
+export const create = (bounds: Connections.Bounds = {}): Http.Server => {
+  const server = new ParkingServer({
+    maxHeaderSize: maxHeaderBytes,
+    headersTimeout: 10_000,
+    requestTimeout: 30_000,
+    connectionsCheckingInterval: 1000,
+    keepAliveTimeout: 75_000,
+    // there is no other protocol to upgrade to: such a request is answered like any other
+    shouldUpgradeCallback: () => false
+  })
+  Connections.bound(server, bounds)
+  server.park()
+  server.on("clientError", (error, socket) => {
+    const refusal = refusals[codeOf(error)] ?? [400, "Bad Request"]
+    if (socket.writable) socket.end(answerOf(refusal, "The request is not valid HTTP"))
+    else socket.destroy()
+  })
+  server.on("connect", (_request, socket) => {
+    socket.end(answerOf([405, "Method Not Allowed"], "This server is no proxy"))
+  })
+  server.on("checkExpectation", (request, response) => {
+    refuse(request, response, 417, bodyOf([417, "Expectation Failed"], "Only 100-continue can be expected"))
+  })
+  return server
+}
+
+/** How long requests in flight have to finish when a gateway ends, and how long connections have after that. */
+export const maxDrainWait = Duration.seconds(20)
+
+/** Where a server listens, and what its connections may take. */
+export interface Options extends Connections.Bounds {
+  readonly host: string
+  readonly port: number
+}
+
+/** Node's own server below the `HttpServer` of the context. */
+export class Listener extends Context.Service<Listener, Http.Server>()("@trigate/server/process/NodeServer/Listener") {}
+
+/** The HTTP server on an address. When it closes, connections have {@link maxDrainWait} to end. */
+export const layer = ({ host, port, ...bounds }: Options) =>
+  Layer.unwrap(
+    Effect.map(TrustedProxies, (trustedProxies) => {
+      const listener = create({ trustedProxies, ...bounds })
+      return Layer.merge(
+        Layer.succeed(Listener, listener),
+        NodeHttpServer.layer(() => listener, { host, port, gracefulShutdownTimeout: maxDrainWait })
+      )
+    })
+  )
+
+const isBindError = (error: Error): boolean => Predicate.hasProperty(error, "syscall") && error.syscall === "bind"
+
+/**
+ * Fails as {@link layer} does if nobody can listen on an address.
+ *
+ * It does not listen, so nobody can connect meanwhile. Node binds an address for a connection that it opens as well; nothing
+ * answers at port 0.
+ */
+export const checkAddress = ({ host, port }: Pick<Options, "host" | "port">): Effect.Effect<void, ServeError> =>
+  Effect.callback<void, ServeError>((resume) => {
+    const fail = (cause: Error) => resume(Effect.fail(new ServeError({ cause })))
+    Dns.lookup(host, (notFound, address) => {
+      if (notFound !== null) return fail(notFound)
+      Net.connect({ host: address, port: 0, localAddress: address, localPort: port })
+        .once("error", (error) => isBindError(error) ? fail(error) : resume(Effect.void))
+    })
+  }).pipe(Effect.timeoutOrElse({ duration: "1 second", orElse: () => Effect.void }))
+
+/** An address to listen on, and the settings that name it. */
+export interface Place {
+  readonly host: string
+  readonly port: number
+  readonly settings: { readonly host: Setting<unknown>; readonly port: Setting<unknown> }
+}
+
+const namesOf = ({ env, flag }: Setting<unknown>): string => `--${flag} or ${env}`
+
+const listenFaults: { readonly [code: string]: (settings: Place["settings"]) => string } = {
+  EADDRINUSE: ({ port }) => `is in use; set ${namesOf(port)} to another port`,
+  EACCES: ({ port }) => `is not allowed for this user; set ${namesOf(port)} to another port`,
+  EADDRNOTAVAIL: ({ host }) => `is not an address of this machine; set ${namesOf(host)} to another one`,
+  ENOTFOUND: ({ host }) => `cannot be found; set ${namesOf(host)} to another host`
+}
+
+/** Says in one line why the gateway cannot listen at a place. */
+export const faultOf = ({ cause }: ServeError, { host, port, settings }: Place): string =>
+  `${host}:${port} ${listenFaults[codeOf(cause)]?.(settings) ?? `cannot be used (${String(cause)})`}`

@@ -1,0 +1,139 @@
+/**
+ * Metrics of the process and of what runs in it. They are read when somebody looks at them, so that no request pays for them.
+ *
+ * `makeExposition` is what `/metrics` answers: every metric of the table, also one that has no series yet.
+ */
+import { GatewayApi } from "@trigate/api/GatewayApi"
+import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import { metrics, rows } from "@trigate/domain/Metrics"
+import * as SingleFlight from "@trigate/upstream/cache/SingleFlight"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as OpenApi from "effect/http-api/OpenApi"
+import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
+import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
+// @effect-diagnostics-next-line nodeBuiltinImport:off -- a gauge is read synchronously
+import { readdirSync } from "node:fs"
+import { monitorEventLoopDelay } from "node:perf_hooks"
+
+const ignore = (): void => {}
+
+/** Registers a series of the process whose value is read when it is looked at. */
+const reading = <State>(
+  metric: Metric.Metric<number, State>,
+  get: (context: Context.Context<never>) => State
+): Effect.Effect<Metric.Registration> =>
+  Effect.map(
+    Effect.context(),
+    (context) => Metric.registerUnsafe(metric, context, { get, update: ignore, modify: ignore })
+  )
+
+const counter = (metric: Metric.Counter<number>, read: () => number) =>
+  reading(metric, () => ({ count: read(), incremental: true }))
+
+/** A gauge that is read when somebody looks at it. */
+export const gauge = (metric: Metric.Gauge<number>, read: (context: Context.Context<never>) => number) =>
+  reading(metric, (context) => ({ value: read(context) }))
+
+/** Milliseconds between two timers by which the delay of the event loop is measured. */
+const resolution = 10
+
+/** For so many milliseconds a reading of the event loop's delay is the newest one: several readers get the same. */
+const newestFor = 1000
+
+interface Delay {
+  readonly mean: number
+  readonly p99: number
+  readonly max: number
+}
+
+/** The delay of the event loop in seconds, since the reading before. */
+const eventLoopDelay = Effect.map(
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const histogram = monitorEventLoopDelay({ resolution })
+      histogram.enable()
+      return histogram
+    }),
+    (histogram) => Effect.sync(() => histogram.disable())
+  ),
+  (histogram) => {
+    let readAt: number | undefined
+    let newest: Delay = { mean: 0, p99: 0, max: 0 }
+    // the histogram holds whole intervals: what is above its resolution is the delay
+    const late = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e9 - resolution / 1000)
+    return (context: Context.Context<never>): Delay => {
+      const now = Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
+      if (histogram.count > 0 && (readAt === undefined || now - readAt >= newestFor)) {
+        readAt = now
+        newest = { mean: late(histogram.mean), p99: late(histogram.percentile(99)), max: late(histogram.max) }
+        histogram.reset()
+      }
+      return newest
+    }
+  }
+)
+
+const microseconds = 1e-6
+
+/** Registers series while the scope is open. */
+export const registered = (series: ReadonlyArray<Effect.Effect<Metric.Registration>>) =>
+  Effect.acquireRelease(Effect.all(series), (registrations) =>
+    Effect.sync(() => {
+      for (const registration of registrations) registration.remove()
+    }))
+
+const register = Effect.gen(function*() {
+  const delay = yield* eventLoopDelay
+  const version = Context.getOrUndefined(GatewayApi.annotations, OpenApi.Version) ?? "unknown"
+  const startedAt = (yield* Clock.currentTimeMillis) / 1000 - process.uptime()
+  return yield* registered([
+    gauge(metrics.buildInfo.series({ version, node: process.version }), () => 1),
+    counter(metrics.processCpuUser.series({}), () => process.cpuUsage().user * microseconds),
+    counter(metrics.processCpuSystem.series({}), () => process.cpuUsage().system * microseconds),
+    counter(metrics.processCpu.series({}), () => {
+      const { system, user } = process.cpuUsage()
+      return (user + system) * microseconds
+    }),
+    gauge(metrics.processStart.series({}), () => startedAt),
+    gauge(metrics.processResidentMemory.series({}), () => process.memoryUsage.rss()),
+    ...(process.platform === "linux"
+      // one of them is the folder itself
+      ? [gauge(metrics.processOpenFds.series({}), () => readdirSync("/proc/self/fd").length - 1)]
+      : []),
+    gauge(metrics.heapTotal.series({}), () => process.memoryUsage().heapTotal),
+    gauge(metrics.heapUsed.series({}), () => process.memoryUsage().heapUsed),
+    gauge(metrics.externalMemory.series({}), () => process.memoryUsage().external),
+    gauge(metrics.activeResources.series({}), () => process.getActiveResourcesInfo().length),
+    gauge(metrics.eventLoopLag.series({}), (context) => delay(context).mean),
+    gauge(metrics.eventLoopLagP99.series({}), (context) => delay(context).p99),
+    gauge(metrics.eventLoopLagMax.series({}), (context) => delay(context).max)
+  ])
+})
+
+/** Registers the metrics of this process while the layer's scope is open. */
+export const layer: Layer.Layer<never> = Layer.effectDiscard(register)
+
+/** The head of a metric that has no series yet, so that a reader knows of it. */
+const headOf = ({ kind, meaning, name }: (typeof rows)[number]): string =>
+  `# HELP ${name} ${meaning}\n# TYPE ${name} ${kind}\n`
+
+const rendered = Effect.map(PrometheusMetrics.format(), (text) => {
+  const seen = new Set([...text.matchAll(/^# TYPE (\S+) /gmu)].map(([, name]) => name))
+  return text +
+    rows.filter(({ name, onLinux }) => !seen.has(name) && (onLinux !== true || process.platform === "linux"))
+      .map(headOf).join("")
+})
+
+/**
+ * Makes what gives every metric as Prometheus text, in UTF-8.
+ *
+ * Readers who come before a text is made get the same one: it is made after them all, in the next turn of the event loop.
+ */
+export const makeExposition = Effect.sync((): Effect.Effect<Uint8Array> => {
+  const flights = SingleFlight.make<Uint8Array, never>()
+  const ask = Effect.andThen(Effect.yieldNow, Effect.map(rendered, Utf8.encode))
+  return flights.run({ key: "metrics", ask })
+})

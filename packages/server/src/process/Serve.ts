@@ -1,0 +1,165 @@
+/** Serves a gateway: reads its settings, listens, prints where, and goes on until it is interrupted. */
+import { isActionType } from "@trigate/domain/actions/ActionCatalog"
+import type { Settings as Decoded } from "@trigate/domain/Settings"
+import { settings as declared } from "@trigate/domain/Settings"
+import type { Backing } from "@trigate/trading/actionLog/ActionLog"
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import { formatAddress, HttpServer } from "effect/http/HttpServer"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Queue from "effect/Queue"
+import * as Result from "effect/Result"
+import * as GatewayServer from "../GatewayServer.ts"
+import { isSandbox, statusOf } from "../GatewayStatus.ts"
+import * as Hosts from "../requests/Hosts.ts"
+import * as Settings from "../Settings.ts"
+import * as ActionLogStore from "../stores/ActionLogStore.ts"
+import { AuditLogWriter } from "../stores/AuditLogWriter.ts"
+import * as CallerStore from "../stores/CallerStore.ts"
+import * as Log from "./Log.ts"
+import * as ProcessMetrics from "./ProcessMetrics.ts"
+
+const actionLogs: { readonly [B in Backing]: string } = {
+  memory: "in memory, lost with this process (TRIGATE_DATABASE_URL keeps it)",
+  SQLite: "in a SQLite file, for this gateway alone",
+  Postgres: "in Postgres",
+  Redis: "claims in Redis, bytes in memory and lost with this process (TRIGATE_DATABASE_URL keeps them)"
+}
+
+const callersOf = (settings: Decoded): ReadonlyArray<string> => {
+  if (Option.isNone(settings.callers)) return []
+  const place = Option.flatten(Result.getSuccess(CallerStore.placeOf(settings)))
+  return [
+    Option.match(place, {
+      onNone: () => "  callers: everybody who reaches it (TRIGATE_CALLERS=open)",
+      onSome: (found) => `  callers: those with a key in ${CallerStore.nameOf(found)}`
+    })
+  ]
+}
+
+/** The actions that are relayed, and a warning where anybody on the network can have orders relayed. */
+const actionLines = (settings: Decoded): ReadonlyArray<string> => {
+  if (!isSandbox(settings) && settings.tradingApiUrl.length === 0) return []
+  const { env } = declared.relayActions
+  const actions = Option.match(settings.relayActions, {
+    onNone: () => `  actions: every known type, orders included (${env} restricts them)`,
+    onSome: (types) =>
+      types === "none"
+        ? `  actions: none (${env}=none)`
+        : types === "*"
+        ? `  actions: any type, also unknown ones (${env}=*)`
+        : `  actions: ${types.map((type) => isActionType(type) ? type : `${type} (unknown type)`).join(", ")} (${env})`
+  })
+  const relaysOrders = Option.match(settings.relayActions, {
+    onNone: () => true,
+    onSome: (types) => types === "*" || types !== "none" && types.includes("order")
+  })
+  const isOpen = !Hosts.isOwnMachine(settings.host) && Option.contains(settings.callers, "open")
+  return relaysOrders && isOpen && !isSandbox(settings) && Option.isNone(settings.signers)
+    ? [
+      actions,
+      `  warning: everybody who reaches ${settings.host} can have orders relayed; set ${declared.callers.env} to \`keys\`, ` +
+      `or list your signers in ${declared.signers.env}`
+    ]
+    : [actions]
+}
+
+/** What is recorded, where anything is. */
+const archiveOf = (settings: Decoded): ReadonlyArray<string> => {
+  if (settings.archive.length === 0) return []
+  const wishes = settings.archive.map(({ coin, interval }) => `${coin}:${interval}`).join(", ")
+  const place = Option.match(ActionLogStore.databaseOf(settings), {
+    onNone: () => "in memory, lost with this process (TRIGATE_DATABASE_URL keeps it)",
+    onSome: ({ kind }) => `in ${kind}`
+  })
+  return [`  candle archive of ${wishes}: ${place}`]
+}
+
+const chainsOf = (settings: Decoded): string => {
+  const { chains, sandbox } = statusOf(settings)
+  if (sandbox) {
+    return ["  serving the sandbox, because no TRIGATE_*_URL is set: nothing here is real", ...actionLines(settings)]
+      .join("\n")
+  }
+  const lines = Object.entries(chains).map(([name, { mode, upstreams }]) =>
+    mode === "live"
+      ? `  ${name}: ${Object.entries(upstreams).map(([label, count]) => `${label} x${count}`).join(", ")}`
+      : `  ${name}: not configured`
+  )
+  return [
+    ...lines,
+    ...actionLines(settings),
+    `  action log: ${actionLogs[ActionLogStore.backingOf(settings)]}`,
+    ...archiveOf(settings)
+  ].join("\n")
+}
+
+const announce = Effect.fnUntraced(function*(settings: Decoded) {
+  const { address } = yield* HttpServer
+  const url = formatAddress(address)
+  const admin = yield* GatewayServer.Admin
+  const { system, user } = process.cpuUsage()
+  yield* Console.log(
+    `Trigate listens on ${url} (${isSandbox(settings) ? "sandbox" : settings.network}), ready after ${
+      Math.round(process.uptime() * 1000)
+    } ms ` +
+      `(${Math.round((system + user) / 1000)} ms of processor time)
+${[chainsOf(settings), ...callersOf(settings)].join("\n")}
+  reference: ${url}/docs  contract: ${url}/openapi.json  state: ${url}/health/ready` +
+      (admin.url === url ? "" : `\n  admin: ${admin.url}/health/ready  metrics: ${admin.url}/metrics`) +
+      (admin.hasConsole ? `\n  console: ${admin.url}/` : "")
+  )
+})
+
+/** The export to the collector of the settings; where there is none, nothing of it is loaded. */
+const telemetry = (settings: Decoded): Layer.Layer<never> => {
+  const { otelSdkDisabled, otlpEndpoint } = settings
+  return otelSdkDisabled || Option.isNone(otlpEndpoint)
+    ? Layer.empty
+    : Layer.unwrap(Effect.map(
+      Effect.promise(() => import("./Telemetry.ts")),
+      ({ layer }) => layer(settings, otlpEndpoint.value)
+    ))
+}
+
+const read = Effect.fnUntraced(function*(sources: Settings.Sources) {
+  const { reload } = yield* GatewayServer.Reload
+  const { applied, needsRestart } = yield* Effect.flatMap(Settings.read(sources), reload)
+  yield* Effect.logInfo(
+    applied.length === 0
+      ? "Settings read again: nothing to apply"
+      : `Settings read again: ${applied.join(", ")} applied`
+  )
+  if (needsRestart.length > 0) {
+    yield* Effect.logWarning(`A restart is needed for ${needsRestart.join(", ")}: until then the old value stays`)
+  }
+})
+
+/** Opens the audit log anew and reads the settings again at each `SIGHUP`. Wrong ones change nothing. */
+const reloadOnHangUp = Effect.fnUntraced(function*(sources: Settings.Sources) {
+  const { reopen } = yield* AuditLogWriter
+  const asked = yield* Queue.sliding<void>(1)
+  const ask = () => void Queue.offerUnsafe(asked, undefined)
+  yield* Effect.acquireRelease(
+    Effect.sync(() => process.on("SIGHUP", ask)),
+    () => Effect.sync(() => process.off("SIGHUP", ask))
+  )
+  const again = read(sources).pipe(
+    Effect.catch(({ message }) => Effect.logError(`Settings read again: the old ones stay, because ${message}`))
+  )
+  yield* Effect.forkScoped(Effect.forever(Queue.take(asked).pipe(Effect.andThen(reopen), Effect.andThen(again))))
+})
+
+/** The gateway of some settings. Fails with `SettingsError`, or with `StartError` if it cannot listen. */
+export const serve = Effect.fnUntraced(function*(sources: Settings.Sources) {
+  const settings = yield* Settings.read(sources)
+  return yield* Layer.launch(
+    Layer.effectDiscard(Effect.andThen(reloadOnHangUp(sources), announce(settings))).pipe(
+      Layer.provide(GatewayServer.layer(settings)),
+      Layer.provide(telemetry(settings)),
+      // after it, so that the last export has them
+      Layer.provide(ProcessMetrics.layer)
+    )
+  )
+}, Effect.provide(Log.layer))

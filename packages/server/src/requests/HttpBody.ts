@@ -1,0 +1,347 @@
+/**
+ * The bodies of requests and of answers.
+ *
+ * A request body is JSON by its content type, has at most {@link bodyLimit} bytes (a signed one {@link signedLimit}) before and
+ * after decompression, and is kept as the bytes that came. It is compressed at most once: every further coding would multiply what a few bytes cost. Answers
+ * that HttpApiBuilder does not encode are written here: relayed upstream responses, JSON texts and problem documents.
+ */
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
+import { CurrentCaller } from "@trigate/domain/Caller"
+import { sourcesHeader } from "@trigate/domain/candles/CandleAnswer"
+import * as Json from "@trigate/domain/encoding/Json"
+import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import type { Overloaded } from "@trigate/domain/errors/CallerError"
+import type { GatewayError as GatewayErrorType } from "@trigate/domain/errors/GatewayError"
+import { GatewayError } from "@trigate/domain/errors/GatewayError"
+import { PayloadTooLarge } from "@trigate/domain/errors/RequestError"
+import type { InvalidRequest } from "@trigate/domain/errors/RequestError"
+import { invalidRequest, parseRequest } from "@trigate/domain/operations/Operation"
+import type { UpstreamResponse } from "@trigate/domain/operations/UpstreamResponse"
+import * as ByteSize from "effect/ByteSize"
+import * as Effect from "effect/Effect"
+import * as Body from "effect/http/HttpBody"
+import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
+import type { HttpServerError } from "effect/http/HttpServerError"
+import type { HttpServerRequest } from "effect/http/HttpServerRequest"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as ProblemDetails from "effect/http/ProblemDetails"
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import { overloaded } from "../process/Load.ts"
+import { CurrentRequestFacts, noteAge } from "./RequestFacts.ts"
+import type { RequestFacts } from "./RequestFacts.ts"
+
+// @effect-diagnostics-next-line nodeBuiltinImport:off -- the message is Node's own
+import { IncomingMessage } from "node:http"
+import * as Zlib from "node:zlib"
+
+/** The most bytes that a body may have after decompression: 1 MiB. Node providers stop at 1 MB too. */
+export const bodyLimit = 1024 * 1024
+
+/**
+ * The most bytes that a signed body may have: 64 KiB. A multi-sig of ten co-signers has three.
+ *
+ * The action log keeps each body until it is answered, and hashing a larger one would hold the thread.
+ */
+export const signedLimit = 64 * 1024
+
+const unreadable = (message: string) => Effect.suspend(() => Effect.fail(invalidRequest([{ path: [], message }])))
+
+const notJson = unreadable("The content type must be application/json")
+const notText = unreadable("The body is not valid UTF-8")
+/** Why a body is not read to its end. */
+export type BodyFailure = InvalidRequest | Overloaded | PayloadTooLarge
+
+const broken: Effect.Effect<never, InvalidRequest | PayloadTooLarge> = unreadable("The body could not be read")
+const tooLarge = (limit: number): Effect.Effect<never, InvalidRequest | PayloadTooLarge> =>
+  Effect.suspend(() => Effect.fail(new PayloadTooLarge({ limit, detail: `The body is larger than ${limit} bytes` })))
+
+// a page of any site can send a body without a type, or as text, and no browser asks the gateway first
+const isJson = (contentType: string | undefined): boolean =>
+  contentType === "application/json" ||
+  contentType !== undefined && /^application\/(?:json|[a-z0-9.-]+\+json)(?:\s*;.*)?$/iu.test(contentType)
+
+const isTooLarge = ({ reason }: HttpServerError): boolean =>
+  reason._tag === "RequestParseError" && reason.reason === "BodyTooLarge"
+
+type Decoder = (
+  input: Uint8Array,
+  options: { readonly maxOutputLength: number },
+  done: (error: Error | null, output: Uint8Array) => void
+) => void
+
+// a frame names the memory that its decoder takes: 8 MiB are what RFC 8878 asks of every decoder, not 128
+const zstd = { [Zlib.constants.ZSTD_d_windowLogMax]: 23 }
+
+const decoders: ReadonlyMap<string, Decoder> = new Map<string, Decoder>([
+  ["gzip", Zlib.gunzip],
+  ["x-gzip", Zlib.gunzip],
+  ["deflate", Zlib.inflate],
+  ["br", Zlib.brotliDecompress],
+  ["zstd", (input, options, done) => Zlib.zstdDecompress(input, { ...options, params: zstd }, done)]
+])
+
+const otherCoding: Effect.Effect<never, InvalidRequest | PayloadTooLarge> = unreadable(
+  "The content encoding must be one of identity, gzip, deflate, br and zstd"
+)
+const notCoded: Effect.Effect<never, InvalidRequest | PayloadTooLarge> = unreadable(
+  "The body does not decompress by its content encoding"
+)
+
+const decompressed = (decode: Decoder, body: Uint8Array, limit: number) =>
+  Effect.callback<Uint8Array, InvalidRequest | PayloadTooLarge>((resume) => {
+    decode(body, { maxOutputLength: limit }, (error, output) => {
+      if (error === null) resume(Effect.succeed(output))
+      else resume("code" in error && error.code === "ERR_BUFFER_TOO_LARGE" ? tooLarge(limit) : notCoded)
+    })
+  })
+
+/** Reads by the platform's own way: on any server, after `100 Continue`, or a second time. */
+const portable = (request: HttpServerRequest, limit: number) =>
+  request.arrayBuffer.pipe(
+    Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(limit)),
+    Effect.matchEffect({
+      onFailure: (error) => isTooLarge(error) ? tooLarge(limit) : broken,
+      onSuccess: (buffer) => Effect.succeed(new Uint8Array(buffer))
+    })
+  )
+
+/** The request's message on Node's HTTP server, unless the platform has to read it: see {@link portable}. */
+const messageOf = (request: HttpServerRequest): IncomingMessage | undefined => {
+  const message = NodeHttpServerRequest.toIncomingMessage(request)
+  return message instanceof IncomingMessage && !message.readableDidRead &&
+      message.headers["content-encoding"] === request.headers["content-encoding"] &&
+      message.headers.expect === undefined
+    ? message
+    : undefined
+}
+
+/** Bodies of at most so many bytes are not counted: a connection has few of them, and most bodies are. */
+const smallBody = 4 * 1024
+
+const joined = (chunks: ReadonlyArray<Uint8Array>): Uint8Array =>
+  chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)
+
+/**
+ * Reads a message by its events.
+ *
+ * The platform reads through a stream and copies what came. That takes 13 microseconds of a small request, more than Node
+ * spends on its head and its answer together.
+ */
+const fromNode = (message: IncomingMessage, limit: number, mayHave: MayHave) =>
+  Effect.callback<Uint8Array, BodyFailure>((resume) => {
+    const chunks: Array<Uint8Array> = []
+    let size = 0
+    const onData = (chunk: Uint8Array) => {
+      size += chunk.length
+      const refusal = size > limit ? tooLarge(limit) : mayHave(size) ? undefined : overloaded
+      if (refusal === undefined) {
+        chunks.push(chunk)
+      } else {
+        // the rest is read and dropped, so that the caller gets to read the answer
+        message.off("data", onData)
+        resume(refusal)
+      }
+    }
+    message.on("data", onData)
+    message.on("end", () => resume(Effect.succeed(joined(chunks))))
+    // follows the end as well as every error and abort; only the first call of `resume` counts
+    message.on("close", () => resume(broken))
+    return Effect.sync(() => {
+      message.off("data", onData)
+    })
+  })
+
+/** Takes the memory for a body of so many bytes; false where it may not have it. */
+type MayHave = (size: number) => boolean
+
+/** Whether a body is small, JSON by its type and not compressed, as its head says. */
+export const isSmall = ({ "content-length": length, "content-type": type }: IncomingMessage["headers"]): boolean =>
+  type === "application/json" && length !== undefined && Number(length) <= smallBody
+
+/** Reads a small body to its end; `done` is not called where it breaks off. */
+export const readSmall = (message: IncomingMessage, done: (body: Uint8Array) => void): void => {
+  const chunks: Array<Uint8Array> = []
+  message.on("data", (chunk: Uint8Array) => chunks.push(chunk))
+  message.on("end", () => done(joined(chunks)))
+}
+
+const sent = (
+  request: HttpServerRequest,
+  limit: number,
+  mayHave: MayHave
+): Effect.Effect<Uint8Array, BodyFailure> => {
+  const message = messageOf(request)
+  if (message !== undefined) return fromNode(message, limit, mayHave)
+  // what the platform reads may become the largest
+  return mayHave(limit) ? portable(request, limit) : overloaded
+}
+
+/** The body's bytes, decompressed; over the limit `PayloadTooLarge`. Refused before they are read where there is no memory for them. */
+export const bytes = (request: HttpServerRequest, limit = bodyLimit): Effect.Effect<Uint8Array, BodyFailure> =>
+  Effect.withFiber<Uint8Array, BodyFailure>((fiber) => {
+    const facts = fiber.getRef(CurrentRequestFacts)
+    if (!isJson(request.headers["content-type"])) return notJson
+    const declared = Number(request.headers["content-length"] ?? 0)
+    if (declared > limit) return tooLarge(limit)
+    const coding = request.headers["content-encoding"]?.toLowerCase()
+    const isPlain = coding === undefined || coding === "identity"
+    const decode = isPlain ? undefined : decoders.get(coding)
+    if (!isPlain && decode === undefined) return otherCoding
+    const mayHave: MayHave = (size) => {
+      if (size <= (facts.body?.bytes ?? smallBody)) return true
+      facts.body ??= { caller: fiber.getRef(CurrentCaller).id, bytes: 0 }
+      return facts.load.take(facts.body, size)
+    }
+    if (!mayHave(declared)) return overloaded
+    if (facts.read !== undefined) return Effect.succeed(facts.read)
+    if (decode === undefined) return sent(request, limit, mayHave)
+    return Effect.flatMap(sent(request, limit, mayHave), (body): Effect.Effect<Uint8Array, BodyFailure> => {
+      if (!mayHave(body.length + limit)) return overloaded
+      return Effect.map(decompressed(decode, body, limit), (output) => {
+        if (facts.body !== undefined) facts.load.take(facts.body, output.length)
+        return output
+      })
+    })
+  })
+
+/** Bytes as text; fails where they are not UTF-8. */
+export const textOf = (body: Uint8Array): Effect.Effect<string, InvalidRequest> =>
+  Option.match(Utf8.decode(body), { onNone: () => notText, onSome: Effect.succeed })
+
+/** The body as text. */
+export const text = (request: HttpServerRequest): Effect.Effect<string, BodyFailure> =>
+  Effect.flatMap(bytes(request), textOf)
+
+/** The body as JSON, parsed strictly; it keeps the bytes that came. */
+export const json = (request: HttpServerRequest): Effect.Effect<Json.Json, BodyFailure> =>
+  Effect.flatMap(CurrentRequestFacts, ({ json }) =>
+    json === undefined
+      ? Effect.flatMap(bytes(request), (body) => Effect.flatMap(textOf(body), (text) => parseRequest(text, body)))
+      : Effect.succeed(json))
+
+/** A type that no browser runs or shows: JSON and plain text as they came, and bytes for anything else. */
+const inertType = (contentType: string): string =>
+  contentType === "application/json" ||
+    /^(?:application\/(?:json|[a-z0-9.-]+\+json)|text\/plain)(?:\s*;|$)/iu.test(contentType)
+    ? contentType
+    : "application/octet-stream"
+
+/** The body of an upstream's answer that came in pieces; they are joined only for a writer that needs them as one. */
+export class PiecedBody extends Body.Uint8Array {
+  readonly #response: UpstreamResponse
+
+  constructor(response: UpstreamResponse, contentType: string) {
+    super(undefined, contentType, response.pieces.reduce((sum, { length }) => sum + length, 0))
+    this.#response = response
+  }
+
+  get pieces(): ReadonlyArray<Uint8Array> {
+    return this.#response.pieces
+  }
+
+  override get body(): Uint8Array {
+    return this.#response.body
+  }
+}
+
+/** An operation's upstream response as it came: status, content type, bytes. Notes the operation for log and metrics. */
+export const relayedIn = (
+  facts: RequestFacts,
+  operation: string,
+  response: UpstreamResponse,
+  headers: { readonly [name: string]: string } = response.candles === undefined
+    ? {}
+    : { [sourcesHeader]: response.candles }
+): HttpServerResponse.HttpServerResponse => {
+  const { age, contentType, retryAfter, status } = response
+  facts.operations.push({ operation, outcome: status === 200 ? "ok" : "upstream_error" })
+  noteAge(facts, age)
+  const options = {
+    status,
+    contentType: inertType(contentType),
+    headers: retryAfter === undefined ? headers : { ...headers, "retry-after": String(retryAfter) }
+  }
+  return response.pieces.length < 2
+    ? HttpServerResponse.uint8Array(response.body, options)
+    : HttpServerResponse.setBody(HttpServerResponse.empty(options), new PiecedBody(response, options.contentType))
+}
+
+/** {@link relayedIn} for the request that the fiber serves. */
+export const relayed = (
+  operation: string,
+  response: UpstreamResponse,
+  headers?: { readonly [name: string]: string }
+): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
+  Effect.map(CurrentRequestFacts, (facts) => relayedIn(facts, operation, response, headers))
+
+/** A JSON text that the gateway wrote. */
+export const jsonResponse = (
+  body: string,
+  status = 200,
+  headers?: { readonly [name: string]: string }
+): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.text(body, { status, contentType: "application/json", ...(headers && { headers }) })
+
+const encode = Schema.encodeResult(GatewayError)
+
+const encodedOf = (error: GatewayErrorType): object => Result.getOrElse(encode(error), () => ({}))
+
+/** What an error says in headers: when to come again, or how to show a key (RFC 9110, 11.6.1). */
+export const headersOf = (error: GatewayErrorType): { readonly [name: string]: string } => {
+  if (error._tag === "Unauthorized") return { "www-authenticate": "Bearer" }
+  return "retryAfter" in error && error.retryAfter !== undefined ? { "retry-after": String(error.retryAfter) } : {}
+}
+
+/**
+ * The members that clients of the chain's own servers read in a refusal, beside those of the problem.
+ *
+ * Without `code` the venue's Python SDK raises a `KeyError`, and its Go SDK prints nothing but "API error 0". Unless the body has a
+ * text member `error`, ccxt repeats a request after most statuses and treats some as success. A final refusal has that member: the
+ * same request would be refused again.
+ */
+const nativeMembers = (path: string, status: number, message: string, isFinal: boolean): object => {
+  if (path.includes("/api/v2/")) return { ok: false, error: message, code: status }
+  if (!/\/(?:exchange|info)$/u.test(path)) return {}
+  return { code: status, msg: message, ...(isFinal ? { error: message } : {}) }
+}
+
+// clients know a 401 by its status alone
+const isFinalStatus = (status: number): boolean => status >= 400 && status < 500 && ![401, 408, 429].includes(status)
+
+const isFinalError = ({ group, status }: GatewayErrorType): boolean =>
+  (group === "fix-request" || group === "fix-setup") && status !== 401
+
+/** The problem document of a typed error on a path, with what it says in headers. */
+export const problem = (error: GatewayErrorType, path: string): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.text(
+    Json.stringify({ ...encodedOf(error), ...nativeMembers(path, error.status, error.message, isFinalError(error)) }),
+    {
+      status: error.status,
+      contentType: ProblemDetails.contentType,
+      headers: headersOf(error)
+    }
+  )
+
+/** Answers the request to a path with a typed error, and notes the error for the log and the metrics. */
+export const answerProblem = (
+  error: GatewayErrorType,
+  path: string
+): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
+  Effect.map(CurrentRequestFacts, (facts) => {
+    facts.error = error._tag
+    return problem(error, path)
+  })
+
+/** A problem document without a type of its own: no such route, a wrong method, a fault of the gateway. */
+export const plainProblem = (
+  status: number,
+  title: string,
+  detail: string,
+  { headers = {}, path = "" }: { readonly headers?: { readonly [name: string]: string }; readonly path?: string } = {}
+): HttpServerResponse.HttpServerResponse => {
+  const native = nativeMembers(path, status, detail, isFinalStatus(status))
+  const members = { type: ProblemDetails.blankType, title, status, detail, ...native }
+  return HttpServerResponse.text(JSON.stringify(members), { status, contentType: ProblemDetails.contentType, headers })
+}

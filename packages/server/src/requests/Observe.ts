@@ -1,0 +1,443 @@
+/**
+ * What a gateway does around each request of its routes, and around those below its path that no route takes.
+ *
+ * It gives the request an id, counts it as in flight, reads `Cache-Control` and answers preflights. It marks the answer
+ * with its headers, counts it in the metrics and writes it to the access log. A request that no route takes, and one that
+ * ends in a fault of the gateway, is answered with a problem document. Other routes of the server are left alone.
+ */
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
+import { Freshness, MaxAge } from "@trigate/upstream/cache/ResponseCache"
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import { constUndefined } from "effect/Function"
+import * as HttpMiddleware from "effect/http/HttpMiddleware"
+import * as HttpRouter from "effect/http/HttpRouter"
+import { HttpServer } from "effect/http/HttpServer"
+import { HttpServerError } from "effect/http/HttpServerError"
+import * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Random from "effect/Random"
+import type { unhandled } from "effect/Types"
+import { GatewayStatus } from "../GatewayStatus.ts"
+import { Load } from "../process/Load.ts"
+import * as Pipelining from "../process/Pipelining.ts"
+import * as Unmatched from "../routes/Unmatched.ts"
+import * as Cors from "./Cors.ts"
+import * as Hosts from "./Hosts.ts"
+import * as HttpBody from "./HttpBody.ts"
+import * as RequestFacts from "./RequestFacts.ts"
+import * as RequestSpan from "./RequestSpan.ts"
+import { RequestTail } from "./RequestTail.ts"
+
+// @effect-diagnostics-next-line nodeBuiltinImport:off -- the response is Node's own
+import { ServerResponse } from "node:http"
+
+/**
+ * The count of requests in flight, for a graceful shutdown.
+ *
+ * Draining turns readiness off and waits for the requests in flight. Whoever drains has to close the server afterwards.
+ */
+export class Drain extends Context.Service<Drain, {
+  /** Counts a request as in flight until the function that it gives is called. */
+  readonly enter: () => () => void
+  readonly isDraining: () => boolean
+  /** Waits until no request is in flight that is so now; later ones do not count. */
+  readonly current: Effect.Effect<void>
+  /** Turns readiness off and waits until nothing is in flight, at most `maxWait`. */
+  readonly drain: (maxWait: Duration.Input) => Effect.Effect<void>
+}>()("@trigate/server/requests/Observe/Drain") {}
+
+/** One count for the process. */
+export const layerDrain: Layer.Layer<Drain> = Layer.effect(
+  Drain,
+  Effect.gen(function*() {
+    const idle = yield* Deferred.make<void>()
+    let inFlight = 0
+    let draining = false
+    const settle = () => {
+      if (draining && inFlight === 0) Deferred.doneUnsafe(idle, Effect.void)
+    }
+    const begin = () => {
+      const over = Deferred.makeUnsafe<void>()
+      const round = {
+        count: 0,
+        isLast: true,
+        over,
+        settle: () => {
+          if (!round.isLast && round.count === 0) Deferred.doneUnsafe(over, Effect.void)
+        },
+        leave: () => {
+          inFlight--
+          round.count--
+          round.settle()
+          settle()
+        }
+      }
+      return round
+    }
+    let round = begin()
+    return Drain.of({
+      enter: () => {
+        inFlight++
+        round.count++
+        return round.leave
+      },
+      current: Effect.suspend(() => {
+        const last = round
+        round = begin()
+        last.isLast = false
+        last.settle()
+        return Deferred.await(last.over)
+      }),
+      isDraining: () => draining,
+      drain: (maxWait) =>
+        Effect.suspend(() => {
+          draining = true
+          settle()
+          return Effect.timeoutOrElse(Deferred.await(idle), { duration: maxWait, orElse: () => Effect.void })
+        })
+    })
+  })
+)
+
+/** How a gateway treats its requests. */
+export interface Options extends Unmatched.Options {
+  /** The hosts that are answered besides loopback hosts. */
+  readonly hosts: Hosts.Hosts | undefined
+  /** The origins whose pages may read answers, sign and send. */
+  readonly origins: Cors.Origins | undefined
+}
+
+const plainId = /^[A-Za-z0-9._-]{1,64}$/u
+
+// the caller's id where it is plain, else a random prefix of this process and a count
+const makeIds = Effect.map(Random.nextIntBetween(0, 36 ** 6), (seed) => {
+  const prefix = seed.toString(36).padStart(6, "0")
+  let count = 0
+  return (given: string | undefined): string =>
+    given !== undefined && plainId.test(given) ? given : `${prefix}-${(count++).toString(36)}`
+})
+
+const notCached = /(?:^|[\s,])(?:no-cache|no-store|max-age=0+)(?:$|[\s,;])/iu
+const someAge = /(?:^|[\s,])max-age=(?<seconds>[0-9]{1,9})(?:$|[\s,;])/iu
+
+/** Provides the freshness that a caller's `Cache-Control` asks for (RFC 9111, section 5.2.1). */
+const withFreshness = <A, E, R>(
+  effect: Effect.Effect<A, E, R>,
+  cacheControl: string | undefined
+): Effect.Effect<A, E, R> => {
+  if (cacheControl === undefined) return effect
+  if (notCached.test(cacheControl)) return Effect.provideService(effect, Freshness, "none")
+  const seconds = someAge.exec(cacheControl)?.groups?.["seconds"]
+  if (seconds === undefined) return effect
+  return effect.pipe(Effect.provideService(Freshness, "block"), Effect.provideService(MaxAge, Number(seconds)))
+}
+
+const isRouteNotFound = (error: unknown): boolean =>
+  error instanceof HttpServerError && error.reason._tag === "RouteNotFound"
+
+const titles: { readonly [status: number]: string } = { 413: "Payload Too Large" }
+
+const withBody = (response: HttpServerResponse.HttpServerResponse): HttpServerResponse.HttpServerResponse =>
+  response.status >= 400 && response.body._tag === "Empty"
+    ? HttpBody.plainProblem(response.status, titles[response.status] ?? "Error", "The request was refused")
+    : response
+
+const internalError = HttpBody.plainProblem(
+  500,
+  "Internal Server Error",
+  "A fault of the gateway; the log has its id"
+)
+
+/** What a browser may do with an answer: nothing but hand it to the page that asked. */
+const protective = {
+  "x-content-type-options": "nosniff",
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+  "cache-control": "no-store"
+}
+
+const otherHost = (url: string): HttpServerResponse.HttpServerResponse =>
+  HttpBody.plainProblem(
+    421,
+    "Misdirected Request",
+    "This gateway does not answer for the host that was asked; TRIGATE_HOSTS names those that it answers for besides localhost",
+    { path: url.split("?", 1)[0] ?? "" }
+  )
+
+/** Whether a host is answered. Almost all requests have the host of the one before. */
+const makeAnswers = (hosts: Hosts.Hosts | undefined) => {
+  let takes: ReturnType<typeof Hosts.make> | undefined
+  let usual: string | undefined
+  return (context: Context.Context<never>, host: string | undefined): boolean => {
+    if (takes !== undefined && host === usual) return true
+    takes ??= Hosts.make(Option.getOrUndefined(Context.getOption(context, HttpServer))?.address, hosts)
+    if (!takes(host)) return false
+    usual = host
+    return true
+  }
+}
+
+/** How a request is answered. */
+export type Handled = Effect.Effect<
+  HttpServerResponse.HttpServerResponse,
+  HttpServerError | unhandled,
+  HttpServerRequest.HttpServerRequest
+>
+
+const notFound = (cause: Cause.Cause<HttpServerError | unhandled>): boolean =>
+  cause.reasons.some((reason) => reason._tag === "Fail" && isRouteNotFound(reason.error))
+
+/**
+ * The request as the server has it, where a span of the server's is around it.
+ *
+ * Effect writes that span after the answer, with the URL of the request, which may hold a caller's key.
+ */
+const TracedRequest = Context.Reference<HttpServerRequest.HttpServerRequest | undefined>(
+  "@trigate/server/requests/Observe/TracedRequest",
+  { defaultValue: constUndefined }
+)
+
+/** The response of a request on Node's HTTP server, over HTTP/1. */
+const nodeResponseOf = (request: HttpServerRequest.HttpServerRequest): ServerResponse | undefined => {
+  const response = NodeHttpServerRequest.toServerResponse(request)
+  return response instanceof ServerResponse ? response : undefined
+}
+
+/** Keeps what a caller wrote into the URL out of the server's span: it gets the path of the route in its place. */
+const conceal = (traced: HttpServerRequest.HttpServerRequest, path: string): void => {
+  Object.defineProperty(traced, "url", { value: path })
+}
+
+/** What is known of a request before it is answered. */
+export interface Head {
+  readonly method: string
+  readonly headers: { readonly [name: string]: string | ReadonlyArray<string> | undefined }
+}
+
+/** A request that is being answered. */
+export interface Observation {
+  readonly facts: RequestFacts.RequestFacts
+  /** When it began, in milliseconds since 1970. */
+  readonly start: number
+  /** The headers of an answer as they go out. */
+  readonly headersOf: (response: HttpServerResponse.HttpServerResponse) => { readonly [name: string]: string }
+  /** Counts the answer and writes it to the logs. Called once. */
+  readonly noted: (response: HttpServerResponse.HttpServerResponse) => void
+  /** Ends it, answered or not; does nothing the second time. */
+  readonly end: () => void
+}
+
+/** Where a request is observed. */
+export interface Place {
+  readonly clock: Clock.Clock
+  /** Metrics are written to the registry of this context. */
+  readonly context: Context.Context<never>
+}
+
+/** What surrounds the requests of one gateway. */
+export interface Observed {
+  /** Whether requests for a host are answered. */
+  readonly answers: (context: Context.Context<never>, host: string | undefined) => boolean
+  /** Begins to observe a request, which counts as in flight from then on. */
+  readonly begin: (head: Head, response: ServerResponse | undefined, place: Place) => Observation
+  /** Lets the route of a request go on with an observation that has begun. */
+  readonly handOver: (response: ServerResponse, observation: Observation) => void
+  /** Reports a fault of the gateway, and says what the request is answered with. */
+  readonly fault: (
+    cause: Cause.Cause<unknown>,
+    facts: RequestFacts.RequestFacts
+  ) => Effect.Effect<HttpServerResponse.HttpServerResponse>
+  /** Surrounds a route of the gateway. */
+  readonly route: (handled: Handled) => Handled
+  /** Surrounds all routes of the server, and answers what none of them takes. */
+  readonly server: (app: Handled) => Handled
+}
+
+/** Answers of at most so many bytes are not counted as unread: a connection has few of them. */
+const smallAnswer = 16 * 1024
+
+/** Makes what surrounds the requests of one gateway. */
+export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: Options) {
+  const { prefix } = routes
+  const unmatched = Unmatched.make(routes)
+  const { write } = yield* RequestFacts.AccessLog
+  const { note, watch } = yield* RequestTail
+  const { sandbox } = yield* GatewayStatus
+  const drain = yield* Drain
+  const load = yield* Load
+  const idOf = yield* makeIds
+  const cors = origins === undefined ? undefined : Cors.make(origins)
+  const answers = makeAnswers(hosts)
+  const foreign = Cors.foreignTo(origins)
+
+  const fault: Observed["fault"] = (cause, { id }) =>
+    Effect.as(
+      Effect.annotateLogs(Effect.logError("The request ended in a fault of the gateway", cause), { id }),
+      internalError
+    )
+
+  const unanswered = (
+    cause: Cause.Cause<HttpServerError | unhandled>,
+    request: HttpServerRequest.HttpServerRequest,
+    facts: RequestFacts.RequestFacts
+  ) => {
+    if (Cause.hasInterrupts(cause)) return Effect.failCause(cause)
+    return notFound(cause) ? Effect.succeed(unmatched.notFound(request)) : fault(cause, facts)
+  }
+
+  const begin: Observed["begin"] = ({ headers, method }, response, { clock, context }) => {
+    const leave = drain.enter()
+    const start = clock.currentTimeMillisUnsafe()
+    const given = headers["x-request-id"]
+    const id = idOf(Predicate.isString(given) ? given : undefined)
+    const facts = RequestFacts.make(load, id)
+    let isOver = false
+    return {
+      facts,
+      start,
+      headersOf: (answer) => {
+        const { age, quota } = facts
+        return {
+          // its own headers come first on the wire
+          ...answer.headers,
+          ...protective,
+          // a page has its own for two of these
+          ...answer.headers,
+          "x-request-id": id,
+          ...(age === undefined ? undefined : { age: String(age) }),
+          ...(quota === undefined ? undefined : { "ratelimit-policy": quota.policy, ratelimit: quota.limit }),
+          ...(sandbox ? { "x-trigate-sandbox": "true" } : undefined),
+          // a connection that is kept alive would delay the end of the process
+          ...(drain.isDraining() ? { connection: "close" } : undefined),
+          ...cors?.headersFor(headers, answer.headers["vary"])
+        }
+      },
+      noted: ({ body, status }) => {
+        const time = clock.currentTimeMillisUnsafe()
+        const milliseconds = time - start
+        RequestFacts.count(context, facts, status, milliseconds)
+        const isWatched = time < watch.until
+        if (write !== undefined || isWatched) {
+          const entry = {
+            time,
+            id,
+            method,
+            route: facts.route,
+            status,
+            milliseconds,
+            caller: facts.caller?.id,
+            key: facts.caller?.key,
+            operations: facts.operations.map(({ operation }) => operation),
+            error: RequestFacts.errorOf(facts),
+            traceId: facts.span?.traceId
+          }
+          write?.(entry)
+          if (isWatched) note(entry)
+        }
+        if (body._tag === "Uint8Array" && body.contentLength > smallAnswer && response !== undefined) {
+          response.once("close", load.unread(body.contentLength, () => response.req.socket.destroy()))
+        }
+      },
+      end: () => {
+        if (isOver) return
+        isOver = true
+        leave()
+        facts.admitted?.end()
+        if (facts.body !== undefined) load.release(facts.body)
+      }
+    }
+  }
+
+  const handedOver = new WeakMap<ServerResponse, Observation>()
+
+  /** Surrounds what finds the facts of its request, and how fresh an answer its caller wants, in its fiber. */
+  const observed = (handled: Handled): Handled =>
+    Effect.withFiber((fiber) => {
+      const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
+      const response = nodeResponseOf(request)
+      if (response !== undefined && response.socket === null && !Pipelining.admits(response)) return Effect.interrupt
+      const { context } = fiber
+      const traced = fiber.cache.span === undefined ? undefined : fiber.getRef(TracedRequest)
+      const begun = response && handedOver.get(response)
+      if (response !== undefined && begun !== undefined) handedOver.delete(response)
+      const observation = begun ?? begin(request, response, { clock: fiber.getRef(Clock.Clock), context })
+      const { end, facts } = observation
+      const { headers } = request
+      const host = headers["host"] ?? headers[":authority"]
+      if (headers["origin"] !== undefined || headers["sec-fetch-site"] !== undefined) {
+        facts.foreign = foreign(headers, host)
+      }
+      const answered = (answer: HttpServerResponse.HttpServerResponse) => {
+        const whole = withBody(answer)
+        observation.noted(whole)
+        if (facts.span !== undefined) {
+          const { id = "" } = facts
+          RequestSpan.end(facts.span, fiber, { id, status: whole.status, error: RequestFacts.errorOf(facts) })
+        }
+        return Effect.succeed(HttpServerResponse.setHeaders(whole, observation.headersOf(whole)))
+      }
+      const given = answers(context, host)
+        ? Effect.provideService(
+          withFreshness(handled, headers["cache-control"]),
+          RequestFacts.CurrentRequestFacts,
+          facts
+        )
+        : Effect.succeed(otherHost(request.url))
+      return Effect.onExitPrimitive(
+        Effect.matchCauseEffect(given, {
+          onFailure: (cause) => Effect.flatMap(unanswered(cause, request, facts), answered),
+          onSuccess: answered
+        }),
+        () => {
+          end()
+          if (traced !== undefined) {
+            const taken = Context.getOrUndefined(context, HttpRouter.RouteContext)
+            conceal(traced, taken?.route.path ?? `${prefix}/*`)
+          }
+          return undefined
+        }
+      )
+    })
+
+  const unrouted = observed(
+    Effect.map(HttpServerRequest.HttpServerRequest, (request) => cors?.preflight(request) ?? unmatched.answer(request))
+  )
+
+  const isBelow = ({ url }: HttpServerRequest.HttpServerRequest): boolean =>
+    // not every target is a path: see the `*` of OPTIONS
+    prefix === "" || (url.startsWith(prefix) && /^(?:[/?]|$)/u.test(url.slice(prefix.length)))
+
+  return {
+    answers,
+    begin,
+    fault,
+    handOver: (response, observation) => {
+      handedOver.set(response, observation)
+      // a caller may leave before the route of its request begins
+      response.once("close", observation.end)
+    },
+    // Effect's own log of requests tells their paths
+    route: (handled) => HttpMiddleware.withLoggerDisabled(observed(handled)),
+    server: (app) => {
+      const answered = Effect.catchCause(app, (cause) =>
+        Effect.withFiber((fiber) => {
+          const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
+          const isUnrouted = Context.getOrUndefined(fiber.context, HttpRouter.RouteContext) === undefined
+          return isUnrouted && notFound(cause) && isBelow(request)
+            ? HttpMiddleware.withLoggerDisabled(unrouted)
+            : Effect.failCause(cause)
+        }))
+      return Effect.withFiber((fiber) => {
+        const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
+        return fiber.cache.span === undefined ? answered : Effect.provideService(answered, TracedRequest, request)
+      })
+    }
+  } satisfies Observed
+})

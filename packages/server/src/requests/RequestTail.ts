@@ -1,0 +1,57 @@
+/**
+ * The last requests of a gateway, for whoever watches.
+ *
+ * They are noted only while somebody does, so a request costs one comparison otherwise. They are what the access log says of
+ * them: no body, no path, of a key its prefix.
+ */
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type { Entry } from "./RequestFacts.ts"
+
+/** A request, and its place among those that were noted. */
+export interface Noted extends Entry {
+  readonly sequence: number
+}
+
+/** The requests of one gateway. */
+export class RequestTail extends Context.Service<RequestTail, {
+  /** Until when somebody watches, in milliseconds since 1970; requests that end later are not noted. */
+  readonly watch: { until: number }
+  readonly note: (entry: Entry) => void
+  /** The requests that were noted after one, oldest first; whoever asks watches for a while from now on. */
+  readonly after: (sequence: number) => Effect.Effect<ReadonlyArray<Noted>>
+}>()("@trigate/server/requests/RequestTail") {}
+
+/** Milliseconds that somebody watches who has asked. */
+const attention = 10_000
+
+/** The most requests that are held: a page cannot show more. */
+const most = 500
+
+const make = Effect.map(Clock.currentTimeMillis, (started) => {
+  const watch = { until: 0 }
+  // those after a restart come after those before it
+  let last = started
+  let noted: Array<Noted> = []
+  return RequestTail.of({
+    watch,
+    note: (entry) => {
+      // a page that watches asks for these all the time
+      if (/^(?:admin|health)\./u.test(entry.route)) return
+      noted.push({ ...entry, sequence: last += 1 })
+      if (noted.length > most) noted.shift()
+    },
+    after: (sequence) =>
+      Effect.map(Clock.currentTimeMillis, (now) => {
+        // what came before a pause would be taken for all that came
+        if (now >= watch.until) noted = []
+        watch.until = now + attention
+        return noted.filter((each) => each.sequence > sequence)
+      })
+  })
+})
+
+/** The requests of this process. */
+export const layer: Layer.Layer<RequestTail> = Layer.effect(RequestTail, make)

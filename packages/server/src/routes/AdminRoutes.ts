@@ -1,0 +1,233 @@
+/** The routes of whoever runs the gateway: what is in its action log and what became of it, its callers and what they do. */
+import type { CallerKey, IssuedKey, NotedRequest, RateLimitUse } from "@trigate/api/AdminApi"
+import { KeyCreation, KeyRevocation, KeyRotation } from "@trigate/api/AdminApi"
+import { GatewayApi } from "@trigate/api/GatewayApi"
+import { CallerKeys } from "@trigate/callers/CallerKeys"
+import type { Issued, KeyRecord, KeyRefusal, KeyStoreFault } from "@trigate/callers/KeyStore"
+import { KeyStore, stateOf } from "@trigate/callers/KeyStore"
+import type { Quotas } from "@trigate/callers/Quotas"
+import { legRejection } from "@trigate/domain/actions/ActionOutcome"
+import { CurrentCaller } from "@trigate/domain/Caller"
+import { NotPermitted } from "@trigate/domain/errors/CallerError"
+import type { Overloaded, QuotaExceeded, Unauthorized } from "@trigate/domain/errors/CallerError"
+import type { InvalidRequest } from "@trigate/domain/errors/RequestError"
+import { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
+import type { AnyCodec } from "@trigate/domain/operations/Operation"
+import { decodeValue, invalidRequest } from "@trigate/domain/operations/Operation"
+import { ActionLog } from "@trigate/trading/actionLog/ActionLog"
+import type { Unanswered } from "@trigate/trading/actionLog/ActionLog"
+import { Exchange } from "@trigate/trading/Exchange"
+import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import { constUndefined } from "effect/Function"
+import * as HttpApi from "effect/http-api/HttpApi"
+import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
+import type { HttpServerRequest } from "effect/http/HttpServerRequest"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as HttpBody from "../requests/HttpBody.ts"
+import * as RequestCaller from "../requests/RequestCaller.ts"
+import * as RequestFacts from "../requests/RequestFacts.ts"
+import type { Noted } from "../requests/RequestTail.ts"
+import { RequestTail } from "../requests/RequestTail.ts"
+import * as EncodedRoutes from "./EncodedRoutes.ts"
+
+/** The part of the contract that these routes serve. */
+export class AdminApi extends HttpApi.make("gateway").add(GatewayApi.groups.admin) {}
+
+const administers = Effect.flatMap(
+  CurrentCaller,
+  ({ scope }) =>
+    scope.classes?.includes("admin") === true ? Effect.void : Effect.fail(
+      new NotPermitted({
+        missing: "classes",
+        needed: "admin",
+        detail: "The scope of this caller has no admin among its classes"
+      })
+    )
+)
+
+/**
+ * The keys that the gateway asks for, to be changed; absent where it asks for none.
+ *
+ * A gateway that asks nobody makes no keys either: whoever reaches it could make one for the day on which it asks.
+ */
+export const KeysAsked = Context.Reference<KeyStore["Service"] | undefined>(
+  "@trigate/server/routes/AdminRoutes/KeysAsked",
+  {
+    defaultValue: constUndefined
+  }
+)
+
+/** The same keys as the store of the context has. */
+export const layerKeysAsked: Layer.Layer<never, never, KeyStore> = Layer.effect(KeysAsked, KeyStore)
+
+/** Serves a request for whoever runs the gateway, who is the `CurrentCaller` meanwhile. */
+export type Administering = <A, E, R>(
+  request: HttpServerRequest,
+  handled: Effect.Effect<A, E, R>
+) => Effect.Effect<A, E | NotPermitted | Overloaded | QuotaExceeded | Unauthorized | UpstreamUnavailable, R>
+
+/**
+ * Serves a request for whoever runs the gateway: where it asks for keys, for a caller whose scope names `admin`.
+ *
+ * A gateway without keys serves whoever reaches the routes, so nobody else may.
+ */
+export const guarding: Effect.Effect<Administering, never, CallerKeys | Quotas> = Effect.gen(function*() {
+  const { check } = yield* CallerKeys
+  const { serve } = yield* RequestCaller.serving
+  return (request, handled) =>
+    serve(request, undefined, check === undefined ? handled : Effect.andThen(administers, handled))
+})
+
+// the bytes hold the signature
+const listed = ({ body: _, fingerprint, ...entry }: Unanswered) => ({ id: fingerprint, ...entry })
+
+/** Fails if a foreign page asks. */
+const ownPage = Effect.flatMap(RequestFacts.CurrentRequestFacts, (facts) => {
+  const refusal = RequestFacts.refusalOf(facts)
+  return refusal === undefined ? Effect.void : Effect.fail(refusal)
+})
+
+const keyOf = ({ hash: _, ...record }: KeyRecord, now: number): CallerKey => ({
+  ...record,
+  state: stateOf(record, now)
+})
+
+/** That keys cannot be what was asked is the request's fault; that they cannot be read or written is not. */
+const told = <A>(self: Effect.Effect<A, KeyRefusal | KeyStoreFault>) =>
+  Effect.mapError(self, (error) =>
+    error._tag === "KeyRefusal"
+      ? invalidRequest([{ path: [], message: error.message }])
+      : new UpstreamUnavailable({ upstream: "caller-keys", attempts: 1, detail: error.message }))
+
+const noKeys = Effect.suspend(() =>
+  Effect.fail(
+    invalidRequest([{
+      path: [],
+      message:
+        "This gateway asks nobody for a key; trigate keys create makes the first one, and TRIGATE_CALLERS asks for it"
+    }])
+  )
+)
+
+/** Decodes the body of a request, which is read only now that its caller may send it. */
+const payloadOf = <S extends AnyCodec>(schema: S) => {
+  const decode = decodeValue(schema)
+  return (request: HttpServerRequest) =>
+    Effect.flatMap(HttpBody.json(request), ({ valueOrUndefined }) => decode(valueOrUndefined))
+}
+
+const creationOf = payloadOf(KeyCreation)
+const rotationOf = payloadOf(KeyRotation)
+const revocationOf = payloadOf(KeyRevocation)
+
+const recordsOf = (records: ReadonlyArray<KeyRecord>) =>
+  Effect.map(Clock.currentTimeMillis, (now) => records.map((record) => keyOf(record, now)))
+
+const issuedOf = ({ key, record }: Issued) =>
+  Effect.map(Clock.currentTimeMillis, (now): IssuedKey => ({ key, record: keyOf(record, now) }))
+
+const usualOverlap = Duration.days(1)
+
+const useOf = ({ all, callers, upstream }: RateLimiter.Use): RateLimitUse => ({
+  upstream,
+  all,
+  callers: [...callers].map(([caller, units]) => ({ caller, units })).toSorted((one, other) => other.units - one.units)
+})
+
+const notedOf = ({ caller, error, key, traceId: _, ...noted }: Noted): NotedRequest => ({
+  ...noted,
+  ...(caller === undefined ? {} : { caller }),
+  ...(key === undefined ? {} : { key }),
+  ...(error === undefined ? {} : { error })
+})
+
+const admin = HttpApiBuilder.group(
+  AdminApi,
+  "admin",
+  Effect.fnUntraced(function*(handlers) {
+    const log = yield* ActionLog
+    const exchange = yield* Exchange
+    const asked = yield* KeysAsked
+    const windows = (yield* RateLimiter.Windows) ?? new Map()
+    const tail = yield* RequestTail
+    const serve = yield* guarding
+
+    const resolve = Effect.fnUntraced(function*(id: string) {
+      const entry = (yield* log.unanswered).find(({ fingerprint }) => fingerprint === id)
+      if (entry === undefined) return { _tag: "Absent" as const }
+      return yield* Effect.match(exchange.resolve(entry.body), {
+        onFailure: ({ advice, message }) => ({ _tag: "StillUnknown" as const, message, advice }),
+        onSuccess: (found) =>
+          found._tag === "Accepted"
+            ? Option.match(legRejection(found.answer), {
+              onNone: () => ({ _tag: found._tag }),
+              onSome: ({ message }) => ({ _tag: found._tag, message })
+            })
+            : { _tag: found._tag, message: found.rejection.message }
+      })
+    })
+
+    const keys = asked === undefined
+      ? Effect.succeed({ asked: false, keys: [] })
+      : Effect.map(Effect.flatMap(told(asked.list), recordsOf), (keys) => ({ asked: true, keys }))
+
+    const store: Effect.Effect<KeyStore["Service"], InvalidRequest> = asked === undefined
+      ? noKeys
+      : Effect.succeed(asked)
+
+    /** Changes the keys for a request whose caller may. */
+    const change = <A, E>(
+      request: HttpServerRequest,
+      changed: (store: KeyStore["Service"]) => Effect.Effect<A, E>
+    ) => serve(request, Effect.flatMap(Effect.andThen(ownPage, store), changed))
+
+    return handlers
+      .handle(
+        "actions",
+        ({ request }) => serve(request, Effect.map(log.unanswered, (entries) => entries.map(listed)))
+      )
+      .handle("forget", ({ params, request }) =>
+        serve(
+          request,
+          Effect.andThen(ownPage, Effect.map(log.forget(params.id), (forgotten) => ({ forgotten })))
+        ))
+      .handle("resolve", ({ params, request }) => serve(request, Effect.andThen(ownPage, resolve(params.id))))
+      .handle("keys", ({ request }) => serve(request, keys))
+      .handleRaw("createKey", ({ request }) =>
+        change(request, (store) =>
+          creationOf(request).pipe(
+            Effect.flatMap((creation) => told(store.create(creation))),
+            Effect.flatMap(issuedOf)
+          )))
+      .handleRaw("rotateKey", ({ params: { name }, request }) =>
+        change(request, (store) =>
+          rotationOf(request).pipe(
+            Effect.flatMap((rotation) => told(store.rotate({ name, overlap: usualOverlap, ...rotation }))),
+            Effect.flatMap(issuedOf)
+          )))
+      .handleRaw("revokeKeys", ({ params: { name }, request }) =>
+        change(request, (store) =>
+          revocationOf(request).pipe(
+            Effect.flatMap((revocation) => told(store.revoke({ name, ...revocation }))),
+            Effect.flatMap(recordsOf)
+          )))
+      .handle(
+        "rateLimits",
+        ({ request }) =>
+          serve(request, Effect.clockWith((clock) => Effect.succeed(RateLimiter.usesOf(windows, clock).map(useOf))))
+      )
+      .handle(
+        "requests",
+        ({ query: { after = 0 }, request }) =>
+          serve(request, Effect.map(tail.after(after), (requests) => requests.map(notedOf)))
+      )
+  })
+)
+
+/** The routes, for an `HttpRouter`. */
+export const layer = HttpApiBuilder.layer(AdminApi).pipe(Layer.provide(admin), Layer.provide(EncodedRoutes.problems))

@@ -1,0 +1,138 @@
+/** The routes of candle history: what there is, and the bars of a series as a file. */
+import { GatewayApi } from "@trigate/api/GatewayApi"
+import * as CandleExport from "@trigate/archive/CandleExport"
+import { CurrentCaller, CurrentKeepCounted } from "@trigate/domain/Caller"
+import * as BarRanges from "@trigate/domain/candles/BarRanges"
+import { contentTypes } from "@trigate/domain/candles/CandleText"
+import { ArchiveNotConfigured } from "@trigate/domain/errors/ArchiveError"
+import { Overloaded, QuotaExceeded } from "@trigate/domain/errors/CallerError"
+import { UnknownAsset } from "@trigate/domain/errors/ResourceError"
+import { permitted } from "@trigate/domain/operations/Operation"
+import { settings } from "@trigate/domain/Settings"
+import * as Effect from "effect/Effect"
+import * as HttpApi from "effect/http-api/HttpApi"
+import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Layer from "effect/Layer"
+import * as Semaphore from "effect/Semaphore"
+import { serving } from "../requests/RequestCaller.ts"
+import { CurrentRequestFacts } from "../requests/RequestFacts.ts"
+import * as EncodedRoutes from "./EncodedRoutes.ts"
+
+/** The part of the contract that these routes serve. */
+export class CandlesApi extends HttpApi.make("gateway").add(GatewayApi.groups.candles) {}
+
+const { env } = settings.archive
+
+const notConfigured = Effect.suspend(() =>
+  Effect.fail(
+    new ArchiveNotConfigured({
+      setting: env,
+      detail: `This gateway keeps no candle history: ${env} says what is recorded, such as ${env}=BTC:1m`
+    })
+  )
+)
+
+/** Exports that are open at the same time: of all callers, and of one. */
+const mostOpen = { all: 8, caller: 4 }
+
+/** Bars of a file that count as one request. */
+const barsPerRequest = 10_000
+
+const tooManyOpen = Effect.suspend(() =>
+  Effect.fail(
+    new Overloaded({ retryAfter: 1, detail: `${mostOpen.all} exports of candle history are open, as many as may be` })
+  )
+)
+
+const tooManyOfCaller = Effect.suspend(() =>
+  Effect.fail(
+    new QuotaExceeded({
+      retryAfter: 1,
+      detail: `The caller has ${mostOpen.caller} exports of candle history open, as many as one may have`
+    })
+  )
+)
+
+/** The exports of one gateway. */
+const makeExports = Effect.map(Semaphore.make(1), (turns) => {
+  const openBy = new Map<string, number>()
+  let open = 0
+  const change = (caller: string, by: number) => {
+    const left = (openBy.get(caller) ?? 0) + by
+    open += by
+    if (left === 0) openBy.delete(caller)
+    else openBy.set(caller, left)
+  }
+  return {
+    /** Counts an export until the scope of its request closes, as its caller's quota does. */
+    begin: Effect.gen(function*() {
+      const { id } = yield* CurrentCaller
+      if (open >= mostOpen.all) return yield* tooManyOpen
+      if ((openBy.get(id) ?? 0) >= mostOpen.caller) return yield* tooManyOfCaller
+      yield* Effect.acquireRelease(Effect.sync(() => change(id, 1)), () => Effect.sync(() => change(id, -1)))
+      yield* Effect.acquireRelease(Effect.map(CurrentKeepCounted, (keep) => keep()), (release) => Effect.sync(release))
+    }),
+    /** The same archive, of which one page is read in a turn of the event loop, whatever the number of exports. */
+    paced: (source: CandleExport.Source): CandleExport.Source => ({
+      ...source,
+      read: (...args) => Effect.andThen(turns.withPermits(1)(Effect.yieldNow), source.read(...args))
+    })
+  }
+})
+
+const candles = HttpApiBuilder.group(
+  CandlesApi,
+  "candles",
+  Effect.fnUntraced(function*(handlers) {
+    const { serve } = yield* serving
+    const exported = yield* CandleExport.ExportedArchive
+    const exports = yield* makeExports
+    const archive = Effect.andThen(
+      permitted({ chain: "trading", class: "read" }),
+      exported === undefined ? notConfigured : Effect.succeed(exported)
+    )
+
+    const list = Effect.gen(function*() {
+      const { status } = yield* archive
+      return (yield* status).map(({ bars, bytes, coin, interval, known }) => ({
+        coin,
+        interval,
+        bars,
+        bytes,
+        known: CandleExport.instantsOf({ coin, interval }, known)
+      }))
+    })
+
+    const file = Effect.fnUntraced(function*(series: CandleExport.Wanted, format: keyof typeof contentTypes) {
+      const source = yield* archive
+      const known = yield* CandleExport.known(source, series)
+      if (known === undefined) {
+        const { coin, interval } = series
+        return yield* new UnknownAsset({ coin, detail: `The candle archive holds nothing of ${coin} ${interval}` })
+      }
+      const { admitted } = yield* CurrentRequestFacts
+      const charge = admitted?.charge
+      const requests = Math.floor(BarRanges.size(known) / barsPerRequest)
+      if (charge !== undefined && requests > 0) yield* charge(requests)
+      yield* exports.begin
+      return HttpServerResponse.stream(CandleExport.file(exports.paced(source), series, known, format), {
+        contentType: contentTypes[format]
+      })
+    })
+
+    return handlers
+      .handle("list", ({ request }) => serve(request, undefined, list))
+      .handleRaw(
+        "file",
+        ({ params, query: { format = "ndjson", ...bounds }, request }) =>
+          serve(request, undefined, file({ ...params, ...bounds }, format))
+      )
+  })
+)
+
+/** The routes, for an `HttpRouter`. */
+export const layer = HttpApiBuilder.layer(CandlesApi).pipe(
+  Layer.provide(candles),
+  Layer.provide(EncodedRoutes.problems)
+)

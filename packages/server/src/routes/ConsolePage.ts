@@ -1,0 +1,57 @@
+/**
+ * `GET /`: the console, a page about this gateway that loads nothing from anywhere else.
+ *
+ * Its files are built from `packages/console` into the folder `console` of this package. `npm ci` does so in a checkout.
+ */
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as HttpRouter from "effect/http/HttpRouter"
+import * as Path from "effect/Path"
+import * as HttpBody from "../requests/HttpBody.ts"
+import * as StaticPage from "./StaticPage.ts"
+
+const folder = new URL("../../console", import.meta.url)
+
+const types: { readonly [extension: string]: string } = {
+  ".css": "text/css; charset=utf-8",
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".svg": "image/svg+xml"
+}
+
+/** Nothing but what this gateway serves: no script or style in the page itself, no frame around it. */
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'"
+].join("; ")
+
+const notBuilt = HttpBody.plainProblem(404, "Not Found", "The console is not built: run `npm run console`")
+
+/** The routes of the console's files; each file is read at its first request. */
+export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
+  const files = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const root = yield* Effect.orDie(path.fromFileUrl(folder))
+  const names = yield* Effect.orElseSucceed(files.readDirectory(root, { recursive: true }), () => [])
+  const found = names.flatMap((name) => {
+    const contentType = types[path.extname(name)]
+    return contentType === undefined ? [] : [{ contentType, name }]
+  })
+  if (found.length === 0) return yield* router.add("GET", "/", Effect.succeed(notBuilt))
+  yield* Effect.forEach(found, ({ contentType, name }) =>
+    Effect.gen(function*() {
+      const content = Effect.map(Effect.orDie(files.readFile(path.join(root, name))), (body) => ({
+        body,
+        contentType,
+        policy
+      }))
+      const route = name === "index.html" ? "/" : `/${name.replaceAll("\\", "/")}` as const
+      yield* router.add("GET", route, yield* StaticPage.make(content))
+    }), { discard: true })
+}))

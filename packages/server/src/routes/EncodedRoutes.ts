@@ -1,0 +1,200 @@
+/**
+ * The routes whose answers are encoded from values: `POST /exchange/inspect`, token data, health and metrics.
+ *
+ * HttpApiBuilder serves them. The routes that relay bytes are in `Gateway`.
+ */
+import { GatewayApi } from "@trigate/api/GatewayApi"
+import { Readiness } from "@trigate/api/HealthApi"
+import { Problems } from "@trigate/api/Problems"
+import type { GatewayError as GatewayErrorType } from "@trigate/domain/errors/GatewayError"
+import { GatewayError } from "@trigate/domain/errors/GatewayError"
+import { faultsOf, invalidRequest, needOf, permitted } from "@trigate/domain/operations/Operation"
+import { getTokenData } from "@trigate/domain/tokens/TokenOperations"
+import { TokenChain } from "@trigate/tokens/TokenChain"
+import { Inspector } from "@trigate/trading/Inspector"
+import * as Effect from "effect/Effect"
+import * as HttpApi from "effect/http-api/HttpApi"
+import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
+import { HttpApiSchemaError } from "effect/http-api/HttpApiError"
+import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import type { HttpServerRequest } from "effect/http/HttpServerRequest"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import { GatewayStatus, StoreReadiness } from "../GatewayStatus.ts"
+import * as ProcessMetrics from "../process/ProcessMetrics.ts"
+import * as HttpBody from "../requests/HttpBody.ts"
+import { Drain } from "../requests/Observe.ts"
+import { serving } from "../requests/RequestCaller.ts"
+import * as RequestFacts from "../requests/RequestFacts.ts"
+import { expectedSigner } from "./RelayRoutes.ts"
+
+const groups = GatewayApi.groups
+
+/** The part of the contract that is about the chains and that these routes serve. */
+export class EncodedApi extends HttpApi.make("gateway").add(
+  HttpApiGroup.make("exchange").add(groups.exchange.endpoints.inspect),
+  HttpApiGroup.make("tokens").add(groups.tokens.endpoints.getTokenData),
+  HttpApiGroup.make("node").add(groups.node.endpoints.getTokenData)
+) {}
+
+/** The part of the contract that tells of the gateway itself. */
+export class HealthApi extends HttpApi.make("gateway").add(groups.health) {}
+
+/** The part of it for callers, beside an admin listener. */
+export class ShortHealthApi extends HttpApi.make("gateway").add(
+  HttpApiGroup.make("health").add(groups.health.endpoints.live, groups.health.endpoints.ready)
+) {}
+
+const inspect = HttpApiBuilder.group(
+  EncodedApi,
+  "exchange",
+  Effect.fnUntraced(function*(handlers) {
+    const inspector = yield* Inspector
+    const { serve } = yield* serving
+    const inspected = Effect.fnUntraced(function*(request: HttpServerRequest) {
+      yield* permitted({ chain: "trading", class: "inspect" })
+      const body = yield* HttpBody.bytes(request, HttpBody.signedLimit)
+      return yield* inspector.inspect(body, yield* expectedSigner(request))
+    })
+    return handlers.handleRaw("inspect", ({ request }) => serve(request, undefined, inspected(request)))
+  })
+)
+
+const tokenData = Effect.map(TokenChain, (tokens) =>
+  Effect.fnUntraced(function*(address: string) {
+    yield* permitted(needOf(getTokenData))
+    const facts = yield* RequestFacts.CurrentRequestFacts
+    const token = yield* tokens.getTokenData({ address })
+    facts.operations.push({ operation: "getTokenData", outcome: "ok" })
+    return token
+  }))
+
+const tokens = HttpApiBuilder.group(
+  EncodedApi,
+  "tokens",
+  Effect.fnUntraced(function*(handlers) {
+    const { serve } = yield* serving
+    const handle = yield* tokenData
+    return handlers.handle(
+      "getTokenData",
+      ({ query, request }) => serve(request, undefined, handle(query.address))
+    )
+  })
+)
+
+const keyedTokens = HttpApiBuilder.group(
+  EncodedApi,
+  "node",
+  Effect.fnUntraced(function*(handlers) {
+    const { serve } = yield* serving
+    const handle = yield* tokenData
+    return handlers.handle(
+      "getTokenData",
+      ({ params, query, request }) => serve(request, Redacted.make(params.endpointKey), handle(query.address))
+    )
+  })
+)
+
+const encodeReadiness = Schema.encodeEffect(Schema.fromJsonString(Readiness))
+
+const live = () => Effect.succeed({ status: "live" as const })
+
+/** The answer of `/health/ready`, in detail or without. */
+const readiness = Effect.gen(function*() {
+  const drain = yield* Drain
+  const status = yield* GatewayStatus
+  const stores = yield* StoreReadiness
+  return Effect.fnUntraced(function*(isDetailed: boolean) {
+    const found = yield* stores
+    const state = drain.isDraining()
+      ? "draining" as const
+      : found.actionLog?.room === "full"
+      ? "full" as const
+      : "ready" as const
+    const body = yield* Effect.orDie(
+      encodeReadiness(
+        isDetailed
+          ? { status: state, ...status, ...found }
+          : { status: state, sandbox: status.sandbox, network: status.network }
+      )
+    )
+    return HttpBody.jsonResponse(body, state === "ready" ? 200 : 503)
+  })
+})
+
+const shortHealth = HttpApiBuilder.group(
+  ShortHealthApi,
+  "health",
+  Effect.fnUntraced(function*(handlers) {
+    const ready = yield* readiness
+    return handlers.handle("live", live).handleRaw("ready", () => ready(false))
+  })
+)
+
+const health = HttpApiBuilder.group(
+  HealthApi,
+  "health",
+  Effect.fnUntraced(function*(handlers) {
+    const ready = yield* readiness
+    const exposition = yield* ProcessMetrics.makeExposition
+    return handlers
+      .handle("live", live)
+      .handleRaw("ready", () => ready(true))
+      .handleRaw(
+        "metrics",
+        () =>
+          Effect.map(
+            exposition,
+            (text) => HttpServerResponse.uint8Array(text, { contentType: "text/plain; version=0.0.4; charset=utf-8" })
+          )
+      )
+  })
+)
+
+const isGatewayError = Schema.is(GatewayError)
+
+const slots: { readonly [Kind in HttpApiSchemaError["kind"]]: string } = {
+  Params: "path",
+  Headers: "headers",
+  Query: "query",
+  Body: "body",
+  Payload: "payload",
+  ResponseHeaders: "headers"
+}
+
+const typed = (error: unknown): GatewayErrorType | undefined =>
+  HttpApiSchemaError.is(error)
+    ? invalidRequest(faultsOf(error.cause, [slots[error.kind]]))
+    : isGatewayError(error)
+    ? error
+    : undefined
+
+/** What a caller sees of the errors of encoded routes. */
+export const problems = Layer.succeed(
+  Problems,
+  (httpEffect, { endpoint, group }) =>
+    RequestFacts.named(
+      `${group.identifier}.${endpoint.identifier}`,
+      httpEffect.pipe(Effect.catch((error) => {
+        const problem = typed(error)
+        return problem === undefined ? Effect.fail(error) : HttpBody.answerProblem(problem, endpoint.path)
+      }))
+    )
+)
+
+/** The routes about the chains, for an `HttpRouter`. */
+export const layer = HttpApiBuilder.layer(EncodedApi).pipe(
+  Layer.provide([inspect, tokens, keyedTokens]),
+  Layer.provide(problems)
+)
+
+/** Health and metrics, for an `HttpRouter`. */
+export const layerHealth = HttpApiBuilder.layer(HealthApi).pipe(Layer.provide(health), Layer.provide(problems))
+
+/** Health without metrics, and without what is behind the gateway. */
+export const layerShortHealth = HttpApiBuilder.layer(ShortHealthApi).pipe(
+  Layer.provide(shortHealth),
+  Layer.provide(problems)
+)

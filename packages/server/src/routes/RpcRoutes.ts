@@ -1,0 +1,362 @@
+/**
+ * The JSON-RPC routes: `POST /evm`, `POST /l2` and `POST /api/v2/jsonRPC`, each derived from its table of operations.
+ *
+ * A caller's id goes back as it came, and a result is the upstream's own text. The answers of a batch keep the order of its
+ * calls, and a failed call fails alone. A notification is not relayed and gets no answer.
+ */
+import * as Json from "@trigate/domain/encoding/Json"
+import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import type { GatewayError } from "@trigate/domain/errors/GatewayError"
+import { rpcCodes } from "@trigate/domain/errors/GatewayError"
+import { UnsupportedMethod } from "@trigate/domain/errors/RequestError"
+import type { InvalidRequest } from "@trigate/domain/errors/RequestError"
+import { configuredReads } from "@trigate/domain/evm/EvmMethods"
+import type { Serving } from "@trigate/domain/evm/EvmMethods"
+import * as EvmOperations from "@trigate/domain/evm/EvmOperations"
+import * as Layer2Operations from "@trigate/domain/evm/Layer2Operations"
+import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
+import type { RpcCall } from "@trigate/domain/operations/JsonRpc"
+import { invalidRequest, needOf, notPermitted, permitted } from "@trigate/domain/operations/Operation"
+import type { Operation, Surface } from "@trigate/domain/operations/Operation"
+import { isAnswer } from "@trigate/domain/operations/Start"
+import type { Start } from "@trigate/domain/operations/Start"
+import { tokenRpcOperations, tokenSendOperations } from "@trigate/domain/tokens/TokenOperations"
+import * as TokenRpc from "@trigate/domain/tokens/TokenRpc"
+import { Layer2 } from "@trigate/layer2/Layer2"
+import { TokenChain } from "@trigate/tokens/TokenChain"
+import { TradingEvm } from "@trigate/trading/TradingEvm"
+import * as Batching from "@trigate/upstream/Batching"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import { constVoid } from "effect/Function"
+import type * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import * as HttpBody from "../requests/HttpBody.ts"
+import { CurrentRequestFacts, noteAge, refusalOf } from "../requests/RequestFacts.ts"
+import type { RequestFacts } from "../requests/RequestFacts.ts"
+
+/** How a chain's envelopes are read and written; `id` is the text of the caller's JSON. */
+interface Envelope<Answer> {
+  /** Reads a text that is written as clients usually write it, without a parser; every text may be left to `read`. */
+  readonly usual?: (text: string) => RpcCall | undefined
+  readonly read: (json: Json.Json) => Result.Result<RpcCall, InvalidRequest>
+  /** Whether a call wants no answer. */
+  readonly isNotification: (call: RpcCall) => boolean
+  readonly answer: (id: string | undefined, answer: Answer) => string
+  /** An error is written once, for however many ids. */
+  readonly error: (error: GatewayError, code: number) => (id: string | undefined) => string
+}
+
+/** An upstream's answer: its result, or its error. */
+interface Answered {
+  readonly _tag: "Result" | "Error"
+  readonly age?: number
+}
+
+interface Definition<O extends Operation, Answer extends Answered> {
+  readonly operations: ReadonlyArray<O>
+  readonly envelope: Envelope<Answer>
+  /** The most calls that a batch may have. */
+  readonly maxBatch: number
+  /** How many calls of a batch are relayed at the same time; a chain that takes batches gets them as one. */
+  readonly concurrency: number | "unbounded"
+  /** Checks the params and relays the call. */
+  readonly relay: (
+    call: { readonly operation: O; readonly params: Json.Json; readonly surface: Surface }
+  ) => Effect.Effect<Answer, GatewayError>
+  /** Starts the relay of a read; absent where each is relayed as an effect. */
+  readonly start?: (
+    call: { readonly operation: O; readonly params: Json.Json; readonly surface: Surface }
+  ) => Start<Answer, GatewayError>
+}
+
+interface Asked {
+  readonly facts: RequestFacts
+  readonly surface: Surface
+}
+
+/** Enough values for the longest batch: a call has up to a dozen, one with a filter more. */
+const limits = { ...Json.defaultLimits, maxValues: 20_000 }
+
+const parseError = -32700
+const invalidEnvelope = -32600
+
+// an id that could not be read is answered as `null`
+const jsonRpc: Envelope<JsonRpc.RpcAnswer> = {
+  usual: JsonRpc.usualCall,
+  read: JsonRpc.readCall,
+  isNotification: (call) => call.id === undefined,
+  answer: (id = "null", answer) =>
+    answer._tag === "Result" ? JsonRpc.resultText(id, answer.result.text) : JsonRpc.errorText(id, answer.error.text),
+  error: (error, code) => {
+    const object = JsonRpc.errorObject(error, code)
+    return (id = "null") => JsonRpc.errorText(id, object)
+  }
+}
+
+// clients look for the words that nodes use: ethers then polls instead of installing filters
+const unsupported = (method: string) =>
+  new UnsupportedMethod({
+    method: method.slice(0, 128),
+    detail: `the method ${method.slice(0, 128)} does not exist on this route`
+  })
+
+/** The id of a call that may be no valid call, as its raw text. */
+const rawId = (text: string): string | undefined => {
+  const raw = JsonRpc.rawMember(text, Json.members(text), "id")
+  const id = raw === undefined ? undefined : Result.getOrElse(Json.parse(raw), () => undefined)
+  return Predicate.isString(id) || Predicate.isNumber(id) || Predicate.isBigInt(id) ? raw : undefined
+}
+
+/** The most characters of an answer that refuses each call of a batch: enough for 10,000 calls. */
+const longestRefusal = 4 * 1024 * 1024
+
+/**
+ * One error for each call that has an id; nothing where there is none, or where they would be too many.
+ *
+ * A client pairs the answers with its calls. Given one object, ethers 5 never settles them, and web3 1 takes it for an answer.
+ */
+const eachAnswered = (texts: ReadonlyArray<string>, write: (id: string) => string): string | undefined => {
+  const answers: Array<string> = []
+  let length = 0
+  for (const text of texts) {
+    const id = rawId(text)
+    if (id === undefined) continue
+    const answer = write(id)
+    length += answer.length + 1
+    if (length > longestRefusal) return undefined
+    answers.push(answer)
+  }
+  return answers.length === 0 ? undefined : `[${answers.join(",")}]`
+}
+
+/** A route: how it answers a request, and how it refuses one whole before it reads the body. */
+export interface Route {
+  readonly handle: (
+    request: HttpServerRequest.HttpServerRequest,
+    surface: Surface
+  ) => Effect.Effect<HttpServerResponse.HttpServerResponse>
+  readonly refuse: (error: GatewayError) => Effect.Effect<HttpServerResponse.HttpServerResponse>
+  /** Starts what a body asks for; an effect from the beginning, unless it is a single read that is written as usual. */
+  readonly startOn: (
+    surface: Surface
+  ) => (body: Uint8Array, facts: RequestFacts) => Start<HttpServerResponse.HttpServerResponse, never>
+}
+
+const make = <O extends Operation, Answer extends Answered>(definition: Definition<O, Answer>): Route => {
+  const { envelope, relay } = definition
+  const table = new Map(
+    definition.operations.map((operation) => {
+      const need = needOf(operation)
+      return [operation.name, { operation, need, permission: permitted(need) }]
+    })
+  )
+
+  const perform = ({ method, params }: RpcCall, { facts, surface }: Asked): Effect.Effect<Answer, GatewayError> => {
+    const known = table.get(method)
+    if (known === undefined) return Effect.fail(unsupported(method))
+    const { operation, permission } = known
+    const refusal = operation.class === "once" ? refusalOf(facts) : undefined
+    return refusal === undefined
+      ? Effect.andThen(permission, relay({ operation, params, surface }))
+      : Effect.fail(refusal)
+  }
+
+  /** The text of a call's answer, which is noted. */
+  const endsOf = ({ id, method }: RpcCall, { facts }: Asked) => {
+    const operation = table.has(method) ? method : "unsupported"
+    return {
+      onFailure: (error: GatewayError): string => {
+        facts.operations.push({ operation, outcome: error._tag })
+        return envelope.error(error, rpcCodes[error._tag])(id)
+      },
+      onSuccess: (answer: Answer): string => {
+        facts.operations.push({ operation, outcome: answer._tag === "Error" ? "upstream_error" : "ok" })
+        noteAge(facts, answer.age)
+        return envelope.answer(id, answer)
+      }
+    }
+  }
+
+  // nobody would learn the outcome of a notification, so it is not sent
+  const answerCall = (call: RpcCall, asked: Asked): Effect.Effect<string | undefined> => {
+    return envelope.isNotification(call) ? Effect.undefined : Effect.match(perform(call, asked), endsOf(call, asked))
+  }
+
+  const refuseCall = (id: string | undefined, error: InvalidRequest, code: number, { facts }: Asked) => {
+    facts.operations.push({ operation: "unsupported", outcome: error._tag })
+    return Effect.succeed(envelope.error(error, code)(id))
+  }
+
+  const refuseCalls = (texts: ReadonlyArray<string>, error: GatewayError, code: number, { facts }: Asked) => {
+    facts.operations.push({ operation: "unsupported", outcome: error._tag })
+    const write = envelope.error(error, code)
+    return Effect.succeed(eachAnswered(texts, write) ?? write(undefined))
+  }
+
+  const refuseBatch = (texts: ReadonlyArray<string>, message: string, asked: Asked) =>
+    refuseCalls(texts, invalidRequest([{ path: [], message }]), invalidEnvelope, asked)
+
+  const answerOne = (json: Json.Json, asked: Asked): Effect.Effect<string | undefined> =>
+    Result.match(envelope.read(json), {
+      onFailure: (error) => refuseCall(rawId(json.text), error, invalidEnvelope, asked),
+      onSuccess: (call) => answerCall(call, asked)
+    })
+
+  const tooManyCalls = `A batch has at most ${definition.maxBatch} call${definition.maxBatch === 1 ? "" : "s"}`
+
+  const answerCalls = (
+    texts: ReadonlyArray<string>,
+    values: ReadonlyArray<unknown>,
+    asked: Asked
+  ): Effect.Effect<string | undefined> => {
+    const answers = Batching.batched(
+      Effect.forEach(texts, (text, index) => answerOne(Json.parsed(text, values[index]), asked), {
+        concurrency: definition.concurrency
+      })
+    )
+    return Effect.map(answers, (all) => {
+      const given = all.filter(Predicate.isNotUndefined)
+      return given.length === 0 ? undefined : `[${given.join(",")}]`
+    })
+  }
+
+  const answerBatch = (
+    texts: ReadonlyArray<string>,
+    values: ReadonlyArray<unknown>,
+    asked: Asked
+  ): Effect.Effect<string | undefined> => {
+    if (texts.length === 0) return refuseBatch(texts, "A batch has at least one call", asked)
+    if (texts.length > definition.maxBatch) return refuseBatch(texts, tooManyCalls, asked)
+    const answers = answerCalls(texts, values, asked)
+    const countMore = texts.length > 1 ? asked.facts.admitted?.countMore : undefined
+    return countMore === undefined ? answers : Effect.matchEffect(countMore(texts.length - 1), {
+      onFailure: (error) => refuseCalls(texts, error, rpcCodes[error._tag], asked),
+      onSuccess: () => answers
+    })
+  }
+
+  const refuseText = (text: string, refusal: Json.Refusal, asked: Asked) => {
+    if (refusal.path.length === 0) return refuseCall(undefined, invalidRequest([refusal]), parseError, asked)
+    const texts = Json.elements(text) ?? []
+    return texts.length > definition.maxBatch
+      ? refuseBatch(texts, tooManyCalls, asked)
+      : refuseCall(undefined, invalidRequest([refusal]), invalidEnvelope, asked)
+  }
+
+  const answerText = (text: string, asked: Asked): Effect.Effect<string | undefined> => {
+    const usual = envelope.usual?.(text)
+    if (usual !== undefined) return answerCall(usual, asked)
+    return Result.match(Json.parseStrict(text, limits), {
+      onFailure: (refusal) => refuseText(text, refusal, asked),
+      onSuccess: (value) =>
+        Array.isArray(value)
+          ? answerBatch(Json.elements(text) ?? [], value, asked)
+          : answerOne(Json.parsed(text, value), asked)
+    })
+  }
+
+  // a fault of the HTTP layer keeps its HTTP status; its body is a JSON-RPC error
+  const refuse = (error: GatewayError) =>
+    Effect.map(CurrentRequestFacts, (facts) => {
+      facts.error = error._tag
+      const code = error._tag === "InvalidRequest" ? invalidEnvelope : rpcCodes[error._tag]
+      const text = envelope.error(error, code)(undefined)
+      return HttpBody.jsonResponse(text, error.status, HttpBody.headersOf(error))
+    })
+
+  const responseOf = (body: string | undefined) =>
+    body === undefined ? HttpServerResponse.empty({ status: 204 }) : HttpBody.jsonResponse(body)
+
+  const startOn: Route["startOn"] = (surface) => (body, facts) => (scene, done) => {
+    const text = Option.getOrUndefined(Utf8.decode(body))
+    if (text === undefined) return undefined
+    const asked = { facts, surface }
+    const call = envelope.usual?.(text)
+    const known = call && table.get(call.method)
+    if (
+      known !== undefined && call !== undefined && known.operation.class !== "once" &&
+      notPermitted(scene.caller.scope, known.need) === undefined
+    ) {
+      const { operation } = known
+      const stop = definition.start?.({ operation, params: call.params, surface })(scene, (rest) =>
+        done(() => {
+          const answered = rest()
+          const ends = endsOf(call, asked)
+          return isAnswer(answered)
+            ? Exit.succeed(responseOf(ends.onSuccess(answered.value)))
+            : Effect.map(Effect.match(answered, ends), responseOf)
+        }))
+      if (stop !== undefined) return stop
+    }
+    done(() => Effect.map(answerText(text, asked), responseOf))
+    return constVoid
+  }
+
+  return {
+    startOn,
+    refuse,
+    handle: (request, surface) =>
+      Effect.withFiber((fiber) => {
+        const asked = { facts: fiber.getRef(CurrentRequestFacts), surface }
+        return Effect.matchEffect(HttpBody.text(request), {
+          onFailure: refuse,
+          onSuccess: (text) => Effect.map(answerText(text, asked), responseOf)
+        })
+      })
+  }
+}
+
+/** The options of the routes that gateways configure. */
+export interface Options {
+  /** JSON-RPC reads that `/evm` and `/l2` relay besides the declared methods: names of methods, and of families such as `zks_*`. */
+  readonly methods: ReadonlyArray<string>
+  /** The most calls that a batch may have. */
+  readonly maxBatch: number
+}
+
+const evmRoute = <O extends Operation>(
+  { maxBatch }: Options,
+  operations: ReadonlyArray<O>,
+  { relay, start }: Required<Pick<Definition<O, JsonRpc.RpcAnswer>, "relay" | "start">>
+  // with a number that a batch reaches, effect 4.1.0 ends its fibres within each other and runs out of stack
+) => make({ operations, envelope: jsonRpc, maxBatch, concurrency: "unbounded", relay, start })
+
+// a configured method comes first, so that a declared one of the same name replaces it
+const readsOf = ({ methods }: Options, serving: Serving) => methods.flatMap((name) => configuredReads(name, serving))
+
+/** The handler of `/evm`. */
+export const evm = (options: Options) =>
+  Effect.map(
+    TradingEvm,
+    (evm) => evmRoute(options, [...readsOf(options, evm.serving), ...EvmOperations.methodsOf(evm.serving)], evm)
+  )
+
+/** The handler of `/l2`. */
+export const layer2 = (options: Options) =>
+  Effect.map(
+    Layer2,
+    (layer2) =>
+      evmRoute(options, [...readsOf(options, Layer2Operations.serving), ...Layer2Operations.layer2Methods], layer2)
+  )
+
+const tokenRpc: Envelope<TokenRpc.TokenRpcAnswer> = {
+  read: TokenRpc.readCall,
+  // the chain's own servers answer a call without an id too
+  isNotification: () => false,
+  answer: TokenRpc.answerText,
+  error: TokenRpc.errorText
+}
+
+/** The handler of the token chain's JSON-RPC. */
+export const tokens = Effect.map(TokenChain, ({ relay }) =>
+  make({
+    operations: [...Object.values(tokenRpcOperations), ...Object.values(tokenSendOperations)],
+    envelope: tokenRpc,
+    maxBatch: 100,
+    concurrency: 8,
+    relay
+  }))

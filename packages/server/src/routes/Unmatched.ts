@@ -1,0 +1,88 @@
+/** The answer to a request that no route takes: 404, or 405 with the allowed methods where only the method is wrong. */
+import { EndpointKey } from "@trigate/api/EndpointKey"
+import { pathsOf } from "@trigate/api/TokensApi"
+import * as HttpApi from "effect/http-api/HttpApi"
+import type * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import type * as HttpServerRequest from "effect/http/HttpServerRequest"
+import type * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Schema from "effect/Schema"
+import * as HttpBody from "../requests/HttpBody.ts"
+
+/** The methods of each path. */
+export interface Methods {
+  readonly [path: string]: ReadonlyArray<string>
+}
+
+/** The methods of the paths of a contract. */
+export const methodsOf = <Groups extends HttpApiGroup.Constraint>(api: HttpApi.HttpApi<"gateway", Groups>): Methods => {
+  const methods: Record<string, ReadonlyArray<string>> = {}
+  HttpApi.reflect(api, {
+    onGroup: () => {},
+    onEndpoint: ({ endpoint }) => {
+      for (const path of pathsOf(endpoint)) methods[path] = [...methods[path] ?? [], endpoint.method]
+    }
+  })
+  return methods
+}
+
+/** The paths of the reference, which are not part of the contract. */
+export const ofDocs: Methods = { "/openapi.json": ["GET"], "/docs": ["GET"] }
+
+const isKey = Schema.is(EndpointKey)
+
+/** Looks up the methods of a path, and below a key those of the path that follows it. */
+const lookup = (methods: Methods) => {
+  const byPath = new Map(Object.entries(methods))
+  // a path of one segment, which may be a key, is left out: a GET of it is more likely a page that does not exist
+  const keyed = [...byPath].filter(([path]) => /^\/:[^/]+\/./u.test(path)).map(([path, methods]) => ({
+    rest: path.slice(path.indexOf("/", 1)),
+    methods
+  }))
+  return (path: string): ReadonlyArray<string> | undefined => {
+    const end = path.indexOf("/", 1)
+    return byPath.get(path) ??
+      (isKey(path.slice(1, end)) ? keyed.find(({ rest }) => rest === path.slice(end))?.methods : undefined)
+  }
+}
+
+/** Which routes there are. */
+export interface Options {
+  /** Whether those of the reference are among them. */
+  readonly docs: boolean
+  /** Those of the contract that are among them. */
+  readonly methods: Methods
+  /** The path before all of them; empty for none. */
+  readonly prefix: string
+}
+
+/** Makes the answers of a gateway with some routes. They never quote the path, which may hold an endpoint key. */
+export const make = ({ docs, methods, prefix }: Options) => {
+  const methodsAt = lookup({ ...methods, ...(docs ? ofDocs : {}) })
+  const detail = docs ? `No such route; GET ${prefix}/docs lists what there is` : "No such route"
+  const notFound = ({ url }: HttpServerRequest.HttpServerRequest) =>
+    HttpBody.plainProblem(404, "Not Found", detail, {
+      path: url.split("?", 1)[0] ?? ""
+    })
+  const noWebSocket = HttpBody.plainProblem(
+    404,
+    "Not Found",
+    "This gateway has no WebSocket; its routes are asked over HTTP"
+  )
+  return {
+    /** The answer where there is no such route. */
+    notFound,
+    /** The answer to a request that the router has no route for. */
+    answer: (request: HttpServerRequest.HttpServerRequest): HttpServerResponse.HttpServerResponse => {
+      const { headers, url } = request
+      if (headers["upgrade"]?.toLowerCase() === "websocket") return noWebSocket
+      const path = url.split("?", 1)[0] ?? ""
+      const methods = path.startsWith(`${prefix}/`) ? methodsAt(path.slice(prefix.length)) : undefined
+      if (methods === undefined) return notFound(request)
+      const allowed = methods.flatMap((method) => method === "GET" ? ["GET", "HEAD"] : [method]).join(", ")
+      return HttpBody.plainProblem(405, "Method Not Allowed", `This route takes ${allowed}`, {
+        headers: { allow: allowed },
+        path
+      })
+    }
+  }
+}

@@ -1,0 +1,80 @@
+/** Where a gateway keeps its action log, by its settings: the same for the gateway that writes it and the tool that reads it. */
+import type { Settings } from "@trigate/domain/Settings"
+import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
+import type { Backing } from "@trigate/trading/actionLog/ActionLog"
+import * as ActionLogRedis from "@trigate/trading/actionLog/ActionLogRedis"
+import * as ActionLogSql from "@trigate/trading/actionLog/ActionLogSql"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import type * as Redis from "effect/persistence/Redis"
+import * as Redacted from "effect/Redacted"
+import type { SqlClient } from "effect/sql/SqlClient"
+
+/** A database. */
+export type Place =
+  | { readonly kind: "Postgres"; readonly url: Redacted.Redacted }
+  | { readonly kind: "SQLite"; readonly file: string }
+
+// a SQLite file is a path, `sqlite:path` or `file:path`
+const placeOf = (url: Redacted.Redacted): Place => {
+  const text = Redacted.value(url)
+  if (/^postgres(?:ql)?:/u.test(text)) return { kind: "Postgres", url }
+  return { kind: "SQLite", file: text.replace(/^(?:sqlite|file):(?:\/\/(?=\/))?/u, "") }
+}
+
+/** The database of the log; none if `TRIGATE_DATABASE_URL` is not set. */
+export const databaseOf = (settings: Settings): Option.Option<Place> => Option.map(settings.databaseUrl, placeOf)
+
+/** What keeps the log of a live gateway: the database if there is one, else Redis, else memory. */
+export const backingOf = (settings: Settings): Backing =>
+  Option.match(databaseOf(settings), {
+    onNone: () => Option.isSome(settings.redisUrl) ? "Redis" : "memory",
+    onSome: ({ kind }) => kind
+  })
+
+// how long an action may be `sent`: its deadline, and some time to record the end
+const leaseOf = (onceDeadline: Duration.Duration): Duration.Duration => Duration.sum(onceDeadline, Duration.seconds(10))
+
+/** The options of a log in a database that is only read. */
+export const sqlOptionsOf = ({ network, onceDeadline }: Settings): ActionLogSql.Options => ({
+  network,
+  lease: leaseOf(onceDeadline)
+})
+
+/**
+ * The client of a database. `create` makes a SQLite file that does not exist.
+ *
+ * It loads its driver when the layer is built and connects at its first use, so that a gateway starts without its database.
+ */
+export const layerDatabase = (place: Place, mode: "create" | "existing"): Layer.Layer<SqlClient> =>
+  Layer.unwrap(Effect.promise(() =>
+    place.kind === "SQLite"
+      ? import("@trigate/archive/SqliteClient").then((client) => client.layer({ file: place.file, mode }))
+      : import("@effect/sql-pg/PgClient").then((client) =>
+        Layer.orDie(client.layer({ url: place.url, applicationName: "trigate", connectTimeout: "2 seconds" }))
+      )
+  ))
+
+/** The log of a live gateway; `onceDeadline` answers how long an action may be under way from now on. */
+export const layer = (
+  settings: Settings,
+  redis: Option.Option<Layer.Layer<Redis.Redis>>,
+  onceDeadline: () => Duration.Duration
+): Layer.Layer<ActionLog.ActionLog> => {
+  const { actionLogAlone, network } = settings
+  const lease = () => leaseOf(onceDeadline())
+  const inRedis = () =>
+    Option.match(redis, {
+      onNone: () => ActionLog.layerMemory(),
+      onSome: (shared) =>
+        ActionLogRedis.layer({ prefix: `trigate:{actions:${network}}:`, lease, alone: actionLogAlone }).pipe(
+          Layer.provide(shared)
+        )
+    })
+  return Option.match(databaseOf(settings), {
+    onNone: inRedis,
+    onSome: (place) => ActionLogSql.layer({ network, lease }).pipe(Layer.provide(layerDatabase(place, "create")))
+  })
+}

@@ -1,0 +1,43 @@
+/** Where a gateway keeps candle history, by its settings: beside the action log, and without a database in memory. */
+import { CandleArchive } from "@trigate/archive/CandleArchive"
+import * as CandleArchiveMemory from "@trigate/archive/CandleArchiveMemory"
+import * as CandleArchiveSql from "@trigate/archive/CandleArchiveSql"
+import type { Settings } from "@trigate/domain/Settings"
+import * as CandleHistory from "@trigate/trading/candles/CandleHistory"
+import * as CandleRecording from "@trigate/trading/candles/CandleRecording"
+import type { Info } from "@trigate/trading/Info"
+import type { RateLimiter } from "@trigate/upstream/limits/RateLimiter"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as ActionLogStore from "./ActionLogStore.ts"
+
+/** The archive in the database of the settings. */
+export const layerDatabase = ({ network }: Settings, place: ActionLogStore.Place): Layer.Layer<CandleArchive> =>
+  CandleArchiveSql.layer({ network }).pipe(Layer.provide(ActionLogStore.layerDatabase(place, "create")))
+
+const archiveOf = (settings: Settings) =>
+  Option.match(ActionLogStore.databaseOf(settings), {
+    onNone: () => CandleArchiveMemory.layer({ maxBytes: 256 * 1024 * 1024 }),
+    onSome: (place) => layerDatabase(settings, place)
+  })
+
+/** Who records: on a Postgres one replica at a time, else this process. */
+const electionOf = (settings: Settings): Layer.Layer<never> => {
+  const place = ActionLogStore.databaseOf(settings).valueOrUndefined
+  return place?.kind !== "Postgres" ? Layer.empty : Layer.unwrap(Effect.map(
+    Effect.promise(() => import("./RecorderElection.ts")),
+    ({ layer }) => Layer.provide(layer({ network: settings.network }), ActionLogStore.layerDatabase(place, "existing"))
+  ))
+}
+
+/** The recorder of the settings. */
+export const layerRecorder = (settings: Settings): Layer.Layer<never, never, Info | RateLimiter> =>
+  Layer.provide(
+    CandleRecording.layer({ wishes: settings.archive, weight: settings.tradingApiWeight }),
+    electionOf(settings)
+  )
+
+/** The archive of the settings. Its client is its own: a long write must not hold up the claim of an action. */
+export const layer = (settings: Settings): Layer.Layer<never> =>
+  Layer.effect(CandleHistory.Archive, CandleArchive).pipe(Layer.provide(archiveOf(settings)))

@@ -1,0 +1,151 @@
+/**
+ * The audit log as lines of JSON, in a file or on standard output.
+ *
+ * Sending never waits for it. While it cannot be written, as on a full disk, lines wait; when more wait than {@link backlog}, the
+ * newest are lost, counted, and told in the program's log.
+ */
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import * as NodeStdio from "@effect/platform-node/NodeStdio"
+import { metrics } from "@trigate/domain/Metrics"
+import { settings as declared } from "@trigate/domain/Settings"
+import type * as AuditLog from "@trigate/trading/actionLog/AuditLog"
+import type * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as FileSystem from "effect/FileSystem"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import type { PlatformError } from "effect/PlatformError"
+import * as Queue from "effect/Queue"
+import * as Schedule from "effect/Schedule"
+import * as ScopedRef from "effect/ScopedRef"
+import * as Semaphore from "effect/Semaphore"
+import * as Stdio from "effect/Stdio"
+import * as Stream from "effect/Stream"
+import { jsonLine, LineFormat } from "../requests/RequestFacts.ts"
+import type { Line } from "../requests/RequestFacts.ts"
+import { SettingsError } from "../Settings.ts"
+
+/** The most lines that wait to be written. */
+export const backlog = 8192
+
+/** The audit log of a gateway. */
+export class AuditLogWriter extends Context.Service<AuditLogWriter, {
+  /** Absent where there is no audit log: then nothing stands between the action log and who settles. */
+  readonly write?: AuditLog.AuditLog["Service"]["write"]
+  /** Opens the file anew, as after it was moved away. If that fails, a log line tells, and the file that is open stays. */
+  readonly reopen: Effect.Effect<void>
+}>()("@trigate/server/stores/AuditLogWriter") {}
+
+const lost = metrics.auditLogLost.series({})
+
+const reasonOf = ({ reason }: PlatformError): string => reason._tag
+
+/** Makes the `write` of an audit log: entries as lines, in the order in which they come; what fails is tried again each second. */
+export const lineWriter = Effect.fnUntraced(function*(
+  append: (text: string) => Effect.Effect<void, PlatformError>,
+  format: (line: Line) => string
+) {
+  const context = yield* Effect.context()
+  const lines = yield* Queue.dropping<string, Cause.Done>(backlog)
+  let isFailing = false
+  let lostHere = 0
+
+  const tell = (error: PlatformError) =>
+    Effect.suspend(() => {
+      if (isFailing) return Effect.void
+      isFailing = true
+      return Effect.logError(
+        `The audit log cannot be written (${reasonOf(error)}): ${backlog} lines wait, and any more are lost`
+      )
+    })
+
+  const recover = Effect.suspend(() => {
+    if (!isFailing) return Effect.void
+    const count = lostHere
+    isFailing = false
+    lostHere = 0
+    return Effect.logInfo(`The audit log is written again; ${count} lines were lost`)
+  })
+
+  // what failed may have written a part of a line, which a line break ends
+  const writeBatch = (text: string) =>
+    Effect.suspend(() => append(isFailing ? `\n${text}` : text)).pipe(
+      Effect.tapError(tell),
+      Effect.retry(Schedule.spaced("1 second")),
+      Effect.andThen(recover)
+    )
+
+  const writer = yield* Effect.forkDetach(
+    Effect.ignore(Effect.forever(Effect.flatMap(Queue.takeAll(lines), (batch) => writeBatch(batch.join("")))))
+  )
+  yield* Effect.addFinalizer(() =>
+    Queue.end(lines).pipe(
+      Effect.andThen(Effect.timeoutOption(Fiber.await(writer), "1 second")),
+      Effect.andThen(Fiber.interrupt(writer))
+    )
+  )
+
+  return ({ time, ...entry }: AuditLog.Entry): void => {
+    if (Queue.offerUnsafe(lines, `${format({ time, level: "info", message: "action", ...entry })}\n`)) return
+    lostHere += 1
+    lost.updateUnsafe(1, context)
+  }
+})
+
+const setting = declared.auditLog.env
+
+/** The audit log in a file, which is made readable by its owner alone if there is none. Fails if it cannot be opened. */
+export const layerFile = (path: string): Layer.Layer<AuditLogWriter, SettingsError, FileSystem.FileSystem> =>
+  Layer.effect(
+    AuditLogWriter,
+    Effect.gen(function*() {
+      const files = yield* FileSystem.FileSystem
+      const open = files.open(path, { flag: "a", mode: 0o600 })
+      const file = yield* ScopedRef.fromAcquire(open).pipe(
+        Effect.mapError((error) =>
+          new SettingsError({ setting, message: `${setting} names a file that cannot be opened (${reasonOf(error)})` })
+        )
+      )
+      const one = yield* Semaphore.make(1)
+      const encoder = new TextEncoder()
+      const write = yield* lineWriter(
+        (text) =>
+          one.withPermits(1)(Effect.flatMap(ScopedRef.get(file), (opened) => opened.writeAll(encoder.encode(text)))),
+        jsonLine
+      )
+      return AuditLogWriter.of({
+        write,
+        reopen: one.withPermits(1)(ScopedRef.set(file, open)).pipe(
+          Effect.catch((error) =>
+            Effect.logError(`The audit log cannot be opened again (${reasonOf(error)}): the old file stays open`)
+          )
+        )
+      })
+    })
+  )
+
+/** The audit log among the other lines on standard output. */
+export const layerStdout: Layer.Layer<AuditLogWriter, never, Stdio.Stdio> = Layer.effect(
+  AuditLogWriter,
+  Effect.gen(function*() {
+    const stdio = yield* Stdio.Stdio
+    const format = yield* LineFormat
+    const write = yield* lineWriter((text) => Stream.run(Stream.make(text), stdio.stdout()), format)
+    return AuditLogWriter.of({ write, reopen: Effect.void })
+  })
+)
+
+/** No audit log. */
+export const layerOff: Layer.Layer<AuditLogWriter> = Layer.succeed(AuditLogWriter, { reopen: Effect.void })
+
+/** The audit log that a setting names. */
+export const layer = (place: Option.Option<string>): Layer.Layer<AuditLogWriter, SettingsError> =>
+  Option.match(place, {
+    onNone: () => layerOff,
+    onSome: (path): Layer.Layer<AuditLogWriter, SettingsError> =>
+      path === "stdout"
+        ? Layer.provide(layerStdout, NodeStdio.layer)
+        : Layer.provide(layerFile(path), NodeFileSystem.layer)
+  })

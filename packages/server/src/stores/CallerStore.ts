@@ -1,0 +1,104 @@
+/** Where a gateway keeps the keys of its callers, by its settings: the same for the gateway and for the tool that makes them. */
+import * as CallerKeys from "@trigate/callers/CallerKeys"
+import * as Key from "@trigate/callers/Key"
+import type { KeyStore, KeyStoreFault } from "@trigate/callers/KeyStore"
+import type { Settings } from "@trigate/domain/Settings"
+import { settings as declared } from "@trigate/domain/Settings"
+import * as Effect from "effect/Effect"
+import type { FileSystem } from "effect/FileSystem"
+import * as Layer from "effect/Layer"
+import * as NetAddress from "effect/net/NetAddress"
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
+import * as AdminRoutes from "../routes/AdminRoutes.ts"
+import { SettingsError } from "../Settings.ts"
+import * as ActionLogStore from "./ActionLogStore.ts"
+
+// @effect-diagnostics-next-line nodeBuiltinImport:off -- a hash without a promise, for each request
+import { hash } from "node:crypto"
+
+/** A file, or a database that keeps other things as well. */
+export type Place = { readonly kind: "file"; readonly file: string } | ActionLogStore.Place
+
+const { env } = declared.callers
+
+const wrong = (message: string): Result.Result<never, SettingsError> =>
+  Result.fail(new SettingsError({ setting: env, message }))
+
+const isLoopback = (host: string): boolean =>
+  host === "localhost" || Result.match(NetAddress.ipFromString(host), {
+    onFailure: () => false,
+    onSuccess: (address) => NetAddress.isLoopback(NetAddress.toCanonical(address))
+  })
+
+/**
+ * Where the keys are that a gateway asks for; none where it is open.
+ *
+ * Fails where the settings do not say who may call a gateway that others can reach, or name keys that are nowhere.
+ */
+export const placeOf = (settings: Settings): Result.Result<Option.Option<Place>, SettingsError> => {
+  const callers = Option.getOrUndefined(settings.callers)
+  if (callers === "open") return Result.succeedNone
+  if (callers === undefined) {
+    return isLoopback(settings.host) ? Result.succeedNone : wrong(
+      `others can reach ${settings.host}: set ${env} to keys or to a key file, or ${env}=open to let everybody call`
+    )
+  }
+  if (callers !== "keys") return Result.succeedSome({ kind: "file", file: callers })
+  const database = ActionLogStore.databaseOf(settings)
+  return Option.isSome(database)
+    ? Result.succeed(database)
+    : wrong(
+      `${env} is keys, and there is no database that has them: set ${declared.databaseUrl.env}, or name a key file`
+    )
+}
+
+/** Where keys are made by these settings, also before a gateway asks for them. */
+export const placeToChange = (settings: Settings): Option.Option<Place> =>
+  Option.match(Option.filter(settings.callers, (callers) => callers !== "keys" && callers !== "open"), {
+    onNone: () => ActionLogStore.databaseOf(settings),
+    onSome: (file) => Option.some({ kind: "file", file })
+  })
+
+/** A place in words: a database by its kind alone, since its address may hold a password. */
+export const nameOf = (place: Place): string => place.kind === "file" ? place.file : place.kind
+
+/** The keys of a place; `create` makes a SQLite file that does not exist. Loads what it needs when it is built. */
+export const layerStore = (place: Place, mode: "create" | "existing"): Layer.Layer<KeyStore, never, FileSystem> =>
+  Layer.unwrap(Effect.promise(() =>
+    place.kind === "file"
+      ? import("@trigate/callers/KeyStoreFile").then(({ layer }) => layer(place.file))
+      : import("@trigate/callers/KeyStoreSql").then(({ layer }) =>
+        Layer.provide(layer, ActionLogStore.layerDatabase(place, mode))
+      )
+  ))
+
+// Node's own takes a tenth of the time
+const hasher = Layer.succeed(Key.Hasher, (text) => hash("sha256", text))
+
+const layerOf = (place: Place): Layer.Layer<CallerKeys.CallerKeys, KeyStoreFault, FileSystem> =>
+  Layer.unwrap(
+    Effect.promise(() =>
+      import("@trigate/callers/CallerKeysStored").then(({ layer }) =>
+        Layer.merge(layer(), AdminRoutes.layerKeysAsked).pipe(
+          Layer.provide(layerStore(place, "create")),
+          Layer.provide(hasher)
+        )
+      )
+    )
+  )
+
+/** The keys that a gateway asks for, by their place, and to be changed by whoever runs it. Fails where they are of no use. */
+export const layer = (
+  place: Option.Option<Place>
+): Layer.Layer<CallerKeys.CallerKeys, SettingsError, FileSystem> =>
+  Option.match(place, {
+    onNone: () => CallerKeys.layerOpen,
+    onSome: (found) =>
+      Layer.effectContext(
+        Effect.mapError(
+          Layer.build(layerOf(found)),
+          ({ message }) => new SettingsError({ setting: env, message: `${env}: ${message}` })
+        )
+      )
+  })

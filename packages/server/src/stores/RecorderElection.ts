@@ -1,0 +1,80 @@
+/**
+ * Which of several replicas on one Postgres records: the one that Effect's cluster elects.
+ *
+ * The recorder is a singleton of a cluster with one shard. Its runners never call each other: each tells the database that it lives,
+ * and holds the shard by an advisory lock. One that is killed says nothing any more, and another takes the shard.
+ */
+import * as CandleRecording from "@trigate/trading/candles/CandleRecording"
+import * as MessageStorage from "effect/cluster/MessageStorage"
+import { RunnerAddress } from "effect/cluster/RunnerAddress"
+import * as RunnerHealth from "effect/cluster/RunnerHealth"
+import * as Runners from "effect/cluster/Runners"
+import * as Sharding from "effect/cluster/Sharding"
+import * as ShardingConfig from "effect/cluster/ShardingConfig"
+import * as Singleton from "effect/cluster/Singleton"
+import * as SqlRunnerStorage from "effect/cluster/SqlRunnerStorage"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Random from "effect/Random"
+import * as Schedule from "effect/Schedule"
+import type { SqlClient } from "effect/sql/SqlClient"
+
+/** Which recorders are one, and how fast another takes over. */
+export interface Options {
+  /** Separates the recorders of several networks in one database. */
+  readonly network: string
+  /** How long a replica that is silent keeps the recorder; 8 seconds when not given. */
+  readonly silence?: Duration.Input
+}
+
+/** How long the database is left alone after a failure to take part. */
+const PAUSE = "5 seconds"
+
+const sharding = ({ network, silence = "8 seconds" }: Options, name: string) =>
+  Sharding.layer.pipe(
+    Layer.provide(Runners.layerNoop),
+    Layer.provide(MessageStorage.layerNoop),
+    Layer.provide(SqlRunnerStorage.layerWith({ prefix: `trigate_recorder_${network}` })),
+    // a runner is alive as long as the database hears of it
+    Layer.provide(RunnerHealth.layerNoop),
+    Layer.provide(ShardingConfig.layer({
+      // nobody calls this address
+      runnerAddress: Option.some(RunnerAddress.make({ host: name, port: 0 })),
+      shardsPerGroup: 1,
+      shardLockExpiration: silence,
+      shardLockRefreshInterval: Duration.divideUnsafe(Duration.fromInputUnsafe(silence), 4),
+      refreshAssignmentsInterval: "1 second",
+      entityMessagePollInterval: "1 second",
+      entityTerminationTimeout: "2 seconds"
+    }))
+  )
+
+/** Has one replica record at a time, of those with the same network on one database. */
+export const layer = (options: Options): Layer.Layer<never, never, SqlClient> =>
+  Layer.effect(
+    CandleRecording.Electing,
+    Effect.gen(function*() {
+      const database = Layer.succeedContext(yield* Effect.context<SqlClient>())
+      const name = `replica-${yield* Random.nextIntBetween(0, Number.MAX_SAFE_INTEGER)}`
+      return (recording: Effect.Effect<void>) => {
+        const elected = Effect.onInterrupt(
+          Effect.andThen(Effect.logInfo("This replica records candles from now on"), recording),
+          () => Effect.logInfo("This replica records candles no more")
+        )
+        return Layer.launch(
+          Singleton.make("candle-recorder", elected).pipe(
+            Layer.provide(sharding(options, name)),
+            Layer.provide(database)
+          )
+        ).pipe(
+          // the words of a database may hold its address
+          Effect.tapCause(() => Effect.logWarning("The election of a recorder failed; it goes on in 5 seconds")),
+          Effect.sandbox,
+          Effect.retry(Schedule.spaced(PAUSE)),
+          Effect.orDie
+        )
+      }
+    })
+  )

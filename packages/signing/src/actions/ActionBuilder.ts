@@ -1,0 +1,145 @@
+/** Ready request bodies: an action built in the form of the `Venue` and signed by the `Signer`. */
+import type { Signature } from "@trigate/domain/actions/Signature"
+import { type Address, lowerCase } from "@trigate/domain/encoding/Hex"
+import * as Effect from "effect/Effect"
+import type * as Result from "effect/Result"
+import { Signer, type SignerFailure } from "../Signer.ts"
+import * as SignerRecovery from "../SignerRecovery.ts"
+import { defaultChainId, Venue, type VenueProfile } from "../VenueProfile.ts"
+import { type Unhashable, type UnsignableAction, wrongShape } from "./ActionHash.ts"
+import * as OrderAction from "./OrderAction.ts"
+
+/** What is sent with an L1 action. */
+export interface L1Options {
+  /** Milliseconds; each signer may use a nonce once, so take it from a `NonceSource`. */
+  readonly nonce: number
+  /** The vault or sub-account acted for. */
+  readonly vaultAddress?: Address | undefined
+  /** The venue refuses the action after this instant, in milliseconds. */
+  readonly expiresAfter?: number | undefined
+}
+
+/** Stake to move. The venue takes it from the master key only, without vault and expiry. */
+export interface Stake {
+  readonly validator: Address
+  /** HYPE x 10^8, from 1 to 2^64 - 1; `Hype.weiFromHype` computes it from a decimal amount. */
+  readonly wei: bigint
+  /** Milliseconds; each signer may use a nonce once, so take it from a `NonceSource`. */
+  readonly nonce: number
+  /** Chain id of the typed data in 0x hex, 0x66eee by default. The venue takes any; a browser wallet only its own. */
+  readonly signatureChainId?: `0x${string}` | undefined
+}
+
+/** A body for `POST /exchange`; `Json.stringify` writes its integers with all their digits. */
+export interface SignedBody<Action> {
+  readonly action: Action
+  readonly nonce: number
+  readonly signature: Signature
+  readonly vaultAddress?: Address
+  readonly expiresAfter?: number
+}
+
+/** Why there is no signed body: the action has no hash, or the signer made no signature. */
+export type BuildFailure = Unhashable | SignerFailure
+
+const sign = Effect.fnUntraced(function*<Action>(
+  scheme: "l1" | "userSigned",
+  action: Action,
+  { expiresAfter, nonce, vaultAddress }: L1Options
+): Effect.fn.Return<SignedBody<Action>, BuildFailure, Signer | Venue> {
+  const signer = yield* Signer
+  const profile = yield* Venue
+  const context = {
+    ...(vaultAddress === undefined ? {} : { vaultAddress: lowerCase(vaultAddress) }),
+    ...(expiresAfter === undefined ? {} : { expiresAfter })
+  }
+  const found = yield* Effect.fromResult(SignerRecovery.signable(profile, { action, nonce, ...context }))
+  if (found.scheme !== scheme) {
+    return yield* wrongShape("type", `that of an action of the scheme ${scheme}, not ${found.scheme}`)
+  }
+  return { action, nonce, signature: yield* signer.sign(found.outer), ...context }
+})
+
+const maxWei = 2n ** 64n - 1n
+
+/** The action that moves stake, in the venue's form. */
+export const stakeAction = (
+  profile: VenueProfile,
+  isUndelegate: boolean,
+  { nonce, signatureChainId = defaultChainId, validator, wei }: Stake
+) => ({
+  type: "tokenDelegate",
+  signatureChainId: lowerCase(signatureChainId),
+  [profile.chainField]: profile.chainName,
+  validator: lowerCase(validator),
+  wei,
+  isUndelegate,
+  nonce
+} as const)
+
+const moveStake = (isUndelegate: boolean, stake: Stake) =>
+  stake.wei < 1n || stake.wei > maxWei
+    ? Effect.fail(wrongShape("wei", "from 1 to 2^64 - 1"))
+    : Effect.flatMap(
+      Venue,
+      (profile) => sign("userSigned", stakeAction(profile, isUndelegate, stake), { nonce: stake.nonce })
+    )
+
+/** Delegates stake to a validator. */
+export const delegate = (stake: Stake) => moveStake(false, stake)
+
+/** Takes stake back from a validator. The venue allows it a day after the delegation at the earliest. */
+export const undelegate = (stake: Stake) => moveStake(true, stake)
+
+/**
+ * Signs an L1 action of any type, in the key order in which the venue hashes it; integers may be bigints.
+ *
+ * Fails with `UnsignableAction` for an action that is not signed as an L1 action.
+ */
+export const signL1 = <Action extends { readonly type: string }>(
+  action: Action,
+  options: L1Options
+): Effect.Effect<SignedBody<Action>, BuildFailure, Signer | Venue> => sign("l1", action, options)
+
+/** The signing validator jails itself. */
+export const jailSelf = (options: L1Options) => signL1({ type: "CSignerAction", jailSelf: null } as const, options)
+
+/** The signing validator ends its jailing. */
+export const unjailSelf = (options: L1Options) => signL1({ type: "CSignerAction", unjailSelf: null } as const, options)
+
+/** Sends the account's EVM transactions to the big blocks, one a minute of 30M gas; it holds until it is changed. */
+export const useBigBlocks = (options: L1Options) =>
+  signL1({ type: "evmUserModify", usingBigBlocks: true } as const, options)
+
+/** Sends the account's EVM transactions back to the small blocks, one a second of 3M gas. */
+export const useSmallBlocks = (options: L1Options) =>
+  signL1({ type: "evmUserModify", usingBigBlocks: false } as const, options)
+
+const built = <Terms, Options, Action extends { readonly type: string }>(
+  build: (terms: Terms, options: Options) => Result.Result<Action, UnsignableAction>
+) =>
+(terms: Terms, options: L1Options & Options): Effect.Effect<SignedBody<Action>, BuildFailure, Signer | Venue> =>
+  Effect.flatMap(Effect.fromResult(build(terms, options)), (action) => signL1(action, options))
+
+/**
+ * Places orders: one call is one batch, and the venue judges each order by itself.
+ *
+ * @example
+ * ```ts
+ * const order = { asset: 0, side: "buy", priceInQuote: "60000", sizeInBase: "0.001" } as const
+ * const signed = yield* ActionBuilder.placeOrders({ orders: [order] }, { nonce: yield* nonces.next(address) })
+ * ```
+ */
+export const placeOrders = built(OrderAction.place)
+
+/** Cancels orders by the venue's ids. With `fast: true` the venue gives them priority in its mempool. */
+export const cancelOrders = built(OrderAction.cancel)
+
+/** Cancels orders by the client's ids. With `fast: true` the venue gives them priority in its mempool. */
+export const cancelOrdersByCloid = built(OrderAction.cancelByCloid)
+
+/** Changes an order that rests. */
+export const modifyOrder = built(OrderAction.modify)
+
+/** Changes several orders that rest. */
+export const modifyOrders = built(OrderAction.batchModify)

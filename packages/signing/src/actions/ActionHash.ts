@@ -1,0 +1,127 @@
+/** The hash of an action: the connection id that signs an L1 action, and the action hash of a multi-sig wrapper. */
+import { faultsOf } from "@trigate/domain/operations/Operation"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import { concat, fromHex, type Hex, isAddress, keccak256, toHex, toUint64, uint64Bytes } from "../internal/bytes.ts"
+import type { VenueProfile } from "../VenueProfile.ts"
+import * as MsgPack from "./MsgPack.ts"
+import * as Signable from "./Signable.ts"
+
+/**
+ * An action whose signed bytes cannot be derived, so no signer can be recovered; `path` leads to the member at fault.
+ *
+ * `documentedForm`: a form that the documents show and the venue does not take. `shape`: a member missing, of the wrong
+ * type or out of range. `otherNetwork`: signed for another network than the profile's. `unknownType`: user-signed, but
+ * of a type whose fields are not known here.
+ */
+export class UnsignableAction extends Schema.TaggedError<UnsignableAction>()("UnsignableAction", {
+  reason: Schema.Literals(["documentedForm", "shape", "otherNetwork", "unknownType"]),
+  path: Schema.Array(Schema.Union([Schema.String, Schema.Int])),
+  detail: Schema.String
+}) {
+  get group() {
+    return "fix-request" as const
+  }
+  override get message() {
+    return this.detail
+  }
+
+  /** The same refusal, seen from the container that holds the action under `prefix`. */
+  within(...prefix: ReadonlyArray<string | number>): UnsignableAction {
+    return new UnsignableAction({ reason: this.reason, path: [...prefix, ...this.path], detail: this.detail })
+  }
+}
+
+/** A `shape` refusal of one member. */
+export const wrongShape = (path: string, expected: string): UnsignableAction =>
+  new UnsignableAction({ reason: "shape", path: [path], detail: `"${path}" must be ${expected}` })
+
+/** A `shape` refusal that names the first fault of a value that did not decode. */
+export const undecodable = (error: Schema.SchemaError): UnsignableAction => {
+  const [first] = faultsOf(error)
+  return new UnsignableAction({ reason: "shape", path: first?.path ?? [], detail: first?.message ?? error.message })
+}
+
+/** Why an action has no hash. */
+export type Unhashable = MsgPack.MsgPackUnencodable | UnsignableAction
+
+/** What is hashed beside the action; `null` and absent mean the same. */
+export interface HashContext {
+  /** Milliseconds, unsigned 64 bits. */
+  readonly nonce: number | bigint
+  /** The vault or sub-account acted for, 20 bytes. */
+  readonly vaultAddress?: string | null | undefined
+  /** Milliseconds, unsigned 64 bits. */
+  readonly expiresAfter?: number | bigint | null | undefined
+}
+
+/** Eight bytes, big-endian. Fails with {@link UnsignableAction}, which names the member. */
+export const uint64 = (name: string, value: number | bigint): Result.Result<Uint8Array, UnsignableAction> => {
+  const integer = toUint64(value)
+  return integer === undefined
+    ? Result.fail(wrongShape(name, "an unsigned 64-bit integer"))
+    : Result.succeed(uint64Bytes(integer))
+}
+
+const absent = Uint8Array.of(0)
+const nothing = new Uint8Array(0)
+
+const vaultOf = (vaultAddress: HashContext["vaultAddress"]): Result.Result<Uint8Array, UnsignableAction> => {
+  if (vaultAddress === null || vaultAddress === undefined) return Result.succeed(absent)
+  return isAddress(vaultAddress)
+    ? Result.succeed(concat(Uint8Array.of(1), fromHex(vaultAddress)))
+    : Result.fail(wrongShape("vaultAddress", "a 20-byte address"))
+}
+
+const expiryOf = (expiresAfter: HashContext["expiresAfter"]): Result.Result<Uint8Array, UnsignableAction> =>
+  expiresAfter === null || expiresAfter === undefined
+    ? Result.succeed(nothing)
+    : Result.map(uint64("expiresAfter", expiresAfter), (expiry) => concat(absent, expiry))
+
+/**
+ * The bytes that are hashed: MessagePack of the value, nonce, vault marker, expiry marker.
+ *
+ * The value must already be in the venue's key order. Fails with `MsgPackUnencodable` or {@link UnsignableAction}.
+ */
+export const preimage = (
+  value: unknown,
+  { expiresAfter, nonce, vaultAddress }: HashContext
+): Result.Result<Uint8Array, Unhashable> =>
+  Result.flatMap(
+    MsgPack.encode(value),
+    (encoded) =>
+      Result.flatMap(uint64("nonce", nonce), (nonce) =>
+        Result.flatMap(vaultOf(vaultAddress), (vault) =>
+          Result.map(expiryOf(expiresAfter), (expiry) =>
+            concat(encoded, nonce, vault, expiry))))
+  )
+
+/** keccak-256 of the {@link preimage}. Fails with `MsgPackUnencodable` or {@link UnsignableAction}. */
+export const hash = (value: unknown, context: HashContext): Result.Result<Hex, Unhashable> =>
+  Result.map(preimage(value, context), (bytes) => toHex(keccak256(bytes)))
+
+const agent = Signable.structType("Agent", [
+  { name: "source", type: "string" },
+  { name: "connectionId", type: "bytes32" }
+])
+
+/** The same on every network; a wallet refuses it while it is connected to another chain. */
+const agentDomain = Signable.domain("Exchange", 1337)
+
+/** The phantom agent whose signature signs an L1 action; `connectionId` is the action's {@link hash}. */
+export const agentSignable = (profile: VenueProfile, connectionId: Hex): Signable.Signable => ({
+  domain: agentDomain,
+  struct: agent,
+  members: [
+    { name: "source", type: "string", value: profile.source },
+    { name: "connectionId", type: "bytes32", value: connectionId }
+  ]
+})
+
+/** What signs an L1 action. Fails as {@link hash} does. */
+export const signable = (
+  profile: VenueProfile,
+  value: unknown,
+  context: HashContext
+): Result.Result<Signable.Signable, Unhashable> =>
+  Result.map(hash(value, context), (connectionId) => agentSignable(profile, connectionId))

@@ -1,0 +1,113 @@
+/** Puts an action into the form in which the venue hashes it, however its JSON was ordered and spelled. */
+import { formKeys, hasDocumentedForm } from "@trigate/domain/actions/Action"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import * as MultiSig from "../multisig/MultiSig.ts"
+import { documentedChainField, type VenueProfile } from "../VenueProfile.ts"
+import { UnsignableAction, wrongShape } from "./ActionHash.ts"
+import * as ActionOrder from "./ActionOrder.ts"
+import * as UserSigned from "./UserSigned.ts"
+
+/** An action as plain members, in hash order. */
+export type Action = Readonly<Record<string, unknown>>
+
+/** An action in the venue's form: a multi-sig wrapper, or an action that wraps no other. */
+export type CanonicalAction =
+  | { readonly kind: "single"; readonly action: Action }
+  | { readonly kind: "multiSig"; readonly action: MultiSig.MultiSigAction }
+
+type KnownType = keyof typeof formKeys
+
+/** The venue's key orders of each known type. They name the documents' chain field; {@link spell} replaces it. */
+const keyOrders: { readonly [Type in KnownType]: ReadonlyArray<ReadonlyArray<string>> } = {
+  evmUserModify: [["type", "usingBigBlocks"]],
+  CSignerAction: [["type", "jailSelf"], ["type", "unjailSelf"]],
+  tokenDelegate: [["type", "signatureChainId", documentedChainField, "validator", "wei", "isUndelegate", "nonce"]]
+}
+
+const spell = (profile: VenueProfile, key: string): string => key === documentedChainField ? profile.chainField : key
+
+const respell = (profile: VenueProfile, action: Action): Result.Result<Action, UnsignableAction> => {
+  if (!Object.hasOwn(action, documentedChainField)) return Result.succeed(action)
+  return Object.hasOwn(action, profile.chainField)
+    ? Result.fail(wrongShape(documentedChainField, `absent where "${profile.chainField}" is given`))
+    : Result.succeed(Object.fromEntries(Object.entries(action).map(([key, value]) => [spell(profile, key), value])))
+}
+
+const unknownForm = (profile: VenueProfile, type: KnownType, action: Action): UnsignableAction => {
+  const { advice, documented, real } = formKeys[type]
+  const complete = keyOrders[type].some((keys) => keys.every((key) => Object.hasOwn(action, spell(profile, key))))
+  return complete || !Object.hasOwn(action, documented)
+    ? new UnsignableAction({ reason: "shape", path: [], detail: `${type} takes ${real.join(" or ")}` })
+    : new UnsignableAction({ reason: "documentedForm", path: [documented], detail: advice })
+}
+
+const arrange = (profile: VenueProfile, type: KnownType, action: Action): Result.Result<Action, UnsignableAction> => {
+  const [keys, ...others] = keyOrders[type].map((keys) => keys.map((key) => spell(profile, key)))
+    .filter((keys) => keys.every((key) => Object.hasOwn(action, key)))
+  if (keys === undefined || others.length > 0) return Result.fail(unknownForm(profile, type, action))
+  return Result.succeed(Object.fromEntries(keys.map((key) => {
+    const value = action[key]
+    return [key, key === "validator" && Predicate.isString(value) ? value.toLowerCase() : value]
+  })))
+}
+
+const single = (profile: VenueProfile, action: Action): Result.Result<Action, UnsignableAction> =>
+  Result.flatMap(respell(profile, action), (respelled) => {
+    const type = respelled["type"]
+    if (!Predicate.isString(type)) return Result.succeed(respelled)
+    if (hasDocumentedForm(type)) return arrange(profile, type, respelled)
+    const order = ActionOrder.l1.get(type)
+    return Result.succeed(order === undefined ? respelled : ActionOrder.arrange(order, respelled))
+  })
+
+/**
+ * Puts an action into the form in which the wrapper around it is hashed. Fails with `UnsignableAction`, also for a wrapper
+ * inside a wrapper.
+ *
+ * The order of a user-signed action counts here only: alone it is signed field by field.
+ */
+export const canonicalizeInner = (
+  profile: VenueProfile,
+  action: Action
+): Result.Result<Action, UnsignableAction> =>
+  action["type"] === "multiSig"
+    ? Result.fail(wrongShape("type", "another than multiSig"))
+    : Result.map(single(profile, action), (spelled) => {
+      const type = UserSigned.find(spelled["type"])
+      return type === undefined ? spelled : ActionOrder.arrange(UserSigned.order(profile)(type), spelled)
+    })
+
+/**
+ * {@link canonicalize} for a multi-sig wrapper that has been decoded already.
+ *
+ * The inner action is put into the venue's form too. Fails with `UnsignableAction`, also for a wrapper inside a wrapper.
+ */
+export const canonicalizeMultiSig = (
+  profile: VenueProfile,
+  wrapper: MultiSig.Wrapper
+): Result.Result<CanonicalAction, UnsignableAction> =>
+  Result.mapBoth(canonicalizeInner(profile, wrapper.payload.action), {
+    onFailure: (error) => error.within("payload", "action"),
+    onSuccess: (action): CanonicalAction => ({
+      kind: "multiSig",
+      action: MultiSig.normalize({ ...wrapper, payload: { ...wrapper.payload, action } })
+    })
+  })
+
+/**
+ * Puts an action into the venue's form. Fails with `UnsignableAction`; a wrapper inside a wrapper is refused.
+ *
+ * The four known actions get the venue's key order, lower-case addresses and the profile's chain field; members that the
+ * venue does not know are dropped from them, as its parser drops them. Actions whose members are published get the venue's
+ * order at every level ({@link ActionOrder.l1}); all others keep their own.
+ */
+export const canonicalize = (
+  profile: VenueProfile,
+  action: unknown
+): Result.Result<CanonicalAction, UnsignableAction> => {
+  if (!Predicate.isReadonlyObject(action)) return Result.fail(wrongShape("action", "an object"))
+  return action["type"] === "multiSig"
+    ? Result.flatMap(MultiSig.read(action), (wrapper) => canonicalizeMultiSig(profile, wrapper))
+    : Result.map(single(profile, action), (action) => ({ kind: "single", action }))
+}

@@ -1,0 +1,214 @@
+/** Canonical MessagePack: byte for byte what the venue's own encoder writes for a parsed JSON value. */
+import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import { type Hex, toHex } from "../internal/bytes.ts"
+
+/** The deepest nesting of containers; a scalar inside the deepest one is still encoded. */
+export const maxDepth = 64
+
+const Reason = Schema.Literals(["integerRange", "notFinite", "malformedString", "tooDeep", "unsupportedType"])
+
+/**
+ * A value that cannot be encoded as the venue would encode it; `path` leads to it.
+ *
+ * `integerRange`: an integer outside -2^63 to 2^64 - 1. `notFinite`: NaN or an infinity. `malformedString`: a lone
+ * surrogate. `tooDeep`: more than {@link maxDepth} nested containers. `unsupportedType`: a value that JSON does not have.
+ */
+export class MsgPackUnencodable extends Schema.TaggedError<MsgPackUnencodable>()("MsgPackUnencodable", {
+  reason: Reason,
+  path: Schema.Array(Schema.Union([Schema.String, Schema.Int]))
+}) {
+  get group() {
+    return "fix-request" as const
+  }
+  override get message() {
+    return `Not encodable as MessagePack at "${this.path.join(".")}": ${this.reason}`
+  }
+}
+
+/** A growing buffer with big-endian integer writes. */
+class ByteWriter {
+  #bytes = new Uint8Array(256)
+  #view = new DataView(this.#bytes.buffer)
+  #length = 0
+
+  /** Makes room for `size` more bytes and returns where they begin. */
+  #claim(size: number): number {
+    const start = this.#length
+    this.#length = start + size
+    if (this.#length > this.#bytes.length) {
+      const grown = new Uint8Array(Math.max(this.#length, this.#bytes.length * 2))
+      grown.set(this.#bytes)
+      this.#bytes = grown
+      this.#view = new DataView(grown.buffer)
+    }
+    return start
+  }
+
+  /** An integer of 1, 2 or 4 bytes, a negative one in two's complement. */
+  integer(value: number, width: 1 | 2 | 4): void {
+    const at = this.#claim(width)
+    if (width === 1) this.#view.setUint8(at, value)
+    else if (width === 2) this.#view.setUint16(at, value)
+    else this.#view.setUint32(at, value)
+  }
+
+  /** The byte that names a type. */
+  tag(value: number): void {
+    this.integer(value, 1)
+  }
+
+  uint64(value: bigint): void {
+    const at = this.#claim(8)
+    this.#view.setBigUint64(at, value)
+  }
+
+  float64(value: number): void {
+    const at = this.#claim(8)
+    this.#view.setFloat64(at, value)
+  }
+
+  bytes(value: Uint8Array): void {
+    const at = this.#claim(value.length)
+    this.#bytes.set(value, at)
+  }
+
+  /** A copy of what was written, so that the buffer behind it is never shared. */
+  finish(): Uint8Array {
+    return this.#bytes.slice(0, this.#length)
+  }
+}
+
+const ascii = /^[\0-\x7f]*$/
+
+/** UTF-8 bytes of a well-formed string; ASCII, nearly every string of an action, takes the short way. */
+const stringBytes = (text: string): Uint8Array => {
+  if (!ascii.test(text)) return Utf8.encode(text)
+  const bytes = new Uint8Array(text.length)
+  for (let index = 0; index < text.length; index++) {
+    bytes[index] = text.charCodeAt(index)
+  }
+  return bytes
+}
+
+interface Fault {
+  readonly reason: typeof Reason.Type
+  /** Innermost key first: filled while the writers unwind, so that success pays nothing for it. */
+  readonly path: Array<string | number>
+}
+
+const fault = (reason: typeof Reason.Type): Fault => ({ reason, path: [] })
+
+const within = (inner: Fault, key: string | number): Fault => {
+  inner.path.push(key)
+  return inner
+}
+
+/** A type byte, then the integer or the length that belongs to it. */
+const writeTagged = (out: ByteWriter, tag: number, value: number, width: 1 | 2 | 4): void => {
+  out.tag(tag)
+  out.integer(value, width)
+}
+
+/** From -2^31 to 2^32 - 1. */
+const writeSmallInteger = (out: ByteWriter, value: number): undefined => {
+  if (value >= -0x20 && value <= 0x7f) out.integer(value, 1)
+  else if (value >= -0x80 && value <= 0xff) writeTagged(out, value < 0 ? 0xd0 : 0xcc, value, 1)
+  else if (value >= -0x8000 && value <= 0xffff) writeTagged(out, value < 0 ? 0xd1 : 0xcd, value, 2)
+  else writeTagged(out, value < 0 ? 0xd2 : 0xce, value, 4)
+}
+
+const writeBigInt = (out: ByteWriter, value: bigint): Fault | undefined => {
+  if (value > 0xffff_ffff_ffff_ffffn || value < -0x8000_0000_0000_0000n) return fault("integerRange")
+  if (value <= 0xffff_ffffn && value >= -0x8000_0000n) return writeSmallInteger(out, Number(value))
+  out.tag(value < 0n ? 0xd3 : 0xcf)
+  out.uint64(BigInt.asUintN(64, value))
+  return undefined
+}
+
+const writeNumber = (out: ByteWriter, value: number): Fault | undefined => {
+  if (!Number.isFinite(value)) return fault("notFinite")
+  if (!Number.isInteger(value)) {
+    out.tag(0xcb)
+    out.float64(value)
+    return undefined
+  }
+  return value <= 0xffff_ffff && value >= -0x8000_0000
+    ? writeSmallInteger(out, value)
+    : writeBigInt(out, BigInt(value))
+}
+
+const writeString = (out: ByteWriter, value: string): Fault | undefined => {
+  if (!value.isWellFormed()) return fault("malformedString")
+  const bytes = stringBytes(value)
+  if (bytes.length <= 0x1f) out.tag(0xa0 | bytes.length)
+  else if (bytes.length <= 0xff) writeTagged(out, 0xd9, bytes.length, 1)
+  else if (bytes.length <= 0xffff) writeTagged(out, 0xda, bytes.length, 2)
+  else writeTagged(out, 0xdb, bytes.length, 4)
+  out.bytes(bytes)
+  return undefined
+}
+
+/** `fixed` is the one-byte form for up to 15 members, `wide` the form with two length bytes; the next has four. */
+const writeSize = (out: ByteWriter, size: number, fixed: number, wide: number): void => {
+  if (size <= 0x0f) out.tag(fixed | size)
+  else if (size <= 0xffff) writeTagged(out, wide, size, 2)
+  else writeTagged(out, wide + 1, size, 4)
+}
+
+const writeArray = (out: ByteWriter, items: ReadonlyArray<unknown>, depth: number): Fault | undefined => {
+  writeSize(out, items.length, 0x90, 0xdc)
+  for (const [index, item] of items.entries()) {
+    const inner = write(out, item, depth)
+    if (inner !== undefined) return within(inner, index)
+  }
+  return undefined
+}
+
+const writeMap = (out: ByteWriter, map: object, depth: number): Fault | undefined => {
+  const members = Object.entries(map).filter(([, value]) => value !== undefined)
+  writeSize(out, members.length, 0x80, 0xde)
+  for (const [key, value] of members) {
+    const inner = writeString(out, key) ?? write(out, value, depth)
+    if (inner !== undefined) return within(inner, key)
+  }
+  return undefined
+}
+
+/** `depth` counts the containers around the value; it bounds the recursion. */
+const write = (out: ByteWriter, value: unknown, depth: number): Fault | undefined => {
+  if (Predicate.isString(value)) return writeString(out, value)
+  if (Predicate.isNumber(value)) return writeNumber(out, value)
+  if (Predicate.isBigInt(value)) return writeBigInt(out, value)
+  if (Predicate.isBoolean(value)) {
+    out.tag(value ? 0xc3 : 0xc2)
+    return undefined
+  }
+  if (value === null) {
+    out.tag(0xc0)
+    return undefined
+  }
+  if (!Predicate.isObjectOrArray(value)) return fault("unsupportedType")
+  if (depth >= maxDepth) return fault("tooDeep")
+  return Array.isArray(value) ? writeArray(out, value, depth + 1) : writeMap(out, value, depth + 1)
+}
+
+/**
+ * Encodes a parsed JSON value. Fails with {@link MsgPackUnencodable}.
+ *
+ * An integer, number or bigint, takes the smallest form that holds it. Above 2^32 - 1 that is `uint64`, never `float64`,
+ * which is the usual mistake of JavaScript encoders. Other numbers are `float64`. Members of a map keep their order
+ * (JavaScript lists integer-like keys first); members that are `undefined` are left out, `null` is written.
+ */
+export const encode = (value: unknown): Result.Result<Uint8Array, MsgPackUnencodable> => {
+  const out = new ByteWriter()
+  const found = write(out, value, 0)
+  return found === undefined
+    ? Result.succeed(out.finish())
+    : Result.fail(new MsgPackUnencodable({ reason: found.reason, path: found.path.toReversed() }))
+}
+
+/** {@link encode}, in 0x hex. */
+export const encodeHex = (value: unknown): Result.Result<Hex, MsgPackUnencodable> => Result.map(encode(value), toHex)

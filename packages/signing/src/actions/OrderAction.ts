@@ -1,0 +1,228 @@
+/**
+ * Orders, cancels and modifies in the venue's form, from terms that name their units.
+ *
+ * The venue's own members are single letters, and a price with a zero too many is signed by a stranger. So prices and sizes
+ * are decimal text here and come out in the spelling that the venue hashes.
+ */
+import type { Cloid, OrderId } from "@trigate/domain/actions/ActionOutcome"
+import { type Address, lowerCase } from "@trigate/domain/encoding/Hex"
+import * as Result from "effect/Result"
+import * as Decimal from "../Decimal.ts"
+import { isAddress } from "../internal/bytes.ts"
+import { UnsignableAction } from "./ActionHash.ts"
+
+export type { Cloid, OrderId } from "@trigate/domain/actions/ActionOutcome"
+
+/**
+ * The steps of an asset's prices and sizes; its `szDecimals` stands in the venue's metadata.
+ *
+ * A price has at most 5 significant digits and at most 6 (perpetuals) or 8 (spot) less `szDecimals` decimal places; a
+ * whole number is always taken. A size has at most `szDecimals` places. Both are cut, never raised.
+ */
+export interface Steps {
+  readonly szDecimals: number
+  readonly market: "perp" | "spot"
+}
+
+/** When a triggered order becomes active, and how it is filled then. */
+export interface Trigger {
+  readonly kind: "takeProfit" | "stopLoss"
+  readonly priceInQuote: string
+  /** Whether it is filled at the market; `priceInQuote` of the order then bounds the price. */
+  readonly isMarket: boolean
+}
+
+interface OrderTerms {
+  /** A perpetual's index, 10000 + a spot pair's index, or 100000 + 10000 x dex + index on a builder-deployed dex. */
+  readonly asset: number
+  readonly side: "buy" | "sell"
+  /** Decimal text, such as `1100.5`: a double would print some prices in another way. */
+  readonly priceInQuote: string
+  /** Decimal text; `0` in an order of `positionTpsl`, which takes the size of the position. */
+  readonly sizeInBase: string
+  /** False if left out. */
+  readonly reduceOnly?: boolean | undefined
+  readonly cloid?: Cloid | undefined
+  /** Cuts prices and size to the asset's steps. Left out, nothing is rounded, and the venue refuses what does not fit. */
+  readonly cutTo?: Steps | undefined
+}
+
+/** An order: one with a limit, `Gtc` if nothing else is said, or one that waits for a trigger. */
+export type Order =
+  & OrderTerms
+  & (
+    | { readonly timeInForce?: "Gtc" | "Ioc" | "Alo" | "FrontendMarket" | undefined; readonly trigger?: undefined }
+    | { readonly trigger: Trigger; readonly timeInForce?: undefined }
+  )
+
+/** Who gets a fee for the orders beside the venue. */
+export interface BuilderFee {
+  readonly address: Address
+  /** Tenths of a basis point: 10 is 0.01 %. At most 100 for perpetuals and 1000 for spot; the account has to have approved it. */
+  readonly feeInTenthsOfBp: number
+}
+
+/** Orders that are sent together. */
+export interface Placement {
+  readonly orders: ReadonlyArray<Order>
+  /** How take-profit and stop-loss orders belong to the others; `na` if left out. */
+  readonly grouping?: "na" | "normalTpsl" | "positionTpsl" | undefined
+  readonly builderFee?: BuilderFee | undefined
+}
+
+/** An order by the venue's id. */
+export interface Cancel {
+  readonly asset: number
+  readonly orderId: OrderId
+}
+
+/** An order by the client's id. */
+export interface CancelByCloid {
+  readonly asset: number
+  readonly cloid: Cloid
+}
+
+/** How cancels are sent. */
+export interface CancelOptions {
+  /** Whether the venue gives the cancels priority in its mempool; they are sent as `f: true`. */
+  readonly fast?: boolean | undefined
+}
+
+/** What an order that rests is to become. */
+export interface Modify {
+  /** The venue's id, or the client's. */
+  readonly order: OrderId | Cloid
+  readonly to: Order
+}
+
+type Read<A> = Result.Result<A, UnsignableAction>
+
+const refuse = (path: ReadonlyArray<string | number>, expected: string): Read<never> =>
+  Result.fail(new UnsignableAction({ reason: "shape", path, detail: `"${path.join(".")}" must be ${expected}` }))
+
+const longest = 64
+
+const decimal = (
+  name: string,
+  text: string,
+  cut: (canonical: string) => string,
+  least: "zero" | "aboveZero"
+): Read<string> => {
+  const read = /^[0-9]+(?:\.[0-9]+)?$/.test(text) && text.length <= longest ? Decimal.canonical(text) : undefined
+  if (read === undefined) return refuse([name], `a plain decimal of at most ${longest} characters`)
+  const fitted = cut(read)
+  return fitted === "0" && (least === "aboveZero" || read !== "0")
+    ? refuse([name], "more than zero, also after it is cut")
+    : Result.succeed(fitted)
+}
+
+const maxPlaces = { perp: 6, spot: 8 } as const
+
+const maxPriceDigits = 5
+
+const uncut = (canonical: string): string => canonical
+
+const priceCut = (steps: Steps | undefined): typeof uncut =>
+  steps === undefined
+    ? uncut
+    : (price) =>
+      Decimal.atMostDigits(Decimal.atMostPlaces(price, maxPlaces[steps.market] - steps.szDecimals), maxPriceDigits)
+
+const sizeCut = (steps: Steps | undefined): typeof uncut =>
+  steps === undefined ? uncut : (size) => Decimal.atMostPlaces(size, steps.szDecimals)
+
+const index = (name: string, value: number, most = Number.MAX_SAFE_INTEGER): Read<number> =>
+  Number.isSafeInteger(value) && value >= 0 && value <= most
+    ? Result.succeed(value)
+    : refuse([name], `an integer from 0 to ${most}`)
+
+const maxOrderId = 2n ** 64n - 1n
+
+const orderId = (name: string, value: OrderId): Read<OrderId> =>
+  typeof value === "number"
+    ? index(name, value)
+    : value >= 0n && value <= maxOrderId
+    ? Result.succeed(value)
+    : refuse([name], "an integer from 0 to 2^64 - 1")
+
+const cloidOf = (name: string, text: string): Read<string> =>
+  /^0x[0-9a-fA-F]{32}$/.test(text) ? Result.succeed(text.toLowerCase()) : refuse([name], "16 bytes in 0x hex")
+
+const tpsl = { takeProfit: "tp", stopLoss: "sl" } as const
+
+const typeOf = ({ cutTo, timeInForce = "Gtc", trigger }: Order) =>
+  trigger === undefined
+    ? Result.succeed({ limit: { tif: timeInForce } })
+    : Result.map(
+      decimal("trigger.priceInQuote", trigger.priceInQuote, priceCut(cutTo), "aboveZero"),
+      (triggerPx) => ({ trigger: { isMarket: trigger.isMarket, triggerPx, tpsl: tpsl[trigger.kind] } })
+    )
+
+const orderOf = (order: Order) =>
+  Result.gen(function*() {
+    return {
+      a: yield* index("asset", order.asset),
+      b: order.side === "buy",
+      p: yield* decimal("priceInQuote", order.priceInQuote, priceCut(order.cutTo), "aboveZero"),
+      s: yield* decimal("sizeInBase", order.sizeInBase, sizeCut(order.cutTo), "zero"),
+      r: order.reduceOnly ?? false,
+      t: yield* typeOf(order),
+      ...(order.cloid === undefined ? {} : { c: yield* cloidOf("cloid", order.cloid) })
+    }
+  })
+
+const each = <A, B>(name: string, items: ReadonlyArray<A>, read: (item: A) => Read<B>): Read<ReadonlyArray<B>> =>
+  items.length === 0
+    ? refuse([name], "at least one")
+    : Result.all(items.map((item, at) => Result.mapError(read(item), (error) => error.within(name, at))))
+
+const maxFee = 1000
+
+const builderOf = ({ address, feeInTenthsOfBp }: BuilderFee) =>
+  Result.gen(function*() {
+    if (!isAddress(address)) return yield* refuse(["address"], "a 20-byte address")
+    return { b: lowerCase(address), f: yield* index("feeInTenthsOfBp", feeInTenthsOfBp, maxFee) }
+  }).pipe(Result.mapError((error) => error.within("builderFee")))
+
+/** The action `order`. Fails with `UnsignableAction`, which names the term. */
+export const place = ({ builderFee, grouping = "na", orders }: Placement) =>
+  Result.gen(function*() {
+    return {
+      type: "order",
+      orders: yield* each("orders", orders, orderOf),
+      grouping,
+      ...(builderFee === undefined ? {} : { builder: yield* builderOf(builderFee) })
+    } as const
+  })
+
+// the venue hashes the flag behind the cancels, and only where it is sent
+const fastFlag = ({ fast = false }: CancelOptions) => fast ? { f: true } as const : {}
+
+/** The action `cancel`. Fails with `UnsignableAction`, which names the term. */
+export const cancel = (cancels: ReadonlyArray<Cancel>, options: CancelOptions = {}) =>
+  Result.map(
+    each("cancels", cancels, (cancel) =>
+      Result.all({ a: index("asset", cancel.asset), o: orderId("orderId", cancel.orderId) })),
+    (cancels) => ({ type: "cancel", cancels, ...fastFlag(options) } as const)
+  )
+
+/** The action `cancelByCloid`. Fails with `UnsignableAction`, which names the term. */
+export const cancelByCloid = (cancels: ReadonlyArray<CancelByCloid>, options: CancelOptions = {}) =>
+  Result.map(
+    each("cancels", cancels, ({ asset, cloid }) =>
+      Result.all({ asset: index("asset", asset), cloid: cloidOf("cloid", cloid) })),
+    (cancels) => ({ type: "cancelByCloid", cancels, ...fastFlag(options) } as const)
+  )
+
+const modifyOf = ({ order, to }: Modify) =>
+  Result.all({
+    oid: typeof order === "string" ? cloidOf("order", order) : orderId("order", order),
+    order: Result.mapError(orderOf(to), (error) => error.within("to"))
+  })
+
+/** The action `modify`, of one order. Fails with `UnsignableAction`, which names the term. */
+export const modify = (terms: Modify) => Result.map(modifyOf(terms), (read) => ({ type: "modify", ...read } as const))
+
+/** The action `batchModify`. Fails with `UnsignableAction`, which names the term. */
+export const batchModify = (modifies: ReadonlyArray<Modify>) =>
+  Result.map(each("modifies", modifies, modifyOf), (modifies) => ({ type: "batchModify", modifies } as const))

@@ -1,0 +1,186 @@
+/** What a key signs: one EIP-712 message of flat fields, as its 32-byte digest and as the object a wallet displays. */
+import { Address } from "@trigate/domain/encoding/Hex"
+import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import * as Schema from "effect/Schema"
+import { fromHex, type Hex, keccak256, toHex, uint64Bytes, writeHex } from "../internal/bytes.ts"
+
+/** A field of a message, with its value; addresses and `bytes32` are full-length hexadecimal text, `bytes` whole bytes. */
+export type Member =
+  | { readonly name: string; readonly type: "string"; readonly value: string }
+  | { readonly name: string; readonly type: "address" | "bytes" | "bytes32"; readonly value: Hex }
+  | { readonly name: string; readonly type: "uint32" | "uint64"; readonly value: number | bigint }
+  | { readonly name: string; readonly type: "bool"; readonly value: boolean }
+
+/** Name and type of a field. */
+export type Field = Pick<Member, "name" | "type">
+
+/** Name and type of a field of any message, those that no action has included. */
+export interface NamedType {
+  readonly name: string
+  readonly type: string
+}
+
+/** A message type with its hash, made once: to hash the types of every message would cost more than to sign it. */
+export interface StructType {
+  readonly primaryType: string
+  readonly fields: ReadonlyArray<NamedType>
+  readonly typeHash: Uint8Array
+}
+
+/** A signing domain (version "1", no verifying contract) with its separator, made once. */
+export interface Domain {
+  readonly name: string
+  readonly chainId: number | bigint
+  readonly separator: Uint8Array
+}
+
+/** A message in its domain; `members` follow the order of the type's fields. */
+export interface Signable {
+  readonly domain: Domain
+  readonly struct: StructType
+  readonly members: ReadonlyArray<Member>
+}
+
+/** The object that wallets take in `eth_signTypedData_v4`; its integers are bigints where a number cannot hold them. */
+export interface TypedData {
+  readonly domain: {
+    readonly name: string
+    readonly version: "1"
+    readonly chainId: number | bigint
+    readonly verifyingContract: Hex
+  }
+  readonly types: Readonly<Record<string, ReadonlyArray<NamedType>>>
+  readonly primaryType: string
+  readonly message: Readonly<Record<string, Member["value"]>>
+}
+
+const version = "1"
+
+const verifyingContract = "0x0000000000000000000000000000000000000000"
+
+const domainFields = [
+  { name: "name", type: "string" },
+  { name: "version", type: "string" },
+  { name: "chainId", type: "uint256" },
+  { name: "verifyingContract", type: "address" }
+] as const
+
+const hashText = (text: string): Uint8Array => keccak256(Utf8.encode(text))
+
+const encodeType = (primaryType: string, fields: ReadonlyArray<NamedType>) =>
+  `${primaryType}(${fields.map((field) => `${field.type} ${field.name}`).join(",")})`
+
+const textHashes = new Map<string, Uint8Array>()
+
+/** Texts may come from callers, so the cache is bounded; it serves the names of networks, which every message has. */
+const cachedTexts = 64
+
+const longestCachedText = 16
+
+const textHash = (text: string): Uint8Array => {
+  const known = textHashes.get(text)
+  if (known !== undefined) return known
+  const hash = hashText(text)
+  if (text.length <= longestCachedText && textHashes.size < cachedTexts) textHashes.set(text, hash)
+  return hash
+}
+
+const writeWord = (bytes: Uint8Array, at: number, member: Member): void => {
+  switch (member.type) {
+    case "string":
+      return bytes.set(textHash(member.value), at)
+    case "bool":
+      bytes[at + 31] = member.value ? 1 : 0
+      return undefined
+    case "uint32":
+    case "uint64":
+      return bytes.set(uint64Bytes(BigInt(member.value)), at + 24)
+    case "address":
+      return writeHex(member.value, bytes, at + 12)
+    case "bytes":
+      return bytes.set(keccak256(fromHex(member.value)), at)
+    case "bytes32":
+      return writeHex(member.value, bytes, at)
+  }
+}
+
+const structHash = (typeHash: Uint8Array, members: ReadonlyArray<Member>): Uint8Array => {
+  const bytes = new Uint8Array((members.length + 1) * 32)
+  bytes.set(typeHash)
+  let at = 32
+  for (const member of members) {
+    writeWord(bytes, at, member)
+    at += 32
+  }
+  return keccak256(bytes)
+}
+
+/** A message type, hashed once. */
+export const structType = (primaryType: string, fields: ReadonlyArray<NamedType>): StructType => ({
+  primaryType,
+  fields,
+  typeHash: hashText(encodeType(primaryType, fields))
+})
+
+const domainTypeHash = hashText(encodeType("EIP712Domain", domainFields))
+
+/** A domain, hashed once; `chainId` has at most 64 bits. */
+export const domain = (name: string, chainId: number | bigint): Domain => ({
+  name,
+  chainId,
+  separator: structHash(domainTypeHash, [
+    { name: "name", type: "string", value: name },
+    { name: "version", type: "string", value: version },
+    { name: "chainId", type: "uint64", value: chainId },
+    { name: "verifyingContract", type: "address", value: verifyingContract }
+  ])
+})
+
+/** The 32 bytes that are signed: keccak-256 of `0x1901`, domain separator and struct hash. */
+export const digestBytes = ({ domain, members, struct }: Signable): Uint8Array => {
+  const bytes = new Uint8Array(66)
+  bytes[0] = 0x19
+  bytes[1] = 0x01
+  bytes.set(domain.separator, 2)
+  bytes.set(structHash(struct.typeHash, members), 34)
+  return keccak256(bytes)
+}
+
+/** {@link digestBytes} in 0x hex. */
+export const digest = (signable: Signable): Hex => toHex(digestBytes(signable))
+
+/** The typed data whose hash is the {@link digest}, for a wallet to display and sign. */
+export const typedData = ({ domain, members, struct }: Signable): TypedData => ({
+  domain: { name: domain.name, version, chainId: domain.chainId, verifyingContract },
+  types: { EIP712Domain: domainFields, [struct.primaryType]: struct.fields },
+  primaryType: struct.primaryType,
+  message: Object.fromEntries(members.map((member) => [member.name, member.value]))
+})
+
+/** {@link TypedData} as JSON carries it: an integer that a double cannot hold is decimal text. */
+export const WalletData = Schema.Struct({
+  domain: Schema.Struct({
+    name: Schema.String,
+    version: Schema.Literal(version),
+    chainId: Schema.Union([Schema.Int, Schema.String]),
+    verifyingContract: Address
+  }),
+  types: Schema.Record(Schema.String, Schema.Array(Schema.Struct({ name: Schema.String, type: Schema.String }))),
+  primaryType: Schema.String,
+  message: Schema.Record(Schema.String, Schema.Union([Schema.String, Schema.Int, Schema.Boolean]))
+})
+export type WalletData = typeof WalletData.Type
+
+const asJson = <A>(value: A | bigint): A | string => typeof value === "bigint" ? value.toString() : value
+
+/** The {@link typedData} to hand to a wallet in another process, which reads it from JSON. */
+export const walletData = (signable: Signable): WalletData => {
+  const { domain, message, ...rest } = typedData(signable)
+  return {
+    ...rest,
+    domain: { ...domain, chainId: asJson<number>(domain.chainId) },
+    message: Object.fromEntries(
+      Object.entries(message).map(([name, value]) => [name, asJson<string | number | boolean>(value)])
+    )
+  }
+}

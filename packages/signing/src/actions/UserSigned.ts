@@ -1,0 +1,303 @@
+/** User-signed actions: the action's own fields are the typed data. */
+import type { ActionTypeOf } from "@trigate/domain/actions/ActionCatalog"
+import { lowerCase } from "@trigate/domain/encoding/Hex"
+import { memoize } from "effect/Function"
+import * as Record from "effect/Record"
+import * as Result from "effect/Result"
+import { isAddress, isBytes, isWord, toUint32, toUint64 } from "../internal/bytes.ts"
+import type { VenueProfile } from "../VenueProfile.ts"
+import { UnsignableAction, wrongShape } from "./ActionHash.ts"
+import * as ActionOrder from "./ActionOrder.ts"
+import * as Signable from "./Signable.ts"
+
+/** A user-signed action as data. In the typed data of every action the field that names the network precedes `fields`. */
+export interface UserSignedType {
+  readonly actionType: string
+  /** Type name without the profile's prefix. */
+  readonly name: string
+  readonly fields: ReadonlyArray<Signable.Field>
+  /** Fields whose text is signed in another spelling than it is sent: each value that differs, with the signed one. */
+  readonly respelled?: { readonly [field: string]: ReadonlyMap<unknown, string> }
+}
+
+type Layout = Omit<UserSignedType, "actionType">
+
+const text = (name: string): Signable.Field => ({ name, type: "string" })
+const address = (name: string): Signable.Field => ({ name, type: "address" })
+const flag = (name: string): Signable.Field => ({ name, type: "bool" })
+const uint64 = (name: string): Signable.Field => ({ name, type: "uint64" })
+
+const nonce = uint64("nonce")
+const time = uint64("time")
+const wei = uint64("wei")
+
+const define = (name: string, ...fields: ReadonlyArray<Signable.Field>): Layout => ({ name, fields })
+
+/** A text that may be left out or null; the venue reads and signs it as the empty text. */
+const orEmpty: ReadonlyMap<unknown, string> = new Map([[undefined, ""], [null, ""]])
+
+/** What a multi-sig sends of an abstraction; the field's own names are signed. */
+const abstractions: ReadonlyMap<unknown, string> = new Map([
+  ["i", "disabled"],
+  ["u", "unifiedAccount"],
+  ["p", "portfolioMargin"]
+])
+
+/** The user-signed actions of the catalog, as the venue's documentation and client libraries sign them. */
+const published: { readonly [Type in ActionTypeOf<"userSigned">]: Layout } = {
+  tokenDelegate: define("TokenDelegate", address("validator"), wei, flag("isUndelegate"), nonce),
+  // its addresses are signed as text, letter case included
+  sendAsset: {
+    ...define(
+      "SendAsset",
+      text("destination"),
+      text("sourceDex"),
+      text("destinationDex"),
+      text("token"),
+      text("amount"),
+      text("fromSubAccount"),
+      nonce
+    ),
+    respelled: { fromSubAccount: orEmpty }
+  },
+  usdSend: define("UsdSend", text("destination"), text("amount"), time),
+  spotSend: define("SpotSend", text("destination"), text("token"), text("amount"), time),
+  withdraw3: define("Withdraw", text("destination"), text("amount"), time),
+  usdClassTransfer: define("UsdClassTransfer", text("amount"), flag("toPerp"), nonce),
+  cDeposit: define("CDeposit", wei, nonce),
+  cWithdraw: define("CWithdraw", wei, nonce),
+  approveAgent: {
+    ...define("ApproveAgent", address("agentAddress"), text("agentName"), nonce),
+    respelled: { agentName: orEmpty }
+  },
+  approveBuilderFee: define("ApproveBuilderFee", text("maxFeeRate"), address("builder"), nonce),
+  convertToMultiSigUser: define("ConvertToMultiSigUser", text("signers"), nonce),
+  sendToEvmWithData: define(
+    "SendToEvmWithData",
+    text("token"),
+    text("amount"),
+    text("sourceDex"),
+    text("destinationRecipient"),
+    text("addressEncoding"),
+    { name: "destinationChainId", type: "uint32" },
+    uint64("gasLimit"),
+    { name: "data", type: "bytes" },
+    nonce
+  ),
+  linkStakingUser: define("LinkStakingUser", address("user"), flag("isFinalize"), nonce),
+  stakingLinkDisableTradingUser: define("StakingLinkDisableTradingUser", address("tradingUser"), nonce),
+  userDexAbstraction: define("UserDexAbstraction", address("user"), flag("enabled"), nonce),
+  userPortfolioMargin: define("UserPortfolioMargin", address("user"), flag("enabled"), nonce),
+  userSetAbstraction: {
+    ...define("UserSetAbstraction", address("user"), text("abstraction"), nonce),
+    respelled: { abstraction: abstractions }
+  }
+}
+
+/** The user-signed types of the catalog by their `type`. */
+export const types: { readonly [Type in ActionTypeOf<"userSigned">]: UserSignedType } = Record.map(
+  published,
+  (layout, actionType) => ({ actionType, ...layout })
+)
+
+const known: ReadonlyMap<string, UserSignedType> = new Map(Object.entries(types))
+
+/** The type that signs actions of this `type`; `undefined` for a type that is not user-signed or not known. */
+export const find = (actionType: unknown): UserSignedType | undefined =>
+  typeof actionType === "string" ? known.get(actionType) : undefined
+
+/** The field in which an action repeats the nonce of its body: `time` in transfers and withdrawals, else `nonce`. */
+export const nonceField = ({ fields }: UserSignedType): Signable.Field | undefined =>
+  fields.find(({ name }) => name === nonce.name || name === time.name)
+
+/** How an action is signed: hashed whole as an L1 action, or field by field. */
+export type SigningScheme =
+  | { readonly scheme: "l1" }
+  | { readonly scheme: "userSigned"; readonly type: UserSignedType }
+
+const l1: SigningScheme = { scheme: "l1" }
+
+/**
+ * The scheme of an action that wraps no other.
+ *
+ * Fails with `UnsignableAction` (`unknownType`) for an action that names a `signatureChainId`, as only user-signed ones
+ * do, but whose fields are not known: hashed as an L1 action it would recover to a stranger.
+ */
+export const schemeOf = (action: Readonly<Record<string, unknown>>): Result.Result<SigningScheme, UnsignableAction> => {
+  const type = find(action["type"])
+  if (type !== undefined) return Result.succeed({ scheme: "userSigned", type })
+  if (!Object.hasOwn(action, "signatureChainId")) return Result.succeed(l1)
+  const detail = "User-signed action of a type whose fields are not known here"
+  return Result.fail(new UnsignableAction({ reason: "unknownType", path: ["type"], detail }))
+}
+
+/** The account and the leader that an inner signature of a multi-sig wrapper names; 20-byte addresses. */
+export interface MultiSigParties {
+  readonly multiSigUser: `0x${string}`
+  readonly outerSigner: `0x${string}`
+}
+
+const partyFields = [address("payloadMultiSigUser"), address("outerSigner")]
+
+const structOf = (profile: VenueProfile, type: Omit<UserSignedType, "actionType">) =>
+  Signable.structType(profile.typePrefix + type.name, [text(profile.chainField), ...type.fields])
+
+/** The message type of a user-signed type under a profile; both are constants, so each pair is hashed once. */
+export const struct = memoize((profile: VenueProfile) =>
+  memoize((type: Omit<UserSignedType, "actionType">) => structOf(profile, type))
+)
+
+const innerStruct = memoize((profile: VenueProfile) =>
+  memoize((type: UserSignedType) => structOf(profile, { name: type.name, fields: [...partyFields, ...type.fields] }))
+)
+
+const kinds: { readonly [Type in Signable.Field["type"]]: ActionOrder.Kind } = {
+  string: "text",
+  bool: "flag",
+  uint32: "integer",
+  uint64: "integer",
+  address: "address",
+  bytes: "text",
+  bytes32: "text"
+}
+
+/** Decimals are signed as the text that they are. */
+const kindOf = ({ name, type }: Signable.Field): ActionOrder.Kind => name === "signers" ? "json" : kinds[type]
+
+const mayBeNull = (type: UserSignedType, field: string): boolean => type.respelled?.[field]?.has(null) === true
+
+/** The order in which a wrapper around an action of the type is hashed, and what each member is. */
+export const order = memoize((profile: VenueProfile) =>
+  memoize((type: UserSignedType) =>
+    ActionOrder.places({
+      type: "text",
+      signatureChainId: "text",
+      [profile.chainField]: "text",
+      ...Object.fromEntries(
+        type.fields.map((field) => [mayBeNull(type, field.name) ? `${field.name}!` : field.name, kindOf(field)])
+      )
+    })
+  )
+)
+
+const domains: (profile: VenueProfile) => Map<number | bigint, Signable.Domain> = memoize(() => new Map())
+
+/** Callers choose the chain id, so the cache is bounded; the chains in use are a handful. */
+const cachedDomains = 64
+
+/** The domain that a `signatureChainId` names: 0x hex of at most 64 bits. Fails with `UnsignableAction`. */
+export const domain = (
+  profile: VenueProfile,
+  signatureChainId: unknown
+): Result.Result<Signable.Domain, UnsignableAction> => {
+  if (typeof signatureChainId !== "string" || !/^0x[0-9a-fA-F]{1,16}$/.test(signatureChainId)) {
+    return Result.fail(wrongShape("signatureChainId", "a chain id of at most 64 bits in 0x hex"))
+  }
+  const wide = BigInt(signatureChainId)
+  const chainId = wide <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(wide) : wide
+  const cache = domains(profile)
+  const cached = cache.get(chainId)
+  if (cached !== undefined) return Result.succeed(cached)
+  const made = Signable.domain(profile.userSignedDomain, chainId)
+  if (cache.size < cachedDomains) cache.set(chainId, made)
+  return Result.succeed(made)
+}
+
+/** The field that names the network, first in every user-signed message. */
+export const chainMember = (profile: VenueProfile): Signable.Member => ({
+  name: profile.chainField,
+  type: "string",
+  value: profile.chainName
+})
+
+const checkNetwork = (
+  profile: VenueProfile,
+  action: Readonly<Record<string, unknown>>
+): Result.Result<void, UnsignableAction> => {
+  const chain = action[profile.chainField]
+  if (chain === profile.chainName) return Result.succeed(undefined)
+  if (typeof chain !== "string") return Result.fail(wrongShape(profile.chainField, `"${profile.chainName}"`))
+  const detail = `The action is for "${chain}", not for "${profile.chainName}"`
+  return Result.fail(new UnsignableAction({ reason: "otherNetwork", path: [profile.chainField], detail }))
+}
+
+const readMember = (name: string, type: Signable.Field["type"], value: unknown): Signable.Member | undefined => {
+  switch (type) {
+    case "string":
+      return typeof value === "string" && value.isWellFormed() ? { name, type, value } : undefined
+    case "bool":
+      return typeof value === "boolean" ? { name, type, value } : undefined
+    case "uint32":
+      return (typeof value === "number" || typeof value === "bigint") && toUint32(value) !== undefined
+        ? { name, type, value }
+        : undefined
+    case "uint64":
+      return (typeof value === "number" || typeof value === "bigint") && toUint64(value) !== undefined
+        ? { name, type, value }
+        : undefined
+    case "address":
+      return isAddress(value) ? { name, type, value: lowerCase(value) } : undefined
+    case "bytes32":
+      return isWord(value) ? { name, type, value: lowerCase(value) } : undefined
+    case "bytes":
+      return isBytes(value) ? { name, type, value } : undefined
+  }
+}
+
+const expected: Readonly<Record<Signable.Field["type"], string>> = {
+  string: "a well-formed string",
+  bool: "a boolean",
+  uint32: "an unsigned 32-bit integer",
+  uint64: "an unsigned 64-bit integer",
+  address: "a 20-byte address",
+  bytes: "bytes in 0x hex",
+  bytes32: "32 bytes in 0x hex"
+}
+
+const readMembers = (
+  { fields, respelled }: UserSignedType,
+  action: Readonly<Record<string, unknown>>
+): Result.Result<ReadonlyArray<Signable.Member>, UnsignableAction> =>
+  Result.all(fields.map((field) => {
+    const sent = action[field.name]
+    const member = readMember(field.name, field.type, respelled?.[field.name]?.get(sent) ?? sent)
+    return member === undefined ? Result.fail(wrongShape(field.name, expected[field.type])) : Result.succeed(member)
+  }))
+
+const build = (
+  profile: VenueProfile,
+  type: UserSignedType,
+  action: Readonly<Record<string, unknown>>,
+  messageType: Signable.StructType,
+  parties: ReadonlyArray<Signable.Member>
+): Result.Result<Signable.Signable, UnsignableAction> =>
+  Result.gen(function*() {
+    yield* checkNetwork(profile, action)
+    return {
+      domain: yield* domain(profile, action["signatureChainId"]),
+      struct: messageType,
+      members: [chainMember(profile), ...parties, ...(yield* readMembers(type, action))]
+    }
+  })
+
+/**
+ * What signs a user-signed action in its wire spelling. Fails with `UnsignableAction` where a field is missing, of the
+ * wrong type, or names another network.
+ */
+export const signable = (
+  profile: VenueProfile,
+  type: UserSignedType,
+  action: Readonly<Record<string, unknown>>
+): Result.Result<Signable.Signable, UnsignableAction> => build(profile, type, action, struct(profile)(type), [])
+
+/** What each inner signer of a multi-sig wrapper signs; fails as {@link signable} does. */
+export const innerSignable = (
+  profile: VenueProfile,
+  type: UserSignedType,
+  action: Readonly<Record<string, unknown>>,
+  parties: MultiSigParties
+): Result.Result<Signable.Signable, UnsignableAction> =>
+  build(profile, type, action, innerStruct(profile)(type), [
+    { name: "payloadMultiSigUser", type: "address", value: lowerCase(parties.multiSigUser) },
+    { name: "outerSigner", type: "address", value: lowerCase(parties.outerSigner) }
+  ])

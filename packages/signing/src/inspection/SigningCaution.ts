@@ -1,0 +1,91 @@
+/** What in an action makes correct signatures recover to strangers, because the venue hashes it in another spelling. */
+import * as Predicate from "effect/Predicate"
+import { isAddress, trimmedHex } from "../internal/bytes.ts"
+import { otherThan, type VenueProfile } from "../VenueProfile.ts"
+
+/** Where it is and what to change; `message` is one sentence of ASCII. */
+export interface SigningCaution {
+  readonly kind: "mixedCaseAddress" | "chainIdText" | "untrimmedSignature" | "fieldOrder"
+  readonly path: ReadonlyArray<string | number>
+  readonly message: string
+}
+
+const otherNetworkAdvice =
+  "SDKs for Python, Go, Rust and Java sign for testnet under any base URL but their own constant: " +
+  "see docs/guides/from-python-go-rust.md"
+
+/** What to say of a signature for the network that is not the profile's: one sentence or two of ASCII. */
+export const ofNetwork = (profile: VenueProfile): string => {
+  const { name } = otherThan(profile)
+  const fact = `signed for ${name}; this gateway sends to ${profile.name}`
+  return name === "mainnet" ? fact : `${fact}. ${otherNetworkAdvice}`
+}
+
+type Path = SigningCaution["path"]
+
+interface Leaf {
+  readonly path: Path
+  readonly value: unknown
+}
+
+const maxDepth = 16
+
+const leaves = (value: unknown, path: Path = []): ReadonlyArray<Leaf> => {
+  if (!Predicate.isObjectOrArray(value) || path.length === maxDepth) return [{ path, value }]
+  return Array.isArray(value)
+    ? value.flatMap((item: unknown, index) => leaves(item, [...path, index]))
+    : Object.entries(value).flatMap(([key, item]) => leaves(item, [...path, key]))
+}
+
+const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`
+
+/**
+ * Text from others, safe to quote in a sentence: printable ASCII as it is, every other UTF-16 unit escaped as in JSON.
+ */
+export const printable = (text: string): string => text.replaceAll(/[^ -~]/g, escaped)
+
+const maxSegments = 16
+const maxSegment = 64
+
+/** A path with dots, cut where it is too long. */
+export const pathText = (path: ReadonlyArray<string | number>): string =>
+  path.slice(0, maxSegments).map((segment) => printable(String(segment).slice(0, maxSegment))).join(".")
+
+const ofLeaf = ({ path, value }: Leaf): ReadonlyArray<SigningCaution> => {
+  if (!Predicate.isString(value)) return []
+  const where = pathText(path)
+  if (isAddress(value) && value !== value.toLowerCase()) {
+    const message = `The address at ${where} is in mixed case: sign and send it in lower case`
+    return [{ kind: "mixedCaseAddress", path, message }]
+  }
+  if (path.at(-1) === "signatureChainId" && value !== trimmedHex(value)) {
+    const message = `The chain id at ${where} is hashed as text: sign and send ${trimmedHex(value)}`
+    return [{ kind: "chainIdText", path, message }]
+  }
+  if (path[0] === "signatures" && (path[2] === "r" || path[2] === "s") && /^0x0[0-9a-fA-F]/.test(value)) {
+    const message = `The inner signature at ${where} has leading zeros: sign the wrapper and send it without them`
+    return [{ kind: "untrimmedSignature", path, message }]
+  }
+  return []
+}
+
+/** Cautions about the values of an action, as it was sent. */
+export const ofValues = (action: unknown): ReadonlyArray<SigningCaution> => leaves(action).flatMap(ofLeaf)
+
+const maxKeys = 16
+
+/** Cautions about the order of keys: an action as it was sent against its canonical form. */
+export const ofOrder = (sent: unknown, canonical: unknown, path: Path = []): ReadonlyArray<SigningCaution> => {
+  if (!Predicate.isReadonlyObject(sent) || !Predicate.isReadonlyObject(canonical)) return []
+  const keys = Object.keys(canonical)
+  const found = Object.keys(sent).filter((key) => Object.hasOwn(canonical, key))
+  const hashed = keys.filter((key) => Object.hasOwn(sent, key))
+  const here: ReadonlyArray<SigningCaution> = found.every((key, index) => key === hashed[index]) ? [] : [{
+    kind: "fieldOrder",
+    path,
+    message:
+      `The fields of ${path.length === 0 ? "the action" : pathText(path)} are in another order than is hashed: ` +
+      hashed.slice(0, maxKeys).map((key) => printable(key.slice(0, 64))).join(", ")
+  }]
+  return here.concat(keys.flatMap((key) => ofOrder(sent[key], canonical[key], [...path, key])))
+}

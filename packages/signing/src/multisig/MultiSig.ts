@@ -1,0 +1,131 @@
+/** Multi-sig wrappers: how one is read, what its inner signers sign, and what its leader signs over all of it. */
+import { lowerCase } from "@trigate/domain/encoding/Hex"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as ActionHash from "../actions/ActionHash.ts"
+import type * as Signable from "../actions/Signable.ts"
+import * as UserSigned from "../actions/UserSigned.ts"
+import { type Hex, isAddress } from "../internal/bytes.ts"
+import { trimmed } from "../Secp256k1.ts"
+import type { VenueProfile } from "../VenueProfile.ts"
+
+/**
+ * The most signatures of a wrapper.
+ *
+ * An account has at most this many authorised users, and a signer counts once, so more signatures would only cost time.
+ */
+export const maxSigners = 10
+
+const Scalar = Schema.String.check(Schema.isPattern(/^0x[0-9a-fA-F]{1,64}$/u))
+
+const Address = Schema.String.pipe(Schema.refine(isAddress))
+
+/** A wrapper with the right shape. */
+const Wrapper = Schema.Struct({
+  /** 0x hex, hashed as the text it is: send it in lower case without leading zeros. */
+  signatureChainId: Schema.String,
+  /** One for each inner signer. */
+  signatures: Schema.Array(Schema.Struct({ r: Scalar, s: Scalar, v: Schema.Union([Schema.Int, Schema.BigInt]) }))
+    .check(Schema.isBetweenLength(1, maxSigners)),
+  payload: Schema.Struct({
+    multiSigUser: Address,
+    /** The leader, who signs the wrapper; the nonce is the leader's. */
+    outerSigner: Address,
+    action: Schema.Unknown.pipe(Schema.refine(Predicate.isReadonlyObject))
+  })
+})
+export type Wrapper = typeof Wrapper.Type
+
+/** A wrapper as the venue prints it before hashing: keys in order, addresses lower case, `r` and `s` trimmed. */
+export interface MultiSigAction extends Wrapper {
+  readonly type: "multiSig"
+}
+
+const decode = Schema.decodeUnknownResult(Wrapper)
+
+/** The venue's form of a wrapper; the inner action is taken as it is. */
+export const normalize = ({ payload, signatureChainId, signatures }: Wrapper): MultiSigAction => ({
+  type: "multiSig",
+  signatureChainId,
+  signatures: signatures.map(trimmed),
+  payload: {
+    multiSigUser: lowerCase(payload.multiSigUser),
+    outerSigner: lowerCase(payload.outerSigner),
+    action: payload.action
+  }
+})
+
+/** Reads a wrapper and {@link normalize}s it. Fails with `UnsignableAction`, which names the first fault. */
+export const read = (action: unknown): Result.Result<MultiSigAction, ActionHash.UnsignableAction> =>
+  Result.mapBoth(decode(action), { onFailure: ActionHash.undecodable, onSuccess: normalize })
+
+const sendMultiSig = {
+  name: "SendMultiSig",
+  fields: [{ name: "multiSigActionHash", type: "bytes32" }, { name: "nonce", type: "uint64" }]
+} as const
+
+const fromInner = (error: ActionHash.UnsignableAction) => error.within("payload", "action")
+
+/** The value whose hash the leader signs: the wrapper without its `type`. */
+export const hashedWrapper = ({ payload, signatureChainId, signatures }: Wrapper) => ({
+  signatureChainId,
+  signatures,
+  payload
+})
+
+/** The value whose hash the inner signers sign when the inner action is an L1 action. */
+export const innerValue = ({ payload }: Wrapper) => [payload.multiSigUser, payload.outerSigner, payload.action]
+
+/** `multiSigActionHash` of a wrapper in canonical form. Fails with `MsgPackUnencodable` or `UnsignableAction`. */
+export const actionHash = (
+  action: MultiSigAction,
+  context: ActionHash.HashContext
+): Result.Result<Hex, ActionHash.Unhashable> => ActionHash.hash(hashedWrapper(action), context)
+
+/** What the leader signs for a `multiSigActionHash`. Fails with `UnsignableAction`. */
+export const leaderSignable = (
+  profile: VenueProfile,
+  signatureChainId: string,
+  hash: Hex,
+  nonce: number | bigint
+): Result.Result<Signable.Signable, ActionHash.UnsignableAction> =>
+  Result.map(UserSigned.domain(profile, signatureChainId), (domain) => ({
+    domain,
+    struct: UserSigned.struct(profile)(sendMultiSig),
+    members: [
+      UserSigned.chainMember(profile),
+      { name: "multiSigActionHash", type: "bytes32", value: hash },
+      { name: "nonce", type: "uint64", value: nonce }
+    ]
+  }))
+
+/** What the leader signs. Fails with `MsgPackUnencodable` or `UnsignableAction`. */
+export const outerSignable = (
+  profile: VenueProfile,
+  action: MultiSigAction,
+  context: ActionHash.HashContext
+): Result.Result<Signable.Signable, ActionHash.Unhashable> =>
+  Result.flatMap(
+    actionHash(action, context),
+    (hash) => leaderSignable(profile, action.signatureChainId, hash, context.nonce)
+  )
+
+/**
+ * What each inner signer signs, by the inner action's scheme; the signatures in the wrapper play no part.
+ *
+ * An L1 inner action is signed with the same nonce, vault and expiry as the wrapper. Fails with `MsgPackUnencodable` or
+ * `UnsignableAction`.
+ */
+export const innerSignable = (
+  profile: VenueProfile,
+  action: Wrapper,
+  context: ActionHash.HashContext
+): Result.Result<Signable.Signable, ActionHash.Unhashable> =>
+  Result.gen(function*() {
+    const inner = action.payload.action
+    const scheme = yield* UserSigned.schemeOf(inner).pipe(Result.mapError(fromInner))
+    return scheme.scheme === "l1"
+      ? yield* ActionHash.signable(profile, innerValue(action), context)
+      : yield* UserSigned.innerSignable(profile, scheme.type, inner, action.payload).pipe(Result.mapError(fromInner))
+  })

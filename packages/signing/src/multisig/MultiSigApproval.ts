@@ -1,0 +1,261 @@
+/** The co-signers' approvals of a multi-sig proposal, and the body that the leader sends once there are enough. */
+import { Signature } from "@trigate/domain/actions/Signature"
+import type { SignedAction } from "@trigate/domain/actions/SignedAction"
+import { Address, Hash, lowerCase } from "@trigate/domain/encoding/Hex"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import { wrongShape } from "../actions/ActionHash.ts"
+import * as Signable from "../actions/Signable.ts"
+import * as Secp256k1 from "../Secp256k1.ts"
+import { profileOf } from "../VenueProfile.ts"
+import * as MultiSig from "./MultiSig.ts"
+import type { Disbelief, MultiSigProposal } from "./MultiSigProposal.ts"
+import * as MultiSigProposal_ from "./MultiSigProposal.ts"
+import * as MultiSigTerms from "./MultiSigTerms.ts"
+
+/**
+ * A signature that is not by the expected signer; over other bytes it recovers to an address that nobody holds.
+ *
+ * `recovered` is absent where no address follows. For a `leader` it also says that the given key is not the proposal's
+ * outer signer.
+ */
+export class WrongSigner extends Schema.TaggedError<WrongSigner>()("WrongSigner", {
+  role: Schema.Literals(["cosigner", "leader"]),
+  expected: Address,
+  recovered: Schema.optionalKey(Address)
+}) {
+  get group() {
+    return "fix-setup" as const
+  }
+  override get message() {
+    return `The signature is by ${this.recovered ?? "nobody"}, not by the ${this.role} ${this.expected}`
+  }
+}
+
+/** The signer is not among the authorized users that the proposal names. */
+export class CosignerNotAuthorized extends Schema.TaggedError<CosignerNotAuthorized>()("CosignerNotAuthorized", {
+  signer: Address,
+  authorizedUsers: Schema.Array(Address)
+}) {
+  get group() {
+    return "fix-setup" as const
+  }
+  override get message() {
+    return `${this.signer} is not an authorized user of the multi-sig account`
+  }
+}
+
+/** The co-signer has approved already; a second approval would not count. */
+export class AlreadyApproved extends Schema.TaggedError<AlreadyApproved>()("AlreadyApproved", { signer: Address }) {
+  get group() {
+    return "fix-request" as const
+  }
+  override get message() {
+    return `${this.signer} has approved already`
+  }
+}
+
+/** The approval is of another proposal: `digest` is what it approves, `expected` the digest of this proposal. */
+export class ApprovalOfOther extends Schema.TaggedError<ApprovalOfOther>()("ApprovalOfOther", {
+  signer: Address,
+  digest: Hash,
+  expected: Hash
+}) {
+  get group() {
+    return "fix-request" as const
+  }
+  override get message() {
+    return `${this.signer} approved ${this.digest}, not this proposal's ${this.expected}`
+  }
+}
+
+/** Fewer approvals than the account requires; `missing` are the authorized users who have not approved, where known. */
+export class ThresholdNotMet extends Schema.TaggedError<ThresholdNotMet>()("ThresholdNotMet", {
+  threshold: Schema.Int,
+  approved: Schema.Array(Address),
+  missing: Schema.Array(Address)
+}) {
+  get group() {
+    return "fix-request" as const
+  }
+  override get message() {
+    return `${this.approved.length} of ${this.threshold} needed co-signers have approved`
+  }
+}
+
+/** A key that signs: the service `Signer`, or anything of the same shape. */
+export interface Cosigner<E = never, R = never> {
+  readonly address: Address
+  readonly sign: (signable: Signable.Signable) => Effect.Effect<Signature, E, R>
+}
+
+/** An approval: who approves which proposal, which its digest identifies. Plain JSON when encoded. */
+export const MultiSigApproval = Schema.Struct({
+  digest: Hash,
+  signer: Address,
+  signature: Signature
+}).annotate({ identifier: "MultiSigApproval" })
+export type MultiSigApproval = typeof MultiSigApproval.Type
+
+/** Why an approval is refused, before or after it is signed. */
+export type ApprovalFailure =
+  | Disbelief
+  | MultiSigTerms.ProposalExpired
+  | CosignerNotAuthorized
+  | AlreadyApproved
+  | WrongSigner
+
+const checkAuthorized = ({ authorizedUsers }: MultiSigProposal, signer: Address) =>
+  authorizedUsers === undefined || authorizedUsers.includes(signer)
+    ? Effect.void
+    : Effect.fail(new CosignerNotAuthorized({ signer, authorizedUsers }))
+
+/**
+ * The signature over `digest` in the venue's form, with 27 or 28 for `v`; fails with `WrongSigner` unless it is by
+ * `expected`, in lower case.
+ */
+const verified = Effect.fnUntraced(function*(
+  role: WrongSigner["role"],
+  expected: Address,
+  digest: Hash,
+  given: Secp256k1.GivenSignature
+): Effect.fn.Return<Signature, WrongSigner> {
+  const engine = yield* Secp256k1.Secp256k1
+  return yield* Effect.fromResult(
+    Result.mapError(
+      Secp256k1.verified(engine, expected, digest, given),
+      (recovered) => new WrongSigner({ role, expected, ...(recovered === undefined ? {} : { recovered }) })
+    )
+  )
+})
+
+/** The signature of an approval of a proposal that has been derived from its own terms. */
+const check = Effect.fnUntraced(function*(
+  proposal: MultiSigProposal,
+  { digest, signature, signer }: MultiSigApproval
+): Effect.fn.Return<Signature, ApprovalOfOther | CosignerNotAuthorized | WrongSigner> {
+  if (digest !== proposal.digest) return yield* new ApprovalOfOther({ signer, digest, expected: proposal.digest })
+  yield* checkAuthorized(proposal, signer)
+  return yield* verified("cosigner", signer, digest, signature)
+})
+
+/** The proposal, derived again. All checks come first, so that a key is asked only for a signature that will be used. */
+const open = Effect.fnUntraced(function*(
+  given: MultiSigProposal,
+  signer: Address,
+  approvals: ReadonlyArray<MultiSigApproval>
+) {
+  const proposal = yield* MultiSigProposal_.verify(given)
+  yield* MultiSigTerms.checkDeadline(proposal)
+  yield* checkAuthorized(proposal, signer)
+  return approvals.some((approval) => lowerCase(approval.signer) === signer && approval.digest === proposal.digest)
+    ? yield* new AlreadyApproved({ signer })
+    : proposal
+})
+
+const approvalBy = ({ digest }: MultiSigProposal, signer: Address, given: Secp256k1.GivenSignature) =>
+  Effect.map(
+    verified("cosigner", signer, digest, given),
+    (signature): MultiSigApproval => ({ digest, signer, signature })
+  )
+
+/**
+ * Signs a proposal with a co-signer's key; `approvals` are those collected so far.
+ *
+ * Fails before the key is asked with `ProposalAltered`, `ProposalExpired`, `CosignerNotAuthorized` or `AlreadyApproved`;
+ * afterwards with `WrongSigner` when the signature is not by the key's address, and as the key does.
+ */
+export const approve = Effect.fn("MultiSigApproval.approve")(function*<E, R>(
+  proposal: MultiSigProposal,
+  cosigner: Cosigner<E, R>,
+  approvals: ReadonlyArray<MultiSigApproval> = []
+): Effect.fn.Return<MultiSigApproval, ApprovalFailure | E, R> {
+  const signer = lowerCase(cosigner.address)
+  const verified = yield* open(proposal, signer, approvals)
+  const signable = yield* Effect.fromResult(MultiSigTerms.innerSignable(verified))
+  return yield* approvalBy(verified, signer, yield* cosigner.sign(signable))
+})
+
+/**
+ * Accepts a signature that was made elsewhere, over the proposal's typed data or digest: 65 bytes in 0x hex as wallets
+ * give it, or its numbers. `approvals` are those collected so far. Fails as {@link approve} does.
+ */
+export const accept = Effect.fn("MultiSigApproval.accept")(function*(
+  proposal: MultiSigProposal,
+  address: Address,
+  signature: Secp256k1.GivenSignature,
+  approvals: ReadonlyArray<MultiSigApproval> = []
+): Effect.fn.Return<MultiSigApproval, ApprovalFailure> {
+  const signer = lowerCase(address)
+  return yield* approvalBy(yield* open(proposal, signer, approvals), signer, signature)
+})
+
+/** The JSON text to send to the person who collects the approvals. */
+export const toJson = (approval: MultiSigApproval): string => JSON.stringify(approval, null, 2)
+
+const read = MultiSigProposal_.textReader("approval", MultiSigApproval)
+
+/** Reads a received text; {@link assemble} checks that the signature is the signer's. Fails with `MultiSigMalformed`. */
+export const fromJson = (text: string): Effect.Effect<MultiSigApproval, MultiSigProposal_.MultiSigMalformed> =>
+  Effect.suspend(() => Effect.fromResult(read(text)))
+
+/** Why there is no body. */
+export type AssemblyFailure = Exclude<ApprovalFailure, AlreadyApproved> | ApprovalOfOther | ThresholdNotMet
+
+/** Each co-signer once, in the order in which the approvals came. */
+const distinct = (approvals: ReadonlyArray<MultiSigApproval>): ReadonlyArray<MultiSigApproval> => {
+  const bySigner = new Map<Address, MultiSigApproval>()
+  for (const approval of approvals) {
+    const signer = lowerCase(approval.signer)
+    if (!bySigner.has(signer)) bySigner.set(signer, { ...approval, signer })
+  }
+  return [...bySigner.values()]
+}
+
+const checkThreshold = (
+  { authorizedUsers = [], threshold = 1 }: MultiSigProposal,
+  approvals: ReadonlyArray<MultiSigApproval>
+): Effect.Effect<void, ThresholdNotMet> => {
+  const approved = approvals.map(({ signer }) => signer)
+  return approved.length >= threshold
+    ? Effect.void
+    : Effect.fail(
+      new ThresholdNotMet({ threshold, approved, missing: authorizedUsers.filter((user) => !approved.includes(user)) })
+    )
+}
+
+/**
+ * Puts approvals into a wrapper, has the leader sign it, and returns the body for `POST /exchange`.
+ *
+ * The approvals may come in any order; each is checked again, and a co-signer counts once. Inner signatures are sent
+ * without leading zeros, as the venue hashes them. Fails with `ProposalAltered`, `ProposalExpired`, `ApprovalOfOther`,
+ * `CosignerNotAuthorized`, `ThresholdNotMet`, with `WrongSigner` for a signature that is not its signer's or a leader who
+ * is not the proposal's, and as the leader's key does.
+ */
+export const assemble = Effect.fn("MultiSigApproval.assemble")(function*<E, R>(
+  given: MultiSigProposal,
+  approvals: ReadonlyArray<MultiSigApproval>,
+  leader: Cosigner<E, R>
+): Effect.fn.Return<SignedAction, AssemblyFailure | E, R> {
+  const proposal = yield* MultiSigProposal_.verify(given)
+  const { expiresAfter, nonce, outerSigner, vaultAddress } = proposal
+  yield* MultiSigTerms.checkDeadline(proposal)
+  const collected = distinct(approvals)
+  if (collected.length > MultiSig.maxSigners) return yield* wrongShape("signatures", `at most ${MultiSig.maxSigners}`)
+  const signatures = yield* Effect.forEach(collected, (approval) => check(proposal, approval))
+  yield* checkThreshold(proposal, collected)
+  if (lowerCase(leader.address) !== outerSigner) {
+    return yield* new WrongSigner({ role: "leader", expected: outerSigner, recovered: lowerCase(leader.address) })
+  }
+  const action = MultiSigTerms.wrapper(proposal, signatures.map(Secp256k1.trimmed))
+  const outer = yield* Effect.fromResult(MultiSig.outerSignable(profileOf(proposal.network), action, proposal))
+  const signature = yield* verified("leader", outerSigner, Signable.digest(outer), yield* leader.sign(outer))
+  return {
+    action,
+    nonce,
+    signature,
+    ...(vaultAddress === undefined ? {} : { vaultAddress }),
+    ...(expiresAfter === undefined ? {} : { expiresAfter })
+  }
+})

@@ -1,0 +1,175 @@
+/** What the co-signers of a multi-sig account are asked to sign, as a value that is passed between their machines. */
+import { InnerAction } from "@trigate/domain/actions/Action"
+import { Hash } from "@trigate/domain/encoding/Hex"
+import * as Json from "@trigate/domain/encoding/Json"
+import { RequestFault } from "@trigate/domain/errors/RequestError"
+import { type AnyCodec, faultsOf } from "@trigate/domain/operations/Operation"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as SchemaIssue from "effect/SchemaIssue"
+import * as SchemaTransformation from "effect/SchemaTransformation"
+import type { Unhashable } from "../actions/ActionHash.ts"
+import * as Signable from "../actions/Signable.ts"
+import { defaultChainId } from "../VenueProfile.ts"
+import * as MultiSigTerms_ from "./MultiSigTerms.ts"
+import type { MultiSigTerms } from "./MultiSigTerms.ts"
+
+/** A text that is not a proposal, or not an approval; `faults` say where and why. */
+export class MultiSigMalformed extends Schema.TaggedError<MultiSigMalformed>()("MultiSigMalformed", {
+  what: Schema.Literals(["proposal", "approval"]),
+  faults: Schema.Array(RequestFault)
+}) {
+  get group() {
+    return "fix-request" as const
+  }
+  override get message() {
+    const [first, ...more] = this.faults
+    const where = first === undefined || first.path.length === 0 ? "" : `${first.path.join(".")}: `
+    const rest = more.length === 0 ? "" : `, and ${more.length} more`
+    return `Not a multi-sig ${this.what}: ${where}${first?.message ?? ""}${rest}`
+  }
+}
+
+/** Reads the JSON text of a value that came from another machine. */
+export const textReader = <S extends AnyCodec>(what: MultiSigMalformed["what"], schema: S) => {
+  const decode = Schema.decodeUnknownResult(schema, { errors: "all" })
+  const malformed = (faults: MultiSigMalformed["faults"]) => new MultiSigMalformed({ what, faults })
+  return (text: string): Result.Result<S["Type"], MultiSigMalformed> =>
+    Json.parseStrict(text).pipe(
+      Result.mapError((refusal) => malformed([refusal])),
+      Result.flatMap((parsed) => Result.mapError(decode(parsed), (error) => malformed(faultsOf(error))))
+    )
+}
+
+/** The digest of a received proposal does not follow from its terms: it was altered, or made by other rules. */
+export class ProposalAltered extends Schema.TaggedError<ProposalAltered>()("ProposalAltered", {
+  claimed: Hash,
+  derived: Hash
+}) {
+  get group() {
+    return "fix-request" as const
+  }
+  override get message() {
+    return `The proposal claims the digest ${this.claimed}, but what it proposes has ${this.derived}`
+  }
+}
+
+/**
+ * The terms to propose, as in `MultiSigTerms`.
+ *
+ * The default of `signatureChainId` is the one of a user-signed action, or else `0x66eee`.
+ */
+export interface ProposalRequest extends Omit<MultiSigTerms, "signatureChainId"> {
+  readonly signatureChainId?: string
+}
+
+const invalid = (message: string) => new SchemaIssue.InvalidValue({ message })
+
+/** An action as JSON text: digits and the order of keys are signed, and not every JSON library keeps them. */
+const ActionText = Schema.String.pipe(
+  Schema.decodeTo(
+    Schema.Unknown,
+    SchemaTransformation.transformEffect({
+      decode: (text: string) =>
+        Effect.mapError(Effect.fromResult(Json.parseStrict(text)), ({ message }) => invalid(message)),
+      encode: (action: unknown) => Effect.succeed(Json.stringify(action))
+    })
+  ),
+  Schema.decodeTo(InnerAction, SchemaTransformation.passthrough({ strict: false }))
+)
+
+const digest = Hash.annotateKey({ description: "The 32 bytes that each co-signer signs" })
+
+/** What is read of a received proposal: the terms, and the digest to compare. */
+const Received = Schema.Struct({
+  ...MultiSigTerms_.envelope,
+  action: ActionText,
+  sentAction: Schema.optionalKey(ActionText),
+  digest,
+  typedData: Schema.optionalKey(Schema.Unknown),
+  summary: Schema.optionalKey(Schema.Unknown)
+})
+
+const Proposed = Schema.Struct({
+  ...MultiSigTerms_.MultiSigTerms.fields,
+  digest,
+  typedData: Signable.WalletData.annotateKey({
+    description: "What a wallet displays and signs for that digest, EIP-712"
+  }),
+  summary: Schema.Array(Schema.String).annotateKey({ description: "What it does, one plain sentence for each fact" })
+})
+
+const derive = (given: unknown): Result.Result<typeof Proposed.Type, Unhashable> =>
+  Result.gen(function*() {
+    const terms = yield* MultiSigTerms_.canonicalize(given)
+    const signable = yield* MultiSigTerms_.innerSignable(terms)
+    return {
+      ...terms,
+      digest: Signable.digest(signable),
+      typedData: Signable.walletData(signable),
+      summary: MultiSigTerms_.summary(terms)
+    }
+  })
+
+/** Why a received proposal is refused. */
+export type Disbelief = ProposalAltered | Unhashable
+
+const derivedAgain = (received: typeof Received.Type): Result.Result<typeof Proposed.Type, Disbelief> =>
+  Result.flatMap(derive(received), (proposal) =>
+    proposal.digest === received.digest
+      ? Result.succeed(proposal)
+      : Result.fail(new ProposalAltered({ claimed: received.digest, derived: proposal.digest })))
+
+/**
+ * A proposal; its encoded form is plain JSON, with the actions as text.
+ *
+ * Decoding derives digest, typed data and summary from the terms again and refuses another digest. A co-signer reads and
+ * signs nothing that the sender could have made up.
+ */
+export const MultiSigProposal = Received.pipe(
+  Schema.decodeTo(
+    Schema.toType(Proposed),
+    SchemaTransformation.transformEffect({
+      decode: (received: typeof Received.Type) =>
+        Effect.mapError(Effect.fromResult(derivedAgain(received)), ({ message }) => invalid(message)),
+      encode: (proposal: typeof Proposed.Type): Effect.Effect<typeof Received.Type> => Effect.succeed(proposal)
+    })
+  )
+).annotate({ identifier: "MultiSigProposal" })
+export type MultiSigProposal = typeof MultiSigProposal.Type
+
+/**
+ * Proposes an action of a multi-sig account: what each co-signer signs, and what it means.
+ *
+ * Fails with `MsgPackUnencodable` or `UnsignableAction` for an action that has no hash, and for contradictory terms.
+ */
+export const propose = (request: ProposalRequest): Effect.Effect<MultiSigProposal, Unhashable> =>
+  Effect.suspend(() =>
+    Effect.fromResult(derive({
+      ...request,
+      signatureChainId: request.signatureChainId ?? request.action["signatureChainId"] ?? defaultChainId
+    }))
+  )
+
+/** The proposal derived again from its own terms; fails with `ProposalAltered` when it has another digest. */
+export const verify = (proposal: MultiSigProposal): Effect.Effect<MultiSigProposal, Disbelief> =>
+  Effect.suspend(() => Effect.fromResult(derivedAgain(proposal)))
+
+const encode = Schema.encodeEffect(MultiSigProposal)
+
+/** The JSON text to send to the co-signers. */
+export const toJson = (proposal: MultiSigProposal): Effect.Effect<string> =>
+  // a proposal that type-checks encodes
+  Effect.map(Effect.orDie(encode(proposal)), (encoded) => JSON.stringify(encoded, null, 2))
+
+const read = textReader("proposal", Received)
+
+/**
+ * Reads a received text and derives everything but the terms again.
+ *
+ * Fails with `MultiSigMalformed`, with `ProposalAltered` when the digest does not follow from the terms, and as
+ * {@link propose} does.
+ */
+export const fromJson = (text: string): Effect.Effect<MultiSigProposal, MultiSigMalformed | Disbelief> =>
+  Effect.suspend(() => Effect.fromResult(Result.flatMap(read(text), derivedAgain)))

@@ -1,0 +1,216 @@
+/** What a multi-sig account is to do, who sends it and until when. The co-signers' signatures follow from these terms. */
+import { InnerAction, type MultiSig as MultiSigWire, SignatureChainId } from "@trigate/domain/actions/Action"
+import type { Signature } from "@trigate/domain/actions/Signature"
+import { Address, lowerCase } from "@trigate/domain/encoding/Hex"
+import * as Json from "@trigate/domain/encoding/Json"
+import { Millis } from "@trigate/domain/Time"
+import * as Clock from "effect/Clock"
+import * as DateTime from "effect/DateTime"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import { undecodable, type Unhashable, type UnsignableAction, wrongShape } from "../actions/ActionHash.ts"
+import * as CanonicalAction from "../actions/CanonicalAction.ts"
+import type * as Signable from "../actions/Signable.ts"
+import * as UserSigned from "../actions/UserSigned.ts"
+import * as Hype from "../Hype.ts"
+import * as SigningCaution from "../inspection/SigningCaution.ts"
+import { toUint64 } from "../internal/bytes.ts"
+import { profileOf } from "../VenueProfile.ts"
+import * as MultiSig from "./MultiSig.ts"
+
+/** The terms without the action; `threshold` and `authorizedUsers` are the account's rule, where it is known. */
+export const envelope = {
+  network: Schema.Literals(["mainnet", "testnet"]),
+  multiSigUser: Address.annotateKey({ description: "The account that acts" }),
+  outerSigner: Address.annotateKey({ description: "The leader, who sends the action; the nonce is the leader's" }),
+  signatureChainId: SignatureChainId.annotateKey({ description: "Chain id that the leader signs the wrapper under" }),
+  nonce: Millis,
+  vaultAddress: Schema.optionalKey(Address),
+  expiresAfter: Schema.optionalKey(Millis),
+  threshold: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: MultiSig.maxSigners }))),
+  authorizedUsers: Schema.optionalKey(Schema.Array(Address).check(Schema.isBetweenLength(1, MultiSig.maxSigners)))
+}
+
+/**
+ * The terms that all signers agree on.
+ *
+ * `action` is the form that is signed. It is also the form that is sent, unless `sentAction` is given: the venue takes one
+ * action (`userSetAbstraction`) in an abbreviated form. The members of an action whose type is not known have to be in the
+ * venue's order. Without `threshold` or `authorizedUsers` the approvals are not checked against them.
+ */
+export const MultiSigTerms = Schema.Struct({
+  ...envelope,
+  action: InnerAction,
+  sentAction: Schema.optionalKey(InnerAction)
+})
+export type MultiSigTerms = typeof MultiSigTerms.Type
+
+type Inner = MultiSigTerms["action"]
+
+const decode = Schema.decodeUnknownResult(MultiSigTerms)
+
+const single = (
+  terms: MultiSigTerms,
+  name: "action" | "sentAction",
+  given: Inner
+): Result.Result<Inner, UnsignableAction> =>
+  CanonicalAction.canonicalizeInner(profileOf(terms.network), given).pipe(
+    Result.mapBoth({
+      onFailure: (error) => error.within(name),
+      onSuccess: (action) => ({ ...action, type: given.type })
+    })
+  )
+
+const checkScheme = (terms: MultiSigTerms, action: Inner): Result.Result<void, UnsignableAction> =>
+  Result.flatMap(UserSigned.schemeOf(action), (scheme) => {
+    if (scheme.scheme === "l1") return Result.succeed(undefined)
+    const field = UserSigned.nonceField(scheme.type)
+    return field === undefined || toUint64(action[field.name]) === BigInt(terms.nonce)
+      ? Result.succeed(undefined)
+      : Result.fail(wrongShape(field.name, "the nonce of the proposal"))
+  }).pipe(Result.mapError((error) => error.within("action")))
+
+const checkRule = ({ authorizedUsers, threshold }: MultiSigTerms): Result.Result<void, UnsignableAction> =>
+  threshold !== undefined && authorizedUsers !== undefined && threshold > authorizedUsers.length
+    ? Result.fail(wrongShape("threshold", "at most the number of authorized users"))
+    : Result.succeed(undefined)
+
+/**
+ * The terms as they are hashed: addresses in lower case, each authorized user once, actions in canonical form.
+ *
+ * Fails with `UnsignableAction` for terms of the wrong shape, a wrapper inside the wrapper, a user-signed action with
+ * another nonce or with fields that are not known, and a threshold above the number of authorized users.
+ */
+export const canonicalize = (given: unknown): Result.Result<MultiSigTerms, UnsignableAction> =>
+  Result.gen(function*() {
+    const terms = yield* Result.mapError(decode(given), undecodable)
+    const { authorizedUsers, sentAction, vaultAddress } = terms
+    const action = yield* single(terms, "action", terms.action)
+    yield* checkScheme(terms, action)
+    const canonical: MultiSigTerms = {
+      ...terms,
+      multiSigUser: lowerCase(terms.multiSigUser),
+      outerSigner: lowerCase(terms.outerSigner),
+      ...(vaultAddress === undefined ? {} : { vaultAddress: lowerCase(vaultAddress) }),
+      ...(authorizedUsers === undefined ? {} : { authorizedUsers: [...new Set(authorizedUsers.map(lowerCase))] }),
+      action,
+      ...(sentAction === undefined ? {} : { sentAction: yield* single(terms, "sentAction", sentAction) })
+    }
+    yield* checkRule(canonical)
+    return canonical
+  })
+
+/** The wrapper as the leader sends it, around the form of the action that is sent; the terms are in canonical form. */
+export const wrapper = (terms: MultiSigTerms, signatures: ReadonlyArray<Signature>): typeof MultiSigWire.Type => ({
+  type: "multiSig",
+  signatureChainId: terms.signatureChainId,
+  signatures,
+  payload: {
+    multiSigUser: terms.multiSigUser,
+    outerSigner: terms.outerSigner,
+    action: terms.sentAction ?? terms.action
+  }
+})
+
+/** What each co-signer signs. Fails with `MsgPackUnencodable` or `UnsignableAction`. */
+export const innerSignable = (terms: MultiSigTerms): Result.Result<Signable.Signable, Unhashable> => {
+  const { payload, ...rest } = wrapper(terms, [])
+  const signed = { ...rest, payload: { ...payload, action: terms.action } }
+  return MultiSig.innerSignable(profileOf(terms.network), signed, terms)
+}
+
+/** The venue no longer takes the action: its expiry has passed, or its nonce has left the window. */
+export class ProposalExpired extends Schema.TaggedError<ProposalExpired>()("ProposalExpired", {
+  because: Schema.Literals(["expiresAfter", "nonceWindow"]),
+  deadline: Millis,
+  now: Millis
+}) {
+  get group() {
+    return "fix-request" as const
+  }
+  override get message() {
+    return `The proposal expired at ${this.deadline} (${this.because}); it is ${this.now}`
+  }
+}
+
+/** The last instant, in milliseconds, and which of the two bounds it comes from. */
+export interface Deadline {
+  readonly at: number
+  readonly because: ProposalExpired["because"]
+}
+
+/** A nonce is taken while it is less than two days old (the venue's documentation). */
+const nonceLife = 2 * 86_400_000
+
+/** The earlier of the expiry, where there is one, and the end of the nonce's window. */
+export const deadline = (
+  { expiresAfter, nonce }: { readonly nonce: number; readonly expiresAfter?: number }
+): Deadline =>
+  expiresAfter !== undefined && expiresAfter < nonce + nonceLife
+    ? { at: expiresAfter, because: "expiresAfter" }
+    : { at: nonce + nonceLife, because: "nonceWindow" }
+
+/** Fails with `ProposalExpired` from the deadline on. */
+export const checkDeadline = Effect.fnUntraced(function*(
+  bounds: Parameters<typeof deadline>[0]
+): Effect.fn.Return<void, ProposalExpired> {
+  const { at, because } = deadline(bounds)
+  const now = yield* Clock.currentTimeMillis
+  return now < at ? undefined : yield* new ProposalExpired({ because, deadline: at, now })
+})
+
+const quoted = (value: unknown): string => SigningCaution.printable(Json.stringify(value))
+
+const instant = (millis: number): string =>
+  Option.match(DateTime.make(millis), { onNone: () => `millisecond ${millis}`, onSome: DateTime.formatIso })
+
+const hype = (wei: unknown): string => {
+  const amount = toUint64(wei)
+  return amount === undefined ? `${quoted(wei)} wei` : `${Hype.hypeFromWei(amount)} HYPE (wei ${amount})`
+}
+
+const deed = (action: Inner): string => {
+  switch (action["type"]) {
+    case "tokenDelegate":
+      return action["isUndelegate"] === true
+        ? `takes ${hype(action["wei"])} of stake back from the validator ${quoted(action["validator"])}`
+        : `delegates ${hype(action["wei"])} of stake to the validator ${quoted(action["validator"])}`
+    case "CSignerAction":
+      return "jailSelf" in action ? "jails itself as a validator" : "ends its jailing as a validator"
+    case "evmUserModify":
+      return `chooses ${action["usingBigBlocks"] === true ? "big" : "small"} blocks for its EVM transactions`
+    default:
+      return `performs the action ${quoted(action)}`
+  }
+}
+
+const cosigners = ({ authorizedUsers, threshold }: MultiSigTerms): string => {
+  const needed = threshold === undefined
+    ? "How many co-signers have to approve is not said here"
+    : `${threshold}${authorizedUsers === undefined ? "" : ` of ${authorizedUsers.length}`} co-signers have to approve`
+  return authorizedUsers === undefined ? `${needed}.` : `${needed}: ${authorizedUsers.join(", ")}.`
+}
+
+const expiry = ({ at, because }: Deadline): string =>
+  because === "expiresAfter"
+    ? `The venue refuses it after ${instant(at)}, when it expires.`
+    : `The venue refuses it after ${instant(at)}, when its nonce becomes too old.`
+
+/** What the terms in canonical form do, one plain sentence for each fact; ASCII, so that it can be shown anywhere. */
+export const summary = (terms: MultiSigTerms): ReadonlyArray<string> => {
+  const { action, multiSigUser, network, nonce, outerSigner, sentAction, vaultAddress } = terms
+  return [
+    `On ${network}, the multi-sig account ${multiSigUser} ${deed(action)}.`,
+    ...(sentAction === undefined ? [] : [`It is sent to the venue in another form: ${quoted(sentAction)}.`]),
+    ...(vaultAddress === undefined ? [] : [`It acts for the vault or sub-account ${vaultAddress}.`]),
+    `The leader ${outerSigner} sends it, under the nonce ${nonce} (${instant(nonce)}).`,
+    cosigners(terms),
+    expiry(deadline(terms)),
+    ...(action["type"] === "evmUserModify"
+      ? ["Caution: the account's original key keeps control of its EVM account, whatever the co-signers decide."]
+      : []),
+    ...SigningCaution.ofValues(sentAction ?? action).map(({ message }) => `Caution: ${message}.`)
+  ]
+}

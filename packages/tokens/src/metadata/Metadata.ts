@@ -1,0 +1,82 @@
+/** A token's name, symbol and decimals: what the contract itself holds, else the document that it points to (TEP-64). */
+import { DEFAULT_DECIMALS } from "@trigate/domain/tokens/TokenData"
+import type { TokenContent, TokenData } from "@trigate/domain/tokens/TokenData"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import type { MetadataFetch } from "./MetadataFetch.ts"
+
+/** The part of the flat resource that metadata decides. */
+export type Described = Pick<TokenData, "name" | "symbol" | "decimals" | "metadata">
+
+interface Attributes {
+  readonly name: string | undefined
+  readonly symbol: string | undefined
+  readonly decimals: number | undefined
+  /** Whether decimals are stated that are not a number from 0 to 255. */
+  readonly isWrong: boolean
+}
+
+const text = (value: unknown): string | undefined =>
+  Predicate.isString(value) && value.trim() !== "" ? value : undefined
+
+/** Decimals are free text on chain and a text or a number in documents. */
+const decimalsOf = (value: unknown): number | undefined => {
+  const digits = Predicate.isNumber(value) ? String(value) : value
+  return Predicate.isString(digits) && /^[0-9]{1,3}$/u.test(digits) && Number(digits) <= 255
+    ? Number(digits)
+    : undefined
+}
+
+const attributesOf = (source: { readonly [attribute: string]: unknown }): Attributes => ({
+  name: text(source["name"]),
+  symbol: text(source["symbol"]),
+  decimals: decimalsOf(source["decimals"]),
+  isWrong: source["decimals"] !== undefined && source["decimals"] !== null &&
+    decimalsOf(source["decimals"]) === undefined
+})
+
+const isRecord = (value: unknown): value is { readonly [attribute: string]: unknown } =>
+  Predicate.isObject(value) && !Array.isArray(value)
+
+const nothing = attributesOf({})
+
+const described = (own: Attributes, document: Option.Option<Attributes>): Described => {
+  const other = Option.getOrElse(document, () => nothing)
+  const name = own.name ?? other.name
+  const symbol = own.symbol ?? other.symbol
+  const isOffchain = own.name === undefined || own.symbol === undefined ||
+    (own.decimals === undefined && other.decimals !== undefined)
+  return {
+    ...(name === undefined ? {} : { name }),
+    ...(symbol === undefined ? {} : { symbol }),
+    decimals: own.decimals ?? other.decimals ?? DEFAULT_DECIMALS,
+    metadata: name === undefined || symbol === undefined || Option.isNone(document) ||
+        (own.decimals === undefined && other.decimals === undefined && (own.isWrong || other.isWrong))
+      ? "unresolved"
+      : isOffchain
+      ? "offchain"
+      : "onchain"
+  }
+}
+
+/**
+ * Describes a token by its content; the on-chain value wins over the document's.
+ *
+ * The document is fetched only when something is missing and the contract points to one.
+ */
+export const describe = (
+  content: TokenContent | null | undefined,
+  { fetch }: MetadataFetch["Service"]
+): Effect.Effect<Described> => {
+  const data = (content?.type === "onchain" ? content.data : undefined) ?? {}
+  const uri = (content?.type === "offchain" ? content.data : text(data["uri"])) ?? undefined
+  const own = attributesOf(data)
+  const isComplete = own.name !== undefined && own.symbol !== undefined && own.decimals !== undefined
+  return isComplete || uri === undefined
+    ? Effect.succeed(described(own, Option.some(nothing)))
+    : Effect.map(
+      fetch(uri),
+      (document) => described(own, Option.map(Option.filter(document, isRecord), attributesOf))
+    )
+}

@@ -1,0 +1,31 @@
+/** Reads the JSON document that a token's contract points to; servers of the chain never do. */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+
+/**
+ * Fetches metadata documents.
+ *
+ * The URI comes from a contract that anybody may have deployed: a live layer must treat it as hostile. A document that
+ * cannot be had, for whatever reason, is none, never a failure of the call that wanted it.
+ */
+export class MetadataFetch extends Context.Service<MetadataFetch, {
+  /** The parsed JSON document at `uri`. */
+  readonly fetch: (uri: string) => Effect.Effect<Option.Option<unknown>>
+}>()("@trigate/tokens/metadata/MetadataFetch") {}
+
+/** Fetches nothing: for programs that must not reach out, and for tests. */
+export const layerNone: Layer.Layer<MetadataFetch> = Layer.succeed(
+  MetadataFetch,
+  MetadataFetch.of({ fetch: () => Effect.succeedNone })
+)
+
+/** Answers the given documents by their URI. */
+export const layerMemory = (documents: ReadonlyMap<string, unknown>): Layer.Layer<MetadataFetch> =>
+  Layer.succeed(
+    MetadataFetch,
+    MetadataFetch.of({
+      fetch: (uri) => Effect.sync(() => documents.has(uri) ? Option.some(documents.get(uri)) : Option.none())
+    })
+  )

@@ -1,0 +1,96 @@
+/** Fetches documents from hosts that strangers chose: the rules, apart from how names are resolved and bytes are sent. */
+import * as Json from "@trigate/domain/encoding/Json"
+import * as Cache from "effect/Cache"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import * as Semaphore from "effect/Semaphore"
+import type { MetadataFetch } from "./MetadataFetch.ts"
+import * as MetadataTarget from "./MetadataTarget.ts"
+import { MetadataUnavailable } from "./MetadataUnavailable.ts"
+
+/** One address of a host. */
+export interface HostAddress {
+  readonly address: string
+  readonly family: 4 | 6
+}
+
+/** Gives all addresses of a host name. */
+export type Resolve = (hostname: string) => Effect.Effect<ReadonlyArray<HostAddress>, MetadataUnavailable>
+
+/** One GET of at most `maxBytes`, connecting to the given addresses only, following nothing. */
+export interface Exchange {
+  readonly url: URL
+  readonly addresses: readonly [HostAddress, ...ReadonlyArray<HostAddress>]
+  readonly maxBytes: number
+}
+
+/** What the rules need from outside. */
+export interface Parts {
+  readonly resolve: Resolve
+  readonly isPublic: (address: HostAddress) => boolean
+  readonly exchange: (exchange: Exchange) => Effect.Effect<Uint8Array, MetadataUnavailable>
+}
+
+/** Bounds of fetching. */
+export interface Bounds {
+  /** Where `ipfs://` documents are had, `https://gateway.example/ipfs/`; none are fetched when not given. */
+  readonly ipfsGateway?: string
+  /** Time for one document, from the name to the last byte; 3 seconds when not given. */
+  readonly deadline?: Duration.Input
+  /** Size of one document; 64 KiB when not given. */
+  readonly maxBytes?: number
+  /** Documents kept, for a day each, a failure for a minute; 256 when not given. */
+  readonly capacity?: number
+}
+
+const CONCURRENCY = 16
+const decoder = new TextDecoder()
+
+const unavailable = (reason: string) => Effect.fail(new MetadataUnavailable({ reason }))
+
+const parse = (bytes: Uint8Array): Effect.Effect<unknown, MetadataUnavailable> =>
+  Result.match(Json.parse(decoder.decode(bytes)), {
+    onFailure: () => unavailable("not JSON"),
+    onSuccess: (value) =>
+      Predicate.isObject(value) && !Array.isArray(value) ? Effect.succeed(value) : unavailable("not a JSON object")
+  })
+
+/** The guarded service over its parts. */
+export const make = Effect.fnUntraced(function*(parts: Parts, bounds: Bounds) {
+  const deadline = Duration.fromInputUnsafe(bounds.deadline ?? "3 seconds")
+  const maxBytes = bounds.maxBytes ?? 64 * 1024
+  const permits = yield* Semaphore.make(CONCURRENCY)
+
+  const load = Effect.fnUntraced(
+    function*(href: string) {
+      const url = new URL(href)
+      const [first, ...others] = yield* parts.resolve(url.hostname)
+      if (first === undefined) return yield* unavailable("the host has no address")
+      // one address inside is enough to refuse: whoever runs the name chooses which one we would get
+      if (![first, ...others].every(parts.isPublic)) return yield* unavailable("the host is not public")
+      return yield* parse(yield* parts.exchange({ url, addresses: [first, ...others], maxBytes }))
+    },
+    // a stranger's document must not end the call that wanted it, not even by a fault of ours
+    Effect.catchDefect((defect) =>
+      Effect.andThen(Effect.logError("Fetching token metadata failed unexpectedly", defect), unavailable("defect"))
+    ),
+    permits.withPermits(1),
+    Effect.timeoutOrElse({ duration: deadline, orElse: () => unavailable("out of time") })
+  )
+
+  const documents = yield* Cache.makeWith(load, {
+    capacity: bounds.capacity ?? 256,
+    timeToLive: (exit) => Exit.isSuccess(exit) ? "1 day" : "1 minute"
+  })
+
+  const fetch: MetadataFetch["Service"]["fetch"] = (uri) =>
+    Effect.fromResult(MetadataTarget.urlOf(uri, bounds.ipfsGateway)).pipe(
+      Effect.flatMap((url) => Cache.get(documents, url.href)),
+      Effect.tapError((error) => Effect.logDebug("Token metadata is unavailable", { reason: error.reason })),
+      Effect.option
+    )
+  return { fetch }
+})

@@ -1,0 +1,396 @@
+/**
+ * The action log: every signed action that was sent, from before its first byte leaves until its nonce is too old to use.
+ *
+ * The life of an action is one of `sent` → `accepted`, `rejected` or `unknown`, and `unknown` → `sent` when the same signed
+ * content is sent again. One entry stands for one nonce of one signer, so the log is also what refuses to send a nonce twice.
+ */
+import { NonceAlreadyUsed } from "@trigate/domain/actions/ActionError"
+import type { Address } from "@trigate/domain/encoding/Hex"
+import { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
+import { metrics } from "@trigate/domain/Metrics"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import * as ActionRoom from "./ActionRoom.ts"
+
+/** A signed action. */
+export interface Signed {
+  /** Who signed, in lower case; absent if the signer cannot be recovered. */
+  readonly signer?: Address
+  readonly nonce: number
+  readonly actionType: string
+  /** Digest of the signed content, in 0x hex: two bodies with one fingerprint ask for the same. */
+  readonly fingerprint: string
+  /** The bytes as they leave. */
+  readonly body: Uint8Array
+}
+
+/** An action about to be sent. */
+export interface Sending extends Signed {
+  /** For whom it is sent: the `id` of a `Caller`. */
+  readonly caller: string
+  /** Whether its signer is on a list of those whose actions may be sent, and so no stranger. */
+  readonly isListed: boolean
+  /** The id of the request that it is sent for; absent where no request is. */
+  readonly requestId?: string
+}
+
+/**
+ * Where an action stands.
+ *
+ * `sent`: its bytes may have left, and an answer may still come. `accepted`: the venue took it. `rejected`: the venue did
+ * not take it. `unknown`: it may have been taken, and no answer will come. `forgotten`: somebody who knows its outcome
+ * removed it from the list.
+ */
+export type State = "sent" | "accepted" | "rejected" | "unknown" | "forgotten"
+
+/** An action that the venue may have taken. */
+export interface Unanswered extends Signed {
+  /** When it was first sent, in milliseconds. */
+  readonly openedAt: number
+  readonly state: "sent" | "unknown"
+}
+
+/**
+ * How one sending ended.
+ *
+ * `accepted`: the venue took the content, by this sending or an earlier one. `rejected`: no sending of the content was taken.
+ * `refused`: the venue refused this sending, which says nothing about an earlier one. `released`: this sending was not
+ * taken and did not use the nonce. `unknown`: this sending may have been taken.
+ */
+export type Settlement = "accepted" | "rejected" | "refused" | "released" | "unknown"
+
+/** The right to send one action once. */
+export interface Claim {
+  /** Whether an earlier sending of the same content may have been taken. */
+  readonly isRepeat: boolean
+  /** Records how the sending ended, and with which HTTP status if a response came; the first settlement counts. */
+  readonly settle: (settlement: Settlement, status?: number) => Effect.Effect<void>
+}
+
+/**
+ * Why an action must not be sent.
+ *
+ * `NonceAlreadyUsed`: the nonce was sent before. `UpstreamUnavailable`: the log is full or cannot be written.
+ */
+export type Refusal = NonceAlreadyUsed | UpstreamUnavailable
+
+/** Where a log is kept. */
+export type Backing = "memory" | "SQLite" | "Postgres" | "Redis"
+
+/**
+ * How much is remembered. The limits are those of the signers that the log knows; strangers have a tenth of each beside it.
+ *
+ * `ActionRoom` says who may hold how much.
+ */
+export interface Options {
+  /** The most actions without an answer; 10 000 by default. At the limit the next action is refused. */
+  readonly capacity?: number
+  /** The most bytes of bodies without an answer; 64 MiB by default. At the limit the next action is refused. */
+  readonly maxBytes?: number
+  /**
+   * The most answered actions; 100 000 by default. Over the limit the oldest are dropped.
+   *
+   * The venue remembers their nonces and refuses them itself.
+   */
+  readonly settledCapacity?: number
+  /**
+   * How long an entry stays after its nonce, and after it was sent; 2 days by default.
+   *
+   * It must cover the venue's nonce window: an action with an older nonce can no longer execute.
+   */
+  readonly keep?: Duration.Input
+}
+
+/** Records signed actions. */
+export class ActionLog extends Context.Service<ActionLog, {
+  readonly backing: Backing
+  /**
+   * Claims an action at `now` (milliseconds), like `claim`; `undefined` if that takes longer than one step in memory.
+   */
+  readonly tryClaim: (sending: Sending, now: number) => Result.Result<Claim, Refusal> | undefined
+  /**
+   * Writes an action as `sent`; nothing may leave before that.
+   *
+   * Fails with `NonceAlreadyUsed` if the nonce is `sent` or answered, or `unknown` with other content. An action without a
+   * signer claims no nonce. Fails with `UpstreamUnavailable` if the log is full or cannot be written.
+   */
+  readonly claim: (sending: Sending) => Effect.Effect<Claim, Refusal>
+  /** The actions in state `sent` or `unknown`, oldest first. */
+  readonly unanswered: Effect.Effect<ReadonlyArray<Unanswered>, UpstreamUnavailable>
+  /**
+   * Removes an unanswered action by its fingerprint; answers whether there was one. Its nonce stays used.
+   */
+  readonly forget: (fingerprint: string) => Effect.Effect<boolean, UpstreamUnavailable>
+  /** How much of the room for unanswered actions is used, as far as this process knows. */
+  readonly used: Effect.Effect<ActionRoom.Used>
+  /** Whether the store answers now; always `true` in memory. */
+  readonly isUp: Effect.Effect<boolean>
+}>()("@trigate/trading/actionLog/ActionLog") {}
+
+/** After how long a `sent` action that nobody settled is `unknown`; a function is asked at each claim. */
+export type Lease = Duration.Input | (() => Duration.Input)
+
+/** A lease in milliseconds, as of now; 1 minute by default. */
+export const leaseMillis = (lease: Lease = "1 minute"): () => number => {
+  const millis = (input: Duration.Input) => Duration.toMillis(Duration.fromInputUnsafe(input))
+  if (Predicate.isFunction(lease)) return () => millis(lease())
+  const fixed = millis(lease)
+  return () => fixed
+}
+
+/** Claims an action, in one synchronous step if possible. */
+export const take = (log: ActionLog["Service"], sending: Sending): Effect.Effect<Claim, Refusal> =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) => {
+    const claimed = log.tryClaim(sending, now)
+    return claimed === undefined ? log.claim(sending) : Effect.fromResult(claimed)
+  })
+
+/** Claims an action for as long as it is used; a claim that is not settled by then is `unknown`. */
+export const claimed = <A, E>(
+  log: ActionLog["Service"],
+  sending: Sending,
+  use: (claim: Claim) => Effect.Effect<A, E>
+): Effect.Effect<A, E | Refusal> =>
+  Effect.acquireUseRelease(take(log, sending), use, (claim) => claim.settle("unknown"))
+
+const upstream = "action-log"
+
+/** The refusal of an action that the log cannot record. */
+export const notSent = (why: string): UpstreamUnavailable =>
+  new UpstreamUnavailable({ upstream, attempts: 0, detail: `The action was not sent: the action log ${why}` })
+
+/** The failure to read the log. */
+export const unreadable = (why: string): UpstreamUnavailable =>
+  new UpstreamUnavailable({ upstream, attempts: 1, detail: `The action log ${why}` })
+
+const scarcities: { readonly [S in ActionRoom.Scarcity]: string } = {
+  full: "is full of actions without an answer; resolve or forget some",
+  share: "holds as many actions of this signer without an answer as one signer may have; resolve or forget some",
+  strangers: "holds as many actions without an answer as it may of signers that it does not know: it knows one by an " +
+    "accepted action, or by a list of signers"
+}
+
+/** The refusal of an action for which there is no room. */
+export const noRoom = (scarcity: ActionRoom.Scarcity): UpstreamUnavailable => notSent(scarcities[scarcity])
+
+const reasons: { readonly [S in State]: string } = {
+  sent: "is being sent right now",
+  accepted: "was sent before, and its outcome is known",
+  rejected: "was sent before, and its outcome is known",
+  unknown: "was sent before, and its outcome is unknown: only the same signed content may be sent again",
+  forgotten: "was sent before, and was removed from the action log"
+}
+
+/** The refusal of a nonce that was sent before. */
+export const alreadyUsed = (signer: Address, nonce: number, state: State): NonceAlreadyUsed =>
+  new NonceAlreadyUsed({ signer, nonce, detail: `An action of ${signer} with nonce ${nonce} ${reasons[state]}` })
+
+/** Whose nonce an action claims: the signer's, or its own if the signer is not known. */
+export const claimantOf = ({ fingerprint, signer }: Pick<Signed, "fingerprint" | "signer">): string =>
+  signer?.toLowerCase() ?? fingerprint
+
+/** The name of an entry: one for each nonce of a claimant. */
+export const keyOf = (sending: Signed): string => `${claimantOf(sending)}:${sending.nonce}`
+
+/** Who holds what an action takes of the room: its signer, or for a stranger its caller. */
+export const holdingOf = (part: ActionRoom.Part, sending: Sending): ActionRoom.Holding => ({
+  part,
+  holder: part === "familiar" ? claimantOf(sending) : sending.caller,
+  count: 1,
+  bytes: sending.body.length
+})
+
+/** Defaults filled in; `keep` in milliseconds. */
+export const limitsOf = (options: Options) => ({
+  capacity: options.capacity ?? 10_000,
+  maxBytes: options.maxBytes ?? 64 * 1024 * 1024,
+  settledCapacity: {
+    familiar: options.settledCapacity ?? 100_000,
+    strangers: (options.settledCapacity ?? 100_000) / 10
+  },
+  keep: Duration.toMillis(Duration.fromInputUnsafe(options.keep ?? "2 days"))
+})
+
+/** When an action that is sent now leaves the log, in milliseconds. */
+export const expiryOf = (nonce: number, now: number, keep: number): number => Math.max(nonce, now) + keep
+
+/** How often entries are dropped that are too old, in milliseconds. */
+export const pruneInterval = 3_600_000
+
+/** Warns about unanswered actions that were dropped. */
+export const warnExpired = (count: number): Effect.Effect<void> =>
+  count === 0
+    ? Effect.void
+    : Effect.logWarning(`${count} actions of unknown outcome left the action log: their nonces are too old to execute`)
+
+/** Gauges of the unanswered actions, by state. */
+export const gauges = {
+  sent: metrics.actionLogEntries.series({ state: "sent" }),
+  unknown: metrics.actionLogEntries.series({ state: "unknown" })
+}
+
+/** What remains of an entry after a sending: nothing (`gone`), or a state. */
+export type Remains = "accepted" | "rejected" | "unknown" | "gone"
+
+const remainsOf = (signer: Address | undefined, isRepeat: boolean, settlement: Settlement): Remains => {
+  if (settlement === "unknown") return "unknown"
+  if (isRepeat && (settlement === "refused" || settlement === "released")) return "unknown"
+  // without a signer there is no nonce to remember
+  if (settlement === "released" || signer === undefined) return "gone"
+  return settlement === "accepted" ? "accepted" : "rejected"
+}
+
+/** A claim that writes what remains of its entry once. */
+export const claimOf = (
+  { signer }: Signed,
+  isRepeat: boolean,
+  write: (remains: Remains) => Effect.Effect<void>
+): Claim => {
+  let isOpen = true
+  return {
+    isRepeat,
+    settle: (settlement) =>
+      Effect.suspend(() => {
+        if (!isOpen) return Effect.void
+        isOpen = false
+        return write(remainsOf(signer, isRepeat, settlement))
+      })
+  }
+}
+
+interface Entry extends Unanswered {
+  readonly expiry: number
+  readonly holding: ActionRoom.Holding
+}
+
+interface Answered {
+  readonly state: State
+  readonly expiry: number
+}
+
+/** The log of this process alone, which is lost with it; `known` are the signers that are no strangers from the start. */
+export const makeMemory = Effect.fnUntraced(
+  function*(options: Options = {}, known: ActionRoom.Signers = ActionRoom.makeSigners()) {
+    const { capacity, keep, maxBytes, settledCapacity } = limitsOf(options)
+    const context = yield* Effect.context()
+    const unanswered = new Map<string, Entry>()
+    const answered = { familiar: new Map<string, Answered>(), strangers: new Map<string, Answered>() }
+    const room = ActionRoom.make({ capacity, maxBytes })
+    let prunedAt = yield* Clock.currentTimeMillis
+    // until then no unanswered action is too old
+    let firstExpiry = Infinity
+    let inFlight = 0
+
+    const report = () => {
+      gauges.sent.updateUnsafe(inFlight, context)
+      gauges.unknown.updateUnsafe(Math.max(0, unanswered.size - inFlight), context)
+    }
+
+    const remove = (key: string): boolean => {
+      const entry = unanswered.get(key)
+      if (entry !== undefined) room.remove(entry.holding)
+      return unanswered.delete(key)
+    }
+
+    const remember = (key: string, { expiry, holding: { part }, signer }: Entry, state: State) => {
+      remove(key)
+      if (signer === undefined) return
+      if (state === "accepted") known.add(signer.toLowerCase())
+      answered[state === "accepted" ? "familiar" : part].set(key, { state, expiry })
+    }
+
+    const dropAnswered = (part: ActionRoom.Part, now: number) => {
+      for (const [key, { expiry }] of answered[part]) {
+        if (expiry > now && answered[part].size <= settledCapacity[part]) return
+        answered[part].delete(key)
+      }
+    }
+
+    const prune = (now: number) =>
+      Effect.suspend(() => {
+        prunedAt = now
+        const count = [...unanswered].filter(([key, { expiry }]) => expiry <= now && remove(key)).length
+        firstExpiry = Infinity
+        for (const { expiry } of unanswered.values()) firstExpiry = Math.min(firstExpiry, expiry)
+        report()
+        return warnExpired(count)
+      })
+
+    const settle = (key: string, entry: Entry, remains: Remains) => {
+      inFlight -= 1
+      // another sending of the same content may hold the entry by now, or somebody removed it
+      if (unanswered.get(key) === entry) {
+        if (remains === "unknown") unanswered.set(key, { ...entry, state: "unknown" })
+        else if (remains === "gone") remove(key)
+        else remember(key, entry, remains)
+      }
+      report()
+    }
+
+    const attempt = (key: string, sending: Sending, now: number): Result.Result<Claim, Refusal> => {
+      const { caller: _caller, isListed, requestId: _requestId, ...signed } = sending
+      const { nonce, signer } = signed
+      dropAnswered("familiar", now)
+      dropAnswered("strangers", now)
+      const earlier = unanswered.get(key)
+      const past = answered.familiar.get(key) ?? answered.strangers.get(key)
+      const state = past !== undefined && past.expiry > now ? past.state : earlier?.state
+      const isRepeat = earlier !== undefined
+      if (
+        signer !== undefined && state !== undefined &&
+        !(state === "unknown" && earlier?.fingerprint === signed.fingerprint)
+      ) {
+        return Result.fail(alreadyUsed(signer, nonce, state))
+      }
+      const holding = earlier?.holding ??
+        holdingOf(
+          signer !== undefined && (isListed || known.has(signer.toLowerCase())) ? "familiar" : "strangers",
+          sending
+        )
+      const scarcity = isRepeat ? undefined : room.scarcity(holding.part, holding.holder, holding.bytes)
+      if (scarcity !== undefined) return Result.fail(noRoom(scarcity))
+      const expiry = expiryOf(nonce, now, keep)
+      const entry: Entry = { ...(earlier ?? { ...signed, holding, openedAt: now }), state: "sent", expiry }
+      if (!isRepeat) room.add(holding)
+      firstExpiry = Math.min(firstExpiry, expiry)
+      unanswered.set(key, entry)
+      inFlight += 1
+      report()
+      return Result.succeed(claimOf(sending, isRepeat, (remains) => Effect.sync(() => settle(key, entry, remains))))
+    }
+
+    return ActionLog.of({
+      backing: "memory",
+      tryClaim: (sending, now) =>
+        now - prunedAt > pruneInterval || firstExpiry <= now ? undefined : attempt(keyOf(sending), sending, now),
+      claim: (sending) =>
+        Effect.flatMap(
+          Effect.tap(Clock.currentTimeMillis, prune),
+          (now) => Effect.fromResult(attempt(keyOf(sending), sending, now))
+        ),
+      unanswered: Effect.map(Effect.flatMap(Clock.currentTimeMillis, prune), () =>
+        [...unanswered.values()]
+          .map(({ expiry: _expiry, holding: _holding, ...entry }) => entry)
+          .toSorted((one, other) => one.openedAt - other.openedAt)),
+      forget: (fingerprint) =>
+        Effect.sync(() => {
+          const found = [...unanswered].find(([, entry]) => entry.fingerprint === fingerprint)
+          if (found === undefined) return false
+          remember(...found, "forgotten")
+          report()
+          return true
+        }),
+      used: Effect.sync(room.used),
+      isUp: Effect.succeed(true)
+    })
+  }
+)
+
+/** The log of this process alone; a function, so that two gateways in one process share nothing. */
+export const layerMemory = (options: Options = {}): Layer.Layer<ActionLog> =>
+  Layer.effect(ActionLog, makeMemory(options))

@@ -1,0 +1,481 @@
+/**
+ * `ActionLog` in a SQL database, SQLite or Postgres: an action is on the disk before its first byte leaves.
+ *
+ * The primary key (network, claimant, nonce) is the claim, so replicas that share a Postgres need nothing else. Every step has
+ * a deadline; while the database is away, signed actions are refused as not sent.
+ */
+import { Address } from "@trigate/domain/encoding/Hex"
+import { metrics } from "@trigate/domain/Metrics"
+import { Millis } from "@trigate/domain/Time"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
+import * as Predicate from "effect/Predicate"
+import * as Random from "effect/Random"
+import * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
+import * as SchemaTransformation from "effect/SchemaTransformation"
+import * as Migrator from "effect/sql/Migrator"
+import * as SqlClient from "effect/sql/SqlClient"
+import type { SqlError } from "effect/sql/SqlError"
+import * as ActionLog from "./ActionLog.ts"
+import * as ActionRoom from "./ActionRoom.ts"
+
+/** How much is remembered, and how long the database is waited for. */
+export interface Options extends ActionLog.Options {
+  /** Separates the gateways of several networks in one database; `mainnet` by default. */
+  readonly network?: string
+  /** After how long a `sent` action that nobody settled is `unknown`; 1 minute by default. Longer than a sending lasts. */
+  readonly lease?: ActionLog.Lease
+  /** How long the database may take for one step; 1 second by default. */
+  readonly deadline?: Duration.Input
+}
+
+type Fault = SqlError | Migrator.MigrationError | Schema.SchemaError
+
+const createTable = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  const bytes = sql.literal(sql.onDialectOrElse({ sqlite: () => "BLOB", orElse: () => "BYTEA" }))
+  // the claimant is the signer, or the fingerprint if no signer is known; a body is there while there is no answer
+  yield* sql`CREATE TABLE trigate_actions (
+    network TEXT NOT NULL,
+    claimant TEXT NOT NULL,
+    nonce BIGINT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    action_type TEXT NOT NULL,
+    body ${bytes},
+    size INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    sendings INTEGER NOT NULL,
+    token TEXT NOT NULL,
+    opened_at BIGINT NOT NULL,
+    lease_until BIGINT NOT NULL,
+    expires_at BIGINT NOT NULL,
+    PRIMARY KEY (network, claimant, nonce)
+  )`
+  yield* sql`CREATE INDEX trigate_actions_unanswered ON trigate_actions (network, expires_at, size, state)
+    WHERE body IS NOT NULL`
+  yield* sql`CREATE INDEX trigate_actions_answered ON trigate_actions (network, expires_at) WHERE body IS NULL`
+})
+
+const divideActions = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`ALTER TABLE trigate_actions ADD COLUMN part TEXT NOT NULL DEFAULT 'familiar'`
+  yield* sql`ALTER TABLE trigate_actions ADD COLUMN caller TEXT NOT NULL DEFAULT ''`
+  // the signers that had an action accepted
+  yield* sql`CREATE TABLE trigate_signers (
+    network TEXT NOT NULL,
+    signer TEXT NOT NULL,
+    accepted_at BIGINT NOT NULL,
+    PRIMARY KEY (network, signer)
+  )`
+  yield* sql`INSERT INTO trigate_signers (network, signer, accepted_at)
+    SELECT network, claimant, MAX(opened_at) FROM trigate_actions WHERE state = 'accepted' GROUP BY network, claimant`
+})
+
+const migrate = Migrator.make({})({
+  loader: Migrator.fromRecord({ "0002_create_actions": createTable, "0003_divide_actions": divideActions }),
+  table: "trigate_migrations"
+})
+
+// Postgres answers a BIGINT as a bigint, SQLite as a number
+const Integer = Schema.Union([
+  Millis,
+  Schema.BigInt.pipe(Schema.decodeTo(Millis, SchemaTransformation.transform({ decode: Number, encode: BigInt })))
+])
+const decodeInserted = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({ sendings: Integer })))
+const decodeStanding = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
+  state: Schema.Literals(["sent", "accepted", "rejected", "unknown", "forgotten"]),
+  leaseUntil: Integer,
+  expiresAt: Integer
+})))
+const decodeHoldings = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
+  part: Schema.Literals(["familiar", "strangers"]),
+  holder: Schema.String,
+  count: Integer,
+  bytes: Integer,
+  unknown: Integer,
+  firstExpiry: Integer
+})))
+const decodeListed = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
+  claimant: Schema.String,
+  nonce: Integer,
+  fingerprint: Schema.String,
+  actionType: Schema.String,
+  body: Schema.Uint8Array,
+  openedAt: Integer,
+  leaseUntil: Integer,
+  state: Schema.Literals(["sent", "unknown"])
+})))
+const isAddress = Schema.is(Address)
+
+// how often the unanswered actions are counted while there is no room for more, in milliseconds
+const countInterval = 1000
+
+/** The statements on the entries of one network; SQLite and Postgres both take them. */
+const statements = (sql: SqlClient.SqlClient, network: string) => {
+  const ours = sql`network = ${network}`
+  const entry = (sending: ActionLog.Sending) =>
+    sql`${ours} AND claimant = ${ActionLog.claimantOf(sending)} AND nonce = ${sending.nonce}`
+  const held = (sending: ActionLog.Sending, token: string) =>
+    sql`${entry(sending)} AND token = ${token} AND state = 'sent'`
+
+  return {
+    /** Inserts an action, or takes over one with the same content that no sending holds; no row if it may do neither. */
+    insert: (
+      sending: ActionLog.Sending,
+      part: ActionRoom.Part,
+      token: string,
+      now: number,
+      lease: number,
+      keep: number
+    ) =>
+      Effect.flatMap(
+        sql`INSERT INTO trigate_actions ${
+          sql.insert({
+            network,
+            claimant: ActionLog.claimantOf(sending),
+            part,
+            caller: sending.caller,
+            nonce: sending.nonce,
+            fingerprint: sending.fingerprint,
+            action_type: sending.actionType,
+            body: sending.body,
+            size: sending.body.length,
+            state: "sent",
+            sendings: 1,
+            token,
+            opened_at: now,
+            lease_until: now + lease,
+            expires_at: ActionLog.expiryOf(sending.nonce, now, keep)
+          })
+        }
+        ON CONFLICT (network, claimant, nonce) DO UPDATE SET
+          state = 'sent', sendings = trigate_actions.sendings + 1, token = excluded.token,
+          lease_until = excluded.lease_until, expires_at = excluded.expires_at
+        WHERE trigate_actions.fingerprint = excluded.fingerprint
+          AND trigate_actions.expires_at > excluded.opened_at
+          AND (trigate_actions.state = 'unknown' OR (trigate_actions.state = 'sent'
+            AND (trigate_actions.lease_until <= excluded.opened_at
+              OR trigate_actions.claimant = trigate_actions.fingerprint)))
+        RETURNING sendings`,
+        decodeInserted
+      ),
+    standing: (sending: ActionLog.Sending) =>
+      Effect.flatMap(
+        sql`SELECT state, lease_until AS "leaseUntil", expires_at AS "expiresAt"
+          FROM trigate_actions WHERE ${entry(sending)}`,
+        decodeStanding
+      ),
+    settle: (
+      sending: ActionLog.Sending,
+      token: string,
+      remains: ActionLog.Remains
+    ): Effect.Effect<unknown, SqlError> => {
+      if (remains === "gone") return sql`DELETE FROM trigate_actions WHERE ${held(sending, token)}`
+      if (remains === "unknown") return sql`UPDATE trigate_actions SET state = 'unknown' WHERE ${held(sending, token)}`
+      if (remains === "accepted") {
+        return sql`UPDATE trigate_actions SET state = 'accepted', part = 'familiar', body = NULL, size = 0
+          WHERE ${held(sending, token)}`
+      }
+      return sql`UPDATE trigate_actions SET state = ${remains}, body = NULL, size = 0 WHERE ${held(sending, token)}`
+    },
+    /** Takes back an insert that may have been carried out after nobody waited for it any more. */
+    withdraw: (sending: ActionLog.Sending, token: string) =>
+      Effect.andThen(
+        sql`DELETE FROM trigate_actions WHERE ${held(sending, token)} AND sendings = 1`,
+        sql`UPDATE trigate_actions SET state = 'unknown' WHERE ${held(sending, token)}`
+      ),
+    /** Drops the actions that are too old; answers how many of them were unanswered. */
+    dropExpired: Effect.fnUntraced(function*(now: number) {
+      yield* sql`DELETE FROM trigate_actions WHERE ${ours} AND body IS NULL AND expires_at <= ${now}`
+      const gone = yield* sql`DELETE FROM trigate_actions
+        WHERE ${ours} AND body IS NOT NULL AND expires_at <= ${now} RETURNING nonce`
+      return gone.length
+    }),
+    /** Drops the oldest answered actions of a part over its limit. */
+    dropAnswered: (part: ActionRoom.Part, limit: number) =>
+      sql`DELETE FROM trigate_actions WHERE ${ours} AND part = ${part} AND body IS NULL AND expires_at <= (
+        SELECT expires_at FROM trigate_actions WHERE ${ours} AND part = ${part} AND body IS NULL
+        ORDER BY expires_at DESC LIMIT 1 OFFSET ${limit})`,
+    isKnown: (signer: Address) =>
+      Effect.map(
+        sql`SELECT 1 FROM trigate_signers WHERE ${ours} AND signer = ${signer.toLowerCase()}`,
+        (rows) => rows.length > 0
+      ),
+    know: (signer: Address, now: number) =>
+      sql`INSERT INTO trigate_signers ${sql.insert({ network, signer: signer.toLowerCase(), accepted_at: now })}
+        ON CONFLICT (network, signer) DO UPDATE SET accepted_at = excluded.accepted_at`,
+    dropSigners: (now: number) =>
+      sql`DELETE FROM trigate_signers WHERE ${ours} AND (accepted_at <= ${now - ActionRoom.knownFor} OR accepted_at <= (
+        SELECT accepted_at FROM trigate_signers WHERE ${ours}
+        ORDER BY accepted_at DESC LIMIT 1 OFFSET ${ActionRoom.maxSigners}))`,
+    forget: Effect.fnUntraced(function*(fingerprint: string) {
+      const found = sql`${ours} AND body IS NOT NULL AND fingerprint = ${fingerprint}`
+      const gone = yield* sql`DELETE FROM trigate_actions WHERE ${found} AND claimant = fingerprint RETURNING nonce`
+      const kept = yield* sql`UPDATE trigate_actions SET state = 'forgotten', body = NULL, size = 0
+        WHERE ${found} RETURNING nonce`
+      return gone.length + kept.length > 0
+    }),
+    /** Marks what an earlier run left `sent`: that process is gone. */
+    orphan: sql`UPDATE trigate_actions SET state = 'unknown' WHERE ${ours} AND state = 'sent'`,
+    /** Counts the unanswered actions and their bytes, by who holds them. */
+    holdings: Effect.flatMap(
+      sql`SELECT part, CASE part WHEN 'familiar' THEN claimant ELSE caller END AS holder, COUNT(*) AS count,
+          SUM(size) AS bytes, SUM(CASE state WHEN 'unknown' THEN 1 ELSE 0 END) AS unknown,
+          MIN(expires_at) AS "firstExpiry"
+        FROM trigate_actions WHERE ${ours} AND body IS NOT NULL GROUP BY 1, 2`,
+      decodeHoldings
+    ),
+    list: (now: number) =>
+      Effect.map(
+        Effect.flatMap(
+          sql`SELECT claimant, nonce, fingerprint, action_type AS "actionType", body, opened_at AS "openedAt",
+              lease_until AS "leaseUntil", state
+            FROM trigate_actions WHERE ${ours} AND body IS NOT NULL ORDER BY opened_at, fingerprint`,
+          decodeListed
+        ),
+        (rows) =>
+          rows.map(({ claimant, leaseUntil, state, ...rest }): ActionLog.Unanswered => ({
+            ...rest,
+            ...(isAddress(claimant) ? { signer: claimant } : {}),
+            state: leaseUntil > now ? state : "unknown"
+          }))
+      )
+  }
+}
+
+const awayGauge = metrics.actionLogAway.series({})
+
+const isLocked = (fault: Fault): boolean => fault._tag === "SqlError" && fault.reason._tag === "LockTimeoutError"
+
+/** Why a step failed; the words of a Postgres server may hold a name that belongs to its address. */
+const wordsOf = (fault: Fault, isFile: boolean): string => {
+  if (fault._tag !== "SqlError") return `is not readable (${fault._tag})`
+  const { reason } = fault
+  return `is away (${isFile && "message" in reason && reason.message !== undefined ? reason.message : reason._tag})`
+}
+
+const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
+  const sql = yield* SqlClient.SqlClient
+  const scope = yield* Effect.scope
+  const { capacity, keep, maxBytes, settledCapacity } = ActionLog.limitsOf(options)
+  const lease = ActionLog.leaseMillis(options.lease)
+  const deadline = Duration.fromInputUnsafe(options.deadline ?? "1 second")
+  const table = statements(sql, options.network ?? "mainnet")
+  const isFile = sql.onDialectOrElse({ sqlite: () => true, orElse: () => false })
+  const start = yield* Clock.currentTimeMillis
+  const run = `${start.toString(36)}.${(yield* Random.nextInt).toString(36)}`
+  const claimsBetweenPrunes = Math.min(1000, settledCapacity.familiar)
+  const signers = ActionRoom.makeSigners()
+  let claims = 0
+  let inFlight = 0
+  // the unanswered actions of all replicas: counted in the table, and changed by what this process does
+  const room = ActionRoom.make({ capacity, maxBytes })
+  let countedAt = 0
+  // until then no action of that count is too old
+  let firstExpiry = 0
+  let prunedAt = start
+  let isAway = false
+
+  const tell = Effect.fnUntraced(function*(isNowAway: boolean, why: string) {
+    if (isAway === isNowAway) return
+    isAway = isNowAway
+    yield* Metric.update(awayGauge, isAway ? 1 : 0)
+    yield* isAway
+      ? Effect.logError(`Signed actions are refused: the action log ${why}`)
+      : Effect.logInfo("The action log is back")
+  })
+
+  /**
+   * Runs one step within the deadline; fails with the reason in words.
+   *
+   * A late step is interrupted in the background, since that can take as long as the step itself; `late` runs after it.
+   */
+  const step = Effect.fnUntraced(
+    function*<A>(effect: Effect.Effect<A, Fault>, late: Effect.Effect<void> = Effect.void) {
+      const stepping = effect.pipe(
+        Effect.retry({ schedule: Schedule.spaced("20 millis"), while: isLocked }),
+        Effect.interruptible
+      )
+      const fiber = yield* Effect.forkIn(stepping, scope, { startImmediately: true })
+      return yield* Fiber.join(fiber).pipe(
+        Effect.mapError((fault) => wordsOf(fault, isFile)),
+        Effect.onInterrupt(() => Effect.forkIn(Effect.andThen(Fiber.interrupt(fiber), late), scope)),
+        Effect.interruptible,
+        Effect.timeoutOrElse({
+          duration: deadline,
+          orElse: () => Effect.fail(`is away (no answer within ${Duration.format(deadline)})`)
+        })
+      )
+    }
+  )
+
+  const told = <A>(stepped: Effect.Effect<A, string>) =>
+    Effect.tapError(Effect.tap(stepped, () => tell(false, "")), (why) => tell(true, why))
+
+  const deferred = new Map<string, Effect.Effect<unknown, Fault>>()
+  const writeFirst = Effect.suspend(() => {
+    const [first] = deferred
+    if (first === undefined) return Effect.void
+    const [token, write] = first
+    return Effect.andThen(told(step(write)), Effect.sync(() => deferred.delete(token)))
+  })
+  const writeDeferred = writeFirst.pipe(
+    Effect.retry(Schedule.spaced("1 second")),
+    Effect.ignore,
+    Effect.repeat({ while: () => deferred.size > 0 })
+  )
+
+  /** Writes later what cannot be written now. */
+  const defer = (token: string, write: Effect.Effect<unknown, Fault>) =>
+    Effect.suspend(() => {
+      const isFirst = deferred.size === 0
+      // over the limit an answered action stays listed, and becomes `unknown` after its lease
+      if (deferred.size < capacity) deferred.set(token, write)
+      return isFirst ? Effect.asVoid(Effect.forkIn(Effect.delay(writeDeferred, "1 second"), scope)) : Effect.void
+    })
+
+  const reportInFlight = (change: number) => {
+    inFlight += change
+    return Metric.update(ActionLog.gauges.sent, inFlight)
+  }
+
+  const counting = Effect.gen(function*() {
+    const holdings = yield* table.holdings
+    room.reset(holdings)
+    countedAt = yield* Clock.currentTimeMillis
+    firstExpiry = holdings.reduce((first, holding) => Math.min(first, holding.firstExpiry), Infinity)
+    yield* Metric.update(ActionLog.gauges.unknown, holdings.reduce((sum, { unknown }) => sum + unknown, 0))
+  })
+  const recount = Effect.ignore(step(counting))
+
+  const makeRoom = Effect.gen(function*() {
+    yield* ActionLog.warnExpired(yield* table.dropExpired(yield* Clock.currentTimeMillis))
+    yield* counting
+  })
+  // who finds the log full, again and again, must not have it counted as often
+  const makeRoomAgain = Effect.flatMap(
+    Clock.currentTimeMillis,
+    (now) => now < firstExpiry && now - countedAt < countInterval ? Effect.void : makeRoom
+  )
+  const prune = Effect.gen(function*() {
+    yield* table.dropAnswered("familiar", settledCapacity.familiar)
+    yield* table.dropAnswered("strangers", settledCapacity.strangers)
+    yield* table.dropSigners(yield* Clock.currentTimeMillis)
+    yield* makeRoom
+  })
+
+  let isReady = !prepare
+  const prepared = Effect.gen(function*() {
+    yield* migrate
+    if (isFile) yield* table.orphan
+    yield* prune
+    isReady = true
+  }).pipe(Effect.provideService(SqlClient.SqlClient, sql))
+  const ready = Effect.suspend(() => isReady ? Effect.void : prepared)
+
+  const partOf = Effect.fnUntraced(function*({ isListed, signer }: ActionLog.Sending) {
+    if (signer === undefined) return "strangers"
+    if (isListed || signers.has(signer.toLowerCase())) return "familiar"
+    if (!(yield* table.isKnown(signer))) return "strangers"
+    signers.add(signer.toLowerCase())
+    return "familiar"
+  })
+
+  /** The number of sendings, this one included, and what they hold; else the state that stands in the way, or what is scarce. */
+  const write = Effect.fnUntraced(function*(sending: ActionLog.Sending, token: string, now: number) {
+    yield* ready
+    const part = yield* partOf(sending)
+    const holding = ActionLog.holdingOf(part, sending)
+    let scarcity: ActionRoom.Scarcity | undefined
+    for (const isLast of [false, true]) {
+      scarcity = room.scarcity(part, holding.holder, holding.bytes)
+      // an action that the log holds already needs no room
+      if (scarcity === undefined || (yield* table.standing(sending)).length > 0) {
+        const [inserted] = yield* table.insert(sending, part, token, now, lease(), keep)
+        if (inserted !== undefined) return { sendings: inserted.sendings, holding }
+        const [standing] = yield* table.standing(sending)
+        if (standing !== undefined && standing.expiresAt > now) {
+          return standing.state === "sent" && standing.leaseUntil <= now ? "unknown" : standing.state
+        }
+        // what stands in the way is too old
+        if (!isLast) yield* makeRoom
+      } else if (!isLast) yield* makeRoomAgain
+    }
+    return { scarcity: scarcity ?? "full" }
+  })
+
+  const claim = Effect.fn("ActionLog.claim")(
+    function*(sending: ActionLog.Sending): Effect.fn.Return<ActionLog.Claim, ActionLog.Refusal> {
+      const now = yield* Clock.currentTimeMillis
+      claims += 1
+      const token = `${run}.${claims.toString(36)}`
+      const withdrawal = defer(token, table.withdraw(sending, token))
+      const written = yield* told(step(write(sending, token, now), withdrawal)).pipe(
+        // a connection that broke may have carried the statement through
+        Effect.tapError(() => isFile ? Effect.void : withdrawal),
+        Effect.mapError(ActionLog.notSent)
+      )
+      const { nonce, signer } = sending
+      if (Predicate.isString(written)) {
+        return yield* signer === undefined ? ActionLog.noRoom("full") : ActionLog.alreadyUsed(signer, nonce, written)
+      }
+      if ("scarcity" in written) return yield* ActionLog.noRoom(written.scarcity)
+      yield* reportInFlight(1)
+      if (now - prunedAt > ActionLog.pruneInterval || claims % claimsBetweenPrunes === 0) {
+        prunedAt = now
+        yield* Effect.forkIn(Effect.ignore(step(prune)), scope)
+      }
+      const isRepeat = written.sendings > 1
+      if (!isRepeat) room.add(written.holding)
+      return ActionLog.claimOf(sending, isRepeat, (remains) =>
+        Effect.gen(function*() {
+          const isNew = remains === "accepted" && signer !== undefined && !signers.has(signer.toLowerCase())
+          const settlement = isNew
+            ? Effect.andThen(table.settle(sending, token, remains), table.know(signer, yield* Clock.currentTimeMillis))
+            : table.settle(sending, token, remains)
+          yield* reportInFlight(-1)
+          if (remains !== "unknown") room.remove(written.holding)
+          if (isNew) signers.add(signer.toLowerCase())
+          const later = defer(token, settlement)
+          yield* told(step(settlement, later)).pipe(Effect.catch(() => later))
+          if (remains === "unknown" || isRepeat) yield* recount
+        }))
+    }
+  )
+
+  const probe = Effect.andThen(ready, sql`SELECT 1`)
+
+  const ask = <A>(effect: Effect.Effect<A, Fault>) => Effect.mapError(step(effect), ActionLog.unreadable)
+
+  // the first action should not wait for the table, and a fault should be reported at the start
+  if (prepare) yield* Effect.ignore(told(step(ready)))
+
+  return ActionLog.ActionLog.of({
+    backing: isFile ? "SQLite" : "Postgres",
+    tryClaim: () => undefined,
+    claim,
+    unanswered: ask(Effect.flatMap(Clock.currentTimeMillis, table.list)),
+    forget: (fingerprint) => Effect.tap(ask(table.forget(fingerprint)), () => recount),
+    used: Effect.sync(room.used),
+    // a file that can be read may refuse a write, as on a full disk: the last claim tells
+    isUp: Effect.map(Effect.isSuccess(isFile ? step(probe) : told(step(probe))), (answers) => answers && !isAway)
+  })
+})
+
+/**
+ * The log of a gateway; creates its table.
+ *
+ * A SQLite file belongs to one gateway: what an earlier run left `sent` is `unknown` at once. In a Postgres, which several
+ * replicas may share, it is `unknown` after the lease.
+ */
+export const layer = (options: Options = {}): Layer.Layer<ActionLog.ActionLog, never, SqlClient.SqlClient> =>
+  Layer.effect(ActionLog.ActionLog, make(options, true))
+
+/** The log for a tool that reads it: creates and changes nothing by itself. */
+export const layerExisting = (options: Options = {}): Layer.Layer<ActionLog.ActionLog, never, SqlClient.SqlClient> =>
+  Layer.effect(ActionLog.ActionLog, make(options, false))

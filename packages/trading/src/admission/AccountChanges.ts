@@ -1,0 +1,110 @@
+/**
+ * Which accounts an action changes, so that no state is served which was read before it: those of its signer, its vault, the
+ * accounts that it names, and the account for which its signer acts as an API wallet.
+ *
+ * The venue's responses to `userRole` and `extraAgents` name the account for which a wallet acts. If no caller has asked, the gateway
+ * asks once.
+ */
+import { CurrentCaller, local } from "@trigate/domain/Caller"
+import { Address } from "@trigate/domain/encoding/Hex"
+import * as Json from "@trigate/domain/encoding/Json"
+import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import { userRole } from "@trigate/domain/info/InfoOperations"
+import type { InfoCall } from "@trigate/domain/info/InfoProtocol"
+import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
+import type { UpstreamResponse } from "@trigate/domain/operations/UpstreamResponse"
+import type { AccountVersions } from "@trigate/upstream/cache/AccountVersions"
+import { IsRefresh } from "@trigate/upstream/limits/RateLimiter"
+import type { Pipeline } from "@trigate/upstream/Pipeline"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import type { Admitted } from "./Admission.ts"
+
+/** The queries whose responses tell for whom wallets act. */
+export const tellMasters: ReadonlySet<string> = new Set(["userRole", "extraAgents"])
+
+const decodeQuery = Schema.decodeUnknownOption(Schema.Struct({ user: Address }))
+const decodeRole = Schema.decodeUnknownOption(Schema.Union([
+  Schema.Struct({ role: Schema.Literal("agent"), data: Schema.Struct({ user: Address }) }),
+  Schema.Struct({ role: Schema.Literals(["user", "subAccount", "vault"]) })
+]))
+const decodeAgents = Schema.decodeUnknownOption(Schema.Array(Schema.Struct({ address: Address })))
+
+/** The accounts for which signers act, according to a response. */
+const mastersIn = (
+  call: InfoCall,
+  { json: { valueOrUndefined: answer }, status }: UpstreamResponse
+): ReadonlyArray<readonly [signer: string, accounts: ReadonlyArray<string>]> => {
+  const query = decodeQuery(call.body.valueOrUndefined)
+  if (status !== 200 || Option.isNone(query)) return []
+  const user = query.value.user.toLowerCase()
+  if (InfoProtocol.typeOf(call) === "extraAgents") {
+    return Option.getOrElse(decodeAgents(answer), () => []).map(({ address }) => [address.toLowerCase(), [user]])
+  }
+  return Option.toArray(decodeRole(answer)).map((found) => [
+    user,
+    found.role === "agent" ? [found.data.user.toLowerCase()] : []
+  ])
+}
+
+/** Learns for whom wallets act from the response to one of {@link tellMasters}. */
+export const learn = (
+  versions: AccountVersions["Service"],
+  call: InfoCall,
+  response: UpstreamResponse
+): Effect.Effect<void> =>
+  Effect.forEach(
+    mastersIn(call, response),
+    ([signer, accounts]) => versions.learn(signer, accounts),
+    { discard: true }
+  )
+
+const roleQuery = (user: string): InfoCall => {
+  const request = { user }
+  return { operation: userRole, request, body: Json.write({ type: userRole.name, ...request }), surface: "gateway" }
+}
+
+const addresses = /0x[0-9a-fA-F]{40}(?![0-9a-fA-F])/gu
+
+/** The accounts that a signed body names, and its signer, in lower case. */
+const accountsIn = ({ body, signed: { vaultAddress }, signer }: Admitted): ReadonlyArray<string> =>
+  [signer, vaultAddress, ...Utf8.decodeLossy(body).match(addresses) ?? []].flatMap((account) =>
+    account?.toLowerCase() ?? []
+  )
+
+/** Gives new versions to the accounts that an action changed. The venue is not asked for the signer's account if it does not answer. */
+export type Changed = (admitted: Admitted, venueAnswers: boolean) => Effect.Effect<void>
+
+/** {@link Changed} over the versions of a pipeline; `ask` sends a query to the venue. */
+export const make = Effect.fnUntraced(function*<E>(
+  { accounts, inTurn }: Pick<Pipeline["Service"], "accounts" | "inTurn">,
+  ask: (call: InfoCall) => Effect.Effect<UpstreamResponse, E>
+) {
+  const scope = yield* Effect.scope
+  const asked = new Set<string>()
+
+  const find = (signer: string): Effect.Effect<void> =>
+    Effect.suspend(() => {
+      if (asked.has(signer)) return Effect.void
+      asked.add(signer)
+      const call = roleQuery(signer)
+      const found = Effect.flatMap(ask(call), (response) => learn(accounts, call, response)).pipe(
+        Effect.provideService(IsRefresh, true),
+        Effect.provideService(CurrentCaller, local),
+        Effect.ignore,
+        Effect.ensuring(Effect.sync(() => asked.delete(signer)))
+      )
+      return Effect.asVoid(Effect.forkIn(found, scope))
+    })
+
+  const changed: Changed = Effect.fnUntraced(function*(admitted, venueAnswers) {
+    const { fingerprint, signer } = admitted
+    const isOpen = yield* accounts.change(signer ?? fingerprint, accountsIn(admitted))
+    if (!isOpen || !venueAnswers || signer === undefined) return
+    const caller = yield* CurrentCaller
+    const cost = roleQuery(signer).operation.cost.weight
+    yield* inTurn("trading-api", { key: `role ${signer}`, caller: caller.id, cost, start: find(signer) })
+  })
+  return changed
+})

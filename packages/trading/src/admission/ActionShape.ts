@@ -1,0 +1,231 @@
+/**
+ * Reads a signed body: decodes it once, puts its action into the venue's form, respells its chain field, and warns of what
+ * the venue would not take.
+ *
+ * A union reports the faults of all its members. To report those of the one form that the sender meant, the form is chosen
+ * first, by the member that only it has.
+ */
+import type { Action, DecodedActionType } from "@trigate/domain/actions/Action"
+import {
+  CSignerActionDocumented,
+  documentedFormAdvice,
+  EvmUserModify,
+  EvmUserModifyDocumented,
+  formKeys,
+  hasDocumentedForm,
+  isDecodedActionType,
+  JailSelf,
+  MultiSig,
+  TokenDelegate,
+  TokenDelegateDocumented,
+  UnjailSelf
+} from "@trigate/domain/actions/Action"
+import { SignedEnvelope } from "@trigate/domain/actions/SignedAction"
+import * as Json from "@trigate/domain/encoding/Json"
+import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import type { InvalidRequest, RequestFault } from "@trigate/domain/errors/RequestError"
+import { faultsOf, invalidRequest } from "@trigate/domain/operations/Operation"
+import type { AnyCodec } from "@trigate/domain/operations/Operation"
+import type { UnsignableAction } from "@trigate/signing/actions/ActionHash"
+import * as CanonicalAction from "@trigate/signing/actions/CanonicalAction"
+import type { VenueProfile } from "@trigate/signing/VenueProfile"
+import { documentedChainField } from "@trigate/signing/VenueProfile"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+
+/** A value that was read, or all its faults with their paths in the body. */
+export type Read<A> = Result.Result<A, ReadonlyArray<RequestFault>>
+
+/** A body with the right shape. */
+export interface ReadBody {
+  /** The body; its action has every member that was sent, `type` first. */
+  readonly signed: SignedEnvelope
+  /** The action as it was parsed, with its order of members. */
+  readonly sentAction: unknown
+  /** The decoded action; absent for a type of which only the envelope is decoded. */
+  readonly action: Action | undefined
+}
+
+const reader = <S extends AnyCodec>(schema: S, prefix: ReadonlyArray<string>) => {
+  const decode = Schema.decodeUnknownResult(schema, { errors: "all" })
+  return (value: unknown): Read<S["Type"]> => Result.mapError(decode(value), (error) => faultsOf(error, prefix))
+}
+
+const inAction = <S extends AnyCodec>(schema: S) => reader(schema, ["action"])
+
+const { action: _action, ...besideAction } = SignedEnvelope.fields
+
+const readBesideAction = reader(Schema.Struct(besideAction), [])
+
+const readEnvelope = reader(SignedEnvelope, [])
+
+const readMultiSig = inAction(MultiSig)
+
+type Reader = (value: unknown) => Read<Action>
+
+const readers: { readonly [Type in keyof typeof formKeys]: { readonly [key: string]: Reader } } = {
+  tokenDelegate: { wei: inAction(TokenDelegate), amount: inAction(TokenDelegateDocumented) },
+  CSignerAction: {
+    unjailSelf: inAction(UnjailSelf),
+    jailSelf: inAction(JailSelf),
+    payload: inAction(CSignerActionDocumented)
+  },
+  evmUserModify: { usingBigBlocks: inAction(EvmUserModify), modifications: inAction(EvmUserModifyDocumented) }
+}
+
+const refused = (message: string) => Result.fail([{ path: ["action"], message }])
+
+const quoted = (keys: ReadonlyArray<string>): string => keys.map((key) => `\`${key}\``).join(" or ")
+
+const readAction = (type: DecodedActionType, action: object): Read<Action> => {
+  if (type === "multiSig") return readMultiSig(action)
+  const { documented, real } = formKeys[type]
+  const given = real.filter((key) => key in action)
+  if (given.length > 1) return refused(`Expected only one of ${quoted(real)}`)
+  const key = given[0] ?? (documented in action ? documented : real.length === 1 ? real[0] : undefined)
+  const read = key === undefined ? undefined : readers[type][key]
+  return read === undefined ? refused(`Expected a member ${quoted(real)}`) : read(action)
+}
+
+const faultsIn = <A>(read: Read<A>) => Result.isFailure(read) ? read.failure : []
+
+/** The members of a body that are none of a signed action: nobody signed them, and the venue does not read them. */
+const unsignedMembers = (body: unknown): ReadonlyArray<RequestFault> =>
+  Predicate.isReadonlyObject(body)
+    ? Object.keys(body).filter((key) => !Object.hasOwn(SignedEnvelope.fields, key)).map((key) => ({
+      path: [key],
+      message: "Not a member of a signed action"
+    }))
+    : []
+
+const readMembers = (body: unknown): Read<ReadBody> => {
+  const sentAction = Predicate.hasProperty(body, "action") ? body.action : undefined
+  const { type, ...members } = Predicate.isReadonlyObject(sentAction) ? sentAction : {}
+  if (!Predicate.isReadonlyObject(sentAction) || !Predicate.isString(type) || !isDecodedActionType(type)) {
+    return Result.map(readEnvelope(body), (signed) => ({ signed, sentAction, action: undefined }))
+  }
+  const action = readAction(type, sentAction)
+  const beside = readBesideAction(body)
+  return Result.isSuccess(action) && Result.isSuccess(beside)
+    ? Result.succeed({
+      signed: { ...beside.success, action: { type, ...members } },
+      sentAction,
+      action: action.success
+    })
+    : Result.fail([...faultsIn(action), ...faultsIn(beside)])
+}
+
+/** Reads a parsed body of any action type; its faults come all at once. */
+export const read = (body: unknown): Read<ReadBody> => {
+  const read = readMembers(body)
+  const unsigned = unsignedMembers(body)
+  return unsigned.length === 0 ? read : Result.fail([...faultsIn(read), ...unsigned])
+}
+
+/** The text of a body. Fails with `InvalidRequest` when it is not UTF-8. */
+export const textOf = (body: Uint8Array): Result.Result<string, InvalidRequest> =>
+  Result.fromOption(Utf8.decode(body), () => invalidRequest([{ path: [], message: "Not valid UTF-8" }]))
+
+/** {@link read} for the text of a body, which has to be strict JSON. Fails with `InvalidRequest`. */
+export const readText = (text: string): Result.Result<ReadBody, InvalidRequest> =>
+  Result.flatMap(
+    Result.mapError(Json.parseStrict(text), (refusal) => invalidRequest([refusal])),
+    (parsed) => Result.mapError(read(parsed), invalidRequest)
+  )
+
+/** The action of a body in the venue's form; what was decoded is not decoded again. Fails with `UnsignableAction`. */
+export const canonicalOf = (
+  profile: VenueProfile,
+  { action, sentAction }: ReadBody
+): Result.Result<CanonicalAction.CanonicalAction, UnsignableAction> =>
+  action?.type === "multiSig"
+    ? CanonicalAction.canonicalizeMultiSig(profile, action)
+    // as it was sent: a type that is not known here is hashed in the order of its members
+    : CanonicalAction.canonicalize(profile, sentAction)
+
+/** Where a body has actions: the one that it submits, and the one that a multi-sig wraps. */
+const actionPaths = [["action"], ["action", "payload", "action"]] as const
+
+const membersAt = (text: string, path: ReadonlyArray<string>): ReadonlyMap<string, Json.Span> => {
+  let found = Json.members(text)
+  for (const key of path) {
+    const span = found.get(key)
+    if (span === undefined) return new Map()
+    found = Json.members(text, span.start)
+  }
+  return found
+}
+
+/**
+ * The text with `venueChain` respelled to the profile's name wherever it is a key of an action; nothing else changes.
+ *
+ * An action with both names would get a key twice, so it is refused.
+ */
+export const respellChainField = (profile: VenueProfile, text: string): Result.Result<string, RequestFault> => {
+  if (!text.includes(documentedChainField) && !text.includes("\\")) return Result.succeed(text)
+  const spans: Array<Json.Span> = []
+  for (const path of actionPaths) {
+    const members = membersAt(text, path)
+    const span = members.get(documentedChainField)
+    if (span === undefined) continue
+    if (members.has(profile.chainField)) {
+      return Result.fail({
+        path: [...path, documentedChainField],
+        message: `Expected only one of ${profile.chainField} and ${documentedChainField}`
+      })
+    }
+    spans.push(span)
+  }
+  let respelled = ""
+  let from = 0
+  for (const { keyEnd, keyStart } of spans.toSorted((a, b) => a.keyStart - b.keyStart)) {
+    respelled += `${text.slice(from, keyStart)}${JSON.stringify(profile.chainField)}`
+    from = keyEnd
+  }
+  return Result.succeed(respelled + text.slice(from))
+}
+
+interface Placed {
+  readonly path: ReadonlyArray<string>
+  readonly action: SignedEnvelope["action"]
+}
+
+const [outer, inner] = actionPaths
+
+const actionsIn = ({ action, signed }: ReadBody): ReadonlyArray<Placed> => [
+  { path: outer, action: signed.action },
+  ...(action?.type === "multiSig" ? [{ path: inner, action: action.payload.action }] : [])
+]
+
+/** The documented forms in a body: the path of each, and the form that the venue takes instead. */
+export const documentedForms = (body: ReadBody): ReadonlyArray<RequestFault> =>
+  actionsIn(body).flatMap(({ action, path }) => {
+    const message = documentedFormAdvice(action)
+    return message === undefined || !hasDocumentedForm(action.type)
+      ? []
+      : [{ path: [...path, formKeys[action.type].documented], message }]
+  })
+
+const otherNetwork = (profile: VenueProfile, { action }: Placed): ReadonlyArray<string> => {
+  const chain = action[profile.chainField] ?? action[documentedChainField]
+  return Predicate.isString(chain) && chain !== profile.chainName
+    ? [`${action.type} is not for ${profile.chainName}, the network that this gateway sends to`]
+    : []
+}
+
+/** Warnings in the order of the body; ASCII without line breaks, so that they fit into a header. */
+export const warnings = (profile: VenueProfile, body: ReadBody, now: number): ReadonlyArray<string> => {
+  const actions = actionsIn(body)
+  const { expiresAfter } = body.signed
+  return [
+    ...documentedForms(body).map(({ message }) => message),
+    ...actions.flatMap((action) => otherNetwork(profile, action)),
+    ...(actions[1]?.action.type === "evmUserModify"
+      ? ["The original key keeps control of a multi-sig user's EVM account: such users should not use the EVM"]
+      : []),
+    ...(Predicate.isNumber(expiresAfter) && expiresAfter <= now
+      ? ["expiresAfter has passed: the venue refuses the action and counts it several times"]
+      : [])
+  ]
+}

@@ -1,0 +1,270 @@
+/** Checks a signed body before anything is sent upstream, and says which bytes to send. */
+import type { Action } from "@trigate/domain/actions/Action"
+import { actionCatalog, innerAction, isActionType } from "@trigate/domain/actions/ActionCatalog"
+import type { SentAction } from "@trigate/domain/actions/ActionCatalog"
+import { NonceMismatch, NonceOutOfWindow } from "@trigate/domain/actions/ActionError"
+import { operationOf } from "@trigate/domain/actions/ExchangeOperations"
+import type { SignedEnvelope } from "@trigate/domain/actions/SignedAction"
+import { CurrentCaller } from "@trigate/domain/Caller"
+import type { Scope } from "@trigate/domain/Caller"
+import type { Address } from "@trigate/domain/encoding/Hex"
+import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import type { NotPermitted } from "@trigate/domain/errors/CallerError"
+import type { InvalidRequest } from "@trigate/domain/errors/RequestError"
+import { UnsupportedAction } from "@trigate/domain/errors/RequestError"
+import { invalidRequest, needOf, notPermitted } from "@trigate/domain/operations/Operation"
+import type { Settings } from "@trigate/domain/Settings"
+import { settings } from "@trigate/domain/Settings"
+import * as UserSigned from "@trigate/signing/actions/UserSigned"
+import * as Secp256k1 from "@trigate/signing/Secp256k1"
+import type { VenueProfile } from "@trigate/signing/VenueProfile"
+import { Venue } from "@trigate/signing/VenueProfile"
+import * as Clock from "effect/Clock"
+import * as Config from "effect/Config"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import * as ActionShape from "./ActionShape.ts"
+import * as SignerGate from "./SignerGate.ts"
+
+/** A body that passed all checks. */
+export interface Admitted {
+  readonly actionType: string
+  /** The body as it was read; the action has every member that was sent. */
+  readonly signed: SignedEnvelope
+  /** The decoded action; absent for a type of which only the envelope is decoded. */
+  readonly action: Action | undefined
+  readonly nonce: number
+  /** Who signed, in lower case; absent where no signer can be recovered, as for forms that only the documents show. */
+  readonly signer: Address | undefined
+  /** Whether the signer had to be on a list to be admitted. */
+  readonly isListed: boolean
+  /**
+   * Identifies the signed content: a digest of the action, its nonce and its signature, 0x hex of 64 digits.
+   *
+   * Bytes beside the signed content do not change it: whitespace, the order of the members.
+   */
+  readonly fingerprint: string
+  /** The bytes to send: those of the request, except that `venueChain` is respelled. */
+  readonly body: Uint8Array
+  /** What the sender should know, one sentence each; ASCII without line breaks. */
+  readonly warnings: ReadonlyArray<string>
+}
+
+/** Why a body is refused. */
+export type AdmissionFailure =
+  | InvalidRequest
+  | UnsupportedAction
+  | NonceMismatch
+  | NonceOutOfWindow
+  | NotPermitted
+  | SignerGate.SignerFailure
+
+/** What is admitted. */
+export interface Options {
+  /**
+   * The action types that are admitted, those inside a multi-sig included: the catalog of known actions (the default), any type,
+   * none, or those of a list.
+   */
+  readonly relayActions?: "known" | "all" | "none" | ReadonlyArray<string>
+  /** Refuses the documented forms that the venue does not take; off by default. */
+  readonly strict?: boolean
+  /** Addresses whose actions are admitted; the default is anyone's. */
+  readonly signers?: ReadonlyArray<string>
+  /** How far a nonce may lie before and after now, both ends excluded; the default is the venue's 2 days and 1 day. */
+  readonly nonceWindow?: { readonly past: Duration.Input; readonly future: Duration.Input }
+}
+
+/** The ends of the nonce window, both excluded, and the instant that it was taken at; milliseconds. */
+export interface NonceWindow {
+  readonly now: number
+  readonly earliest: number
+  readonly latest: number
+}
+
+/** The nonce window at an instant. */
+export const nonceWindow = ({ nonceWindow }: Pick<Options, "nonceWindow">): (now: number) => NonceWindow => {
+  const past = Duration.toMillis(Duration.fromInputUnsafe(nonceWindow?.past ?? "2 days"))
+  const future = Duration.toMillis(Duration.fromInputUnsafe(nonceWindow?.future ?? "1 day"))
+  return (now) => ({ now, earliest: now - past, latest: now + future })
+}
+
+/** Checks signed bodies. */
+export class Admission extends Context.Service<Admission, {
+  /**
+   * Runs all checks, those of the `CurrentCaller`'s scope included. Fails with the first that refuses; faults of the shape come
+   * all at once, with their paths.
+   *
+   * With an expected signer it fails with `InvalidSignature` when another one signed or none can be recovered.
+   */
+  readonly admit: (body: Uint8Array, expectedSigner?: Address) => Effect.Effect<Admitted, AdmissionFailure>
+}>()("@trigate/trading/admission/Admission") {}
+
+const MAX_TYPE = 64
+
+const nonceMember = (actionType: string): string => {
+  const type = UserSigned.find(actionType)
+  return (type === undefined ? undefined : UserSigned.nonceField(type)?.name) ?? "nonce"
+}
+
+// each of these finds a reason to refuse, or none
+
+const mismatch = ({ action, nonce }: SignedEnvelope): NonceMismatch | undefined => {
+  const actionNonce = action[nonceMember(action.type)]
+  if (!Predicate.isNumber(actionNonce) || !Number.isSafeInteger(actionNonce) || actionNonce < 0) return undefined
+  const detail = `The action's nonce ${actionNonce} is not the body's nonce ${nonce}`
+  return actionNonce === nonce ? undefined : new NonceMismatch({ nonce, actionNonce, detail })
+}
+
+const outOfWindow = (
+  nonce: number,
+  { earliest, latest, now }: NonceWindow
+): NonceOutOfWindow | undefined => {
+  if (nonce > earliest && nonce < latest) return undefined
+  const detail = `The nonce ${nonce} is not between ${earliest} and ${latest} (milliseconds, both excluded)`
+  return new NonceOutOfWindow({ nonce, now, earliest: Math.max(0, earliest), latest, detail })
+}
+
+/** The types of an action: its own, then that of the action inside a multi-sig. */
+const typesIn = (action: SentAction): ReadonlyArray<string> => {
+  const inner = innerAction(action)
+  return inner === undefined ? [action.type] : [action.type, inner.type]
+}
+
+const firstRefusal = <Refusal>(
+  types: ReadonlyArray<string>,
+  refuse: (type: string) => Refusal | undefined
+): Refusal | undefined => {
+  for (const type of types) {
+    const refusal = refuse(type)
+    if (refusal !== undefined) return refusal
+  }
+  return undefined
+}
+
+const outOfScope = (scope: Scope) => (type: string): NotPermitted | undefined =>
+  notPermitted(scope, needOf(operationOf(type), type))
+
+/** How a refusal of an action type ends: the setting that changes it. */
+const relaySetting = (relayActions: Options["relayActions"]): string => {
+  const { env } = settings.relayActions
+  switch (relayActions) {
+    case "known":
+      return `only the known types are relayed unless ${env} is \`*\``
+    case "none":
+      return `${env} is \`none\``
+    default:
+      return `${env} lists the types that are relayed`
+  }
+}
+
+/**
+ * The checks that the options ask for.
+ *
+ * Signatures have to be for the network of the profile, whose spelling is sent. Signers are recovered by the given engine.
+ */
+export const make = (
+  profile: VenueProfile,
+  options: Options = {},
+  engine: Secp256k1.Engine = Secp256k1.noble
+): Admission["Service"] => {
+  const { relayActions = "known", strict = false } = options
+  const windowAt = nonceWindow(options)
+  const supported: ReadonlyArray<string> = relayActions === "none"
+    ? []
+    : Predicate.isString(relayActions)
+    ? Object.keys(actionCatalog)
+    : [...new Set(relayActions)]
+  const listed = new Set(supported)
+  const checkSigner = SignerGate.make(profile, engine, options.signers)
+
+  const unsupported = (type: string): UnsupportedAction | undefined => {
+    if (relayActions === "all" || listed.has(type)) return undefined
+    const actionType = type.slice(0, MAX_TYPE)
+    const kind = isActionType(type) ? "" : "unknown "
+    const detail = `This gateway does not relay the ${kind}action type ${JSON.stringify(actionType)}: ${
+      relaySetting(relayActions)
+    }`
+    return new UnsupportedAction({ actionType, supported, detail })
+  }
+
+  const documentedForm = (body: ActionShape.ReadBody): InvalidRequest | undefined => {
+    const documented = strict ? ActionShape.documentedForms(body) : []
+    return documented.length === 0 ? undefined : invalidRequest(documented)
+  }
+
+  const check = (
+    body: Uint8Array,
+    text: string,
+    read: ActionShape.ReadBody,
+    now: number,
+    scope: Scope,
+    expectedSigner: Address | undefined
+  ): Result.Result<Admitted, AdmissionFailure> => {
+    const { action, signed } = read
+    const { action: { type: actionType }, nonce } = signed
+    const types = typesIn(signed.action)
+    const refusal = firstRefusal(types, unsupported) ?? firstRefusal(types, outOfScope(scope)) ??
+      documentedForm(read) ??
+      mismatch(signed) ??
+      outOfWindow(nonce, windowAt(now))
+    if (refusal !== undefined) return Result.fail(refusal)
+    const respelled = ActionShape.respellChainField(profile, text)
+    if (Result.isFailure(respelled)) return Result.fail(invalidRequest([respelled.failure]))
+    return Result.map(checkSigner(read, expectedSigner, scope.signers), ({ fingerprint, signer }) => ({
+      actionType,
+      signed,
+      action,
+      nonce,
+      signer,
+      isListed: options.signers !== undefined,
+      fingerprint,
+      body: respelled.success === text ? body : Utf8.encode(respelled.success),
+      warnings: ActionShape.warnings(profile, read, now)
+    }))
+  }
+
+  return Admission.of({
+    admit: (body, expectedSigner) =>
+      Effect.withFiber((fiber) => {
+        const now = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
+        const { scope } = fiber.getRef(CurrentCaller)
+        return Effect.fromResult(
+          Result.flatMap(
+            ActionShape.textOf(body),
+            (text) =>
+              Result.flatMap(ActionShape.readText(text), (read) => check(body, text, read, now, scope, expectedSigner))
+          )
+        )
+      })
+  })
+}
+
+/** {@link make} for the `Venue` of the context, with libsecp256k1 where it loads. */
+export const layer = (options: Options = {}): Layer.Layer<Admission, never, Venue> =>
+  Layer.effect(
+    Admission,
+    Effect.zipWith(Venue, Secp256k1.Secp256k1, (profile, engine) => make(profile, options, engine))
+  ).pipe(Layer.provide(Secp256k1.layer))
+
+/** The options that the settings name. */
+export const optionsOf = (
+  { relayActions, signers, strict }: Pick<Settings, "relayActions" | "signers" | "strict">
+): Options => ({
+  strict,
+  relayActions: Option.match(relayActions, {
+    onNone: () => "known" as const,
+    onSome: (types) => types === "*" ? "all" as const : types
+  }),
+  ...(Option.isSome(signers) ? { signers: signers.value } : {})
+})
+
+/** `TRIGATE_STRICT`, `TRIGATE_RELAY_ACTIONS` and `TRIGATE_SIGNERS`. */
+export const config: Config.Config<Options> = Config.map(
+  Config.all({ relayActions: settings.relayActions, signers: settings.signers, strict: settings.strict }),
+  optionsOf
+)

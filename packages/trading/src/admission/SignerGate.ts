@@ -1,0 +1,184 @@
+/** Who signed a body, and whether this gateway sends what that signer signs. */
+import { InvalidSignature, SignerNotAllowed } from "@trigate/domain/actions/ActionError"
+import type { SignedEnvelope } from "@trigate/domain/actions/SignedAction"
+import type { Address, Hash } from "@trigate/domain/encoding/Hex"
+import * as Json from "@trigate/domain/encoding/Json"
+import type { Unhashable } from "@trigate/signing/actions/ActionHash"
+import type { CanonicalAction } from "@trigate/signing/actions/CanonicalAction"
+import * as Signable from "@trigate/signing/actions/Signable"
+import * as SigningCaution from "@trigate/signing/inspection/SigningCaution"
+import * as MultiSig from "@trigate/signing/multisig/MultiSig"
+import * as Secp256k1 from "@trigate/signing/Secp256k1"
+import * as SignerRecovery from "@trigate/signing/SignerRecovery"
+import { otherThan } from "@trigate/signing/VenueProfile"
+import type { VenueProfile } from "@trigate/signing/VenueProfile"
+import * as Result from "effect/Result"
+import * as ActionShape from "./ActionShape.ts"
+import type { ReadBody } from "./ActionShape.ts"
+
+/** Why a signer is refused. */
+export type SignerFailure = InvalidSignature | SignerNotAllowed
+
+type Fault = Unhashable | Secp256k1.UnrecoverableSignature
+
+const untold = ({ message }: Fault): InvalidSignature =>
+  new InvalidSignature({ reason: message, detail: `The signer cannot be told: ${message}` })
+
+const invalid = (reason: string, recovered: Address, expected?: Address): InvalidSignature =>
+  new InvalidSignature({
+    reason,
+    recovered,
+    ...(expected === undefined ? {} : { expected }),
+    detail: `The signature is ${recovered}'s: ${reason}`
+  })
+
+const isOtherNetwork = (fault: Fault): boolean => fault._tag === "UnsignableAction" && fault.reason === "otherNetwork"
+
+const isDocumentedForm = (fault: Fault): boolean =>
+  fault._tag === "UnsignableAction" && fault.reason === "documentedForm"
+
+const isUnknownType = (fault: Fault): boolean => fault._tag === "UnsignableAction" && fault.reason === "unknownType"
+
+interface Recovered {
+  readonly canonical: CanonicalAction
+  readonly signer: Address
+  readonly digest: Hash
+  readonly inner: ReadonlyArray<{ readonly signer: Address }>
+}
+
+const recover = (profile: VenueProfile, engine: Secp256k1.Engine, body: ReadBody): Result.Result<Recovered, Fault> => {
+  const { signature } = body.signed
+  return Result.flatMap(ActionShape.canonicalOf(profile, body), (canonical): Result.Result<Recovered, Fault> => {
+    const found = SignerRecovery.signableOf(profile, canonical, body.signed)
+    if (Result.isFailure(found) && canonical.kind === "multiSig" && isUnknownType(found.failure)) {
+      // The co-signers of an inner action of an unknown type cannot be recovered, but the leader can.
+      return Result.flatMap(MultiSig.outerSignable(profile, canonical.action, body.signed), (outer) => {
+        const digest = Signable.digest(outer)
+        return Result.map(
+          Secp256k1.recoverResult(digest, signature, engine),
+          (signer) => ({ canonical, inner: [], digest, signer })
+        )
+      })
+    }
+    return Result.map(
+      Result.flatMap(found, (signable) => SignerRecovery.recoverResult(signable, signature, engine)),
+      (recovered) => ({ canonical, inner: [], ...recovered })
+    )
+  })
+}
+
+/** A wrapper has to be signed by each co-signer once. */
+const repeatedCosigner = ({ inner }: Recovered): InvalidSignature | undefined => {
+  const seen = new Set<Address>()
+  for (const [index, cosigner] of inner.entries()) {
+    if (seen.has(cosigner.signer)) {
+      return invalid(`a co-signer counts once, and signature ${index} is its second`, cosigner.signer)
+    }
+    seen.add(cosigner.signer)
+  }
+  return undefined
+}
+
+/** The result of the check. */
+export interface Passed {
+  /** In lower case; absent where no signer can be recovered. */
+  readonly signer: Address | undefined
+  /** See `SignerRecovery.fingerprint`. */
+  readonly fingerprint: Hash
+}
+
+/** The members that a signature could cover, as text without anything beside them. */
+const canonicalText = ({ action, expiresAfter = null, nonce, vaultAddress = null }: SignedEnvelope): string =>
+  Json.stringify({ action, nonce, vaultAddress: vaultAddress?.toLowerCase() ?? null, expiresAfter })
+
+/**
+ * The check for a profile and, where there is one, an allow-list. The signer of a multi-sig action is its leader.
+ *
+ * No signer can be recovered for forms that only the documents show, nor for pass-through types whose signed fields are
+ * not known. Those pass without a signer, unless there is an allow-list, the gateway's or the caller's, or the caller names the
+ * signer that it expects: then they are refused with `InvalidSignature`, as any body from which no signer can be recovered.
+ */
+export const make = (
+  profile: VenueProfile,
+  engine: Secp256k1.Engine,
+  allowed: ReadonlyArray<string> | undefined
+) => {
+  const signers = allowed === undefined ? undefined : new Set(allowed.map((address) => address.toLowerCase()))
+  const hint = SigningCaution.ofNetwork(profile)
+
+  /** Who signed, read as a signature for the other network. */
+  const elsewhere = (body: ReadBody): Address | undefined =>
+    Result.getOrUndefined(recover(otherThan(profile), engine, body))?.signer
+
+  const unhashable = (body: ReadBody, fault: Fault): InvalidSignature => {
+    const signer = isOtherNetwork(fault) ? elsewhere(body) : undefined
+    return signer === undefined ? untold(fault) : new InvalidSignature({
+      reason: hint,
+      recovered: signer,
+      detail: `The signature is ${signer}'s: ${hint} (${fault.message})`
+    })
+  }
+
+  /** The refusal of a signer who is not wanted, unless a wanted one has signed for the other network. */
+  const unwanted = (
+    body: ReadBody,
+    signer: Address,
+    isWanted: (signer: string) => boolean,
+    refusal: () => SignerFailure
+  ): SignerFailure => {
+    const other = elsewhere(body)
+    return other !== undefined && isWanted(other) ? invalid(hint, signer, other) : refusal()
+  }
+
+  /** The first reason to refuse who signed. */
+  const refusalOf = (
+    body: ReadBody,
+    recovered: Recovered,
+    expected: Address | undefined,
+    ofCaller: ReadonlyArray<Address> | undefined
+  ): SignerFailure | undefined => {
+    const { canonical, signer } = recovered
+    const leader = canonical.kind === "multiSig" ? canonical.action.payload.outerSigner : undefined
+    if (leader !== undefined && signer !== leader) {
+      const reason = "the outer signature of a multiSig has to be its outerSigner's"
+      return unwanted(body, signer, (other) => other === leader, () => invalid(reason, signer, leader))
+    }
+    const repeated = repeatedCosigner(recovered)
+    if (repeated !== undefined) return repeated
+    const named = expected?.toLowerCase()
+    if (expected !== undefined && named !== signer) {
+      const refusal = () => invalid("another signer was expected", signer, expected)
+      return unwanted(body, signer, (other) => other === named, refusal)
+    }
+    if (signers !== undefined && !signers.has(signer)) {
+      const detail = `${signer} is not on the list of signers of this gateway`
+      return unwanted(body, signer, (other) => signers.has(other), () => new SignerNotAllowed({ signer, detail }))
+    }
+    return ofCaller === undefined || ofCaller.some((address) => address.toLowerCase() === signer)
+      ? undefined
+      : new SignerNotAllowed({ signer, detail: `${signer} is not among the signers of this caller` })
+  }
+
+  return (
+    body: ReadBody,
+    expected: Address | undefined,
+    ofCaller: ReadonlyArray<Address> | undefined
+  ): Result.Result<Passed, SignerFailure> => {
+    const { action, signed } = body
+    const found = recover(profile, engine, body)
+    if (Result.isFailure(found)) {
+      const isTolerable = isDocumentedForm(found.failure) || (isUnknownType(found.failure) && action === undefined)
+      return !isTolerable || signers !== undefined || ofCaller !== undefined || expected !== undefined
+        ? Result.fail(unhashable(body, found.failure))
+        : Result.succeed({
+          signer: undefined,
+          fingerprint: SignerRecovery.fingerprint(canonicalText(signed), signed.signature)
+        })
+    }
+    const { digest, signer } = found.success
+    const refusal = refusalOf(body, found.success, expected, ofCaller)
+    return refusal === undefined
+      ? Result.succeed({ signer, fingerprint: SignerRecovery.fingerprint(digest, signed.signature) })
+      : Result.fail(refusal)
+  }
+}

@@ -1,0 +1,391 @@
+/**
+ * Answers candle queries as the venue would if it had kept everything: closed bars are those that are held, and the venue is asked
+ * only for the bar that is forming and for what is missing.
+ *
+ * Queries that lack the same bars ask for them together, however different their windows are. A query of whose window nothing is
+ * held is relayed as it is; its closed bars are then held for the next one. What an answer is made of is told beside it.
+ *
+ * Bars are held in this process, the series that was used least recently makes room, and in the {@link Archive} where there is
+ * one.
+ */
+import type { CandleArchive } from "@trigate/archive/CandleArchive"
+import type { BarRange, BarRanges } from "@trigate/domain/candles/BarRanges"
+import * as Ranges from "@trigate/domain/candles/BarRanges"
+import type { Candle, CandleWindowRequest } from "@trigate/domain/candles/Candle"
+import * as CandleAnswer from "@trigate/domain/candles/CandleAnswer"
+import type { Series } from "@trigate/domain/candles/CandleWindow"
+import {
+  barAt,
+  closeOf,
+  heldFrom,
+  isOf,
+  oldestRetainedBar,
+  openOf,
+  retainedBars
+} from "@trigate/domain/candles/CandleWindow"
+import * as Json from "@trigate/domain/encoding/Json"
+import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import type { ReadFailure } from "@trigate/domain/errors/TransportFailure"
+import { candleSnapshot } from "@trigate/domain/info/InfoOperations"
+import type { InfoCall } from "@trigate/domain/info/InfoProtocol"
+import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
+import { formingFresh } from "@trigate/domain/info/InfoQueryTable"
+import { metrics } from "@trigate/domain/Metrics"
+import { weightOf } from "@trigate/domain/operations/Operation"
+import type { ReadProtocol } from "@trigate/domain/operations/Protocol"
+import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
+import { Freshness } from "@trigate/upstream/cache/ResponseCache"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import { toMillis } from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Metric from "effect/Metric"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+
+/** The archive that answers and keeps bars besides this process; none unless one is provided. */
+export const Archive = Context.Reference<CandleArchive["Service"] | undefined>(
+  "@trigate/trading/candles/CandleHistory/Archive",
+  {
+    defaultValue: () => undefined
+  }
+)
+
+/** Room for a venue whose clock is behind ours, or that writes a bar late. */
+const GRACE = 5000
+
+/** A query with more holes asks once for all that lies behind the first. */
+const MOST_HOLES = 3
+
+/** Bars that are held in this process: about 40 MB of them. */
+const MOST_BARS = 100_000
+
+/** How long an archive that failed is left alone: callers do not wait for it one after the other. */
+const ARCHIVE_PAUSE = 10_000
+
+/** How long bars are held in this process until an archive is asked again, which may have corrected them; and without one. */
+const HELD_FOR = 60_000
+const HELD_ALONE_FOR = 24 * 3_600_000
+
+/** Bars of a range, oldest first, what of the range is known, and the open times of bars that the venue corrected. */
+interface Held {
+  readonly bars: ReadonlyArray<Candle>
+  readonly known: BarRanges
+  readonly corrected: ReadonlyArray<number>
+}
+
+const nothing: Held = { bars: [], known: [], corrected: [] }
+
+/** Times of some lists, each once and in order. */
+const timesOf = (...lists: ReadonlyArray<ReadonlyArray<number>>): ReadonlyArray<number> =>
+  lists.every(({ length }) => length === 0) ? [] : [...new Set(lists.flat())].toSorted((a, b) => a - b)
+
+/** Bars of two sources, each once and in order; those of the second replace those of the first. */
+const joined = (first: ReadonlyArray<Candle>, second: ReadonlyArray<Candle>): ReadonlyArray<Candle> => {
+  const last = first.at(-1)
+  const [next] = second
+  if (last === undefined || next === undefined) return last === undefined ? second : first
+  // what was asked for mostly follows what was held
+  if (last.t < next.t) return [...first, ...second]
+  const byTime = new Map([...first, ...second].map((bar) => [bar.t, bar]))
+  return [...byTime.values()].toSorted((a, b) => a.t - b.t)
+}
+
+/** The closed bars that this process holds. */
+class Recent {
+  readonly #series = new Map<string, Held & { readonly since: number }>()
+  readonly #lifetime: number
+  #count = 0
+
+  constructor(lifetime: number) {
+    this.#lifetime = lifetime
+  }
+
+  read({ coin, interval }: Series, range: BarRange, now: number): Held {
+    const key = `${interval} ${coin}`
+    const held = this.#series.get(key)
+    if (held === undefined) return nothing
+    this.#series.delete(key)
+    if (now - held.since >= this.#lifetime) {
+      this.#count -= held.bars.length
+      return nothing
+    }
+    this.#series.set(key, held)
+    const known = Ranges.within(held.known, range)
+    if (known.length === 0) return nothing
+    const from = openOf(interval, range.from)
+    const to = openOf(interval, range.to)
+    const isInside = (t: number) => t >= from && t <= to
+    return { bars: held.bars.filter(({ t }) => isInside(t)), known, corrected: held.corrected.filter(isInside) }
+  }
+
+  write(
+    { coin, interval }: Series,
+    range: BarRange,
+    bars: ReadonlyArray<Candle>,
+    now: number,
+    corrected: ReadonlyArray<number> = []
+  ): void {
+    const key = `${interval} ${coin}`
+    const held = this.#series.get(key)
+    const all = {
+      bars: joined(held?.bars ?? [], bars),
+      known: Ranges.add(held?.known ?? [], range),
+      corrected: timesOf(held?.corrected ?? [], corrected)
+    }
+    this.#count += all.bars.length - (held?.bars.length ?? 0)
+    this.#series.delete(key)
+    this.#series.set(key, { ...all, since: held?.since ?? now })
+    for (const [oldest, { bars }] of this.#series) {
+      if (this.#count <= MOST_BARS) break
+      this.#series.delete(oldest)
+      this.#count -= bars.length
+    }
+  }
+}
+
+/** The bars of a window that have closed for certain, and its last one. */
+interface Plan {
+  readonly series: Series
+  readonly first: number
+  readonly closed: number
+  readonly last: number
+}
+
+const planOf = ({ coin, endTime, interval, startTime }: CandleWindowRequest, now: number): Plan | undefined => {
+  const end = endTime ?? now
+  const first = barAt(interval, startTime)
+  const last = Math.min(barAt(interval, now), barAt(interval, end))
+  const closed = Math.min(last, barAt(interval, now - GRACE) - 1)
+  return end < startTime || closed < first ? undefined : { series: { coin, interval }, first, closed, last }
+}
+
+/**
+ * What the venue has to be asked for: the holes that it can still fill, and the bars that have not closed for certain.
+ *
+ * A hole that it can fill in part is asked for whole: of a coin with few trades it keeps bars that are older than most.
+ */
+const lackingOf = ({ closed, first, last, series }: Plan, known: BarRanges, now: number): BarRanges => {
+  const oldest = oldestRetainedBar(series.interval, now)
+  const holes = Ranges.union([
+    Ranges.missing(known, { from: Math.max(first, 0), to: closed }).filter(({ to }) => to >= oldest),
+    last > closed ? [{ from: closed + 1, to: last }] : []
+  ])
+  const [head] = holes
+  return head === undefined || holes.length <= MOST_HOLES ? holes : [{ from: head.from, to: last }]
+}
+
+/** The query for a hole; one that reaches into the bar that is forming has the last bar that has closed. */
+export interface HoleCall extends InfoProtocol.CandleCall {
+  readonly closed: number | undefined
+}
+
+/** The query for a hole; without an end where the window reaches into the bar that is forming, so that all such queries are one. */
+const callFor = ({ closed, series }: Plan, { from, to }: BarRange): HoleCall => {
+  const { coin, interval } = series
+  const startTime = openOf(interval, from)
+  const isOpen = to > closed
+  const request = isOpen
+    ? { coin, interval, startTime }
+    : { coin, interval, startTime, endTime: closeOf(interval, to) }
+  return {
+    closed: isOpen ? closed : undefined,
+    operation: candleSnapshot,
+    request,
+    body: Json.write({ type: candleSnapshot.name, req: request }),
+    surface: "gateway"
+  }
+}
+
+/**
+ * How the queries for holes are coalesced, and how old the bar that is forming may be; the others are held.
+ *
+ * One is never answered by what was read before the bars closed that it is asked for.
+ */
+export const holesWith = (
+  options: InfoProtocol.CacheOptions = {}
+): ReadProtocol<HoleCall, UpstreamResponse.UpstreamResponse, ReadFailure> => {
+  const chosen = options.freshness?.find(({ type }) => type === candleSnapshot.name)
+  const forming = InfoProtocol.cachePolicyWith(options)(chosen === undefined ? formingFresh : toMillis(chosen.fresh))
+  return {
+    ...InfoProtocol.reads,
+    key: (call) => `hole ${call.closed ?? ""} ${InfoProtocol.reads.key(call)}`,
+    cachePolicy: ({ closed }) => closed === undefined ? undefined : forming,
+    isCacheable: (_, { pieces }) => CandleAnswer.barsIn(pieces) !== undefined
+  }
+}
+
+const decodeBars = Schema.decodeUnknownOption(candleSnapshot.response)
+
+/** The bars of an answer; undefined unless all of them are bars of the series, and nothing else that would have to be held. */
+const barsIn = (
+  series: Series,
+  { json, pieces, status }: UpstreamResponse.UpstreamResponse
+): ReadonlyArray<Candle> | undefined => {
+  if (status !== 200 || CandleAnswer.barsIn(pieces) === undefined) return undefined
+  const bars = Option.getOrUndefined(decodeBars(json.valueOrUndefined))
+  return bars?.every((bar) => isOf(series, bar)) === true ? bars : undefined
+}
+
+const heldQueries = metrics.cache.series({
+  upstream: "trading-api",
+  operation: candleSnapshot.name,
+  outcome: "held"
+})
+const heldWeight = metrics.upstreamWeightSaved.series({ upstream: "trading-api", outcome: "held" })
+
+/** Answers a query; `straight` sends it to the venue as it is. */
+export type Answer<E> = (
+  call: InfoCall,
+  straight: Effect.Effect<UpstreamResponse.UpstreamResponse, E>
+) => Effect.Effect<UpstreamResponse.UpstreamResponse, E>
+
+/** The newest bars of a range as an archive holds them. */
+const readArchive = Effect.fnUntraced(function*(archive: CandleArchive["Service"], series: Series, range: BarRange) {
+  const { bars, known } = yield* archive.read(series, range, retainedBars)
+  const versions = known.length === 0 ? [] : yield* archive.earlierVersions(series, range)
+  return { bars, known, corrected: timesOf(versions.map(({ bar }) => bar.t)) }
+})
+
+/** The answers of one chain; `ask` sends the query for a hole. */
+export const make = Effect.fnUntraced(function*<E>(
+  ask: (call: HoleCall) => Effect.Effect<UpstreamResponse.UpstreamResponse, E>
+) {
+  const archive = yield* Archive
+  const scope = yield* Effect.scope
+  const recent = new Recent(archive === undefined ? HELD_ALONE_FOR : HELD_FOR)
+
+  let archiveFrom = Number.NEGATIVE_INFINITY
+
+  /** The archive, unless it failed a moment ago. */
+  const archiveAt = (now: number) => now < archiveFrom ? undefined : archive
+
+  const leaveArchive = Effect.map(Clock.currentTimeMillis, (now) => {
+    archiveFrom = now + ARCHIVE_PAUSE
+    return nothing
+  })
+
+  /** What this process holds of a range, and what the archive holds of the rest; nothing of an archive that is away. */
+  const heldOf = Effect.fnUntraced(function*(series: Series, range: BarRange, now: number) {
+    const here = recent.read(series, range, now)
+    const lacking = Ranges.missing(here.known, range)
+    const [head] = lacking
+    const from = archiveAt(now)
+    if (from === undefined || head === undefined) return here
+    const rest = { from: head.from, to: lacking.at(-1)?.to ?? head.to }
+    const there = yield* readArchive(from, series, rest).pipe(Effect.catch(() => leaveArchive))
+    // of a long range the archive reads only the newest bars
+    const isCut = there.bars.length >= retainedBars
+    const since = isCut ? there.bars[0]?.t ?? 0 : 0
+    for (const part of isCut ? [] : there.known) {
+      recent.write(
+        series,
+        part,
+        there.bars.filter(({ t }) => {
+          const bar = barAt(series.interval, t)
+          return bar >= part.from && bar <= part.to
+        }),
+        now,
+        there.corrected
+      )
+    }
+    return {
+      bars: joined(there.bars, here.bars.filter(({ t }) => t >= since)),
+      known: Ranges.union([there.known, here.known]),
+      corrected: timesOf(there.corrected, here.corrected)
+    }
+  })
+
+  /**
+   * Holds the closed bars of an answer to a query for the bars of a range; the archive takes them meanwhile.
+   *
+   * The venue may write a bar without trades late, so that nothing is known behind the last one that it gave.
+   */
+  const hold = Effect.fnUntraced(
+    function*({ closed, series }: Plan, { from, to }: BarRange, bars: ReadonlyArray<Candle>) {
+      const now = yield* Clock.currentTimeMillis
+      const last = bars.at(-1)
+      const given = to < closed ? to : last === undefined ? from - 1 : barAt(series.interval, last.t)
+      const range = { from: heldFrom(series.interval, from, bars, now), to: Math.min(given, closed) }
+      if (range.to < range.from) return
+      const inside = bars.filter(({ t }) => {
+        const bar = barAt(series.interval, t)
+        return bar >= range.from && bar <= range.to
+      })
+      recent.write(series, range, inside, now)
+      const into = archiveAt(now)
+      if (into === undefined) return
+      yield* into.write(series, range, inside).pipe(Effect.catch(() => leaveArchive), Effect.forkIn(scope))
+    }
+  )
+
+  /** Holds what comes of a query that went out as it was, once its caller has the answer. */
+  const relayed = (straight: Effect.Effect<UpstreamResponse.UpstreamResponse, E>, plan: Plan) =>
+    Effect.tap(straight, (response) => {
+      const later = Effect.suspend(() => {
+        const bars = barsIn(plan.series, response)
+        return bars === undefined ? Effect.void : hold(plan, { from: plan.first, to: plan.closed }, bars)
+      })
+      return response.status === 200 ? Effect.forkIn(later, scope) : Effect.void
+    })
+
+  const answer: Answer<E> = Effect.fnUntraced(function*(call, straight) {
+    // who wants what the venue has now gets it
+    if (call.surface === "node" || !InfoProtocol.isCandleCall(call) || (yield* Freshness) === "none") {
+      return yield* straight
+    }
+    const { request } = call
+    const now = yield* Clock.currentTimeMillis
+    const plan = planOf(request, now)
+    if (plan === undefined) return yield* straight
+    const { closed, first, series } = plan
+    const held = yield* heldOf(series, { from: first, to: closed }, now)
+    if (held.known.length === 0) return yield* relayed(straight, plan)
+
+    let known = held.known
+    let age: number | undefined
+    const asked: Array<Candle> = []
+    let requests = 0
+    let spent = 0
+    for (const hole of lackingOf(plan, known, now)) {
+      const response = yield* ask(callFor(plan, hole))
+      if (response.status !== 200) return response
+      const bars = barsIn(series, response)
+      if (bars === undefined) return yield* straight
+      asked.push(...bars)
+      requests += 1
+      spent += weightOf(candleSnapshot, bars.length)
+      if (response.age !== undefined) age = Math.max(age ?? 0, response.age)
+      const from = heldFrom(series.interval, hole.from, bars, yield* Clock.currentTimeMillis)
+      known = Ranges.add(known, { from, to: Math.min(hole.to, closed) })
+      if (hole.from <= closed) yield* hold(plan, hole, bars)
+    }
+
+    const end = request.endTime ?? Number.POSITIVE_INFINITY
+    const all = joined(held.bars, asked).filter(({ T, t }) => T >= request.startTime && t <= end)
+    const bars = all.slice(-retainedBars)
+    const times = new Set(held.corrected.length === 0 ? [] : bars.map(({ t }) => t))
+    const fromVenue = new Set(asked.map(({ t }) => t))
+    const count = bars.filter(({ t }) => fromVenue.has(t)).length
+    if (requests === 0) yield* Metric.update(heldQueries, 1)
+    yield* Metric.update(heldWeight, Math.max(0, weightOf(candleSnapshot, bars.length) - spent))
+    return UpstreamResponse.make({
+      upstream: "trading-api",
+      status: 200,
+      contentType: "application/json",
+      body: Utf8.encode(CandleAnswer.write(bars)),
+      ...(age === undefined ? {} : { age }),
+      candles: CandleAnswer.printSources({
+        held: bars.length - count,
+        asked: count,
+        isCut: all.length > bars.length,
+        corrected: held.corrected.filter((time) => times.has(time)),
+        gaps: Ranges.missing(known, { from: first, to: closed }).map(({ from, to }) => ({
+          from: openOf(series.interval, from),
+          to: closeOf(series.interval, to)
+        }))
+      })
+    })
+  })
+  return answer
+})

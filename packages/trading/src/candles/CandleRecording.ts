@@ -1,0 +1,110 @@
+/** Records candle history beside `Info`, with what callers leave of the venue's rate limit. */
+import { CandleArchive } from "@trigate/archive/CandleArchive"
+import * as CandleRecorder from "@trigate/archive/CandleRecorder"
+import type { Caller } from "@trigate/domain/Caller"
+import { CurrentCaller } from "@trigate/domain/Caller"
+import type { CandleWindowRequest } from "@trigate/domain/candles/Candle"
+import * as Json from "@trigate/domain/encoding/Json"
+import { candleSnapshot } from "@trigate/domain/info/InfoOperations"
+import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
+import { worstWeightOf } from "@trigate/domain/operations/Operation"
+import { settings } from "@trigate/domain/Settings"
+import { Freshness } from "@trigate/upstream/cache/ResponseCache"
+import { RateLimiter } from "@trigate/upstream/limits/RateLimiter"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import { identity } from "effect/Function"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import { Info } from "../Info.ts"
+import * as CandleHistory from "./CandleHistory.ts"
+
+/** What is recorded, and how much callers are left. */
+export interface Options extends CandleRecorder.Options {
+  /** Weight a minute that the venue grants; 1200 when not given. The recorder leaves callers a third of it unused. */
+  readonly weight?: number
+}
+
+/**
+ * Runs a recording while this process is the one that records; it waits where another one does.
+ *
+ * A process records by itself unless an election is provided.
+ */
+export const Electing = Context.Reference<(recording: Effect.Effect<void>) => Effect.Effect<void>>(
+  "@trigate/trading/candles/CandleRecording/Electing",
+  { defaultValue: () => identity }
+)
+
+/** Who the recorder is to a rate limiter that shares between callers. */
+export const recorder: Caller = { id: "recorder", scope: {}, quota: {} }
+
+const Markets = Schema.Struct({
+  universe: Schema.Array(Schema.Struct({ name: Schema.String, isDelisted: Schema.optionalKey(Schema.Boolean) }))
+})
+const decodeMarkets = Schema.decodeUnknownEffect(Markets)
+
+const detailOf = (error: { readonly message: string; readonly detail?: string | undefined }): string =>
+  error.detail ?? error.message
+
+const make = Effect.fnUntraced(function*({ weight = settings.tradingApiWeight.fallback }: Options) {
+  const info = yield* Info
+  const limiter = yield* RateLimiter
+
+  /**
+   * Waits until a request fits into what is left, and a third of the weight besides.
+   *
+   * What is taken for it is given back at once: the request takes its own.
+   */
+  const leftover = (worst: number) => {
+    const cost = { weight: worst + Math.floor(weight / 3), requestUnits: 1 }
+    return limiter.take({ upstream: "trading-api", class: "read", caller: recorder, cost, maxWait: 0 }).pipe(
+      Effect.tapError(({ retryAfter = 1 }) => Effect.sleep(retryAfter * 1000)),
+      Effect.eventually,
+      Effect.map(({ refund }) => refund(Number.POSITIVE_INFINITY))
+    )
+  }
+
+  // what the recorder asks for is to come from the venue, not from what it recorded
+  const asRecorder = <A, E>(effect: Effect.Effect<A, E>) =>
+    effect.pipe(Effect.provideService(CurrentCaller, recorder), Effect.provideService(Freshness, "none"))
+
+  const marketsOf = Effect.fnUntraced(function*(type: string) {
+    const call = yield* InfoProtocol.callOf(Json.write({ type }), "gateway", true)
+    yield* leftover(worstWeightOf(call.operation))
+    const { json } = yield* asRecorder(info.relay(call))
+    const { universe } = yield* decodeMarkets(json.valueOrUndefined)
+    return universe.flatMap(({ isDelisted = false, name }) => isDelisted ? [] : [name])
+  })
+
+  const source: CandleRecorder.Source = {
+    bars: (request: CandleWindowRequest) =>
+      Effect.andThen(leftover(worstWeightOf(candleSnapshot)), asRecorder(info.candleSnapshot(request))).pipe(
+        Effect.map(({ candles }) => candles),
+        Effect.catchTag("UnknownAsset", () => Effect.undefined),
+        Effect.mapError(detailOf)
+      ),
+    coins: Effect.zipWith(marketsOf("meta"), marketsOf("spotMeta"), (perpetuals, pairs) => [...perpetuals, ...pairs])
+      .pipe(
+        Effect.mapError(detailOf)
+      )
+  }
+  return source
+})
+
+/**
+ * Records into the {@link CandleHistory.Archive} while the layer lives; nothing where there is none.
+ *
+ * An archive that this program may not write is told in the log, and recording ends.
+ */
+export const layer = (options: Options): Layer.Layer<never, never, Info | RateLimiter> =>
+  Layer.effectDiscard(Effect.gen(function*() {
+    const archive = yield* CandleHistory.Archive
+    if (archive === undefined) return
+    const source = yield* make(options)
+    const electing = yield* Electing
+    const recording = CandleRecorder.record(source, options).pipe(
+      Effect.provideService(CandleArchive, archive),
+      Effect.catch(({ message }) => Effect.logError(`Nothing is recorded: ${message}`))
+    )
+    yield* Effect.forkScoped(electing(recording))
+  }))

@@ -1,0 +1,149 @@
+/**
+ * Sends a call at most once.
+ *
+ * It goes to the next address only while it is certain that no byte was sent, and afterwards fails with `OutcomeUnknown`.
+ * Nothing here sends again, and nothing that sends again accepts an operation of this class.
+ */
+import { openIssue } from "@trigate/domain/actions/ExchangeProtocol"
+import type { QuotaExceeded } from "@trigate/domain/errors/CallerError"
+import type { OnceFailure } from "@trigate/domain/errors/TransportFailure"
+import { OutcomeUnknown, UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
+import type { UpstreamRateLimited } from "@trigate/domain/errors/UpstreamError"
+import type { Cost } from "@trigate/domain/operations/Operation"
+import type { UpstreamResponse } from "@trigate/domain/operations/UpstreamResponse"
+import { monotonicMillis } from "@trigate/domain/Time"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import type { TransportError } from "../transport/HttpTransport.ts"
+import type { Target } from "../Upstream.ts"
+import * as Attempt from "./Attempt.ts"
+import type { Ended, Parts } from "./Attempt.ts"
+import { meters } from "./Attempt.ts"
+import * as Spans from "./Spans.ts"
+
+/** A call: its operation, where it can go, in order of preference, and its bytes. */
+export interface OnceCall {
+  readonly operation: {
+    readonly name: string
+    readonly class: "once"
+    readonly cost: Cost
+    /** What `OutcomeUnknown` tells the caller to do. */
+    readonly advice: string
+  }
+  readonly targets: readonly [Target, ...ReadonlyArray<Target>]
+  readonly body: Uint8Array
+}
+
+/** Who signed the call, and under which nonce: `OutcomeUnknown` carries both. */
+export interface OnceIdentity {
+  readonly nonce?: number
+  readonly signer?: `0x${string}`
+}
+
+/** What became of one attempt. */
+type Sending =
+  | { readonly _tag: "Answered"; readonly response: UpstreamResponse }
+  | { readonly _tag: "NotSent"; readonly detail: string }
+  | { readonly _tag: "Unknown"; readonly detail: string }
+  | { readonly _tag: "Withheld"; readonly error: QuotaExceeded | UpstreamRateLimited }
+
+const outcomeOfStatus = (status: number): Ended<unknown>["outcome"] => {
+  if (status === 429) return "rate_limited"
+  return status >= 500 ? "server_fault" : status >= 400 ? "refused" : "ok"
+}
+
+const answered = (response: UpstreamResponse): Ended<Sending> => {
+  const issue = openIssue(response)
+  return issue === undefined
+    ? { value: { _tag: "Answered", response }, outcome: outcomeOfStatus(response.status), rows: 0 }
+    : { value: { _tag: "Unknown", detail: `the answer was ${issue}` }, outcome: "malformed", rows: 0 }
+}
+
+const broke = ({ detail, reason, sent }: TransportError): Ended<Sending> => {
+  if (sent === "no") return { value: { _tag: "NotSent", detail }, outcome: "not_sent", rows: 0 }
+  return {
+    value: { _tag: "Unknown", detail: `the exchange broke (${detail})` },
+    outcome: reason === "Timeout" ? "timeout" : "broken",
+    rows: 0
+  }
+}
+
+const withheld = (error: QuotaExceeded | UpstreamRateLimited): Sending => ({ _tag: "Withheld", error })
+
+const outcomeUnknown = ({ label }: Target, { operation }: OnceCall, identity: OnceIdentity, detail: string) =>
+  new OutcomeUnknown({ upstream: label, ...identity, advice: operation.advice, detail: `${label}: ${detail}` })
+
+const notSent = (upstream: string, attempts: number, detail: string) =>
+  new UpstreamUnavailable({
+    upstream,
+    attempts,
+    detail: `${upstream} could not be reached (${detail}); nothing was sent`
+  })
+
+/** Makes the function that sends calls at most once; `deadline` is milliseconds for the whole of one. */
+export const make = (parts: Parts, deadline: number) => {
+  const meterOf = meters()
+
+  const send = (
+    call: OnceCall,
+    target: Target,
+    number: number,
+    time: number,
+    isLast: boolean
+  ): Effect.Effect<Sending> =>
+    Attempt.run(parts, {
+      class: "once",
+      operation: call.operation.name,
+      number,
+      cost: call.operation.cost,
+      meter: meterOf(target.label, call.operation.name),
+      target,
+      body: call.body,
+      timeout: time,
+      // an address that cannot be reached must leave time for the next one
+      ...(isLast ? {} : { sendWithin: time / 2 }),
+      // an action that waited to the last moment would be sent only to end with an unknown outcome
+      maxWait: time / 2,
+      answered,
+      broke,
+      withheld
+    })
+
+  const sendInTurn = Effect.fnUntraced(function*(call: OnceCall, identity: OnceIdentity) {
+    const clock = yield* Clock.Clock
+    const until = monotonicMillis(clock) + deadline
+    const firstCheck = parts.outliers.ready(call.targets)
+    if (firstCheck !== undefined) yield* firstCheck
+    // ejection only orders the addresses of an action: it never refuses one
+    const { targets: chosen } = parts.outliers.choose(call.targets)
+    const targets = chosen.length > 0 ? chosen : call.targets
+    let attempts = 0
+    let lastDetail = "no time was left"
+    for (const [index, target] of targets.entries()) {
+      const left = until - monotonicMillis(clock)
+      if (left <= 0) break
+      attempts++
+      const sending = yield* send(call, target, attempts, left, index === targets.length - 1)
+      switch (sending._tag) {
+        case "Answered":
+          return sending.response
+        case "Unknown":
+          return yield* outcomeUnknown(target, call, identity, sending.detail)
+        case "Withheld":
+          return yield* sending.error
+        case "NotSent":
+          lastDetail = sending.detail
+      }
+    }
+    return yield* notSent(call.targets[0].label, attempts, lastDetail)
+  })
+
+  return (call: OnceCall, identity: OnceIdentity): Effect.Effect<UpstreamResponse, OnceFailure> =>
+    Effect.withFiber((fiber) =>
+      fiber.cache.tracer === undefined ? sendInTurn(call, identity) : Spans.call(
+        { operation: call.operation.name, upstream: call.targets[0].label },
+        ({ status }) => status >= 400,
+        sendInTurn(call, identity)
+      )
+    )
+}

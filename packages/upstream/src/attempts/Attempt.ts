@@ -1,0 +1,311 @@
+/** One attempt: one request to one address, within the rate limit, counted, and reported to outlier detection. */
+import { CurrentCaller } from "@trigate/domain/Caller"
+import type { Caller } from "@trigate/domain/Caller"
+import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import type { QuotaExceeded } from "@trigate/domain/errors/CallerError"
+import { UpstreamRateLimited } from "@trigate/domain/errors/UpstreamError"
+import { metrics } from "@trigate/domain/Metrics"
+import type { Cost, MethodClass } from "@trigate/domain/operations/Operation"
+import { weightOf } from "@trigate/domain/operations/Operation"
+import type { Fault } from "@trigate/domain/operations/Protocol"
+import { isAnswer } from "@trigate/domain/operations/Start"
+import type { Done, Scene, Stop } from "@trigate/domain/operations/Start"
+import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
+import { monotonicMillis } from "@trigate/domain/Time"
+import * as Clock from "effect/Clock"
+import type * as Context from "effect/Context"
+import * as DateTime from "effect/DateTime"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import type { Ask, Permits, RateLimiter } from "../limits/RateLimiter.ts"
+import { IsRefresh, worstOf } from "../limits/RateLimiter.ts"
+import type { HttpTransport, TransportError, TransportRequest, TransportResponse } from "../transport/HttpTransport.ts"
+import type { Target, UpstreamLabel } from "../Upstream.ts"
+import type { HealthSignal, OutlierDetection } from "./OutlierDetection.ts"
+import * as Spans from "./Spans.ts"
+
+/** How an attempt ended; `abandoned` when its caller left or another attempt was faster. */
+export type Outcome = "ok" | "refused" | "abandoned" | Exclude<Fault, "withheld">
+
+/** The context whose metric registry is written to. Updates are synchronous: every attempt makes some. */
+type Registry = Context.Context<never>
+
+/** The metrics of one operation at one upstream. */
+export interface Meter {
+  /** Counts an attempt; the cost is that of this call, and `rows` the length of an answer that is billed by its length. */
+  readonly attempted: (registry: Registry, cost: Cost, outcome: Outcome, milliseconds: number, rows: number) => void
+  readonly retried: (registry: Registry, fault: Fault) => void
+  readonly hedged: (registry: Registry, won: "first" | "second") => void
+}
+
+// a series costs ten times as much to make as to update
+const memo = <Key, Value>(make: (key: Key) => Value) => {
+  const made = new Map<Key, Value>()
+  return (key: Key): Value => {
+    const found = made.get(key)
+    if (found !== undefined) return found
+    const value = make(key)
+    made.set(key, value)
+    return value
+  }
+}
+
+const make = (upstream: UpstreamLabel, operation: string): Meter => {
+  const at = { upstream }
+  const named = { upstream, operation }
+  const ended = memo((outcome: Outcome) => metrics.upstreamCalls.series({ ...named, outcome }))
+  const took = metrics.upstreamSeconds.series(at)
+  const weighed = metrics.upstreamWeight.series(at)
+  const billed = metrics.upstreamRequestUnits.series(at)
+  const again = memo((cause: Fault) => metrics.upstreamRetries.series({ ...named, cause }))
+  const beside = memo((won: "first" | "second") => metrics.upstreamHedges.series({ ...named, won }))
+  return {
+    attempted: (registry, cost, outcome, milliseconds, rows) => {
+      ended(outcome).updateUnsafe(1, registry)
+      took.updateUnsafe(milliseconds / 1000, registry)
+      if (outcome === "not_sent") return
+      if (upstream === "trading-api") weighed.updateUnsafe(weightOf({ cost }, rows), registry)
+      else billed.updateUnsafe(cost.requestUnits, registry)
+    },
+    retried: (registry, fault) => again(fault).updateUnsafe(1, registry),
+    hedged: (registry, won) => beside(won).updateUnsafe(1, registry)
+  }
+}
+
+/** The meters of a gateway, each made when it is first needed. */
+export const meters = () => {
+  const ofUpstream = memo((upstream: UpstreamLabel) => memo((operation: string) => make(upstream, operation)))
+  return (upstream: UpstreamLabel, operation: string): Meter => ofUpstream(upstream)(operation)
+}
+
+const httpDate = /^[A-Za-z]{3,9}, .+ GMT$/u
+
+const instant = (header: string | undefined) =>
+  Option.flatMap(Option.filter(Option.fromNullishOr(header), (text) => httpDate.test(text)), DateTime.make)
+
+/** Seconds of a `Retry-After`; a date counts from the answer's own, so that no clocks have to agree. */
+const retryAfterOf = (headers: TransportResponse["headers"]): number | undefined => {
+  const header = headers["retry-after"]
+  if (header === undefined) return undefined
+  if (/^[0-9]{1,9}$/u.test(header)) return Number(header)
+  const between = Option.zipWith(
+    instant(header),
+    instant(headers["date"]),
+    (then, now) => Math.max(0, Math.ceil((DateTime.toEpochMillis(then) - DateTime.toEpochMillis(now)) / 1000))
+  )
+  return Option.getOrUndefined(between)
+}
+
+const unknownType = "application/octet-stream"
+
+/** The response without the endpoint key of its address: nothing later sees what the upstream wrote of it. */
+export const responseOf = (
+  { conceal, label }: Target,
+  { body, headers, status }: TransportResponse
+): UpstreamResponse.UpstreamResponse => {
+  const retryAfter = retryAfterOf(headers)
+  const contentType = headers["content-type"] ?? unknownType
+  const received = UpstreamResponse.make({
+    upstream: label,
+    status,
+    contentType,
+    body,
+    ...UpstreamResponse.signerIn(headers),
+    ...(retryAfter === undefined ? {} : { retryAfter })
+  })
+  if (conceal === undefined) return received
+  // bytes that are not UTF-8 can quote the key as well, and what quotes it may lose them
+  const text = conceal(status, received.text)
+  const type = conceal(status, contentType) === contentType ? contentType : unknownType
+  return text === received.text && type === contentType
+    ? received
+    : received.with({ body: Utf8.encode(text), contentType: type })
+}
+
+/** What every attempt goes through. */
+export interface Parts {
+  readonly transport: HttpTransport["Service"]
+  readonly rateLimiter: RateLimiter["Service"]
+  readonly outliers: OutlierDetection["Service"]
+  /** Bytes of a response to accept. */
+  readonly maxAnswerBytes: number
+  /** Whether an attempt that has a span sends its `traceparent`. */
+  readonly traceUpstream: boolean
+}
+
+/** How an attempt ended. */
+export interface Ended<A> {
+  readonly value: A
+  readonly outcome: Exclude<Outcome, "abandoned">
+  /** The length of an answer that is billed by its length, else 0. */
+  readonly rows: number
+  /** What it says about the address; nothing is reported when not given. */
+  readonly signal?: HealthSignal
+}
+
+/** What an attempt takes of the rate limit. */
+export interface Claim {
+  readonly class: MethodClass
+  readonly cost: Cost
+  readonly target: Target
+  /** Milliseconds that it may wait for the rate limiter. */
+  readonly maxWait: number
+}
+
+/** What to send, and what to make of the end of it. */
+export interface Attempt<A> extends Claim {
+  readonly operation: string
+  /** Which attempt of its call it is, from 1. */
+  readonly number: number
+  readonly meter: Meter
+  /** A body means POST, none means GET. */
+  readonly body: Uint8Array | undefined
+  /** Milliseconds for all of it, the wait for the rate limiter included. */
+  readonly timeout: number
+  /** Milliseconds after which nothing may be sent any more, counted from the end of that wait. */
+  readonly sendWithin?: number
+  /** Whether to use a connection that was not used before. */
+  readonly onNewConnection?: boolean
+  /** The W3C `traceparent` to send. */
+  readonly traceparent?: string | undefined
+  readonly answered: (response: UpstreamResponse.UpstreamResponse) => Ended<A>
+  readonly broke: (error: TransportError) => Ended<A>
+  /** The rate limiter had no room in time; nothing was sent. */
+  readonly withheld: (error: QuotaExceeded | UpstreamRateLimited) => A
+}
+
+const getHeaders = { accept: "application/json" }
+const postHeaders = { accept: "application/json", "content-type": "application/json" }
+
+/** What the attempt used, in the units of the rate limiter. */
+const usedBy = ({ cost, target }: Attempt<unknown>, { outcome, rows }: Ended<unknown>): number => {
+  if (outcome === "not_sent") return 0
+  return target.label === "trading-api" ? weightOf({ cost }, rows) : cost.requestUnits
+}
+
+/** An attempt that has its permits: what is sent, and what is made of each end of it. */
+const sending = <A>(
+  parts: Parts,
+  attempt: Attempt<A>,
+  permits: Permits,
+  timeout: number,
+  { clock, context }: Pick<Scene, "clock" | "context">
+) => {
+  const { body, cost, meter, onNewConnection = false, sendWithin, target, traceparent } = attempt
+  const headers = body === undefined ? getHeaders : postHeaders
+  const start = clock.currentTimeMillisUnsafe()
+  const took = () => clock.currentTimeMillisUnsafe() - start
+  const end = (ended: Ended<A>): A => {
+    meter.attempted(context, cost, ended.outcome, took(), ended.rows)
+    permits.refund(worstOf(target.label, attempt) - usedBy(attempt, ended))
+    if (ended.signal !== undefined) parts.outliers.report(target, ended.signal)
+    return ended.value
+  }
+  const request: TransportRequest = {
+    method: body === undefined ? "GET" : "POST",
+    url: target.url,
+    headers: traceparent === undefined ? headers : { ...headers, traceparent },
+    body,
+    maxAnswerBytes: parts.maxAnswerBytes,
+    timeout,
+    onNewConnection,
+    ...(sendWithin === undefined ? {} : { sendWithin: Math.min(sendWithin, timeout) })
+  }
+  const answered = (response: TransportResponse): A => end(attempt.answered(responseOf(target, response)))
+  const abandon = () => meter.attempted(context, cost, "abandoned", took(), 0)
+  const ended = (sent: Effect.Effect<TransportResponse, TransportError>): Effect.Effect<A> =>
+    Effect.onExitPrimitive(
+      Effect.match(sent, { onFailure: (error) => end(attempt.broke(error)), onSuccess: answered }),
+      (exit) => {
+        if (exit._tag === "Failure") abandon()
+        return undefined
+      }
+    )
+  return { request, answered, ended, abandon }
+}
+
+const send = <A>(
+  parts: Parts,
+  attempt: Attempt<A>,
+  permits: Permits,
+  timeout: number,
+  fiber: Fiber.Fiber<unknown, unknown>
+): Effect.Effect<A> => {
+  const scene = { clock: fiber.getRef(Clock.Clock), context: fiber.context }
+  const { ended, request } = sending(parts, attempt, permits, timeout, scene)
+  return ended(parts.transport.send(request))
+}
+
+const tooLate = ({ label }: Target) =>
+  new UpstreamRateLimited({
+    upstream: label,
+    detail: `The rate limit of ${label} left no time to ask; nothing was sent`
+  })
+
+const askOf = ({ class: methodClass, cost, maxWait, target }: Claim, caller: Caller, isRefresh = false): Ask => ({
+  upstream: target.label,
+  class: methodClass,
+  cost,
+  caller,
+  maxWait: isRefresh ? 0 : maxWait,
+  isRefresh
+})
+
+const begin = <A>(
+  parts: Parts,
+  attempt: Attempt<A>,
+  fiber: Fiber.Fiber<unknown, unknown>
+): Effect.Effect<A> => {
+  const { target, timeout } = attempt
+  const ask = askOf(attempt, fiber.getRef(CurrentCaller), fiber.getRef(IsRefresh))
+  const clock = fiber.getRef(Clock.Clock)
+  const permits = parts.rateLimiter.tryTake(ask, clock)
+  if (permits !== undefined) return send(parts, attempt, permits, timeout, fiber)
+  const start = monotonicMillis(clock)
+  return Effect.matchEffect(parts.rateLimiter.take(ask), {
+    onFailure: (error) => Effect.succeed(attempt.withheld(error)),
+    onSuccess: (permits) => {
+      const left = timeout - (monotonicMillis(clock) - start)
+      if (left > 0) return send(parts, attempt, permits, left, fiber)
+      permits.refund(worstOf(target.label, attempt))
+      return Effect.succeed(attempt.withheld(tooLate(target)))
+    }
+  })
+}
+
+/** Makes an attempt; where the rate limiter has room at once, that is one effect of the transport. */
+export const run = <A>(parts: Parts, attempt: Attempt<A>): Effect.Effect<A> =>
+  Effect.withFiber((fiber) =>
+    fiber.cache.tracer === undefined
+      ? begin(parts, attempt, fiber)
+      : Spans.attempt(attempt, parts.traceUpstream, (attempt) => begin(parts, attempt, fiber))
+  )
+
+/** Starts an attempt, which is made by `make` once it has its permits; see `Start`. */
+export const start = <A>(
+  parts: Parts,
+  claim: Claim,
+  scene: Scene,
+  make: () => Attempt<A>,
+  done: Done<A, never>
+): Stop | undefined => {
+  const send = parts.transport.start
+  const permits = send && parts.rateLimiter.tryTake(askOf(claim, scene.caller, scene.isRefresh), scene.clock)
+  if (send === undefined || permits === undefined) return undefined
+  const attempt = make()
+  const { abandon, answered, ended, request } = sending(parts, attempt, permits, attempt.timeout, scene)
+  let isOver = false
+  const stop = send(request, (response) =>
+    done(() => {
+      isOver = true
+      return isAnswer(response) ? Exit.succeed(answered(response.value)) : ended(response)
+    }))
+  return () => {
+    if (isOver) return
+    isOver = true
+    stop()
+    abandon()
+  }
+}

@@ -1,0 +1,421 @@
+/**
+ * Makes attempts until a read is answered: at one address after the other, at the same one again a little later, at a
+ * second one beside a slow one.
+ *
+ * Only reads come here; a call that may be sent at most once has no way in. Attempts are bounded by the read's deadline, by
+ * a number, and by the retry budget; going on to another address costs no token where nothing was sent.
+ */
+import { perUpstream } from "@trigate/domain/Chain"
+import type { ReadFailure } from "@trigate/domain/errors/TransportFailure"
+import { UpstreamTimeout, UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
+import type { Cost } from "@trigate/domain/operations/Operation"
+import type { AttemptResult, Fault, Question, Retryable } from "@trigate/domain/operations/Protocol"
+import { foreign, retryable, unreachable, unreadable } from "@trigate/domain/operations/Protocol"
+import { isAnswer } from "@trigate/domain/operations/Start"
+import type { Done, Scene, Start, Stop } from "@trigate/domain/operations/Start"
+import type { UpstreamResponse } from "@trigate/domain/operations/UpstreamResponse"
+import { monotonicMillis } from "@trigate/domain/Time"
+import type { NonEmptyReadonlyArray } from "effect/Array"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import * as Random from "effect/Random"
+import * as Result from "effect/Result"
+import type { TransportError } from "../transport/HttpTransport.ts"
+import type { Target, UpstreamLabel } from "../Upstream.ts"
+import * as Attempt from "./Attempt.ts"
+import type { Ended, Meter, Parts } from "./Attempt.ts"
+import { meters } from "./Attempt.ts"
+import type { HealthSignal } from "./OutlierDetection.ts"
+
+/** How many attempts reads may make besides their first ones, for each upstream. */
+export interface RetryOptions {
+  /** Extra attempts for each read; 0.2 when not given. */
+  readonly share?: number
+  /** Extra attempts a second besides; 10 when not given. A budget begins with as many. */
+  readonly floor?: number
+}
+
+/**
+ * The retry budget of one upstream, after Envoy's and Finagle's: an upstream in trouble must not be asked twice as much.
+ *
+ * Each read deposits a fifth of a token, each extra attempt takes one.
+ */
+interface RetryBudget {
+  /** Counts a read. */
+  readonly deposit: () => void
+  /** Takes a token where there is one; `now` is in milliseconds. */
+  readonly withdraw: (now: number) => boolean
+}
+
+// tokens of calm times must not fuel a storm: these are ten seconds of a thousand reads each
+const MOST_TOKENS = 2000
+
+const budget = ({ floor = 10, share = 0.2 }: RetryOptions = {}): RetryBudget => {
+  let fromReads = 0
+  let fromTime = floor
+  let lastRefill: number | undefined
+  return {
+    deposit: () => {
+      fromReads = Math.min(MOST_TOKENS, fromReads + share)
+    },
+    withdraw: (now) => {
+      const elapsed = Math.max(0, now - (lastRefill ?? now))
+      lastRefill = now
+      fromTime = Math.min(floor, fromTime + elapsed * floor / 1000)
+      if (fromReads >= 1) fromReads -= 1
+      else if (fromTime >= 1) fromTime -= 1
+      else return false
+      return true
+    }
+  }
+}
+
+/** One budget for each upstream: reads of a calm one must not pay for a storm at another. */
+const budgets = (options?: RetryOptions): { readonly [L in UpstreamLabel]: RetryBudget } =>
+  perUpstream(() => budget(options))
+
+const FIRST_BACKOFF = 50
+const LONGEST_BACKOFF = 1000
+
+/** The longest pause before the next attempt at the same address, in milliseconds; full jitter makes most shorter. */
+const longestPause = (attempts: number): number => Math.min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** (attempts - 1))
+
+const SAMPLES = 128
+const ENOUGH = 20
+
+/** The newest latencies of one kind of call. */
+class Latencies {
+  readonly #newest: Array<number> = []
+  #sinceSorted = 0
+  #quantile: number | undefined
+
+  /** Adds the milliseconds that an answer took. */
+  add(milliseconds: number) {
+    this.#newest.push(milliseconds)
+    if (this.#newest.length > SAMPLES) this.#newest.shift()
+    this.#sinceSorted++
+  }
+
+  /** The 95th percentile in milliseconds; `undefined` while there are less than 20 samples. */
+  get p95(): number | undefined {
+    if (this.#newest.length < ENOUGH) return undefined
+    // sorting for each call would cost more than it tells
+    if (this.#quantile === undefined || this.#sinceSorted >= ENOUGH) {
+      this.#sinceSorted = 0
+      this.#quantile = this.#newest.toSorted((a, b) => a - b)[Math.floor(this.#newest.length * 0.95)]
+    }
+    return this.#quantile
+  }
+}
+
+/** A read: its operation, and where it can go, in order of preference. */
+export interface Read {
+  readonly operation: {
+    readonly name: string
+    readonly class: "read"
+    readonly cost: Cost
+    readonly cheap?: true
+  }
+  readonly targets: NonEmptyReadonlyArray<Target>
+}
+
+/** Bounds of every read. */
+export interface Options {
+  /** Milliseconds for the whole of it. */
+  readonly deadline: number
+  /** Attempts at most, or one for each address where there are more of those. */
+  readonly attempts: number
+  readonly retries?: RetryOptions | undefined
+}
+
+// a busy process may need so many milliseconds to get round to an answer that is there
+const SOONEST_HEDGE = 20
+
+// seconds for which an address is deferred that answers 429 without a `Retry-After`
+const UNTOLD_DEFERRAL = 1
+
+/** Faults that may go away by themselves, so that the same address may be asked again. */
+const transientFaults: ReadonlySet<Fault> = new Set(["not_sent", "broken", "timeout", "server_fault"])
+
+/** Whether the same address may be asked again; one that is over its rate limit only when it says when. */
+const isRepeatable = ({ fault, retryAfter }: Retryable<unknown, unknown>): boolean =>
+  transientFaults.has(fault) || (fault === "rate_limited" && retryAfter !== undefined)
+
+const outcomeOf = (fault: Fault): Ended<unknown>["outcome"] => fault === "withheld" ? "refused" : fault
+
+const isOwnWord = (response: UpstreamResponse): boolean =>
+  foreign(response) === undefined && Result.isSuccess(response.json.value)
+
+/** What a response says about its address; see {@link HealthSignal}. */
+const signalOf = (result: AttemptResult<unknown, unknown>, response: UpstreamResponse): HealthSignal => {
+  if (result._tag !== "Retryable" || result.fault === "declined") return "healthy"
+  const isGateway = response.status >= 502 && response.status <= 504
+  return isGateway && !isOwnWord(response) ? "server_fault" : "none"
+}
+
+const signals: { readonly [R in Exclude<TransportError["reason"], "Timeout">]: HealthSignal } = {
+  Connect: "not_sent",
+  Broken: "broken",
+  TooLarge: "none",
+  Encoding: "none"
+}
+
+const timedOut = (upstream: string, deadline: number) => () =>
+  new UpstreamTimeout({
+    upstream,
+    deadline: Math.round(deadline),
+    detail: `${upstream} did not answer within ${Math.round(deadline)} ms`
+  })
+
+const resultOf = (
+  upstream: string,
+  { detail, reason, sent }: TransportError,
+  deadline: number
+): Retryable<never, ReadFailure> => {
+  if (reason === "Timeout") return retryable(sent === "no" ? "not_sent" : "timeout", timedOut(upstream, deadline))
+  if (sent === "no") return unreachable(upstream, "not_sent", detail)
+  return reason === "Broken" ? unreachable(upstream, "broken", detail) : unreadable(upstream, detail)
+}
+
+const ejected = (upstream: string, millis: number | undefined) =>
+  new UpstreamUnavailable({
+    upstream,
+    attempts: 0,
+    detail: `${upstream} failed repeatedly and is not asked for now`,
+    ...(millis === undefined ? {} : { retryAfter: Math.max(1, Math.ceil(millis / 1000)) })
+  })
+
+/** Whether `said` is worth more to the caller than what was kept: an answer, and what an address said rather than us. */
+const isBetter = (said: Retryable<unknown, unknown>, kept: Retryable<unknown, unknown> | undefined): boolean => {
+  if (kept === undefined) return true
+  // where all are over their rate limit, the caller has to know when the first of them is not
+  const isLater = kept.fault === "rate_limited" && said.fault === "rate_limited" &&
+    (kept.retryAfter ?? 0) <= (said.retryAfter ?? 0)
+  if (isLater) return false
+  return said.answer !== undefined || (kept.answer === undefined && said.fault !== "withheld")
+}
+
+/** Makes attempts of reads. */
+export interface Attempts {
+  readonly ask: <A, E>(read: Read, question: Question<A, E>) => Effect.Effect<A, E | ReadFailure>
+  /** Starts a read, see `Start`; it is written once it is certain that it is sent. */
+  readonly start: <A, E>(read: Read, write: () => Question<A, E>) => Start<A, E | ReadFailure>
+}
+
+/** Makes the functions that send reads. */
+export const make = (parts: Parts, options: Options): Attempts => {
+  const { deadline } = options
+  const { outliers } = parts
+  const retryBudgets = budgets(options.retries)
+  const meterOf = meters()
+  const latencies = new Map<Meter, Latencies>()
+
+  const latenciesOf = (meter: Meter): Latencies => {
+    const found = latencies.get(meter)
+    if (found !== undefined) return found
+    const fresh = new Latencies()
+    latencies.set(meter, fresh)
+    return fresh
+  }
+
+  /** Everything that one read does, and what it knows of its attempts so far. */
+  const prepare = <A, E>(
+    { operation, targets }: Read,
+    write: () => Question<A, E>,
+    { clock, context }: Pick<Scene, "clock" | "context">
+  ) => {
+    type Attempted = AttemptResult<A, E | ReadFailure>
+    type Open = Retryable<A, E | ReadFailure>
+    const [{ label }] = targets
+    // that of the upstream that is meant, also where another kind of address answers in its place
+    const budget = retryBudgets[label]
+    const until = monotonicMillis(clock) + deadline
+    const tried: Array<Target["base"]> = []
+    let question: Question<A, E> | undefined
+    /** When an address wants to be asked again, as it said. */
+    let notBefore: Map<Target["base"], number> | undefined
+    /** The best of what was said so far. */
+    let kept: Open | undefined
+
+    const left = () => until - monotonicMillis(clock)
+    const withdraw = () => budget.withdraw(clock.currentTimeMillisUnsafe())
+    const meterAt = (target: Target) => meterOf(target.label, operation.name)
+    const keep = (said: Open) => {
+      if (isBetter(said, kept)) kept = said
+    }
+
+    const defer = (target: Target, { fault, retryAfter }: Open) => {
+      if (retryAfter !== undefined) {
+        notBefore ??= new Map()
+        notBefore.set(target.base, monotonicMillis(clock) + retryAfter * 1000)
+      }
+      if (fault === "rate_limited") outliers.defer(target, (retryAfter ?? UNTOLD_DEFERRAL) * 1000)
+    }
+
+    /** Milliseconds before an address is asked again: what it said, else full jitter. */
+    const pause = ({ base }: Target): number => {
+      const at = notBefore?.get(base)
+      return at === undefined
+        ? longestPause(tried.length) * Context.get(context, Random.Random).nextDoubleUnsafe()
+        : Math.max(0, at - monotonicMillis(clock))
+    }
+
+    const claim = (target: Target, maxWait: number): Attempt.Claim => ({
+      class: "read",
+      cost: operation.cost,
+      target,
+      maxWait
+    })
+
+    const attemptAt = (claim: Attempt.Claim, time: number): Attempt.Attempt<Attempted> => {
+      const { target } = claim
+      const meter = meterAt(target)
+      const start = monotonicMillis(clock)
+      tried.push(target.base)
+      question ??= write()
+      const { body, judge } = question
+      return {
+        ...claim,
+        operation: operation.name,
+        number: tried.length,
+        meter,
+        body,
+        timeout: time,
+        // the peer may have closed a pooled connection just then, and it may have closed the others too
+        onNewConnection: kept?.fault === "broken",
+        answered: (response) => {
+          const value = judge(response)
+          const signal = signalOf(value, response)
+          if (value._tag === "Retryable") {
+            defer(target, value)
+            return { value, signal, outcome: outcomeOf(value.fault), rows: 0 }
+          }
+          if (value._tag === "Refused") return { value, signal, outcome: "refused", rows: 0 }
+          if (targets.length > 1) latenciesOf(meter).add(monotonicMillis(clock) - start)
+          return { value, signal, outcome: response.status < 400 ? "ok" : "refused", rows: value.rows }
+        },
+        broke: (error) => {
+          const value = resultOf(target.label, error, deadline)
+          const ofTimeout = operation.cheap === true ? "timeout" : "none"
+          const signal = error.reason === "Timeout" ? ofTimeout : signals[error.reason]
+          return { value, signal, outcome: outcomeOf(value.fault), rows: 0 }
+        },
+        withheld: (error) => retryable("withheld", () => error)
+      }
+    }
+
+    const attempt = (target: Target, time: number, maxWait: number): Effect.Effect<Attempted> =>
+      Attempt.run(parts, attemptAt(claim(target, maxWait), time))
+
+    /** Asks `second` too when `first` takes longer than `delay`; whichever answers first is taken. */
+    const hedged = (first: Target, second: Target, time: number, delay: number) =>
+      Effect.gen(function*() {
+        const primary = yield* Effect.forkChild(attempt(first, time, time), { startImmediately: true })
+        const early = yield* Effect.timeoutOption(Fiber.join(primary), delay)
+        if (Option.isSome(early)) return early.value
+        if (!withdraw()) return yield* Fiber.join(primary)
+        const other = yield* Effect.forkChild(attempt(second, left(), 0), { startImmediately: true })
+        const winner = yield* Effect.raceFirst(
+          Effect.map(Fiber.join(primary), (result) => ({ result, rest: other, won: "first" as const })),
+          Effect.map(Fiber.join(other), (result) => ({ result, rest: primary, won: "second" as const }))
+        )
+        if (winner.result._tag === "Retryable") {
+          keep(winner.result)
+          return yield* Fiber.join(winner.rest)
+        }
+        // not waited for: an interruption may take its time
+        winner.rest.interruptUnsafe()
+        meterAt(first).hedged(context, winner.won)
+        return winner.result
+      })
+
+    const end = (): Effect.Effect<A, E | ReadFailure> => {
+      if (kept?.answer !== undefined) return Effect.succeed(kept.answer)
+      return Effect.fail(kept === undefined || left() <= 0 ? timedOut(label, deadline)() : kept.failure(tried.length))
+    }
+
+    /** Makes the next attempt, hedged where another address can be asked. */
+    const next = (target: Target, usable: ReadonlyArray<Target>): Effect.Effect<A, E | ReadFailure> => {
+      const other = usable.find(({ base }) => base !== target.base && !tried.includes(base))
+      // a silent address must leave time for the next one
+      const time = other === undefined ? left() : left() / 2
+      const maxWait = other === undefined || other.label === target.label ? time : 0
+      const delay = other === undefined ? undefined : latenciesOf(meterAt(target)).p95
+      const asked = other === undefined || delay === undefined || delay >= time
+        ? attempt(target, time, maxWait)
+        : hedged(target, other, time, Math.max(SOONEST_HEDGE, delay))
+      return Effect.flatMap(asked, concluded)
+    }
+
+    /** Ends the read by the result of an attempt, or goes on. */
+    const concluded = (result: Attempted): Effect.Effect<A, E | ReadFailure> => {
+      switch (result._tag) {
+        case "Answered":
+          return Effect.succeed(result.answer)
+        case "Refused":
+          return Effect.fail(result.failure)
+        case "Retryable":
+          return again(result)
+      }
+    }
+
+    /** Makes one more attempt where that may help and is allowed, else ends with the best of what was said. */
+    const again = (said: Open): Effect.Effect<A, E | ReadFailure> => {
+      keep(said)
+      if (tried.length >= Math.max(options.attempts, targets.length) || left() <= 0) return end()
+      const usable = outliers.choose(targets).targets
+      const untried = usable.find(({ base }) => !tried.includes(base))
+      const target = untried ?? (isRepeatable(said) ? usable[0] : undefined)
+      if (target === undefined) return end()
+      const wait = untried === undefined ? pause(target) : 0
+      if (wait >= left()) return end()
+      const isFree = untried !== undefined && (said.fault === "not_sent" || said.fault === "withheld")
+      if (!isFree && !withdraw()) return end()
+      const retry = () => {
+        meterAt(target).retried(context, said.fault)
+        return next(target, usable)
+      }
+      return wait > 0 ? Effect.flatMap(Effect.sleep(wait), retry) : retry()
+    }
+
+    const begin = (): Effect.Effect<A, E | ReadFailure> => {
+      budget.deposit()
+      const first = () => {
+        const { retryAfter, targets: usable } = outliers.choose(targets)
+        const [target] = usable
+        return target === undefined ? Effect.fail(ejected(label, retryAfter)) : next(target, usable)
+      }
+      const firstCheck = outliers.ready(targets)
+      return firstCheck === undefined ? first() : Effect.flatMap(firstCheck, first)
+    }
+
+    /** The first attempt, where one address alone can be asked: another one would be asked beside it. */
+    const start = (scene: Scene, done: Done<A, E | ReadFailure>): Stop | undefined => {
+      const [target, another] = outliers.ready(targets) === undefined ? outliers.choose(targets).targets : []
+      if (target === undefined || another !== undefined) return undefined
+      const only = claim(target, left())
+      const stop = Attempt.start(parts, only, scene, () => attemptAt(only, only.maxWait), (rest) =>
+        done(() => {
+          const ended = rest()
+          return isAnswer(ended) && ended.value._tag === "Answered"
+            ? Exit.succeed(ended.value.answer)
+            : Effect.flatMap(ended, concluded)
+        }))
+      if (stop !== undefined) budget.deposit()
+      return stop
+    }
+    return { begin, start }
+  }
+
+  return {
+    ask: (read, question) =>
+      Effect.withFiber((fiber) =>
+        prepare(read, () => question, { clock: fiber.getRef(Clock.Clock), context: fiber.context }).begin()
+      ),
+    start: (read, write) => (scene, done) => prepare(read, write, scene).start(scene, done)
+  }
+}

@@ -1,0 +1,102 @@
+/** The probe of an address: a cheap call that every sound address of its upstream answers, whatever callers ask. */
+import { Quantity } from "@trigate/domain/encoding/Hex"
+import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
+import { foreign } from "@trigate/domain/operations/Protocol"
+import type { UpstreamResponse } from "@trigate/domain/operations/UpstreamResponse"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import type { HttpTransport, TransportError } from "../transport/HttpTransport.ts"
+import type { Target, UpstreamLabel } from "../Upstream.ts"
+import * as Attempt from "./Attempt.ts"
+import { meters } from "./Attempt.ts"
+import type { Outcome } from "./Attempt.ts"
+
+/** What a probe showed. */
+export interface Probed {
+  readonly outcome: Outcome
+  /** Whether the address answered in its own words; a 4xx is such an answer, a 5xx is not. */
+  readonly passed: boolean
+  /** The chain id of an EVM address that told it. */
+  readonly chainId: bigint | undefined
+}
+
+const rpc = (method: string, params: string) => Utf8.encode(JsonRpc.requestText(1, method, params))
+
+const chainId = rpc("eth_chainId", "[]")
+
+/** What is asked of each upstream; nodes and the official API both serve `exchangeStatus`, which weighs 2. */
+const questions: { readonly [L in UpstreamLabel]: { readonly path: string; readonly body: Uint8Array } } = {
+  "trading-api": { path: "/info", body: Utf8.encode(`{"type":"exchangeStatus"}`) },
+  "trading-node": { path: "/evm", body: chainId },
+  "token-chain": { path: "/api/v2/jsonRPC", body: rpc("getMasterchainInfo", "{}") },
+  layer2: { path: "", body: chainId }
+}
+
+const cost = { weight: 2, requestUnits: 1 }
+const TIMEOUT = 5000
+const MAX_ANSWER_BYTES = 64 * 1024
+
+const decodeChainId = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ result: Quantity })))
+
+const outcomeOf = (answer: UpstreamResponse): Outcome => {
+  if (answer.status === 429) return "rate_limited"
+  if (answer.status >= 500) return "server_fault"
+  if (foreign(answer) !== undefined) return "malformed"
+  if (answer.status !== 200) return "refused"
+  return Result.isSuccess(answer.json.value) ? "ok" : "malformed"
+}
+
+const broken = ({ reason, sent }: TransportError): Outcome => {
+  if (sent === "no") return "not_sent"
+  if (reason === "Timeout") return "timeout"
+  return reason === "Broken" ? "broken" : "malformed"
+}
+
+const soundOutcomes: ReadonlySet<Outcome> = new Set(["ok", "refused", "rate_limited"])
+
+/**
+ * Makes probes over a transport. Each ends within 5 seconds and is counted as operation `probe`; it takes nothing from the
+ * rate limiter.
+ */
+export const make = (transport: HttpTransport["Service"]) => {
+  const meterOf = meters()
+  /** `onNewConnection`: callers with slow queries may occupy every pooled connection, which says nothing of the address. */
+  return (target: Target, onNewConnection: boolean): Effect.Effect<Probed> =>
+    Effect.withFiber((fiber) => {
+      const { body, path } = questions[target.label]
+      const clock = fiber.getRef(Clock.Clock)
+      const start = clock.currentTimeMillisUnsafe()
+      const count = (outcome: Outcome) => {
+        const took = clock.currentTimeMillisUnsafe() - start
+        meterOf(target.label, "probe").attempted(fiber.context, cost, outcome, took, 0)
+      }
+      const sent = transport.send({
+        method: "POST",
+        url: Redacted.make(`${Redacted.value(target.base)}${path}`, { label: target.label }),
+        headers: { accept: "application/json", "content-type": "application/json" },
+        body,
+        maxAnswerBytes: MAX_ANSWER_BYTES,
+        timeout: TIMEOUT,
+        onNewConnection
+      })
+      return Effect.match(sent, {
+        onFailure: (error) => {
+          const outcome = broken(error)
+          count(outcome)
+          return { outcome, passed: false, chainId: undefined }
+        },
+        onSuccess: (response) => {
+          const answer = Attempt.responseOf(target, response)
+          const outcome = outcomeOf(answer)
+          count(outcome)
+          const told = body === chainId ? decodeChainId(answer.text) : Option.none()
+          return { outcome, passed: soundOutcomes.has(outcome), chainId: Option.getOrUndefined(told)?.result }
+        }
+      })
+    })
+}

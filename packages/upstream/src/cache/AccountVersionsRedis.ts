@@ -1,0 +1,107 @@
+/**
+ * `AccountVersions` that all processes with the same Redis and prefix share.
+ *
+ * Redis holds a hash of versions and a sorted set of searches. While Redis is away no state of accounts is shared, because an action
+ * at another replica would not be seen.
+ */
+import * as Clock from "effect/Clock"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redis from "effect/persistence/Redis"
+import * as Schema from "effect/Schema"
+import * as SharedState from "../SharedState.ts"
+import * as AccountVersions from "./AccountVersions.ts"
+import { cachedFor, searchFor, slotOf } from "./AccountVersions.ts"
+
+/** Where the versions are shared. */
+export interface Options {
+  /** What the keys begin with; `trigate:{accounts}:` when not given. */
+  readonly prefix?: string
+  /** How long a call waits for Redis; 250 milliseconds when not given. */
+  readonly deadline?: Duration.Input
+}
+
+const DAY = 86_400_000
+
+const params = (versions: string, searches: string, ...rest: ReadonlyArray<string | number>) => [
+  versions,
+  searches,
+  ...rest
+]
+
+const versionScript = Redis.script(params, {
+  numberOfKeys: 2,
+  lua: `redis.call('HSET', KEYS[1], 'read', ARGV[1])
+redis.call('PEXPIRE', KEYS[1], ${DAY})
+if redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', ARGV[1]) > 0 then redis.call('HINCRBY', KEYS[1], 'all', 1) end
+if redis.call('ZCARD', KEYS[2]) > 0 then return {} end
+return redis.call('HMGET', KEYS[1], 'all', unpack(ARGV, 2))`
+}).withReturnType<unknown>()
+
+const searchScript = Redis.script(params, {
+  numberOfKeys: 2,
+  lua: `local read = redis.call('HGET', KEYS[1], 'read')
+if not read or ARGV[1] - read > ${cachedFor} then return 0 end
+redis.call('ZADD', KEYS[2], ARGV[1] + ${searchFor}, ARGV[2])
+redis.call('PEXPIRE', KEYS[2], ${DAY})
+return 1`
+}).withReturnType<unknown>()
+
+const changeScript = Redis.script(params, {
+  numberOfKeys: 2,
+  lua: `redis.call('ZREM', KEYS[2], ARGV[1])
+for i = 2, #ARGV do redis.call('HINCRBY', KEYS[1], ARGV[i], 1) end
+redis.call('PEXPIRE', KEYS[1], ${DAY})`
+})
+
+const decodeVersions = Schema.decodeUnknownEffect(Schema.Array(Schema.NullOr(Schema.String)))
+
+const away = (error: Redis.RedisError | Schema.SchemaError) =>
+  new SharedState.SharedAway({ detail: error._tag === "RedisError" ? String(error.cause) : error.message })
+
+const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{accounts}:" }: Options) {
+  const redis = yield* Redis.Redis
+  const state = yield* SharedState.make({ use: "account-versions", ...(deadline === undefined ? {} : { deadline }) })
+  const evaluateVersion = redis.eval(versionScript)
+  const evaluateSearch = redis.eval(searchScript)
+  const evaluateChange = redis.eval(changeScript)
+  const keys = [`${prefix}versions`, `${prefix}searches`] as const
+  let unsharedUntil = 0
+
+  /** Writes; what Redis did not get, this process makes up for by sharing nothing until all that is cached has expired. */
+  const written = (write: Effect.Effect<unknown, Redis.RedisError>) =>
+    state.orElse<unknown, never, never>(
+      Effect.mapError(write, away),
+      Effect.map(Clock.currentTimeMillis, (now) => {
+        unsharedUntil = now + cachedFor
+      })
+    )
+
+  const found = (signer: string, accounts: ReadonlyArray<string>) =>
+    Effect.asVoid(written(evaluateChange(...keys, signer, ...new Set(accounts.map(slotOf)))))
+
+  return AccountVersions.make({
+    version: (accounts) =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) => {
+        if (now < unsharedUntil) return Effect.undefined
+        const version = evaluateVersion(...keys, now, ...accounts.map(slotOf)).pipe(
+          Effect.flatMap(decodeVersions),
+          Effect.mapError(away),
+          Effect.map((versions) => versions.length === 0 ? undefined : AccountVersions.printVersion(versions))
+        )
+        return state.orElse<AccountVersions.Version, never, never>(version, Effect.undefined)
+      }),
+    change: (accounts) => found("", accounts),
+    search: (signer) =>
+      Effect.flatMap(
+        Clock.currentTimeMillis,
+        (now) => Effect.map(written(evaluateSearch(...keys, now, signer)), (opened) => opened !== 0)
+      ),
+    found
+  })
+})
+
+/** Versions that processes share over Redis. */
+export const layer = (options: Options = {}): Layer.Layer<AccountVersions.AccountVersions, never, Redis.Redis> =>
+  Layer.effect(AccountVersions.AccountVersions, make(options))

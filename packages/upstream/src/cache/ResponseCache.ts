@@ -1,0 +1,511 @@
+/**
+ * Answers reads without asking the upstream again: from a cached response, else from a call that is already under way.
+ *
+ * A cached response is looked up in this process, then in the store that replicas share. One that grows old is refreshed in
+ * the background before it expires (RFC 5861, stale-while-revalidate); one that has expired still answers, with its age,
+ * when the upstream fails (stale-if-error), and while reads would use more of its rate limit than flows back: they then take turns
+ * ({@link Pacer}).
+ */
+import type { Caller } from "@trigate/domain/Caller"
+import { CurrentCaller } from "@trigate/domain/Caller"
+import { metrics } from "@trigate/domain/Metrics"
+import type { CachePolicy, Cost } from "@trigate/domain/operations/Operation"
+import { worstWeightOf } from "@trigate/domain/operations/Operation"
+import type { CacheCodec } from "@trigate/domain/operations/Protocol"
+import { isAnswer } from "@trigate/domain/operations/Start"
+import type { Start } from "@trigate/domain/operations/Start"
+import { monotonicMillis } from "@trigate/domain/Time"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
+import { constVoid } from "effect/Function"
+import * as Layer from "effect/Layer"
+import type * as Metric from "effect/Metric"
+import type * as Redis from "effect/persistence/Redis"
+import * as Predicate from "effect/Predicate"
+import * as Spans from "../attempts/Spans.ts"
+import * as Batching from "../Batching.ts"
+import type { Pacer, Refresh } from "../limits/Pacer.ts"
+import { IsRefresh, worstOf } from "../limits/RateLimiter.ts"
+import type { UpstreamLabel } from "../Upstream.ts"
+import { AccountVersions, layerMemory } from "./AccountVersions.ts"
+import type { Version } from "./AccountVersions.ts"
+import * as AccountVersionsRedis from "./AccountVersionsRedis.ts"
+import type { CachedResponse } from "./CacheStore.ts"
+import { ageOf, CacheStore, isFresh, mayServe } from "./CacheStore.ts"
+import * as ResponseCacheRedis from "./ResponseCacheRedis.ts"
+import type { Replicas } from "./ResponseCacheRedis.ts"
+import * as SingleFlight from "./SingleFlight.ts"
+
+/**
+ * How old an answer the caller of the current request takes.
+ *
+ * - `declared`: as old as the operation's cache policy allows.
+ * - `block`: one block old, also where the operation caches nothing unless asked.
+ * - `none`: read upstream after the request came; the answer is cached for others.
+ */
+export type Freshness = "declared" | "block" | "none"
+
+/** The freshness that the current request asks for. */
+export const Freshness = Context.Reference<Freshness>("@trigate/upstream/cache/ResponseCache/Freshness", {
+  defaultValue: () => "declared"
+})
+
+/** Seconds that a cached response may be old for the caller of the current request; undefined: as the policy says. */
+export const MaxAge = Context.Reference<number | undefined>("@trigate/upstream/cache/ResponseCache/MaxAge", {
+  defaultValue: () => undefined
+})
+
+/** Whether the caller of a fiber takes answers as old as their cache policy says. */
+export const isDeclared = (fiber: Fiber.Fiber<unknown, unknown>): boolean =>
+  fiber.getRef(Freshness) === "declared" && fiber.getRef(MaxAge) === undefined
+
+/** What is read, and how its answer may be cached. */
+export interface Read<A> {
+  readonly operation: string
+  readonly upstream: UpstreamLabel
+  /** The canonical request: reads with equal keys get the same answer. */
+  readonly key: string
+  /** How long the answer to a read at `now` may be cached; reads are only coalesced when it is undefined. */
+  readonly cachePolicy?: (now: number, freshness: Freshness) => CachePolicy | undefined
+  /** Whether an answer may be cached; every success may when not given. */
+  readonly isCacheable?: (answer: A) => boolean
+  /**
+   * Finds out by further reads, in the background, how long an answer may be cached; undefined where that is no question.
+   *
+   * Until then the answer is not cached, and afterwards it is cached in this process only.
+   */
+  readonly confirm?: (answer: A) => Effect.Effect<CachePolicy | undefined> | undefined
+  /** What asking would cost, where that is counted. */
+  readonly costOf?: (now: number) => Cost
+  /** The accounts whose state is read: an answer from before a change of one of them is not served after it. */
+  readonly accounts?: ReadonlyArray<string> | undefined
+  /** When a response may be refreshed that is stale, but may be served; at once when not given. */
+  readonly pacer?: Pacer | undefined
+}
+
+/** One read, and how it is asked upstream. */
+export interface Query<A, E> extends Read<A> {
+  readonly ask: Effect.Effect<A, E>
+}
+
+/** How one kind of answers is cached. */
+export interface Kind<A> {
+  /**
+   * Which chain at which addresses: readers of one space share answers, also with other replicas.
+   *
+   * It is a part of stored keys and holds no endpoint key.
+   */
+  readonly space: string
+  readonly codec: CacheCodec<A>
+}
+
+/** Reads one kind of answers. */
+export interface Reader<A, E> {
+  readonly read: (query: Query<A, E>) => Effect.Effect<A, E>
+  /** Starts a read of a caller who takes what the policy says; `ask` starts the call upstream. */
+  readonly start: (query: Query<A, E>, ask: Start<A, E>) => Start<A, E>
+}
+
+/** Caches and coalesces reads. */
+export class ResponseCache extends Context.Service<ResponseCache, {
+  /** A reader of one kind of answers. Build it once: only calls of one reader are coalesced. */
+  readonly reader: <A, E>(kind: Kind<A>) => Reader<A, E>
+  /** The versions of the accounts whose state is read. */
+  readonly accounts: AccountVersions["Service"]
+}>()("@trigate/upstream/cache/ResponseCache") {}
+
+/** Options of the cache. */
+export interface Options extends SingleFlight.Options {
+  /** Bytes of keys and responses in this process; 64 MiB when not given. A response of more than an eighth is not cached. */
+  readonly maxBytes?: number
+}
+
+/** How a read was answered without an attempt of its own, or how a refresh in the background ended. */
+type Outcome = "coalesced" | "hit" | "replica_hit" | "stale" | "limited" | "refreshed" | "refresh_failed"
+
+type Counters = { readonly [O in Outcome]: Metric.Counter<number> }
+
+const countersFor = (upstream: UpstreamLabel, operation: string): Counters => {
+  const counter = (outcome: Outcome) => metrics.cache.series({ upstream, operation, outcome })
+  return {
+    coalesced: counter("coalesced"),
+    hit: counter("hit"),
+    replica_hit: counter("replica_hit"),
+    stale: counter("stale"),
+    limited: counter("limited"),
+    refreshed: counter("refreshed"),
+    refresh_failed: counter("refresh_failed")
+  }
+}
+
+const saved = (outcome: Outcome) => metrics.upstreamWeightSaved.series({ upstream: "trading-api", outcome })
+
+/** The weight that each outcome saves for which nothing was sent. */
+const savings: ReadonlyMap<Outcome, Metric.Counter<number>> = new Map([
+  ["coalesced", saved("coalesced")],
+  ["hit", saved("hit")],
+  ["replica_hit", saved("replica_hit")],
+  ["limited", saved("limited")]
+])
+
+/** A response that is being refreshed is not refreshed again for so long, whether that succeeds or not. */
+const REFRESH_PAUSE = 5000
+
+/** A response that is fresh for a shorter time is not worth sharing with other replicas. */
+const SHORTEST_SHARED = 1000
+
+/** How far the clock of another replica may be ahead. */
+const MOST_AHEAD = 1000
+
+const currentTime = (fiber: Fiber.Fiber<unknown, unknown>): number =>
+  fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
+
+const isRateLimited = (error: unknown): boolean =>
+  Predicate.isTagged(error, "UpstreamRateLimited") || Predicate.isTagged(error, "QuotaExceeded")
+
+const asRefresh = <A, E>(ask: Effect.Effect<A, E>): Effect.Effect<A, E> => Effect.provideService(ask, IsRefresh, true)
+
+const make = Effect.fnUntraced(function*(options: Options, replicas?: Replicas) {
+  const versions = yield* AccountVersions
+  const store = new CacheStore(options.maxBytes ?? 64 * 1024 * 1024, yield* Effect.context())
+  const scope = yield* Effect.scope
+  const counters = new Map<string, Counters>()
+
+  const tally = (
+    { costOf, operation, upstream }: Pick<Read<never>, "costOf" | "operation" | "upstream">,
+    outcome: Outcome,
+    context: Context.Context<never>
+  ) => {
+    const key = `${upstream} ${operation}`
+    const known = counters.get(key) ?? countersFor(upstream, operation)
+    counters.set(key, known)
+    known[outcome].updateUnsafe(1, context)
+    if (costOf !== undefined && upstream === "trading-api") {
+      const now = Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
+      savings.get(outcome)?.updateUnsafe(worstWeightOf({ cost: costOf(now) }), context)
+    }
+  }
+
+  const count = (
+    read: Pick<Read<never>, "costOf" | "operation" | "upstream">,
+    outcome: Outcome,
+    fiber: Fiber.Fiber<unknown, unknown>
+  ) => {
+    tally(read, outcome, fiber.context)
+    if (fiber.cache.tracer !== undefined) Spans.noteCache(fiber, outcome)
+  }
+
+  const inBackground = <A, E>(effect: Effect.Effect<A, E>) =>
+    Effect.asVoid(Effect.forkIn(Effect.ignore(Batching.unbatched(effect)), scope))
+
+  const sharedBy = (policy: CachePolicy | undefined): Replicas | undefined =>
+    policy !== undefined && policy.fresh >= SHORTEST_SHARED ? replicas : undefined
+
+  const reader = <A, E>({ codec, space }: Kind<A>): Reader<A, E> => {
+    const flights = SingleFlight.make<A, E>(options, codec.faultOf)
+    const isFault = (answer: A) => codec.faultOf(answer) === "upstream"
+    const checks = SingleFlight.make<void, never>(options)
+    const refreshedAt = new WeakMap<CachedResponse, number>()
+
+    const restored = (cached: CachedResponse, now: number): A =>
+      codec.restore(cached.content, Math.floor(ageOf(cached, now) / 1000))
+
+    /** Stores an answer that was read at `readAt` under its policy; answers what is left to do: share it, or find its policy. */
+    const keep = (
+      read: Read<A>,
+      key: string,
+      policy: CachePolicy | undefined,
+      answer: A,
+      readAt: number,
+      shared = sharedBy(policy)
+    ): Effect.Effect<void> | undefined => {
+      const check = policy === undefined && !checks.has(key) ? read.confirm?.(answer) : undefined
+      if (policy === undefined && check === undefined) return undefined
+      const content = codec.store(answer)
+      if (content === undefined || read.isCacheable?.(answer) === false) return undefined
+      if (policy !== undefined) {
+        const cached = { content, readAt, policy }
+        store.put(key, cached)
+        // reads that came meanwhile have waited for nothing
+        read.pacer?.forget(key)
+        return shared && inBackground(shared.put(key, cached))
+      }
+      if (check === undefined) return undefined
+      const ask = Effect.map(check, (found) => {
+        if (found !== undefined) store.put(key, { content, readAt, policy: found })
+      })
+      return inBackground(checks.run({ key, ask, takesFailure: true }))
+    }
+
+    const stored = (
+      read: Read<A>,
+      key: string,
+      policy: CachePolicy | undefined,
+      answer: A,
+      shared?: Replicas
+    ): Effect.Effect<A> =>
+      Effect.withFiber((fiber) => {
+        const left = keep(read, key, policy, answer, currentTime(fiber), shared)
+        return left === undefined ? Effect.succeed(answer) : Effect.as(left, answer)
+      })
+
+    /** Asks, unless another replica has an answer that is younger than `maxAge`, or where reads take turns, newer than ours. */
+    const load = (
+      query: Query<A, E>,
+      key: string,
+      policy: CachePolicy | undefined,
+      maxAge: number,
+      takesTurn = false
+    ): Effect.Effect<A, E> => {
+      const shared = takesTurn ? replicas : sharedBy(policy)
+      const ask = Effect.flatMap(query.ask, (answer) => stored(query, key, policy, answer, shared))
+      if (shared === undefined || maxAge <= 0 && !takesTurn) return ask
+      return Effect.flatMap(shared.get(key), (cached) =>
+        cached === undefined ? ask : Effect.withFiber((fiber) => {
+          const now = currentTime(fiber)
+          // a response from the future would stay fresh until then, and its age is not known
+          if (cached.readAt - now > MOST_AHEAD) return ask
+          const isNewer = cached.readAt > (store.get(key, now)?.readAt ?? 0)
+          if (isNewer) store.put(key, cached)
+          const isYoung = isFresh(cached, now) && ageOf(cached, now) < maxAge
+          if (!isYoung && !(takesTurn && isNewer)) return ask
+          count(query, "replica_hit", fiber)
+          return Effect.succeed(restored(cached, now))
+        }))
+    }
+
+    const refresh = (
+      query: Query<A, E>,
+      key: string,
+      policy: CachePolicy,
+      maxAge: number,
+      takesTurn = false
+    ): Effect.Effect<void> => {
+      const asked = Effect.withFiber((fiber) => {
+        const ask = load(query, key, policy, maxAge, takesTurn)
+        return Effect.onExitPrimitive(flights.run({ key, ask, takesFailure: true }), (exit) => {
+          const isRefreshed = exit._tag === "Success" && !isFault(exit.value)
+          count(query, isRefreshed ? "refreshed" : "refresh_failed", fiber)
+          return undefined
+        })
+      })
+      return inBackground(
+        Effect.withFiber((fiber) => fiber.cache.tracer === undefined ? asked : Spans.refresh(query, asked))
+      )
+    }
+
+    /** The answer, or instead of a fault a stale response; one of `maxAge` at most where the rate limit is used up. */
+    const orStale = (
+      query: Read<A>,
+      key: string,
+      answered: Effect.Effect<A, E>,
+      maxAge = Number.POSITIVE_INFINITY
+    ): Effect.Effect<A, E> => {
+      const instead = (otherwise: Effect.Effect<A, E>, isLimited: boolean) =>
+        Effect.withFiber((fiber) => {
+          const now = currentTime(fiber)
+          const cached = store.get(key, now)
+          const isError = cached !== undefined && mayServe(cached, now, "error")
+          if (cached === undefined || !isError && !(isLimited && isUsable(cached, now, maxAge))) return otherwise
+          count(query, isError ? "stale" : "limited", fiber)
+          return Effect.succeed(restored(cached, now))
+        })
+      return Effect.matchEffect(answered, {
+        onFailure: (error) => instead(Effect.fail(error), isRateLimited(error)),
+        onSuccess: (answer) =>
+          isFault(answer)
+            ? instead(Effect.succeed(answer), codec.isRateLimited?.(answer) === true)
+            : Effect.succeed(answer)
+      })
+    }
+
+    /** Whether a stale response may be served while the rate limit is used up. */
+    const isUsable = (cached: CachedResponse, now: number, maxAge: number): boolean =>
+      mayServe(cached, now, "limited") && ageOf(cached, now) <= maxAge
+
+    /** The refresh of a stale response, as the pacer knows it. */
+    const turnOf = (query: Query<A, E>, key: string, policy: CachePolicy, now: number, caller: Caller): Refresh => {
+      const { costOf, upstream } = query
+      return {
+        key,
+        caller: caller.id,
+        cost: costOf === undefined ? 1 : worstOf(upstream, { cost: costOf(now) }),
+        start: Effect.suspend(() => refresh({ ...query, ask: asRefresh(query.ask) }, key, policy, policy.fresh, true))
+          .pipe(
+            Effect.provideService(CurrentCaller, caller)
+          )
+      }
+    }
+
+    /** Whether a fresh response is old enough to be refreshed, and nobody has started to. */
+    const isRefreshDue = (cached: CachedResponse, now: number): boolean => {
+      const { refreshAfter } = cached.policy
+      return refreshAfter !== undefined && ageOf(cached, now) >= refreshAfter && now >= (refreshedAt.get(cached) ?? 0)
+    }
+
+    const keyOf = ({ key, operation }: Read<A>): string => `${space} ${operation} ${key}`
+
+    const versioned = (key: string, version: string): string => version === "" ? key : `${key} @${version}`
+
+    const answer = (query: Query<A, E>, fiber: Fiber.Fiber<unknown, unknown>): Effect.Effect<A, E> => {
+      const key = keyOf(query)
+      if (query.accounts === undefined) return answerAt(key, query, fiber)
+      const atVersion = (version: Version) =>
+        version === undefined ? query.ask : answerAt(versioned(key, version), query, fiber)
+      return versions.tryVersion === undefined
+        ? Effect.flatMap(versions.version(query.accounts), atVersion)
+        : atVersion(versions.tryVersion(query.accounts, currentTime(fiber)))
+    }
+
+    const answerAt = (
+      key: string,
+      query: Query<A, E>,
+      fiber: Fiber.Fiber<unknown, unknown>
+    ): Effect.Effect<A, E> => {
+      const onCoalesced = () => count(query, "coalesced", fiber)
+      const freshness = fiber.getRef(Freshness)
+      const now = currentTime(fiber)
+      const policy = query.cachePolicy?.(now, freshness)
+      // such a caller must not get an answer of a call that looked at the shared store first
+      if (freshness === "none") return flights.run({ key: `${key} !`, ask: load(query, key, policy, 0), onCoalesced })
+      if (policy === undefined && query.confirm === undefined) {
+        return flights.run({ key: `${key} -`, ask: query.ask, onCoalesced })
+      }
+      const maxAge = (fiber.getRef(MaxAge) ?? Number.POSITIVE_INFINITY) * 1000
+      const cached = store.get(key, now)
+      if (cached !== undefined && isFresh(cached, now) && ageOf(cached, now) <= maxAge) {
+        count(query, "hit", fiber)
+        const found = restored(cached, now)
+        if (policy === undefined || !isRefreshDue(cached, now)) return Effect.succeed(found)
+        refreshedAt.set(cached, now + REFRESH_PAUSE)
+        return Effect.as(refresh(query, key, policy, policy.refreshAfter ?? 0), found)
+      }
+      // a response of another replica may be too old for the next caller
+      const flight = Number.isFinite(maxAge) ? `${key} ${maxAge}` : key
+      const { pacer } = query
+      let takesTurn = false
+      const isPaced = pacer !== undefined && policy !== undefined && cached !== undefined &&
+        isUsable(cached, now, maxAge)
+      if (!isPaced) pacer?.forget(key)
+      else if (!flights.has(flight)) {
+        const time = monotonicMillis(fiber.getRef(Clock.Clock))
+        const turn = turnOf(query, key, policy, now, fiber.getRef(CurrentCaller))
+        pacer.wait(turn, ageOf(cached, now), time)
+        const next = pacer.next(time)
+        if (next !== turn) {
+          count(query, "limited", fiber)
+          const found = restored(cached, now)
+          return next === undefined ? Effect.succeed(found) : Effect.as(next.start, found)
+        }
+        // where no other refresh waits, what is not fresh is read upstream
+        takesTurn = !pacer.isIdle(time) && !Number.isFinite(maxAge)
+      }
+      const asking = isPaced ? { ...query, ask: asRefresh(query.ask) } : query
+      const ask = load(asking, key, policy, Math.min(policy?.fresh ?? 0, maxAge), takesTurn)
+      // no stale response is there, nor will there be
+      if (cached === undefined && policy === undefined) return flights.run({ key: flight, ask, onCoalesced })
+      const takesFailure = cached !== undefined && mayServe(cached, now, "error")
+      return orStale(query, key, flights.run({ key: flight, ask, takesFailure, onCoalesced }), maxAge)
+    }
+
+    const start: Reader<A, E>["start"] = (read, ask) => (scene, done) => {
+      const { clock, context } = scene
+      const now = clock.currentTimeMillisUnsafe()
+      let key = keyOf(read)
+      if (read.accounts !== undefined) {
+        if (versions.tryVersion === undefined) return undefined
+        const version = versions.tryVersion(read.accounts, now)
+        if (version === undefined) return ask(scene, done)
+        key = versioned(key, version)
+      }
+      const policy = read.cachePolicy?.(now, "declared")
+      const isCached = policy !== undefined || read.confirm !== undefined
+      const cached = isCached ? store.get(key, now) : undefined
+      let isRefresh = false
+      if (cached !== undefined) {
+        const { pacer } = read
+        if (isFresh(cached, now)) {
+          if (policy !== undefined && isRefreshDue(cached, now)) return undefined
+          tally(read, "hit", context)
+          done(() => Exit.succeed(restored(cached, now)))
+          return constVoid
+        }
+        if (pacer === undefined || policy === undefined || flights.has(key)) return undefined
+        if (!isUsable(cached, now, Number.POSITIVE_INFINITY)) return undefined
+        const time = monotonicMillis(clock)
+        if (pacer.isSpent(time)) {
+          pacer.wait(turnOf(read, key, policy, now, scene.caller), ageOf(cached, now), time)
+          tally(read, "limited", context)
+          done(() => Exit.succeed(restored(cached, now)))
+          return constVoid
+        }
+        if (!pacer.isIdle(time)) return undefined
+        isRefresh = true
+      }
+      if (sharedBy(policy) !== undefined) return undefined
+      const end = flights.tryLead(isCached ? key : `${key} -`)
+      if (end === undefined) return undefined
+      const afterwards = (asked: Effect.Effect<A, E>): Effect.Effect<A, E> => {
+        // instead of a fault, an answer may be there that was stored meanwhile
+        const isPlain = isAnswer(asked) && (policy === undefined || !isFault(asked.value))
+        const left = isPlain && isCached
+          ? keep(read, key, policy, asked.value, clock.currentTimeMillisUnsafe())
+          : undefined
+        if (isPlain && left === undefined) {
+          end(asked)
+          return asked
+        }
+        const kept = isPlain
+          ? Effect.andThen(left ?? Effect.void, asked)
+          : isCached
+          ? Effect.flatMap(asked, (answer) => stored(read, key, policy, answer))
+          : asked
+        const ended = Effect.onExitPrimitive(kept, (exit) => {
+          end(exit)
+          return undefined
+        })
+        return policy === undefined ? ended : orStale(read, key, ended)
+      }
+      const stop = ask(isRefresh ? { ...scene, isRefresh } : scene, (rest) => done(() => afterwards(rest())))
+      if (stop === undefined) end(Exit.interrupt())
+      return stop && (() => {
+        stop()
+        end(Exit.interrupt())
+      })
+    }
+
+    return {
+      start,
+      read: (query) =>
+        Effect.withFiber((fiber) =>
+          fiber.cache.tracer === undefined
+            ? answer(query, fiber)
+            : Spans.call(query, isFault, Effect.suspend(() => answer(query, fiber)))
+        )
+    }
+  }
+
+  return ResponseCache.of({ reader, accounts: versions })
+})
+
+/** Caches in this process, over the versions of accounts of the context. */
+export const layerNoDeps = (options: Options = {}): Layer.Layer<ResponseCache, never, AccountVersions> =>
+  Layer.effect(ResponseCache, make(options))
+
+/** Caches in this process. */
+export const layer = (options: Options = {}): Layer.Layer<ResponseCache> =>
+  Layer.provide(layerNoDeps(options), layerMemory())
+
+/** Caches in this process, and shares responses and versions of accounts with the other replicas of a gateway through Redis. */
+export const layerRedis = (
+  options: Options & ResponseCacheRedis.Options = {}
+): Layer.Layer<ResponseCache, never, Redis.Redis> =>
+  Layer.effect(
+    ResponseCache,
+    Effect.flatMap(ResponseCacheRedis.make(options), (replicas) => make(options, replicas))
+  ).pipe(
+    Layer.provide(AccountVersionsRedis.layer(options.deadline === undefined ? {} : { deadline: options.deadline }))
+  )

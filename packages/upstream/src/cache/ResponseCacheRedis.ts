@@ -1,0 +1,83 @@
+/** The cached responses that the replicas of a gateway share: one Redis key each, expiring when the response is of no use. */
+import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import * as Clock from "effect/Clock"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Redis from "effect/persistence/Redis"
+import * as Schema from "effect/Schema"
+import * as SharedState from "../SharedState.ts"
+import type { CachedResponse } from "./CacheStore.ts"
+import { useLeft } from "./CacheStore.ts"
+
+/** Shared responses by key; while the store is away there are none, and no call waits beyond the store's deadline. */
+export interface Replicas {
+  readonly get: (key: string) => Effect.Effect<CachedResponse | undefined>
+  readonly put: (key: string, cached: CachedResponse) => Effect.Effect<void>
+}
+
+/** Where in Redis, and how long to wait for it. */
+export interface Options {
+  /** What the keys begin with; `trigate:cache:` when not given. */
+  readonly prefix?: string
+  /** How long Redis may take for one step; 250 milliseconds when not given. */
+  readonly deadline?: Duration.Input
+}
+
+const Millis = Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0))
+
+const Stored = Schema.fromJsonString(Schema.Struct({
+  readAt: Millis,
+  policy: Schema.Struct({
+    fresh: Millis,
+    refreshAfter: Schema.optionalKey(Millis),
+    staleIfError: Millis,
+    staleIfLimited: Schema.optionalKey(Millis)
+  }),
+  head: Schema.String,
+  form: Schema.Literals(["text", "bytes"]),
+  body: Schema.String
+}))
+const decode = Schema.decodeUnknownOption(Stored)
+const encode = Schema.encodeEffect(Stored)
+
+const fromStored = ({ body, form, head, policy, readAt }: typeof Stored.Type): CachedResponse => ({
+  readAt,
+  policy,
+  content: { head, body: form === "text" ? body : Utf8.encode(body) }
+})
+
+// bytes that are not UTF-8 could not come back as they were
+const toStored = ({ content: { body, head }, policy, readAt }: CachedResponse): Option.Option<typeof Stored.Type> =>
+  typeof body === "string"
+    ? Option.some({ readAt, policy, head, form: "text", body })
+    : Option.map(Utf8.decode(body), (text) => ({ readAt, policy, head, form: "bytes" as const, body: text }))
+
+const away = (error: Redis.RedisError) => new SharedState.SharedAway({ detail: String(error.cause) })
+
+/** The responses of all replicas with the same Redis and prefix. */
+export const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:cache:" }: Options) {
+  const redis = yield* Redis.Redis
+  const shared = yield* SharedState.make({ use: "cache", ...(deadline === undefined ? {} : { deadline }) })
+
+  const get = (key: string): Effect.Effect<CachedResponse | undefined> =>
+    Effect.map(
+      shared.orElse(Effect.mapError(redis.send("GET", `${prefix}${key}`), away), Effect.succeed(null)),
+      // an entry of another version of the gateway does not decode
+      (stored) => Option.getOrUndefined(Option.map(decode(stored), fromStored))
+    )
+
+  const put = Effect.fnUntraced(function*(key: string, cached: CachedResponse) {
+    const left = Math.floor(useLeft(cached, yield* Clock.currentTimeMillis))
+    const stored = toStored(cached)
+    if (left < 1 || Option.isNone(stored)) return
+    const text = yield* Effect.orDie(encode(stored.value))
+    yield* shared.orElse(
+      Effect.mapError(redis.send("SET", `${prefix}${key}`, text, "PX", String(left)), away),
+      Effect.void
+    )
+  })
+
+  const replicas: Replicas = { get, put }
+  return replicas
+})

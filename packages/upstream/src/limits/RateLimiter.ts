@@ -1,0 +1,642 @@
+/**
+ * Keeps each upstream's rate limit: weight a minute of the official API, request units a second of a node's plan.
+ *
+ * A call takes its worst case before it goes out and refunds what it did not use. In any minute (second) the calls that
+ * start use no more than the limit, and they can use all of it. Reads leave 5 % of the weight to actions. A call that finds
+ * no room waits in a fair queue, for at most its max wait.
+ *
+ * The waiting call starts first after whose start its caller holds least, whoever came first. What a caller may hold is said in
+ * {@link RateWindow}.
+ *
+ * A call counts at the time at which it starts here. Network delay and differences between the clocks of replicas are not
+ * covered: to leave room for them, set a limit somewhat below the upstream's.
+ */
+import type { Caller } from "@trigate/domain/Caller"
+import { local } from "@trigate/domain/Caller"
+import { perUpstream, upstreamLabels } from "@trigate/domain/Chain"
+import { QuotaExceeded } from "@trigate/domain/errors/CallerError"
+import { UpstreamRateLimited } from "@trigate/domain/errors/UpstreamError"
+import { metrics } from "@trigate/domain/Metrics"
+import type { Cost, MethodClass } from "@trigate/domain/operations/Operation"
+import { worstWeightOf } from "@trigate/domain/operations/Operation"
+import type { Settings } from "@trigate/domain/Settings"
+import { settings } from "@trigate/domain/Settings"
+import { monotonicMillis } from "@trigate/domain/Time"
+import * as Clock from "effect/Clock"
+import * as Config from "effect/Config"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Latch from "effect/Latch"
+import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import type { UpstreamLabel } from "../Upstream.ts"
+import { Pacer } from "./Pacer.ts"
+import * as RateWindow from "./RateWindow.ts"
+import type { Bounds, Call, Taken, Units } from "./RateWindow.ts"
+
+/**
+ * The windows in which limiters count, by upstream and shape.
+ *
+ * A limiter has its own where none are provided. A limiter that replaces another one under other limits gets the same ones, so
+ * that what has started is not forgotten.
+ */
+export const Windows = Context.Reference<Map<string, RateWindow.RateWindow> | undefined>(
+  "@trigate/upstream/limits/RateLimiter/Windows",
+  {
+    defaultValue: () => undefined
+  }
+)
+
+/** What callers hold of an upstream's limit now, and what all calls do, those of the program itself as well. */
+export interface Use {
+  readonly upstream: UpstreamLabel
+  readonly all: number
+  readonly callers: ReadonlyMap<string, number>
+}
+
+/** What is held of the limits that this process has counted against. */
+export const usesOf = (windows: ReadonlyMap<string, RateWindow.RateWindow>, clock: Clock.Clock): ReadonlyArray<Use> => {
+  const now = monotonicMillis(clock)
+  return upstreamLabels.flatMap((upstream) =>
+    [...windows].filter(([key]) => key.startsWith(`${upstream} `)).map(([, window]) => {
+      window.moveTo(now)
+      return { upstream, all: window.all.held.read + window.all.held.once, callers: window.holders }
+    })
+  )
+}
+
+const windowOf = (windows: Map<string, RateWindow.RateWindow>, name: string, bounds: Bounds) => {
+  const key = `${name} ${bounds.slots}x${bounds.width}`
+  const window = windows.get(key) ?? new RateWindow.RateWindow(bounds)
+  windows.set(key, window)
+  return window
+}
+
+/**
+ * Whether the current fiber refreshes a cached response.
+ *
+ * A refresh takes nothing of its caller's share and does not wait: the {@link Pacer} decides when it starts.
+ */
+export const IsRefresh = Context.Reference<boolean>("@trigate/upstream/limits/RateLimiter/IsRefresh", {
+  defaultValue: () => false
+})
+
+/** A call that wants to start. */
+export interface Ask {
+  readonly upstream: UpstreamLabel
+  /** Actions (`once`) have a share that reads cannot take, and do not wait for reads. */
+  readonly class: MethodClass
+  readonly cost: Cost
+  readonly caller: Caller
+  /** Milliseconds that the call can wait. */
+  readonly maxWait: number
+  /** Whether it refreshes a cached response; see {@link IsRefresh}. */
+  readonly isRefresh?: boolean | undefined
+}
+
+/** What a call has taken. */
+export interface Permits {
+  /** Returns what the call did not use, in units of what it took; never more than that. */
+  readonly refund: (unused: number) => void
+}
+
+/** Lets calls start when their upstream's rate limit has room for them. */
+export class RateLimiter extends Context.Service<RateLimiter, {
+  /**
+   * Takes the worst case of a call now.
+   *
+   * Answers undefined and takes nothing where the call has to wait, or where a window shared by replicas has to be asked.
+   */
+  readonly tryTake: (ask: Ask, clock: Clock.Clock) => Permits | undefined
+  /**
+   * Takes the worst case of a call, and waits for it up to `maxWait`.
+   *
+   * Fails as soon as it knows that the wait would be longer: with `QuotaExceeded` where the caller is beyond its share, else
+   * with `UpstreamRateLimited`. `retryAfter` is that wait in whole seconds, if no other call comes.
+   */
+  readonly take: (ask: Ask) => Effect.Effect<Permits, QuotaExceeded | UpstreamRateLimited>
+  /** The pace of refreshes at an upstream; undefined for one without a limit. */
+  readonly pacerOf: (upstream: UpstreamLabel) => Pacer | undefined
+}>()("@trigate/upstream/limits/RateLimiter") {}
+
+/** Weight a minute of the official API, request units a second of the others; an upstream without a limit has none. */
+export type Limits = { readonly [Label in UpstreamLabel]?: number | undefined }
+
+/** Weight a minute that the venue grants an IP address. */
+export const defaultWeight = settings.tradingApiWeight.fallback
+
+/** What a call takes before it goes out: weight of the official API, request units of a node. */
+export const worstOf = (upstream: UpstreamLabel, call: { readonly cost: Cost }): number =>
+  upstream === "trading-api" ? worstWeightOf(call) : call.cost.requestUnits
+
+/** Counts a call in a window that replicas share if it may start after those `ahead`; undefined while that is away. */
+export type SharedWindow = (call: Call, ahead: Units, callers: number) => Effect.Effect<SharedAnswer | undefined>
+
+/** What a shared window answers a call. */
+export interface SharedAnswer extends Permits, Full {
+  /** What the window holds now. */
+  readonly held: Units
+  /** What refreshes may use now, where they are paced. */
+  readonly level?: number
+}
+
+/** Why a call may not start. */
+interface Full {
+  /** Milliseconds that the call has to wait; 0 if it may start. */
+  readonly wait: number
+  /** Whether its caller is within its share. */
+  readonly isWithinShare: boolean
+}
+
+interface Waiter extends Call {
+  /** Units that the call still wants; 0 while it tries to take them. */
+  wants: number
+  readonly changed: Latch.Latch
+}
+
+/** The waiting calls of one caller and class, in the order in which they came. */
+interface Waiting {
+  readonly waiters: Set<Waiter>
+  /** What they want together. */
+  wants: number
+}
+
+/** The calls of one class that wait, by caller. */
+type Queue = Map<string | undefined, Waiting>
+
+// refunds of other replicas come unannounced, and units of each caller leave by themselves: the next call asks again then
+const recheckAfter = 250
+
+/** Reports what `read` answers while the scope is open. It is asked when somebody looks, so that no call pays for it. */
+const report = (gauge: Metric.Gauge<number>, read: (clock: Clock.Clock) => number) =>
+  Effect.acquireRelease(
+    Effect.map(Effect.context(), (registered) =>
+      Metric.registerUnsafe(gauge, registered, {
+        get: (context) => ({ value: read(Context.get(context, Clock.Clock)) }),
+        update: () => {},
+        modify: () => {}
+      })),
+    (registration) => Effect.sync(registration.remove)
+  )
+
+/** One limit: where it is counted, and what is said and counted of calls that wait for it or are refused. */
+interface Limited {
+  readonly bounds: Bounds
+  readonly window: RateWindow.RateWindow
+  readonly shared: SharedWindow | undefined
+  readonly pacer?: Pacer
+  readonly refusal: (full: Full) => QuotaExceeded | UpstreamRateLimited
+  readonly waits: Metric.Counter<number>
+  readonly refused: (full: Full) => Metric.Counter<number>
+}
+
+/** Keeps one limit in this process, and in the shared window where there is one. */
+const limiting = ({ bounds, pacer, refusal, refused, shared, waits, window }: Limited) => {
+  const queues: { readonly [Class in MethodClass]: Queue } = { read: new Map(), once: new Map() }
+  /** What other replicas hold, as far as the shared window has told. */
+  let others = RateWindow.none
+
+  const fullFor = (call: Call, ahead: Units): Full => ({
+    wait: window.waitOf(bounds, call, ahead),
+    isWithinShare: window.isWithinShare(bounds, call)
+  })
+
+  const want = (waiter: Waiter, units: number) => {
+    const waiting = queues[waiter.class].get(waiter.caller)
+    if (waiting !== undefined) waiting.wants += units - waiter.wants
+    waiter.wants = units
+  }
+
+  const wantedBy = (methodClass: MethodClass, caller: string | undefined): number =>
+    queues[methodClass].get(caller)?.wants ?? 0
+
+  /** What a caller holds once its waiting calls before those of a class have started: of one caller, actions go first. */
+  const heldBefore = (methodClass: MethodClass, caller: string | undefined): number =>
+    window.heldBy(caller) + (methodClass === "read" ? wantedBy("once", caller) : 0)
+
+  /** What a call counts in the order of waiting calls: one that costs more than a share counts as the share. */
+  const counted = () => {
+    const { limit } = RateWindow.shareOf(bounds, Math.max(1, window.callers))
+    return ({ caller }: Pick<Call, "caller">, units: number) => caller === undefined ? units : Math.min(units, limit)
+  }
+
+  /** The waiting call of a class after whose start its caller holds least. */
+  const nextOf = (methodClass: MethodClass): Waiter | undefined => {
+    const count = counted()
+    let next: Waiter | undefined
+    let least = Number.POSITIVE_INFINITY
+    for (const [caller, { waiters: [first] }] of queues[methodClass]) {
+      if (first === undefined) continue
+      const held = heldBefore(methodClass, caller) + count(first, first.cost)
+      if (held >= least) continue
+      next = first
+      least = held
+    }
+    return next
+  }
+
+  /** What waiting calls of other callers want that start before a call after which its caller holds `held`. */
+  const aheadOfOthers = (methodClass: MethodClass, caller: string | undefined, held: number): number => {
+    const count = counted()
+    let ahead = 0
+    // of calls that count the same, those start first whose caller came first
+    let cameBefore = true
+    for (const [other, { waiters }] of queues[methodClass]) {
+      if (other === caller) {
+        cameBefore = false
+        continue
+      }
+      let theirs = heldBefore(methodClass, other)
+      for (const waiter of waiters) {
+        const after = theirs + count(waiter, waiter.wants)
+        if (cameBefore ? after > held : after >= held) break
+        theirs += waiter.wants
+        ahead += waiter.wants
+      }
+    }
+    return ahead
+  }
+
+  /** What the waiting calls want that start before a call, which may be one of them. */
+  const aheadOf = (call: Call, waiter?: Waiter): Units => {
+    const { caller, class: methodClass } = call
+    if (queues.once.size === 0 && queues.read.size === 0) return RateWindow.none
+    let own = 0
+    if (waiter === undefined) own = wantedBy(methodClass, caller)
+    else {
+      for (const other of queues[methodClass].get(caller)?.waiters ?? []) {
+        if (other === waiter) break
+        own += other.wants
+      }
+    }
+    const held = heldBefore(methodClass, caller) + own + counted()(call, call.cost)
+    const once = aheadOfOthers("once", caller, held)
+    return methodClass === "once"
+      ? { read: 0, once: own + once }
+      : { read: own + aheadOfOthers("read", caller, held), once: wantedBy("once", caller) + once }
+  }
+
+  const wakeNext = () => {
+    if (queues.once.size === 0 && queues.read.size === 0) return
+    nextOf("once")?.changed.openUnsafe()
+    nextOf("read")?.changed.openUnsafe()
+  }
+
+  const take = (call: Call): Taken => {
+    pacer?.use(call.cost, window.now)
+    return window.take(call)
+  }
+
+  const giveBack = (taken: Taken, call: Call, units: number) => {
+    pacer?.use(-units, window.now)
+    window.refund(taken, call, units)
+  }
+
+  const permits = (taken: Taken, call: Call, refundShared?: Permits["refund"]): Permits => {
+    let held = call.cost
+    const refund = (unused: number) => {
+      const units = Math.max(0, Math.min(held, unused))
+      if (units === 0) return
+      held -= units
+      giveBack(taken, call, units)
+      refundShared?.(units)
+      wakeNext()
+    }
+    return { refund }
+  }
+
+  const callOf = ({ caller, class: methodClass, cost, isRefresh = false, upstream }: Ask): Call => ({
+    class: methodClass,
+    cost: worstOf(upstream, { cost }),
+    // the pacer divides refreshes among callers
+    caller: isRefresh && pacer !== undefined ? undefined : window.nameOf(caller),
+    isRefresh
+  })
+
+  const tryTake = (ask: Ask, clock: Clock.Clock): Permits | undefined => {
+    if (shared !== undefined) return undefined
+    window.moveTo(monotonicMillis(clock))
+    const call = callOf(ask)
+    return window.fits(bounds, call, aheadOf(call)) ? permits(take(call), call) : undefined
+  }
+
+  /** Takes the units of a call if it may start after those `ahead`, or else fails with the reason. */
+  const attempt = (call: Call, ahead: Units, clock: Clock.Clock): Effect.Effect<Permits, Full> =>
+    Effect.uninterruptibleMask((restore) => {
+      window.moveTo(monotonicMillis(clock))
+      if (!window.fits(bounds, call, ahead)) return Effect.fail(fullFor(call, ahead))
+      const taken = take(call)
+      if (shared === undefined) return Effect.succeed(permits(taken, call))
+      return Effect.flatMap(shared(call, ahead, window.callers), (answer): Effect.Effect<Permits, Full> => {
+        if (answer?.level !== undefined) pacer?.set(answer.level, monotonicMillis(clock))
+        if (answer !== undefined && answer.wait > 0) {
+          window.refund(taken, call, call.cost)
+          others = notOwn(answer.held)
+          return Effect.fail(answer)
+        }
+        others = notOwn(answer?.held ?? RateWindow.none)
+        const given = permits(taken, call, answer?.refund)
+        // a caller that left while the window was asked takes nothing
+        return Effect.onInterrupt(restore(Effect.succeed(given)), () => Effect.sync(() => given.refund(call.cost)))
+      })
+    })
+
+  const notOwn = (held: Units): Units => ({
+    read: Math.max(0, held.read - window.all.held.read),
+    once: Math.max(0, held.once - window.all.held.once)
+  })
+
+  /** Waits to be the next of the queue, then for room, until the wait would end after `giveUp`. */
+  const waitForTurn = (
+    waiter: Waiter,
+    giveUp: number,
+    clock: Clock.Clock,
+    wasNext: boolean
+  ): Effect.Effect<Permits, Full> =>
+    Effect.suspend(() => {
+      const again = (pause: number, isNext: boolean) =>
+        Effect.andThen(
+          Effect.timeoutOption(waiter.changed.await, Math.ceil(pause)),
+          waitForTurn(waiter, giveUp, clock, isNext)
+        )
+      waiter.changed.closeUnsafe()
+      const now = monotonicMillis(clock)
+      window.moveTo(now)
+      const next = nextOf(waiter.class)
+      if (waiter !== next) {
+        // units of callers leave the window at different times: the next one may be asleep because it was not the next then
+        if (wasNext) next?.changed.openUnsafe()
+        // one millisecond longer: in the last one, the calls before may start and this call after them
+        return now <= giveUp ? again(giveUp + 1 - now, false) : Effect.fail(fullFor(waiter, aheadOf(waiter, waiter)))
+      }
+      want(waiter, 0)
+      return attempt(waiter, aheadOf(waiter, waiter), clock).pipe(Effect.catch((full) => {
+        want(waiter, waiter.cost)
+        if (monotonicMillis(clock) + full.wait > giveUp) return Effect.fail(full)
+        const isAlone = shared === undefined && queues[waiter.class].size === 1
+        return again(isAlone ? full.wait : Math.min(full.wait, recheckAfter), true)
+      }))
+    })
+
+  const enqueue = (call: Call, maxWait: number, clock: Clock.Clock) =>
+    Effect.acquireUseRelease(
+      Effect.sync(() => {
+        const waiter: Waiter = { ...call, wants: 0, changed: Latch.makeUnsafe(false) }
+        const queue = queues[call.class]
+        const waiting = queue.get(call.caller) ?? { waiters: new Set(), wants: 0 }
+        queue.set(call.caller, waiting)
+        waiting.waiters.add(waiter)
+        want(waiter, call.cost)
+        return waiter
+      }),
+      (waiter) => waitForTurn(waiter, monotonicMillis(clock) + maxWait, clock, false),
+      (waiter) =>
+        Effect.suspend(() => {
+          want(waiter, 0)
+          const waiters = queues[call.class].get(call.caller)?.waiters
+          waiters?.delete(waiter)
+          if (waiters?.size === 0) queues[call.class].delete(call.caller)
+          // not at once: a thousand calls that start together would start within each other
+          const firsts = [nextOf("once"), nextOf("read")].filter(Predicate.isNotUndefined)
+          return Effect.forEach(firsts, ({ changed }) => changed.open, { discard: true })
+        })
+    )
+
+  const takeOrWait = (ask: Ask): Effect.Effect<Permits, QuotaExceeded | UpstreamRateLimited> =>
+    Effect.withFiber((fiber) => {
+      const clock = fiber.getRef(Clock.Clock)
+      const taken = tryTake(ask, clock)
+      if (taken !== undefined) return Effect.succeed(taken)
+      window.moveTo(monotonicMillis(clock))
+      const call = callOf(ask)
+      const first = attempt(call, aheadOf(call), clock)
+      if (pacer !== undefined && call.isRefresh === true) {
+        return Effect.mapError(first, (full) => {
+          pacer.pause(monotonicMillis(clock))
+          return refusal(full)
+        })
+      }
+      return first.pipe(
+        Effect.catchIf(({ wait }) => wait <= ask.maxWait, () => {
+          waits.updateUnsafe(1, fiber.context)
+          return enqueue(call, ask.maxWait, clock)
+        }),
+        Effect.mapError((full) => {
+          refused(full).updateUnsafe(1, fiber.context)
+          return refusal(full)
+        })
+      )
+    })
+
+  const available = (clock: Clock.Clock): number => {
+    window.moveTo(monotonicMillis(clock))
+    return Math.max(0, bounds.limit - window.all.held.read - window.all.held.once - others.read - others.once)
+  }
+  const availableToReads = (clock: Clock.Clock): number => {
+    const all = available(clock)
+    return Math.max(0, Math.min(all, bounds.readLimit - window.all.held.read - others.read))
+  }
+  return { tryTake, take: takeOrWait, available, availableToReads }
+}
+
+const roomIn = (wait: number) => {
+  const retryAfter = Math.max(1, Math.ceil(wait / 1000))
+  return { retryAfter, room: `it has room for this call in ${retryAfter} s` }
+}
+
+/** What an operator can do about a limit that is used up. */
+const advice: { readonly [Label in UpstreamLabel]: string } = {
+  "trading-api":
+    `${settings.infoFreshness.env} and ${settings.staleWhenLimited.env} let more reads share a response, ` +
+    `${settings.tradingApiWeight.env} is the limit`,
+  "trading-node": `${settings.tradingNodeRps.env} is the limit`,
+  "token-chain": `${settings.tokenChainRps.env} is the limit`,
+  layer2: `${settings.layer2Rps.env} is the limit`
+}
+
+/** Keeps the limit of one upstream, and reports what is left of it. */
+const ofUpstream = Effect.fnUntraced(function*(
+  upstream: UpstreamLabel,
+  bounds: Bounds,
+  window: RateWindow.RateWindow,
+  shared: SharedWindow | undefined
+) {
+  const refused = metrics.rateLimitRefused.series({ upstream })
+  const beyondShare = metrics.rateLimitBeyondShare.series({ upstream })
+  const pacer = new Pacer(bounds)
+  const limiter = limiting({
+    bounds,
+    window,
+    shared,
+    pacer,
+    waits: metrics.rateLimitWaits.series({ upstream }),
+    refused: ({ isWithinShare }) => isWithinShare ? refused : beyondShare,
+    refusal: ({ isWithinShare, wait }) => {
+      const { retryAfter, room } = roomIn(wait)
+      const texts = (usedUp: string) => ({ retryAfter, detail: `${usedUp}; ${room} (${advice[upstream]})` })
+      if (isWithinShare) {
+        return new UpstreamRateLimited({ upstream, ...texts(`The rate limit of ${upstream} is used up`) })
+      }
+      return new QuotaExceeded(texts(
+        window.callers > 1
+          ? `The caller's share of the rate limit of ${upstream} is used up`
+          : `The rate limit of ${upstream} is used up, but for a quarter that is reserved for other callers`
+      ))
+    }
+  })
+  yield* report(metrics.rateLimitAvailable.series({ upstream, share: "common" }), limiter.availableToReads)
+  if (bounds.readLimit < bounds.limit) {
+    yield* report(metrics.rateLimitAvailable.series({ upstream, share: "actions" }), limiter.available)
+  }
+  yield* report(metrics.rateLimitCallers.series({ upstream }), (clock) => {
+    window.moveTo(monotonicMillis(clock))
+    return window.callers
+  })
+  return { ...limiter, pacer }
+})
+
+/** The takes of one limit. */
+type Takes = Pick<RateLimiter["Service"], "take" | "tryTake">
+
+/** The limits that callers have by their quotas: weight a minute, and request units a second of all nodes together. */
+const ofQuotas = (
+  windows: Map<string, RateWindow.RateWindow>,
+  share: (name: string, bounds: Bounds, isPaced: boolean) => SharedWindow | undefined
+) => {
+  const limiters = new Map<string, Takes>()
+  // a key of texts would have to be put together for each call
+  const known = {
+    weight: new WeakMap<Caller, Takes>(),
+    units: new WeakMap<Caller, Takes>()
+  }
+  const make = (quota: "weight" | "units", caller: string, limit: number): Takes => {
+    const name = `quota ${quota} ${caller}`
+    const bounds = quota === "weight"
+      ? RateWindow.boundsOf(limit, 60_000, 60, 0)
+      : RateWindow.boundsOf(limit, 1000, 20, 0)
+    const refused = metrics.quotaExceeded.series({ quota })
+    const limiter = limiting({
+      bounds,
+      window: windowOf(windows, name, bounds),
+      shared: share(name, bounds, false),
+      waits: metrics.quotaWaits.series({ quota }),
+      refused: () => refused,
+      refusal: ({ wait }) => {
+        const { retryAfter, room } = roomIn(wait)
+        const what = quota === "weight" ? "weight a minute" : "request units a second"
+        return new QuotaExceeded({ retryAfter, detail: `The caller's quota of ${what} is used up; ${room}` })
+      }
+    })
+    // the limit is one caller's: nobody shares it
+    const quotaLimiter: Takes = {
+      tryTake: (ask, clock) => limiter.tryTake({ ...ask, caller: local }, clock),
+      take: (ask) => limiter.take({ ...ask, caller: local })
+    }
+    return quotaLimiter
+  }
+  return ({ caller, upstream }: Ask): Takes | undefined => {
+    const name = upstream === "trading-api" ? "weight" : "units"
+    const limit = name === "weight" ? caller.quota.weightPerMinute : caller.quota.unitsPerSecond
+    if (limit === undefined) return undefined
+    const own = known[name].get(caller)
+    if (own !== undefined) return own
+    const key = `${name} ${limit} ${caller.id}`
+    const limiter = limiters.get(key) ?? make(name, caller.id, limit)
+    limiters.set(key, limiter)
+    known[name].set(caller, limiter)
+    return limiter
+  }
+}
+
+/** Both of two permits. */
+const both = (one: Permits, other: Permits): Permits => ({
+  refund: (unused) => {
+    one.refund(unused)
+    other.refund(unused)
+  }
+})
+
+const unlimitedPermits: Permits = { refund: () => {} }
+const unlimitedTake = Effect.succeed(unlimitedPermits)
+const unlimitedTakes: Takes & { readonly pacer?: Pacer } = {
+  tryTake: () => unlimitedPermits,
+  take: () => unlimitedTake
+}
+const unlimited = RateLimiter.of({ ...unlimitedTakes, pacerOf: () => undefined })
+
+/** A rate limiter that counts in the window that `share` answers, too. */
+export const make = Effect.fnUntraced(function*(
+  limits: Limits,
+  share: (name: string, bounds: Bounds, isPaced: boolean) => SharedWindow | undefined
+) {
+  const windows = (yield* Windows) ?? new Map<string, RateWindow.RateWindow>()
+  const limiter = (upstream: UpstreamLabel) => {
+    const limit = limits[upstream]
+    if (limit === undefined) return Effect.succeed(unlimitedTakes)
+    const bounds = upstream === "trading-api"
+      ? RateWindow.boundsOf(limit, 60_000, 60, 0.05)
+      : RateWindow.boundsOf(limit, 1000, 20, 0)
+    return ofUpstream(upstream, bounds, windowOf(windows, upstream, bounds), share(upstream, bounds, true))
+  }
+  const limiters = yield* Effect.all(perUpstream(limiter))
+  const quotaOf = ofQuotas(windows, share)
+
+  /** Takes from the quota first: what the upstream has left is not taken for a call that may not start. */
+  const takeBoth = (ask: Ask, quota: Takes, clock: Clock.Clock) => {
+    const start = monotonicMillis(clock)
+    return Effect.flatMap(quota.take(ask), (own) => {
+      const maxWait = Math.max(0, ask.maxWait - (monotonicMillis(clock) - start))
+      const taken = Effect.onExitPrimitive(limiters[ask.upstream].take({ ...ask, maxWait }), (exit) => {
+        if (exit._tag === "Failure") own.refund(worstOf(ask.upstream, ask))
+        return undefined
+      })
+      return Effect.map(taken, (permits) => both(own, permits))
+    })
+  }
+
+  return RateLimiter.of({
+    pacerOf: (upstream) => limiters[upstream].pacer,
+    tryTake: (ask, clock) => {
+      const quota = quotaOf(ask)
+      if (quota === undefined) return limiters[ask.upstream].tryTake(ask, clock)
+      const own = quota.tryTake(ask, clock)
+      const permits = own === undefined ? undefined : limiters[ask.upstream].tryTake(ask, clock)
+      if (own === undefined || permits === undefined) own?.refund(worstOf(ask.upstream, ask))
+      else return both(own, permits)
+      return undefined
+    },
+    take: (ask) => {
+      const quota = quotaOf(ask)
+      return quota === undefined
+        ? limiters[ask.upstream].take(ask)
+        : Effect.clockWith((clock) => takeBoth(ask, quota, clock))
+    }
+  })
+})
+
+/** No limits: every call starts at once. */
+export const layerUnlimited: Layer.Layer<RateLimiter> = Layer.succeed(RateLimiter, unlimited)
+
+/** The limits of this process alone. */
+export const layerMemory = (limits: Limits): Layer.Layer<RateLimiter> =>
+  Layer.effect(RateLimiter, make(limits, () => undefined))
+
+/** The limits that the settings name. */
+export const limitsOf = (
+  named: Pick<Settings, "tradingApiWeight" | "tradingNodeRps" | "tokenChainRps" | "layer2Rps">
+): Limits => ({
+  "trading-api": named.tradingApiWeight,
+  "trading-node": Option.getOrUndefined(named.tradingNodeRps),
+  "token-chain": Option.getOrUndefined(named.tokenChainRps),
+  layer2: Option.getOrUndefined(named.layer2Rps)
+})
+
+const { layer2Rps, tokenChainRps, tradingApiWeight, tradingNodeRps } = settings
+
+/** The limits of `TRIGATE_TRADING_API_WEIGHT` and of the three settings `TRIGATE_…_RPS`. */
+export const config: Config.Config<Limits> = Config.map(
+  Config.all({ layer2Rps, tokenChainRps, tradingApiWeight, tradingNodeRps }),
+  limitsOf
+)

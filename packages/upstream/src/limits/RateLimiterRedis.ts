@@ -1,0 +1,242 @@
+/**
+ * `RateLimiter` whose limits are shared by all processes with the same Redis and prefix.
+ *
+ * Redis holds three hashes for each limited upstream: the units of each slot and class, those of each caller, and what refreshes of
+ * cached responses may use ({@link Pacer}). Each process counts in its own window as well. While Redis is away each process keeps the limit for itself, and together they may exceed it; the metric
+ * `trigate_shared_state_degraded` and the log tell so.
+ */
+import * as Clock from "effect/Clock"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redis from "effect/persistence/Redis"
+import * as Queue from "effect/Queue"
+import * as Schema from "effect/Schema"
+import * as SharedState from "../SharedState.ts"
+import { paceOf } from "./Pacer.ts"
+import * as RateLimiter from "./RateLimiter.ts"
+import * as RateWindow from "./RateWindow.ts"
+
+/** The limits, and where they are shared. */
+export interface Options extends RateLimiter.Limits {
+  /** What the keys begin with; `trigate:{rate-limit}:` when not given. Processes with the same prefix share their limits. */
+  readonly prefix?: string
+  /** How long a call waits for Redis; 250 milliseconds when not given. */
+  readonly deadline?: Duration.Input
+}
+
+// a slot ahead of the current one is from a process whose clock is ahead: it counts, unless it is out of reach
+const takeScript = Redis.script(
+  (all: string, ofCallers: string, pace: string, ...rest: ReadonlyArray<string | number>) => [
+    all,
+    ofCallers,
+    pace,
+    ...rest
+  ],
+  {
+    numberOfKeys: 3,
+    lua: `local pace = redis.call('HMGET', KEYS[3], 'level', 'at')
+local time, rate, burst = tonumber(ARGV[15]), tonumber(ARGV[16]), tonumber(ARGV[17])
+local level = burst
+if pace[1] then
+  level = math.max(-burst, math.min(burst, tonumber(pace[1]) + math.max(0, time - tonumber(pace[2])) * rate))
+end
+local current, reach, class, cost = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
+local mostReads, mostUnits, timeToLive = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7]
+local found = redis.call('HGETALL', KEYS[1])
+local sum, slots = { read = 0, once = 0 }, {}
+for i = 1, #found, 2 do
+  local slot, class = string.match(found[i], '^(%d+) (%a+)$')
+  slot = tonumber(slot)
+  if slot < current - reach or slot > current + reach then
+    redis.call('HDEL', KEYS[1], found[i])
+  else
+    local units = tonumber(found[i + 1])
+    sum[class] = sum[class] + units
+    slots[#slots + 1] = { slot, class, units }
+  end
+end
+local full = sum.read > mostReads or sum.read + sum.once > mostUnits
+local caller = ARGV[8]
+if ARGV[18] == '1' and level <= 0 then return { 'paced', sum.read, sum.once, {}, 1, 0, 0, {}, tostring(level) } end
+if caller == '' then
+  if full then return { 'full', sum.read, sum.once, slots, 1, 0, 0, {}, tostring(level) } end
+else
+  local currentOf, reachOf = tonumber(ARGV[9]), tonumber(ARGV[10])
+  local lendUnits, lendReads, callers = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
+  local all, own, count = { [caller] = { 0, 0, 0, 0 } }, {}, 0
+  found = redis.call('HGETALL', KEYS[2])
+  for i = 1, #found, 2 do
+    local slot, class, name = string.match(found[i], '^(%d+) (%a+) (.+)$')
+    slot = tonumber(slot)
+    if slot < currentOf - 2 * reachOf - 1 or slot > currentOf + reachOf then
+      redis.call('HDEL', KEYS[2], found[i])
+    else
+      local units = tonumber(found[i + 1])
+      local held = all[name] or { 0, 0, 0, 0 }
+      all[name] = held
+      local at = slot < currentOf - reachOf and 3 or 1
+      held[at] = held[at] + units
+      if class == 'read' then held[at + 1] = held[at + 1] + units end
+      if at == 1 and name == caller then own[#own + 1] = { slot, class, units } end
+    end
+  end
+  for name, held in pairs(all) do
+    if held[1] + held[3] > 0 or name == caller then count = count + 1 end
+  end
+  callers = math.max(callers, count)
+  local shareUnits, shareReads = lendUnits / callers, lendReads / callers
+  local usedUnits, usedReads, restUnits, restReads = 0, 0, sum.read + sum.once, sum.read
+  for name, held in pairs(all) do
+    restUnits, restReads = restUnits - held[1], restReads - held[2]
+    if name ~= caller then
+      usedUnits = usedUnits + math.max(held[1], math.min(shareUnits, held[3]))
+      usedReads = usedReads + math.max(held[2], math.min(shareReads, held[4]))
+    end
+  end
+  usedUnits, usedReads = usedUnits + math.max(0, restUnits), usedReads + math.max(0, restReads)
+  local capUnits = math.max(shareUnits, lendUnits - usedUnits)
+  local capReads = math.max(shareReads, lendReads - usedReads)
+  local function fits(units, reads)
+    local held = all[caller]
+    return held[1] <= units - math.min(cost, units) and (class == 'once' or held[2] <= reads - math.min(cost, reads))
+  end
+  local within = fits(shareUnits, shareReads) and 1 or 0
+  if full or within == 0 and not fits(capUnits, capReads) then
+    return { 'full', sum.read, sum.once, slots, within, tostring(capUnits), tostring(capReads), own, tostring(level) }
+  end
+  redis.call('HINCRBY', KEYS[2], ARGV[9] .. ' ' .. class .. ' ' .. caller, cost)
+  redis.call('PEXPIRE', KEYS[2], ARGV[14])
+end
+redis.call('HINCRBY', KEYS[1], ARGV[1] .. ' ' .. class, cost)
+redis.call('PEXPIRE', KEYS[1], timeToLive)
+sum[class] = sum[class] + cost
+if burst > 0 then
+  level = level - cost
+  redis.call('HSET', KEYS[3], 'level', tostring(level), 'at', ARGV[15])
+  redis.call('PEXPIRE', KEYS[3], timeToLive)
+end
+return { 'taken', sum.read, sum.once, {}, 1, 0, 0, {}, tostring(level) }`
+  }
+).withReturnType<unknown>()
+
+/** A refund for the pace of refreshes. */
+const paceRefundScript = Redis.script((key: string, units: number) => [key, units], {
+  numberOfKeys: 1,
+  lua: `if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HINCRBYFLOAT', KEYS[1], 'level', ARGV[1]) end`
+})
+
+// units that are gone have left the window, or Redis has lost them
+const refundScript = Redis.script((key: string, field: string, units: number) => [key, field, units], {
+  numberOfKeys: 1,
+  lua: `local held = tonumber(redis.call('HGET', KEYS[1], ARGV[1]) or 0)
+local units = math.min(held, tonumber(ARGV[2]))
+if units > 0 then redis.call('HINCRBY', KEYS[1], ARGV[1], -units) end`
+})
+
+const FoundSlot = Schema.Tuple([Schema.Finite, Schema.Literals(["read", "once"]), Schema.Finite])
+const Units = Schema.Union([Schema.Finite, Schema.FiniteFromString])
+
+const decodeAnswer = Schema.decodeUnknownEffect(
+  Schema.Tuple([
+    Schema.Literals(["taken", "full", "paced"]),
+    Schema.Finite,
+    Schema.Finite,
+    Schema.Array(FoundSlot),
+    Schema.Finite,
+    Units,
+    Units,
+    Schema.Array(FoundSlot),
+    Units
+  ])
+)
+
+const slotsOf = (found: ReadonlyArray<typeof FoundSlot.Type>): ReadonlyArray<RateWindow.Slot> =>
+  found
+    .map(([index, methodClass, units]) => ({ index, read: 0, once: 0, [methodClass]: units }))
+    .toSorted((one, other) => one.index - other.index)
+
+const away = (error: Redis.RedisError | Schema.SchemaError) =>
+  new SharedState.SharedAway({ detail: error._tag === "RedisError" ? String(error.cause) : error.message })
+
+const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-limit}:", ...limits }: Options) {
+  const redis = yield* Redis.Redis
+  const state = yield* SharedState.make({ use: "rate-limits", ...(deadline === undefined ? {} : { deadline }) })
+  const evaluateTake = redis.eval(takeScript)
+  const evaluateRefund = redis.eval(refundScript)
+  const evaluatePaceRefund = redis.eval(paceRefundScript)
+  // a refund that finds no room here is lost: the shared window is then smaller until it has passed, never larger
+  const refunds = yield* Queue.dropping<Effect.Effect<void>>(4096)
+  yield* Effect.forkScoped(Effect.forever(Effect.flatten(Queue.take(refunds))))
+
+  const share = (upstream: string, bounds: RateWindow.Bounds, isPaced: boolean): RateLimiter.SharedWindow => {
+    // slots of other bounds have other numbers
+    const key = `${prefix}${upstream}:${bounds.slots}x${bounds.width}`
+    const keyOfCallers = `${key}:callers`
+    const keyOfPace = `${key}:pace`
+    const { burst, rate } = isPaced ? paceOf(bounds) : { burst: 0, rate: 0 }
+    const ofCaller = RateWindow.callerSlots(bounds)
+    const lendable = RateWindow.lendable(bounds)
+    const timeToLive = 2 * (bounds.slots + 1) * bounds.width
+    const timeToLiveOfCallers = 3 * (ofCaller.slots + 1) * ofCaller.width
+    return (call, ahead, callers) =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) => {
+        const slot = RateWindow.slotAt(bounds, now)
+        const slotOfCaller = RateWindow.slotAt(ofCaller, now)
+        const written = (field: string, key: string, units: number) =>
+          state.orElse(Effect.mapError(evaluateRefund(key, field, units), away), Effect.void)
+        const refund = (units: number) => {
+          Queue.offerUnsafe(refunds, written(`${slot} ${call.class}`, key, units))
+          if (isPaced) {
+            const paced = Effect.mapError(evaluatePaceRefund(keyOfPace, units), away)
+            Queue.offerUnsafe(refunds, state.orElse(Effect.asVoid(paced), Effect.void))
+          }
+          if (call.caller === undefined) return
+          Queue.offerUnsafe(refunds, written(`${slotOfCaller} ${call.class} ${call.caller}`, keyOfCallers, units))
+        }
+        const taken = evaluateTake(
+          key,
+          keyOfCallers,
+          keyOfPace,
+          slot,
+          bounds.slots,
+          call.class,
+          call.cost,
+          RateWindow.mostReads(bounds, call, ahead),
+          RateWindow.mostUnits(bounds, call, ahead),
+          timeToLive,
+          call.caller ?? "",
+          slotOfCaller,
+          ofCaller.slots,
+          lendable.limit,
+          lendable.readLimit,
+          callers,
+          timeToLiveOfCallers,
+          now,
+          rate,
+          burst,
+          isPaced && call.isRefresh === true ? 1 : 0
+        ).pipe(
+          Effect.flatMap(decodeAnswer),
+          Effect.mapError(away),
+          Effect.map(([word, read, once, found, within, limit, readLimit, own, level]): RateLimiter.SharedAnswer => {
+            const held = { read, once }
+            if (word === "taken") return { held, level, wait: 0, isWithinShare: true, refund }
+            if (word === "paced") return { held, level, wait: 1 - level / rate, isWithinShare: true, refund }
+            const wait = RateWindow.waitOf(bounds, slotsOf(found), call, ahead, now)
+            const cap = { ...ofCaller, limit, readLimit }
+            const ownWait = call.caller === undefined
+              ? 0
+              : RateWindow.waitOf(cap, slotsOf(own), call, RateWindow.none, now)
+            return { held, level, wait: Math.max(wait, ownWait), isWithinShare: within === 1, refund }
+          })
+        )
+        return state.orElse<RateLimiter.SharedAnswer | undefined, never, never>(taken, Effect.undefined)
+      })
+  }
+  return yield* RateLimiter.make(limits, share)
+})
+
+/** Rate limits that processes share over Redis. */
+export const layer = (options: Options): Layer.Layer<RateLimiter.RateLimiter, never, Redis.Redis> =>
+  Layer.effect(RateLimiter.RateLimiter, make(options))

@@ -1,0 +1,144 @@
+/**
+ * Takes the endpoint key of an address out of what its server writes, however it spells the key.
+ *
+ * Servers quote paths that they do not know, in any status and any member. Everything that a response says passes here before
+ * it is read, relayed, cached or quoted, so that no later step has to think of keys.
+ */
+import * as Json from "@trigate/domain/encoding/Json"
+import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import * as Base64 from "effect/encoding/Base64"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+
+/** Takes the endpoint key of an address out of a text that came from there with a status. */
+export type Conceal = (status: number, text: string) => string
+
+type Step = (text: string) => string
+
+/** A key of at least this length is not part of another word by chance. */
+const LONG_KEY = 8
+
+/** A shorter one than this may be a word of any sentence: it is looked for in quoted paths only. */
+const SHORT_KEY = 4
+
+/** Parts of a path that name routes, networks and versions: a refusal that speaks of them stays readable. */
+const routeName = /^(?:api|bsc|eth|evm|exchange|info|jsonrpc|l2|mainnet|polygon|rpc|sepolia|testnet|ton|v[0-9]+)$/iu
+
+/** A part that may be an English word, a name of a network, or a number. */
+const likeWord = /^(?:[a-z_-]{1,24}|[0-9]{1,24})$/u
+
+const decodedPart = Schema.decodeOption(Schema.StringFromUriComponent)
+
+const literal = (text: string): string => text.replace(/[/.*+?^$(){}|[\]\\]/gu, "\\$&")
+
+const hex = (code: number, digits: number): string =>
+  code.toString(16).padStart(digits, "0").replace(/[a-f]/gu, (digit) => `[${digit}${digit.toUpperCase()}]`)
+
+// a server that quotes one text inside another escapes each of these once more
+const backslash = String.raw`(?:\\|%(?:25)*5[cC])+`
+const percent = String.raw`(?:%|\\+u0025)(?:25)*`
+
+const percentBytes = (letter: string): string =>
+  Array.from(Utf8.encode(letter), (byte) => `${percent}${hex(byte, 2)}`).join("")
+
+const codeUnits = (letter: string): string =>
+  Array.from({ length: letter.length }, (_, at) => `${backslash}u${hex(letter.charCodeAt(at), 4)}`).join("")
+
+/** The pattern of a letter: itself, or escaped for JSON or for a URL. */
+const letterPattern = (letter: string): string => {
+  const itself = /["/\\]/u.test(letter) ? `(?:${backslash})?${literal(letter)}` : literal(letter)
+  return `(?:${itself}|${codeUnits(letter)}|${percentBytes(letter)}${letter === " " ? String.raw`|\+` : ""})`
+}
+
+/** The pattern of a text of which each letter may be escaped. */
+const textPattern = (text: string): string => Array.from(text, letterPattern).join("")
+
+/** Three bytes are four characters of base64. */
+const GROUP = 3
+
+/** The base64 groups that lie within the key, for each of the three offsets at which it can begin: every text with the key has one. */
+const base64Cores = (key: Uint8Array): ReadonlyArray<string> =>
+  [0, 1, 2].flatMap((skipped) => {
+    const length = Math.floor((key.length - skipped) / GROUP) * GROUP
+    const core = Base64.encode(key.subarray(skipped, skipped + length))
+    return [core, core.replaceAll("+", "-").replaceAll("/", "_")]
+  })
+
+const around = "[A-Za-z0-9+/_-]{0,4}"
+
+const isEscaped = (text: string, at: number): boolean => {
+  let start = at
+  while (text[start - 1] === "\\") start--
+  return (at - start) % 2 === 1
+}
+
+/** A search for one key: a scan that costs little and dismisses most texts, and a pattern for the others. */
+const step = (pattern: RegExp, candidates: ReadonlyArray<string>): Step => (text) =>
+  candidates.some((candidate) => text.includes(candidate))
+    // a backslash before the match must not escape the replacement
+    ? text.replace(pattern, (_, at: number) => isEscaped(text, at) ? "\\…" : "…")
+    : text
+
+/** What a text must hold in which a letter of a part is escaped. */
+const escapesOf = (part: string): ReadonlyArray<string> => ["%", /["/\\]/u.test(part) ? "\\" : "\\u"]
+
+/** The longest piece of a text of base64 that nobody escapes. */
+const plainest = (core: string): string =>
+  core.split(/[+/]/u).reduce((longest, piece) => piece.length > longest.length ? piece : longest)
+
+const stepsOf = (part: string): ReadonlyArray<Step> => {
+  const escapes = escapesOf(part)
+  if (part.length < LONG_KEY) {
+    const before = part.length < SHORT_KEY ? "(?<=/|%2[fF])" : "(?<![\\p{L}\\p{N}_])"
+    const word = new RegExp(`${before}${textPattern(part)}(?![\\p{L}\\p{N}_])`, "gu")
+    return [step(word, [part, ...escapes])]
+  }
+  const cores = [...new Set(base64Cores(Utf8.encode(part)))]
+  return [
+    step(new RegExp(textPattern(part), "gu"), [part, ...escapes]),
+    // servers escape no letter and no digit of base64
+    step(new RegExp(`${around}(?:${cores.map(textPattern).join("|")})${around}=*`, "gu"), cores.map(plainest))
+  ]
+}
+
+const inTurn = (parts: ReadonlyArray<string>): Step => {
+  const steps = parts.flatMap(stepsOf)
+  return (text) => steps.reduce((left, step) => step(left), text)
+}
+
+const refusing: ReadonlyArray<string> = ["error", "errors", "message", "detail"]
+
+/** Whether a JSON object that came with a good status refuses all the same. */
+const refuses = (text: string): boolean => {
+  const members = Json.members(text)
+  const says = (name: string, value: string) => {
+    const span = members.get(name)
+    return span !== undefined && text.slice(span.start, span.end) === value
+  }
+  return refusing.some((name) => members.has(name)) || says("status", `"err"`) || says("ok", "false")
+}
+
+/**
+ * The concealment of a base URL; undefined where its path holds nothing that could be a key.
+ *
+ * A refusal loses every part of the path that names no route. Data may hold a word of the path by chance, so it loses only parts
+ * that cannot be words.
+ */
+export const make = (address: string): Conceal | undefined => {
+  const path = URL.canParse(address) ? new URL(address).pathname : ""
+  const parts = path.split("/")
+    .map((part) => Option.getOrElse(decodedPart(part), () => part))
+    .filter((part) => part !== "" && !routeName.test(part))
+    // a longer one may hold a shorter one
+    .toSorted((one, other) => other.length - one.length)
+  if (parts.length === 0) return undefined
+  const refusal = inTurn(parts)
+  const data = inTurn(parts.filter((part) => part.length >= LONG_KEY && !likeWord.test(part)))
+  const withinData = (text: string): string => refuses(text) ? refusal(text) : data(text)
+  return (status, text) => {
+    const concealed = refusal(text)
+    if (status >= 300 || concealed === text) return concealed
+    const elements = Json.elements(text)
+    return elements === undefined ? withinData(text) : `[${elements.map(withinData).join(",")}]`
+  }
+}

@@ -1,0 +1,242 @@
+/**
+ * The transport over undici's dispatcher, the fastest HTTP client of Node, with a pool of connections per origin.
+ *
+ * Some servers compress although no request asks for it, so decompression is bounded like the body itself.
+ */
+import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import { brotliDecompress, gunzip, inflate } from "node:zlib"
+import { Agent } from "undici"
+import type { Dispatcher } from "undici"
+import { HttpTransport, timedOut, TransportError } from "./HttpTransport.ts"
+import type { TransportRequest, TransportResponse } from "./HttpTransport.ts"
+
+type Decoder = (
+  input: Uint8Array,
+  options: { readonly maxOutputLength: number },
+  done: (error: Error | null, output: Uint8Array) => void
+) => void
+
+const decoders: { readonly [encoding: string]: Decoder } = {
+  gzip: gunzip,
+  "x-gzip": gunzip,
+  deflate: inflate,
+  br: brotliDecompress
+}
+
+/** The response with its decompressed body, at most `limit` bytes long. */
+const decompress = (
+  answer: TransportResponse & { readonly body: ReadonlyArray<Uint8Array> },
+  limit: number
+): Effect.Effect<TransportResponse, TransportError> => {
+  const encoding = answer.headers["content-encoding"]
+  if (encoding === undefined || encoding === "identity" || answer.body.length === 0) return Effect.succeed(answer)
+  const decoder = Object.hasOwn(decoders, encoding) ? decoders[encoding] : undefined
+  if (decoder === undefined) {
+    return Effect.fail(new TransportError({ sent: "maybe", reason: "Encoding", detail: "Unknown content encoding" }))
+  }
+  return Effect.callback((resume) => {
+    decoder(Utf8.joined(answer.body), { maxOutputLength: limit }, (error, body) => {
+      resume(
+        error === null
+          ? Effect.succeed({ ...answer, body })
+          : Effect.fail(
+            "code" in error && error.code === "ERR_BUFFER_TOO_LARGE"
+              ? new TransportError({
+                sent: "maybe",
+                reason: "TooLarge",
+                detail: `The answer is larger than ${limit} bytes`
+              })
+              : new TransportError({ sent: "maybe", reason: "Encoding", detail: "The answer does not decompress" })
+          )
+      )
+    })
+  })
+}
+
+interface Headers {
+  readonly [name: string]: string | ReadonlyArray<string> | undefined
+}
+
+const flatten = (headers: Headers) => {
+  const flat: { [name: string]: string } = {}
+  for (const name in headers) {
+    const value = headers[name]
+    if (value !== undefined) flat[name] = typeof value === "string" ? value : value.join(", ")
+  }
+  return flat
+}
+
+/** An error code is safe to show; a message may quote the address. */
+const codeOf = (error: Error): string => "code" in error && typeof error.code === "string" ? error.code : error.name
+
+type Resume = (response: Effect.Effect<TransportResponse, TransportError>) => void
+
+/** The handler of one dispatched request; resumes once. */
+class UndiciAttempt implements Dispatcher.DispatchHandler {
+  readonly #request: TransportRequest
+  readonly #resume: Resume
+  #timer: ReturnType<typeof setTimeout>
+  readonly #chunks: Array<Uint8Array> = []
+  #controller: Dispatcher.DispatchController | undefined
+  #isOver = false
+  #size = 0
+  #status = 0
+  #headers: { [name: string]: string } = {}
+
+  constructor(request: TransportRequest, resume: Resume) {
+    this.#request = request
+    this.#resume = resume
+    // a sleeping fiber costs ten times as much, and no test clock moves a socket
+    // @effect-diagnostics-next-line globalTimers:off -- see above
+    this.#timer = setTimeout(
+      () => this.#expire(request.sendWithin ?? request.timeout),
+      request.sendWithin ?? request.timeout
+    )
+  }
+
+  #expire(elapsed: number) {
+    const left = this.#request.timeout - elapsed
+    if (this.#sent === "no" || left <= 0) this.#abort(timedOut(this.#sent, elapsed))
+    // @effect-diagnostics-next-line globalTimers:off -- see above
+    else this.#timer = setTimeout(() => this.#expire(this.#request.timeout), left)
+  }
+
+  // before a connected socket has taken the request no byte of it can have left
+  get #sent(): TransportError["sent"] {
+    return this.#controller === undefined ? "no" : "maybe"
+  }
+
+  #end(result: Effect.Effect<TransportResponse, TransportError>) {
+    if (this.#isOver) return
+    this.#isOver = true
+    clearTimeout(this.#timer)
+    this.#resume(result)
+  }
+
+  #abort(error: TransportError) {
+    this.#end(Effect.fail(error))
+    this.#controller?.abort(error)
+  }
+
+  /** Aborts the request without a result. */
+  interrupt() {
+    if (this.#isOver) return
+    this.#isOver = true
+    clearTimeout(this.#timer)
+    this.#controller?.abort(new Error("interrupted"))
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController) {
+    if (this.#isOver) controller.abort(new Error("over before it began"))
+    else this.#controller = controller
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: Headers) {
+    this.#status = status
+    this.#headers = flatten(headers)
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Uint8Array) {
+    const limit = this.#request.maxAnswerBytes
+    this.#size += chunk.length
+    if (this.#size <= limit) this.#chunks.push(chunk)
+    else {
+      const detail = `The answer is larger than ${limit} bytes`
+      this.#abort(new TransportError({ sent: "maybe", reason: "TooLarge", detail }))
+    }
+  }
+
+  onResponseEnd() {
+    const answer = { status: this.#status, headers: this.#headers, body: this.#chunks }
+    this.#end(decompress(answer, this.#request.maxAnswerBytes))
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error) {
+    const sent = this.#sent
+    this.#end(
+      Effect.fail(new TransportError({ sent, reason: sent === "no" ? "Connect" : "Broken", detail: codeOf(error) }))
+    )
+  }
+}
+
+/** Options of the pools. */
+export interface Options {
+  /** Sockets per origin; undici's default is unbounded. */
+  readonly connections?: number
+}
+
+interface Place {
+  readonly origin: string
+  readonly path: string
+}
+
+// every call passes the same object for an address, and parsing a URL costs more than the rest of this module
+const places = new WeakMap<Redacted.Redacted, Place>()
+
+const placeOf = (address: Redacted.Redacted): Place => {
+  const known = places.get(address)
+  if (known !== undefined) return known
+  const url = new URL(Redacted.value(address))
+  const place = { origin: url.origin, path: `${url.pathname}${url.search}` }
+  places.set(address, place)
+  return place
+}
+
+const startOver = (dispatcher: Dispatcher, request: TransportRequest, resume: Resume): UndiciAttempt => {
+  const attempt = new UndiciAttempt(request, resume)
+  const { origin, path } = placeOf(request.url)
+  dispatcher.dispatch({
+    origin,
+    path,
+    method: request.method,
+    headers: request.headers,
+    body: request.body ?? null,
+    // undici may send an idempotent request again on a second socket: that is not the transport's to decide
+    idempotent: false,
+    // undici's own timers are coarse and start again with each part of the response
+    headersTimeout: 0,
+    bodyTimeout: 0
+  }, attempt)
+  return attempt
+}
+
+const agent = (options: Options, settings: Agent.Options) =>
+  Effect.acquireRelease(
+    Effect.sync(() =>
+      new Agent({
+        ...(options.connections === undefined ? {} : { connections: options.connections }),
+        connect: { timeout: 5_000 },
+        // over HTTP/2 undici sends a refused or unanswered stream again
+        allowH2: false,
+        ...settings
+      })
+    ),
+    (made) => Effect.promise(() => made.destroy())
+  )
+
+/** The transport with pools of its own, which close with the layer's scope. */
+export const layer = (options: Options = {}): Layer.Layer<HttpTransport> =>
+  Layer.effect(
+    HttpTransport,
+    Effect.gen(function*() {
+      const pooled = yield* agent(options, { keepAliveTimeout: 10_000 })
+      // the peer may close a pooled connection at the moment of sending; it cannot close one of these
+      const unshared = yield* agent(options, { pipelining: 0 })
+      const start = (request: TransportRequest, resume: Resume) =>
+        startOver(request.onNewConnection === true ? unshared : pooled, request, resume)
+      return HttpTransport.of({
+        send: (request) =>
+          Effect.callback<TransportResponse, TransportError>((resume) => {
+            const attempt = start(request, resume)
+            return Effect.sync(() => attempt.interrupt())
+          }),
+        start: (request, done) => {
+          const attempt = start(request, done)
+          return () => attempt.interrupt()
+        }
+      })
+    })
+  )
