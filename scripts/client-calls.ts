@@ -22,7 +22,7 @@ const calls = (
 const evmCalls = (title: string, path: string, declared: string, operations: { readonly [name: string]: Operation }) =>
   module(title, [
     `import * as Paths from "@trigate/api/Paths"`,
-    ...["EvmReads", declared].toSorted().map((name) => `import * as ${name} from "@trigate/domain/${name}"`),
+    ...["EvmReads", declared].toSorted().map((name) => `import * as ${name} from "@trigate/domain/evm/${name}"`),
     `import { callAt } from "./internal/JsonRpc.ts"`
   ], [
     `const method = callAt(Paths.${path})`,

@@ -7,7 +7,7 @@
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import { ActionRejected } from "@trigate/domain/actions/ActionOutcome"
 import { exchangeOperations } from "@trigate/domain/actions/ExchangeOperations"
-import { StillUnknown } from "@trigate/domain/candles/Resolution"
+import { StillUnknown } from "@trigate/domain/actions/Resolution"
 import type { ErrorGroup } from "@trigate/domain/errors/ErrorGroup"
 import { errorGroups } from "@trigate/domain/errors/ErrorGroup"
 import { callerFailures, commonFailures, gatewayErrors, rpcCodes } from "@trigate/domain/errors/GatewayError"
@@ -204,7 +204,7 @@ const operationsText = document(
 
 /** The docstring of each error class: written once, where the class is declared. */
 const docstrings: ReadonlyMap<string, string> = new Map(
-  fs.globSync("packages/domain/src/*.ts", { cwd: root }).flatMap((file) =>
+  fs.globSync("packages/domain/src/**/*.ts", { cwd: root }).flatMap((file) =>
     [
       ...fs.readFileSync(path.join(root, file), "utf8")
         .matchAll(/\/\*\*((?:(?!\*\/)[^])*)\*\/\nexport class (\w+) /gu)

@@ -1,8 +1,8 @@
 /** Every method of the client: a call of it, the request that has to leave, an answer, and what that has to read as. */
 import type { GatewayClient } from "@trigate/client/GatewayClient"
 import type { ActionRejected } from "@trigate/domain/actions/ActionOutcome"
+import type { StillUnknown } from "@trigate/domain/actions/Resolution"
 import type { SignedAction } from "@trigate/domain/actions/SignedAction"
-import type { StillUnknown } from "@trigate/domain/candles/Resolution"
 import * as Json from "@trigate/domain/encoding/Json"
 import type { GatewayError } from "@trigate/domain/errors/GatewayError"
 import { evmOperations } from "@trigate/domain/evm/EvmOperations"

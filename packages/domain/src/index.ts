@@ -5,8 +5,23 @@
  * `@trigate/domain/…`: Node then loads only those.
  */
 
-/** Accounts of the trading chain: positions and balances, roles, limits, fees and API wallets. */
-export * as Account from "./info/Account.ts"
+/** Who a request comes from, what they may ask for, and how much of it. */
+export * as Caller from "./Caller.ts"
+
+/** The chains of the gateway by their roles, and the kinds of upstreams that serve them. */
+export * as Chain from "./Chain.ts"
+
+/** What the gateway sees in a signed body: the answer of `POST /exchange/inspect`, which relays nothing. */
+export * as Inspection from "./Inspection.ts"
+
+/** The metrics of a gateway: name, kind, labels and meaning of each, declared once. */
+export * as Metrics from "./Metrics.ts"
+
+/** The settings of a gateway: the name, the accepted text, the default and the documentation of each, declared once. */
+export * as Settings from "./Settings.ts"
+
+/** Instants as the venue counts them. */
+export * as Time from "./Time.ts"
 
 /**
  * The actions whose members are decoded: each in the form that the real wire accepts and in the form that the documents list. Of
@@ -26,20 +41,23 @@ export * as ActionError from "./actions/ActionError.ts"
 /** The venue's responses to signed actions: HTTP 200 is not success, and a batch can be rejected in part. */
 export * as ActionOutcome from "./actions/ActionOutcome.ts"
 
-/** Why candle history cannot be given: nothing keeps it, or what keeps it cannot be used. */
-export * as ArchiveError from "./errors/ArchiveError.ts"
+/** The signed actions of `POST /exchange`. Each is sent at most once. */
+export * as ExchangeOperations from "./actions/ExchangeOperations.ts"
+
+/** The venue's responses to signed actions: whether one is the venue's own, and what it says became of the action. */
+export * as ExchangeProtocol from "./actions/ExchangeProtocol.ts"
+
+/** What became of an action whose outcome was unknown, as a second sending of the identical bytes tells. */
+export * as Resolution from "./actions/Resolution.ts"
+
+/** A signature as the venue takes it. */
+export * as Signature from "./actions/Signature.ts"
+
+/** The body of `POST /exchange`: an action, its nonce and its signature. */
+export * as SignedAction from "./actions/SignedAction.ts"
 
 /** Sets of bar numbers (`CandleWindow.barAt`) as ranges: which bars of a series are known, and which are missing. */
 export * as BarRanges from "./candles/BarRanges.ts"
-
-/** Blocks of an EVM chain, and which of them a call names. */
-export * as Block from "./evm/Block.ts"
-
-/** Who a request comes from, what they may ask for, and how much of it. */
-export * as Caller from "./Caller.ts"
-
-/** Why the caller was refused, whatever it asked: its key, what it may do, its quota, or a gateway that is busy. */
-export * as CallerError from "./errors/CallerError.ts"
 
 /** Candles (OHLCV bars) of the trading chain. */
 export * as Candle from "./candles/Candle.ts"
@@ -59,11 +77,56 @@ export * as CandleWalk from "./candles/CandleWalk.ts"
 /** Windows of bars: where bars begin, how far back the venue keeps them, and what an answer to a window leaves out. */
 export * as CandleWindow from "./candles/CandleWindow.ts"
 
-/** The chains of the gateway by their roles, and the kinds of upstreams that serve them. */
-export * as Chain from "./Chain.ts"
+/** 0x-prefixed hexadecimal values as EVM wires spell them. */
+export * as Hex from "./encoding/Hex.ts"
+
+/** JSON integers of any size. */
+export * as Integer from "./encoding/Integer.ts"
+
+/** JSON that travels with its text: the text goes out as it came, the value is read, and neither is made twice. */
+export * as Json from "./encoding/Json.ts"
+
+/** Objects of a wire that may have more members than are known here. */
+export * as OpenStruct from "./encoding/OpenStruct.ts"
+
+/** Texts of callers and servers, safe to print on a terminal and to write into a log. */
+export * as Printable from "./encoding/Printable.ts"
+
+/** Text as UTF-8 bytes and back, and bytes that came in pieces. */
+export * as Utf8 from "./encoding/Utf8.ts"
+
+/** Why candle history cannot be given: nothing keeps it, or what keeps it cannot be used. */
+export * as ArchiveError from "./errors/ArchiveError.ts"
+
+/** Why the caller was refused, whatever it asked: its key, what it may do, its quota, or a gateway that is busy. */
+export * as CallerError from "./errors/CallerError.ts"
 
 /** What a caller does about an error: the four groups, and catching the errors of one of them. */
 export * as ErrorGroup from "./errors/ErrorGroup.ts"
+
+/** Faults in the words of one who has never seen our schemas: a name that a message holds becomes what it stands for. */
+export * as FaultWords from "./errors/FaultWords.ts"
+
+/** The closed set of errors that a chain's service raises, the server sends and the client decodes. */
+export * as GatewayError from "./errors/GatewayError.ts"
+
+/** What every typed error shares: an RFC 9457 problem with a stable type URI, its tag on the wire, and its group. */
+export * as Problem from "./errors/Problem.ts"
+
+/** Why a request was refused by its own content. Nothing was sent to an upstream. */
+export * as RequestError from "./errors/RequestError.ts"
+
+/** The upstream answered that the requested resource does not exist. */
+export * as ResourceError from "./errors/ResourceError.ts"
+
+/** What sending a call can end in before there is an answer to read. */
+export * as TransportFailure from "./errors/TransportFailure.ts"
+
+/** The upstream did not answer, answered too late, or answered nonsense. `upstream` is a label, never an address. */
+export * as UpstreamError from "./errors/UpstreamError.ts"
+
+/** Blocks of an EVM chain, and which of them a call names. */
+export * as Block from "./evm/Block.ts"
 
 /** The reads of EVM nodes that are relayed as they are, as data. */
 export * as EvmMethodTable from "./evm/EvmMethodTable.ts"
@@ -77,14 +140,11 @@ export * as EvmMethods from "./evm/EvmMethods.ts"
 /** The JSON-RPC methods of `POST /evm`: the trading chain's EVM. */
 export * as EvmOperations from "./evm/EvmOperations.ts"
 
+/** The JSON-RPC of EVM nodes: how calls are checked and written, and how their answers are judged and read. */
+export * as EvmProtocol from "./evm/EvmProtocol.ts"
+
 /** The typed reads that nodes of every EVM chain answer, each for the route that serves it. */
 export * as EvmReads from "./evm/EvmReads.ts"
-
-/** The signed actions of `POST /exchange`. Each is sent at most once. */
-export * as ExchangeOperations from "./actions/ExchangeOperations.ts"
-
-/** Faults in the words of one who has never seen our schemas: a name that a message holds becomes what it stands for. */
-export * as FaultWords from "./errors/FaultWords.ts"
 
 /**
  * Amounts in smallest units, exact on `bigint`, and as decimal numbers: of any token, and gas in wei, gwei (10^9 wei) and
@@ -92,11 +152,14 @@ export * as FaultWords from "./errors/FaultWords.ts"
  */
 export * as Gas from "./evm/Gas.ts"
 
-/** The closed set of errors that a chain's service raises, the server sends and the client decodes. */
-export * as GatewayError from "./errors/GatewayError.ts"
+/** The JSON-RPC methods of `POST /l2`: any EVM layer 2. */
+export * as Layer2Operations from "./evm/Layer2Operations.ts"
 
-/** 0x-prefixed hexadecimal values as EVM wires spell them. */
-export * as Hex from "./encoding/Hex.ts"
+/** Transaction receipts of EVM layer 2s: the documented fields read, the extra fields of every family kept. */
+export * as Receipt from "./evm/Receipt.ts"
+
+/** Accounts of the trading chain: positions and balances, roles, limits, fees and API wallets. */
+export * as Account from "./info/Account.ts"
 
 /** Which types of queries there are, what each is about, and which ages of answers the setting allows. */
 export * as InfoFreshness from "./info/InfoFreshness.ts"
@@ -104,65 +167,20 @@ export * as InfoFreshness from "./info/InfoFreshness.ts"
 /** The queries of `POST /info`. */
 export * as InfoOperations from "./info/InfoOperations.ts"
 
+/** The queries of `POST /info`: how they are checked and written, and how their answers are judged and read. */
+export * as InfoProtocol from "./info/InfoProtocol.ts"
+
 /**
  * The types of `POST /info` queries that the venue's documents name, as data: what each weighs, what it is about, and how old an
  * answer may be that a caller gets.
  */
 export * as InfoQueryTable from "./info/InfoQueryTable.ts"
 
-/** What the gateway sees in a signed body: the answer of `POST /exchange/inspect`, which relays nothing. */
-export * as Inspection from "./Inspection.ts"
-
-/** JSON integers of any size. */
-export * as Integer from "./encoding/Integer.ts"
-
-/** JSON that travels with its text: the text goes out as it came, the value is read, and neither is made twice. */
-export * as Json from "./encoding/Json.ts"
-
-/** The JSON-RPC methods of `POST /l2`: any EVM layer 2. */
-export * as Layer2Operations from "./evm/Layer2Operations.ts"
-
 /** Perpetuals of the trading chain: what is listed, its prices, books, trades and funding. Spot pairs are in `SpotMeta`. */
 export * as Market from "./info/Market.ts"
 
-/** The metrics of a gateway: name, kind, labels and meaning of each, declared once. */
-export * as Metrics from "./Metrics.ts"
-
-/** Objects of a wire that may have more members than are known here. */
-export * as OpenStruct from "./encoding/OpenStruct.ts"
-
-/** An operation is data: each upstream call is declared once, next to its schemas. */
-export * as Operation from "./operations/Operation.ts"
-
 /** Orders and fills of a user of the trading chain. */
 export * as Order from "./info/Order.ts"
-
-/** Texts of callers and servers, safe to print on a terminal and to write into a log. */
-export * as Printable from "./encoding/Printable.ts"
-
-/** What every typed error shares: an RFC 9457 problem with a stable type URI, its tag on the wire, and its group. */
-export * as Problem from "./errors/Problem.ts"
-
-/** Transaction receipts of EVM layer 2s: the documented fields read, the extra fields of every family kept. */
-export * as Receipt from "./evm/Receipt.ts"
-
-/** Why a request was refused by its own content. Nothing was sent to an upstream. */
-export * as RequestError from "./errors/RequestError.ts"
-
-/** What became of an action whose outcome was unknown, as a second sending of the identical bytes tells. */
-export * as Resolution from "./candles/Resolution.ts"
-
-/** The upstream answered that the requested resource does not exist. */
-export * as ResourceError from "./errors/ResourceError.ts"
-
-/** The settings of a gateway: the name, the accepted text, the default and the documentation of each, declared once. */
-export * as Settings from "./Settings.ts"
-
-/** A signature as the venue takes it. */
-export * as Signature from "./actions/Signature.ts"
-
-/** The body of `POST /exchange`: an action, its nonce and its signature. */
-export * as SignedAction from "./actions/SignedAction.ts"
 
 /** Finds spot pairs and tokens by what callers know them by. */
 export * as SpotLookup from "./info/SpotLookup.ts"
@@ -170,47 +188,14 @@ export * as SpotLookup from "./info/SpotLookup.ts"
 /** Spot tokens and pairs of the trading chain, as `spotMeta` answers them. */
 export * as SpotMeta from "./info/SpotMeta.ts"
 
-/** Calls that start at once: from the cache to the transport by plain calls of functions, without an effect between them. */
-export * as Start from "./operations/Start.ts"
-
-/** Instants as the venue counts them. */
-export * as Time from "./Time.ts"
-
-/** What the token chain knows about a token: the documented flat resource, and the four kinds of contract behind it. */
-export * as TokenData from "./tokens/TokenData.ts"
-
-/** The calls of the token chain: `GET /api/v2/getTokenData`, and the methods of `POST /api/v2/jsonRPC`. */
-export * as TokenOperations from "./tokens/TokenOperations.ts"
-
-/** Token-chain addresses: read from either form, checked, written in any form. */
-export * as TonAddress from "./tokens/TonAddress.ts"
-
-/** What sending a call can end in before there is an answer to read. */
-export * as TransportFailure from "./errors/TransportFailure.ts"
-
-/** The upstream did not answer, answered too late, or answered nonsense. `upstream` is a label, never an address. */
-export * as UpstreamError from "./errors/UpstreamError.ts"
-
-/** An upstream's response as it came: what a relaying route passes on and what a typed method reads. */
-export * as UpstreamResponse from "./operations/UpstreamResponse.ts"
-
-/** Text as UTF-8 bytes and back, and bytes that came in pieces. */
-export * as Utf8 from "./encoding/Utf8.ts"
-
-/** The JSON-RPC of EVM nodes: how calls are checked and written, and how their answers are judged and read. */
-export * as EvmProtocol from "./evm/EvmProtocol.ts"
-
-/** The venue's responses to signed actions: whether one is the venue's own, and what it says became of the action. */
-export * as ExchangeProtocol from "./actions/ExchangeProtocol.ts"
-
-/** The queries of `POST /info`: how they are checked and written, and how their answers are judged and read. */
-export * as InfoProtocol from "./info/InfoProtocol.ts"
-
 /** JSON-RPC 2.0 as text: envelopes are read and written without re-encoding what they carry. */
 export * as JsonRpc from "./operations/JsonRpc.ts"
 
 /** The answers of a service in memory: for each operation, what a test has set. */
 export * as MemoryAnswers from "./operations/MemoryAnswers.ts"
+
+/** An operation is data: each upstream call is declared once, next to its schemas. */
+export * as Operation from "./operations/Operation.ts"
 
 /**
  * What every wire protocol tells the pipeline: what an attempt means for its call, how an answer is read, and where the
@@ -218,8 +203,23 @@ export * as MemoryAnswers from "./operations/MemoryAnswers.ts"
  */
 export * as Protocol from "./operations/Protocol.ts"
 
+/** Calls that start at once: from the cache to the transport by plain calls of functions, without an effect between them. */
+export * as Start from "./operations/Start.ts"
+
+/** An upstream's response as it came: what a relaying route passes on and what a typed method reads. */
+export * as UpstreamResponse from "./operations/UpstreamResponse.ts"
+
+/** What the token chain knows about a token: the documented flat resource, and the four kinds of contract behind it. */
+export * as TokenData from "./tokens/TokenData.ts"
+
+/** The calls of the token chain: `GET /api/v2/getTokenData`, and the methods of `POST /api/v2/jsonRPC`. */
+export * as TokenOperations from "./tokens/TokenOperations.ts"
+
 /** The token chain's REST and JSON-RPC: how calls are checked and written, and how responses are judged. */
 export * as TokenProtocol from "./tokens/TokenProtocol.ts"
 
 /** The token chain's envelope: `{ok, result}` or `{ok: false, error, code}`, which is not JSON-RPC 2.0. */
 export * as TokenRpc from "./tokens/TokenRpc.ts"
+
+/** Token-chain addresses: read from either form, checked, written in any form. */
+export * as TonAddress from "./tokens/TonAddress.ts"

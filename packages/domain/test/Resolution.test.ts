@@ -3,7 +3,7 @@ import { NonceAlreadyUsed, NonceOutOfWindow, SignerNotAllowed } from "@trigate/d
 import { ActionRejected } from "@trigate/domain/actions/ActionOutcome"
 import { resendAdvice } from "@trigate/domain/actions/ExchangeOperations"
 import { readOutcome } from "@trigate/domain/actions/ExchangeProtocol"
-import * as Resolution from "@trigate/domain/candles/Resolution"
+import * as Resolution from "@trigate/domain/actions/Resolution"
 import type { Address } from "@trigate/domain/encoding/Hex"
 import { Unauthorized } from "@trigate/domain/errors/CallerError"
 import { ChainNotConfigured } from "@trigate/domain/errors/RequestError"

@@ -5,8 +5,26 @@
  * `@trigate/sandbox/…`: Node then loads only those.
  */
 
-/** The coins of the venue: how they are printed, and their prices, candles and books as functions of time. */
-export * as CandleMarket from "./venue/CandleMarket.ts"
+/** The initial state of every sandbox. `SandboxExamples` names what is in it. */
+export * as Genesis from "./Genesis.ts"
+
+/** A venue, a token chain and a layer 2 in memory, behind the same services as the live ones. */
+export * as Sandbox from "./Sandbox.ts"
+
+/** What every sandbox starts with, under any seed: a working example for each documented call. */
+export * as SandboxExamples from "./SandboxExamples.ts"
+
+/** Signs actions with test keys, as a wallet does: over typed data. */
+export * as SandboxSigner from "./SandboxSigner.ts"
+
+/** The state of a sandbox's chains. It can be read and set while they are served. */
+export * as SandboxState from "./SandboxState.ts"
+
+/** Deterministic pseudo-random values. The same seed and key give the same value, at any time and in any order. */
+export * as Seed from "./Seed.ts"
+
+/** The token chain: its contracts, and its HTTP API v2 in the dialects of both server families. */
+export * as TokenServer from "./TokenServer.ts"
 
 /** What the sandbox's two EVM chains have in common: blocks that come by the clock, accounts, transactions. */
 export * as EvmChain from "./evm/EvmChain.ts"
@@ -29,32 +47,17 @@ export * as EvmWire from "./evm/EvmWire.ts"
 /** The state of a sandbox's EVM chain. It is an immutable value, so that keeping the state of each block costs little. */
 export * as EvmWorld from "./evm/EvmWorld.ts"
 
-/** The initial state of every sandbox. `SandboxExamples` names what is in it. */
-export * as Genesis from "./Genesis.ts"
-
 /** A layer 2: a block every two seconds, receipts of several families, and blocks that become final later. */
 export * as Layer2Chain from "./evm/Layer2Chain.ts"
 
-/** A venue, a token chain and a layer 2 in memory, behind the same services as the live ones. */
-export * as Sandbox from "./Sandbox.ts"
+/** The trading chain's EVM: a block a second, gas prices of small and big blocks, and the big-block flags. */
+export * as VenueEvm from "./evm/VenueEvm.ts"
 
-/** What every sandbox starts with, under any seed: a working example for each documented call. */
-export * as SandboxExamples from "./SandboxExamples.ts"
-
-/** Signs actions with test keys, as a wallet does: over typed data. */
-export * as SandboxSigner from "./SandboxSigner.ts"
-
-/** The state of a sandbox's chains. It can be read and set while they are served. */
-export * as SandboxState from "./SandboxState.ts"
-
-/** Deterministic pseudo-random values. The same seed and key give the same value, at any time and in any order. */
-export * as Seed from "./Seed.ts"
+/** The coins of the venue: how they are printed, and their prices, candles and books as functions of time. */
+export * as CandleMarket from "./venue/CandleMarket.ts"
 
 /** The spot tokens and pairs of the venue: a few real ones and many made-up ones, with gaps in their indexes. */
 export * as SpotMetaBook from "./venue/SpotMetaBook.ts"
-
-/** The token chain: its contracts, and its HTTP API v2 in the dialects of both server families. */
-export * as TokenServer from "./TokenServer.ts"
 
 /** Queries about a user without a type: stake, signers, and the empty lists of what the sandbox does not have. */
 export * as VenueAccounts from "./venue/VenueAccounts.ts"
@@ -64,9 +67,6 @@ export * as VenueAnswer from "./venue/VenueAnswer.ts"
 
 /** Candle history of the sandbox: every closed bar since the listing of a coin, as a recorder would have taken it. */
 export * as VenueArchive from "./venue/VenueArchive.ts"
-
-/** The trading chain's EVM: a block a second, gas prices of small and big blocks, and the big-block flags. */
-export * as VenueEvm from "./evm/VenueEvm.ts"
 
 /** The venue's `POST /exchange`: reads a signed action, decides on it, and answers in the venue's words. */
 export * as VenueExchange from "./venue/VenueExchange.ts"

@@ -5,53 +5,17 @@
  * `@trigate/server/…`: Node then loads only those.
  */
 
-/** Where a gateway keeps its action log, by its settings: the same for the gateway that writes it and the tool that reads it. */
-export * as ActionLogStore from "./stores/ActionLogStore.ts"
-
-/** The routes of whoever runs the gateway: what is in its action log and what became of it, its callers and what they do. */
-export * as AdminRoutes from "./routes/AdminRoutes.ts"
-
-/** Where a gateway keeps candle history, by its settings: beside the action log, and without a database in memory. */
-export * as ArchiveStore from "./stores/ArchiveStore.ts"
-
-/** The audit log as lines of JSON, in a file or on standard output. */
-export * as AuditLogWriter from "./stores/AuditLogWriter.ts"
-
-/** Where a gateway keeps the keys of its callers, by its settings: the same for the gateway and for the tool that makes them. */
-export * as CallerStore from "./stores/CallerStore.ts"
-
-/** The routes of candle history: what there is, and the bars of a series as a file. */
-export * as CandleRoutes from "./routes/CandleRoutes.ts"
-
-/** What the connections of a server may take: how many there are, how many one address has, and how long one stands still. */
-export * as Connections from "./process/Connections.ts"
-
-/** `GET /`: the console, a page about this gateway that loads nothing from anywhere else. */
-export * as ConsolePage from "./routes/ConsolePage.ts"
-
-/** CORS (Fetch standard): lets the pages of configured origins read the gateway's answers, and tells which pages are foreign. */
-export * as Cors from "./requests/Cors.ts"
-
-/** `GET /docs` and `GET /openapi.json`: the API reference, in one page that loads nothing from the internet. */
-export * as DocsPage from "./routes/DocsPage.ts"
-
-/** The routes whose answers are encoded from values: `POST /exchange/inspect`, token data, health and metrics. */
-export * as EncodedRoutes from "./routes/EncodedRoutes.ts"
-
-/** The fast lane: plain requests are served by plain function calls, from Node's request to Node's response. */
-export * as FastLane from "./requests/FastLane.ts"
-
 /** All routes of the gateway over the five chain services, for the bundled server and for a server of your own. */
 export * as Gateway from "./Gateway.ts"
 
 /** What `/health/ready` says: how each chain is served, which does not change, and whether the stores can be reached. */
 export * as GatewayStatus from "./GatewayStatus.ts"
 
-/** Which hosts a gateway answers for. */
-export * as Hosts from "./requests/Hosts.ts"
+/** Reads the settings of a gateway: a flag beats the environment, which beats the file `trigate.config.{json,yaml,toml}`. */
+export * as Settings from "./Settings.ts"
 
-/** The bodies of requests and of answers. */
-export * as HttpBody from "./requests/HttpBody.ts"
+/** What the connections of a server may take: how many there are, how many one address has, and how long one stands still. */
+export * as Connections from "./process/Connections.ts"
 
 /** How busy the process is. While its event loop lags, or the memory for requests in flight is spent, new work is refused. */
 export * as Load from "./process/Load.ts"
@@ -62,29 +26,29 @@ export * as Log from "./process/Log.ts"
 /** Node's HTTP server: bounds on what it reads and keeps, and an answer to every request. */
 export * as NodeServer from "./process/NodeServer.ts"
 
-/** What a gateway does around each request of its routes, and around those below its path that no route takes. */
-export * as Observe from "./requests/Observe.ts"
-
 /** Requests that a client sends before it has the answers to earlier ones on the same connection (RFC 9112, section 9.3.2). */
 export * as Pipelining from "./process/Pipelining.ts"
 
 /** Metrics of the process and of what runs in it. They are read when somebody looks at them, so that no request pays for them. */
 export * as ProcessMetrics from "./process/ProcessMetrics.ts"
 
-/** `Quotas` that all processes with the same Redis and prefix count together: one script for each request. */
-export * as QuotasRedis from "./stores/QuotasRedis.ts"
+/** Exports traces, metrics and the program's log to an OpenTelemetry collector over OTLP/HTTP. */
+export * as Telemetry from "./process/Telemetry.ts"
 
-/** `Quotas` that several processes count together in a store: one question for each request. */
-export * as QuotasShared from "./stores/QuotasShared.ts"
+/** CORS (Fetch standard): lets the pages of configured origins read the gateway's answers, and tells which pages are foreign. */
+export * as Cors from "./requests/Cors.ts"
 
-/** `Quotas` that all processes with the same Postgres database count together: one statement for each request. */
-export * as QuotasSql from "./stores/QuotasSql.ts"
+/** The fast lane: plain requests are served by plain function calls, from Node's request to Node's response. */
+export * as FastLane from "./requests/FastLane.ts"
 
-/** Which of several replicas on one Postgres records: the one that Effect's cluster elects. */
-export * as RecorderElection from "./stores/RecorderElection.ts"
+/** Which hosts a gateway answers for. */
+export * as Hosts from "./requests/Hosts.ts"
 
-/** The routes that relay a body or a query and are not JSON-RPC: `POST /exchange`, `POST /info` and the token chain's REST. */
-export * as RelayRoutes from "./routes/RelayRoutes.ts"
+/** The bodies of requests and of answers. */
+export * as HttpBody from "./requests/HttpBody.ts"
+
+/** What a gateway does around each request of its routes, and around those below its path that no route takes. */
+export * as Observe from "./requests/Observe.ts"
 
 /** Who a request comes from: the caller whose key it carries, else the one behind its address. */
 export * as RequestCaller from "./requests/RequestCaller.ts"
@@ -98,17 +62,53 @@ export * as RequestSpan from "./requests/RequestSpan.ts"
 /** The last requests of a gateway, for whoever watches. */
 export * as RequestTail from "./requests/RequestTail.ts"
 
+/** The routes of whoever runs the gateway: what is in its action log and what became of it, its callers and what they do. */
+export * as AdminRoutes from "./routes/AdminRoutes.ts"
+
+/** The routes of candle history: what there is, and the bars of a series as a file. */
+export * as CandleRoutes from "./routes/CandleRoutes.ts"
+
+/** `GET /`: the console, a page about this gateway that loads nothing from anywhere else. */
+export * as ConsolePage from "./routes/ConsolePage.ts"
+
+/** `GET /docs` and `GET /openapi.json`: the API reference, in one page that loads nothing from the internet. */
+export * as DocsPage from "./routes/DocsPage.ts"
+
+/** The routes whose answers are encoded from values: `POST /exchange/inspect`, token data, health and metrics. */
+export * as EncodedRoutes from "./routes/EncodedRoutes.ts"
+
+/** The routes that relay a body or a query and are not JSON-RPC: `POST /exchange`, `POST /info` and the token chain's REST. */
+export * as RelayRoutes from "./routes/RelayRoutes.ts"
+
 /** The JSON-RPC routes: `POST /evm`, `POST /l2` and `POST /api/v2/jsonRPC`, each derived from its table of operations. */
 export * as RpcRoutes from "./routes/RpcRoutes.ts"
-
-/** Reads the settings of a gateway: a flag beats the environment, which beats the file `trigate.config.{json,yaml,toml}`. */
-export * as Settings from "./Settings.ts"
 
 /** A page that is the same for everyone, made and compressed once. */
 export * as StaticPage from "./routes/StaticPage.ts"
 
-/** Exports traces, metrics and the program's log to an OpenTelemetry collector over OTLP/HTTP. */
-export * as Telemetry from "./process/Telemetry.ts"
-
 /** The answer to a request that no route takes: 404, or 405 with the allowed methods where only the method is wrong. */
 export * as Unmatched from "./routes/Unmatched.ts"
+
+/** Where a gateway keeps its action log, by its settings: the same for the gateway that writes it and the tool that reads it. */
+export * as ActionLogStore from "./stores/ActionLogStore.ts"
+
+/** Where a gateway keeps candle history, by its settings: beside the action log, and without a database in memory. */
+export * as ArchiveStore from "./stores/ArchiveStore.ts"
+
+/** The audit log as lines of JSON, in a file or on standard output. */
+export * as AuditLogWriter from "./stores/AuditLogWriter.ts"
+
+/** Where a gateway keeps the keys of its callers, by its settings: the same for the gateway and for the tool that makes them. */
+export * as CallerStore from "./stores/CallerStore.ts"
+
+/** `Quotas` that all processes with the same Redis and prefix count together: one script for each request. */
+export * as QuotasRedis from "./stores/QuotasRedis.ts"
+
+/** `Quotas` that several processes count together in a store: one question for each request. */
+export * as QuotasShared from "./stores/QuotasShared.ts"
+
+/** `Quotas` that all processes with the same Postgres database count together: one statement for each request. */
+export * as QuotasSql from "./stores/QuotasSql.ts"
+
+/** Which of several replicas on one Postgres records: the one that Effect's cluster elects. */
+export * as RecorderElection from "./stores/RecorderElection.ts"

@@ -5,6 +5,30 @@
  * `@trigate/signing/…`: Node then loads only those.
  */
 
+/** Decimal numbers as text, in the form in which the venue prints and hashes them: plain, without needless zeros. */
+export * as Decimal from "./Decimal.ts"
+
+/** Amounts of HYPE: decimal text, and the integer `wei` that the venue counts in. */
+export * as Hype from "./Hype.ts"
+
+/** Nonces for actions: no signer gets the same one twice. */
+export * as NonceSource from "./NonceSource.ts"
+
+/** A `NonceSource` that several processes share: each nonce is one atomic step in Redis. */
+export * as NonceSourceRedis from "./NonceSourceRedis.ts"
+
+/** The curve secp256k1, by the fastest library that loads: keys, signatures, and the addresses that signed. */
+export * as Secp256k1 from "./Secp256k1.ts"
+
+/** Signers: a private key in this process, a wallet, or a key in another place. */
+export * as Signer from "./Signer.ts"
+
+/** Recovers who signed a request, and identifies what was signed. */
+export * as SignerRecovery from "./SignerRecovery.ts"
+
+/** How one real network of the trading chain spells what the documents leave open, and which network a program is for. */
+export * as VenueProfile from "./VenueProfile.ts"
+
 /** Ready request bodies: an action built in the form of the `Venue` and signed by the `Signer`. */
 export * as ActionBuilder from "./actions/ActionBuilder.ts"
 
@@ -20,14 +44,29 @@ export * as ActionOrder from "./actions/ActionOrder.ts"
 /** Puts an action into the form in which the venue hashes it, however its JSON was ordered and spelled. */
 export * as CanonicalAction from "./actions/CanonicalAction.ts"
 
-/** Decimal numbers as text, in the form in which the venue prints and hashes them: plain, without needless zeros. */
-export * as Decimal from "./Decimal.ts"
-
-/** Amounts of HYPE: decimal text, and the integer `wei` that the venue counts in. */
-export * as Hype from "./Hype.ts"
-
 /** Canonical MessagePack: byte for byte what the venue's own encoder writes for a parsed JSON value. */
 export * as MsgPack from "./actions/MsgPack.ts"
+
+/** Orders, cancels and modifies in the venue's form, from terms that name their units. */
+export * as OrderAction from "./actions/OrderAction.ts"
+
+/** What a key signs: one EIP-712 message of flat fields, as its 32-byte digest and as the object a wallet displays. */
+export * as Signable from "./actions/Signable.ts"
+
+/** User-signed actions: the action's own fields are the typed data. */
+export * as UserSigned from "./actions/UserSigned.ts"
+
+/** Messages that a signer may have signed by mistake, instead of the message that belongs to a request. */
+export * as SignedReading from "./inspection/SignedReading.ts"
+
+/** One way to read a request: what would be hashed and signed if a program did everything else as the venue does. */
+export * as SignedView from "./inspection/SignedView.ts"
+
+/** What in an action makes correct signatures recover to strangers, because the venue hashes it in another spelling. */
+export * as SigningCaution from "./inspection/SigningCaution.ts"
+
+/** What each mistake means and how it is mended: one clause, made of the mistake's data. */
+export * as SigningMistake from "./inspection/SigningMistake.ts"
 
 /** Multi-sig wrappers: how one is read, what its inner signers sign, and what its leader signs over all of it. */
 export * as MultiSig from "./multisig/MultiSig.ts"
@@ -40,42 +79,3 @@ export * as MultiSigProposal from "./multisig/MultiSigProposal.ts"
 
 /** What a multi-sig account is to do, who sends it and until when. The co-signers' signatures follow from these terms. */
 export * as MultiSigTerms from "./multisig/MultiSigTerms.ts"
-
-/** Nonces for actions: no signer gets the same one twice. */
-export * as NonceSource from "./NonceSource.ts"
-
-/** A `NonceSource` that several processes share: each nonce is one atomic step in Redis. */
-export * as NonceSourceRedis from "./NonceSourceRedis.ts"
-
-/** Orders, cancels and modifies in the venue's form, from terms that name their units. */
-export * as OrderAction from "./actions/OrderAction.ts"
-
-/** The curve secp256k1, by the fastest library that loads: keys, signatures, and the addresses that signed. */
-export * as Secp256k1 from "./Secp256k1.ts"
-
-/** What a key signs: one EIP-712 message of flat fields, as its 32-byte digest and as the object a wallet displays. */
-export * as Signable from "./actions/Signable.ts"
-
-/** Messages that a signer may have signed by mistake, instead of the message that belongs to a request. */
-export * as SignedReading from "./inspection/SignedReading.ts"
-
-/** One way to read a request: what would be hashed and signed if a program did everything else as the venue does. */
-export * as SignedView from "./inspection/SignedView.ts"
-
-/** Signers: a private key in this process, a wallet, or a key in another place. */
-export * as Signer from "./Signer.ts"
-
-/** Recovers who signed a request, and identifies what was signed. */
-export * as SignerRecovery from "./SignerRecovery.ts"
-
-/** What in an action makes correct signatures recover to strangers, because the venue hashes it in another spelling. */
-export * as SigningCaution from "./inspection/SigningCaution.ts"
-
-/** What each mistake means and how it is mended: one clause, made of the mistake's data. */
-export * as SigningMistake from "./inspection/SigningMistake.ts"
-
-/** User-signed actions: the action's own fields are the typed data. */
-export * as UserSigned from "./actions/UserSigned.ts"
-
-/** How one real network of the trading chain spells what the documents leave open, and which network a program is for. */
-export * as VenueProfile from "./VenueProfile.ts"

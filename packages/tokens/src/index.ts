@@ -8,6 +8,18 @@
 /** Reads what an upstream answers to `GET /api/v2/getTokenData`, in every shape that there is. */
 export * as Dialect from "./Dialect.ts"
 
+/** The token chain: its tokens, its address forms, and its relayed JSON-RPC. */
+export * as TokenChain from "./TokenChain.ts"
+
+/** A token chain in memory: answers from a state that tests fill, in the newer servers' dialect. */
+export * as TokenChainMemory from "./TokenChainMemory.ts"
+
+/** The token chain as it is upstream: REST and JSON-RPC under `/api/v2` of the base address. */
+export * as TokenChainUpstream from "./TokenChainUpstream.ts"
+
+/** The token chain in one call: its service over undici, with the defaults of a program of one process. */
+export * as Tokens from "./Tokens.ts"
+
 /** A token's name, symbol and decimals: what the contract itself holds, else the document that it points to (TEP-64). */
 export * as Metadata from "./metadata/Metadata.ts"
 
@@ -25,18 +37,6 @@ export * as MetadataTarget from "./metadata/MetadataTarget.ts"
 
 /** Why a metadata document cannot be had. */
 export * as MetadataUnavailable from "./metadata/MetadataUnavailable.ts"
-
-/** The token chain: its tokens, its address forms, and its relayed JSON-RPC. */
-export * as TokenChain from "./TokenChain.ts"
-
-/** A token chain in memory: answers from a state that tests fill, in the newer servers' dialect. */
-export * as TokenChainMemory from "./TokenChainMemory.ts"
-
-/** The token chain as it is upstream: REST and JSON-RPC under `/api/v2` of the base address. */
-export * as TokenChainUpstream from "./TokenChainUpstream.ts"
-
-/** The token chain in one call: its service over undici, with the defaults of a program of one process. */
-export * as Tokens from "./Tokens.ts"
 
 /** One bounded GET to addresses that were checked before: the name is not resolved a second time. */
 export * as UndiciExchange from "./metadata/UndiciExchange.ts"

@@ -5,48 +5,6 @@
  * `@trigate/trading/…`: Node then loads only those.
  */
 
-/**
- * Which accounts an action changes, so that no state is served which was read before it: those of its signer, its vault, the
- * accounts that it names, and the account for which its signer acts as an API wallet.
- */
-export * as AccountChanges from "./admission/AccountChanges.ts"
-
-/** The action log: every signed action that was sent, from before its first byte leaves until its nonce is too old to use. */
-export * as ActionLog from "./actionLog/ActionLog.ts"
-
-/** `ActionLog` of replicas that share only a Redis: the claims are shared, the bytes stay in the process that sends them. */
-export * as ActionLogRedis from "./actionLog/ActionLogRedis.ts"
-
-/** `ActionLog` in a SQL database, SQLite or Postgres: an action is on the disk before its first byte leaves. */
-export * as ActionLogSql from "./actionLog/ActionLogSql.ts"
-
-/** How much of the action log each signer and each caller may hold. */
-export * as ActionRoom from "./actionLog/ActionRoom.ts"
-
-/**
- * Reads a signed body: decodes it once, puts its action into the venue's form, respells its chain field, and warns of what
- * the venue would not take.
- */
-export * as ActionShape from "./admission/ActionShape.ts"
-
-/** Checks a signed body before anything is sent upstream, and says which bytes to send. */
-export * as Admission from "./admission/Admission.ts"
-
-/** The audit log: one entry for each sending of a signed action, written when it is known how the sending ended. */
-export * as AuditLog from "./actionLog/AuditLog.ts"
-
-/** What of a signed body is wrong by itself, whoever signed it, and its action as the venue would print it. */
-export * as BodyForm from "./admission/BodyForm.ts"
-
-/**
- * Answers candle queries as the venue would if it had kept everything: closed bars are those that are held, and the venue is asked
- * only for the bar that is forming and for what is missing.
- */
-export * as CandleHistory from "./candles/CandleHistory.ts"
-
-/** Records candle history beside `Info`, with what callers leave of the venue's rate limit. */
-export * as CandleRecording from "./candles/CandleRecording.ts"
-
 /** Signed actions of the trading chain: checked, recorded in the action log, and sent at most once. */
 export * as Exchange from "./Exchange.ts"
 
@@ -68,9 +26,6 @@ export * as NodeArchive from "./NodeArchive.ts"
 /** Why a signature is not the expected signer's: likely mistakes are tried one by one, and in pairs, until one explains it. */
 export * as SignatureDiagnosis from "./SignatureDiagnosis.ts"
 
-/** Who signed a body, and whether this gateway sends what that signer signs. */
-export * as SignerGate from "./admission/SignerGate.ts"
-
 /** The trading chain in one call: its services for one network, over undici, with the defaults of a program of one process. */
 export * as Trading from "./Trading.ts"
 
@@ -82,3 +37,48 @@ export * as TradingEvmMemory from "./TradingEvmMemory.ts"
 
 /** The trading chain upstream: the official API and nodes, which of their addresses a call goes to, and the services over them. */
 export * as TradingUpstream from "./TradingUpstream.ts"
+
+/** The action log: every signed action that was sent, from before its first byte leaves until its nonce is too old to use. */
+export * as ActionLog from "./actionLog/ActionLog.ts"
+
+/** `ActionLog` of replicas that share only a Redis: the claims are shared, the bytes stay in the process that sends them. */
+export * as ActionLogRedis from "./actionLog/ActionLogRedis.ts"
+
+/** `ActionLog` in a SQL database, SQLite or Postgres: an action is on the disk before its first byte leaves. */
+export * as ActionLogSql from "./actionLog/ActionLogSql.ts"
+
+/** How much of the action log each signer and each caller may hold. */
+export * as ActionRoom from "./actionLog/ActionRoom.ts"
+
+/** The audit log: one entry for each sending of a signed action, written when it is known how the sending ended. */
+export * as AuditLog from "./actionLog/AuditLog.ts"
+
+/**
+ * Which accounts an action changes, so that no state is served which was read before it: those of its signer, its vault, the
+ * accounts that it names, and the account for which its signer acts as an API wallet.
+ */
+export * as AccountChanges from "./admission/AccountChanges.ts"
+
+/**
+ * Reads a signed body: decodes it once, puts its action into the venue's form, respells its chain field, and warns of what
+ * the venue would not take.
+ */
+export * as ActionShape from "./admission/ActionShape.ts"
+
+/** Checks a signed body before anything is sent upstream, and says which bytes to send. */
+export * as Admission from "./admission/Admission.ts"
+
+/** What of a signed body is wrong by itself, whoever signed it, and its action as the venue would print it. */
+export * as BodyForm from "./admission/BodyForm.ts"
+
+/** Who signed a body, and whether this gateway sends what that signer signs. */
+export * as SignerGate from "./admission/SignerGate.ts"
+
+/**
+ * Answers candle queries as the venue would if it had kept everything: closed bars are those that are held, and the venue is asked
+ * only for the bar that is forming and for what is missing.
+ */
+export * as CandleHistory from "./candles/CandleHistory.ts"
+
+/** Records candle history beside `Info`, with what callers leave of the venue's rate limit. */
+export * as CandleRecording from "./candles/CandleRecording.ts"

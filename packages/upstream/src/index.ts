@@ -5,11 +5,20 @@
  * `@trigate/upstream/…`: Node then loads only those.
  */
 
-/** Versions of the state of accounts: a response that was read before an action changed an account is not served after it. */
-export * as AccountVersions from "./cache/AccountVersions.ts"
+/** Sends the JSON-RPC reads of one caller's batch as one batch to each upstream. */
+export * as Batching from "./Batching.ts"
 
-/** `AccountVersions` that all processes with the same Redis and prefix share. */
-export * as AccountVersionsRedis from "./cache/AccountVersionsRedis.ts"
+/** The nodes of an EVM chain as a backend: reads in batches where their caller sent them so, transactions at most once. */
+export * as EvmUpstream from "./EvmUpstream.ts"
+
+/** The one way out: every call of a declared operation passes here, step by step. */
+export * as Pipeline from "./Pipeline.ts"
+
+/** Asks a store that replicas share, within a deadline. While the store is away, each replica goes on alone. */
+export * as SharedState from "./SharedState.ts"
+
+/** Where a kind of upstream is: its label, and its addresses in order of preference. */
+export * as Upstream from "./Upstream.ts"
 
 /** Sends a call at most once. */
 export * as AtMostOnce from "./attempts/AtMostOnce.ts"
@@ -23,38 +32,35 @@ export * as Attempt from "./attempts/Attempt.ts"
  */
 export * as Attempts from "./attempts/Attempts.ts"
 
-/** Sends the JSON-RPC reads of one caller's batch as one batch to each upstream. */
-export * as Batching from "./Batching.ts"
+/** Outlier detection: which addresses of an upstream a call should go to. */
+export * as OutlierDetection from "./attempts/OutlierDetection.ts"
+
+/** The probe of an address: a cheap call that every sound address of its upstream answers, whatever callers ask. */
+export * as Probe from "./attempts/Probe.ts"
+
+/** The spans of a call: one for the call of an operation, and below it one for each of its attempts. */
+export * as Spans from "./attempts/Spans.ts"
+
+/** Versions of the state of accounts: a response that was read before an action changed an account is not served after it. */
+export * as AccountVersions from "./cache/AccountVersions.ts"
+
+/** `AccountVersions` that all processes with the same Redis and prefix share. */
+export * as AccountVersionsRedis from "./cache/AccountVersionsRedis.ts"
 
 /** Cached responses of this process, bounded by bytes; the least recently used one is evicted first. */
 export * as CacheStore from "./cache/CacheStore.ts"
 
-/** Takes the endpoint key of an address out of what its server writes, however it spells the key. */
-export * as Concealment from "./transport/Concealment.ts"
+/** Answers reads without asking the upstream again: from a cached response, else from a call that is already under way. */
+export * as ResponseCache from "./cache/ResponseCache.ts"
 
-/** The nodes of an EVM chain as a backend: reads in batches where their caller sent them so, transactions at most once. */
-export * as EvmUpstream from "./EvmUpstream.ts"
+/** The cached responses that the replicas of a gateway share: one Redis key each, expiring when the response is of no use. */
+export * as ResponseCacheRedis from "./cache/ResponseCacheRedis.ts"
 
-/** The transport: sends the bytes of one HTTP request, and says on failure whether any byte may have reached the peer. */
-export * as HttpTransport from "./transport/HttpTransport.ts"
-
-/** The transport over any Effect `HttpClient`: for embedding, and for tests that replace the client. */
-export * as HttpTransportHttpClient from "./transport/HttpTransportHttpClient.ts"
-
-/** The transport over undici's dispatcher, the fastest HTTP client of Node, with a pool of connections per origin. */
-export * as HttpTransportUndici from "./transport/HttpTransportUndici.ts"
-
-/** Outlier detection: which addresses of an upstream a call should go to. */
-export * as OutlierDetection from "./attempts/OutlierDetection.ts"
+/** Coalesces calls: callers that ask for what is already being asked get the answer of that call. */
+export * as SingleFlight from "./cache/SingleFlight.ts"
 
 /** Paces the refreshes of cached responses at the rate at which a rate limit flows back. */
 export * as Pacer from "./limits/Pacer.ts"
-
-/** The one way out: every call of a declared operation passes here, step by step. */
-export * as Pipeline from "./Pipeline.ts"
-
-/** The probe of an address: a cheap call that every sound address of its upstream answers, whatever callers ask. */
-export * as Probe from "./attempts/Probe.ts"
 
 /** Keeps each upstream's rate limit: weight a minute of the official API, request units a second of a node's plan. */
 export * as RateLimiter from "./limits/RateLimiter.ts"
@@ -65,20 +71,14 @@ export * as RateLimiterRedis from "./limits/RateLimiterRedis.ts"
 /** What calls hold of a rate limit: all of them together, and those of each caller. */
 export * as RateWindow from "./limits/RateWindow.ts"
 
-/** Answers reads without asking the upstream again: from a cached response, else from a call that is already under way. */
-export * as ResponseCache from "./cache/ResponseCache.ts"
+/** Takes the endpoint key of an address out of what its server writes, however it spells the key. */
+export * as Concealment from "./transport/Concealment.ts"
 
-/** The cached responses that the replicas of a gateway share: one Redis key each, expiring when the response is of no use. */
-export * as ResponseCacheRedis from "./cache/ResponseCacheRedis.ts"
+/** The transport: sends the bytes of one HTTP request, and says on failure whether any byte may have reached the peer. */
+export * as HttpTransport from "./transport/HttpTransport.ts"
 
-/** Asks a store that replicas share, within a deadline. While the store is away, each replica goes on alone. */
-export * as SharedState from "./SharedState.ts"
+/** The transport over any Effect `HttpClient`: for embedding, and for tests that replace the client. */
+export * as HttpTransportHttpClient from "./transport/HttpTransportHttpClient.ts"
 
-/** Coalesces calls: callers that ask for what is already being asked get the answer of that call. */
-export * as SingleFlight from "./cache/SingleFlight.ts"
-
-/** The spans of a call: one for the call of an operation, and below it one for each of its attempts. */
-export * as Spans from "./attempts/Spans.ts"
-
-/** Where a kind of upstream is: its label, and its addresses in order of preference. */
-export * as Upstream from "./Upstream.ts"
+/** The transport over undici's dispatcher, the fastest HTTP client of Node, with a pool of connections per origin. */
+export * as HttpTransportUndici from "./transport/HttpTransportUndici.ts"

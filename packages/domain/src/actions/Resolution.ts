@@ -2,11 +2,11 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import { ActionRejected, type ActionResult, type RejectionReason } from "../actions/ActionOutcome.ts"
-import { resendAdvice, ServedExchangeFailure } from "../actions/ExchangeOperations.ts"
 import { Address } from "../encoding/Hex.ts"
 import type { ErrorGroup } from "../errors/ErrorGroup.ts"
 import { Millis } from "../Time.ts"
+import { ActionRejected, type ActionResult, type RejectionReason } from "./ActionOutcome.ts"
+import { resendAdvice, ServedExchangeFailure } from "./ExchangeOperations.ts"
 
 /**
  * What became of an action; every sending of its bytes is accounted for.
