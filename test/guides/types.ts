@@ -35,7 +35,7 @@ const tsconfig = (files: ReadonlyArray<string>) => ({
     // what a block exports is for the reader
     isolatedDeclarations: false
   },
-  files: [...files, ...fs.globSync(path.join(root, "packages/*/src/*.d.ts"))]
+  files: [...files, ...fs.globSync(path.join(root, "packages/*/src/**/*.d.ts"))]
 })
 
 /** What the compiler says, each line with the document and the line in it. */
