@@ -80,6 +80,7 @@ export default defineConfig({
     nav: [
       { text: "Documents", link: "/docs/" },
       { text: "Guides", link: "/docs/#guides" },
+      { text: "API reference", link: "/reference/index.html", target: "_self" },
       { text: "Settings", link: "/docs/configuration" },
       { text: "GitHub", link: "https://github.com/trigate/trigate" }
     ],

@@ -88,7 +88,7 @@ export class Pipeline extends Context.Service<Pipeline, {
   readonly attempt: Batching.Ask
   /** Starts the first of these attempts. */
   readonly start: Attempts.Attempts["start"]
-  /** Makes a read of the gateway's own in the background when the {@link Pacer} of an upstream has a turn for it, before refreshes. */
+  /** Makes a read of the gateway's own in the background when the pacer of an upstream has a turn for it, before refreshes. */
   readonly inTurn: (upstream: UpstreamLabel, read: Refresh) => Effect.Effect<void>
   /** Sends a call at most once, in the fibre of its caller; see {@link AtMostOnce}, and `detached` of `Caller`. */
   readonly once: (
