@@ -26,7 +26,7 @@ const libraries = [
 
 export default {
   name: "Trigate API",
-  plugin: [path.join(import.meta.dirname, "module-names.mjs")],
+  plugin: [path.join(import.meta.dirname, "modules.mjs")],
   entryPoints: fs.globSync(`packages/{${libraries.join()}}/src/**/*.ts`, { cwd: root })
     .filter((file) => !/\/internal\/|\/index\.ts$|\.d\.ts$/u.test(file))
     .map((file) => path.join(root, file))
