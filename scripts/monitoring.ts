@@ -3,7 +3,7 @@
  *
  * `npm run docs:generate` writes them into deploy/; `npm run docs:check` compares them.
  */
-import { metrics, rows } from "@trigate/domain/Metrics"
+import { metrics, rows } from "@trigate/server/process/Metrics"
 
 interface Panel {
   readonly title: string

@@ -1,8 +1,8 @@
 /** How a deployment starts the gateway, and the settings that it has then: read as the gateway reads them. */
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
-import type { Settings } from "@trigate/domain/Settings"
-import type { Environment } from "@trigate/server/Settings"
-import { ProcessEnvironment, read } from "@trigate/server/Settings"
+import type { Settings } from "@trigate/server/settings/Settings"
+import type { Environment } from "@trigate/server/settings/SettingsSources"
+import { ProcessEnvironment, read } from "@trigate/server/settings/SettingsSources"
 import { placeOf } from "@trigate/server/stores/CallerStore"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as GatewayServer from "@trigate/server/GatewayServer"
-import * as Settings from "@trigate/server/Settings"
+import * as Settings from "@trigate/server/settings/SettingsSources"
 import { ConfigProvider, Context, Effect, Layer } from "effect"
 import { formatAddress, HttpServer } from "effect/http/HttpServer"
 import { execFile } from "node:child_process"

@@ -5,6 +5,9 @@
  * `@trigate/archive/…`: Node then loads only those.
  */
 
+/** What is counted of the candle archive and its recorder. */
+export * as ArchiveMetrics from "./ArchiveMetrics.ts"
+
 /** Closed bars in few bytes, and exact: every number comes back as the venue spelled it. */
 export * as BarChunk from "./BarChunk.ts"
 

@@ -7,8 +7,8 @@
  * What calls cost upstream is no matter of their requests: the rate limiter counts it where they are sent.
  */
 import type { Caller, Quota } from "@trigate/domain/Caller"
+import { quotaExceeded } from "@trigate/domain/DeclaredMetric"
 import { QuotaExceeded } from "@trigate/domain/errors/CallerError"
-import { metrics } from "@trigate/domain/Metrics"
 import { monotonicMillis } from "@trigate/domain/Time"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -104,8 +104,8 @@ const exceeded = ({ quota, wait }: Beyond, calls: number) => {
 }
 
 const refusals = {
-  requests: metrics.quotaExceeded.series({ quota: "requests" }),
-  concurrent: metrics.quotaExceeded.series({ quota: "concurrent" })
+  requests: quotaExceeded.series({ quota: "requests" }),
+  concurrent: quotaExceeded.series({ quota: "concurrent" })
 }
 
 /** The quotas over some way to count a request at a time, in {@link monotonicMillis}: a clock that is set back refuses nobody. */

@@ -1,7 +1,7 @@
 /** The gateway that a command asks: the option `--gateway`, the connection, and errors that say what to do if none answers. */
 import * as Connection from "@trigate/client/Connection"
 import { UpstreamMalformed, UpstreamTimeout, UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
-import { commandLine } from "@trigate/domain/Settings"
+import { commandLine } from "@trigate/server/settings/Settings"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as GlobalFlag from "effect/cli/GlobalFlag"

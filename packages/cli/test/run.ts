@@ -2,7 +2,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as ExitCode from "@trigate/cli/ExitCode"
 import * as Trigate from "@trigate/cli/Trigate"
-import * as Settings from "@trigate/server/Settings"
+import * as Settings from "@trigate/server/settings/SettingsSources"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Console from "effect/Console"
 import * as Context from "effect/Context"

@@ -11,14 +11,14 @@ export * as Caller from "./Caller.ts"
 /** The chains of the gateway by their roles, and the kinds of upstreams that serve them. */
 export * as Chain from "./Chain.ts"
 
+/** How a metric is declared: name, kind, labels and meaning. */
+export * as DeclaredMetric from "./DeclaredMetric.ts"
+
 /** What the gateway sees in a signed body: the answer of `POST /exchange/inspect`, which relays nothing. */
 export * as Inspection from "./Inspection.ts"
 
-/** The metrics of a gateway: name, kind, labels and meaning of each, declared once. */
-export * as Metrics from "./Metrics.ts"
-
-/** The settings of a gateway: the name, the accepted text, the default and the documentation of each, declared once. */
-export * as Settings from "./Settings.ts"
+/** How a setting is declared: the environment variable, the accepted text, the default and the documentation. */
+export * as Setting from "./Setting.ts"
 
 /** Instants as the venue counts them. */
 export * as Time from "./Time.ts"

@@ -1,6 +1,5 @@
 /** What `/health/ready` says: how each chain is served, which does not change, and whether the stores can be reached. */
 import type { Readiness } from "@trigate/api/HealthApi"
-import type { Settings } from "@trigate/domain/Settings"
 import { ActionLog } from "@trigate/trading/actionLog/ActionLog"
 import type * as ActionRoom from "@trigate/trading/actionLog/ActionRoom"
 import * as Context from "effect/Context"
@@ -8,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redis from "effect/persistence/Redis"
+import type { Settings } from "./settings/Settings.ts"
 
 /** How each chain is served. */
 export class GatewayStatus extends Context.Service<

@@ -11,9 +11,6 @@ export * as Gateway from "./Gateway.ts"
 /** What `/health/ready` says: how each chain is served, which does not change, and whether the stores can be reached. */
 export * as GatewayStatus from "./GatewayStatus.ts"
 
-/** Reads the settings of a gateway: a flag beats the environment, which beats the file `trigate.config.{json,yaml,toml}`. */
-export * as Settings from "./Settings.ts"
-
 /** What the connections of a server may take: how many there are, how many one address has, and how long one stands still. */
 export * as Connections from "./process/Connections.ts"
 
@@ -22,6 +19,9 @@ export * as Load from "./process/Load.ts"
 
 /** The log on standard output: what the program says, and the access log, in lines of one shape. */
 export * as Log from "./process/Log.ts"
+
+/** The metrics of a gateway: name, kind, labels and meaning of each. */
+export * as Metrics from "./process/Metrics.ts"
 
 /** Node's HTTP server: bounds on what it reads and keeps, and an answer to every request. */
 export * as NodeServer from "./process/NodeServer.ts"
@@ -88,6 +88,15 @@ export * as StaticPage from "./routes/StaticPage.ts"
 
 /** The answer to a request that no route takes: 404, or 405 with the allowed methods where only the method is wrong. */
 export * as Unmatched from "./routes/Unmatched.ts"
+
+/** The settings of a gateway: the name, the accepted text, the default and the documentation of each. */
+export * as Settings from "./settings/Settings.ts"
+
+/** Reads the settings of a gateway: a flag beats the environment, which beats the file `trigate.config.{json,yaml,toml}`. */
+export * as SettingsSources from "./settings/SettingsSources.ts"
+
+/** The settings of OpenTelemetry, under the names and with the defaults of its specification. */
+export * as TelemetrySettings from "./settings/TelemetrySettings.ts"
 
 /** Where a gateway keeps its action log, by its settings: the same for the gateway that writes it and the tool that reads it. */
 export * as ActionLogStore from "./stores/ActionLogStore.ts"

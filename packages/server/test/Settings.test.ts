@@ -1,10 +1,10 @@
 /** What the server makes of its settings: the same as the `layerConfig` of an embedded program, or a refusal in one line. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
-import type { Settings as Decoded } from "@trigate/domain/Settings"
-import { settings } from "@trigate/domain/Settings"
 import * as Layer2Chain from "@trigate/layer2/Layer2Chain"
-import * as Settings from "@trigate/server/Settings"
+import type { Settings as Decoded } from "@trigate/server/settings/Settings"
+import { settings } from "@trigate/server/settings/Settings"
+import * as Settings from "@trigate/server/settings/SettingsSources"
 import { mainnet } from "@trigate/signing/VenueProfile"
 import * as Tokens from "@trigate/tokens/Tokens"
 import * as Admission from "@trigate/trading/admission/Admission"

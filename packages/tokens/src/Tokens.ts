@@ -1,7 +1,7 @@
 /** The token chain in one call: its service over undici, with the defaults of a program of one process. */
-import { settings } from "@trigate/domain/Settings"
 import * as Pipeline from "@trigate/upstream/Pipeline"
 import * as HttpTransportUndici from "@trigate/upstream/transport/HttpTransportUndici"
+import { settings } from "@trigate/upstream/UpstreamSettings"
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

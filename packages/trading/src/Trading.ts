@@ -1,5 +1,4 @@
 /** The trading chain in one call: its services for one network, over undici, with the defaults of a program of one process. */
-import { settings } from "@trigate/domain/Settings"
 import * as NonceSource from "@trigate/signing/NonceSource"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import * as Pipeline from "@trigate/upstream/Pipeline"
@@ -13,6 +12,7 @@ import type { Exchange } from "./Exchange.ts"
 import type { Info } from "./Info.ts"
 import * as Inspector from "./Inspector.ts"
 import type { TradingEvm } from "./TradingEvm.ts"
+import { settings } from "./TradingSettings.ts"
 import * as TradingUpstream from "./TradingUpstream.ts"
 
 /** Which chain, and what is admitted to it. */

@@ -12,11 +12,11 @@ import { sourcesOn, unavailableOnNode } from "@trigate/domain/operations/Operati
 import { never } from "@trigate/domain/operations/Start"
 import type { Start } from "@trigate/domain/operations/Start"
 import type { UpstreamResponse } from "@trigate/domain/operations/UpstreamResponse"
-import { settings } from "@trigate/domain/Settings"
 import * as EvmUpstream from "@trigate/upstream/EvmUpstream"
 import { Pipeline } from "@trigate/upstream/Pipeline"
 import type { Target, Upstream } from "@trigate/upstream/Upstream"
 import { make as upstream, targets } from "@trigate/upstream/Upstream"
+import { settings as upstreamSettings } from "@trigate/upstream/UpstreamSettings"
 import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Config from "effect/Config"
@@ -33,6 +33,7 @@ import * as Exchange from "./Exchange.ts"
 import * as Info from "./Info.ts"
 import * as NodeArchive from "./NodeArchive.ts"
 import * as TradingEvm from "./TradingEvm.ts"
+import { settings } from "./TradingSettings.ts"
 
 /** Base URLs in order of preference, with or without `/exchange`, `/info` or `/evm` at the end; a node's hold the endpoint key. */
 export interface Addresses {
@@ -59,14 +60,14 @@ export const make = ({ api = [], node = [] }: Addresses): TradingUpstreams => ({
 
 /** `TRIGATE_TRADING_API_URL`, `TRIGATE_TRADING_NODE_URL` and `TRIGATE_TRADING_NODE_ARCHIVE`; what is not set has no addresses. */
 export const config: Config.Config<Addresses> = Config.all({
-  api: settings.tradingApiUrl,
-  node: settings.tradingNodeUrl,
+  api: upstreamSettings.tradingApiUrl,
+  node: upstreamSettings.tradingNodeUrl,
   nodeArchive: settings.tradingNodeArchive
 })
 
 const settingNames: { readonly [Kind in Source]: string } = {
-  "official-api": settings.tradingApiUrl.env,
-  node: settings.tradingNodeUrl.env
+  "official-api": upstreamSettings.tradingApiUrl.env,
+  node: upstreamSettings.tradingNodeUrl.env
 }
 
 const notConfigured = (operation: Operation, sources: ReadonlyArray<Source>): ChainNotConfigured =>

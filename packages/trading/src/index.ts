@@ -35,11 +35,17 @@ export * as TradingEvm from "./TradingEvm.ts"
 /** `TradingEvm` in memory: storage, prices and flags, and answers to other methods, that a test sets. */
 export * as TradingEvmMemory from "./TradingEvmMemory.ts"
 
+/** The settings of the trading chain: the network, what is admitted, and how old cached answers may be. */
+export * as TradingSettings from "./TradingSettings.ts"
+
 /** The trading chain upstream: the official API and nodes, which of their addresses a call goes to, and the services over them. */
 export * as TradingUpstream from "./TradingUpstream.ts"
 
 /** The action log: every signed action that was sent, from before its first byte leaves until its nonce is too old to use. */
 export * as ActionLog from "./actionLog/ActionLog.ts"
+
+/** What is counted of the action log. */
+export * as ActionLogMetrics from "./actionLog/ActionLogMetrics.ts"
 
 /** `ActionLog` of replicas that share only a Redis: the claims are shared, the bytes stay in the process that sends them. */
 export * as ActionLogRedis from "./actionLog/ActionLogRedis.ts"

@@ -12,7 +12,6 @@ import type { CachePolicy } from "@trigate/domain/operations/Operation"
 import type { ReadOperation, ReadProtocol } from "@trigate/domain/operations/Protocol"
 import * as Start from "@trigate/domain/operations/Start"
 import type { UpstreamResponse } from "@trigate/domain/operations/UpstreamResponse"
-import { settings } from "@trigate/domain/Settings"
 import { monotonicMillis } from "@trigate/domain/Time"
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Config from "effect/Config"
@@ -36,6 +35,7 @@ import { RateLimiter } from "./limits/RateLimiter.ts"
 import { HttpTransport } from "./transport/HttpTransport.ts"
 import type { Target, Upstream, UpstreamLabel } from "./Upstream.ts"
 import { spaceOf } from "./Upstream.ts"
+import { settings } from "./UpstreamSettings.ts"
 
 /** Bounds of every call. */
 export interface Options {

@@ -1,10 +1,10 @@
 /** Asks a store that replicas share, within a deadline. While the store is away, each replica goes on alone. */
-import { metrics } from "@trigate/domain/Metrics"
 import { monotonicMillis } from "@trigate/domain/Time"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { metrics } from "./UpstreamMetrics.ts"
 
 /** The shared store cannot be reached, or its answer cannot be read; `detail` says why. */
 export class SharedAway extends Schema.TaggedError<SharedAway>()("SharedAway", { detail: Schema.String }) {}

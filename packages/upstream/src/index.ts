@@ -20,6 +20,12 @@ export * as SharedState from "./SharedState.ts"
 /** Where a kind of upstream is: its label, and its addresses in order of preference. */
 export * as Upstream from "./Upstream.ts"
 
+/** What is counted of calls to upstreams, cached responses and rate limits. */
+export * as UpstreamMetrics from "./UpstreamMetrics.ts"
+
+/** The settings of what reaches upstreams: addresses, rate limits and deadlines. */
+export * as UpstreamSettings from "./UpstreamSettings.ts"
+
 /** Sends a call at most once. */
 export * as AtMostOnce from "./attempts/AtMostOnce.ts"
 

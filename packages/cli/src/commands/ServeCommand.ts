@@ -1,6 +1,7 @@
 /** `trigate serve`: the gateway, with a flag for each setting. */
-import { grouped, type Setting } from "@trigate/domain/Settings"
+import type { Setting } from "@trigate/domain/Setting"
 import type { Finding } from "@trigate/server/process/Check"
+import { grouped } from "@trigate/server/settings/Settings"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"

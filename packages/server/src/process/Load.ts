@@ -7,13 +7,13 @@
  */
 import { local } from "@trigate/domain/Caller"
 import { Overloaded } from "@trigate/domain/errors/CallerError"
-import { metrics } from "@trigate/domain/Metrics"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { constVoid } from "effect/Function"
 import * as Layer from "effect/Layer"
+import { metrics } from "./Metrics.ts"
 import * as ProcessMetrics from "./ProcessMetrics.ts"
 
 const measured = Effect.fnUntraced(function*(milliseconds: number) {

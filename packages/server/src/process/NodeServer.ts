@@ -5,7 +5,7 @@
  */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Overloaded } from "@trigate/domain/errors/CallerError"
-import type { Setting } from "@trigate/domain/Settings"
+import type { Setting } from "@trigate/domain/Setting"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

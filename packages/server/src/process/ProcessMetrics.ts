@@ -5,7 +5,6 @@
  */
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
-import { metrics, rows } from "@trigate/domain/Metrics"
 import * as SingleFlight from "@trigate/upstream/cache/SingleFlight"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -17,6 +16,7 @@ import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- a gauge is read synchronously
 import { readdirSync } from "node:fs"
 import { monitorEventLoopDelay } from "node:perf_hooks"
+import { metrics, rows } from "./Metrics.ts"
 
 const ignore = (): void => {}
 

@@ -4,7 +4,6 @@
  * The module is loaded only where a collector is set. What cannot be exported is dropped: no request waits for the collector.
  */
 import { GatewayApi } from "@trigate/api/GatewayApi"
-import type { Settings } from "@trigate/domain/Settings"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -21,6 +20,7 @@ import * as Option from "effect/Option"
 import * as Record from "effect/Record"
 import * as Redacted from "effect/Redacted"
 import * as Tracer from "effect/Tracer"
+import type { Settings } from "../settings/Settings.ts"
 
 type Sampler = Settings["otelTracesSampler"]
 

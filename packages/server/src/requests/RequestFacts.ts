@@ -6,11 +6,10 @@
  */
 import type { Fields } from "@trigate/callers/Quotas"
 import type { Caller } from "@trigate/domain/Caller"
+import type { Declared, Label } from "@trigate/domain/DeclaredMetric"
 import type { Json } from "@trigate/domain/encoding/Json"
 import { NotPermitted } from "@trigate/domain/errors/CallerError"
 import type { QuotaExceeded } from "@trigate/domain/errors/CallerError"
-import { metrics } from "@trigate/domain/Metrics"
-import type { Declared, Label } from "@trigate/domain/Metrics"
 import type * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -22,6 +21,7 @@ import * as Stream from "effect/Stream"
 import type * as Tracer from "effect/Tracer"
 import type { Held, Load } from "../process/Load.ts"
 import { unlimited } from "../process/Load.ts"
+import { metrics } from "../process/Metrics.ts"
 import * as RequestSpan from "./RequestSpan.ts"
 
 /** A request that is served, and is counted against the quota of its caller. */

@@ -1,5 +1,4 @@
 /** Where a gateway keeps its action log, by its settings: the same for the gateway that writes it and the tool that reads it. */
-import type { Settings } from "@trigate/domain/Settings"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import type { Backing } from "@trigate/trading/actionLog/ActionLog"
 import * as ActionLogRedis from "@trigate/trading/actionLog/ActionLogRedis"
@@ -11,6 +10,7 @@ import * as Option from "effect/Option"
 import type * as Redis from "effect/persistence/Redis"
 import * as Redacted from "effect/Redacted"
 import type { SqlClient } from "effect/sql/SqlClient"
+import type { Settings } from "../settings/Settings.ts"
 
 /** A database. */
 export type Place =

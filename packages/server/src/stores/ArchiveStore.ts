@@ -2,7 +2,6 @@
 import { CandleArchive } from "@trigate/archive/CandleArchive"
 import * as CandleArchiveMemory from "@trigate/archive/CandleArchiveMemory"
 import * as CandleArchiveSql from "@trigate/archive/CandleArchiveSql"
-import type { Settings } from "@trigate/domain/Settings"
 import * as CandleHistory from "@trigate/trading/candles/CandleHistory"
 import * as CandleRecording from "@trigate/trading/candles/CandleRecording"
 import type { Info } from "@trigate/trading/Info"
@@ -10,6 +9,7 @@ import type { RateLimiter } from "@trigate/upstream/limits/RateLimiter"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import type { Settings } from "../settings/Settings.ts"
 import * as ActionLogStore from "./ActionLogStore.ts"
 
 /** The archive in the database of the settings. */

@@ -6,8 +6,6 @@
  */
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodeStdio from "@effect/platform-node/NodeStdio"
-import { metrics } from "@trigate/domain/Metrics"
-import { settings as declared } from "@trigate/domain/Settings"
 import type * as AuditLog from "@trigate/trading/actionLog/AuditLog"
 import type * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
@@ -23,9 +21,11 @@ import * as ScopedRef from "effect/ScopedRef"
 import * as Semaphore from "effect/Semaphore"
 import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
+import { metrics } from "../process/Metrics.ts"
 import { jsonLine, LineFormat } from "../requests/RequestFacts.ts"
 import type { Line } from "../requests/RequestFacts.ts"
-import { SettingsError } from "../Settings.ts"
+import { settings as declared } from "../settings/Settings.ts"
+import { SettingsError } from "../settings/SettingsSources.ts"
 
 /** The most lines that wait to be written. */
 export const backlog = 8192

@@ -2,8 +2,6 @@
 import * as CallerKeys from "@trigate/callers/CallerKeys"
 import * as Key from "@trigate/callers/Key"
 import type { KeyStore, KeyStoreFault } from "@trigate/callers/KeyStore"
-import type { Settings } from "@trigate/domain/Settings"
-import { settings as declared } from "@trigate/domain/Settings"
 import * as Effect from "effect/Effect"
 import type { FileSystem } from "effect/FileSystem"
 import * as Layer from "effect/Layer"
@@ -11,11 +9,13 @@ import * as NetAddress from "effect/net/NetAddress"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as AdminRoutes from "../routes/AdminRoutes.ts"
-import { SettingsError } from "../Settings.ts"
+import { SettingsError } from "../settings/SettingsSources.ts"
 import * as ActionLogStore from "./ActionLogStore.ts"
 
 // @effect-diagnostics-next-line nodeBuiltinImport:off -- a hash without a promise, for each request
 import { hash } from "node:crypto"
+import type { Settings } from "../settings/Settings.ts"
+import { settings as declared } from "../settings/Settings.ts"
 
 /** A file, or a database that keeps other things as well. */
 export type Place = { readonly kind: "file"; readonly file: string } | ActionLogStore.Place

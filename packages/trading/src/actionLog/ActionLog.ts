@@ -7,7 +7,6 @@
 import { NonceAlreadyUsed } from "@trigate/domain/actions/ActionError"
 import type { Address } from "@trigate/domain/encoding/Hex"
 import { UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
-import { metrics } from "@trigate/domain/Metrics"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
@@ -15,6 +14,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
+import { metrics } from "./ActionLogMetrics.ts"
 import * as ActionRoom from "./ActionRoom.ts"
 
 /** A signed action. */

@@ -6,7 +6,6 @@
  * replicas sent. `isUp`, a log line and metrics report it. After a crash the claims are still in Redis, the bytes are lost. Each process
  * has room of its own for unanswered actions; the signers that the log knows are shared.
  */
-import { metrics } from "@trigate/domain/Metrics"
 import * as SharedState from "@trigate/upstream/SharedState"
 import * as Clock from "effect/Clock"
 import type * as Duration from "effect/Duration"
@@ -20,6 +19,7 @@ import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as ActionLog from "./ActionLog.ts"
+import { metrics } from "./ActionLogMetrics.ts"
 import * as ActionRoom from "./ActionRoom.ts"
 
 /** How much is remembered, where in Redis, and how long Redis is waited for. */

@@ -5,7 +5,6 @@
  * a deadline; while the database is away, signed actions are refused as not sent.
  */
 import { Address } from "@trigate/domain/encoding/Hex"
-import { metrics } from "@trigate/domain/Metrics"
 import { Millis } from "@trigate/domain/Time"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -22,6 +21,7 @@ import * as Migrator from "effect/sql/Migrator"
 import * as SqlClient from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import * as ActionLog from "./ActionLog.ts"
+import { metrics } from "./ActionLogMetrics.ts"
 import * as ActionRoom from "./ActionRoom.ts"
 
 /** How much is remembered, and how long the database is waited for. */

@@ -8,9 +8,8 @@ import * as Json from "@trigate/domain/encoding/Json"
 import { candleSnapshot } from "@trigate/domain/info/InfoOperations"
 import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
 import { worstWeightOf } from "@trigate/domain/operations/Operation"
-import { settings } from "@trigate/domain/Settings"
 import { Freshness } from "@trigate/upstream/cache/ResponseCache"
-import { RateLimiter } from "@trigate/upstream/limits/RateLimiter"
+import { defaultWeight, RateLimiter } from "@trigate/upstream/limits/RateLimiter"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { identity } from "effect/Function"
@@ -46,7 +45,7 @@ const decodeMarkets = Schema.decodeUnknownEffect(Markets)
 const detailOf = (error: { readonly message: string; readonly detail?: string | undefined }): string =>
   error.detail ?? error.message
 
-const make = Effect.fnUntraced(function*({ weight = settings.tradingApiWeight.fallback }: Options) {
+const make = Effect.fnUntraced(function*({ weight = defaultWeight }: Options) {
   const info = yield* Info
   const limiter = yield* RateLimiter
 

@@ -7,7 +7,6 @@
  *
  * Each process decides for itself, as Envoy does.
  */
-import { metrics } from "@trigate/domain/Metrics"
 import * as Arr from "effect/Array"
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Clock from "effect/Clock"
@@ -26,6 +25,7 @@ import { ChainGroup } from "../internal/ChainCheck.ts"
 import { HttpTransport } from "../transport/HttpTransport.ts"
 import { nameOf, targets } from "../Upstream.ts"
 import type { Target } from "../Upstream.ts"
+import { metrics } from "../UpstreamMetrics.ts"
 import * as Probe from "./Probe.ts"
 
 /** Why an address was ejected: the last signal before its probe failed, or the chain that it is on. */

@@ -1,8 +1,8 @@
 /** Cached responses of this process, bounded by bytes; the least recently used one is evicted first. */
-import { metrics } from "@trigate/domain/Metrics"
 import type { CachePolicy } from "@trigate/domain/operations/Operation"
 import type { CachedContent } from "@trigate/domain/operations/Protocol"
 import type * as Context from "effect/Context"
+import { metrics } from "../UpstreamMetrics.ts"
 
 /** The content of an answer with the time at which it was read, in milliseconds. */
 export interface CachedResponse {

@@ -14,13 +14,12 @@
 import type { Caller } from "@trigate/domain/Caller"
 import { local } from "@trigate/domain/Caller"
 import { perUpstream, upstreamLabels } from "@trigate/domain/Chain"
+import { quotaExceeded } from "@trigate/domain/DeclaredMetric"
 import { QuotaExceeded } from "@trigate/domain/errors/CallerError"
 import { UpstreamRateLimited } from "@trigate/domain/errors/UpstreamError"
-import { metrics } from "@trigate/domain/Metrics"
+import { freshnessSetting, staleWhenLimitedSetting } from "@trigate/domain/info/InfoQueryTable"
 import type { Cost, MethodClass } from "@trigate/domain/operations/Operation"
 import { worstWeightOf } from "@trigate/domain/operations/Operation"
-import type { Settings } from "@trigate/domain/Settings"
-import { settings } from "@trigate/domain/Settings"
 import { monotonicMillis } from "@trigate/domain/Time"
 import * as Clock from "effect/Clock"
 import * as Config from "effect/Config"
@@ -32,6 +31,9 @@ import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import type { UpstreamLabel } from "../Upstream.ts"
+import { metrics } from "../UpstreamMetrics.ts"
+import type { Settings } from "../UpstreamSettings.ts"
+import { settings } from "../UpstreamSettings.ts"
 import { Pacer } from "./Pacer.ts"
 import * as RateWindow from "./RateWindow.ts"
 import type { Bounds, Call, Taken, Units } from "./RateWindow.ts"
@@ -448,8 +450,7 @@ const roomIn = (wait: number) => {
 
 /** What an operator can do about a limit that is used up. */
 const advice: { readonly [Label in UpstreamLabel]: string } = {
-  "trading-api":
-    `${settings.infoFreshness.env} and ${settings.staleWhenLimited.env} let more reads share a response, ` +
+  "trading-api": `${freshnessSetting} and ${staleWhenLimitedSetting} let more reads share a response, ` +
     `${settings.tradingApiWeight.env} is the limit`,
   "trading-node": `${settings.tradingNodeRps.env} is the limit`,
   "token-chain": `${settings.tokenChainRps.env} is the limit`,
@@ -516,7 +517,7 @@ const ofQuotas = (
     const bounds = quota === "weight"
       ? RateWindow.boundsOf(limit, 60_000, 60, 0)
       : RateWindow.boundsOf(limit, 1000, 20, 0)
-    const refused = metrics.quotaExceeded.series({ quota })
+    const refused = quotaExceeded.series({ quota })
     const limiter = limiting({
       bounds,
       window: windowOf(windows, name, bounds),

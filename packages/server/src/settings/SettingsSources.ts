@@ -5,8 +5,6 @@
  * endpoint key; where it cannot, the line says what of it is wrong.
  */
 import * as Json from "@trigate/domain/encoding/Json"
-import { all, commandLine, settings } from "@trigate/domain/Settings"
-import type { Settings } from "@trigate/domain/Settings"
 import type * as Config from "effect/Config"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Context from "effect/Context"
@@ -17,6 +15,8 @@ import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import { parseEnv } from "node:util"
+import { all, commandLine, settings } from "./Settings.ts"
+import type { Settings } from "./Settings.ts"
 
 /** A setting that cannot be used. The message is one line; it never quotes the value, which may hold an endpoint key. */
 export class SettingsError extends Schema.TaggedError<SettingsError>()("SettingsError", {
@@ -89,9 +89,12 @@ const refuseUnknown = (environment: Environment, place: string): Effect.Effect<v
 export const load: Effect.Effect<Settings, SettingsError> = Effect.mapError(all, refusal(new Map()))
 
 /** The environment of the process; whole, because a name that is no setting is refused. */
-export const ProcessEnvironment = Context.Reference<Environment>("@trigate/server/Settings/ProcessEnvironment", {
-  defaultValue: () => process.env
-})
+export const ProcessEnvironment = Context.Reference<Environment>(
+  "@trigate/server/settings/SettingsSources/ProcessEnvironment",
+  {
+    defaultValue: () => process.env
+  }
+)
 
 /** Where settings are looked for besides the {@link ProcessEnvironment}. */
 export interface Sources {

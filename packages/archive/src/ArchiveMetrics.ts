@@ -1,0 +1,24 @@
+/** What is counted of the candle archive and its recorder. */
+import { counter, gauge } from "@trigate/domain/DeclaredMetric"
+
+/** Each metric by its name in the server's table. */
+export const metrics = {
+  archiveBars: counter("trigate_archive_bars_total", "Bars that the recorder added to the candle archive", [
+    "interval"
+  ]),
+  archiveCorrections: counter(
+    "trigate_archive_corrections_total",
+    "Closed bars that the venue changed afterwards; the archive keeps both versions",
+    ["interval"]
+  ),
+  archiveDifferences: counter(
+    "trigate_archive_differences_total",
+    "Bars that were built from smaller ones and differ from the venue's own, which then replace them",
+    ["interval"]
+  ),
+  archiveBehind: gauge(
+    "trigate_archive_behind_seconds",
+    "How long ago the last recorded bar closed, of the coin that is furthest behind"
+  ),
+  archiveAway: gauge("trigate_archive_away", "1 while the candle archive cannot be used, else 0")
+} as const

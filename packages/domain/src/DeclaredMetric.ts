@@ -1,0 +1,91 @@
+/**
+ * How a metric is declared: name, kind, labels and meaning.
+ *
+ * Each package declares its own. The server's table gathers them for docs/metrics.md, the dashboard and the alert rules. No label
+ * takes a text of a caller: each has a bounded set of values.
+ */
+import * as Metric from "effect/Metric"
+
+/** What the values of each label are. */
+export const labels = {
+  address: "place of the address in its setting, from `0`",
+  cause: "for retries what was wrong with the attempt before, for ejections with the address",
+  interval: "interval of a bar, such as `1m`",
+  node: "version of Node",
+  operation:
+    "name of a declared operation, the type of a [known query](#known-queries), or `batch`, `probe`, `unsupported`",
+  outcome: "`ok`, or what went wrong: the tag of a typed error, or how an attempt or a cached read ended",
+  quota: "`requests`, `concurrent`, `weight` or `units`",
+  route: "endpoint of the contract such as `exchange.submit`, or `other`",
+  share: "`common`, or `actions` for what is reserved for signed actions",
+  state: "`sent`, or `unknown`",
+  status: "HTTP status",
+  upstream: "`trading-api`, `trading-node`, `token-chain` or `layer2`",
+  use: "what the shared store is used for",
+  version: "version of Trigate",
+  won: "`first` or `second`"
+} as const
+
+/** A label of a metric. */
+export type Label = keyof typeof labels
+
+/** A metric as it is declared. */
+export interface Declared<L extends Label = Label, M = unknown> {
+  readonly name: string
+  readonly kind: "counter" | "gauge" | "histogram"
+  readonly labels: ReadonlyArray<L>
+  readonly meaning: string
+  /** Whether only a gateway on Linux has it. */
+  readonly onLinux?: true
+  /** The series of some label values. To make one costs ten times as much as to update it, so keep what is used again. */
+  readonly series: (attributes: { readonly [Name in L]: string }) => M
+}
+
+/** Declares a counter. */
+export const counter = <const L extends Label = never>(
+  name: string,
+  meaning: string,
+  labels: ReadonlyArray<L> = []
+): Declared<L, Metric.Counter<number>> => ({
+  name,
+  kind: "counter",
+  labels,
+  meaning,
+  series: (attributes) => Metric.counter(name, { description: meaning, incremental: true, attributes })
+})
+
+/** Declares a gauge. */
+export const gauge = <const L extends Label = never>(
+  name: string,
+  meaning: string,
+  labels: ReadonlyArray<L> = []
+): Declared<L, Metric.Gauge<number>> => ({
+  name,
+  kind: "gauge",
+  labels,
+  meaning,
+  series: (attributes) => Metric.gauge(name, { description: meaning, attributes })
+})
+
+/** Declares a histogram of durations in seconds. */
+export const seconds = <const L extends Label>(
+  name: string,
+  meaning: string,
+  labels: ReadonlyArray<L>,
+  boundaries: ReadonlyArray<number>
+): Declared<L, Metric.Histogram<number>> => ({
+  name,
+  kind: "histogram",
+  labels,
+  meaning,
+  series: (attributes) => Metric.histogram(name, { description: meaning, boundaries, attributes })
+})
+
+/** Counts what callers are refused because of their quotas, which are kept in more than one place. */
+export const quotaExceeded = counter(
+  "trigate_quota_exceeded_total",
+  "Requests and calls refused because of their caller's quota",
+  [
+    "quota"
+  ]
+)

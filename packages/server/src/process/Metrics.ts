@@ -1,0 +1,64 @@
+/**
+ * The metrics of a gateway: name, kind, labels and meaning of each.
+ *
+ * Each package declares its own metrics; this table gathers them and has those of the server. docs/metrics.md, the dashboard and the
+ * alert rules in deploy/ are derived from this table or checked against it.
+ */
+import { metrics as archive } from "@trigate/archive/ArchiveMetrics"
+import type { Declared } from "@trigate/domain/DeclaredMetric"
+import { counter, gauge, quotaExceeded, seconds } from "@trigate/domain/DeclaredMetric"
+import { metrics as actionLog } from "@trigate/trading/actionLog/ActionLogMetrics"
+import { metrics as upstream } from "@trigate/upstream/UpstreamMetrics"
+
+/** Every metric, in the order of docs/metrics.md. */
+export const metrics = {
+  requests: counter("trigate_requests_total", "Requests by route, HTTP status and outcome", [
+    "route",
+    "status",
+    "outcome"
+  ]),
+  requestSeconds: seconds(
+    "trigate_request_seconds",
+    "Time from a request's head to the end of its handling",
+    ["route"],
+    [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+  ),
+  operations: counter(
+    "trigate_operations_total",
+    "Requested operations by name and outcome; each call of a batch counts",
+    ["operation", "outcome"]
+  ),
+  bodyBytes: gauge("trigate_request_body_bytes", "Bytes of the bodies of requests in flight, read or announced"),
+  unreadBytes: gauge("trigate_unread_answer_bytes", "Bytes of large answers that their callers have not read yet"),
+  ...upstream,
+  quotaExceeded,
+  ...actionLog,
+  auditLogLost: counter(
+    "trigate_audit_log_lost_total",
+    "Lines of the audit log that were lost because it could not be written"
+  ),
+  ...archive,
+  buildInfo: gauge("trigate_build_info", "Always 1; its labels say what runs", ["version", "node"]),
+  // the names that prom-client gives them, so that dashboards for Node work as they are
+  processCpuUser: counter("process_cpu_user_seconds_total", "Processor time spent in the program, in seconds"),
+  processCpuSystem: counter("process_cpu_system_seconds_total", "Processor time spent in the kernel, in seconds"),
+  processCpu: counter("process_cpu_seconds_total", "Processor time spent in both, in seconds"),
+  processStart: gauge("process_start_time_seconds", "When the process started, in seconds since 1970"),
+  processResidentMemory: gauge("process_resident_memory_bytes", "Memory that the process holds, in bytes"),
+  processOpenFds: {
+    ...gauge("process_open_fds", "Open files and sockets"),
+    onLinux: true
+  },
+  heapTotal: gauge("nodejs_heap_size_total_bytes", "Size of the heap, in bytes"),
+  heapUsed: gauge("nodejs_heap_size_used_bytes", "Part of the heap that is in use, in bytes"),
+  externalMemory: gauge("nodejs_external_memory_bytes", "Memory that objects of the heap hold outside of it, in bytes"),
+  activeResources: gauge("nodejs_active_resources_total", "Sockets, timers and requests that keep the process alive"),
+  eventLoopLag: gauge("nodejs_eventloop_lag_seconds", "How late the event loop ran its timers on average, in seconds"),
+  eventLoopLagP99: gauge("nodejs_eventloop_lag_p99_seconds", "How late 99 of 100 timers ran at most, in seconds"),
+  eventLoopLagMax: gauge("nodejs_eventloop_lag_max_seconds", "How late the latest timer ran, in seconds")
+} as const
+
+/** Every metric as a row: what a document or a check reads of the table. */
+export const rows: ReadonlyArray<Pick<Declared, "name" | "kind" | "labels" | "meaning" | "onLinux">> = Object.values(
+  metrics
+)

@@ -1,0 +1,258 @@
+/**
+ * The settings of a gateway: the name, the accepted text, the default and the documentation of each.
+ *
+ * Settings that a library package needs, it declares itself; `layerConfig` of the embedded services reads the same ones. This
+ * table gathers them. The flags, the settings file, `--help` and docs/configuration.md are derived from it.
+ */
+import { CandleInterval } from "@trigate/domain/candles/Candle"
+import { families } from "@trigate/domain/evm/EvmMethodTable"
+import { longestBatch } from "@trigate/domain/operations/JsonRpc"
+import {
+  Any,
+  Count,
+  Deadline,
+  duration,
+  filtered,
+  groups,
+  list,
+  OnOff,
+  onOff,
+  optional,
+  someOf,
+  withDefault
+} from "@trigate/domain/Setting"
+import type { Values } from "@trigate/domain/Setting"
+import { settings as trading } from "@trigate/trading/TradingSettings"
+import { settings as upstream } from "@trigate/upstream/UpstreamSettings"
+import * as Config from "effect/Config"
+import * as Schema from "effect/Schema"
+import * as SchemaGetter from "effect/SchemaGetter"
+import * as Struct from "effect/Struct"
+import { settings as telemetry } from "./TelemetrySettings.ts"
+
+const Host = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9.:_-]{1,255}$/u))
+
+// as a `Host` has it, without the port
+const HostName = Schema.String.check(
+  Schema.isPattern(/^(?:[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\])$/u)
+)
+
+const Port = Schema.FiniteFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 0, maximum: 65535 }))
+
+const mebibyte = 1024 * 1024
+
+// a caller may have a quarter of it, which has to hold the largest body before and after decompression
+const MemoryInFlight = Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThanOrEqualTo(8)).pipe(
+  Schema.decodeTo(Schema.Finite, {
+    decode: SchemaGetter.transform((mebibytes) => mebibytes * mebibyte),
+    encode: SchemaGetter.transform((bytes) => bytes / mebibyte)
+  })
+)
+
+const BatchCalls = Schema.FiniteFromString.check(
+  Schema.isInt(),
+  Schema.isBetween({ minimum: 1, maximum: longestBatch })
+)
+
+const namesFile = filtered("a path without line breaks", (text) => /^[^\r\n\0]{1,4096}$/u.test(text))
+
+// a path with another ending is more likely a typing error of one of the words
+const Callers = Schema.String.check(Schema.isPattern(/^(?:open|keys|[^\0]+\.json)$/u))
+
+// such a method is sent again after a failure, and any node may get it
+const isRead = filtered("a method that only reads", (name) => !/send|submit|subscri|filter/iu.test(name))
+const Method = Schema.String.check(Schema.isPattern(/^[A-Za-z][A-Za-z0-9]*_[A-Za-z0-9_]{1,100}$/u), isRead)
+const familyNames = Struct.keys(families)
+
+// as browsers write it: lower case, no default port, no path
+const isOrigin = filtered("an origin", (text) => URL.canParse(text) && new URL(text).origin === text)
+
+const RedisUrl = Schema.RedactedFromValue(Schema.String.check(
+  filtered("a Redis URL", (text) => /^rediss?:\/\/[^\s/?#]+(?:\/[0-9]*)?$/u.test(text) && URL.canParse(text))
+))
+
+const DatabaseUrl = Schema.RedactedFromValue(Schema.String.check(
+  filtered("a database URL", (text) =>
+    /^postgres(?:ql)?:/u.test(text)
+      ? /^postgres(?:ql)?:\/\/[^\s/?#]/u.test(text) && URL.canParse(text)
+      : /^(?:(?:sqlite|file):)?[^\s?#:][^?#:]*$/u.test(text))
+))
+
+// a builder's coin has a colon too
+const recordedCoin = /^(?:\*|[A-Za-z0-9@/:._-]{1,64}):[0-9]+[mhdwM]$/u
+
+/** A coin, or `*` for all of them, and the interval that is recorded. */
+const RecordedCoin = Schema.String.check(Schema.isPattern(recordedCoin)).pipe(
+  Schema.decodeTo(Schema.Struct({ coin: Schema.String, interval: Schema.String }), {
+    decode: SchemaGetter.transform((text) => {
+      const end = text.lastIndexOf(":")
+      return { coin: text.slice(0, end), interval: text.slice(end + 1) }
+    }),
+    encode: SchemaGetter.transform(({ coin, interval }) => `${coin}:${interval}`)
+  }),
+  Schema.decodeTo(Schema.Struct({ coin: Schema.String, interval: CandleInterval }))
+)
+
+/** Every setting by the name of its member in a file. */
+export const settings = {
+  host: withDefault("TRIGATE_HOST", Host, "127.0.0.1", {
+    group: "Listening",
+    needsRestart: true,
+    meaning: "address to listen on",
+    takes: "a host name or an IP address"
+  }),
+  port: withDefault("TRIGATE_PORT", Port, "8080", {
+    group: "Listening",
+    needsRestart: true,
+    meaning: "port to listen on; 0 takes a free one",
+    takes: "a port from 0 to 65535"
+  }),
+  callers: optional("TRIGATE_CALLERS", Callers, {
+    group: "Callers",
+    needsRestart: true,
+    meaning:
+      "who may call: those with a key in the database (`keys`) or in a key file, or everybody who reaches the gateway " +
+      "(`open`)",
+    takes: "`open`, `keys`, or the path of a key file that ends in `.json`"
+  }, "unset: everybody on a loopback address; on any other the gateway does not start"),
+  trustedProxies: list("TRIGATE_TRUSTED_PROXIES", someOf(Schema.IpNetworkFromString), {
+    group: "Callers",
+    meaning:
+      "proxies whose `Forwarded` or `X-Forwarded-For` says where a request comes from; callers without a key are told " +
+      "apart by that address",
+    takes: "networks in CIDR notation like `10.0.0.0/8`, comma separated; one address is `192.0.2.1/32`"
+  }, "unset: none"),
+  hosts: optional("TRIGATE_HOSTS", Schema.Union([Any, someOf(HostName)]), {
+    group: "Listening",
+    meaning: "hosts that requests may ask for besides localhost, its subdomains, 127.0.0.0/8 and [::1]; any other is " +
+      "answered with 421",
+    takes: "host names or IP addresses without port, comma separated, or `*`"
+  }, "unset: none on a loopback address, any on another"),
+  adminHost: withDefault("TRIGATE_ADMIN_HOST", Host, "127.0.0.1", {
+    group: "Listening",
+    needsRestart: true,
+    meaning: "address of the admin listener, which has metrics, readiness in detail, the action log and the console",
+    takes: "a host name or an IP address; one that others can reach takes `TRIGATE_CALLERS` with keys"
+  }),
+  adminPort: optional(
+    "TRIGATE_ADMIN_PORT",
+    Port,
+    {
+      group: "Listening",
+      needsRestart: true,
+      meaning: "port of the admin listener; 0 takes a free one",
+      takes: "a port from 0 to 65535"
+    },
+    "unset: no listener of its own; the action log and the console are then beside the rest, on a loopback address only"
+  ),
+  ...trading,
+  ...upstream,
+  relayInfo: withDefault("TRIGATE_RELAY_INFO", OnOff, "on", {
+    group: "Relaying",
+    meaning: "relay /info queries of any type, not only those that are typed",
+    takes: onOff
+  }),
+  relayMethods: list("TRIGATE_RELAY_METHODS", someOf(Schema.Union([Schema.Literals(familyNames), Method])), {
+    group: "Relaying",
+    meaning:
+      "JSON-RPC methods that /evm and /l2 relay besides the declared ones, by name or by family; the params of a " +
+      "method that no family has are not checked, and a call may be sent more than once",
+    takes: `${familyNames.map((name) => `\`${name}\``).join(", ")}, or exact method names, none that sends, submits, ` +
+      "filters or subscribes; comma separated"
+  }, "unset: the declared ones"),
+  batchLimit: withDefault("TRIGATE_BATCH_LIMIT", BatchCalls, "100", {
+    group: "Relaying",
+    meaning: "most calls in a JSON-RPC batch of /evm and /l2; a batch of more than 100 is sent on as several",
+    takes: `an integer from 1 to ${longestBatch}`
+  }),
+  corsOrigins: optional("TRIGATE_CORS_ORIGINS", Schema.Union([Any, someOf(Schema.String.check(isOrigin))]), {
+    group: "Callers",
+    meaning: "origins whose pages may call the gateway from a browser, and sign and send through it",
+    takes: "origins like `https://app.example`, comma separated, or `*`"
+  }, "unset: none"),
+  maxConnections: withDefault("TRIGATE_MAX_CONNECTIONS", Count, "4096", {
+    group: "Limits",
+    needsRestart: true,
+    meaning: "most connections that callers may have open; those of one address may have a quarter of them",
+    takes: "an integer above zero"
+  }),
+  memoryInFlight: withDefault("TRIGATE_MEMORY_IN_FLIGHT", MemoryInFlight, "64", {
+    group: "Limits",
+    needsRestart: true,
+    meaning: "MiB that the bodies of requests in flight may take, and as much for answers that nobody has read yet",
+    takes: "an integer of MiB, at least 8"
+  }),
+  maxLag: withDefault("TRIGATE_MAX_LAG", Deadline, "100 ms", {
+    group: "Limits",
+    needsRestart: true,
+    meaning:
+      "length of the timers by which the lag of the event loop is measured; while five in turn are late by as much, new work is refused",
+    takes: duration
+  }),
+  accessLog: withDefault("TRIGATE_ACCESS_LOG", OnOff, "on", {
+    group: "Logs",
+    meaning: "write a line per request to standard output: JSON, or on a terminal a text",
+    takes: onOff
+  }),
+  auditLog: optional("TRIGATE_AUDIT_LOG", Schema.String.check(namesFile), {
+    group: "Logs",
+    needsRestart: true,
+    meaning:
+      "where a line of JSON is written for each signed action that is sent, with its caller, signer, nonce, digest, " +
+      "type and outcome; never the signature",
+    takes: "`stdout`, or the path of a file"
+  }, "unset: nowhere"),
+  redisUrl: optional("TRIGATE_REDIS_URL", RedisUrl, {
+    group: "Stores",
+    needsRestart: true,
+    meaning:
+      "Redis in which replicas share rate limits, quotas, cached responses and, without a database, the nonces of signed " +
+      "actions; while it is away each replica works alone, except that signed actions are refused",
+    takes: "a redis:// or rediss:// URL, with a database number or no path"
+  }),
+  actionLogAlone: withDefault("TRIGATE_ACTION_LOG_ALONE", OnOff, "off", {
+    group: "Stores",
+    needsRestart: true,
+    meaning:
+      "send signed actions while Redis is away or late, where it holds their nonces: another replica may then send a nonce again",
+    takes: onOff
+  }),
+  databaseUrl: optional("TRIGATE_DATABASE_URL", DatabaseUrl, {
+    group: "Stores",
+    needsRestart: true,
+    meaning:
+      "database of the action log, which then survives a crash, and of the callers' keys; replicas may share a Postgres, which " +
+      "counts quotas where there is no Redis. While it cannot be written, signed actions are refused",
+    takes: "a postgres:// URL, or the path of a SQLite file"
+  }, "unset: in memory"),
+  archive: list("TRIGATE_ARCHIVE", someOf(RecordedCoin), {
+    group: "Candle archive",
+    needsRestart: true,
+    meaning:
+      "coins whose candles are recorded, each with the smallest interval that is followed; larger ones are built from it. " +
+      "The database of `TRIGATE_DATABASE_URL` keeps them, and without one the memory",
+    takes: "`coin:interval`, such as `BTC:1m,@107:5m`, or `*:1h` for every other coin; comma separated"
+  }, "unset: nothing is recorded"),
+  ...telemetry
+}
+
+/** The settings of each group, with their names. */
+export const grouped = groups.map((group) => ({
+  group,
+  members: Object.entries(settings).filter(([, setting]) => setting.group === group)
+}))
+
+/** The decoded settings. */
+export type Settings = Values<typeof settings>
+
+/** All settings, decoded from the `ConfigProvider` of the context. */
+export const all: Config.Config<Settings> = Config.all(settings)
+
+/** Environment variables of the command line. A gateway does not read them, and starts where they are set. */
+export const commandLine = {
+  adminKey: "TRIGATE_ADMIN_KEY",
+  adminUrl: "TRIGATE_ADMIN_URL",
+  gatewayUrl: "TRIGATE_GATEWAY_URL",
+  gatewayKey: "TRIGATE_GATEWAY_KEY",
+  privateKey: "TRIGATE_PRIVATE_KEY"
+} as const

@@ -1,0 +1,111 @@
+/** The settings of the trading chain: the network, what is admitted, and how old cached answers may be. */
+import { Address } from "@trigate/domain/encoding/Hex"
+import { archiveSetting } from "@trigate/domain/evm/EvmMethodTable"
+import { freshByDefault, mistakeIn } from "@trigate/domain/info/InfoFreshness"
+import type { Freshness } from "@trigate/domain/info/InfoQueryTable"
+import { freshnessSetting, staleWhenLimitedDefault, staleWhenLimitedSetting } from "@trigate/domain/info/InfoQueryTable"
+import { Age, Any, duration, list, OnOff, onOff, optional, someOf, withDefault, words } from "@trigate/domain/Setting"
+import type { Values } from "@trigate/domain/Setting"
+import * as Duration from "effect/Duration"
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as SchemaGetter from "effect/SchemaGetter"
+
+const ActionType = Schema.String.check(Schema.isPattern(/^(?!none$)[A-Za-z][A-Za-z0-9]{0,63}$/u))
+
+const decodeAge = Schema.decodeUnknownOption(Age)
+
+/** The types and the ages of a text like `allMids=1s,l2Book=500ms`, or what is wrong with it. */
+const readFreshness = (text: string): Result.Result<ReadonlyArray<Freshness>, string> => {
+  const list: Array<Freshness> = []
+  for (const word of words(text)) {
+    const end = word.indexOf("=")
+    if (end < 0) return Result.fail(`${word} has no age, as in ${word}=1s`)
+    const type = word.slice(0, end).trim()
+    const fresh = Option.getOrUndefined(decodeAge(word.slice(end + 1).trim()))
+    if (fresh === undefined) return Result.fail(`the age of ${type} is not ${duration}`)
+    list.push({ type, fresh })
+  }
+  const mistake = mistakeIn(list)
+  return mistake === undefined ? Result.succeed(list) : Result.fail(mistake)
+}
+
+const InfoFreshness = Schema.String.check(
+  Schema.makeFilter((text) =>
+    Result.match(readFreshness(text), { onFailure: (why) => why, onSuccess: () => undefined })
+  )
+).pipe(
+  Schema.decodeTo(Schema.Array(Schema.Struct({ type: Schema.String, fresh: Schema.Duration })), {
+    decode: SchemaGetter.transform((text) => Result.getOrElse(readFreshness(text), () => [])),
+    encode: SchemaGetter.transform((list) =>
+      list.map(({ fresh, type }) => `${type}=${Duration.toMillis(fresh)}ms`).join(",")
+    )
+  })
+)
+
+// versions of accounts are remembered for longer than any answer may be old
+const StaleAge = Age.check(
+  Schema.makeFilter<Duration.Duration>((age) => Duration.toMillis(age) <= 60_000 ? undefined : "a minute at most")
+)
+
+const namesOf = (types: ReadonlyArray<string>): string => `\`${types.join("`, `")}\``
+
+/** Each setting by the name of its member in a file. */
+export const settings = {
+  network: withDefault("TRIGATE_NETWORK", Schema.Literals(["mainnet", "testnet"]), "mainnet", {
+    group: "Upstreams",
+    meaning: "network whose signatures are expected",
+    takes: "`mainnet` or `testnet`"
+  }),
+  tradingNodeArchive: withDefault(archiveSetting, OnOff, "off", {
+    group: "Upstreams",
+    meaning: "whether the trading-chain nodes are archives: /evm then reads state at any block, not only at the latest",
+    takes: onOff
+  }),
+  signers: optional("TRIGATE_SIGNERS", someOf(Address), {
+    group: "Relaying",
+    meaning: "signers whose actions are relayed",
+    takes: "0x addresses, comma separated"
+  }, "unset: any"),
+  strict: withDefault("TRIGATE_STRICT", OnOff, "off", {
+    group: "Relaying",
+    meaning: "refuse action forms that are documented but not accepted by the real venue",
+    takes: onOff
+  }),
+  relayActions: optional("TRIGATE_RELAY_ACTIONS", Schema.Union([Any, Schema.Literal("none"), someOf(ActionType)]), {
+    group: "Relaying",
+    meaning:
+      "action types that /exchange relays, alone or inside a multi-sig: those listed, `*` for any type, also an unknown one, " +
+      "or `none`",
+    takes: "action types, comma separated, `*`, or `none`"
+  }, "unset: every known type, orders included"),
+  infoFreshness: list(
+    freshnessSetting,
+    InfoFreshness,
+    {
+      group: "Caching",
+      meaning:
+        "how old answers to /info queries may be, by type, `0s` for none; of `candleSnapshot` it is the bar that is forming. " +
+        "Equal queries share an answer until then",
+      takes:
+        "`type=age`, such as `allMids=500ms,openOrders=2s`, comma separated: up to an hour, up to a minute for what is " +
+        "about a user, and never `orderStatus`",
+      isTold: true
+    },
+    `unset: ${namesOf([...freshByDefault(1000), "candleSnapshot"])} a second, ${
+      namesOf(freshByDefault(60_000))
+    } a minute, ` +
+      "`spotMeta` five, the rest not at all"
+  ),
+  staleWhenLimited: withDefault(staleWhenLimitedSetting, StaleAge, staleWhenLimitedDefault, {
+    group: "Caching",
+    meaning:
+      "how old answers to /info queries may be while they would use more of the rate limit than flows back, the state of users " +
+      "included; `0s` answers such queries with 429",
+    takes: `${duration}, a minute at most`
+  })
+}
+
+/** The decoded settings. */
+export type Settings = Values<typeof settings>

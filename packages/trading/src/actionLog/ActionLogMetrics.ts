@@ -1,0 +1,19 @@
+/** What is counted of the action log. */
+import { counter, gauge } from "@trigate/domain/DeclaredMetric"
+
+/** Each metric by its name in the server's table. */
+export const metrics = {
+  actionLogEntries: gauge(
+    "trigate_action_log_entries",
+    "Signed actions without an answer: sent by this process, and of unknown outcome in the log",
+    ["state"]
+  ),
+  actionLogAway: gauge(
+    "trigate_action_log_away",
+    "1 while the action log cannot be written and signed actions are refused, else 0"
+  ),
+  actionLogUnshared: counter(
+    "trigate_action_log_unshared_total",
+    "Actions that were sent without asking the other replicas, because Redis was away"
+  )
+} as const

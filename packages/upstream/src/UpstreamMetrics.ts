@@ -1,0 +1,87 @@
+/** What is counted of calls to upstreams, cached responses and rate limits. */
+import { counter, gauge, seconds } from "@trigate/domain/DeclaredMetric"
+
+/** Each metric by its name in the server's table. */
+export const metrics = {
+  cache: counter(
+    "trigate_response_cache_total",
+    "Reads answered without an attempt of their own, and background refreshes, by outcome",
+    ["upstream", "operation", "outcome"]
+  ),
+  cacheBytes: gauge("trigate_response_cache_bytes", "Bytes of cached responses in this process"),
+  upstreamCalls: counter("trigate_upstream_calls_total", "Attempts at an upstream, by operation and outcome", [
+    "upstream",
+    "operation",
+    "outcome"
+  ]),
+  upstreamSeconds: seconds(
+    "trigate_upstream_call_seconds",
+    "Duration of an attempt at an upstream",
+    ["upstream"],
+    [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+  ),
+  upstreamWeight: counter("trigate_upstream_weight_total", "Weight spent at the official API", ["upstream"]),
+  upstreamWeightSaved: counter(
+    "trigate_upstream_weight_saved_total",
+    "Weight that the official API was not asked for, by what answered instead",
+    ["upstream", "outcome"]
+  ),
+  upstreamRequestUnits: counter("trigate_upstream_request_units_total", "Request units spent at node providers", [
+    "upstream"
+  ]),
+  upstreamRetries: counter(
+    "trigate_upstream_retries_total",
+    "Attempts that followed another one of the same read, by what was wrong with that one",
+    ["upstream", "operation", "cause"]
+  ),
+  upstreamHedges: counter(
+    "trigate_upstream_hedges_total",
+    "Reads that asked a second address beside a slow one, by whose answer was taken",
+    ["upstream", "operation", "won"]
+  ),
+  upstreamEjected: gauge("trigate_upstream_ejected", "Whether an upstream's address is ejected: 0 no, 1 yes", [
+    "upstream",
+    "address"
+  ]),
+  upstreamEjections: counter(
+    "trigate_upstream_ejections_total",
+    "How often an upstream's address was ejected, by cause",
+    ["upstream", "address", "cause"]
+  ),
+  upstreamDeferrals: counter(
+    "trigate_upstream_deferrals_total",
+    "How often an upstream's address asked for a pause",
+    ["upstream", "address"]
+  ),
+  rateLimitAvailable: gauge(
+    "trigate_upstream_rate_limit_available",
+    "Weight or request units that calls can take at once, by upstream and share",
+    ["upstream", "share"]
+  ),
+  rateLimitWaits: counter(
+    "trigate_upstream_rate_limit_waits_total",
+    "Calls that waited for their upstream's rate limit",
+    ["upstream"]
+  ),
+  rateLimitRefused: counter(
+    "trigate_upstream_rate_limit_refused_total",
+    "Calls refused because they would have had to wait for too long",
+    ["upstream"]
+  ),
+  rateLimitBeyondShare: counter(
+    "trigate_upstream_rate_limit_beyond_share_total",
+    "Calls refused because their caller had used up its share of the rate limit",
+    ["upstream"]
+  ),
+  rateLimitCallers: gauge(
+    "trigate_upstream_rate_limit_callers",
+    "Callers that share an upstream's rate limit now",
+    ["upstream"]
+  ),
+  quotaWaits: counter("trigate_quota_waits_total", "Calls that waited for their caller's quota", ["quota"]),
+  sharedStateDegraded: gauge(
+    "trigate_shared_state_degraded",
+    "1 while the store that replicas share is away and this process goes on alone, else 0",
+    ["use"]
+  )
+} as const

@@ -1,0 +1,79 @@
+/** The settings of what reaches upstreams: addresses, rate limits and deadlines. */
+import {
+  BaseUrls,
+  baseUrls,
+  Deadline,
+  duration,
+  list,
+  OnOff,
+  onOff,
+  optional,
+  Positive,
+  positive,
+  withDefault
+} from "@trigate/domain/Setting"
+import type { Values } from "@trigate/domain/Setting"
+
+const noLimit = "unset: no limit"
+
+/** Each setting by the name of its member in a file. */
+export const settings = {
+  tradingApiUrl: list("TRIGATE_TRADING_API_URL", BaseUrls, {
+    group: "Upstreams",
+    meaning: "official API of the trading chain, in order of preference",
+    takes: baseUrls
+  }),
+  tradingNodeUrl: list("TRIGATE_TRADING_NODE_URL", BaseUrls, {
+    group: "Upstreams",
+    meaning: "trading-chain node, with the endpoint key in the path",
+    takes: baseUrls
+  }),
+  tokenChainUrl: list("TRIGATE_TOKEN_CHAIN_URL", BaseUrls, {
+    group: "Upstreams",
+    meaning: "token-chain node, with the endpoint key in the path",
+    takes: baseUrls
+  }),
+  layer2Url: list("TRIGATE_LAYER2_URL", BaseUrls, {
+    group: "Upstreams",
+    meaning: "layer-2 node, with the endpoint key in the path",
+    takes: baseUrls
+  }),
+  tradingApiWeight: withDefault("TRIGATE_TRADING_API_WEIGHT", Positive, "1200", {
+    group: "Limits",
+    meaning: "weight per minute that the official API grants this IP address",
+    takes: positive
+  }),
+  tradingNodeRps: optional("TRIGATE_TRADING_NODE_RPS", Positive, {
+    group: "Limits",
+    meaning: "request units per second of the trading-chain node's plan",
+    takes: positive
+  }, noLimit),
+  tokenChainRps: optional("TRIGATE_TOKEN_CHAIN_RPS", Positive, {
+    group: "Limits",
+    meaning: "request units per second of the token-chain node's plan",
+    takes: positive
+  }, noLimit),
+  layer2Rps: optional("TRIGATE_LAYER2_RPS", Positive, {
+    group: "Limits",
+    meaning: "request units per second of the layer-2 node's plan",
+    takes: positive
+  }, noLimit),
+  readDeadline: withDefault("TRIGATE_READ_DEADLINE", Deadline, "10 seconds", {
+    group: "Limits",
+    meaning: "deadline of a read, over all its attempts",
+    takes: duration
+  }),
+  onceDeadline: withDefault("TRIGATE_ONCE_DEADLINE", Deadline, "20 seconds", {
+    group: "Limits",
+    meaning: "deadline of a signed action, over all its attempts",
+    takes: duration
+  }),
+  traceUpstream: withDefault("TRIGATE_TRACE_UPSTREAM", OnOff, "off", {
+    group: "Telemetry",
+    meaning: "send upstreams the `traceparent` of each request's span; nothing is sent without an OTLP endpoint",
+    takes: onOff
+  })
+}
+
+/** The decoded settings. */
+export type Settings = Values<typeof settings>
