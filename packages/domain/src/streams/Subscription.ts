@@ -110,7 +110,8 @@ export const valueAt = (value: unknown, path: string): unknown => {
   return found
 }
 
-const asRecord = (value: unknown): { readonly [member: string]: unknown } => Predicate.isObject(value) ? { ...value } : {}
+const asRecord = (value: unknown): { readonly [member: string]: unknown } =>
+  Predicate.isObject(value) ? { ...value } : {}
 
 /** Returns the reader of the subscriptions of a table. */
 export const reader = (table: Iterable<Subscription>) => {

@@ -111,7 +111,9 @@ export const l2Book = subscription({
   request: Schema.Struct({
     coin: Coin,
     nSigFigs: orElse(
-      Schema.NullOr(Schema.Literals([2, 3, 4, 5]).annotate({ description: "Joins prices that share their first digits" })),
+      Schema.NullOr(
+        Schema.Literals([2, 3, 4, 5]).annotate({ description: "Joins prices that share their first digits" })
+      ),
       null
     ),
     mantissa: orElse(

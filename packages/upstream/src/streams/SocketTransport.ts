@@ -1,0 +1,88 @@
+/** How a stream reaches an upstream: WebSockets that carry texts. */
+import * as Arr from "effect/Array"
+import * as Context from "effect/Context"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Predicate from "effect/Predicate"
+import * as Redacted from "effect/Redacted"
+import type * as Scope from "effect/Scope"
+import * as Socket from "effect/socket/Socket"
+
+/** The connection is closed, or could not be opened. The code is 1006 where the peer sent none. */
+export class SocketLost extends Data.TaggedError("SocketLost")<{ readonly code: number; readonly reason: string }> {}
+
+/** An open connection. It closes with the scope in which it was opened. */
+export interface Connection {
+  /** Waits for the next texts, in their order. Fails once the connection is closed. */
+  readonly receive: Effect.Effect<Arr.NonEmptyReadonlyArray<string>, SocketLost>
+  /** Sends one text. */
+  readonly send: (text: string) => Effect.Effect<void, SocketLost>
+}
+
+/**
+ * Opens WebSockets.
+ *
+ * @since 0.1.0
+ * @category services
+ * @example
+ * ```ts
+ * const { receive, send } = yield* transport.open(Redacted.make("wss://api.hyperliquid.xyz/ws"))
+ * yield* send(`{"method":"ping"}`)
+ * const texts = yield* receive
+ * ```
+ */
+export class SocketTransport extends Context.Service<SocketTransport, {
+  /** Connects to an address, which may hold a key. Fails after 10 seconds. */
+  readonly open: (address: Redacted.Redacted) => Effect.Effect<Connection, SocketLost, Scope.Scope>
+}>()("@trigate/upstream/streams/SocketTransport") {}
+
+/** How long the opening handshake may take. */
+const openTimeout = "10 seconds"
+
+/** Bytes that are read ahead of the reader, where the implementation can pause. */
+const highWaterMark = 1024 * 1024
+
+const lost = ({ reason }: Socket.SocketError): SocketLost =>
+  reason._tag === "SocketCloseError"
+    ? new SocketLost({ code: reason.code, reason: reason.closeReason ?? "" })
+    : new SocketLost({ code: 1006, reason: reason._tag })
+
+/**
+ * WebSockets of the constructor of the context, such as that of the package `ws`.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layer: Layer.Layer<SocketTransport, never, Socket.WebSocketConstructor> = Layer.effect(
+  SocketTransport,
+  Effect.map(Socket.WebSocketConstructor, (construct) =>
+    SocketTransport.of({
+      open: Effect.fnUntraced(function*(address) {
+        const socket = yield* Effect.provideService(
+          Socket.makeWebSocket(Redacted.value(address), { openTimeout, highWaterMark }),
+          Socket.WebSocketConstructor,
+          construct
+        )
+        const { pull } = yield* Effect.mapError(socket.reader, lost)
+        const { write } = yield* socket.writer
+        // the venue sends texts only
+        const receive: Connection["receive"] = Effect.flatMap(Effect.mapError(pull, lost), (batch) => {
+          const texts = Arr.filter(batch, Predicate.isString)
+          return Arr.isReadonlyArrayNonEmpty(texts) ? Effect.succeed(texts) : receive
+        })
+        return { receive, send: (text) => Effect.mapError(write(text), lost) }
+      })
+    }))
+)
+
+/**
+ * WebSockets of the platform: those of Node or of a browser.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerWebSocket: Layer.Layer<SocketTransport> = Layer.provide(
+  layer,
+  Socket.layerWebSocketConstructorGlobal
+)
