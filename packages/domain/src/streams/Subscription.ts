@@ -42,7 +42,7 @@ export interface Refill {
 export interface Subscription<
   Name extends string = string,
   Request extends AnyCodec = AnyCodec,
-  Frame extends AnyCodec = AnyCodec
+  Item extends AnyCodec = AnyCodec
 > {
   /** The venue's own name of the subscription. */
   readonly name: Name
@@ -55,8 +55,10 @@ export interface Subscription<
   readonly delivery: Delivery
   /** Its members besides `type`. Decoding fills in the venue's defaults, in the order of its acknowledgements. */
   readonly request: Request
-  /** The member `data` of a frame. */
-  readonly frame: Frame
+  /** What typed streams emit: the member `data` of a frame, or an element of it. */
+  readonly item: Item
+  /** Whether `data` is a list of items. */
+  readonly isList?: true
   /**
    * The path in `data` at which a frame shows a member of the request.
    *
@@ -77,15 +79,15 @@ export interface Subscription<
 
 /** Domain type of the request of a subscription. */
 export type Request<S extends Subscription> = S["request"]["Type"]
-/** Domain type of the frames of a subscription. */
-export type Frame<S extends Subscription> = S["frame"]["Type"]
+/** Domain type of what a subscription emits. */
+export type Item<S extends Subscription> = S["item"]["Type"]
 
 /** Declares a subscription. */
 export const subscription = <
   const Name extends string,
   Request extends AnyCodec,
-  Frame extends AnyCodec
->(declaration: Subscription<Name, Request, Frame>): Subscription<Name, Request, Frame> => declaration
+  Item extends AnyCodec
+>(declaration: Subscription<Name, Request, Item>): Subscription<Name, Request, Item> => declaration
 
 /** The channels on which the frames of a subscription arrive. */
 export const channelsOf = ({ channels, name }: Subscription): ReadonlyArray<string> => channels ?? [name]

@@ -97,7 +97,7 @@ export const allMids = subscription({
   about: "market",
   delivery: "state",
   request: ofDex,
-  frame: openStruct({ mids: AllMids, dex: Schema.optionalKey(Schema.NullOr(Schema.String)) }),
+  item: openStruct({ mids: AllMids, dex: Schema.optionalKey(Schema.NullOr(Schema.String)) }),
   shown: { dex: "dex" },
   isSteady: true,
   example: {}
@@ -126,7 +126,7 @@ export const l2Book = subscription({
       mantissa === null || nSigFigs === 5 ? undefined : "mantissa only with nSigFigs 5"
     )
   ),
-  frame: openStruct({
+  item: openStruct({
     coin: Schema.String,
     time: Millis,
     levels: Schema.Tuple([Schema.Array(BookLevel), Schema.Array(BookLevel)]),
@@ -143,7 +143,7 @@ export const bbo = subscription({
   about: "market",
   delivery: "state",
   request: ofCoin,
-  frame: openStruct({
+  item: openStruct({
     coin: Schema.String,
     time: Millis,
     bbo: Schema.Tuple([Schema.NullOr(BookLevel), Schema.NullOr(BookLevel)])
@@ -158,7 +158,8 @@ export const trades = subscription({
   about: "market",
   delivery: "events",
   request: ofCoin,
-  frame: Schema.Array(Trade),
+  item: Trade,
+  isList: true,
   shown: { coin: "0.coin" },
   rows: { id: ["time", "coin", "tid"], time: "time", replayed: 30 },
   example: { coin: "BTC" }
@@ -170,7 +171,7 @@ export const candle = subscription({
   about: "market",
   delivery: "state",
   request: Schema.Struct({ coin: Coin, interval: CandleInterval }),
-  frame: Candle,
+  item: Candle,
   shown: { coin: "s", interval: "i" },
   stateAt: "t",
   refill: { query: "candleSnapshot", rank: 4 },
@@ -184,7 +185,7 @@ export const activeAssetCtx = subscription({
   about: "market",
   delivery: "state",
   request: ofCoin,
-  frame: openStruct({
+  item: openStruct({
     coin: Schema.String,
     ctx: openStruct({
       prevDayPx: DecimalString,
@@ -204,7 +205,7 @@ export const assetCtxs = subscription({
   about: "market",
   delivery: "state",
   request: ofDex,
-  frame: openStruct({ dex: Schema.optionalKey(Schema.NullOr(Schema.String)), ctxs: Schema.Array(AssetContext) }),
+  item: openStruct({ dex: Schema.optionalKey(Schema.NullOr(Schema.String)), ctxs: Schema.Array(AssetContext) }),
   shown: { dex: "dex" },
   example: {}
 })
@@ -215,7 +216,7 @@ export const spotAssetCtxs = subscription({
   about: "market",
   delivery: "state",
   request: nothing,
-  frame: Schema.Unknown,
+  item: Schema.Unknown,
   shown: {},
   example: {}
 })
@@ -226,7 +227,7 @@ export const allDexsAssetCtxs = subscription({
   about: "market",
   delivery: "state",
   request: nothing,
-  frame: openStruct({ ctxs: Schema.Array(Schema.Tuple([Schema.String, Schema.Array(AssetContext)])) }),
+  item: openStruct({ ctxs: Schema.Array(Schema.Tuple([Schema.String, Schema.Array(AssetContext)])) }),
   shown: {},
   isSteady: true,
   example: {}
@@ -238,7 +239,7 @@ export const fastAssetCtxs = subscription({
   about: "market",
   delivery: "events",
   request: nothing,
-  frame: Schema.String,
+  item: Schema.String,
   shown: {},
   isUnshared: true,
   example: {}
@@ -250,7 +251,7 @@ export const outcomeMetaUpdates = subscription({
   about: "market",
   delivery: "events",
   request: nothing,
-  frame: Schema.Unknown,
+  item: Schema.Unknown,
   shown: {},
   example: {}
 })
@@ -261,7 +262,7 @@ export const notification = subscription({
   about: "user",
   delivery: "events",
   request: ofUser,
-  frame: openStruct({ notification: Schema.String }),
+  item: openStruct({ notification: Schema.String }),
   shown: {},
   example: { user }
 })
@@ -272,7 +273,7 @@ export const webData3 = subscription({
   about: "user",
   delivery: "state",
   request: ofUser,
-  frame: openStruct({ userState: openStruct({ user: Schema.String }), perpDexStates: Schema.Array(Schema.Unknown) }),
+  item: openStruct({ userState: openStruct({ user: Schema.String }), perpDexStates: Schema.Array(Schema.Unknown) }),
   shown: { user: "userState.user" },
   isSteady: true,
   example: { user }
@@ -284,7 +285,7 @@ export const clearinghouseState = subscription({
   about: "user",
   delivery: "state",
   request: ofUserInDex,
-  frame: openStruct({ dex: Schema.String, user: Schema.String, clearinghouseState: ClearinghouseState }),
+  item: openStruct({ dex: Schema.String, user: Schema.String, clearinghouseState: ClearinghouseState }),
   shown: { user: "user", dex: "dex" },
   isSteady: true,
   example: { user }
@@ -296,7 +297,7 @@ export const allDexsClearinghouseState = subscription({
   about: "user",
   delivery: "state",
   request: ofUser,
-  frame: openStruct({
+  item: openStruct({
     user: Schema.String,
     clearinghouseStates: Schema.Array(Schema.Tuple([Schema.String, ClearinghouseState]))
   }),
@@ -311,7 +312,7 @@ export const openOrders = subscription({
   about: "user",
   delivery: "state",
   request: ofUserInDex,
-  frame: openStruct({ dex: Schema.String, user: Schema.String, orders: Schema.Array(Order) }),
+  item: openStruct({ dex: Schema.String, user: Schema.String, orders: Schema.Array(Order) }),
   shown: { user: "user", dex: "dex" },
   isSteady: true,
   example: { user }
@@ -326,7 +327,7 @@ export const spotState = subscription({
     user: User,
     ignorePortfolioMargin: off
   }),
-  frame: openStruct({ user: Schema.String, spotState: SpotClearinghouseState }),
+  item: openStruct({ user: Schema.String, spotState: SpotClearinghouseState }),
   shown: shownUser,
   isSteady: true,
   example: { user }
@@ -338,7 +339,7 @@ export const twapStates = subscription({
   about: "user",
   delivery: "state",
   request: ofUserInDex,
-  frame: openStruct({
+  item: openStruct({
     dex: Schema.String,
     user: Schema.String,
     states: Schema.Array(Schema.Tuple([Schema.Natural, Schema.Unknown]))
@@ -354,7 +355,8 @@ export const orderUpdates = subscription({
   about: "user",
   delivery: "events",
   request: ofUser,
-  frame: Schema.Array(OrderUpdate),
+  item: OrderUpdate,
+  isList: true,
   shown: {},
   rows: { id: ["order.oid", "status", "statusTimestamp", "order.sz"], time: "statusTimestamp", replayed: 0 },
   refill: { query: "historicalOrders", rank: 1 },
@@ -368,7 +370,7 @@ export const userEvents = subscription({
   about: "user",
   delivery: "events",
   request: ofUser,
-  frame: openStruct({
+  item: openStruct({
     fills: Schema.optionalKey(Schema.Array(Fill)),
     funding: Schema.optionalKey(Funding),
     liquidation: Schema.optionalKey(Schema.Unknown),
@@ -391,7 +393,7 @@ export const userFills = subscription({
     user: User,
     aggregateByTime: off
   }),
-  frame: rowsOf("fills", Fill),
+  item: rowsOf("fills", Fill),
   shown: shownUser,
   rows: { member: "fills", id: ["tid"], time: "time", replayed: 2000 },
   example: { user }
@@ -403,7 +405,7 @@ export const userFundings = subscription({
   about: "user",
   delivery: "snapshot",
   request: ofUser,
-  frame: rowsOf("fundings", Funding),
+  item: rowsOf("fundings", Funding),
   shown: shownUser,
   rows: { member: "fundings", id: ["time", "coin"], time: "time", replayed: 500 },
   example: { user }
@@ -415,7 +417,7 @@ export const userNonFundingLedgerUpdates = subscription({
   about: "user",
   delivery: "snapshot",
   request: ofUser,
-  frame: rowsOf(
+  item: rowsOf(
     "nonFundingLedgerUpdates",
     openStruct({ time: Millis, hash: Schema.String, delta: openStruct({ type: Schema.String }) })
   ),
@@ -430,7 +432,7 @@ export const userHistoricalOrders = subscription({
   about: "user",
   delivery: "snapshot",
   request: ofUser,
-  frame: rowsOf("orderHistory", OrderUpdate),
+  item: rowsOf("orderHistory", OrderUpdate),
   shown: shownUser,
   rows: {
     member: "orderHistory",
@@ -447,7 +449,7 @@ export const userTwapHistory = subscription({
   about: "user",
   delivery: "snapshot",
   request: ofUser,
-  frame: rowsOf("history", openStruct({ time: Schema.Natural, state: Schema.Unknown, status: Schema.Unknown })),
+  item: rowsOf("history", openStruct({ time: Schema.Natural, state: Schema.Unknown, status: Schema.Unknown })),
   shown: shownUser,
   rows: { member: "history", id: [], time: "time", replayed: 500 },
   example: { user }
@@ -459,7 +461,7 @@ export const userTwapSliceFills = subscription({
   about: "user",
   delivery: "snapshot",
   request: ofUser,
-  frame: rowsOf("twapSliceFills", SliceFill),
+  item: rowsOf("twapSliceFills", SliceFill),
   shown: shownUser,
   rows: { member: "twapSliceFills", id: ["fill.tid"], time: "fill.time", replayed: 2000 },
   example: { user }
@@ -471,7 +473,7 @@ export const activeAssetData = subscription({
   about: "user",
   delivery: "state",
   request: Schema.Struct({ user: User, coin: Coin }),
-  frame: openStruct({
+  item: openStruct({
     user: Schema.String,
     coin: Schema.String,
     leverage: Schema.Unknown,

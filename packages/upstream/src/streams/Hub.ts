@@ -305,6 +305,7 @@ export const make = Effect.fnUntraced(function*({ addresses, isFamiliar, protoco
 
   // --- frames of the upstream
 
+  /** Notes rows, and returns those that callers have not seen. */
   const remember = (live: Live, rows: ReadonlyArray<Row>): ReadonlyArray<Row> => {
     const fresh = rows.filter(({ id }) => !live.ids.has(id))
     const keep = Math.max(leastRows, live.topic.rows?.replayed ?? 0)
@@ -324,7 +325,13 @@ export const make = Effect.fnUntraced(function*({ addresses, isFamiliar, protoco
     fork(Effect.logWarning("A stream has a hole that could not be refilled", { topic: live.topic.name, cause }))
   }
 
-  const receiveRows = (live: Live, text: string, isFirst: boolean, kind: "stream" | "refill"): void => {
+  /**
+   * Delivers the rows of a frame.
+   *
+   * `stream` is the next frame of a connection, `overlap` one that may repeat what callers have seen, `refill` one that was read
+   * by a query.
+   */
+  const receiveRows = (live: Live, text: string, kind: "stream" | "overlap" | "refill"): void => {
     const { rows: codec } = live.topic
     const read = codec?.read(text)
     if (codec === undefined || read === undefined) {
@@ -335,29 +342,29 @@ export const make = Effect.fnUntraced(function*({ addresses, isFamiliar, protoco
     const wasLive = live.liveSince !== undefined
     const sorted = inOrder(read.rows)
     const fresh = remember(live, sorted)
-    if (isFirst && hadRows && kind === "stream" && fresh.length === read.rows.length && fresh.length > 0) {
-      // nothing overlaps with what callers have seen
-      if (live.topic.refill === undefined) gap(live, "reconnect")
-    }
-    if (!wasLive) {
+    // an update may repeat its id where the venue sends no snapshot: only what was missed is compared
+    if (!wasLive || (kind === "stream" && codec.replayed === 0)) {
       deliver(live, new Frame(text, live.topic))
       return
     }
     if (fresh.length === 0) return
+    if (kind === "overlap" && hadRows && fresh.length === read.rows.length && live.topic.refill === undefined) {
+      gap(live, "reconnect")
+    }
     if (kind === "refill") countUp(counts.refilled, live.topic.name, fresh.length)
     // a later snapshot is what was missed, for callers who have had the first
     deliver(
       live,
       new Frame(
-        fresh.length === read.rows.length && !read.isSnapshot && kind === "stream"
+        fresh.length === read.rows.length && !read.isSnapshot && kind !== "refill"
           ? text
-          : codec.write(fresh, kind),
+          : codec.write(fresh, kind === "refill" ? kind : "stream"),
         live.topic
       )
     )
   }
 
-  const receiveData = (live: Live, text: string, state: string | undefined): void => {
+  const receiveData = (live: Live, text: string, state: string | undefined, isHeld = false): void => {
     const at = now()
     const isFirst = live.isFirst
     live.isFirst = false
@@ -371,7 +378,7 @@ export const make = Effect.fnUntraced(function*({ addresses, isFamiliar, protoco
       const frame = new Frame(text, live.topic, state === undefined ? live.key : `${live.key}#${state}`)
       live.last = frame
       deliver(live, frame)
-    } else receiveRows(live, text, isFirst, "stream")
+    } else receiveRows(live, text, isFirst || isHeld ? "overlap" : "stream")
     live.lastAt = at
     live.liveSince ??= at
   }
@@ -394,7 +401,7 @@ export const make = Effect.fnUntraced(function*({ addresses, isFamiliar, protoco
     live.held = undefined
     for (const text of held) {
       const read = protocol.read(text)
-      receiveData(live, text, read.kind === "data" ? read.state : undefined)
+      receiveData(live, text, read.kind === "data" ? read.state : undefined, true)
     }
   }
 
@@ -422,7 +429,7 @@ export const make = Effect.fnUntraced(function*({ addresses, isFamiliar, protoco
           const read = protocol.read(text)
           countUp(counts.refilled, live.topic.name)
           receiveData(live, text, read.kind === "data" ? read.state : undefined)
-        } else receiveRows(live, text, false, "refill")
+        } else receiveRows(live, text, "refill")
       }
       if (live.isRefilledAgain) {
         live.isRefilledAgain = false

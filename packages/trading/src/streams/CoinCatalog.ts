@@ -1,0 +1,120 @@
+/**
+ * The names that the venue knows: coins and dexes.
+ *
+ * The venue closes a connection, with all its subscriptions, when one of them names a coin or a dex that it does not know. So names
+ * are checked before a subscription is sent.
+ */
+import type { Normalised } from "@trigate/domain/streams/Subscription"
+import { Freshness } from "@trigate/upstream/ResponseCache"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
+import * as Semaphore from "effect/Semaphore"
+import type { Info } from "../Info.ts"
+
+/** What is known of a name: whether the venue has it, or that its lists cannot be read. */
+export type Found = "known" | "unknown" | "unavailable"
+
+/** The names of the venue. */
+export interface CoinCatalog {
+  /** Whether all names of a subscription are known without asking the venue. */
+  readonly knows: (subscription: Normalised) => boolean
+  /** Looks the names of a subscription up. A name that is not known refreshes its list at most every 10 seconds. */
+  readonly find: (subscription: Normalised) => Effect.Effect<Found>
+}
+
+/** A list is read again for a name that it lacks after so many milliseconds. */
+const refreshAfter = 10_000
+
+interface List {
+  readonly names: () => ReadonlySet<string>
+  readonly find: (name: string) => Effect.Effect<Found>
+}
+
+/** One list of names, which is read when a name is first looked up. */
+const makeList = (load: Effect.Effect<Iterable<string>, { readonly _tag: string }>): List => {
+  let names: ReadonlySet<string> = new Set()
+  let readAt: number | undefined
+  // callers who lack a name at the same time read the list once
+  const one = Semaphore.makeUnsafe(1)
+  const refresh = Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    Effect.matchEager(Effect.provideService(load, Freshness, readAt === undefined ? "declared" : "none"), {
+      onFailure: () => false,
+      onSuccess: (found) => {
+        names = new Set(found)
+        readAt = now
+        return true
+      }
+    }))
+  let failedAt: number | undefined
+  const find = (name: string): Effect.Effect<Found> =>
+    Effect.suspend(() => names.has(name) ? Effect.succeed<Found>("known") : one.withPermits(1)(lookUp(name)))
+  const lookUp = Effect.fnUntraced(function*(name: string) {
+    if (names.has(name)) return "known"
+    const now = yield* Clock.currentTimeMillis
+    if (readAt !== undefined && now - readAt < refreshAfter) return "unknown"
+    // a venue that cannot be reached is not asked again for each subscription
+    if (failedAt !== undefined && now - failedAt < 1000) return "unavailable"
+    if (!(yield* refresh)) {
+      failedAt = now
+      return "unavailable"
+    }
+    return names.has(name) ? "known" : "unknown"
+  })
+  return { names: () => names, find }
+}
+
+/** The most dexes whose lists are cached; the venue has about ten. */
+const mostDexes = 256
+
+const together = (all: ReadonlyArray<Found>): Found =>
+  all.includes("unknown") ? "unknown" : all.includes("unavailable") ? "unavailable" : "known"
+
+/** The names as the queries of a service list them. */
+export const make = (info: Info["Service"]): CoinCatalog => {
+  const perpetuals = (dex: string) =>
+    makeList(Effect.map(info.meta({ dex }), ({ universe }) => universe.map(({ name }) => name)))
+  const own = perpetuals("")
+  const spot = makeList(
+    Effect.map(info.spotMeta(), ({ universe }) => universe.flatMap(({ index, name }) => [name, `@${index}`]))
+  )
+  const outcomes = makeList(Effect.map(info.allMids(), (mids) => Object.keys(mids)))
+  const dexes = makeList(
+    Effect.map(info.perpDexs(), (all) => ["", ...all.flatMap((dex) => dex === null ? [] : [dex.name])])
+  )
+  const ofDex = new Map<string, List>()
+
+  const listOf = (coin: string): List | undefined => {
+    if (coin.startsWith("#")) return outcomes
+    if (coin.startsWith("@") || coin.includes("/")) return spot
+    const end = coin.indexOf(":")
+    return end < 0 ? own : ofDex.get(coin.slice(0, end))
+  }
+
+  const findCoin = (coin: string): Effect.Effect<Found> => {
+    const list = listOf(coin)
+    if (list !== undefined) return list.find(coin)
+    const dex = coin.slice(0, coin.indexOf(":"))
+    return Effect.flatMap(dexes.find(dex), (found) => {
+      if (found !== "known") return Effect.succeed(found)
+      if (ofDex.size >= mostDexes) ofDex.clear()
+      const made = ofDex.get(dex) ?? perpetuals(dex)
+      ofDex.set(dex, made)
+      return made.find(coin)
+    })
+  }
+
+  return {
+    knows: ({ request: { coin, dex } }) =>
+      (!Predicate.isString(coin) || listOf(coin)?.names().has(coin) === true) &&
+      (!Predicate.isString(dex) || dex === "" || dexes.names().has(dex)),
+    find: ({ request: { coin, dex } }) =>
+      Effect.map(
+        Effect.all([
+          Predicate.isString(coin) ? findCoin(coin) : Effect.succeed<Found>("known"),
+          Predicate.isString(dex) && dex !== "" ? dexes.find(dex) : Effect.succeed<Found>("known")
+        ]),
+        together
+      )
+  }
+}

@@ -1,0 +1,186 @@
+/** The venue's streams: trades, books, bars, orders and fills as they happen. */
+import { CurrentCaller } from "@trigate/domain/Caller"
+import * as Json from "@trigate/domain/Json"
+import { MalformedFrame, SlowConsumer, SubscriptionRefused } from "@trigate/domain/streams/StreamError"
+import type { StreamError } from "@trigate/domain/streams/StreamError"
+import * as Subscription from "@trigate/domain/streams/Subscription"
+import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
+import * as Hub from "@trigate/upstream/streams/Hub"
+import type { SocketTransport } from "@trigate/upstream/streams/SocketTransport"
+import type { Limits } from "@trigate/upstream/streams/StreamLimits"
+import type { Frame, Topic } from "@trigate/upstream/streams/Topic"
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Queue from "effect/Queue"
+import type * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import * as Struct from "effect/Struct"
+import { Info } from "../Info.ts"
+import * as CoinCatalog from "./CoinCatalog.ts"
+import * as StreamRefills from "./StreamRefills.ts"
+import * as VenueProtocol from "./VenueProtocol.ts"
+
+/** The typed method of a subscription. */
+export type Method<S extends Subscription.Subscription> = (
+  request: S["request"]["Encoded"]
+) => Stream.Stream<Subscription.Item<S>, StreamError>
+
+/** Makes the typed method of a subscription. */
+interface MethodOf extends Struct.Lambda {
+  <S extends Subscription.Subscription>(subscription: S): Method<S>
+  readonly "~lambda.out": Method<Extract<this["~lambda.in"], Subscription.Subscription>>
+}
+
+/** The typed methods of all subscriptions. */
+export type Methods = {
+  readonly [Name in keyof typeof Subscriptions.subscriptions]: Method<(typeof Subscriptions.subscriptions)[Name]>
+}
+
+/** What `/ws` uses of the service: frames as texts, shared with all other callers. */
+export interface SharedStreams {
+  /** Takes a place for a connection of a caller. */
+  readonly join: (caller: string, sink: Hub.Sink) => Hub.Seat
+  readonly topicOf: (subscription: Subscription.Normalised) => Topic
+  /** Whether a subscription can be sent to the venue without looking its names up. */
+  readonly knows: (subscription: Subscription.Normalised) => boolean
+  /** Returns why a subscription must not be sent to the venue; undefined where it may. */
+  readonly check: (subscription: Subscription.Normalised) => Effect.Effect<string | undefined>
+  readonly status: () => Hub.Status
+  readonly counts: Hub.Counts
+}
+
+/**
+ * The venue's streams, with a method for each of `subscriptions`.
+ *
+ * All readers of the same subscription share one at the venue. It is resumed after a lost connection, without duplicates, and what
+ * was missed is read by queries where the venue has it.
+ *
+ * @since 0.1.0
+ * @category services
+ * @example
+ * ```ts
+ * const streams = yield* Streams
+ * yield* Stream.runForEach(streams.trades({ coin: "BTC" }), ({ px, side, sz }) => Console.log(side, sz, px))
+ * ```
+ */
+export class Streams extends Context.Service<Streams, Methods & { readonly shared: SharedStreams }>()(
+  "@trigate/trading/streams/Streams"
+) {}
+
+/** Frames that a typed reader may be behind. */
+const mostBehind = 10_000
+
+/** The states that a typed reader may be behind; later ones replace the oldest. */
+const mostStates = 16
+
+const typed = (shared: SharedStreams, declaration: Subscription.Subscription) => {
+  const decode = Schema.decodeUnknownResult(
+    declaration.isList === true ? Schema.Array(declaration.item) : Schema.Tuple([declaration.item])
+  )
+  const itemsOf = ({ text }: Frame): Result.Result<ReadonlyArray<unknown>, MalformedFrame> => {
+    const data = Subscription.valueAt(Result.getOrUndefined(Json.parse(text)), "data")
+    return Result.mapError(
+      decode(declaration.isList === true ? data : [data]),
+      (error) => new MalformedFrame({ message: error.message.slice(0, 500), frame: text.slice(0, 2000) })
+    )
+  }
+  const isState = declaration.delivery === "state"
+
+  return (request: unknown): Stream.Stream<unknown, StreamError> =>
+    Stream.unwrap(Effect.gen(function*() {
+      const value = { type: declaration.name, ...(typeof request === "object" ? request : {}) }
+      const refused = (message: string) =>
+        Stream.fail(new SubscriptionRefused({ message, subscription: Json.stringify(value) }))
+      const read = Subscriptions.read(value)
+      if (Result.isFailure(read)) return refused(VenueProtocol.invalidSubscription(Json.stringify(value)))
+      const refusal = yield* shared.check(read.success)
+      if (refusal !== undefined) return refused(refusal)
+      const topic = shared.topicOf(read.success)
+      const frames = yield* (isState
+        ? Queue.sliding<Frame, StreamError | Cause.Done>(mostStates)
+        : Queue.dropping<Frame, StreamError | Cause.Done>(mostBehind))
+      const end = (error: StreamError) => void Queue.failCauseUnsafe(frames, Cause.fail(error))
+      const seat = shared.join((yield* CurrentCaller).id, {
+        subscribed: () => {},
+        flush: () => {},
+        deliver: (frame) => {
+          if (!Queue.offerUnsafe(frames, frame) && !isState) {
+            end(new SlowConsumer({ message: `The reader is more than ${mostBehind} frames behind` }))
+          }
+        },
+        refused: ({ key }, message) => end(new SubscriptionRefused({ message, subscription: key }))
+      })
+      seat.subscribe(topic)
+      return Stream.fromQueue(frames).pipe(
+        Stream.mapEffect((frame) => Effect.fromResult(itemsOf(frame))),
+        Stream.flatMap(Stream.fromIterable),
+        Stream.ensuring(Effect.sync(() => seat.leave()))
+      )
+    }))
+}
+
+/** Where the venue's streams are, and what they may take. */
+export interface Options {
+  /** WebSocket addresses such as `wss://api.hyperliquid.xyz/ws`, in order of preference. */
+  readonly addresses: ReadonlyArray<Redacted.Redacted>
+  readonly limits?: Partial<Limits>
+  /** Whether a user may have one of the last places, such as one whose actions were accepted here. */
+  readonly isFamiliar?: (user: string) => boolean
+}
+
+const notAvailable = (key: string): string =>
+  `${VenueProtocol.invalidSubscription(key)}: the venue's list of coins cannot be read now, try again`
+
+/** The shared streams of an address, checked and refilled by the queries of a service. */
+export const makeShared = Effect.fnUntraced(function*(
+  info: Info["Service"],
+  options: Options
+): Effect.fn.Return<SharedStreams, never, SocketTransport | Scope.Scope> {
+  const hub = yield* Hub.make({ ...options, protocol: VenueProtocol.protocol })
+  const catalog = CoinCatalog.make(info)
+  const refillOf = StreamRefills.make(info)
+  return {
+    join: hub.join,
+    status: hub.status,
+    counts: hub.counts,
+    topicOf: (subscription) => VenueProtocol.topicOf(subscription, refillOf(subscription)),
+    knows: catalog.knows,
+    check: (subscription) =>
+      Effect.map(catalog.find(subscription), (found) =>
+        found === "known"
+          ? undefined
+          : found === "unknown"
+          ? VenueProtocol.invalidSubscription(subscription.key)
+          : notAvailable(subscription.key))
+  }
+})
+
+/** The service over shared streams. */
+export const make = (shared: SharedStreams): Streams["Service"] => {
+  const methods = Struct.map(
+    Subscriptions.subscriptions,
+    Struct.lambda<MethodOf>((declaration) => typed(shared, declaration))
+  )
+  return Streams.of({ ...methods, shared })
+}
+
+/**
+ * The streams of some addresses, over the `Info` and the `SocketTransport` of the context.
+ *
+ * A function, so that two venues in one program share nothing.
+ *
+ * @since 0.1.0
+ * @category layers
+ * @example
+ * ```ts
+ * const addresses = [Redacted.make("wss://api.hyperliquid.xyz/ws")]
+ * const live = Streams.layer({ addresses }).pipe(Layer.provide(SocketTransport.layerWebSocket))
+ * ```
+ */
+export const layer = (options: Options): Layer.Layer<Streams, never, Info | SocketTransport> =>
+  Layer.effect(Streams, Effect.flatMap(Info, (info) => Effect.map(makeShared(info, options), make)))

@@ -1,0 +1,184 @@
+/** The venue's WebSocket as text: what its frames are about, and how subscriptions, rows and refusals are written. */
+import * as Json from "@trigate/domain/Json"
+import * as Subscription from "@trigate/domain/streams/Subscription"
+import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
+import type { Incoming, Row, RowCodec, StreamProtocol, Topic, TopicRefill } from "@trigate/upstream/streams/Topic"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+
+/** The text that keeps a connection open, and the venue's answer. */
+export const ping = "{\"method\":\"ping\"}"
+export const pong = "{\"channel\":\"pong\"}"
+
+/** The venue's answer to a subscription, or to its end; the key is the subscription with its defaults. */
+export const acknowledgement = (method: "subscribe" | "unsubscribe", key: string): string =>
+  `{"channel":"subscriptionResponse","data":{"method":"${method}","subscription":${key}}}`
+
+/** An error frame. The connection stays open. */
+export const errorFrame = (message: string): string => JSON.stringify({ channel: "error", data: message })
+
+/** The venue's words for a frame that it cannot read. */
+export const unreadable = (frame: string): string => `Error parsing JSON into valid websocket request: ${frame}`
+
+/** The venue's words for a subscription that it does not take. */
+export const invalidSubscription = (json: string): string => `Invalid subscription ${json}`
+
+/** The frame of a channel. `data` is JSON. */
+export const dataFrame = (channel: string, data: string): string => `{"channel":${JSON.stringify(channel)},"data":${data}}`
+
+/** Whether a coin is a spot pair: `PURR/USDC` or `@107`. */
+export const isSpot = (coin: unknown): boolean => Predicate.isString(coin) && /^@|\//u.test(coin)
+
+/** The channel of the frames of a subscription. */
+export const channelOf = ({ declaration, request }: Subscription.Normalised): string => {
+  const [first = declaration.name, ofSpot = first] = Subscription.channelsOf(declaration)
+  return isSpot(request["coin"]) ? ofSpot : first
+}
+
+const asText = (value: unknown): string => value === undefined || value === null ? "" : String(value)
+
+/** What a frame shows of its subscription. */
+const shownIn = (declaration: Subscription.Subscription, read: (member: string, path: string) => unknown): string => {
+  let route = declaration.name
+  for (const [member, path] of Object.entries(declaration.shown)) {
+    const value = asText(read(member, path))
+    route += ` ${member === "user" ? value.toLowerCase() : value}`
+  }
+  return route
+}
+
+const byChannel = new Map(
+  Subscriptions.table.flatMap((declaration) =>
+    Subscription.channelsOf(declaration).map((channel) => [channel, declaration] as const)
+  )
+)
+
+const limits = [
+  { of: "users", pattern: /^Cannot track more than (?<limit>\d+) total users/u },
+  { of: "subscriptions", pattern: /^Cannot subscribe to more than (?<limit>\d+) channels/u },
+  { of: "messages", pattern: /^Cannot send more than (?<limit>\d+) messages/u }
+] as const
+
+const quoted = /\{.*\}/su
+
+const keyIn = (message: string): string | undefined => {
+  const value = Result.getOrUndefined(Json.parse(quoted.exec(message)?.[0] ?? ""))
+  const subscription = Predicate.hasProperty(value, "subscription") ? value.subscription : value
+  return Result.getOrUndefined(Subscriptions.read(subscription))?.key
+}
+
+const readError = (message: string): Incoming => {
+  for (const { of, pattern } of limits) {
+    const limit = pattern.exec(message)?.groups?.["limit"]
+    if (limit !== undefined) return { kind: "limit", of, limit: Number(limit), message }
+  }
+  const key = keyIn(message)
+  if (key !== undefined && message.startsWith("Already subscribed")) return { kind: "subscribed", key }
+  if (key !== undefined && message.startsWith("Already unsubscribed")) return { kind: "unsubscribed", key }
+  return { kind: "refused", key, message }
+}
+
+const readResponse = (data: unknown): Incoming => {
+  const method = Subscription.valueAt(data, "method")
+  const read = Subscriptions.read(Subscription.valueAt(data, "subscription"))
+  return Result.isSuccess(read)
+    ? { kind: method === "unsubscribe" ? "unsubscribed" : "subscribed", key: read.success.key }
+    : { kind: "noise" }
+}
+
+const noise: Incoming = { kind: "noise" }
+
+const read = (text: string): Incoming => {
+  // an old server greets with a plain text
+  const frame = Result.getOrUndefined(Json.parse(text))
+  const channel = Predicate.hasProperty(frame, "channel") ? frame.channel : undefined
+  const data = Predicate.hasProperty(frame, "data") ? frame.data : undefined
+  if (!Predicate.isString(channel) || channel === "pong" || channel === "post") return noise
+  if (channel === "subscriptionResponse") return readResponse(data)
+  if (channel === "error") return Predicate.isString(data) ? readError(data) : noise
+  const declaration = byChannel.get(channel)
+  if (declaration === undefined) return { kind: "unknown", channel }
+  const route = shownIn(declaration, (_member, path) => Subscription.valueAt(data, path))
+  return declaration.stateAt === undefined
+    ? { kind: "data", route }
+    : { kind: "data", route, state: asText(Subscription.valueAt(data, declaration.stateAt)) }
+}
+
+/** The JSON of a member of a frame's `data`, or of `data` itself. */
+const sliceOf = (text: string, member: string | undefined): string | undefined => {
+  const data = Json.members(text).get("data")
+  if (data === undefined || member === undefined) return data && text.slice(data.start, data.end)
+  const span = Json.members(text, data.start).get(member)
+  return span && text.slice(span.start, span.end)
+}
+
+const snapshotMark = /"isSnapshot"\s*:\s*true/u
+
+const rowCodec = ({ declaration, request }: Subscription.Normalised): RowCodec | undefined => {
+  const { rows } = declaration
+  if (rows === undefined) return undefined
+  const { id, member, replayed, time } = rows
+  const [channel = declaration.name] = Subscription.channelsOf(declaration)
+  const rowOf = (text: string): Row => {
+    const value = Result.getOrUndefined(Json.parse(text))
+    const at = Subscription.valueAt(value, time)
+    return {
+      id: id.length === 0 ? text : id.map((path) => asText(Subscription.valueAt(value, path))).join(" "),
+      text,
+      time: Predicate.isNumber(at) ? at : 0
+    }
+  }
+  const before = member === undefined ? "" : `${
+    "user" in declaration.shown ? `"user":${JSON.stringify(request["user"])},` : ""
+  }"${member}":`
+  return {
+    replayed,
+    read: (text) => {
+      const list = sliceOf(text, member)
+      const texts = list === undefined ? undefined : Json.elements(list)
+      return texts && { rows: texts.map(rowOf), isSnapshot: member !== undefined && snapshotMark.test(text) }
+    },
+    write: (written, kind) => {
+      const list = `[${written.map(({ text }) => text).join(",")}]`
+      const data = member === undefined
+        ? list
+        : `{${kind === "snapshot" ? "\"isSnapshot\":true," : ""}${before}${list}}`
+      return kind === "refill"
+        ? `{"channel":${JSON.stringify(channel)},"data":${data},"isRefill":true}`
+        : dataFrame(channel, data)
+    }
+  }
+}
+
+/** The topic of a subscription; `refill` finds what a lost connection has missed. */
+export const topicOf = (subscription: Subscription.Normalised, refill?: TopicRefill): Topic => {
+  const { declaration, key, request } = subscription
+  const rows = rowCodec(subscription)
+  const user = request["user"]
+  return {
+    key,
+    route: shownIn(declaration, (member) => request[member]),
+    name: declaration.name,
+    delivery: declaration.delivery,
+    isSteady: declaration.isSteady === true,
+    isUnshared: declaration.isUnshared === true,
+    subscribe: `{"method":"subscribe","subscription":${key}}`,
+    unsubscribe: `{"method":"unsubscribe","subscription":${key}}`,
+    ...(declaration.about === "user" && Predicate.isString(user) ? { user } : {}),
+    ...(rows === undefined ? {} : { rows }),
+    ...(refill === undefined ? {} : { refill })
+  }
+}
+
+/** The venue's protocol. */
+export const protocol: StreamProtocol = {
+  ping,
+  read,
+  refusal: (of, limit) =>
+    of === "users"
+      ? `Cannot track more than ${limit} total users.`
+      : of === "subscriptions"
+      ? `Cannot subscribe to more than ${limit} channels.`
+      : `Cannot open more than ${limit} connections.`,
+  invalid: ({ key }) => invalidSubscription(key)
+}
