@@ -65,6 +65,54 @@ const dashboardRows: ReadonlyArray<Row> = [
     ]
   },
   {
+    title: "Streams",
+    panels: [
+      { title: "WebSockets of callers", unit: "short", lines: [["open", now(m.streamSockets, "instance")]] },
+      {
+        title: "WebSockets opened and ended",
+        unit: "ops",
+        lines: [["opened", rate(m.streamSocketsOpened, "job")], ["{{reason}}", rate(m.streamClosed, "reason")]]
+      },
+      {
+        title: "At the venue",
+        unit: "short",
+        lines: [
+          ["connections", now(m.streamConnections, "instance")],
+          ["subscriptions", now(m.streamSubscriptions, "instance")],
+          ["users", now(m.streamUsers, "instance")]
+        ]
+      },
+      { title: "Frames of the venue", unit: "ops", lines: [["{{channel}}", rate(m.streamFrames, "channel")]] },
+      {
+        title: "Frames that callers were given",
+        unit: "ops",
+        lines: [["{{channel}}", rate(m.streamDeliveries, "channel")]]
+      },
+      {
+        title: "Frames that were not delivered as they came",
+        unit: "ops",
+        lines: [
+          ["replaced by later states", rate(m.streamConflated, "job")],
+          ["of unknown channels", rate(m.streamUnknownFrames, "job")]
+        ]
+      },
+      {
+        title: "Lost connections and silent streams",
+        unit: "ops",
+        lines: [["{{cause}}", rate(m.streamReconnects, "cause")]]
+      },
+      {
+        title: "What lost connections missed",
+        unit: "ops",
+        lines: [
+          ["refilled: {{channel}}", rate(m.streamRefilled, "channel")],
+          ["missing: {{channel}}", rate(m.streamGaps, "channel")]
+        ]
+      },
+      { title: "Age of the most silent stream", unit: "s", lines: [["{{channel}}", now(m.streamAge, "channel")]] }
+    ]
+  },
+  {
     title: "Upstreams",
     panels: [
       {

@@ -8,11 +8,12 @@ import { HealthApi } from "./HealthApi.ts"
 import { InfoApi } from "./InfoApi.ts"
 import { NodeApi } from "./NodeApi.ts"
 import { EvmApi, Layer2Api } from "./RpcApi.ts"
+import { StreamsApi } from "./StreamsApi.ts"
 import { TokensApi } from "./TokensApi.ts"
 
 /** The part of the contract that is about the chains. */
 export class ChainsApi extends HttpApi.make("gateway")
-  .add(ExchangeApi, InfoApi, CandlesApi, EvmApi, TokensApi, Layer2Api, NodeApi)
+  .add(ExchangeApi, InfoApi, CandlesApi, EvmApi, TokensApi, Layer2Api, StreamsApi, NodeApi)
   .annotateMerge(OpenApi.annotations({
     title: "Trigate",
     version: "0.1.0",

@@ -13,6 +13,7 @@ import { infoErrors, InfoRequest } from "./InfoApi.ts"
 import * as Paths from "./Paths.ts"
 import { Problems } from "./Problems.ts"
 import { evmParts, layer2Parts } from "./RpcApi.ts"
+import { socketErrors, Upgraded } from "./StreamsApi.ts"
 import { keyedTokenEndpoints } from "./TokensApi.ts"
 
 export class NodeApi extends HttpApiGroup.make("node").add(
@@ -42,6 +43,12 @@ export class NodeApi extends HttpApiGroup.make("node").add(
     params: KeyedPath,
     ...layer2Parts
   }).annotateMerge(OpenApi.annotations({ summary: "JSON-RPC of the layer 2" })),
+  HttpApiEndpoint.get("socket", `/:endpointKey${Paths.socket}`, {
+    disableCodecs: true,
+    params: KeyedPath,
+    success: Upgraded,
+    error: socketErrors
+  }).annotateMerge(OpenApi.annotations({ summary: "The venue's WebSocket, signed actions included" })),
   HttpApiEndpoint.post("root", "/:endpointKey", {
     disableCodecs: true,
     params: KeyedPath,

@@ -55,6 +55,9 @@ export const rateLimits = "/admin/rate-limits"
 /** The last requests. */
 export const requests = "/admin/requests"
 
+/** The WebSocket of the trading chain. */
+export const socket = "/ws"
+
 /** Whether the gateway takes traffic. */
 export const ready = "/health/ready"
 

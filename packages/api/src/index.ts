@@ -41,5 +41,8 @@ export * as Problems from "./Problems.ts"
 /** `POST /evm` and `POST /l2`: JSON-RPC of the trading chain's EVM and of an EVM layer 2. */
 export * as RpcApi from "./RpcApi.ts"
 
+/** `GET /ws`: the venue's WebSocket, shared by all callers. */
+export * as StreamsApi from "./StreamsApi.ts"
+
 /** `GET /api/v2/getTokenData` and `POST /api/v2/jsonRPC`: the token chain. */
 export * as TokensApi from "./TokensApi.ts"

@@ -9,13 +9,17 @@ import * as Metric from "effect/Metric"
 /** What the values of each label are. */
 export const labels = {
   address: "place of the address in its setting, from `0`",
-  cause: "for retries what was wrong with the attempt before, for ejections with the address",
+  cause:
+    "for retries what was wrong with the attempt before, for ejections with the address, for reconnects of streams `closed`, " +
+    "`silent` or `stale`",
+  channel: "name of a declared subscription",
   interval: "interval of a bar, such as `1m`",
   node: "version of Node",
   operation:
     "name of a declared operation, the type of a [known query](#known-queries), or `batch`, `probe`, `unsupported`",
   outcome: "`ok`, or what went wrong: the tag of a typed error, or how an attempt or a cached read ended",
   quota: "`requests`, `concurrent`, `weight` or `units`",
+  reason: "`client`, `drain`, `binary`, `key`, `rate`, `size` or `slow`",
   route: "endpoint of the contract such as `exchange.submit`, or `other`",
   share: "`common`, or `actions` for what is reserved for signed actions",
   state: "`sent`, or `unknown`",

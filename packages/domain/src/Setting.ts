@@ -17,6 +17,7 @@ export const groups = [
   "Upstreams",
   "Relaying",
   "Limits",
+  "Streams",
   "Caching",
   "Stores",
   "Candle archive",
@@ -161,6 +162,8 @@ export const onOff = "`on` or `off`"
 export const baseUrls = "http(s) base URLs, comma separated, without query"
 /** What {@link Positive} accepts. */
 export const positive = "a number above zero"
+/** What a setting of type {@link Count} takes. */
+export const count = "an integer above zero"
 
 /** The decoded values of settings. */
 export type Values<Settings> = { readonly [Name in keyof Settings]: Config.Success<Settings[Name]> }

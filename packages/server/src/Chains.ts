@@ -10,6 +10,7 @@ import type { Layer2 } from "@trigate/layer2/Layer2"
 import * as Layer2Upstream from "@trigate/layer2/Layer2Upstream"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import * as SandboxState from "@trigate/sandbox/SandboxState"
+import * as VenueStreams from "@trigate/sandbox/streams/VenueStreams"
 import * as VenueArchive from "@trigate/sandbox/venue/VenueArchive"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import { MetadataFetch } from "@trigate/tokens/metadata/MetadataFetch"
@@ -23,6 +24,9 @@ import * as CandleHistory from "@trigate/trading/candles/CandleHistory"
 import type { Exchange } from "@trigate/trading/Exchange"
 import type { Info } from "@trigate/trading/Info"
 import * as Inspector from "@trigate/trading/Inspector"
+import type { Queries } from "@trigate/trading/streams/CoinCatalog"
+import * as Streams from "@trigate/trading/streams/Streams"
+import type { SharedStreams } from "@trigate/trading/streams/Streams"
 import * as Trading from "@trigate/trading/Trading"
 import type { TradingEvm } from "@trigate/trading/TradingEvm"
 import * as OutlierDetection from "@trigate/upstream/attempts/OutlierDetection"
@@ -31,6 +35,7 @@ import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
 import * as RateLimiterRedis from "@trigate/upstream/limits/RateLimiterRedis"
 import type { RateWindow } from "@trigate/upstream/limits/RateWindow"
 import * as Pipeline from "@trigate/upstream/Pipeline"
+import { SocketTransport } from "@trigate/upstream/streams/SocketTransport"
 import { HttpTransport } from "@trigate/upstream/transport/HttpTransport"
 import * as HttpTransportUndici from "@trigate/upstream/transport/HttpTransportUndici"
 import * as Upstream from "@trigate/upstream/Upstream"
@@ -41,12 +46,15 @@ import * as Layer from "effect/Layer"
 import * as LayerMap from "effect/LayerMap"
 import * as Option from "effect/Option"
 import * as Redis from "effect/persistence/Redis"
+import * as Redacted from "effect/Redacted"
+import type * as Scope from "effect/Scope"
 import * as GatewayStatus from "./GatewayStatus.ts"
 import type { Settings } from "./settings/Settings.ts"
 import * as ActionLogStore from "./stores/ActionLogStore.ts"
 import { AuditLogWriter } from "./stores/AuditLogWriter.ts"
 import * as QuotasRedis from "./stores/QuotasRedis.ts"
 import * as SharedRedis from "./stores/SharedRedis.ts"
+import * as SocketTransportWs from "./streams/SocketTransportWs.ts"
 
 /** The five services, and the inspector of signed bodies. */
 export type Services = Exchange | Info | Inspector.Inspector | TradingEvm | TokenChain | Layer2
@@ -58,6 +66,11 @@ export class Chains extends Context.Service<Chains, {
   /** What counts against rate limits; the sandbox has none. */
   readonly windows: Map<string, RateWindow>
   readonly layerOf: (settings: Settings) => Layer.Layer<Services>
+  /** Opens the streams of the trading chain; settings say where it is at each new connection. */
+  readonly openStreams: (
+    queries: Queries,
+    settings: () => Settings
+  ) => Effect.Effect<() => SharedStreams | undefined, never, Scope.Scope>
 }>()("@trigate/server/Chains") {}
 
 /** The Redis of the settings. Everything that uses it gets this one layer, and so shares one connection. */
@@ -150,6 +163,22 @@ const quotas = (
   })
 }
 
+const streamLimits = (settings: Settings) => ({
+  connections: settings.streamConnections,
+  newConnections: settings.streamNewConnections,
+  subscriptions: settings.streamSubscriptions,
+  users: settings.streamUsers,
+  usersOfCaller: settings.streamCallerUsers,
+  messages: settings.streamMessages,
+  grace: settings.streamGrace
+})
+
+/** The WebSocket addresses of the official API: `wss://host/ws` for `https://host`. */
+const streamAddresses = ({ tradingApiUrl }: Settings): ReadonlyArray<Redacted.Redacted> =>
+  Upstream.make("trading-api", tradingApiUrl).addresses.map((address) =>
+    Redacted.make(`${Redacted.value(address).replace(/^http/u, "ws")}/ws`, { label: "trading-api" })
+  )
+
 /** Live chains; replicas share rate limits and cached responses through Redis. */
 const live = (first: Settings) =>
   Layer.unwrap(Effect.sync(() => {
@@ -159,10 +188,11 @@ const live = (first: Settings) =>
         ActionLog.ActionLog,
         HttpTransport,
         MetadataFetch,
-        ResponseCache.ResponseCache
+        ResponseCache.ResponseCache,
+        SocketTransport
       )(
         yield* Effect.context<
-          ActionLog.ActionLog | HttpTransport | MetadataFetch | ResponseCache.ResponseCache
+          ActionLog.ActionLog | HttpTransport | MetadataFetch | ResponseCache.ResponseCache | SocketTransport
         >()
       )
       const windows = new Map<string, RateWindow>()
@@ -173,6 +203,16 @@ const live = (first: Settings) =>
       return Chains.of({
         actionLog: Context.get(kept, ActionLog.ActionLog),
         windows,
+        openStreams: Effect.fnUntraced(function*(queries, settings) {
+          const shared = yield* Effect.provide(
+            Streams.makeShared(queries, {
+              addresses: () => streamAddresses(settings()),
+              limits: streamLimits(settings())
+            }),
+            kept
+          )
+          return () => settings().tradingApiUrl.length === 0 ? undefined : shared
+        }),
         layerOf: (settings) => {
           const { layer2Url, onceDeadline, readDeadline, traceUpstream, tradingNodeUrl } = settings
           // never shorter: an action that is still sent by the old settings needs its whole lease
@@ -197,7 +237,7 @@ const live = (first: Settings) =>
       Layer.provide(cache(redis)),
       Layer.provide(archiveOf(first)),
       Layer.provide(MetadataFetchUndici.layer()),
-      Layer.provide(HttpTransportUndici.layer({ connections: 512 }))
+      Layer.provide([HttpTransportUndici.layer({ connections: 512 }), SocketTransportWs.layer])
     )
     return Layer.merge(
       Option.match(redis, { onNone: () => kept, onSome: (shared) => Layer.provide(kept, shared) }),
@@ -214,6 +254,17 @@ const sandbox = () =>
       return Chains.of({
         actionLog: Context.get(kept, ActionLog.ActionLog),
         windows: new Map(),
+        openStreams: Effect.fnUntraced(function*(queries, settings) {
+          const shared = yield* Effect.provideService(
+            Streams.makeShared(queries, {
+              addresses: [Redacted.make("sandbox")],
+              limits: streamLimits(settings())
+            }),
+            SocketTransport,
+            VenueStreams.make(Context.get(kept, SandboxState.SandboxState))
+          )
+          return () => shared
+        }),
         layerOf: (settings) =>
           Layer.mergeAll(
             Sandbox.layerServices(),

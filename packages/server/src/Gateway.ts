@@ -51,6 +51,8 @@ import * as EncodedRoutes from "./routes/EncodedRoutes.ts"
 import * as RelayRoutes from "./routes/RelayRoutes.ts"
 import * as RpcRoutes from "./routes/RpcRoutes.ts"
 import * as Unmatched from "./routes/Unmatched.ts"
+import * as Sessions from "./streams/Sessions.ts"
+import * as StreamRoutes from "./streams/StreamRoutes.ts"
 
 /** What a gateway relays besides the documented operations. */
 export interface Options extends RpcRoutes.Options {
@@ -98,6 +100,7 @@ const relays = Effect.gen(function*() {
   const layer2 = yield* RpcRoutes.layer2(options)
   const tokens = yield* RpcRoutes.tokens
   const tokenRest = yield* RelayRoutes.tokenRest
+  const socket = yield* StreamRoutes.make(options.anyInfo)
   const plain = (handle: Handle): Handler => (request) => serve(request, undefined, handle(request, "gateway"))
   const keyed = (handle: Handle): Handler => (request) =>
     Effect.flatMap(endpointKey, (key) => serve(request, key, handle(request, "node")))
@@ -114,6 +117,8 @@ const relays = Effect.gen(function*() {
       "tokens.rpc": rpc(tokens),
       "tokens.rest": plain(tokenRest),
       "tokens.restPost": plain(tokenRest),
+      "streams.socket": (request) => serve(request, undefined, socket(request)),
+      "node.socket": (request) => Effect.flatMap(endpointKey, (key) => serve(request, key, socket(request))),
       "node.exchange": keyed(exchange.handle),
       "node.info": keyed(info.handle),
       "node.evm": keyedRpc(evm),
@@ -356,6 +361,7 @@ export const layerDefaults = (
   | Observe.Drain
   | RequestFacts.AccessLog
   | RequestTail.RequestTail
+  | Sessions.Sessions
 > => {
   const chain = { mode: sandbox ? "sandbox" as const : "live" as const, upstreams: {} }
   return Layer.mergeAll(
@@ -365,6 +371,7 @@ export const layerDefaults = (
     Load.layer(Load.defaults),
     RequestFacts.layerAccessLogOff,
     RequestTail.layer,
+    Sessions.layerNone(),
     Layer.succeed(GatewayStatus, { sandbox, network, chains: { trading: chain, tokens: chain, layer2: chain } })
   )
 }

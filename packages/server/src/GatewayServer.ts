@@ -48,6 +48,7 @@ import { settings as declared } from "./settings/Settings.ts"
 import { SettingsError } from "./settings/SettingsSources.ts"
 import * as AuditLogWriter from "./stores/AuditLogWriter.ts"
 import * as CallerStore from "./stores/CallerStore.ts"
+import * as Sessions from "./streams/Sessions.ts"
 
 /** What became of new settings; the names are those of the environment. */
 export interface Change {
@@ -186,6 +187,15 @@ type Surroundings =
   | Path
   | Scope.Scope
 
+/** What the WebSockets of callers may take. */
+const sessionLimits = (settings: Settings): Sessions.Options => ({
+  sockets: settings.streamCallerSockets,
+  subscriptions: settings.streamCallerSubscriptions,
+  messages: settings.streamCallerMessages,
+  posts: settings.streamPosts,
+  queue: { frames: settings.streamQueueFrames, bytes: settings.streamQueueBytes }
+})
+
 const make = Effect.fnUntraced(function*(first: Settings, place: AdminPlace | undefined) {
   const chains = yield* Chains.Chains
   const keys = yield* CallerKeys
@@ -195,11 +205,15 @@ const make = Effect.fnUntraced(function*(first: Settings, place: AdminPlace | un
   const context = yield* Effect.context<Surroundings>()
   const scope = Context.get(context, Scope.Scope)
   const one = yield* Semaphore.make(1)
+  let inForce = first
+  const sessions = yield* Sessions.make((queries) => chains.openStreams(queries, () => inForce), sessionLimits(first))
 
   const build = Effect.fnUntraced(function*(settings: Settings) {
     const own = yield* Scope.fork(scope)
     const services = Layer.succeedContext(
-      yield* Layer.build(servicesOf(settings, chains, keys, quotas)).pipe(Scope.provide(own))
+      yield* Layer.build(
+        Layer.merge(servicesOf(settings, chains, keys, quotas), Layer.succeed(Sessions.Sessions, sessions))
+      ).pipe(Scope.provide(own))
     )
     const fastLane: FastLane.Entrance = { lane: undefined }
     const mount = {
@@ -241,13 +255,19 @@ const make = Effect.fnUntraced(function*(first: Settings, place: AdminPlace | un
       yield* Effect.provideContext(HttpServer.serveEffect(Effect.suspend(() => now.admin ?? now.handle)), admin)
     }
     // added last, so that it runs first: the servers have to listen while requests finish
-    yield* Effect.addFinalizer(() => drain.drain(NodeServer.maxDrainWait))
+    yield* Effect.addFinalizer(() =>
+      Effect.all([drain.drain(NodeServer.maxDrainWait), sessions.drain(first.streamDrain)], {
+        concurrency: "unbounded",
+        discard: true
+      })
+    )
   }))
 
   const replace = Effect.fnUntraced(function*(settings: Settings) {
     const next = yield* build(settings)
     const old = now
     now = next
+    inForce = settings
     yield* Ref.set(handle, next.handle)
     entrance.lane = next.fastLane.lane
     yield* Effect.forkIn(Effect.andThen(drain.current, Scope.close(old.own, Exit.void)), scope)

@@ -7,8 +7,8 @@
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as Json from "../Json.ts"
-import type { AnyCodec } from "../Operation.ts"
+import * as Json from "../encoding/Json.ts"
+import type { AnyCodec } from "../operations/Operation.ts"
 
 /**
  * What a subscription sends.

@@ -2,12 +2,12 @@
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
-import { ClearinghouseState, SpotClearinghouseState } from "../Account.ts"
-import { Candle, CandleInterval, DecimalString } from "../Candle.ts"
-import { Address, lowerCase } from "../Hex.ts"
-import { AllMids, AssetContext, BookLevel, Side, Trade } from "../Market.ts"
-import { openStruct } from "../OpenStruct.ts"
-import { Fill, Order } from "../Order.ts"
+import { Candle, CandleInterval, DecimalString } from "../candles/Candle.ts"
+import { Address, lowerCase } from "../encoding/Hex.ts"
+import { openStruct } from "../encoding/OpenStruct.ts"
+import { ClearinghouseState, SpotClearinghouseState } from "../info/Account.ts"
+import { AllMids, AssetContext, BookLevel, Side, Trade } from "../info/Market.ts"
+import { Fill, Order } from "../info/Order.ts"
 import { Millis } from "../Time.ts"
 import { reader, subscription } from "./Subscription.ts"
 import type { Subscription } from "./Subscription.ts"
@@ -88,7 +88,7 @@ const SliceFill = openStruct({ fill: Fill, twapId: Schema.Natural })
 const isSnapshot = Schema.optionalKey(Schema.NullOr(Schema.Boolean))
 
 /** The rows of a user, which begin with a snapshot. */
-const rowsOf = <const Member extends string, Row extends Schema.Codec<unknown, unknown>>(member: Member, row: Row) =>
+const rowsOf = <Row extends Schema.Codec<unknown, unknown>>(member: string, row: Row) =>
   openStruct({ user: Schema.String, isSnapshot, [member]: Schema.Array(row) })
 
 export const allMids = subscription({

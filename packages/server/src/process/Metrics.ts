@@ -8,6 +8,7 @@ import { metrics as archive } from "@trigate/archive/ArchiveMetrics"
 import type { Declared } from "@trigate/domain/DeclaredMetric"
 import { counter, gauge, quotaExceeded, seconds } from "@trigate/domain/DeclaredMetric"
 import { metrics as actionLog } from "@trigate/trading/actionLog/ActionLogMetrics"
+import { metrics as streams } from "@trigate/upstream/streams/StreamMetrics"
 import { metrics as upstream } from "@trigate/upstream/UpstreamMetrics"
 
 /** Every metric, in the order of docs/metrics.md. */
@@ -38,6 +39,14 @@ export const metrics = {
     "Lines of the audit log that were lost because it could not be written"
   ),
   ...archive,
+  streamSockets: gauge("trigate_stream_sockets", "Open WebSockets of callers"),
+  streamSocketsOpened: counter("trigate_stream_sockets_opened_total", "WebSockets that callers opened"),
+  streamClosed: counter("trigate_stream_closed_total", "WebSockets of callers that ended, by reason", ["reason"]),
+  streamConflated: counter(
+    "trigate_stream_conflated_total",
+    "States that were replaced by later ones while their WebSocket did not read"
+  ),
+  ...streams,
   buildInfo: gauge("trigate_build_info", "Always 1; its labels say what runs", ["version", "node"]),
   // the names that prom-client gives them, so that dashboards for Node work as they are
   processCpuUser: counter("process_cpu_user_seconds_total", "Processor time spent in the program, in seconds"),

@@ -44,6 +44,16 @@ const answerOf = (refusal: Refusal, detail: string): string => {
     `content-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`
 }
 
+/** The path of a WebSocket route, alone or behind a key, and with or without a query. */
+const socketPath = /^(?:\/[^/?#]+)?\/ws(?:\?|$)/u
+
+/** Whether a request asks a route of the gateway for a WebSocket. */
+const isSocketRequest = ({ headers, url = "" }: Http.IncomingMessage): boolean =>
+  headers.upgrade?.toLowerCase() === "websocket" && socketPath.test(url)
+
+/** The most bytes of a frame that a caller sends. */
+export const maxFrameBytes = 64 * 1024
+
 /** Refuses a request that no program handles, and closes its connection once the request has ended. */
 const refuse = (
   request: Http.IncomingMessage,
@@ -149,8 +159,8 @@ export const create = (bounds: Connections.Bounds = {}): Http.Server => {
     requestTimeout: 30_000,
     connectionsCheckingInterval: 1000,
     keepAliveTimeout: 75_000,
-    // there is no other protocol to upgrade to: such a request is answered like any other
-    shouldUpgradeCallback: () => false
+    // a request for another protocol is answered like any other
+    shouldUpgradeCallback: isSocketRequest
   })
   Connections.bound(server, bounds)
   server.park()
@@ -187,7 +197,12 @@ export const layer = ({ host, port, ...bounds }: Options) =>
       const listener = create({ trustedProxies, ...bounds })
       return Layer.merge(
         Layer.succeed(Listener, listener),
-        NodeHttpServer.layer(() => listener, { host, port, gracefulShutdownTimeout: maxDrainWait })
+        NodeHttpServer.layer(() => listener, {
+          host,
+          port,
+          gracefulShutdownTimeout: maxDrainWait,
+          websocket: { maxPayload: maxFrameBytes, perMessageDeflate: false, clientTracking: false }
+        })
       )
     })
   )

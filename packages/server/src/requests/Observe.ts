@@ -299,6 +299,14 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
     const id = idOf(Predicate.isString(given) ? given : undefined)
     const facts = RequestFacts.make(load, id)
     let isOver = false
+    const end = () => {
+      if (isOver) return
+      isOver = true
+      leave()
+      facts.admitted?.end()
+      if (facts.body !== undefined) load.release(facts.body)
+    }
+    facts.release = end
     return {
       facts,
       start,
@@ -345,13 +353,7 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
           response.once("close", load.unread(body.contentLength, () => response.req.socket.destroy()))
         }
       },
-      end: () => {
-        if (isOver) return
-        isOver = true
-        leave()
-        facts.admitted?.end()
-        if (facts.body !== undefined) load.release(facts.body)
-      }
+      end
     }
   }
 

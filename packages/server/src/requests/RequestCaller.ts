@@ -241,7 +241,7 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
   const quotas = yield* Quotas.Quotas
   const atAddress = byAddress(yield* TrustedProxies)
 
-  const callerOf = (request: HttpServerRequest, inPath: Redacted.Redacted | undefined) => {
+  const callerOf = (request: HttpServerRequest, inPath: Redacted.Redacted | undefined, facts: RequestFacts) => {
     const head = headOfRequest(request)
     if (check === undefined) {
       return inPath !== undefined && reserved.has(Redacted.value(inPath))
@@ -253,7 +253,9 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
       : [...inQuery(request.url), Redacted.value(inPath)]
     const [key, another] = keysOf(head, inQueryOrPath)
     if (key === undefined) return noKey
-    return another === undefined ? check(Redacted.make(key)) : severalKeys
+    if (another !== undefined) return severalKeys
+    facts.key = Redacted.make(key)
+    return check(facts.key)
   }
 
   const tryCaller = (message: IncomingMessage, inPath: string | undefined, clock: Clock.Clock): Caller | undefined => {
@@ -319,7 +321,7 @@ export const serving: Effect.Effect<Serving, never, CallerKeys | Quotas.Quotas> 
         return served.provide(handled)
       }
       if (facts.admitted === undefined && facts.load.isBusy) return overloaded
-      return Effect.flatMap(callerOf(request, keyInPath), (caller) => {
+      return Effect.flatMap(callerOf(request, keyInPath, facts), (caller) => {
         // a guarded listener has counted the request before its route does
         if (facts.admitted?.caller.id === caller.id) return servedFor(facts.admitted)
         if (!isCounted(caller.quota)) return servedFor(uncounted(caller))

@@ -14,8 +14,10 @@ import type * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import { constVoid } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Queue from "effect/Queue"
+import type * as Redacted from "effect/Redacted"
 import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
 import type * as Tracer from "effect/Tracer"
@@ -66,6 +68,10 @@ export interface RequestFacts {
   json: Json | undefined
   /** For whom the request is served, where that was decided before it came to its route. */
   admitted: Admitted | undefined
+  /** The key that was checked, where the ordinary route checked one. */
+  key: Redacted.Redacted | undefined
+  /** Ends the request before its route does: a WebSocket outlives it. */
+  release: () => void
 }
 
 /** Notes the age of a response. */
@@ -88,7 +94,9 @@ export const make = (load: Load["Service"] = unlimited, id?: string): RequestFac
   body: undefined,
   read: undefined,
   json: undefined,
-  admitted: undefined
+  admitted: undefined,
+  key: undefined,
+  release: constVoid
 })
 
 /** The facts of the request that the fiber serves. Every route of a gateway has its own: see `Observe`. */
@@ -174,6 +182,13 @@ export interface Entry {
   readonly error: string | undefined
   /** The trace that the request belongs to, where the program has a tracer. */
   readonly traceId: string | undefined
+  /** What a WebSocket was, at its end. */
+  readonly socket?: {
+    readonly closed: string
+    readonly received: number
+    readonly sent: number
+    readonly conflated: number
+  }
 }
 
 /** The access log. `write` returns at once; when entries come faster than they can be written, the oldest are dropped. */

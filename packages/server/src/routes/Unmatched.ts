@@ -66,7 +66,7 @@ export const make = ({ docs, methods, prefix }: Options) => {
   const noWebSocket = HttpBody.plainProblem(
     404,
     "Not Found",
-    "This gateway has no WebSocket; its routes are asked over HTTP"
+    "There is no WebSocket at this path; those of the gateway are /ws and /{endpointKey}/ws"
   )
   return {
     /** The answer where there is no such route. */

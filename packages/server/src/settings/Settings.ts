@@ -23,11 +23,13 @@ import {
 } from "@trigate/domain/Setting"
 import type { Values } from "@trigate/domain/Setting"
 import { settings as trading } from "@trigate/trading/TradingSettings"
+import { settings as streams } from "@trigate/upstream/streams/StreamSettings"
 import { settings as upstream } from "@trigate/upstream/UpstreamSettings"
 import * as Config from "effect/Config"
 import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 import * as Struct from "effect/Struct"
+import { settings as sockets } from "../streams/StreamSettings.ts"
 import { settings as telemetry } from "./TelemetrySettings.ts"
 
 const Host = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9.:_-]{1,255}$/u))
@@ -233,6 +235,8 @@ export const settings = {
       "The database of `TRIGATE_DATABASE_URL` keeps them, and without one the memory",
     takes: "`coin:interval`, such as `BTC:1m,@107:5m`, or `*:1h` for every other coin; comma separated"
   }, "unset: nothing is recorded"),
+  ...streams,
+  ...sockets,
   ...telemetry
 }
 

@@ -5,12 +5,15 @@
  * are checked before a subscription is sent.
  */
 import type { Normalised } from "@trigate/domain/streams/Subscription"
-import { Freshness } from "@trigate/upstream/ResponseCache"
+import { Freshness } from "@trigate/upstream/cache/ResponseCache"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Semaphore from "effect/Semaphore"
 import type { Info } from "../Info.ts"
+
+/** The queries that streams need: for the names of the venue, and for what a lost connection has missed. */
+export type Queries = Pick<Info["Service"], "allMids" | "meta" | "perpDexs" | "relay" | "spotMeta">
 
 /** What is known of a name: whether the venue has it, or that its lists cannot be read. */
 export type Found = "known" | "unknown" | "unavailable"
@@ -37,15 +40,18 @@ const makeList = (load: Effect.Effect<Iterable<string>, { readonly _tag: string 
   let readAt: number | undefined
   // callers who lack a name at the same time read the list once
   const one = Semaphore.makeUnsafe(1)
-  const refresh = Effect.flatMap(Clock.currentTimeMillis, (now) =>
-    Effect.matchEager(Effect.provideService(load, Freshness, readAt === undefined ? "declared" : "none"), {
-      onFailure: () => false,
-      onSuccess: (found) => {
-        names = new Set(found)
-        readAt = now
-        return true
-      }
-    }))
+  const refresh = Effect.flatMap(
+    Clock.currentTimeMillis,
+    (now) =>
+      Effect.matchEager(Effect.provideService(load, Freshness, readAt === undefined ? "declared" : "none"), {
+        onFailure: () => false,
+        onSuccess: (found) => {
+          names = new Set(found)
+          readAt = now
+          return true
+        }
+      })
+  )
   let failedAt: number | undefined
   const find = (name: string): Effect.Effect<Found> =>
     Effect.suspend(() => names.has(name) ? Effect.succeed<Found>("known") : one.withPermits(1)(lookUp(name)))
@@ -71,7 +77,7 @@ const together = (all: ReadonlyArray<Found>): Found =>
   all.includes("unknown") ? "unknown" : all.includes("unavailable") ? "unavailable" : "known"
 
 /** The names as the queries of a service list them. */
-export const make = (info: Info["Service"]): CoinCatalog => {
+export const make = (info: Queries): CoinCatalog => {
   const perpetuals = (dex: string) =>
     makeList(Effect.map(info.meta({ dex }), ({ universe }) => universe.map(({ name }) => name)))
   const own = perpetuals("")

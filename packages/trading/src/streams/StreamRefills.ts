@@ -1,8 +1,8 @@
 /** What fills the holes that a lost connection leaves: queries of `POST /info`, as frames of the stream. */
 import { CurrentCaller } from "@trigate/domain/Caller"
 import type { Caller } from "@trigate/domain/Caller"
-import * as Json from "@trigate/domain/Json"
-import * as InfoProtocol from "@trigate/domain/protocol/InfoProtocol"
+import * as Json from "@trigate/domain/encoding/Json"
+import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
 import * as Subscription from "@trigate/domain/streams/Subscription"
 import type { TopicRefill } from "@trigate/upstream/streams/Topic"
 import * as Data from "effect/Data"
@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
-import type { Info } from "../Info.ts"
+import type { Queries } from "./CoinCatalog.ts"
 import * as VenueProtocol from "./VenueProtocol.ts"
 
 /** The caller whose share of the rate limit refills take: never that of actions. */
@@ -37,7 +37,11 @@ const updateOf = (row: unknown): string => {
 
 interface Plan {
   readonly query: (subscription: Subscription.Normalised, since: number) => object
-  readonly frames: (subscription: Subscription.Normalised, rows: ReadonlyArray<string>, since: number) => ReadonlyArray<string>
+  readonly frames: (
+    subscription: Subscription.Normalised,
+    rows: ReadonlyArray<string>,
+    since: number
+  ) => ReadonlyArray<string>
 }
 
 const parsed = (text: string): unknown => Result.getOrUndefined(Json.parse(text))
@@ -72,7 +76,7 @@ const startOf = (last: string | undefined, since: number, { stateAt }: Subscript
 }
 
 /** Refills over the queries of a service; each is tried five times. */
-export const make = (info: Info["Service"]) => (subscription: Subscription.Normalised): TopicRefill | undefined => {
+export const make = (info: Queries) => (subscription: Subscription.Normalised): TopicRefill | undefined => {
   const { declaration } = subscription
   const { refill } = declaration
   const plan = refill && plans[refill.query]

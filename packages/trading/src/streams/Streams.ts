@@ -1,6 +1,6 @@
 /** The venue's streams: trades, books, bars, orders and fills as they happen. */
 import { CurrentCaller } from "@trigate/domain/Caller"
-import * as Json from "@trigate/domain/Json"
+import * as Json from "@trigate/domain/encoding/Json"
 import { MalformedFrame, SlowConsumer, SubscriptionRefused } from "@trigate/domain/streams/StreamError"
 import type { StreamError } from "@trigate/domain/streams/StreamError"
 import * as Subscription from "@trigate/domain/streams/Subscription"
@@ -127,7 +127,7 @@ const typed = (shared: SharedStreams, declaration: Subscription.Subscription) =>
 /** Where the venue's streams are, and what they may take. */
 export interface Options {
   /** WebSocket addresses such as `wss://api.hyperliquid.xyz/ws`, in order of preference. */
-  readonly addresses: ReadonlyArray<Redacted.Redacted>
+  readonly addresses: ReadonlyArray<Redacted.Redacted> | (() => ReadonlyArray<Redacted.Redacted>)
   readonly limits?: Partial<Limits>
   /** Whether a user may have one of the last places, such as one whose actions were accepted here. */
   readonly isFamiliar?: (user: string) => boolean
@@ -138,10 +138,14 @@ const notAvailable = (key: string): string =>
 
 /** The shared streams of an address, checked and refilled by the queries of a service. */
 export const makeShared = Effect.fnUntraced(function*(
-  info: Info["Service"],
-  options: Options
+  info: CoinCatalog.Queries,
+  { addresses, ...options }: Options
 ): Effect.fn.Return<SharedStreams, never, SocketTransport | Scope.Scope> {
-  const hub = yield* Hub.make({ ...options, protocol: VenueProtocol.protocol })
+  const hub = yield* Hub.make({
+    ...options,
+    addresses: typeof addresses === "function" ? addresses : () => addresses,
+    protocol: VenueProtocol.protocol
+  })
   const catalog = CoinCatalog.make(info)
   const refillOf = StreamRefills.make(info)
   return {

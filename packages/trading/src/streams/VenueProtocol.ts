@@ -1,5 +1,5 @@
 /** The venue's WebSocket as text: what its frames are about, and how subscriptions, rows and refusals are written. */
-import * as Json from "@trigate/domain/Json"
+import * as Json from "@trigate/domain/encoding/Json"
 import * as Subscription from "@trigate/domain/streams/Subscription"
 import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
 import type { Incoming, Row, RowCodec, StreamProtocol, Topic, TopicRefill } from "@trigate/upstream/streams/Topic"
@@ -24,7 +24,8 @@ export const unreadable = (frame: string): string => `Error parsing JSON into va
 export const invalidSubscription = (json: string): string => `Invalid subscription ${json}`
 
 /** The frame of a channel. `data` is JSON. */
-export const dataFrame = (channel: string, data: string): string => `{"channel":${JSON.stringify(channel)},"data":${data}}`
+export const dataFrame = (channel: string, data: string): string =>
+  `{"channel":${JSON.stringify(channel)},"data":${data}}`
 
 /** Whether a coin is a spot pair: `PURR/USDC` or `@107`. */
 export const isSpot = (coin: unknown): boolean => Predicate.isString(coin) && /^@|\//u.test(coin)
@@ -35,7 +36,8 @@ export const channelOf = ({ declaration, request }: Subscription.Normalised): st
   return isSpot(request["coin"]) ? ofSpot : first
 }
 
-const asText = (value: unknown): string => value === undefined || value === null ? "" : String(value)
+const asText = (value: unknown): string =>
+  Predicate.isString(value) ? value : value === undefined || value === null ? "" : Json.stringify(value)
 
 /** What a frame shows of its subscription. */
 const shownIn = (declaration: Subscription.Subscription, read: (member: string, path: string) => unknown): string => {
@@ -128,9 +130,9 @@ const rowCodec = ({ declaration, request }: Subscription.Normalised): RowCodec |
       time: Predicate.isNumber(at) ? at : 0
     }
   }
-  const before = member === undefined ? "" : `${
-    "user" in declaration.shown ? `"user":${JSON.stringify(request["user"])},` : ""
-  }"${member}":`
+  const before = member === undefined ?
+    "" :
+    `${"user" in declaration.shown ? `"user":${JSON.stringify(request["user"])},` : ""}"${member}":`
   return {
     replayed,
     read: (text) => {

@@ -1,5 +1,5 @@
 /** A venue in this process behind `SocketTransport`: it acknowledges as the venue does, and sends what a function gives it. */
-import * as Json from "@trigate/domain/Json"
+import * as Json from "@trigate/domain/encoding/Json"
 import * as Subscription from "@trigate/domain/streams/Subscription"
 import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
 import { SocketLost, SocketTransport } from "@trigate/upstream/streams/SocketTransport"

@@ -85,7 +85,8 @@ export interface Hub {
 
 /** Where the streams of an upstream are, and what they may take. */
 export interface Options {
-  readonly addresses: ReadonlyArray<Redacted.Redacted>
+  /** Returns the addresses in order of preference, at each new connection. */
+  readonly addresses: () => ReadonlyArray<Redacted.Redacted>
   readonly protocol: StreamProtocol
   readonly limits?: Partial<StreamLimits.Limits>
   /** Whether a user may have one of the last slots, such as one whose actions were accepted here; all may when not given. */
@@ -174,7 +175,7 @@ export const make = Effect.fnUntraced(function*({ addresses, isFamiliar, protoco
   const transport = yield* SocketTransport
   const clock = yield* Clock.Clock
   const scope = yield* Scope.Scope
-  const fork = Effect.runForkWith(yield* Effect.context<never>())
+  const fork = Effect.runForkWith(yield* Effect.context())
   const connectionBudget = yield* StreamLimits.makeMinuteBudget(limits.newConnections)
   const messageBudget = yield* StreamLimits.makeMinuteBudget(limits.messages)
   const refilling = yield* Semaphore.make(1)

@@ -14,8 +14,8 @@ import type { MinuteBudget } from "./StreamLimits.ts"
 /** How a connection is kept. */
 export interface Options {
   readonly transport: SocketTransport["Service"]
-  /** Addresses in order of preference; the next one is tried after a failure. */
-  readonly addresses: ReadonlyArray<Redacted.Redacted>
+  /** Returns the addresses in order of preference; the next one is tried after a failure. */
+  readonly addresses: () => ReadonlyArray<Redacted.Redacted>
   /** The text that keeps a quiet connection open. */
   readonly ping: string
   readonly connections: MinuteBudget
@@ -108,8 +108,9 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   }
 
   const attempt: Effect.Effect<void> = Effect.suspend(() => {
-    const address = addresses[place % Math.max(1, addresses.length)]
-    return address === undefined ? Effect.never : session(address)
+    const known = addresses()
+    const address = known[place % Math.max(1, known.length)]
+    return address === undefined ? Effect.sleep("1 second") : session(address)
   }).pipe(
     Effect.catchCause((cause) => {
       const wasOpen = isOpen

@@ -1,0 +1,352 @@
+/** The sandbox's streams: each subscription as the queries of its venue answer it, at the venue's pace. */
+import { retainedBars } from "@trigate/domain/candles/CandleWindow"
+import * as Json from "@trigate/domain/encoding/Json"
+import * as Subscription from "@trigate/domain/streams/Subscription"
+import * as VenueSocket from "@trigate/trading/streams/VenueSocket"
+import type { SocketTransport } from "@trigate/upstream/streams/SocketTransport"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
+import * as Ref from "effect/Ref"
+import * as Schedule from "effect/Schedule"
+import * as Stream from "effect/Stream"
+import type { SandboxState } from "../SandboxState.ts"
+import * as VenueInfo from "../venue/VenueInfo.ts"
+import type { AccountEvent, VenueFeed } from "./VenueFeed.ts"
+
+/** How the sandbox streams. */
+export interface Options {
+  /** How many times faster than the venue frames follow each other; 1 when not given. */
+  readonly pace?: number
+}
+
+type Request = Subscription.Normalised["request"]
+
+/** The frames of one kind of subscription. */
+type Source = (
+  feed: VenueFeed,
+  request: Request,
+  every: (milliseconds: number) => Duration.Duration
+) => Stream.Stream<unknown>
+
+/** The venue over the state of a sandbox. */
+export const feedOf = (state: SandboxState["Service"]): VenueFeed => ({
+  ask: Effect.fnUntraced(function*(query) {
+    const now = yield* Clock.currentTimeMillis
+    const venue = yield* Ref.get(state.venue.state)
+    const info = yield* Ref.get(state.info.state)
+    const answer = VenueInfo.answer({ seed: state.seed, ...info, venue, now }, Json.write(query).bytes)
+    return answer.status === 200 ? answer.json.valueOrUndefined : undefined
+  })
+})
+
+const isSomething = Predicate.isNotUndefined
+
+/** A value again and again. */
+const paced = (value: Effect.Effect<unknown>, every: Duration.Duration): Stream.Stream<unknown> =>
+  Stream.filter(Stream.fromEffectSchedule(value, Schedule.spaced(every)), isSomething)
+
+/** A value when it has changed. */
+const changes = (value: Effect.Effect<unknown>, every: Duration.Duration): Stream.Stream<unknown> =>
+  Stream.suspend(() => {
+    let last = ""
+    return Stream.filter(paced(value, every), (each) => {
+      const text = Json.stringify(each)
+      if (text === last) return false
+      last = text
+      return true
+    })
+  })
+
+const listOf = (value: unknown): ReadonlyArray<unknown> => Array.isArray(value) ? value : []
+
+/** The rows of a query, oldest first, and then those that are new. */
+const rowsOf = (
+  value: Effect.Effect<unknown>,
+  every: Duration.Duration
+): Stream.Stream<{ readonly rows: ReadonlyArray<unknown>; readonly isFirst: boolean }> =>
+  Stream.suspend(() => {
+    const seen = new Set<string>()
+    let isFirst = true
+    return Stream.filter(
+      Stream.map(paced(value, every), (list) => {
+        const rows = listOf(list).filter((row) => {
+          const text = Json.stringify(row)
+          const isNew = !seen.has(text)
+          seen.add(text)
+          return isNew
+        }).toReversed()
+        const found = { rows, isFirst }
+        isFirst = false
+        return found
+      }),
+      ({ isFirst, rows }) => isFirst || rows.length > 0
+    )
+  })
+
+/** A snapshot, then the rows that follow. */
+const snapshot =
+  (query: string, member: string, take: (event: AccountEvent) => ReadonlyArray<unknown> | undefined): Source =>
+  (feed, { user, ...request }, every) => {
+    const asked = feed.ask({ type: query, user, ...request })
+    const frame = (rows: ReadonlyArray<unknown>, isFirst: boolean) =>
+      isFirst ? { isSnapshot: true, user, [member]: rows } : { user, [member]: rows }
+    if (feed.accounts === undefined) {
+      return Stream.map(rowsOf(asked, every(1000)), ({ isFirst, rows }) => frame(rows, isFirst))
+    }
+    return Stream.concat(
+      Stream.fromEffect(Effect.map(asked, (rows) => frame(listOf(rows).toReversed(), true))),
+      eventsOf(feed, user, take, (rows) => frame(rows, false))
+    )
+  }
+
+const eventsOf = (
+  feed: VenueFeed,
+  user: unknown,
+  take: (event: AccountEvent) => ReadonlyArray<unknown> | undefined,
+  frame: (rows: ReadonlyArray<unknown>) => unknown
+): Stream.Stream<unknown> =>
+  Stream.filter(
+    Stream.map(feed.accounts ?? Stream.never, (event) => {
+      const rows = event.user.toLowerCase() === user ? take(event) : undefined
+      return rows === undefined || rows.length === 0 ? undefined : frame(rows)
+    }),
+    isSomething
+  )
+
+/** An order as `orderUpdates` has it, from a row of `historicalOrders`. */
+const updateOf = (row: unknown): unknown => {
+  const order = Subscription.valueAt(row, "order")
+  const {
+    children: _c,
+    isPositionTpsl: _p,
+    isTrigger: _t,
+    orderType: _o,
+    tif: _f,
+    triggerCondition: _d,
+    triggerPx: _x,
+    ...rest
+  } = Predicate.isObject(order) ? Object.fromEntries(Object.entries(order)) : {}
+  return {
+    order: rest,
+    status: Subscription.valueAt(row, "status"),
+    statusTimestamp: Subscription.valueAt(row, "statusTimestamp")
+  }
+}
+
+/** The context of a coin, from the lists of all of them. */
+const contextOf = Effect.fnUntraced(function*(feed: VenueFeed, coin: string) {
+  if (/^@|\//u.test(coin)) {
+    const [, contexts] = listOf(yield* feed.ask({ type: "spotMetaAndAssetCtxs" }))
+    const ctx = listOf(contexts).find((each) => Subscription.valueAt(each, "coin") === coin)
+    return ctx === undefined ? undefined : { coin, ctx }
+  }
+  const dex = coin.includes(":") ? coin.slice(0, coin.indexOf(":")) : ""
+  const [meta, contexts] = listOf(yield* feed.ask({ type: "metaAndAssetCtxs", dex }))
+  const place = listOf(Subscription.valueAt(meta, "universe")).findIndex((each) =>
+    Subscription.valueAt(each, "name") === coin
+  )
+  const ctx = listOf(contexts)[place]
+  return ctx === undefined ? undefined : { coin, ctx }
+})
+
+const dexesOf = (feed: VenueFeed) =>
+  Effect.map(
+    feed.ask({ type: "perpDexs" }),
+    (all) =>
+      listOf(all).map((dex) => {
+        const name = Subscription.valueAt(dex, "name")
+        return Predicate.isString(name) ? name : ""
+      })
+  )
+
+const forDexes = (feed: VenueFeed, query: (dex: string) => Effect.Effect<unknown>) =>
+  Effect.flatMap(
+    dexesOf(feed),
+    (all) => Effect.forEach(all, (dex) => Effect.map(query(dex), (value) => [dex, value] as const))
+  )
+
+const stateEvery = 4500
+
+const ofUser =
+  (query: string, frame: (user: unknown, value: unknown, dex: unknown) => unknown): Source =>
+  (feed, { dex, user }, every) =>
+    paced(
+      Effect.map(
+        feed.ask({ type: query, user, ...(dex === undefined ? {} : { dex }) }),
+        (value) => value === undefined ? undefined : frame(user, value, dex)
+      ),
+      every(stateEvery)
+    )
+
+const sources: { readonly [name: string]: Source } = {
+  allMids: (feed, { dex }, every) =>
+    paced(
+      Effect.map(feed.ask({ type: "allMids", dex }), (mids) =>
+        mids === undefined ? undefined : dex === "" ? { mids } : { dex, mids }),
+      every(5000)
+    ),
+  l2Book: (feed, { coin, fast, mantissa, nSigFigs }, every) =>
+    paced(
+      Effect.map(
+        feed.ask({ type: "l2Book", coin, ...(nSigFigs === null ? {} : { nSigFigs, mantissa }) }),
+        (book) => {
+          const sides = listOf(Subscription.valueAt(book, "levels"))
+          return !Predicate.isObject(book)
+            ? undefined
+            : fast === true
+            ? { ...book, levels: sides.map((side) => listOf(side).slice(0, 5)) }
+            : book
+        }
+      ),
+      every(fast === true ? 540 : 5400)
+    ),
+  bbo: (feed, { coin }, every) =>
+    Stream.suspend(() => {
+      let last = ""
+      return Stream.filter(
+        paced(
+          Effect.map(feed.ask({ type: "l2Book", coin }), (book) => {
+            const [bids, asks] = listOf(Subscription.valueAt(book, "levels"))
+            return book === undefined
+              ? undefined
+              : {
+                coin,
+                time: Subscription.valueAt(book, "time"),
+                bbo: [listOf(bids)[0] ?? null, listOf(asks)[0] ?? null]
+              }
+          }),
+          every(250)
+        ),
+        (frame) => {
+          const text = Json.stringify(Subscription.valueAt(frame, "bbo"))
+          const isNew = text !== last
+          last = text
+          return isNew
+        }
+      )
+    }),
+  trades: (feed, { coin }, every) => {
+    const asked = Effect.map(feed.ask({ type: "recentTrades", coin }), (trades) => listOf(trades).slice(0, 30))
+    return feed.markets === undefined
+      ? Stream.map(rowsOf(asked, every(1000)), ({ rows }) => rows)
+      : Stream.concat(
+        Stream.fromEffect(Effect.map(asked, (trades) => trades.toReversed())),
+        Stream.filter(
+          Stream.map(feed.markets, (event) => event.coin === coin ? event.trades : undefined),
+          isSomething
+        )
+      )
+  },
+  candle: (feed, { coin, interval }, every) =>
+    changes(
+      Effect.flatMap(Clock.currentTimeMillis, (now) =>
+        Effect.map(
+          feed.ask({ type: "candleSnapshot", req: { coin, interval, startTime: now, endTime: now + retainedBars } }),
+          (bars) => listOf(bars).at(-1)
+        )),
+      every(700)
+    ),
+  activeAssetCtx: (feed, { coin }, every) => paced(contextOf(feed, String(coin)), every(1000)),
+  assetCtxs: (feed, { dex }, every) =>
+    paced(
+      Effect.map(feed.ask({ type: "metaAndAssetCtxs", dex }), (answer) => ({ dex, ctxs: listOf(answer)[1] })),
+      every(1000)
+    ),
+  spotAssetCtxs: (feed, _request, every) =>
+    paced(Effect.map(feed.ask({ type: "spotMetaAndAssetCtxs" }), (answer) => listOf(answer)[1]), every(1000)),
+  allDexsAssetCtxs: (feed, _request, every) =>
+    paced(
+      Effect.map(
+        forDexes(feed, (dex) => Effect.map(feed.ask({ type: "metaAndAssetCtxs", dex }), (answer) => listOf(answer)[1])),
+        (ctxs) => ({ ctxs })
+      ),
+      every(13_600)
+    ),
+  webData3: (feed, { user }, every) =>
+    paced(
+      Effect.gen(function*() {
+        const serverTime = yield* Clock.currentTimeMillis
+        const states = yield* forDexes(feed, (dex) => feed.ask({ type: "clearinghouseState", user, dex }))
+        return {
+          userState: { agentAddress: null, agentValidUntil: null, cumLedger: "0.0", serverTime, isVault: false, user },
+          perpDexStates: states.map(([, state]) => ({
+            totalVaultEquity: "0.0",
+            withdrawable: Subscription.valueAt(state, "withdrawable")
+          }))
+        }
+      }),
+      every(stateEvery)
+    ),
+  clearinghouseState: ofUser(
+    "clearinghouseState",
+    (user, clearinghouseState, dex) => ({ dex, user, clearinghouseState })
+  ),
+  allDexsClearinghouseState: (feed, { user }, every) =>
+    paced(
+      Effect.map(
+        forDexes(feed, (dex) => feed.ask({ type: "clearinghouseState", user, dex })),
+        (clearinghouseStates) => ({ user, clearinghouseStates })
+      ),
+      every(stateEvery)
+    ),
+  openOrders: ofUser("frontendOpenOrders", (user, orders, dex) => ({ dex, user, orders })),
+  spotState: ofUser("spotClearinghouseState", (user, spotState) => ({ user, spotState })),
+  twapStates: (_feed, { dex, user }, every) => paced(Effect.succeed({ dex, user, states: [] }), every(stateEvery)),
+  orderUpdates: (feed, { user }, every) =>
+    feed.accounts === undefined
+      ? Stream.map(
+        Stream.filter(
+          rowsOf(feed.ask({ type: "historicalOrders", user }), every(1000)),
+          ({ isFirst, rows }) => !isFirst && rows.length > 0
+        ),
+        ({ rows }) => rows.map(updateOf)
+      )
+      : eventsOf(feed, user, ({ orders }) => orders, (orders) => orders),
+  userEvents: (feed, { user }, every) =>
+    feed.accounts === undefined
+      ? Stream.map(
+        Stream.filter(
+          rowsOf(feed.ask({ type: "userFills", user }), every(1000)),
+          ({ isFirst, rows }) => !isFirst && rows.length > 0
+        ),
+        ({ rows }) => ({ fills: rows })
+      )
+      : Stream.merge(
+        Stream.merge(
+          eventsOf(feed, user, ({ fills }) => fills, (fills) => ({ fills })),
+          eventsOf(feed, user, ({ nonUserCancel }) => nonUserCancel, (nonUserCancel) => ({ nonUserCancel }))
+        ),
+        Stream.flatMap(
+          eventsOf(feed, user, ({ fundings }) => fundings, (fundings) => fundings),
+          (fundings) => Stream.fromIterable(listOf(fundings).map((funding) => ({ funding })))
+        )
+      ),
+  userFills: snapshot("userFills", "fills", ({ fills }) => fills),
+  userFundings: snapshot("userFunding", "fundings", ({ fundings }) => fundings),
+  userNonFundingLedgerUpdates: snapshot(
+    "userNonFundingLedgerUpdates",
+    "nonFundingLedgerUpdates",
+    ({ ledger }) => ledger
+  ),
+  userHistoricalOrders: snapshot("historicalOrders", "orderHistory", ({ orders }) => orders),
+  userTwapHistory: snapshot("twapHistory", "history", () => undefined),
+  userTwapSliceFills: snapshot("userTwapSliceFills", "twapSliceFills", () => undefined),
+  notification: (feed, { user }) =>
+    Stream.flatMap(
+      eventsOf(feed, user, ({ notification }) => notification === undefined ? [] : [notification], (texts) => texts),
+      (texts) => Stream.fromIterable(listOf(texts).map((notification) => ({ notification })))
+    ),
+  activeAssetData: (feed, { coin, user }, every) =>
+    changes(feed.ask({ type: "activeAssetData", user, coin }), every(1000))
+}
+
+/** The frames of a subscription of the sandbox. */
+export const framesOf =
+  (feed: VenueFeed, { pace = 1 }: Options = {}): VenueSocket.Frames => ({ declaration, request }) =>
+    sources[declaration.name]?.(feed, request, (milliseconds) => Duration.millis(milliseconds / pace)) ?? Stream.never
+
+/** The WebSocket of the sandbox's venue. */
+export const make = (state: SandboxState["Service"], options?: Options): SocketTransport["Service"] =>
+  VenueSocket.make(framesOf(feedOf(state), options))

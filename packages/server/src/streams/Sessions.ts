@@ -1,0 +1,334 @@
+/**
+ * The WebSockets of all callers of a gateway. They outlive a change of settings, and end with the gateway.
+ *
+ * Once a second it looks after each of them: pings, sockets on which nothing moves, keys that are no longer valid.
+ */
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
+import type { CallerKeys } from "@trigate/callers/CallerKeys"
+import type { Quotas } from "@trigate/callers/Quotas"
+import { CurrentCaller } from "@trigate/domain/Caller"
+import type { Caller } from "@trigate/domain/Caller"
+import { Overloaded, QuotaExceeded } from "@trigate/domain/errors/CallerError"
+import { notPermitted } from "@trigate/domain/operations/Operation"
+import type { Queries } from "@trigate/trading/streams/CoinCatalog"
+import type { SharedStreams } from "@trigate/trading/streams/Streams"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import type { HttpServerError } from "effect/http/HttpServerError"
+import type { HttpServerRequest } from "effect/http/HttpServerRequest"
+import * as Layer from "effect/Layer"
+import type * as Redacted from "effect/Redacted"
+import * as Scope from "effect/Scope"
+import * as Socket from "effect/socket/Socket"
+import type { Load } from "../process/Load.ts"
+import * as RequestFacts from "../requests/RequestFacts.ts"
+import { closings, Session } from "./Session.ts"
+import type { Closing, Limits } from "./Session.ts"
+import * as StreamMetrics from "./StreamMetrics.ts"
+import * as StreamPosts from "./StreamPosts.ts"
+import * as WebSocketFrame from "./WebSocketFrame.ts"
+
+/** What the sockets of one gateway may take. */
+export interface Options extends Limits {
+  /** Open sockets of one caller. */
+  readonly sockets: number
+}
+
+/** The services of the settings that are in force. */
+export interface Serving extends StreamPosts.Services {
+  readonly load: Load["Service"]
+  readonly quotas: Quotas["Service"]
+  readonly keys: CallerKeys["Service"]
+  readonly log: RequestFacts.AccessLog["Service"]
+}
+
+/** An open socket, for the console. */
+export interface OpenSocket {
+  readonly caller: string
+  readonly openedAt: number
+  readonly subscriptions: number
+  readonly received: number
+  readonly written: number
+  readonly conflated: number
+}
+
+/** The sockets of a gateway. */
+export class Sessions extends Context.Service<Sessions, {
+  /** The streams; undefined where the trading chain is not configured. */
+  readonly streams: () => SharedStreams | undefined
+  /** Serves by other settings from now on. */
+  readonly use: (serving: Serving) => void
+  /** Fails where a caller may not open another socket. */
+  readonly admit: (caller: Caller) => Effect.Effect<void, QuotaExceeded>
+  /** Upgrades a request to a WebSocket, and serves it until it is closed; then it interrupts itself. */
+  readonly run: (
+    request: HttpServerRequest,
+    caller: Caller,
+    key: Redacted.Redacted | undefined,
+    facts: RequestFacts.RequestFacts
+  ) => Effect.Effect<never, HttpServerError>
+  /** Closes all sockets, spread over a time. Returns when all are closed, or soon after that time. */
+  readonly drain: (within: Duration.Duration) => Effect.Effect<void>
+  readonly open: () => ReadonlyArray<OpenSocket>
+}>()("@trigate/server/streams/Sessions") {}
+
+const second = 1000
+
+/** Milliseconds between two pings. Proxies close connections on which nothing moves for 60 seconds. */
+const pingEvery = 25 * second
+
+/** A socket that takes nothing for so many milliseconds, or sends nothing after two pings, is closed. */
+const stuckAfter = 60 * second
+
+/** Milliseconds between two checks of the keys. */
+const keysEvery = 4 * second
+
+/** How long a peer has to answer a close frame. */
+const closeWithin = "3 seconds"
+
+/** Opens the streams of a gateway over queries; the function that it returns gives none while the chain is not configured. */
+export type OpenStreams = (queries: Queries) => Effect.Effect<() => SharedStreams | undefined, never, Scope.Scope>
+
+/** Makes the sockets of a gateway over some streams. */
+export const make = Effect.fnUntraced(function*(openStreams: OpenStreams, options: Options) {
+  const clock = yield* Clock.Clock
+  const scope = yield* Scope.Scope
+  const context = yield* Effect.context()
+  const fork = Effect.runForkWith(context)
+  const now = () => clock.currentTimeMillisUnsafe()
+  const sessions = new Map<Session, Redacted.Redacted | undefined>()
+  const ofCaller = new Map<string, number>()
+  const metrics = StreamMetrics.make(context)
+  let serving: Serving | undefined
+  const withInfo = <A, E>(ask: (info: Queries) => Effect.Effect<A, E>) =>
+    Effect.suspend(() => serving === undefined ? Effect.never : ask(serving.info))
+  const streams = yield* openStreams({
+    allMids: (request) => withInfo((info) => info.allMids(request)),
+    meta: (request) => withInfo((info) => info.meta(request)),
+    perpDexs: () => withInfo((info) => info.perpDexs()),
+    relay: (call) => withInfo((info) => info.relay(call)),
+    spotMeta: () => withInfo((info) => info.spotMeta())
+  })
+  let posts = 0
+  let isDraining = false
+
+  const counted = (caller: Caller, quotas: Quotas["Service"]) =>
+    caller.quota.requestsPerSecond === undefined && caller.quota.concurrentCalls === undefined
+      ? Effect.succeed({ end: () => {} })
+      : quotas.count(caller, 1)
+
+  const post = (kind: "action" | "info", payload: string, caller: Caller): Effect.Effect<string> =>
+    Effect.suspend(() => {
+      if (serving === undefined) return Effect.never
+      const current = serving
+      const facts = RequestFacts.make(current.load, `ws-${(posts++).toString(36)}`)
+      facts.route = "streams.post"
+      facts.caller = caller
+      const start = now()
+      const refused = (error: Overloaded | QuotaExceeded): StreamPosts.Reply => ({
+        response: kind === "action" ? StreamPosts.refusedAction(error) : StreamPosts.refusedInfo(error),
+        operation: kind === "action" ? "exchange" : "info",
+        status: error.status,
+        error: error._tag
+      })
+      const asked: Effect.Effect<StreamPosts.Reply, Overloaded | QuotaExceeded> = current.load.isBusy
+        ? Effect.fail(new Overloaded({ retryAfter: 1, detail: "The gateway is busy with earlier requests" }))
+        : Effect.acquireUseRelease(
+          counted(caller, current.quotas),
+          () => StreamPosts[kind](current, { payload, requestId: facts.id ?? "" }),
+          ({ end }) => Effect.sync(end)
+        )
+      return asked.pipe(
+        Effect.catch((error) => Effect.succeed(refused(error))),
+        Effect.provideService(CurrentCaller, caller),
+        Effect.map(({ error, operation, response, status }) => {
+          facts.error = error
+          facts.operations.push({ operation, outcome: error ?? "ok" })
+          RequestFacts.count(context, facts, status, now() - start)
+          return response
+        })
+      )
+    })
+
+  const closed = (session: Session, reason: string, facts: RequestFacts.RequestFacts): void => {
+    if (!sessions.delete(session)) return
+    session.end()
+    const { caller, openedAt, outbox, received } = session
+    const left = (ofCaller.get(caller.id) ?? 1) - 1
+    if (left > 0) ofCaller.set(caller.id, left)
+    else ofCaller.delete(caller.id)
+    metrics.closed(reason)
+    metrics.conflated(outbox.conflated)
+    serving?.log.write?.({
+      time: now(),
+      id: facts.id ?? "",
+      method: "GET",
+      route: facts.route,
+      status: 101,
+      milliseconds: now() - openedAt,
+      caller: caller.id,
+      key: caller.key,
+      operations: [],
+      error: undefined,
+      traceId: undefined,
+      socket: { closed: reason, received, sent: outbox.written, conflated: outbox.conflated }
+    })
+  }
+
+  const run = Effect.fnUntraced(function*(
+    request: HttpServerRequest,
+    caller: Caller,
+    key: Redacted.Redacted | undefined,
+    facts: RequestFacts.RequestFacts
+  ) {
+    const shared = streams()
+    if (shared === undefined) return yield* Effect.interrupt
+    const upgraded = yield* request.upgrade
+    const own = yield* Scope.Scope
+    const reader = yield* Effect.orElseSucceed(upgraded.reader, () => undefined)
+    // the caller has left before the handshake
+    if (reader === undefined) return yield* Effect.interrupt
+    const { write } = yield* upgraded.writer
+    const { socket } = NodeHttpServerRequest.toIncomingMessage(request)
+    facts.release()
+    const session = new Session(caller, socket, {
+      streams: shared,
+      limits: options,
+      now,
+      fork: (effect) => void Fiber.runIn(fork(effect), own),
+      post,
+      close: (closing) => {
+        const [code, reason] = closings[closing]
+        const closingSocket = Effect.ignore(write(new Socket.CloseEvent(code, reason))).pipe(
+          Effect.andThen(Effect.sleep(closeWithin)),
+          Effect.andThen(Effect.sync(() => socket.destroy()))
+        )
+        Fiber.runIn(fork(closingSocket), scope)
+      }
+    })
+    sessions.set(session, key)
+    ofCaller.set(caller.id, (ofCaller.get(caller.id) ?? 0) + 1)
+    metrics.opened()
+    session.progress = { at: now(), written: socket.bytesWritten, read: socket.bytesRead, pinged: now() }
+    let reason: string = "client"
+    yield* Effect.addFinalizer(() => Effect.sync(() => closed(session, session.closing ?? reason, facts)))
+    if (isDraining) session.close("drain")
+    return yield* Effect.forever(Effect.map(reader.pull, (frames) => session.receive(frames))).pipe(
+      Effect.catch((error) => {
+        reason = error.reason._tag === "SocketReadError" ? "size" : "client"
+        return Effect.interrupt
+      })
+    )
+  }, Effect.scoped)
+
+  /** Pings, and closes what is stuck. */
+  const watch = (session: Session, at: number): void => {
+    const { progress, socket } = session
+    const hasWritten = socket.bytesWritten - socket.writableLength !== progress.written
+    const hasRead = socket.bytesRead !== progress.read
+    // what was handed to the system counts as written: a full buffer shows that it did not move
+    if (hasRead || (hasWritten && !session.outbox.isFull)) {
+      progress.at = at
+      progress.written = socket.bytesWritten - socket.writableLength
+      progress.read = socket.bytesRead
+    }
+    if (at - progress.at >= stuckAfter) {
+      if (session.outbox.isFull) session.close("slow")
+      else socket.destroy()
+    } else if (at - progress.pinged >= pingEvery && !session.outbox.isFull) {
+      progress.pinged = at
+      session.outbox.push(WebSocketFrame.ping)
+      session.outbox.flush()
+    }
+  }
+
+  const checkKeys = Effect.suspend(() => {
+    const check = serving?.keys.check
+    if (check === undefined) return Effect.void
+    const byKey = new Map<Redacted.Redacted, Array<Session>>()
+    for (const [session, key] of sessions) {
+      if (key !== undefined) byKey.set(key, [...byKey.get(key) ?? [], session])
+    }
+    return Effect.forEach(byKey, ([key, held]) =>
+      Effect.matchEager(check(key), {
+        onSuccess: (caller) => {
+          for (const session of held) {
+            session.caller = caller
+            if (notPermitted(caller.scope, { chain: "trading", class: "read" }) !== undefined) session.close("key")
+          }
+        },
+        onFailure: (error) => {
+          // keys that cannot be read now say nothing
+          if (error._tag === "Unauthorized") { for (const session of held) session.close("key") }
+        }
+      }), { discard: true })
+  })
+
+  let keysAt = now()
+  const tick = Effect.suspend(() => {
+    const at = now()
+    for (const session of sessions.keys()) watch(session, at)
+    metrics.publish(streams(), sessions.size)
+    if (at - keysAt < keysEvery) return Effect.void
+    keysAt = at
+    return checkKeys
+  })
+  yield* Effect.forkIn(Effect.forever(Effect.andThen(Effect.sleep("1 second"), tick)), scope)
+
+  const drain = Effect.fnUntraced(function*(within: Duration.Duration) {
+    isDraining = true
+    const slices = Math.max(1, Math.ceil(Duration.toMillis(within) / 50))
+    const open = [...sessions.keys()]
+    const each = Math.max(1, Math.ceil(open.length / slices))
+    for (let from = 0; from < open.length; from += each) {
+      for (const session of open.slice(from, from + each)) session.close("drain" satisfies Closing)
+      if (from + each < open.length) yield* Effect.sleep("50 millis")
+    }
+    // those that do not answer are cut off
+    for (let waited = 0; sessions.size > 0 && waited < 40; waited++) yield* Effect.sleep("50 millis")
+    for (const session of sessions.keys()) session.socket.destroy()
+  })
+
+  return Sessions.of({
+    streams,
+    use: (next) => {
+      serving = next
+    },
+    admit: (caller) =>
+      Effect.suspend(() =>
+        (ofCaller.get(caller.id) ?? 0) < options.sockets ? Effect.void : Effect.fail(
+          new QuotaExceeded({ retryAfter: 60, detail: `This caller has ${options.sockets} WebSockets open already` })
+        )
+      ),
+    run,
+    drain,
+    open: () =>
+      [...sessions.keys()].map((session) => ({
+        caller: session.caller.id,
+        openedAt: session.openedAt,
+        subscriptions: session.subscriptions,
+        received: session.received,
+        written: session.outbox.written,
+        conflated: session.outbox.conflated
+      }))
+  })
+})
+
+/** What sockets may take by default. */
+export const defaults: Options = {
+  sockets: 100,
+  subscriptions: 1000,
+  messages: 2000,
+  posts: 100,
+  queue: { frames: 10_000, bytes: 1024 * 1024 }
+}
+
+/** The sockets of a gateway. A function, so that two gateways in one program share none. */
+export const layer = (openStreams: OpenStreams, options: Options = defaults): Layer.Layer<Sessions> =>
+  Layer.effect(Sessions, make(openStreams, options))
+
+/** No streams: upgrades are refused with `ChainNotConfigured`. */
+export const layerNone = (): Layer.Layer<Sessions> => layer(() => Effect.succeed(() => undefined))

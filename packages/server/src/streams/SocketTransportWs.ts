@@ -1,0 +1,16 @@
+/** WebSockets to upstreams over the package `ws`, which pauses its socket while nobody reads. */
+import * as NodeWS from "@effect/platform-node/NodeWS"
+import * as SocketTransport from "@trigate/upstream/streams/SocketTransport"
+import * as Layer from "effect/Layer"
+import * as Socket from "effect/socket/Socket"
+
+/** The longest frame of the venue has 116 KB. */
+const maxPayload = 16 * 1024 * 1024
+
+const construct = Layer.succeed(
+  Socket.WebSocketConstructor,
+  (url) => new NodeWS.WebSocket(url, { maxPayload, perMessageDeflate: false, handshakeTimeout: 10_000 })
+)
+
+/** WebSockets without compression, which the venue does not offer either. */
+export const layer: Layer.Layer<SocketTransport.SocketTransport> = Layer.provide(SocketTransport.layer, construct)

@@ -1,0 +1,77 @@
+/** The metrics of streams. Frames are counted in plain numbers, which go into the registry once a second. */
+
+import type { SharedStreams } from "@trigate/trading/streams/Streams"
+import type * as Context from "effect/Context"
+import type * as Metric from "effect/Metric"
+import { metrics } from "../process/Metrics.ts"
+
+type Series = (value: string) => Metric.Metric<number, unknown>
+
+/** Publishes the growth of counts by name. */
+const growing = (series: Series, context: Context.Context<never>) => {
+  const seen = new Map<string, number>()
+  const known = new Map<string, Metric.Metric<number, unknown>>()
+  return (counts: ReadonlyMap<string, number>): void => {
+    for (const [name, count] of counts) {
+      const grown = count - (seen.get(name) ?? 0)
+      if (grown === 0) continue
+      seen.set(name, count)
+      const metric = known.get(name) ?? series(name)
+      known.set(name, metric)
+      metric.updateUnsafe(grown, context)
+    }
+  }
+}
+
+/** The metrics of one gateway's streams, in the registry of a context. */
+export const make = (context: Context.Context<never>) => {
+  const sockets = metrics.streamSockets.series({})
+  const connections = metrics.streamConnections.series({})
+  const subscriptions = metrics.streamSubscriptions.series({})
+  const users = metrics.streamUsers.series({})
+  const opened = metrics.streamSocketsOpened.series({})
+  const conflated = metrics.streamConflated.series({})
+  const unknown = metrics.streamUnknownFrames.series({})
+  const frames = growing((channel) => metrics.streamFrames.series({ channel }), context)
+  const deliveries = growing((channel) => metrics.streamDeliveries.series({ channel }), context)
+  const gaps = growing((channel) => metrics.streamGaps.series({ channel }), context)
+  const refilled = growing((channel) => metrics.streamRefilled.series({ channel }), context)
+  const reconnects = growing((cause) => metrics.streamReconnects.series({ cause }), context)
+  const closed = growing((reason) => metrics.streamClosed.series({ reason }), context)
+  const age = new Map<string, Metric.Metric<number, unknown>>()
+  const closings = new Map<string, number>()
+  let unknownSeen = 0
+  return {
+    opened: () => opened.updateUnsafe(1, context),
+    closed: (reason: string) => void closings.set(reason, (closings.get(reason) ?? 0) + 1),
+    conflated: (count: number) => {
+      if (count > 0) conflated.updateUnsafe(count, context)
+    },
+    /** Publishes what was counted since the last time. */
+    publish: (streams: SharedStreams | undefined, open: number): void => {
+      sockets.updateUnsafe(open, context)
+      closed(closings)
+      if (streams === undefined) return
+      const status = streams.status()
+      connections.updateUnsafe(status.connections, context)
+      subscriptions.updateUnsafe(status.subscriptions, context)
+      users.updateUnsafe(status.users, context)
+      frames(streams.counts.frames)
+      deliveries(streams.counts.deliveries)
+      gaps(streams.counts.gaps)
+      refilled(streams.counts.refilled)
+      reconnects(streams.counts.reconnects)
+      if (streams.counts.unknown > unknownSeen) unknown.updateUnsafe(streams.counts.unknown - unknownSeen, context)
+      unknownSeen = streams.counts.unknown
+      const oldest = new Map<string, number>()
+      for (const topic of status.topics) {
+        if (topic.age !== undefined) oldest.set(topic.name, Math.max(oldest.get(topic.name) ?? 0, topic.age / 1000))
+      }
+      for (const [channel, seconds] of oldest) {
+        const metric = age.get(channel) ?? metrics.streamAge.series({ channel })
+        age.set(channel, metric)
+        metric.updateUnsafe(seconds, context)
+      }
+    }
+  }
+}

@@ -1,0 +1,104 @@
+/**
+ * The method `post` of the WebSocket: queries and signed actions, on the way that `POST /info` and `POST /exchange` take.
+ *
+ * The venue's own answers are passed on. What the gateway itself refuses of an action, and an outcome that is unknown, is written
+ * as an action with the status `err`: client libraries throw then, and take the frame `error` for an order without an id.
+ */
+import * as Json from "@trigate/domain/encoding/Json"
+import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import type { GatewayError } from "@trigate/domain/errors/GatewayError"
+import * as InfoProtocol from "@trigate/domain/info/InfoProtocol"
+import { needOf, parseRequest, permitted } from "@trigate/domain/operations/Operation"
+import type { UpstreamResponse } from "@trigate/domain/operations/UpstreamResponse"
+import type { Exchange } from "@trigate/trading/Exchange"
+import type { Info } from "@trigate/trading/Info"
+import * as Effect from "effect/Effect"
+
+/** What a posted request is answered with, and how it is counted. */
+export interface Reply {
+  /** The member `response` of the frame. */
+  readonly response: string
+  readonly operation: string
+  /** The status and the error that the same request over HTTP would have. */
+  readonly status: number
+  readonly error: string | undefined
+}
+
+/** The services that answer posts. */
+export interface Services {
+  readonly exchange: Exchange["Service"]
+  readonly info: Info["Service"]
+  /** Whether queries of any type are relayed. */
+  readonly anyInfo: boolean
+}
+
+/** Who posts, and what. */
+export interface Post {
+  /** The JSON of the member `payload`. */
+  readonly payload: string
+  /** For the audit log. */
+  readonly requestId: string
+}
+
+const refused = (status: number, text: string): string =>
+  `{"type":"error","payload":${JSON.stringify(`${status} ${text}`)}}`
+
+/** The error of an action in the form of the venue's refusals. */
+export const refusedAction = ({ _tag, message }: GatewayError): string =>
+  `{"type":"action","payload":{"status":"err","response":${JSON.stringify(`${_tag}: ${message}`)}}}`
+
+/** The error of a query: its status, then its tag. */
+export const refusedInfo = ({ _tag, message, status }: GatewayError): string => refused(status, `${_tag}: ${message}`)
+
+const isJsonAnswer = ({ json, status }: UpstreamResponse): boolean => status === 200 && json.value._tag === "Success"
+
+/** Relays a signed action, which is sent at most once. */
+export const action = (services: Services, { payload, requestId }: Post): Effect.Effect<Reply> =>
+  Effect.match(services.exchange.relay({ body: Utf8.encode(payload), surface: "gateway", requestId }), {
+    onFailure: (error): Reply => ({
+      response: refusedAction(error),
+      operation: "exchange",
+      status: error.status,
+      error: error._tag
+    }),
+    onSuccess: ({ answer, operation }): Reply => ({
+      response: isJsonAnswer(answer)
+        ? `{"type":"action","payload":${answer.text}}`
+        : refused(answer.status, answer.text),
+      operation,
+      status: answer.status,
+      error: undefined
+    })
+  })
+
+/** Asks a query. A coin that the venue does not know has no data. */
+export const info = (services: Services, { payload }: Post): Effect.Effect<Reply> => {
+  let operation = "info"
+  return Effect.gen(function*() {
+    const call = yield* InfoProtocol.callOf(yield* parseRequest(payload), "gateway", services.anyInfo)
+    operation = call.operation.name
+    const type = InfoProtocol.typeOf(call)
+    yield* permitted(needOf(call.operation, type))
+    const answer = yield* services.info.relay(call)
+    const isNothing = answer.status === 500 && answer.text.trim() === "null"
+    return {
+      type,
+      status: answer.status,
+      response: isJsonAnswer(answer) || isNothing
+        ? `{"type":"info","payload":{"type":${Json.stringify(type)},"data":${isNothing ? "null" : answer.text}}}`
+        : refused(answer.status, answer.text)
+    }
+  }).pipe(Effect.match({
+    onFailure: (error): Reply =>
+      error._tag === "UnknownAsset"
+        ? { response: unknownCoin(payload), operation, status: error.status, error: error._tag }
+        : { response: refusedInfo(error), operation, status: error.status, error: error._tag },
+    onSuccess: ({ response, status }): Reply => ({ response, operation, status, error: undefined })
+  }))
+}
+
+const unknownCoin = (payload: string): string => {
+  const value = Json.of(payload).valueOrUndefined
+  const type = typeof value === "object" && value !== null && "type" in value ? value.type : ""
+  return `{"type":"info","payload":{"type":${Json.stringify(type)},"data":null}}`
+}

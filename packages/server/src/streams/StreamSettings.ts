@@ -1,0 +1,58 @@
+/** The settings of the WebSockets of callers. */
+import { Age, Count, count, duration, withDefault } from "@trigate/domain/Setting"
+import * as Schema from "effect/Schema"
+import * as SchemaGetter from "effect/SchemaGetter"
+
+/** KiB of a setting as bytes. */
+const Kibibytes = Count.pipe(
+  Schema.decodeTo(Schema.Finite, {
+    decode: SchemaGetter.transform((kibibytes) => kibibytes * 1024),
+    encode: SchemaGetter.transform((bytes) => bytes / 1024)
+  })
+)
+
+/** Each setting by the name of its member in a file. */
+export const settings = {
+  streamCallerSockets: withDefault("TRIGATE_STREAM_CALLER_SOCKETS", Count, "100", {
+    group: "Streams",
+    needsRestart: true,
+    meaning: "WebSockets that one caller may have open",
+    takes: count
+  }),
+  streamCallerSubscriptions: withDefault("TRIGATE_STREAM_CALLER_SUBSCRIPTIONS", Count, "1000", {
+    group: "Streams",
+    needsRestart: true,
+    meaning: "subscriptions of one WebSocket of a caller",
+    takes: count
+  }),
+  streamCallerMessages: withDefault("TRIGATE_STREAM_CALLER_MESSAGES", Count, "2000", {
+    group: "Streams",
+    needsRestart: true,
+    meaning: "messages in a minute over one WebSocket of a caller, which is closed beyond them",
+    takes: count
+  }),
+  streamPosts: withDefault("TRIGATE_STREAM_POSTS", Count, "100", {
+    group: "Streams",
+    needsRestart: true,
+    meaning: "posts of one WebSocket that are under way at the same time",
+    takes: count
+  }),
+  streamQueueFrames: withDefault("TRIGATE_STREAM_QUEUE_FRAMES", Count, "10000", {
+    group: "Streams",
+    needsRestart: true,
+    meaning: "events that may wait for a WebSocket that does not read; beyond them it is closed",
+    takes: count
+  }),
+  streamQueueBytes: withDefault("TRIGATE_STREAM_QUEUE_KIB", Kibibytes, "1024", {
+    group: "Streams",
+    needsRestart: true,
+    meaning: "KiB of events that may wait for a WebSocket that does not read; beyond them it is closed",
+    takes: count
+  }),
+  streamDrain: withDefault("TRIGATE_STREAM_DRAIN", Age, "5 seconds", {
+    group: "Streams",
+    needsRestart: true,
+    meaning: "time over which WebSockets are closed when the gateway stops",
+    takes: duration
+  })
+}

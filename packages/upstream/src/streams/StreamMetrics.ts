@@ -1,0 +1,35 @@
+/** The metrics of streams from upstreams. */
+import { counter, gauge } from "@trigate/domain/DeclaredMetric"
+
+export const metrics = {
+  streamConnections: gauge("trigate_stream_connections", "Open WebSockets to the venue"),
+  streamSubscriptions: gauge("trigate_stream_subscriptions", "Distinct subscriptions at the venue"),
+  streamUsers: gauge("trigate_stream_users", "Distinct users over all subscriptions at the venue"),
+  streamFrames: counter("trigate_stream_frames_total", "Frames of the venue, by subscription", ["channel"]),
+  streamDeliveries: counter(
+    "trigate_stream_deliveries_total",
+    "Frames that callers were given, by subscription",
+    ["channel"]
+  ),
+  streamReconnects: counter(
+    "trigate_stream_reconnects_total",
+    "Lost connections to the venue and silent subscriptions, by cause",
+    ["cause"]
+  ),
+  streamRefilled: counter(
+    "trigate_stream_refilled_total",
+    "Rows that a query found after a lost connection, by subscription",
+    ["channel"]
+  ),
+  streamGaps: counter(
+    "trigate_stream_gaps_total",
+    "Lost connections after which a stream could not be made whole, by subscription",
+    ["channel"]
+  ),
+  streamUnknownFrames: counter("trigate_stream_unknown_frames_total", "Frames of channels that no subscription has"),
+  streamAge: gauge(
+    "trigate_stream_age_seconds",
+    "How long ago the last frame came, of the subscription of each name that is silent for longest",
+    ["channel"]
+  )
+}
