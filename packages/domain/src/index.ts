@@ -209,6 +209,15 @@ export * as Start from "./operations/Start.ts"
 /** An upstream's response as it came: what a relaying route passes on and what a typed method reads. */
 export * as UpstreamResponse from "./operations/UpstreamResponse.ts"
 
+/** How a typed stream can end, or be refused. */
+export * as StreamError from "./streams/StreamError.ts"
+
+/** A subscription is data: each stream of the venue's WebSocket is declared once, next to its schemas. */
+export * as Subscription from "./streams/Subscription.ts"
+
+/** The subscriptions of the venue's WebSocket, and of `GET /ws`. */
+export * as Subscriptions from "./streams/Subscriptions.ts"
+
 /** What the token chain knows about a token: the documented flat resource, and the four kinds of contract behind it. */
 export * as TokenData from "./tokens/TokenData.ts"
 

@@ -53,6 +53,12 @@ export * as Layer2Chain from "./evm/Layer2Chain.ts"
 /** The trading chain's EVM: a block a second, gas prices of small and big blocks, and the big-block flags. */
 export * as VenueEvm from "./evm/VenueEvm.ts"
 
+/** What the sandbox's venue provides for its streams: what its markets and accounts are now, and what has happened to accounts. */
+export * as VenueFeed from "./streams/VenueFeed.ts"
+
+/** The sandbox's streams: each subscription as the queries of its venue answer it, at the venue's pace. */
+export * as VenueStreams from "./streams/VenueStreams.ts"
+
 /** The coins of the venue: how they are printed, and their prices, candles and books as functions of time. */
 export * as CandleMarket from "./venue/CandleMarket.ts"
 

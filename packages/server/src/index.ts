@@ -121,3 +121,30 @@ export * as QuotasSql from "./stores/QuotasSql.ts"
 
 /** Which of several replicas on one Postgres records: the one that Effect's cluster elects. */
 export * as RecorderElection from "./stores/RecorderElection.ts"
+
+/** What is written to one WebSocket. */
+export * as Outbox from "./streams/Outbox.ts"
+
+/** One WebSocket of a caller: its frames are read and answered as the venue does. */
+export * as Session from "./streams/Session.ts"
+
+/** The WebSockets of all callers of a gateway. They outlive a change of settings, and end with the gateway. */
+export * as Sessions from "./streams/Sessions.ts"
+
+/** WebSockets to upstreams over the package `ws`, which pauses its socket while nobody reads. */
+export * as SocketTransportWs from "./streams/SocketTransportWs.ts"
+
+/** The metrics of streams. Frames are counted in plain numbers, which go into the registry once a second. */
+export * as StreamMetrics from "./streams/StreamMetrics.ts"
+
+/** The method `post` of the WebSocket: queries and signed actions, on the way that `POST /info` and `POST /exchange` take. */
+export * as StreamPosts from "./streams/StreamPosts.ts"
+
+/** The routes `GET /ws` and `GET /{endpointKey}/ws`: who may open a WebSocket is decided before it is one. */
+export * as StreamRoutes from "./streams/StreamRoutes.ts"
+
+/** The settings of the WebSockets of callers. */
+export * as StreamSettings from "./streams/StreamSettings.ts"
+
+/** Frames of a WebSocket as a server writes them (RFC 6455, section 5.2): unmasked and whole. */
+export * as WebSocketFrame from "./streams/WebSocketFrame.ts"

@@ -88,3 +88,18 @@ export * as CandleHistory from "./candles/CandleHistory.ts"
 
 /** Records candle history beside `Info`, with what callers leave of the venue's rate limit. */
 export * as CandleRecording from "./candles/CandleRecording.ts"
+
+/** The names that the venue knows: coins and dexes. */
+export * as CoinCatalog from "./streams/CoinCatalog.ts"
+
+/** What fills the holes that a lost connection leaves: queries of `POST /info`, as frames of the stream. */
+export * as StreamRefills from "./streams/StreamRefills.ts"
+
+/** The venue's streams: trades, books, bars, orders and fills as they happen. */
+export * as Streams from "./streams/Streams.ts"
+
+/** The venue's WebSocket as text: what its frames are about, and how subscriptions, rows and refusals are written. */
+export * as VenueProtocol from "./streams/VenueProtocol.ts"
+
+/** A venue in this process behind `SocketTransport`: it acknowledges as the venue does, and sends what a function gives it. */
+export * as VenueSocket from "./streams/VenueSocket.ts"

@@ -77,6 +77,30 @@ export * as RateLimiterRedis from "./limits/RateLimiterRedis.ts"
 /** What calls hold of a rate limit: all of them together, and those of each caller. */
 export * as RateWindow from "./limits/RateWindow.ts"
 
+/**
+ * Shares the subscriptions of many callers: one upstream subscription for each distinct topic, on as few connections as the
+ * upstream's limits and its frames allow.
+ */
+export * as Hub from "./streams/Hub.ts"
+
+/** One connection to an upstream that is kept open: connected again after a loss, and watched while it is quiet. */
+export * as Link from "./streams/Link.ts"
+
+/** How a stream reaches an upstream: WebSockets that carry texts. */
+export * as SocketTransport from "./streams/SocketTransport.ts"
+
+/** What an upstream allows its streams, as budgets that are spent before the upstream refuses. */
+export * as StreamLimits from "./streams/StreamLimits.ts"
+
+/** The metrics of streams from upstreams. */
+export * as StreamMetrics from "./streams/StreamMetrics.ts"
+
+/** The settings of streams from upstreams: what the venue allows an IP address, and how callers share it. */
+export * as StreamSettings from "./streams/StreamSettings.ts"
+
+/** What the hub knows of a subscription, whatever the chain. */
+export * as Topic from "./streams/Topic.ts"
+
 /** Takes the endpoint key of an address out of what its server writes, however it spells the key. */
 export * as Concealment from "./transport/Concealment.ts"
 

@@ -124,6 +124,7 @@ export const make = Effect.fnUntraced(function*(openStreams: OpenStreams, option
     Effect.suspend(() => {
       if (serving === undefined) return Effect.never
       const current = serving
+      const answer = kind === "action" ? StreamPosts.action : StreamPosts.info
       const facts = RequestFacts.make(current.load, `ws-${(posts++).toString(36)}`)
       facts.route = "streams.post"
       facts.caller = caller
@@ -138,7 +139,7 @@ export const make = Effect.fnUntraced(function*(openStreams: OpenStreams, option
         ? Effect.fail(new Overloaded({ retryAfter: 1, detail: "The gateway is busy with earlier requests" }))
         : Effect.acquireUseRelease(
           counted(caller, current.quotas),
-          () => StreamPosts[kind](current, { payload, requestId: facts.id ?? "" }),
+          () => answer(current, { payload, requestId: facts.id ?? "" }),
           ({ end }) => Effect.sync(end)
         )
       return asked.pipe(

@@ -545,7 +545,7 @@ export const make = Effect.fnUntraced(function*({ addresses, isFamiliar, protoco
     const young = [...link.byRoute.values()].filter((live) =>
       !live.isProven && (live.phase === "asked" || live.phase === "taken") && at - live.askedAt < suspectFor
     )
-    for (const live of [...link.byRoute.values()]) {
+    for (const live of link.byRoute.values()) {
       if (live.phase === "leaving" && live.seats.size + live.waiting.size === 0) forget(live)
       live.phase = "idle"
       live.isFirst = true
@@ -764,7 +764,7 @@ export const make = Effect.fnUntraced(function*({ addresses, isFamiliar, protoco
           return live !== undefined
         },
         leave: () => {
-          for (const live of [...seat.lives.values()]) detach(live, seat)
+          for (const live of seat.lives.values()) detach(live, seat)
           seats.delete(seat)
         }
       }
