@@ -26,6 +26,8 @@ const suites: { readonly [name: string]: string } = {
   memory: "resident memory over many requests and around an answer of 100 MB",
   archive: "candle history: bytes of a bar on disk, bars written a second, the time to read 5000",
   pages: "how long the console and the API reference take to open in Chromium, and what they transfer",
+  streams:
+    "frames delivered over WebSocket, beside a bare relay over ws; memory of a socket; callers who reconnect at once",
   bots: "weight at the venue and time of a query of a hundred bots that poll bars; weight and age for twenty accounts",
   size: "what a page, the program and its installation weigh, and the processor time of a start"
 }

@@ -54,6 +54,13 @@ export const barePipe = ({ url }: Server, env: { readonly [name: string]: string
 export const bareDispatch = ({ url }: Server): Promise<Server> =>
   node("bare proxy, dispatches", "peer", "bare-dispatch.ts", [url])
 
+/** A venue with a WebSocket and the callers of a relay in front of it. */
+export const streamCallers = (): Promise<Server> => node("callers", "load", "stream-callers.ts")
+
+/** The relay over `ws` that writes each frame to each client. */
+export const bareStreamRelay = ({ url }: Server, env: { readonly [name: string]: string } = {}): Promise<Server> =>
+  node("bare ws relay", "peer", "bare-stream-relay.ts", [url], env)
+
 /** What the gateway checks of a JSON-RPC read, written by hand. */
 export const plainNode = ({ url }: Server): Promise<Server> =>
   node("plain Node, same checks", "peer", "plain-node.ts", [url])
