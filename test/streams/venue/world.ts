@@ -47,17 +47,28 @@ export class World {
   switches: Switches = defaultSwitches
   readonly #markets = new Map<string, Market>()
   readonly #accounts = new Map<string, Account>()
+  readonly #seed: number
   #lastOid = 566_617_000_000
 
   constructor(seed: number, publish: (entry: Entry) => void) {
+    this.#seed = seed
     this.random = randomBy(seed)
     this.publish = publish
     for (const each of listing) this.#list(each)
   }
 
+  /** Numbers of a market or an account: they do not depend on what was asked for first. */
+  #randomOf(name: string): Random {
+    const hash = Array.from(name).reduce(
+      (sum, letter) => Math.imul(sum ^ (letter.codePointAt(0) ?? 0), 0x01000193),
+      0x811c9dc5
+    )
+    return randomBy(hash ^ Math.imul(this.#seed, 0x9e3779b1))
+  }
+
   #list(listed: Listed): void {
     this.listed.add(listed.coin)
-    this.#markets.set(listed.coin, new Market(listed, randomBy(Math.floor(this.random() * 2 ** 32))))
+    this.#markets.set(listed.coin, new Market(listed, this.#randomOf(listed.coin)))
   }
 
   /** Lists one more perpetual of the first dex. */
@@ -84,7 +95,7 @@ export class World {
 
   account(user: string): Account {
     const name = user.toLowerCase()
-    const account = this.#accounts.get(name) ?? new Account(name, randomBy(Math.floor(this.random() * 2 ** 32)))
+    const account = this.#accounts.get(name) ?? new Account(name, this.#randomOf(name))
     this.#accounts.set(name, account)
     return account
   }
