@@ -79,9 +79,10 @@ const gateway = async (callers: Server): Promise<Peer> => {
     env: {
       ...env(collected),
       TRIGATE_CALLERS: file,
-      TRIGATE_MAX_CONNECTIONS: "20000",
-      TRIGATE_STREAM_SOCKETS: "20000",
-      TRIGATE_STREAM_SUBSCRIPTIONS_PER_CALLER: "1000000"
+      // of which one address may have a quarter
+      TRIGATE_MAX_CONNECTIONS: "48000",
+      TRIGATE_STREAM_CALLER_SOCKETS: "20000",
+      TRIGATE_STREAM_CALLER_MESSAGES: "1000000"
     }
   })
   return { server, paths, collected }

@@ -340,7 +340,10 @@ export class World {
   first(subscription: Normal): unknown {
     const { type } = subscription
     const coin = String(subscription["coin"])
-    if (type === "trades") return this.market(coin).trades.slice(-replayedTrades)
+    if (type === "trades") {
+      const replay = this.market(coin).trades.slice(-replayedTrades)
+      return replay.length === 0 ? undefined : replay
+    }
     if (type === "candle") return this.market(coin).bars(String(subscription["interval"])).at(-1)
     const state = this.state(subscription)
     if (state !== undefined) return state
