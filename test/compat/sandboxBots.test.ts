@@ -34,7 +34,7 @@ describe("a bot written with ccxt", () => {
       }
       assert.isBelow(Math.abs(Math.log(((yield* call((of) => of.fetchTicker("HYPE/USDC"))).last ?? 0) / 31)), 2)
 
-      assert.deepStrictEqual<unknown>((yield* call((of) => of.fetchBalance()))["total"], { USDC: 0 })
+      assert.deepStrictEqual<unknown>((yield* call((of) => of.fetchBalance()))["total"], { USDC: 10_000 })
       const spot = yield* call((of) => of.fetchBalance({ type: "spot" }))
       assert.deepStrictEqual<unknown>(spot["total"], { USDC: 10_000, HYPE: 100 })
       const lists: ReadonlyArray<(of: typeof exchange) => Promise<unknown>> = [
@@ -107,18 +107,15 @@ describe("a bot written with @nktkas/hyperliquid", () => {
       assert.deepStrictEqual((yield* call((of) => of.clearinghouseState({ user }))).assetPositions, [])
       assert.strictEqual((yield* call((of) => of.userFees({ user }))).userCrossRate, "0.00045")
       const active = yield* call((of) => of.activeAssetData({ user, coin: "BTC" }))
-      assert.deepStrictEqual([active.user, active.maxTradeSzs, active.availableToTrade], [
-        user,
-        ["0.0", "0.0"],
-        ["0.0", "0.0"]
-      ])
+      assert.deepStrictEqual([active.user, active.availableToTrade], [user, ["10000.0", "10000.0"]])
+      assert.approximately(Number(active.maxTradeSzs[0]) * Number(active.markPx), 200_000, 2)
       assert.isAbove(Number(active.markPx), 0)
       assert.deepStrictEqual(
         (yield* call((of) => of.portfolio({ user }))).map(([, { accountValueHistory, vlm }]) => [
-          accountValueHistory,
+          accountValueHistory.map(([, value]) => value),
           vlm
         ]),
-        Array.from({ length: 8 }, () => [[], "0.0"])
+        Array.from({ length: 8 }, (_, index) => [[index < 4 ? "20000.0" : "10000.0"], "0.0"])
       )
       const lists: ReadonlyArray<(of: InfoClient) => Promise<unknown>> = [
         (of) => of.openOrders({ user }),

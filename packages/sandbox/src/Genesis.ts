@@ -15,22 +15,35 @@ import { contracts, keys, tokens, traderStake, transactions } from "./SandboxExa
 import type { Seed } from "./Seed.ts"
 import * as Random from "./Seed.ts"
 import { accountKey, type Contract, type Dialect, type TokenState } from "./TokenServer.ts"
+import { hype, spotUsdDecimals, usdc, usdDecimals } from "./venue/Assets.ts"
 import { marketsOf } from "./venue/CandleMarket.ts"
+import { depositSpot, endowUsd } from "./venue/Transfers.ts"
+import type { Venue } from "./venue/Venue.ts"
+import * as Venue_ from "./venue/Venue.ts"
 import type { InfoState } from "./venue/VenueAnswer.ts"
 import { type Account, newAccount, type VenueState } from "./venue/VenueState.ts"
 
 const cosigners = [keys.leader, keys.cosigner, keys.thirdCosigner, keys.fourthCosigner, keys.fifthCosigner]
   .map(({ address }) => address)
 
-const funded: Account = {
-  ...newAccount,
-  spot: [
-    { coin: "USDC", token: 0, total: "10000.0" },
-    { coin: "HYPE", token: 150, total: "100.0" }
-  ]
-}
+const staked: Account = { ...newAccount, stake: traderStake }
 
-const staked: Account = { ...funded, stake: traderStake }
+/** What each account that trades starts with: dollars in perpetuals and in spot, and HYPE. */
+export const deposits = { usd: 10_000, spotUsdc: 10_000, spotHype: 100 } as const
+
+/** The accounts that have these. */
+export const traders: ReadonlyArray<Address> = [keys.trader.address, keys.multiSigUser.address, keys.treasury.address]
+
+/** Trading at its start. */
+export const trading = (seed: Seed, listed: InfoState, now: number): Venue => {
+  const made = Venue_.make(seed, listed, now)
+  for (const trader of traders) {
+    endowUsd(made, trader, BigInt(deposits.usd) * 10n ** BigInt(usdDecimals))
+    depositSpot(made, trader, usdc, BigInt(deposits.spotUsdc) * 10n ** BigInt(spotUsdDecimals))
+    depositSpot(made, trader, hype, BigInt(deposits.spotHype) * 10n ** 8n)
+  }
+  return made
+}
 
 /** Accounts, API wallets and validators. */
 export const venue: VenueState = {

@@ -54,12 +54,12 @@ export type Services =
 type State = SandboxState["Service"]
 
 const exchange = Effect.gen(function*() {
-  const { venue } = yield* SandboxState
+  const state = yield* SandboxState
   const profile = yield* VenueProfile.Venue
   return Exchange.make(
     yield* Admission.Admission,
     yield* ActionLog.ActionLog,
-    ({ body }) => VenueExchange.submit(profile, venue.state, body)
+    ({ body }) => VenueExchange.submit(profile, state, body)
   )
 })
 
@@ -69,7 +69,11 @@ const info = (state: State) =>
       if (sourcesOn(operation, surface).length === 0) return yield* unavailableOnNode(operation)
       const now = yield* Clock.currentTimeMillis
       const venue = yield* Ref.get(state.venue.state)
-      return VenueInfo.answer({ seed: state.seed, ...(yield* Ref.get(state.info.state)), venue, now }, body.bytes)
+      const listed = yield* Ref.get(state.info.state)
+      const trading = state.trading.at(listed, now)
+      const answer = VenueInfo.answer({ seed: state.seed, ...listed, venue, trading, now }, body.bytes)
+      yield* state.trading.flush
+      return answer
     })
   })
 

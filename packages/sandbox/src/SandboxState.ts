@@ -10,6 +10,7 @@ import * as Genesis from "./Genesis.ts"
 import { defaultSeed, type Seed } from "./Seed.ts"
 import * as TokenServer from "./TokenServer.ts"
 import * as SpotMetaBook from "./venue/SpotMetaBook.ts"
+import * as TradingControls from "./venue/TradingControls.ts"
 import * as VenueInfo from "./venue/VenueInfo.ts"
 import * as VenueState from "./venue/VenueState.ts"
 
@@ -22,6 +23,8 @@ export class SandboxState extends Context.Service<SandboxState, {
   readonly seed: Seed
   /** Accounts, validators, nonces. */
   readonly venue: VenueState.VenueControls
+  /** Markets with their books, and the money, positions and orders of accounts. */
+  readonly trading: TradingControls.TradingControls
   /** Spot metadata, coins with candles. */
   readonly info: VenueInfo.InfoControls
   /** Accounts, contracts and gas prices of the EVM. */
@@ -35,10 +38,14 @@ export class SandboxState extends Context.Service<SandboxState, {
 const make = Effect.fnUntraced(function*(seed: Seed) {
   const startedAt = yield* Clock.currentTimeMillis
   const spotMeta = SpotMetaBook.make(seed)
+  const listed = Genesis.info(seed, spotMeta)
+  const info = yield* Ref.make(listed)
+  const identity = yield* Ref.make(Genesis.venue)
   return SandboxState.of({
     seed,
-    venue: VenueState.controls(yield* Ref.make(Genesis.venue)),
-    info: VenueInfo.controls(yield* Ref.make(Genesis.info(seed, spotMeta))),
+    venue: VenueState.controls(identity),
+    trading: TradingControls.make(Genesis.trading(seed, listed, startedAt), { identity, info }),
+    info: VenueInfo.controls(info),
     evm: VenueEvm.controls(yield* Ref.make(Genesis.evm(seed, spotMeta, startedAt))),
     tokens: TokenServer.controls(yield* Ref.make(Genesis.tokenChain)),
     layer2: Layer2Chain.controls(seed, yield* Ref.make(Genesis.layer2(seed, startedAt)))

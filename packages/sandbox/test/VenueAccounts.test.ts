@@ -15,13 +15,10 @@ const { agent, cosigner, leader, multiSigUser, stranger, thirdCosigner, trader, 
 const day = 86_400_000
 
 const asked = Effect.fnUntraced(function*(query: object) {
-  const { info, seed, venue } = yield* SandboxState
-  const view = {
-    seed,
-    ...(yield* Ref.get(info.state)),
-    venue: yield* Ref.get(venue.state),
-    now: yield* Clock.currentTimeMillis
-  }
+  const { info, seed, trading, venue } = yield* SandboxState
+  const now = yield* Clock.currentTimeMillis
+  const listed = yield* Ref.get(info.state)
+  const view = { seed, ...listed, venue: yield* Ref.get(venue.state), trading: trading.at(listed, now), now }
   return VenueInfo.answer(view, Utf8.encode(JSON.stringify(query)))
 })
 
@@ -121,7 +118,7 @@ describe("an account", () => {
       assert.isNull(yield* ask({ type: "userToMultiSigSigners", user: trader.address }))
     })))
 
-  it.effect("has spot balances, and nothing in perpetuals", () =>
+  it.effect("has balances in spot and perpetuals, and no positions", () =>
     atStart(Effect.gen(function*() {
       assert.deepStrictEqual(yield* ask({ type: "spotClearinghouseState", user: trader.address }), {
         balances: [
@@ -130,12 +127,13 @@ describe("an account", () => {
         ]
       })
       assert.deepStrictEqual(yield* ask({ type: "spotClearinghouseState", user: stranger.address }), { balances: [] })
-      const margin = { accountValue: "0.0", totalNtlPos: "0.0", totalRawUsd: "0.0", totalMarginUsed: "0.0" }
+      const usd = "10000.0"
+      const margin = { accountValue: usd, totalNtlPos: "0.0", totalRawUsd: usd, totalMarginUsed: "0.0" }
       assert.deepStrictEqual(yield* ask({ type: "clearinghouseState", user: trader.address }), {
         marginSummary: margin,
         crossMarginSummary: margin,
         crossMaintenanceMarginUsed: "0.0",
-        withdrawable: "0.0",
+        withdrawable: usd,
         assetPositions: [],
         time: start
       })

@@ -1,19 +1,23 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Genesis from "@trigate/sandbox/Genesis"
-import type { CandleMarket } from "@trigate/sandbox/venue/CandleMarket"
-import { bars as barsOf, bookOf, dayOf, markets } from "@trigate/sandbox/venue/CandleMarket"
 import * as SpotMetaBook from "@trigate/sandbox/venue/SpotMetaBook"
-import type { Listing } from "@trigate/sandbox/venue/VenueAnswer"
+import type { InfoView } from "@trigate/sandbox/venue/VenueAnswer"
 import * as VenueInfo from "@trigate/sandbox/venue/VenueInfo"
 import { start } from "./venue.ts"
 
 const seed = "trigate"
 const state = Genesis.info(seed, SpotMetaBook.make(seed))
-const listing: Listing = { seed, ...state, now: start }
+const viewAt = (now: number): InfoView => ({
+  seed,
+  ...state,
+  now,
+  venue: Genesis.venue,
+  trading: Genesis.trading(seed, state, now)
+})
+const listing = viewAt(start)
 
 const ask = (query: unknown, now = start) => {
-  const view = { ...listing, venue: Genesis.venue, now }
-  const { body, status } = VenueInfo.answer(view, new TextEncoder().encode(JSON.stringify(query)))
+  const { body, status } = VenueInfo.answer(viewAt(now), new TextEncoder().encode(JSON.stringify(query)))
   const text = new TextDecoder().decode(body)
   return { status, text, json: (): unknown => JSON.parse(text) }
 }
@@ -48,7 +52,7 @@ describe("what is listed", () => {
   })
 
   it("is not yet there before its listing", () => {
-    const before = { ...listing, now: marketOf("xyz:XYZ100").listedAt }
+    const before = viewAt(marketOf("xyz:XYZ100").listedAt)
     assert.deepStrictEqual(VenueInfo.perpDexs(before), [null])
     assert.isUndefined(VenueInfo.metaAndContexts(before, "xyz"))
     assert.isNull(VenueInfo.l2Book(before, "xyz:XYZ100"))
@@ -117,12 +121,16 @@ describe("prices", () => {
 })
 
 describe("a book", () => {
-  it("is null where nothing trades, and refused where it would have to be gathered", () => {
+  it("is null where nothing trades, and joined by digits on demand", () => {
     assert.deepStrictEqual(ask({ type: "l2Book", coin: "BTC" }).json(), VenueInfo.l2Book(listing, "BTC"))
     assert.deepStrictEqual(ask({ type: "l2Book", coin: "BTC", nSigFigs: 5, mantissa: null }).status, 200)
     assert.deepStrictEqual(ask({ type: "l2Book", coin: "NOPE" }).text, "null")
     assert.deepStrictEqual(ask({ type: "l2Book", coin: "NOPE" }).status, 200)
-    assert.deepStrictEqual(ask({ type: "l2Book", coin: "BTC", nSigFigs: 2 }).status, 422)
+    const [bids = []] = VenueInfo.l2Book(listing, "BTC", { nSigFigs: 2, mantissa: 1 })?.levels ?? []
+    assert.strictEqual(bids.length, 1)
+    assert.match(bids[0]?.px ?? "", /^[0-9]{2}000\.0$/u)
+    assert.strictEqual(ask({ type: "l2Book", coin: "BTC", nSigFigs: 6 }).status, 422)
+    assert.strictEqual(ask({ type: "l2Book", coin: "BTC", mantissa: 2 }).status, 422)
   })
 })
 

@@ -19,14 +19,17 @@ import * as TestClock from "effect/testing/TestClock"
 export const start = 1_792_000_000_000
 
 const decodeAnswer = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Union([
-  Schema.Struct({ status: Schema.Literal("ok"), response: Schema.Struct({ type: Schema.Literal("default") }) }),
+  Schema.Struct({
+    status: Schema.Literal("ok"),
+    response: Schema.Struct({ type: Schema.String, data: Schema.optionalKey(Schema.Unknown) })
+  }),
   Schema.Struct({ status: Schema.Literal("err"), response: Schema.String })
 ])))
 
-/** What the venue answers to a body: the word "ok", its refusal, or the HTTP status with the text. */
+/** What the venue answers to a body: the word "ok" or the data of a batch, its refusal, or the HTTP status with the text. */
 export const post = Effect.fnUntraced(function*(body: string) {
-  const { venue } = yield* SandboxState.SandboxState
-  const answer = yield* VenueExchange.submit(VenueProfile.mainnet, venue.state, Utf8.encode(body))
+  const state = yield* SandboxState.SandboxState
+  const answer = yield* VenueExchange.submit(VenueProfile.mainnet, state, Utf8.encode(body))
   const text = answer.text
   if (answer.status !== 200) return `${answer.status} ${text}`
   const { response, status } = decodeAnswer(text)

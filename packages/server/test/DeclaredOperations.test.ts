@@ -84,7 +84,7 @@ const stranger = `0x${"5".repeat(40)}` as const
 
 /** Makes the sandbox another one, in whatever an operation reads. */
 const change = Effect.gen(function*() {
-  const { evm, info, layer2, venue } = yield* SandboxState
+  const { evm, info, layer2, trading, venue } = yield* SandboxState
   const { address } = keys.trader
   const { markets } = yield* Ref.get(info.state)
   const market = markets.get("ETH") ?? assert.fail()
@@ -94,19 +94,27 @@ const change = Effect.gen(function*() {
   const read = (text: string) => Effect.fromResult(Json.parse(text))
   const decode = <S extends Schema.ConstraintCodec<unknown, unknown>>(schema: S, text: string) =>
     Effect.flatMap(read(text), Schema.decodeUnknownEffect(schema))
-  const [fill] = yield* decode(infoOperations.userFillsByTime.response, infoAnswers.userFillsByTime.texts[0])
-  const [record] = yield* decode(infoOperations.historicalOrders.response, infoAnswers.historicalOrders.texts[0])
-  const state = yield* decode(infoOperations.clearinghouseState.response, infoAnswers.clearinghouseState.texts[0])
-  if (fill === undefined || record === undefined) return assert.fail()
-  const order = { ...record, order: { ...record.order, oid: 1 }, status: "open" }
   yield* venue.addVault(address, stranger)
   yield* venue.setAccount(address, {
-    spot: [{ coin: "USDC", token: 0, total: "7.0" }],
-    collateral: 5,
-    positions: state.assetPositions.map(({ position }) => position),
-    orders: [order],
-    fills: [{ ...fill, time: yield* Effect.clockWith((clock) => clock.currentTimeMillis) }],
     extraAgents: yield* decode(infoOperations.extraAgents.response, infoAnswers.extraAgents.texts[0])
+  })
+  yield* trading.restore({ ...(yield* trading.snapshot), nextOid: 1 })
+  yield* trading.depositUsd(address, "5")
+  yield* trading.act(address, {
+    type: "order",
+    orders: [
+      { a: 0, b: true, p: "1500", s: "1", r: false, t: { limit: { tif: "Gtc" } } },
+      { a: 0, b: true, p: "4000", s: "1", r: false, t: { limit: { tif: "Ioc" } } }
+    ],
+    grouping: "na"
+  })
+  yield* trading.act(address, {
+    type: "usdClassTransfer",
+    signatureChainId: "0x66eee",
+    hyperliquidChain: "Mainnet",
+    amount: "5",
+    toPerp: false,
+    nonce: 1
   })
   yield* venue.setBigBlocks(address, true)
   yield* evm.setGasPrices({ small: 1n, big: 2n })

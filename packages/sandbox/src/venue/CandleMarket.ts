@@ -153,7 +153,7 @@ const wick = 0.02
 const octaves = (seed: Seed, name: string, scales: ReadonlyArray<readonly [step: number, amplitude: number]>) =>
   scales.map(([step, amplitude]): Octave => ({ family: Random.series(seed, `${name}/${step}`), step, amplitude }))
 
-const walkOf = (seed: Seed, { asset, volatility }: CandleMarket): CandlePath => ({
+const makeWalk = (seed: Seed, { asset, volatility }: CandleMarket): CandlePath => ({
   volatility,
   price: octaves(seed, `candles/${asset}/price`, priceScales),
   activity: octaves(seed, `candles/${asset}/activity`, activityScales),
@@ -161,6 +161,17 @@ const walkOf = (seed: Seed, { asset, volatility }: CandleMarket): CandlePath => 
   lows: Random.series(seed, `candles/${asset}/lows`),
   sizes: Random.series(seed, `candles/${asset}/sizes`)
 })
+
+/** The walk of each market under the seed that was asked for last. */
+const walks = new WeakMap<CandleMarket, { readonly seed: Seed; readonly path: CandlePath }>()
+
+const walkOf = (seed: Seed, market: CandleMarket): CandlePath => {
+  const known = walks.get(market)
+  if (known?.seed === seed) return known.path
+  const path = makeWalk(seed, market)
+  walks.set(market, { seed, path })
+  return path
+}
 
 const sum = (all: ReadonlyArray<Octave>, at: number, finest: number): number =>
   all.reduce(
@@ -301,6 +312,10 @@ export const dayOf = (seed: Seed, market: CandleMarket, now: number) => {
   return { price: priceAt(to), before: priceAt(from), lots: lotsBy(to) - lotsBy(from) }
 }
 
+/** The price at an instant. Between whole minutes it only rises or only falls. */
+export const priceAt = (seed: Seed, market: CandleMarket, now: number): number =>
+  market.price * Math.exp(level(walkOf(seed, market), now / minute))
+
 /** The smallest price step: the fifth significant digit, at most 1, and not finer than the market prints. */
 const stepAt = ({ priceDecimals }: CandleMarket, price: number): number =>
   Math.max(10 ** -priceDecimals, 10 ** Math.min(0, Math.floor(Math.log10(price)) - 4))
@@ -315,7 +330,16 @@ export const bookOf = (
   market: CandleMarket,
   now: number
 ): readonly [bids: ReadonlyArray<BookLevel>, asks: ReadonlyArray<BookLevel>] => {
-  const { price } = dayOf(seed, market, now)
+  return bookAround(seed, market, now, priceAt(seed, market, now))
+}
+
+/** The same around another price. */
+export const bookAround = (
+  seed: Seed,
+  market: CandleMarket,
+  now: number,
+  price: number
+): readonly [bids: ReadonlyArray<BookLevel>, asks: ReadonlyArray<BookLevel>] => {
   // the step of the highest level, which may have a digit more before the point
   const step = stepAt(market, price + depth * stepAt(market, price))
   const family = Random.series(seed, `book/${market.coin}/${Math.floor(now / minute)}`)

@@ -2,13 +2,23 @@
 import { Address, lowerCase } from "@trigate/domain/encoding/Hex"
 import * as Hype from "@trigate/signing/Hype"
 import * as Schema from "effect/Schema"
+import * as AccountReads from "./AccountReads.ts"
+import { printUsd } from "./Assets.ts"
+import type { TradingAccount } from "./TradingState.ts"
+import { findAccount } from "./TradingState.ts"
+import { twapHistory } from "./Twaps.ts"
+import { equityOf } from "./Vaults.ts"
+import type { Venue } from "./Venue.ts"
+import { zeroHash } from "./Venue.ts"
 import { type Account, accountOf, type VenueState } from "./VenueState.ts"
 
 /** What a query is answered from. */
 interface View {
   readonly venue: VenueState
+  readonly trading: Venue
   readonly user: Address
   readonly account: Account
+  readonly trader: TradingAccount
   readonly now: number
 }
 
@@ -19,11 +29,25 @@ const amount = (wei: bigint): string => {
 
 const nothing = (): ReadonlyArray<never> => []
 
-const periods = ["day", "week", "month", "allTime", "perpDay", "perpWeek", "perpMonth", "perpAllTime"]
+/** The newest rows that the venue lists. */
+const mostRows = 2_000
+
+const subAccounts = ({ trading, user }: View) => {
+  const own = [...trading.state.accounts.values()].filter(({ subAccount }) => subAccount?.master === user)
+  return own.length === 0 ? null : own.map((account) => ({
+    name: account.subAccount?.name ?? "",
+    subAccountUser: account.address,
+    master: user,
+    clearinghouseState: AccountReads.clearinghouseState(trading, account, ""),
+    spotState: AccountReads.spotState(trading, account)
+  }))
+}
+
+const vaultsOf = ({ trading }: View) => [...trading.state.vaults]
 
 /** The answer to each query whose only parameter that counts is `user`. */
 const answers = {
-  approvedBuilders: nothing,
+  approvedBuilders: ({ trader }: View) => [...trader.builders.keys()],
   borrowLendUserState: () => ({ tokenToState: [], health: "healthy", healthFactor: null }),
   delegations: ({ account }: View) =>
     [...account.delegations].flatMap(([validator, { lockedUntil, wei }]) =>
@@ -43,27 +67,26 @@ const answers = {
     nPendingWithdrawals: 0
   }),
   isVip: () => false,
-  leadingVaults: nothing,
-  maxBuilderFee: () => 0,
-  portfolio: () => periods.map((period) => [period, { accountValueHistory: [], pnlHistory: [], vlm: "0.0" }]),
-  referral: () => ({
-    referredBy: null,
-    cumVlm: "0.0",
-    unclaimedRewards: "0.0",
-    claimedRewards: "0.0",
-    builderRewards: "0.0",
-    referrerState: { stage: "needToTrade", data: { required: "10000.0" } },
-    rewardHistory: [],
-    tokenToState: []
-  }),
-  subAccounts: () => null,
-  subAccounts2: () => null,
-  twapHistory: nothing,
-  userAbstraction: () => "default",
-  userDexAbstraction: () => null,
+  leadingVaults: (view: View) =>
+    vaultsOf(view).flatMap(([address, { leader, name }]) => leader === view.user ? [{ address, name }] : []),
+  portfolio: ({ trader, trading }: View) => AccountReads.portfolio(trading, trader),
+  referral: ({ trader, trading }: View) => AccountReads.referral(trading, trader),
+  subAccounts,
+  subAccounts2: subAccounts,
+  twapHistory: ({ trader, trading }: View) => twapHistory(trading, trader),
+  userAbstraction: ({ trader }: View) => trader.abstraction,
+  userDexAbstraction: ({ trader }: View) => trader.abstraction === "dexAbstraction" ? true : null,
   userToMultiSigSigners: ({ account }: View) => account.multiSig ?? null,
-  userTwapSliceFills: nothing,
-  userVaultEquities: nothing
+  userTwapSliceFills: ({ trader }: View) => trader.twapFills.slice(-mostRows).toReversed(),
+  userVaultEquities: (view: View) =>
+    vaultsOf(view).flatMap(([vaultAddress, vault]) => {
+      const owned = vault.shares.get(view.user)
+      return owned === undefined || owned.shares === 0n ? [] : [{
+        vaultAddress,
+        equity: printUsd(equityOf(view.trading, vaultAddress, vault, view.user)),
+        lockedUntilTimestamp: owned.lockedUntil
+      }]
+    })
 } satisfies { readonly [type: string]: (view: View) => unknown }
 
 /** The lists of an account that begin at an instant: nothing happened since. */
@@ -79,21 +102,56 @@ const types = Object.keys(answers).filter((type): type is keyof typeof answers =
 /** The queries about a user without a type that are answered here. */
 export const AccountRead = Schema.Union([
   Schema.Struct({ type: Schema.Literals(types), user: Address }),
-  Schema.Struct({ type: Schema.Literals(sinceTypes), user: Address, startTime: Schema.Natural })
+  Schema.Struct({
+    type: Schema.Literals(sinceTypes),
+    user: Address,
+    startTime: Schema.Natural,
+    endTime: Schema.optionalKey(Schema.NullOr(Schema.Natural))
+  }),
+  Schema.Struct({ type: Schema.Literal("maxBuilderFee"), user: Address, builder: Address })
 ])
 
+const sinceOf = (
+  trader: TradingAccount,
+  type: (typeof sinceTypes)[number]
+): ReadonlyArray<{ readonly time: number }> => {
+  switch (type) {
+    case "userBorrowLendInterest":
+      return []
+    case "userFunding":
+      return trader.fundings.map(({ time, ...delta }) => ({
+        time,
+        hash: zeroHash,
+        delta: { type: "funding", ...delta, nSamples: null }
+      }))
+    case "userNonFundingLedgerUpdates":
+      return trader.ledger
+    case "userTwapSliceFillsByTime":
+      return trader.twapFills.map((each) => ({ ...each, time: each.fill.time }))
+  }
+}
+
 /** Answers a query about a user at the instant `now`. An address that the venue does not know has an empty account. */
-export const answer = (venue: VenueState, read: typeof AccountRead.Type, now: number): unknown => {
+export const answer = (
+  venue: VenueState,
+  trading: Venue,
+  read: typeof AccountRead.Type,
+  now: number
+): unknown => {
+  const user = lowerCase(read.user)
+  const trader = findAccount(trading.state, user)
   switch (read.type) {
+    case "maxBuilderFee":
+      return Number(trader.builders.get(lowerCase(read.builder)) ?? 0n)
     case "userBorrowLendInterest":
     case "userFunding":
     case "userNonFundingLedgerUpdates":
     case "userTwapSliceFillsByTime":
-      return []
-    default: {
-      const user = lowerCase(read.user)
-      return answers[read.type]({ venue, user, account: accountOf(venue, user), now })
-    }
+      return sinceOf(trader, read.type)
+        .filter(({ time }) => time >= read.startTime && time <= (read.endTime ?? now))
+        .slice(0, mostRows)
+    default:
+      return answers[read.type]({ venue, trading, user, account: accountOf(venue, user), trader, now })
   }
 }
 

@@ -6,6 +6,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { Seed } from "../Seed.ts"
 import type { CandleMarket } from "./CandleMarket.ts"
+import type { Venue } from "./Venue.ts"
 import * as VenueRefusal from "./VenueRefusal.ts"
 import type { VenueState } from "./VenueState.ts"
 
@@ -22,9 +23,10 @@ export interface Listing extends InfoState {
   readonly now: number
 }
 
-/** What a query is answered from: the listing, and what the venue remembers of accounts. */
+/** What a query is answered from: the listing, what the venue remembers of accounts, and trading at that instant. */
 export interface InfoView extends Listing {
   readonly venue: VenueState
+  readonly trading: Venue
 }
 
 const upstream = "trading-api"

@@ -1,10 +1,12 @@
 /** The venue's `POST /exchange`: reads a signed action, decides on it, and answers in the venue's words. */
 import { EvmUserModify, JailSelf, MultiSig, TokenDelegate, UnjailSelf } from "@trigate/domain/actions/Action"
-import { SignedEnvelope } from "@trigate/domain/actions/SignedAction"
+import type { SentAction } from "@trigate/domain/actions/ActionCatalog"
+import { legCount, SignedEnvelope } from "@trigate/domain/actions/SignedAction"
 import { type Address, lowerCase } from "@trigate/domain/encoding/Hex"
 import * as Json from "@trigate/domain/encoding/Json"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as UpstreamResponse from "@trigate/domain/operations/UpstreamResponse"
+import * as UserSigned from "@trigate/signing/actions/UserSigned"
 import type { RecoveredSigner } from "@trigate/signing/SignerRecovery"
 import * as SignerRecovery from "@trigate/signing/SignerRecovery"
 import type { VenueProfile } from "@trigate/signing/VenueProfile"
@@ -15,7 +17,18 @@ import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Random from "../Seed.ts"
+import type { ActionContext, ActionDecision, ActionResponse } from "./ActionContext.ts"
+import { done } from "./ActionContext.ts"
+import type { Executable } from "./Actions.ts"
+import * as Actions from "./Actions.ts"
+import { printUsd } from "./Assets.ts"
+import type { TradingControls } from "./TradingControls.ts"
+import { findAccount } from "./TradingState.ts"
+import type { Venue } from "./Venue.ts"
+import { nextHash } from "./Venue.ts"
+import type { InfoControls } from "./VenueInfo.ts"
 import * as VenueRefusal from "./VenueRefusal.ts"
+import type { Account, VenueControls } from "./VenueState.ts"
 import { accountOf, changeAccount, type VenueState, withEntry } from "./VenueState.ts"
 
 /** A value, or the venue's refusal. */
@@ -29,16 +42,9 @@ const WireTokenDelegate = TokenDelegate.check(
   Schema.makeFilter(({ hyperliquidChain }) => hyperliquidChain === undefined ? "Expected hyperliquidChain" : undefined)
 )
 
-/** Only uses up its nonce. */
-const Noop = Schema.Struct({ type: Schema.Literal("noop") })
-
-/** The actions that can stand alone or inside a multi-sig wrapper, in the form that the real wire takes. */
-const SingleAction = Schema.Union([WireTokenDelegate, JailSelf, UnjailSelf, EvmUserModify, Noop])
-type SingleAction = typeof SingleAction.Type
-
-/** Every action of the venue, in the form that the real wire takes. */
-const VenueAction = Schema.Union([MultiSig, ...SingleAction.members])
-type VenueAction = typeof VenueAction.Type
+/** The actions that change what the venue remembers beside trading, in the form that the real wire takes. */
+const IdentityAction = Schema.Union([WireTokenDelegate, JailSelf, UnjailSelf, EvmUserModify])
+type IdentityAction = typeof IdentityAction.Type
 
 const day = 86_400_000
 
@@ -90,16 +96,14 @@ const setJailed = (state: VenueState, signer: Address, jailed: boolean): Decisio
     : Result.succeed({ ...state, validators: withEntry(state.validators, signer, { ...validator, jailed }) })
 }
 
-/** Executes an action of `user`; the failure is the venue's refusal. */
-const execute = (
+/** Executes an action of `user` that is not about trading; the failure is the venue's refusal. */
+const executeIdentity = (
   state: VenueState,
   user: Address,
-  action: SingleAction,
+  action: IdentityAction,
   moment: Moment
 ): Decision<VenueState> => {
   switch (action.type) {
-    case "noop":
-      return Result.succeed(state)
     case "evmUserModify":
       return Result.succeed(changeAccount(state, user, { usingBigBlocks: action.usingBigBlocks }))
     case "CSignerAction":
@@ -135,32 +139,42 @@ export const useNonce = (
   return Result.succeed({ ...state, nonces: withEntry(state.nonces, signer, next) })
 }
 
-/** A body that has been read: its envelope, its action, and who signed both. */
+/** A body that has been read: its envelope, what it wraps or is, and who signed both. */
 interface Submission {
   readonly envelope: SignedEnvelope
-  readonly action: VenueAction
+  /** Present for an action of several signatures. */
+  readonly wrapper: typeof MultiSig.Type | undefined
+  /** The action to execute, as it was sent. */
+  readonly action: SentAction
+  readonly executable: Executable
   readonly signed: RecoveredSigner
 }
 
 /** Checks the action alone: its network, and that its nonce is that of the body. */
-const checkAction = (
-  profile: VenueProfile,
-  action: VenueAction | SingleAction,
-  nonce: number
-): Decision<void> => {
-  if (action.type !== "tokenDelegate") return Result.succeed(undefined)
-  return action.hyperliquidChain === profile.chainName
-    ? refuseIf(action.nonce !== nonce, VenueRefusal.nonceMismatch)
-    : Result.fail(VenueRefusal.wrongNetwork)
+const checkAction = (profile: VenueProfile, action: SentAction, nonce: number): Decision<void> => {
+  const type = UserSigned.find(action.type)
+  if (type === undefined) return Result.succeed(undefined)
+  if (action[profile.chainField] !== profile.chainName) return Result.fail(VenueRefusal.wrongNetwork)
+  const field = UserSigned.nonceField(type)
+  return refuseIf(field !== undefined && action[field.name] !== nonce, VenueRefusal.nonceMismatch)
+}
+
+/** Whether an API wallet's time is over. */
+const hasExpired = ({ extraAgents, mainAgent }: Account, agent: Address, now: number): boolean => {
+  const terms = mainAgent?.address === agent ? mainAgent : extraAgents.find(({ address }) => address === agent)
+  return terms !== undefined && terms.validUntil < now
 }
 
 /** The account of a key: its own, or the account that it is an API wallet of. */
-const accountBehind = (state: VenueState, signer: Address): Address | undefined =>
-  state.accounts.has(signer) ? signer : state.agents.get(signer)
+const accountBehind = (state: VenueState, signer: Address, now: number): Address | undefined => {
+  if (state.accounts.has(signer)) return signer
+  const user = state.agents.get(signer)
+  return user === undefined || hasExpired(accountOf(state, user), signer, now) ? undefined : user
+}
 
-const actingUser = (state: VenueState, { envelope, signed }: Submission): Decision<Address> =>
+const actingUser = (state: VenueState, { envelope, signed }: Submission, now: number): Decision<Address> =>
   Result.gen(function*() {
-    const user = accountBehind(state, signed.signer)
+    const user = accountBehind(state, signed.signer, now)
     if (user === undefined) return yield* Result.fail(VenueRefusal.unknownUser(signed.signer))
     if (signed.scheme === "userSigned") {
       yield* refuseIf(user !== signed.signer, VenueRefusal.mustDeposit(signed.signer))
@@ -172,17 +186,16 @@ const actingUser = (state: VenueState, { envelope, signed }: Submission): Decisi
     return lowerCase(vault)
   })
 
-type Wrapper = Extract<VenueAction, { readonly type: "multiSig" }>
-
 const multiSigUser = (
   state: VenueState,
-  wrapper: Wrapper,
-  signed: Extract<RecoveredSigner, { readonly scheme: "multiSig" }>
+  wrapper: typeof MultiSig.Type,
+  signed: Extract<RecoveredSigner, { readonly scheme: "multiSig" }>,
+  now: number
 ): Decision<Address> =>
   Result.gen(function*() {
     const user = lowerCase(wrapper.payload.multiSigUser)
     yield* refuseIf(signed.signer !== lowerCase(wrapper.payload.outerSigner), VenueRefusal.invalidOuterSigner)
-    const leader = accountBehind(state, signed.signer)
+    const leader = accountBehind(state, signed.signer, now)
     if (leader === undefined) return yield* Result.fail(VenueRefusal.outerSignerUnknown)
     const rule = accountOf(state, user).multiSig
     if (rule === undefined) return yield* Result.fail(VenueRefusal.invalidMultiSigUser)
@@ -194,11 +207,18 @@ const multiSigUser = (
     return user
   })
 
-const countRequest = (state: VenueState, user: Address): Decision<VenueState> => {
+const isCancel = (type: string): boolean => type === "cancel" || type === "cancelByCloid"
+
+/** Counts the legs of an action. Cancels have a limit of their own, so that orders can always be taken away. */
+const countRequests = (state: VenueState, venue: Venue, user: Address, action: SentAction): Decision<VenueState> => {
   const { limit, sent } = accountOf(state, user).requests
-  return sent + 1 > limit
-    ? Result.fail(VenueRefusal.tooManyRequests(sent + 1, limit))
-    : Result.succeed(changeAccount(state, user, { requests: { limit, sent: sent + 1 } }))
+  const { reserved, volume } = findAccount(venue.state, user)
+  const next = sent + legCount(action)
+  const ordinary = limit + reserved + Number(volume / 1_000_000n)
+  const most = isCancel(action.type) ? Math.min(ordinary + 100_000, ordinary * 2) : ordinary
+  return next > most
+    ? Result.fail(VenueRefusal.tooManyRequests(next, most, printUsd(volume)))
+    : Result.succeed(changeAccount(state, user, { requests: { limit, sent: next } }))
 }
 
 const isExpired = ({ expiresAfter }: SignedEnvelope, now: number): boolean =>
@@ -212,82 +232,121 @@ const isExpired = ({ expiresAfter }: SignedEnvelope, now: number): boolean =>
  */
 const decide = (
   state: VenueState,
+  venue: Venue,
   submission: Submission,
-  inner: SingleAction,
   now: number
-): readonly [refusal: string | undefined, next: VenueState] => {
-  const { action, envelope, signed } = submission
+): readonly [decision: ActionDecision, next: VenueState] => {
+  const { action, envelope, executable, signed, wrapper } = submission
   const admitted = Result.gen(function*() {
-    const user = action.type === "multiSig" && signed.scheme === "multiSig"
-      ? yield* multiSigUser(state, action, signed)
-      : yield* actingUser(state, submission)
+    const user = wrapper !== undefined && signed.scheme === "multiSig"
+      ? yield* multiSigUser(state, wrapper, signed, now)
+      : yield* actingUser(state, submission, now)
     yield* refuseIf(isExpired(envelope, now), VenueRefusal.expired)
-    const counted = yield* countRequest(state, accountBehind(state, signed.signer) ?? user)
+    const counted = yield* countRequests(state, venue, accountBehind(state, signed.signer, now) ?? user, action)
     return { user, next: yield* useNonce(counted, signed.signer, envelope.nonce, now) }
   })
-  if (Result.isFailure(admitted)) return [admitted.failure, state]
+  if (Result.isFailure(admitted)) return [Result.fail(admitted.failure), state]
   const { next, user } = admitted.success
-  const executed = signed.scheme !== "multiSig" && accountOf(next, user).multiSig !== undefined
-    ? Result.fail(VenueRefusal.multiSigRequired)
-    : execute(next, user, inner, { now, nonce: envelope.nonce })
-  return Result.match(executed, {
-    onFailure: (refusal) => [refusal, next] as const,
-    onSuccess: (done) => [undefined, done] as const
-  })
+  if (signed.scheme !== "multiSig" && accountOf(next, user).multiSig !== undefined) {
+    return [Result.fail(VenueRefusal.multiSigRequired), next]
+  }
+  const context: ActionContext = { venue, identity: next, user, nonce: envelope.nonce }
+  venue.hash = nextHash(venue)
+  const decision = executable(context)
+  return [decision, context.identity]
 }
 
 const upstream = "trading-api"
 
 const decodeEnvelope = Schema.decodeUnknownOption(SignedEnvelope)
-const decodeAction = Schema.decodeUnknownOption(VenueAction)
-const decodeInner = Schema.decodeUnknownOption(SingleAction)
+const decodeMultiSig = Schema.decodeUnknownOption(MultiSig)
+const decodeIdentity = Schema.decodeUnknownOption(IdentityAction)
 
-const accepted = UpstreamResponse.json(upstream, 200, "{\"status\":\"ok\",\"response\":{\"type\":\"default\"}}")
+const accepted = (response: ActionResponse): UpstreamResponse.UpstreamResponse =>
+  UpstreamResponse.json(upstream, 200, JSON.stringify({ status: "ok", response }))
 
 const refused = (text: string): UpstreamResponse.UpstreamResponse =>
   UpstreamResponse.json(upstream, 200, JSON.stringify({ status: "err", response: text }))
 
 const typed = Schema.decodeUnknownOption(Schema.Struct({ action: Schema.Struct({ type: Schema.String }) }))
 
-const played = new Set<string>(["multiSig", "noop", "tokenDelegate", "CSignerAction", "evmUserModify"])
+/** The types of actions that the sandbox plays. */
+export const playedTypes: ReadonlySet<string> = new Set([
+  "multiSig",
+  "tokenDelegate",
+  "CSignerAction",
+  "evmUserModify",
+  ...Actions.playedTypes
+])
 
 /** The venue's words for a body that it cannot read. For an action type that the sandbox does not play they name the type. */
 const wrongShape = (body: unknown): UpstreamResponse.UpstreamResponse => {
   const type = Option.getOrUndefined(typed(body))?.action.type
-  const why = type === undefined || played.has(type) ? "" : `: the sandbox does not play ${JSON.stringify(type)}`
+  const why = type === undefined || playedTypes.has(type) ? "" : `: the sandbox does not play ${JSON.stringify(type)}`
   return UpstreamResponse.plain(upstream, 422, VenueRefusal.wrongShape + why)
 }
 
 const notJson = UpstreamResponse.plain(upstream, 400, VenueRefusal.notJson)
 
-/** The envelope, the action, and the action to execute; none if the venue cannot read it. */
+const identityExecutable = (action: IdentityAction): Executable => (context) =>
+  Result.match(
+    executeIdentity(context.identity, context.user, action, { now: context.venue.state.now, nonce: context.nonce }),
+    {
+      onFailure: (refusal): ActionDecision => Result.fail(refusal),
+      onSuccess: (identity) => {
+        context.identity = identity
+        return done
+      }
+    }
+  )
+
+const readExecutable = (action: SentAction): Option.Option<Executable> =>
+  Option.orElse(
+    Actions.read(action.type, action),
+    () => Option.map(decodeIdentity(action), identityExecutable)
+  )
+
+/** The envelope, the wrapper if there is one, and the action to execute; none if the venue cannot read it. */
 const read = (body: unknown) =>
   Option.gen(function*() {
     const envelope = yield* decodeEnvelope(body)
-    const action = yield* decodeAction(envelope.action)
-    const inner = yield* (action.type === "multiSig" ? decodeInner(action.payload.action) : Option.some(action))
-    return { envelope, action, inner }
+    const wrapper = envelope.action.type === "multiSig" ? yield* decodeMultiSig(envelope.action) : undefined
+    const action: SentAction = wrapper === undefined ? envelope.action : wrapper.payload.action
+    return { envelope, wrapper, action, executable: yield* readExecutable(action) }
   })
+
+/** What actions are executed on. */
+export interface ExchangeState {
+  readonly venue: VenueControls
+  readonly info: InfoControls
+  readonly trading: TradingControls
+}
 
 const answerTo = Effect.fnUntraced(function*(
   profile: VenueProfile,
-  venue: Ref.Ref<VenueState>,
-  { action, envelope, inner }: Option.Option.Value<ReturnType<typeof read>>
+  { info, trading, venue: controls }: ExchangeState,
+  request: Option.Option.Value<ReturnType<typeof read>>
 ) {
-  const checked = checkAction(profile, inner, envelope.nonce)
+  const { action, envelope, wrapper } = request
+  const checked = checkAction(profile, action, envelope.nonce)
   if (Result.isFailure(checked)) return refused(checked.failure)
   const recovered = yield* Effect.result(SignerRecovery.recover(profile, envelope))
   if (Result.isFailure(recovered)) {
     const { failure } = recovered
-    if (failure._tag !== "UnrecoverableSignature" || action.type !== "multiSig") return wrongShape({ action })
+    if (failure._tag !== "UnrecoverableSignature" || wrapper === undefined) return wrongShape({ action })
     return refused(
       failure.innerIndex === undefined ? VenueRefusal.invalidOuterSigner : VenueRefusal.invalidInnerSigner
     )
   }
   const now = yield* Clock.currentTimeMillis
-  const submission = { envelope, action, signed: recovered.success }
-  const refusal = yield* Ref.modify(venue, (state) => decide(state, submission, inner, now))
-  return refusal === undefined ? accepted : refused(refusal)
+  const listed = yield* Ref.get(info.state)
+  const submission = { ...request, signed: recovered.success }
+  const decision = yield* Ref.modify(controls.state, (state) => {
+    const venue = trading.at(listed, now)
+    return decide(state, venue, submission, now)
+  })
+  yield* trading.flush
+  return Result.match(decision, { onFailure: refused, onSuccess: accepted })
 })
 
 /**
@@ -297,13 +356,13 @@ const answerTo = Effect.fnUntraced(function*(
  */
 export const submit = (
   profile: VenueProfile,
-  venue: Ref.Ref<VenueState>,
+  state: ExchangeState,
   body: Uint8Array
 ): Effect.Effect<UpstreamResponse.UpstreamResponse> => {
   const parsed = Option.flatMap(Utf8.decode(body), (text) => Result.getSuccess(Json.parse(text)))
   if (Option.isNone(parsed)) return Effect.succeed(notJson)
   return Option.match(read(parsed.value), {
     onNone: () => Effect.succeed(wrongShape(parsed.value)),
-    onSome: (request) => answerTo(profile, venue, request)
+    onSome: (request) => answerTo(profile, state, request)
   })
 }

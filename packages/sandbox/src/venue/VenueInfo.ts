@@ -1,5 +1,5 @@
 /** The venue's `POST /info`: spot metadata, candles, markets, prices and books. */
-import { Address, lowerCase } from "@trigate/domain/encoding/Hex"
+import { Address } from "@trigate/domain/encoding/Hex"
 import * as Json from "@trigate/domain/encoding/Json"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import { infoOperations } from "@trigate/domain/info/InfoOperations"
@@ -11,7 +11,14 @@ import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Random from "../Seed.ts"
+import * as AccountReads from "./AccountReads.ts"
+import { maxLeverage, printPx, printSz } from "./Assets.ts"
 import { bars, bookOf, type CandleMarket, dayOf, dexOf, printPrice, printSize } from "./CandleMarket.ts"
+import { fundingRate } from "./Funding.ts"
+import * as MarketReads from "./MarketReads.ts"
+import { bestPrices } from "./Matching.ts"
+import { markOf } from "./Quotes.ts"
+import { findAccount } from "./TradingState.ts"
 import * as VenueAccounts from "./VenueAccounts.ts"
 import {
   type Answer,
@@ -26,13 +33,8 @@ import {
 import { withEntry, withoutEntry } from "./VenueState.ts"
 import * as VenueTrading from "./VenueTrading.ts"
 
-const maxLeverage = 20
-
 const minute = 60_000
 const hour = 60 * minute
-
-/** The venue's base rate of an hour. */
-const fundingRate = "0.0000125"
 
 const tradedIn = ({ markets, now }: Listing): ReadonlyArray<CandleMarket> =>
   [...markets.values()].filter(({ listedAt }) => listedAt < now)
@@ -44,15 +46,16 @@ const dexes = (listing: Listing): ReadonlyArray<string> =>
   [...new Set(tradedIn(listing).map(({ coin }) => dexOf(coin)))].filter((dex) => dex !== undefined && dex !== "")
     .map(String)
 
-const context = ({ now, seed }: Listing, market: CandleMarket) => {
+const context = ({ now, seed, trading }: InfoView, market: CandleMarket) => {
   const { before, lots, price } = dayOf(seed, market, now)
-  const printed = printPrice(market, price)
+  const asset = trading.listing.byCoin.get(market.coin)
+  const printed = asset === undefined ? printPrice(market, price) : printPx(asset, markOf(trading, asset))
   const size = printSize(market, lots)
   return {
     prevDayPx: printPrice(market, before),
     dayNtlVlm: (Number(size) * Number(printed)).toFixed(2),
     markPx: printed,
-    midPx: printed,
+    midPx: asset === undefined ? printed : MarketReads.mid(trading, asset),
     dayBaseVlm: size
   }
 }
@@ -72,21 +75,26 @@ export const meta = (listing: Listing, dex: string): Meta | undefined => {
   }
 }
 
-const perpetualContext = (listing: Listing, market: CandleMarket) => {
-  const known = context(listing, market)
-  const [[bid], [ask]] = bookOf(listing.seed, market, listing.now)
+/** The prices of a perpetual. */
+export const perpetualContext = (view: InfoView, market: CandleMarket) => {
+  const known = context(view, market)
+  const { trading } = view
+  const asset = trading.listing.byCoin.get(market.coin)
+  const { ask, bid } = asset === undefined ? {} : bestPrices(trading, asset)
   return {
     ...known,
     funding: fundingRate,
-    openInterest: "0.0",
+    openInterest: asset === undefined ? "0.0" : printSz(asset, MarketReads.openInterest(trading, asset)),
     premium: "0.0",
     oraclePx: known.markPx,
-    impactPxs: bid === undefined || ask === undefined ? null : [bid.px, ask.px]
+    impactPxs: asset === undefined || bid === undefined || ask === undefined
+      ? null
+      : [printPx(asset, bid), printPx(asset, ask)]
   }
 }
 
-/** `metaAndAssetCtxs`: the perpetuals of a dex with their prices. There are no open positions. */
-export const metaAndContexts = (listing: Listing, dex: string): MetaAndAssetContexts | undefined => {
+/** `metaAndAssetCtxs`: the perpetuals of a dex with their prices. */
+export const metaAndContexts = (listing: InfoView, dex: string): MetaAndAssetContexts | undefined => {
   const listed = meta(listing, dex)
   return listed === undefined
     ? undefined
@@ -115,19 +123,6 @@ const predictedFundings = (listing: Listing) =>
     fundingIntervalHours: 1
   }]]])
 
-/** `activeAssetData`: what a user without money in perpetuals can trade of one. */
-const activeAssetData = (listing: Listing, user: Address, coin: string) => {
-  const market = listing.markets.get(coin)
-  return market === undefined || dexOf(coin) === undefined ? undefined : {
-    user: lowerCase(user),
-    coin,
-    leverage: { type: "cross", value: maxLeverage },
-    maxTradeSzs: ["0.0", "0.0"],
-    availableToTrade: ["0.0", "0.0"],
-    markPx: context(listing, market).markPx
-  }
-}
-
 const untraded = { prevDayPx: "0.0", dayNtlVlm: "0.0", markPx: "0.0", midPx: null, dayBaseVlm: "0.0" }
 
 /**
@@ -136,7 +131,7 @@ const untraded = { prevDayPx: "0.0", dayNtlVlm: "0.0", markPx: "0.0", midPx: nul
  * Pair indexes have gaps. Libraries read the second list by index, so it has an entry for each gap. Every entry names
  * its coin.
  */
-export const spotMetaAndContexts = (listing: Listing) => {
+export const spotMetaAndContexts = (listing: InfoView) => {
   const { markets, spotMeta } = listing
   const names = new Map(spotMeta.universe.map(({ index, name }) => [index, name]))
   const last = spotMeta.universe.reduce((highest, { index }) => Math.max(highest, index), -1)
@@ -169,28 +164,42 @@ export const perpDexs = (listing: Listing): ReadonlyArray<PerpDex | null> => [
 ]
 
 /** `allMids`: the middle prices of a dex. The venue's own dex includes the spot pairs. */
-export const allMids = (listing: Listing, dex: string) =>
+export const allMids = (view: InfoView, dex: string) =>
   Object.fromEntries(
-    tradedIn(listing).filter(({ coin }) => (dexOf(coin) ?? "") === dex).map((market) => [
-      market.coin,
-      printPrice(market, dayOf(listing.seed, market, listing.now).price)
-    ])
+    tradedIn(view).filter(({ coin }) => (dexOf(coin) ?? "") === dex).map((market) => {
+      const asset = view.trading.listing.byCoin.get(market.coin)
+      return [
+        market.coin,
+        asset === undefined
+          ? printPrice(market, dayOf(view.seed, market, view.now).price)
+          : MarketReads.mid(view.trading, asset)
+      ]
+    })
   )
 
 /** `l2Book`: 20 levels of each side; `null` for a coin that does not trade here. */
-export const l2Book = ({ markets, now, seed }: Listing, coin: string) => {
+export const l2Book = ({ markets, now, seed, trading }: InfoView, coin: string, by?: MarketReads.Aggregation) => {
   const market = markets.get(coin)
-  return market === undefined || market.listedAt >= now
-    ? null
-    : { coin, time: now, levels: bookOf(seed, market, now) }
+  if (market === undefined || market.listedAt >= now) return null
+  const asset = trading.listing.byCoin.get(coin)
+  return {
+    coin,
+    time: now,
+    levels: asset === undefined ? bookOf(seed, market, now) : MarketReads.book(trading, asset, by)
+  }
 }
 
-/** The newest trades of a coin: one at the end of each of the last ten minutes. */
-const recentTrades = ({ markets, now, seed }: Listing, coin: string) => {
+/** Trades that a query lists. */
+const listedTrades = 30
+
+/** The newest trades of a coin: those of accounts, and one at the end of each of the last ten minutes. */
+export const recentTrades = ({ markets, now, seed, trading }: InfoView, coin: string) => {
   const market = markets.get(coin)
   if (market === undefined) return undefined
-  const last = bars(seed, market, { coin, interval: "1m", startTime: now - 10 * minute }, now)
-  return last.toReversed().map(({ T, c, t }) => {
+  const last = bars(seed, market, { coin, interval: "1m", startTime: now - 11 * minute }, now).filter(({ T }) =>
+    T < now
+  )
+  const made = last.slice(-10).toReversed().map(({ T, c, t }) => {
     const name = `trade/${coin}/${t}`
     const series = Random.series(seed, name)
     return {
@@ -198,21 +207,23 @@ const recentTrades = ({ markets, now, seed }: Listing, coin: string) => {
       side: Random.below(series, 0, 2) === 0 ? "A" as const : "B" as const,
       px: c,
       sz: printSize(market, 1 + Random.below(series, 1, 2 * market.tradeLots)),
-      time: Math.min(T, now),
+      time: T,
       hash: Random.hex(seed, name, 64),
       tid: t / minute,
       users: [Random.hex(seed, `${name}/buyer`, 40), Random.hex(seed, `${name}/seller`, 40)]
     }
   })
+  const traded = MarketReads.tradesOf(trading, coin).slice(0, listedTrades)
+  return traded.length === 0 ? made : [...traded, ...made].toSorted((a, b) => b.time - a.time).slice(0, listedTrades)
 }
 
 /** The answer to each typed query. */
 const typed = {
   ...VenueTrading.answers,
   spotMeta: on(infoOperations.spotMeta, ({ spotMeta }) => spotMeta),
-  candleSnapshot: on(infoOperations.candleSnapshot, ({ markets, now, seed }, window) => {
+  candleSnapshot: on(infoOperations.candleSnapshot, ({ markets, now, trading }, window) => {
     const market = markets.get(window.coin)
-    return market === undefined ? undefined : bars(seed, market, window, now)
+    return market === undefined ? undefined : MarketReads.bars(trading, market, window, now)
   }),
   meta: on(infoOperations.meta, (view, { dex }) => meta(view, dex ?? "")),
   metaAndAssetCtxs: on(infoOperations.metaAndAssetCtxs, (view, { dex }) => metaAndContexts(view, dex ?? "")),
@@ -220,9 +231,15 @@ const typed = {
   allMids: on(infoOperations.allMids, (view, { dex }) => allMids(view, dex ?? "")),
   l2Book: on(
     infoOperations.l2Book,
-    (view, { coin }) => l2Book(view, coin),
-    // prices have five significant digits, and books are not aggregated to fewer
-    ({ mantissa = null, nSigFigs }) => (nSigFigs ?? 5) === 5 && mantissa === null
+    (view, { coin, mantissa, nSigFigs }) =>
+      l2Book(
+        view,
+        coin,
+        nSigFigs === undefined || nSigFigs === null ? undefined : { nSigFigs, mantissa: mantissa ?? 1 }
+      ),
+    ({ mantissa = null, nSigFigs = null }) =>
+      (nSigFigs === null || nSigFigs >= 2 && nSigFigs <= 5) &&
+      (mantissa === null || nSigFigs === 5 && (mantissa === 2 || mantissa === 5))
   ),
   recentTrades: on(infoOperations.recentTrades, (view, { coin }) => recentTrades(view, coin)),
   fundingHistory: on(
@@ -268,7 +285,7 @@ const passthroughAnswer = (listing: InfoView, read: typeof PassthroughRead.Type)
     case "validatorSummaries":
       return VenueAccounts.validators(listing.venue)
     case "activeAssetData":
-      return activeAssetData(listing, read.user, read.coin)
+      return AccountReads.activeAssetData(listing.trading, findAccount(listing.trading.state, read.user), read.coin)
   }
 }
 
@@ -279,7 +296,7 @@ const untyped = (view: InfoView, type: string, body: unknown): UpstreamResponse.
   return Option.match(decodeAccount(body), {
     onNone: () =>
       wrongShape(passthroughTypes.has(type) ? "" : `: the sandbox has no answer to ${JSON.stringify(type)}`),
-    onSome: (account) => known(VenueAccounts.answer(view.venue, account, view.now))
+    onSome: (account) => known(VenueAccounts.answer(view.venue, view.trading, account, view.now))
   })
 }
 

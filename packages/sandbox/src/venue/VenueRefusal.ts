@@ -56,9 +56,14 @@ export const unknownValidator = "Unknown validator"
 /** More delegated, or undelegated, than there is. */
 export const insufficientStake = "Insufficient stake"
 
+const cents = (usd: string): string => {
+  const [whole = "0", fraction = ""] = usd.split(".")
+  return `${whole}.${fraction.slice(0, 2).padEnd(2, "0")}`
+}
+
 /** The account has sent as many actions as it may. */
-export const tooManyRequests = (sent: number, limit: number) =>
-  `Too many cumulative requests sent (${sent} > ${limit}) for cumulative volume traded $0.00. ` +
+export const tooManyRequests = (sent: number, limit: number, volume: string) =>
+  `Too many cumulative requests sent (${sent} > ${limit}) for cumulative volume traded $${cents(volume)}. ` +
   "Place taker orders to free up 1 request per USDC traded."
 
 /** The body is JSON of another shape (HTTP 422, plain text). */

@@ -1,8 +1,7 @@
 /** What the venue remembers of accounts, API wallets, validators and nonces, and how a test sets it. */
 import { type ActionRejected, classifyRejection } from "@trigate/domain/actions/ActionOutcome"
 import { type Address, type Hash, lowerCase } from "@trigate/domain/encoding/Hex"
-import type { ExtraAgent, Position } from "@trigate/domain/info/Account"
-import type { Fill, OrderRecord } from "@trigate/domain/info/Order"
+import type { ExtraAgent } from "@trigate/domain/info/Account"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
@@ -48,21 +47,14 @@ export interface Account {
   readonly delegations: ReadonlyMap<Address, Delegation>
   /** The newest delegations, newest first. */
   readonly delegationHistory: ReadonlyArray<DelegationEvent>
-  /** Spot balances. Like all of its trading, only {@link VenueControls.setAccount} changes them. */
-  readonly spot: ReadonlyArray<{ readonly coin: string; readonly token: number; readonly total: string }>
-  /** USD in perpetuals, besides what positions are worth. */
-  readonly collateral: number
-  readonly positions: ReadonlyArray<Position>
-  /** Newest first. */
-  readonly orders: ReadonlyArray<OrderRecord>
-  /** Newest first. */
-  readonly fills: ReadonlyArray<Fill>
   /** API wallets with a name. */
   readonly extraAgents: ReadonlyArray<ExtraAgent>
+  /** The API wallet without a name. */
+  readonly mainAgent?: { readonly address: Address; readonly validUntil: number } | undefined
   /** Whether its EVM transactions go to big blocks. */
   readonly usingBigBlocks: boolean
   /** Present on an account that acts by several signatures only. */
-  readonly multiSig?: MultiSigRule
+  readonly multiSig?: MultiSigRule | undefined
   /** Present on a vault or a sub-account: who acts for it. */
   readonly leader?: Address
   /** Actions that it may send in all and has sent. */
@@ -95,11 +87,6 @@ export const newAccount: Account = {
   stake: 0n,
   delegations: new Map(),
   delegationHistory: [],
-  spot: [],
-  collateral: 0,
-  positions: [],
-  orders: [],
-  fills: [],
   extraAgents: [],
   usingBigBlocks: false,
   requests: { limit: Number.POSITIVE_INFINITY, sent: 0 }
@@ -123,7 +110,7 @@ export interface VenueControls {
   readonly account: (address: Address) => Effect.Effect<Option.Option<Account>>
   /** A validator; none if there is none at the address. */
   readonly validator: (address: Address) => Effect.Effect<Option.Option<Validator>>
-  /** Sets fields of an account, such as its orders and fills, and creates it first if there is none. */
+  /** Sets fields of an account, and creates it first if there is none. */
   readonly setAccount: (address: Address, fields: Partial<Account>) => Effect.Effect<void>
   /** Adds stake, in HYPE x 10^8, to an account, and creates it first if there is none. */
   readonly fundAccount: (address: Address, wei: bigint) => Effect.Effect<void>
@@ -145,7 +132,12 @@ export interface VenueControls {
 
 const maxAuthorizedUsers = 10
 
-const refusalOf = (state: VenueState, address: Address, { authorizedUsers, threshold }: MultiSigRule) => {
+/** Returns the venue's refusal of the rule of a multi-sig account; `undefined` if it takes the rule. */
+export const multiSigRefusal = (
+  state: VenueState,
+  address: Address,
+  { authorizedUsers, threshold }: MultiSigRule
+): string | undefined => {
   if (authorizedUsers.length > maxAuthorizedUsers) return VenueRefusal.tooManySigners
   if (threshold < 1 || threshold > authorizedUsers.length) return VenueRefusal.invalidThreshold
   if (authorizedUsers.includes(address)) return VenueRefusal.selfAuthorized
@@ -178,7 +170,7 @@ export const controls = (state: Ref.Ref<VenueState>): VenueControls => ({
     const user = lowerCase(address)
     const multiSig = { ...rule, authorizedUsers: rule.authorizedUsers.map(lowerCase) }
     return Ref.modify(state, (venue) => {
-      const refusal = refusalOf(venue, user, multiSig)
+      const refusal = multiSigRefusal(venue, user, multiSig)
       return [refusal, refusal === undefined ? changeAccount(venue, user, { multiSig }) : venue]
     }).pipe(
       Effect.flatMap((refusal) => refusal === undefined ? Effect.void : Effect.fail(classifyRejection(refusal)))

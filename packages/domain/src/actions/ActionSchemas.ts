@@ -1,0 +1,406 @@
+/**
+ * The shape of every action of the catalog: its members on each level, what each is, and the words that it may be.
+ *
+ * These are the forms that the real wire accepts. The venue reads a body into such a structure: it skips members that it does
+ * not name, and refuses a body that lacks one (HTTP 422). Members are declared in the order in which the venue hashes them.
+ *
+ * Sources: the venue's API documentation, hyperliquid-python-sdk 0.23.0, @nktkas/hyperliquid 0.33.3.
+ */
+import * as Schema from "effect/Schema"
+import { Address, Data } from "../encoding/Hex.ts"
+import { Natural64, Uint64 } from "../encoding/Integer.ts"
+import { Cloid } from "../info/Order.ts"
+import { Millis } from "../Time.ts"
+import { EvmUserModify, JailSelf, MultiSig, SignatureChainId, TokenDelegate, UnjailSelf, VenueChain } from "./Action.ts"
+import type { ActionType } from "./ActionCatalog.ts"
+
+/** A decimal number as text: a price, a size or an amount. The venue reads none that is a JSON number. */
+export const Decimal = Schema.String.check(
+  Schema.isPattern(/^[0-9]{1,40}(?:\.[0-9]{1,40})?$/u, { expected: "a decimal number as text" })
+).annotate({ identifier: "Decimal" })
+
+/** A decimal number that may be negative. */
+export const SignedDecimal = Schema.String.check(
+  Schema.isPattern(/^-?[0-9]{1,40}(?:\.[0-9]{1,40})?$/u, { expected: "a decimal number as text" })
+).annotate({ identifier: "SignedDecimal" })
+
+/** The number of an asset: a perpetual's place in `meta`, 10000 + the index of a spot pair, or one of a builder's dex. */
+export const AssetId = Schema.Natural.annotate({ identifier: "AssetId" })
+
+/** How long a limit order lives: until canceled, for an instant, only as a maker; the last is what the venue's page sends. */
+export const TimeInForce = Schema.Literals(["Gtc", "Ioc", "Alo", "FrontendMarket"]).annotate({
+  identifier: "TimeInForce"
+})
+export type TimeInForce = typeof TimeInForce.Type
+
+/** How the orders of a batch belong together: not at all, to its first order, or to the position. */
+export const Grouping = Schema.Literals(["na", "normalTpsl", "positionTpsl"]).annotate({ identifier: "Grouping" })
+export type Grouping = typeof Grouping.Type
+
+const words = Schema.String.check(Schema.isMaxLength(1_000))
+const nullable = Schema.NullOr
+const maybe = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+const pairs = <A extends Schema.Top, B extends Schema.Top>(a: A, b: B) => Schema.Array(Schema.Tuple([a, b]))
+
+/** A limit order. */
+const Limit = Schema.Struct({ limit: Schema.Struct({ tif: TimeInForce }) })
+
+/** An order that waits for the mark price to reach `triggerPx`. */
+const Trigger = Schema.Struct({
+  trigger: Schema.Struct({
+    isMarket: Schema.Boolean,
+    triggerPx: Decimal,
+    tpsl: Schema.Literals(["tp", "sl"])
+  })
+})
+
+/** One order: asset, whether it buys, price, size, whether it only reduces a position, its type and the client's id. */
+export const OrderRequest = Schema.Struct({
+  a: AssetId,
+  b: Schema.Boolean,
+  p: Decimal,
+  s: Decimal,
+  r: Schema.Boolean,
+  t: Schema.Union([Limit, Trigger]),
+  c: maybe(Cloid)
+}).annotate({ identifier: "OrderRequest" })
+export type OrderRequest = typeof OrderRequest.Type
+
+/** The address that earns a share of the fee, and the share in tenths of a basis point. */
+export const BuilderFee = Schema.Struct({ b: Address, f: Schema.Natural }).annotate({ identifier: "BuilderFee" })
+
+/** An order by the venue's id or by the client's. */
+const OrderName = Schema.Union([Natural64, Cloid])
+
+const Modification = Schema.Struct({ oid: OrderName, order: OrderRequest })
+
+const define = <const Type extends ActionType, const Fields extends Schema.Struct.Fields>(type: Type, fields: Fields) =>
+  Schema.Struct({ type: Schema.Literal(type), ...fields })
+
+const userSigned = <const Type extends ActionType, const Fields extends Schema.Struct.Fields>(
+  type: Type,
+  fields: Fields
+) => define(type, { signatureChainId: SignatureChainId, hyperliquidChain: VenueChain, ...fields })
+
+const nonce = { nonce: Millis } as const
+const time = { time: Millis } as const
+const always = Schema.Boolean
+
+const Asset = { coin: words, szDecimals: Schema.Natural, oraclePx: Decimal, marginTableId: Schema.Natural } as const
+const DexSchema = maybe(Schema.Struct({
+  fullName: words,
+  collateralToken: Schema.Natural,
+  oracleUpdater: maybe(Address)
+}))
+const TokenIndex = Schema.Struct({ token: Schema.Natural })
+const Template = Schema.Struct({ id: words, keywordToValue: pairs(words, words) })
+const Settlement = Schema.Struct({
+  outcome: Schema.Natural,
+  settleFraction: Decimal,
+  details: words,
+  nameAndDescription: maybe(Schema.Tuple([words, words])),
+  sideNames: maybe(Schema.Tuple([words, words]))
+})
+const NodeIp = Schema.Struct({ Ip: words })
+
+/** The schema of each action of the catalog. */
+export const actionSchemas = {
+  order: define("order", {
+    orders: Schema.Array(OrderRequest),
+    grouping: Schema.Union([Grouping, Schema.Struct({ p: Schema.Natural })]),
+    builder: maybe(BuilderFee)
+  }),
+  cancel: define("cancel", {
+    cancels: Schema.Array(Schema.Struct({ a: AssetId, o: Natural64 })),
+    f: maybe(always)
+  }),
+  cancelByCloid: define("cancelByCloid", {
+    cancels: Schema.Array(Schema.Struct({ asset: AssetId, cloid: Cloid })),
+    f: maybe(always)
+  }),
+  modify: define("modify", { ...Modification.fields, a: maybe(always) }),
+  batchModify: define("batchModify", { modifies: Schema.Array(Modification), a: maybe(always) }),
+  scheduleCancel: define("scheduleCancel", { time: maybe(Millis) }),
+  twapOrder: define("twapOrder", {
+    twap: Schema.Struct({
+      a: AssetId,
+      b: Schema.Boolean,
+      s: Decimal,
+      r: Schema.Boolean,
+      m: Schema.Natural,
+      t: Schema.Boolean
+    }),
+    details: maybe(Schema.Struct({
+      t: maybe(Schema.Struct({ p: Decimal, a: Schema.Boolean })),
+      s: maybe(Decimal)
+    }))
+  }),
+  twapCancel: define("twapCancel", { a: AssetId, t: Schema.Natural }),
+  noop: define("noop", {}),
+  updateLeverage: define("updateLeverage", { asset: AssetId, isCross: Schema.Boolean, leverage: Schema.Natural }),
+  updateIsolatedMargin: define("updateIsolatedMargin", { asset: AssetId, isBuy: Schema.Boolean, ntli: Schema.Int }),
+  topUpIsolatedOnlyMargin: define("topUpIsolatedOnlyMargin", { asset: AssetId, leverage: Decimal }),
+  multiSig: MultiSig,
+  tokenDelegate: TokenDelegate,
+  CSignerAction: Schema.Union([JailSelf, UnjailSelf]),
+  evmUserModify: EvmUserModify,
+  usdSend: userSigned("usdSend", { destination: Address, amount: Decimal, ...time }),
+  spotSend: userSigned("spotSend", { destination: Address, token: words, amount: Decimal, ...time }),
+  sendAsset: userSigned("sendAsset", {
+    destination: Address,
+    sourceDex: words,
+    destinationDex: words,
+    token: words,
+    amount: Decimal,
+    fromSubAccount: maybe(Schema.Union([Schema.Literal(""), Address])),
+    ...nonce
+  }),
+  withdraw3: userSigned("withdraw3", { destination: Address, amount: Decimal, ...time }),
+  usdClassTransfer: userSigned("usdClassTransfer", { amount: words, toPerp: Schema.Boolean, ...nonce }),
+  cDeposit: userSigned("cDeposit", { wei: Uint64, ...nonce }),
+  cWithdraw: userSigned("cWithdraw", { wei: Uint64, ...nonce }),
+  approveAgent: userSigned("approveAgent", { agentAddress: Address, agentName: maybe(words), ...nonce }),
+  approveBuilderFee: userSigned("approveBuilderFee", {
+    maxFeeRate: Schema.String.check(Schema.isPattern(/^[0-9]{1,3}(?:\.[0-9]{1,6})?%$/u, { expected: "a percentage" })),
+    builder: Address,
+    ...nonce
+  }),
+  convertToMultiSigUser: userSigned("convertToMultiSigUser", { signers: words, ...nonce }),
+  sendToEvmWithData: userSigned("sendToEvmWithData", {
+    token: words,
+    amount: Decimal,
+    sourceDex: words,
+    destinationRecipient: words,
+    addressEncoding: Schema.Literals(["hex", "base58"]),
+    destinationChainId: Schema.Natural,
+    gasLimit: Schema.Natural,
+    data: Data,
+    ...nonce
+  }),
+  linkStakingUser: userSigned("linkStakingUser", { user: Address, isFinalize: Schema.Boolean, ...nonce }),
+  stakingLinkDisableTradingUser: userSigned("stakingLinkDisableTradingUser", { tradingUser: Address, ...nonce }),
+  userDexAbstraction: userSigned("userDexAbstraction", { user: Address, enabled: Schema.Boolean, ...nonce }),
+  userPortfolioMargin: userSigned("userPortfolioMargin", { user: Address, enabled: Schema.Boolean, ...nonce }),
+  userSetAbstraction: userSigned("userSetAbstraction", {
+    user: Address,
+    abstraction: Schema.Literals(["disabled", "unifiedAccount", "portfolioMargin", "i", "u", "p"]),
+    ...nonce
+  }),
+  agentEnableDexAbstraction: define("agentEnableDexAbstraction", {}),
+  agentSendAsset: define("agentSendAsset", {
+    destination: Address,
+    sourceDex: words,
+    destinationDex: words,
+    token: words,
+    amount: Decimal,
+    fromSubAccount: maybe(Schema.Union([Schema.Literal(""), Address])),
+    ...nonce
+  }),
+  agentSetAbstraction: define("agentSetAbstraction", { abstraction: Schema.Literals(["i", "u", "p"]) }),
+  createSubAccount: define("createSubAccount", { name: words }),
+  subAccountModify: define("subAccountModify", { subAccountUser: Address, name: words }),
+  subAccountTransfer: define("subAccountTransfer", {
+    subAccountUser: Address,
+    isDeposit: Schema.Boolean,
+    usd: Schema.Natural
+  }),
+  subAccountSpotTransfer: define("subAccountSpotTransfer", {
+    subAccountUser: Address,
+    isDeposit: Schema.Boolean,
+    token: words,
+    amount: Decimal
+  }),
+  createVault: define("createVault", { name: words, description: words, initialUsd: Schema.Natural, ...nonce }),
+  vaultModify: define("vaultModify", {
+    vaultAddress: Address,
+    allowDeposits: maybe(Schema.Boolean),
+    alwaysCloseOnWithdraw: maybe(Schema.Boolean)
+  }),
+  vaultTransfer: define("vaultTransfer", { vaultAddress: Address, isDeposit: Schema.Boolean, usd: Schema.Natural }),
+  vaultDistribute: define("vaultDistribute", { vaultAddress: Address, usd: Schema.Natural }),
+  registerReferrer: define("registerReferrer", { code: words }),
+  setReferrer: define("setReferrer", { code: words }),
+  claimRewards: define("claimRewards", {}),
+  setDisplayName: define("setDisplayName", { displayName: words }),
+  reserveRequestWeight: define("reserveRequestWeight", { weight: Schema.Natural, destination: maybe(Address) }),
+  spotUser: Schema.Union([
+    define("spotUser", { toggleSpotDusting: Schema.Struct({ optOut: Schema.Boolean }) }),
+    define("spotUser", { classTransfer: Schema.Struct({ usdc: Schema.Natural, toPerp: Schema.Boolean }) })
+  ]),
+  borrowLend: define("borrowLend", {
+    operation: Schema.Literals(["supply", "withdraw", "borrow", "repay"]),
+    token: Schema.Natural,
+    amount: nullable(Decimal)
+  }),
+  userOutcome: Schema.Union([
+    define("userOutcome", { splitOutcome: Schema.Struct({ outcome: Schema.Natural, amount: Decimal }) }),
+    define("userOutcome", { mergeOutcome: Schema.Struct({ outcome: Schema.Natural, amount: nullable(Decimal) }) }),
+    define("userOutcome", { mergeQuestion: Schema.Struct({ question: Schema.Natural, amount: nullable(Decimal) }) }),
+    define("userOutcome", {
+      negateOutcome: Schema.Struct({ question: Schema.Natural, outcome: Schema.Natural, amount: Decimal })
+    })
+  ]),
+  perpDeploy: Schema.Union([
+    define("perpDeploy", {
+      registerAsset2: Schema.Struct({
+        maxGas: maybe(Schema.Natural),
+        assetRequest: Schema.Struct({ ...Asset, marginMode: words }),
+        dex: words,
+        schema: DexSchema
+      })
+    }),
+    define("perpDeploy", {
+      registerAsset: Schema.Struct({
+        maxGas: maybe(Schema.Natural),
+        assetRequest: Schema.Struct({ ...Asset, onlyIsolated: Schema.Boolean }),
+        dex: words,
+        schema: DexSchema
+      })
+    }),
+    define("perpDeploy", {
+      setOracle: Schema.Struct({
+        dex: words,
+        oraclePxs: pairs(words, Decimal),
+        markPxs: Schema.Array(pairs(words, Decimal)),
+        externalPerpPxs: pairs(words, Decimal)
+      })
+    }),
+    define("perpDeploy", { setFundingMultipliers: pairs(words, Decimal) }),
+    define("perpDeploy", { setFundingInterestRates: pairs(words, SignedDecimal) }),
+    define("perpDeploy", { haltTrading: Schema.Struct({ coin: words, isHalted: Schema.Boolean }) }),
+    define("perpDeploy", { setMarginTableIds: pairs(words, Schema.Natural) }),
+    define("perpDeploy", {
+      insertMarginTable: Schema.Struct({
+        dex: words,
+        marginTable: Schema.Struct({
+          description: words,
+          marginTiers: Schema.Array(Schema.Struct({ lowerBound: Schema.Natural, maxLeverage: Schema.Natural }))
+        })
+      })
+    }),
+    define("perpDeploy", { setFeeRecipient: Schema.Struct({ dex: words, feeRecipient: Address }) }),
+    define("perpDeploy", { setOpenInterestCaps: pairs(words, Schema.Natural) }),
+    define("perpDeploy", {
+      setSubDeployers: Schema.Struct({
+        dex: words,
+        subDeployers: Schema.Array(Schema.Struct({ variant: words, user: Address, allowed: Schema.Boolean }))
+      })
+    }),
+    define("perpDeploy", { setMarginModes: pairs(words, words) }),
+    define("perpDeploy", { setFeeScale: Schema.Struct({ dex: words, scale: Decimal }) }),
+    define("perpDeploy", { setGrowthModes: pairs(words, Schema.Boolean) }),
+    define("perpDeploy", {
+      setPerpAnnotation: Schema.Struct({
+        coin: words,
+        category: words,
+        description: words,
+        displayName: maybe(words),
+        keywords: maybe(Schema.Array(words))
+      })
+    }),
+    define("perpDeploy", { disableDex: words })
+  ]),
+  spotDeploy: Schema.Union([
+    define("spotDeploy", {
+      registerToken2: Schema.Struct({
+        spec: Schema.Struct({ name: words, szDecimals: Schema.Natural, weiDecimals: Schema.Natural }),
+        maxGas: Schema.Natural,
+        fullName: maybe(words)
+      })
+    }),
+    define("spotDeploy", {
+      userGenesis: Schema.Struct({
+        token: Schema.Natural,
+        userAndWei: pairs(Address, Decimal),
+        existingTokenAndWei: pairs(Schema.Natural, Decimal),
+        blacklistUsers: maybe(pairs(Address, Schema.Boolean))
+      })
+    }),
+    define("spotDeploy", {
+      genesis: Schema.Struct({ token: Schema.Natural, maxSupply: Decimal, noHyperliquidity: maybe(Schema.Boolean) })
+    }),
+    define("spotDeploy", { registerSpot: Schema.Struct({ tokens: Schema.Tuple([Schema.Natural, Schema.Natural]) }) }),
+    define("spotDeploy", {
+      registerHyperliquidity: Schema.Struct({
+        spot: Schema.Natural,
+        startPx: Decimal,
+        orderSz: Decimal,
+        nOrders: Schema.Natural,
+        nSeededLevels: maybe(Schema.Natural)
+      })
+    }),
+    define("spotDeploy", { setDeployerTradingFeeShare: Schema.Struct({ token: Schema.Natural, share: words }) }),
+    define("spotDeploy", { enableQuoteToken: TokenIndex }),
+    define("spotDeploy", { disableQuoteToken: TokenIndex }),
+    define("spotDeploy", {
+      requestEvmContract: Schema.Struct({ token: Schema.Natural, address: Address, evmExtraWeiDecimals: Schema.Int })
+    }),
+    define("spotDeploy", {
+      outcome: Schema.Union([
+        Schema.Struct({ registerStandaloneOutcomeFromTemplate: Template }),
+        Schema.Struct({
+          registerQuestionFromTemplate: Schema.Struct({
+            questionTemplateInstance: Template,
+            namedOutcomeTemplateInstances: Schema.Array(Template)
+          })
+        }),
+        Schema.Struct({ settleOutcome: Settlement }),
+        Schema.Struct({
+          settleQuestion2: Schema.Struct({
+            question: Schema.Natural,
+            outcomeSettlements: Schema.Array(Settlement),
+            nameAndDescription: maybe(Schema.Tuple([words, words]))
+          })
+        })
+      ])
+    }),
+    define("spotDeploy", {
+      freezeUser: Schema.Struct({ token: Schema.Natural, user: Address, freeze: Schema.Boolean })
+    }),
+    define("spotDeploy", { enableFreezePrivilege: TokenIndex }),
+    define("spotDeploy", { revokeFreezePrivilege: TokenIndex })
+  ]),
+  finalizeEvmContract: define("finalizeEvmContract", {
+    token: Schema.Natural,
+    input: Schema.Union([
+      Schema.Struct({ create: Schema.Struct({ nonce: Schema.Natural }) }),
+      Schema.Literals(["firstStorageSlot", "customStorageSlot"])
+    ])
+  }),
+  hip3LiquidatorTransfer: define("hip3LiquidatorTransfer", { dex: words, ntl: Schema.Natural, isDeposit: always }),
+  activateOutcomeDeployer: define("activateOutcomeDeployer", { isDeactivate: Schema.Boolean }),
+  authorizeAqav2Role: define("authorizeAqav2Role", { token: Schema.Natural, role: words }),
+  gossipPriorityBid: define("gossipPriorityBid", { slotId: Schema.Natural, ip: words, maxGas: Schema.Natural }),
+  CValidatorAction: Schema.Union([
+    define("CValidatorAction", {
+      changeProfile: Schema.Struct({
+        node_ip: maybe(NodeIp),
+        name: maybe(words),
+        description: maybe(words),
+        unjailed: Schema.Boolean,
+        disable_delegations: maybe(Schema.Boolean),
+        commission_bps: maybe(Schema.Natural),
+        signer: maybe(Address)
+      })
+    }),
+    define("CValidatorAction", {
+      register: Schema.Struct({
+        profile: Schema.Struct({
+          node_ip: NodeIp,
+          name: words,
+          description: words,
+          delegations_disabled: Schema.Boolean,
+          commission_bps: Schema.Natural,
+          signer: Address
+        }),
+        unjailed: Schema.Boolean,
+        initial_wei: Natural64
+      })
+    }),
+    define("CValidatorAction", { unregister: Schema.Null })
+  ]),
+  validatorL1Stream: define("validatorL1Stream", { riskFreeRate: Decimal })
+} as const satisfies { readonly [Type in ActionType]: Schema.Top }
+
+/** An action of a type, decoded. */
+export type ActionOf<Type extends ActionType> = (typeof actionSchemas)[Type]["Type"]

@@ -1,0 +1,284 @@
+/** What an account sets of itself: API wallets, builders, referrals, sub-accounts, names, signers, and switches. */
+import type { ActionOf } from "@trigate/domain/actions/ActionSchemas"
+import { Address, lowerCase } from "@trigate/domain/encoding/Hex"
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as Random from "../Seed.ts"
+import type { ActionContext, ActionDecision } from "./ActionContext.ts"
+import { actor, done, refuse } from "./ActionContext.ts"
+import * as Decimals from "./Decimals.ts"
+import { sumsOf, withdrawable } from "./Margin.ts"
+import type { TradingAccount } from "./TradingState.ts"
+import { accountOf, clearingOf } from "./TradingState.ts"
+import type { Account } from "./VenueState.ts"
+import { accountOf as identityOf, changeAccount, multiSigRefusal, withEntry, withoutEntry } from "./VenueState.ts"
+import * as Words from "./Words.ts"
+
+const day = 86_400_000
+
+/** How long an API wallet may sign by default, and at most. */
+const agentDays = 90
+const mostAgentDays = 180
+
+/** Named API wallets of an account. */
+const mostAgents = 3
+
+/** The end of an API wallet's name that says until when it may sign. */
+const untilShape = / valid_until ([0-9]{1,16})$/u
+
+const zeroAddress = `0x${"0".repeat(40)}`
+
+const without = (agents: Account["extraAgents"], name: string): Account["extraAgents"] =>
+  agents.filter((agent) => agent.name !== name)
+
+/** `approveAgent`. An API wallet replaces the one of its name; that without a name replaces the one without. */
+export const approveAgent = (
+  context: ActionContext,
+  { agentAddress, agentName }: ActionOf<"approveAgent">
+): ActionDecision => {
+  const { identity, user, venue: { state: { now } } } = context
+  const agent = lowerCase(agentAddress)
+  const given = agentName ?? ""
+  const until = untilShape.exec(given)?.[1]
+  const name = given.replace(untilShape, "")
+  const validUntil = Math.min(until === undefined ? now + agentDays * day : Number(until), now + mostAgentDays * day)
+  const { extraAgents, mainAgent } = identityOf(identity, user)
+  const replaced = name === "" ? mainAgent?.address : extraAgents.find((known) => known.name === name)?.address
+  if (agent === zeroAddress) {
+    const agents = replaced === undefined ? identity.agents : withoutEntry(identity.agents, replaced)
+    const fields = name === "" ? { mainAgent: undefined } : { extraAgents: without(extraAgents, name) }
+    context.identity = changeAccount({ ...identity, agents }, user, fields)
+    return done
+  }
+  if (identity.accounts.has(agent)) return refuse(Words.agentIsUser)
+  if (identity.agents.has(agent) && agent !== replaced) return refuse(Words.agentUsed)
+  if (name !== "" && without(extraAgents, name).length >= mostAgents) return refuse(Words.tooManyAgents)
+  const agents = withEntry(
+    replaced === undefined ? identity.agents : withoutEntry(identity.agents, replaced),
+    agent,
+    user
+  )
+  context.identity = changeAccount(
+    { ...identity, agents },
+    user,
+    name === ""
+      ? { mainAgent: { address: agent, validUntil } }
+      : { extraAgents: [...without(extraAgents, name), { name, address: agent, validUntil }] }
+  )
+  return done
+}
+
+/** A builder has to have so much in perpetuals, in millionths of a dollar. */
+const builderFunds = 100_000_000n
+/** The highest fee of a builder in tenths of a basis point: a percent, for spot. */
+const highestBuilderFee = 1_000n
+
+/** `approveBuilderFee`. Its rate is a percentage: `0.1%` is 100 tenths of a basis point. */
+export const approveBuilderFee = (
+  context: ActionContext,
+  { builder, maxFeeRate }: ActionOf<"approveBuilderFee">
+): ActionDecision => {
+  const { venue } = context
+  const address = lowerCase(builder)
+  const fee = (Decimals.parse(maxFeeRate.slice(0, -1), 6) ?? 0n) / 1_000n
+  if (fee > highestBuilderFee) return refuse(Words.builderFeeTooHigh)
+  const clearing = venue.state.accounts.get(address)?.clearings.get("")
+  if (fee > 0n && (clearing === undefined || sumsOf(venue, clearing).value < builderFunds)) {
+    return refuse(Words.poorBuilder)
+  }
+  const account = actor(context)
+  if (fee === 0n) account.builders.delete(address)
+  else account.builders.set(address, fee)
+  return done
+}
+
+/** `registerReferrer`. */
+export const registerReferrer = (context: ActionContext, { code }: ActionOf<"registerReferrer">): ActionDecision => {
+  const { codes } = context.venue.state
+  const account = actor(context)
+  if (codes.has(code) || account.code !== undefined) return refuse(Words.codeTaken)
+  if (code.trim() === "") return refuse(Words.invalidName)
+  codes.set(code, account.address)
+  account.code = code
+  return done
+}
+
+/** `setReferrer`. */
+export const setReferrer = (context: ActionContext, { code }: ActionOf<"setReferrer">): ActionDecision => {
+  const account = actor(context)
+  const address = context.venue.state.codes.get(code)
+  if (account.referrer !== undefined) return refuse(Words.referrerSet)
+  if (address === undefined) return refuse(Words.codeUnknown)
+  if (address === account.address) return refuse(Words.selfReferral)
+  account.referrer = { code, address }
+  return done
+}
+
+/** `claimRewards`: of referrals and of builder fees. */
+export const claimRewards = (context: ActionContext): ActionDecision => {
+  const account = actor(context)
+  if (account.rewards === 0n) return refuse(Words.nothingToClaim)
+  clearingOf(account, "").cash += account.rewards
+  account.claimed += account.rewards
+  account.rewards = 0n
+  return done
+}
+
+/** Millionths of a dollar for a request. */
+const requestPrice = 500n
+
+/** `reserveRequestWeight`: more requests for 0.0005 dollars each. */
+export const reserveRequests = (
+  context: ActionContext,
+  { destination, weight }: ActionOf<"reserveRequestWeight">
+): ActionDecision => {
+  const { venue } = context
+  const account = actor(context)
+  const cost = BigInt(weight) * requestPrice
+  if (withdrawable(venue, account, "") < cost) return refuse(Words.insufficientWithdrawal)
+  clearingOf(account, "").cash -= cost
+  venue.state.house.feesUsd += cost
+  const receiver: TradingAccount = destination === undefined || destination === null
+    ? account
+    : accountOf(venue.state, destination)
+  receiver.reserved += weight
+  return done
+}
+
+const mostSubAccounts = 10
+const isName = (name: string): boolean => name.trim() !== "" && name.length <= 16
+
+/** `createSubAccount`. */
+export const createSubAccount = (context: ActionContext, { name }: ActionOf<"createSubAccount">): ActionDecision => {
+  const { user, venue } = context
+  if (!isName(name)) return refuse(Words.invalidName)
+  const own = [...venue.state.accounts.values()].filter(({ subAccount }) => subAccount?.master === user)
+  if (own.length >= mostSubAccounts) return refuse(Words.tooManySubAccounts)
+  const address = Random.hex(venue.seed, `subAccount/${user}/${own.length}`, 40)
+  accountOf(venue.state, address).subAccount = { master: user, name }
+  context.identity = changeAccount(context.identity, address, { leader: user })
+  return Result.succeed({ type: "createSubAccount", data: address })
+}
+
+/** `subAccountModify`. */
+export const renameSubAccount = (
+  context: ActionContext,
+  { name, subAccountUser }: ActionOf<"subAccountModify">
+): ActionDecision => {
+  const account = context.venue.state.accounts.get(lowerCase(subAccountUser))
+  if (account?.subAccount?.master !== context.user) return refuse(Words.unknownSubAccount)
+  if (!isName(name)) return refuse(Words.invalidName)
+  account.subAccount = { master: context.user, name }
+  return done
+}
+
+/** `setDisplayName`. */
+export const setDisplayName = (context: ActionContext, { displayName }: ActionOf<"setDisplayName">): ActionDecision => {
+  actor(context).displayName = displayName
+  return done
+}
+
+const abstractions = {
+  i: "disabled",
+  u: "unifiedAccount",
+  p: "portfolioMargin",
+  disabled: "disabled",
+  unifiedAccount: "unifiedAccount",
+  portfolioMargin: "portfolioMargin"
+} as const
+
+/** Whether a user-signed switch is for the one who acts, or for one of their sub-accounts. */
+const target = (context: ActionContext, user: string): TradingAccount | undefined => {
+  if (lowerCase(user) === context.user) return actor(context)
+  const sub = context.venue.state.accounts.get(lowerCase(user))
+  return sub?.subAccount?.master === context.user ? sub : undefined
+}
+
+/** `userSetAbstraction` and `agentSetAbstraction`. The sandbox remembers the mode; margin stays that of the default. */
+export const setAbstraction = (
+  context: ActionContext,
+  abstraction: keyof typeof abstractions,
+  user: string = context.user
+): ActionDecision => {
+  const account = target(context, user)
+  if (account === undefined) return refuse(Words.unknownSubAccount)
+  account.abstraction = abstractions[abstraction]
+  return done
+}
+
+/** `userDexAbstraction`, `agentEnableDexAbstraction` and `userPortfolioMargin`. */
+export const switchAbstraction = (
+  context: ActionContext,
+  abstraction: "dexAbstraction" | "portfolioMargin",
+  enabled = true,
+  user: string = context.user
+): ActionDecision => {
+  const account = target(context, user)
+  if (account === undefined) return refuse(Words.unknownSubAccount)
+  account.abstraction = enabled ? abstraction : "default"
+  return done
+}
+
+/** `spotUser` with `toggleSpotDusting`. */
+export const toggleDusting = (context: ActionContext, optOut: boolean): ActionDecision => {
+  actor(context).optedOutOfDusting = optOut
+  return done
+}
+
+/** `linkStakingUser`: the trading account asks, the staking account agrees. */
+export const linkStaking = (
+  context: ActionContext,
+  { isFinalize, user: other }: ActionOf<"linkStakingUser">
+): ActionDecision => {
+  const account = actor(context)
+  const address = lowerCase(other)
+  if (address === account.address) return refuse(Words.stakingLink)
+  if (!isFinalize) {
+    account.stakingLink = { user: address, isFinal: false }
+    return done
+  }
+  const asking = context.venue.state.accounts.get(address)
+  if (asking?.stakingLink?.user !== account.address) return refuse(Words.stakingLink)
+  asking.stakingLink = { user: account.address, isFinal: true }
+  return done
+}
+
+/** `stakingLinkDisableTradingUser`. */
+export const unlinkStaking = (
+  context: ActionContext,
+  { tradingUser }: ActionOf<"stakingLinkDisableTradingUser">
+): ActionDecision => {
+  const trading = context.venue.state.accounts.get(lowerCase(tradingUser))
+  if (trading?.stakingLink?.user !== context.user) return refuse(Words.stakingLink)
+  trading.stakingLink = undefined
+  return done
+}
+
+const Signers = Schema.fromJsonString(Schema.NullOr(Schema.Struct({
+  authorizedUsers: Schema.Array(Address),
+  threshold: Schema.Natural
+})))
+
+const decodeSigners = Schema.decodeUnknownOption(Signers)
+
+/** `convertToMultiSigUser`. The text `null` converts back. */
+export const convertToMultiSig = (
+  context: ActionContext,
+  { signers }: ActionOf<"convertToMultiSigUser">
+): ActionDecision => {
+  const rule = decodeSigners(signers)
+  if (Option.isNone(rule)) return refuse(Words.invalidSigners)
+  if (rule.value === null) {
+    context.identity = changeAccount(context.identity, context.user, { multiSig: undefined })
+    return done
+  }
+  const multiSig = {
+    authorizedUsers: rule.value.authorizedUsers.map(lowerCase),
+    threshold: rule.value.threshold
+  }
+  const refusal = multiSigRefusal(context.identity, context.user, multiSig)
+  if (refusal !== undefined) return refuse(refusal)
+  context.identity = changeAccount(context.identity, context.user, { multiSig })
+  return done
+}

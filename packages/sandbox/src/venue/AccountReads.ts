@@ -1,0 +1,242 @@
+/** Margin, balances, limits and fees of an account as queries and streams list them. */
+import type {
+  ClearinghouseState,
+  Position as PrintedPosition,
+  SpotClearinghouseState
+} from "@trigate/domain/info/Account"
+import * as DateTime from "effect/DateTime"
+import type { Perpetual } from "./Assets.ts"
+import { printPx, printSz, printUsd, spotUsdDecimals, usdc, usdDecimals, weiPerUsd } from "./Assets.ts"
+import * as Decimals from "./Decimals.ts"
+import { abs, max } from "./Decimals.ts"
+import * as Fees from "./Fees.ts"
+import * as Margin from "./Margin.ts"
+import { available } from "./OrderLife.ts"
+import { markOf } from "./Quotes.ts"
+import type { Clearing, Position, TradingAccount } from "./TradingState.ts"
+import type { Venue } from "./Venue.ts"
+
+const day = 86_400_000
+const noMoney: Clearing = { cash: 0n, positions: new Map() }
+
+/** Decimals of a ratio. */
+const ratioDecimals = 10
+
+const printPosition = (venue: Venue, clearing: Clearing, asset: Perpetual, position: Position): PrintedPosition => {
+  const mark = markOf(venue, asset)
+  const pnl = Margin.unrealizedPnl(position, mark)
+  const liquidation = Margin.liquidationPx(venue, clearing, asset, position)
+  const { allTime, sinceChange, sinceOpen } = position.funding
+  return {
+    coin: asset.coin,
+    szi: printSz(asset, position.size),
+    leverage: {
+      type: position.isCross ? "cross" : "isolated",
+      value: position.leverage,
+      ...(position.isCross ? {} : { rawUsd: printUsd(position.raw) })
+    },
+    entryPx: printPx(asset, position.entry / abs(position.size)),
+    positionValue: printUsd(abs(Margin.signedValue(position, mark))),
+    unrealizedPnl: printUsd(pnl),
+    returnOnEquity: Decimals.print(
+      position.entry === 0n ? 0n : pnl * BigInt(position.leverage) * 10n ** BigInt(ratioDecimals) / position.entry,
+      ratioDecimals
+    ),
+    liquidationPx: liquidation === undefined ? null : printPx(asset, liquidation),
+    marginUsed: printUsd(Margin.marginUsedBy(position, mark)),
+    maxLeverage: asset.maxLeverage,
+    cumFunding: { allTime: printUsd(allTime), sinceOpen: printUsd(sinceOpen), sinceChange: printUsd(sinceChange) }
+  }
+}
+
+/** `clearinghouseState`. */
+export const clearinghouseState = (venue: Venue, account: TradingAccount, dex: string): ClearinghouseState => {
+  const clearing = account.clearings.get(dex) ?? noMoney
+  const sums = Margin.sumsOf(venue, clearing)
+  return {
+    marginSummary: {
+      accountValue: printUsd(sums.value),
+      totalNtlPos: printUsd(sums.notional),
+      totalRawUsd: printUsd(sums.raw),
+      totalMarginUsed: printUsd(sums.marginUsed)
+    },
+    crossMarginSummary: {
+      accountValue: printUsd(sums.crossValue),
+      totalNtlPos: printUsd(sums.crossNotional),
+      totalRawUsd: printUsd(clearing.cash),
+      totalMarginUsed: printUsd(sums.crossMarginUsed)
+    },
+    crossMaintenanceMarginUsed: printUsd(sums.crossMaintenance),
+    withdrawable: printUsd(Margin.withdrawable(venue, account, dex)),
+    assetPositions: [...clearing.positions].flatMap(([coin, position]) => {
+      const asset = Margin.perpetualOf(venue, coin)
+      return asset === undefined ? [] : [{ type: "oneWay", position: printPosition(venue, clearing, asset, position) }]
+    }),
+    time: venue.state.now
+  }
+}
+
+/** `spotClearinghouseState`. */
+export const spotState = ({ listing }: Venue, account: TradingAccount): SpotClearinghouseState => ({
+  balances: [...account.spot].toSorted(([a], [b]) => a - b).flatMap(([index, { entry, hold, total }]) => {
+    const token = listing.tokens.get(index)
+    return token === undefined || total === 0n ? [] : [{
+      coin: token.name,
+      token: index,
+      total: Decimals.print(total, token.weiDecimals),
+      hold: Decimals.print(hold, token.weiDecimals),
+      entryNtl: Decimals.print(entry, spotUsdDecimals)
+    }]
+  })
+})
+
+/** `activeAssetData`: what an account can trade of an asset; `undefined` for an unknown one. */
+export const activeAssetData = (venue: Venue, account: TradingAccount, coin: string) => {
+  const asset = venue.listing.byCoin.get(coin)
+  if (asset === undefined) return undefined
+  const mark = markOf(venue, asset)
+  if (asset.kind === "spot") {
+    const quote = available(account, asset.quote.index)
+    const base = available(account, asset.base.index)
+    return {
+      user: account.address,
+      coin,
+      leverage: { type: "cross", value: 1 },
+      maxTradeSzs: [printSz(asset, quote / max(1n, mark)), printSz(asset, base / asset.weiPerLot)],
+      availableToTrade: [
+        Decimals.print(quote, asset.quote.weiDecimals),
+        Decimals.print(base, asset.base.weiDecimals)
+      ],
+      markPx: printPx(asset, mark)
+    }
+  }
+  const { isCross, value } = Margin.leverageOf(account, asset)
+  const free = Margin.withdrawable(venue, account, asset.dex)
+  const size = account.clearings.get(asset.dex)?.positions.get(coin)?.size ?? 0n
+  const lots = mark === 0n ? 0n : free * BigInt(value) / mark
+  // what closes a position needs no margin, and frees what the position uses
+  const extra = 2n * abs(size)
+  const buys = lots + (size < 0n ? extra : 0n)
+  const sells = lots + (size > 0n ? extra : 0n)
+  return {
+    user: account.address,
+    coin,
+    leverage: { type: isCross ? "cross" : "isolated", value },
+    maxTradeSzs: [printSz(asset, buys), printSz(asset, sells)],
+    availableToTrade: [size < 0n ? extra : 0n, size > 0n ? extra : 0n].map((closing) =>
+      printUsd(free + closing * mark / BigInt(value))
+    ),
+    markPx: printPx(asset, mark)
+  }
+}
+
+/** Dollars with two decimals, less one that is zero. */
+const printVolume = (usd: bigint): string => Decimals.print(usd / 10_000n, 2)
+
+/** `userFees`. */
+export const userFees = (account: TradingAccount, now: number) => {
+  const tier = Fees.tierOf(account, now)
+  const today = Fees.startOfDay(now)
+  const days = Array.from({ length: 15 }, (_, index) => today - index * day)
+  return {
+    dailyUserVlm: days.flatMap((start) => {
+      const volume = account.volumes.get(start)
+      return volume === undefined ? [] : [{
+        date: DateTime.formatIsoDateUtc(DateTime.makeUnsafe(start)),
+        userCross: printVolume(volume.cross),
+        userAdd: printVolume(volume.add),
+        exchange: printVolume(volume.cross + volume.add)
+      }]
+    }),
+    feeSchedule: Fees.schedule,
+    userCrossRate: tier.cross,
+    userAddRate: tier.add,
+    userSpotCrossRate: tier.spotCross,
+    userSpotAddRate: tier.spotAdd,
+    activeReferralDiscount: account.referrer === undefined ? "0.0" : "0.04",
+    trial: null,
+    feeTrialEscrow: "0.0",
+    nextTrialAvailableTimestamp: null,
+    stakingLink: account.stakingLink === undefined
+      ? null
+      : {
+        type: account.stakingLink.isFinal ? "tradingUser" : "requested",
+        stakingUser: account.stakingLink.user
+      },
+    activeStakingDiscount: { bpsOfMaxSupply: "0.0", discount: "0.0" }
+  }
+}
+
+/** Volume in dollars, as queries print it. */
+export const volumeOf = ({ volume }: TradingAccount): string => printVolume(volume)
+
+/** What an account is worth: perpetuals of all dexes and spot USDC, in millionths of a dollar. */
+const worthOf = (venue: Venue, account: TradingAccount): { readonly perps: bigint; readonly all: bigint } => {
+  const perps = [...account.clearings.values()].reduce((sum, each) => sum + Margin.sumsOf(venue, each).value, 0n)
+  return { perps, all: perps + (account.spot.get(usdc)?.total ?? 0n) / weiPerUsd }
+}
+
+const periods = [
+  ["day", day],
+  ["week", 7 * day],
+  ["month", 30 * day],
+  ["allTime", Number.POSITIVE_INFINITY]
+] as const
+
+/** `portfolio`: what the account was worth each hour with a position, and is now. */
+export const portfolio = (venue: Venue, account: TradingAccount) => {
+  const { now } = venue.state
+  const { all, perps } = worthOf(venue, account)
+  const list = (name: string, length: number, worth: bigint) => {
+    const since = now - length
+    const values = account.values.filter(([time]) => time >= since)
+    const history: ReadonlyArray<readonly [number, bigint]> = all === 0n && values.length === 0
+      ? []
+      : [...values, [now, worth]]
+    const first = history[0]?.[1] ?? 0n
+    return [name, {
+      accountValueHistory: history.map(([time, value]) => [time, printUsd(value)]),
+      pnlHistory: history.map(([time, value]) => [time, printUsd(value - first)]),
+      vlm: volumeOf(account)
+    }]
+  }
+  return [
+    ...periods.map(([name, length]) => list(name, length, all)),
+    ...periods.map(([name, length]) => list(`perp${name.charAt(0).toUpperCase()}${name.slice(1)}`, length, perps))
+  ]
+}
+
+/** `referral`. */
+export const referral = (venue: Venue, account: TradingAccount) => {
+  const referred = [...venue.state.accounts.values()].filter(({ referrer }) => referrer?.address === account.address)
+  return {
+    referredBy: account.referrer === undefined
+      ? null
+      : { referrer: account.referrer.address, code: account.referrer.code },
+    cumVlm: volumeOf(account),
+    unclaimedRewards: printUsd(account.rewards),
+    claimedRewards: printUsd(account.claimed),
+    builderRewards: "0.0",
+    referrerState: account.code === undefined
+      ? { stage: "needToCreateCode" }
+      : {
+        stage: "ready",
+        data: {
+          code: account.code,
+          nReferrals: referred.length,
+          referralStates: referred.map((each) => ({
+            cumVlm: volumeOf(each),
+            cumRewardedFeesSinceReferred: "0.0",
+            cumFeesRewardedToReferrer: "0.0",
+            timeJoined: venue.state.now,
+            user: each.address
+          }))
+        }
+      },
+    rewardHistory: [],
+    tokenToState: []
+  }
+}
+
+/** Decimals of dollars in `userRateLimit`. */
+export const wholeDollars = (account: TradingAccount): number => Number(account.volume / 10n ** BigInt(usdDecimals))

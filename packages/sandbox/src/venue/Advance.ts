@@ -1,0 +1,167 @@
+/**
+ * The passing of time: each second the synthetic orders are made anew, the orders that the price has reached are filled or
+ * triggered, and accounts below their margin are liquidated; slices, funding and scheduled cancelations come when they are due.
+ *
+ * A minute in which nothing can happen is skipped whole. What happens does not depend on how often somebody looks.
+ */
+import type { Asset } from "./Assets.ts"
+import { hype } from "./Assets.ts"
+import * as Funding from "./Funding.ts"
+import * as Liquidation from "./Liquidation.ts"
+import * as Margin from "./Margin.ts"
+import { sweep } from "./Matching.ts"
+import * as OrderLife from "./OrderLife.ts"
+import * as PriceTimeBook from "./PriceTimeBook.ts"
+import { markAt } from "./Quotes.ts"
+import type { MarketState, TradingAccount } from "./TradingState.ts"
+import { accountOf, balanceOf } from "./TradingState.ts"
+import * as Triggers from "./Triggers.ts"
+import * as Twaps from "./Twaps.ts"
+import type { Venue } from "./Venue.ts"
+import { relist, zeroHash } from "./Venue.ts"
+import type { InfoState } from "./VenueAnswer.ts"
+
+const second = 1_000
+const minute = 60 * second
+const hour = 60 * minute
+
+/** The longest time that is played; of a longer absence only its end is. */
+const longest = 31 * 24 * hour
+
+const isWatched = ({ asks, bids, holders, triggers }: MarketState): boolean =>
+  bids.prices.length > 0 || asks.prices.length > 0 || triggers.size > 0 || holders.size > 0
+
+interface Watched {
+  readonly asset: Asset
+  readonly market: MarketState
+}
+
+const watchedMarkets = (venue: Venue): ReadonlyArray<Watched> => {
+  const watched: Array<Watched> = []
+  for (const market of venue.state.markets.values()) {
+    const asset = venue.listing.byCoin.get(market.coin)
+    if (asset !== undefined && isWatched(market)) watched.push({ asset, market })
+  }
+  return watched
+}
+
+/** When something is due that no price causes. */
+const nextDue = (venue: Venue, watched: ReadonlyArray<Watched>): number => {
+  const { accounts, now } = venue.state
+  let next = watched.some(({ market }) => market.holders.size > 0)
+    ? (Math.floor(now / hour) + 1) * hour
+    : Number.POSITIVE_INFINITY
+  for (const account of accounts.values()) {
+    next = Math.min(next, account.cancelAt ?? next, Twaps.nextSliceAt(venue, account))
+    for (const { at } of account.unstaking) next = Math.min(next, at)
+  }
+  return next
+}
+
+/** How far from the path an order can be filled, in parts of 2000. */
+const margin = 1n
+const whole = 2_000n
+
+/** Whether no order of a market can be filled or triggered between two prices. */
+const isQuiet = ({ asset, market }: Watched, venue: Venue, from: number, to: number): boolean => {
+  const a = markAt(venue, asset, from)
+  const b = markAt(venue, asset, to)
+  const low = (a < b ? a : b) * (whole - margin) / whole
+  const high = (a < b ? b : a) * (whole + margin) / whole
+  const bid = PriceTimeBook.best(market.bids)
+  const ask = PriceTimeBook.best(market.asks)
+  if (bid !== undefined && bid.px >= low || ask !== undefined && ask.px <= high) return false
+  for (const { trigger } of market.triggers.values()) {
+    if (trigger !== undefined && trigger.px >= low && trigger.px <= high) return false
+  }
+  return true
+}
+
+/** Whether no account with positions can fall below its maintenance margin between two instants of a minute. */
+const areSafe = (venue: Venue, watched: ReadonlyArray<Watched>, from: number, to: number): boolean => {
+  const holders = new Set(watched.flatMap(({ market }) => [...market.holders]))
+  for (const holder of holders) {
+    for (const clearing of accountOf(venue.state, holder).clearings.values()) {
+      // each position at the worse of its two prices
+      const worst: Margin.Mark = (asset) => {
+        const a = markAt(venue, asset, from)
+        const b = markAt(venue, asset, to)
+        const isLong = (clearing.positions.get(asset.coin)?.size ?? 0n) > 0n
+        return isLong === a < b ? a : b
+      }
+      const { crossMaintenance, crossValue } = Margin.sumsOf(venue, clearing, worst)
+      if (crossValue * 10n < crossMaintenance * 11n) return false
+      for (const [coin, position] of clearing.positions) {
+        const asset = position.isCross ? undefined : Margin.perpetualOf(venue, coin)
+        if (asset === undefined) continue
+        const mark = worst(asset)
+        const worth = position.raw + Margin.signedValue(position, mark)
+        if (worth * 10n < Margin.maintenanceOf(asset, position, mark) * 11n) return false
+      }
+    }
+  }
+  return true
+}
+
+const arrivals = (venue: Venue, account: TradingAccount): void => {
+  const { now } = venue.state
+  if (!account.unstaking.some(({ at }) => at <= now)) return
+  for (const { at, wei } of account.unstaking) if (at <= now) balanceOf(account, hype).total += wei
+  account.unstaking = account.unstaking.filter(({ at }) => at > now)
+}
+
+/** What is due at the venue's time, beside prices. */
+const playDue = (venue: Venue, previous: number): void => {
+  const { accounts, now } = venue.state
+  const isHour = Math.floor(now / hour) > Math.floor(previous / hour)
+  for (const account of accounts.values()) {
+    if (account.cancelAt !== undefined && account.cancelAt <= now) {
+      account.cancelAt = undefined
+      for (const order of [...account.open.values()]) OrderLife.endByVenue(venue, order, "scheduledCancel")
+    }
+    if (account.twaps.size > 0) Twaps.executeDue(venue, account)
+    if (account.unstaking.length > 0) arrivals(venue, account)
+    if (isHour && account.clearings.size > 0) Funding.pay(venue, account)
+  }
+}
+
+const playPrices = (venue: Venue, watched: ReadonlyArray<Watched>): void => {
+  for (const { asset } of watched) {
+    sweep(venue, asset)
+    Triggers.fireReached(venue, asset)
+  }
+  const holders = new Set(watched.flatMap(({ market }) => [...market.holders]))
+  for (const holder of holders) Liquidation.check(venue, accountOf(venue.state, holder))
+}
+
+/** Where the next step ends: the next second, or the end of a minute in which nothing can happen. */
+const nextStop = (venue: Venue, watched: ReadonlyArray<Watched>, now: number): number => {
+  const from = venue.state.now
+  const due = Math.ceil(nextDue(venue, watched) / second) * second
+  const nextSecond = (Math.floor(from / second) + 1) * second
+  const ofMinute = Math.min((Math.floor(from / minute) + 1) * minute, now)
+  if (watched.length === 0) return Math.max(nextSecond, Math.min(due, now))
+  if (due <= nextSecond || ofMinute <= nextSecond || !venue.path.isMonotone) return nextSecond
+  const to = Math.min(ofMinute, due)
+  const isSkipped = watched.every((each) => isQuiet(each, venue, from, to)) && areSafe(venue, watched, from, to)
+  return isSkipped ? Math.floor(to / second) * second : nextSecond
+}
+
+/** Lets time pass up to an instant. A clock that is set back changes nothing. */
+export const to = (venue: Venue, info: InfoState, now: number): void => {
+  relist(venue, info, now)
+  if (now - venue.state.now > longest) venue.state.now = now - longest
+  venue.hash = zeroHash
+  while (venue.state.now < now) {
+    const previous = venue.state.now
+    const watched = watchedMarkets(venue)
+    const stop = nextStop(venue, watched, now)
+    if (stop > now) {
+      venue.state.now = now
+      return
+    }
+    venue.state.now = Math.max(stop, previous + 1)
+    playDue(venue, previous)
+    playPrices(venue, watched)
+  }
+}

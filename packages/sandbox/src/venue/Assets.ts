@@ -1,0 +1,149 @@
+/** What can be traded: the number by which orders name an asset, its steps of price and size, and where its money is kept. */
+import type { SpotToken } from "@trigate/domain/info/SpotMeta"
+import type { CandleMarket } from "./CandleMarket.ts"
+import { dexOf } from "./CandleMarket.ts"
+import * as Decimals from "./Decimals.ts"
+import type { InfoState } from "./VenueAnswer.ts"
+
+interface AssetSteps {
+  readonly id: number
+  readonly coin: string
+  readonly market: CandleMarket
+  /** Decimals of a size; a lot is `10^-szDecimals`. */
+  readonly szDecimals: number
+  /** Decimals of a price; a tick is `10^-pxDecimals`. */
+  readonly pxDecimals: number
+}
+
+/** A perpetual. A price in ticks times a size in lots is an amount in millionths of a dollar. */
+export interface Perpetual extends AssetSteps {
+  readonly kind: "perpetual"
+  readonly dex: string
+  readonly maxLeverage: number
+}
+
+/** A spot pair. A price in ticks times a size in lots is an amount in 10^-8 of the quote token. */
+export interface SpotPair extends AssetSteps {
+  readonly kind: "spot"
+  readonly base: SpotToken
+  readonly quote: SpotToken
+  /** Wei of the base token in a lot. */
+  readonly weiPerLot: bigint
+}
+
+/** Anything that can be traded. */
+export type Asset = Perpetual | SpotPair
+
+/** All assets at an instant. */
+export interface Listing {
+  readonly byId: ReadonlyMap<number, Asset>
+  readonly byCoin: ReadonlyMap<string, Asset>
+  readonly tokens: ReadonlyMap<number, SpotToken>
+  /** Dexes of builders, in the order of `perpDexs`. */
+  readonly dexes: ReadonlyArray<string>
+  /** The next instant at which something is listed. */
+  readonly until: number
+}
+
+/** The highest leverage of every perpetual of the sandbox. */
+export const maxLeverage = 20
+
+/** Decimals of a dollar in perpetuals. */
+export const usdDecimals = 6
+
+/** Decimals of USDC in spot. */
+export const spotUsdDecimals = 8
+
+/** Wei of spot USDC in a millionth of a dollar. */
+export const weiPerUsd = 100n
+
+/** The index of USDC among spot tokens. */
+export const usdc = 0
+
+/** The index of HYPE among spot tokens. */
+export const hype = 150
+
+const firstSpot = 10_000
+const firstBuilderDex = 100_000
+const idsPerDex = 10_000
+
+const spotPairs = ({ markets, spotMeta }: InfoState, now: number): ReadonlyArray<SpotPair> => {
+  const tokens = new Map(spotMeta.tokens.map((token) => [token.index, token]))
+  return spotMeta.universe.flatMap(({ index, name, tokens: [baseIndex, quoteIndex] }): ReadonlyArray<SpotPair> => {
+    const market = markets.get(name)
+    const base = tokens.get(baseIndex)
+    const quote = tokens.get(quoteIndex)
+    if (market === undefined || market.listedAt >= now || base === undefined || quote === undefined) return []
+    const { priceDecimals, sizeDecimals } = market
+    // the products of ticks and lots would be no whole wei
+    if (quote.weiDecimals !== priceDecimals + sizeDecimals || base.weiDecimals < sizeDecimals) return []
+    return [{
+      kind: "spot",
+      id: firstSpot + index,
+      coin: name,
+      market,
+      szDecimals: sizeDecimals,
+      pxDecimals: priceDecimals,
+      base,
+      quote,
+      weiPerLot: 10n ** BigInt(base.weiDecimals - sizeDecimals)
+    }]
+  })
+}
+
+/** The assets of the venue at an instant. */
+export const listingAt = (info: InfoState, now: number): Listing => {
+  const traded = [...info.markets.values()].filter(({ listedAt }) => listedAt < now)
+  const dexes = [...new Set(traded.flatMap(({ coin }) => dexOf(coin) ?? []))].filter((dex) => dex !== "")
+  const perpetuals = ["", ...dexes].flatMap((dex, at) =>
+    traded.filter(({ coin }) => dexOf(coin) === dex).map((market, index): Perpetual => ({
+      kind: "perpetual",
+      id: (at === 0 ? 0 : firstBuilderDex + at * idsPerDex) + index,
+      coin: market.coin,
+      market,
+      szDecimals: market.sizeDecimals,
+      pxDecimals: market.priceDecimals,
+      dex,
+      maxLeverage
+    }))
+  )
+  const assets: ReadonlyArray<Asset> = [
+    ...perpetuals.filter(({ pxDecimals, szDecimals }) => pxDecimals + szDecimals === usdDecimals),
+    ...spotPairs(info, now)
+  ]
+  return {
+    byId: new Map(assets.map((asset) => [asset.id, asset])),
+    byCoin: new Map(assets.map((asset) => [asset.coin, asset])),
+    tokens: new Map(info.spotMeta.tokens.map((token) => [token.index, token])),
+    dexes,
+    until: [...info.markets.values()].reduce(
+      (next, { listedAt }) => listedAt >= now ? Math.min(next, listedAt) : next,
+      Number.POSITIVE_INFINITY
+    )
+  }
+}
+
+/** Prints a price in ticks. */
+export const printPx = ({ pxDecimals }: Asset, px: bigint): string => Decimals.print(px, pxDecimals)
+
+/** Prints a size in lots. */
+export const printSz = ({ szDecimals }: Asset, sz: bigint): string => Decimals.print(sz, szDecimals)
+
+/** Prints an amount in millionths of a dollar. */
+export const printUsd = (usd: bigint): string => Decimals.print(usd, usdDecimals)
+
+/** The most significant digits of a price with decimals. */
+const mostDigits = 5
+
+/**
+ * Reads a price.
+ *
+ * Returns `invalid` for a text that is no price, `tick` for one that is no multiple of the tick: it has more decimals than the
+ * asset allows, or more than five significant digits and is no whole number.
+ */
+export const readPx = ({ pxDecimals }: Asset, text: string): bigint | "invalid" | "tick" => {
+  const fine = Decimals.parse(text, 8)
+  if (fine === undefined || fine <= 0n) return "invalid"
+  const px = Decimals.parse(text, pxDecimals)
+  return px === undefined || Decimals.significantDigits(text) > mostDigits ? "tick" : px
+}

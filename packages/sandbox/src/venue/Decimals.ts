@@ -1,0 +1,50 @@
+/** Decimal text and integers of its smallest step: prices in ticks, sizes in lots, amounts in millionths of a dollar or wei. */
+
+const shape = /^(-?)([0-9]+)(?:\.([0-9]+))?$/u
+
+/**
+ * Parses decimal text into units of `10^-decimals`.
+ *
+ * Returns `undefined` for a text of another form, and for a number that has more decimals than that.
+ */
+export const parse = (text: string, decimals: number): bigint | undefined => {
+  const match = shape.exec(text)
+  if (match === null) return undefined
+  const [, sign = "", whole = "0", fraction = ""] = match
+  const digits = fraction.replace(/0+$/u, "")
+  if (digits.length > decimals) return undefined
+  const value = BigInt(whole + digits.padEnd(decimals, "0"))
+  return sign === "-" ? -value : value
+}
+
+/** Prints units of `10^-decimals` as the venue does: no trailing zeros, at least one decimal. */
+export const print = (value: bigint, decimals: number): string => {
+  if (decimals === 0) return `${value}.0`
+  const digits = (value < 0n ? -value : value).toString().padStart(decimals + 1, "0")
+  const cut = digits.length - decimals
+  let end = digits.length
+  while (end > cut + 1 && digits.charCodeAt(end - 1) === 48) end--
+  return `${value < 0n ? "-" : ""}${digits.slice(0, cut)}.${digits.slice(cut, end)}`
+}
+
+/** Returns the number of significant digits of decimal text; that of a whole number is 0, as any of them is allowed. */
+export const significantDigits = (text: string): number => {
+  const [whole = "", fraction = ""] = text.split(".")
+  const decimals = fraction.replace(/0+$/u, "")
+  return decimals === "" ? 0 : (whole + decimals).replace(/^0+/u, "").length
+}
+
+/** The absolute value. */
+export const abs = (value: bigint): bigint => value < 0n ? -value : value
+
+/** The lesser of two. */
+export const min = (a: bigint, b: bigint): bigint => a < b ? a : b
+
+/** The greater of two. */
+export const max = (a: bigint, b: bigint): bigint => a > b ? a : b
+
+/** Divides and rounds up; both are positive. */
+export const divideUp = (value: bigint, by: bigint): bigint => (value + by - 1n) / by
+
+/** Converts to the nearest double, for ratios only. */
+export const toNumber = (value: bigint, decimals: number): number => Number(value) / 10 ** decimals

@@ -1,0 +1,111 @@
+/** What trades cost: rates by the volume of the fourteen days before today, a referral's discount, and a builder's share. */
+import * as Decimals from "./Decimals.ts"
+import type { TradingAccount } from "./TradingState.ts"
+
+const day = 86_400_000
+const countedDays = 14
+
+/** Decimals of a rate. */
+const rateDecimals = 8
+const one = 10n ** BigInt(rateDecimals)
+
+/** The venue's schedule, as its documents list it. */
+export const schedule = {
+  cross: "0.00045",
+  add: "0.00015",
+  spotCross: "0.0007",
+  spotAdd: "0.0004",
+  tiers: {
+    vip: [
+      { ntlCutoff: "5000000.0", cross: "0.0004", add: "0.00012", spotCross: "0.0006", spotAdd: "0.0003" },
+      { ntlCutoff: "25000000.0", cross: "0.00035", add: "0.00008", spotCross: "0.0005", spotAdd: "0.0002" },
+      { ntlCutoff: "100000000.0", cross: "0.0003", add: "0.00004", spotCross: "0.0004", spotAdd: "0.0001" },
+      { ntlCutoff: "500000000.0", cross: "0.00028", add: "0.0", spotCross: "0.00035", spotAdd: "0.0" },
+      { ntlCutoff: "2000000000.0", cross: "0.00026", add: "0.0", spotCross: "0.0003", spotAdd: "0.0" },
+      { ntlCutoff: "7000000000.0", cross: "0.00024", add: "0.0", spotCross: "0.00025", spotAdd: "0.0" }
+    ],
+    mm: [
+      { makerFractionCutoff: "0.005", add: "-0.00001" },
+      { makerFractionCutoff: "0.015", add: "-0.00002" },
+      { makerFractionCutoff: "0.03", add: "-0.00003" }
+    ]
+  },
+  referralDiscount: "0.04",
+  stakingDiscountTiers: [
+    { bpsOfMaxSupply: "0.0", discount: "0.0" },
+    { bpsOfMaxSupply: "0.0001", discount: "0.05" },
+    { bpsOfMaxSupply: "0.001", discount: "0.1" },
+    { bpsOfMaxSupply: "0.01", discount: "0.15" },
+    { bpsOfMaxSupply: "0.1", discount: "0.2" },
+    { bpsOfMaxSupply: "1.0", discount: "0.3" },
+    { bpsOfMaxSupply: "5.0", discount: "0.4" }
+  ]
+}
+
+/** A tier of the schedule. */
+export interface FeeTier {
+  readonly cross: string
+  readonly add: string
+  readonly spotCross: string
+  readonly spotAdd: string
+}
+
+/** The first millisecond of a day. */
+export const startOfDay = (time: number): number => Math.floor(time / day) * day
+
+/** The tier of an account at an instant. The volume of today counts from tomorrow on. */
+export const tierOf = ({ volumes }: TradingAccount, now: number): FeeTier => {
+  if (volumes.size === 0) return schedule
+  const today = startOfDay(now)
+  let counted = 0n
+  for (const [start, { add, cross }] of volumes) {
+    if (start < today && start >= today - countedDays * day) counted += add + cross
+  }
+  return schedule.tiers.vip.findLast(({ ntlCutoff }) => counted > (Decimals.parse(ntlCutoff, 6) ?? 0n)) ?? schedule
+}
+
+const rates = new Map<string, bigint>()
+
+const rateOf = (text: string): bigint => {
+  const known = rates.get(text)
+  if (known !== undefined) return known
+  const rate = Decimals.parse(text, rateDecimals) ?? 0n
+  rates.set(text, rate)
+  return rate
+}
+
+/** The percent of its fee that a referred account saves, and that its referrer earns. */
+const referralDiscount = 4n
+export const referrerShare = 10n
+
+/** The fee of an amount, rounded down. */
+export const feeOf = (
+  account: TradingAccount,
+  now: number,
+  amount: bigint,
+  { crossed, isSpot }: { readonly crossed: boolean; readonly isSpot: boolean }
+): bigint => {
+  const tier = tierOf(account, now)
+  const rate = rateOf(isSpot ? (crossed ? tier.spotCross : tier.spotAdd) : (crossed ? tier.cross : tier.add))
+  const fee = amount * rate / one
+  return account.referrer === undefined ? fee : fee * (100n - referralDiscount) / 100n
+}
+
+/** A builder's share of an amount, in tenths of a basis point, rounded down. */
+export const builderFeeOf = (amount: bigint, tenthsOfBp: bigint): bigint => amount * tenthsOfBp / 100_000n
+
+/** Counts an amount as traded. `usd` is in millionths of a dollar. */
+export const countVolume = (account: TradingAccount, now: number, usd: bigint, crossed: boolean): void => {
+  account.volume += usd
+  const today = startOfDay(now)
+  const known = account.volumes.get(today)
+  const of = known ?? { cross: 0n, add: 0n }
+  if (known === undefined) {
+    account.volumes.set(today, of)
+    for (const start of account.volumes.keys()) {
+      if (start <= today - (countedDays + 2) * day) account.volumes.delete(start)
+    }
+  }
+  if (crossed) of.cross += usd
+  else of.add += usd
+}

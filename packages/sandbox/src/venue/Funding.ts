@@ -1,0 +1,55 @@
+/** Funding: each hour longs pay shorts the hour's rate on what their positions are worth. */
+import type { Perpetual } from "./Assets.ts"
+import { printSz, printUsd } from "./Assets.ts"
+import * as Decimals from "./Decimals.ts"
+import { sumsOf } from "./Margin.ts"
+import { markOf } from "./Quotes.ts"
+import type { FundingEntry, TradingAccount } from "./TradingState.ts"
+import { append } from "./TradingState.ts"
+import type { Venue } from "./Venue.ts"
+import { emit } from "./Venue.ts"
+
+/** The venue's base rate of an hour. */
+export const fundingRate = "0.0000125"
+
+const rateDecimals = 8
+const rate = Decimals.parse(fundingRate, rateDecimals) ?? 0n
+const one = 10n ** BigInt(rateDecimals)
+
+/** The newest payments and values of an account that the venue remembers. */
+const remembered = 2_000
+
+/** Rounds to what the payer loses at least, so that nobody gains from rounding but the house. */
+const roundDown = (amount: bigint): bigint => {
+  const quotient = amount / one
+  return amount < 0n && quotient * one !== amount ? quotient - 1n : quotient
+}
+
+/** Pays the funding of an hour. The house pays or gets the other side. */
+export const pay = (venue: Venue, account: TradingAccount): void => {
+  for (const clearing of account.clearings.values()) {
+    for (const [coin, position] of clearing.positions) {
+      const asset = venue.listing.byCoin.get(coin)
+      if (asset?.kind !== "perpetual") continue
+      const amount = roundDown(-position.size * markOf(venue, asset) * rate)
+      if (position.isCross) clearing.cash += amount
+      else position.raw += amount
+      venue.state.house.cash -= amount
+      position.funding.allTime -= amount
+      position.funding.sinceOpen -= amount
+      position.funding.sinceChange -= amount
+      const funding: FundingEntry = {
+        time: venue.state.now,
+        coin,
+        usdc: printUsd(amount),
+        szi: printSz(asset satisfies Perpetual, position.size),
+        fundingRate
+      }
+      append(account.fundings, funding, remembered)
+      emit(venue, { kind: "funding", user: account.address, funding })
+      emit(venue, { kind: "account", user: account.address })
+    }
+  }
+  const value = [...account.clearings.values()].reduce((total, each) => total + sumsOf(venue, each).value, 0n)
+  append(account.values, [venue.state.now, value], remembered)
+}

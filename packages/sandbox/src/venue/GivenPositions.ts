@@ -1,0 +1,45 @@
+/** Positions that a test sets: as if traded with the synthetic orders, without fees and fills. */
+import type { Address } from "@trigate/domain/encoding/Hex"
+import type { Perpetual } from "./Assets.ts"
+import { readPx } from "./Assets.ts"
+import * as Decimals from "./Decimals.ts"
+import { abs } from "./Decimals.ts"
+import { perpetualOf } from "./Margin.ts"
+import { markOf } from "./Quotes.ts"
+import { movePosition, settleHouse } from "./Settlement.ts"
+import { accountOf } from "./TradingState.ts"
+import type { Venue } from "./Venue.ts"
+import { emit } from "./Venue.ts"
+
+const pxOf = (venue: Venue, asset: Perpetual, text: string | undefined): bigint => {
+  const px = text === undefined ? undefined : readPx(asset, text)
+  return typeof px === "bigint" ? px : markOf(venue, asset)
+}
+
+const trade = (venue: Venue, user: Address, asset: Perpetual, size: bigint, px: bigint): void => {
+  if (size === 0n) return
+  movePosition(venue, accountOf(venue.state, user), asset, size > 0n, px, abs(size))
+  settleHouse(venue, asset, size < 0n, px, abs(size))
+  emit(venue, { kind: "account", user })
+}
+
+/** Closes a position at a price, the mark price by default. */
+export const clearPosition = (venue: Venue, user: Address, coin: string, px: string | undefined): void => {
+  const asset = perpetualOf(venue, coin)
+  if (asset === undefined) return
+  const size = accountOf(venue.state, user).clearings.get(asset.dex)?.positions.get(coin)?.size ?? 0n
+  trade(venue, user, asset, -size, pxOf(venue, asset, px))
+}
+
+/** Opens a position at a price, the mark price by default. */
+export const givePosition = (
+  venue: Venue,
+  user: Address,
+  coin: string,
+  size: string,
+  px: string | undefined
+): void => {
+  const asset = perpetualOf(venue, coin)
+  if (asset === undefined) return
+  trade(venue, user, asset, Decimals.parse(size, asset.szDecimals) ?? 0n, pxOf(venue, asset, px))
+}

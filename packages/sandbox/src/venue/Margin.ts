@@ -1,0 +1,199 @@
+/** What an account is worth, what its positions and orders need, and what is left. Amounts are millionths of a dollar. */
+import type { Perpetual } from "./Assets.ts"
+import { abs, divideUp, max } from "./Decimals.ts"
+import { markOf } from "./Quotes.ts"
+import type { Clearing, Position, TradingAccount } from "./TradingState.ts"
+import type { Venue } from "./Venue.ts"
+
+/** The perpetual of a coin. A position outlives its listing, so there may be none. */
+export const perpetualOf = (venue: Venue, coin: string): Perpetual | undefined => {
+  const asset = venue.listing.byCoin.get(coin)
+  return asset?.kind === "perpetual" ? asset : undefined
+}
+
+/** The price by which positions are valued, in ticks. */
+export type Mark = (asset: Perpetual) => bigint
+
+/** A leverage and whether the margin is cross. */
+export interface LeverageSetting {
+  readonly isCross: boolean
+  readonly value: number
+}
+
+/** The leverage of an account in a perpetual. The default is the highest, cross. */
+export const leverageOf = (account: TradingAccount, asset: Perpetual): LeverageSetting =>
+  account.leverage.get(asset.coin) ?? { isCross: true, value: asset.maxLeverage }
+
+/** What a position is worth at a mark price, negative when short. */
+export const signedValue = (position: Position, mark: bigint): bigint => position.size * mark
+
+/** The margin that a position has to have to stay open: half of that of the highest leverage. */
+export const maintenanceOf = (asset: Perpetual, position: Position, mark: bigint): bigint =>
+  abs(position.size * mark) / BigInt(2 * asset.maxLeverage)
+
+/** The margin that a position uses: what is set aside for an isolated one. */
+export const marginUsedBy = (position: Position, mark: bigint): bigint =>
+  position.isCross
+    ? abs(position.size * mark) / BigInt(position.leverage)
+    : max(0n, position.raw + signedValue(position, mark))
+
+/** Profit that is not taken yet. */
+export const unrealizedPnl = (position: Position, mark: bigint): bigint =>
+  signedValue(position, mark) - (position.size < 0n ? -position.entry : position.entry)
+
+/** The sums of an account in a dex. */
+export interface MarginSums {
+  /** Worth of the cross account: cash and cross positions. */
+  readonly crossValue: bigint
+  /** The same with isolated positions. */
+  readonly value: bigint
+  readonly crossNotional: bigint
+  readonly notional: bigint
+  readonly crossMarginUsed: bigint
+  readonly marginUsed: bigint
+  readonly crossMaintenance: bigint
+  /** Cash after what isolated positions cost. */
+  readonly raw: bigint
+}
+
+/** Adds up an account in a dex. */
+export const sumsOf = (venue: Venue, clearing: Clearing, mark: Mark = (asset) => markOf(venue, asset)): MarginSums => {
+  let crossValue = clearing.cash
+  let isolatedValue = 0n
+  let isolatedRaw = 0n
+  let crossNotional = 0n
+  let notional = 0n
+  let crossMarginUsed = 0n
+  let marginUsed = 0n
+  let crossMaintenance = 0n
+  for (const [coin, position] of clearing.positions) {
+    const asset = perpetualOf(venue, coin)
+    if (asset === undefined) continue
+    const px = mark(asset)
+    const value = signedValue(position, px)
+    const used = marginUsedBy(position, px)
+    notional += abs(value)
+    marginUsed += used
+    if (position.isCross) {
+      crossValue += value
+      crossNotional += abs(value)
+      crossMarginUsed += used
+      crossMaintenance += maintenanceOf(asset, position, px)
+    } else {
+      isolatedValue += position.raw + value
+      isolatedRaw += position.raw
+    }
+  }
+  return {
+    crossValue,
+    value: crossValue + isolatedValue,
+    crossNotional,
+    notional,
+    crossMarginUsed,
+    marginUsed,
+    crossMaintenance,
+    raw: clearing.cash + isolatedRaw
+  }
+}
+
+/** The lots that a position would have at worst if open orders of one side were filled. */
+const worstLots = (
+  account: TradingAccount,
+  coin: string,
+  size: bigint,
+  more: { bids: bigint; asks: bigint }
+): bigint => {
+  const open = account.exposure.get(coin)
+  const long = size + (open?.bids ?? 0n) + more.bids
+  const short = (open?.asks ?? 0n) + more.asks - size
+  return max(max(long, short), abs(size))
+}
+
+const nothingMore = { bids: 0n, asks: 0n }
+
+/** What positions and open orders in a perpetual need of the cross account. */
+const neededIn = (
+  venue: Venue,
+  account: TradingAccount,
+  clearing: Clearing,
+  asset: Perpetual,
+  more = nothingMore
+): bigint => {
+  const position = clearing.positions.get(asset.coin)
+  const size = position?.size ?? 0n
+  const { isCross, value } = position === undefined
+    ? leverageOf(account, asset)
+    : { isCross: position.isCross, value: position.leverage }
+  const lots = worstLots(account, asset.coin, size, more)
+  // an isolated position has its margin already
+  const counted = isCross ? lots : lots - abs(size)
+  return counted === 0n ? 0n : divideUp(counted * markOf(venue, asset), BigInt(value))
+}
+
+/** What all positions and open orders of an account need in a dex, with more lots of one side in one perpetual. */
+export const needed = (
+  venue: Venue,
+  account: TradingAccount,
+  clearing: Clearing,
+  dex: string,
+  coin?: string,
+  more = nothingMore
+): bigint => {
+  const coins = new Set([...clearing.positions.keys(), ...account.exposure.keys()])
+  if (coin !== undefined) coins.add(coin)
+  let total = 0n
+  for (const each of coins) {
+    const asset = perpetualOf(venue, each)
+    if (asset?.dex === dex) {
+      total += neededIn(venue, account, clearing, asset, each === coin ? more : nothingMore)
+    }
+  }
+  return total
+}
+
+/** What can leave the account: what neither positions nor open orders need. */
+export const withdrawable = (venue: Venue, account: TradingAccount, dex: string): bigint => {
+  const clearing = account.clearings.get(dex)
+  return clearing === undefined
+    ? 0n
+    : max(0n, sumsOf(venue, clearing).crossValue - needed(venue, account, clearing, dex))
+}
+
+/** Whether an account has the margin for an order of some lots. */
+export const allows = (
+  venue: Venue,
+  account: TradingAccount,
+  asset: Perpetual,
+  isBuy: boolean,
+  lots: bigint
+): boolean => {
+  const clearing = account.clearings.get(asset.dex) ?? { cash: 0n, positions: new Map() }
+  const more = isBuy ? { bids: lots, asks: 0n } : { bids: 0n, asks: lots }
+  const size = clearing.positions.get(asset.coin)?.size ?? 0n
+  // an order that increases nothing at worst is always allowed
+  if (worstLots(account, asset.coin, size, more) === worstLots(account, asset.coin, size, nothingMore)) return true
+  return sumsOf(venue, clearing).crossValue >= needed(venue, account, clearing, asset.dex, asset.coin, more)
+}
+
+/** The price at which a position would be liquidated if only its own price moved, in ticks; none if there is no such price. */
+export const liquidationPx = (
+  venue: Venue,
+  clearing: Clearing,
+  asset: Perpetual,
+  position: Position
+): bigint | undefined => {
+  const mark = markOf(venue, asset)
+  const { crossMaintenance, crossValue } = sumsOf(venue, clearing)
+  const own = maintenanceOf(asset, position, mark)
+  const spare = position.isCross
+    ? crossValue - crossMaintenance
+    : position.raw + signedValue(position, mark) - own
+  const double = BigInt(2 * asset.maxLeverage)
+  // each tick down costs a long its size and saves a share of maintenance
+  const perTick = position.size > 0n
+    ? position.size - position.size / double
+    : position.size + position.size / double
+  if (perTick === 0n) return undefined
+  const px = mark - spare / perTick
+  return px > 0n ? px : undefined
+}

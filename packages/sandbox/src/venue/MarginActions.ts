@@ -1,0 +1,88 @@
+/** Leverage, and the margin of isolated positions. */
+import type { ActionOf } from "@trigate/domain/actions/ActionSchemas"
+import type { ActionContext, ActionDecision } from "./ActionContext.ts"
+import { actor, done, refuse } from "./ActionContext.ts"
+import type { Perpetual } from "./Assets.ts"
+import { abs, divideUp, max } from "./Decimals.ts"
+import * as Margin from "./Margin.ts"
+import { markOf } from "./Quotes.ts"
+import { clearingOf } from "./TradingState.ts"
+import type { Venue } from "./Venue.ts"
+import { emit } from "./Venue.ts"
+import * as Words from "./Words.ts"
+
+const perpetualOf = ({ listing }: Venue, id: number): Perpetual | undefined => {
+  const asset = listing.byId.get(id)
+  return asset?.kind === "perpetual" ? asset : undefined
+}
+
+/** `updateLeverage`. */
+export const updateLeverage = (
+  context: ActionContext,
+  { asset: id, isCross, leverage }: ActionOf<"updateLeverage">
+): ActionDecision => {
+  const { venue } = context
+  const asset = perpetualOf(venue, id)
+  if (asset === undefined) return refuse(Words.unknownAsset(id))
+  if (leverage < 1 || leverage > asset.maxLeverage) return refuse(Words.invalidLeverage)
+  const account = actor(context)
+  const clearing = clearingOf(account, asset.dex)
+  const position = clearing.positions.get(asset.coin)
+  if (position !== undefined && position.isCross !== isCross) return refuse(Words.leverageType)
+  const before = account.leverage.get(asset.coin)
+  const held = position?.leverage
+  account.leverage.set(asset.coin, { isCross, value: leverage })
+  if (position !== undefined) position.leverage = leverage
+  const isLower = leverage < (held ?? before?.value ?? asset.maxLeverage)
+  const restore = () => {
+    if (before === undefined) account.leverage.delete(asset.coin)
+    else account.leverage.set(asset.coin, before)
+    if (position !== undefined && held !== undefined) position.leverage = held
+  }
+  if (isLower && position?.isCross === false) {
+    const mark = markOf(venue, asset)
+    if (position.raw + position.size * mark < divideUp(abs(position.size) * mark, BigInt(leverage))) {
+      restore()
+      return refuse(Words.isolatedLeverage)
+    }
+  } else if (isLower) {
+    const needed = Margin.needed(venue, account, clearing, asset.dex)
+    if (needed > 0n && Margin.sumsOf(venue, clearing).crossValue < needed) {
+      restore()
+      return refuse(Words.crossLeverage)
+    }
+  }
+  emit(venue, { kind: "account", user: account.address })
+  return done
+}
+
+/** `updateIsolatedMargin`: adds millionths of a dollar to an isolated position, or takes them off. */
+export const updateIsolatedMargin = (
+  context: ActionContext,
+  { asset: id, ntli }: ActionOf<"updateIsolatedMargin">
+): ActionDecision => {
+  const { venue } = context
+  const asset = perpetualOf(venue, id)
+  if (asset === undefined) return refuse(Words.unknownAsset(id))
+  const account = actor(context)
+  const clearing = clearingOf(account, asset.dex)
+  const position = clearing.positions.get(asset.coin)
+  const change = BigInt(ntli)
+  if (change === 0n) return refuse(Words.zeroMargin)
+  if (position === undefined) return refuse(Words.emptyPosition)
+  if (position.isCross) return refuse(Words.notIsolated)
+  if (change > 0n && Margin.withdrawable(venue, account, asset.dex) < change) return refuse(Words.marginIncrease)
+  const mark = markOf(venue, asset)
+  const notional = abs(position.size) * mark
+  // as for transfers: the initial margin, and a tenth of the notional
+  const kept = max(divideUp(notional, BigInt(position.leverage)), notional / 10n)
+  if (change < 0n && position.raw + position.size * mark + change < kept) return refuse(Words.marginReduction)
+  clearing.cash -= change
+  position.raw += change
+  emit(venue, { kind: "account", user: account.address })
+  return done
+}
+
+/** `topUpIsolatedOnlyMargin`: the sandbox has no perpetual that is isolated only. */
+export const topUp = (context: ActionContext, { asset }: ActionOf<"topUpIsolatedOnlyMargin">): ActionDecision =>
+  refuse(perpetualOf(context.venue, asset) === undefined ? Words.unknownAsset(asset) : Words.notStrictIsolated)

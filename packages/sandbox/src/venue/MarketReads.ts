@@ -1,0 +1,126 @@
+/** Books, prices and trades as queries and streams list them. */
+import type { Candle, CandleWindowRequest } from "@trigate/domain/candles/Candle"
+import type { BookLevel, Trade } from "@trigate/domain/info/Market"
+import type { Asset } from "./Assets.ts"
+import { printPx, printSz } from "./Assets.ts"
+import * as CandleMarket from "./CandleMarket.ts"
+import * as Decimals from "./Decimals.ts"
+import { abs, max, min } from "./Decimals.ts"
+import { bestPrices } from "./Matching.ts"
+import * as PriceTimeBook from "./PriceTimeBook.ts"
+import { markOf, refreshed } from "./Quotes.ts"
+import type { Quote, VenueOrder } from "./TradingState.ts"
+import type { Venue } from "./Venue.ts"
+
+/** Prices of a book that a query lists. */
+const depth = 20
+
+interface Level {
+  readonly px: bigint
+  readonly sz: bigint
+  readonly n: number
+}
+
+const levelsOf = (side: PriceTimeBook.BookSide<VenueOrder>, quotes: ReadonlyArray<Quote>): ReadonlyArray<Level> => {
+  const levels = new Map<bigint, { sz: bigint; n: number }>()
+  const join = (px: bigint, sz: bigint, n: number) => {
+    const known = levels.get(px)
+    levels.set(px, { sz: (known?.sz ?? 0n) + sz, n: (known?.n ?? 0) + n })
+  }
+  for (const { n, px, sz } of quotes) if (sz > 0n) join(px, sz, n)
+  let found = 0
+  for (let index = side.prices.length - 1; index >= 0 && found < depth; index--, found++) {
+    for (const order of side.levels.get(side.prices[index] ?? 0n)?.values() ?? []) join(order.px, order.sz, 1)
+  }
+  return [...levels].map(([px, level]) => ({ px, ...level }))
+    .toSorted((a, b) => a.px === b.px ? 0 : (a.px > b.px) === side.isBid ? -1 : 1)
+}
+
+/** How prices of a book are joined: to this many significant digits, and then to steps of the last one. */
+export interface Aggregation {
+  readonly nSigFigs: number
+  readonly mantissa: number
+}
+
+/** The step of a price to so many digits, in ticks. */
+const stepOf = (px: bigint, { mantissa, nSigFigs }: Aggregation): bigint => {
+  const digits = px.toString().length
+  return digits <= nSigFigs ? 1n : 10n ** BigInt(digits - nSigFigs) * BigInt(mantissa)
+}
+
+const joined = (levels: ReadonlyArray<Level>, isBid: boolean, by: Aggregation): ReadonlyArray<Level> => {
+  const all = new Map<bigint, { sz: bigint; n: number }>()
+  for (const { n, px, sz } of levels) {
+    const step = stepOf(px, by)
+    const at = isBid ? px / step * step : (px + step - 1n) / step * step
+    const known = all.get(at)
+    all.set(at, { sz: (known?.sz ?? 0n) + sz, n: (known?.n ?? 0) + n })
+  }
+  return [...all].map(([px, level]) => ({ px, ...level }))
+}
+
+/** `l2Book`: the orders of accounts and the synthetic ones, joined by price. */
+export const book = (
+  venue: Venue,
+  asset: Asset,
+  by?: Aggregation
+): readonly [bids: ReadonlyArray<BookLevel>, asks: ReadonlyArray<BookLevel>] => {
+  const { asks, bids, quotes } = refreshed(venue, asset)
+  const print = (levels: ReadonlyArray<Level>, isBid: boolean) =>
+    (by === undefined ? levels : joined(levels, isBid, by)).slice(0, depth).map(({ n, px, sz }) => ({
+      px: printPx(asset, px),
+      sz: printSz(asset, sz),
+      n
+    }))
+  return [print(levelsOf(bids, quotes.bids), true), print(levelsOf(asks, quotes.asks), false)]
+}
+
+/** The middle of the best prices; the mark price where a side is empty. Orders of accounts inside the spread move it. */
+export const mid = (venue: Venue, asset: Asset): string => {
+  const { asks, bids } = refreshed(venue, asset)
+  if (bids.prices.length === 0 && asks.prices.length === 0) return printPx(asset, markOf(venue, asset))
+  const { ask, bid } = bestPrices(venue, asset)
+  return bid === undefined || ask === undefined
+    ? printPx(asset, markOf(venue, asset))
+    : Decimals.print((bid + ask) * 5n, asset.pxDecimals + 1)
+}
+
+/** Trades of accounts, newest first. */
+export const tradesOf = ({ state }: Venue, coin: string): ReadonlyArray<Trade> =>
+  state.markets.get(coin)?.trades.toReversed() ?? []
+
+/** Lots of all positions in a perpetual on one side, without those of the house. */
+export const openInterest = ({ state }: Venue, asset: Asset): bigint => {
+  const market = state.markets.get(asset.coin)
+  if (market === undefined || asset.kind === "spot") return 0n
+  let total = 0n
+  for (const holder of market.holders) {
+    total += abs(state.accounts.get(holder)?.clearings.get(asset.dex)?.positions.get(asset.coin)?.size ?? 0n)
+  }
+  return total
+}
+
+const minute = 60_000
+
+/** `candleSnapshot`: the bars of the price path, with what accounts traded. */
+export const bars = (venue: Venue, market: CandleMarket.CandleMarket, window: CandleWindowRequest, now: number) => {
+  const made = CandleMarket.bars(venue.seed, market, window, now)
+  const traded = venue.state.markets.get(market.coin)?.minutes
+  const asset = venue.listing.byCoin.get(market.coin)
+  if (traded === undefined || traded.size === 0 || asset === undefined || made.length === 0) return made
+  return made.map((bar): Candle => {
+    let next = bar
+    for (const [at, { count, high, low, lots }] of traded) {
+      if (at * minute < bar.t || at * minute > bar.T) continue
+      const parse = (text: string, decimals: number) => Decimals.parse(text, decimals) ?? 0n
+      next = {
+        ...next,
+        h: printPx(asset, max(parse(next.h, asset.pxDecimals), high)),
+        l: printPx(asset, min(parse(next.l, asset.pxDecimals), low)),
+        v: printSz(asset, parse(next.v, asset.szDecimals) + lots),
+        n: next.n + count
+      }
+    }
+    return next
+  })
+}

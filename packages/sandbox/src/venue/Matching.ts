@@ -1,0 +1,260 @@
+/**
+ * Matching by price and time.
+ *
+ * At one price the orders of accounts come before the synthetic ones, which are made anew each second and so are the youngest.
+ * An order never meets one of the same account: the resting one is canceled.
+ */
+import type { Trade } from "@trigate/domain/info/Market"
+import type { Asset } from "./Assets.ts"
+import { printPx, printSz } from "./Assets.ts"
+import { max, min } from "./Decimals.ts"
+import * as Margin from "./Margin.ts"
+import * as OrderLife from "./OrderLife.ts"
+import * as PriceTimeBook from "./PriceTimeBook.ts"
+import { firstQuote, refreshed } from "./Quotes.ts"
+import type { TradeTerms } from "./Settlement.ts"
+import * as Settlement from "./Settlement.ts"
+import type { MarketState, Quote, VenueOrder } from "./TradingState.ts"
+import * as TradingState from "./TradingState.ts"
+import type { Venue } from "./Venue.ts"
+import { emit, houseAddress, nextTid, zeroHash } from "./Venue.ts"
+
+/** What became of an order at once: lots, and ticks times lots. */
+export interface Filled {
+  readonly sz: bigint
+  readonly paid: bigint
+}
+
+/** Trades and minutes of a market that the venue remembers. */
+const rememberedTrades = 500
+const rememberedMinutes = 5_000
+const minute = 60_000
+
+const countMinute = ({ minutes }: MarketState, now: number, px: bigint, sz: bigint): void => {
+  const at = Math.floor(now / minute)
+  const known = minutes.get(at)
+  if (known === undefined) {
+    minutes.set(at, { lots: sz, count: 1, high: px, low: px })
+    if (minutes.size > rememberedMinutes) {
+      const [oldest] = minutes.keys()
+      if (oldest !== undefined) minutes.delete(oldest)
+    }
+    return
+  }
+  known.lots += sz
+  known.count += 1
+  known.high = max(known.high, px)
+  known.low = min(known.low, px)
+}
+
+const record = (
+  venue: Venue,
+  asset: Asset,
+  market: MarketState,
+  { hash, px, sz, tid }: TradeTerms,
+  takerBuys: boolean,
+  users: Trade["users"]
+): void => {
+  const trade: Trade = {
+    coin: asset.coin,
+    side: takerBuys ? "B" : "A",
+    px: printPx(asset, px),
+    sz: printSz(asset, sz),
+    time: venue.state.now,
+    hash,
+    tid,
+    ...(users === undefined ? {} : { users })
+  }
+  TradingState.append(market.trades, trade, rememberedTrades)
+  countMinute(market, venue.state.now, px, sz)
+  emit(venue, { kind: "trade", coin: asset.coin, trade })
+  emit(venue, { kind: "book", coin: asset.coin })
+}
+
+/** What a fill of a resting order causes: its status, the orders that waited for it, and those that it replaces. */
+const settled = (venue: Venue, order: VenueOrder): void => {
+  OrderLife.report(venue, order, order.sz === 0n ? "filled" : "open")
+  if (order.sz === 0n) release(venue, order)
+}
+
+/** Lets the children of a filled order wait for their triggers, and ends its siblings. */
+export const release = (venue: Venue, order: VenueOrder): void => {
+  const account = TradingState.accountOf(venue.state, order.user)
+  for (const child of order.children) {
+    OrderLife.awaitTrigger(venue, child)
+    OrderLife.report(venue, child, "open")
+  }
+  order.children = []
+  for (const oid of order.siblings) {
+    const sibling = account.orders.get(oid)
+    if (sibling !== undefined && sibling.place !== "gone") OrderLife.endByVenue(venue, sibling, "siblingFilledCanceled")
+  }
+}
+
+/** Ends orders that could only reduce a position which is no more. */
+export const endReducers = (venue: Venue, asset: Asset, user: VenueOrder["user"]): void => {
+  if (asset.kind === "spot") return
+  const account = TradingState.accountOf(venue.state, user)
+  const size = account.clearings.get(asset.dex)?.positions.get(asset.coin)?.size ?? 0n
+  for (const order of [...account.open.values()]) {
+    if (order.coin !== asset.coin || !order.reduceOnly) continue
+    if (size === 0n || size > 0n === order.isBuy) OrderLife.endByVenue(venue, order, "reduceOnlyCanceled")
+  }
+}
+
+const lotsOf = (venue: Venue, asset: Asset, maker: VenueOrder): bigint =>
+  maker.reduceOnly
+    ? min(maker.sz, OrderLife.reducible(TradingState.accountOf(venue.state, maker.user), asset, maker))
+    : maker.sz
+
+/** Whether the account of a resting order lacks the margin that its positions would need with it. */
+const lacksMargin = (venue: Venue, asset: Asset, maker: VenueOrder): boolean => {
+  if (asset.kind === "spot" || maker.reduceOnly) return false
+  const account = TradingState.accountOf(venue.state, maker.user)
+  const clearing = TradingState.clearingOf(account, asset.dex)
+  const size = clearing.positions.get(asset.coin)?.size ?? 0n
+  if (size !== 0n && size > 0n !== maker.isBuy) return false
+  return Margin.sumsOf(venue, clearing).crossValue < Margin.needed(venue, account, clearing, asset.dex)
+}
+
+/** The next resting order of a side that can be filled. Ends those before it that cannot. */
+const nextMaker = (
+  venue: Venue,
+  asset: Asset,
+  side: PriceTimeBook.BookSide<VenueOrder>,
+  taker: VenueOrder | undefined,
+  reaches: (px: bigint) => boolean
+): VenueOrder | undefined => {
+  for (;;) {
+    const maker = PriceTimeBook.best(side)
+    if (maker === undefined || !reaches(maker.px)) return undefined
+    if (maker.user === taker?.user) OrderLife.endByVenue(venue, maker, "selfTradeCanceled")
+    else if (lacksMargin(venue, asset, maker)) OrderLife.endByVenue(venue, maker, "marginCanceled")
+    else if (lotsOf(venue, asset, maker) === 0n) OrderLife.endByVenue(venue, maker, "reduceOnlyCanceled")
+    else return maker
+  }
+}
+
+interface Meeting {
+  readonly hash: Settlement.TradeTerms["hash"]
+  readonly liquidation?: TradeTerms["liquidation"]
+}
+
+const termsOf = (venue: Venue, { hash, liquidation }: Meeting, px: bigint, sz: bigint): TradeTerms => ({
+  px,
+  sz,
+  tid: nextTid(venue),
+  hash,
+  ...(liquidation === undefined ? {} : { liquidation })
+})
+
+const withMaker = (
+  venue: Venue,
+  asset: Asset,
+  market: MarketState,
+  taker: VenueOrder,
+  maker: VenueOrder,
+  meeting: Meeting
+): Filled => {
+  const sz = min(taker.sz, lotsOf(venue, asset, maker))
+  const terms = termsOf(venue, meeting, maker.px, sz)
+  OrderLife.reduce(venue, asset, taker, sz)
+  OrderLife.reduce(venue, asset, maker, sz)
+  Settlement.settle(venue, asset, taker, terms, true)
+  Settlement.settle(venue, asset, maker, terms, false)
+  settled(venue, maker)
+  endReducers(venue, asset, maker.user)
+  record(
+    venue,
+    asset,
+    market,
+    terms,
+    taker.isBuy,
+    taker.isBuy ? [taker.user, maker.user] : [maker.user, taker.user]
+  )
+  return { sz, paid: sz * maker.px }
+}
+
+const withQuote = (
+  venue: Venue,
+  asset: Asset,
+  market: MarketState,
+  taker: VenueOrder,
+  quote: Quote,
+  meeting: Meeting
+): Filled => {
+  const sz = min(taker.sz, quote.sz)
+  const terms = termsOf(venue, meeting, quote.px, sz)
+  quote.sz -= sz
+  OrderLife.reduce(venue, asset, taker, sz)
+  Settlement.settle(venue, asset, taker, terms, true)
+  Settlement.settleHouse(venue, asset, !taker.isBuy, quote.px, sz)
+  const house = houseAddress(venue)
+  record(venue, asset, market, terms, taker.isBuy, taker.isBuy ? [taker.user, house] : [house, taker.user])
+  return { sz, paid: sz * quote.px }
+}
+
+/** Fills an order that is in no book with what crosses it. What is left of it stays with the caller. */
+export const take = (venue: Venue, asset: Asset, taker: VenueOrder, meeting: Meeting): Filled => {
+  const market = refreshed(venue, asset)
+  const side = taker.isBuy ? market.asks : market.bids
+  const quotes = taker.isBuy ? market.quotes.asks : market.quotes.bids
+  const reaches = (px: bigint) => taker.isBuy ? px <= taker.px : px >= taker.px
+  let sz = 0n
+  let paid = 0n
+  while (taker.sz > 0n) {
+    const quote = firstQuote(quotes)
+    const maker = nextMaker(venue, asset, side, taker, reaches)
+    const isMakers = maker !== undefined &&
+      (quote === undefined || (taker.isBuy ? maker.px <= quote.px : maker.px >= quote.px))
+    if (!isMakers && (quote === undefined || !reaches(quote.px))) break
+    const met = isMakers
+      ? withMaker(venue, asset, market, taker, maker, meeting)
+      : quote === undefined
+      ? { sz: 0n, paid: 0n }
+      : withQuote(venue, asset, market, taker, quote, meeting)
+    sz += met.sz
+    paid += met.paid
+  }
+  if (sz > 0n) endReducers(venue, asset, taker.user)
+  return { sz, paid }
+}
+
+/** The best prices of both sides, of accounts and synthetic orders together, in ticks. */
+export const bestPrices = (venue: Venue, asset: Asset): { readonly bid?: bigint; readonly ask?: bigint } => {
+  const { asks, bids, quotes } = refreshed(venue, asset)
+  const bid = [PriceTimeBook.best(bids)?.px, firstQuote(quotes.bids)?.px].filter((px) => px !== undefined)
+  const ask = [PriceTimeBook.best(asks)?.px, firstQuote(quotes.asks)?.px].filter((px) => px !== undefined)
+  return {
+    ...(bid.length === 0 ? {} : { bid: bid.reduce(max) }),
+    ...(ask.length === 0 ? {} : { ask: ask.reduce(min) })
+  }
+}
+
+const sweepSide = (venue: Venue, asset: Asset, market: MarketState, isBid: boolean): void => {
+  const side = isBid ? market.bids : market.asks
+  const quotes = isBid ? market.quotes.asks : market.quotes.bids
+  for (;;) {
+    const quote = firstQuote(quotes)
+    if (quote === undefined) return
+    const maker = nextMaker(venue, asset, side, undefined, (px) => isBid ? px >= quote.px : px <= quote.px)
+    if (maker === undefined) return
+    const sz = min(quote.sz, lotsOf(venue, asset, maker))
+    const terms = termsOf(venue, { hash: zeroHash }, maker.px, sz)
+    quote.sz -= sz
+    OrderLife.reduce(venue, asset, maker, sz)
+    Settlement.settle(venue, asset, maker, terms, false)
+    Settlement.settleHouse(venue, asset, !isBid, maker.px, sz)
+    settled(venue, maker)
+    endReducers(venue, asset, maker.user)
+    const house = houseAddress(venue)
+    record(venue, asset, market, terms, !isBid, isBid ? [maker.user, house] : [house, maker.user])
+  }
+}
+
+/** Fills the resting orders that the price path has reached, each at its own price. */
+export const sweep = (venue: Venue, asset: Asset): void => {
+  const market = refreshed(venue, asset)
+  sweepSide(venue, asset, market, true)
+  sweepSide(venue, asset, market, false)
+}

@@ -1,0 +1,136 @@
+/** How an order lives: where it waits, what it reserves, and how it ends. */
+import type { Asset } from "./Assets.ts"
+import { min } from "./Decimals.ts"
+import * as PriceTimeBook from "./PriceTimeBook.ts"
+import type { MarketState, TradingAccount, VenueOrder } from "./TradingState.ts"
+import { accountOf, balanceOf, marketOf } from "./TradingState.ts"
+import type { Venue } from "./Venue.ts"
+import { emit } from "./Venue.ts"
+
+/** The newest orders of an account that the venue remembers. */
+export const rememberedOrders = 2_000
+
+/** Remembers an order, and forgets the oldest that has ended. */
+export const remember = (account: TradingAccount, order: VenueOrder): void => {
+  account.orders.set(order.oid, order)
+  if (order.cloid !== null) account.byCloid.set(order.cloid, order.oid)
+  if (account.orders.size <= rememberedOrders + account.open.size) return
+  for (const [oid, { cloid, place }] of account.orders) {
+    if (place !== "gone") continue
+    account.orders.delete(oid)
+    if (cloid !== null && account.byCloid.get(cloid) === oid) account.byCloid.delete(cloid)
+    return
+  }
+}
+
+/** Sets the status of an order, and tells those who follow it. */
+export const report = (venue: Venue, order: VenueOrder, status: string): void => {
+  order.status = status
+  order.statusTimestamp = venue.state.now
+  if (venue.events !== undefined) emit(venue, { kind: "order", user: order.user, order: { ...order } })
+}
+
+const sideOf = (market: MarketState, { isBuy }: VenueOrder) => isBuy ? market.bids : market.asks
+
+/** The token that an open spot order reserves, and how much of it a size takes. */
+const reserved = (asset: Asset, order: VenueOrder, lots: bigint) =>
+  asset.kind !== "spot"
+    ? undefined
+    : order.isBuy
+    ? { token: asset.quote.index, wei: order.px * lots }
+    : { token: asset.base.index, wei: lots * asset.weiPerLot }
+
+const expose = (account: TradingAccount, order: VenueOrder, lots: bigint): void => {
+  if (order.reduceOnly) return
+  const known = account.exposure.get(order.coin)
+  const of = known ?? { bids: 0n, asks: 0n }
+  if (known === undefined) account.exposure.set(order.coin, of)
+  if (order.isBuy) of.bids += lots
+  else of.asks += lots
+  if (of.bids === 0n && of.asks === 0n) account.exposure.delete(order.coin)
+}
+
+/** Reserves what lots of an order in a book need; negative lots give it back. */
+const reserve = (account: TradingAccount, asset: Asset, order: VenueOrder, lots: bigint): void => {
+  if (asset.kind === "perpetual") return expose(account, order, lots)
+  const of = reserved(asset, order, lots)
+  if (of !== undefined) balanceOf(account, of.token).hold += of.wei
+}
+
+/** Puts an order into the book. */
+export const rest = (venue: Venue, asset: Asset, order: VenueOrder): void => {
+  const account = accountOf(venue.state, order.user)
+  order.place = "book"
+  account.open.set(order.oid, order)
+  reserve(account, asset, order, order.sz)
+  PriceTimeBook.add(sideOf(marketOf(venue.state, order.coin), order), order)
+  emit(venue, { kind: "book", coin: order.coin })
+}
+
+/** Lets an order wait for the mark price to reach its trigger. */
+export const awaitTrigger = (venue: Venue, order: VenueOrder): void => {
+  const account = accountOf(venue.state, order.user)
+  order.place = "trigger"
+  account.open.set(order.oid, order)
+  marketOf(venue.state, order.coin).triggers.set(order.oid, order)
+}
+
+/** Takes an order away from wherever it waits, and gives back what it reserved. */
+export const withdraw = (venue: Venue, asset: Asset | undefined, order: VenueOrder): void => {
+  const account = accountOf(venue.state, order.user)
+  const market = marketOf(venue.state, order.coin)
+  if (order.place === "book") {
+    if (asset !== undefined) reserve(account, asset, order, -order.sz)
+    PriceTimeBook.remove(sideOf(market, order), order)
+    emit(venue, { kind: "book", coin: order.coin })
+  }
+  if (order.place === "trigger") market.triggers.delete(order.oid)
+  account.open.delete(order.oid)
+  order.place = "gone"
+}
+
+/** Takes lots off an order that is filled in the book. */
+export const reduce = (venue: Venue, asset: Asset, order: VenueOrder, lots: bigint): void => {
+  if (order.place === "book") reserve(accountOf(venue.state, order.user), asset, order, -lots)
+  order.sz -= lots
+  if (order.sz > 0n) return
+  if (order.place === "book") PriceTimeBook.remove(sideOf(marketOf(venue.state, order.coin), order), order)
+  if (order.place === "trigger") marketOf(venue.state, order.coin).triggers.delete(order.oid)
+  accountOf(venue.state, order.user).open.delete(order.oid)
+  order.place = "gone"
+}
+
+/** Ends an order without a fill, and with it the orders that wait for it. */
+export const end = (venue: Venue, order: VenueOrder, status: string): void => {
+  if (order.place === "gone") return
+  withdraw(venue, venue.listing.byCoin.get(order.coin), order)
+  report(venue, order, status)
+  for (const child of order.children) end(venue, child, status)
+  order.children = []
+}
+
+/** Ends an order that its user did not cancel. */
+export const endByVenue = (venue: Venue, order: VenueOrder, status: string): void => {
+  end(venue, order, status)
+  emit(venue, { kind: "nonUserCancel", user: order.user, coin: order.coin, oid: order.oid })
+}
+
+/** What an account can spend of a spot token, in its wei. */
+export const available = (account: TradingAccount, token: number): bigint => {
+  const balance = account.spot.get(token)
+  return balance === undefined ? 0n : balance.total - balance.hold
+}
+
+/** The lots by which an order can reduce a position. */
+export const reducible = (account: TradingAccount, asset: Asset, order: VenueOrder): bigint => {
+  if (asset.kind === "spot") return order.sz
+  const size = account.clearings.get(asset.dex)?.positions.get(asset.coin)?.size ?? 0n
+  const against = order.isBuy ? -size : size
+  return against <= 0n ? 0n : order.isPositionTpsl ? against : min(order.sz, against)
+}
+
+/** Whether a spot order is covered by what the account can spend. */
+export const isCovered = (account: TradingAccount, asset: Asset, order: VenueOrder): boolean => {
+  const of = reserved(asset, order, order.sz)
+  return of === undefined || available(account, of.token) >= of.wei
+}

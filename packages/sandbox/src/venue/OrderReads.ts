@@ -1,0 +1,90 @@
+/** Orders as queries and streams list them. */
+import type { OpenOrder, Order, OrderRecord } from "@trigate/domain/info/Order"
+import type { Asset } from "./Assets.ts"
+import { printPx, printSz } from "./Assets.ts"
+import type { TradingAccount, VenueOrder } from "./TradingState.ts"
+import type { Venue } from "./Venue.ts"
+
+const typeOf = ({ tif, trigger }: VenueOrder): string => {
+  if (trigger === undefined) return tif === "FrontendMarket" ? "Market" : "Limit"
+  return `${trigger.tpsl === "tp" ? "Take Profit" : "Stop"} ${trigger.isMarket ? "Market" : "Limit"}`
+}
+
+const conditionOf = (asset: Asset, { isBuy, trigger }: VenueOrder): string =>
+  trigger === undefined
+    ? "N/A"
+    : `Price ${isBuy === (trigger.tpsl === "sl") ? "above" : "below"} ${
+      printPx(asset, trigger.px).replace(/\.0$/u, "")
+    }`
+
+/** An order as `orderUpdates` and `openOrders` list it. */
+export const printOpen = (asset: Asset, order: VenueOrder): OpenOrder => ({
+  coin: order.coin,
+  side: order.isBuy ? "B" : "A",
+  limitPx: printPx(asset, order.px),
+  sz: printSz(asset, order.sz),
+  oid: order.oid,
+  timestamp: order.timestamp,
+  origSz: printSz(asset, order.origSz),
+  ...(order.reduceOnly ? { reduceOnly: true } : {}),
+  ...(order.cloid === null ? {} : { cloid: order.cloid })
+})
+
+/** An order with what a page shows of it. */
+export const printOrder = (asset: Asset, order: VenueOrder): Order => ({
+  coin: order.coin,
+  side: order.isBuy ? "B" : "A",
+  limitPx: printPx(asset, order.px),
+  sz: printSz(asset, order.sz),
+  oid: order.oid,
+  timestamp: order.timestamp,
+  triggerCondition: conditionOf(asset, order),
+  isTrigger: order.trigger !== undefined,
+  triggerPx: order.trigger === undefined ? "0.0" : printPx(asset, order.trigger.px),
+  children: order.children.map((child) => printOrder(asset, child)),
+  isPositionTpsl: order.isPositionTpsl,
+  reduceOnly: order.reduceOnly,
+  orderType: typeOf(order),
+  origSz: printSz(asset, order.origSz),
+  tif: order.tif,
+  cloid: order.cloid
+})
+
+/** An order and what became of it. */
+export const printRecord = (asset: Asset, order: VenueOrder): OrderRecord => ({
+  order: printOrder(asset, order),
+  status: order.status,
+  statusTimestamp: order.statusTimestamp
+})
+
+const inDex = (asset: Asset, dex: string): boolean => asset.kind === "spot" ? dex === "" : asset.dex === dex
+
+/** The open orders of an account in a dex, newest first. Spot pairs belong to the venue's own. */
+export const openIn = (
+  { listing }: Venue,
+  account: TradingAccount,
+  dex: string
+): ReadonlyArray<readonly [Asset, VenueOrder]> =>
+  [...account.open.values()].toReversed().flatMap((order): ReadonlyArray<readonly [Asset, VenueOrder]> => {
+    const asset = listing.byCoin.get(order.coin)
+    return asset === undefined || !inDex(asset, dex) ? [] : [[asset, order]]
+  })
+
+/** The order of an account with an id; none if the venue does not remember it. */
+export const findRecord = (
+  { listing }: Venue,
+  account: TradingAccount,
+  name: number | bigint | string
+): OrderRecord | undefined => {
+  const oid = typeof name === "string" ? account.byCloid.get(name) : Number(name)
+  const order = oid === undefined ? undefined : account.orders.get(oid)
+  const asset = order === undefined ? undefined : listing.byCoin.get(order.coin)
+  return order === undefined || asset === undefined ? undefined : printRecord(asset, order)
+}
+
+/** The newest orders of an account, newest first. */
+export const history = ({ listing }: Venue, account: TradingAccount, most: number): ReadonlyArray<OrderRecord> =>
+  [...account.orders.values()].slice(-most).toReversed().flatMap((order) => {
+    const asset = listing.byCoin.get(order.coin)
+    return asset === undefined || order.place === "parent" ? [] : [printRecord(asset, order)]
+  })

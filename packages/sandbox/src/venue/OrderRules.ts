@@ -1,0 +1,104 @@
+/** What an order has to obey before it is matched: steps of price and size, value, price band, triggers, and caps. */
+import type { OrderRequest } from "@trigate/domain/actions/ActionSchemas"
+import type { Asset } from "./Assets.ts"
+import { printPx, readPx } from "./Assets.ts"
+import * as Decimals from "./Decimals.ts"
+import * as Margin from "./Margin.ts"
+import { bestPrices } from "./Matching.ts"
+import * as OrderLife from "./OrderLife.ts"
+import { markOf } from "./Quotes.ts"
+import type { TradingAccount, VenueOrder } from "./TradingState.ts"
+import type { Venue } from "./Venue.ts"
+import * as Words from "./Words.ts"
+
+/** A refusal of an order: the status that the order gets, and the text of the response. */
+export interface OrderRefusal {
+  /** None where the venue refuses the order before it has an id. */
+  readonly status?: string
+  readonly text: string
+}
+
+/** What an order asks for in ticks and lots. */
+export interface OrderTerms {
+  readonly px: bigint
+  readonly sz: bigint
+  readonly trigger?: VenueOrder["trigger"]
+}
+
+/** Ten dollars in the unit of ticks times lots. */
+const minimumOf = ({ pxDecimals, szDecimals }: Asset): bigint => 10n * 10n ** BigInt(pxDecimals + szDecimals)
+
+/** Whether a mark price has reached a trigger. */
+export const isReached = (isBuy: boolean, { px, tpsl }: NonNullable<VenueOrder["trigger"]>, mark: bigint): boolean =>
+  isBuy === (tpsl === "sl") ? mark >= px : mark <= px
+
+/** Reads what depends on the order alone. */
+export const readTerms = (
+  asset: Asset,
+  { p, s, t }: OrderRequest,
+  isPositionTpsl: boolean
+): OrderTerms | OrderRefusal => {
+  const px = readPx(asset, p)
+  if (px === "invalid") return { text: Words.invalidPrice }
+  if (px === "tick") return { text: Words.tick(asset), status: "tickRejected" }
+  const sz = Decimals.parse(s, asset.szDecimals)
+  if (sz === undefined) return { text: Words.invalidSize }
+  if (sz === 0n && !isPositionTpsl) return { text: Words.zeroSize }
+  if (!("trigger" in t)) return { px, sz }
+  const trigger = readPx(asset, t.trigger.triggerPx)
+  if (trigger === "invalid") return { text: Words.triggerPrice(asset), status: "badTriggerPxRejected" }
+  if (trigger === "tick") return { text: Words.tick(asset), status: "tickRejected" }
+  return { px, sz, trigger: { px: trigger, isMarket: t.trigger.isMarket, tpsl: t.trigger.tpsl } }
+}
+
+/** The most open orders of an account: 1000, and one more for each 5 million dollars traded, at most 5000. */
+const openOrderCap = ({ volume }: TradingAccount): number =>
+  Math.min(5_000, 1_000 + Number(volume / 5_000_000_000_000n))
+
+/** The farthest that a limit price may be from the mark price, in percent. */
+const band = 80n
+
+const isOutOfBand = (px: bigint, mark: bigint): boolean =>
+  px * 100n > mark * (100n + band) || px * 100n < mark * (100n - band)
+
+/** Returns the refusal of an order before it is matched; `undefined` if it may be matched. */
+export const refusalOf = (
+  venue: Venue,
+  account: TradingAccount,
+  asset: Asset,
+  order: VenueOrder
+): OrderRefusal | undefined => {
+  const mark = markOf(venue, asset)
+  if (order.trigger !== undefined && isReached(order.isBuy, order.trigger, mark)) {
+    return { text: Words.triggerPrice(asset), status: "badTriggerPxRejected" }
+  }
+  const reducible = order.reduceOnly ? OrderLife.reducible(account, asset, order) : undefined
+  // an order that closes a whole position may be small
+  if (order.px * order.sz < minimumOf(asset) && !order.isPositionTpsl && reducible === undefined) {
+    return {
+      text: asset.kind === "spot" ? Words.minimumSpotNotional(asset, asset.quote.name) : Words.minimumNotional(asset),
+      status: "minTradeNtlRejected"
+    }
+  }
+  if (isOutOfBand(order.px, mark)) return { text: Words.priceBand, status: "oracleRejected" }
+  if (account.open.size >= openOrderCap(account)) {
+    return { text: Words.tooManyOpenOrders(asset), status: "tooManyOpenOrdersRejected" }
+  }
+  if (order.trigger === undefined && reducible === 0n) {
+    return { text: Words.reduceOnly(asset), status: "reduceOnlyRejected" }
+  }
+  const { ask, bid } = bestPrices(venue, asset)
+  const crosses = order.isBuy ? ask !== undefined && ask <= order.px : bid !== undefined && bid >= order.px
+  if (order.tif === "Alo" && crosses) {
+    const print = (px: bigint | undefined) => px === undefined ? "" : printPx(asset, px)
+    return { text: Words.postOnly(asset, print(bid), print(ask)), status: "badAloPxRejected" }
+  }
+  if (order.trigger !== undefined || order.reduceOnly) return undefined
+  return asset.kind === "spot"
+    ? OrderLife.isCovered(account, asset, order)
+      ? undefined
+      : { text: Words.insufficientSpot(asset), status: "insufficientSpotBalanceRejected" }
+    : Margin.allows(venue, account, asset, order.isBuy, order.sz)
+    ? undefined
+    : { text: Words.insufficientMargin(asset), status: "perpMarginRejected" }
+}

@@ -1,0 +1,243 @@
+/** Orders: placed, changed and canceled, alone and in batches. */
+import type { ActionOf, OrderRequest, TimeInForce } from "@trigate/domain/actions/ActionSchemas"
+import { type Address, lowerCase } from "@trigate/domain/encoding/Hex"
+import type { Asset } from "./Assets.ts"
+import { printPx, printSz } from "./Assets.ts"
+import { min } from "./Decimals.ts"
+import { release, take } from "./Matching.ts"
+import * as OrderLife from "./OrderLife.ts"
+import * as OrderRules from "./OrderRules.ts"
+import type { TradingAccount, VenueOrder } from "./TradingState.ts"
+import { accountOf, findAccount } from "./TradingState.ts"
+import type { Venue } from "./Venue.ts"
+import * as Words from "./Words.ts"
+
+/** The status of one leg, as the venue writes it. */
+export type LegStatus =
+  | { readonly resting: { readonly oid: number; readonly cloid?: string } }
+  | {
+    readonly filled: { readonly totalSz: string; readonly avgPx: string; readonly oid: number; readonly cloid?: string }
+  }
+  | { readonly error: string }
+  | "waitingForFill"
+  | "waitingForTrigger"
+  | "success"
+
+const named = ({ cloid, oid }: VenueOrder) => ({ oid, ...(cloid === null ? {} : { cloid }) })
+
+/** Whether an order lives for an instant only. */
+const isImmediate = (tif: TimeInForce | null): boolean => tif === "Ioc" || tif === "FrontendMarket"
+
+interface Draft {
+  readonly asset: Asset
+  readonly request: OrderRequest
+  readonly isPositionTpsl: boolean
+  readonly builder?: VenueOrder["builder"]
+}
+
+const orderOf = (
+  venue: Venue,
+  user: Address,
+  { asset, builder, isPositionTpsl, request }: Draft,
+  { px, sz, trigger }: OrderRules.OrderTerms
+): VenueOrder => ({
+  oid: venue.state.nextOid++,
+  user,
+  coin: asset.coin,
+  isBuy: request.b,
+  px,
+  origSz: sz,
+  sz,
+  reduceOnly: request.r,
+  tif: "limit" in request.t ? request.t.limit.tif : request.t.trigger.isMarket ? null : "Gtc",
+  cloid: request.c ?? null,
+  timestamp: venue.state.now,
+  ...(trigger === undefined ? {} : { trigger }),
+  isPositionTpsl,
+  ...(builder === undefined ? {} : { builder }),
+  children: [],
+  siblings: [],
+  place: "gone",
+  status: "open",
+  statusTimestamp: venue.state.now
+})
+
+/** Matches an order that obeys the rules, and rests or ends what is left of it. */
+export const execute = (venue: Venue, asset: Asset, order: VenueOrder): LegStatus => {
+  const account = accountOf(venue.state, order.user)
+  if (order.reduceOnly) order.sz = min(order.sz, OrderLife.reducible(account, asset, order))
+  const met = take(venue, asset, order, { hash: venue.hash })
+  const ended = order.sz === 0n
+  if (ended) OrderLife.report(venue, order, "filled")
+  else if (isImmediate(order.tif)) {
+    OrderLife.report(venue, order, met.sz === 0n ? "iocCancelRejected" : "canceled")
+  } else {
+    // what a reduce-only order could not reduce any more is no order
+    OrderLife.rest(venue, asset, order)
+    if (met.sz > 0n) OrderLife.report(venue, order, "open")
+  }
+  if (met.sz > 0n && (ended || isImmediate(order.tif))) release(venue, order)
+  if (met.sz > 0n) {
+    return {
+      filled: { totalSz: printSz(asset, met.sz), avgPx: printPx(asset, met.paid / met.sz), ...named(order) }
+    }
+  }
+  return isImmediate(order.tif)
+    ? { error: order.tif === "FrontendMarket" ? Words.noLiquidity(asset) : Words.noMatch(asset) }
+    : { resting: named(order) }
+}
+
+const place = (venue: Venue, account: TradingAccount, draft: Draft, children: ReadonlyArray<Draft>): LegStatus => {
+  const { asset, isPositionTpsl, request } = draft
+  const terms = OrderRules.readTerms(asset, request, isPositionTpsl)
+  if ("text" in terms) return { error: terms.text }
+  const order = orderOf(venue, account.address, draft, terms)
+  OrderLife.remember(account, order)
+  const refusal = OrderRules.refusalOf(venue, account, asset, order)
+  if (refusal !== undefined) {
+    if (refusal.status === undefined) account.orders.delete(order.oid)
+    else OrderLife.report(venue, order, refusal.status)
+    return { error: refusal.text }
+  }
+  OrderLife.report(venue, order, "open")
+  if (order.trigger !== undefined) {
+    OrderLife.awaitTrigger(venue, order)
+    return isPositionTpsl ? "waitingForTrigger" : { resting: named(order) }
+  }
+  order.children = children.flatMap((child) => adopt(venue, account, child))
+  for (const child of order.children) {
+    child.siblings = order.children.flatMap(({ oid }) => oid === child.oid ? [] : [oid])
+  }
+  const { children: waiting } = order
+  const status = execute(venue, asset, order)
+  if (typeof status === "object" && "error" in status) {
+    for (const child of waiting) OrderLife.end(venue, child, "canceled")
+  }
+  return status
+}
+
+/** Makes an order that waits until its parent is filled. */
+const adopt = (venue: Venue, account: TradingAccount, draft: Draft): ReadonlyArray<VenueOrder> => {
+  const terms = OrderRules.readTerms(draft.asset, draft.request, false)
+  if ("text" in terms) return []
+  const order: VenueOrder = { ...orderOf(venue, account.address, draft, terms), place: "parent" }
+  OrderLife.remember(account, order)
+  return [order]
+}
+
+/** The builder of an order, if its fee is approved; `refused` if not. */
+const builderOf = (
+  account: TradingAccount,
+  builder: ActionOf<"order">["builder"]
+): VenueOrder["builder"] | "refused" => {
+  if (builder === undefined || builder === null) return undefined
+  const address = lowerCase(builder.b)
+  const fee = BigInt(builder.f)
+  return fee > 0n && (account.builders.get(address) ?? -1n) < fee ? "refused" : { address, tenthsOfBp: fee }
+}
+
+/** Places the orders of an action. Returns the status of each, or one refusal of all. */
+export const placeAll = (
+  venue: Venue,
+  user: Address,
+  { builder, grouping, orders }: Pick<ActionOf<"order">, "builder" | "grouping" | "orders">
+): ReadonlyArray<LegStatus> => {
+  const account = accountOf(venue.state, user)
+  const shared = builderOf(account, builder)
+  if (shared === "refused") return [{ error: Words.builderNotApproved }]
+  const isPositionTpsl = grouping === "positionTpsl"
+  const drafts = orders.map((request): Draft | { readonly error: string } => {
+    const asset = venue.listing.byId.get(request.a)
+    return asset === undefined
+      ? { error: Words.unknownAsset(request.a) }
+      : { asset, request, isPositionTpsl, ...(shared === undefined ? {} : { builder: shared }) }
+  })
+  const [first, ...others] = drafts
+  if (first === undefined) return []
+  if (grouping !== "normalTpsl") {
+    return drafts.map((draft) => "error" in draft ? draft : place(venue, account, draft, []))
+  }
+  if ("error" in first) return [first]
+  if ("trigger" in first.request.t) return [{ error: Words.mainIsTrigger }]
+  const children = others.flatMap((draft) => "error" in draft ? [] : [draft])
+  const parent = place(venue, account, first, children)
+  return typeof parent === "object" && "error" in parent
+    ? [parent]
+    : [
+      parent,
+      ...children.map(() =>
+        typeof parent === "object" && "filled" in parent ? "waitingForTrigger" as const : "waitingForFill" as const
+      )
+    ]
+}
+
+/** Finds an open order by its id or by the client's. */
+const findOpen = (account: TradingAccount, name: number | bigint | string): VenueOrder | undefined => {
+  const oid = typeof name === "string"
+    ? account.byCloid.get(name.toLowerCase()) ?? account.byCloid.get(name)
+    : Number(name)
+  const order = oid === undefined ? undefined : account.orders.get(oid)
+  return order === undefined || order.place === "gone" ? undefined : order
+}
+
+const cancelOne = (venue: Venue, account: TradingAccount, asset: number, name: number | bigint | string): LegStatus => {
+  const order = findOpen(account, name)
+  if (order === undefined || venue.listing.byId.get(asset)?.coin !== order.coin) {
+    return { error: Words.unknownOrder({ id: asset }) }
+  }
+  OrderLife.end(venue, order, "canceled")
+  return "success"
+}
+
+/** Cancels orders by their ids. */
+export const cancelAll = (
+  venue: Venue,
+  user: Address,
+  cancels: ActionOf<"cancel">["cancels"]
+): ReadonlyArray<LegStatus> => {
+  const account = findAccount(venue.state, user)
+  return cancels.map(({ a, o }) => cancelOne(venue, account, a, o))
+}
+
+/** Cancels orders by the clients' ids. */
+export const cancelAllByCloid = (
+  venue: Venue,
+  user: Address,
+  cancels: ActionOf<"cancelByCloid">["cancels"]
+): ReadonlyArray<LegStatus> => {
+  const account = findAccount(venue.state, user)
+  return cancels.map(({ asset, cloid }) => cancelOne(venue, account, asset, cloid))
+}
+
+/** Replaces orders: each gets a new id. An order that breaks a rule by its terms alone leaves the old one as it is. */
+export const modifyAll = (
+  venue: Venue,
+  user: Address,
+  modifies: ActionOf<"batchModify">["modifies"]
+): ReadonlyArray<LegStatus> => {
+  const account = accountOf(venue.state, user)
+  return modifies.map(({ oid, order: request }) => {
+    const order = findOpen(account, oid)
+    if (order === undefined) return { error: Words.notModifiable }
+    const asset = venue.listing.byId.get(request.a)
+    if (asset === undefined || asset.coin !== order.coin) return { error: Words.unknownAsset(request.a) }
+    const { builder, isPositionTpsl } = order
+    const terms = OrderRules.readTerms(asset, request, isPositionTpsl)
+    if ("text" in terms) return { error: terms.text }
+    const { children } = order
+    order.children = []
+    OrderLife.end(venue, order, "canceled")
+    const status = place(
+      venue,
+      account,
+      { asset, request, isPositionTpsl, ...(builder === undefined ? {} : { builder }) },
+      []
+    )
+    const replaced = typeof status === "object" && "resting" in status
+      ? account.orders.get(status.resting.oid)
+      : undefined
+    if (replaced !== undefined) replaced.children = children
+    else for (const child of children) OrderLife.end(venue, child, "canceled")
+    return status
+  })
+}

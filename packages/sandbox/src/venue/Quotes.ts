@@ -1,0 +1,48 @@
+/** The synthetic orders of a market: twenty prices on each side of the price path, made anew each second. */
+import type { Asset } from "./Assets.ts"
+import * as CandleMarket from "./CandleMarket.ts"
+import * as Decimals from "./Decimals.ts"
+import type { MarketState, Quote } from "./TradingState.ts"
+import { marketOf } from "./TradingState.ts"
+import type { Venue } from "./Venue.ts"
+
+const second = 1_000
+
+const quotesOf = (asset: Asset, levels: ReturnType<typeof CandleMarket.bookAround>[number]): Array<Quote> => {
+  const quotes: Array<Quote> = []
+  for (const { n, px, sz } of levels) {
+    const ticks = Decimals.parse(px, asset.pxDecimals)
+    const lots = Decimals.parse(sz, asset.szDecimals)
+    if (ticks !== undefined && lots !== undefined && ticks > 0n) quotes.push({ px: ticks, sz: lots, n })
+  }
+  return quotes
+}
+
+/** Returns the market with the synthetic orders of the venue's second; what takers took of them in it stays taken. */
+export const refreshed = (venue: Venue, asset: Asset): MarketState => {
+  const market = marketOf(venue.state, asset.coin)
+  const at = Math.floor(venue.state.now / second)
+  if (market.quotes.second === at) return market
+  const price = venue.path.priceAt(asset.market, at * second)
+  const [bids, asks] = CandleMarket.bookAround(venue.seed, asset.market, at * second, price)
+  market.quotes = {
+    second: at,
+    bids: quotesOf(asset, bids),
+    asks: quotesOf(asset, asks),
+    mark: Decimals.parse(CandleMarket.printPrice(asset.market, price), asset.pxDecimals) ?? 0n
+  }
+  return market
+}
+
+/** The mark price in ticks: that of the price path. */
+export const markOf = (venue: Venue, asset: Asset): bigint => refreshed(venue, asset).quotes.mark
+
+/** The mark price at another instant, in ticks. */
+export const markAt = (venue: Venue, asset: Asset, now: number): bigint =>
+  Decimals.parse(
+    CandleMarket.printPrice(asset.market, venue.path.priceAt(asset.market, now)),
+    asset.pxDecimals
+  ) ?? 0n
+
+/** The first synthetic order with something left. */
+export const firstQuote = (quotes: ReadonlyArray<Quote>): Quote | undefined => quotes.find(({ sz }) => sz > 0n)

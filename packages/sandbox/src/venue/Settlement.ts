@@ -1,0 +1,255 @@
+/**
+ * What a trade does to an account: money, position or balances, fees, profit, and the fill that is listed.
+ *
+ * Every amount that one side pays, another side gets: an account, the house on the other side of synthetic orders, or the fees.
+ */
+import type { Address } from "@trigate/domain/encoding/Hex"
+import type { Fill } from "@trigate/domain/info/Order"
+import type { Asset, Perpetual, SpotPair } from "./Assets.ts"
+import { printPx, printSz, printUsd, usdc, weiPerUsd } from "./Assets.ts"
+import * as Decimals from "./Decimals.ts"
+import { abs, divideUp, min } from "./Decimals.ts"
+import * as Fees from "./Fees.ts"
+import { leverageOf } from "./Margin.ts"
+import type { TradingAccount, VenueOrder } from "./TradingState.ts"
+import * as TradingState from "./TradingState.ts"
+import type { Venue } from "./Venue.ts"
+import { emit } from "./Venue.ts"
+
+/** A trade: price in ticks, size in lots. */
+export interface TradeTerms {
+  readonly px: bigint
+  readonly sz: bigint
+  readonly tid: number
+  readonly hash: Fill["hash"]
+  readonly liquidation?: { readonly liquidatedUser: Address; readonly markPx: string; readonly method: string }
+}
+
+/** The newest fills of an account that the venue remembers. */
+export const rememberedFills = 10_000
+
+/** What a settlement reports of an account's side. */
+interface Settled {
+  readonly startPosition: string
+  readonly dir: string
+  readonly closedPnl: string
+  readonly fee: string
+  readonly feeToken: string
+  readonly builderFee?: string
+}
+
+const directionOf = (before: bigint, after: bigint): string => {
+  if (before === 0n || (before > 0n) === (after > 0n) && abs(after) > abs(before)) {
+    return after > 0n ? "Open Long" : "Open Short"
+  }
+  if (after === 0n || (before > 0n) === (after > 0n)) return before > 0n ? "Close Long" : "Close Short"
+  return before > 0n ? "Long > Short" : "Short > Long"
+}
+
+const newPosition = (isCross: boolean, leverage: number): TradingState.Position => ({
+  size: 0n,
+  entry: 0n,
+  isCross,
+  leverage,
+  raw: 0n,
+  funding: { allTime: 0n, sinceOpen: 0n, sinceChange: 0n }
+})
+
+/** Moves a position by a trade without its fee. Returns the profit that it takes. */
+export const movePosition = (
+  venue: Venue,
+  account: TradingAccount,
+  asset: Perpetual,
+  isBuy: boolean,
+  px: bigint,
+  sz: bigint
+): bigint => {
+  const clearing = TradingState.clearingOf(account, asset.dex)
+  const leverage = leverageOf(account, asset)
+  const position = clearing.positions.get(asset.coin) ?? newPosition(leverage.isCross, leverage.value)
+  const before = position.size
+  const closing = before !== 0n && before > 0n !== isBuy ? min(abs(before), sz) : 0n
+  const opening = sz - closing
+  let closedPnl = 0n
+  if (closing > 0n) {
+    const entry = position.entry * closing / abs(before)
+    const paid = px * closing
+    closedPnl = before > 0n ? paid - entry : entry - paid
+    position.entry -= entry
+    const flow = isBuy ? -paid : paid
+    if (position.isCross) clearing.cash += flow
+    else {
+      const worth = position.raw + before * px
+      const released = closing === abs(before) ? worth : worth * closing / abs(before)
+      position.raw += flow - released
+      clearing.cash += released
+    }
+    position.size += isBuy ? closing : -closing
+  }
+  if (opening > 0n) {
+    const paid = px * opening
+    position.entry += paid
+    position.size += isBuy ? opening : -opening
+    const flow = isBuy ? -paid : paid
+    if (position.isCross) clearing.cash += flow
+    else {
+      const margin = divideUp(paid, BigInt(position.leverage))
+      clearing.cash -= margin
+      position.raw += flow + margin
+    }
+  }
+  position.funding.sinceChange = 0n
+  const { holders } = TradingState.marketOf(venue.state, asset.coin)
+  if (position.size === 0n) {
+    clearing.positions.delete(asset.coin)
+    holders.delete(account.address)
+  } else {
+    clearing.positions.set(asset.coin, position)
+    holders.add(account.address)
+  }
+  return closedPnl
+}
+
+/** Lets those who share in a fee have their part; the rest is the venue's. All in millionths of a dollar. */
+const collect = (venue: Venue, account: TradingAccount, fee: bigint, builder: VenueOrder["builder"], share: bigint) => {
+  const { house } = venue.state
+  if (builder !== undefined) TradingState.accountOf(venue.state, builder.address).rewards += share
+  const referred = account.referrer === undefined ? 0n : fee * Fees.referrerShare / 100n
+  if (account.referrer !== undefined) TradingState.accountOf(venue.state, account.referrer.address).rewards += referred
+  house.feesUsd += fee - referred
+}
+
+const settlePerpetual = (
+  venue: Venue,
+  account: TradingAccount,
+  asset: Perpetual,
+  { builder, isBuy }: Pick<VenueOrder, "builder" | "isBuy">,
+  { px, sz }: TradeTerms,
+  crossed: boolean
+): Settled => {
+  const clearing = TradingState.clearingOf(account, asset.dex)
+  const before = clearing.positions.get(asset.coin)?.size ?? 0n
+  const closedPnl = movePosition(venue, account, asset, isBuy, px, sz)
+  const notional = px * sz
+  const fee = Fees.feeOf(account, venue.state.now, notional, { crossed, isSpot: false })
+  const share = builder === undefined ? 0n : Fees.builderFeeOf(notional, builder.tenthsOfBp)
+  clearing.cash -= fee + share
+  collect(venue, account, fee, builder, share)
+  Fees.countVolume(account, venue.state.now, notional, crossed)
+  return {
+    startPosition: printSz(asset, before),
+    dir: directionOf(before, before + (isBuy ? sz : -sz)),
+    closedPnl: printUsd(closedPnl),
+    fee: printUsd(fee + share),
+    feeToken: "USDC",
+    ...(share === 0n ? {} : { builderFee: printUsd(share) })
+  }
+}
+
+const settleSpot = (
+  venue: Venue,
+  account: TradingAccount,
+  asset: SpotPair,
+  { builder, isBuy }: Pick<VenueOrder, "builder" | "isBuy">,
+  { px, sz }: TradeTerms,
+  crossed: boolean
+): Settled => {
+  const base = TradingState.balanceOf(account, asset.base.index)
+  const quote = TradingState.balanceOf(account, asset.quote.index)
+  const paid = px * sz
+  const got = sz * asset.weiPerLot
+  const before = base.total
+  const { house, now } = venue.state
+  const amount = isBuy ? got : paid
+  const fee = Fees.feeOf(account, now, amount, { crossed, isSpot: true })
+  // builders earn on what is paid in the quote token only
+  const share = builder === undefined || isBuy
+    ? 0n
+    : Fees.builderFeeOf(paid, builder.tenthsOfBp) / weiPerUsd * weiPerUsd
+  let closedPnl = 0n
+  if (isBuy) {
+    base.total += got - fee
+    base.entry += paid
+    quote.total -= paid
+    TradingState.addTo(house.feesSpot, asset.base.index, fee)
+  } else {
+    const entry = before === 0n ? 0n : base.entry * got / before
+    closedPnl = paid - entry
+    base.entry -= entry
+    base.total -= got
+    quote.total += paid - fee - share
+    TradingState.addTo(house.feesSpot, asset.quote.index, fee)
+    if (builder !== undefined) {
+      TradingState.accountOf(venue.state, builder.address).rewards += share / weiPerUsd
+    }
+  }
+  if (asset.quote.index === usdc) Fees.countVolume(account, now, paid / weiPerUsd, crossed)
+  const token = isBuy ? asset.base : asset.quote
+  return {
+    startPosition: Decimals.print(before, asset.base.weiDecimals),
+    dir: isBuy ? "Buy" : "Sell",
+    closedPnl: Decimals.print(closedPnl, asset.quote.weiDecimals),
+    fee: Decimals.print(fee + share, token.weiDecimals),
+    feeToken: token.name,
+    ...(share === 0n ? {} : { builderFee: Decimals.print(share, asset.quote.weiDecimals) })
+  }
+}
+
+/** Settles one side of a trade for an account, and lists its fill. */
+export const settle = (
+  venue: Venue,
+  asset: Asset,
+  order: VenueOrder,
+  terms: TradeTerms,
+  crossed: boolean
+): Fill => {
+  const account = TradingState.accountOf(venue.state, order.user)
+  const settled = asset.kind === "perpetual"
+    ? settlePerpetual(venue, account, asset, order, terms, crossed)
+    : settleSpot(venue, account, asset, order, terms, crossed)
+  const { builderFee, ...known } = settled
+  const fill: Fill = {
+    coin: asset.coin,
+    px: printPx(asset, terms.px),
+    sz: printSz(asset, terms.sz),
+    side: order.isBuy ? "B" : "A",
+    time: venue.state.now,
+    startPosition: known.startPosition,
+    dir: known.dir,
+    closedPnl: known.closedPnl,
+    hash: terms.hash,
+    oid: order.oid,
+    crossed,
+    fee: known.fee,
+    ...(builderFee === undefined ? {} : { builderFee }),
+    tid: terms.tid,
+    ...(order.cloid === null ? {} : { cloid: order.cloid }),
+    ...(terms.liquidation === undefined ? {} : { liquidation: terms.liquidation }),
+    feeToken: known.feeToken,
+    twapId: null
+  }
+  if (order.twapId === undefined) {
+    TradingState.append(account.fills, fill, rememberedFills)
+    emit(venue, { kind: "fill", user: order.user, fill })
+  } else {
+    const twapFill = { fill, twapId: order.twapId }
+    TradingState.append(account.twapFills, twapFill, rememberedFills)
+    emit(venue, { kind: "twapFill", user: order.user, fill: twapFill })
+  }
+  emit(venue, { kind: "account", user: order.user })
+  return fill
+}
+
+/** Settles the side of the synthetic orders. It pays no fees. */
+export const settleHouse = (venue: Venue, asset: Asset, isBuy: boolean, px: bigint, sz: bigint): void => {
+  const { house } = venue.state
+  const paid = px * sz
+  if (asset.kind === "perpetual") {
+    house.cash += isBuy ? -paid : paid
+    TradingState.addTo(house.positions, asset.coin, isBuy ? sz : -sz)
+    return
+  }
+  const got = sz * asset.weiPerLot
+  TradingState.addTo(house.spot, asset.base.index, isBuy ? got : -got)
+  TradingState.addTo(house.spot, asset.quote.index, isBuy ? -paid : paid)
+}

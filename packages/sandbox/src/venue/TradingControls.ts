@@ -1,0 +1,138 @@
+/** How trading is reached from outside: by actions and queries at the clock's time, by those who follow it, and by tests. */
+import type { SentAction } from "@trigate/domain/actions/ActionCatalog"
+import type { ActionRejected } from "@trigate/domain/actions/ActionOutcome"
+import { classifyRejection } from "@trigate/domain/actions/ActionOutcome"
+import type { Address } from "@trigate/domain/encoding/Hex"
+import { lowerCase } from "@trigate/domain/encoding/Hex"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Ref from "effect/Ref"
+import type { ActionContext, ActionResponse } from "./ActionContext.ts"
+import * as Actions from "./Actions.ts"
+import * as Advance from "./Advance.ts"
+import * as Decimals from "./Decimals.ts"
+import { clearPosition, givePosition } from "./GivenPositions.ts"
+import type { TradingState } from "./TradingState.ts"
+import * as Transfers from "./Transfers.ts"
+import type { Venue, VenueEvent } from "./Venue.ts"
+import { nextHash } from "./Venue.ts"
+import type { InfoState } from "./VenueAnswer.ts"
+import type { VenueState } from "./VenueState.ts"
+import { changeAccount } from "./VenueState.ts"
+
+/** Called with what happened, in its order. */
+export type Follower = (events: ReadonlyArray<VenueEvent>) => void
+
+/** Reads and sets the state of trading. Addresses may have any letter case; amounts are decimal text. */
+export interface TradingControls {
+  /** The venue after time has passed up to an instant. It changes in place, so use it at once. */
+  readonly at: (info: InfoState, now: number) => Venue
+  /** Lets time pass up to the clock's, and tells those who follow the venue what has happened. */
+  readonly tick: Effect.Effect<void>
+  /** Tells those who follow the venue what has happened. */
+  readonly flush: Effect.Effect<void>
+  /** Follows the venue until the returned effect is run. */
+  readonly follow: (follower: Follower) => Effect.Effect<Effect.Effect<void>>
+  /**
+   * Executes an action of an account without a signature, a nonce or a request counted, and creates the account first if there
+   * is none. Fails with `ActionRejected` if the venue refuses the whole action, or cannot read it.
+   */
+  readonly act: (user: Address, action: SentAction) => Effect.Effect<ActionResponse, ActionRejected>
+  /** Gives an account dollars in perpetuals. */
+  readonly depositUsd: (user: Address, amount: string) => Effect.Effect<void>
+  /** Gives an account some of a spot token, by its index. Does nothing if there is no such token. */
+  readonly depositSpot: (user: Address, token: number, amount: string) => Effect.Effect<void>
+  /**
+   * Sets the position of an account in a perpetual: its size, negative when short, as if it had been traded with the synthetic
+   * orders at `entryPx`, which is the mark price by default. A size of zero closes it at that price. Does nothing if there is no
+   * such perpetual.
+   */
+  readonly setPosition: (user: Address, coin: string, size: string, entryPx?: string) => Effect.Effect<void>
+  /** A copy of everything about trading. */
+  readonly snapshot: Effect.Effect<TradingState>
+  /** Puts a copy back. */
+  readonly restore: (state: TradingState) => Effect.Effect<void>
+}
+
+/** Trading on a venue, beside what else it remembers. */
+export const make = (
+  venue: Venue,
+  { identity, info }: { readonly identity: Ref.Ref<VenueState>; readonly info: Ref.Ref<InfoState> }
+): TradingControls => {
+  const followers = new Set<Follower>()
+  const flush = Effect.sync(() => {
+    const { events } = venue
+    if (events === undefined || events.length === 0) return
+    venue.events = []
+    for (const follower of followers) follower(events)
+  })
+  const current = Effect.gen(function*() {
+    const now = yield* Clock.currentTimeMillis
+    Advance.to(venue, yield* Ref.get(info), now)
+    return venue
+  })
+  /** Changes trading at the clock's time. The account exists from then on. */
+  const change = (user: Address, set: (venue: Venue) => void) =>
+    current.pipe(
+      Effect.tap((venue) => Effect.sync(() => set(venue))),
+      Effect.andThen(Ref.update(identity, (state) => changeAccount(state, user, {}))),
+      Effect.andThen(flush)
+    )
+  return {
+    at: (info, now) => {
+      Advance.to(venue, info, now)
+      return venue
+    },
+    tick: Effect.andThen(current, flush),
+    flush,
+    follow: (follower) =>
+      Effect.sync(() => {
+        followers.add(follower)
+        venue.events ??= []
+        return Effect.sync(() => {
+          followers.delete(follower)
+          if (followers.size === 0) venue.events = undefined
+        })
+      }),
+    act: Effect.fnUntraced(function*(user, action) {
+      const executable = Actions.read(action.type, action)
+      if (Option.isNone(executable)) {
+        return yield* classifyRejection("Failed to deserialize the JSON body into the target type")
+      }
+      yield* current
+      const nonce = venue.state.now
+      const decision = yield* Ref.modify(identity, (state) => {
+        const context: ActionContext = {
+          venue,
+          identity: changeAccount(state, user, {}),
+          user: lowerCase(user),
+          nonce
+        }
+        venue.hash = nextHash(venue)
+        const decided = executable.value(context)
+        return [decided, context.identity]
+      })
+      yield* flush
+      return yield* Effect.mapError(Effect.fromResult(decision), (text) => classifyRejection(text))
+    }),
+    depositUsd: (user, amount) =>
+      change(user, (venue) => Transfers.depositUsd(venue, user, Decimals.parse(amount, 6) ?? 0n)),
+    depositSpot: (user, token, amount) =>
+      change(user, (venue) => {
+        const known = venue.listing.tokens.get(token)
+        if (known === undefined) return
+        Transfers.depositSpot(venue, user, token, Decimals.parse(amount, known.weiDecimals) ?? 0n)
+      }),
+    setPosition: (user, coin, size, entryPx) =>
+      change(user, (venue) => {
+        clearPosition(venue, user, coin, entryPx)
+        givePosition(venue, user, coin, size, entryPx)
+      }),
+    snapshot: Effect.sync(() => structuredClone(venue.state)),
+    restore: (state) =>
+      Effect.sync(() => {
+        venue.state = structuredClone(state)
+      })
+  }
+}

@@ -1,0 +1,378 @@
+/** Money that moves: between accounts, between spot and perpetuals, between dexes and sub-accounts, into and out of the venue. */
+import type { ActionOf } from "@trigate/domain/actions/ActionSchemas"
+import { type Address, lowerCase } from "@trigate/domain/encoding/Hex"
+import type { SpotToken } from "@trigate/domain/info/SpotMeta"
+import type { ActionContext, ActionDecision } from "./ActionContext.ts"
+import { actor, done, note, open, refuse } from "./ActionContext.ts"
+import { accountOf as identityOf, changeAccount } from "./VenueState.ts"
+
+import { hype, printUsd, usdc, usdDecimals, weiPerUsd } from "./Assets.ts"
+import * as Decimals from "./Decimals.ts"
+import { withdrawable } from "./Margin.ts"
+import { available } from "./OrderLife.ts"
+import type { TradingAccount } from "./TradingState.ts"
+import { accountOf, addTo, balanceOf, clearingOf } from "./TradingState.ts"
+import type { Venue } from "./Venue.ts"
+import * as Words from "./Words.ts"
+
+const day = 86_400_000
+
+/** The venue's own dex of perpetuals. */
+const ownDex = ""
+
+/** Reads a positive amount. */
+const readAmount = (text: string, decimals: number): bigint | undefined => {
+  const amount = Decimals.parse(text, decimals)
+  return amount === undefined || amount <= 0n ? undefined : amount
+}
+
+/** The token that an action names: `PURR:0x…`, or its name or id alone. */
+const tokenOf = ({ listing }: Venue, text: string): SpotToken | undefined => {
+  const [name, id] = text.split(":")
+  return [...listing.tokens.values()].find((token) =>
+    id === undefined ? token.name === name || token.tokenId === name : token.tokenId === id
+  )
+}
+
+/** Moves money of perpetuals. Returns whether the sender could spare it. */
+export const moveUsd = (
+  venue: Venue,
+  from: TradingAccount,
+  to: TradingAccount,
+  usd: bigint,
+  dexes: { readonly from: string; readonly to: string } = { from: ownDex, to: ownDex }
+): boolean => {
+  if (withdrawable(venue, from, dexes.from) < usd) return false
+  clearingOf(from, dexes.from).cash -= usd
+  clearingOf(to, dexes.to).cash += usd
+  return true
+}
+
+/** Takes wei of a spot token from an account, with the part of what was paid for it. Returns whether it could spare them. */
+const takeSpot = (from: TradingAccount, token: number, wei: bigint): bigint | undefined => {
+  if (available(from, token) < wei) return undefined
+  const balance = balanceOf(from, token)
+  const entry = balance.total === 0n ? 0n : balance.entry * wei / balance.total
+  balance.total -= wei
+  balance.entry -= entry
+  return entry
+}
+
+/** Moves wei of a spot token. Returns whether the sender could spare them. */
+export const moveSpot = (from: TradingAccount, to: TradingAccount, token: number, wei: bigint): boolean => {
+  const entry = takeSpot(from, token, wei)
+  if (entry === undefined) return false
+  const target = balanceOf(to, token)
+  target.total += wei
+  target.entry += entry
+  return true
+}
+
+/** `usdSend`. */
+export const usdSend = (context: ActionContext, { amount, destination }: ActionOf<"usdSend">): ActionDecision => {
+  const usd = readAmount(amount, usdDecimals)
+  if (usd === undefined) return refuse(Words.invalidAmount)
+  if (lowerCase(destination) === context.user) return refuse(Words.selfTransfer)
+  const from = actor(context)
+  const to = accountOf(context.venue.state, destination)
+  if (!moveUsd(context.venue, from, to, usd)) return refuse(Words.insufficientWithdrawal)
+  open(context, destination)
+  note(
+    context,
+    { type: "internalTransfer", usdc: printUsd(usd), user: from.address, destination: to.address, fee: "0.0" },
+    from,
+    to
+  )
+  return done
+}
+
+/** `spotSend`. */
+export const spotSend = (context: ActionContext, action: ActionOf<"spotSend">): ActionDecision => {
+  const token = tokenOf(context.venue, action.token)
+  if (token === undefined) return refuse(Words.unknownToken(action.token))
+  const wei = readAmount(action.amount, token.weiDecimals)
+  if (wei === undefined) return refuse(Words.invalidAmount)
+  if (lowerCase(action.destination) === context.user) return refuse(Words.selfTransfer)
+  const from = actor(context)
+  const to = accountOf(context.venue.state, action.destination)
+  if (!moveSpot(from, to, token.index, wei)) return refuse(Words.insufficientTransfer)
+  open(context, action.destination)
+  note(
+    context,
+    {
+      type: "spotTransfer",
+      token: token.name,
+      amount: Decimals.print(wei, token.weiDecimals),
+      usdcValue: "0.0",
+      user: from.address,
+      destination: to.address,
+      fee: "0.0",
+      nativeTokenFee: "0.0",
+      nonce: context.nonce
+    },
+    from,
+    to
+  )
+  return done
+}
+
+/** Moves dollars of an account between its spot and perpetual balances. */
+export const classTransfer = (
+  context: ActionContext,
+  account: TradingAccount,
+  usd: bigint,
+  toPerp: boolean
+): ActionDecision => {
+  const { venue } = context
+  if (toPerp) {
+    if (takeSpot(account, usdc, usd * weiPerUsd) === undefined) return refuse(Words.insufficientTransfer)
+    clearingOf(account, ownDex).cash += usd
+  } else {
+    if (withdrawable(venue, account, ownDex) < usd) return refuse(Words.insufficientWithdrawal)
+    clearingOf(account, ownDex).cash -= usd
+    balanceOf(account, usdc).total += usd * weiPerUsd
+  }
+  note(context, { type: "accountClassTransfer", usdc: printUsd(usd), toPerp }, account)
+  return done
+}
+
+/** `usdClassTransfer`. Its amount may name a sub-account: `10 subaccount:0x…`. */
+export const usdClassTransfer = (
+  context: ActionContext,
+  { amount, toPerp }: ActionOf<"usdClassTransfer">
+): ActionDecision => {
+  const [text = "", sub] = amount.split(" subaccount:")
+  const usd = readAmount(text, usdDecimals)
+  if (usd === undefined) return refuse(Words.invalidAmount)
+  const account = sub === undefined ? actor(context) : subAccountOf(context, sub)
+  return account === undefined ? refuse(Words.unknownSubAccount) : classTransfer(context, account, usd, toPerp)
+}
+
+/** The account of a sub-account of the one who acts; none if it is not theirs. */
+export const subAccountOf = ({ user, venue }: ActionContext, address: string): TradingAccount | undefined => {
+  const account = venue.state.accounts.get(lowerCase(address))
+  return account?.subAccount?.master === user ? account : undefined
+}
+
+const isDex = ({ listing }: Venue, dex: string): boolean => dex === ownDex || listing.dexes.includes(dex)
+
+const spotDex = "spot"
+
+/** `sendAsset`, and `agentSendAsset`, which only moves between the account's own balances. */
+export const sendAsset = (
+  context: ActionContext,
+  action: Pick<
+    ActionOf<"sendAsset">,
+    "destination" | "sourceDex" | "destinationDex" | "token" | "amount" | "fromSubAccount"
+  >
+): ActionDecision => {
+  const { venue } = context
+  const { amount, destinationDex, fromSubAccount, sourceDex } = action
+  for (const dex of [sourceDex, destinationDex]) {
+    if (dex !== spotDex && !isDex(venue, dex)) return refuse(Words.unknownDex(dex))
+  }
+  const token = tokenOf(venue, action.token)
+  if (token === undefined) return refuse(Words.unknownToken(action.token))
+  const wei = readAmount(amount, token.weiDecimals)
+  const isOfPerps = sourceDex !== spotDex || destinationDex !== spotDex
+  if (wei === undefined || isOfPerps && (token.index !== usdc || wei % weiPerUsd !== 0n)) {
+    return refuse(Words.invalidAmount)
+  }
+  const from = fromSubAccount === undefined || fromSubAccount === null || fromSubAccount === ""
+    ? actor(context)
+    : subAccountOf(context, fromSubAccount)
+  if (from === undefined) return refuse(Words.unknownSubAccount)
+  const to = accountOf(venue.state, action.destination)
+  if (from === to && sourceDex === destinationDex) return refuse(Words.selfTransfer)
+  const usd = wei / weiPerUsd
+  if (sourceDex === spotDex && destinationDex === spotDex) {
+    if (!moveSpot(from, to, token.index, wei)) return refuse(Words.insufficientTransfer)
+  } else if (sourceDex === spotDex) {
+    if (takeSpot(from, usdc, wei) === undefined) return refuse(Words.insufficientTransfer)
+    clearingOf(to, destinationDex).cash += usd
+  } else {
+    if (withdrawable(venue, from, sourceDex) < usd) return refuse(Words.insufficientWithdrawal)
+    clearingOf(from, sourceDex).cash -= usd
+    if (destinationDex === spotDex) balanceOf(to, usdc).total += wei
+    else clearingOf(to, destinationDex).cash += usd
+  }
+  open(context, action.destination)
+  note(
+    context,
+    {
+      type: "send",
+      user: from.address,
+      destination: to.address,
+      sourceDex,
+      destinationDex,
+      token: token.name,
+      amount: Decimals.print(wei, token.weiDecimals),
+      usdcValue: token.index === usdc ? printUsd(usd) : "0.0",
+      fee: "0.0",
+      nativeTokenFee: "0.0",
+      nonce: context.nonce,
+      feeToken: ""
+    },
+    from,
+    to
+  )
+  return done
+}
+
+/** What a withdrawal costs: a dollar. */
+const withdrawalFee = 1_000_000n
+
+/** `withdraw3`. The amount leaves the venue, less its fee. */
+export const withdraw = (context: ActionContext, { amount }: ActionOf<"withdraw3">): ActionDecision => {
+  const { venue } = context
+  const usd = readAmount(amount, usdDecimals)
+  if (usd === undefined || usd <= withdrawalFee) return refuse(Words.invalidAmount)
+  const account = actor(context)
+  if (withdrawable(venue, account, ownDex) < usd) return refuse(Words.insufficientWithdrawal)
+  clearingOf(account, ownDex).cash -= usd
+  venue.state.house.feesUsd += withdrawalFee
+  addTo(venue.state.deposited, usdc, -(usd - withdrawalFee) * weiPerUsd)
+  note(
+    context,
+    { type: "withdraw", usdc: printUsd(usd - withdrawalFee), nonce: context.nonce, fee: printUsd(withdrawalFee) },
+    account
+  )
+  return done
+}
+
+/** `sendToEvmWithData`. The token leaves the spot balance; the sandbox's EVM does not see the call. */
+export const sendToEvm = (context: ActionContext, action: ActionOf<"sendToEvmWithData">): ActionDecision => {
+  const token = tokenOf(context.venue, action.token)
+  if (token === undefined) return refuse(Words.unknownToken(action.token))
+  const wei = readAmount(action.amount, token.weiDecimals)
+  if (wei === undefined || action.sourceDex !== spotDex) return refuse(Words.invalidAmount)
+  const account = actor(context)
+  if (takeSpot(account, token.index, wei) === undefined) return refuse(Words.insufficientTransfer)
+  addTo(context.venue.state.deposited, token.index, -wei)
+  note(
+    context,
+    {
+      type: "send",
+      user: account.address,
+      destination: action.destinationRecipient,
+      sourceDex: spotDex,
+      destinationDex: "",
+      token: token.name,
+      amount: Decimals.print(wei, token.weiDecimals),
+      usdcValue: "0.0",
+      fee: "0.0",
+      nativeTokenFee: "0.0",
+      nonce: context.nonce,
+      feeToken: ""
+    },
+    account
+  )
+  return done
+}
+
+/** `subAccountTransfer`: dollars of perpetuals. */
+export const subAccountTransfer = (
+  context: ActionContext,
+  { isDeposit, subAccountUser, usd: amount }: ActionOf<"subAccountTransfer">
+): ActionDecision => {
+  const sub = subAccountOf(context, subAccountUser)
+  if (sub === undefined) return refuse(Words.unknownSubAccount)
+  const master = actor(context)
+  const usd = BigInt(amount)
+  const [from, to] = isDeposit ? [master, sub] : [sub, master]
+  if (usd === 0n) return refuse(Words.invalidAmount)
+  if (!moveUsd(context.venue, from, to, usd)) return refuse(Words.insufficientWithdrawal)
+  note(
+    context,
+    { type: "subAccountTransfer", usdc: printUsd(usd), user: from.address, destination: to.address },
+    from,
+    to
+  )
+  return done
+}
+
+/** `subAccountSpotTransfer`. */
+export const subAccountSpotTransfer = (
+  context: ActionContext,
+  { amount, isDeposit, subAccountUser, token: name }: ActionOf<"subAccountSpotTransfer">
+): ActionDecision => {
+  const sub = subAccountOf(context, subAccountUser)
+  if (sub === undefined) return refuse(Words.unknownSubAccount)
+  const token = tokenOf(context.venue, name)
+  if (token === undefined) return refuse(Words.unknownToken(name))
+  const wei = readAmount(amount, token.weiDecimals)
+  if (wei === undefined) return refuse(Words.invalidAmount)
+  const master = actor(context)
+  const [from, to] = isDeposit ? [master, sub] : [sub, master]
+  if (!moveSpot(from, to, token.index, wei)) return refuse(Words.insufficientTransfer)
+  note(
+    context,
+    {
+      type: "spotTransfer",
+      token: token.name,
+      amount: Decimals.print(wei, token.weiDecimals),
+      usdcValue: "0.0",
+      user: from.address,
+      destination: to.address,
+      fee: "0.0",
+      nativeTokenFee: "0.0",
+      nonce: null
+    },
+    from,
+    to
+  )
+  return done
+}
+
+/** `cDeposit`: HYPE from spot to staking. */
+export const stake = (context: ActionContext, { wei }: ActionOf<"cDeposit">): ActionDecision => {
+  const account = actor(context)
+  if (wei === 0n || takeSpot(account, hype, wei) === undefined) return refuse(Words.insufficientTransfer)
+  addTo(context.venue.state.deposited, hype, -wei)
+  const { stake } = identityOf(context.identity, context.user)
+  context.identity = changeAccount(context.identity, context.user, { stake: stake + wei })
+  note(
+    context,
+    { type: "cStakingTransfer", token: "HYPE", amount: Decimals.print(wei, 8), isDeposit: true },
+    account
+  )
+  return done
+}
+
+/** How long HYPE takes from staking to spot. */
+const unstakingTime = 7 * day
+
+/** `cWithdraw`: HYPE from staking to spot, after seven days. At most five withdrawals are pending. */
+export const unstake = (context: ActionContext, { wei }: ActionOf<"cWithdraw">): ActionDecision => {
+  const account = actor(context)
+  const { stake } = identityOf(context.identity, context.user)
+  if (wei === 0n || stake < wei || account.unstaking.length >= 5) return refuse(Words.insufficientStaking)
+  context.identity = changeAccount(context.identity, context.user, { stake: stake - wei })
+  addTo(context.venue.state.deposited, hype, wei)
+  account.unstaking = [...account.unstaking, { wei, at: context.venue.state.now + unstakingTime }]
+  note(
+    context,
+    { type: "cStakingTransfer", token: "HYPE", amount: Decimals.print(wei, 8), isDeposit: false },
+    account
+  )
+  return done
+}
+
+/** Money that an account has from the start: dollars in perpetuals. */
+export const endowUsd = (venue: Venue, address: Address, usd: bigint): void => {
+  clearingOf(accountOf(venue.state, address), ownDex).cash += usd
+  addTo(venue.state.deposited, usdc, usd * weiPerUsd)
+}
+
+/** Money from outside: dollars to perpetuals. */
+export const depositUsd = (venue: Venue, address: Address, usd: bigint): void => {
+  endowUsd(venue, address, usd)
+  note({ venue }, { type: "deposit", usdc: printUsd(usd) }, accountOf(venue.state, address))
+}
+
+/** Money from outside: wei of a spot token. */
+export const depositSpot = (venue: Venue, address: Address, token: number, wei: bigint): void => {
+  const account = accountOf(venue.state, address)
+  balanceOf(account, token).total += wei
+  addTo(venue.state.deposited, token, wei)
+}

@@ -1,0 +1,42 @@
+/** Take-profit and stop-loss orders: what happens when the mark price reaches them. */
+import type { Asset } from "./Assets.ts"
+import { max, min } from "./Decimals.ts"
+import * as OrderLife from "./OrderLife.ts"
+import { isReached } from "./OrderRules.ts"
+import * as Orders from "./Orders.ts"
+import { refreshed } from "./Quotes.ts"
+import type { VenueOrder } from "./TradingState.ts"
+import { accountOf } from "./TradingState.ts"
+import type { Venue } from "./Venue.ts"
+
+/** How far a market order that was triggered may go beyond the mark price, in percent. */
+const slippage = 10n
+
+const fire = (venue: Venue, asset: Asset, order: VenueOrder, mark: bigint): void => {
+  const account = accountOf(venue.state, order.user)
+  OrderLife.withdraw(venue, asset, order)
+  OrderLife.report(venue, order, "triggered")
+  const reducible = OrderLife.reducible(account, asset, order)
+  if (order.isPositionTpsl) order.sz = reducible
+  if ((order.reduceOnly || order.isPositionTpsl) && reducible === 0n) {
+    OrderLife.report(venue, order, "reduceOnlyCanceled")
+    return
+  }
+  if (order.trigger?.isMarket === true) {
+    order.px = order.isBuy
+      ? max(order.px, mark * (100n + slippage) / 100n)
+      : min(order.px, mark * (100n - slippage) / 100n)
+    order.tif = "Ioc"
+  }
+  Orders.execute(venue, asset, order)
+}
+
+/** Fires the orders of a market that its mark price has reached, in the order in which they were placed. */
+export const fireReached = (venue: Venue, asset: Asset): void => {
+  const { quotes: { mark }, triggers } = refreshed(venue, asset)
+  for (const order of [...triggers.values()]) {
+    // an earlier one may have ended this one
+    if (order.place !== "trigger" || order.trigger === undefined) continue
+    if (isReached(order.isBuy, order.trigger, mark)) fire(venue, asset, order, mark)
+  }
+}

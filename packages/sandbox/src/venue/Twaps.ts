@@ -1,0 +1,192 @@
+/** TWAP orders: a slice every 30 seconds, at most 3 % beyond the mark price; what a slice misses is caught up later. */
+import type { ActionOf } from "@trigate/domain/actions/ActionSchemas"
+import type { Address } from "@trigate/domain/encoding/Hex"
+import * as Random from "../Seed.ts"
+import type { Asset } from "./Assets.ts"
+import { printSz } from "./Assets.ts"
+import * as Decimals from "./Decimals.ts"
+import { min } from "./Decimals.ts"
+import * as Margin from "./Margin.ts"
+import { take } from "./Matching.ts"
+import * as OrderLife from "./OrderLife.ts"
+import { markOf } from "./Quotes.ts"
+import type { TradingAccount, Twap, VenueOrder } from "./TradingState.ts"
+import { accountOf, findAccount } from "./TradingState.ts"
+import type { Venue } from "./Venue.ts"
+import { zeroHash } from "./Venue.ts"
+import * as Words from "./Words.ts"
+
+const sliceEvery = 30_000
+const slicesPerMinute = 2
+const shortest = 5
+const longest = 1_440
+/** A slice that catches up is at most so many times an ordinary one. */
+const catchUp = 3n
+const slippage = 3n
+const rememberedTwaps = 200
+
+/** The response to a TWAP order or its cancelation, as the venue writes it. */
+export type TwapStatus =
+  | { readonly running: { readonly twapId: number } }
+  | { readonly error: string }
+  | "success"
+
+/** The asset of a TWAP order. */
+const assetOf = (venue: Venue, twap: Twap): Asset | undefined => venue.listing.byCoin.get(twap.coin)
+
+/** Places a TWAP order. Its first slice is executed at once. */
+export const placeTwap = (venue: Venue, user: Address, { twap }: Pick<ActionOf<"twapOrder">, "twap">): TwapStatus => {
+  const account = accountOf(venue.state, user)
+  const asset = venue.listing.byId.get(twap.a)
+  if (asset === undefined) return { error: Words.unknownAsset(twap.a) }
+  const sz = Decimals.parse(twap.s, asset.szDecimals)
+  if (sz === undefined) return { error: Words.invalidSize }
+  if (sz === 0n) return { error: Words.zeroSize }
+  if (twap.m < shortest || twap.m > longest) return { error: Words.twapDuration(twap.m) }
+  const smallest = 10n * BigInt(twap.m) * 10n ** BigInt(asset.pxDecimals + asset.szDecimals)
+  if (sz * markOf(venue, asset) < smallest) return { error: Words.twapTooSmall(twap.m) }
+  const id = venue.state.nextTwap++
+  const made: Twap = {
+    id,
+    user: account.address,
+    coin: asset.coin,
+    isBuy: twap.b,
+    sz,
+    reduceOnly: twap.r,
+    minutes: twap.m,
+    randomize: twap.t,
+    startedAt: venue.state.now,
+    executedSz: 0n,
+    executedNtl: 0n,
+    slices: 0,
+    status: { status: "activated" },
+    endedAt: undefined
+  }
+  account.twaps.set(id, made)
+  if (account.twaps.size > rememberedTwaps) {
+    const oldest = [...account.twaps.values()].find(({ endedAt }) => endedAt !== undefined)
+    if (oldest !== undefined) account.twaps.delete(oldest.id)
+  }
+  executeSlice(venue, account, made)
+  return { running: { twapId: id } }
+}
+
+const finish = (venue: Venue, twap: Twap, status: Twap["status"]): void => {
+  twap.status = status
+  twap.endedAt = venue.state.now
+}
+
+/** Ends a TWAP order. */
+export const cancelTwap = (
+  venue: Venue,
+  user: Address,
+  { a, t }: Pick<ActionOf<"twapCancel">, "a" | "t">
+): TwapStatus => {
+  const twap = findAccount(venue.state, user).twaps.get(t)
+  if (twap?.endedAt !== undefined || twap === undefined || venue.listing.byId.get(a)?.coin !== twap.coin) {
+    return { error: Words.unknownTwap }
+  }
+  finish(venue, twap, { status: "terminated" })
+  return "success"
+}
+
+/** When the next slice of a TWAP order is due. */
+const dueAt = (venue: Venue, { id, randomize, slices, startedAt }: Twap): number => {
+  const shift = randomize
+    ? Random.below(Random.series(venue.seed, `twap/${id}`), slices, sliceEvery / 3) - sliceEvery / 6
+    : 0
+  return startedAt + slices * sliceEvery + shift
+}
+
+/** When the next slice of any TWAP order of an account is due. */
+export const nextSliceAt = (venue: Venue, { twaps }: TradingAccount): number => {
+  let next = Number.POSITIVE_INFINITY
+  for (const twap of twaps.values()) if (twap.endedAt === undefined) next = Math.min(next, dueAt(venue, twap))
+  return next
+}
+
+const sliceOrder = (venue: Venue, asset: Asset, twap: Twap, sz: bigint): VenueOrder => {
+  const mark = markOf(venue, asset)
+  return {
+    oid: venue.state.nextOid++,
+    user: twap.user,
+    coin: twap.coin,
+    isBuy: twap.isBuy,
+    px: mark * (twap.isBuy ? 100n + slippage : 100n - slippage) / 100n,
+    origSz: sz,
+    sz,
+    reduceOnly: twap.reduceOnly,
+    tif: "Ioc",
+    cloid: null,
+    timestamp: venue.state.now,
+    isPositionTpsl: false,
+    children: [],
+    siblings: [],
+    place: "gone",
+    status: "open",
+    statusTimestamp: venue.state.now,
+    twapId: twap.id
+  }
+}
+
+const executeSlice = (venue: Venue, account: TradingAccount, twap: Twap): void => {
+  const asset = assetOf(venue, twap)
+  const total = BigInt(twap.minutes * slicesPerMinute)
+  twap.slices += 1
+  const left = twap.sz - twap.executedSz
+  if (asset === undefined) return finish(venue, twap, { status: "error", description: "Asset is not listed" })
+  const isLast = twap.slices >= Number(total)
+  const ordinary = Decimals.max(1n, twap.sz / total)
+  const planned = isLast ? twap.sz : twap.sz * BigInt(twap.slices) / total
+  const wanted = min(left, min(Decimals.max(0n, planned - twap.executedSz), isLast ? left : ordinary * catchUp))
+  if (wanted > 0n) {
+    const order = sliceOrder(venue, asset, twap, wanted)
+    if (twap.reduceOnly) order.sz = min(order.sz, OrderLife.reducible(account, asset, order))
+    const refused = asset.kind === "spot"
+      ? OrderLife.isCovered(account, asset, order) ? undefined : Words.insufficientSpot(asset)
+      : twap.reduceOnly || Margin.allows(venue, account, asset, order.isBuy, order.sz)
+      ? undefined
+      : Words.insufficientMargin(asset)
+    if (refused !== undefined) return finish(venue, twap, { status: "error", description: refused })
+    const met = take(venue, asset, order, { hash: zeroHash })
+    twap.executedSz += met.sz
+    twap.executedNtl += met.paid
+  }
+  if (isLast || twap.executedSz === twap.sz) finish(venue, twap, { status: "finished" })
+}
+
+/** Executes the slices of an account that are due. */
+export const executeDue = (venue: Venue, account: TradingAccount): void => {
+  for (const twap of account.twaps.values()) {
+    if (twap.endedAt === undefined && dueAt(venue, twap) <= venue.state.now) executeSlice(venue, account, twap)
+  }
+}
+
+/** A TWAP order as queries and streams list it. */
+export const printTwap = (venue: Venue, twap: Twap) => {
+  const asset = assetOf(venue, twap)
+  const decimals = asset === undefined ? 0 : asset.pxDecimals + asset.szDecimals
+  return {
+    coin: twap.coin,
+    user: twap.user,
+    side: twap.isBuy ? "B" : "A",
+    sz: asset === undefined ? "0.0" : printSz(asset, twap.sz),
+    executedSz: asset === undefined ? "0.0" : printSz(asset, twap.executedSz),
+    executedNtl: Decimals.print(twap.executedNtl, decimals),
+    minutes: twap.minutes,
+    reduceOnly: twap.reduceOnly,
+    randomize: twap.randomize,
+    timestamp: twap.startedAt,
+    trigger: null,
+    stopPx: null
+  }
+}
+
+/** `twapHistory`: what became of the TWAP orders of an account, newest first. Times are in seconds. */
+export const twapHistory = (venue: Venue, account: TradingAccount) =>
+  [...account.twaps.values()].toReversed().map((twap) => ({
+    time: Math.floor((twap.endedAt ?? twap.startedAt) / 1000),
+    state: printTwap(venue, twap),
+    status: twap.status,
+    twapId: twap.id
+  }))

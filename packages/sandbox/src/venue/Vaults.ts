@@ -1,0 +1,152 @@
+/** Vaults: accounts that a leader trades for, of which depositors own shares. The sandbox's leaders take no share of profits. */
+import type { ActionOf } from "@trigate/domain/actions/ActionSchemas"
+import { type Address, lowerCase } from "@trigate/domain/encoding/Hex"
+import * as Result from "effect/Result"
+import * as Random from "../Seed.ts"
+import type { ActionContext, ActionDecision } from "./ActionContext.ts"
+import { actor, done, note, refuse } from "./ActionContext.ts"
+import { printUsd } from "./Assets.ts"
+import { divideUp, max } from "./Decimals.ts"
+import { sumsOf } from "./Margin.ts"
+import type { Vault } from "./TradingState.ts"
+import { accountOf } from "./TradingState.ts"
+import { moveUsd } from "./Transfers.ts"
+import type { Venue } from "./Venue.ts"
+import { changeAccount } from "./VenueState.ts"
+import * as Words from "./Words.ts"
+
+const usd = 1_000_000n
+const smallestVault = 100n * usd
+const smallestDeposit = 5n * usd
+const lockup = 86_400_000
+/** A leader keeps at least a twentieth. */
+const leaderPart = 20n
+
+/** What a vault is worth, in millionths of a dollar. */
+export const valueOf = (venue: Venue, address: Address): bigint =>
+  [...accountOf(venue.state, address).clearings.values()].reduce(
+    (total, clearing) => total + max(0n, sumsOf(venue, clearing).value),
+    0n
+  )
+
+/** What the shares of a depositor are worth. */
+export const equityOf = (venue: Venue, address: Address, vault: Vault, user: Address): bigint => {
+  const shares = vault.shares.get(user)?.shares ?? 0n
+  return vault.totalShares === 0n ? 0n : valueOf(venue, address) * shares / vault.totalShares
+}
+
+const addShares = (vault: Vault, user: Address, shares: bigint, lockedUntil: number): void => {
+  const known = vault.shares.get(user)
+  vault.shares.set(user, { shares: (known?.shares ?? 0n) + shares, lockedUntil })
+  vault.totalShares += shares
+}
+
+/** `createVault`. */
+export const create = (context: ActionContext, action: ActionOf<"createVault">): ActionDecision => {
+  const { user, venue } = context
+  const initial = BigInt(action.initialUsd)
+  if (initial < smallestVault) return refuse(Words.vaultTooSmall)
+  if (action.name.trim() === "") return refuse(Words.invalidName)
+  const address = Random.hex(venue.seed, `vault/${user}/${context.nonce}`, 40)
+  const leader = actor(context)
+  const account = accountOf(venue.state, address)
+  if (!moveUsd(venue, leader, account, initial)) return refuse(Words.insufficientWithdrawal)
+  const vault: Vault = {
+    name: action.name,
+    description: action.description,
+    leader: user,
+    createdAt: venue.state.now,
+    allowDeposits: true,
+    alwaysCloseOnWithdraw: false,
+    totalShares: 0n,
+    shares: new Map()
+  }
+  addShares(vault, user, initial, venue.state.now + lockup)
+  venue.state.vaults.set(address, vault)
+  context.identity = changeAccount(context.identity, address, { leader: user })
+  note(context, { type: "vaultCreate", vault: address, usdc: printUsd(initial), fee: "0.0" }, leader)
+  return Result.succeed({ type: "createVault", data: address })
+}
+
+const ledVault = ({ user, venue }: ActionContext, address: string): Vault | string => {
+  const vault = venue.state.vaults.get(lowerCase(address))
+  return vault === undefined
+    ? `Vault not registered: ${lowerCase(address)}`
+    : vault.leader === user
+    ? vault
+    : Words.notVaultLeader
+}
+
+/** `vaultModify`. */
+export const modify = (context: ActionContext, action: ActionOf<"vaultModify">): ActionDecision => {
+  const vault = ledVault(context, action.vaultAddress)
+  if (typeof vault === "string") return refuse(vault)
+  vault.allowDeposits = action.allowDeposits ?? vault.allowDeposits
+  vault.alwaysCloseOnWithdraw = action.alwaysCloseOnWithdraw ?? vault.alwaysCloseOnWithdraw
+  return done
+}
+
+/** `vaultTransfer`: a deposit, or a withdrawal after the lockup of a day. */
+export const transfer = (context: ActionContext, action: ActionOf<"vaultTransfer">): ActionDecision => {
+  const { user, venue } = context
+  const address = lowerCase(action.vaultAddress)
+  const vault = venue.state.vaults.get(address)
+  if (vault === undefined) return refuse(`Vault not registered: ${address}`)
+  const account = accountOf(venue.state, address)
+  const depositor = actor(context)
+  const amount = BigInt(action.usd)
+  const value = valueOf(venue, address)
+  if (action.isDeposit) {
+    if (amount < smallestDeposit) return refuse(Words.smallVaultDeposit)
+    if (!vault.allowDeposits) return refuse(Words.vaultClosed)
+    const shares = value === 0n ? amount : amount * vault.totalShares / value
+    const leaders = (vault.shares.get(vault.leader)?.shares ?? 0n) + (user === vault.leader ? shares : 0n)
+    if (leaders * leaderPart < vault.totalShares + shares) return refuse(Words.leaderShare)
+    if (!moveUsd(venue, depositor, account, amount)) return refuse(Words.insufficientWithdrawal)
+    addShares(vault, user, shares, venue.state.now + lockup)
+    note(context, { type: "vaultDeposit", vault: address, usdc: printUsd(amount) }, depositor)
+    return done
+  }
+  const owned = vault.shares.get(user)
+  if (owned === undefined || owned.shares === 0n || value === 0n) return refuse(Words.emptyVault)
+  if (owned.lockedUntil > venue.state.now) return refuse(Words.vaultLockup)
+  const burned = divideUp(amount * vault.totalShares, value)
+  if (amount === 0n || burned > owned.shares) return refuse(Words.insufficientWithdrawal)
+  if (!moveUsd(venue, account, depositor, amount)) return refuse(Words.insufficientWithdrawal)
+  owned.shares -= burned
+  vault.totalShares -= burned
+  note(
+    context,
+    {
+      type: "vaultWithdraw",
+      vault: address,
+      user,
+      requestedUsd: printUsd(amount),
+      commission: "0.0",
+      closingCost: "0.0",
+      basis: "0.0",
+      netWithdrawnUsd: printUsd(amount)
+    },
+    depositor
+  )
+  return done
+}
+
+/** `vaultDistribute`: to all depositors by their shares. */
+export const distribute = (context: ActionContext, action: ActionOf<"vaultDistribute">): ActionDecision => {
+  const { venue } = context
+  const vault = ledVault(context, action.vaultAddress)
+  if (typeof vault === "string") return refuse(vault)
+  const address = lowerCase(action.vaultAddress)
+  const account = accountOf(venue.state, address)
+  const amount = action.usd === 0 ? valueOf(venue, address) : BigInt(action.usd)
+  if (vault.totalShares === 0n) return refuse(Words.emptyVault)
+  for (const [depositor, { shares }] of vault.shares) {
+    const part = amount * shares / vault.totalShares
+    const to = accountOf(venue.state, depositor)
+    if (part === 0n) continue
+    if (!moveUsd(venue, account, to, part)) return refuse(Words.insufficientWithdrawal)
+    note(context, { type: "vaultDistribution", vault: address, usdc: printUsd(part) }, to)
+  }
+  return done
+}

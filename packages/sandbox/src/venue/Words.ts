@@ -1,0 +1,103 @@
+/**
+ * The venue's words for what it refuses while trading.
+ *
+ * Sources: its documentation ("Error responses"), recorded responses, and what the tests of @nktkas/hyperliquid and other
+ * clients assert against the testnet. Texts marked with "ours" are not known from the venue.
+ */
+import type { Asset } from "./Assets.ts"
+
+const inAsset = (text: string) => ({ id }: Pick<Asset, "id">): string => `${text} asset=${id}`
+
+export const tick = inAsset("Price must be divisible by tick size.")
+export const invalidPrice = "Order has invalid price."
+export const invalidSize = "Order has invalid size."
+export const zeroSize = "Order has zero size."
+export const minimumNotional = inAsset("Order must have minimum value of $10.")
+export const minimumSpotNotional = (asset: Asset, quote: string): string =>
+  inAsset(`Order must have minimum value of 10 ${quote}.`)(asset)
+export const insufficientMargin = inAsset("Insufficient margin to place order.")
+export const reduceOnly = inAsset("Reduce only order would increase position.")
+export const postOnly = (asset: Asset, bid: string, ask: string): string =>
+  inAsset(`Post only order would have immediately matched, bbo was ${bid}@${ask}.`)(asset)
+export const noMatch = inAsset("Order could not immediately match against any resting orders.")
+export const triggerPrice = inAsset("Invalid TP/SL price.")
+export const noLiquidity = inAsset("No liquidity available for market order.")
+export const insufficientSpot = ({ id }: Asset): string => `Insufficient spot balance asset=${id}`
+export const priceBand = "Order price cannot be more than 80% away from the reference price"
+export const unknownOrder = inAsset("Order was never placed, already canceled, or filled.")
+export const notModifiable = "Cannot modify canceled or filled order"
+export const mainIsTrigger = "Main order cannot be trigger order."
+export const builderNotApproved = "Builder fee has not been approved."
+/** Ours: the venue's text is not known, its status is `tooManyOpenOrdersRejected`. */
+export const tooManyOpenOrders = inAsset("Too many open orders.")
+/** Ours. */
+export const unknownAsset = (id: number): string => `Unknown asset. asset=${id}`
+
+export const twapTooSmall = (minutes: number): string =>
+  `TWAP order value too small. Min is $${10 * minutes}, which is $10 per minute.`
+export const twapDuration = (minutes: number): string => `Invalid TWAP duration: ${minutes} min(s)`
+export const unknownTwap = "TWAP was never placed, already canceled, or filled."
+
+export const cancelTooEarly = "Scheduled cancel time too early, must be at least 5 seconds from now."
+
+export const invalidLeverage = "Invalid leverage value"
+export const leverageType = "Cannot switch leverage type with open position."
+export const crossLeverage =
+  "Cross position does not have sufficient margin available to decrease leverage. To decrease leverage, deposit more " +
+  "collateral."
+export const isolatedLeverage =
+  "Isolated position does not have sufficient margin available to decrease leverage. To decrease leverage, add margin " +
+  "to the position."
+export const emptyPosition = "Cannot update margin for empty position."
+export const notIsolated = "Position does not use isolated margin."
+export const zeroMargin = "Update to isolated margin cannot be zero."
+export const marginIncrease = "Account does not have sufficient margin available for increase."
+export const marginReduction = "Position does not have sufficient margin for reduction."
+export const notStrictIsolated = "Asset not strict isolated"
+
+export const insufficientWithdrawal = "Insufficient balance for withdrawal."
+export const insufficientTransfer = "Insufficient balance for token transfer"
+/** Ours. */
+export const unknownToken = (token: string): string => `Unknown token ${token}`
+/** Ours. */
+export const invalidAmount = "Invalid amount"
+/** Ours. */
+export const unknownDex = (dex: string): string => `Unknown dex ${dex}`
+/** Ours. */
+export const selfTransfer = "Cannot self-transfer"
+
+export const tooManySubAccounts = "Too many sub-accounts."
+/** Ours. */
+export const unknownSubAccount = "Unregistered sub-account"
+/** Ours. */
+export const invalidName = "Invalid name"
+
+export const smallVaultDeposit = "Vault deposits must be at least $5."
+export const emptyVault = "Cannot withdraw with zero balance in vault."
+export const vaultLockup = "Cannot withdraw during lockup period after depositing."
+export const notVaultLeader = "Only leader can perform this vault action."
+export const vaultClosed = "Vault is not accepting deposits"
+/** Ours. */
+export const vaultTooSmall = "Vault must be created with at least $100."
+export const leaderShare = "Deposit causes leader share to drop below 5%."
+
+export const agentUsed = "Extra agent already used."
+export const tooManyAgents = "Too many extra agents."
+/** Ours. */
+export const agentIsUser = "Agent address is already a user."
+
+export const poorBuilder = "Builder has insufficient balance to be approved."
+export const builderFeeTooHigh = "Builder fee is too high."
+
+export const codeTaken = "Referral code already registered"
+export const codeUnknown = "Referral code not registered"
+export const referrerSet = "Referrer already set"
+export const selfReferral = "Cannot self-refer"
+export const nothingToClaim = "No rewards to claim"
+export const insufficientStaking = "Insufficient staking balance available"
+/** Ours. */
+export const stakingLink = "Invalid staking link"
+/** Ours. */
+export const invalidAbstraction = "Invalid abstraction"
+/** Ours. */
+export const invalidSigners = "Invalid multi-sig signers"

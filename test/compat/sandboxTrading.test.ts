@@ -1,0 +1,150 @@
+/**
+ * A bot's day on the sandbox with unchanged clients: a limit order rests, is amended, partly filled and canceled; a market order
+ * opens a position, and a stop closes it; balance, fees and fills add up. Not recorded.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { ExchangeClient, HttpTransport, InfoClient } from "@nktkas/hyperliquid"
+import { keys } from "@trigate/sandbox/SandboxExamples"
+import { hostedGateway } from "@trigate/testing/HostedGateway"
+import * as Effect from "effect/Effect"
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts"
+import { classified, exchangeAt } from "./ccxtVenue.ts"
+import { rejection } from "./rejection.ts"
+
+const btc = "BTC/USDC:USDC"
+
+const micro = (text: unknown): number => Math.round(Number(text) * 1e6)
+
+describe("a bot written with ccxt", () => {
+  it.live("trades for a day", () =>
+    Effect.gen(function*() {
+      const { url } = yield* hostedGateway({})
+      const exchange = exchangeAt(url, keys.trader)
+      const call = <A>(read: (of: typeof exchange) => Promise<A>) => Effect.promise(() => read(exchange))
+      yield* call((of) => of.loadMarkets())
+      const { last = 0 } = yield* call((of) => of.fetchTicker(btc))
+      const low = Math.round(last * 0.9)
+
+      const placed = yield* call((of) => of.createOrder(btc, "limit", "buy", 0.01, low))
+      const [resting, ...others] = yield* call((of) => of.fetchOpenOrders(btc))
+      assert.deepStrictEqual([resting?.id, resting?.price, resting?.remaining, others.length], [
+        placed.id,
+        low,
+        0.01,
+        0
+      ])
+      const { bids } = yield* call((of) => of.fetchOrderBook(btc))
+      assert.isAbove(Number(bids[0]?.[0]), low)
+
+      const amended = yield* call((of) => of.editOrder(placed.id, btc, "limit", "buy", 0.02, low - 10))
+      const open = yield* call((of) => of.fetchOpenOrders(btc))
+      assert.deepStrictEqual(open.map(({ amount, id, price }) => [id, amount, price]), [[amended.id, 0.02, low - 10]])
+      assert.strictEqual((yield* call((of) => of.fetchOrder(placed.id, btc))).status, "canceled")
+      yield* call((of) => of.cancelOrder(amended.id, btc))
+      assert.deepStrictEqual(yield* call((of) => of.fetchOpenOrders(btc)), [])
+      const gone = classified(yield* rejection(() => exchange.cancelOrder(amended.id, btc)))
+      assert.strictEqual(gone.name, "OrderNotFound")
+
+      const bought = yield* call((of) => of.createOrder(btc, "market", "buy", 0.05, last))
+      assert.strictEqual(bought.filled, 0.05)
+      const [position] = yield* call((of) => of.fetchPositions([btc]))
+      assert.deepStrictEqual([position?.side, position?.contracts], ["long", 0.05])
+
+      const stop = { stopLossPrice: Math.round(last * 0.95), reduceOnly: true }
+      const stopped = yield* call((of) => of.createOrder(btc, "market", "sell", 0.05, last, stop))
+      const [waiting] = yield* call((of) => of.fetchOpenOrders(btc))
+      assert.deepStrictEqual([waiting?.id, waiting?.triggerPrice, waiting?.reduceOnly], [
+        stopped.id,
+        stop.stopLossPrice,
+        true
+      ])
+      yield* call((of) => of.createOrder(btc, "market", "sell", 0.05, last, { reduceOnly: true }))
+      assert.deepStrictEqual(yield* call((of) => of.fetchPositions([btc])), [])
+      // the stop has nothing left to close
+      assert.deepStrictEqual(yield* call((of) => of.fetchOpenOrders(btc)), [])
+      assert.strictEqual((yield* call((of) => of.fetchOrder(stopped.id, btc))).status, "canceled")
+
+      const fills = yield* call((of) => of.fetchMyTrades(btc))
+      const signed = (info: { readonly [member: string]: unknown }, member: string) => micro(info[member])
+      const change = fills.reduce(
+        (total, { info }) => total + signed(info, "closedPnl") - signed(info, "fee"),
+        0
+      )
+      const { total } = yield* call((of) => of.fetchBalance())
+      assert.strictEqual(micro(total["USDC" as keyof typeof total]), 10_000_000_000 + change)
+      assert.isBelow(change, 0)
+
+      const few = classified(yield* rejection(() => exchange.createOrder(btc, "limit", "buy", 0.00001, low)))
+      assert.deepStrictEqual([few.name, /Order must have minimum value of \$10\. asset=0/u.test(few.message)], [
+        "InvalidOrder",
+        true
+      ])
+      const much = classified(yield* rejection(() => exchange.createOrder(btc, "limit", "buy", 100, low)))
+      assert.strictEqual(much.name, "InsufficientFunds")
+    }))
+
+  it.live("trades spot", () =>
+    Effect.gen(function*() {
+      const { url } = yield* hostedGateway({})
+      const exchange = exchangeAt(url, keys.trader)
+      const call = <A>(read: (of: typeof exchange) => Promise<A>) => Effect.promise(() => read(exchange))
+      const pair = "HYPE/USDC"
+      yield* call((of) => of.loadMarkets())
+      const { last = 0 } = yield* call((of) => of.fetchTicker(pair))
+      const sold = yield* call((of) => of.createOrder(pair, "market", "sell", 2, last))
+      assert.strictEqual(sold.filled, 2)
+      yield* call((of) => of.createOrder(pair, "limit", "buy", 10, Number((last / 2).toPrecision(4))))
+      const { free, total, used } = yield* call((of) => of.fetchBalance({ type: "spot" }))
+      assert.strictEqual(total["HYPE" as keyof typeof total], 98)
+      assert.approximately(Number(used["USDC" as keyof typeof used]), 10 * last / 2, 0.1)
+      assert.isAbove(Number(free["USDC" as keyof typeof free]), 9_000)
+      const short = classified(yield* rejection(() => exchange.createOrder(pair, "limit", "sell", 1_000, last)))
+      assert.strictEqual(short.name, "InsufficientFunds")
+    }))
+})
+
+describe("two bots written with @nktkas/hyperliquid", () => {
+  it.live("trade with each other inside the spread, and see it everywhere", () =>
+    Effect.gen(function*() {
+      const { url } = yield* hostedGateway({})
+      const transport = new HttpTransport({ apiUrl: url })
+      const info = new InfoClient({ transport })
+      const maker = new ExchangeClient({ transport, wallet: privateKeyToAccount(keys.trader.privateKey) })
+      const other = privateKeyToAccount(generatePrivateKey())
+      const taker = new ExchangeClient({ transport, wallet: other })
+      const [user, stranger] = [keys.trader.address, other.address.toLowerCase() as `0x${string}`]
+      const call = <A>(read: () => Promise<A>) => Effect.promise(read)
+
+      yield* call(() => maker.usdSend({ destination: stranger, amount: "1000" }))
+      yield* call(() => taker.updateLeverage({ asset: 1, isCross: true, leverage: 5 }))
+      const { ETH: mid = "0" } = yield* call(() => info.allMids())
+      const p = Number(mid).toPrecision(5)
+      const cloid = `0x${"a".repeat(32)}` as const
+      const order = { a: 1, p, s: "0.5", r: false, t: { limit: { tif: "Gtc" as const } } }
+      const rested = yield* call(() => maker.order({ orders: [{ ...order, b: true, c: cloid }], grouping: "na" }))
+      assert.deepInclude(rested.response.data.statuses[0], { resting: { oid: 77_738_308, cloid } })
+      const sold = yield* call(() =>
+        taker.order({ orders: [{ ...order, b: false, s: "0.2", t: { limit: { tif: "Ioc" } } }], grouping: "na" })
+      )
+      assert.deepNestedInclude(sold.response.data.statuses[0], { "filled.totalSz": "0.2" })
+
+      const [mine] = yield* call(() => info.userFills({ user }))
+      const [theirs] = yield* call(() => info.userFills({ user: stranger }))
+      assert.deepStrictEqual([mine?.crossed, theirs?.crossed, mine?.tid], [false, true, theirs?.tid])
+      assert.deepStrictEqual([mine?.dir, theirs?.dir, mine?.cloid], ["Open Long", "Open Short", cloid])
+      const status = yield* call(() => info.orderStatus({ user, oid: cloid }))
+      assert.deepNestedInclude(status, { "order.status": "open", "order.order.sz": "0.3", "order.order.origSz": "0.5" })
+      const [trade] = yield* call(() => info.recentTrades({ coin: "ETH" }))
+      assert.deepInclude(trade, { tid: mine?.tid, side: "A", sz: "0.2", users: [user, stranger] })
+      const state = yield* call(() => info.clearinghouseState({ user: stranger }))
+      assert.deepStrictEqual(state.assetPositions.map(({ position }) => [position.szi, position.leverage]), [
+        ["-0.2", { type: "cross", value: 5 }]
+      ])
+      const [, contexts] = yield* call(() => info.metaAndAssetCtxs())
+      assert.strictEqual(contexts[1]?.openInterest, "0.4")
+
+      const canceled = yield* call(() => maker.cancelByCloid({ cancels: [{ asset: 1, cloid }] }))
+      assert.deepStrictEqual(canceled.response.data.statuses, ["success"])
+      assert.deepStrictEqual(yield* call(() => info.openOrders({ user })), [])
+    }))
+})
