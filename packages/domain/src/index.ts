@@ -41,6 +41,9 @@ export * as ActionError from "./actions/ActionError.ts"
 /** The venue's responses to signed actions: HTTP 200 is not success, and a batch can be rejected in part. */
 export * as ActionOutcome from "./actions/ActionOutcome.ts"
 
+/** The shape of every action of the catalog: its members on each level, what each is, and the words that it may be. */
+export * as ActionSchemas from "./actions/ActionSchemas.ts"
+
 /** The signed actions of `POST /exchange`. Each is sent at most once. */
 export * as ExchangeOperations from "./actions/ExchangeOperations.ts"
 

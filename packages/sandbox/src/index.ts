@@ -59,11 +59,104 @@ export * as VenueFeed from "./streams/VenueFeed.ts"
 /** The sandbox's streams: each subscription as the queries of its venue answer it, at the venue's pace. */
 export * as VenueStreams from "./streams/VenueStreams.ts"
 
+/** What an account sets of itself: API wallets, builders, referrals, sub-accounts, names, signers, and switches. */
+export * as AccountActions from "./venue/AccountActions.ts"
+
+/** Margin, balances, limits and fees of an account as queries and streams list them. */
+export * as AccountReads from "./venue/AccountReads.ts"
+
+/** What an action is executed with, and what executing it gives. */
+export * as ActionContext from "./venue/ActionContext.ts"
+
+/** The actions that the sandbox plays, by type: each is decoded by its schema and executed. */
+export * as Actions from "./venue/Actions.ts"
+
+/**
+ * The passing of time: each second the synthetic orders are made anew, the orders that the price has reached are filled or
+ * triggered, and accounts below their margin are liquidated; slices, funding and scheduled cancelations come when they are due.
+ */
+export * as Advance from "./venue/Advance.ts"
+
+/** What can be traded: the number by which orders name an asset, its steps of price and size, and where its money is kept. */
+export * as Assets from "./venue/Assets.ts"
+
 /** The coins of the venue: how they are printed, and their prices, candles and books as functions of time. */
 export * as CandleMarket from "./venue/CandleMarket.ts"
 
+/** Decimal text and integers of its smallest step: prices in ticks, sizes in lots, amounts in millionths of a dollar or wei. */
+export * as Decimals from "./venue/Decimals.ts"
+
+/** What trades cost: rates by the volume of the fourteen days before today, a referral's discount, and a builder's share. */
+export * as Fees from "./venue/Fees.ts"
+
+/** Funding: each hour longs pay shorts the hour's rate on what their positions are worth. */
+export * as Funding from "./venue/Funding.ts"
+
+/** Positions that a test sets: as if traded with the synthetic orders, without fees and fills. */
+export * as GivenPositions from "./venue/GivenPositions.ts"
+
+/**
+ * Liquidation: an account that is worth less than its maintenance margin is closed at the market, and one that is worth less
+ * than two thirds of it is taken over by the house.
+ */
+export * as Liquidation from "./venue/Liquidation.ts"
+
+/** What an account is worth, what its positions and orders need, and what is left. Amounts are millionths of a dollar. */
+export * as Margin from "./venue/Margin.ts"
+
+/** Leverage, and the margin of isolated positions. */
+export * as MarginActions from "./venue/MarginActions.ts"
+
+/** Books, prices and trades as queries and streams list them. */
+export * as MarketReads from "./venue/MarketReads.ts"
+
+/** Matching by price and time. */
+export * as Matching from "./venue/Matching.ts"
+
+/** How an order lives: where it waits, what it reserves, and how it ends. */
+export * as OrderLife from "./venue/OrderLife.ts"
+
+/** Orders as queries and streams list them. */
+export * as OrderReads from "./venue/OrderReads.ts"
+
+/** What an order has to obey before it is matched: steps of price and size, value, price band, triggers, and caps. */
+export * as OrderRules from "./venue/OrderRules.ts"
+
+/** Orders: placed, changed and canceled, alone and in batches. */
+export * as Orders from "./venue/Orders.ts"
+
+/** One side of an order book: prices from the worst to the best, and at each price the orders in the order in which they came. */
+export * as PriceTimeBook from "./venue/PriceTimeBook.ts"
+
+/** The synthetic orders of a market: twenty prices on each side of the price path, made anew each second. */
+export * as Quotes from "./venue/Quotes.ts"
+
+/** What a trade does to an account: money, position or balances, fees, profit, and the fill that is listed. */
+export * as Settlement from "./venue/Settlement.ts"
+
 /** The spot tokens and pairs of the venue: a few real ones and many made-up ones, with gaps in their indexes. */
 export * as SpotMetaBook from "./venue/SpotMetaBook.ts"
+
+/** How trading is reached from outside: by actions and queries at the clock's time, by those who follow it, and by tests. */
+export * as TradingControls from "./venue/TradingControls.ts"
+
+/** What the venue remembers of trading: markets with their books, and accounts with money, positions, orders and fills. */
+export * as TradingState from "./venue/TradingState.ts"
+
+/** Money that moves: between accounts, between spot and perpetuals, between dexes and sub-accounts, into and out of the venue. */
+export * as Transfers from "./venue/Transfers.ts"
+
+/** Take-profit and stop-loss orders: what happens when the mark price reaches them. */
+export * as Triggers from "./venue/Triggers.ts"
+
+/** TWAP orders: a slice every 30 seconds, at most 3 % beyond the mark price; what a slice misses is caught up later. */
+export * as Twaps from "./venue/Twaps.ts"
+
+/** Vaults: accounts that a leader trades for, of which depositors own shares. The sandbox's leaders take no share of profits. */
+export * as Vaults from "./venue/Vaults.ts"
+
+/** The running venue: its state, what it lists, its price path, and what has happened since somebody last looked. */
+export * as Venue from "./venue/Venue.ts"
 
 /** Queries about a user without a type: stake, signers, and the empty lists of what the sandbox does not have. */
 export * as VenueAccounts from "./venue/VenueAccounts.ts"
@@ -88,3 +181,6 @@ export * as VenueState from "./venue/VenueState.ts"
 
 /** Typed queries about a user: margin and balances, orders and fills, fees and limits, roles and API wallets. */
 export * as VenueTrading from "./venue/VenueTrading.ts"
+
+/** The venue's words for what it refuses while trading. */
+export * as Words from "./venue/Words.ts"

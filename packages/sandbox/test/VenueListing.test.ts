@@ -1,5 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Genesis from "@trigate/sandbox/Genesis"
+import type { CandleMarket } from "@trigate/sandbox/venue/CandleMarket"
+import { bars as barsOf, bookOf, dayOf, markets } from "@trigate/sandbox/venue/CandleMarket"
 import * as SpotMetaBook from "@trigate/sandbox/venue/SpotMetaBook"
 import type { InfoView } from "@trigate/sandbox/venue/VenueAnswer"
 import * as VenueInfo from "@trigate/sandbox/venue/VenueInfo"

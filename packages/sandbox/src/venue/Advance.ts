@@ -117,7 +117,7 @@ const playDue = (venue: Venue, previous: number): void => {
   for (const account of accounts.values()) {
     if (account.cancelAt !== undefined && account.cancelAt <= now) {
       account.cancelAt = undefined
-      for (const order of [...account.open.values()]) OrderLife.endByVenue(venue, order, "scheduledCancel")
+      for (const order of account.open.values()) OrderLife.endByVenue(venue, order, "scheduledCancel")
     }
     if (account.twaps.size > 0) Twaps.executeDue(venue, account)
     if (account.unstaking.length > 0) arrivals(venue, account)

@@ -92,7 +92,7 @@ const takeOver = (venue: Venue, account: TradingAccount, asset: Perpetual, size:
 const liquidate = (venue: Venue, account: TradingAccount, clearing: Clearing, dex: string, book: Book): void => {
   venue.hash = nextHash(venue)
   const coins = new Set(book.positions.map(([{ coin }]) => coin))
-  for (const order of [...account.open.values()]) {
+  for (const order of account.open.values()) {
     const asset = venue.listing.byCoin.get(order.coin)
     if (asset?.kind !== "perpetual" || asset.dex !== dex) continue
     if (book.isCross || coins.has(order.coin)) OrderLife.endByVenue(venue, order, "liquidatedCanceled")

@@ -3,6 +3,7 @@ import type { Perpetual } from "./Assets.ts"
 import { abs, divideUp, max } from "./Decimals.ts"
 import { markOf } from "./Quotes.ts"
 import type { Clearing, Position, TradingAccount } from "./TradingState.ts"
+import { clearingOf } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
 
 /** The perpetual of a coin. A position outlives its listing, so there may be none. */
@@ -167,7 +168,7 @@ export const allows = (
   isBuy: boolean,
   lots: bigint
 ): boolean => {
-  const clearing = account.clearings.get(asset.dex) ?? { cash: 0n, positions: new Map() }
+  const clearing = clearingOf(account, asset.dex)
   const more = isBuy ? { bids: lots, asks: 0n } : { bids: 0n, asks: lots }
   const size = clearing.positions.get(asset.coin)?.size ?? 0n
   // an order that increases nothing at worst is always allowed

@@ -7,7 +7,7 @@ import * as CandleMarket from "./CandleMarket.ts"
 import * as Decimals from "./Decimals.ts"
 import { abs, max, min } from "./Decimals.ts"
 import { bestPrices } from "./Matching.ts"
-import * as PriceTimeBook from "./PriceTimeBook.ts"
+import type * as PriceTimeBook from "./PriceTimeBook.ts"
 import { markOf, refreshed } from "./Quotes.ts"
 import type { Quote, VenueOrder } from "./TradingState.ts"
 import type { Venue } from "./Venue.ts"
@@ -32,7 +32,7 @@ const levelsOf = (side: PriceTimeBook.BookSide<VenueOrder>, quotes: ReadonlyArra
   for (let index = side.prices.length - 1; index >= 0 && found < depth; index--, found++) {
     for (const order of side.levels.get(side.prices[index] ?? 0n)?.values() ?? []) join(order.px, order.sz, 1)
   }
-  return [...levels].map(([px, level]) => ({ px, ...level }))
+  return [...levels].map(([px, { n, sz }]) => ({ px, sz, n }))
     .toSorted((a, b) => a.px === b.px ? 0 : (a.px > b.px) === side.isBid ? -1 : 1)
 }
 
@@ -56,7 +56,7 @@ const joined = (levels: ReadonlyArray<Level>, isBid: boolean, by: Aggregation): 
     const known = all.get(at)
     all.set(at, { sz: (known?.sz ?? 0n) + sz, n: (known?.n ?? 0) + n })
   }
-  return [...all].map(([px, level]) => ({ px, ...level }))
+  return [...all].map(([px, { n, sz }]) => ({ px, sz, n }))
 }
 
 /** `l2Book`: the orders of accounts and the synthetic ones, joined by price. */
@@ -108,19 +108,16 @@ export const bars = (venue: Venue, market: CandleMarket.CandleMarket, window: Ca
   const traded = venue.state.markets.get(market.coin)?.minutes
   const asset = venue.listing.byCoin.get(market.coin)
   if (traded === undefined || traded.size === 0 || asset === undefined || made.length === 0) return made
+  const parse = (text: string, decimals: number) => Decimals.parse(text, decimals) ?? 0n
   return made.map((bar): Candle => {
-    let next = bar
-    for (const [at, { count, high, low, lots }] of traded) {
-      if (at * minute < bar.t || at * minute > bar.T) continue
-      const parse = (text: string, decimals: number) => Decimals.parse(text, decimals) ?? 0n
-      next = {
-        ...next,
-        h: printPx(asset, max(parse(next.h, asset.pxDecimals), high)),
-        l: printPx(asset, min(parse(next.l, asset.pxDecimals), low)),
-        v: printSz(asset, parse(next.v, asset.szDecimals) + lots),
-        n: next.n + count
-      }
+    const own = [...traded].flatMap(([at, trades]) => at * minute >= bar.t && at * minute <= bar.T ? [trades] : [])
+    if (own.length === 0) return bar
+    return {
+      ...bar,
+      h: printPx(asset, own.reduce((high, trades) => max(high, trades.high), parse(bar.h, asset.pxDecimals))),
+      l: printPx(asset, own.reduce((low, trades) => min(low, trades.low), parse(bar.l, asset.pxDecimals))),
+      v: printSz(asset, own.reduce((lots, trades) => lots + trades.lots, parse(bar.v, asset.szDecimals))),
+      n: own.reduce((count, trades) => count + trades.count, bar.n)
     }
-    return next
   })
 }

@@ -96,7 +96,7 @@ export const endReducers = (venue: Venue, asset: Asset, user: VenueOrder["user"]
   if (asset.kind === "spot") return
   const account = TradingState.accountOf(venue.state, user)
   const size = account.clearings.get(asset.dex)?.positions.get(asset.coin)?.size ?? 0n
-  for (const order of [...account.open.values()]) {
+  for (const order of account.open.values()) {
     if (order.coin !== asset.coin || !order.reduceOnly) continue
     if (size === 0n || size > 0n === order.isBuy) OrderLife.endByVenue(venue, order, "reduceOnlyCanceled")
   }

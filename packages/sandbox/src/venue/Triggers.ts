@@ -34,7 +34,7 @@ const fire = (venue: Venue, asset: Asset, order: VenueOrder, mark: bigint): void
 /** Fires the orders of a market that its mark price has reached, in the order in which they were placed. */
 export const fireReached = (venue: Venue, asset: Asset): void => {
   const { quotes: { mark }, triggers } = refreshed(venue, asset)
-  for (const order of [...triggers.values()]) {
+  for (const order of triggers.values()) {
     // an earlier one may have ended this one
     if (order.place !== "trigger" || order.trigger === undefined) continue
     if (isReached(order.isBuy, order.trigger, mark)) fire(venue, asset, order, mark)
