@@ -112,8 +112,14 @@ export const bars = (venue: Venue, market: CandleMarket.CandleMarket, window: Ca
   return made.map((bar): Candle => {
     const own = [...traded].flatMap(([at, trades]) => at * minute >= bar.t && at * minute <= bar.T ? [trades] : [])
     if (own.length === 0) return bar
+    const { T, c, i, o, s, t } = bar
     return {
-      ...bar,
+      t,
+      T,
+      s,
+      i,
+      o,
+      c,
       h: printPx(asset, own.reduce((high, trades) => max(high, trades.high), parse(bar.h, asset.pxDecimals))),
       l: printPx(asset, own.reduce((low, trades) => min(low, trades.low), parse(bar.l, asset.pxDecimals))),
       v: printSz(asset, own.reduce((lots, trades) => lots + trades.lots, parse(bar.v, asset.szDecimals))),
