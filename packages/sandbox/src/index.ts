@@ -140,6 +140,9 @@ export * as SpotMetaBook from "./venue/SpotMetaBook.ts"
 /** How trading is reached from outside: by actions and queries at the clock's time, by those who follow it, and by tests. */
 export * as TradingControls from "./venue/TradingControls.ts"
 
+/** What happens to accounts as streams list it: for each account, what one action or one second of prices did to it. */
+export * as TradingEvents from "./venue/TradingEvents.ts"
+
 /** What the venue remembers of trading: markets with their books, and accounts with money, positions, orders and fills. */
 export * as TradingState from "./venue/TradingState.ts"
 

@@ -19,6 +19,10 @@ export interface AccountEvent {
   readonly ledger?: ReadonlyArray<unknown>
   /** Orders that the venue cancelled, as `userEvents` has them. */
   readonly nonUserCancel?: ReadonlyArray<{ readonly coin: string; readonly oid: number }>
+  /** Fills of its TWAP orders, as `userTwapSliceFills` has them. */
+  readonly twapFills?: ReadonlyArray<unknown>
+  /** Its liquidations, as `userEvents` has them. */
+  readonly liquidations?: ReadonlyArray<unknown>
   /** A message, as `notification` has it. */
   readonly notification?: string
 }

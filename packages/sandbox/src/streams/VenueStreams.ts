@@ -12,6 +12,7 @@ import * as Ref from "effect/Ref"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import type { SandboxState } from "../SandboxState.ts"
+import { accountEvents } from "../venue/TradingEvents.ts"
 import * as VenueInfo from "../venue/VenueInfo.ts"
 import type { AccountEvent, VenueFeed } from "./VenueFeed.ts"
 
@@ -36,9 +37,12 @@ export const feedOf = (state: SandboxState["Service"]): VenueFeed => ({
     const now = yield* Clock.currentTimeMillis
     const venue = yield* Ref.get(state.venue.state)
     const info = yield* Ref.get(state.info.state)
-    const answer = VenueInfo.answer({ seed: state.seed, ...info, venue, now }, Json.write(query).bytes)
+    const trading = state.trading.at(info, now)
+    const answer = VenueInfo.answer({ seed: state.seed, ...info, venue, trading, now }, Json.write(query).bytes)
+    yield* state.trading.flush
     return answer.status === 200 ? answer.json.valueOrUndefined : undefined
-  })
+  }),
+  accounts: accountEvents(state.trading)
 })
 
 const isSomething = Predicate.isNotUndefined
@@ -113,6 +117,18 @@ const eventsOf = (
       return rows === undefined || rows.length === 0 ? undefined : frame(rows)
     }),
     isSomething
+  )
+
+/** A frame for each of the rows. */
+const eachOf = (
+  feed: VenueFeed,
+  user: unknown,
+  take: (event: AccountEvent) => ReadonlyArray<unknown> | undefined,
+  frame: (row: unknown) => unknown
+): Stream.Stream<unknown> =>
+  Stream.flatMap(
+    eventsOf(feed, user, take, (rows) => rows),
+    (rows) => Stream.fromIterable(listOf(rows).map(frame))
   )
 
 /** An order as `orderUpdates` has it, from a row of `historicalOrders`. */
@@ -293,7 +309,19 @@ const sources: { readonly [name: string]: Source } = {
     ),
   openOrders: ofUser("frontendOpenOrders", (user, orders, dex) => ({ dex, user, orders })),
   spotState: ofUser("spotClearinghouseState", (user, spotState) => ({ user, spotState })),
-  twapStates: (_feed, { dex, user }, every) => paced(Effect.succeed({ dex, user, states: [] }), every(stateEvery)),
+  twapStates: (feed, { dex, user }, every) =>
+    paced(
+      Effect.map(feed.ask({ type: "twapHistory", user }), (history) => ({
+        dex,
+        user,
+        states: listOf(history).flatMap((row) =>
+          Subscription.valueAt(Subscription.valueAt(row, "status"), "status") === "activated"
+            ? [[Subscription.valueAt(row, "twapId"), Subscription.valueAt(row, "state")]]
+            : []
+        )
+      })),
+      every(stateEvery)
+    ),
   orderUpdates: (feed, { user }, every) =>
     feed.accounts === undefined
       ? Stream.map(
@@ -318,9 +346,13 @@ const sources: { readonly [name: string]: Source } = {
           eventsOf(feed, user, ({ fills }) => fills, (fills) => ({ fills })),
           eventsOf(feed, user, ({ nonUserCancel }) => nonUserCancel, (nonUserCancel) => ({ nonUserCancel }))
         ),
-        Stream.flatMap(
-          eventsOf(feed, user, ({ fundings }) => fundings, (fundings) => fundings),
-          (fundings) => Stream.fromIterable(listOf(fundings).map((funding) => ({ funding })))
+        Stream.mergeAll(
+          [
+            eachOf(feed, user, ({ fundings }) => fundings, (funding) => ({ funding })),
+            eachOf(feed, user, ({ liquidations }) => liquidations, (liquidation) => ({ liquidation })),
+            eventsOf(feed, user, ({ twapFills }) => twapFills, (twapSliceFills) => ({ twapSliceFills }))
+          ],
+          { concurrency: "unbounded" }
         )
       ),
   userFills: snapshot("userFills", "fills", ({ fills }) => fills),
@@ -332,7 +364,7 @@ const sources: { readonly [name: string]: Source } = {
   ),
   userHistoricalOrders: snapshot("historicalOrders", "orderHistory", ({ orders }) => orders),
   userTwapHistory: snapshot("twapHistory", "history", () => undefined),
-  userTwapSliceFills: snapshot("userTwapSliceFills", "twapSliceFills", () => undefined),
+  userTwapSliceFills: snapshot("userTwapSliceFills", "twapSliceFills", ({ twapFills }) => twapFills),
   notification: (feed, { user }) =>
     Stream.flatMap(
       eventsOf(feed, user, ({ notification }) => notification === undefined ? [] : [notification], (texts) => texts),

@@ -1,5 +1,6 @@
 /** Orders as queries and streams list them. */
-import type { OpenOrder, Order, OrderRecord } from "@trigate/domain/info/Order"
+import type { Order, OrderRecord } from "@trigate/domain/info/Order"
+import type { OrderUpdate } from "@trigate/domain/streams/Subscriptions"
 import type { Asset } from "./Assets.ts"
 import { printPx, printSz } from "./Assets.ts"
 import type { TradingAccount, VenueOrder } from "./TradingState.ts"
@@ -18,7 +19,7 @@ const conditionOf = (asset: Asset, { isBuy, trigger }: VenueOrder): string =>
     }`
 
 /** An order as `orderUpdates` and `openOrders` list it. */
-export const printOpen = (asset: Asset, order: VenueOrder): OpenOrder => ({
+export const printOpen = (asset: Asset, order: Readonly<VenueOrder>): OrderUpdate["order"] => ({
   coin: order.coin,
   side: order.isBuy ? "B" : "A",
   limitPx: printPx(asset, order.px),

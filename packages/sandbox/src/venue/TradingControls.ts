@@ -22,7 +22,7 @@ import type { VenueState } from "./VenueState.ts"
 import { changeAccount } from "./VenueState.ts"
 
 /** Called with what happened, in its order. */
-export type Follower = (events: ReadonlyArray<VenueEvent>) => void
+export type Follower = (events: ReadonlyArray<VenueEvent>, venue: Venue) => void
 
 /** Reads and sets the state of trading. Addresses may have any letter case; amounts are decimal text. */
 export interface TradingControls {
@@ -65,7 +65,7 @@ export const make = (
     const { events } = venue
     if (events === undefined || events.length === 0) return
     venue.events = []
-    for (const follower of followers) follower(events)
+    for (const follower of followers) follower(events, venue)
   })
   const current = Effect.gen(function*() {
     const now = yield* Clock.currentTimeMillis

@@ -1,0 +1,77 @@
+/** What happens to accounts as streams list it: for each account, what one action or one second of prices did to it. */
+import type { Address } from "@trigate/domain/encoding/Hex"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Queue from "effect/Queue"
+import * as Schedule from "effect/Schedule"
+import * as Stream from "effect/Stream"
+import type { AccountEvent } from "../streams/VenueFeed.ts"
+import { printOpen } from "./OrderReads.ts"
+import type { TradingControls } from "./TradingControls.ts"
+import type { Venue, VenueEvent } from "./Venue.ts"
+
+type Collected = { -readonly [Member in keyof AccountEvent]?: AccountEvent[Member] }
+
+const more = <A>(list: ReadonlyArray<A> | undefined, entry: A): ReadonlyArray<A> => [...list ?? [], entry]
+
+const addTo = (found: Collected, venue: Pick<Venue, "listing">, event: VenueEvent): void => {
+  switch (event.kind) {
+    case "order": {
+      const asset = venue.listing.byCoin.get(event.order.coin)
+      if (asset === undefined) return
+      const { status, statusTimestamp } = event.order
+      found.orders = more(found.orders, { order: printOpen(asset, event.order), status, statusTimestamp })
+      return
+    }
+    case "fill":
+      found.fills = more(found.fills, event.fill)
+      return
+    case "twapFill":
+      found.twapFills = more(found.twapFills, event.fill)
+      return
+    case "funding":
+      found.fundings = more(found.fundings, { ...event.funding, nSamples: null })
+      return
+    case "ledger":
+      found.ledger = more(found.ledger, event.entry)
+      return
+    case "nonUserCancel":
+      found.nonUserCancel = more(found.nonUserCancel, { coin: event.coin, oid: event.oid })
+      return
+    case "liquidation":
+      found.liquidations = more(found.liquidations, event.liquidation)
+      return
+    case "trade":
+    case "book":
+    case "account":
+  }
+}
+
+/** Joins what happened to each account, in the order in which the accounts were first touched. */
+export const byAccount = (
+  venue: Pick<Venue, "listing">,
+  events: ReadonlyArray<VenueEvent>
+): ReadonlyArray<AccountEvent> => {
+  const found = new Map<Address, Collected>()
+  for (const event of events) {
+    if (!("user" in event)) continue
+    const known = found.get(event.user) ?? {}
+    found.set(event.user, known)
+    addTo(known, venue, event)
+  }
+  return [...found].flatMap(([user, event]) => Object.keys(event).length === 0 ? [] : [{ ...event, user }])
+}
+
+/** Prices move once a second. */
+const tickEvery = Duration.seconds(1)
+
+/** Account events from now on. Time passes for the venue while the stream is read, also when nobody else looks. */
+export const accountEvents = (trading: TradingControls): Stream.Stream<AccountEvent> =>
+  Stream.callback<AccountEvent>(Effect.fnUntraced(function*(queue) {
+    const following = trading.follow((events, venue) => {
+      Queue.offerAllUnsafe(queue, byAccount(venue, events))
+    })
+    yield* Effect.asVoid(Effect.acquireRelease(following, (leave) => leave))
+    yield* Effect.forkScoped(Effect.repeat(trading.tick, Schedule.spaced(tickEvery)))
+    return yield* Effect.never
+  }))
