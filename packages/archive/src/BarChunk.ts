@@ -130,8 +130,9 @@ const readDecimals = (reader: BitReader, length: number): Omit<Decimals, "values
   extra: reader.bits(1) === 0 ? [] : readSigned(reader, length)
 })
 
-const COLUMNS = 1
+// the first byte of a chunk is the number of its format: a new format takes another number, and this program still reads these two
 const JSON_TEXT = 0
+const COLUMNS = 1
 
 const jsonOf = Schema.encodeSync(Schema.fromJsonString(Schema.Array(CandleSchema)))
 const barsOf = Schema.decodeSync(Schema.fromJsonString(Schema.Array(CandleSchema)))
@@ -143,6 +144,9 @@ const asJson = (bars: ReadonlyArray<Candle>): Uint8Array => {
   bytes.set(text, 1)
   return bytes
 }
+
+/** Returns whether this program reads the format of a chunk. */
+export const isReadable = ([format]: Uint8Array): boolean => format === JSON_TEXT || format === COLUMNS
 
 /** Writes bars of one series, in order, none of them twice. `first` is the first bar number of the chunk. */
 export const encode = ({ interval }: Series, first: number, bars: ReadonlyArray<Candle>): Uint8Array => {

@@ -12,7 +12,7 @@ import * as BarRanges_ from "@trigate/domain/candles/BarRanges"
 import { Candle, CandleInterval } from "@trigate/domain/candles/Candle"
 import type { Series } from "@trigate/domain/candles/CandleWindow"
 import { barAt, isOf } from "@trigate/domain/candles/CandleWindow"
-import type { ArchiveUnavailable } from "@trigate/domain/errors/ArchiveError"
+import { ArchiveUnavailable } from "@trigate/domain/errors/ArchiveError"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -234,6 +234,17 @@ const sorted = (series: Series, number: number, old: Chunk | undefined, bars: Re
 
 /** The service over a backend. */
 export const make = (backend: Backend): CandleArchive["Service"] => {
+  const readChunks: Backend["chunks"] = (series, from, to) =>
+    Effect.tap(backend.chunks(series, from, to), (chunks) => {
+      const other = chunks.find(({ body }) => !BarChunk.isReadable(body))
+      return other === undefined ? Effect.void : new ArchiveUnavailable({
+        reason: "newer",
+        detail: `Chunk ${other.chunk} of ${series.coin} ${series.interval} in the candle archive has format ${
+          other.body[0]
+        }, which a later version of Trigate wrote: use that version, or another database`
+      })
+    })
+
   /** Changes chunks, from the first number to the last. */
   const changing = Effect.fnUntraced(function*<Made extends Change>(
     series: Series,
@@ -246,7 +257,7 @@ export const make = (backend: Backend): CandleArchive["Service"] => {
     const replacedAt = yield* Clock.currentTimeMillis
     // another writer may have been faster; then its bars are read first
     for (;;) {
-      const old = new Map((yield* backend.chunks(series, first, last)).map((chunk) => [chunk.chunk, chunk]))
+      const old = new Map((yield* readChunks(series, first, last)).map((chunk) => [chunk.chunk, chunk]))
       const changes = numbers.map((number) => changeOf(number, old.get(number)))
       const chunks = changes.flatMap(({ chunk }) => chunk ?? [])
       const replaced = changes.flatMap((change) => change.replaced.map((bar) => ({ bar, replacedAt })))
@@ -306,7 +317,7 @@ export const make = (backend: Backend): CandleArchive["Service"] => {
         first = chunk
       }
     }
-    const chunks = yield* backend.chunks(series, first, last)
+    const chunks = yield* readChunks(series, first, last)
     const bars = chunks.flatMap(({ body, chunk }) => {
       const own = rangeOf(chunk)
       const found = BarChunk.decode(series, own.from, body)

@@ -18,6 +18,7 @@ import * as Os from "node:os"
 import * as Path from "node:path"
 import { btc, origin, read, suite, write } from "./archiveSuite.ts"
 import { barsOf } from "./market.ts"
+import { written } from "./writtenBars.ts"
 
 const over = (client: Layer.Layer<SqlClient>, options: CandleArchiveSql.Options = {}) =>
   CandleArchiveSql.layer(options).pipe(Layer.provide(client))
@@ -59,6 +60,47 @@ describe("the archive in SQLite", () => {
       assert.deepStrictEqual(found, { bars: barsOf("BTC", "1m", range), known: [range] })
       const elsewhere = yield* Effect.provide(read(range), over(sqlite(path), { network: "testnet" }))
       assert.deepStrictEqual(elsewhere, { bars: [], known: [] })
+    }))
+
+  it.effect("reads what an earlier version wrote, and writes on", () =>
+    Effect.gen(function*() {
+      const path = yield* file
+      Fs.copyFileSync(new URL("./fixtures/archive-1.sqlite", import.meta.url), path)
+      yield* Effect.gen(function*() {
+        const archive = yield* CandleArchive
+        for (const { bars, range, series } of written) {
+          assert.deepStrictEqual(yield* archive.read(series, range), { bars, known: [range] })
+          const [first, ...others] = bars
+          assert(first !== undefined)
+          const corrected = { ...first, n: first.n + 1 }
+          assert.deepStrictEqual(yield* archive.write(series, range, [corrected, ...others]), {
+            added: 0,
+            corrected: 1
+          })
+          assert.deepStrictEqual((yield* archive.read(series, range)).bars, [corrected, ...others])
+          assert.deepStrictEqual((yield* archive.earlierVersions(series, range)).map(({ bar }) => bar), [first])
+        }
+        assert.strictEqual((yield* archive.status).length, written.length)
+      }).pipe(Effect.provide(over(sqlite(path))))
+    }))
+
+  it.effect("neither reads nor writes a chunk in a format of a later version", () =>
+    Effect.gen(function*() {
+      const path = yield* file
+      const client = sqlite(path)
+      yield* Effect.gen(function*() {
+        yield* write(range)
+        const sql = yield* SqlClient
+        yield* sql`UPDATE trigate_candles SET body = ${new Uint8Array([2, 1, 0])} WHERE chunk = ${
+          Math.ceil(origin / 1000)
+        }`
+        const error = yield* Effect.flip(read(range))
+        assert.deepInclude(error, { _tag: "ArchiveUnavailable", reason: "newer" })
+        assert.include(error.detail ?? "", "Chunk 29801 of BTC 1m in the candle archive has format 2")
+        assert.strictEqual((yield* Effect.flip(write(range))).reason, "newer")
+        const elsewhere = { from: origin, to: origin + 99 }
+        assert.deepStrictEqual((yield* read(elsewhere)).known, [elsewhere])
+      }).pipe(Effect.provide(Layer.merge(over(client), client)))
     }))
 
   it.effect("is whole after a kill in the middle of a write: what was written is there, nothing is torn", () =>
