@@ -65,6 +65,9 @@ export * as ResponseCacheRedis from "./cache/ResponseCacheRedis.ts"
 /** Coalesces calls: callers that ask for what is already being asked get the answer of that call. */
 export * as SingleFlight from "./cache/SingleFlight.ts"
 
+/** How holders share something limited: weight in a window, subscriptions, users, messages. */
+export * as FairShare from "./limits/FairShare.ts"
+
 /** Paces the refreshes of cached responses at the rate at which a rate limit flows back. */
 export * as Pacer from "./limits/Pacer.ts"
 

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import type { Caller } from "@trigate/domain/Caller"
 import { local } from "@trigate/domain/Caller"
 import type { Cost } from "@trigate/domain/operations/Operation"
+import * as FairShare from "@trigate/upstream/limits/FairShare"
 import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
 import * as RateWindow from "@trigate/upstream/limits/RateWindow"
 import * as Clock from "effect/Clock"
@@ -366,4 +367,17 @@ describe("a caller's quota", () => {
       yield* TestClock.adjust(1)
       yield* Fiber.join(waiting)
     }).pipe(Effect.provide(RateLimiter.layerMemory({}))))
+})
+
+describe("a share of anything that is counted by its holder", () => {
+  it("lets a holder alone have three quarters, a new one the rest at once, and each its share afterwards", () => {
+    const limit = 10
+    assert.isTrue(FairShare.mayTake({ limit, all: 0, own: 0, holders: 1 }, 8))
+    assert.isFalse(FairShare.mayTake({ limit, all: 8, own: 8, holders: 1 }, 1))
+    assert.isTrue(FairShare.mayTake({ limit, all: 8, own: 0, holders: 2 }, 2))
+    assert.isFalse(FairShare.mayTake({ limit, all: 10, own: 2, holders: 2 }, 1))
+    // the first one has given up five
+    assert.isTrue(FairShare.mayTake({ limit, all: 5, own: 2, holders: 2 }, 3))
+    assert.isFalse(FairShare.mayTake({ limit, all: 8, own: 5, holders: 2 }, 1))
+  })
 })

@@ -36,7 +36,7 @@ import type { Settings } from "../UpstreamSettings.ts"
 import { settings } from "../UpstreamSettings.ts"
 import { Pacer } from "./Pacer.ts"
 import * as RateWindow from "./RateWindow.ts"
-import type { Bounds, Call, Taken, Units } from "./RateWindow.ts"
+import type { Bounds, Call, Slot, Taken, Units } from "./RateWindow.ts"
 
 /**
  * The windows in which limiters count, by upstream and shape.
@@ -133,13 +133,31 @@ export const defaultWeight = settings.tradingApiWeight.fallback
 export const worstOf = (upstream: UpstreamLabel, call: { readonly cost: Cost }): number =>
   upstream === "trading-api" ? worstWeightOf(call) : call.cost.requestUnits
 
-/** Counts a call in a window that replicas share if it may start after those `ahead`; undefined while that is away. */
-export type SharedWindow = (call: Call, ahead: Units, callers: number) => Effect.Effect<SharedAnswer | undefined>
+/**
+ * Counts a call in a window that replicas share if it may start after those `ahead`.
+ *
+ * `own` are the slots of this process without the calls that are being asked for: they are written into a window that has lost them.
+ */
+export type SharedWindow = (
+  call: Call,
+  ahead: Units,
+  callers: number,
+  own: () => ReadonlyArray<Slot>
+) => Effect.Effect<SharedAnswer | Alone>
+
+/** The shared window is away: the replica may use its part of the limit, such as one half. */
+export interface Alone {
+  readonly part: number
+  /** Counts a call that starts meanwhile, so that the shared window hears of it afterwards. */
+  readonly started: (call: Call) => void
+}
 
 /** What a shared window answers a call. */
 export interface SharedAnswer extends Permits, Full {
   /** What the window holds now. */
   readonly held: Units
+  /** The part of the limit that this replica may use, while the window has lost what other replicas hold; else undefined. */
+  readonly part?: number
   /** What refreshes may use now, where they are paced. */
   readonly level?: number
 }
@@ -197,8 +215,11 @@ interface Limited {
 /** Keeps one limit in this process, and in the shared window where there is one. */
 const limiting = ({ bounds, pacer, refusal, refused, shared, waits, window }: Limited) => {
   const queues: { readonly [Class in MethodClass]: Queue } = { read: new Map(), once: new Map() }
-  /** What other replicas hold, as far as the shared window has told. */
+  /** What other replicas hold, as far as the shared window has told, and until when they may hold it. */
   let others = RateWindow.none
+  let othersUntil = 0
+  /** Units of the calls for which the shared window is being asked. */
+  const asking: Units = { read: 0, once: 0 }
 
   const fullFor = (call: Call, ahead: Units): Full => ({
     wait: window.waitOf(bounds, call, ahead),
@@ -331,19 +352,93 @@ const limiting = ({ bounds, pacer, refusal, refused, shared, waits, window }: Li
       if (!window.fits(bounds, call, ahead)) return Effect.fail(fullFor(call, ahead))
       const taken = take(call)
       if (shared === undefined) return Effect.succeed(permits(taken, call))
-      return Effect.flatMap(shared(call, ahead, window.callers), (answer): Effect.Effect<Permits, Full> => {
-        if (answer?.level !== undefined) pacer?.set(answer.level, monotonicMillis(clock))
-        if (answer !== undefined && answer.wait > 0) {
-          window.refund(taken, call, call.cost)
-          others = notOwn(answer.held)
-          return Effect.fail(answer)
-        }
-        others = notOwn(answer?.held ?? RateWindow.none)
-        const given = permits(taken, call, answer?.refund)
+      asking[call.class] += call.cost
+      const asked = Effect.ensuring(
+        shared(call, ahead, window.callers, settled),
+        Effect.sync(() => asking[call.class] -= call.cost)
+      )
+      return Effect.flatMap(asked, (answer): Effect.Effect<Permits, Full> => {
+        const now = monotonicMillis(clock)
+        const given = "started" in answer
+          ? startAlone(answer, taken, call, ahead, now)
+          : startShared(answer, taken, call, ahead, now)
         // a caller that left while the window was asked takes nothing
-        return Effect.onInterrupt(restore(Effect.succeed(given)), () => Effect.sync(() => given.refund(call.cost)))
+        return Effect.flatMap(
+          given,
+          (own) => Effect.onInterrupt(restore(Effect.succeed(own)), () => Effect.sync(() => own.refund(call.cost)))
+        )
       })
     })
+
+  /** Keeps a call that is taken here within the part of this process, where the others cannot be asked. */
+  const withinPart = (
+    part: number,
+    taken: Taken,
+    call: Call,
+    ahead: Units,
+    now: number
+  ): Effect.Effect<Taken, Full> => {
+    if (now >= othersUntil) others = RateWindow.none
+    const own = RateWindow.partOf(bounds, part, others)
+    window.moveTo(now)
+    giveBack(taken, call, call.cost)
+    return window.fits(own, call, ahead)
+      ? Effect.succeed(take(call))
+      : Effect.fail({ wait: window.waitOf(own, call, ahead), isWithinShare: window.isWithinShare(own, call) })
+  }
+
+  const startAlone = (
+    alone: Alone,
+    taken: Taken,
+    call: Call,
+    ahead: Units,
+    now: number
+  ): Effect.Effect<Permits, Full> =>
+    Effect.map(withinPart(alone.part, taken, call, ahead, now), (again) => {
+      alone.started(call)
+      return permits(again, call)
+    })
+
+  const startShared = (
+    answer: SharedAnswer,
+    taken: Taken,
+    call: Call,
+    ahead: Units,
+    now: number
+  ): Effect.Effect<Permits, Full> => {
+    if (answer.level !== undefined) pacer?.set(answer.level, now)
+    if (answer.wait > 0) {
+      window.refund(taken, call, call.cost)
+      if (answer.part === undefined) hear(answer.held, now)
+      return Effect.fail(answer)
+    }
+    if (answer.part !== undefined) {
+      return withinPart(answer.part, taken, call, ahead, now).pipe(
+        Effect.map((again) => permits(again, call, answer.refund)),
+        Effect.tapError(() => Effect.sync(() => answer.refund(call.cost)))
+      )
+    }
+    hear(answer.held, now)
+    return Effect.succeed(permits(taken, call, answer.refund))
+  }
+
+  const hear = (held: Units, now: number) => {
+    others = notOwn(held)
+    othersUntil = now + (bounds.slots + 1) * bounds.width
+  }
+
+  /** What this process holds, without the calls for which the shared window is being asked: those are the newest. */
+  const settled = (): ReadonlyArray<Slot> => {
+    const rest = { ...asking }
+    return window.all.slots.toReversed().map(({ index, ...units }) => {
+      const without = (methodClass: MethodClass): number => {
+        const asked = Math.min(rest[methodClass], units[methodClass])
+        rest[methodClass] -= asked
+        return units[methodClass] - asked
+      }
+      return { index, read: without("read"), once: without("once") }
+    })
+  }
 
   const notOwn = (held: Units): Units => ({
     read: Math.max(0, held.read - window.all.held.read),

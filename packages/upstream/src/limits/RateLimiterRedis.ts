@@ -1,18 +1,24 @@
 /**
  * `RateLimiter` whose limits are shared by all processes with the same Redis and prefix.
  *
- * Redis holds three hashes for each limited upstream: the units of each slot and class, those of each caller, and what refreshes of
- * cached responses may use ({@link Pacer}). Each process counts in its own window as well. While Redis is away each process keeps the limit for itself, and together they may exceed it; the metric
- * `trigate_shared_state_degraded` and the log tell so.
+ * Redis holds four hashes for each limited upstream: the units of each slot and class, those of each caller, what refreshes of
+ * cached responses may use ({@link Pacer}), and which processes use the limit. Each process counts in its own window as well.
+ *
+ * While Redis is away each process uses its part of the limit, and nothing that the others held when Redis was last asked; the metric
+ * `trigate_shared_state_degraded` and the log tell so. Afterwards it writes into Redis what it started meanwhile, or all that it
+ * holds if Redis has forgotten it.
  */
-import * as Clock from "effect/Clock"
+import { monotonicMillis } from "@trigate/domain/Time"
+import type * as Clock from "effect/Clock"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redis from "effect/persistence/Redis"
 import * as Queue from "effect/Queue"
+import * as Random from "effect/Random"
 import * as Schema from "effect/Schema"
 import * as SharedState from "../SharedState.ts"
+import * as FairShare from "./FairShare.ts"
 import { paceOf } from "./Pacer.ts"
 import * as RateLimiter from "./RateLimiter.ts"
 import * as RateWindow from "./RateWindow.ts"
@@ -27,15 +33,24 @@ export interface Options extends RateLimiter.Limits {
 
 // a slot ahead of the current one is from a process whose clock is ahead: it counts, unless it is out of reach
 const takeScript = Redis.script(
-  (all: string, ofCallers: string, pace: string, ...rest: ReadonlyArray<string | number>) => [
+  (all: string, ofCallers: string, pace: string, members: string, ...rest: ReadonlyArray<string | number>) => [
     all,
     ofCallers,
     pace,
+    members,
     ...rest
   ],
   {
-    numberOfKeys: 3,
-    lua: `local pace = redis.call('HMGET', KEYS[3], 'level', 'at')
+    numberOfKeys: 4,
+    lua: `if redis.call('HEXISTS', KEYS[4], ARGV[19]) == 0 then return { 'unknown', 0, 0, {}, 1, 0, 0, {}, '0', 1 } end
+redis.call('HSET', KEYS[4], ARGV[19], ARGV[15])
+redis.call('PEXPIRE', KEYS[4], ARGV[7])
+local members = redis.call('HGETALL', KEYS[4])
+for i = 1, #members, 2 do
+  if tonumber(members[i + 1]) < tonumber(ARGV[15]) - tonumber(ARGV[7]) then redis.call('HDEL', KEYS[4], members[i]) end
+end
+local replicas = redis.call('HLEN', KEYS[4])
+local pace = redis.call('HMGET', KEYS[3], 'level', 'at')
 local time, rate, burst = tonumber(ARGV[15]), tonumber(ARGV[16]), tonumber(ARGV[17])
 local level = burst
 if pace[1] then
@@ -58,9 +73,9 @@ for i = 1, #found, 2 do
 end
 local full = sum.read > mostReads or sum.read + sum.once > mostUnits
 local caller = ARGV[8]
-if ARGV[18] == '1' and level <= 0 then return { 'paced', sum.read, sum.once, {}, 1, 0, 0, {}, tostring(level) } end
+if ARGV[18] == '1' and level <= 0 then return { 'paced', sum.read, sum.once, {}, 1, 0, 0, {}, tostring(level), replicas } end
 if caller == '' then
-  if full then return { 'full', sum.read, sum.once, slots, 1, 0, 0, {}, tostring(level) } end
+  if full then return { 'full', sum.read, sum.once, slots, 1, 0, 0, {}, tostring(level), replicas } end
 else
   local currentOf, reachOf = tonumber(ARGV[9]), tonumber(ARGV[10])
   local lendUnits, lendReads, callers = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
@@ -103,7 +118,7 @@ else
   end
   local within = fits(shareUnits, shareReads) and 1 or 0
   if full or within == 0 and not fits(capUnits, capReads) then
-    return { 'full', sum.read, sum.once, slots, within, tostring(capUnits), tostring(capReads), own, tostring(level) }
+    return { 'full', sum.read, sum.once, slots, within, tostring(capUnits), tostring(capReads), own, tostring(level), replicas }
   end
   redis.call('HINCRBY', KEYS[2], ARGV[9] .. ' ' .. class .. ' ' .. caller, cost)
   redis.call('PEXPIRE', KEYS[2], ARGV[14])
@@ -116,9 +131,31 @@ if burst > 0 then
   redis.call('HSET', KEYS[3], 'level', tostring(level), 'at', ARGV[15])
   redis.call('PEXPIRE', KEYS[3], timeToLive)
 end
-return { 'taken', sum.read, sum.once, {}, 1, 0, 0, {}, tostring(level) }`
+return { 'taken', sum.read, sum.once, {}, 1, 0, 0, {}, tostring(level), replicas }`
   }
 ).withReturnType<unknown>()
+
+/**
+ * Makes a process known, and writes what it holds: all of it if Redis does not know the process, or what it started alone.
+ *
+ * Returns 1 if Redis knew it, else 0. After the identifier, the time and the time to live come three values for each slot and class: the field, the units of all
+ * that the process holds, and the units that it started alone.
+ */
+const joinScript = Redis.script(
+  (all: string, members: string, ...rest: ReadonlyArray<string | number>) => [all, members, ...rest],
+  {
+    numberOfKeys: 2,
+    lua: `local known = redis.call('HEXISTS', KEYS[2], ARGV[1])
+for i = 4, #ARGV, 3 do
+  local units = tonumber(ARGV[i + 1 + known])
+  if units > 0 then redis.call('HINCRBY', KEYS[1], ARGV[i], units) end
+end
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])
+redis.call('PEXPIRE', KEYS[2], ARGV[3])
+return known`
+  }
+).withReturnType<number>()
 
 /** A refund for the pace of refreshes. */
 const paceRefundScript = Redis.script((key: string, units: number) => [key, units], {
@@ -139,7 +176,7 @@ const Units = Schema.Union([Schema.Finite, Schema.FiniteFromString])
 
 const decodeAnswer = Schema.decodeUnknownEffect(
   Schema.Tuple([
-    Schema.Literals(["taken", "full", "paced"]),
+    Schema.Literals(["taken", "full", "paced", "unknown"]),
     Schema.Finite,
     Schema.Finite,
     Schema.Array(FoundSlot),
@@ -147,7 +184,8 @@ const decodeAnswer = Schema.decodeUnknownEffect(
     Units,
     Units,
     Schema.Array(FoundSlot),
-    Units
+    Units,
+    Schema.Finite
   ])
 )
 
@@ -163,8 +201,10 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
   const redis = yield* Redis.Redis
   const state = yield* SharedState.make({ use: "rate-limits", ...(deadline === undefined ? {} : { deadline }) })
   const evaluateTake = redis.eval(takeScript)
+  const evaluateJoin = redis.eval(joinScript)
   const evaluateRefund = redis.eval(refundScript)
   const evaluatePaceRefund = redis.eval(paceRefundScript)
+  const id = (yield* Random.nextIntBetween(0, Number.MAX_SAFE_INTEGER)).toString(36)
   // a refund that finds no room here is lost: the shared window is then smaller until it has passed, never larger
   const refunds = yield* Queue.dropping<Effect.Effect<void>>(4096)
   yield* Effect.forkScoped(Effect.forever(Effect.flatten(Queue.take(refunds))))
@@ -176,11 +216,54 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
     const keyOfPace = `${key}:pace`
     const { burst, rate } = isPaced ? paceOf(bounds) : { burst: 0, rate: 0 }
     const ofCaller = RateWindow.callerSlots(bounds)
-    const lendable = RateWindow.lendable(bounds)
+    const keyOfMembers = `${key}:members`
     const timeToLive = 2 * (bounds.slots + 1) * bounds.width
     const timeToLiveOfCallers = 3 * (ofCaller.slots + 1) * ofCaller.width
-    return (call, ahead, callers) =>
-      Effect.flatMap(Clock.currentTimeMillis, (now) => {
+    let replicas = 1
+    let isKnown = false
+    /** Until when Redis, which has forgotten this process, may not know yet what the others hold. */
+    let incompleteUntil = 0
+    /** What was started while Redis was away and is not written there yet, by slot of this process. */
+    let alone = new Map<number, RateWindow.Slot>()
+
+    const started = (clock: Clock.Clock) => (call: RateWindow.Call): void => {
+      const index = RateWindow.slotAt(bounds, monotonicMillis(clock))
+      const slot = alone.get(index) ?? { index, read: 0, once: 0 }
+      slot[call.class] += call.cost
+      alone.set(index, slot)
+      for (const oldest of alone.keys()) if (oldest < index - bounds.slots) alone.delete(oldest)
+    }
+
+    const join = (own: () => ReadonlyArray<RateWindow.Slot>) =>
+      Effect.clockWith((clock) => {
+        const written = alone
+        alone = new Map()
+        const now = clock.currentTimeMillisUnsafe()
+        // the windows of processes are compared in wall time; a slot that spans two of its slots counts in the later one
+        const shift = Math.ceil((now - monotonicMillis(clock)) / bounds.width)
+        const values = own().flatMap((slot) =>
+          (["read", "once"] as const).flatMap((methodClass) => [
+            `${slot.index + shift} ${methodClass}`,
+            slot[methodClass],
+            // what was refunded meanwhile is not held any more
+            Math.min(slot[methodClass], written.get(slot.index)?.[methodClass] ?? 0)
+          ])
+        )
+        return evaluateJoin(key, keyOfMembers, id, now, timeToLive, ...values).pipe(
+          Effect.mapError(away),
+          Effect.tap((known) =>
+            Effect.sync(() => {
+              if (known === 0 && isKnown) incompleteUntil = now + (bounds.slots + 1) * bounds.width
+              isKnown = true
+            })
+          ),
+          Effect.tapError(() => Effect.sync(() => alone = new Map([...written, ...alone])))
+        )
+      })
+
+    return (call, ahead, callers, own) =>
+      Effect.clockWith((clock) => {
+        const now = clock.currentTimeMillisUnsafe()
         const slot = RateWindow.slotAt(bounds, now)
         const slotOfCaller = RateWindow.slotAt(ofCaller, now)
         const written = (field: string, key: string, units: number) =>
@@ -198,6 +281,7 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
           key,
           keyOfCallers,
           keyOfPace,
+          keyOfMembers,
           slot,
           bounds.slots,
           call.class,
@@ -208,30 +292,47 @@ const make = Effect.fnUntraced(function*({ deadline, prefix = "trigate:{rate-lim
           call.caller ?? "",
           slotOfCaller,
           ofCaller.slots,
-          lendable.limit,
-          lendable.readLimit,
+          FairShare.lendable(bounds.limit),
+          FairShare.lendable(bounds.readLimit),
           callers,
           timeToLiveOfCallers,
           now,
           rate,
           burst,
-          isPaced && call.isRefresh === true ? 1 : 0
+          isPaced && call.isRefresh === true ? 1 : 0,
+          id
         ).pipe(
           Effect.flatMap(decodeAnswer),
-          Effect.mapError(away),
-          Effect.map(([word, read, once, found, within, limit, readLimit, own, level]): RateLimiter.SharedAnswer => {
-            const held = { read, once }
-            if (word === "taken") return { held, level, wait: 0, isWithinShare: true, refund }
-            if (word === "paced") return { held, level, wait: 1 - level / rate, isWithinShare: true, refund }
-            const wait = RateWindow.waitOf(bounds, slotsOf(found), call, ahead, now)
-            const cap = { ...ofCaller, limit, readLimit }
-            const ownWait = call.caller === undefined
-              ? 0
-              : RateWindow.waitOf(cap, slotsOf(own), call, RateWindow.none, now)
-            return { held, level, wait: Math.max(wait, ownWait), isWithinShare: within === 1, refund }
-          })
+          Effect.mapError(away)
         )
-        return state.orElse<RateLimiter.SharedAnswer | undefined, never, never>(taken, Effect.undefined)
+        const answered = Effect.andThen(alone.size === 0 ? Effect.void : join(own), taken).pipe(
+          Effect.filterOrElse(([word]) => word !== "unknown", () => Effect.andThen(join(own), taken)),
+          Effect.map(
+            ([word, read, once, found, within, limit, readLimit, ofCall, level, members]): RateLimiter.SharedAnswer => {
+              const isComplete = members >= replicas || now >= incompleteUntil
+              if (isComplete) replicas = members
+              const answer = {
+                held: { read, once },
+                level,
+                refund,
+                isWithinShare: true,
+                ...(isComplete ? {} : { part: 1 / replicas })
+              }
+              if (word === "taken") return { ...answer, wait: 0 }
+              if (word === "paced") return { ...answer, wait: 1 - level / rate }
+              const wait = RateWindow.waitOf(bounds, slotsOf(found), call, ahead, now)
+              const cap = { ...ofCaller, limit, readLimit }
+              const ownWait = call.caller === undefined
+                ? 0
+                : RateWindow.waitOf(cap, slotsOf(ofCall), call, RateWindow.none, now)
+              return { ...answer, wait: Math.max(wait, ownWait), isWithinShare: within === 1 }
+            }
+          )
+        )
+        return state.orElse<RateLimiter.SharedAnswer | RateLimiter.Alone, never, never>(
+          answered,
+          Effect.sync(() => ({ part: 1 / replicas, started: started(clock) }))
+        )
       })
   }
   return yield* RateLimiter.make(limits, share)

@@ -3,14 +3,14 @@
  *
  * Time is cut into slots. The current slot and the `slots` before it cover every window that ends now.
  *
- * Three quarters of the limit are divided into equal shares, one for each caller that was here in this window or the one before.
- * A caller may hold more than its share: what the others leave of the three quarters. Of those, each counts with what it holds, or
- * with what it held in the window before, up to its share. The last quarter is for callers within their share: who comes anew,
- * or wants more than in the window before, finds room at once. The program itself is no caller, and may hold all of the limit.
+ * Callers share the limit as {@link FairShare} says. Each caller that was here in this window or the one before has a share. Beyond its
+ * share a caller may hold what the others leave; each of these counts with what it holds, or with what it held in the window before, up
+ * to its share. The program itself is no caller, and may hold all of the limit.
  */
 import type { Caller } from "@trigate/domain/Caller"
 import { local } from "@trigate/domain/Caller"
 import type { MethodClass } from "@trigate/domain/operations/Operation"
+import * as FairShare from "./FairShare.ts"
 
 /** How much calls may hold. */
 export interface Limit {
@@ -65,13 +65,17 @@ export const callerSlots = ({ slots, width }: Pick<Bounds, "slots" | "width">): 
   width: width * 5
 })
 
-/** What callers may hold together beyond their shares: three quarters. */
-export const lendable = ({ limit, readLimit }: Limit): Limit => ({
-  limit: limit - Math.floor(limit / 4),
-  readLimit: readLimit - Math.floor(readLimit / 4)
-})
-
 export const slotAt = ({ width }: Pick<Bounds, "width">, now: number): number => Math.floor(now / width)
+
+/** Returns the part of a limit that a process may use alone while others hold or may use the rest. */
+export const partOf = (bounds: Bounds, part: number, others: Units): Bounds => {
+  const ofLimit = (limit: number, held: number) => Math.max(1, Math.min(Math.floor(limit * part), limit - held))
+  return {
+    ...bounds,
+    limit: ofLimit(bounds.limit, sumOf(others)),
+    readLimit: ofLimit(bounds.readLimit, others.read)
+  }
+}
 
 /** The most that reads may hold for a call to start after those `ahead` of it; any number for an action. */
 export const mostReads = ({ readLimit }: Limit, { class: methodClass, cost }: Call, ahead: Units): number =>
@@ -107,27 +111,11 @@ export const waitOf = (bounds: Bounds, slots: ReadonlyArray<Slot>, call: Call, a
   )
 }
 
-/** What callers use of a limit, in units of reads and of all calls. */
-export interface Use {
-  readonly read: number
-  readonly all: number
-}
-
 /** The share of each of so many callers. */
-export const shareOf = (bounds: Limit, callers: number): Limit => {
-  const { limit, readLimit } = lendable(bounds)
-  return { limit: limit / callers, readLimit: readLimit / callers }
-}
-
-/** The most that one of so many callers may hold while the others use that much. */
-export const capOf = (bounds: Limit, callers: number, others: Use): Limit => {
-  const share = shareOf(bounds, callers)
-  const { limit, readLimit } = lendable(bounds)
-  return {
-    limit: Math.max(share.limit, limit - others.all),
-    readLimit: Math.max(share.readLimit, readLimit - others.read)
-  }
-}
+export const shareOf = ({ limit, readLimit }: Limit, callers: number): Limit => ({
+  limit: FairShare.shareOf(limit, callers),
+  readLimit: FairShare.shareOf(readLimit, callers)
+})
 
 /** What starts in a window. It allocates a slot at a time, and nothing for a call. */
 export class SlidingWindow {
@@ -349,9 +337,9 @@ export class RateWindow {
       used.read += Math.max(now.read, Math.min(share.readLimit, before.read))
       used.all += Math.max(sumOf(now), Math.min(share.limit, before.all))
     }
-    return capOf(bounds, callers, {
-      read: used.read + Math.max(0, held.read),
-      all: used.all + Math.max(0, held.all)
-    })
+    return {
+      limit: FairShare.capOf(bounds.limit, callers, used.all + Math.max(0, held.all)),
+      readLimit: FairShare.capOf(bounds.readLimit, callers, used.read + Math.max(0, held.read))
+    }
   }
 }

@@ -1,0 +1,28 @@
+/**
+ * How holders share something limited: weight in a window, subscriptions, users, messages.
+ *
+ * Three quarters of the limit are divided into equal shares. A holder may have more than its share: what the others leave of the three
+ * quarters. The last quarter is for holders within their share, so that a new one finds room at once.
+ */
+
+/** Returns the units that holders may have together beyond their shares: three quarters of the limit. */
+export const lendable = (limit: number): number => limit - Math.floor(limit / 4)
+
+/** Returns the share of each of a number of holders. */
+export const shareOf = (limit: number, holders: number): number => lendable(limit) / holders
+
+/** Returns the units that one of a number of holders may have while the others have `others`. */
+export const capOf = (limit: number, holders: number, others: number): number =>
+  Math.max(shareOf(limit, holders), lendable(limit) - others)
+
+/** What is held of a limit: by all holders together, by the one who asks, and the number of holders with that one. */
+export interface Holding {
+  readonly limit: number
+  readonly all: number
+  readonly own: number
+  readonly holders: number
+}
+
+/** Returns whether a holder may take a number of units more. */
+export const mayTake = ({ all, holders, limit, own }: Holding, units: number): boolean =>
+  all + units <= limit && own + units <= capOf(limit, holders, all - own)
