@@ -24,7 +24,10 @@ const limits = {
   burst: "Requests at once",
   weightPerMinute: "Weight a minute",
   unitsPerSecond: "Request units a second",
-  concurrentCalls: "Calls at the same time"
+  concurrentCalls: "Calls at the same time",
+  sockets: "WebSockets",
+  subscriptions: "Subscriptions of a WebSocket",
+  messagesPerMinute: "Messages a minute"
 } as const
 
 const wordsOf = (text = ""): ReadonlyArray<string> => text.split(/[\s,]+/u).filter((word) => word !== "")

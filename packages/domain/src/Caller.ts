@@ -40,7 +40,13 @@ export const Quota = Schema.Struct({
   weightPerMinute: Schema.optionalKey(Positive),
   /** Request units a second of the nodes. */
   unitsPerSecond: Schema.optionalKey(Positive),
-  concurrentCalls: Schema.optionalKey(Count)
+  concurrentCalls: Schema.optionalKey(Count),
+  /** WebSockets that may be open at the same time. */
+  sockets: Schema.optionalKey(Count),
+  /** Subscriptions of one WebSocket. */
+  subscriptions: Schema.optionalKey(Count),
+  /** Messages in a minute over one WebSocket. */
+  messagesPerMinute: Schema.optionalKey(Count)
 })
 
 /** How much a caller may use. */

@@ -37,6 +37,7 @@ import * as GatewayStatus from "./GatewayStatus.ts"
 import type * as Connections from "./process/Connections.ts"
 import * as Load from "./process/Load.ts"
 import * as NodeServer from "./process/NodeServer.ts"
+import * as Cors from "./requests/Cors.ts"
 import * as FastLane from "./requests/FastLane.ts"
 import * as Hosts from "./requests/Hosts.ts"
 import * as Observe from "./requests/Observe.ts"
@@ -268,6 +269,8 @@ const make = Effect.fnUntraced(function*(first: Settings, place: AdminPlace | un
     const old = now
     now = next
     inForce = settings
+    const foreign = Cors.foreignTo(Option.getOrUndefined(settings.corsOrigins))
+    sessions.closeForeign((headers) => foreign(headers, headers["host"]) !== undefined)
     yield* Ref.set(handle, next.handle)
     entrance.lane = next.fastLane.lane
     yield* Effect.forkIn(Effect.andThen(drain.current, Scope.close(old.own, Exit.void)), scope)

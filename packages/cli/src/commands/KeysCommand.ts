@@ -132,6 +132,21 @@ const quotaFlags = {
     "concurrent-calls",
     QuotaSchema.fields.concurrentCalls.schema,
     "Calls at the same time (default: no limit)"
+  ),
+  sockets: amountFlag(
+    "sockets",
+    QuotaSchema.fields.sockets.schema,
+    "WebSockets at the same time (default: that of the gateway)"
+  ),
+  subscriptions: amountFlag(
+    "subscriptions",
+    QuotaSchema.fields.subscriptions.schema,
+    "Subscriptions of a WebSocket (default: those of the gateway)"
+  ),
+  messagesPerMinute: amountFlag(
+    "messages-per-minute",
+    QuotaSchema.fields.messagesPerMinute.schema,
+    "Messages a minute over a WebSocket (default: those of the gateway)"
   )
 }
 
@@ -205,10 +220,13 @@ const create = Command.make("create", {
     environmentFile,
     expires,
     json,
+    messagesPerMinute,
     name,
     operations,
     requestsPerSecond,
     signers,
+    sockets,
+    subscriptions,
     unitsPerSecond,
     weightPerMinute
   }
@@ -217,7 +235,16 @@ const create = Command.make("create", {
     Effect.gen(function*() {
       const scope = yield* Effect.orDie(decodeScope(given<Scope>({ chains, classes, operations, signers })))
       const quota = yield* Effect.orDie(
-        decodeQuota(given<Quota>({ requestsPerSecond, burst, weightPerMinute, unitsPerSecond, concurrentCalls }))
+        decodeQuota(given<Quota>({
+          requestsPerSecond,
+          burst,
+          weightPerMinute,
+          unitsPerSecond,
+          concurrentCalls,
+          sockets,
+          subscriptions,
+          messagesPerMinute
+        }))
       )
       const issued = yield* store.create({
         name,

@@ -9,6 +9,7 @@ import * as VenueProtocol from "@trigate/trading/streams/VenueProtocol"
 import type { Seat } from "@trigate/upstream/streams/Hub"
 import type { Frame, Topic } from "@trigate/upstream/streams/Topic"
 import * as Effect from "effect/Effect"
+import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import type { Socket } from "node:net"
@@ -21,6 +22,7 @@ export const closings = {
   drain: [1001, "The gateway is restarting: connect again"],
   binary: [1003, "Only text frames are read"],
   key: [1008, "The key is no longer valid"],
+  origin: [1008, "Pages of this origin may not call any more"],
   rate: [1008, "Too many messages"],
   slow: [1013, "Frames were not read in time: connect again"]
 } as const
@@ -48,8 +50,8 @@ export interface Surroundings {
   readonly fork: (effect: Effect.Effect<void>) => void
   /** Closes the socket. Called once. */
   readonly close: (closing: Closing) => void
-  /** Answers a post: returns the member `response` of its frame. */
-  readonly post: (kind: "action" | "info", payload: string, caller: Caller) => Effect.Effect<string>
+  /** Answers a post: returns the member `response` of its frame; undefined for a query that the venue cannot read. */
+  readonly post: (kind: "action" | "info", payload: string, caller: Caller) => Effect.Effect<string | undefined>
 }
 
 /** The nesting of a frame. */
@@ -70,6 +72,8 @@ export class Session {
   caller: Caller
   readonly socket: Socket
   readonly openedAt: number
+  /** The headers that say from which page it was opened; undefined where a program did. */
+  page: HttpServerRequest["headers"] | undefined
   /** Frames of the caller that were read. */
   received = 0
   closing: Closing | undefined
@@ -138,7 +142,7 @@ export class Session {
     this.received++
     this.#window.messages++
     this.#window.bytes += bytes
-    const { messages } = this.#around.limits
+    const messages = this.caller.quota.messagesPerMinute ?? this.#around.limits.messages
     return this.#window.messages <= messages && this.#window.bytes <= messages * bytesPerMessage
   }
 
@@ -191,9 +195,8 @@ export class Session {
     if (refusal !== undefined) {
       return this.#fail(`${VenueProtocol.invalidSubscription(key)}: ${refusal._tag}: ${refusal.message}`)
     }
-    if (this.subscriptions >= limits.subscriptions) {
-      return this.#fail(VenueProtocol.protocol.refusal("subscriptions", limits.subscriptions))
-    }
+    const most = this.caller.quota.subscriptions ?? limits.subscriptions
+    if (this.subscriptions >= most) return this.#fail(VenueProtocol.protocol.refusal("subscriptions", most))
     if (streams.knows(subscription)) return this.#seat.subscribe(topic)
     this.#pending.add(key)
     this.#around.fork(Effect.map(streams.check(subscription), (found) => {
@@ -225,7 +228,8 @@ export class Session {
     this.#posts++
     this.#around.fork(Effect.map(this.#around.post(kind, payload, this.caller), (response) => {
       this.#posts--
-      this.#write(`{"channel":"post","data":{"id":${id},"response":${response}}}`)
+      if (response === undefined) this.#fail(VenueProtocol.unreadable(text))
+      else this.#write(`{"channel":"post","data":{"id":${id},"response":${response}}}`)
       this.outbox.flush()
     }))
   }

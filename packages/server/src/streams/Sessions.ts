@@ -17,6 +17,7 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Headers from "effect/http/Headers"
 import type { HttpServerError } from "effect/http/HttpServerError"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as Layer from "effect/Layer"
@@ -61,6 +62,8 @@ export class Sessions extends Context.Service<Sessions, {
   readonly streams: () => SharedStreams | undefined
   /** Serves by other settings from now on. */
   readonly use: (serving: Serving) => void
+  /** Closes the sockets of pages that are foreign by other settings. */
+  readonly closeForeign: (isForeign: (headers: HttpServerRequest["headers"]) => boolean) => void
   /** Fails where a caller may not open another socket. */
   readonly admit: (caller: Caller) => Effect.Effect<void, QuotaExceeded>
   /** Upgrades a request to a WebSocket, and serves it until it is closed; then it interrupts itself. */
@@ -120,7 +123,7 @@ export const make = Effect.fnUntraced(function*(openStreams: OpenStreams, option
       ? Effect.succeed({ end: () => {} })
       : quotas.count(caller, 1)
 
-  const post = (kind: "action" | "info", payload: string, caller: Caller): Effect.Effect<string> =>
+  const post = (kind: "action" | "info", payload: string, caller: Caller): Effect.Effect<string | undefined> =>
     Effect.suspend(() => {
       if (serving === undefined) return Effect.never
       const current = serving
@@ -210,6 +213,8 @@ export const make = Effect.fnUntraced(function*(openStreams: OpenStreams, option
         Fiber.runIn(fork(closingSocket), scope)
       }
     })
+    const { host, origin } = request.headers
+    if (origin !== undefined && host !== undefined) session.page = Headers.fromInput({ host, origin })
     sessions.set(session, key)
     ofCaller.set(caller.id, (ofCaller.get(caller.id) ?? 0) + 1)
     metrics.opened()
@@ -298,12 +303,18 @@ export const make = Effect.fnUntraced(function*(openStreams: OpenStreams, option
     use: (next) => {
       serving = next
     },
+    closeForeign: (isForeign) => {
+      for (const session of sessions.keys()) {
+        if (session.page !== undefined && isForeign(session.page)) session.close("origin")
+      }
+    },
     admit: (caller) =>
-      Effect.suspend(() =>
-        (ofCaller.get(caller.id) ?? 0) < options.sockets ? Effect.void : Effect.fail(
-          new QuotaExceeded({ retryAfter: 60, detail: `This caller has ${options.sockets} WebSockets open already` })
+      Effect.suspend(() => {
+        const most = caller.quota.sockets ?? options.sockets
+        return (ofCaller.get(caller.id) ?? 0) < most ? Effect.void : Effect.fail(
+          new QuotaExceeded({ retryAfter: 60, detail: `This caller has ${most} WebSockets open already` })
         )
-      ),
+      }),
     run,
     drain,
     open: () =>

@@ -16,8 +16,8 @@ import * as Effect from "effect/Effect"
 
 /** What a posted request is answered with, and how it is counted. */
 export interface Reply {
-  /** The member `response` of the frame. */
-  readonly response: string
+  /** The member `response` of the frame; undefined for a query that the venue cannot read, to which it sends an error frame. */
+  readonly response: string | undefined
   readonly operation: string
   /** The status and the error that the same request over HTTP would have. */
   readonly status: number
@@ -84,7 +84,9 @@ export const info = (services: Services, { payload }: Post): Effect.Effect<Reply
     return {
       type,
       status: answer.status,
-      response: isJsonAnswer(answer) || isNothing
+      response: answer.status === 422 && !answer.isProblem
+        ? undefined
+        : isJsonAnswer(answer) || isNothing
         ? `{"type":"info","payload":{"type":${Json.stringify(type)},"data":${isNothing ? "null" : answer.text}}}`
         : refused(answer.status, answer.text)
     }

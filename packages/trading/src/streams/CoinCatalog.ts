@@ -82,7 +82,7 @@ export const make = (info: Queries): CoinCatalog => {
     makeList(Effect.map(info.meta({ dex }), ({ universe }) => universe.map(({ name }) => name)))
   const own = perpetuals("")
   const spot = makeList(
-    Effect.map(info.spotMeta(), ({ universe }) => universe.flatMap(({ index, name }) => [name, `@${index}`]))
+    Effect.map(info.spotMeta(), ({ universe }) => universe.map(({ name }) => name))
   )
   const outcomes = makeList(Effect.map(info.allMids(), (mids) => Object.keys(mids)))
   const dexes = makeList(

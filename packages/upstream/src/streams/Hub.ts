@@ -151,6 +151,9 @@ const second = 1000
 /** A subscription without a response is sent again after so many milliseconds. */
 const responseWithin = 10 * second
 
+/** After so many milliseconds no late frame of a subscription that was ended can arrive. */
+const confirmationWithin = 30 * second
+
 /** The venue closes a connection within 155 ms of a subscription that it does not take. */
 const suspectFor = 2 * second
 
@@ -301,6 +304,7 @@ export const make = Effect.fnUntraced(function*({ addresses, isFamiliar, protoco
     }
     // late frames may still arrive: the route stays taken until the upstream has said that there are no more
     live.phase = "leaving"
+    live.askedAt = now()
     send(live.link, live.topic.unsubscribe)
   }
 
@@ -732,7 +736,9 @@ export const make = Effect.fnUntraced(function*({ addresses, isFamiliar, protoco
         closeIfEmpty(live.link)
         continue
       }
-      if (live.phase === "asked" && at - live.askedAt >= responseWithin) ask(live)
+      if (live.phase === "asked" && at - live.askedAt >= responseWithin && live.link.link?.isWaiting() === false) {
+        ask(live)
+      }
       if (live.phase === "taken" && !live.isProven && at - live.askedAt >= suspectFor) live.isProven = true
       if (
         live.topic.isSteady && live.phase === "taken" && live.lastAt !== undefined && live.interval > 0 &&
@@ -740,6 +746,9 @@ export const make = Effect.fnUntraced(function*({ addresses, isFamiliar, protoco
       ) resubscribe(live)
     }
     for (const link of links) {
+      for (const live of link.byRoute.values()) {
+        if (live.phase === "leaving" && at - live.askedAt >= confirmationWithin) onEnded(link, live.topic.key)
+      }
       if (link.suspects.length === 0) continue
       link.suspects = link.suspects.filter(({ isProven }) => !isProven)
       nextSuspect(link)

@@ -31,6 +31,8 @@ export interface Options {
 export interface Link {
   /** Sends a text over the open connection, within the budget of messages; does nothing while there is none. */
   readonly send: (text: string) => void
+  /** Whether texts wait for the budget of messages. */
+  readonly isWaiting: () => boolean
   /** Closes the connection and opens another one. */
   readonly drop: (reason: string) => void
   /** Keeps the connection for as long as it runs. */
@@ -55,6 +57,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   const clock = yield* Clock.Clock
   const outbox = yield* Queue.unbounded<string>()
   let isOpen = false
+  let isDelayed = false
   let dropped: Deferred.Deferred<never, SocketLost> | undefined
   let place = 0
   let failures = 0
@@ -72,6 +75,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     dropped = lossRequested
     yield* Queue.clear(outbox)
     isOpen = true
+    isDelayed = false
     onUp()
     const reading = Effect.forever(
       Effect.map(connection.receive, (texts) => {
@@ -82,7 +86,16 @@ export const make = Effect.fnUntraced(function*(options: Options) {
       })
     )
     const sending = Effect.forever(
-      Effect.flatMap(Queue.take(outbox), (text) => Effect.andThen(messages.take, connection.send(text)))
+      Effect.flatMap(Queue.take(outbox), (text) => {
+        isDelayed = messages.left() === 0
+        return Effect.andThen(
+          messages.take,
+          Effect.suspend(() => {
+            isDelayed = false
+            return connection.send(text)
+          })
+        )
+      })
     )
     const watching = Effect.forever(Effect.andThen(
       Effect.sleep("1 second"),
@@ -134,6 +147,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
 
   const link: Link = {
     send,
+    isWaiting: () => isDelayed,
     drop: (reason) => {
       if (dropped !== undefined) Deferred.doneUnsafe(dropped, Effect.fail(new SocketLost({ code: 1006, reason })))
     },

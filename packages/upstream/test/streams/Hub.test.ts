@@ -1,0 +1,382 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Hub from "@trigate/upstream/streams/Hub"
+import { SocketTransport } from "@trigate/upstream/streams/SocketTransport"
+import type { Limits } from "@trigate/upstream/streams/StreamLimits"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import { TestClock } from "effect/testing"
+import { rowTopic, scriptedSockets, stateTopic, wordProtocol } from "./scriptedSocket.ts"
+
+/** A caller who writes down what happens. */
+const caller = (hub: Hub.Hub, name: string) => {
+  const seen: Array<string> = []
+  const seat = hub.join(name, {
+    subscribed: ({ key }) => void seen.push(`subscribed ${key}`),
+    deliver: ({ text }) => void seen.push(text),
+    refused: ({ key }, message) => void seen.push(`refused ${key}: ${message}`),
+    flush: () => {}
+  })
+  return { seat, seen }
+}
+
+/** Lets the fibres of the hub run, without any time passing. */
+const settle = Effect.repeat(TestClock.adjust(0), { times: 20 })
+
+const setup = Effect.fnUntraced(function*(limits: Partial<Limits> = {}, addresses = ["a"]) {
+  const sockets = scriptedSockets()
+  const hub = yield* Effect.provideService(
+    Hub.make({ addresses: () => addresses.map((each) => Redacted.make(each)), protocol: wordProtocol, limits }),
+    SocketTransport,
+    sockets.transport
+  )
+  return { hub, sockets, at: (place: number) => sockets.connections[place] ?? assert.fail(`no connection ${place}`) }
+})
+
+describe("sharing", () => {
+  it.effect("connects with the first subscription, and asks the upstream once for all callers", () =>
+    Effect.gen(function*() {
+      const { at, hub, sockets } = yield* setup()
+      const one = caller(hub, "one")
+      const two = caller(hub, "two")
+      yield* settle
+      assert.strictEqual(sockets.connections.length, 0)
+      one.seat.subscribe(stateTopic("btc"))
+      two.seat.subscribe(stateTopic("btc"))
+      yield* settle
+      assert.deepStrictEqual(at(0).sent, ["+btc"])
+      at(0).push("ok btc", "btc=1")
+      yield* settle
+      assert.deepStrictEqual(one.seen, ["subscribed btc", "btc=1"])
+      assert.deepStrictEqual(two.seen, one.seen)
+    }))
+
+  it.effect("takes the first frame for the acknowledgement where that comes later", () =>
+    Effect.gen(function*() {
+      const { at, hub } = yield* setup()
+      const one = caller(hub, "one")
+      one.seat.subscribe(stateTopic("btc"))
+      yield* settle
+      at(0).push("btc=1", "ok btc")
+      yield* settle
+      assert.deepStrictEqual(one.seen, ["subscribed btc", "btc=1"])
+    }))
+
+  it.effect("gives a late joiner the last state, the rows of a snapshot and the last events", () =>
+    Effect.gen(function*() {
+      const { at, hub } = yield* setup()
+      const topics = [stateTopic("state"), rowTopic("fills", "snapshot", 3), rowTopic("trades", "events", 2)]
+      const one = caller(hub, "one")
+      for (const topic of topics) one.seat.subscribe(topic)
+      yield* settle
+      at(0).push("ok state", "ok fills", "ok trades", "state=1", "state=2", "fills=*1,2", "fills=3,4", "trades=1,2,3")
+      yield* settle
+      const late = caller(hub, "late")
+      for (const topic of topics) late.seat.subscribe(topic)
+      assert.deepStrictEqual(late.seen, [
+        "subscribed state",
+        "state=2",
+        "subscribed fills",
+        "fills=*2,3,4",
+        "subscribed trades",
+        "trades=2,3"
+      ])
+    }))
+
+  it.effect("keeps a subscription for the grace period, and ends it with the last caller's", () =>
+    Effect.gen(function*() {
+      const { at, hub, sockets } = yield* setup({ grace: Duration.seconds(10) })
+      const one = caller(hub, "one")
+      one.seat.subscribe(stateTopic("btc"))
+      yield* settle
+      at(0).push("ok btc", "btc=1")
+      yield* settle
+      assert.isTrue(one.seat.unsubscribe(stateTopic("btc")))
+      yield* TestClock.adjust("9 seconds")
+      assert.deepStrictEqual(at(0).sent, ["+btc"])
+      const two = caller(hub, "two")
+      two.seat.subscribe(stateTopic("btc"))
+      assert.deepStrictEqual(two.seen, ["subscribed btc", "btc=1"])
+      two.seat.leave()
+      yield* TestClock.adjust("11 seconds")
+      assert.deepStrictEqual(at(0).sent.filter((text) => text !== "ping"), ["+btc", "-btc"])
+      assert.strictEqual(sockets.open().length, 1)
+      at(0).push("over btc")
+      yield* settle
+      assert.strictEqual(sockets.open().length, 0)
+    }))
+
+  it.effect("puts topics whose frames look alike on different connections, and never mixes them", () =>
+    Effect.gen(function*() {
+      const { at, hub } = yield* setup()
+      const one = caller(hub, "one")
+      const two = caller(hub, "two")
+      one.seat.subscribe(stateTopic("orders of a", { route: "orders", user: "a" }))
+      two.seat.subscribe(stateTopic("orders of b", { route: "orders", user: "b" }))
+      yield* settle
+      assert.deepStrictEqual([at(0).sent, at(1).sent], [["+orders of a"], ["+orders of b"]])
+      at(0).push("orders=1")
+      at(1).push("orders=2")
+      yield* settle
+      assert.deepStrictEqual(one.seen, ["subscribed orders of a", "orders=1"])
+      assert.deepStrictEqual(two.seen, ["subscribed orders of b", "orders=2"])
+    }))
+
+  it.effect("leaves the route of an ended topic alone until the upstream has confirmed the end", () =>
+    Effect.gen(function*() {
+      const { at, hub, sockets } = yield* setup({ grace: Duration.zero })
+      const one = caller(hub, "one")
+      one.seat.subscribe(stateTopic("orders-a", { route: "orders", user: "a" }))
+      yield* settle
+      at(0).push("ok orders-a")
+      yield* settle
+      one.seat.leave()
+      yield* TestClock.adjust("1 second")
+      const two = caller(hub, "two")
+      two.seat.subscribe(stateTopic("orders-b", { route: "orders", user: "b" }))
+      yield* settle
+      // a late frame of the first user
+      at(0).push("orders=of a")
+      yield* settle
+      assert.strictEqual(sockets.connections.length, 2)
+      assert.deepStrictEqual(at(1).sent, ["+orders-b"])
+      assert.deepStrictEqual(two.seen, [])
+    }))
+
+  it.effect("forwards frames of an unknown channel, unless the connection carries a user", () =>
+    Effect.gen(function*() {
+      const { at, hub } = yield* setup()
+      const one = caller(hub, "one")
+      one.seat.subscribe(stateTopic("btc"))
+      yield* settle
+      at(0).push("ok btc", "new channel")
+      yield* settle
+      assert.deepStrictEqual(one.seen, ["subscribed btc", "new channel"])
+      caller(hub, "two").seat.subscribe(stateTopic("fills", { user: "a" }))
+      yield* settle
+      at(0).push("new other")
+      yield* settle
+      assert.strictEqual(one.seen.length, 2)
+      assert.strictEqual(hub.counts.unknown, 2)
+    }))
+})
+
+describe("limits", () => {
+  it.effect("refuse what goes beyond them, the caller concerned alone, and send nothing", () =>
+    Effect.gen(function*() {
+      const { at, hub, sockets } = yield* setup({ subscriptions: 2, users: 2, usersOfCaller: 1, connections: 1 })
+      const one = caller(hub, "one")
+      const two = caller(hub, "two")
+      one.seat.subscribe(stateTopic("fills-a", { user: "a" }))
+      one.seat.subscribe(stateTopic("fills-b", { user: "b" }))
+      two.seat.subscribe(stateTopic("other-a", { user: "a", route: "fills-a" }))
+      two.seat.subscribe(stateTopic("x"))
+      two.seat.subscribe(stateTopic("y"))
+      yield* settle
+      assert.deepStrictEqual(at(0).sent, ["+fills-a", "+x"])
+      assert.strictEqual(sockets.connections.length, 1)
+      assert.deepStrictEqual(one.seen, ["refused fills-b: at most 1 users"])
+      assert.deepStrictEqual(two.seen, [
+        "refused other-a: at most 1 connections",
+        "refused y: at most 2 subscriptions"
+      ])
+    }))
+
+  it.effect("are lowered to what the upstream says, and only the subscription that it refused ends", () =>
+    Effect.gen(function*() {
+      const { at, hub } = yield* setup({ users: 10 })
+      const one = caller(hub, "one")
+      for (const user of ["a", "b"]) one.seat.subscribe(stateTopic(`fills-${user}`, { user }))
+      yield* settle
+      at(0).push("ok fills-a", "full users 1")
+      yield* settle
+      assert.deepStrictEqual(one.seen, ["subscribed fills-a", "refused fills-b: full users 1"])
+      caller(hub, "two").seat.subscribe(stateTopic("fills-c", { user: "c" }))
+      yield* settle
+      assert.deepStrictEqual(at(0).sent, ["+fills-a", "+fills-b"])
+    }))
+
+  it.effect("of messages delay what goes beyond them for a minute", () =>
+    Effect.gen(function*() {
+      const { at, hub } = yield* setup({ messages: 3 })
+      const one = caller(hub, "one")
+      for (const key of ["a", "b", "c", "d"]) one.seat.subscribe(stateTopic(key))
+      yield* settle
+      assert.deepStrictEqual(at(0).sent, ["+a", "+b", "+c"])
+      at(0).push("ok a", "ok b", "ok c")
+      for (let second = 0; second < 58; second++) {
+        at(0).push("a=1")
+        yield* TestClock.adjust("1 second")
+      }
+      assert.deepStrictEqual(at(0).sent, ["+a", "+b", "+c"])
+      at(0).push("a=1")
+      yield* TestClock.adjust("3 seconds")
+      assert.deepStrictEqual(at(0).sent, ["+a", "+b", "+c", "+d"])
+    }))
+
+  it.effect("leave the last tenth to callers who have less than their share", () =>
+    Effect.gen(function*() {
+      const { hub } = yield* setup({ subscriptions: 20 })
+      const modest = caller(hub, "modest")
+      const greedy = caller(hub, "greedy")
+      modest.seat.subscribe(stateTopic("m0"))
+      for (let place = 0; place < 18; place++) greedy.seat.subscribe(stateTopic(`g${place}`))
+      assert.deepStrictEqual(greedy.seen, ["refused g17: at most 20 subscriptions"])
+      for (const key of ["m1", "m2", "m3"]) modest.seat.subscribe(stateTopic(key))
+      assert.deepStrictEqual(modest.seen, ["refused m3: at most 20 subscriptions"])
+    }))
+})
+
+describe("a lost connection", () => {
+  it.effect("is opened again, with its subscriptions, and callers see one stream without duplicates", () =>
+    Effect.gen(function*() {
+      const { at, hub } = yield* setup()
+      const one = caller(hub, "one")
+      one.seat.subscribe(stateTopic("book"))
+      one.seat.subscribe(rowTopic("fills", "snapshot", 100))
+      one.seat.subscribe(rowTopic("trades", "events", 30))
+      yield* settle
+      at(0).push("ok book", "ok fills", "ok trades", "book=1", "fills=*1,2", "trades=1,2,3")
+      yield* TestClock.adjust("3 seconds")
+      at(0).close()
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(at(1).sent, ["+book", "+fills", "+trades"])
+      at(1).push("ok book", "ok fills", "ok trades", "book=2", "fills=*1,2,3", "trades=2,3,4,5", "trades=6")
+      yield* settle
+      assert.deepStrictEqual(one.seen, [
+        "subscribed book",
+        "subscribed fills",
+        "subscribed trades",
+        "book=1",
+        "fills=*1,2",
+        "trades=1,2,3",
+        "book=2",
+        "fills=3",
+        "trades=4,5",
+        "trades=6"
+      ])
+      assert.deepStrictEqual([...hub.counts.gaps], [])
+    }))
+
+  it.effect("counts a hole where nothing overlaps", () =>
+    Effect.gen(function*() {
+      const { at, hub } = yield* setup()
+      const one = caller(hub, "one")
+      one.seat.subscribe(rowTopic("trades", "events", 30))
+      yield* settle
+      at(0).push("ok trades", "trades=1,2")
+      yield* TestClock.adjust("3 seconds")
+      at(0).close()
+      yield* TestClock.adjust("1 second")
+      at(1).push("ok trades", "trades=8,9")
+      yield* settle
+      assert.deepStrictEqual(one.seen.slice(1), ["trades=1,2", "trades=8,9"])
+      assert.deepStrictEqual([...hub.counts.gaps], [["events", 1]])
+    }))
+
+  it.effect("is refilled by a query, before the frames that came meanwhile", () =>
+    Effect.gen(function*() {
+      const { at, hub } = yield* setup()
+      const one = caller(hub, "one")
+      const asked: Array<number> = []
+      const refill = {
+        rank: 0,
+        load: ({ since }: { readonly since: number }) =>
+          Effect.as(Effect.delay(Effect.sync(() => asked.push(since)), "2 seconds"), ["orders=6,7,8"])
+      }
+      one.seat.subscribe(rowTopic("orders", "events", 0, { refill }))
+      yield* settle
+      at(0).push("ok orders", "orders=6")
+      yield* TestClock.adjust("3 seconds")
+      at(0).close()
+      yield* TestClock.adjust("1 second")
+      at(1).push("ok orders", "orders=8,9")
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(one.seen, ["subscribed orders", "orders=6"])
+      yield* TestClock.adjust("2 seconds")
+      assert.deepStrictEqual(one.seen, ["subscribed orders", "orders=6", "orders=!7,8", "orders=9"])
+      assert.deepStrictEqual(asked, [1000])
+      assert.deepStrictEqual([...hub.counts.refilled], [["events", 2]])
+    }))
+
+  it.effect("fails over to the next address", () =>
+    Effect.gen(function*() {
+      const { at, hub, sockets } = yield* setup({}, ["a", "b"])
+      sockets.unreachable.add("a")
+      caller(hub, "one").seat.subscribe(stateTopic("x"))
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(at(0).address, "b")
+    }))
+
+  it.effect("waits longer each time while no address can be reached, and not more than the allowed connections", () =>
+    Effect.gen(function*() {
+      const { hub, sockets } = yield* setup({}, ["a"])
+      sockets.unreachable.add("a")
+      caller(hub, "one").seat.subscribe(stateTopic("x"))
+      yield* TestClock.adjust("1 minute")
+      sockets.unreachable.clear()
+      yield* TestClock.adjust("11 seconds")
+      assert.strictEqual(sockets.connections.length, 1)
+    }))
+})
+
+describe("supervision", () => {
+  it.effect("pings a quiet connection, and opens another one where no answer comes", () =>
+    Effect.gen(function*() {
+      const { at, hub, sockets } = yield* setup()
+      caller(hub, "one").seat.subscribe(stateTopic("x"))
+      yield* settle
+      at(0).push("ok x")
+      yield* TestClock.adjust("21 seconds")
+      assert.deepStrictEqual(at(0).sent, ["+x", "ping"])
+      at(0).push("pong")
+      yield* TestClock.adjust("22 seconds")
+      assert.deepStrictEqual(at(0).sent, ["+x", "ping", "ping"])
+      yield* TestClock.adjust("10 seconds")
+      assert.strictEqual(sockets.connections.length, 2)
+      assert.deepStrictEqual(at(1).sent, ["+x"])
+      assert.deepStrictEqual([...hub.counts.reconnects], [["silent", 1]])
+    }))
+
+  it.effect("subscribes again to a steady topic that has become silent", () =>
+    Effect.gen(function*() {
+      const { at, hub } = yield* setup()
+      const one = caller(hub, "one")
+      one.seat.subscribe(stateTopic("mids", { isSteady: true }))
+      one.seat.subscribe(stateTopic("other"))
+      yield* settle
+      at(0).push("ok mids", "ok other")
+      for (let frame = 0; frame < 4; frame++) {
+        at(0).push(`mids=${frame}`)
+        yield* TestClock.adjust("5 seconds")
+      }
+      for (let second = 0; second < 12; second++) {
+        at(0).push("other=1")
+        yield* TestClock.adjust("1 second")
+      }
+      assert.deepStrictEqual(at(0).sent, ["+mids", "+other", "-mids", "+mids"])
+    }))
+
+  it.effect("finds the subscription for which the upstream closes the connection, and resumes the others", () =>
+    Effect.gen(function*() {
+      const { at, hub, sockets } = yield* setup()
+      const good = caller(hub, "good")
+      const bad = caller(hub, "bad")
+      good.seat.subscribe(stateTopic("good"))
+      yield* settle
+      at(0).push("ok good", "good=1")
+      yield* TestClock.adjust("3 seconds")
+      good.seat.subscribe(stateTopic("young"))
+      bad.seat.subscribe(stateTopic("bad"))
+      // the upstream closes each connection on which it finds the bad one
+      for (let turn = 0; turn < 12; turn++) {
+        yield* TestClock.adjust("1 second")
+        const connection = sockets.connections.at(-1)
+        if (connection?.sent.includes("+bad") === true) connection.close()
+        else connection?.push(...connection.sent.map((text) => text.replace("+", "ok ")), "good=2", "young=1")
+      }
+      assert.deepStrictEqual(bad.seen, ["refused bad: invalid bad"])
+      assert.include(good.seen, "subscribed young")
+      assert.deepStrictEqual(sockets.connections.at(-1)?.sent.includes("+bad"), false)
+    }))
+})
