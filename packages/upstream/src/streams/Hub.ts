@@ -284,8 +284,8 @@ export const make = Effect.fnUntraced(function*({ addresses, isFamiliar, protoco
     forget(live)
   }
 
-  const send = ({ isUp, link }: UpstreamLink, text: string): void => {
-    if (isUp) link?.send(text)
+  const send = ({ isUp, link }: UpstreamLink, text: string, onSent?: () => void): void => {
+    if (isUp) link?.send(text, onSent)
   }
 
   const ask = (live: Live): void => {
@@ -293,7 +293,10 @@ export const make = Effect.fnUntraced(function*({ addresses, isFamiliar, protoco
     live.phase = "asked"
     live.askedAt = now()
     live.isFirst = true
-    send(live.link, live.topic.subscribe)
+    // the message may have to wait
+    send(live.link, live.topic.subscribe, () => {
+      live.askedAt = now()
+    })
   }
 
   const leaveUpstream = (live: Live): void => {

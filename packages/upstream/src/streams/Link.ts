@@ -30,7 +30,7 @@ export interface Options {
 /** A connection that is kept open. */
 export interface Link {
   /** Sends a text over the open connection, within the budget of messages; does nothing while there is none. */
-  readonly send: (text: string) => void
+  readonly send: (text: string, onSent?: () => void) => void
   /** Whether texts wait for the budget of messages. */
   readonly isWaiting: () => boolean
   /** Closes the connection and opens another one. */
@@ -55,15 +55,15 @@ const soundAfter = 10_000
 export const make = Effect.fnUntraced(function*(options: Options) {
   const { addresses, connections, messages, onDown, onTexts, onUp, ping, transport } = options
   const clock = yield* Clock.Clock
-  const outbox = yield* Queue.unbounded<string>()
+  const outbox = yield* Queue.unbounded<{ readonly text: string; readonly onSent: (() => void) | undefined }>()
   let isOpen = false
   let isDelayed = false
   let dropped: Deferred.Deferred<never, SocketLost> | undefined
   let place = 0
   let failures = 0
 
-  const send = (text: string): void => {
-    if (isOpen) Queue.offerUnsafe(outbox, text)
+  const send: Link["send"] = (text, onSent) => {
+    if (isOpen) Queue.offerUnsafe(outbox, { text, onSent })
   }
 
   const session = Effect.fnUntraced(function*(address: Redacted.Redacted) {
@@ -86,12 +86,13 @@ export const make = Effect.fnUntraced(function*(options: Options) {
       })
     )
     const sending = Effect.forever(
-      Effect.flatMap(Queue.take(outbox), (text) => {
+      Effect.flatMap(Queue.take(outbox), ({ onSent, text }) => {
         isDelayed = messages.left() === 0
         return Effect.andThen(
           messages.take,
           Effect.suspend(() => {
             isDelayed = false
+            onSent?.()
             return connection.send(text)
           })
         )
