@@ -87,7 +87,7 @@ const pingEvery = 25 * second
 const stuckAfter = 60 * second
 
 /** Milliseconds between two checks of the keys. */
-const keysEvery = 4 * second
+const keysEvery = 2 * second
 
 /** How long a peer has to answer a close frame. */
 const closeWithin = "3 seconds"

@@ -23,7 +23,7 @@ const caller = (hub: Hub.Hub, name: string) => {
 /** Lets the fibres of the hub run, without any time passing. */
 const settle = Effect.repeat(TestClock.adjust(0), { times: 20 })
 
-const setup = Effect.fnUntraced(function*(limits: Partial<Limits> = {}, addresses = ["a"]) {
+const setup = Effect.fnUntraced(function*(limits: Partial<Limits> = {}, addresses: ReadonlyArray<string> = ["a"]) {
   const sockets = scriptedSockets()
   const hub = yield* Effect.provideService(
     Hub.make({ addresses: () => addresses.map((each) => Redacted.make(each)), protocol: wordProtocol, limits }),
