@@ -191,7 +191,7 @@ type Surroundings =
 /** What the WebSockets of callers may take. */
 const sessionLimits = (settings: Settings): Sessions.Options => ({
   sockets: settings.streamCallerSockets,
-  subscriptions: settings.streamCallerSubscriptions,
+  subscriptions: settings.streamPerSocket,
   messages: settings.streamCallerMessages,
   posts: settings.streamPosts,
   queue: { frames: settings.streamQueueFrames, bytes: settings.streamQueueBytes }

@@ -19,7 +19,7 @@ export const settings = {
     meaning: "WebSockets that one caller may have open",
     takes: count
   }),
-  streamCallerSubscriptions: withDefault("TRIGATE_STREAM_CALLER_SUBSCRIPTIONS", Count, "1000", {
+  streamPerSocket: withDefault("TRIGATE_STREAM_PER_SOCKET", Count, "1000", {
     group: "Streams",
     needsRestart: true,
     meaning: "subscriptions of one WebSocket of a caller",
