@@ -379,12 +379,25 @@ const configurationText = document(
     "([decision 26](decisions/0026-settings-change-over-what-stays.md))"
 )
 
+/** What Effect's cluster writes where a recorder is elected. */
+const clusterMetrics: ReadonlyArray<readonly [name: string, kind: string, meaning: string]> = [
+  ["effect_cluster_runners", "gauge", "Replicas that take part, as this one knows"],
+  ["effect_cluster_runners_healthy", "gauge", "Those of them that the database has heard of lately"],
+  ["effect_cluster_singletons", "gauge", "1 on the replica that records, else 0"],
+  ["effect_cluster_shards", "gauge", "1 on the replica that holds the lock of the recorder, else 0"],
+  ["effect_cluster_shards_releasing", "gauge", "1 while this replica gives the lock back, else 0"],
+  ["effect_cluster_shard_release", "histogram", "How long giving the lock back took, in milliseconds"],
+  ["effect_cluster_entities", "gauge", "Always 0: the recorder is no entity"],
+  ["effect_cluster_entity_mailbox_size", "gauge", "Not written: there are no entities"],
+  ["effect_cluster_entity_mailbox_size_max", "gauge", "Not written: there are no entities"]
+]
+
 const metricsText = document(
   "Metrics",
   "`GET /metrics` prints these in Prometheus text, and a gateway with a collector exports them over OTLP\n" +
     "([guide](guides/observability.md)). A metric without a series yet is printed with its head only. Every label has a\n" +
     "bounded set of values; none holds an address, a key, or a text of a caller. The names that do not begin with `trigate_`\n" +
-    "are those of prom-client.",
+    "are those of prom-client, but those of [the election](#the-election-of-a-recorder).",
   table(
     ["Metric", "Kind", "Labels", "Meaning"],
     rows.map(({ kind, labels, meaning, name, onLinux }) => [
@@ -395,6 +408,12 @@ const metricsText = document(
     ])
   ),
   "A histogram `x` has the series `x_bucket` (with the label `le`), `x_sum` and `x_count`.",
+  "## The election of a recorder",
+  "Where replicas share a Postgres and record candles, Effect's cluster adds these. No alert needs them.",
+  table(
+    ["Metric", "Kind", "Meaning"],
+    clusterMetrics.map(([name, kind, meaning]) => [code(name), kind, meaning])
+  ),
   "## Labels",
   table(["Label", "Value"], Object.entries(labels).map(([name, value]) => [code(name), value])),
   "## Known queries",

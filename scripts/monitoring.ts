@@ -56,6 +56,14 @@ const dashboardRows: ReadonlyArray<Row> = [
           ["99 %", quantile(0.99, m.requestSeconds)]
         ]
       },
+      {
+        title: "Requests by group of callers",
+        unit: "reqps",
+        lines: [
+          ["{{group}}", rate(m.callerRequests, "group")],
+          ["{{group}} limited", rate(m.callerRequests, "group", "limited=\"yes\"")]
+        ]
+      },
       { title: "Calls by operation", unit: "ops", lines: [["{{operation}}", rate(m.operations, "operation")]] },
       {
         title: "Calls that did not end well, by outcome",
@@ -200,10 +208,16 @@ const dashboardRows: ReadonlyArray<Row> = [
         lines: [["{{state}}", now(m.actionLogEntries, "state")]]
       },
       {
+        title: "Age of the oldest action of unknown outcome",
+        unit: "s",
+        lines: [["oldest", `time() - (min(${all(m.actionLogOldest)} > 0))`]]
+      },
+      {
         title: "Stores that are away",
         unit: "short",
         lines: [
           ["action log of {{instance}}", all(m.actionLogAway)],
+          ["keys of callers of {{instance}}", all(m.callerKeysAway)],
           ["candle archive of {{instance}}", all(m.archiveAway)],
           ["{{use}} of {{instance}}", all(m.sharedStateDegraded)]
         ]
@@ -236,6 +250,7 @@ const dashboardRows: ReadonlyArray<Row> = [
           ["{{interval}} built", rate(m.archiveDifferences, "interval")]
         ]
       },
+      { title: "Which gateway records", unit: "short", lines: [["{{instance}}", all(m.recording)]] },
       { title: "How far the recorder is behind", unit: "s", lines: [["{{instance}}", all(m.archiveBehind)]] }
     ]
   },
@@ -282,6 +297,11 @@ const dashboardRows: ReadonlyArray<Row> = [
           ["{{instance}} files and sockets", all(m.processOpenFds)],
           ["{{instance}} resources", all(m.activeResources)]
         ]
+      },
+      {
+        title: "Whether the last settings were refused",
+        unit: "short",
+        lines: [["{{instance}}", all(m.settingsRefused)]]
       },
       { title: "Time since the start", unit: "s", lines: [["{{instance}}", `time() - ${all(m.processStart)}`]] },
       {
@@ -397,6 +417,17 @@ const alerts: ReadonlyArray<Alert> = [
     whatToDo: "See whether a gateway runs, and whether Prometheus reaches its /metrics."
   },
   {
+    name: "TrigateReplicaGone",
+    severity: "ticket",
+    for: "5m",
+    // the median of an hour: a third replica during an upgrade is none too many
+    expression:
+      `count by (job) (${m.buildInfo.name}) < quantile_over_time(0.5, count by (job) (${m.buildInfo.name})[1h:1m])`,
+    summary: "Fewer gateways of {{ $labels.job }} are scraped than an hour ago",
+    whatToDo:
+      "See whether one has ended, and whether Prometheus reaches it. If you run fewer on purpose, it ends by itself."
+  },
+  {
     name: "TrigateRequestsFail",
     severity: "page",
     for: "5m",
@@ -450,8 +481,9 @@ const alerts: ReadonlyArray<Alert> = [
     name: "TrigateActionsUnknown",
     severity: "page",
     for: "5m",
-    expression: `${m.actionLogEntries.name}{state="unknown"} > 0`,
-    summary: "Signed actions have an unknown outcome",
+    // of all replicas together, so that the end of one does not begin the five minutes anew
+    expression: `max by (job) (${m.actionLogEntries.name}{state="unknown"}) > 0`,
+    summary: "{{ $value }} signed actions have an unknown outcome",
     whatToDo: "List and resolve them with trigate actions; do not sign them again under a new nonce."
   },
   {
@@ -461,6 +493,34 @@ const alerts: ReadonlyArray<Alert> = [
     expression: `${m.actionLogAway.name} == 1`,
     summary: "The action log cannot be written: signed actions are refused",
     whatToDo: "Bring its database or Redis back; nothing was sent meanwhile."
+  },
+  {
+    name: "TrigateCallersRefused",
+    severity: "page",
+    for: "2m",
+    expression: `${m.callerKeysAway.name} == 1`,
+    summary: "{{ $labels.instance }} cannot read the keys of its callers",
+    whatToDo:
+      "Bring the database or the key file back. A gateway that has read them once serves by them, one that has not refuses everybody."
+  },
+  {
+    name: "TrigateSettingsRefused",
+    severity: "ticket",
+    for: "0m",
+    expression: `${m.settingsRefused.name} == 1`,
+    summary: "{{ $labels.instance }} refused the settings that it read last, and serves by older ones",
+    whatToDo:
+      "The log says which setting is wrong; correct it and send SIGHUP again, before a restart refuses to start."
+  },
+  {
+    name: "TrigateCallerLimited",
+    severity: "ticket",
+    for: "15m",
+    expression: `${recent(m.callerRequests, "job, group", "limited=\"yes\"")} / ${
+      recent(m.callerRequests, "job, group")
+    } > 0.2`,
+    summary: "More than 20 % of the requests of {{ $labels.group }} end with HTTP 429",
+    whatToDo: "See which limit refuses them: the quota of the key, or the rate limit of an upstream."
   },
   {
     name: "TrigateActionsUnshared",
@@ -485,6 +545,14 @@ const alerts: ReadonlyArray<Alert> = [
     expression: `${m.sharedStateDegraded.name} == 1`,
     summary: "Replicas do not share {{ $labels.use }}",
     whatToDo: "Bring Redis back; until then each replica works alone."
+  },
+  {
+    name: "TrigateNoRecorder",
+    severity: "ticket",
+    for: "5m",
+    expression: `max by (job) (${m.recording.name}) == 0`,
+    summary: "No gateway of {{ $labels.job }} records candles",
+    whatToDo: "The logs say why the election or the recording failed; most often the database is away."
   },
   {
     name: "TrigateCandlesBehind",

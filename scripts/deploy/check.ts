@@ -15,6 +15,7 @@ import * as os from "node:os"
 import * as path from "node:path"
 import { root, versionOf } from "../packages/manifest.ts"
 import { equal, run, step } from "../steps.ts"
+import * as Beside from "./beside.ts"
 import * as Compose from "./compose.ts"
 import * as Dockerfile from "./dockerfile.ts"
 import * as Kubernetes from "./kubernetes.ts"
@@ -108,7 +109,8 @@ const checkAll = Effect.gen(function*() {
   const manifests: ReadonlyArray<readonly [title: string, check: () => Promise<string>]> = [
     ["compose", () => Compose.check(image, port)],
     ["kubernetes", () => Kubernetes.check(image, port, scratch)],
-    ["systemd", () => Systemd.check(image, scratch)]
+    ["systemd", () => Systemd.check(image, scratch)],
+    ["alert rules and balancers", () => Promise.resolve(Beside.check(scratch))]
   ]
   for (const [title, check] of manifests) {
     const found = yield* Effect.promise(check)

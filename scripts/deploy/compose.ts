@@ -10,7 +10,7 @@ import { parse } from "yaml"
 import { root } from "../packages/manifest.ts"
 import { equal } from "../steps.ts"
 import type { Stage } from "./dockerfile.ts"
-import { example, settings, shared } from "./started.ts"
+import { example, expectedAdminPort, settings, shared } from "./started.ts"
 
 const texts = Schema.Array(Schema.String)
 
@@ -81,6 +81,7 @@ const Targets = Schema.Struct({
   rule_files: texts,
   scrape_configs: Schema.Array(Schema.Struct({
     job_name: Schema.String,
+    authorization: Schema.Struct({ credentials_file: Schema.String }),
     dns_sd_configs: Schema.Tuple([Schema.Struct({ names: texts, type: Schema.Literal("A"), port: Schema.Int })])
   }))
 })
@@ -97,7 +98,7 @@ export const check = async (image: Stage, port: number): Promise<string> => {
     known("secret", service.secrets ?? [], secrets)
     known("service", Object.keys(service.depends_on ?? {}), services)
     for (const mount of service.volumes ?? []) mounted(mount, volumes)
-    // nothing here asks its callers for a key
+    // a key travels in the clear
     for (const published of service.ports ?? []) equal("a published port", published.split(":")[0], "127.0.0.1")
     if (service.build === undefined && service.healthcheck === undefined) {
       throw new Error(`compose.yaml: ${service.image} has no healthcheck`)
@@ -122,9 +123,11 @@ export const check = async (image: Stage, port: number): Promise<string> => {
     throw new Error(`compose.yaml: stop_grace_period is less than the ${least} seconds that a gateway may take to end`)
   }
   const { rule_files, scrape_configs } = Schema.decodeUnknownSync(Targets)(read("prometheus.yaml"))
-  for (const { dns_sd_configs: [target] } of scrape_configs) {
+  for (const { authorization, dns_sd_configs: [target] } of scrape_configs) {
+    const secret = authorization.credentials_file.replace("/run/secrets/", "")
+    known("secret", [secret], Object.fromEntries((services["prometheus"]?.secrets ?? []).map((name) => [name, name])))
     known("service", target.names, services)
-    equal("the port that Prometheus reads", target.port, port)
+    equal("the port that Prometheus reads", target.port, expectedAdminPort)
   }
   for (const rules of rule_files) {
     const target = `/etc/prometheus/${rules}:ro`

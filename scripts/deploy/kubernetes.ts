@@ -12,7 +12,7 @@ import { parse, parseAllDocuments } from "yaml"
 import { root } from "../packages/manifest.ts"
 import { equal, run } from "../steps.ts"
 import type { Stage } from "./dockerfile.ts"
-import { example, settings, shared } from "./started.ts"
+import { example, expectedAdminPort, settings, shared } from "./started.ts"
 
 const folder = path.join(root, "deploy/kubernetes")
 const models = path.join(root, "node_modules/kubernetes-models")
@@ -96,7 +96,10 @@ const Deployment = Schema.Struct({
           image: Schema.String,
           args: Schema.Array(Schema.String),
           env: Schema.optionalKey(Schema.Array(Schema.Struct({ name: Schema.String, value: Schema.String }))),
-          ports: Schema.Tuple([Schema.Struct({ name: Schema.Literal("http"), containerPort: Schema.Int })]),
+          ports: Schema.Tuple([
+            Schema.Struct({ name: Schema.Literal("http"), containerPort: Schema.Int }),
+            Schema.Struct({ name: Schema.Literal("admin"), containerPort: Schema.Int })
+          ]),
           startupProbe: probe("/health/ready"),
           readinessProbe: probe("/health/ready"),
           livenessProbe: probe("/health/live"),
@@ -188,7 +191,8 @@ export const check = async (image: Stage, port: number, scratch: string): Promis
   equal("user", { uid: pod.securityContext.runAsUser, gid: pod.securityContext.runAsGroup }, image.user)
   equal("group of the volumes", pod.securityContext.fsGroup, image.user.gid)
   equal("port of the container", container.ports[0].containerPort, port)
-  equal("port that is scraped", spec.template.metadata.annotations["prometheus.io/port"], String(port))
+  equal("port of the admin listener", container.ports[1].containerPort, expectedAdminPort)
+  equal("port that is scraped", spec.template.metadata.annotations["prometheus.io/port"], String(expectedAdminPort))
 
   const least = container.lifecycle.preStop.sleep.seconds + 2 * Duration.toSeconds(maxDrainWait)
   if (pod.terminationGracePeriodSeconds < least) {

@@ -15,7 +15,7 @@ export const ChainReadiness = Schema.Struct({
 
 /** Whether the gateway takes traffic, and how each chain is served. */
 export const Readiness = Schema.Struct({
-  status: Schema.Literals(["ready", "draining", "full"]),
+  status: Schema.Literals(["ready", "draining", "full", "without-keys"]),
   sandbox: Schema.Boolean,
   network: Schema.Literals(["mainnet", "testnet"]),
   chains: Schema.optionalKey(
@@ -37,6 +37,11 @@ export const Readiness = Schema.Struct({
     description: "Where the action log is kept, and whether that store answers. While a database is away, signed " +
       "actions are refused. While Redis is away, a nonce is compared with those of this process only"
   }),
+  callers: Schema.optionalKey(Schema.Literals(["up", "away", "unread"])).annotateKey({
+    description:
+      "Whether the keys of callers can be read; absent where callers need none. While their store is `away` the " +
+      "keys that were read last count. Until they were read once (`unread`) nobody is let in"
+  }),
   redis: Schema.optionalKey(Schema.Literals(["up", "away"])).annotateKey({
     description: "Whether the Redis that replicas share can be reached; absent where none is configured. While it is " +
       "away the gateway takes traffic"
@@ -54,7 +59,9 @@ export class HealthApi extends HttpApiGroup.make("health").add(
     success: [Readiness, Readiness.pipe(HttpApiSchema.status(503))]
   }).annotateMerge(OpenApi.annotations({
     summary: "Whether the gateway takes traffic, by chain",
-    description: "Answers 503 while the gateway drains after SIGTERM, and while its action log is full for everybody."
+    description:
+      "Answers 503 while the gateway drains after SIGTERM, and while its action log is full for everybody, and until the " +
+      "keys of its callers were read once."
   })),
   HttpApiEndpoint.get("metrics", Paths.metrics, {
     success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain; version=0.0.4; charset=utf-8" }))

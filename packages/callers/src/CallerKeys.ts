@@ -22,6 +22,11 @@ export class CallerKeys extends Context.Service<CallerKeys, {
    * The key is the bare text: wrapping it would cost as much as its hash.
    */
   readonly tryCheck?: (key: string, now: number) => Caller | undefined
+  /**
+   * Whether the keys can be read: `unread` if that never worked, so that nobody can be let in, and `away` if the keys that
+   * were read earlier count for now. Absent where the gateway is open.
+   */
+  readonly state?: Effect.Effect<"up" | "away" | "unread">
 }>()("@trigate/callers/CallerKeys") {}
 
 /** No keys: whoever reaches the gateway may use it. */

@@ -12,9 +12,11 @@ import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
 import * as Queue from "effect/Queue"
 import * as Redacted from "effect/Redacted"
 import { CallerKeys } from "./CallerKeys.ts"
+import { metrics } from "./CallerMetrics.ts"
 import * as Key from "./Key.ts"
 import { isValid, KeyStore, KeyStoreFault } from "./KeyStore.ts"
 import type { KeyRecord } from "./KeyStore.ts"
@@ -42,6 +44,8 @@ const knownOf = ({ expiresAt = Infinity, name, prefix, quota = {}, scope = {} }:
   prefix,
   expiresAt
 })
+
+const awayGauge = metrics.callerKeysAway.series({})
 
 const unknown = Effect.suspend(() => Effect.fail(new Unauthorized({ detail: "The key is not known, or no longer" })))
 
@@ -72,17 +76,22 @@ const make = Effect.fnUntraced(function*(options: Options) {
     )
     version = snapshot.version
   })
+  const report = (isNowAway: boolean, log: Effect.Effect<void>) => {
+    if (isAway === isNowAway) return Effect.void
+    isAway = isNowAway
+    return Effect.andThen(Metric.update(awayGauge, isAway ? 1 : 0), log)
+  }
   const readAgain = Effect.matchEffect(read, {
-    onFailure: ({ message }) => {
-      if (isAway) return Effect.void
-      isAway = true
-      return Effect.logError(`The keys of callers stay as they were: ${message}`)
-    },
-    onSuccess: () => {
-      if (!isAway) return Effect.void
-      isAway = false
-      return Effect.logInfo("The keys of callers can be read again")
-    }
+    onFailure: ({ message }) =>
+      report(
+        true,
+        Effect.logError(
+          version === undefined
+            ? `The keys of callers cannot be read, so every caller is refused: ${message}`
+            : `The keys of callers stay as they were: ${message}`
+        )
+      ),
+    onSuccess: () => report(false, Effect.logInfo("The keys of callers can be read"))
   })
   const round = Effect.gen(function*() {
     yield* Effect.timeoutOption(Queue.take(asked), options.interval ?? "1 second")
@@ -123,6 +132,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
   yield* Effect.addFinalizer(() => writeUses)
 
   return CallerKeys.of({
+    state: Effect.sync(() => version === undefined ? "unread" : isAway ? "away" : "up"),
     // a text of another length is no key, and hashing a long one would take time
     tryCheck: (key, now) => key.length === Key.length ? valid(hashOf(key), now) : undefined,
     check: (key) =>

@@ -11,6 +11,9 @@ export * as CallerKeys from "./CallerKeys.ts"
 /** `CallerKeys` over a store of keys. */
 export * as CallerKeysStored from "./CallerKeysStored.ts"
 
+/** What is counted of the keys of callers. */
+export * as CallerMetrics from "./CallerMetrics.ts"
+
 /** A caller's key as a text: `tg_`, ten hex digits that logs may show, `_`, and 256 random bits in hex. */
 export * as Key from "./Key.ts"
 

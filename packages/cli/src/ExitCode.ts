@@ -51,6 +51,8 @@ const ofGatewayErrors: { readonly [Tag in GatewayError["_tag"]]: ErrorClass } = 
   UpstreamRateLimited: "unavailable",
   UpstreamTimeout: "unavailable",
   UpstreamMalformed: "unavailable",
+  UpstreamForbidden: "unavailable",
+  CallReverted: "refused",
   OutcomeUnknown: "unknownOutcome"
 }
 

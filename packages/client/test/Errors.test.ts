@@ -144,7 +144,7 @@ describe("every error that a method declares comes back as it was", () => {
 
 describe("a status without a body of ours", () => {
   for (
-    const [status, tag] of [[400, "InvalidRequest"], [401, "UpstreamUnavailable"], [429, "UpstreamRateLimited"], [
+    const [status, tag] of [[400, "InvalidRequest"], [401, "UpstreamForbidden"], [429, "UpstreamRateLimited"], [
       503,
       "UpstreamUnavailable"
     ]] as const

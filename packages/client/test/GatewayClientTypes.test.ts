@@ -54,6 +54,7 @@ type ServedTag =
   | "QuotaExceeded"
   | "Overloaded"
   | "PayloadTooLarge"
+  | "UpstreamForbidden"
   | "UpstreamUnavailable"
   | "UpstreamRateLimited"
   | "UpstreamTimeout"

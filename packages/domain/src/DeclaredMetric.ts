@@ -13,7 +13,9 @@ export const labels = {
     "for retries what was wrong with the attempt before, for ejections with the address, for reconnects of streams `closed`, " +
     "`silent` or `stale`",
   channel: "name of a declared subscription",
+  group: "name of the caller's key, `address` for callers without one, `others` beyond 100 names",
   interval: "interval of a bar, such as `1m`",
+  limited: "`yes` or `no`",
   node: "version of Node",
   operation:
     "name of a declared operation, the type of a [known query](#known-queries), or `batch`, `probe`, `unsupported`",

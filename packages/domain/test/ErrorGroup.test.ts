@@ -29,7 +29,8 @@ const table: { readonly [Group in ErrorGroup]: ReadonlyArray<GatewayError["_tag"
     "InvalidAddress",
     "TokenNotFound",
     "UnknownAsset",
-    "PayloadTooLarge"
+    "PayloadTooLarge",
+    "CallReverted"
   ],
   "fix-setup": [
     "UnavailableOnNode",
@@ -37,7 +38,8 @@ const table: { readonly [Group in ErrorGroup]: ReadonlyArray<GatewayError["_tag"
     "SignerNotAllowed",
     "Unauthorized",
     "NotPermitted",
-    "ArchiveNotConfigured"
+    "ArchiveNotConfigured",
+    "UpstreamForbidden"
   ],
   // a used nonce: an action under it was sent, or is being sent
   "outcome-unknown": ["NonceAlreadyUsed", "OutcomeUnknown"]
@@ -111,7 +113,7 @@ describe("catchGroup", () => {
       return Effect.succeed(0)
     }))
     expectTypeOf<Effect.Error<typeof later>["_tag"]>().toEqualTypeOf<
-      "InvalidRequest" | "UnsupportedMethod" | "UnavailableOnNode" | "ChainNotConfigured"
+      "InvalidRequest" | "UnsupportedMethod" | "UnavailableOnNode" | "ChainNotConfigured" | "UpstreamForbidden"
     >()
     expectTypeOf<Effect.Success<typeof later>>().toEqualTypeOf<"done" | number>()
 

@@ -152,7 +152,7 @@ describe("readOutcome", () => {
   // a quota or a permission there is that of this gateway, and not of its caller
   const ofThisGateway = new Map<string, string>([
     ["QuotaExceeded", "UpstreamRateLimited"],
-    ["NotPermitted", "UpstreamUnavailable"]
+    ["NotPermitted", "UpstreamForbidden"]
   ])
 
   it.effect.prop(

@@ -28,7 +28,7 @@ const table: ReadonlyArray<readonly [tag: Tag, status: number, code: number, fie
   ["ChainNotConfigured", 501, -32004, ["chain"]],
   ["NonceOutOfWindow", 422, -32603, ["nonce", "now", "earliest", "latest"]],
   ["NonceMismatch", 422, -32603, ["nonce", "actionNonce"]],
-  ["NonceAlreadyUsed", 409, -32603, ["signer", "nonce"]],
+  ["NonceAlreadyUsed", 409, -32603, ["signer", "nonce", "settled"]],
   ["InvalidSignature", 422, -32603, ["reason", "recovered", "expected"]],
   ["SignerNotAllowed", 403, -32603, ["signer"]],
   ["Unauthorized", 401, -32001, []],
@@ -45,6 +45,8 @@ const table: ReadonlyArray<readonly [tag: Tag, status: number, code: number, fie
   ["UpstreamRateLimited", 429, -32005, ["upstream", "retryAfter"]],
   ["UpstreamTimeout", 504, -32603, ["upstream", "deadline"]],
   ["UpstreamMalformed", 502, -32603, ["upstream", "issue"]],
+  ["UpstreamForbidden", 502, -32004, ["upstream"]],
+  ["CallReverted", 422, 3, ["upstream", "code", "data"]],
   ["OutcomeUnknown", 504, -32050, ["upstream", "nonce", "signer", "advice"]]
 ]
 
@@ -59,7 +61,7 @@ describe("GatewayError", () => {
       table.map(([tag]) => tag)
     )
     assert.deepStrictEqual(Object.keys(rpcCodes), table.map(([tag]) => tag))
-    assert.strictEqual(new Set(table.map(([tag]) => tag)).size, 26)
+    assert.strictEqual(new Set(table.map(([tag]) => tag)).size, 28)
   })
 
   it.each(table)("%s is HTTP %i and JSON-RPC %i", (tag, status, code) => {
@@ -141,6 +143,7 @@ describe("CommonFailure", () => {
       "UpstreamRateLimited",
       "UpstreamTimeout",
       "UpstreamMalformed",
+      "UpstreamForbidden",
       "QuotaExceeded"
     ])
   })

@@ -4,6 +4,7 @@ import * as Json from "@trigate/domain/encoding/Json"
 import { of as json } from "@trigate/domain/encoding/Json"
 import type { GatewayError } from "@trigate/domain/errors/GatewayError"
 import { GatewayError as GatewayErrorSchema, gatewayErrors, rpcCodes } from "@trigate/domain/errors/GatewayError"
+import { CallReverted } from "@trigate/domain/errors/UpstreamError"
 import * as EvmProtocol from "@trigate/domain/evm/EvmProtocol"
 import * as JsonRpc from "@trigate/domain/operations/JsonRpc"
 import * as Operation from "@trigate/domain/operations/Operation"
@@ -279,6 +280,54 @@ const errorAnswer = (code: number, message: string, error: string): JsonRpc.RpcA
   code,
   message,
   error: json(error)
+})
+
+const calls = EvmProtocol.readerOf({ ...operation, failures: [CallReverted] })
+
+/** Reads the error of a node that answers with a status. */
+const refusalOf = (status: number, error: string, read: typeof calls | typeof reader = calls) =>
+  Effect.gen(function*() {
+    const response = UpstreamResponse.plain("layer2", status, `{"jsonrpc":"2.0","id":7,"error":${error}}`)
+    const judged = EvmProtocol.judge(7)(response)
+    assert(judged._tag !== "Refused" && judged.answer !== undefined)
+    return yield* Effect.flip(read("layer2", judged.answer))
+  })
+
+describe("what a node refuses", () => {
+  const reverts = [
+    [`{"code":3,"message":"execution reverted: no","data":"0x08c379a0"}`, { code: 3, data: "0x08c379a0" }],
+    [`{"code":-32000,"message":"execution reverted"}`, { code: -32000 }],
+    [`{"code":-32015,"message":"VM execution error.","data":"Reverted 0x08c379a0"}`, {
+      code: -32015,
+      data: "0x08c379a0"
+    }]
+  ] as const
+  for (const [error, fields] of reverts) {
+    it.effect(`a reverted call is no failure of the node: ${error}`, () =>
+      Effect.gen(function*() {
+        const read = yield* refusalOf(200, error)
+        assert.strictEqual(read._tag, "CallReverted")
+        assert.deepInclude(read, fields)
+        assert.strictEqual(read.group, "fix-request")
+        // an operation that cannot revert does not declare it
+        assert.strictEqual((yield* refusalOf(200, error, reader))._tag, "UpstreamUnavailable")
+      }))
+  }
+
+  it.effect("another error of the server may pass", () =>
+    Effect.map(
+      refusalOf(200, `{"code":-32000,"message":"header not found"}`),
+      (read) => assert.strictEqual(read._tag, "UpstreamUnavailable")
+    ))
+
+  for (const status of [401, 403]) {
+    it.effect(`HTTP ${status} takes another key, whatever the error's code is`, () =>
+      Effect.gen(function*() {
+        const read = yield* refusalOf(status, `{"code":-32600,"message":"Must be authenticated!"}`)
+        assert.deepStrictEqual([read._tag, read.group], ["UpstreamForbidden", "fix-setup"])
+        assert.strictEqual(read.message, "layer2 answered error -32600: Must be authenticated!")
+      }))
+  }
 })
 
 describe("readerOf", () => {

@@ -39,7 +39,7 @@ export const samples: { readonly [Tag in GatewayError["_tag"]]: Extract<GatewayE
     latest: nonce + 3
   }),
   NonceMismatch: new ActionError.NonceMismatch({ detail, nonce, actionNonce: nonce + 1 }),
-  NonceAlreadyUsed: new ActionError.NonceAlreadyUsed({ detail, signer, nonce }),
+  NonceAlreadyUsed: new ActionError.NonceAlreadyUsed({ detail, signer, nonce, settled: "rejected" }),
   InvalidSignature: new ActionError.InvalidSignature({
     detail,
     reason: "wrong signer",
@@ -70,6 +70,8 @@ export const samples: { readonly [Tag in GatewayError["_tag"]]: Extract<GatewayE
     upstream: "trading-node",
     issue: "HTML (HTTP 200)"
   }),
+  UpstreamForbidden: new UpstreamError.UpstreamForbidden({ detail, upstream: "layer2" }),
+  CallReverted: new UpstreamError.CallReverted({ detail, upstream: "layer2", code: 3, data: "0x08c379a0" }),
   OutcomeUnknown: new UpstreamError.OutcomeUnknown({
     detail,
     upstream: "trading-api",

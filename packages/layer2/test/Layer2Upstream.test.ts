@@ -1,7 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Json from "@trigate/domain/encoding/Json"
 import { ChainNotConfigured } from "@trigate/domain/errors/RequestError"
-import { UpstreamMalformed, UpstreamRateLimited, UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
+import {
+  UpstreamForbidden,
+  UpstreamMalformed,
+  UpstreamRateLimited,
+  UpstreamUnavailable
+} from "@trigate/domain/errors/UpstreamError"
 import { getTransactionReceipt } from "@trigate/domain/evm/Layer2Operations"
 import { Layer2 } from "@trigate/layer2/Layer2"
 import * as Layer2Chain from "@trigate/layer2/Layer2Chain"
@@ -268,8 +273,8 @@ describe("what comes back", () => {
   it.effect.each(
     [
       [400, "InvalidRequest"],
-      [401, "UpstreamUnavailable"],
-      [403, "UpstreamUnavailable"],
+      [401, "UpstreamForbidden"],
+      [403, "UpstreamForbidden"],
       [404, "UpstreamUnavailable"],
       [413, "UpstreamUnavailable"],
       [499, "UpstreamUnavailable"],
@@ -317,7 +322,7 @@ describe("what comes back", () => {
         `"type":"urn:trigate:problem:unauthorized","title":"Unauthorized","_tag":"Unauthorized"`
       )
       const error = yield* Effect.flip(Effect.provide(ask, layer))
-      assert.instanceOf(error, UpstreamUnavailable)
+      assert.instanceOf(error, UpstreamForbidden)
       assert.match(error.detail ?? "", /^layer2 answered HTTP 401: /u)
     }))
 

@@ -10,6 +10,7 @@
  */
 import { KeyedPath } from "@trigate/api/EndpointKey"
 import { ChainsApi, GatewayApi } from "@trigate/api/GatewayApi"
+import type { Readiness } from "@trigate/api/HealthApi"
 import { pathsOf } from "@trigate/api/TokensApi"
 import * as CallerKeys from "@trigate/callers/CallerKeys"
 import * as Quotas from "@trigate/callers/Quotas"
@@ -343,16 +344,18 @@ export interface Defaults {
   readonly sandbox: boolean
   /** The trading chain's network; mainnet when not given. */
   readonly network?: "mainnet" | "testnet"
+  /** How each chain is served; not said when not given. */
+  readonly chains?: Readiness["chains"]
 }
 
 /**
  * What the routes need besides the five services.
  *
- * Whoever reaches the routes may use them. `/health/ready` says what is given here, names no upstreams, and turns when `Drain`
- * drains. There is no access log; `RequestFacts.layerAccessLog` is one.
+ * Whoever reaches the routes may use them. `/health/ready` says what is given here, and turns when `Drain` drains. It says how
+ * the stores are if you provide `GatewayStatus.layerStoreReadiness` beside your action log. There is no access log; `RequestFacts.layerAccessLog` is one.
  */
 export const layerDefaults = (
-  { network = "mainnet", sandbox }: Defaults
+  { chains, network = "mainnet", sandbox }: Defaults
 ): Layer.Layer<
   | CallerKeys.CallerKeys
   | Quotas.Quotas
@@ -363,7 +366,6 @@ export const layerDefaults = (
   | RequestTail.RequestTail
   | Sessions.Sessions
 > => {
-  const chain = { mode: sandbox ? "sandbox" as const : "live" as const, upstreams: {} }
   return Layer.mergeAll(
     CallerKeys.layerOpen,
     Quotas.layerMemory,
@@ -372,6 +374,6 @@ export const layerDefaults = (
     RequestFacts.layerAccessLogOff,
     RequestTail.layer,
     Sessions.layerNone(),
-    Layer.succeed(GatewayStatus, { sandbox, network, chains: { trading: chain, tokens: chain, layer2: chain } })
+    Layer.succeed(GatewayStatus, { sandbox, network, ...(chains === undefined ? {} : { chains }) })
   )
 }

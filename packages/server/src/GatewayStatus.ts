@@ -12,7 +12,7 @@ import type { Settings } from "./settings/Settings.ts"
 /** How each chain is served. */
 export class GatewayStatus extends Context.Service<
   GatewayStatus,
-  Required<Pick<Readiness, "sandbox" | "network" | "chains">>
+  Pick<Readiness, "sandbox" | "network" | "chains">
 >()("@trigate/server/GatewayStatus") {}
 
 /** Whether a gateway serves the sandbox: no upstream address is configured. */
@@ -29,7 +29,7 @@ const chain = (sandbox: boolean, upstreams: { readonly [label: string]: number }
 })
 
 /** The status of a gateway with some settings: modes, and the number of addresses. */
-export const statusOf = (settings: Settings): GatewayStatus["Service"] => {
+export const statusOf = (settings: Settings): Required<GatewayStatus["Service"]> => {
   const sandbox = isSandbox(settings)
   return {
     sandbox,

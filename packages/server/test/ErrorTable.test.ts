@@ -498,7 +498,7 @@ const signed: ReadonlyArray<Row> = [
     upstreams: { api: () => ({ body: `{"status":"ok","response":{"type":"default"}}` }) },
     ask: (url, now) => Effect.andThen(exchange.ask(url, now), exchange.ask(url, now)),
     status: 409,
-    fields: (now, error) => ({ signer: signerIn(error, "signer"), nonce: now }),
+    fields: (now, error) => ({ signer: signerIn(error, "signer"), nonce: now, settled: "accepted" }),
     sent: 1,
     client: exchange.client,
     replay: true

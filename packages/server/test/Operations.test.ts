@@ -125,6 +125,8 @@ const declared = [
   ...layer2Methods
 ].map(({ name }) => name)
 const values: { readonly [label: string]: ReadonlyArray<string> } = {
+  group: ["address"],
+  limited: ["yes", "no"],
   route: routes,
   status: [
     "200",

@@ -242,7 +242,8 @@ describe("secrets", () => {
       ]
       const rest = running.lines().filter((line) => !told.some((text) => JSON.stringify(line).includes(text)))
       for (const text of told) assert.include(running.printed(), text)
-      assert.lengthOf(rest, answers.length)
+      // the probes that are answered well leave no line
+      assert.lengthOf(rest, answers.length - 2)
       assert.notInclude(running.printed(), "canary")
     }))
 })

@@ -112,8 +112,10 @@ const settlementOf = (outcome: Outcome, isRepeat: boolean): ActionLog.Settlement
       if (resolution === undefined) return "refused"
       return resolution._tag === "Landed" && isRepeat ? "accepted" : "rejected"
     }
-    case "OutcomeUnknown":
+    // a gateway upstream has sent the content before, and knows that the venue took it
     case "NonceAlreadyUsed":
+      return error.settled === "accepted" ? "accepted" : "unknown"
+    case "OutcomeUnknown":
       return "unknown"
     // a refusal before the action was looked at: by a rate limit, by something in front of the venue, by a gateway upstream
     default:

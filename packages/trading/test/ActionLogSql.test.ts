@@ -4,13 +4,14 @@ import * as SqliteClient from "@trigate/archive/SqliteClient"
 import { passing } from "@trigate/testing/Passing"
 import { isInstalled, postgresServer } from "@trigate/testing/PostgresServer"
 import type { PostgresServer } from "@trigate/testing/PostgresServer"
-import { ActionLog } from "@trigate/trading/actionLog/ActionLog"
+import { ActionLog, gauges } from "@trigate/trading/actionLog/ActionLog"
 import * as ActionLogSql from "@trigate/trading/actionLog/ActionLogSql"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
+import * as Metric from "effect/Metric"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
@@ -22,7 +23,8 @@ import * as Path from "node:path"
 import { isFree, now, open, other, refusalOf, settled, states, suite, texts, unanswered } from "./actionLogSuite.ts"
 
 const over = (client: Layer.Layer<SqlClient>, options: ActionLogSql.Options = {}): Layer.Layer<ActionLog> =>
-  ActionLogSql.layer(options).pipe(Layer.provide(client))
+  // each adjustment of the clock would wait for all counts of its time
+  ActionLogSql.layer({ countEvery: "365 days", ...options }).pipe(Layer.provide(client))
 
 const file = Effect.map(
   Effect.acquireRelease(
@@ -246,6 +248,30 @@ describe.runIf(isInstalled)("the action log in Postgres", () => {
         yield* second.settle("unknown")
         assert.isTrue(yield* isFree())
       }).pipe(Effect.provide(replica()))
+    }))
+
+  it.effect("shows each replica in its gauges what one that crashed has left, and since when", () =>
+    Effect.gen(function*() {
+      const replica = () => postgres(server.url, { network: "gauges", lease: "30 seconds", countEvery: "15 seconds" })
+      yield* TestClock.setTime(now)
+      yield* Effect.gen(function*() {
+        const crashed = yield* Effect.provideService(Layer.build(replica()), Metric.MetricRegistry, new Map())
+        yield* Effect.provide(open({ text: "first" }), crashed)
+        yield* TestClock.adjust(1000)
+        yield* Effect.provide(open({ text: "second", nonce: now + 1 }), crashed)
+        // what they should read at a time of the clock; the database takes real time
+        const read = Effect.all([Metric.value(gauges.unknown), Metric.value(gauges.oldest)]).pipe(
+          Effect.map((found) => found.map(({ value }) => value))
+        )
+        const reads = (expected: ReadonlyArray<number>) =>
+          until(Effect.map(read, (found) => found.join(" ") === expected.join(" ")))
+        assert.deepStrictEqual(yield* read, [0, 0])
+        yield* TestClock.adjust("45 seconds")
+        yield* reads([2, now / 1000])
+        const again = yield* open({ text: "first" })
+        yield* again.settle("accepted")
+        yield* reads([1, now / 1000 + 1])
+      }).pipe(Effect.provide(replica()), Effect.provideService(Metric.MetricRegistry, new Map()))
     }))
 
   it.effect("refuses in time while the server hangs, and takes back what it wrote late", () =>

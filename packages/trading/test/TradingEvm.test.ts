@@ -152,7 +152,7 @@ describe("typed methods", () => {
             "{\"type\":\"urn:trigate:problem:unauthorized\",\"title\":\"Unauthorized\",\"status\":401,\"_tag\":\"Unauthorized\"}",
             { "content-type": "application/problem+json" }
           ),
-          "UpstreamUnavailable"
+          "UpstreamForbidden"
         ],
         [ScriptedTransport.unreachable, "UpstreamUnavailable"],
         [ScriptedTransport.broken, "UpstreamUnavailable"]

@@ -11,7 +11,9 @@ const [major = 0, minor = 0] = process.versions.node.split(".").map(Number)
 if (major > 22 || (major === 22 && minor >= 19)) {
   // A start that reads the code compiled by an earlier one takes two thirds of the time. The cache lies beside the modules,
   // because who can write it decides what runs. Where it cannot be written, the start only takes longer.
-  module.enableCompileCache(`${import.meta.dirname}/../.cache`)
+  // Deno has no such cache of Node's.
+  const enableCompileCache: typeof module.enableCompileCache | undefined = module.enableCompileCache
+  enableCompileCache?.(`${import.meta.dirname}/../.cache`)
   await import("./program.ts")
 } else {
   process.stderr.write(`trigate: Node ${process.versions.node} is too old; it needs Node 22.19 or later\n`)

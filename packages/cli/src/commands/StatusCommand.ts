@@ -11,12 +11,17 @@ import * as Output from "../Output.ts"
 /** The gateway answers, but takes no traffic. */
 export class NotReady extends Schema.TaggedError<NotReady>()("NotReady", {
   origin: Schema.String,
-  status: Schema.Literals(["draining", "full"])
+  status: Schema.Literals(["draining", "full", "without-keys"])
 }) {
   override get message() {
-    return this.status === "draining"
-      ? `The gateway at ${this.origin} is shutting down and takes no new requests`
-      : `The action log of the gateway at ${this.origin} is full, so it refuses signed actions`
+    switch (this.status) {
+      case "draining":
+        return `The gateway at ${this.origin} is shutting down and takes no new requests`
+      case "full":
+        return `The action log of the gateway at ${this.origin} is full, so it refuses signed actions`
+      case "without-keys":
+        return `The gateway at ${this.origin} has not been able to read the keys of its callers yet, so it refuses everybody`
+    }
   }
 }
 

@@ -26,7 +26,13 @@ export class NonceMismatch extends Problem<NonceMismatch>()(
 export class NonceAlreadyUsed extends Problem<NonceAlreadyUsed>()(
   "NonceAlreadyUsed",
   { group: "outcome-unknown", status: 409, title: "Nonce already used" },
-  { signer: Address, nonce: Millis }
+  {
+    signer: Address,
+    nonce: Millis,
+    settled: Schema.optionalKey(Schema.Literals(["accepted", "rejected"])).annotateKey({
+      description: "What became of exactly this signed content, if it was sent before and the outcome is known"
+    })
+  }
 ) {}
 
 /** No signer can be recovered from the signature, it is not by who should have signed, or it is for the other network. */

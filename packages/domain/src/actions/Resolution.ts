@@ -5,6 +5,7 @@ import * as Schema from "effect/Schema"
 import { Address } from "../encoding/Hex.ts"
 import type { ErrorGroup } from "../errors/ErrorGroup.ts"
 import { Millis } from "../Time.ts"
+import type { NonceAlreadyUsed } from "./ActionError.ts"
 import { ActionRejected, type ActionResult, type RejectionReason } from "./ActionOutcome.ts"
 import { resendAdvice, ServedExchangeFailure } from "./ExchangeOperations.ts"
 
@@ -99,6 +100,19 @@ export const ofRejection = (rejection: ActionRejected): Option.Option<Resolution
   return lasting.has(rejection.reason) ? Option.some({ _tag: "Rejected", rejection }) : Option.none()
 }
 
+/**
+ * What a gateway upstream says that has sent the content before and knows that the venue took it.
+ *
+ * One that knows of a rejection says nothing of sendings on another way.
+ */
+const ofNonceUsed = (error: NonceAlreadyUsed): Option.Option<Resolution> =>
+  error.settled === "accepted"
+    ? Option.some({
+      _tag: "Landed",
+      rejection: new ActionRejected({ reason: "NonceDuplicate", message: error.message })
+    })
+    : Option.none()
+
 /** What the outcome of a second sending says about the first one. Every failure leaves it unknown. */
 export const ofOutcome = <R>(
   outcome: Effect.Effect<ActionResult, Reason, R>,
@@ -106,9 +120,9 @@ export const ofOutcome = <R>(
 ): Effect.Effect<Resolution, StillUnknown, R> =>
   outcome.pipe(
     Effect.map((answer): Resolution => ({ _tag: "Accepted", answer })),
-    Effect.catchTag(
-      "ActionRejected",
-      (rejection) => Effect.fromOption(ofRejection(rejection), () => rejection)
-    ),
+    Effect.catchTags({
+      ActionRejected: (rejection) => Effect.fromOption(ofRejection(rejection), () => rejection),
+      NonceAlreadyUsed: (error) => Effect.fromOption(ofNonceUsed(error), () => error)
+    }),
     Effect.mapError(stillUnknown(unresolved))
   )

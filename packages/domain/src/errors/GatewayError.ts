@@ -21,7 +21,9 @@ import {
 } from "./RequestError.ts"
 import { TokenNotFound, UnknownAsset } from "./ResourceError.ts"
 import {
+  CallReverted,
   OutcomeUnknown,
+  UpstreamForbidden,
   UpstreamMalformed,
   UpstreamRateLimited,
   UpstreamTimeout,
@@ -55,6 +57,8 @@ export const gatewayErrors = [
   UpstreamRateLimited,
   UpstreamTimeout,
   UpstreamMalformed,
+  UpstreamForbidden,
+  CallReverted,
   OutcomeUnknown
 ] as const
 
@@ -71,7 +75,8 @@ export const upstreamFailures = [
   UpstreamUnavailable,
   UpstreamRateLimited,
   UpstreamTimeout,
-  UpstreamMalformed
+  UpstreamMalformed,
+  UpstreamForbidden
 ] as const
 
 /** The errors that every operation can fail with, embedded or served. */
@@ -119,5 +124,7 @@ export const rpcCodes: { readonly [Tag in GatewayError["_tag"]]: number } = {
   UpstreamRateLimited: -32005,
   UpstreamTimeout: -32603,
   UpstreamMalformed: -32603,
+  UpstreamForbidden: -32004,
+  CallReverted: 3,
   OutcomeUnknown: -32050
 }

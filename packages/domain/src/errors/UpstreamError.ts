@@ -1,6 +1,6 @@
 /** The upstream did not answer, answered too late, or answered nonsense. `upstream` is a label, never an address. */
 import * as Schema from "effect/Schema"
-import { Address } from "../encoding/Hex.ts"
+import { Address, Data } from "../encoding/Hex.ts"
 import { Millis } from "../Time.ts"
 import { Problem, RetryAfter } from "./Problem.ts"
 
@@ -18,6 +18,26 @@ export class UpstreamRateLimited extends Problem<UpstreamRateLimited>()(
   "UpstreamRateLimited",
   { group: "retry-later", status: 429, title: "Upstream rate limited" },
   { upstream, retryAfter: Schema.optionalKey(RetryAfter) }
+) {}
+
+/**
+ * The upstream refuses the gateway itself, with HTTP 401 or 403: its endpoint key, its plan or its address. Only a change of
+ * the gateway's settings, or at the provider, repairs it.
+ */
+export class UpstreamForbidden extends Problem<UpstreamForbidden>()(
+  "UpstreamForbidden",
+  { group: "fix-setup", status: 502, title: "Upstream forbidden" },
+  { upstream }
+) {}
+
+/**
+ * The contract reverted the call, so the same call would revert again in the same state. `data` is what the contract
+ * returned, in 0x hex: an ABI-encoded error.
+ */
+export class CallReverted extends Problem<CallReverted>()(
+  "CallReverted",
+  { group: "fix-request", status: 422, title: "Call reverted" },
+  { upstream, code: Schema.Int, data: Schema.optionalKey(Data) }
 ) {}
 
 /** A read did not finish within its deadline, in milliseconds. The deadline includes the response's body. */

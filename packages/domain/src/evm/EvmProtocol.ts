@@ -9,8 +9,14 @@ import * as Struct from "effect/Struct"
 import * as Json from "../encoding/Json.ts"
 import * as Utf8 from "../encoding/Utf8.ts"
 import { type CommonFailure, upstreamFailures } from "../errors/GatewayError.ts"
+import { typeOf } from "../errors/Problem.ts"
 import { InvalidRequest, UnsupportedBlock, UnsupportedMethod } from "../errors/RequestError.ts"
-import { type OutcomeUnknown, UpstreamRateLimited, UpstreamUnavailable } from "../errors/UpstreamError.ts"
+import {
+  type OutcomeUnknown,
+  UpstreamForbidden,
+  UpstreamRateLimited,
+  UpstreamUnavailable
+} from "../errors/UpstreamError.ts"
 import * as JsonRpc from "../operations/JsonRpc.ts"
 import type { RpcAnswer } from "../operations/JsonRpc.ts"
 import * as MemoryAnswers from "../operations/MemoryAnswers.ts"
@@ -138,6 +144,28 @@ export const starting =
 // EIP-1474's "method not supported" beside the standard's "method not found": nodes use either for the same thing
 const unsupportedCodes = new Set([-32601, -32004])
 
+/** What a node that speaks of a revert says: geth and what follows it, OpenEthereum's `VM execution error`, older nodes. */
+const isRevert = (code: number, message: string): boolean =>
+  code === 3 || code === -32015 || (code === -32000 && /\brevert/iu.test(message))
+
+/** The data of a revert: alone, or after the word `Reverted`. */
+const revertData = /^(?:Reverted )?(?<data>0x(?:[0-9a-fA-F]{2})*)$/u
+
+/** A revert as its problem is written; only an operation that declares it reads it. */
+const revertOf = (upstream: string, code: number, message: string, error: unknown): object | undefined => {
+  if (!isRevert(code, message)) return undefined
+  const data = JsonRpc.member(error, "data")
+  const hex = Predicate.isString(data) ? revertData.exec(data)?.groups?.["data"] : undefined
+  return {
+    _tag: "CallReverted",
+    type: typeOf("CallReverted"),
+    detail: `${upstream} answered error ${code}: ${message}`,
+    upstream,
+    code,
+    ...(hex === undefined ? {} : { data: hex })
+  }
+}
+
 const failureOfCode = (upstream: string, method: string, code: number, message: string): CommonFailure => {
   const detail = `${upstream} answered error ${code}: ${message}`
   if (unsupportedCodes.has(code)) return new UnsupportedMethod({ method, detail })
@@ -162,7 +190,15 @@ export const readerOf = <
   ): Effect.Effect<Response["Type"], Failures[number]["Type"] | CommonFailure> => {
     if (answer._tag === "Result") return decodeResult(upstream, answer.result)
     const error = answer.error.valueOrUndefined
-    const travelled = decodeData(Predicate.hasProperty(error, "data") ? error.data : undefined)
+    const data = JsonRpc.member(error, "data")
+    const travelled = Option.orElse(
+      decodeData(data),
+      () => decodeData(revertOf(upstream, answer.code, answer.message, error))
+    )
+    if (Option.isNone(travelled) && answer.isForbidden === true) {
+      const detail = `${upstream} answered error ${answer.code}: ${answer.message}`
+      return Effect.fail(new UpstreamForbidden({ upstream, detail }))
+    }
     return Effect.fail(Option.getOrElse(
       travelled,
       () => failureOfCode(upstream, operation.name, answer.code, answer.message)
@@ -229,11 +265,15 @@ const after = (failure: CommonFailure) => (attempts: number): CommonFailure => {
   })
 }
 
+/** Whether a status refuses the gateway; another address may have a key that is in order. */
+const isForbidden = (status: number): boolean => status === 401 || status === 403
+
 /** The result of an attempt whose response holds no JSON-RPC answer: what its status says. */
 const ofStatus = (response: UpstreamResponse): AttemptResult<never, CommonFailure> => {
   const failure = failureOf(response)
   const { retryAfter, status } = response
   if (status === 429) return retryable("rate_limited", () => failure, { retryAfter })
+  if (isForbidden(status)) return retryable("declined", () => failure)
   return status >= 500 ? retryable("server_fault", after(failure), { retryAfter }) : refused(failure)
 }
 
@@ -255,6 +295,9 @@ export const judge = (id: number) =>
   const answer = read.success
   if (answer._tag === "Error" && JsonRpc.isRateLimit(answer.code)) {
     return retryable("rate_limited", () => failureOf(response), { answer, retryAfter: response.retryAfter })
+  }
+  if (answer._tag === "Error" && isForbidden(response.status)) {
+    return retryable("declined", () => failureOf(response), { answer: { ...answer, isForbidden: true } })
   }
   return response.status >= 500 || (answer._tag === "Error" && answer.isOdd === true)
     ? retryable("declined", after(failureOf(response)), { answer })

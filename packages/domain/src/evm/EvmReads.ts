@@ -2,6 +2,7 @@
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import { Address, Data, Hash, Quantity } from "../encoding/Hex.ts"
+import { CallReverted } from "../errors/UpstreamError.ts"
 import * as Operation from "../operations/Operation.ts"
 import { Block, BlockNumberOrTag, LogFilter } from "./Block.ts"
 import { noParams, type Serving, stateAt, typedRead } from "./EvmMethods.ts"
@@ -96,8 +97,9 @@ const message = Schema.Struct({
 const messageAt = Schema.toType(Schema.Struct({ ...message.fields, block: Schema.optionalKey(BlockNumberOrTag) }))
 
 /** What a call of a contract returns. Nothing is sent. */
-export const call = (serving: Serving) =>
-  Operation.read({
+export const call = (serving: Serving) => {
+  const state = stateAt(serving, 1)
+  return Operation.read({
     ...typedRead(serving, {
       name: "eth_call",
       summary: "What a call of a contract would return",
@@ -114,8 +116,10 @@ export const call = (serving: Serving) =>
       // the name of the wrapped token
       example: [{ to: "0x5555555555555555555555555555555555555555", data: "0x06fdde03" }, "latest"]
     }),
-    ...stateAt(serving, 1)
+    ...state,
+    failures: [...state.failures, CallReverted]
   })
+}
 
 /** The typed reads, by the names that they have in the services and the client. */
 export const evmReads = { blockNumber, chainId, getBlockByNumber, getBlockByHash, getLogs, call } as const

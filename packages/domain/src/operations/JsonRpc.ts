@@ -42,6 +42,8 @@ export type RpcAnswer =
     readonly error: Json.Json
     /** Whether the upstream wrote no error object of JSON-RPC, so that another address may say more. */
     readonly isOdd?: true
+    /** Whether it came with HTTP 401 or 403: it refuses the gateway, whatever its code says. */
+    readonly isForbidden?: true
     readonly age?: number
   }
 

@@ -14,7 +14,13 @@ import * as Utf8 from "../encoding/Utf8.ts"
 import type { CommonFailure } from "../errors/GatewayError.ts"
 import { ServedFailure, upstreamFailures } from "../errors/GatewayError.ts"
 import { InvalidRequest } from "../errors/RequestError.ts"
-import { OutcomeUnknown, UpstreamMalformed, UpstreamRateLimited, UpstreamUnavailable } from "../errors/UpstreamError.ts"
+import {
+  OutcomeUnknown,
+  UpstreamForbidden,
+  UpstreamMalformed,
+  UpstreamRateLimited,
+  UpstreamUnavailable
+} from "../errors/UpstreamError.ts"
 import type { AnyCodec, CachePolicy, Cost, MethodClass, Operation } from "./Operation.ts"
 import type { Start } from "./Start.ts"
 import type { UpstreamResponse } from "./UpstreamResponse.ts"
@@ -30,6 +36,7 @@ export const failureOfStatus = (response: UpstreamResponse): CommonFailure => {
   const detail = words === "" ? `${upstream} answered HTTP ${status}` : `${upstream} answered HTTP ${status}: ${words}`
   const retry = retryAfter === undefined ? {} : { retryAfter }
   if (status === 429) return new UpstreamRateLimited({ upstream, detail, ...retry })
+  if (status === 401 || status === 403) return new UpstreamForbidden({ upstream, detail })
   if (status === 400 || status === 422) {
     return new InvalidRequest({ errors: [{ path: [], message: words }], detail })
   }

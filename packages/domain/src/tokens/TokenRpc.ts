@@ -16,6 +16,7 @@ import { GatewayError as GatewayErrorSchema, rpcCodes, upstreamFailures } from "
 import { InvalidAddress, InvalidRequest, UnsupportedMethod } from "../errors/RequestError.ts"
 import { TokenNotFound } from "../errors/ResourceError.ts"
 import {
+  UpstreamForbidden,
   type UpstreamMalformed,
   UpstreamRateLimited,
   UpstreamTimeout,
@@ -203,6 +204,7 @@ const failureOfAnswer = (
   if (operation.name === "getTokenData" && (code === 409 || /is not (?:a )?jetton or nft/iu.test(message))) {
     return new TokenNotFound({ address: address ?? "", contractType: "none", detail })
   }
+  if (code === 401 || code === 403) return new UpstreamForbidden({ upstream, detail })
   if (code === 429 || code === -32005) return new UpstreamRateLimited({ upstream, detail, ...retry })
   if (isRpc && (code === -32601 || /^(?:unknown method|method not found|not found)$/iu.test(message))) {
     return new UnsupportedMethod({ method: operation.name, detail })

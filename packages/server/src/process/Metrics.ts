@@ -5,6 +5,7 @@
  * alert rules in deploy/ are derived from this table or checked against it.
  */
 import { metrics as archive } from "@trigate/archive/ArchiveMetrics"
+import { metrics as callers } from "@trigate/callers/CallerMetrics"
 import type { Declared } from "@trigate/domain/DeclaredMetric"
 import { counter, gauge, quotaExceeded, seconds } from "@trigate/domain/DeclaredMetric"
 import { metrics as actionLog } from "@trigate/trading/actionLog/ActionLogMetrics"
@@ -33,6 +34,16 @@ export const metrics = {
   unreadBytes: gauge("trigate_unread_answer_bytes", "Bytes of large answers that their callers have not read yet"),
   ...upstream,
   quotaExceeded,
+  ...callers,
+  callerRequests: counter(
+    "trigate_caller_requests_total",
+    "Requests by the group of their caller, and whether a limit refused them (HTTP 429)",
+    ["group", "limited"]
+  ),
+  settingsRefused: gauge(
+    "trigate_settings_refused",
+    "1 if the settings that were read last, at SIGHUP, were refused and the old ones stay, else 0"
+  ),
   ...actionLog,
   auditLogLost: counter(
     "trigate_audit_log_lost_total",

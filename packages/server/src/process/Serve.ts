@@ -5,6 +5,7 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import { formatAddress, HttpServer } from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
 import * as Result from "effect/Result"
@@ -18,6 +19,7 @@ import * as ActionLogStore from "../stores/ActionLogStore.ts"
 import { AuditLogWriter } from "../stores/AuditLogWriter.ts"
 import * as CallerStore from "../stores/CallerStore.ts"
 import * as Log from "./Log.ts"
+import { metrics } from "./Metrics.ts"
 import * as ProcessMetrics from "./ProcessMetrics.ts"
 
 const actionLogs: { readonly [B in Backing]: string } = {
@@ -136,6 +138,8 @@ const read = Effect.fnUntraced(function*(sources: Settings.Sources) {
   }
 })
 
+const refused = metrics.settingsRefused.series({})
+
 /** Opens the audit log anew and reads the settings again at each `SIGHUP`. Wrong ones change nothing. */
 const reloadOnHangUp = Effect.fnUntraced(function*(sources: Settings.Sources) {
   const { reopen } = yield* AuditLogWriter
@@ -146,7 +150,13 @@ const reloadOnHangUp = Effect.fnUntraced(function*(sources: Settings.Sources) {
     () => Effect.sync(() => process.off("SIGHUP", ask))
   )
   const again = read(sources).pipe(
-    Effect.catch(({ message }) => Effect.logError(`Settings read again: the old ones stay, because ${message}`))
+    Effect.andThen(Metric.update(refused, 0)),
+    Effect.catch(({ message }) =>
+      Effect.andThen(
+        Metric.update(refused, 1),
+        Effect.logError(`Settings read again: the old ones stay, because ${message}`)
+      )
+    )
   )
   yield* Effect.forkScoped(Effect.forever(Queue.take(asked).pipe(Effect.andThen(reopen), Effect.andThen(again))))
 })

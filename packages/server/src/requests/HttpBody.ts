@@ -246,6 +246,21 @@ export class PiecedBody extends Body.Uint8Array {
   }
 }
 
+/** The header in which the gateway says what the sender of a request should know. */
+const warningHeader = "x-trigate-warning"
+
+/** The headers of a relayed response, with whom it means by "this gateway" if a gateway upstream gave it. */
+const headersBeside = (
+  { isProblem, upstream }: UpstreamResponse,
+  headers: { readonly [name: string]: string }
+): { readonly [name: string]: string } => {
+  if (!isProblem) return headers
+  const given = headers[warningHeader]
+  const whose =
+    `${upstream} is a gateway as well and gave this answer: "this gateway" and its settings are those of ${upstream}`
+  return { ...headers, [warningHeader]: given === undefined ? whose : `${given}; ${whose}` }
+}
+
 /** An operation's upstream response as it came: status, content type, bytes. Notes the operation for log and metrics. */
 export const relayedIn = (
   facts: RequestFacts,
@@ -261,7 +276,9 @@ export const relayedIn = (
   const options = {
     status,
     contentType: inertType(contentType),
-    headers: retryAfter === undefined ? headers : { ...headers, "retry-after": String(retryAfter) }
+    headers: retryAfter === undefined
+      ? headersBeside(response, headers)
+      : { ...headersBeside(response, headers), "retry-after": String(retryAfter) }
   }
   return response.pieces.length < 2
     ? HttpServerResponse.uint8Array(response.body, options)
@@ -288,10 +305,16 @@ const encode = Schema.encodeResult(GatewayError)
 
 const encodedOf = (error: GatewayErrorType): object => Result.getOrElse(encode(error), () => ({}))
 
-/** What an error says in headers: when to come again, or how to show a key (RFC 9110, 11.6.1). */
+/** Tells a balancer that nothing was executed, so that it may ask another replica, whatever the request is. */
+const tryAnother = { "x-trigate-try-another": "true" }
+
+/** What an error says in headers: when to come again, whether another replica may be asked, how to show a key (RFC 9110, 11.6.1). */
 export const headersOf = (error: GatewayErrorType): { readonly [name: string]: string } => {
   if (error._tag === "Unauthorized") return { "www-authenticate": "Bearer" }
-  return "retryAfter" in error && error.retryAfter !== undefined ? { "retry-after": String(error.retryAfter) } : {}
+  return {
+    ...("retryAfter" in error && error.retryAfter !== undefined ? { "retry-after": String(error.retryAfter) } : {}),
+    ...(error._tag === "Overloaded" || error._tag === "UpstreamUnavailable" ? tryAnother : {})
+  }
 }
 
 /**

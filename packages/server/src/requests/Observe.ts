@@ -332,7 +332,9 @@ export const make = Effect.fnUntraced(function*({ hosts, origins, ...routes }: O
         const milliseconds = time - start
         RequestFacts.count(context, facts, status, milliseconds)
         const isWatched = time < watch.until
-        if (write !== undefined || isWatched) {
+        // a probe that is answered well says nothing, every few seconds
+        const isQuiet = status < 400 && facts.route.startsWith("health.")
+        if (!isQuiet && (write !== undefined || isWatched)) {
           const entry = {
             time,
             id,

@@ -147,6 +147,20 @@ const seriesOf = <L extends Label, M>({ labels, series }: Declared<L, M>) => {
 const requests = seriesOf(metrics.requests)
 const seconds = seriesOf(metrics.requestSeconds)
 const operations = seriesOf(metrics.operations)
+const callerRequests = seriesOf(metrics.callerRequests)
+
+/** The most names of keys that metrics tell apart. */
+const mostGroups = 100
+
+const groups = new Set<string>()
+
+/** The group of a caller as a label: a name that whoever runs the gateway gave to a key, never an address. */
+const groupOf = ({ id, key }: Caller): string => {
+  if (key === undefined) return "address"
+  if (!groups.has(id) && groups.size >= mostGroups) return "others"
+  groups.add(id)
+  return id.slice(id.indexOf(":") + 1)
+}
 
 /** Counts an answered request in the metrics registry of the context. */
 export const count = (
@@ -158,6 +172,9 @@ export const count = (
   const outcome = facts.error ?? (status < 400 ? "ok" : "refused")
   requests({ route: facts.route, status: String(status), outcome }).updateUnsafe(1, context)
   seconds({ route: facts.route }).updateUnsafe(milliseconds / 1000, context)
+  if (facts.caller !== undefined) {
+    callerRequests({ group: groupOf(facts.caller), limited: status === 429 ? "yes" : "no" }).updateUnsafe(1, context)
+  }
   for (const noted of facts.operations) operations(noted).updateUnsafe(1, context)
 }
 

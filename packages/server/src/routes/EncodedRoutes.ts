@@ -6,6 +6,7 @@
 import { GatewayApi } from "@trigate/api/GatewayApi"
 import { Readiness } from "@trigate/api/HealthApi"
 import { Problems } from "@trigate/api/Problems"
+import { CallerKeys } from "@trigate/callers/CallerKeys"
 import type { GatewayError as GatewayErrorType } from "@trigate/domain/errors/GatewayError"
 import { GatewayError } from "@trigate/domain/errors/GatewayError"
 import { faultsOf, invalidRequest, needOf, permitted } from "@trigate/domain/operations/Operation"
@@ -106,17 +107,21 @@ const readiness = Effect.gen(function*() {
   const drain = yield* Drain
   const status = yield* GatewayStatus
   const stores = yield* StoreReadiness
+  const { state: keys = Effect.undefined } = yield* CallerKeys
   return Effect.fnUntraced(function*(isDetailed: boolean) {
     const found = yield* stores
+    const callers = yield* keys
     const state = drain.isDraining()
       ? "draining" as const
       : found.actionLog?.room === "full"
       ? "full" as const
+      : callers === "unread"
+      ? "without-keys" as const
       : "ready" as const
     const body = yield* Effect.orDie(
       encodeReadiness(
         isDetailed
-          ? { status: state, ...status, ...found }
+          ? { status: state, ...status, ...found, ...(callers === undefined ? {} : { callers }) }
           : { status: state, sandbox: status.sandbox, network: status.network }
       )
     )

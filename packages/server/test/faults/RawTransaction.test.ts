@@ -108,7 +108,7 @@ for (const { kind, label, path } of paths) {
     for (
       const [what, status, tag] of [
         ["a reached rate limit", 429, "UpstreamRateLimited"],
-        ["a refusal", 403, "UpstreamUnavailable"]
+        ["a refusal", 403, "UpstreamForbidden"]
       ] as const
     ) {
       it.effect(`that is answered with ${what} is sent once, and was not taken`, () =>

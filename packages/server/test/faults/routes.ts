@@ -130,6 +130,7 @@ const failures: { readonly [tag: string]: readonly [status: number, code: number
   UpstreamRateLimited: [429, -32005],
   UpstreamTimeout: [504, -32603],
   UpstreamMalformed: [502, -32603],
+  UpstreamForbidden: [502, -32004],
   OutcomeUnknown: [504, -32050],
   NonceAlreadyUsed: [409, -32603]
 }

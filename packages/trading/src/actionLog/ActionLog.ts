@@ -186,9 +186,14 @@ const reasons: { readonly [S in State]: string } = {
   forgotten: "was sent before, and was removed from the action log"
 }
 
-/** The refusal of a nonce that was sent before. */
-export const alreadyUsed = (signer: Address, nonce: number, state: State): NonceAlreadyUsed =>
-  new NonceAlreadyUsed({ signer, nonce, detail: `An action of ${signer} with nonce ${nonce} ${reasons[state]}` })
+/** The refusal of a nonce that was sent before; `isSame` says that it was with the same signed content. */
+export const alreadyUsed = (signer: Address, nonce: number, state: State, isSame: boolean): NonceAlreadyUsed =>
+  new NonceAlreadyUsed({
+    signer,
+    nonce,
+    ...(isSame && (state === "accepted" || state === "rejected") ? { settled: state } : {}),
+    detail: `An action of ${signer} with nonce ${nonce} ${reasons[state]}`
+  })
 
 /** Whose nonce an action claims: the signer's, or its own if the signer is not known. */
 export const claimantOf = ({ fingerprint, signer }: Pick<Signed, "fingerprint" | "signer">): string =>
@@ -228,10 +233,18 @@ export const warnExpired = (count: number): Effect.Effect<void> =>
     ? Effect.void
     : Effect.logWarning(`${count} actions of unknown outcome left the action log: their nonces are too old to execute`)
 
-/** Gauges of the unanswered actions, by state. */
+/** Gauges of the unanswered actions by state, and of when the oldest of unknown outcome was first sent. */
 export const gauges = {
   sent: metrics.actionLogEntries.series({ state: "sent" }),
-  unknown: metrics.actionLogEntries.series({ state: "unknown" })
+  unknown: metrics.actionLogEntries.series({ state: "unknown" }),
+  oldest: metrics.actionLogOldest.series({})
+}
+
+/** The value of the gauge `oldest` for the times in milliseconds at which actions of unknown outcome were first sent. */
+export const oldestSeconds = (openedAt: Iterable<number>): number => {
+  let oldest = Infinity
+  for (const millis of openedAt) oldest = Math.min(oldest, millis)
+  return oldest === Infinity ? 0 : oldest / 1000
 }
 
 /** What remains of an entry after a sending: nothing (`gone`), or a state. */
@@ -268,7 +281,7 @@ interface Entry extends Unanswered {
   readonly holding: ActionRoom.Holding
 }
 
-interface Answered {
+interface Answered extends Pick<Signed, "fingerprint"> {
   readonly state: State
   readonly expiry: number
 }
@@ -291,17 +304,23 @@ export const makeMemory = Effect.fnUntraced(
       gauges.unknown.updateUnsafe(Math.max(0, unanswered.size - inFlight), context)
     }
 
+    // looks at all entries, so it is called only where one of unknown outcome comes or goes
+    const reportOldest = () => {
+      const unknown = [...unanswered.values()].filter(({ state }) => state === "unknown")
+      gauges.oldest.updateUnsafe(oldestSeconds(unknown.map(({ openedAt }) => openedAt)), context)
+    }
+
     const remove = (key: string): boolean => {
       const entry = unanswered.get(key)
       if (entry !== undefined) room.remove(entry.holding)
       return unanswered.delete(key)
     }
 
-    const remember = (key: string, { expiry, holding: { part }, signer }: Entry, state: State) => {
+    const remember = (key: string, { expiry, fingerprint, holding: { part }, signer }: Entry, state: State) => {
       remove(key)
       if (signer === undefined) return
       if (state === "accepted") known.add(signer.toLowerCase())
-      answered[state === "accepted" ? "familiar" : part].set(key, { state, expiry })
+      answered[state === "accepted" ? "familiar" : part].set(key, { state, expiry, fingerprint })
     }
 
     const dropAnswered = (part: ActionRoom.Part, now: number) => {
@@ -318,6 +337,7 @@ export const makeMemory = Effect.fnUntraced(
         firstExpiry = Infinity
         for (const { expiry } of unanswered.values()) firstExpiry = Math.min(firstExpiry, expiry)
         report()
+        reportOldest()
         return warnExpired(count)
       })
 
@@ -330,6 +350,7 @@ export const makeMemory = Effect.fnUntraced(
         else remember(key, entry, remains)
       }
       report()
+      if (remains === "unknown") reportOldest()
     }
 
     const attempt = (key: string, sending: Sending, now: number): Result.Result<Claim, Refusal> => {
@@ -339,13 +360,14 @@ export const makeMemory = Effect.fnUntraced(
       dropAnswered("strangers", now)
       const earlier = unanswered.get(key)
       const past = answered.familiar.get(key) ?? answered.strangers.get(key)
-      const state = past !== undefined && past.expiry > now ? past.state : earlier?.state
+      const standing = past !== undefined && past.expiry > now ? past : earlier
+      const state = standing?.state
       const isRepeat = earlier !== undefined
       if (
         signer !== undefined && state !== undefined &&
         !(state === "unknown" && earlier?.fingerprint === signed.fingerprint)
       ) {
-        return Result.fail(alreadyUsed(signer, nonce, state))
+        return Result.fail(alreadyUsed(signer, nonce, state, standing?.fingerprint === signed.fingerprint))
       }
       const holding = earlier?.holding ??
         holdingOf(
@@ -361,6 +383,7 @@ export const makeMemory = Effect.fnUntraced(
       unanswered.set(key, entry)
       inFlight += 1
       report()
+      if (isRepeat) reportOldest()
       return Result.succeed(claimOf(sending, isRepeat, (remains) => Effect.sync(() => settle(key, entry, remains))))
     }
 
@@ -383,6 +406,7 @@ export const makeMemory = Effect.fnUntraced(
           if (found === undefined) return false
           remember(...found, "forgotten")
           report()
+          reportOldest()
           return true
         }),
       used: Effect.sync(room.used),

@@ -5,8 +5,12 @@ import { counter, gauge } from "@trigate/domain/DeclaredMetric"
 export const metrics = {
   actionLogEntries: gauge(
     "trigate_action_log_entries",
-    "Signed actions without an answer: sent by this process, and of unknown outcome in the log",
+    "Signed actions without an answer: sent by this process, and of unknown outcome in the whole log",
     ["state"]
+  ),
+  actionLogOldest: gauge(
+    "trigate_action_log_oldest_unknown_timestamp_seconds",
+    "When the oldest action of unknown outcome was first sent, in seconds since 1970; 0 if there is none"
   ),
   actionLogAway: gauge(
     "trigate_action_log_away",

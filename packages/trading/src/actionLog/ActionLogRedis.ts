@@ -61,7 +61,9 @@ local found, now = read(KEYS[1]), tonumber(ARGV[2])
 local state = found.state
 if state and tonumber(found.expiry) <= now then state = nil end
 if state == 'sent' and tonumber(found.lease) <= now then state = 'unknown' end
-if state and (state ~= 'unknown' or found.fingerprint ~= ARGV[1]) then return state end
+local same = found.fingerprint == ARGV[1]
+if same and (state == 'accepted' or state == 'rejected') then return state .. ' same' end
+if state and (state ~= 'unknown' or not same) then return state end
 local value = table.concat({ 'sent', ARGV[1], ARGV[3], ARGV[4], ARGV[5] }, ' ')
 redis.call('SET', KEYS[1], value, 'PX', string.format('%.0f', tonumber(ARGV[4]) - now))
 return state and 'repeated' or 'claimed'`
@@ -105,7 +107,16 @@ redis.call('PEXPIRE', answered, math.max(redis.call('PTTL', answered), redis.cal
 
 const decodeCount = Schema.decodeUnknownEffect(Schema.Natural)
 
-const Answer = Schema.Literals(["claimed", "repeated", "sent", "accepted", "rejected", "unknown"])
+const Answer = Schema.Literals([
+  "claimed",
+  "repeated",
+  "sent",
+  "accepted",
+  "accepted same",
+  "rejected",
+  "rejected same",
+  "unknown"
+])
 const decodeAnswer = Schema.decodeUnknownEffect(Answer)
 
 const unsharedCounter = metrics.actionLogUnshared.series({})
@@ -226,7 +237,9 @@ const make = Effect.fnUntraced(function*(options: Options) {
       }
       if (answer !== "claimed" && answer !== "repeated") {
         yield* mine.settle("released")
-        return yield* ActionLog.alreadyUsed(signer, nonce, answer)
+        if (answer === "accepted same") return yield* ActionLog.alreadyUsed(signer, nonce, "accepted", true)
+        if (answer === "rejected same") return yield* ActionLog.alreadyUsed(signer, nonce, "rejected", true)
+        return yield* ActionLog.alreadyUsed(signer, nonce, answer, false)
       }
       return ActionLog.claimOf(
         sending,

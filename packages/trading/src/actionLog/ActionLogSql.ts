@@ -12,7 +12,6 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
-import * as Predicate from "effect/Predicate"
 import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
@@ -32,6 +31,8 @@ export interface Options extends ActionLog.Options {
   readonly lease?: ActionLog.Lease
   /** How long the database may take for one step; 1 second by default. */
   readonly deadline?: Duration.Input
+  /** Time between two counts of the unanswered actions, for the gauges: another replica may crash; 15 seconds by default. */
+  readonly countEvery?: Duration.Input
 }
 
 type Fault = SqlError | Migrator.MigrationError | Schema.SchemaError
@@ -89,6 +90,7 @@ const Integer = Schema.Union([
 const decodeInserted = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({ sendings: Integer })))
 const decodeStanding = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
   state: Schema.Literals(["sent", "accepted", "rejected", "unknown", "forgotten"]),
+  fingerprint: Schema.String,
   leaseUntil: Integer,
   expiresAt: Integer
 })))
@@ -98,6 +100,7 @@ const decodeHoldings = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
   count: Integer,
   bytes: Integer,
   unknown: Integer,
+  oldestUnknown: Schema.NullOr(Integer),
   firstExpiry: Integer
 })))
 const decodeListed = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({
@@ -166,7 +169,7 @@ const statements = (sql: SqlClient.SqlClient, network: string) => {
       ),
     standing: (sending: ActionLog.Sending) =>
       Effect.flatMap(
-        sql`SELECT state, lease_until AS "leaseUntil", expires_at AS "expiresAt"
+        sql`SELECT state, fingerprint, lease_until AS "leaseUntil", expires_at AS "expiresAt"
           FROM trigate_actions WHERE ${entry(sending)}`,
         decodeStanding
       ),
@@ -222,14 +225,17 @@ const statements = (sql: SqlClient.SqlClient, network: string) => {
     }),
     /** Marks what an earlier run left `sent`: that process is gone. */
     orphan: sql`UPDATE trigate_actions SET state = 'unknown' WHERE ${ours} AND state = 'sent'`,
-    /** Counts the unanswered actions and their bytes, by who holds them. */
-    holdings: Effect.flatMap(
-      sql`SELECT part, CASE part WHEN 'familiar' THEN claimant ELSE caller END AS holder, COUNT(*) AS count,
-          SUM(size) AS bytes, SUM(CASE state WHEN 'unknown' THEN 1 ELSE 0 END) AS unknown,
-          MIN(expires_at) AS "firstExpiry"
-        FROM trigate_actions WHERE ${ours} AND body IS NOT NULL GROUP BY 1, 2`,
-      decodeHoldings
-    ),
+    /** Counts the unanswered actions and their bytes, by who holds them. One whose lease has passed is unknown. */
+    holdings: (now: number) => {
+      const unknown = sql`state = 'unknown' OR lease_until <= ${now}`
+      return Effect.flatMap(
+        sql`SELECT part, CASE part WHEN 'familiar' THEN claimant ELSE caller END AS holder, COUNT(*) AS count,
+            SUM(size) AS bytes, SUM(CASE WHEN ${unknown} THEN 1 ELSE 0 END) AS unknown,
+            MIN(CASE WHEN ${unknown} THEN opened_at END) AS "oldestUnknown", MIN(expires_at) AS "firstExpiry"
+          FROM trigate_actions WHERE ${ours} AND body IS NOT NULL GROUP BY 1, 2`,
+        decodeHoldings
+      )
+    },
     list: (now: number) =>
       Effect.map(
         Effect.flatMap(
@@ -345,11 +351,13 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
   }
 
   const counting = Effect.gen(function*() {
-    const holdings = yield* table.holdings
-    room.reset(holdings)
     countedAt = yield* Clock.currentTimeMillis
+    const holdings = yield* table.holdings(countedAt)
+    room.reset(holdings)
     firstExpiry = holdings.reduce((first, holding) => Math.min(first, holding.firstExpiry), Infinity)
     yield* Metric.update(ActionLog.gauges.unknown, holdings.reduce((sum, { unknown }) => sum + unknown, 0))
+    const oldest = holdings.flatMap(({ oldestUnknown }) => oldestUnknown ?? [])
+    yield* Metric.update(ActionLog.gauges.oldest, ActionLog.oldestSeconds(oldest))
   })
   const recount = Effect.ignore(step(counting))
 
@@ -400,7 +408,10 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
         if (inserted !== undefined) return { sendings: inserted.sendings, holding }
         const [standing] = yield* table.standing(sending)
         if (standing !== undefined && standing.expiresAt > now) {
-          return standing.state === "sent" && standing.leaseUntil <= now ? "unknown" : standing.state
+          return {
+            state: standing.state === "sent" && standing.leaseUntil <= now ? "unknown" as const : standing.state,
+            isSame: standing.fingerprint === sending.fingerprint
+          }
         }
         // what stands in the way is too old
         if (!isLast) yield* makeRoom
@@ -421,8 +432,10 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
         Effect.mapError(ActionLog.notSent)
       )
       const { nonce, signer } = sending
-      if (Predicate.isString(written)) {
-        return yield* signer === undefined ? ActionLog.noRoom("full") : ActionLog.alreadyUsed(signer, nonce, written)
+      if ("state" in written) {
+        return yield* signer === undefined
+          ? ActionLog.noRoom("full")
+          : ActionLog.alreadyUsed(signer, nonce, written.state, written.isSame === true)
       }
       if ("scarcity" in written) return yield* ActionLog.noRoom(written.scarcity)
       yield* reportInFlight(1)
@@ -453,7 +466,11 @@ const make = Effect.fnUntraced(function*(options: Options, prepare: boolean) {
   const ask = <A>(effect: Effect.Effect<A, Fault>) => Effect.mapError(step(effect), ActionLog.unreadable)
 
   // the first action should not wait for the table, and a fault should be reported at the start
-  if (prepare) yield* Effect.ignore(told(step(ready)))
+  if (prepare) {
+    yield* Effect.ignore(told(step(ready)))
+    const watch = Effect.suspend(() => isReady ? recount : Effect.void)
+    yield* Effect.forkScoped(Effect.forever(Effect.delay(watch, options.countEvery ?? "15 seconds")))
+  }
 
   return ActionLog.ActionLog.of({
     backing: isFile ? "SQLite" : "Postgres",

@@ -1,4 +1,5 @@
 /** Records candle history beside `Info`, with what callers leave of the venue's rate limit. */
+import { metrics } from "@trigate/archive/ArchiveMetrics"
 import { CandleArchive } from "@trigate/archive/CandleArchive"
 import * as CandleRecorder from "@trigate/archive/CandleRecorder"
 import type { Caller } from "@trigate/domain/Caller"
@@ -14,6 +15,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { identity } from "effect/Function"
 import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
 import * as Schema from "effect/Schema"
 import { Info } from "../Info.ts"
 import * as CandleHistory from "./CandleHistory.ts"
@@ -36,6 +38,8 @@ export const Electing = Context.Reference<(recording: Effect.Effect<void>) => Ef
 
 /** Who the recorder is to a rate limiter that shares between callers. */
 export const recorder: Caller = { id: "recorder", scope: {}, quota: {} }
+
+const recordingGauge = metrics.recording.series({})
 
 const Markets = Schema.Struct({
   universe: Schema.Array(Schema.Struct({ name: Schema.String, isDelisted: Schema.optionalKey(Schema.Boolean) }))
@@ -101,7 +105,12 @@ export const layer = (options: Options): Layer.Layer<never, never, Info | RateLi
     if (archive === undefined) return
     const source = yield* make(options)
     const electing = yield* Electing
-    const recording = CandleRecorder.record(source, options).pipe(
+    yield* Metric.update(recordingGauge, 0)
+    const recording = Effect.acquireUseRelease(
+      Metric.update(recordingGauge, 1),
+      () => CandleRecorder.record(source, options),
+      () => Metric.update(recordingGauge, 0)
+    ).pipe(
       Effect.provideService(CandleArchive, archive),
       Effect.catch(({ message }) => Effect.logError(`Nothing is recorded: ${message}`))
     )
