@@ -1,7 +1,7 @@
 /** A page of the console in Debian's Chromium, with everything that it asked for and complained about. */
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
-import type { BrowserContextOptions, Page } from "playwright-core"
+import type { Browser, BrowserContextOptions, Page } from "playwright-core"
 import { chromium } from "playwright-core"
 
 /** The browser of this machine, if there is one. */
@@ -16,22 +16,31 @@ export interface Opened {
   readonly complaints: Array<string>
 }
 
-/** Opens a page that closes with the scope. */
+let launched: Promise<Browser> | undefined
+
+/** The browser of all pages; starting one takes a second of processor time. */
+const browser = (): Promise<Browser> =>
+  launched ??= chromium.launch({
+    executablePath: executable ?? "",
+    args: ["--no-sandbox", "--disable-gpu", "--disable-quic"]
+  })
+
+/** Ends the browser. */
+export const closeBrowser = async (): Promise<void> => {
+  const open = await launched
+  launched = undefined
+  await open?.close()
+}
+
+/** Opens a page with a storage of its own, which closes with the scope. */
 export const opened = (options: BrowserContextOptions = {}) =>
-  Effect.map(
-    Effect.acquireRelease(
-      Effect.promise(() =>
-        chromium.launch({ executablePath: executable ?? "", args: ["--no-sandbox", "--disable-gpu", "--disable-quic"] })
-      ),
-      (browser) => Effect.promise(() => browser.close())
+  Effect.acquireRelease(
+    Effect.promise(async () =>
+      (await browser()).newContext({ viewport: { width: 1200, height: 900 }, reducedMotion: "reduce", ...options })
     ),
-    (browser) => browser
+    (context) => Effect.promise(() => context.close())
   ).pipe(
-    Effect.flatMap((browser) =>
-      Effect.promise(() =>
-        browser.newPage({ viewport: { width: 1200, height: 900 }, reducedMotion: "reduce", ...options })
-      )
-    ),
+    Effect.flatMap((context) => Effect.promise(() => context.newPage())),
     Effect.map((page): Opened => {
       const asked: Array<string> = []
       const complaints: Array<string> = []

@@ -1,6 +1,6 @@
 /** The console in a real browser, over gateways of this process. */
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
-import { assert, describe, it } from "@effect/vitest"
+import { afterAll, assert, describe, it } from "@effect/vitest"
 import * as KeyStore from "@trigate/callers/KeyStore"
 import * as KeyStoreFile from "@trigate/callers/KeyStoreFile"
 import type { Scope } from "@trigate/domain/Caller"
@@ -11,6 +11,7 @@ import { faultyUpstream, idIn } from "@trigate/testing/FaultyUpstream"
 import { gateway } from "@trigate/testing/Gateway"
 import { say } from "@trigate/testing/Reactions"
 import { recordingUpstream } from "@trigate/testing/RecordingUpstream"
+import { sample } from "@trigate/testing/Sample"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -23,9 +24,11 @@ import * as os from "node:os"
 import * as path from "node:path"
 import * as zlib from "node:zlib"
 import type { Opened } from "./browser.ts"
-import { executable, keep, opened, shows } from "./browser.ts"
+import { closeBrowser, executable, keep, opened, shows } from "./browser.ts"
 
 if (executable === undefined) console.log("console.test.ts: no Chromium on this machine, the console is not opened")
+
+afterAll(closeBrowser)
 
 const folder = new URL("../../packages/server/console/", import.meta.url)
 
@@ -74,6 +77,28 @@ describe("the page", () => {
       assert.strictEqual(headers.get("x-content-type-options"), "nosniff")
     }))
 })
+
+const panels = [
+  "chains",
+  "weight",
+  "candles",
+  "inspect",
+  `lookup?of=${transactions.creation}`,
+  "actions",
+  "callers",
+  "requests"
+]
+
+/** Every panel, light and dark, wide and narrow; a sample has each panel. */
+const looks = sample(
+  "panels of the console",
+  panels.flatMap((panel) =>
+    ([["light", 1200], ["dark", 1200], ["light", 390], ["dark", 390]] as const)
+      .map(([colorScheme, width]) => ({ panel, colorScheme, width }))
+  ),
+  panels.length,
+  ({ panel }) => panel
+)
 
 describe.skipIf(executable === undefined)("the console of a sandbox", () => {
   it.live("opens on its chains, says that nothing is real, and asks nobody else", () =>
@@ -140,29 +165,13 @@ describe.skipIf(executable === undefined)("the console of a sandbox", () => {
   it.live("has no serious finding of axe and nothing beside the window, light and dark, wide and narrow", () =>
     Effect.gen(function*() {
       const { url } = yield* gateway({})
-      for (const viewport of [{ width: 1200, height: 900 }, { width: 390, height: 800 }]) {
-        const browser = yield* opened({ viewport })
-        for (const colorScheme of ["light", "dark"] as const) {
-          yield* Effect.promise(() => browser.page.emulateMedia({ colorScheme }))
-          for (
-            const panel of [
-              "chains",
-              "weight",
-              "candles",
-              "inspect",
-              `lookup?of=${transactions.creation}`,
-              "actions",
-              "callers",
-              "requests"
-            ]
-          ) {
-            yield* goTo(browser, `${url}/#${panel}`)
-            yield* shows(browser, "Sandbox: nothing here is real")
-            const seen = `${panel} ${colorScheme} ${viewport.width}`
-            assert.deepStrictEqual(yield* findings(browser), [], seen)
-            assert.isTrue(yield* isAsWideAsTheWindow(browser), seen)
-          }
-        }
+      for (const { colorScheme, panel, width } of looks) {
+        const browser = yield* opened({ colorScheme, viewport: { width, height: 850 } })
+        yield* goTo(browser, `${url}/#${panel}`)
+        yield* shows(browser, "Sandbox: nothing here is real")
+        const seen = `${panel} ${colorScheme} ${width}`
+        assert.deepStrictEqual(yield* findings(browser), [], seen)
+        assert.isTrue(yield* isAsWideAsTheWindow(browser), seen)
       }
     }))
 })

@@ -166,6 +166,37 @@ describe("a document that is run", () => {
       assert.deepStrictEqual(more, [])
     }))
 
+  it.live("starts each program as if alone: with its arguments, its environment, its exit code, and code of its own", () =>
+    Effect.gen(function*() {
+      const counted = document(
+        ["ts", "// count.ts\nexport const counts = { runs: 0 }"],
+        [
+          "ts",
+          "// one.ts\nimport { counts } from \"./count.ts\"\ncounts.runs += 1\nconsole.log(process.argv.slice(2), process.env[\"NAME\"], process.exitCode)"
+        ],
+        ["sh", "node one.ts a 'b c'; NAME=x npx -- node one.ts | cat"],
+        ["text", "[ 'a', 'b c' ] undefined undefined\n[] x undefined"],
+        ["sh", "node one.ts && echo 'process.exitCode = 3' > exit.ts && node exit.ts || { echo $?; node one.ts; }"],
+        ["text", "[] undefined undefined\n3\n[] undefined undefined"],
+        ["sh", "echo 'console.error(1); process.exit(7)' > end.ts; node end.ts 2>&1 || echo $?"],
+        ["text", "1\n7"],
+        ["sh", "echo 'await new Promise(() => {})' > never.ts; node never.ts || echo $?"],
+        ["text", "13"],
+        [
+          "sh",
+          "echo 'setTimeout(() => { throw new Error(\"late\") })' > late.ts; node late.ts 2>&1 | grep -c 'Error: late'"
+        ],
+        ["ts", "setTimeout(() => console.log(\"later\"), 1)"],
+        ["text", "later"],
+        ["sh", "node absent.ts"]
+      )
+      assert.deepStrictEqual(counted.faults, [])
+      const [piped, absent, ...more] = yield* run(counted, nobody)
+      assert.strictEqual(piped, "a.md:49: ended with 1\n1\n")
+      assert.match(absent ?? "", /^a\.md:57: ended with 1\n[^]*Cannot find module/u)
+      assert.deepStrictEqual(more, [])
+    }))
+
   it.live("leaves no process behind when nobody waits for it any longer", () =>
     Effect.gen(function*() {
       const cwd = yield* folderIn(checkout.parent)

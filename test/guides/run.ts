@@ -2,8 +2,10 @@
 import * as Effect from "effect/Effect"
 import { spawn, spawnSync } from "node:child_process"
 import * as fs from "node:fs"
+import * as os from "node:os"
 import * as path from "node:path"
 import type { Document, Program } from "./blocks.ts"
+import { oneProcess } from "./oneProcess.ts"
 import type { Ended } from "./verdict.ts"
 import * as AttemptResult from "./verdict.ts"
 
@@ -18,13 +20,23 @@ export interface Place {
   readonly binaries: string
   /** The module that configures vitest where the programs run. */
   readonly vitestConfig: string
+  /** The command line as a module, where the programs of a document share a process; otherwise each has one of its own. */
+  readonly shared?: string
 }
 
 /** The packages as they are in the repository. */
 export const checkout: Place = {
   parent: path.join(import.meta.dirname, ".blocks"),
   binaries: path.join(root, "node_modules/.bin"),
-  vitestConfig: `export { default } from ${JSON.stringify(path.join(root, "vitest.config.ts"))}\n`
+  vitestConfig: `export { default } from ${JSON.stringify(path.join(root, "vitest.config.ts"))}\n`,
+  shared: path.join(root, "packages/cli/src/Program.ts")
+}
+
+/** The same, with a process for each program, as for a reader. */
+export const separate: Place = {
+  parent: checkout.parent,
+  binaries: checkout.binaries,
+  vitestConfig: checkout.vitestConfig
 }
 
 /** A new folder, removed with the scope. */
@@ -64,24 +76,14 @@ const commandOf = (program: Program, cwd: string): readonly [file: string, ...ar
   return [process.execPath, path.join(cwd, program.file)]
 }
 
-const ended = (program: Program, cwd: string, { sandbox }: Gateways, binaries: string) =>
+const started = (
+  [file, ...args]: readonly [file: string, ...args: ReadonlyArray<string>],
+  cwd: string,
+  env: { readonly [name: string]: string | undefined }
+) =>
   Effect.callback<Ended>((resume) => {
-    const [file, ...args] = commandOf(program, cwd)
-    const child = spawn(file, args, {
-      cwd,
-      env: {
-        PATH: `${binaries}:${process.env["PATH"] ?? ""}`,
-        // an empty home: neither npm nor curl reads the settings of whoever runs the tests
-        HOME: cwd,
-        TRIGATE_GATEWAY_URL: sandbox,
-        NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"],
-        NO_COLOR: "1",
-        npm_config_update_notifier: "false"
-      },
-      // a group of its own, so that what a block starts beside itself can be ended with it
-      detached: true,
-      stdio: ["ignore", "pipe", "pipe"]
-    })
+    // a group of its own, so that what a block starts beside itself can be ended with it
+    const child = spawn(file, args, { cwd, env, detached: true, stdio: ["ignore", "pipe", "pipe"] })
     const printed = { stdout: "", stderr: "" }
     child.stdout.on("data", (chunk: Buffer) => {
       printed.stdout += chunk.toString("utf8")
@@ -97,6 +99,26 @@ const ended = (program: Program, cwd: string, { sandbox }: Gateways, binaries: s
       return Effect.promise(() => closed)
     })
   })
+
+/** Runs programs in a folder: modules and the commands of scripts in one process, if the place says so. */
+const runnerIn = Effect.fnUntraced(function*(cwd: string, { sandbox }: Gateways, { binaries, shared }: Place) {
+  const one = shared === undefined
+    ? undefined
+    : yield* oneProcess(yield* folderIn(path.join(os.tmpdir(), "trigate-guides")), binaries, shared)
+  const env = {
+    PATH: [...one === undefined ? [] : [one.commands], binaries, process.env["PATH"] ?? ""].join(":"),
+    // an empty home: neither npm nor curl reads the settings of whoever runs the tests
+    HOME: cwd,
+    TRIGATE_GATEWAY_URL: sandbox,
+    NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"],
+    NO_COLOR: "1",
+    npm_config_update_notifier: "false"
+  }
+  return (program: Program) =>
+    one === undefined || program.language === "sh"
+      ? started(commandOf(program, cwd), cwd, env)
+      : Effect.promise(() => one.run({ args: [program.file], cwd, env }))
+})
 
 /**
  * Fills a new folder: with the examples, which a document may name, a curl that fails with an error status, and a vitest whose
@@ -116,6 +138,7 @@ const usesCurl = ({ language, text }: Program): boolean => language === "sh" && 
 export const run = Effect.fn(function*(document: Document, gateways: Gateways, place: Place = checkout) {
   const cwd = yield* folderIn(place.parent)
   prepare(cwd, place)
+  const runIn = yield* runnerIn(cwd, gateways, place)
   const wrong: Array<string> = []
   for (const found of document.programs) {
     const output = found.output === undefined
@@ -128,7 +151,7 @@ export const run = Effect.fn(function*(document: Document, gateways: Gateways, p
       console.log(`not run: ${document.path}:${program.line} (no curl on this machine)`)
       continue
     }
-    const verdict = AttemptResult.of(document.path, program, yield* ended(program, cwd, gateways, place.binaries))
+    const verdict = AttemptResult.of(document.path, program, yield* runIn(program))
     if (verdict !== undefined) wrong.push(verdict)
   }
   return wrong

@@ -38,11 +38,12 @@ export const broken: Effect.Effect<ReadonlyArray<Sample>> = Effect.map(
   (all) => all.flat()
 )
 
-/** What the inspector says of every action that a break applies to; `told` is called for each. */
+/** What the inspector says of the first actions that a break applies to, or of all; `told` is called for each. */
 export const rowOf = Effect.fnUntraced(function*(
   { make, name }: Break,
   sound: ReadonlyArray<Sample>,
-  told: (sample: Sample) => void = () => undefined
+  told: (sample: Sample) => void = () => undefined,
+  most: number = Infinity
 ): Effect.fn.Return<Row> {
   const engine = yield* Secp256k1.Secp256k1
   const inspector = Inspector.make(mainnet, { signers: [keys.agent.address] }, engine)
@@ -50,6 +51,7 @@ export const rowOf = Effect.fnUntraced(function*(
   const wrong: Array<string> = []
   let mistake = ""
   for (const sample of sound) {
+    if (counts.exact + counts.unnamed + counts.wrong === most) break
     const made = yield* Effect.promise(() => Promise.resolve(make(soundOf(sample))))
     if (made === undefined) continue
     told(sample)

@@ -1,0 +1,47 @@
+/**
+ * A sample of a large table of cases: `npm test` runs the sample, `npm run test:slow` every row.
+ *
+ * The sample is the same in every run. `TRIGATE_TEST_SEED` takes another, and the run prints the seed.
+ */
+import * as Arr from "effect/Array"
+import { createHash } from "node:crypto"
+
+const seed = process.env["TRIGATE_TEST_SEED"] ?? "trigate"
+
+/** Whether every case is to be run. */
+export const isExhaustive = process.env["TRIGATE_TEST_ROWS"] === "all"
+
+const rank = (table: string, index: number): string =>
+  createHash("sha1").update(`${seed} ${table} ${index}`).digest("hex")
+
+const inOrderOf = <Entry>(orderOf: (entry: Entry) => string) => (one: Entry, other: Entry): number =>
+  orderOf(one) < orderOf(other) ? -1 : 1
+
+/** Returns the rows of a table in an order that the seed decides, or as they are in an exhaustive run. */
+export const shuffle = <Row>(table: string, rows: ReadonlyArray<Row>): ReadonlyArray<Row> =>
+  isExhaustive ? rows : rows.map((row, index) => ({ row, rank: rank(table, index) }))
+    .toSorted(inOrderOf((entry) => entry.rank))
+    .map(({ row }) => row)
+
+/**
+ * Returns up to `size` rows of a table, in the order of the table, or all rows in an exhaustive run. A row belongs to a group;
+ * each group gives a row before one gives a second, so that a sample of at least as many rows as groups holds one of each.
+ */
+export const sample = <Row>(
+  table: string,
+  rows: ReadonlyArray<Row>,
+  size: number,
+  groupOf: (row: Row) => string = () => ""
+): ReadonlyArray<Row> => {
+  if (isExhaustive || rows.length <= size) return rows
+  const groups = Object.values(
+    Arr.groupBy(shuffle(table, rows.map((row, index) => ({ row, index }))), ({ row }) => groupOf(row))
+  )
+  const taken = groups.flatMap((group) => group.map((entry, turn) => ({ ...entry, turn })))
+    .toSorted((one, other) =>
+      one.turn - other.turn || inOrderOf<number>((index) => rank(table, index))(one.index, other.index)
+    )
+    .slice(0, size)
+  console.log(`${table}: ${size} of ${rows.length} rows, seed ${seed}; npm run test:slow runs all`)
+  return taken.toSorted((one, other) => one.index - other.index).map(({ row }) => row)
+}

@@ -1,0 +1,20 @@
+/**
+ * The tests that `npm test` has no time for: files named `*.slow.test.ts`, and every row of the tables of which `npm test` runs a
+ * sample.
+ */
+// @effect-diagnostics-next-line nodeBuiltinImport:off -- vitest reads its configuration outside of any Effect
+import * as fs from "node:fs"
+import { defineConfig } from "vitest/config"
+import quick from "./vitest.workspace.ts"
+
+const sampling = fs.globSync(["packages/*/test/**/*.test.ts", "examples/*/test/**/*.test.ts", "test/**/*.test.ts"], {
+  cwd: import.meta.dirname,
+  exclude: (name) => name === "node_modules" || name === ".blocks"
+}).filter((file) =>
+  file.endsWith(".slow.test.ts") ||
+  fs.readFileSync(`${import.meta.dirname}/${file}`, "utf8").includes("\"@trigate/testing/Sample\"")
+)
+
+export default defineConfig({
+  test: { ...quick.test, include: sampling, exclude: [], env: { ...quick.test?.env, TRIGATE_TEST_ROWS: "all" } }
+})
