@@ -193,7 +193,7 @@ describe("a document that is run", () => {
       assert.deepStrictEqual(counted.faults, [])
       const [piped, absent, ...more] = yield* run(counted, nobody)
       assert.strictEqual(piped, "a.md:49: ended with 1\n1\n")
-      assert.match(absent ?? "", /^a\.md:57: ended with 1\n[^]*Cannot find module/u)
+      assert.match(absent ?? "", /^a\.md:61: ended with 1\n[^]*Cannot find module/u)
       assert.deepStrictEqual(more, [])
     }))
 
