@@ -10,6 +10,7 @@ import { buildSync } from "esbuild"
 import { spawnSync } from "node:child_process"
 import * as fs from "node:fs"
 import * as path from "node:path"
+import { options as bundling } from "./bundle.ts"
 import type { Manifest } from "./manifest.ts"
 import { manifestOf, published, root, versionOf } from "./manifest.ts"
 import * as Pure from "./pure.ts"
@@ -111,19 +112,10 @@ const noticesOf = (inputs: ReadonlyArray<string>): string => {
 const buildProgram = (folder: string, manifest: Manifest): void => {
   const built = path.join(folder, "build/dist")
   const { metafile } = buildSync({
-    entryPoints: [path.join(folder, "src/program.ts")],
+    ...bundling,
     outfile: path.join(built, "program.js"),
-    absWorkingDir: root,
-    bundle: true,
-    platform: "node",
-    format: "esm",
-    target: "node22",
     minify: true,
-    metafile: true,
-    legalComments: "none",
-    external: ["secp256k1"],
-    // CommonJS in the bundle asks for modules of Node
-    banner: { js: "import{createRequire as r}from'node:module';const require=r(import.meta.url);" }
+    metafile: true
   })
   const launcher = fs.readFileSync(path.join(folder, "dist/trigate.js"), "utf8")
   fs.writeFileSync(path.join(built, "trigate.js"), launcher.replace(/^\/\/# sourceMappingURL=.*\n?/mu, ""))

@@ -8,7 +8,7 @@ import { command, folder, main } from "./run.ts"
 /** Runs a script of a shell to which `trigate` is a command. */
 const inShell = Effect.fn(function*(shell: string, args: ReadonlyArray<string>, script: string) {
   const cwd = yield* folder
-  fs.symlinkSync(main, path.join(cwd, "trigate"))
+  fs.symlinkSync(main(), path.join(cwd, "trigate"))
   return yield* command(shell, [...args, "-c", `PATH="${cwd}:$PATH"; export PATH\n${script}`], {
     HOME: cwd,
     TERM: "dumb"

@@ -30,7 +30,7 @@ describe("trigate as a process", () => {
     Effect.gen(function*() {
       const { url } = yield* gateway({})
       const script = "\"$0\" info candles BTC 1m --from 3d --out csv | head -1; exit ${PIPESTATUS[0]}"
-      const ended = yield* command("bash", ["-c", script, main], { TRIGATE_GATEWAY_URL: url })
+      const ended = yield* command("bash", ["-c", script, main()], { TRIGATE_GATEWAY_URL: url })
       assert.deepStrictEqual(ended, {
         code: 141,
         stdout: "open_time,close_time,open,high,low,close,volume,trades\n",
@@ -80,7 +80,7 @@ describe("trigate as a process", () => {
   it.live("says that its output cannot be written, where nobody has gone", () =>
     Effect.gen(function*() {
       const { url } = yield* gateway({})
-      const ended = yield* command("bash", ["-c", "\"$0\" evm gas > /dev/full", main], { TRIGATE_GATEWAY_URL: url })
+      const ended = yield* command("bash", ["-c", "\"$0\" evm gas > /dev/full", main()], { TRIGATE_GATEWAY_URL: url })
       assert.deepStrictEqual(ended, {
         code: 1,
         stdout: "",

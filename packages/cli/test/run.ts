@@ -3,6 +3,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as ExitCode from "@trigate/cli/ExitCode"
 import * as Trigate from "@trigate/cli/Trigate"
 import * as Settings from "@trigate/server/settings/SettingsSources"
+import { bundledProgram } from "@trigate/testing/Bundle"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Console from "effect/Console"
 import * as Context from "effect/Context"
@@ -79,7 +80,7 @@ export const run = Effect.fnUntraced(function*(args: ReadonlyArray<string>, surr
 }, Effect.scoped)
 
 /** The bin. */
-export const main = new URL("../../trigate/src/trigate.ts", import.meta.url).pathname
+export const main = (): string => bundledProgram()
 
 export interface Running {
   /** Waits until it has printed a text, on either stream; gives all that it has printed. */
@@ -114,6 +115,9 @@ const started = (file: string, args: ReadonlyArray<string>, environment: { reado
             }
             listeners.add(look)
             look()
+            void ended.then(() =>
+              resume(Effect.die(new Error(`It ended before it printed ${text}:\n${printed.stdout}${printed.stderr}`)))
+            )
           })
         const ended = new Promise<Ended>((resolve) => child.on("close", (code) => resolve({ code, ...printed })))
         const running: Running = {
@@ -130,7 +134,7 @@ const started = (file: string, args: ReadonlyArray<string>, environment: { reado
 
 /** Starts the bin as a process; it is killed with the scope. */
 export const start = (args: ReadonlyArray<string>, environment: { readonly [name: string]: string } = {}) =>
-  started(main, args, environment)
+  Effect.suspend(() => started(main(), args, environment))
 
 /** Runs a program to its end. */
 export const command = (file: string, args: ReadonlyArray<string>, environment: { readonly [name: string]: string }) =>
@@ -138,7 +142,7 @@ export const command = (file: string, args: ReadonlyArray<string>, environment: 
 
 /** Runs the bin as a process to its end. */
 export const spawned = (args: ReadonlyArray<string>, environment: { readonly [name: string]: string } = {}) =>
-  command(main, args, environment)
+  Effect.suspend(() => command(main(), args, environment))
 
 /** A folder that is removed with the scope. */
 export const folder = Effect.acquireRelease(

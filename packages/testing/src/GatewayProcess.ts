@@ -1,6 +1,7 @@
 /** The bundled gateway as a process of its own: what it prints, what it does on a signal. */
 import * as Effect from "effect/Effect"
 import { spawn } from "node:child_process"
+import { bundledProgram } from "./Bundle.ts"
 
 /** A `trigate serve` that may not listen yet. */
 export interface StartedProcess {
@@ -19,12 +20,11 @@ export interface GatewayProcess extends Omit<StartedProcess, "url"> {
   readonly url: string
 }
 
-const main = new URL("../../trigate/src/trigate.ts", import.meta.url).pathname
 const listening = /listens on (?<url>http:\/\/\S+)/u
 
 /** How the process is started. */
 export interface Options {
-  /** The program; that of the checkout when not given. */
+  /** The program; that of the checkout, bundled, when not given. */
   readonly program?: string
   /** What follows `trigate serve`. */
   readonly args?: ReadonlyArray<string>
@@ -37,7 +37,7 @@ export interface Options {
 }
 
 const commandOf = (
-  { args = [], maxFileKilobytes, program = main }: Options
+  { args = [], maxFileKilobytes, program = bundledProgram() }: Options
 ): readonly [command: string, args: ReadonlyArray<string>] => {
   const command = [program, "serve", ...args]
   return maxFileKilobytes === undefined

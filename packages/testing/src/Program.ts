@@ -1,6 +1,7 @@
 /** The programs of this repository as commands: run to their end, with what they printed on each stream. */
 import * as Effect from "effect/Effect"
 import { spawn } from "node:child_process"
+import { bundledProgram } from "./Bundle.ts"
 
 export interface Ended {
   /** `null` when a signal ended it. */
@@ -11,12 +12,12 @@ export interface Ended {
 
 /** Runs a program under the given environment alone, until it ends by itself. */
 const run = (
-  file: URL,
+  file: string,
   args: ReadonlyArray<string>,
   environment: { readonly [name: string]: string } = {}
 ): Effect.Effect<Ended> =>
   Effect.callback((resume) => {
-    const child = spawn(process.execPath, [file.pathname, ...args], {
+    const child = spawn(process.execPath, [file, ...args], {
       env: { PATH: process.env["PATH"], ...environment },
       stdio: ["ignore", "pipe", "pipe"]
     })
@@ -31,11 +32,9 @@ const run = (
     return Effect.sync(() => child.kill("SIGKILL"))
   })
 
-const cli = new URL("../../trigate/src/trigate.ts", import.meta.url)
-
 /** Runs the command line `trigate` under the given environment alone. */
 export const trigate = (args: ReadonlyArray<string>, environment: { readonly [name: string]: string } = {}) =>
-  run(cli, args, environment)
+  Effect.suspend(() => run(bundledProgram(), args, environment))
 
 /** Runs the gateway with some arguments. */
 export const program = (args: ReadonlyArray<string>, environment: { readonly [name: string]: string } = {}) =>

@@ -194,7 +194,7 @@ describe("a caller's key", () => {
       const used = (yield* store.list).map(({ lastUsedAt, name }) => [name, lastUsedAt !== undefined])
       assert.sameDeepMembers(used, [["alice", true], ["ended", false]])
       assert.include(metrics, `outcome="Unauthorized"`)
-      assert.include(processes, "trigate.ts")
+      assert.include(processes, "trigate.js")
       const exported = JSON.stringify(collector.seen)
       for (const signal of ["/v1/traces", "/v1/metrics"]) assert.include(exported, signal)
 

@@ -3,6 +3,7 @@ import { gateway } from "@trigate/testing/Gateway"
 import type { Reply, Seen } from "@trigate/testing/RecordingUpstream"
 import { recordingUpstream } from "@trigate/testing/RecordingUpstream"
 import { isInstalled, redisServer } from "@trigate/testing/RedisServer"
+import { isExhaustive } from "@trigate/testing/Sample"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -124,6 +125,8 @@ const attacks: ReadonlyArray<
     )]
 ]
 
+const rounds = isExhaustive ? 4 : 1
+
 describe.runIf(isInstalled)(
   "beside a hostile caller, at two replicas that share Redis, another one is always answered:",
   () => {
@@ -148,7 +151,7 @@ describe.runIf(isInstalled)(
             (url) => Effect.forkChild(Effect.forever(Effect.suspend(() => attack(url, now, count++))))
           )
           const answers: Array<{ readonly status: number; readonly body: string }> = []
-          for (let round = 0; round < 4; round++) {
+          for (let round = 0; round < rounds; round++) {
             for (const [index, { url }] of replicas.entries()) {
               const n = 2 * round + index
               answers.push(
@@ -159,7 +162,7 @@ describe.runIf(isInstalled)(
             }
           }
           yield* Effect.forEach(attacking, (each) => Effect.forkChild(Fiber.interrupt(each)))
-          assert.deepStrictEqual(tally(answers), { "200": 24 })
+          assert.deepStrictEqual(tally(answers), { "200": 6 * rounds })
           assert.strictEqual(answers.filter(({ body }) => body.includes(`"error"`)).length, 0)
           assert.isAtLeast(count, 8)
         }))

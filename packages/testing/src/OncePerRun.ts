@@ -1,0 +1,43 @@
+/** What is made once for all test files of a run, which several processes run side by side. */
+import * as Fs from "node:fs"
+import * as Os from "node:os"
+import * as Path from "node:path"
+
+/** The folder of this run, which ends with it; one of this process outside of a run of all tests. */
+const folderOfRun = (): string => {
+  const given = process.env["TEST_RUN_FOLDER"]
+  if (given !== undefined) return given
+  const folder = Fs.mkdtempSync(Path.join(Os.tmpdir(), "trigate-run-"))
+  Fs.chmodSync(folder, 0o755)
+  process.env["TEST_RUN_FOLDER"] = folder
+  process.once("exit", () => Fs.rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+const sleeper = new Int32Array(new SharedArrayBuffer(4))
+
+/**
+ * Returns a folder that `make` fills the first time that a process of this run asks for it. The others wait until it is full, and
+ * fail if `make` failed.
+ */
+export const oncePerRun = (name: string, make: (folder: string) => void): string => {
+  const folder = Path.join(folderOfRun(), name)
+  const [made, failed] = [`${folder}.made`, `${folder}.failed`]
+  try {
+    Fs.mkdirSync(folder)
+  } catch {
+    while (!Fs.existsSync(made)) {
+      if (Fs.existsSync(failed)) throw new Error(`${name} failed: ${Fs.readFileSync(failed, "utf8")}`)
+      Atomics.wait(sleeper, 0, 0, 20)
+    }
+    return folder
+  }
+  try {
+    make(folder)
+  } catch (error) {
+    Fs.writeFileSync(failed, String(error))
+    throw error
+  }
+  Fs.writeFileSync(made, "")
+  return folder
+}

@@ -1,0 +1,37 @@
+/**
+ * Bundles the program `trigate` of the checkout into a folder, for tests: `node scripts/packages/bundle.ts <folder>`. It takes
+ * seconds; `build.ts` builds what is published, by the same options.
+ */
+import type { BuildOptions } from "esbuild"
+import { buildSync, transformSync } from "esbuild"
+import * as fs from "node:fs"
+import * as path from "node:path"
+
+const root = path.resolve(import.meta.dirname, "../..")
+const program = path.join(root, "packages/trigate")
+
+/** How the program becomes one file. The native curve cannot be bundled. */
+export const options: BuildOptions = {
+  entryPoints: [path.join(program, "src/program.ts")],
+  absWorkingDir: root,
+  bundle: true,
+  platform: "node",
+  format: "esm",
+  target: "node22",
+  legalComments: "none",
+  external: ["secp256k1"],
+  // CommonJS in the bundle asks for modules of Node
+  banner: { js: "import{createRequire as r}from'node:module';const require=r(import.meta.url);" }
+}
+
+if (import.meta.main) {
+  const folder = process.argv[2] ?? ""
+  const dist = path.join(folder, "dist")
+  buildSync({ ...options, outfile: path.join(dist, "program.js") })
+  const { code } = transformSync(fs.readFileSync(path.join(program, "src/trigate.ts"), "utf8"), { loader: "ts" })
+  fs.writeFileSync(path.join(dist, "trigate.js"), code.replace("./program.ts", "./program.js"), { mode: 0o755 })
+  fs.copyFileSync(path.join(program, "package.json"), path.join(folder, "package.json"))
+  // what the program looks for beside itself
+  fs.symlinkSync(path.join(root, "packages/server/console"), path.join(folder, "console"))
+  fs.symlinkSync(path.join(root, "node_modules"), path.join(folder, "node_modules"))
+}
