@@ -228,7 +228,7 @@ describe("a collector", () => {
         import { registerHooks } from "node:module"
         registerHooks({
           load(url, context, next) {
-            if (/Otlp|Telemetry/u.test(url)) console.error("loaded", url.split("/").at(-1))
+            if (/Otlp|\\/Telemetry\\.ts$/u.test(url)) console.error("loaded", url.split("/").at(-1))
             return next(url, context)
           }
         })`
