@@ -98,6 +98,9 @@ export * as StreamRefills from "./streams/StreamRefills.ts"
 /** The venue's streams: trades, books, bars, orders and fills as they happen. */
 export * as Streams from "./streams/Streams.ts"
 
+/** `Streams` in memory: a test says what the venue sends. */
+export * as StreamsMemory from "./streams/StreamsMemory.ts"
+
 /** The venue's WebSocket as text: what its frames are about, and how subscriptions, rows and refusals are written. */
 export * as VenueProtocol from "./streams/VenueProtocol.ts"
 

@@ -358,7 +358,7 @@ export const orderUpdates = subscription({
   item: OrderUpdate,
   isList: true,
   shown: {},
-  rows: { id: ["order.oid", "status", "statusTimestamp", "order.sz"], time: "statusTimestamp", replayed: 0 },
+  rows: { id: ["order.oid", "status", "statusTimestamp"], time: "statusTimestamp", replayed: 0 },
   refill: { query: "historicalOrders", rank: 1 },
   example: { user }
 })

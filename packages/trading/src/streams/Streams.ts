@@ -136,9 +136,9 @@ export interface Options {
 const notAvailable = (key: string): string =>
   `${VenueProtocol.invalidSubscription(key)}: the venue's list of coins cannot be read now, try again`
 
-/** The shared streams of an address, checked and refilled by the queries of a service. */
+/** The shared streams of an address, checked and refilled by the queries of a service; without them nothing is. */
 export const makeShared = Effect.fnUntraced(function*(
-  info: CoinCatalog.Queries,
+  info: CoinCatalog.Queries | undefined,
   { addresses, ...options }: Options
 ): Effect.fn.Return<SharedStreams, never, SocketTransport | Scope.Scope> {
   const hub = yield* Hub.make({
@@ -146,8 +146,8 @@ export const makeShared = Effect.fnUntraced(function*(
     addresses: typeof addresses === "function" ? addresses : () => addresses,
     protocol: VenueProtocol.protocol
   })
-  const catalog = CoinCatalog.make(info)
-  const refillOf = StreamRefills.make(info)
+  const catalog = info === undefined ? CoinCatalog.open : CoinCatalog.make(info)
+  const refillOf = info === undefined ? () => undefined : StreamRefills.make(info)
   return {
     join: hub.join,
     status: hub.status,

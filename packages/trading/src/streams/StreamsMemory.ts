@@ -1,0 +1,115 @@
+/** `Streams` in memory: a test says what the venue sends. */
+import type * as Subscription from "@trigate/domain/streams/Subscription"
+import * as Subscriptions from "@trigate/domain/streams/Subscriptions"
+import { SocketTransport } from "@trigate/upstream/streams/SocketTransport"
+import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Queue from "effect/Queue"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import * as Streams from "./Streams.ts"
+import * as VenueSocket from "./VenueSocket.ts"
+
+/**
+ * What a test sends and sees.
+ *
+ * @since 0.1.0
+ * @category services
+ * @example
+ * ```ts
+ * const first = yield* Effect.forkChild(Stream.runHead(streams.bbo({ coin: "BTC" })))
+ * yield* state.subscribed(subscriptions.bbo, { coin: "BTC" })
+ * yield* state.send(subscriptions.bbo, { coin: "BTC" }, [{ coin: "BTC", time: 0, bbo: [null, null] }])
+ * ```
+ */
+export class StreamsState extends Context.Service<StreamsState, {
+  /** Waits until the venue has a subscription. */
+  readonly subscribed: <S extends Subscription.Subscription>(
+    subscription: S,
+    request: S["request"]["Encoded"]
+  ) => Effect.Effect<void>
+  /** Sends items to those who have subscribed: as one frame where the subscription lists them, else a frame each. */
+  readonly send: <S extends Subscription.Subscription>(
+    subscription: S,
+    request: S["request"]["Encoded"],
+    items: ReadonlyArray<Subscription.Item<S>>
+  ) => Effect.Effect<void>
+  /** Sends a frame with any `data`, also one that does not decode. */
+  readonly sendRaw: (
+    subscription: Subscription.Subscription,
+    request: unknown,
+    data: unknown
+  ) => Effect.Effect<void>
+}>()("@trigate/trading/streams/StreamsMemory/StreamsState") {}
+
+const addresses = [Redacted.make("memory")]
+
+const make = Effect.gen(function*() {
+  const open = new Map<string, Set<Queue.Queue<unknown>>>()
+  const waiting = new Map<string, Deferred.Deferred<void>>()
+
+  const keyOf = (subscription: Subscription.Subscription, request: unknown): Effect.Effect<string> =>
+    Effect.map(
+      Effect.orDie(Effect.fromResult(
+        Subscriptions.read({ type: subscription.name, ...(typeof request === "object" ? request : {}) })
+      )),
+      ({ key }) => key
+    )
+
+  const waitFor = (key: string) => {
+    const known = waiting.get(key) ?? Deferred.makeUnsafe<void>()
+    waiting.set(key, known)
+    return known
+  }
+
+  const frames: VenueSocket.Frames = ({ key }) =>
+    Stream.unwrap(Effect.map(
+      Effect.acquireRelease(
+        Effect.tap(Queue.unbounded<unknown>(), (queue) =>
+          Effect.sync(() => {
+            open.set(key, (open.get(key) ?? new Set()).add(queue))
+            Deferred.doneUnsafe(waitFor(key), Effect.void)
+          })),
+        (queue) => Effect.sync(() => open.get(key)?.delete(queue))
+      ),
+      Stream.fromQueue
+    ))
+
+  const sendRaw = Effect.fnUntraced(function*(
+    subscription: Subscription.Subscription,
+    request: unknown,
+    data: unknown
+  ) {
+    for (const queue of open.get(yield* keyOf(subscription, request)) ?? []) yield* Queue.offer(queue, data)
+  })
+
+  const state = StreamsState.of({
+    subscribed: (subscription, request) =>
+      Effect.flatMap(keyOf(subscription, request), (key) => Deferred.await(waitFor(key))),
+    sendRaw,
+    send: Effect.fnUntraced(function*(subscription, request, items) {
+      const encode = Schema.encodeUnknownEffect(subscription.item)
+      const encoded = yield* Effect.orDie(Effect.forEach(items, (item) => encode(item)))
+      for (const data of subscription.isList === true ? [encoded] : encoded) {
+        yield* sendRaw(subscription, request, data)
+      }
+    })
+  })
+  const shared = yield* Effect.provideService(
+    Streams.makeShared(undefined, { addresses }),
+    SocketTransport,
+    VenueSocket.make(frames)
+  )
+  return Context.make(Streams.Streams, Streams.make(shared)).pipe(Context.add(StreamsState, state))
+})
+
+/**
+ * The service and its state. A function, so that two venues in one program share no state.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layer = (): Layer.Layer<Streams.Streams | StreamsState> => Layer.effectContext(make)
