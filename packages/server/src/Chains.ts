@@ -25,6 +25,7 @@ import type { Exchange } from "@trigate/trading/Exchange"
 import type { Info } from "@trigate/trading/Info"
 import * as Inspector from "@trigate/trading/Inspector"
 import type { Queries } from "@trigate/trading/streams/CoinCatalog"
+import * as FamiliarUsers from "@trigate/trading/streams/FamiliarUsers"
 import * as Streams from "@trigate/trading/streams/Streams"
 import type { SharedStreams } from "@trigate/trading/streams/Streams"
 import * as Trading from "@trigate/trading/Trading"
@@ -183,6 +184,7 @@ const streamAddresses = ({ tradingApiUrl }: Settings): ReadonlyArray<Redacted.Re
 const live = (first: Settings) =>
   Layer.unwrap(Effect.sync(() => {
     let longest = first.onceDeadline
+    const familiar = new Set<string>()
     const make = Effect.gen(function*() {
       const kept = Context.pick(
         ActionLog.ActionLog,
@@ -207,6 +209,7 @@ const live = (first: Settings) =>
           const shared = yield* Effect.provide(
             Streams.makeShared(queries, {
               addresses: () => streamAddresses(settings()),
+              familiar,
               limits: streamLimits(settings())
             }),
             kept
@@ -233,7 +236,9 @@ const live = (first: Settings) =>
     const redis = Option.map(first.redisUrl, SharedRedis.layer)
     const kept = Layer.effect(Chains, make).pipe(
       Layer.provideMerge(GatewayStatus.layerStoreReadiness),
-      Layer.provide(audited(ActionLogStore.layer(first, redis, () => longest))),
+      Layer.provide(
+        Layer.provide(FamiliarUsers.layerNoting(familiar), audited(ActionLogStore.layer(first, redis, () => longest)))
+      ),
       Layer.provide(cache(redis)),
       Layer.provide(archiveOf(first)),
       Layer.provide(MetadataFetchUndici.layer()),

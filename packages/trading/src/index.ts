@@ -92,6 +92,9 @@ export * as CandleRecording from "./candles/CandleRecording.ts"
 /** The names that the venue knows: coins and dexes. */
 export * as CoinCatalog from "./streams/CoinCatalog.ts"
 
+/** The users whose signed actions the venue accepted through this process: they come first where places for users are few. */
+export * as FamiliarUsers from "./streams/FamiliarUsers.ts"
+
 /** What fills the holes that a lost connection leaves: queries of `POST /info`, as frames of the stream. */
 export * as StreamRefills from "./streams/StreamRefills.ts"
 

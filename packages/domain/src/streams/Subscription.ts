@@ -36,6 +36,8 @@ export interface Refill {
   readonly query: string
   /** Refills run one after another, the lowest rank first. */
   readonly rank: number
+  /** Whether it finds a part of what was missed. */
+  readonly isPartial?: true
 }
 
 /** The declaration of one subscription. */

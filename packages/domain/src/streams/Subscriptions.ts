@@ -117,7 +117,7 @@ export const l2Book = subscription({
       null
     ),
     mantissa: orElse(
-      Schema.NullOr(Schema.Literals([1, 2, 5]).annotate({ description: "With 5 digits: the step of the last one" })),
+      Schema.NullOr(Schema.Literals([2, 5]).annotate({ description: "With 5 digits: the step of the last one" })),
       null
     ),
     fast: off
@@ -380,7 +380,8 @@ export const userEvents = subscription({
   }),
   shown: {},
   rows: { member: "fills", id: ["tid"], time: "time", replayed: 0 },
-  refill: { query: "userFillsByTime", rank: 0 },
+  // its fills alone can be read later
+  refill: { query: "userFillsByTime", rank: 0, isPartial: true },
   example: { user }
 })
 

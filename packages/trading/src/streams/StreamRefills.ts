@@ -95,5 +95,5 @@ export const make = (info: Queries) => (subscription: Subscription.Normalised): 
       Effect.provideService(CurrentCaller, refiller)
     )
   }
-  return { rank: refill.rank, load }
+  return { rank: refill.rank, isPartial: refill.isPartial === true, load }
 }

@@ -129,8 +129,8 @@ export interface Options {
   /** WebSocket addresses such as `wss://api.hyperliquid.xyz/ws`, in order of preference. */
   readonly addresses: ReadonlyArray<Redacted.Redacted> | (() => ReadonlyArray<Redacted.Redacted>)
   readonly limits?: Partial<Limits>
-  /** Whether a user may have one of the last places, such as one whose actions were accepted here. */
-  readonly isFamiliar?: (user: string) => boolean
+  /** Users in lower case who come first, such as those whose actions were accepted here. */
+  readonly familiar?: ReadonlySet<string>
 }
 
 const notAvailable = (key: string): string =>

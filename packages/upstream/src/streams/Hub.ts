@@ -11,7 +11,6 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
-import * as Semaphore from "effect/Semaphore"
 import * as Link from "./Link.ts"
 import { SocketTransport } from "./SocketTransport.ts"
 import type { SocketLost } from "./SocketTransport.ts"
@@ -89,8 +88,11 @@ export interface Options {
   readonly addresses: () => ReadonlyArray<Redacted.Redacted>
   readonly protocol: StreamProtocol
   readonly limits?: Partial<StreamLimits.Limits>
-  /** Whether a user may have one of the last slots, such as one whose actions were accepted here; all may when not given. */
-  readonly isFamiliar?: (user: string) => boolean
+  /**
+   * Users in lower case who come first, such as those whose actions were accepted here; up to three places are left free for
+   * those of them who have none yet.
+   */
+  readonly familiar?: ReadonlySet<string>
 }
 
 /** A subscription at the upstream and those who share it. */
@@ -121,6 +123,8 @@ interface Live {
   last: Frame | undefined
   rows: Array<Row>
   ids: Set<string>
+  /** Rows of a refill that the upstream may still send. */
+  refilled: Set<string>
   /** Frames that came during a refill. */
   held: Array<string> | undefined
   /** Whether the connection was lost again during a refill. */
@@ -161,8 +165,14 @@ const suspectFor = 2 * second
 const silentIntervals = 3
 const silentAtLeast = 10 * second
 
+/** Milliseconds by which clocks may differ, and blocks be late. */
+const clockMargin = 5 * second
+
 /** Rows by which duplicates are recognised, at least. */
 const leastRows = 500
+
+/** Places of users that are left free for familiar ones. */
+const mostReserved = 3
 
 /** Frames that wait for a refill. */
 const mostHeld = 10_000
@@ -172,7 +182,7 @@ const countUp = (counts: Map<string, number>, name: string, by = 1): void => {
 }
 
 /** Makes the hub. It connects with the first subscription, and everything it does ends with the scope. */
-export const make = Effect.fnUntraced(function*({ addresses, isFamiliar, protocol, ...options }: Options) {
+export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol, ...options }: Options) {
   const limits: StreamLimits.Limits = { ...StreamLimits.defaults, ...options.limits }
   const most = { subscriptions: limits.subscriptions, users: limits.users }
   const transport = yield* SocketTransport
@@ -181,7 +191,6 @@ export const make = Effect.fnUntraced(function*({ addresses, isFamiliar, protoco
   const fork = Effect.runForkWith(yield* Effect.context())
   const connectionBudget = yield* StreamLimits.makeMinuteBudget(limits.newConnections)
   const messageBudget = yield* StreamLimits.makeMinuteBudget(limits.messages)
-  const refilling = yield* Semaphore.make(1)
   const grace = Duration.toMillis(limits.grace)
 
   const lives = new Map<string, Live>()
@@ -190,6 +199,8 @@ export const make = Effect.fnUntraced(function*({ addresses, isFamiliar, protoco
   /** Subscriptions of each caller, and of each of its users. */
   const callers = new Map<string, Map<Live, number>>()
   let dirty: Array<SeatState> = []
+  let queued: Array<{ readonly rank: number; readonly loading: Effect.Effect<void> }> = []
+  let isRefilling = false
   let lastLink = 0
   let lastSeat = 0
 
@@ -352,14 +363,19 @@ export const make = Effect.fnUntraced(function*({ addresses, isFamiliar, protoco
     const fresh = remember(live, sorted)
     // an update may repeat its id where the venue sends no snapshot: only what was missed is compared
     if (!wasLive || (kind === "stream" && codec.replayed === 0)) {
-      deliver(live, new Frame(text, live.topic))
+      const unseen = live.refilled.size === 0 ? sorted : sorted.filter(({ id }) => !live.refilled.delete(id))
+      if (unseen.length === sorted.length) deliver(live, new Frame(text, live.topic))
+      else if (unseen.length > 0) deliver(live, new Frame(codec.write(unseen, "stream"), live.topic))
       return
     }
     if (fresh.length === 0) return
     if (kind === "overlap" && hadRows && fresh.length === read.rows.length && live.topic.refill === undefined) {
       gap(live, "reconnect")
     }
-    if (kind === "refill") countUp(counts.refilled, live.topic.name, fresh.length)
+    if (kind === "refill") {
+      countUp(counts.refilled, live.topic.name, fresh.length)
+      if (codec.replayed === 0) { for (const { id } of fresh) live.refilled.add(id) }
+    }
     // a later snapshot is what was missed, for callers who have had the first
     deliver(
       live,
@@ -427,8 +443,7 @@ export const make = Effect.fnUntraced(function*({ addresses, isFamiliar, protoco
   const load = (live: Live, plan: TopicRefill, liveSince: number): void => {
     const { rows } = live.topic
     const newest = live.rows.at(-1)
-    // the venue's blocks are a little late
-    const since = newest === undefined ? liveSince : newest.time - 5 * second
+    const since = (newest === undefined ? liveSince : newest.time) - clockMargin
     const done = (texts: ReadonlyArray<string> | undefined): void => {
       if (live.held === undefined) return
       if (texts === undefined) gap(live, "refill failed")
@@ -445,18 +460,41 @@ export const make = Effect.fnUntraced(function*({ addresses, isFamiliar, protoco
       } else release(live)
       flush()
     }
-    const loading = refilling.withPermits(1)(plan.load({ since, last: live.last?.text })).pipe(
+    const loading = plan.load({ since, last: live.last?.text }).pipe(
       Effect.matchCause({ onFailure: () => done(undefined), onSuccess: done })
     )
-    Fiber.runIn(fork(loading), scope)
+    queued.push({ rank: plan.rank, loading })
+    runQueued()
+  }
+
+  /** Refills run one after another, so that they leave the rate limit to callers. */
+  const runQueued = (): void => {
+    if (isRefilling) return
+    const next = queued.toSorted((a, b) => a.rank - b.rank)[0]
+    if (next === undefined) return
+    queued = queued.filter((each) => each !== next)
+    isRefilling = true
+    const running = Effect.andThen(
+      next.loading,
+      Effect.sync(() => {
+        isRefilling = false
+        runQueued()
+      })
+    )
+    Fiber.runIn(fork(running), scope)
   }
 
   /** The upstream has taken a topic. */
   const taken = (live: Live): void => {
     live.phase = "taken"
     const isAgain = live.liveSince !== undefined
-    if (isAgain) refill(live)
-    // what has no first frame is live from now on
+    if (isAgain) {
+      const { delivery, refill: plan, rows } = live.topic
+      if (plan?.isPartial === true || (delivery === "events" && plan === undefined && (rows?.replayed ?? 0) === 0)) {
+        gap(live, "reconnect")
+      }
+      refill(live)
+    } // what has no first frame is live from now on
     else if (live.topic.delivery === "events" && (live.topic.rows?.replayed ?? 0) === 0) live.liveSince = now()
     admit(live)
   }
@@ -625,6 +663,13 @@ export const make = Effect.fnUntraced(function*({ addresses, isFamiliar, protoco
     return users
   }
 
+  /** Places that are left free for familiar users. */
+  const reservedUsers = (users: ReadonlySet<string>): number => {
+    let absent = 0
+    for (const user of familiar ?? []) if (!users.has(user) && ++absent === mostReserved) break
+    return absent
+  }
+
   /** The refusal of a new topic of a caller; undefined where the limits have room for it. */
   const beyond = (caller: string, topic: Topic): string | undefined => {
     const own = callers.get(caller)
@@ -637,8 +682,8 @@ export const make = Effect.fnUntraced(function*({ addresses, isFamiliar, protoco
     if (topic.user === undefined) return undefined
     const users = usersOf(lives.values())
     if (!users.has(topic.user)) {
-      const isLast = users.size >= most.users - Math.ceil(most.users * 0.3)
-      if (users.size >= most.users || (isLast && isFamiliar?.(topic.user) === false)) {
+      const left = most.users - users.size
+      if (left <= 0 || (familiar?.has(topic.user) === false && left <= reservedUsers(users))) {
         return protocol.refusal("users", most.users)
       }
     }
@@ -679,6 +724,7 @@ export const make = Effect.fnUntraced(function*({ addresses, isFamiliar, protoco
       last: undefined,
       rows: [],
       ids: new Set(),
+      refilled: new Set(),
       held: undefined,
       isRefilledAgain: false,
       emptySince: undefined

@@ -108,6 +108,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
         if (askedAt === undefined && now - receivedAt >= quietAfter) {
           askedAt = now
           // past the outbox, which may be waiting for the budget
+          messages.spend()
           return connection.send(ping)
         }
         return Effect.void

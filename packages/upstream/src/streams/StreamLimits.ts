@@ -32,12 +32,15 @@ export const defaults: Limits = {
   grace: Duration.seconds(10)
 }
 
-const minute = 60_000
+/** The minute of an upstream, whose clock may see messages closer together than they were sent. */
+const minute = 61_000
 
 /** Events of the last minute: at most a number of them, whoever comes later waits. */
 export interface MinuteBudget {
   /** Waits until another event is allowed, and counts it. */
   readonly take: Effect.Effect<void>
+  /** Counts an event that may not wait. */
+  readonly spend: () => void
   /** Allows nothing more for a minute: the upstream has said that the budget is used up. */
   readonly exhaust: () => void
   /** Events that are allowed now. */
@@ -65,6 +68,7 @@ export const makeMinuteBudget = (most: number): Effect.Effect<MinuteBudget> =>
     })
     return {
       take,
+      spend: () => void taken.push(clock.currentTimeMillisUnsafe()),
       exhaust: () => {
         pausedUntil = clock.currentTimeMillisUnsafe() + minute
       },

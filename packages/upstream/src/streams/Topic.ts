@@ -25,6 +25,8 @@ export interface RowCodec {
 export interface TopicRefill {
   /** Refills run one after another, the lowest rank first. */
   readonly rank: number
+  /** Whether it finds a part of what was missed. */
+  readonly isPartial?: boolean
   /** The missed frames in their order. `since` is the time of the last row, `last` the last frame before the loss. */
   readonly load: (missed: {
     readonly since: number

@@ -23,10 +23,19 @@ const caller = (hub: Hub.Hub, name: string) => {
 /** Lets the fibres of the hub run, without any time passing. */
 const settle = Effect.repeat(TestClock.adjust(0), { times: 20 })
 
-const setup = Effect.fnUntraced(function*(limits: Partial<Limits> = {}, addresses: ReadonlyArray<string> = ["a"]) {
+const setup = Effect.fnUntraced(function*(
+  limits: Partial<Limits> = {},
+  addresses: ReadonlyArray<string> = ["a"],
+  familiar: ReadonlySet<string> = new Set()
+) {
   const sockets = scriptedSockets()
   const hub = yield* Effect.provideService(
-    Hub.make({ addresses: () => addresses.map((each) => Redacted.make(each)), protocol: wordProtocol, limits }),
+    Hub.make({
+      addresses: () => addresses.map((each) => Redacted.make(each)),
+      protocol: wordProtocol,
+      limits,
+      familiar
+    }),
     SocketTransport,
     sockets.transport
   )
@@ -227,7 +236,64 @@ describe("limits", () => {
     }))
 })
 
+describe("places for users", () => {
+  it.effect("are left free for familiar users who have none yet, three at most, and for nobody else", () =>
+    Effect.gen(function*() {
+      const familiar = new Set<string>()
+      const { hub } = yield* setup({ users: 4, usersOfCaller: 10 }, ["a"], familiar)
+      const one = caller(hub, "one")
+      const ask = (user: string) => one.seat.subscribe(stateTopic(user, { user }))
+      ask("a")
+      ask("b")
+      familiar.add("known").add("b")
+      ask("c")
+      ask("d")
+      ask("known")
+      ask("e")
+      assert.deepStrictEqual(one.seen, ["refused d: at most 4 users", "refused e: at most 4 users"])
+    }))
+})
+
 describe("a lost connection", () => {
+  it.effect("is refilled by rank, one after another, and a row of a refill that comes later is dropped", () =>
+    Effect.gen(function*() {
+      const { at, hub } = yield* setup()
+      const one = caller(hub, "one")
+      const asked: Array<string> = []
+      const refill = (name: string, rank: number) => ({
+        rank,
+        load: () => Effect.as(Effect.delay(Effect.sync(() => asked.push(name)), "1 second"), [`${name}=6,7`])
+      })
+      for (const [name, rank] of [["first", 5], ["late", 9], ["early", 1]] as const) {
+        one.seat.subscribe(rowTopic(name, "events", 0, { refill: refill(name, rank) }))
+      }
+      yield* settle
+      at(0).push("ok first", "ok late", "ok early")
+      yield* TestClock.adjust("3 seconds")
+      at(0).close()
+      yield* TestClock.adjust("1 second")
+      at(1).push("ok first", "ok late", "ok early")
+      yield* TestClock.adjust("4 seconds")
+      assert.deepStrictEqual(asked, ["first", "early", "late"])
+      at(1).push("early=7,8", "late=9")
+      yield* settle
+      assert.deepStrictEqual(one.seen.slice(3), ["first=!6,7", "early=!6,7", "late=!6,7", "early=8", "late=9"])
+    }))
+
+  it.effect("is counted where nothing can find what it missed", () =>
+    Effect.gen(function*() {
+      const { at, hub } = yield* setup()
+      caller(hub, "one").seat.subscribe(rowTopic("notes", "events", 0))
+      yield* settle
+      at(0).push("ok notes")
+      yield* TestClock.adjust("3 seconds")
+      at(0).close()
+      yield* TestClock.adjust("1 second")
+      at(1).push("ok notes")
+      yield* settle
+      assert.deepStrictEqual([...hub.counts.gaps], [["events", 1]])
+    }))
+
   it.effect("is opened again, with its subscriptions, and callers see one stream without duplicates", () =>
     Effect.gen(function*() {
       const { at, hub } = yield* setup()

@@ -1,0 +1,32 @@
+/** The users whose signed actions the venue accepted through this process: they come first where places for users are few. */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
+import { ActionLog } from "../actionLog/ActionLog.ts"
+import type { Claim, Sending } from "../actionLog/ActionLog.ts"
+
+/** The most users that are remembered; the venue has places for ten. */
+const most = 1000
+
+const noting = (familiar: Set<string>, { signer }: Sending) => (claim: Claim): Claim => ({
+  ...claim,
+  settle: (outcome, status) => {
+    if (outcome === "accepted" && signer !== undefined && familiar.size < most) familiar.add(signer.toLowerCase())
+    return claim.settle(outcome, status)
+  }
+})
+
+/** The action log of the context, which adds the signer of each accepted action to a set; a function, as the layers of the action log are. */
+export const layerNoting = (familiar: Set<string>): Layer.Layer<ActionLog, never, ActionLog> =>
+  Layer.effect(
+    ActionLog,
+    Effect.map(ActionLog, (log) =>
+      ActionLog.of({
+        ...log,
+        tryClaim: (sending, now) => {
+          const claimed = log.tryClaim(sending, now)
+          return claimed === undefined ? undefined : Result.map(claimed, noting(familiar, sending))
+        },
+        claim: (sending) => Effect.map(log.claim(sending), noting(familiar, sending))
+      }))
+  )
