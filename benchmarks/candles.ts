@@ -1,5 +1,11 @@
-/** Relaying the longest documented answer, 5000 candles, every one of them checked, beside a proxy that pipes it. */
+/**
+ * The longest documented answer, 5000 candles, beside a proxy that pipes it: the window of a bot that rolls on, whose closed bars are
+ * held, and first windows, whose bars are checked, relayed, and decoded to be held on the same thread.
+ */
 import * as CandleAnswer from "@trigate/domain/candles/CandleAnswer"
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as path from "node:path"
 import * as Bodies from "./harness/bodies.ts"
 import type { Workload } from "./harness/load.ts"
 import * as Peers from "./harness/peers.ts"
@@ -11,17 +17,31 @@ import { run } from "./harness/suite.ts"
 
 const { length } = Bodies.candles
 
-const workload: Workload = {
+const workload = (bodies: Workload["bodies"], first: number): Workload => ({
   path: "/info",
-  bodies: {
-    template: "{\"type\":\"candleSnapshot\",\"req\":{\"coin\":\"kPEPE\",\"interval\":\"1h\",\"startTime\":%d}}"
-  },
-  // windows that begin a millisecond apart in the candle that is forming: none of them holds a closed one that could be held.
-  // the upstream answers them all with 5000
-  first: Bodies.formingCandle,
+  bodies,
+  first,
   answer: { contains: "[{\"t\":", length },
   connections: 8
-}
+})
+
+const query = (coin: string, start: number | string): string =>
+  `{"type":"candleSnapshot","req":{"coin":"${coin}","interval":"1h","startTime":${start}}}`
+
+/** A bot's window of the 5000 newest bars, which moves on a millisecond with each query: its closed bars are held. */
+const rolling = () => workload({ template: query(Bodies.coins[0] ?? "", "%d") }, Bodies.firstCandle + 1)
+
+const windows = path.join(fs.mkdtempSync(path.join(os.tmpdir(), "candles-")), "windows")
+fs.writeFileSync(
+  windows,
+  Array.from(
+    { length: 20_000 },
+    (_, index) => query(Bodies.coins[index % Bodies.coins.length] ?? "", Bodies.firstCandle + 1 + index)
+  ).join("\n")
+)
+
+/** The windows of more coins than the gateway holds bars of, in turn: each is relayed, and its bars are held afterwards. */
+const first = () => workload({ file: windows }, 0)
 
 /** The answer in pieces as long as those that undici hands on. */
 const pieces = Array.from(
@@ -50,13 +70,19 @@ await run("candles", async () => {
   const gateway = await Peers.gateway(upstream)
   const pipe = await Peers.barePipe(upstream)
   const dispatch = await Peers.bareDispatch(upstream)
-  const table = await takeTurns(
-    `candles, 5000 of them (${Math.round(length / 1000)} KB)`,
-    [gateway, pipe, dispatch].map((server) => ({ server, relays: true, workload })),
-    upstream
-  )
+  const size = `${Math.round(length / 1000)} KB`
+  const peers = (workload: Workload) =>
+    [gateway, pipe, dispatch].map((server) => ({ server, relays: server !== gateway, workload }))
+  const held = await takeTurns(`candles, a rolling window of 5000 (${size})`, peers(rolling()), upstream)
+  const relayed = await takeTurns(`candles, a first window of 5000 (${size})`, peers(first()), upstream)
   return {
-    tables: [table],
-    rows: [ratio(table, gateway, pipe, 0.55), ratio(table, gateway, dispatch), check()]
+    tables: [held, relayed],
+    rows: [
+      ratio(held, gateway, pipe, 0.35),
+      ratio(held, gateway, dispatch),
+      ratio(relayed, gateway, pipe, 0.35),
+      ratio(relayed, gateway, dispatch),
+      check()
+    ]
   }
 })

@@ -49,20 +49,50 @@ const hour = 3_600_000
 const count = 5000
 
 /** When the candle that is forming opened. */
-export const formingCandle = Math.floor(Date.now() / hour) * hour
+const formingCandle = Math.floor(Date.now() / hour) * hour
 
 /** Open time of the oldest of the candles. */
-const firstCandle = formingCandle - (count - 1) * hour
+export const firstCandle = formingCandle - (count - 1) * hour
 
 const timesAt = (index: number) => ({
   t: firstCandle + index * hour,
   T: firstCandle + (index + 1) * hour - 1
 })
 
-/** 5000 bars up to now, with the prices of the recorded ones in turn. */
-export const candles = JSON.stringify(Array.from({ length: count }, (_, index) => ({
-  // the venue prints the times first, in whatever order they were recorded
-  ...timesAt(index),
-  ...fixtures.candles.response[index % fixtures.candles.response.length],
-  ...timesAt(index)
-})))
+/** How many coins there are besides the first: with that one, more series than the gateway holds bars of. */
+const otherCoins = 24
+
+/** The coins of the venue that have candles. Their names are equally long, and so are their answers. */
+export const coins: ReadonlyArray<string> = Array.from({ length: 1 + otherCoins }, (_, index) => `COIN${index + 10}`)
+
+/** 5000 bars of a coin up to now, with the prices of the recorded ones in turn. */
+const barsOf = (coin: string): ReadonlyArray<string> =>
+  Array.from({ length: count }, (_, index) =>
+    JSON.stringify({
+      // the venue prints the times first, in whatever order they were recorded
+      ...timesAt(index),
+      ...fixtures.candles.response[index % fixtures.candles.response.length],
+      ...timesAt(index),
+      s: coin
+    }))
+
+const [firstCoin = ""] = coins
+
+/** The longest answer to a candle query. */
+export const candles = `[${barsOf(firstCoin).join(",")}]`
+
+const request = /"coin":"(?<coin>\w+)".*"startTime":(?<start>[0-9]+)/u
+
+/** What answers candle queries as the venue does: the bars of the coin that had not closed at the start of the window. */
+export const answerCandles = (): (text: string) => Buffer => {
+  const answers = new Map(coins.map((coin) => [coin, Buffer.from(`[${barsOf(coin).join(",")}]`)]))
+  const newest = new Map(coins.map((coin) => [coin, barsOf(coin).slice(-10)]))
+  return (text) => {
+    const { coin = "", start } = request.exec(text)?.groups ?? {}
+    const index = Math.floor((Number(start) - firstCandle) / hour)
+    if (index <= 0) return answers.get(coin) ?? Buffer.from("null")
+    const bars = newest.get(coin)?.slice(Math.min(-1, index - count)) ?? []
+    if (count - index > 10) throw new Error(`No such window is asked for: ${text}`)
+    return Buffer.from(`[${bars.join(",")}]`)
+  }
+}

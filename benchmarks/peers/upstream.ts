@@ -10,7 +10,7 @@ import { listen } from "./http.ts"
 const call = /"id":(?<id>[0-9]+),"method":"(?<method>[A-Za-z_]+)"(?:,"params":\["(?<hash>0x[0-9a-f]{64})"\])?/u
 const idOf = /"id":(?<id>[0-9]+)/u
 
-const candles = Buffer.from(Bodies.candles)
+const candles = Bodies.answerCandles()
 
 let count = 0
 
@@ -27,7 +27,13 @@ const rpc = (text: string): string => {
 
 const answerTo = (path: string, text: string): string | Buffer => {
   if (path === "/exchange") return Bodies.accepted
-  if (path === "/info") return text.includes("spotMeta") ? Bodies.spotMeta : text.includes("candle") ? candles : "{}"
+  if (path === "/info") {
+    return text.includes("spotMeta")
+      ? Bodies.spotMeta
+      : text.includes("candle")
+      ? candles(text)
+      : "{}"
+  }
   return rpc(text)
 }
 

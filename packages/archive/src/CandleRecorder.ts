@@ -236,7 +236,7 @@ const start = Effect.fnUntraced(function*(source: Source, { retained = retainedB
       return yield* leaveOut(track, now, "the venue's bars do not begin where those of the interval do")
     }
     const isAll = from === 0 && rows.length < retained - NEWEST
-    const held = { from: isAll ? from : heldFrom(interval, from, rows, now, retained), to: range.to }
+    const held = { from: isAll ? from : heldFrom(interval, from, rows[0]?.t, now, retained), to: range.to }
     if (held.from <= held.to) {
       const inside = rows.filter(({ t }) => barAt(interval, t) >= held.from && barAt(interval, t) <= held.to)
       yield* write(track, held, inside)

@@ -121,3 +121,52 @@ describe("barsIn", () => {
     }
   })
 })
+
+describe("placesIn", () => {
+  const series = { coin: "BTC", interval: "1m" } as const
+  const bars = Array.from({ length: 50 }, (_, index) => ({
+    ...bar(index),
+    t: 60_000 * (index + 3),
+    T: 60_000 * (index + 4) - 1,
+    s: "BTC",
+    i: "1m"
+  }))
+  const text = JSON.stringify(bars)
+
+  it("finds each bar, with the comma behind it, in whatever pieces the text comes", () => {
+    for (let at = 0; at <= text.length; at += 7) {
+      const places = CandleAnswer.placesIn(cutAt(text, at), series)
+      assert(places !== undefined)
+      assert.deepStrictEqual(places.times, bars.map(({ t }) => t))
+      const found = bars.map((_, index) =>
+        Utf8.decodeLossy(places.bytes.subarray(places.starts[index], (places.starts[index + 1] ?? 0) - 1))
+      )
+      assert.deepStrictEqual(found, bars.map((each) => JSON.stringify(each)))
+    }
+    assert.deepStrictEqual(CandleAnswer.placesIn([Utf8.encode("[]")], series)?.times, [])
+  })
+
+  const [first, second, ...others] = bars
+  for (
+    const [what, list] of Object.entries({
+      "of another coin": bars.map((each) => ({ ...each, s: "ETH" })),
+      "of another interval": bars.map((each) => ({ ...each, i: "1h" })),
+      "of which one is of another coin": [first, { ...second, s: "ETH" }, ...others],
+      "that are out of order": [second, first, ...others],
+      "of which one comes twice": [first, first, second],
+      "of which one opens between two": [first, { ...second, t: 240_001 }],
+      "of which one closes too late": [first, { ...second, T: 300_000 }]
+    })
+  ) {
+    it(`refuses bars ${what}`, () => {
+      assert.isUndefined(CandleAnswer.placesIn([Utf8.encode(JSON.stringify(list))], series))
+    })
+  }
+
+  it("refuses a text that is not whole, or that has more behind it", () => {
+    for (let end = 0; end < text.length; end++) {
+      assert.isUndefined(CandleAnswer.placesIn([Utf8.encode(text.slice(0, end))], series), `cut at ${end}`)
+    }
+    assert.isUndefined(CandleAnswer.placesIn([Utf8.encode(`${text} `)], series))
+  })
+})

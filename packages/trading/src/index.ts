@@ -80,6 +80,9 @@ export * as BodyForm from "./admission/BodyForm.ts"
 /** Who signed a body, and whether this gateway sends what that signer signs. */
 export * as SignerGate from "./admission/SignerGate.ts"
 
+/** Lists of bars as the texts in which the venue wrote them, oldest first: nothing of a bar is decoded but when it opens. */
+export * as BarTexts from "./candles/BarTexts.ts"
+
 /**
  * Answers candle queries as the venue would if it had kept everything: closed bars are those that are held, and the venue is asked
  * only for the bar that is forming and for what is missing.

@@ -13,8 +13,8 @@ import * as Utf8 from "../encoding/Utf8.ts"
 import type { CachePolicy } from "../operations/Operation.ts"
 import { Millis } from "../Time.ts"
 import { type Candle, CandleInterval, type CandleWindowRequest } from "./Candle.ts"
-import type { Sources } from "./CandleWindow.ts"
-import { barAt, closeOf, oldestRetainedBar } from "./CandleWindow.ts"
+import type { Series, Sources } from "./CandleWindow.ts"
+import { barAt, closeOf, oldestRetainedBar, openOf } from "./CandleWindow.ts"
 
 const COMMA = 0x2c
 const MINUS = 0x2d
@@ -92,6 +92,7 @@ const isMember = (name: string): name is keyof Candle => Object.hasOwn(spellings
 
 /** A number, and the five bytes or more before it as words of four, the last of which may hold bytes of the one before it. */
 interface Step {
+  readonly name: keyof Candle
   readonly isDecimal: boolean
   readonly length: number
   readonly words: Int32Array
@@ -101,9 +102,12 @@ interface Shape {
   readonly steps: ReadonlyArray<Step>
   /** What follows the last number. */
   readonly closing: Uint8Array
+  /** The coin and the interval of every bar, as JSON. */
+  readonly coin: string
+  readonly interval: string
 }
 
-const stepOf = (opening: string, isDecimal: boolean): Step => {
+const stepOf = (name: keyof Candle, opening: string, isDecimal: boolean): Step => {
   const bytes = Utf8.encode(opening)
   const view = viewOf(bytes)
   const { length } = bytes
@@ -111,7 +115,7 @@ const stepOf = (opening: string, isDecimal: boolean): Step => {
     { length: Math.ceil(length / 4) },
     (_, index) => view.getInt32(Math.min(index * 4, length - 4), true)
   )
-  return { isDecimal, length, words }
+  return { name, isDecimal, length, words }
 }
 
 /** How the bars of a list are written, as its first one is. */
@@ -120,6 +124,7 @@ const shapeIn = (opening: Uint8Array): Shape | undefined => {
   const members = Json.members(text, 1)
   if (members.size !== Object.keys(spellings).length) return undefined
   const steps: Array<Step> = []
+  const fixed = { s: "", i: "" }
   let before = "{"
   for (const [name, { end, start }] of members) {
     if (!isMember(name)) return undefined
@@ -127,15 +132,16 @@ const shapeIn = (opening: Uint8Array): Shape | undefined => {
     const label = `${before}"${name}":`
     if (spelling === "integer" || spelling === "decimal") {
       const isDecimal = spelling === "decimal"
-      steps.push(stepOf(isDecimal ? `${label}"` : label, isDecimal))
+      steps.push(stepOf(name, isDecimal ? `${label}"` : label, isDecimal))
       before = isDecimal ? "\"," : ","
     } else {
       const value = text.slice(start, end)
       if (!spelling.test(value)) return undefined
+      if (name === "s" || name === "i") fixed[name] = value
       before = `${label}${value},`
     }
   }
-  return { steps, closing: Utf8.encode(`${before.slice(0, -1)}}`) }
+  return { steps, closing: Utf8.encode(`${before.slice(0, -1)}}`), coin: fixed.s, interval: fixed.i }
 }
 
 const afterStep = ({ isDecimal, length, words }: Step, view: DataView, from: number): number => {
@@ -223,24 +229,64 @@ export const barsIn = (pieces: ReadonlyArray<Uint8Array>): number | undefined =>
   return undefined
 }
 
-const occurrencesOf = (part: string, text: string): number => {
-  let count = 0
-  for (let at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + part.length)) count += 1
-  return count
+/** Where the bars of a text are. */
+export interface BarPlaces {
+  readonly bytes: Uint8Array
+  /** Where each bar starts, and where another one would start: between two bars is one comma. */
+  readonly starts: ReadonlyArray<number>
+  /** When each bar opens. */
+  readonly times: ReadonlyArray<number>
 }
 
-/** Open times of the bars that a text lists; undefined unless it is recognised and all are of the coin and the interval. */
-export const openTimesIn = (
-  text: string,
-  coin: string,
-  interval: CandleInterval
-): ReadonlyArray<number> | undefined => {
-  const bars = barsIn([Utf8.encode(text)])
-  // in a recognised text a name with its colon is nothing but a member
-  return bars !== undefined && occurrencesOf(`"s":${JSON.stringify(coin)}`, text) === bars &&
-      occurrencesOf(`"i":"${interval}"`, text) === bars
-    ? Array.from(text.matchAll(/"t":(?<time>[0-9]+)/gu), ({ groups }) => Number(groups?.["time"]))
-    : undefined
+const integerAt = (view: DataView, from: number): number => {
+  let value = 0
+  for (let at = from;; at++) {
+    const digit = view.getUint8(at) - ZERO
+    if (digit < 0 || digit > 9) return value
+    value = 10 * value + digit
+  }
+}
+
+/** Finds the bars of a text; undefined unless it is recognised and all are bars of a series, in order. */
+export const placesIn = (
+  pieces: ReadonlyArray<Uint8Array>,
+  { coin, interval }: Series
+): BarPlaces | undefined => {
+  const bytes = Utf8.joined([...pieces, padding])
+  const size = bytes.length - ROOM
+  if (size === 2 && bytes[0] === OPEN_BRACKET && bytes[1] === CLOSE_BRACKET) return { bytes, starts: [1], times: [] }
+  const shape = bytes[0] === OPEN_BRACKET ? shapeIn(bytes.subarray(0, Math.min(size, ROOM))) : undefined
+  if (shape?.coin !== JSON.stringify(coin) || shape.interval !== `"${interval}"`) return undefined
+  const { closing, steps } = shape
+  const view = viewOf(bytes)
+  const starts: Array<number> = []
+  const times: Array<number> = []
+  let at = 1
+  let opensBefore = -1
+  for (;;) {
+    // no bar takes more than the room behind the text
+    if (at >= size) return undefined
+    starts.push(at)
+    let opens = 0
+    let closes = 0
+    for (const step of steps) {
+      const value = at + step.length
+      at = afterStep(step, view, at)
+      if (at < 0) return undefined
+      if (step.name === "t") opens = integerAt(view, value)
+      else if (step.name === "T") closes = integerAt(view, value)
+    }
+    for (const byte of closing) if (view.getUint8(at++) !== byte) return undefined
+    const bar = barAt(interval, opens)
+    if (opens <= opensBefore || openOf(interval, bar) !== opens || closeOf(interval, bar) !== closes) return undefined
+    times.push(opens)
+    opensBefore = opens
+    const next = view.getUint8(at++)
+    if (next === COMMA) continue
+    if (next !== CLOSE_BRACKET || at !== size) return undefined
+    starts.push(at)
+    return { bytes, starts, times }
+  }
 }
 
 /** Room for a venue whose clock is behind ours, or that writes a bar late. */
@@ -282,7 +328,8 @@ const timesIn = (rows: unknown, { coin, interval }: CandleWindowRequest): Readon
 export const isCacheable = (request: CandleWindowRequest, answer: Json.Json): boolean => {
   const { coin, endTime, interval, startTime } = request
   if (!Predicate.isNotNullish(endTime) || endTime < startTime || endTime > lastInstant) return false
-  const times = openTimesIn(answer.text, coin, interval) ?? timesIn(answer.valueOrUndefined, request)
+  const times = placesIn([Utf8.encode(answer.text)], { coin, interval })?.times ??
+    timesIn(answer.valueOrUndefined, request)
   let before = barAt(interval, startTime) - 1
   return times?.every((time) => {
     if (!isMillis(time) || time > endTime) return false

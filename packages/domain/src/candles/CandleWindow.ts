@@ -167,20 +167,19 @@ const coverageOf = (request: CandleWindowRequest, candles: ReadonlyArray<Candle>
 /**
  * The first bar from which on an answer holds everything: what precedes it may have been dropped.
  *
- * `first` is the first bar that was asked for, and `bars` are all that came of it, up to now or to an earlier end. What the
- * venue keeps is the newest `retained` bars that had trades, so that it dropped nothing behind the oldest one that came.
+ * `first` is the first bar that was asked for, and `head` is when the oldest bar opens of all that came, up to now or to an earlier
+ * end. What the venue keeps is the newest `retained` bars that had trades, so that it dropped nothing behind the oldest one that came.
  */
 export const heldFrom = (
   interval: CandleInterval,
   first: number,
-  bars: ReadonlyArray<Candle>,
+  head: number | undefined,
   now: number,
   retained = retainedBars
 ): number => {
   const oldest = barAt(interval, now) - retained + 1
   if (first >= oldest) return first
-  const head = bars[0]
-  return head === undefined ? oldest : Math.max(first, Math.min(barAt(interval, head.t), oldest))
+  return head === undefined ? oldest : Math.max(first, Math.min(barAt(interval, head), oldest))
 }
 
 const coverageBy = ({ gaps, isCut }: Sources, candles: ReadonlyArray<Candle>): Coverage =>

@@ -11,20 +11,19 @@
 import type { CandleArchive } from "@trigate/archive/CandleArchive"
 import type { BarRange, BarRanges } from "@trigate/domain/candles/BarRanges"
 import * as Ranges from "@trigate/domain/candles/BarRanges"
-import type { Candle, CandleWindowRequest } from "@trigate/domain/candles/Candle"
+import type { CandleWindowRequest } from "@trigate/domain/candles/Candle"
 import * as CandleAnswer from "@trigate/domain/candles/CandleAnswer"
 import type { Series } from "@trigate/domain/candles/CandleWindow"
 import {
   barAt,
   closeOf,
   heldFrom,
-  isOf,
   oldestRetainedBar,
   openOf,
+  openTimeAt,
   retainedBars
 } from "@trigate/domain/candles/CandleWindow"
 import * as Json from "@trigate/domain/encoding/Json"
-import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import type { ReadFailure } from "@trigate/domain/errors/TransportFailure"
 import { candleSnapshot } from "@trigate/domain/info/InfoOperations"
 import type { InfoCall } from "@trigate/domain/info/InfoProtocol"
@@ -40,8 +39,8 @@ import * as Context from "effect/Context"
 import { toMillis } from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
-import * as Option from "effect/Option"
-import * as Schema from "effect/Schema"
+import type { BarTexts } from "./BarTexts.ts"
+import * as Texts from "./BarTexts.ts"
 
 /** The archive that answers and keeps bars besides this process; none unless one is provided. */
 export const Archive = Context.Reference<CandleArchive["Service"] | undefined>(
@@ -57,7 +56,7 @@ const GRACE = 5000
 /** A query with more holes asks once for all that lies behind the first. */
 const MOST_HOLES = 3
 
-/** Bars that are held in this process: about 40 MB of them. */
+/** Bars that are held in this process: about 15 MB of them. */
 const MOST_BARS = 100_000
 
 /** How long an archive that failed is left alone: callers do not wait for it one after the other. */
@@ -69,7 +68,7 @@ const HELD_ALONE_FOR = 24 * 3_600_000
 
 /** Bars of a range, oldest first, what of the range is known, and the open times of bars that the venue corrected. */
 interface Held {
-  readonly bars: ReadonlyArray<Candle>
+  readonly bars: BarTexts
   readonly known: BarRanges
   readonly corrected: ReadonlyArray<number>
 }
@@ -79,17 +78,6 @@ const nothing: Held = { bars: [], known: [], corrected: [] }
 /** Times of some lists, each once and in order. */
 const timesOf = (...lists: ReadonlyArray<ReadonlyArray<number>>): ReadonlyArray<number> =>
   lists.every(({ length }) => length === 0) ? [] : [...new Set(lists.flat())].toSorted((a, b) => a - b)
-
-/** Bars of two sources, each once and in order; those of the second replace those of the first. */
-const joined = (first: ReadonlyArray<Candle>, second: ReadonlyArray<Candle>): ReadonlyArray<Candle> => {
-  const last = first.at(-1)
-  const [next] = second
-  if (last === undefined || next === undefined) return last === undefined ? second : first
-  // what was asked for mostly follows what was held
-  if (last.t < next.t) return [...first, ...second]
-  const byTime = new Map([...first, ...second].map((bar) => [bar.t, bar]))
-  return [...byTime.values()].toSorted((a, b) => a.t - b.t)
-}
 
 /** The closed bars that this process holds. */
 class Recent {
@@ -107,7 +95,7 @@ class Recent {
     if (held === undefined) return nothing
     this.#series.delete(key)
     if (now - held.since >= this.#lifetime) {
-      this.#count -= held.bars.length
+      this.#count -= Texts.size(held.bars)
       return nothing
     }
     this.#series.set(key, held)
@@ -116,30 +104,30 @@ class Recent {
     const from = openOf(interval, range.from)
     const to = openOf(interval, range.to)
     const isInside = (t: number) => t >= from && t <= to
-    return { bars: held.bars.filter(({ t }) => isInside(t)), known, corrected: held.corrected.filter(isInside) }
+    return { bars: Texts.between(held.bars, from, to), known, corrected: held.corrected.filter(isInside) }
   }
 
   write(
     { coin, interval }: Series,
     range: BarRange,
-    bars: ReadonlyArray<Candle>,
+    bars: BarTexts,
     now: number,
     corrected: ReadonlyArray<number> = []
   ): void {
     const key = `${interval} ${coin}`
     const held = this.#series.get(key)
     const all = {
-      bars: joined(held?.bars ?? [], bars),
+      bars: Texts.joined(held?.bars ?? Texts.empty, bars),
       known: Ranges.add(held?.known ?? [], range),
       corrected: timesOf(held?.corrected ?? [], corrected)
     }
-    this.#count += all.bars.length - (held?.bars.length ?? 0)
+    this.#count += Texts.size(all.bars) - Texts.size(held?.bars ?? Texts.empty)
     this.#series.delete(key)
     this.#series.set(key, { ...all, since: held?.since ?? now })
     for (const [oldest, { bars }] of this.#series) {
       if (this.#count <= MOST_BARS) break
       this.#series.delete(oldest)
-      this.#count -= bars.length
+      this.#count -= Texts.size(bars)
     }
   }
 }
@@ -215,16 +203,10 @@ export const holesWith = (
   }
 }
 
-const decodeBars = Schema.decodeUnknownOption(candleSnapshot.response)
-
 /** The bars of an answer; undefined unless all of them are bars of the series, and nothing else that would have to be held. */
-const barsIn = (
-  series: Series,
-  { json, pieces, status }: UpstreamResponse.UpstreamResponse
-): ReadonlyArray<Candle> | undefined => {
-  if (status !== 200 || CandleAnswer.barsIn(pieces) === undefined) return undefined
-  const bars = Option.getOrUndefined(decodeBars(json.valueOrUndefined))
-  return bars?.every((bar) => isOf(series, bar)) === true ? bars : undefined
+const barsIn = (series: Series, { pieces, status }: UpstreamResponse.UpstreamResponse): BarTexts | undefined => {
+  const places = status === 200 ? CandleAnswer.placesIn(pieces, series) : undefined
+  return places && Texts.make(places)
 }
 
 const heldQueries = metrics.cache.series({
@@ -244,7 +226,7 @@ export type Answer<E> = (
 const readArchive = Effect.fnUntraced(function*(archive: CandleArchive["Service"], series: Series, range: BarRange) {
   const { bars, known } = yield* archive.read(series, range, retainedBars)
   const versions = known.length === 0 ? [] : yield* archive.earlierVersions(series, range)
-  return { bars, known, corrected: timesOf(versions.map(({ bar }) => bar.t)) }
+  return { bars: Texts.fromBars(bars), known, corrected: timesOf(versions.map(({ bar }) => bar.t)) }
 })
 
 /** The answers of one chain; `ask` sends the query for a hole. */
@@ -275,22 +257,19 @@ export const make = Effect.fnUntraced(function*<E>(
     const rest = { from: head.from, to: lacking.at(-1)?.to ?? head.to }
     const there = yield* readArchive(from, series, rest).pipe(Effect.catch(() => leaveArchive))
     // of a long range the archive reads only the newest bars
-    const isCut = there.bars.length >= retainedBars
-    const since = isCut ? there.bars[0]?.t ?? 0 : 0
+    const isCut = Texts.size(there.bars) >= retainedBars
+    const since = isCut ? Texts.oldest(there.bars) ?? 0 : 0
     for (const part of isCut ? [] : there.known) {
       recent.write(
         series,
         part,
-        there.bars.filter(({ t }) => {
-          const bar = barAt(series.interval, t)
-          return bar >= part.from && bar <= part.to
-        }),
+        Texts.between(there.bars, openOf(series.interval, part.from), openOf(series.interval, part.to)),
         now,
         there.corrected
       )
     }
     return {
-      bars: joined(there.bars, here.bars.filter(({ t }) => t >= since)),
+      bars: Texts.joined(there.bars, Texts.between(here.bars, since, Number.POSITIVE_INFINITY)),
       known: Ranges.union([there.known, here.known]),
       corrected: timesOf(there.corrected, here.corrected)
     }
@@ -302,20 +281,21 @@ export const make = Effect.fnUntraced(function*<E>(
    * The venue may write a bar without trades late, so that nothing is known behind the last one that it gave.
    */
   const hold = Effect.fnUntraced(
-    function*({ closed, series }: Plan, { from, to }: BarRange, bars: ReadonlyArray<Candle>) {
+    function*({ closed, series }: Plan, { from, to }: BarRange, bars: BarTexts) {
       const now = yield* Clock.currentTimeMillis
-      const last = bars.at(-1)
-      const given = to < closed ? to : last === undefined ? from - 1 : barAt(series.interval, last.t)
-      const range = { from: heldFrom(series.interval, from, bars, now), to: Math.min(given, closed) }
+      const last = Texts.newest(bars)
+      const given = to < closed ? to : last === undefined ? from - 1 : barAt(series.interval, last)
+      const range = { from: heldFrom(series.interval, from, Texts.oldest(bars), now), to: Math.min(given, closed) }
       if (range.to < range.from) return
-      const inside = bars.filter(({ t }) => {
-        const bar = barAt(series.interval, t)
-        return bar >= range.from && bar <= range.to
-      })
+      const inside = Texts.between(bars, openOf(series.interval, range.from), openOf(series.interval, range.to))
       recent.write(series, range, inside, now)
       const into = archiveAt(now)
       if (into === undefined) return
-      yield* into.write(series, range, inside).pipe(Effect.catch(() => leaveArchive), Effect.forkIn(scope))
+      yield* Texts.decoded(inside).pipe(
+        Effect.flatMap((bars) => into.write(series, range, bars)),
+        Effect.catch(() => leaveArchive),
+        Effect.forkIn(scope)
+      )
     }
   )
 
@@ -344,7 +324,7 @@ export const make = Effect.fnUntraced(function*<E>(
 
     let known = held.known
     let age: number | undefined
-    const asked: Array<Candle> = []
+    let asked = Texts.empty
     let requests = 0
     let spent = 0
     for (const hole of lackingOf(plan, known, now)) {
@@ -352,33 +332,34 @@ export const make = Effect.fnUntraced(function*<E>(
       if (response.status !== 200) return response
       const bars = barsIn(series, response)
       if (bars === undefined) return yield* straight
-      asked.push(...bars)
+      asked = Texts.joined(asked, bars)
       requests += 1
-      spent += weightOf(candleSnapshot, bars.length)
+      spent += weightOf(candleSnapshot, Texts.size(bars))
       if (response.age !== undefined) age = Math.max(age ?? 0, response.age)
-      const from = heldFrom(series.interval, hole.from, bars, yield* Clock.currentTimeMillis)
+      const from = heldFrom(series.interval, hole.from, Texts.oldest(bars), yield* Clock.currentTimeMillis)
       known = Ranges.add(known, { from, to: Math.min(hole.to, closed) })
       if (hole.from <= closed) yield* hold(plan, hole, bars)
     }
 
     const end = request.endTime ?? Number.POSITIVE_INFINITY
-    const all = joined(held.bars, asked).filter(({ T, t }) => T >= request.startTime && t <= end)
-    const bars = all.slice(-retainedBars)
-    const times = new Set(held.corrected.length === 0 ? [] : bars.map(({ t }) => t))
-    const fromVenue = new Set(asked.map(({ t }) => t))
-    const count = bars.filter(({ t }) => fromVenue.has(t)).length
+    const all = Texts.between(Texts.joined(held.bars, asked), openTimeAt(series.interval, request.startTime), end)
+    const bars = Texts.takeNewest(all, retainedBars)
+    const size = Texts.size(bars)
+    const oldest = Texts.oldest(bars) ?? Number.POSITIVE_INFINITY
+    const count = Texts.size(Texts.between(asked, oldest, end))
+    const times = new Set(held.corrected.length === 0 ? [] : Texts.times(bars))
     if (requests === 0) yield* Metric.update(heldQueries, 1)
-    yield* Metric.update(heldWeight, Math.max(0, weightOf(candleSnapshot, bars.length) - spent))
+    yield* Metric.update(heldWeight, Math.max(0, weightOf(candleSnapshot, size) - spent))
     return UpstreamResponse.make({
       upstream: "trading-api",
       status: 200,
       contentType: "application/json",
-      body: Utf8.encode(CandleAnswer.write(bars)),
+      body: Texts.write(bars),
       ...(age === undefined ? {} : { age }),
       candles: CandleAnswer.printSources({
-        held: bars.length - count,
+        held: size - count,
         asked: count,
-        isCut: all.length > bars.length,
+        isCut: Texts.size(all) > size,
         corrected: held.corrected.filter((time) => times.has(time)),
         gaps: Ranges.missing(known, { from: first, to: closed }).map(({ from, to }) => ({
           from: openOf(series.interval, from),

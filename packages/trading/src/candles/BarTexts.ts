@@ -1,0 +1,134 @@
+/**
+ * Lists of bars as the texts in which the venue wrote them, oldest first: nothing of a bar is decoded but when it opens.
+ *
+ * A list is made of runs: neighbours in one text. An answer is put together from these texts without copying them.
+ */
+import type { Candle } from "@trigate/domain/candles/Candle"
+import type { BarPlaces } from "@trigate/domain/candles/CandleAnswer"
+import * as CandleAnswer from "@trigate/domain/candles/CandleAnswer"
+import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import { candleSnapshot } from "@trigate/domain/info/InfoOperations"
+import * as Schema from "effect/Schema"
+
+/** The bars of a text from one place to another, the last one excluded. */
+interface Run {
+  readonly text: BarPlaces
+  readonly from: number
+  readonly to: number
+}
+
+/** Bars, oldest first, each once. */
+export type BarTexts = ReadonlyArray<Run>
+
+/** No bars. */
+export const empty: BarTexts = []
+
+/** A list of more runs is copied into one text. */
+const MOST_RUNS = 16
+
+/** Returns the bars of a text. */
+export const make = (text: BarPlaces): BarTexts =>
+  text.times.length === 0 ? [] : [{ text, from: 0, to: text.times.length }]
+
+/** Returns bars as the venue writes them. */
+export const fromBars = (bars: ReadonlyArray<Candle>): BarTexts => {
+  const starts = [0]
+  const texts = bars.map((bar) => {
+    const text = Utf8.encode(`${CandleAnswer.write([bar]).slice(1, -1)},`)
+    starts.push((starts.at(-1) ?? 0) + text.length)
+    return text
+  })
+  return make({ bytes: Utf8.joined(texts), starts, times: bars.map(({ t }) => t) })
+}
+
+const timeAt = ({ text }: Run, index: number): number => text.times[index] ?? Number.NaN
+
+/** Returns the number of bars. */
+export const size = (list: BarTexts): number => list.reduce((sum, { from, to }) => sum + to - from, 0)
+
+/** Returns the open times of the bars. */
+export const times = (list: BarTexts): ReadonlyArray<number> =>
+  list.flatMap(({ from, text, to }) => text.times.slice(from, to))
+
+/** Returns when the oldest bar opens. */
+export const oldest = ([first]: BarTexts): number | undefined => first && timeAt(first, first.from)
+
+/** Returns when the newest bar opens. */
+export const newest = (list: BarTexts): number | undefined => {
+  const last = list.at(-1)
+  return last && timeAt(last, last.to - 1)
+}
+
+/** Returns the place of the first bar of a run that opens at a time or later. */
+const placeOf = (run: Run, time: number): number => {
+  let low = run.from
+  let high = run.to
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (timeAt(run, middle) < time) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/** Returns the bars that open from one time to another, both included. */
+export const between = (list: BarTexts, from: number, to: number): BarTexts =>
+  list.flatMap((run) => {
+    const part = { text: run.text, from: placeOf(run, from), to: placeOf(run, to + 1) }
+    return part.from < part.to ? [part] : []
+  })
+
+/** Returns the newest bars, at most a number of them. */
+export const takeNewest = (list: BarTexts, most: number): BarTexts => {
+  let left = most
+  return list.toReversed().flatMap((run) => {
+    const part = { ...run, from: Math.max(run.from, run.to - left) }
+    left -= part.to - part.from
+    return part.from < part.to ? [part] : []
+  }).reverse()
+}
+
+const bytesOf = ({ from, text, to }: Run): Uint8Array =>
+  text.bytes.subarray(text.starts[from], (text.starts[to] ?? 0) - 1)
+
+const [OPEN, COMMA, CLOSE] = ["[", ",", "]"].map(Utf8.encode)
+
+/** Returns the JSON of the list, in pieces. */
+export const write = (list: BarTexts): ReadonlyArray<Uint8Array> => {
+  const pieces: Array<Uint8Array | undefined> = [OPEN]
+  for (const [index, run] of list.entries()) pieces.push(index === 0 ? undefined : COMMA, bytesOf(run))
+  return [...pieces, CLOSE].filter((piece) => piece !== undefined)
+}
+
+/** Returns the same bars in one text. */
+const copied = (list: BarTexts): BarTexts => {
+  const starts = [0]
+  for (const { from, text, to } of list) {
+    for (let index = from; index < to; index++) {
+      starts.push((starts.at(-1) ?? 0) + (text.starts[index + 1] ?? 0) - (text.starts[index] ?? 0))
+    }
+  }
+  return make({ bytes: Utf8.joined(write(list)).subarray(1), starts, times: times(list) })
+}
+
+/** Returns the bars of two lists; those of the second replace those of the first. */
+export const joined = (first: BarTexts, second: BarTexts): BarTexts => {
+  const last = newest(first)
+  const next = oldest(second)
+  if (last === undefined || next === undefined) return last === undefined ? second : first
+  // what was asked for mostly follows what was held
+  if (last < next) {
+    const all = [...first, ...second]
+    return all.length > MOST_RUNS ? copied(all) : all
+  }
+  const byTime = new Map<number, Run>()
+  for (const { from, text, to } of [...first, ...second]) {
+    for (let index = from; index < to; index++) byTime.set(text.times[index] ?? 0, { text, from: index, to: index + 1 })
+  }
+  return copied([...byTime].toSorted(([a], [b]) => a - b).map(([, run]) => run))
+}
+
+const decode = Schema.decodeEffect(Schema.fromJsonString(candleSnapshot.response))
+
+/** Decodes the bars. */
+export const decoded = (list: BarTexts) => decode(Utf8.decodeLossy(Utf8.joined(write(list))))
