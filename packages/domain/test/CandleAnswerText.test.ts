@@ -124,13 +124,15 @@ describe("barsIn", () => {
 
 describe("placesIn", () => {
   const series = { coin: "BTC", interval: "1m" } as const
-  const bars = Array.from({ length: 50 }, (_, index) => ({
-    ...bar(index),
-    t: 60_000 * (index + 3),
-    T: 60_000 * (index + 4) - 1,
-    s: "BTC",
-    i: "1m"
-  }))
+  const barsOf = (coin: string, interval: string) =>
+    Array.from({ length: 50 }, (_, index) => ({
+      ...bar(index),
+      t: 60_000 * (index + 3),
+      T: 60_000 * (index + 4) - 1,
+      s: coin,
+      i: interval
+    }))
+  const bars = barsOf("BTC", "1m")
   const text = JSON.stringify(bars)
 
   it("finds each bar, with the comma behind it, in whatever pieces the text comes", () => {
@@ -149,8 +151,8 @@ describe("placesIn", () => {
   const [first, second, ...others] = bars
   for (
     const [what, list] of Object.entries({
-      "of another coin": bars.map((each) => ({ ...each, s: "ETH" })),
-      "of another interval": bars.map((each) => ({ ...each, i: "1h" })),
+      "of another coin": barsOf("ETH", "1m"),
+      "of another interval": barsOf("BTC", "1h"),
       "of which one is of another coin": [first, { ...second, s: "ETH" }, ...others],
       "that are out of order": [second, first, ...others],
       "of which one comes twice": [first, first, second],
