@@ -6,7 +6,7 @@ import * as Json from "@trigate/domain/encoding/Json"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
 import * as VenueProfile from "@trigate/signing/VenueProfile"
 import { testnet } from "@trigate/signing/VenueProfile"
-import { leader, signMultiSig } from "@trigate/testing/MultiSigText"
+import { leader, signLeader, signMultiSig } from "@trigate/testing/MultiSigText"
 import * as Admission from "@trigate/trading/admission/Admission"
 import { settings } from "@trigate/trading/TradingSettings"
 import * as Config from "effect/Config"
@@ -126,6 +126,16 @@ describe("what is admitted", () => {
       assert.deepStrictEqual(admitted.warnings, [])
       assert.strictEqual(admitted.signed.action["amount"], "5")
     }))
+})
+
+describe("an action of an unknown type inside a multi-sig", () => {
+  for (const inner of [{ type: "fromTheFuture", b: 1, a: 2 }, { b: 1, type: "fromTheFuture", a: 2 }]) {
+    it.effect(`is hashed with its members in the order of the one who signed: ${Object.keys(inner).join(", ")}`, () =>
+      Effect.gen(function*() {
+        const { signer } = yield* admit(signLeader(bodyOf(multiSig(inner))), { relayActions: "all" })
+        assert.strictEqual(signer, leader.address.toLowerCase())
+      }))
+  }
 })
 
 describe("the chain field", () => {

@@ -12,7 +12,7 @@ import * as Operation from "../operations/Operation.ts"
 import type * as UpstreamResponse from "../operations/UpstreamResponse.ts"
 import { ClearinghouseState, ExtraAgent, SpotClearinghouseState, UserFees, UserRateLimit, UserRole } from "./Account.ts"
 import type { InfoQuery } from "./InfoQueryTable.ts"
-import { passthroughQueries as table } from "./InfoQueryTable.ts"
+import { passthroughQueries as table, rowsOfOrders, rowsOfTime, rowsPerWeight } from "./InfoQueryTable.ts"
 import { AllMids, Book, FundingRate, Meta, MetaAndAssetContexts, PerpDex, Trade } from "./Market.ts"
 import { Cloid, Fill, OpenOrder, Order, OrderRecord, OrderStatus } from "./Order.ts"
 import { SpotMeta } from "./SpotMeta.ts"
@@ -52,12 +52,12 @@ const query = <
 })
 
 /** What queries have in common whose answers are relayed as they come. Nodes answer some of them otherwise than the venue. */
-const relayed = ({ about, fresh, weight }: InfoQuery) => ({
+const relayed = ({ about, fresh, rows, weight }: InfoQuery) => ({
   about,
   ...(fresh === undefined ? {} : { fresh, cachePolicy: () => ({ fresh, staleIfError: 0 }) }),
   sources: ["official-api", "node"],
   sourceOfSurface: true,
-  cost: { weight, requestUnits: 1 },
+  cost: { weight, ...(rows === undefined ? {} : { rowsPerWeight, maxRows: rows }), requestUnits: 1 },
   isFinal: isNothing,
   isCacheable: isSomething
 } as const)
@@ -198,7 +198,7 @@ export const l2Book = query({
 })
 
 export const recentTrades = query({
-  ...relayed({ ...market, fresh: second }),
+  ...relayed({ ...market, fresh: second, rows: rowsOfTime }),
   ...unknownCoin,
   name: "recentTrades",
   summary: "The newest trades of a coin",
@@ -208,7 +208,7 @@ export const recentTrades = query({
 })
 
 export const fundingHistory = query({
-  ...relayed(market),
+  ...relayed({ ...market, rows: rowsOfTime }),
   ...unknownCoin,
   name: "fundingHistory",
   summary: "Hourly funding of a perpetual in a window, oldest first",
@@ -268,7 +268,7 @@ export const orderStatus = query({
 })
 
 export const historicalOrders = query({
-  ...relayed(ofAccount),
+  ...relayed({ ...ofAccount, rows: rowsOfOrders }),
   name: "historicalOrders",
   summary: "The newest orders of a user, at most 2000, with what became of them",
   request: ofUser,
@@ -278,7 +278,7 @@ export const historicalOrders = query({
 })
 
 export const userFills = query({
-  ...relayed(ofAccount),
+  ...relayed({ ...ofAccount, rows: rowsOfOrders }),
   name: "userFills",
   summary: "The newest fills of a user, at most 2000",
   request: fillsOfUser,
@@ -288,7 +288,7 @@ export const userFills = query({
 })
 
 export const userFillsByTime = query({
-  ...relayed(ofAccount),
+  ...relayed({ ...ofAccount, rows: rowsOfOrders }),
   name: "userFillsByTime",
   summary: "Fills of a user in a window, at most 2000",
   request: Schema.Struct({ ...fillsOfUser.fields, ...since }),

@@ -35,9 +35,20 @@ export const oldest: { readonly [Kind in About]: Duration.Duration } = {
 export interface InfoQuery {
   readonly weight: 2 | 20 | 60
   readonly about: About
+  /** Rows that an answer holds at most, for a type whose rows cost weight: one for each {@link rowsPerWeight}. */
+  readonly rows?: number
   /** How long an answer is fresh unless the setting says otherwise, in milliseconds; not cached when not given. */
   readonly fresh?: number
 }
+
+/** Rows of a list that cost one weight more (the venue's documents, rate limits). */
+export const rowsPerWeight = 20
+
+/** The most rows that the venue returns of what happened in a time. */
+export const rowsOfTime = 500
+
+/** The most fills and orders that the venue returns. */
+export const rowsOfOrders = 2000
 
 const second = 1000
 const minute = 60 * second
@@ -51,14 +62,16 @@ export const accountMembers = ["user", "vaultAddress"] as const
 const market = { weight: 20, about: "market" } as const
 const listing = { ...market, fresh: minute } as const
 const user = { weight: 20, about: "user" } as const
+const userList = { ...user, rows: rowsOfTime } as const
+const userOrders = { ...user, rows: rowsOfOrders } as const
 
 /** The types whose content is not checked. `InfoOperations` declares the others. */
 export const passthroughQueries: { readonly [type: string]: InfoQuery } = {
   activeAssetData: user,
   alignedQuoteTokenInfo: market,
   delegations: user,
-  delegatorHistory: user,
-  delegatorRewards: user,
+  delegatorHistory: userList,
+  delegatorRewards: userList,
   delegatorSummary: user,
   exchangeStatus: { weight: 2, about: "market" },
   legalCheck: user,
@@ -75,12 +88,12 @@ export const passthroughQueries: { readonly [type: string]: InfoQuery } = {
   spotPairDeployAuctionStatus: market,
   subAccounts: user,
   tokenDetails: market,
-  twapHistory: user,
-  userFunding: user,
-  userNonFundingLedgerUpdates: user,
+  twapHistory: userOrders,
+  userFunding: userList,
+  userNonFundingLedgerUpdates: userList,
   userToMultiSigSigners: user,
-  userTwapSliceFills: user,
-  userTwapSliceFillsByTime: user,
+  userTwapSliceFills: userOrders,
+  userTwapSliceFillsByTime: userOrders,
   userVaultEquities: user,
   validatorSummaries: market,
   vaultDetails: user,

@@ -1,12 +1,14 @@
 /** Serves a gateway: reads its settings, listens, prints where, and goes on until it is interrupted. */
 import { isActionType } from "@trigate/domain/actions/ActionCatalog"
 import type { Backing } from "@trigate/trading/actionLog/ActionLog"
+import * as Admission from "@trigate/trading/admission/Admission"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import { formatAddress, HttpServer } from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
 import * as Queue from "effect/Queue"
 import * as Result from "effect/Result"
 import * as GatewayServer from "../GatewayServer.ts"
@@ -44,19 +46,18 @@ const callersOf = (settings: Decoded): ReadonlyArray<string> => {
 const actionLines = (settings: Decoded): ReadonlyArray<string> => {
   if (!isSandbox(settings) && settings.tradingApiUrl.length === 0) return []
   const { env } = declared.relayActions
-  const actions = Option.match(settings.relayActions, {
-    onNone: () => `  actions: every known type, orders included (${env} restricts them)`,
-    onSome: (types) =>
-      types === "none"
-        ? `  actions: none (${env}=none)`
-        : types === "*"
-        ? `  actions: any type, also unknown ones (${env}=*)`
-        : `  actions: ${types.map((type) => isActionType(type) ? type : `${type} (unknown type)`).join(", ")} (${env})`
-  })
-  const relaysOrders = Option.match(settings.relayActions, {
-    onNone: () => true,
-    onSome: (types) => types === "*" || types !== "none" && types.includes("order")
-  })
+  const { relayActions = "known" } = Admission.optionsOf(settings)
+  const words = {
+    known: `every known type, orders included (${env} restricts them)`,
+    none: `none (${env}=none)`,
+    all: `any type, also unknown ones (${env}=*)`
+  } as const
+  const actions = `  actions: ${
+    Predicate.isString(relayActions)
+      ? words[relayActions]
+      : `${relayActions.map((type) => isActionType(type) ? type : `${type} (unknown type)`).join(", ")} (${env})`
+  }`
+  const relaysOrders = Admission.relays({ relayActions }, "order")
   const isOpen = !Hosts.isOwnMachine(settings.host) && Option.contains(settings.callers, "open")
   return relaysOrders && isOpen && !isSandbox(settings) && Option.isNone(settings.signers)
     ? [

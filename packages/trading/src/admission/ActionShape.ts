@@ -20,6 +20,7 @@ import {
   TokenDelegateDocumented,
   UnjailSelf
 } from "@trigate/domain/actions/Action"
+import { innerAction, isSentAction } from "@trigate/domain/actions/ActionCatalog"
 import { SignedEnvelope } from "@trigate/domain/actions/SignedAction"
 import * as Json from "@trigate/domain/encoding/Json"
 import * as Utf8 from "@trigate/domain/encoding/Utf8"
@@ -79,7 +80,14 @@ const refused = (message: string) => Result.fail([{ path: ["action"], message }]
 const quoted = (keys: ReadonlyArray<string>): string => keys.map((key) => `\`${key}\``).join(" or ")
 
 const readAction = (type: DecodedActionType, action: object): Read<Action> => {
-  if (type === "multiSig") return readMultiSig(action)
+  if (type === "multiSig") {
+    // a schema puts `type` first, and what was signed has the members in the order of the one who wrote them
+    const sent = isSentAction(action) ? innerAction(action) : undefined
+    return Result.map(
+      readMultiSig(action),
+      (read) => sent === undefined ? read : { ...read, payload: { ...read.payload, action: sent } }
+    )
+  }
   const { documented, real } = formKeys[type]
   const given = real.filter((key) => key in action)
   if (given.length > 1) return refused(`Expected only one of ${quoted(real)}`)

@@ -162,6 +162,18 @@ const relaySetting = (relayActions: Options["relayActions"]): string => {
   }
 }
 
+/** The listed or known types that options admit. */
+const typesOf = (relayActions: Exclude<Options["relayActions"], undefined>): ReadonlyArray<string> =>
+  relayActions === "none"
+    ? []
+    : Predicate.isString(relayActions)
+    ? Object.keys(actionCatalog)
+    : [...new Set(relayActions)]
+
+/** Returns whether options admit an action type. */
+export const relays = ({ relayActions = "known" }: Pick<Options, "relayActions">, type: string): boolean =>
+  relayActions === "all" || typesOf(relayActions).includes(type)
+
 /**
  * The checks that the options ask for.
  *
@@ -174,11 +186,7 @@ export const make = (
 ): Admission["Service"] => {
   const { relayActions = "known", strict = false } = options
   const windowAt = nonceWindow(options)
-  const supported: ReadonlyArray<string> = relayActions === "none"
-    ? []
-    : Predicate.isString(relayActions)
-    ? Object.keys(actionCatalog)
-    : [...new Set(relayActions)]
+  const supported = typesOf(relayActions)
   const listed = new Set(supported)
   const checkSigner = SignerGate.make(profile, engine, options.signers)
 
