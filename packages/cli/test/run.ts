@@ -36,8 +36,11 @@ export interface Surroundings {
   readonly columns?: number
 }
 
-/** Runs a command line in this process, under the clock of the test. */
-export const run = Effect.fnUntraced(function*(args: ReadonlyArray<string>, surroundings: Surroundings = {}) {
+/** The line that says which store or gateway a command uses. */
+const targetLine = /^(?:actions|candles|keys): .*\n/mu
+
+/** Runs a command line in this process, under the clock of the test; gives also the line that says what it works on. */
+export const runFully = Effect.fnUntraced(function*(args: ReadonlyArray<string>, surroundings: Surroundings = {}) {
   const printed = { stdout: "", stderr: "" }
   const into = (stream: keyof typeof printed) => (...parts: ReadonlyArray<unknown>) => {
     printed[stream] += `${parts.join(" ")}\n`
@@ -78,6 +81,10 @@ export const run = Effect.fnUntraced(function*(args: ReadonlyArray<string>, surr
   )
   return { code: ExitCode.of(exit), ...printed } satisfies Ended
 }, Effect.scoped)
+
+/** {@link runFully} without the line that says which store or gateway the command uses. */
+export const run = (args: ReadonlyArray<string>, surroundings: Surroundings = {}) =>
+  Effect.map(runFully(args, surroundings), (ended) => ({ ...ended, stderr: ended.stderr.replace(targetLine, "") }))
 
 /** The bin. */
 export const main = (): string => bundledProgram()

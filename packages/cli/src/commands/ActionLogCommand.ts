@@ -1,6 +1,7 @@
 /** `trigate actions`: the signed actions without an answer, and what became of one. */
 import * as Admin from "@trigate/client/Admin"
 import * as Connection from "@trigate/client/Connection"
+import * as Health from "@trigate/client/Health"
 import { legRejection } from "@trigate/domain/actions/ActionOutcome"
 import { resendAdvice, ServedExchangeFailure } from "@trigate/domain/actions/ExchangeOperations"
 import { outcomeReader } from "@trigate/domain/actions/ExchangeProtocol"
@@ -10,7 +11,6 @@ import * as Json from "@trigate/domain/encoding/Json"
 import { printable } from "@trigate/domain/encoding/Printable"
 import { OutcomeUnknown, type UpstreamUnavailable } from "@trigate/domain/errors/UpstreamError"
 import { commandLine } from "@trigate/server/settings/Settings"
-import * as Settings from "@trigate/server/settings/SettingsSources"
 import * as ActionLogStore from "@trigate/server/stores/ActionLogStore"
 import * as ActionLog from "@trigate/trading/actionLog/ActionLog"
 import * as ActionLogSql from "@trigate/trading/actionLog/ActionLogSql"
@@ -31,6 +31,8 @@ import * as Schema from "effect/Schema"
 import * as GatewayAccess from "../GatewayAccess.ts"
 import * as Input from "../Input.ts"
 import * as Output from "../Output.ts"
+import * as Target from "../Target.ts"
+import type * as ServeCommand from "./ServeCommand.ts"
 
 /** Why the action log could not be read, in one line. */
 export class ActionsFault extends Schema.TaggedError<ActionsFault>()("ActionsFault", { message: Schema.String }) {}
@@ -47,6 +49,8 @@ type Listed = Omit<ActionLog.Unanswered, "body"> & Partial<Pick<ActionLog.Unansw
 
 /** What the commands ask of an action log. */
 class Actions extends Context.Service<Actions, {
+  /** The network of whose actions it is the log. */
+  readonly network: Effect.Effect<string, ActionsFault>
   readonly list: Effect.Effect<ReadonlyArray<Listed>, ActionsFault>
   readonly forget: (entry: Listed) => Effect.Effect<unknown, ActionsFault>
   /** What became of an action, in words; `gateway` is whom a database has it sent through. */
@@ -57,8 +61,6 @@ class Actions extends Context.Service<Actions, {
 }>()("@trigate/cli/commands/ActionLogCommand/Actions") {}
 
 const nowhere = "TRIGATE_DATABASE_URL is not set: name the address of a gateway's admin routes with --admin"
-
-const settings = Effect.mapError(Settings.read({}), ({ message }) => Input.fault(message))
 
 const faultOf = ({ message }: { readonly message: string }): ActionsFault => new ActionsFault({ message })
 
@@ -152,36 +154,39 @@ const send = Effect.fnUntraced(function*(client: HttpClient.HttpClient, gateway:
   return yield* ofOutcome(outcome, { upstream: Connection.label, ...identity })
 })
 
-/** The action log in the database of this environment; creates nothing. */
-const layerDatabase = Layer.unwrap(Effect.gen(function*() {
-  const found = yield* settings
-  const place = yield* Effect.fromOption(ActionLogStore.databaseOf(found), () => Input.fault(nowhere))
-  const actions = Effect.gen(function*() {
-    const log = yield* ActionLog.ActionLog
-    const client = yield* HttpClient.HttpClient
-    const unreadable = ({ detail }: UpstreamUnavailable) =>
-      new ActionsFault({ message: detail ?? "The action log cannot be read" })
-    const forget = ({ fingerprint }: Listed) => Effect.mapError(log.forget(fingerprint), unreadable)
-    return Actions.of({
-      list: Effect.mapError(log.unanswered, unreadable),
-      forget,
-      resolve: Effect.fnUntraced(function*(entry, gateway) {
-        const resolution = yield* send(client, gateway, entry)
-        // the gateway may have another action log
-        yield* forget(entry)
-        const rejection = resolution._tag === "Accepted"
-          ? Option.getOrUndefined(legRejection(resolution.answer))
-          : resolution.rejection
-        return meaningOf(resolution._tag, rejection?.message ?? "", entry)
+/** The action log in the database that the settings name; creates nothing. */
+const layerDatabase = (files: ServeCommand.Files) =>
+  Layer.unwrap(Effect.gen(function*() {
+    const found = yield* Effect.mapError(Target.settings(files), ({ message }) => Input.fault(message))
+    const place = yield* Effect.fromOption(ActionLogStore.databaseOf(found), () => Input.fault(nowhere))
+    yield* Target.tellStore("actions", place, found)
+    const actions = Effect.gen(function*() {
+      const log = yield* ActionLog.ActionLog
+      const client = yield* HttpClient.HttpClient
+      const unreadable = ({ detail }: UpstreamUnavailable) =>
+        new ActionsFault({ message: detail ?? "The action log cannot be read" })
+      const forget = ({ fingerprint }: Listed) => Effect.mapError(log.forget(fingerprint), unreadable)
+      return Actions.of({
+        network: Effect.succeed(found.network),
+        list: Effect.mapError(log.unanswered, unreadable),
+        forget,
+        resolve: Effect.fnUntraced(function*(entry, gateway) {
+          const resolution = yield* send(client, gateway, entry)
+          // the gateway may have another action log
+          yield* forget(entry)
+          const rejection = resolution._tag === "Accepted"
+            ? Option.getOrUndefined(legRejection(resolution.answer))
+            : resolution.rejection
+          return meaningOf(resolution._tag, rejection?.message ?? "", entry)
+        })
       })
     })
-  })
-  return Layer.effect(Actions, actions).pipe(
-    Layer.provide(ActionLogSql.layerExisting(ActionLogStore.sqlOptionsOf(found))),
-    Layer.provide(ActionLogStore.layerDatabase(place, "existing")),
-    Layer.provide(FetchHttpClient.layer)
-  )
-}))
+    return Layer.effect(Actions, actions).pipe(
+      Layer.provide(ActionLogSql.layerExisting(ActionLogStore.sqlOptionsOf(found))),
+      Layer.provide(ActionLogStore.layerDatabase(place, "existing")),
+      Layer.provide(FetchHttpClient.layer)
+    )
+  }))
 
 const adminKey = Config.option(Config.Redacted(commandLine.adminKey))
 
@@ -199,7 +204,9 @@ const layerGateway = (baseUrl: URL) =>
       const connection = Connection.make(keyed, { baseUrl })
       const asked = <A>(calls: Effect.Effect<A, { readonly message: string }, Connection.Connection>) =>
         Effect.mapError(Effect.provideService(calls, Connection.Connection, connection), faultOf)
+      yield* Target.tellGateway("actions", baseUrl)
       return Actions.of({
+        network: Effect.map(asked(Health.ready()), ({ network }) => network),
         list: Effect.map(
           asked(Admin.actions()),
           (entries) => entries.map(({ id, ...entry }) => ({ fingerprint: id, ...entry }))
@@ -233,10 +240,13 @@ const adminFlag = Flag.String("admin").pipe(
   )
 )
 
+/** The options that name an action log. */
+const where = { ...Target.files, admin: adminFlag }
+
 /** The action log that the options name. */
-const layerOf = (admin: Option.Option<string>) =>
+const layerOf = ({ admin, config, environmentFile }: ServeCommand.Files & { readonly admin: Option.Option<string> }) =>
   Option.match(admin, {
-    onNone: () => layerDatabase,
+    onNone: () => layerDatabase({ config, environmentFile }),
     onSome: (text) =>
       Layer.unwrap(
         Effect.map(
@@ -252,25 +262,25 @@ const layerOf = (admin: Option.Option<string>) =>
 const resolve = Command.make("resolve", {
   id: idArgument,
   gateway: GatewayAccess.gatewayFlag,
-  admin: adminFlag
+  ...where
 }, ({ gateway, id }) =>
   Effect.gen(function*() {
     const url = yield* GatewayAccess.baseUrlOf(gateway)
     const entry = yield* entryOf(id)
     yield* Console.log(printable(yield* Actions.use((actions) => actions.resolve(entry, url))))
   })).pipe(
-    Command.provide(({ admin }) => layerOf(admin)),
+    Command.provide((options) => layerOf(options)),
     Command.withDescription("Send one action again, byte for byte, and say what the answer means"),
     Command.withExamples([{ command: "trigate actions resolve 0x1f2e3d4c5b" }])
   )
 
-const forget = Command.make("forget", { id: idArgument, admin: adminFlag }, ({ id }) =>
+const forget = Command.make("forget", { id: idArgument, ...where }, ({ id }) =>
   Effect.gen(function*() {
     const entry = yield* entryOf(id)
     yield* Actions.use((actions) => actions.forget(entry))
     yield* Console.log(`${entry.fingerprint} is forgotten`)
   })).pipe(
-    Command.provide(({ admin }) => layerOf(admin)),
+    Command.provide((options) => layerOf(options)),
     Command.withDescription("Remove one action whose outcome you know; nothing is sent, and its nonce stays used"),
     Command.withExamples([{ command: "trigate actions forget 0x1f2e3d4c5b" }])
   )
@@ -280,15 +290,15 @@ const list = Command.make("list", {
     Flag.withDefault(false),
     Flag.withDescription("One line of JSON for each action, from a database with the bytes to send again")
   ),
-  admin: adminFlag
+  ...where
 }, ({ json }) =>
   Effect.gen(function*() {
     const entries = yield* Actions.use((actions) => actions.list)
-    const { network } = yield* settings
+    const network = yield* Actions.use((actions) => actions.network)
     if (!json) yield* Console.log(listing(entries, network))
     else yield* Effect.forEach(entries, (entry) => Console.log(printable(lineOf(entry))), { discard: true })
   })).pipe(
-    Command.provide(({ admin }) => layerOf(admin)),
+    Command.provide((options) => layerOf(options)),
     Command.withDescription(
       "List the signed actions without an answer, from the database of TRIGATE_DATABASE_URL or from a gateway that runs"
     ),

@@ -6,7 +6,6 @@ import { CandleFormat } from "@trigate/domain/candles/CandleText"
 import type { Series } from "@trigate/domain/candles/CandleWindow"
 import { barAt } from "@trigate/domain/candles/CandleWindow"
 import { settings as declared } from "@trigate/server/settings/Settings"
-import * as Settings from "@trigate/server/settings/SettingsSources"
 import * as ActionLogStore from "@trigate/server/stores/ActionLogStore"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
@@ -23,7 +22,7 @@ import * as Stream from "effect/Stream"
 import * as GatewayAccess from "../GatewayAccess.ts"
 import * as Input from "../Input.ts"
 import * as Output from "../Output.ts"
-import * as ServeCommand from "./ServeCommand.ts"
+import * as Target from "../Target.ts"
 
 const coin = Argument.String("coin").pipe(
   Argument.withDescription("BTC (a perpetual, letter case counts), PURR/USDC or @107 (spot), dex:COIN (a builder's)")
@@ -62,6 +61,7 @@ const exported = Command.make("export", {
     const now = yield* Clock.currentTimeMillis
     const wanted = formatOf(format, Option.getOrElse(save, () => ""))
     const access = yield* GatewayAccess.connect
+    yield* Target.tellGateway("candles", access)
     const bytes = GatewayAccess.streamOver(
       access,
       Candles.file({
@@ -159,16 +159,17 @@ const imported = Command.make(
         "Where a bar is missing between two others, nobody traded (default: it is a gap, unless the parquet file knows better)"
       )
     ),
-    ...ServeCommand.files,
+    ...Target.files,
     json: Flag.Boolean("json").pipe(Flag.withDefault(false), Flag.withDescription("Print JSON instead of a table"))
   },
   ({ coin, config, environmentFile, format, interval, json, noGaps, paths }) =>
     Effect.gen(function*() {
-      const settings = yield* Settings.read(ServeCommand.sourcesOf({ config, environmentFile }))
+      const settings = yield* Target.settings({ config, environmentFile })
       const place = yield* Effect.fromOption(
         ActionLogStore.databaseOf(settings),
         () => Input.fault(`there is nowhere to keep candles: set ${declared.databaseUrl.env}`)
       )
+      yield* Target.tellStore("candles", place, settings)
       const ArchiveStore = yield* Effect.promise(() => import("@trigate/server/stores/ArchiveStore"))
       const reports = yield* Effect.forEach(
         paths,
@@ -216,7 +217,11 @@ const gapsOf = ({ coin, interval, known }: Candles.CandleSeries) =>
     return [{ coin, interval, from: last.to + 1, to: next - 1, bars }]
   })
 
-const list = GatewayAccess.ask(Candles.list())
+const list = Effect.gen(function*() {
+  const access = yield* GatewayAccess.connect
+  yield* Target.tellGateway("candles", access)
+  return yield* GatewayAccess.over(access, Candles.list())
+})
 
 const status = Command.make("status", {}, () =>
   Effect.gen(function*() {

@@ -4,7 +4,6 @@ import * as KeyStore from "@trigate/callers/KeyStore"
 import type { Quota, Scope } from "@trigate/domain/Caller"
 import { Quota as QuotaSchema, Scope as ScopeSchema } from "@trigate/domain/Caller"
 import { settings as declared } from "@trigate/server/settings/Settings"
-import * as Settings from "@trigate/server/settings/SettingsSources"
 import * as CallerStore from "@trigate/server/stores/CallerStore"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
@@ -21,10 +20,11 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Input from "../Input.ts"
 import * as Output from "../Output.ts"
-import * as ServeCommand from "./ServeCommand.ts"
+import * as Target from "../Target.ts"
+import type * as ServeCommand from "./ServeCommand.ts"
 
 const where = {
-  ...ServeCommand.files,
+  ...Target.files,
   callers: Flag.String(declared.callers.flag).pipe(
     Flag.withMetavar("value"),
     Flag.withDescription(`Key file (else ${declared.callers.env}, else the database of ${declared.databaseUrl.env})`),
@@ -41,10 +41,7 @@ const withKeys = <A, E, R>(
   use: (store: KeyStore.KeyStore["Service"]) => Effect.Effect<A, E, R>
 ) =>
   Effect.gen(function*() {
-    const settings = yield* Settings.read({
-      ...ServeCommand.sourcesOf(files),
-      flags: Option.isSome(callers) ? { callers: callers.value } : {}
-    })
+    const settings = yield* Target.settings(files, Option.isSome(callers) ? { callers: callers.value } : {})
     const place = yield* Effect.fromOption(
       CallerStore.placeToChange(settings),
       () =>
@@ -52,6 +49,7 @@ const withKeys = <A, E, R>(
           `there is nowhere to keep keys: set ${declared.databaseUrl.env}, or ${declared.callers.env} to a key file`
         )
     )
+    yield* Target.tellStore("keys", place, settings)
     const context = yield* Layer.build(CallerStore.layerStore(place, mode))
     return yield* use(Context.get(context, KeyStore.KeyStore))
   }).pipe(Effect.scoped)

@@ -1,0 +1,42 @@
+import { assert, describe, it } from "@effect/vitest"
+import { gateway } from "@trigate/testing/Gateway"
+import * as Effect from "effect/Effect"
+import * as Fs from "node:fs"
+import * as Os from "node:os"
+import * as Path from "node:path"
+import { runFully } from "./run.ts"
+
+const folder = Effect.acquireRelease(
+  Effect.sync(() => Fs.mkdtempSync(Path.join(Os.tmpdir(), "target-"))),
+  (path) => Effect.sync(() => Fs.rmSync(path, { recursive: true, force: true }))
+)
+
+describe("what a command works on", () => {
+  it.live("is found in the files of a gateway's settings, and told on standard error", () =>
+    Effect.gen(function*() {
+      const path = yield* folder
+      const database = Path.join(path, "own.sqlite")
+      const secret = Path.join(path, "trigate.env")
+      const config = Path.join(path, "other.json")
+      Fs.writeFileSync(secret, `TRIGATE_DATABASE_URL=${database}\n`)
+      Fs.writeFileSync(config, JSON.stringify({ network: "testnet" }))
+      const files = ["--env-file", secret, "--config", config]
+      const made = yield* runFully(["keys", "create", "bot", ...files])
+      assert.strictEqual(made.stderr.split("\n")[0], `keys: ${database} (testnet)`)
+      const listed = yield* runFully(["actions", "list", ...files])
+      assert.strictEqual(listed.stderr.split("\n")[0], `actions: ${database} (testnet)`)
+      const file = Path.join(path, "none.csv")
+      Fs.writeFileSync(file, "")
+      const taken = yield* runFully(["candles", "import", "BTC", "1m", file, ...files])
+      assert.strictEqual(taken.stderr.split("\n")[0], `candles: ${database} (testnet)`)
+    }))
+
+  it.live("is a gateway that runs", () =>
+    Effect.gen(function*() {
+      const { url } = yield* gateway({})
+      const actions = yield* runFully(["actions", "list", "--admin", `${url}/`])
+      assert.deepStrictEqual([actions.code, actions.stderr], [0, `actions: the gateway at ${url}\n`])
+      const candles = yield* runFully(["candles", "status", "--gateway", url])
+      assert.strictEqual(candles.stderr.split("\n")[0], `candles: the gateway at ${url}`)
+    }))
+})
