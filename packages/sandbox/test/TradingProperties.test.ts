@@ -306,7 +306,7 @@ describe("trading", () => {
     "conserves value to the last digit, keeps its books and reservations, and ends each order once",
     { run: Run },
     ({ run }) => atStart(Effect.asVoid(play(run, 120))),
-    { arbitrary: { runs: 12 } }
+    { arbitrary: { runs: 8 } }
   )
 
   it.effect("takes most of what is tried", () =>
