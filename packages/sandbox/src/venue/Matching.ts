@@ -194,11 +194,7 @@ const withQuote = (
   return { sz, paid: sz * quote.px }
 }
 
-/**
- * Fills an order that is in no book with what crosses it.
- *
- * What is left of it stays with the caller, who then ends the orders that have nothing left to reduce.
- */
+/** Fills an order that is in no book with what crosses it. What is left of it stays with the caller. */
 export const take = (venue: Venue, asset: Asset, taker: VenueOrder, meeting: Meeting): Filled => {
   const market = refreshed(venue, asset)
   const side = taker.isBuy ? market.asks : market.bids
@@ -220,6 +216,7 @@ export const take = (venue: Venue, asset: Asset, taker: VenueOrder, meeting: Mee
     sz += met.sz
     paid += met.paid
   }
+  if (sz > 0n) endReducers(venue, asset, taker.user)
   return { sz, paid }
 }
 

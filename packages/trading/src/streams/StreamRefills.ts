@@ -26,7 +26,8 @@ const updateOf = (row: unknown): string => {
   const order = Subscription.valueAt(row, "order")
   const members = orderMembers.flatMap((member) => {
     const value = Subscription.valueAt(order, member)
-    return value === undefined || value === null ? [] : [[member, value] as const]
+    // a stream names what is set only
+    return value === undefined || value === null || value === false ? [] : [[member, value] as const]
   })
   return Json.stringify({
     order: Object.fromEntries(members),
@@ -50,7 +51,10 @@ const plans: { readonly [query: string]: Plan } = {
   historicalOrders: {
     query: ({ request }) => ({ type: "historicalOrders", user: request["user"] }),
     frames: (_subscription, rows, since) => {
-      const missed = rows.map(parsed).filter((row) => Number(Subscription.valueAt(row, "statusTimestamp")) >= since)
+      // the venue lists the latest first, also of those with one time
+      const missed = rows.toReversed().map(parsed).filter((row) =>
+        Number(Subscription.valueAt(row, "statusTimestamp")) >= since
+      )
       return [VenueProtocol.dataFrame("orderUpdates", `[${missed.map(updateOf).join(",")}]`)]
     }
   },

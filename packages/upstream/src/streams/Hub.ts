@@ -161,6 +161,10 @@ const confirmationWithin = 30 * second
 /** The venue closes a connection within 155 ms of a subscription that it does not take. */
 const suspectFor = 2 * second
 
+/** A suspect is refused after so many connections that were lost with it alone: before the upstream had taken it, and after. */
+const mostStrikes = 2
+const mostStrikesTaken = 5
+
 /** A topic is silent after so many of its usual intervals, and at least so many milliseconds. */
 const silentIntervals = 3
 const silentAtLeast = 10 * second
@@ -359,7 +363,11 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
     }
     const hadRows = live.rows.length > 0
     const wasLive = live.liveSince !== undefined
-    const sorted = inOrder(read.rows)
+    const newest = live.rows.at(-1)
+    // what is older than the newest row that was seen, and was not seen itself, happened before the subscription
+    const sorted = inOrder(read.rows).filter(({ time }) =>
+      kind !== "refill" || newest === undefined || time >= newest.time
+    )
     const fresh = remember(live, sorted)
     // an update may repeat its id where the venue sends no snapshot: only what was missed is compared
     if (!wasLive || (kind === "stream" && codec.replayed === 0)) {
@@ -590,6 +598,9 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
     const young = [...link.byRoute.values()].filter((live) =>
       !live.isProven && (live.phase === "asked" || live.phase === "taken") && at - live.askedAt < suspectFor
     )
+    const [alone] = young
+    // one that the upstream had taken is the cause less likely than a connection that is lost again and again
+    const strikes = alone?.phase === "taken" ? mostStrikesTaken : mostStrikes
     for (const live of link.byRoute.values()) {
       if (live.phase === "leaving" && live.seats.size + live.waiting.size === 0) forget(live)
       live.phase = "idle"
@@ -597,11 +608,9 @@ export const make = Effect.fnUntraced(function*({ addresses, familiar, protocol,
       // a refill that is under way goes on; what waits for it belongs to the lost connection
     }
     if (lost.code === 1006 && lost.reason !== "silent" && lost.reason !== "stale" && young.length > 0) {
-      const [alone] = young
-      if (young.length === 1 && alone !== undefined && ++alone.strikes >= 2) {
-        refuse(alone, protocol.invalid(alone.topic))
-      }
-      link.suspects = [...new Set([...young.filter((live) => live.strikes < 2), ...link.suspects])]
+      const isCulprit = young.length === 1 && alone !== undefined && ++alone.strikes >= strikes
+      if (isCulprit) refuse(alone, protocol.invalid(alone.topic))
+      link.suspects = [...new Set([...isCulprit ? [] : young, ...link.suspects])]
     }
     closeIfEmpty(link)
     flush()
