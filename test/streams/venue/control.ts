@@ -28,7 +28,8 @@ export type Command =
   | { readonly do: "limits"; readonly set: Partial<Limits> }
   | { readonly do: "switches"; readonly set: Partial<Switches> }
   | { readonly do: "rest"; readonly set: Readonly<Record<string, RestFault>> }
-  | { readonly do: "release-rest" }
+  /** Answers the requests over HTTP that wait, or ends their connections. */
+  | { readonly do: "release-rest" | "hang-up-rest" }
   | { readonly do: "trader"; readonly user: string }
   | { readonly do: "set-clock"; readonly millis: number }
   | { readonly do: "advance"; readonly millis: number }
@@ -88,7 +89,7 @@ export class Control {
   connections: Connections
   rest: Readonly<Record<string, RestFault>> = {}
   #waiting: Array<{ readonly condition: Condition; readonly resolve: () => void }> = []
-  #held: Array<() => void> = []
+  #held: Array<{ readonly answer: () => void; readonly hangUp: () => void }> = []
 
   constructor(seed: number) {
     this.connections = Control.#made(seed)
@@ -98,9 +99,9 @@ export class Control {
     return new Connections(seed, (number, publish) => new World(number, publish))
   }
 
-  /** Answers a request over HTTP when it is told to. */
-  hold(answer: () => void): void {
-    this.#held.push(answer)
+  /** Answers a request over HTTP, or ends its connection, when it is told to. */
+  hold(answer: () => void, hangUp: () => void): void {
+    this.#held.push({ answer, hangUp })
   }
 
   #isMet(condition: Condition): boolean {
@@ -191,10 +192,11 @@ export class Control {
       case "rest":
         this.rest = command.set
         return undefined
-      case "release-rest": {
+      case "release-rest":
+      case "hang-up-rest": {
         const held = this.#held
         this.#held = []
-        for (const answer of held) answer()
+        for (const { answer, hangUp } of held) (command.do === "release-rest" ? answer : hangUp)()
         return held.length
       }
       case "trader":

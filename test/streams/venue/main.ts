@@ -38,14 +38,14 @@ const answer = (
   { body, status }: { readonly status: number; readonly body: unknown }
 ): void => {
   const text = JSON.stringify(body)
+  const hangUp = (): void => void response.socket?.destroy()
   switch (fault?.mode) {
     case "silence":
-      return
+      return control.hold(() => {}, hangUp)
     case "hang-up":
-      response.socket?.destroy()
-      return
+      return hangUp()
     case "hold":
-      return control.hold(() => reply(response, status, text))
+      return control.hold(() => reply(response, status, text), hangUp)
     case "status":
       return reply(response, fault.status, fault.body ?? "null")
     case undefined:

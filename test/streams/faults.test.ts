@@ -1,0 +1,363 @@
+/** What the venue and the network do wrong, each over real sockets, and what callers of `/ws` see of it. */
+import { assert, describe, layer as tests } from "@effect/vitest"
+import * as JsonParts from "@trigate/testing/JsonParts"
+import * as Effect from "effect/Effect"
+import { alice, bob, keys, lab, layer, meanwhile } from "./lab.ts"
+import type { Frame, TestSocket } from "./socket.ts"
+
+const btc = { type: "trades", coin: "BTC" }
+const fills = { type: "userFills", user: alice }
+
+const next = (socket: TestSocket, channel?: string) => Effect.promise(() => socket.next(channel))
+
+const until = (socket: TestSocket, isMet: (frames: ReadonlyArray<Frame>) => boolean, what: string) =>
+  Effect.promise(() => socket.until(isMet, what))
+
+const list = (value: unknown): ReadonlyArray<unknown> => Array.isArray(value) ? value : []
+
+/** The ids of all trades or fills that a socket received, in order. */
+const tids = (socket: TestSocket, channel: string): ReadonlyArray<unknown> =>
+  socket.of(channel).flatMap(({ data }) => list(channel === "trades" ? data : JsonParts.at(data, "fills")))
+    .map((row) => JsonParts.at(row, "tid"))
+
+/** What a socket received of the orders of a user: id and status, in order. */
+const updates = (frames: ReadonlyArray<Frame>): ReadonlyArray<string> =>
+  frames.flatMap(({ data }) => list(data)).map((row) =>
+    `${String(JsonParts.at(JsonParts.at(row, "order"), "oid"))} ${String(JsonParts.at(row, "status"))}`
+  )
+
+const errorsOf = (socket: TestSocket) => socket.of("error").map(({ data }) => data)
+
+describe("a venue that", () => {
+  tests(layer)((it) => {
+    it.effect("acknowledges late, or after the first frame, is acknowledged once", () =>
+      Effect.gen(function*() {
+        const { open, run } = yield* lab({}, { do: "faults", set: { ack: 5000 } })
+        const socket = yield* open()
+        socket.subscribe({ type: "l2Book", coin: "BTC" })
+        yield* run({ until: "subscribed", key: keys.book("BTC"), count: 1 }, { do: "advance", millis: 5000 })
+        const response = `{"channel":"subscriptionResponse","data":{"method":"subscribe","subscription":`
+        assert.strictEqual((yield* next(socket)).text, `${response}${keys.book("BTC")}}}`)
+        assert.strictEqual((yield* next(socket)).channel, "l2Book")
+        yield* run({ do: "faults", set: { ack: "after-data" } })
+        socket.subscribe({ type: "bbo", coin: "BTC" })
+        assert.strictEqual((yield* next(socket)).text, `${response}{"type":"bbo","coin":"BTC"}}}`)
+        assert.strictEqual((yield* next(socket)).channel, "bbo")
+        yield* run({ do: "states", type: "bbo" })
+        assert.strictEqual((yield* next(socket)).channel, "bbo")
+      }))
+
+    it.effect("would destroy the socket never sees what it cannot stand", () =>
+      Effect.gen(function*() {
+        const { open, run, state } = yield* lab()
+        const socket = yield* open()
+        const invalid = [
+          { type: "trades", coin: "NOPE" },
+          { type: "trades", coin: "btc" },
+          { type: "bbo", coin: "XYZ:SP500" },
+          { type: "bbo", coin: "SP500" },
+          { type: "bbo", coin: "xyz:NOPE" },
+          { type: "l2Book", coin: "BTC", nSigFigs: 6 },
+          { type: "l2Book", coin: "BTC", mantissa: 2 },
+          { type: "candle", coin: "BTC", interval: "7m" },
+          { type: "userFills", user: "0x1234" }
+        ]
+        for (const subscription of invalid) {
+          socket.subscribe(subscription)
+          assert.match(String((yield* next(socket)).data), /^Invalid subscription \{/u, JSON.stringify(subscription))
+        }
+        const unreadable = [
+          `{"method":"subscribe","subscription":{"type":"bbo","coin":["BTC","ETH"]}}`,
+          `{"method":"subscribe","subscription":{"type":"webData2","user":"${alice}"}}`,
+          `{"method":"shout"}`,
+          `{"method":"post","request":{"type":"info","payload":{"type":"meta"}}}`,
+          `not JSON`,
+          `${"[".repeat(40)}${"]".repeat(40)}`
+        ]
+        for (const text of unreadable) {
+          socket.send(text)
+          assert.strictEqual((yield* next(socket)).data, `Error parsing JSON into valid websocket request: ${text}`)
+        }
+        socket.subscribe(btc)
+        yield* run({ until: "subscribed", key: keys.trades("BTC"), count: 1 })
+        const { messages, queries, violations } = yield* state
+        assert.deepStrictEqual([messages, violations], [1, []])
+        const types = queries.map(({ query }) => JSON.stringify(query))
+        // the first dex's list is read once, however many names it lacks
+        assert.deepStrictEqual(types.filter((text) => text === `{"type":"meta","dex":""}`).length, 1, types.join("\n"))
+      }))
+
+    it.effect("lists another coin is asked again, once, after ten seconds", () =>
+      Effect.gen(function*() {
+        const { open, pass, run, state } = yield* lab()
+        const sockets = [yield* open(), yield* open()]
+        for (const socket of sockets) {
+          socket.subscribe({ type: "trades", coin: "NEW" })
+          assert.match(String((yield* next(socket, "error")).data), /^Invalid subscription/u)
+        }
+        yield* run({ do: "list", coin: "NEW" })
+        yield* pass(11)
+        for (const socket of sockets) socket.subscribe({ type: "trades", coin: "NEW" })
+        for (const socket of sockets) yield* next(socket, "subscriptionResponse")
+        const { queries } = yield* state
+        assert.strictEqual(queries.filter(({ query }) => JsonParts.at(query, "type") === "meta").length, 2)
+      }))
+
+    it.effect("does not give its lists lets nothing through", () =>
+      Effect.gen(function*() {
+        const { open, state } = yield* lab({}, {
+          do: "rest",
+          set: { "*": { mode: "status", status: 500, body: "{}" } }
+        })
+        const socket = yield* open()
+        socket.subscribe(btc)
+        const { data } = yield* meanwhile(next(socket))
+        assert.match(String(data), /^Invalid subscription \{"type":"trades","coin":"BTC"\}.+/u)
+        assert.strictEqual((yield* state).messages, 0)
+      }))
+
+    it.effect("destroys the socket at one subscription is not sent it again, and the others lose nothing", () =>
+      Effect.gen(function*() {
+        const culprit = keys.trades("ETH")
+        const { open, run, state } = yield* lab({}, { do: "faults", set: { fatal: [culprit] } }, {
+          do: "trade",
+          coin: "BTC",
+          count: 2
+        })
+        const [innocent, guilty] = [yield* open(), yield* open()]
+        innocent.subscribe(btc)
+        yield* next(innocent, "trades")
+        guilty.subscribe({ type: "trades", coin: "ETH" })
+        const { data } = yield* meanwhile(next(guilty, "error"))
+        assert.strictEqual(data, `Invalid subscription ${culprit}`)
+        yield* meanwhile(run({ until: "subscribed", key: keys.trades("BTC"), count: 1 }))
+        yield* run({ do: "trade", coin: "BTC", count: 3 })
+        yield* until(innocent, () => tids(innocent, "trades").length >= 5, "five trades")
+        assert.strictEqual(new Set(tids(innocent, "trades")).size, 5)
+        assert.deepStrictEqual(errorsOf(innocent), [])
+        assert.isAtMost((yield* state).violations.filter((what) => what === `fatal ${culprit}`).length, 2)
+      }))
+
+    it.effect("closes what it has sent nothing for a minute is asked for a pong in time", () =>
+      Effect.gen(function*() {
+        const { open, pass, run, state } = yield* lab()
+        const socket = yield* open()
+        socket.subscribe({ type: "userEvents", user: alice })
+        yield* next(socket, "subscriptionResponse")
+        yield* pass(150)
+        const { opened, pings } = yield* state
+        assert.deepStrictEqual([opened, pings >= 4], [1, true])
+        yield* run({ do: "notify", user: alice }, { do: "funding", user: alice })
+        yield* next(socket, "user")
+      }))
+
+    it.effect("answers no pings is left for another connection within ten seconds", () =>
+      Effect.gen(function*() {
+        const { open, pass, run, state } = yield* lab()
+        const socket = yield* open()
+        socket.subscribe({ type: "userEvents", user: alice })
+        yield* next(socket, "subscriptionResponse")
+        yield* run({ do: "faults", set: { eatPings: true } })
+        yield* pass(20)
+        assert.strictEqual((yield* state).opened, 1)
+        yield* pass(10)
+        yield* meanwhile(run({ until: "opened", count: 2 }, { do: "faults", set: {} }, {
+          until: "subscribed",
+          key: keys.userEvents(alice),
+          count: 1
+        }))
+      }))
+
+    it.effect("greets with a text that is no JSON is understood", () =>
+      Effect.gen(function*() {
+        const { open } = yield* lab({}, {
+          do: "faults",
+          set: { greeting: "Websocket connection established." }
+        }, { do: "trade", coin: "BTC" })
+        const socket = yield* open()
+        socket.subscribe(btc)
+        yield* next(socket, "trades")
+        assert.deepStrictEqual(socket.frames.map(({ channel }) => channel), ["subscriptionResponse", "trades"])
+      }))
+
+    for (const isSnapshot of ["absent", "false"] as const) {
+      it.effect(`sends a snapshot again after a reconnect gives callers what they missed, once (isSnapshot ${isSnapshot})`, () =>
+        Effect.gen(function*() {
+          const { open, run } = yield* lab(
+            {},
+            { do: "switches", set: { isSnapshot, snapshotOrder: isSnapshot === "false" ? "descending" : "ascending" } },
+            { do: "fill", user: alice, coin: "BTC", count: 10 }
+          )
+          const socket = yield* open()
+          socket.subscribe(fills)
+          yield* next(socket, "userFills")
+          yield* run({ do: "faults", set: { refuse: 503 } }, { do: "drop" }, {
+            do: "fill",
+            user: alice,
+            coin: "ETH",
+            count: 3
+          }, { do: "faults", set: {} })
+          yield* meanwhile(run({ until: "subscribed", key: keys.userFills(alice), count: 1 }))
+          yield* run({ do: "fill", user: alice, coin: "BTC" })
+          yield* until(socket, () => tids(socket, "userFills").length >= 14, "14 fills")
+          const received = tids(socket, "userFills")
+          assert.strictEqual(new Set(received).size, 14)
+          const marked = socket.of("userFills").map(({ data }) => JsonParts.at(data, "isSnapshot") === true)
+          assert.deepStrictEqual([marked[0], marked.slice(1).includes(true)], [true, false])
+          const late = yield* open()
+          late.subscribe(fills)
+          const { data } = yield* next(late, "userFills")
+          assert.strictEqual(JsonParts.at(data, "isSnapshot"), true)
+          assert.sameMembers([...tids(late, "userFills")], [...received])
+        }))
+    }
+
+    it.effect("loses orders over a reconnect has them asked for, and callers can tell", () =>
+      Effect.gen(function*() {
+        const { ledger, open, run } = yield* lab()
+        const socket = yield* open()
+        socket.subscribe({ type: "orderUpdates", user: alice })
+        yield* next(socket, "subscriptionResponse")
+        yield* run({ do: "place", user: alice, coin: "BTC" }, { do: "place", user: alice, coin: "ETH" })
+        yield* until(socket, () => updates(socket.of("orderUpdates")).length >= 2, "two orders")
+        yield* run(
+          { do: "faults", set: { refuse: 503 } },
+          { do: "drop" },
+          { do: "fill", user: alice, coin: "SOL" },
+          { do: "modify", user: alice, first: "open" },
+          { do: "cancel", user: alice },
+          { do: "faults", set: {} }
+        )
+        yield* meanwhile(until(socket, () => updates(socket.of("orderUpdates")).length >= 7, "what was missed"))
+        yield* run({ until: "subscribed", key: keys.orderUpdates(alice), count: 1 }, {
+          do: "place",
+          user: alice,
+          coin: "HYPE"
+        })
+        yield* until(socket, () => updates(socket.of("orderUpdates")).length >= 8, "the next order")
+        const happened = (yield* ledger).filter(({ key }) => key === keys.orderUpdates(alice))
+        const expected = happened.flatMap(({ data }) => list(data)).map((row) =>
+          `${String(JsonParts.at(JsonParts.at(row, "order"), "oid"))} ${String(JsonParts.at(row, "status"))}`
+        )
+        assert.deepStrictEqual(updates(socket.of("orderUpdates")), expected)
+        const marks = socket.of("orderUpdates").map(({ text }) => text.endsWith(`"isRefill":true}`))
+        assert.deepStrictEqual(marks, [false, false, true, false])
+      }))
+
+    it.effect("replays old trades with each subscribe doubles none for callers", () =>
+      Effect.gen(function*() {
+        const { ledger, open, run } = yield* lab({}, { do: "trade", coin: "BTC", count: 40 })
+        const first = yield* open()
+        first.subscribe(btc)
+        yield* next(first, "trades")
+        yield* run({ do: "trade", coin: "BTC", count: 2 })
+        yield* until(first, () => tids(first, "trades").length >= 32, "32 trades")
+        const late = yield* open()
+        late.subscribe(btc)
+        yield* next(late, "trades")
+        yield* run({ do: "faults", set: { refuse: 503 } }, { do: "drop" }, { do: "trade", coin: "BTC", count: 5 }, {
+          do: "faults",
+          set: {}
+        })
+        yield* meanwhile(run({ until: "subscribed", key: keys.trades("BTC"), count: 1 }))
+        yield* run({ do: "trade", coin: "BTC" })
+        yield* until(first, () => tids(first, "trades").length >= 38, "38 trades")
+        yield* until(late, () => tids(late, "trades").length >= 36, "36 trades")
+        const all = (yield* ledger).flatMap(({ data }) => list(data)).map((row) => JsonParts.at(row, "tid"))
+        assert.deepStrictEqual(tids(first, "trades"), all.slice(10))
+        assert.deepStrictEqual(tids(late, "trades"), all.slice(12))
+      }))
+
+    it.effect("speaks of orders in any order, or of statuses that nobody knows, is passed on as it is", () =>
+      Effect.gen(function*() {
+        const { ledger, open, run } = yield* lab({}, { do: "switches", set: { extraFields: true } })
+        const socket = yield* open()
+        socket.subscribe({ type: "orderUpdates", user: alice })
+        yield* next(socket, "subscriptionResponse")
+        yield* run(
+          { do: "fill", user: alice, coin: "BTC" },
+          { do: "place", user: alice, coin: "ETH" },
+          { do: "modify", user: alice, first: "open" },
+          { do: "modify", user: alice, first: "cancel" },
+          { do: "place", user: alice, coin: "BTC", status: "statusOfTheFuture" }
+        )
+        yield* until(socket, () => socket.of("orderUpdates").length >= 7, "seven frames")
+        const happened = (yield* ledger).filter(({ key }) => key === keys.orderUpdates(alice))
+        assert.deepStrictEqual(
+          socket.of("orderUpdates").map(({ text }) => text),
+          happened.map(({ channel, data }) => JSON.stringify({ channel, data }))
+        )
+      }))
+
+    it.effect("sends a channel that nobody knows has it passed on, and nothing breaks", () =>
+      Effect.gen(function*() {
+        const { open, run } = yield* lab()
+        const socket = yield* open()
+        socket.subscribe({ type: "bbo", coin: "BTC" })
+        yield* next(socket, "bbo")
+        yield* run({ do: "raw", text: `{"channel":"futureChannel","data":{"a":1},"b":2}` }, { do: "raw", text: "[" }, {
+          do: "states",
+          coin: "BTC"
+        })
+        assert.strictEqual((yield* next(socket)).text, `{"channel":"futureChannel","data":{"a":1},"b":2}`)
+        assert.strictEqual((yield* next(socket)).channel, "bbo")
+      }))
+
+    it.effect("sends the fast and the usual book of a coin on one channel has two connections", () =>
+      Effect.gen(function*() {
+        const { open, run, state } = yield* lab()
+        const [usual, fast, coarse] = [yield* open(), yield* open(), yield* open()]
+        usual.subscribe({ type: "l2Book", coin: "BTC" })
+        fast.subscribe({ type: "l2Book", coin: "BTC", fast: true })
+        coarse.subscribe({ type: "l2Book", coin: "BTC", nSigFigs: 3 })
+        for (const socket of [usual, fast, coarse]) yield* next(socket, "l2Book")
+        yield* run({ do: "states", coin: "BTC" }, { do: "states", coin: "BTC" })
+        for (const socket of [usual, fast, coarse]) {
+          yield* until(socket, () => socket.of("l2Book").length >= 3, "3 books")
+        }
+        const shape = (socket: TestSocket) =>
+          socket.of("l2Book").map(({ text }) => `${text.match(/"px"/gu)?.length} ${text.includes("spread")}`)
+        assert.deepStrictEqual(shape(usual), ["40 false", "40 false", "40 false"])
+        assert.deepStrictEqual(shape(fast), ["10 false", "10 false", "10 false"])
+        assert.deepStrictEqual(shape(coarse), ["40 true", "40 true", "40 true"])
+        const { connections } = yield* state
+        assert.deepStrictEqual(connections.map(({ keys }) => keys.length), [1, 1, 1])
+      }))
+
+    it.effect("names no user in its frames never crosses two users", () =>
+      Effect.gen(function*() {
+        const { ledger, open, run, state } = yield* lab()
+        const sockets = new Map([[alice, yield* open()], [bob, yield* open()]])
+        for (const [user, socket] of sockets) {
+          for (const type of ["orderUpdates", "userEvents", "notification"]) socket.subscribe({ type, user })
+          yield* until(socket, () => socket.of("subscriptionResponse").length >= 3, "three subscriptions")
+        }
+        yield* run(
+          { do: "step", coins: [], users: [alice, bob], count: 60 },
+          { do: "notify", user: alice },
+          { do: "notify", user: bob }
+        )
+        const happened = yield* ledger
+        for (const [user, socket] of sockets) {
+          const expected = happened.filter(({ channel, key }) =>
+            key.includes(user) && ["orderUpdates", "user", "notification"].includes(channel)
+          )
+          yield* until(socket, () => socket.of("notification").length > 0, "the last frame")
+          for (const channel of ["orderUpdates", "user", "notification"]) {
+            yield* until(
+              socket,
+              () => socket.of(channel).length >= expected.filter((entry) => entry.channel === channel).length,
+              `all of ${channel}`
+            )
+            assert.deepStrictEqual(
+              socket.of(channel).map(({ data }) => data),
+              expected.filter((entry) => entry.channel === channel).map(({ data }) => data)
+            )
+          }
+        }
+        for (const { keys: own } of (yield* state).connections) {
+          assert.isFalse(own.some((key) => key.includes(alice)) && own.some((key) => key.includes(bob)))
+        }
+      }))
+  })
+})
