@@ -18,6 +18,8 @@ import { evmMethods, serving } from "@trigate/domain/evm/EvmOperations"
 import { layer2Methods } from "@trigate/domain/evm/Layer2Operations"
 import { infoOperations, passthroughQueries, passthroughQuery } from "@trigate/domain/info/InfoOperations"
 import type { AnyCodec, Cost, Operation } from "@trigate/domain/operations/Operation"
+import type { Subscription } from "@trigate/domain/streams/Subscription"
+import { table as subscriptionTable } from "@trigate/domain/streams/Subscriptions"
 import { getTokenData, tokenRpcOperations, tokenSendOperations } from "@trigate/domain/tokens/TokenOperations"
 import { rows } from "@trigate/server/process/Metrics"
 import { grouped, settings } from "@trigate/server/settings/Settings"
@@ -421,6 +423,38 @@ const metricsText = document(
   `${codes(passthroughQueries.map(({ name }) => name))}.`
 )
 
+/** The members of a request as it is sent. */
+const membersOf = (schema: AnyCodec): ReadonlyArray<string> => {
+  const { ast } = Schema.toEncoded(schema)
+  return SchemaAST.isObjects(ast) ? ast.propertySignatures.map(({ name }) => String(name)) : []
+}
+
+const refillTexts = (subscription: Subscription): string =>
+  subscription.refill !== undefined
+    ? code(subscription.refill.query)
+    : subscription.delivery === "state"
+    ? "the next state"
+    : subscription.delivery === "snapshot"
+    ? "the next snapshot"
+    : (subscription.rows?.replayed ?? 0) > 0
+    ? "the replay"
+    : "nothing"
+
+const subscriptionsText = document(
+  "Subscriptions",
+  "What can be subscribed to at `GET /ws` ([streams](streams.md)), with the venue's own names.",
+  table(
+    ["Type", "Members", "Kind", "Sends", "A hole is filled by"],
+    subscriptionTable.map((subscription) => [
+      code(subscription.name),
+      codes(membersOf(subscription.request)),
+      subscription.delivery,
+      subscription.summary,
+      refillTexts(subscription)
+    ])
+  )
+)
+
 const sorted = <A>(entries: Readonly<Record<string, A>>): Readonly<Record<string, A>> =>
   Object.fromEntries(Object.entries(entries).toSorted(([a], [b]) => a < b ? -1 : 1))
 
@@ -436,6 +470,7 @@ const openApiText = (): string => {
 }
 
 const documents: ReadonlyMap<string, string> = new Map([
+  ["docs/subscriptions.md", subscriptionsText],
   ["deploy/grafana/trigate.json", monitoring.dashboard()],
   ["deploy/prometheus/alerts.yaml", monitoring.alertRules()],
   ["docs/configuration.md", configurationText],

@@ -1,13 +1,11 @@
-/** `@nktkas/hyperliquid`'s reads that the gateway does not know, and its WebSocket, which the gateway has not. */
+/** `@nktkas/hyperliquid`'s reads that the gateway does not know, and WebSockets at paths that have none. */
 import { assert, describe, it } from "@effect/vitest"
 import type { InfoClient } from "@nktkas/hyperliquid"
-import { WebSocketTransport } from "@nktkas/hyperliquid"
 import { keys } from "@trigate/sandbox/SandboxExamples"
 import { hostedGateway } from "@trigate/testing/HostedGateway"
 import * as Effect from "effect/Effect"
 import * as Http from "node:http"
 import { connected } from "./hyperliquidVenue.ts"
-import { rejection } from "./rejection.ts"
 
 describe("@nktkas/hyperliquid, relayed", () => {
   it.live("reads what the gateway does not know, as it does straight from the venue", () =>
@@ -54,22 +52,14 @@ const upgrade = (url: string, path: string) =>
     })
   })
 
-describe("@nktkas/hyperliquid over a WebSocket", () => {
-  // not recorded: nothing of it is a request with a body
-  it.live("is told at once that there is none", () =>
+describe("a WebSocket at a path that has none", () => {
+  it.live("is refused at once", () =>
     Effect.gen(function*() {
       const { url } = yield* hostedGateway({})
-      const transport = new WebSocketTransport({
-        url: `${url.replace(/^http/u, "ws")}/ws`,
-        reconnect: { maxRetries: 0 }
-      })
-      const error = yield* rejection(() => transport.ready())
-      assert.strictEqual(String(error), "WebSocketRequestError: Failed to establish WebSocket connection")
-      // other libraries ask for one at the routes that they know
-      for (const path of ["/ws", "/evm", "/some-key/evm"]) {
+      for (const path of ["/evm", "/some-key/evm"]) {
         const answer = yield* upgrade(url, path)
         assert.strictEqual(answer.status, 404)
-        assert.include(answer.body, `"detail":"This gateway has no WebSocket; its routes are asked over HTTP"`)
+        assert.include(answer.body, `"detail":"There is no WebSocket at this path; those of the gateway are /ws and`)
       }
     }))
 })

@@ -34,6 +34,7 @@ export const notRun: ReadonlyArray<string> = [
   "docs/guides/layer2.md: npx trigate serve --layer2-url http://127.0.0.1:8545 (it serves until it is stopped; the tests of " +
   "test/node run it)",
   "docs/guides/from-python-go-rust.md: import hyperliquid.exchange (the package may be missing)",
+  "docs/guides/from-python-go-rust.md: def watch(url, subscriptions, callback): (only read)",
   "docs/guides/from-python-go-rust.md: type toGateway struct{ next http.RoundTripper } (only read)",
   "docs/guides/from-python-go-rust.md: pub(crate) static MAINNET_API_URL: &str = \"http://localhost:8080\"; (only read)",
   "docs/guides/from-python-go-rust.md: OkHttpClient http = new OkHttpClient.Builder().addInterceptor(chain -> { (only read)",
