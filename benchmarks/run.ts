@@ -29,6 +29,8 @@ const suites: { readonly [name: string]: string } = {
   streams:
     "frames delivered over WebSocket, beside a bare relay over ws; memory of a socket; callers who reconnect at once",
   bots: "weight at the venue and time of a query of a hundred bots that poll bars; weight and age for twenty accounts",
+  venue:
+    "orders on the sandbox's venue from fifty accounts: how many a minute, the time of a reply, and the queue after it",
   size: "what a page, the program and its installation weigh, and the processor time of a start"
 }
 

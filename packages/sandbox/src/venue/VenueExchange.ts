@@ -1,6 +1,7 @@
 /** The venue's `POST /exchange`: reads a signed action, decides on it, and answers in the venue's words. */
 import { EvmUserModify, JailSelf, MultiSig, TokenDelegate, UnjailSelf } from "@trigate/domain/actions/Action"
 import type { SentAction } from "@trigate/domain/actions/ActionCatalog"
+import { innerAction, isSentAction } from "@trigate/domain/actions/ActionCatalog"
 import { legCount, SignedEnvelope } from "@trigate/domain/actions/SignedAction"
 import { type Address, lowerCase } from "@trigate/domain/encoding/Hex"
 import * as Json from "@trigate/domain/encoding/Json"
@@ -268,7 +269,13 @@ const accepted = (response: ActionResponse): UpstreamResponse.UpstreamResponse =
 const refused = (text: string): UpstreamResponse.UpstreamResponse =>
   UpstreamResponse.json(upstream, 200, JSON.stringify({ status: "err", response: text }))
 
-const typed = Schema.decodeUnknownOption(Schema.Struct({ action: Schema.Struct({ type: Schema.String }) }))
+const hasAction = Schema.is(Schema.Struct({ action: Schema.Unknown }))
+
+/** The type of the action that a body executes; none if it has no action. */
+const executedType = (body: unknown): string | undefined => {
+  if (!hasAction(body) || !isSentAction(body.action)) return undefined
+  return (innerAction(body.action) ?? body.action).type
+}
 
 /** The types of actions that the sandbox plays. */
 export const playedTypes: ReadonlySet<string> = new Set([
@@ -281,7 +288,7 @@ export const playedTypes: ReadonlySet<string> = new Set([
 
 /** The venue's words for a body that it cannot read. For an action type that the sandbox does not play they name the type. */
 const wrongShape = (body: unknown): UpstreamResponse.UpstreamResponse => {
-  const type = Option.getOrUndefined(typed(body))?.action.type
+  const type = executedType(body)
   const why = type === undefined || playedTypes.has(type) ? "" : `: the sandbox does not play ${JSON.stringify(type)}`
   return UpstreamResponse.plain(upstream, 422, VenueRefusal.wrongShape + why)
 }

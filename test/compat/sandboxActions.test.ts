@@ -1,0 +1,58 @@
+/**
+ * Every action that the public client libraries send, as they sign it, against the sandbox's venue: it reads all that it plays, by
+ * the schemas of the catalog, and refuses the rest in words that say so.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { actionCatalog, innerAction } from "@trigate/domain/actions/ActionCatalog"
+import { actionSchemas } from "@trigate/domain/actions/ActionSchemas"
+import * as Json from "@trigate/domain/encoding/Json"
+import * as Utf8 from "@trigate/domain/encoding/Utf8"
+import type { AnyCodec } from "@trigate/domain/operations/Operation"
+import * as SandboxState from "@trigate/sandbox/SandboxState"
+import * as VenueExchange from "@trigate/sandbox/venue/VenueExchange"
+import * as VenueProfile from "@trigate/signing/VenueProfile"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as TestClock from "effect/testing/TestClock"
+import { nonce, ofCcxt, ofPeer, published, type Sample, wrapped } from "../inspector/samples.ts"
+
+const schemas: { readonly [type: string]: AnyCodec } = actionSchemas
+
+/** The action that a body executes. */
+const executedBy = ({ body: { action } }: Sample) => innerAction(action) ?? action
+
+describe("the actions of client libraries", () => {
+  it.effect("are read by their schemas, and played or refused by name", () =>
+    Effect.gen(function*() {
+      yield* TestClock.setTime(nonce)
+      const samples = yield* Effect.promise(async () => [
+        ...await ofPeer(),
+        ...await wrapped(),
+        ...await ofCcxt(),
+        ...published()
+      ])
+      const state = yield* Effect.provide(SandboxState.SandboxState, SandboxState.layer())
+      const seen = new Set<string>()
+      const mistakes: Array<string> = []
+      for (const sample of samples) {
+        const { type } = executedBy(sample)
+        // a wrapper has a signature at least
+        const { signatures = [""] } = sample.body.action
+        if (!Object.hasOwn(actionCatalog, type) || !Array.isArray(signatures) || signatures.length === 0) continue
+        seen.add(type)
+        const schema = schemas[type]
+        if (schema === undefined || !Schema.is(Schema.toEncoded(schema))(executedBy(sample))) {
+          mistakes.push(`${sample.name}: ${type} is not of its schema: ${Json.stringify(executedBy(sample))}`)
+        }
+        const profile = VenueProfile[sample.network]
+        const body = Utf8.encode(Json.stringify(sample.body))
+        const { status, text } = yield* VenueExchange.submit(profile, state, body)
+        const isPlayed = VenueExchange.playedTypes.has(type)
+        if (isPlayed ? status !== 200 : !text.endsWith(`the sandbox does not play "${type}"`)) {
+          mistakes.push(`${sample.name}: ${status} ${text}`)
+        }
+      }
+      assert.deepStrictEqual(mistakes, [])
+      assert.deepStrictEqual(Object.keys(actionCatalog).filter((type) => !seen.has(type)), [])
+    }))
+})
