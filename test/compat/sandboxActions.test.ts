@@ -39,12 +39,14 @@ describe("the actions of client libraries", () => {
         // a wrapper has a signature at least
         const { signatures = [""] } = sample.body.action
         if (!Object.hasOwn(actionCatalog, type) || !Array.isArray(signatures) || signatures.length === 0) continue
-        seen.add(type)
-        const schema = schemas[type]
-        if (schema === undefined || !Schema.is(Schema.toEncoded(schema))(executedBy(sample))) {
-          mistakes.push(`${sample.name}: ${type} is not of its schema: ${Json.stringify(executedBy(sample))}`)
+        for (const action of new Set([sample.body.action, executedBy(sample)])) {
+          seen.add(action.type)
+          const schema = schemas[action.type]
+          if (schema === undefined || !Schema.is(Schema.toEncoded(schema))(action)) {
+            mistakes.push(`${sample.name}: ${action.type} is not of its schema: ${Json.stringify(action)}`)
+          }
         }
-        const profile = VenueProfile[sample.network]
+        const profile = sample.network === "mainnet" ? VenueProfile.mainnet : VenueProfile.testnet
         const body = Utf8.encode(Json.stringify(sample.body))
         const { status, text } = yield* VenueExchange.submit(profile, state, body)
         const isPlayed = VenueExchange.playedTypes.has(type)
