@@ -86,7 +86,14 @@ const killed = Effect.fnUntraced(function*(database: string) {
     bodies,
     (body) => Effect.forkChild(Effect.exit(post(`${running.url}/exchange`, body)))
   )
-  yield* upstream.received(22)
+  yield* Effect.raceFirst(
+    upstream.received(22),
+    // the upstream says nothing, so a call that ends was not sent
+    Effect.flatMap(
+      Effect.raceAllFirst(calls.map((call) => Fiber.join(call))),
+      (ended) => Effect.die(new Error(`A call ended before all were sent: ${JSON.stringify(ended)}`))
+    )
+  )
   running.signal("SIGKILL")
   yield* Effect.promise(() => running.ended)
   yield* Effect.forEach(calls, Fiber.await)

@@ -66,6 +66,19 @@ const sent = Effect.fnUntraced(function*(url: string, parts: ReadonlyArray<strin
   return exchanging
 })
 
+/** Fails if something has not happened when another server has answered 500 requests: then nothing would ever end the wait. */
+const soon = <A>(what: string, happening: Effect.Effect<A>) =>
+  Effect.raceFirst(
+    happening,
+    Effect.scoped(Effect.gen(function*() {
+      const other = yield* listening
+      other.on("request", (_, response) => response.end())
+      const url = urlOf(other)
+      for (let request = 0; request < 500; request++) yield* exchange(url, [head("/")])
+      return yield* Effect.die(new Error(`Not yet: ${what}`))
+    }))
+  )
+
 /** Settles once the server has lost its next connection. */
 const closed = (server: Server) =>
   new Promise<void>((resolve) => void server.once("connection", (socket) => void socket.once("close", () => resolve())))
@@ -178,7 +191,10 @@ describe("a server for whose requests there is no listener yet", () => {
       const silent = yield* exchanging(server, url, [])
       const begun = yield* exchanging(server, url, ["GET / HT"])
       // settles once no connection is left
-      yield* Effect.callback<void>((resume) => void server.close(() => resume(Effect.void)))
+      yield* soon(
+        "the server is closed",
+        Effect.callback<void>((resume) => void server.close(() => resume(Effect.void)))
+      )
       for (const answer of yield* Effect.forEach(early, Fiber.join)) assertRefused(answer, stopped)
       assert.strictEqual((yield* Fiber.join(silent)).status, 0)
       assert.strictEqual((yield* Fiber.join(begun)).status, 0)
@@ -189,7 +205,7 @@ describe("a server for whose requests there is no listener yet", () => {
       const server = yield* listening
       const action = yield* sent(urlOf(server), posted("/exchange", 4))
       server.close()
-      const { body } = yield* Fiber.join(action)
+      const { body } = yield* soon("the action is refused", Fiber.join(action))
       assert.deepStrictEqual(JSON.parse(body), { ...refusal(stopped), code: 503, msg: stopped })
     }))
 })
@@ -202,7 +218,7 @@ describe("a server whose program is interrupted while it starts", () => {
       const early = yield* sent(formatAddress(Context.get(context, HttpServer).address), [head("/get")])
       // no time passes: nothing can end by a time limit
       yield* Scope.close(scope, Exit.void)
-      assertRefused(yield* Fiber.join(early), stopped)
+      assertRefused(yield* soon("the request is refused", Fiber.join(early)), stopped)
     }))
 
   it.effect("gives requests to the app and to the fast lane once they are there", () =>
