@@ -3,10 +3,11 @@ import type { FaultyUpstream, Reaction } from "@trigate/testing/FaultyUpstream"
 import { faultyUpstream } from "@trigate/testing/FaultyUpstream"
 import { reset, say, silence } from "@trigate/testing/Reactions"
 import * as Effect from "effect/Effect"
+import * as TestClock from "effect/testing/TestClock"
 import { askedOf, gatewayOver } from "./faultyGateway.ts"
 import type { Route } from "./routes.ts"
 import { assertFailure, assertGood, jsonRpcReads, result } from "./routes.ts"
-import { endsAfter } from "./time.ts"
+import { endsAfter, probeDeadline } from "./time.ts"
 
 /** How long a call waits at most until its addresses have said which chain they are on, in milliseconds. */
 const longestWaitForChains = 200
@@ -70,6 +71,8 @@ for (const route of jsonRpcReads) {
         const chainsAreAsked = first.until(() => first.probes.length > 0)
         assertGood(route, yield* endsAfter(longestWaitForChains, route.ask(url), chainsAreAsked))
         assert.deepStrictEqual(askedOf(first, second), [1, 0])
+        // a gateway that closes waits for its probes
+        yield* TestClock.adjust(probeDeadline)
       }))
 
     it.effect("is not looked for where there is only one address", () =>

@@ -4,12 +4,13 @@ import { post } from "@trigate/testing/Gateway"
 import { say } from "@trigate/testing/Reactions"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as TestClock from "effect/testing/TestClock"
 import Dns from "node:dns"
 import type { LookupAddress, LookupOptions } from "node:dns"
 import { bigBlocks, bodyOf } from "../bodies.ts"
 import { askedOf, gatewayOver } from "./faultyGateway.ts"
 import { assertFailure, assertGood, neverCached, reads } from "./routes.ts"
-import { deadline, endsAfter, firstShare } from "./time.ts"
+import { deadline, endsAfter, firstShare, probeDeadline } from "./time.ts"
 
 type Done = (error: Error | null, address: string | Array<LookupAddress>, family?: number) => void
 
@@ -61,6 +62,8 @@ describe("a name of an upstream", () => {
           const { url } = yield* gatewayOver({ [route.kind]: [`http://${name}:9`, second] })
           assertGood(route, yield* over(name, firstShare, route.ask(url)))
           assert.deepStrictEqual(askedOf(second), [1])
+          // a gateway that closes waits for its probes
+          yield* TestClock.adjust(probeDeadline)
         }))
 
       it.effect(`that ${what} fails a read, at its deadline at the latest: ${route.name}`, () =>

@@ -6,8 +6,11 @@ import * as Random from "effect/Random"
 import * as TestClock from "effect/testing/TestClock"
 import { vi } from "vitest"
 
-/** The whole-call deadline of these tests, in milliseconds; no other timer of the process is as long, or half as long. */
+/** The whole-call deadline of these tests, in milliseconds; no timer of the process but those below is as long. */
 export const deadline = 990
+
+/** The deadline of a probe, in milliseconds. */
+export const probeDeadline = 5000
 
 /** How much of the deadline an address gets while another one is left, in milliseconds. */
 export const firstShare = deadline / 2
@@ -24,7 +27,9 @@ export const deadlinesOnTestClock = Effect.acquireRelease(
     const waiting = new Map<unknown, Fiber.Fiber<void>>()
     const run = Effect.runForkWith(context)
     vi.stubGlobal("setTimeout", (callback: () => void, delay?: number, ...args: ReadonlyArray<unknown>) => {
-      if (delay !== deadline && delay !== firstShare) return real.setTimeout(callback, delay, ...args)
+      if (delay !== deadline && delay !== firstShare && delay !== probeDeadline) {
+        return real.setTimeout(callback, delay, ...args)
+      }
       const handle = {}
       waiting.set(handle, run(Effect.andThen(Effect.sleep(delay), Effect.sync(callback))))
       return handle
