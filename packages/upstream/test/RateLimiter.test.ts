@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { isExhaustive } from "@trigate/testing/Sample"
 import * as RateLimiter from "@trigate/upstream/limits/RateLimiter"
 import * as Clock from "effect/Clock"
 import * as ConfigProvider from "effect/ConfigProvider"
@@ -295,7 +296,7 @@ describe("tryTake", () => {
         }).pipe(Effect.provide(RateLimiter.layerMemory({ "trading-api": limit }))),
       {
         timeout: 60_000,
-        arbitrary: { runs: 12 }
+        arbitrary: { runs: isExhaustive ? 12 : 4 }
       }
     )
   }
@@ -499,7 +500,7 @@ describe("no window exceeds the limit", () => {
         assert.isAtMost(most(begun, 60_000), limit)
       }).pipe(Effect.provide(RateLimiter.layerMemory({ "trading-api": limit }))), {
       timeout: 60_000,
-      arbitrary: { runs: 12 }
+      arbitrary: { runs: isExhaustive ? 12 : 4 }
     })
   }
 
@@ -528,6 +529,9 @@ describe("no window exceeds the limit", () => {
         })
         const window = Math.max(1000, 1000 / limit)
         assert.isAtMost(most(begun, window), Math.max(1, Math.floor(limit)))
-      }).pipe(Effect.provide(RateLimiter.layerMemory({ layer2: limit }))), { timeout: 60_000, arbitrary: { runs: 10 } })
+      }).pipe(Effect.provide(RateLimiter.layerMemory({ layer2: limit }))), {
+      timeout: 60_000,
+      arbitrary: { runs: isExhaustive ? 12 : 4 }
+    })
   }
 })

@@ -3,6 +3,7 @@ import type { Answer } from "@trigate/testing/Gateway"
 import { gateway, get, post } from "@trigate/testing/Gateway"
 import type { Reply, Seen } from "@trigate/testing/RecordingUpstream"
 import { recordingUpstream, rpcId } from "@trigate/testing/RecordingUpstream"
+import { isExhaustive, sample } from "@trigate/testing/Sample"
 import * as SpanTree from "@trigate/testing/SpanTree"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -143,19 +144,20 @@ const revealed = Effect.fnUntraced(function*(spelled: ReadonlyArray<string>) {
     TRIGATE_TRADING_API_WEIGHT: "1000000"
   })
   const found: Array<string> = []
-  for (const [place, put] of Object.entries(places)) {
-    for (const spelling of spelled) {
-      const spell = spellings[spelling] ?? identity
-      say = (request) => put(spell(key), request)
-      const isRepeated = slow.has(place) && !fewSpellings.has(spelling)
-      const answers = yield* Effect.forEach(
-        Object.entries(asks).filter(([name]) => !isRepeated || sent.has(name)),
-        ([name, ask]) => Effect.map(ask(url), (answer) => [name, answer] as const),
-        { concurrency: "unbounded" }
-      )
-      for (const [name, { headers, text }] of answers) {
-        if (reveals(`${text} ${JSON.stringify([...headers])}`)) found.push(`${name}: ${place}, ${spelling}`)
-      }
+  const pairs = Object.entries(places).flatMap(([place, put]) => spelled.map((spelling) => ({ place, put, spelling })))
+  // every spelling, and five places of each
+  const written = sample("spellings of a key", pairs, 5 * spelled.length, ({ spelling }) => spelling)
+  for (const { place, put, spelling } of written) {
+    const spell = spellings[spelling] ?? identity
+    say = (request) => put(spell(key), request)
+    const isRepeated = slow.has(place) && !fewSpellings.has(spelling)
+    const answers = yield* Effect.forEach(
+      Object.entries(asks).filter(([name]) => !isRepeated || sent.has(name)),
+      ([name, ask]) => Effect.map(ask(url), (answer) => [name, answer] as const),
+      { concurrency: "unbounded" }
+    )
+    for (const [name, { headers, text }] of answers) {
+      if (reveals(`${text} ${JSON.stringify([...headers])}`)) found.push(`${name}: ${place}, ${spelling}`)
     }
   }
   return { found, asked: upstream.seen.length }
@@ -166,7 +168,7 @@ describe("the key of an upstream", () => {
     Effect.gen(function*() {
       const { asked, found } = yield* revealed(Object.keys(spellings))
       assert.deepStrictEqual(found, [])
-      assert.isAtLeast(asked, 2500)
+      assert.isAtLeast(asked, isExhaustive ? 2500 : 400)
     }), 60_000)
 
   it.live("is in no span and no line of the log either", () => {
