@@ -38,6 +38,9 @@ export const table: Readonly<Record<string, Package>> = {
       "@ethereumjs/tx",
       "@ethereumjs/util",
       "@ethereumjs/vm",
+      "@ton/core",
+      "@ton/crypto",
+      "@ton/sandbox",
       "viem"
     ]
   },

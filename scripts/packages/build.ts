@@ -105,7 +105,8 @@ const noticesOf = (inputs: ReadonlyArray<string>): string => {
 }
 
 /**
- * The program as one file with everything in it, so that it installs quickly and starts without a search for modules.
+ * The program as one file with everything that it starts with, so that it installs quickly and starts without a search for
+ * modules. What it loads on first use, such as the virtual machine of the sandbox's token chain, is in files beside it.
  *
  * Beside it is the launcher, which runs on a Node that could not read the file. The native curve cannot be bundled.
  */
@@ -113,7 +114,7 @@ const buildProgram = (folder: string, manifest: Manifest): void => {
   const built = path.join(folder, "build/dist")
   const { metafile } = buildSync({
     ...bundling,
-    outfile: path.join(built, "program.js"),
+    outdir: built,
     minify: true,
     metafile: true
   })

@@ -10,7 +10,10 @@ import * as path from "node:path"
 const root = path.resolve(import.meta.dirname, "../..")
 const program = path.join(root, "packages/trigate")
 
-/** How the program becomes one file. The native curve cannot be bundled. */
+/**
+ * How the program is bundled: `program.js` with all that a start takes, and beside it what is loaded on first use, such as the
+ * virtual machine of the sandbox's token chain. The native curve cannot be bundled.
+ */
 export const options: BuildOptions = {
   entryPoints: [path.join(program, "src/program.ts")],
   absWorkingDir: root,
@@ -20,14 +23,19 @@ export const options: BuildOptions = {
   target: "node22",
   legalComments: "none",
   external: ["secp256k1"],
-  // CommonJS in the bundle asks for modules of Node
-  banner: { js: "import{createRequire as r}from'node:module';const require=r(import.meta.url);" }
+  splitting: true,
+  chunkNames: "[name]-[hash]",
+  // CommonJS in the bundle asks for modules of Node, and for its folder
+  banner: {
+    js: "import{createRequire as requireHere}from'node:module';const require=requireHere(import.meta.url)," +
+      "__dirname=import.meta.dirname,__filename=import.meta.filename;"
+  }
 }
 
 if (import.meta.main) {
   const folder = process.argv[2] ?? ""
   const dist = path.join(folder, "dist")
-  buildSync({ ...options, outfile: path.join(dist, "program.js") })
+  buildSync({ ...options, outdir: dist })
   const { code } = transformSync(fs.readFileSync(path.join(program, "src/trigate.ts"), "utf8"), { loader: "ts" })
   fs.writeFileSync(path.join(dist, "trigate.js"), code.replace("./program.ts", "./program.js"), { mode: 0o755 })
   fs.copyFileSync(path.join(program, "package.json"), path.join(folder, "package.json"))

@@ -11,10 +11,10 @@ import * as EvmWorld from "./evm/EvmWorld.ts"
 import type { Layer2State, NewTransaction } from "./evm/Layer2Chain.ts"
 import * as Layer2Chain from "./evm/Layer2Chain.ts"
 import type { EvmState } from "./evm/VenueEvm.ts"
-import { contracts, keys, tokens, traderStake, transactions } from "./SandboxExamples.ts"
+import { contracts, keys, tokenKey, tokens, traderStake, transactions } from "./SandboxExamples.ts"
 import type { Seed } from "./Seed.ts"
 import * as Random from "./Seed.ts"
-import { accountKey, type Contract, type Dialect, type TokenState } from "./TokenServer.ts"
+import { accountKey, type Contract, type Dialect, type TokenState } from "./tokens/TokenServer.ts"
 import { hype, spotUsdDecimals, usdc, usdDecimals } from "./venue/Assets.ts"
 import { marketsOf } from "./venue/CandleMarket.ts"
 import { depositSpot, endowUsd } from "./venue/Transfers.ts"
@@ -194,7 +194,14 @@ const deployed: ReadonlyArray<readonly [address: string, contract: Contract, dia
     content: { type: "offchain", data: "https://metadata.sandbox.invalid/item.json" }
   }, "cpp"],
   [tokens.wallet, { kind: "wallet", balance: 14_020_735n, seqno: 2 }, "cpp"],
-  [tokens.admin, { kind: "wallet", balance: 7_250_000_000n, seqno: 41 }, "python"]
+  [tokens.admin, { kind: "wallet", balance: 7_250_000_000n, seqno: 41 }, "python"],
+  [tokenKey.wallet, { kind: "account", balance: 100_000_000_000n }, "cpp"],
+  [tokenKey.jettonWallet, {
+    kind: "jetton_wallet",
+    balance: 1_000_000_000_000n,
+    owner: tokenKey.wallet,
+    jetton: tokens.onchain
+  }, "cpp"]
 ]
 
 /** Contracts of the token chain. */

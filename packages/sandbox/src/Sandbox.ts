@@ -30,7 +30,8 @@ import { chainIds } from "./SandboxExamples.ts"
 import { SandboxState } from "./SandboxState.ts"
 import * as SandboxState_ from "./SandboxState.ts"
 import type { Seed } from "./Seed.ts"
-import * as TokenServer from "./TokenServer.ts"
+import * as TokenAnswers from "./tokens/TokenAnswers.ts"
+import * as TokenServer from "./tokens/TokenServer.ts"
 import * as VenueExchange from "./venue/VenueExchange.ts"
 import * as VenueInfo from "./venue/VenueInfo.ts"
 
@@ -105,15 +106,15 @@ const metadata = ({ tokens }: State): MetadataFetch["Service"] => ({
     )
 })
 
-const tokens = (state: State) => {
+const tokens = Effect.fnUntraced(function*(state: State) {
+  const answers = yield* TokenAnswers.make(state.seed, state.tokens.state)
   const ask = Effect.fnUntraced(function*({ form, operation, params }: TokenRead | TokenOnce) {
     const now = yield* Clock.currentTimeMillis
-    const chain = yield* Ref.get(state.tokens.state)
-    const answer = TokenServer.answer(state.seed, chain, operation.name, params.valueOrUndefined, now)
+    const answer = yield* answers(operation.name, params.valueOrUndefined)
     return form === "rpc" ? TokenServer.rpc(answer, now, "1") : TokenServer.rest(answer, now)
   })
   return TokenChain.make({ read: ask, once: ask }, metadata(state))
-}
+})
 
 const layer2 = Effect.fnUntraced(function*(state: State) {
   const withMachine = yield* EvmNode.makeMachine(chainIds.layer2)
@@ -137,7 +138,7 @@ export const layerServices = (): Layer.Layer<
     Layer.effect(Exchange.Exchange, exchange),
     Layer.effect(Info.Info, Effect.map(SandboxState, info)),
     Layer.effect(TradingEvm.TradingEvm, evm),
-    Layer.effect(TokenChain.TokenChain, Effect.map(SandboxState, tokens)),
+    Layer.effect(TokenChain.TokenChain, Effect.flatMap(SandboxState, tokens)),
     Layer.effect(Layer2.Layer2, Effect.flatMap(SandboxState, layer2))
   )
 

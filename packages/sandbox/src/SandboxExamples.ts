@@ -101,6 +101,18 @@ export const contracts = {
   none: "0x000000000000000000000000000000000000dead"
 } as const satisfies { readonly [name: string]: Address }
 
+/**
+ * A key of the token chain that has something to move. Its seed is the SHA-256 hash of "trigate sandbox": never send value to it.
+ */
+export const tokenKey = {
+  /** The seed of an Ed25519 key pair, 32 bytes in hex. */
+  seed: "c8eb4069f679751612874a7b9e5409d3d80d0e1e90afaa0bac7d9dd4a88a2cd3",
+  /** Its wallet of version 4 R2 with 100 TON. The wallet's first message deploys it. */
+  wallet: "EQBhGRkJV30LzndLmqT9gjtTpMoIRwM_tuBYVO2GSyafAolk",
+  /** The wallet's wallet of the jetton `tokens.onchain`, with 1000 TRIG. */
+  jettonWallet: "EQBtQfdQCIjRZJw-b-re4S0CC1oAQpBPZ9rYyTcVGryfZs92"
+} as const
+
 /** Contracts of the token chain. */
 export const tokens = {
   /** Jetton with on-chain metadata and a supply beyond 2^64; C++ servers. */

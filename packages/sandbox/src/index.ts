@@ -23,9 +23,6 @@ export * as SandboxState from "./SandboxState.ts"
 /** Deterministic pseudo-random values. The same seed and key give the same value, at any time and in any order. */
 export * as Seed from "./Seed.ts"
 
-/** The token chain: its contracts, and its HTTP API v2 in the dialects of both server families. */
-export * as TokenServer from "./TokenServer.ts"
-
 /** What the sandbox's two EVM chains have in common: blocks that come by the clock, accounts, transactions. */
 export * as EvmChain from "./evm/EvmChain.ts"
 
@@ -79,6 +76,23 @@ export * as Advance from "./venue/Advance.ts"
 
 /** What can be traded: the number by which orders name an asset, its steps of price and size, and where its money is kept. */
 export * as Assets from "./venue/Assets.ts"
+/** Code and data cells of the seeded contracts: jettons as `contracts/*.tolk` stores them, metadata as TEP-64 does. */
+export * as ContractCells from "./tokens/ContractCells.ts"
+
+/** Code cells of the sandbox's jettons, as bags of cells in base64. Written by `npm run contracts` from `contracts/*.tolk`. */
+export * as JettonCode from "./tokens/JettonCode.ts"
+
+/** Answers the token chain's calls: from the seeded contracts where that is enough, and from their code where it runs. */
+export * as TokenAnswers from "./tokens/TokenAnswers.ts"
+
+/** The token chain's virtual machine: accounts, messages, transactions and get methods, run by the real TVM in WebAssembly. */
+export * as TokenMachine from "./tokens/TokenMachine.ts"
+
+/** The methods of the HTTP API v2 that run contract code: accounts, get methods, messages and transactions. */
+export * as TokenMethods from "./tokens/TokenMethods.ts"
+
+/** The token chain: its contracts, and its HTTP API v2 in the dialects of both server families. */
+export * as TokenServer from "./tokens/TokenServer.ts"
 
 /** The coins of the venue: how they are printed, and their prices, candles and books as functions of time. */
 export * as CandleMarket from "./venue/CandleMarket.ts"

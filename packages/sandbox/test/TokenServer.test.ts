@@ -5,7 +5,7 @@ import * as Genesis from "@trigate/sandbox/Genesis"
 import * as Sandbox from "@trigate/sandbox/Sandbox"
 import { tokens } from "@trigate/sandbox/SandboxExamples"
 import { SandboxState } from "@trigate/sandbox/SandboxState"
-import * as TokenServer from "@trigate/sandbox/TokenServer"
+import * as TokenServer from "@trigate/sandbox/tokens/TokenServer"
 import { TokenChain } from "@trigate/tokens/TokenChain"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -17,7 +17,9 @@ type Method = keyof typeof tokenRpcOperations
 const python = { ...Genesis.tokenChain, dialect: "python" } as const
 
 const ask = (method: Method, address: string, state: TokenServer.TokenState = Genesis.tokenChain) =>
-  TokenServer.answer("trigate", state, method, { address }, start)
+  TokenServer.answer(TokenServer.viewOf("trigate", state, start), method, { address })
+
+const view = TokenServer.viewOf("trigate", Genesis.tokenChain, start)
 
 const Envelope = Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown))
 
@@ -58,17 +60,17 @@ describe("two families of servers", () => {
       code: 409,
       error: "Smart contract is not Jetton or NFT"
     })
-    assert.deepStrictEqual(envelope(ask("getTransactions", tokens.wallet)), {
+    assert.deepStrictEqual(envelope(ask("getConsensusBlock", tokens.wallet)), {
       ...cpp,
       status: 404,
       code: 404,
-      error: "Not Found: the sandbox has no answer to getTransactions"
+      error: "Not Found: the sandbox has no answer to getConsensusBlock"
     })
-    assert.deepStrictEqual(envelope(ask("getTransactions", tokens.wallet, python)), {
+    assert.deepStrictEqual(envelope(ask("getConsensusBlock", tokens.wallet, python)), {
       ...py,
       status: 422,
       code: 422,
-      error: "Unknown method: the sandbox has no answer to getTransactions"
+      error: "Unknown method: the sandbox has no answer to getConsensusBlock"
     })
     assert.deepStrictEqual(envelope(ask("packAddress", tokens.invalid)), {
       ...cpp,
@@ -87,7 +89,7 @@ describe("two families of servers", () => {
   it("run the get methods of wallets that take no code, and tell a missing one from one without an answer", () => {
     const run = (address: string, method: unknown) => {
       const params = { address, method, stack: [] }
-      const answer = TokenServer.answer("trigate", Genesis.tokenChain, "runGetMethod", params, start)
+      const answer = TokenServer.answer(view, "runGetMethod", params)
       return "result" in answer ? answer.result : [answer.status, answer.error]
     }
     const ran = (exit_code: number, gas_used: number, stack: ReadonlyArray<unknown> = []) => ({
@@ -99,17 +101,17 @@ describe("two families of servers", () => {
     assert.deepStrictEqual(run(tokens.admin, "seqno"), ran(0, 549, [["num", "0x29"]]))
     assert.deepStrictEqual(run(tokens.admin, 85_143), ran(0, 549, [["num", "0x29"]]))
     assert.deepStrictEqual(run(tokens.wallet, "get_subwallet_id"), ran(0, 549, [["num", "0x29a9a317"]]))
-    assert.deepStrictEqual(run(tokens.onchain, "seqno"), ran(11, 308))
+    assert.deepStrictEqual(run(tokens.nftItem, "seqno"), ran(11, 308))
     assert.deepStrictEqual(run(`0:${"12".repeat(32)}`, "seqno"), ran(-13, 0))
     for (
-      const [address, method] of [[tokens.wallet, "get_public_key"], [tokens.onchain, "get_jetton_data"], [
+      const [address, method] of [[tokens.wallet, "get_public_key"], [tokens.nftItem, "get_nft_data"], [
         tokens.wallet,
         1
       ]]
     ) {
       assert.deepStrictEqual(run(String(address), method), [
         500,
-        `the sandbox runs no contract code: ${method} has no answer`
+        `the sandbox has no code of this contract: ${method} has no answer`
       ])
     }
   })
@@ -155,12 +157,12 @@ describe("accounts", () => {
       wallet_type: "wallet v4 r2",
       seqno: 2
     })
-    assert.deepInclude(result("getAddressInformation", nobody), { state: "uninitialized", code: "", balance: "0" })
-    assert.deepInclude(result("getAddressInformation", tokens.onchain), { state: "active", sync_utime: 1_792_000_000 })
+    assert.deepInclude(result("getWalletInformation", nobody), { account_state: "uninitialized", balance: "0" })
   })
 
   it("stand in a masterchain block that moves with the clock", () => {
-    const at = (now: number) => TokenServer.answer("trigate", Genesis.tokenChain, "getMasterchainInfo", {}, now)
+    const at = (now: number) =>
+      TokenServer.answer(TokenServer.viewOf("trigate", Genesis.tokenChain, now), "getMasterchainInfo", {})
     assert.deepStrictEqual(at(start), at(start + 1))
     assert.notDeepEqual(at(start), at(start + 5_000))
   })

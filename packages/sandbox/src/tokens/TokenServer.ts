@@ -8,9 +8,10 @@ import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
-import type { Seed } from "./Seed.ts"
-import * as Random from "./Seed.ts"
-import { withEntry, withoutEntry } from "./venue/VenueState.ts"
+import type { Seed } from "../Seed.ts"
+import * as Random from "../Seed.ts"
+import { withEntry, withoutEntry } from "../venue/VenueState.ts"
+import { walletCode } from "./JettonCode.ts"
 
 /** A family of servers: the older one is in Python, the newer one in C++. */
 export type Dialect = "python" | "cpp"
@@ -46,9 +47,22 @@ export type Contract =
   }
   /** A wallet: active, with a balance in nanotons, and no token. */
   | { readonly kind: "wallet"; readonly balance: bigint; readonly seqno: number }
+  /** An account with a balance in nanotons and no code yet: its first message may bring the code of a wallet. */
+  | { readonly kind: "account"; readonly balance: bigint }
 
-/** A token contract: anything but a plain wallet. */
-type TokenContract = Exclude<Contract, { readonly kind: "wallet" }>
+/** A token contract: anything but a plain wallet, or an account without code. */
+type TokenContract = Exclude<Contract, { readonly kind: "wallet" | "account" }>
+
+/** A contract of which only the data is known. Its code is not: get methods of the others run in the machine. */
+type Described = Exclude<Contract, { readonly kind: "jetton_master" | "jetton_wallet" | "account" }>
+
+/** Whether the sandbox describes a contract without running its code. */
+export const isDescribed = (contract: Contract | undefined): contract is Described =>
+  contract !== undefined && contract.kind !== "jetton_master" && contract.kind !== "jetton_wallet" &&
+  contract.kind !== "account"
+
+const isToken = (contract: Contract | undefined): contract is TokenContract =>
+  contract !== undefined && contract.kind !== "wallet" && contract.kind !== "account"
 
 /** Base64 of made-up bytes. They are not valid code. */
 const base64 = (seed: Seed, key: string, bytes: number): string => {
@@ -57,8 +71,7 @@ const base64 = (seed: Seed, key: string, bytes: number): string => {
   return btoa(String.fromCharCode(...pairs.map((pair) => Number.parseInt(pair, 16))))
 }
 
-const members = (seed: Seed, contract: TokenContract): { readonly [name: string]: unknown } => {
-  const walletCode = base64(seed, "tokens/walletCode", 48)
+const members = (contract: TokenContract): { readonly [name: string]: unknown } => {
   switch (contract.kind) {
     case "jetton_master":
       return {
@@ -108,8 +121,8 @@ const echoed = (address: string): string =>
  * The Python family prints integers as JSON numbers, without `@type` and `address`. The C++ family prints integers as
  * decimal strings and echoes the address.
  */
-const describe = (seed: Seed, dialect: Dialect, address: string, contract: TokenContract) => {
-  const described: { readonly [name: string]: unknown } = { ...members(seed, contract), contract_type: contract.kind }
+const describe = (dialect: Dialect, address: string, contract: TokenContract) => {
+  const described: { readonly [name: string]: unknown } = { ...members(contract), contract_type: contract.kind }
   return dialect === "python" ? described : {
     "@type": typeNames[contract.kind],
     address: echoed(address),
@@ -122,11 +135,9 @@ const describe = (seed: Seed, dialect: Dialect, address: string, contract: Token
 /** The key of an account: its raw address. */
 export const accountKey = (account: TonAddress.Account): string => TonAddress.formatRaw(account)
 
-/** The get methods of each kind of contract (TEP-62, TEP-66, TEP-74, wallet v4). */
-const getMethods: { readonly [Kind in Contract["kind"]]: ReadonlySet<string> } = {
+/** The get methods of the contracts that run no code here (TEP-62, TEP-66, wallet v4). */
+const getMethods: { readonly [Kind in Described["kind"]]: ReadonlySet<string> } = {
   wallet: new Set(["seqno", "get_subwallet_id", "get_public_key", "is_plugin_installed", "get_plugin_list"]),
-  jetton_master: new Set(["get_jetton_data", "get_wallet_address"]),
-  jetton_wallet: new Set(["get_wallet_data"]),
   nft_collection: new Set(["get_collection_data", "get_nft_address_by_index", "get_nft_content", "royalty_params"]),
   nft_item: new Set(["get_nft_data"])
 }
@@ -150,7 +161,7 @@ const named = (method: string | number): string | number => method === 85_143 ? 
 /** The result of a get method; undefined if the sandbox cannot tell without running code. */
 const runGetMethod = (contract: Contract | undefined, by: string | number) => {
   const method = named(by)
-  if (contract === undefined) return ran(exitCodes.noCode, 0)
+  if (!isDescribed(contract)) return ran(exitCodes.noCode, 0)
   if (typeof method === "number") return undefined
   if (!getMethods[contract.kind].has(method)) return ran(exitCodes.noMethod, 308)
   if (contract.kind !== "wallet") return undefined
@@ -179,14 +190,16 @@ export type TokenAnswer =
   | { readonly dialect: Dialect; readonly status: 200; readonly result: unknown }
   | { readonly dialect: Dialect; readonly status: number; readonly error: string }
 
-interface View {
+/** The chain as a call finds it. */
+export interface View {
   readonly seed: Seed
   readonly state: TokenState
   readonly dialect: Dialect
   readonly now: number
 }
 
-interface Asked extends View {
+/** A call about an address. */
+export interface Asked extends View {
   /** As it was written. */
   readonly address: string
   readonly parsed: TonAddress.Parsed
@@ -196,11 +209,12 @@ interface Asked extends View {
 
 const ok = ({ dialect }: View, result: unknown): TokenAnswer => ({ dialect, status: 200, result })
 
-const tokenData = (asked: Asked): TokenAnswer => {
-  const { address, contract, dialect, seed } = asked
-  return contract === undefined || contract.kind === "wallet"
-    ? { dialect, status: 409, error: "Smart contract is not Jetton or NFT" }
-    : ok(asked, describe(seed, dialect, address, contract))
+/** What a token contract is, by {@link Asked.contract}. */
+export const tokenData = (asked: Asked): TokenAnswer => {
+  const { address, contract, dialect } = asked
+  return isToken(contract)
+    ? ok(asked, describe(dialect, address, contract))
+    : { dialect, status: 409, error: "Smart contract is not Jetton or NFT" }
 }
 
 const pack = ({ dialect, parsed }: Asked): string =>
@@ -240,12 +254,14 @@ const detect = ({ parsed }: Asked) => {
 
 const balanceOf = ({ contract }: Asked): string => {
   if (contract === undefined) return "0"
-  return contract.kind === "wallet" ? contract.balance.toString() : "50000000"
+  return isToken(contract) ? "50000000" : contract.balance.toString()
 }
 
-const stateOf = ({ contract }: Asked): string => contract === undefined ? "uninitialized" : "active"
+const stateOf = ({ contract }: Asked): string =>
+  contract === undefined || contract.kind === "account" ? "uninitialized" : "active"
 
-const masterchainBlock = ({ now, seed }: View) => {
+/** The newest masterchain block: one every five seconds. */
+export const masterchainBlock = ({ now, seed }: View) => {
   const seqno = Math.max(1, Math.floor((now - 1_573_822_385_000) / 5_000))
   return {
     "@type": "ton.blockIdExt",
@@ -290,7 +306,8 @@ const walletInformation = (asked: Asked) => {
   }
 }
 
-type Method = (TokenRpcOperation | TokenSendOperation)["name"]
+/** The name of a method. */
+export type Method = (TokenRpcOperation | TokenSendOperation)["name"]
 
 const getMethod = (asked: Asked): TokenAnswer => {
   const { dialect, params } = asked
@@ -299,7 +316,7 @@ const getMethod = (asked: Asked): TokenAnswer => {
     ? runGetMethod(asked.contract, method)
     : undefined
   return result === undefined
-    ? { dialect, status: 500, error: `the sandbox runs no contract code: ${String(method)} has no answer` }
+    ? { dialect, status: 500, error: `the sandbox has no code of this contract: ${String(method)} has no answer` }
     : ok(asked, result)
 }
 
@@ -345,37 +362,38 @@ const badAddress = ({ dialect }: View): TokenAnswer =>
     ? { dialect, status: 422, error: "failed to parse address" }
     : { dialect, status: 416, error: "Incorrect address" }
 
+/** The view of a call that is about no address, and with {@link Asked} the view of one that is. */
+export const viewOf = (seed: Seed, state: TokenState, now: number): View => ({
+  seed,
+  state,
+  dialect: state.dialect,
+  now
+})
+
+/** A call about the address that its params name, or the answer to a wrong address. */
+export const askedOf = (view: View, params: unknown): Result.Result<Asked, TokenAnswer> => {
+  const address = Predicate.hasProperty(params, "address") && Predicate.isString(params.address) ? params.address : ""
+  return Result.match(TonAddress.parse(address), {
+    onFailure: () => Result.fail(badAddress(view)),
+    onSuccess: (parsed) => {
+      const found = view.state.contracts.get(accountKey(parsed))
+      const dialect = found?.dialect ?? view.dialect
+      return Result.succeed({ ...view, dialect, address, parsed, params, contract: found?.contract })
+    }
+  })
+}
+
 /**
- * Answers a method at the instant `now`; `params` is the named object that the caller sent.
+ * Answers a method from the seeded contracts, without running code.
  *
  * A method without data here gets the answer that each family gives to an unknown method, with the reason.
  */
-export const answer = (
-  seed: Seed,
-  state: TokenState,
-  method: Method,
-  params: unknown,
-  now: number
-): TokenAnswer => {
-  const view: View = { seed, state, dialect: state.dialect, now }
+export const answer = (view: View, method: Method, params: unknown): TokenAnswer => {
   if (method === "getMasterchainInfo") return masterchainInfo(view)
   const answerAddress = addressMethods[method]
-  if (answerAddress === undefined) return unknownMethod(view, method)
-  const address = Predicate.hasProperty(params, "address") && Predicate.isString(params.address) ? params.address : ""
-  return Result.match(TonAddress.parse(address), {
-    onFailure: () => badAddress(view),
-    onSuccess: (parsed) => {
-      const found = state.contracts.get(accountKey(parsed))
-      return answerAddress({
-        ...view,
-        dialect: found?.dialect ?? state.dialect,
-        address,
-        parsed,
-        params,
-        contract: found?.contract
-      })
-    }
-  })
+  return answerAddress === undefined
+    ? unknownMethod(view, method)
+    : Result.getOrElse(Result.map(askedOf(view, params), answerAddress), (wrong) => wrong)
 }
 
 /** Members that the C++ family adds to every body. */

@@ -1,0 +1,55 @@
+/** Answers the token chain's calls: from the seeded contracts where that is enough, and from their code where it runs. */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Ref from "effect/Ref"
+import * as Result from "effect/Result"
+import type { Seed } from "../Seed.ts"
+import type * as TokenMachine from "./TokenMachine.ts"
+import type { TokenAnswer, TokenState } from "./TokenServer.ts"
+import * as TokenServer from "./TokenServer.ts"
+
+/** Of a described contract the machine knows the balance, and what was sent to it. */
+const ledger: ReadonlySet<TokenServer.Method> = new Set(["getAddressBalance", "getTransactions"])
+
+/** Methods that run code, or tell what code has done. */
+const running: ReadonlySet<TokenServer.Method> = new Set([
+  "getAddressInformation",
+  "getTransactions",
+  "runGetMethod",
+  "runGetMethodStd"
+])
+
+/** Methods that the seed answers until code has run, and the machine from then on. */
+const following: ReadonlySet<TokenServer.Method> = new Set(["getAddressBalance", "getAddressState", "getTokenData"])
+
+/** The answers over a state. The virtual machine is loaded with the first call that needs it. */
+export const make = Effect.fnUntraced(function*(seed: Seed, state: Ref.Ref<TokenState>) {
+  const isLoaded = yield* Ref.make(false)
+  const machine = yield* Effect.cached(Effect.gen(function*() {
+    const [{ make: makeMachine }, methods] = yield* Effect.promise(() =>
+      Promise.all([import("./TokenMachine.ts"), import("./TokenMethods.ts")])
+    )
+    const made: TokenMachine.TokenMachine = yield* makeMachine(state)
+    yield* Ref.set(isLoaded, true)
+    return { machine: made, methods }
+  }))
+
+  return Effect.fnUntraced(function*(method: TokenServer.Method, params: unknown) {
+    const view = TokenServer.viewOf(seed, yield* Ref.get(state), yield* Clock.currentTimeMillis)
+    const described = () => TokenServer.answer(view, method, params)
+    if (method.startsWith("sendBoc")) {
+      const { machine: loaded, methods } = yield* machine
+      return yield* methods.send(loaded, view, method, params)
+    }
+    const needsCode = running.has(method)
+    if (!needsCode && !(following.has(method) && (yield* Ref.get(isLoaded)))) return described()
+    const asked = TokenServer.askedOf(view, params)
+    if (Result.isFailure(asked)) return asked.failure
+    if (TokenServer.isDescribed(asked.success.contract) && !ledger.has(method)) {
+      return described()
+    }
+    const { machine: loaded, methods } = yield* machine
+    const answer = methods.addressMethods[method] ?? methods.followingMethods[method]
+    return answer === undefined ? described() : yield* answer(loaded, asked.success)
+  }) satisfies (method: TokenServer.Method, params: unknown) => Effect.Effect<TokenAnswer>
+})
