@@ -213,13 +213,14 @@ describe("@ton/ton", () => {
     Effect.gen(function*() {
       const endpoint = `${yield* session({ name: "ton/sandbox", client })}/api/v2/jsonRPC`
       const ton = new TonClient({ endpoint })
-      assert.strictEqual(yield* Effect.promise(() => ton.getBalance(Ton.jetton)), 50_000_000n)
+      // this account is described only: what runs code takes time to load, and a recording takes place at one instant
+      assert.strictEqual(yield* Effect.promise(() => ton.getBalance(Ton.wallet)), 14_020_735n)
       assert.isTrue(yield* Effect.promise(() => ton.isContractDeployed(Ton.wallet)))
       const { stack } = yield* Effect.promise(() => ton.runMethod(Ton.wallet, "seqno"))
       assert.strictEqual(stack.readNumber(), 2)
-      const missing = yield* rejection(() => ton.runMethod(Ton.jetton, "seqno"))
+      const missing = yield* rejection(() => ton.runMethod(Ton.wallet, "get_jetton_data"))
       assert.strictEqual(String(missing), "Error: Unable to execute get method. Got exit_code: 11")
-      const error = yield* rejection(() => ton.getTransactions(Ton.wallet, { limit: 1 }))
-      assert.include(String(error), `"error":"Not Found: the sandbox has no answer to getTransactions"`)
+      const error = yield* rejection(() => ton.getWorkchainShards(1))
+      assert.include(String(error), `"error":"Not Found: the sandbox has no answer to shards"`)
     }))
 })

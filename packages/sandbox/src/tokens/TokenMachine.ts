@@ -41,8 +41,8 @@ export interface Refusal {
 /** The transactions that an account keeps. Older ones are forgotten, as a node without an archive forgets them. */
 const keptTransactions = 1_000
 
-/** What each seeded contract has for its fees, in nanotons. */
-const seedBalance = 1_000_000_000n
+/** What each seeded contract has for its fees, in nanotons; `getAddressBalance` says the same before the machine runs. */
+const seedBalance = 50_000_000n
 
 const addressOf = (account: TonAddress.Account): Address => Address.parseRaw(TonAddress.formatRaw(account))
 
