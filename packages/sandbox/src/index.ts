@@ -56,6 +56,24 @@ export * as VenueFeed from "./streams/VenueFeed.ts"
 /** The sandbox's streams: each subscription as the queries of its venue answer it, at the venue's pace. */
 export * as VenueStreams from "./streams/VenueStreams.ts"
 
+/** Code and data cells of the seeded contracts: jettons as `contracts/*.tolk` stores them, metadata as TEP-64 does. */
+export * as ContractCells from "./tokens/ContractCells.ts"
+
+/** Code cells of the sandbox's jettons, as bags of cells in base64. Written by `npm run contracts` from `contracts/*.tolk`. */
+export * as JettonCode from "./tokens/JettonCode.ts"
+
+/** Answers the token chain's calls: from the seeded contracts where that is enough, and from their code where it runs. */
+export * as TokenAnswers from "./tokens/TokenAnswers.ts"
+
+/** The token chain's virtual machine: accounts, messages, transactions and get methods, run by the real TVM in WebAssembly. */
+export * as TokenMachine from "./tokens/TokenMachine.ts"
+
+/** The methods of the HTTP API v2 that run contract code: accounts, get methods, messages and transactions. */
+export * as TokenMethods from "./tokens/TokenMethods.ts"
+
+/** The token chain: its contracts, and its HTTP API v2 in the dialects of both server families. */
+export * as TokenServer from "./tokens/TokenServer.ts"
+
 /** What an account sets of itself: API wallets, builders, referrals, sub-accounts, names, signers, and switches. */
 export * as AccountActions from "./venue/AccountActions.ts"
 
@@ -76,23 +94,6 @@ export * as Advance from "./venue/Advance.ts"
 
 /** What can be traded: the number by which orders name an asset, its steps of price and size, and where its money is kept. */
 export * as Assets from "./venue/Assets.ts"
-/** Code and data cells of the seeded contracts: jettons as `contracts/*.tolk` stores them, metadata as TEP-64 does. */
-export * as ContractCells from "./tokens/ContractCells.ts"
-
-/** Code cells of the sandbox's jettons, as bags of cells in base64. Written by `npm run contracts` from `contracts/*.tolk`. */
-export * as JettonCode from "./tokens/JettonCode.ts"
-
-/** Answers the token chain's calls: from the seeded contracts where that is enough, and from their code where it runs. */
-export * as TokenAnswers from "./tokens/TokenAnswers.ts"
-
-/** The token chain's virtual machine: accounts, messages, transactions and get methods, run by the real TVM in WebAssembly. */
-export * as TokenMachine from "./tokens/TokenMachine.ts"
-
-/** The methods of the HTTP API v2 that run contract code: accounts, get methods, messages and transactions. */
-export * as TokenMethods from "./tokens/TokenMethods.ts"
-
-/** The token chain: its contracts, and its HTTP API v2 in the dialects of both server families. */
-export * as TokenServer from "./tokens/TokenServer.ts"
 
 /** The coins of the venue: how they are printed, and their prices, candles and books as functions of time. */
 export * as CandleMarket from "./venue/CandleMarket.ts"
