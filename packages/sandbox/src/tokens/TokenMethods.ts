@@ -3,7 +3,9 @@ import type { Cell, Message, Transaction, TupleItem } from "@ton/core"
 import { beginCell, Cell as Cells, storeMessage, storeTransaction } from "@ton/core"
 import * as TonAddress from "@trigate/domain/tokens/TonAddress"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
 import { readJetton } from "./ContractCells.ts"
 import type { AccountView, TokenMachine } from "./TokenMachine.ts"
 import type { Asked, TokenAnswer } from "./TokenServer.ts"
@@ -60,20 +62,21 @@ const entry = (item: TupleItem): readonly [type: string, value: unknown] => {
   }
 }
 
-/** A stack as clients write it; `undefined` for an entry that the sandbox does not read. */
+/** A stack as clients write it: pairs of a type and a number or a bag of cells in base64. */
+const decodeStack = Schema.decodeUnknownOption(
+  Schema.Array(Schema.Tuple([Schema.String, Schema.Union([Schema.String, Schema.Int])]))
+)
+
+const readEntry = ([type, value]: readonly [string, string | number]): TupleItem | undefined => {
+  if (type === "num" || type === "int") return { type: "int", value: BigInt(value) }
+  if (/slice$/iu.test(type)) return { type: "slice", cell: Cells.fromBase64(String(value)) }
+  return /cell$/iu.test(type) ? { type: "cell", cell: Cells.fromBase64(String(value)) } : undefined
+}
+
+/** A stack as the machine takes it; `undefined` where an entry is of a type that the sandbox does not read. */
 const readStack = (stack: unknown): ReadonlyArray<TupleItem> | undefined => {
-  if (!Array.isArray(stack)) return undefined
-  const items: Array<TupleItem> = []
-  for (const given of stack) {
-    const [type, value]: ReadonlyArray<unknown> = Array.isArray(given) ? given : []
-    const text = Predicate.isNumber(value) ? String(value) : value
-    if (!Predicate.isString(type) || !Predicate.isString(text)) return undefined
-    if (type === "num" || type === "int") items.push({ type: "int", value: BigInt(text) })
-    else if (/slice$/iu.test(type)) items.push({ type: "slice", cell: Cells.fromBase64(text) })
-    else if (/cell$/iu.test(type)) items.push({ type: "cell", cell: Cells.fromBase64(text) })
-    else return undefined
-  }
-  return items
+  const items = Option.getOrElse(decodeStack(stack), () => [["", ""] as const]).map(readEntry)
+  return items.every((item) => item !== undefined) ? items : undefined
 }
 
 const runGetMethod = Effect.fnUntraced(function*(machine: TokenMachine, asked: Asked) {
